@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The elements of the three queues through which an application and a Core talk, and the indices beside them.
+//
+// A queue is a ring of 64-byte slots, a power of two long, with free-running 32-bit indices. The application
+// produces send and receive elements, the Core produces completions. Each index has one writer. The same
+// layout serves in one process and in memory shared with a daemon (which works on a validated copy), so
+// nothing here is a pointer except `Cqe::user_data`, which the Core only echoes.
+//
+// Elements of one work request are contiguous: a producer that would wrap in the middle of an element first
+// puts a kSkip element that fills the ring's end.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ub {
+
+constexpr size_t kSlotBytes = 64;
+
+// Operations of a send element.
+enum class WrOp : uint8_t {
+  kWrite,
+  kWriteImm,
+  kWriteNotify,
+  kRead,
+  kCompareSwap,
+  kSwap,
+  kFetchAdd,
+  kFetchSub,
+  kFetchAnd,
+  kFetchOr,
+  kFetchXor,
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kNop,
+  kSkip = 0xff,  // filler up to the end of the ring
+};
+
+// Bits of Wqe::flags.
+constexpr uint8_t kWrSignaled = 1 << 0;   // a completion on success (errors always complete)
+constexpr uint8_t kWrFence = 1 << 1;      // starts after all earlier READs and atomics of the queue are answered
+constexpr uint8_t kWrSolicited = 1 << 2;  // the receive completion counts as solicited
+constexpr uint8_t kWrInline = 1 << 3;     // `length` payload bytes lie in the element, from `sge` on
+constexpr uint8_t kWrCompOrder = 1 << 4;  // receive completions in sending order (ODR[2])
+constexpr uint8_t kWrToken = 1 << 5;      // `token_value` is presented to the target (PLAIN_TEXT)
+constexpr uint8_t kWrDead = 1 << 6;       // set by the Core: completes with an error as soon as it is reached
+
+// One local memory range. `segment` is the handle that the Core gave at registration.
+struct Sge {
+  uint64_t address;
+  uint32_t length;
+  uint32_t segment;
+};
+static_assert(sizeof(Sge) == 16);
+
+// A send element: this slot, then `slots - 1` more with what does not fit (see the accessors below).
+struct alignas(kSlotBytes) Wqe {
+  WrOp op;
+  uint8_t flags;
+  uint8_t sge_count;
+  uint8_t slots;           // slots this element takes, itself included
+  uint32_t target;         // handle of an imported target
+  uint64_t user_ctx;       // echoed in the completion
+  uint64_t remote_address;
+  uint32_t token_id;       // of the remote segment; SEND_INVALIDATE: the token id to revoke
+  uint32_t token_value;    // valid with kWrToken
+  uint64_t immediate;      // immediate, notify data, swap value or operand
+  uint32_t length;         // payload bytes of the whole request
+  uint8_t place_order;     // 0 none, 1 relaxed, 2 strong
+  uint8_t hint;            // group member hint
+  uint16_t reserved;
+  Sge sge;                 // first local range; with kWrInline the payload starts here
+};
+static_assert(sizeof(Wqe) == kSlotBytes);
+
+constexpr size_t kInlineOffset = offsetof(Wqe, sge);
+
+// What the second slot of an atomic or a WRITE_NOTIFY holds.
+struct alignas(kSlotBytes) WqeExtra {
+  uint64_t compare;              // compare-and-swap
+  uint64_t notify_address;       // WRITE_NOTIFY
+  uint32_t notify_token_id;
+  uint32_t notify_token_value;
+  uint8_t pad[40];
+};
+static_assert(sizeof(WqeExtra) == kSlotBytes);
+
+// Has this operation a WqeExtra as its second slot (further SGEs come after it)?
+constexpr bool has_extra(WrOp op) {
+  return op == WrOp::kWriteNotify || (op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor);
+}
+
+inline const WqeExtra& extra_of(const Wqe& wqe) { return *reinterpret_cast<const WqeExtra*>(&wqe + 1); }
+inline const std::byte* inline_bytes(const Wqe& wqe) {
+  return reinterpret_cast<const std::byte*>(&wqe) + kInlineOffset;
+}
+// Local range i of an element that is not inline.
+inline const Sge& sge_of(const Wqe& wqe, uint32_t i) {
+  if (i == 0) return wqe.sge;
+  const Wqe* tail = &wqe + (has_extra(wqe.op) ? 2 : 1);
+  return reinterpret_cast<const Sge*>(tail)[i - 1];
+}
+// Slots of an element with so many ranges or inline bytes.
+constexpr uint32_t wqe_slots(WrOp op, uint32_t sges, uint32_t inline_length) {
+  uint32_t slots = has_extra(op) ? 2 : 1;
+  if (inline_length > sizeof(Sge)) slots += (inline_length - sizeof(Sge) + kSlotBytes - 1) / kSlotBytes;
+  if (sges > 1) slots += ((sges - 1) * sizeof(Sge) + kSlotBytes - 1) / kSlotBytes;
+  return slots;
+}
+
+// A receive element.
+struct alignas(kSlotBytes) Rqe {
+  uint64_t user_ctx;
+  uint32_t length;      // sum of the ranges
+  uint8_t sge_count;
+  uint8_t slots;
+  uint8_t skip;         // 1: filler up to the end of the ring
+  uint8_t reserved;
+  Sge sge[3];           // further ranges follow, four in a slot
+};
+static_assert(sizeof(Rqe) == kSlotBytes);
+
+constexpr uint32_t kRqeOwnSges = 3;
+inline const Sge& sge_of(const Rqe& rqe, uint32_t i) {
+  if (i < kRqeOwnSges) return rqe.sge[i];
+  return reinterpret_cast<const Sge*>(&rqe + 1)[i - kRqeOwnSges];
+}
+constexpr uint32_t rqe_slots(uint32_t sges) { return sges <= kRqeOwnSges ? 1 : 1 + (sges - kRqeOwnSges + 3) / 4; }
+
+// Values of Cqe::status are those of urma_cr_status_t, of Cqe::opcode those of urma_cr_opcode_t.
+enum class CrStatus : uint8_t {
+  kSuccess = 0,
+  kUnsupportedOpcode = 1,
+  kLocLen = 2,
+  kLocOperation = 3,
+  kLocAccess = 4,
+  kRemRespLen = 5,
+  kRemUnsupported = 6,
+  kRemOperation = 7,
+  kRemAccessAbort = 8,
+  kAckTimeout = 9,
+  kRnrRetryExceeded = 10,
+  kWrFlush = 11,
+  kWrSuspendDone = 12,
+  kWrFlushDone = 13,
+  kWrUnhandled = 14,
+};
+
+enum class CrOpcode : uint8_t { kSend = 0, kSendImm = 1, kSendInvalidate = 2, kWriteImm = 3, kNone = 0xff };
+
+// Bits of Cqe::flags.
+constexpr uint8_t kCqeReceive = 1 << 0;    // receive side
+constexpr uint8_t kCqeJetty = 1 << 1;      // local_id names a jetty
+constexpr uint8_t kCqeSolicited = 1 << 2;  // counts for an event armed "solicited only"
+
+struct alignas(kSlotBytes) Cqe {
+  uint64_t user_ctx;
+  uint64_t immediate;         // SEND_INVALIDATE: token id in the low half, token value in the high half
+  uint8_t remote_eid[16];
+  uint32_t remote_uasid;
+  uint32_t remote_id;
+  uint32_t local_id;
+  uint32_t length;
+  uint32_t tpn;
+  CrStatus status;
+  CrOpcode opcode;
+  uint8_t flags;
+  uint8_t reserved;
+  uint64_t user_data;         // the cookie given when the local object was created
+};
+static_assert(sizeof(Cqe) == kSlotBytes);
+
+// The indices of one queue; producer and consumer never share a line. `produced` and `consumed` count slots.
+struct QueueIndices {
+  alignas(kSlotBytes) std::atomic<uint32_t> produced;
+  alignas(kSlotBytes) std::atomic<uint32_t> consumed;
+  std::atomic<uint32_t> retired;  // send queues: work requests finished (the depth limits requests, not slots)
+  // Completion queues: what the consumer wants to be told (see Armed); cleared by the Core when it tells.
+  alignas(kSlotBytes) std::atomic<uint32_t> armed;
+};
+
+enum class Armed : uint32_t { kNo = 0, kSolicited = 1, kAny = 2 };
+
+}  // namespace ub

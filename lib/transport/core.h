@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One NIC's protocol engine: a state machine without IO. Time is an argument; packets, doorbells and control
+// calls come in as values; frames, completions, events and the next deadline go out. It never blocks, allocates,
+// throws or logs, and the same inputs give the same outputs, bit for bit.
+//
+// This class is wiring: the knowledge lives in tp/ (one channel: PSNs, acknowledgement, loss), ta/ (requests
+// and answers), setup/ (channel set-up and teardown) and resource/ (tables). docs/architecture.md follows a
+// WRITE through them file by file.
+//
+// Thread: whoever owns the Core, one at a time. `Host` is described in host.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/base/counters.h"
+#include "lib/base/time.h"
+#include "lib/transport/core_types.h"
+#include "lib/transport/host.h"
+
+namespace ub {
+
+template <class Host>
+class Core {
+ public:
+  // Memory that a Core of this configuration needs: zeroed, 64-byte aligned, touched only as it is used.
+  static size_t arena_bytes(const CoreConfig&);
+  // Size of SendQueueConfig::work for a queue of so many work requests.
+  static size_t send_queue_work_bytes(uint32_t depth);
+
+  Core(const CoreConfig&, std::byte* arena, Host& host);
+
+  // ---- control -------------------------------------------------------------------------------------------
+  // A link, or 0 when the table is full.
+  uint32_t add_link(const LinkConfig&);
+  // The wire or the process behind it is gone: every channel over it dies now.
+  void link_down(Instant now, uint32_t link);
+  // Further EIDs under which this instance answers (the first is CoreConfig::self.eid).
+  Status add_eid(const Eid&);
+
+  Status create_jfc(const JfcConfig&, uint32_t* jfc);
+  Status destroy_jfc(uint32_t jfc);  // kBusy while a queue completes into it
+  Status create_jfr(const JfrConfig&, uint32_t* id);
+  Status destroy_jfr(Instant now, uint32_t id);
+  Status create_jetty(const JettyConfig&, uint32_t* id);  // kJetty and kJfs
+  Status destroy_jetty(Instant now, uint32_t id);
+
+  // JFS, JFR and jetty. kError flushes: started requests complete with kWrFlush in order, then kWrFlushDone.
+  Status set_state(Instant now, uint32_t id, QueueState);
+  QueueState state(uint32_t id) const;
+  Status set_receive_threshold(uint32_t jfr, uint32_t receives);
+  // Requests never started, handed back after kWrFlushDone was produced; their status is kWrUnhandled.
+  uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);
+
+  Status alloc_token_id(uint32_t* token_id);
+  Status free_token_id(Instant now, uint32_t token_id);  // kBusy while a segment uses it
+  Status register_segment(const SegmentConfig&, RegisteredSegment*);
+  Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
+
+  // Adds a target and starts to set up a channel to its instance if there is none.
+  Status add_target(Instant now, const TargetConfig&, uint32_t* target);
+  Status remove_target(uint32_t target);
+  Status bind(uint32_t jetty, uint32_t target);  // RC
+  Status unbind(uint32_t jetty);
+  // Sends CLOSE on every channel; the driver then polls packets until none come.
+  void close(Instant now);
+
+  // ---- work ----------------------------------------------------------------------------------------------
+  void on_packet(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
+  void on_posted(Instant now, uint32_t jetty);
+  // The application consumed completions of a JFC that had been found full.
+  void on_completions_read(Instant now, uint32_t jfc);
+  // The application armed a JFC (QueueIndices::armed): if completions wait already, an event comes at once.
+  void on_armed(uint32_t jfc);
+  void on_copy_done(Instant now, CopyTag, bool ok);
+  // Early and repeated calls do nothing.
+  void on_timer(Instant now);
+  // Writes up to `budget` frames into the host and returns how many; 0: nothing to send, or no room.
+  size_t poll_packets(Instant now, size_t budget);
+  size_t poll_events(std::span<Event>);
+  Instant next_deadline() const;
+  // Does anything wait for poll_packets?
+  bool has_packets() const;
+
+  // ---- looking in ----------------------------------------------------------------------------------------
+  const Counters& counters() const;
+  uint32_t channel_table_size() const;
+  bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
+  const CoreConfig& config() const;
+};
+
+}  // namespace ub

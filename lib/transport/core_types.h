@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that cross the border of a Core: identities, configurations of its objects, events.
+// Plain data, no behaviour. Handles are small integers that the Core chose; 0 is never a valid one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lib/base/time.h"
+#include "lib/base/work_queue.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub {
+
+// 128-bit endpoint id, network byte order. By default it is the IP address of a port.
+struct Eid {
+  std::array<uint8_t, 16> bytes{};
+  bool operator==(const Eid&) const = default;
+};
+
+// An instance is one Core: a process, or a daemon. Its uasid is non-zero and constant for its life.
+struct InstanceId {
+  Eid eid;
+  uint32_t uasid = 0;
+  bool operator==(const InstanceId&) const = default;
+};
+
+enum class Status : uint8_t {
+  kOk,
+  kInvalid,     // an argument is out of range or names nothing
+  kNoMemory,    // a table or pool is full
+  kExists,      // the id or range is taken
+  kBusy,        // other objects still use this one
+};
+
+enum class Mode : uint8_t { kRm = 1, kRc = 2, kUm = 4 };  // values of urma_transport_mode_t
+enum class ObjectKind : uint8_t { kNone, kJfs, kJfr, kJetty, kGroup };
+enum class QueueState : uint8_t { kReset, kReady, kSuspended, kError };
+
+// Access bits of a segment: those of URMA_ACCESS_*.
+constexpr uint8_t kAccessLocalOnly = 1;
+constexpr uint8_t kAccessRead = 2;
+constexpr uint8_t kAccessWrite = 4;
+constexpr uint8_t kAccessAtomic = 8;
+
+struct Token {
+  bool required = false;  // PLAIN_TEXT: the peer must present `value`
+  uint32_t value = 0;
+};
+
+// ---- limits and protocol constants of one Core -------------------------------------------------------------
+struct CoreConfig {
+  InstanceId self;
+  uint64_t incarnation = 1;  // random, non-zero, new at every start
+  uint64_t seed = 1;         // of every random choice that the Core makes
+  uint32_t upi = 1;
+
+  // Protocol.
+  uint32_t window_packets = 512;             // out-of-order window W offered to peers: power of two, 128..2048
+  uint32_t lanes = 2;                        // 1 or 2: have bulk messages a channel of their own?
+  uint32_t lane_bulk_bytes = 16 * 1024;      // messages longer than this are bulk
+  uint32_t segment_bytes = 64 * 1024;        // of a WRITE or READ: one TASSN, one answer
+  uint32_t ack_every = 8;                    // packets that may share one acknowledgement within a drive
+  bool fast_retransmit = true;
+  Duration rto_min = milliseconds(4);
+  Duration rto_max = milliseconds(512);
+  uint32_t rtt_multiplier = 8;
+  Duration channel_timeout = seconds(4);     // without progress; then the channel is dead
+  Duration keepalive_idle = seconds(10);
+  Duration setup_retry_min = milliseconds(5);
+  Duration setup_retry_max = milliseconds(640);
+  Duration id_rest = seconds(2);             // freed TPNs, object ids and token ids are not reused before
+
+  // Table sizes. Memory is touched only as it is used.
+  uint32_t max_jfc = 65536;
+  uint32_t max_queues = 65536 * 2;   // JFS, JFR and jettys together
+  uint32_t max_segments = 65536;
+  uint32_t max_targets = 1 << 18;
+  uint32_t max_peers = 4096;
+  uint32_t max_channels = 8192;      // at most 65535
+  uint32_t max_links = 4096;
+  uint32_t read_jobs = 4096;         // READs served at the same time
+  uint32_t kept_packets = 1024;      // packets held that arrived ahead of a gap
+  uint32_t max_frame_bytes = 9216;   // longest frame of any link
+};
+
+// ---- objects -----------------------------------------------------------------------------------------------
+// Ring memory stays the caller's and outlives the object.
+struct JfcConfig {
+  Cqe* slots = nullptr;
+  uint32_t slot_count = 0;  // power of two
+  uint32_t depth = 0;       // completions it may hold, <= slot_count
+  QueueIndices* indices = nullptr;
+  uint64_t cookie = 0;      // comes back in events
+};
+
+struct JfrConfig {
+  uint32_t wanted_id = 0;   // 0: any
+  Mode mode = Mode::kRm;
+  Rqe* slots = nullptr;
+  uint32_t slot_count = 0;
+  QueueIndices* indices = nullptr;
+  uint32_t jfc = 0;
+  Token token;
+  uint8_t min_rnr_timer = 12;  // code of urma-api 6.8, rounded up to the wire's
+  uint64_t user_data = 0;      // Cqe::user_data of messages addressed to the JFR itself
+};
+
+struct SendQueueConfig {
+  Wqe* slots = nullptr;
+  uint32_t slot_count = 0;
+  uint32_t depth = 0;           // work requests it may hold
+  QueueIndices* indices = nullptr;
+  std::byte* work = nullptr;    // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
+  uint32_t jfc = 0;
+  uint8_t rnr_retry = 7;        // 7: for ever
+  uint8_t err_timeout = 17;     // 4.096 us * 2^n, see WR deadline
+};
+
+struct JettyConfig {
+  uint32_t wanted_id = 0;
+  ObjectKind kind = ObjectKind::kJetty;  // kJfs: no receive side
+  Mode mode = Mode::kRm;
+  SendQueueConfig sq;
+  uint32_t jfr = 0;              // id of the shared JFR (kJetty)
+  uint32_t recv_jfc = 0;         // completions of messages addressed to this jetty; 0: the JFR's
+  bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
+  uint64_t user_data = 0;
+};
+
+struct SegmentConfig {
+  std::byte* memory = nullptr;   // where the bytes are
+  uint64_t address = 0;          // how peers and local SGEs name the first byte (va, or iova)
+  uint64_t local_address = 0;    // how local SGEs name the first byte (always va)
+  uint64_t length = 0;
+  uint32_t token_id = 0;         // 0: the Core allocates one
+  Token token;
+  uint8_t access = 0;
+};
+
+struct RegisteredSegment {
+  uint32_t handle = 0;    // for Sge::segment
+  uint32_t token_id = 0;
+};
+
+// How packets reach a peer. Frames carry complete addresses, so a link is all that a port needs besides.
+struct LinkConfig {
+  uint32_t mtu = 1024;          // payload bytes of a packet: 1024, 2048, 4096 or 8192
+  bool icrc_optional = false;   // the wire cannot corrupt: offer to leave the ICRC out
+  bool lossless = false;        // back-pressure instead of loss: no congestion window
+};
+
+struct PeerAddress {
+  uint32_t link = 0;
+  wire::Endpoint local;
+  wire::Endpoint remote;
+};
+
+struct TargetConfig {
+  InstanceId instance;          // uasid 0: whoever holds the well-known port of that address
+  ObjectKind kind = ObjectKind::kJetty;
+  uint32_t id = 0;
+  Mode mode = Mode::kRm;
+  Token token;                  // presented with every message that takes a receive
+  PeerAddress path;
+};
+
+// ---- out ---------------------------------------------------------------------------------------------------
+enum class EventKind : uint8_t {
+  kCompletion,   // an armed JFC got a completion: object = its cookie
+  kJfcError,     // a JFC is full, reported once per episode: object = its cookie
+  kJettyError,   // object = user_data
+  kJfsError,     // object = user_data
+  kJfrLimit,     // posted receives fell below the threshold: object = user_data
+  kChannelUp,    // object = TPN
+  kChannelDead,  // object = TPN
+};
+
+struct Event {
+  EventKind kind;
+  uint64_t object;
+};
+
+// A read-only picture of one channel, for tools and tests.
+struct ChannelInfo {
+  uint32_t tpn, peer_tpn;
+  InstanceId peer;
+  wire::Endpoint remote;
+  uint32_t link;
+  uint16_t mtu;
+  bool bulk;
+  uint8_t state;          // tp::ChannelState
+  uint32_t next_psn, oldest_unacked, expected_psn;
+  uint32_t queued_messages;
+  uint64_t tx_packets, rx_packets, retransmits;
+  Duration smoothed_rtt, rto;
+};
+
+}  // namespace ub

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Core needs from its surroundings: room for outgoing frames, and access to application memory.
+// A Core is a template over a type with these members; there is no base class and no virtual call.
+//
+//   struct Host {
+//     // Room for one frame of at most `bytes` on this link, or nullptr: no room now (back-pressure; the Core
+//     // comes back at the next poll). The memory stays valid until tx_commit or tx_abort; several may be open.
+//     std::byte* tx_begin(uint32_t link, size_t bytes);
+//     void       tx_commit(uint32_t link, std::byte* frame, size_t bytes);
+//     void       tx_abort(uint32_t link, std::byte* frame);
+//
+//     // Memory is IO: each answers kDone, kFailed (the memory is gone) or kPending; after kPending the host
+//     // calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.
+//     // The last (up to 8) bytes of a copy with `final` set become visible after all others.
+//     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
+//     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
+//     // Real CPU atomics on naturally aligned native integers of 4 or 8 bytes; *old gets the former value.
+//     CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag tag);
+//   };
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lib/base/work_queue.h"
+
+namespace ub {
+
+enum class CopyResult : uint8_t { kDone, kPending, kFailed };
+
+using CopyTag = uint64_t;  // opaque to the host
+
+struct AtomicRequest {
+  std::byte* address;
+  WrOp op;           // kCompareSwap .. kFetchXor
+  uint32_t bytes;    // 4 or 8
+  uint64_t operand;  // swap value or operand
+  uint64_t compare;
+};
+
+// The one copy routine for bytes that an application may be spinning on: the final word goes last.
+inline void copy_final_word_last(std::byte* dst, const std::byte* src, size_t bytes) {
+  if (bytes == 0) return;
+  size_t tail = bytes < 8 ? 1 : 8;
+  std::memcpy(dst, src, bytes - tail);
+  std::atomic_thread_fence(std::memory_order_release);
+  if (tail == 8) {
+    uint64_t word;
+    std::memcpy(&word, src + bytes - 8, 8);
+    std::byte* at = dst + bytes - 8;
+    if (reinterpret_cast<uintptr_t>(at) % 8 == 0) {
+      __atomic_store_n(reinterpret_cast<uint64_t*>(at), word, __ATOMIC_RELEASE);
+    } else {
+      std::memcpy(at, &word, 7);
+      std::atomic_thread_fence(std::memory_order_release);
+      __atomic_store_n(reinterpret_cast<uint8_t*>(at) + 7, static_cast<uint8_t>(src[bytes - 1]), __ATOMIC_RELEASE);
+    }
+  } else {
+    __atomic_store_n(reinterpret_cast<uint8_t*>(dst) + bytes - 1, static_cast<uint8_t>(src[bytes - 1]),
+                     __ATOMIC_RELEASE);
+  }
+}
+
+template <class T>
+T run_atomic(T* at, WrOp op, T operand, T compare) {
+  switch (op) {
+    case WrOp::kCompareSwap: {
+      T expected = compare;
+      __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      return expected;
+    }
+    case WrOp::kSwap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchAdd: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchSub: return __atomic_fetch_sub(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchAnd: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchOr: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    default: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+  }
+}
+
+inline uint64_t run_atomic(const AtomicRequest& r) {
+  if (r.bytes == 8) return run_atomic(reinterpret_cast<uint64_t*>(r.address), r.op, r.operand, r.compare);
+  return run_atomic(reinterpret_cast<uint32_t*>(r.address), r.op, static_cast<uint32_t>(r.operand),
+                    static_cast<uint32_t>(r.compare));
+}
+
+}  // namespace ub

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What liburma needs from the NIC behind it. The back end is chosen once, at urma_init: embedded (a Core in
+// this process) or, later, the daemon. Rings are the same for both; a back end only brings objects up and
+// down and moves the NIC forward.
+//
+// Thread: any. Control calls take ownership of the Core for their duration. The event sink is called by
+// whichever thread drives, while it owns the Core: it must be short and must not call the back end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/counters.h"
+#include "lib/transport/core_types.h"
+
+namespace ub {
+
+class Backend {
+ public:
+  using EventSink = std::function<void(const Event&)>;
+
+  virtual ~Backend() = default;
+
+  // ---- what it is ----
+  virtual const char* name() const = 0;              // "embedded"
+  virtual std::vector<Eid> eids() const = 0;         // dense, the first is the default
+  virtual uint32_t uasid() const = 0;
+  virtual uint32_t port_mtu_bytes() const = 0;
+  virtual void set_event_sink(EventSink) = 0;
+
+  // ---- objects: see Core ----
+  virtual Status create_jfc(const JfcConfig&, uint32_t* jfc) = 0;
+  virtual Status destroy_jfc(uint32_t jfc) = 0;
+  virtual Status create_jfr(const JfrConfig&, uint32_t* id) = 0;
+  virtual Status destroy_jfr(uint32_t id) = 0;
+  virtual Status create_jetty(JettyConfig, uint32_t* id) = 0;  // brings SendQueueConfig::work itself
+  virtual Status destroy_jetty(uint32_t id) = 0;
+  virtual Status set_state(uint32_t id, QueueState) = 0;
+  virtual QueueState state(uint32_t id) = 0;
+  virtual Status set_receive_threshold(uint32_t jfr, uint32_t receives) = 0;
+  virtual uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) = 0;
+  virtual Status alloc_token_id(uint32_t* token_id) = 0;
+  virtual Status free_token_id(uint32_t token_id) = 0;
+  virtual Status register_segment(const SegmentConfig&, RegisteredSegment*) = 0;
+  virtual Status unregister_segment(uint32_t handle) = 0;
+  // Finds the way to the instance (shared-memory wire if it is listed on this host, else IP) and adds it.
+  // `path` of the configuration is filled in here. kInvalid with `*why`: no way to that EID.
+  virtual Status add_target(const Eid& local, TargetConfig, uint32_t* target, std::string* why) = 0;
+  virtual Status remove_target(uint32_t target) = 0;
+  virtual Status bind(uint32_t jetty, uint32_t target) = 0;
+  virtual Status unbind(uint32_t jetty) = 0;
+
+  // ---- progress, called by post and poll ----
+  // Send elements were produced on this jetty or JFS: rings the doorbell and drives if nobody else does.
+  virtual void posted(uint32_t jetty) = 0;
+  // Moves the NIC forward if no other thread is doing so.
+  virtual void drive() = 0;
+  // Completions of a full JFC were consumed.
+  virtual void completions_read(uint32_t jfc) = 0;
+  // A JFC was armed (QueueIndices::armed was stored).
+  virtual void armed(uint32_t jfc) = 0;
+
+  // ---- looking in ----
+  virtual Counters counters() = 0;
+  virtual std::vector<ChannelInfo> channels() = 0;
+};
+
+// Starts the embedded back end from the configuration files and environment. Null and `*error` on failure.
+std::unique_ptr<Backend> start_embedded_backend(uint32_t wanted_uasid, std::string* error);
+
+}  // namespace ub
