@@ -43,7 +43,7 @@ enum class WrOp : uint8_t {
 constexpr uint8_t kWrSignaled = 1 << 0;   // a completion on success (errors always complete)
 constexpr uint8_t kWrFence = 1 << 1;      // starts after all earlier READs and atomics of the queue are answered
 constexpr uint8_t kWrSolicited = 1 << 2;  // the receive completion counts as solicited
-constexpr uint8_t kWrInline = 1 << 3;     // `length` payload bytes lie in the element, from `sge` on
+constexpr uint8_t kWrInline = 1 << 3;     // `length` payload bytes lie in the element, see inline_bytes()
 constexpr uint8_t kWrCompOrder = 1 << 4;  // receive completions in sending order (ODR[2])
 constexpr uint8_t kWrToken = 1 << 5;      // `token_value` is presented to the target (PLAIN_TEXT)
 constexpr uint8_t kWrDead = 1 << 6;       // set by the Core: completes with an error as soon as it is reached
@@ -72,11 +72,9 @@ struct alignas(kSlotBytes) Wqe {
   uint8_t place_order;     // 0 none, 1 relaxed, 2 strong
   uint8_t hint;            // group member hint
   uint16_t reserved;
-  Sge sge;                 // first local range; with kWrInline the payload starts here
+  Sge sge;                 // first local range
 };
 static_assert(sizeof(Wqe) == kSlotBytes);
-
-constexpr size_t kInlineOffset = offsetof(Wqe, sge);
 
 // What the second slot of an atomic or a WRITE_NOTIFY holds.
 struct alignas(kSlotBytes) WqeExtra {
@@ -94,8 +92,10 @@ constexpr bool has_extra(WrOp op) {
 }
 
 inline const WqeExtra& extra_of(const Wqe& wqe) { return *reinterpret_cast<const WqeExtra*>(&wqe + 1); }
+// Inline payload starts in place of `sge` and runs on; behind the WqeExtra where there is one.
 inline const std::byte* inline_bytes(const Wqe& wqe) {
-  return reinterpret_cast<const std::byte*>(&wqe) + kInlineOffset;
+  if (has_extra(wqe.op)) return reinterpret_cast<const std::byte*>(&wqe + 2);
+  return reinterpret_cast<const std::byte*>(&wqe.sge);
 }
 // Local range i of an element that is not inline.
 inline const Sge& sge_of(const Wqe& wqe, uint32_t i) {
@@ -106,7 +106,8 @@ inline const Sge& sge_of(const Wqe& wqe, uint32_t i) {
 // Slots of an element with so many ranges or inline bytes.
 constexpr uint32_t wqe_slots(WrOp op, uint32_t sges, uint32_t inline_length) {
   uint32_t slots = has_extra(op) ? 2 : 1;
-  if (inline_length > sizeof(Sge)) slots += (inline_length - sizeof(Sge) + kSlotBytes - 1) / kSlotBytes;
+  uint32_t room = has_extra(op) ? 0 : sizeof(Sge);
+  if (inline_length > room) slots += (inline_length - room + kSlotBytes - 1) / kSlotBytes;
   if (sges > 1) slots += ((sges - 1) * sizeof(Sge) + kSlotBytes - 1) / kSlotBytes;
   return slots;
 }

@@ -17,8 +17,11 @@
 
 #include "lib/base/counters.h"
 #include "lib/base/time.h"
+#include "lib/transport/core_state.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/host.h"
+#include "lib/transport/ta/receiver.h"
+#include "lib/transport/tp/transmitter.h"
 
 namespace ub {
 
@@ -89,6 +92,16 @@ class Core {
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
   const CoreConfig& config() const;
+
+ private:
+  void on_transport_packet(uint32_t link, const wire::NetHeader& net);
+  void on_unreliable(uint32_t link, const wire::NetHeader& net);
+  void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
+  bool may_carry_data(uint32_t channel);
+
+  CoreState s_;
+  tp::Transmitter<Host> transmitter_;
+  ta::Receiver<Host> receiver_;
 };
 
 }  // namespace ub

@@ -11,15 +11,13 @@
 
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
+#include "lib/transport/wire/entity_header.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {
 
 // 128-bit endpoint id, network byte order. By default it is the IP address of a port.
-struct Eid {
-  std::array<uint8_t, 16> bytes{};
-  bool operator==(const Eid&) const = default;
-};
+using Eid = wire::Eid;
 
 // An instance is one Core: a process, or a daemon. Its uasid is non-zero and constant for its life.
 struct InstanceId {
@@ -57,6 +55,7 @@ struct CoreConfig {
   uint64_t incarnation = 1;  // random, non-zero, new at every start
   uint64_t seed = 1;         // of every random choice that the Core makes
   uint32_t upi = 1;
+  uint32_t first_psn = UINT32_MAX;  // initial PSN of every channel, for tests; UINT32_MAX: random
 
   // Protocol.
   uint32_t window_packets = 512;             // out-of-order window W offered to peers: power of two, 128..2048
@@ -160,6 +159,7 @@ struct PeerAddress {
 };
 
 struct TargetConfig {
+  Eid local_eid;                // under which of our EIDs we speak; all zero: CoreConfig::self.eid
   InstanceId instance;          // uasid 0: whoever holds the well-known port of that address
   ObjectKind kind = ObjectKind::kJetty;
   uint32_t id = 0;

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin aliases: each is one visible line. `meson compile -C build` and `meson test -C build` work without it.
+BUILD ?= build
+SEEDS ?= 300
+SECONDS_EACH ?= 60
+
+.PHONY: help setup build check sim fuzz asan tsan bench demo fmt lint
+
+help:   ## this list
+	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup:  ## install missing Debian packages (asks for root only if some are)
+	tools/setup
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD)
+
+build: setup $(BUILD)/build.ninja  ## compile everything
+	meson compile -C $(BUILD)
+
+check: build  ## the quick tests
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite sim --no-suite bench
+
+sim: build  ## the simulator: make sim SEEDS=5000
+	UB_SIM_SEEDS=$(SEEDS) meson test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 0 --suite sim
+
+fuzz:   ## every fuzz target: make fuzz SECONDS_EACH=600
+	UB_FUZZ_SECONDS=$(SECONDS_EACH) .ci/nightly fuzz
+
+asan:   ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	.ci/nightly asan
+
+tsan:   ## the ring tests under ThreadSanitizer
+	.ci/nightly tsan
+
+bench: build  ## the raw floors of this machine
+	for bench in c2c spsc spsc-bw udp "udp --bw" tcp; do $(BUILD)/tests/bench/floor/ub_floor $$bench && echo; done
+
+demo:   ## two NICs, a real file across, latency and bandwidth beside kernel UDP and TCP
+	tools/demo
+
+fmt:    ## clang-format on all C++ and C sources
+	find lib dataplane tools apps tests \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path 'lib/urma/include/*' -exec clang-format -i {} +
+
+lint: $(BUILD)/build.ninja  ## tidy.py, clang-tidy, shellcheck
+	python3 tools/tidy.py
+	shellcheck tools/setup tools/test tools/demo .ci/run .ci/nightly
+	find lib dataplane tools -name '*.cc' -exec clang-tidy --quiet -p $(BUILD) {} +

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user may set, and where each setting came from.
+//
+// One plain struct `Config` with the defaults in it. `load_config` overlays, in this order:
+//   built-in defaults
+//   < /etc/softub/softub.toml
+//   < $XDG_CONFIG_HOME/softub/softub.toml (or $HOME/.config/softub/softub.toml)
+//   < the file named by $SOFTUB_CONFIG (which must exist)
+//   < environment variables SOFTUB_<SECTION>_<KEY>
+// Every value is checked once, here; whoever reads a Config need not check it again. A mistake of the user
+// becomes a sentence with file, line, column, key, value and range; several mistakes give several lines.
+//
+// The keys are listed in config_keys.def: a field is called like its key, and a test keeps both in step.
+// Nothing here resolves "automatic" (empty) values: the owner of the thing does (ports, device).
+// Thread: start-up only. May allocate; throws nothing but std::bad_alloc.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ub {
+
+// What applications see.
+struct DeviceConfig {
+  // Name of the device that applications open. Default "softub0". Free.
+  std::string name = "softub0";
+  // EIDs, index 0 first, as IP literals. Default empty: source address of the default route, else the first
+  // global address that is up, else 127.0.0.1. Each costs a socket.
+  std::vector<std::string> eids;
+  // Partition (24 bits), default 1. Packets of another partition are dropped. Free.
+  uint32_t upi = 1;
+  // "EID=IP" pairs: where an EID is reached if it is not itself an address of its port. Default empty.
+  std::vector<std::string> eid_map;
+};
+
+// Where the NIC runs.
+struct PlacementConfig {
+  // "embedded" (default): in the process of the application. "daemon": in softubd; not available yet.
+  std::string mode = "embedded";
+};
+
+// The wires.
+struct PortConfig {
+  // Wires to open, best first: "shm", "udp". Default both. Each costs its polling.
+  std::vector<std::string> kinds = {"shm", "udp"};
+  // Largest payload of a packet on IP ports, bytes: 1024, 2048, 4096, 8192; default 0: from the interface.
+  // Larger saves packets, and is lost where the path is narrower.
+  uint32_t mtu = 0;
+  // Rendezvous directory of the shared-memory wire. Default empty: $XDG_RUNTIME_DIR/softub or
+  // /tmp/softub-<uid>.
+  std::string shm_dir;
+  // Frame ring of the shared-memory wire per direction and peer process, bytes, power of two; default 8 MiB.
+  // Costs that much memory for each peer.
+  uint64_t shm_ring_bytes = 8ULL << 20;
+  // Largest payload of a packet on the shared-memory wire, bytes; default 4096. Larger makes small messages
+  // wait longer.
+  uint32_t shm_mtu = 4096;
+  // UDP port; the first instance of an address takes it, the others an ephemeral one. Default 4792.
+  uint32_t udp_port = 4792;
+  // Addresses to bind UDP sockets to. Default empty: those of the EIDs.
+  std::vector<std::string> udp_bind;
+  // Wished send buffer of each UDP socket, bytes; default 4 MiB. Costs kernel memory while used.
+  uint64_t udp_sndbuf = 4ULL << 20;
+  // Wished receive buffer of each UDP socket, bytes; default 4 MiB. Costs kernel memory while used.
+  uint64_t udp_rcvbuf = 4ULL << 20;
+  // DSCP of packets on IP ports, 0..63; default 0. Free.
+  uint32_t dscp = 0;
+  // ICRC on the shared-memory wire too; default off. Costs a pass over every payload byte on both sides.
+  bool icrc_shm = false;
+};
+
+// Channels, loss, time.
+struct TransportConfig {
+  // Packets in flight per channel, power of two 128..2048; default 512. Costs bitmap blocks and kept packets
+  // while something is missing.
+  uint32_t window_packets = 512;
+  // Shortest retransmission time-out; default 4 ms. Raising it delays recovery of a lost last packet.
+  std::chrono::nanoseconds rto_min = std::chrono::milliseconds(4);
+  // Longest retransmission time-out; default 512 ms. Raising it delays recovery after a long outage.
+  std::chrono::nanoseconds rto_max = std::chrono::milliseconds(512);
+  // Retransmission time-out in smoothed round trips; default 8. Raising it delays recovery on slow paths.
+  uint32_t rtt_multiplier = 8;
+  // A channel without progress for so long is dead; default 4 s. Raising it delays error completions.
+  std::chrono::nanoseconds channel_timeout = std::chrono::seconds(4);
+  // Idle time before a keep-alive; default 10 s. Raising it delays the notice of a dead peer.
+  std::chrono::nanoseconds keepalive_idle = std::chrono::seconds(10);
+  // Channels per peer and service class, 1 or 2; default 2 (small and bulk). Each costs channel state.
+  uint32_t lanes = 2;
+  // Messages longer than this take the bulk lane, bytes; default 16 KiB. Raising it makes small ones wait.
+  uint64_t lane_bulk_bytes = 16ULL << 10;
+  // Segment of a WRITE or READ, bytes, power of two; default 64 KiB. Raising it makes other queues wait.
+  uint64_t segment_bytes = 64ULL << 10;
+  // Send again at once what the peer reports missing; default on.
+  bool fast_retransmit = true;
+  // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
+  std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);
+  // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.
+  // Raising it keeps numbers unusable for longer.
+  std::chrono::nanoseconds tpn_rest = std::chrono::seconds(2);
+  // Acknowledge at the latest after so many packets; default 8. Raising it frees the window later.
+  uint32_t ack_every = 8;
+};
+
+// Bounds of state; the max_ and _depth ones are also the capabilities that the device reports.
+struct LimitsConfig {
+  // Jetties per instance, default 65536. Memory is taken when one is created; so for the next four.
+  uint32_t max_jetty = 65536;
+  // Completion queues per instance, default 65536.
+  uint32_t max_jfc = 65536;
+  // Send queues without a Jetty per instance, default 65536.
+  uint32_t max_jfs = 65536;
+  // Receive queues per instance, default 65536.
+  uint32_t max_jfr = 65536;
+  // Registered segments per instance, default 65536.
+  uint32_t max_segments = 65536;
+  // Peer instances known at a time, default 4096. Memory is taken when one is met.
+  uint32_t max_peers = 4096;
+  // Transport channels, at most four per peer, default 16384. Memory is taken when one is set up.
+  uint32_t max_channels = 16384;
+  // READs and atomics of peers under way here, default 4096. Each costs a record, taken at the start.
+  uint32_t read_jobs = 4096;
+  // Packets kept while an earlier one is missing, default 1024. Each costs a packet of memory while in use.
+  uint32_t reorder_buffers = 1024;
+  // Largest depth of a send queue, default 16384. A queue costs memory for its own depth; so the next two.
+  uint32_t jfs_depth = 16384;
+  // Largest depth of a receive queue, default 32768.
+  uint32_t jfr_depth = 32768;
+  // Largest depth of a completion queue, default 65536.
+  uint32_t jfc_depth = 65536;
+};
+
+// Who drives the NIC when the application does not.
+struct ProgressConfig {
+  // How long the helper thread polls before it blocks; default 5 us. Raising it burns a core.
+  std::chrono::nanoseconds helper_spin = std::chrono::microseconds(5);
+  // First time a woken helper that was not needed stays away; default 50 us, then doubling.
+  std::chrono::nanoseconds helper_backoff_min = std::chrono::microseconds(50);
+  // Longest time it stays away; default 1 ms. Raising it delays progress when the application stops polling.
+  std::chrono::nanoseconds helper_backoff_max = std::chrono::milliseconds(1);
+  // Ring a consumer whose frame lies unconsumed for so long; default 5 us. Raising it delays idle peers.
+  std::chrono::nanoseconds doorbell_after = std::chrono::microseconds(5);
+};
+
+struct LogConfig {
+  // trace, debug, info (default), warn, error, off. Below info costs time per message or packet.
+  std::string level = "info";
+  // Where counters are published for the tools. Default empty: same as port.shm_dir.
+  std::string stats_dir;
+};
+
+struct Config {
+  DeviceConfig device;
+  PlacementConfig placement;
+  PortConfig port;
+  TransportConfig transport;
+  LimitsConfig limits;
+  ProgressConfig progress;
+  LogConfig log;
+};
+
+// A Config that remembers where each value came from.
+struct LoadedConfig : Config {
+  // By key, in the order of config_keys.def: "default", "/path/file.toml:12" or "env SOFTUB_SECTION_KEY".
+  std::vector<std::string> sources;
+  // The files that were read, in order.
+  std::vector<std::string> files;
+};
+
+struct ConfigResult {
+  std::optional<LoadedConfig> config;  // set exactly when `error` is empty
+  std::string error;                   // one sentence per line, without a final newline
+};
+
+// The world as load_config sees it; tests bring their own.
+class Environment {
+ public:
+  enum class FileStatus { kOk, kMissing, kForbidden, kUnreadable };
+  struct File {
+    FileStatus status = FileStatus::kMissing;
+    std::string text;  // kOk: the content. kForbidden, kUnreadable: why
+  };
+
+  virtual ~Environment() = default;
+  virtual std::optional<std::string> get(const std::string& name) const = 0;
+  // Names of all variables that begin with `prefix`, in any order: unknown ones are the user's typing errors.
+  virtual std::vector<std::string> names(const std::string& prefix) const = 0;
+  virtual File read_file(const std::string& path) const = 0;
+};
+
+// The process's own variables and files. Sees no variable in a set-user-id program.
+class ProcessEnvironment final : public Environment {
+ public:
+  std::optional<std::string> get(const std::string& name) const override;
+  std::vector<std::string> names(const std::string& prefix) const override;
+  File read_file(const std::string& path) const override;
+};
+
+ConfigResult load_config(const Environment& environment);
+ConfigResult load_config();  // of the process
+
+// One row of `urma_admin config`; every value in the syntax of an environment variable.
+struct ConfigRow {
+  std::string key;            // "port.udp_port"
+  std::string value;          // what is in force
+  std::string default_value;  // what would be without files and variables
+  std::string range;          // "1..65535", "embedded, daemon", "IP address", ... or empty
+  std::string unit;           // "bytes", "time", "packets", ... or empty
+  std::string source;         // see LoadedConfig::sources
+  std::string help;
+};
+
+// Rows in the order of config_keys.def.
+std::vector<ConfigRow> describe(const LoadedConfig& config);
+
+}  // namespace ub

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shared-memory wire: frames between instances of one host, without a system call while both are awake.
+//
+// Each instance listens on one socket per EID in a rendezvous directory (lib/ipc/rendezvous.h). To connect, an
+// instance makes one sealed memfd with two FrameRings, and sends it with its doorbell (lib/ipc/doorbell.h: a
+// page with a sleep flag and a bitmap of links to poll, plus an eventfd) in a versioned hello. The link is
+// usable at once: what is sent before the peer accepts waits in the ring. A refusal, a peer that dies and a
+// ring whose content makes no sense all end as a dead link with a reason. If both connect at the same time,
+// there are two links; each works.
+//
+//   any thread                                  owner of the Core
+//   ----------                                  -----------------
+//   connect(), poll_control()                   has_pending() -> adopt_pending(): links get their numbers
+//      accept, hello, reply, hang-up               take_dead_links() -> Core::link_down -> drop_link()
+//      under control_mutex_                     rx_*, tx_*, prepare_sleep, finish_sleep: no lock
+//
+// Waking a peer: at tx_flush if it says that it sleeps; else when a frame was not consumed after
+// `doorbell_after`, which is checked at later flushes; and in prepare_sleep(), so that nobody sleeps on an
+// unannounced frame. A killed peer leaves its ring as it was: what it published is still delivered, then the
+// link is reported dead.
+//
+// Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index of
+// a peer; it cannot be led outside its mapping, and the mapping cannot shrink. Frame *contents* may change
+// while they are read: whoever parses must read a field once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/port.h"
+#include "lib/base/time.h"
+#include "lib/ipc/doorbell.h"
+#include "lib/ipc/fd.h"
+#include "lib/ipc/frame_ring.h"
+#include "lib/ipc/memfd.h"
+#include "lib/ipc/rendezvous.h"
+#include "lib/transport/core_types.h"
+
+namespace ub {
+
+struct ShmPortOptions {
+  std::string directory;             // rendezvous directory; empty: that of this user and network namespace
+  uint64_t ring_bytes = 8U << 20;    // per direction and peer: power of two, 64 KiB to 1 GiB; touched as used
+  uint32_t mtu = 4096;               // payload bytes of a packet
+  bool icrc_optional = true;
+  uint32_t max_links = 4096;         // at most ipc::Doorbell::kMaxLinks
+  Duration doorbell_after = microseconds(5);
+  Duration doorbell_repeat = milliseconds(1);  // and again, while still nothing was consumed
+};
+
+struct ShmPortCounters {
+  uint64_t tx_frames = 0;
+  uint64_t tx_no_room = 0;        // tx_begin answered nullptr on a live link
+  uint64_t tx_doorbells = 0;      // peers rung because they said they sleep
+  uint64_t tx_doorbells_late = 0; // peers rung because they left a frame lying
+  uint64_t rx_frames = 0;
+  uint64_t rx_bad_ring = 0;       // rings given up because of an impossible header or index
+  uint64_t links_adopted = 0;
+  uint64_t links_dead = 0;
+};
+
+struct DeadLink {
+  uint32_t link;
+  std::string why;  // a sentence
+};
+
+class ShmPort {
+ public:
+  using AddLink = std::function<uint32_t(const LinkConfig&)>;  // Core::add_link
+
+  ShmPort();
+  ~ShmPort();
+  ShmPort(const ShmPort&) = delete;
+  ShmPort& operator=(const ShmPort&) = delete;
+
+  // Creates the doorbell and listens as (eid, low half of uasid) for each EID. False: a sentence in `*error`,
+  // nothing is open; with `*taken` set (optional) another process holds the name.
+  bool open(const ShmPortOptions&, std::span<const Eid> eids, uint32_t uasid, std::string* error,
+            bool* taken = nullptr);
+  // Every peer sees its link die. Owner only; no other call may be running.
+  void close();
+  bool is_open() const { return open_; }
+  uint32_t mtu() const { return options_.mtu; }
+  const std::string& directory() const { return rendezvous_.directory(); }
+
+  // ---- control, any thread -------------------------------------------------------------------------------
+  // Is an instance listening under (eid, low half of uasid; 0: the well-known port)? One connect attempt is
+  // the only proof; this looks for the name, which a killed process leaves behind.
+  bool is_listed(const Eid&, uint32_t uasid) const;
+  // Starts a link; it gets its number at the next adopt_pending(). Never blocks. False and `*error`: nobody
+  // there, table full, out of descriptors. Does nothing if a link to that instance exists.
+  bool connect(const InstanceId& peer, std::string* error);
+  // Accepts, answers hellos, reads replies, notices hang-ups. Cheap when nothing happened (one system call);
+  // returns at once when another thread is in it. True: something waits for the owner (has_pending()).
+  bool poll_control();
+  // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
+  void clear_doorbell() { doorbell_.drain(); }
+  // Is there something for adopt_pending() and then take_dead_links()? One load.
+  bool has_pending() const { return pending_.load(std::memory_order_acquire); }
+  // Why the last hello sent or received was refused; empty if none was.
+  std::string last_refusal() const;
+
+  // ---- links, owner only ---------------------------------------------------------------------------------
+  // Takes over what poll_control() and connect() prepared, and gives numbers to new links (`add` answers 0: the
+  // link is closed again). Returns how many became usable. Call take_dead_links() after it.
+  size_t adopt_pending(const AddLink& add);
+  // Appends links whose peer is gone, after everything it had sent was received. Then call Core::link_down
+  // (open frames of the link may still be committed or aborted) and drop_link().
+  void take_dead_links(std::vector<DeadLink>* out);
+  void drop_link(uint32_t link);
+  // The adopted, living link to the holder of (eid, low half of uasid; 0: the well-known port), or 0.
+  uint32_t find_link(const Eid&, uint32_t uasid) const;
+  bool has_link_to(const Eid& eid, uint32_t uasid) const { return find_link(eid, uasid) != 0; }
+  // Has the peer accepted? (A link works before: what is sent waits in the ring.)
+  bool connected(const Eid& eid, uint32_t uasid) const {
+    const Link* l = link_at(find_link(eid, uasid));
+    return l != nullptr && l->peer.attached();
+  }
+  size_t link_count() const { return order_.size(); }
+
+  // ---- Port (port.h), owner only -------------------------------------------------------------------------
+  size_t rx_burst(RxFrame* out, size_t room);
+  void rx_release();
+  std::byte* tx_begin(uint32_t link, size_t bytes) {
+    Link* l = link_at(link);
+    if (l == nullptr || l->dead) [[unlikely]] return nullptr;
+    std::byte* frame = l->tx.begin(bytes);
+    if (frame == nullptr) [[unlikely]] no_room(*l);
+    return frame;
+  }
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+    Link* l = link_at(link);
+    if (l == nullptr) [[unlikely]] return;
+    l->tx.commit(frame, bytes);
+    ++counters_.tx_frames;
+    if (!l->unflushed) {
+      l->unflushed = true;
+      unflushed_.push_back(l);
+    }
+  }
+  void tx_abort(uint32_t link, std::byte* frame) {
+    if (Link* l = link_at(link)) l->tx.abort(frame);
+  }
+  void tx_flush(Instant now);
+  bool prepare_sleep();
+  void finish_sleep();
+  void fds(std::vector<int>&) const;
+
+  const ShmPortCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr size_t kPollAll = 4;             // up to so many links are all polled, always
+  static constexpr uint32_t kIdlePolls = 256;       // with more, one is left alone after so many empty looks
+  static constexpr size_t kBurstBytes = 16 * 1024;  // a burst ends here, so that rings give space back often
+  static constexpr size_t kMaxEmbryos = 64;
+
+  // One peer. Built by the control side, then owned by the owner of the Core (see Slot for what stays behind).
+  struct Link {
+    ipc::FrameRingWriter tx;
+    ipc::FrameRingReader rx;
+    ipc::PeerDoorbell peer;       // not attached before the peer's reply was adopted
+    uint32_t number = 0;          // the Core's; 0: not adopted
+    uint32_t slot = 0;            // index of slots_, and its bit in our own doorbell
+    bool unflushed = false;       // in unflushed_
+    bool watched = false;         // in watch_ or rung_
+    bool rung = false;            // in rung_: rung for want of progress
+    bool active = false;          // in active_
+    bool dead = false;            // hung up or broken: nothing is sent any more
+    bool broken = false;          // its ring makes no sense: nothing is received either
+    bool dying = false;           // in dying_
+    uint32_t empty_polls = 0;
+    uint64_t watch_consumed = 0;  // the peer's position when the watch began
+    Instant watch_until{};
+    uint64_t drain_limit = 0;     // dead: received at most up to here
+    Eid eid;                      // the peer's
+    uint16_t port = 0;
+    uint32_t mtu = 0;
+    std::string why;
+    ipc::Mapping rings;
+  };
+  // The control side of a link.
+  struct Slot {
+    enum class State : uint8_t { kFree, kAwaitReply, kUp, kGone };
+    State state = State::kFree;
+    uint32_t generation = 0;      // events of an earlier use are ignored
+    ipc::Fd socket;
+    std::unique_ptr<Link> link;   // touched by the owner only, once its kAdopt was taken
+    Eid eid;
+    uint16_t port = 0;
+  };
+  struct Embryo {  // accepted, no hello yet
+    uint32_t id = 0;
+    size_t listener = 0;
+    ipc::Fd socket;
+  };
+  // What the control side has for the owner.
+  struct Notice {
+    enum class Kind : uint8_t { kAdopt, kConfirm, kDead };
+    Kind kind;
+    uint32_t slot;
+    Link* link;
+    ipc::PeerDoorbell peer = {};  // kConfirm
+    std::string why = {};         // kDead
+  };
+  // Links in the order in which they are to be looked at again.
+  struct WatchList {
+    std::vector<Link*> links;     // nullptr: forgotten
+    size_t head = 0;
+    bool empty() const { return head == links.size(); }
+    void push(Link* l) { links.push_back(l); }
+    Link* front() const { return links[head]; }
+    void pop();
+    void remove(const Link*);
+  };
+
+  Link* link_at(uint32_t number) const { return number < by_number_.size() ? by_number_[number] : nullptr; }
+  void no_room(Link&);
+  bool poll_ring(Link&, RxFrame* out, size_t room, size_t* count, size_t* bytes);
+  void scan_doorbell();
+  void activate(Link&);
+  bool deactivate(Link&);
+  void flush_link(Link&);
+  void check_watch(WatchList&, Instant now);
+  void give_up_ring(Link&, const char* what);
+  void start_dying(Link&);
+  void forget(Link*);
+
+  // Control side, control_mutex_ held.
+  bool take_slot(uint32_t* slot, std::string* error);
+  void free_slot(uint32_t slot);
+  void accept_all(size_t listener);
+  void on_embryo(uint32_t id);
+  void on_hello(Embryo&, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
+  void on_slot_event(uint32_t slot, uint32_t generation);
+  void on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
+  void slot_gone(uint32_t slot, std::string why);
+  void refuse(int socket, uint32_t code, const std::string& text);
+  void notify(Notice);
+  bool add_to_epoll(int fd, uint64_t tag);
+
+  ShmPortOptions options_;
+  uint32_t uasid_ = 0;
+  std::vector<Eid> eids_;
+  bool open_ = false;
+  ipc::Rendezvous rendezvous_;
+  ipc::Doorbell doorbell_;
+  bool have_membarrier_ = false;
+
+  // Owner side.
+  std::vector<Link*> by_number_;  // dense, by the Core's link number
+  std::vector<Link*> by_slot_;
+  std::vector<Link*> order_;      // all adopted links
+  std::vector<Link*> active_;     // those that rx_burst polls
+  std::vector<Link*> unflushed_;  // committed to since the last flush
+  std::vector<Link*> received_;   // handed out frames since the last rx_release
+  std::vector<Link*> dying_;      // dead, not yet reported
+  WatchList watch_, rung_;        // links with frames the peer has not consumed; the second: it was rung
+  std::vector<uint64_t> polled_;  // bit per slot: in active_
+  size_t turn_ = 0;               // of active_
+  size_t idle_turn_ = 0;          // of order_
+  bool scanning_ = false;         // there are more than kPollAll links
+  ShmPortCounters counters_;
+
+  // Control side.
+  mutable std::mutex control_mutex_;
+  ipc::Fd epoll_;
+  ipc::Fd spare_fd_;              // given up for a moment to refuse a connection when descriptors run out
+  std::vector<Slot> slots_;
+  std::vector<Embryo> embryos_;
+  uint32_t next_embryo_ = 1;
+  std::vector<Notice> notices_;
+  std::string last_refusal_;
+  std::atomic<bool> pending_{false};
+};
+
+}  // namespace ub

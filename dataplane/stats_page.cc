@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/stats_page.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace ub {
+namespace {
+
+constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kMaxEids = 16;
+constexpr uint32_t kMaxCounters = 256;
+constexpr uint32_t kMaxChannels = 512;
+constexpr uint32_t kMaxSegments = 1024;
+constexpr size_t kNameBytes = 48;
+constexpr const char* kSuffix = ".stats";
+
+static_assert(kCounterCount <= kMaxCounters);
+
+// Written before the file gets its name, constant from then on.
+struct Header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t file_bytes;
+  uint32_t counter_count, max_channels, max_segments;
+  uint32_t eid_count;
+  uint32_t uasid;
+  uint32_t udp_port;
+  int64_t pid;
+  uint64_t started_ns;
+  uint8_t eids[kMaxEids][16];
+  char program[kNameBytes], placement[kNameBytes], wires[kNameBytes], device[kNameBytes];
+  char counter_names[kMaxCounters][kNameBytes];
+};
+
+// Changes with every update, guarded by the sequence number. Only 64-bit words, so that it can be copied with
+// atomic accesses; the fields before the tables are always written whole, the tables as far as they are used.
+struct Body {
+  uint64_t updated_ns;
+  uint64_t updates;
+  uint32_t channels_total, channel_rows;
+  uint32_t segments_total, segment_rows;
+  StatsObjects objects;
+  uint64_t counters[kMaxCounters];
+  StatsChannel channels[kMaxChannels];
+  StatsSegment segments[kMaxSegments];
+};
+
+struct Page {
+  Header header;
+  alignas(64) uint64_t sequence;  // odd: a write is in progress
+  alignas(64) Body body;
+};
+
+constexpr size_t kFileBytes = (sizeof(Page) + 4095) / 4096 * 4096;
+static_assert(sizeof(Body) % 8 == 0 && offsetof(Body, channels) % 8 == 0 &&
+              offsetof(Body, segments) % 8 == 0);
+static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
+
+uint64_t wall_ns() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// Words are released after the odd sequence number: whoever sees one of them sees that number too.
+void publish_words(uint64_t* to, const uint64_t* from, size_t bytes) {
+  for (size_t i = 0; i < bytes / 8; ++i) std::atomic_ref(to[i]).store(from[i], std::memory_order_release);
+}
+
+void read_words(uint64_t* to, const uint64_t* from, size_t bytes) {
+  for (size_t i = 0; i < bytes / 8; ++i) {
+    to[i] = std::atomic_ref(const_cast<uint64_t&>(from[i])).load(std::memory_order_acquire);
+  }
+}
+
+void copy_name(char (&to)[kNameBytes], std::string_view from) {
+  size_t n = std::min(from.size(), kNameBytes - 1);
+  std::memcpy(to, from.data(), n);
+  std::memset(to + n, 0, kNameBytes - n);
+}
+
+std::string read_name(const char (&from)[kNameBytes]) {
+  return std::string(from, strnlen(from, kNameBytes));
+}
+
+std::string program_name() {
+  char name[64] = {};
+  int fd = ::open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "?";
+  ssize_t n = ::read(fd, name, sizeof name - 1);
+  ::close(fd);
+  while (n > 0 && name[n - 1] == '\n') --n;
+  return std::string(name, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+}
+
+StatsChannel to_row(const ChannelInfo& c) {
+  StatsChannel r{};
+  r.tpn = c.tpn;
+  r.peer_tpn = c.peer_tpn;
+  std::memcpy(r.peer_eid, c.peer.eid.bytes.data(), 16);
+  std::memcpy(r.remote_ip, c.remote.ip.bytes.data(), 16);
+  r.peer_uasid = c.peer.uasid;
+  r.remote_port = c.remote.port;
+  r.mtu = c.mtu;
+  r.link = c.link;
+  r.bulk = c.bulk;
+  r.state = c.state;
+  r.next_psn = c.next_psn;
+  r.oldest_unacked = c.oldest_unacked;
+  r.expected_psn = c.expected_psn;
+  r.queued_messages = c.queued_messages;
+  r.tx_packets = c.tx_packets;
+  r.rx_packets = c.rx_packets;
+  r.retransmits = c.retransmits;
+  r.smoothed_rtt_ns = c.smoothed_rtt.ns;
+  r.rto_ns = c.rto.ns;
+  return r;
+}
+
+std::string system_error(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
+
+// Removes pages of instances that died. A page is locked before it gets its name, so a lock that can be taken
+// means that its owner is gone.
+void remove_dead_pages(const std::string& directory) {
+  for (const std::string& name : list_stats_pages(directory)) {
+    std::string path = stats_page_path(directory, name);
+    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) continue;
+    struct stat st;
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+      unlink(path.c_str());
+    ::close(fd);
+  }
+}
+
+void fill_header(Header& h, const StatsIdentity& id) {
+  h.magic = kMagic;
+  h.version = kVersion;
+  h.file_bytes = kFileBytes;
+  h.counter_count = kCounterCount;
+  h.max_channels = kMaxChannels;
+  h.max_segments = kMaxSegments;
+  h.eid_count = static_cast<uint32_t>(std::min<size_t>(id.eids.size(), kMaxEids));
+  for (uint32_t i = 0; i < h.eid_count; ++i) std::memcpy(h.eids[i], id.eids[i].bytes.data(), 16);
+  h.uasid = id.uasid;
+  h.udp_port = id.udp_port;
+  h.pid = getpid();
+  h.started_ns = wall_ns();
+  copy_name(h.program, program_name());
+  copy_name(h.placement, id.placement);
+  copy_name(h.wires, id.wires);
+  copy_name(h.device, id.device);
+  for (size_t i = 0; i < kCounterCount; ++i) copy_name(h.counter_names[i], kCounterNames[i]);
+}
+
+}  // namespace
+
+std::string eid_text(const Eid& eid) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  wire::IpAddress ip{eid.bytes};
+  if (ip.is_v4()) {
+    inet_ntop(AF_INET, eid.bytes.data() + 12, text, sizeof text);
+  } else {
+    inet_ntop(AF_INET6, eid.bytes.data(), text, sizeof text);
+  }
+  return text;
+}
+
+std::string stats_page_path(const std::string& directory, std::string_view name) {
+  return directory + "/" + std::string(name) + kSuffix;
+}
+
+std::vector<std::string> list_stats_pages(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* dir = opendir(directory.c_str());
+  if (dir == nullptr) return names;
+  while (const dirent* entry = readdir(dir)) {
+    std::string_view name = entry->d_name;
+    if (name.ends_with(kSuffix) && name.front() != '.') {
+      names.emplace_back(name.substr(0, name.size() - std::strlen(kSuffix)));
+    }
+  }
+  closedir(dir);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// ---- writer
+// ------------------------------------------------------------------------------------------------
+
+std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& directory,
+                                                         const StatsIdentity& id, std::string* error) {
+  if (id.eids.empty()) {
+    *error = "a statistics page needs an EID";
+    return nullptr;
+  }
+  remove_dead_pages(directory);
+  const std::string name = eid_text(id.eids.front()) + "-" + std::to_string(id.udp_port);
+  const std::string path = stats_page_path(directory, name);
+  const std::string temporary = directory + "/." + name + "." + std::to_string(getpid()) + ".tmp";
+  unlink(temporary.c_str());
+
+  std::unique_ptr<StatsPageWriter> w(new StatsPageWriter);
+  auto fail = [&](const std::string& what) {
+    *error = system_error(what);
+    unlink(temporary.c_str());
+    return nullptr;
+  };
+  w->fd_ = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (w->fd_ < 0) return fail("cannot create " + temporary);
+  // Blocks are taken now: a full file system must give an error here, not a SIGBUS later.
+  if (int e = posix_fallocate(w->fd_, 0, kFileBytes); e != 0) {
+    errno = e;
+    return fail("no room for " + temporary);
+  }
+  if (flock(w->fd_, LOCK_EX | LOCK_NB) != 0) return fail("cannot lock " + temporary);
+  void* map = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd_, 0);
+  if (map == MAP_FAILED) return fail("cannot map " + temporary);
+  w->map_ = static_cast<std::byte*>(map);
+  w->owner_ = getpid();
+  madvise(map, kFileBytes, MADV_DONTFORK);
+  w->image_.resize(sizeof(Body) / 8);
+  fill_header(reinterpret_cast<Page*>(map)->header, id);
+  if (rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot rename " + temporary);
+  w->path_ = path;
+  return w;
+}
+
+StatsPageWriter::~StatsPageWriter() {
+  const bool mine = owner_ == getpid();
+  if (map_ != nullptr && mine) munmap(map_, kFileBytes);
+  if (!path_.empty() && mine) {
+    // Another instance may have taken the name meanwhile.
+    struct stat by_name, by_fd;
+    if (stat(path_.c_str(), &by_name) == 0 && fstat(fd_, &by_fd) == 0 && by_name.st_ino == by_fd.st_ino) {
+      unlink(path_.c_str());
+    }
+  }
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
+                             std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments) {
+  if (owner_ != getpid()) return;
+  Page* page = reinterpret_cast<Page*>(map_);
+  Body& next = *reinterpret_cast<Body*>(image_.data());
+  next.updated_ns = wall_ns();
+  ++next.updates;
+  next.objects = objects;
+  std::copy(std::begin(counters.v), std::end(counters.v), next.counters);
+  next.channels_total = static_cast<uint32_t>(channels.size());
+  next.channel_rows = std::min(next.channels_total, kMaxChannels);
+  next.segments_total = static_cast<uint32_t>(segments.size());
+  next.segment_rows = std::min(next.segments_total, kMaxSegments);
+  for (uint32_t i = 0; i < next.channel_rows; ++i) next.channels[i] = to_row(channels[i]);
+  for (uint32_t i = 0; i < next.segment_rows; ++i) next.segments[i] = segments[i];
+
+  auto publish = [&](size_t offset, size_t bytes) {
+    publish_words(reinterpret_cast<uint64_t*>(reinterpret_cast<std::byte*>(&page->body) + offset),
+                  image_.data() + offset / 8, bytes);
+  };
+  std::atomic_ref sequence(page->sequence);
+  const uint64_t s = sequence.load(std::memory_order_relaxed);
+  sequence.store(s + 1, std::memory_order_relaxed);
+  publish(0, offsetof(Body, counters) + kCounterCount * sizeof(uint64_t));
+  publish(offsetof(Body, channels), next.channel_rows * sizeof(StatsChannel));
+  publish(offsetof(Body, segments), next.segment_rows * sizeof(StatsSegment));
+  sequence.store(s + 2, std::memory_order_release);
+}
+
+// ---- reader
+// ------------------------------------------------------------------------------------------------
+
+std::unique_ptr<StatsPageReader> StatsPageReader::open(const std::string& path, std::string* error) {
+  std::unique_ptr<StatsPageReader> r(new StatsPageReader);
+  r->fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (r->fd_ < 0) {
+    *error = system_error("cannot open " + path);
+    return nullptr;
+  }
+  struct stat st;
+  if (fstat(r->fd_, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < static_cast<off_t>(sizeof(Header))) {
+    *error = path + " is not a statistics page";
+    return nullptr;
+  }
+  Header h;
+  if (pread(r->fd_, &h, sizeof h, 0) != static_cast<ssize_t>(sizeof h) || h.magic != kMagic) {
+    *error = path + " is not a statistics page";
+    return nullptr;
+  }
+  if (h.version != kVersion) {
+    *error = path + " has version " + std::to_string(h.version) + ", this program reads " +
+             std::to_string(kVersion);
+    return nullptr;
+  }
+  if (h.file_bytes != kFileBytes || st.st_size != static_cast<off_t>(kFileBytes) || h.eid_count > kMaxEids ||
+      h.counter_count > kMaxCounters || h.max_channels != kMaxChannels || h.max_segments != kMaxSegments) {
+    *error = path + " is damaged";
+    return nullptr;
+  }
+  void* map = mmap(nullptr, kFileBytes, PROT_READ, MAP_SHARED, r->fd_, 0);
+  if (map == MAP_FAILED) {
+    *error = system_error("cannot map " + path);
+    return nullptr;
+  }
+  r->map_ = static_cast<const std::byte*>(map);
+  return r;
+}
+
+StatsPageReader::~StatsPageReader() {
+  if (map_ != nullptr) munmap(const_cast<std::byte*>(map_), kFileBytes);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool StatsPageReader::alive() const {
+  if (flock(fd_, LOCK_SH | LOCK_NB) != 0) return true;
+  flock(fd_, LOCK_UN);
+  return false;
+}
+
+bool StatsPageReader::read(StatsReport* report, std::string* error) const {
+  const Page* page = reinterpret_cast<const Page*>(map_);
+  std::vector<uint64_t> image(sizeof(Body) / 8);
+  std::atomic_ref sequence(const_cast<uint64_t&>(page->sequence));
+  bool consistent = false;
+  for (int attempt = 0; attempt < 2000 && !consistent; ++attempt) {
+    const uint64_t before = sequence.load(std::memory_order_acquire);
+    if (before % 2 == 0) {
+      read_words(image.data(), reinterpret_cast<const uint64_t*>(&page->body), sizeof(Body));
+      consistent = sequence.load(std::memory_order_relaxed) == before;
+    }
+    if (!consistent && attempt % 16 == 15) usleep(50);
+  }
+  if (!consistent) {
+    *error = "the instance died while it wrote its statistics";
+    return false;
+  }
+
+  const Header& h = page->header;
+  const Body& b = *reinterpret_cast<const Body*>(image.data());
+  StatsReport out;
+  out.uasid = h.uasid;
+  out.udp_port = static_cast<uint16_t>(h.udp_port);
+  out.pid = static_cast<pid_t>(h.pid);
+  for (uint32_t i = 0; i < std::min(h.eid_count, kMaxEids); ++i) {
+    Eid eid;
+    std::memcpy(eid.bytes.data(), h.eids[i], 16);
+    out.eids.push_back(eid);
+  }
+  out.program = read_name(h.program);
+  out.placement = read_name(h.placement);
+  out.wires = read_name(h.wires);
+  out.device = read_name(h.device);
+  out.started_ns = h.started_ns;
+  out.updated_ns = b.updated_ns;
+  out.updates = b.updates;
+  for (uint32_t i = 0; i < std::min(h.counter_count, kMaxCounters); ++i) {
+    out.counters.emplace_back(read_name(h.counter_names[i]), b.counters[i]);
+  }
+  out.objects = b.objects;
+  out.channels.assign(b.channels, b.channels + std::min(b.channel_rows, kMaxChannels));
+  out.channels_total = b.channels_total;
+  out.segments.assign(b.segments, b.segments + std::min(b.segment_rows, kMaxSegments));
+  out.segments_total = b.segments_total;
+  *report = std::move(out);
+  return true;
+}
+
+}  // namespace ub

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The statistics page: what a running instance shows to urma_admin and other tools. A file of fixed size in
+// the statistics directory, `<eid>-<udp port>.stats`, written by one thread and mapped read-only by any
+// number of readers. The writer never waits for a reader; a reader that meets a write in progress tries
+// again.
+//
+// The writer holds an flock on the file for its whole life, so a page whose lock can be taken is that of an
+// instance that died; it is removed when the next instance of the same user starts.
+//
+// The layout is versioned and meant for tools of another build: names travel with the counters, tables have
+// their capacity in the header, and a reader refuses another version.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/counters.h"
+#include "lib/transport/core_types.h"
+
+namespace ub {
+
+// ---- what is shown
+// -----------------------------------------------------------------------------------------
+
+// Who an instance is; set once.
+struct StatsIdentity {
+  std::vector<Eid> eids;  // at least one; the first names the file
+  uint32_t uasid = 0;
+  uint16_t udp_port = 0;  // of the instance, also where it has no socket
+  std::string placement = "embedded";
+  std::string wires;   // "shm, udp": what was opened
+  std::string device;  // "softub0"
+};
+
+// How many there are of each.
+struct StatsObjects {
+  uint32_t contexts = 0;
+  uint32_t jfc = 0;
+  uint32_t jfr = 0;
+  uint32_t jfs = 0;
+  uint32_t jetty = 0;
+  uint32_t jetty_groups = 0;
+  uint32_t segments = 0;
+  uint32_t token_ids = 0;
+  uint32_t targets = 0;
+  uint32_t peers = 0;
+  uint32_t channels = 0;
+  uint32_t links = 0;
+  bool operator==(const StatsObjects&) const = default;
+};
+
+// A registered segment. Token values are not shown.
+struct StatsSegment {
+  uint64_t address = 0;  // as peers name it
+  uint64_t length = 0;
+  uint32_t token_id = 0;
+  uint8_t access = 0;  // kAccess*
+  uint8_t token_required = 0;
+  uint16_t reserved = 0;
+  bool operator==(const StatsSegment&) const = default;
+};
+static_assert(sizeof(StatsSegment) == 24);
+
+// A ChannelInfo in a layout of its own.
+struct StatsChannel {
+  uint32_t tpn, peer_tpn;
+  uint8_t peer_eid[16];
+  uint8_t remote_ip[16];
+  uint32_t peer_uasid;
+  uint16_t remote_port, mtu;
+  uint32_t link;
+  uint8_t bulk, state;
+  uint16_t reserved;
+  uint32_t next_psn, oldest_unacked, expected_psn, queued_messages;
+  uint64_t tx_packets, rx_packets, retransmits;
+  int64_t smoothed_rtt_ns, rto_ns;
+};
+static_assert(sizeof(StatsChannel) == 112);
+
+// ---- writing
+// -----------------------------------------------------------------------------------------------
+
+// Thread: one at a time. In a forked child the object does nothing.
+class StatsPageWriter {
+ public:
+  // Creates the page, with all values zero. The directory must exist. Null and `*error`, a sentence, on
+  // failure: an instance can live without its page.
+  static std::unique_ptr<StatsPageWriter> create(const std::string& directory, const StatsIdentity&,
+                                                 std::string* error);
+  ~StatsPageWriter();  // removes the file
+  StatsPageWriter(const StatsPageWriter&) = delete;
+  StatsPageWriter& operator=(const StatsPageWriter&) = delete;
+
+  // Publishes all values together. Rows beyond the capacity are counted and not shown. Copies some kilobytes
+  // and makes no system call but one for the time of day: meant to be called at most every 100 ms.
+  void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>,
+              std::span<const StatsSegment>);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  StatsPageWriter() = default;
+
+  std::string path_;
+  int fd_ = -1;
+  std::byte* map_ = nullptr;
+  pid_t owner_ = 0;
+  std::vector<uint64_t> image_;  // the next body
+};
+
+// ---- reading
+// -----------------------------------------------------------------------------------------------
+
+// One consistent picture.
+struct StatsReport {
+  uint32_t uasid = 0;
+  uint16_t udp_port = 0;
+  pid_t pid = 0;  // in the PID namespace of the instance
+  std::vector<Eid> eids;
+  std::string program, placement, wires, device;
+  uint64_t started_ns = 0;  // wall clock, since 1970
+  uint64_t updated_ns = 0;  // of these values; 0: never
+  uint64_t updates = 0;
+  std::vector<std::pair<std::string, uint64_t>> counters;
+  StatsObjects objects;
+  std::vector<StatsChannel> channels;
+  uint32_t channels_total = 0;  // more than there are rows: the rest did not fit
+  std::vector<StatsSegment> segments;
+  uint32_t segments_total = 0;
+};
+
+class StatsPageReader {
+ public:
+  // Null and `*error` if there is no page, or one of another version.
+  static std::unique_ptr<StatsPageReader> open(const std::string& path, std::string* error);
+  ~StatsPageReader();
+  StatsPageReader(const StatsPageReader&) = delete;
+  StatsPageReader& operator=(const StatsPageReader&) = delete;
+
+  // False and `*error` if no consistent picture could be had, which means that the writer died while writing.
+  bool read(StatsReport*, std::string* error) const;
+  // Does the instance still run?
+  bool alive() const;
+
+ private:
+  StatsPageReader() = default;
+
+  int fd_ = -1;
+  const std::byte* map_ = nullptr;
+};
+
+// The names of all pages in a directory, sorted, without directory and suffix: "10.0.0.1-4792".
+std::vector<std::string> list_stats_pages(const std::string& directory);
+std::string stats_page_path(const std::string& directory, std::string_view name);
+
+// "10.0.0.1" for IPv4-mapped ones, else the IPv6 notation.
+std::string eid_text(const Eid&);
+
+}  // namespace ub

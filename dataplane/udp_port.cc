@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/udp_port.h"
+
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "dataplane/eid.h"
+#include "lib/base/bytes.h"
+#include "lib/ipc/memfd.h"
+
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+namespace ub {
+namespace {
+
+using wire::kEthSize;
+using wire::kIpv4Size;
+using wire::kIpv6Size;
+using wire::kUdpSize;
+
+constexpr size_t kHeadersV4 = kEthSize + kIpv4Size + kUdpSize;
+constexpr size_t kHeadersV6 = kEthSize + kIpv6Size + kUdpSize;
+
+struct sockaddr_any {
+  union {
+    sockaddr base;
+    sockaddr_in v4;
+    sockaddr_in6 v6;
+  };
+};
+
+socklen_t fill(sockaddr_any* out, const wire::IpAddress& ip, uint16_t port) {
+  std::memset(out, 0, sizeof *out);
+  if (ip.is_v4()) {
+    out->v4.sin_family = AF_INET;
+    out->v4.sin_port = htons(port);
+    std::memcpy(&out->v4.sin_addr, ip.bytes.data() + 12, 4);
+    return sizeof out->v4;
+  }
+  out->v6.sin6_family = AF_INET6;
+  out->v6.sin6_port = htons(port);
+  std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
+  return sizeof out->v6;
+}
+
+void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
+
+// Type-of-service byte of a received packet.
+uint8_t received_tos(msghdr& msg) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(&msg, c)) {
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) return *CMSG_DATA(c);
+    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+      int value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof value);
+      return static_cast<uint8_t>(value);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+// Transmit and receive slots lie in one mapping; the message headers point into it for good.
+struct UdpPort::Buffers {
+  ipc::Mapping memory;
+  std::byte* tx = nullptr;
+  std::byte* rx = nullptr;
+
+  struct Tx {
+    iovec iov;
+    sockaddr_any to;
+    socklen_t to_bytes;
+  } tx_slot[kTxSlots];
+  mmsghdr tx_message[kTxSlots];
+
+  struct Rx {
+    iovec iov;
+    sockaddr_any from;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  } rx_slot[kRxSlots];
+  mmsghdr rx_message[kRxSlots];
+};
+
+UdpPort::UdpPort() = default;
+UdpPort::~UdpPort() { close(); }
+
+void UdpPort::close() {
+  sockets_.clear();
+  epoll_.reset();
+  buffers_.reset();
+  free_slots_ = 0;
+  queued_ = 0;
+  blocked_ = false;
+  next_socket_ = 0;
+  port_ = 0;
+}
+
+bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
+  close();
+  if (options.addresses.empty()) {
+    *error = "UDP port: no address to bind";
+    return false;
+  }
+  auto is_mtu = [](uint32_t m) { return m == 1024 || m == 2048 || m == 4096 || m == 8192; };
+  if (options.mtu != 0 && !is_mtu(options.mtu)) {
+    *error = "UDP port: MTU " + std::to_string(options.mtu) + " is not 1024, 2048, 4096 or 8192 (port.mtu)";
+    return false;
+  }
+  mtu_ = options.mtu;
+  if (mtu_ == 0) {
+    mtu_ = 8192;
+    auto locals = local_addresses();
+    for (const auto& ip : options.addresses) {
+      uint32_t mtu = 1024;
+      for (const LocalAddress& l : locals) {
+        if (l.ip != ip) continue;
+        mtu = payload_for_interface_mtu(l.interface_mtu);
+        if (l.loopback && mtu > options.loopback_mtu) mtu = options.loopback_mtu;
+      }
+      mtu_ = std::min(mtu_, mtu);
+    }
+  }
+
+  bool taken = false;
+  bool done = open_sockets(options, options.wanted_port, &taken, error);
+  // An ephemeral port that is free on one address may be taken on another.
+  for (int attempt = 0; !done && taken && !options.port_required && attempt < 32; ++attempt)
+    done = open_sockets(options, 0, &taken, error);
+  if (!done) {
+    if (taken) *error += "; another instance has it: leave the choice to the port, or configure another";
+    close();
+    return false;
+  }
+
+  slot_bytes_ = (kNetRoom + kFrameOverhead + mtu_ + 63) & ~size_t{63};
+  buffers_ = std::make_unique<Buffers>();
+  Buffers& b = *buffers_;
+  if (!b.memory.map_private((kTxSlots + kRxSlots) * slot_bytes_)) {
+    *error = "UDP port: no memory for packet buffers";
+    close();
+    return false;
+  }
+  b.tx = b.memory.data();
+  b.rx = b.memory.data() + kTxSlots * slot_bytes_;
+  for (size_t i = 0; i < kRxSlots; ++i) {
+    b.rx_slot[i].iov = {b.rx + i * slot_bytes_ + kNetRoom, slot_bytes_ - kNetRoom};
+    msghdr& m = b.rx_message[i].msg_hdr;
+    m = {};
+    m.msg_name = &b.rx_slot[i].from;
+    m.msg_namelen = sizeof b.rx_slot[i].from;
+    m.msg_iov = &b.rx_slot[i].iov;
+    m.msg_iovlen = 1;
+    m.msg_control = b.rx_slot[i].control;
+    m.msg_controllen = sizeof b.rx_slot[i].control;
+  }
+  free_slots_ = ~uint64_t{0};
+  static_assert(kTxSlots == 64);
+
+  epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  bool watched = static_cast<bool>(epoll_);
+  for (size_t i = 0; i < sockets_.size() && watched; ++i) {
+    epoll_event event{};
+    event.events = EPOLLONESHOT;
+    event.data.u64 = i;
+    watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, sockets_[i].fd.get(), &event) == 0;
+  }
+  if (!watched) {
+    *error = std::string("UDP port: cannot watch the sockets: ") + std::strerror(errno);
+    close();
+    return false;
+  }
+  return true;
+}
+
+bool UdpPort::open_sockets(const UdpPortOptions& options, uint16_t port, bool* taken, std::string* error) {
+  *taken = false;
+  sockets_.clear();
+  port_ = port;
+  for (const wire::IpAddress& ip : options.addresses) {
+    Socket s;
+    s.ip = ip;
+    s.v6 = !ip.is_v4();
+    s.fd = ipc::Fd(::socket(s.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!s.fd) {
+      *error = "UDP port: cannot open a socket for " + to_text(ip) + ": " + std::strerror(errno);
+      return false;
+    }
+    if (!set_options(s, options, error)) return false;
+    sockaddr_any address;
+    socklen_t bytes = fill(&address, ip, port_);
+    if (::bind(s.fd.get(), &address.base, bytes) != 0) {
+      int e = errno;
+      *taken = e == EADDRINUSE;
+      *error = "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
+      if (e == EADDRNOTAVAIL) *error += "; the address is not one of this host (device.eids, port.udp_bind)";
+      return false;
+    }
+    bytes = sizeof address;
+    if (::getsockname(s.fd.get(), &address.base, &bytes) != 0) return false;
+    port_ = ntohs(s.v6 ? address.v6.sin6_port : address.v4.sin_port);
+    sockets_.push_back(std::move(s));
+  }
+  return true;
+}
+
+bool UdpPort::set_options(Socket& s, const UdpPortOptions& options, std::string* error) {
+  int fd = s.fd.get();
+  int tos = (options.dscp & 0x3f) << 2 | (options.ecn & 3);
+  int failed;
+  if (s.v6) {
+    set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
+    set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+    set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+    set_int(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+    int value = IPV6_PMTUDISC_DO;
+    failed = ::setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, sizeof value);
+  } else {
+    set_int(fd, IPPROTO_IP, IP_TOS, tos);
+    set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+    set_int(fd, SOL_SOCKET, SO_NO_CHECK, 1);
+    int value = IP_PMTUDISC_DO;
+    failed = ::setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &value, sizeof value);
+  }
+  if (failed) {
+    *error = "UDP port: the kernel does not let us set \"don't fragment\" on " + to_text(s.ip) + ": " +
+             std::strerror(errno) + "; packets would carry IPv4 IDs that the ICRC does not expect";
+    return false;
+  }
+  auto wish = [fd](int force, int plain, uint64_t bytes) {
+    int value = static_cast<int>(std::min<uint64_t>(bytes, 1U << 30));
+    if (value == 0) return;
+    if (::setsockopt(fd, SOL_SOCKET, force, &value, sizeof value) != 0)  // beyond the limit: privileged
+      ::setsockopt(fd, SOL_SOCKET, plain, &value, sizeof value);
+  };
+  wish(SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
+  wish(SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
+  return true;
+}
+
+// ---- send --------------------------------------------------------------------------------------------------
+
+std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
+  if (free_slots_ == 0 && !blocked_ && queued_ != 0)
+    for (Socket& s : sockets_) send_queue(s);
+  if (free_slots_ == 0 || bytes > slot_bytes_) [[unlikely]] {
+    ++counters_.tx_no_room;
+    return nullptr;
+  }
+  auto slot = static_cast<size_t>(__builtin_ctzll(free_slots_));
+  free_slots_ &= free_slots_ - 1;
+  return buffers_->tx + slot * slot_bytes_;
+}
+
+void UdpPort::release_slot(uint32_t slot) { free_slots_ |= uint64_t{1} << slot; }
+
+void UdpPort::tx_abort(uint32_t, std::byte* frame) {
+  release_slot(static_cast<uint32_t>(static_cast<size_t>(frame - buffers_->tx) / slot_bytes_));
+}
+
+void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
+  Buffers& b = *buffers_;
+  auto slot = static_cast<uint32_t>(static_cast<size_t>(frame - b.tx) / slot_bytes_);
+  Buffers::Tx& tx = b.tx_slot[slot];
+  wire::IpAddress source;
+  size_t headers = 0;
+  const std::byte* ip = frame + kEthSize;
+  uint16_t type = load_be16(frame + 12);
+  if (type == wire::kEtherTypeIpv4 && bytes >= kHeadersV4 && load_u8(ip + 9) == IPPROTO_UDP) {
+    headers = kHeadersV4;
+    source = wire::IpAddress::from_v4(load_be32(ip + 12));
+    tx.to.v4.sin_family = AF_INET;
+    std::memcpy(&tx.to.v4.sin_addr, ip + 16, 4);
+    std::memcpy(&tx.to.v4.sin_port, ip + kIpv4Size + 2, 2);
+    tx.to_bytes = sizeof tx.to.v4;
+  } else if (type == wire::kEtherTypeIpv6 && bytes >= kHeadersV6 && load_u8(ip + 6) == IPPROTO_UDP) {
+    headers = kHeadersV6;
+    std::memcpy(source.bytes.data(), ip + 8, 16);
+    tx.to.v6 = {};
+    tx.to.v6.sin6_family = AF_INET6;
+    std::memcpy(&tx.to.v6.sin6_addr, ip + 24, 16);
+    std::memcpy(&tx.to.v6.sin6_port, ip + kIpv6Size + 2, 2);
+    tx.to_bytes = sizeof tx.to.v6;
+  }
+  size_t payload = headers == 0 ? 0 : size_t{load_be16(frame + headers - 4)} - kUdpSize;
+  if (headers != 0 && payload <= bytes - headers) {
+    for (Socket& s : sockets_) {
+      if (s.ip != source) continue;
+      tx.iov = {frame + headers, payload};
+      s.queue[s.queue_count++] = static_cast<uint16_t>(slot);
+      ++queued_;
+      return;
+    }
+  }
+  ++counters_.tx_drop_bad_frame;
+  release_slot(slot);
+}
+
+void UdpPort::tx_flush(Instant) {
+  if (queued_ == 0) return;
+  blocked_ = false;
+  for (Socket& s : sockets_) send_queue(s);
+}
+
+void UdpPort::send_queue(Socket& s) {
+  Buffers& b = *buffers_;
+  uint32_t count = s.queue_count, done = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Buffers::Tx& tx = b.tx_slot[s.queue[i]];
+    msghdr& m = b.tx_message[i].msg_hdr;
+    m = {};
+    m.msg_name = &tx.to;
+    m.msg_namelen = tx.to_bytes;
+    m.msg_iov = &tx.iov;
+    m.msg_iovlen = 1;
+  }
+  while (done < count) {
+    int n;
+    if (count - done == 1) {
+      n = ::sendmsg(s.fd.get(), &b.tx_message[done].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1;
+    } else {
+      n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    if (n > 0) {
+      counters_.tx_frames += static_cast<uint32_t>(n);
+      done += static_cast<uint32_t>(n);
+      continue;
+    }
+    int e = errno;
+    if (e == EINTR) continue;
+    if (e == EAGAIN || e == ENOBUFS || e == ENOMEM) {
+      blocked_ = true;
+      ++counters_.tx_again;
+      break;
+    }
+    count_send_error(e);  // that one frame is lost, as it would be in a network
+    ++done;
+  }
+  for (uint32_t i = 0; i < done; ++i) release_slot(s.queue[i]);
+  std::copy(s.queue + done, s.queue + count, s.queue);
+  s.queue_count = count - done;
+  queued_ -= done;
+}
+
+void UdpPort::count_send_error(int error) {
+  switch (error) {
+    case EMSGSIZE: ++counters_.tx_drop_too_long; break;
+    case ECONNREFUSED:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+    case EADDRNOTAVAIL:
+    case EINVAL:  // source and destination that do not go together (loopback to outside)
+      ++counters_.tx_drop_unreachable;
+      break;
+    default: ++counters_.tx_drop_other; break;
+  }
+}
+
+// ---- receive -----------------------------------------------------------------------------------------------
+
+size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
+  // With several sockets two are asked each time, in turn: an empty one costs a system call.
+  size_t count = 0;
+  size_t asked = std::min<size_t>(sockets_.size(), 2);
+  room = std::min(room, kRxSlots);
+  for (size_t i = 0; i < asked && count == 0; ++i) {
+    if (next_socket_ >= sockets_.size()) next_socket_ = 0;
+    count = receive(sockets_[next_socket_], out, room);
+    ++next_socket_;
+  }
+  return count;
+}
+
+size_t UdpPort::receive(Socket& s, RxFrame* out, size_t room) {
+  Buffers& b = *buffers_;
+  int n;
+  if (!s.busy) {
+    // After an empty look a single packet is the likely thing; recvmmsg would ask for a second one.
+    ssize_t bytes = ::recvmsg(s.fd.get(), &b.rx_message[0].msg_hdr, MSG_DONTWAIT);
+    n = bytes < 0 ? -1 : 1;
+    b.rx_message[0].msg_len = static_cast<unsigned>(bytes);
+  } else {
+    n = ::recvmmsg(s.fd.get(), b.rx_message, static_cast<unsigned>(room), MSG_DONTWAIT, nullptr);
+  }
+  s.busy = n > 0;
+  if (n <= 0) {
+    if (errno != EAGAIN && errno != EINTR) ++counters_.rx_errors;
+    return 0;
+  }
+  size_t count = 0;
+  for (int i = 0; i < n; ++i) {
+    msghdr& m = b.rx_message[i].msg_hdr;
+    Buffers::Rx& rx = b.rx_slot[i];
+    size_t payload = b.rx_message[i].msg_len;
+    size_t headers = s.v6 ? kHeadersV6 : kHeadersV4;
+    std::byte* frame = static_cast<std::byte*>(rx.iov.iov_base) - headers;
+    if (m.msg_flags & MSG_TRUNC) [[unlikely]] {
+      ++counters_.rx_drop_too_long;
+    } else {
+      uint8_t tos = received_tos(m);
+      if (s.v6) {
+        write_headers_v6(frame, s, rx.from.v6, payload, tos);
+      } else {
+        write_headers_v4(frame, s, rx.from.v4, payload, tos);
+      }
+      out[count++] = {frame, static_cast<uint32_t>(headers + payload), link_};
+    }
+    m.msg_namelen = sizeof rx.from;
+    m.msg_controllen = sizeof rx.control;
+    m.msg_flags = 0;
+  }
+  counters_.rx_frames += count;
+  return count;
+}
+
+void UdpPort::write_headers_v4(std::byte* frame, const Socket& s, const sockaddr_in& from, size_t payload,
+                               uint8_t tos) const {
+  std::memset(frame, 0, 12);
+  store_be16(frame + 12, wire::kEtherTypeIpv4);
+  std::byte* ip = frame + kEthSize;
+  auto total = static_cast<uint16_t>(kIpv4Size + kUdpSize + payload);
+  uint32_t source = ntohl(from.sin_addr.s_addr), destination = s.ip.v4();
+  store_be16(ip, static_cast<uint16_t>(0x4500 | tos));
+  store_be16(ip + 2, total);
+  store_be32(ip + 4, 0x00004000);  // ID 0, DF
+  store_be16(ip + 8, 64 << 8 | IPPROTO_UDP);
+  uint32_t sum = (0x4500U | tos) + total + 0x4000 + (64 << 8 | IPPROTO_UDP) + (source >> 16) + (source & 0xffff) +
+                 (destination >> 16) + (destination & 0xffff);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  store_be16(ip + 10, static_cast<uint16_t>(~sum));
+  store_be32(ip + 12, source);
+  store_be32(ip + 16, destination);
+  std::byte* udp = ip + kIpv4Size;
+  store_be16(udp, ntohs(from.sin_port));
+  store_be16(udp + 2, port_);
+  store_be16(udp + 4, static_cast<uint16_t>(kUdpSize + payload));
+  store_be16(udp + 6, 0);
+}
+
+void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr_in6& from, size_t payload,
+                               uint8_t tos) const {
+  std::memset(frame, 0, 12);
+  store_be16(frame + 12, wire::kEtherTypeIpv6);
+  std::byte* ip = frame + kEthSize;
+  store_be32(ip, 0x60000000U | uint32_t{tos} << 20);
+  store_be16(ip + 4, static_cast<uint16_t>(kUdpSize + payload));
+  store_be16(ip + 6, IPPROTO_UDP << 8 | 64);
+  std::memcpy(ip + 8, &from.sin6_addr, 16);
+  std::memcpy(ip + 24, s.ip.bytes.data(), 16);
+  std::byte* udp = ip + kIpv6Size;
+  store_be16(udp, ntohs(from.sin6_port));
+  store_be16(udp + 2, port_);
+  store_be16(udp + 4, static_cast<uint16_t>(kUdpSize + payload));
+  store_be16(udp + 6, 0);
+}
+
+// ---- sleep -------------------------------------------------------------------------------------------------
+
+bool UdpPort::prepare_sleep() {
+  for (size_t i = 0; i < sockets_.size(); ++i) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLONESHOT;
+    if (sockets_[i].queue_count != 0) event.events |= EPOLLOUT;
+    event.data.u64 = i;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, sockets_[i].fd.get(), &event);
+  }
+  return false;
+}
+
+void UdpPort::fds(std::vector<int>& out) const {
+  if (epoll_) out.push_back(epoll_.get());
+}
+
+}  // namespace ub

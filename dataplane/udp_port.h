@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UB over ordinary UDP sockets (UBoE): no privilege, no device, any routed network.
+//
+// One unconnected socket per local address, IPv4 or IPv6, all on the same UDP port. The Core hands over whole
+// frames; the UDP payload leaves through the socket of the frame's source address to its destination address
+// and port. On receive the Ethernet, IP and UDP headers are written in front of the payload as the ICRC rules
+// want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum 0, TOS as received (ECN).
+// The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence IP_MTU_DISCOVER=DO and no connect.
+//
+// One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch is
+// full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for good
+// (too long, no route) is counted and dropped, as a network would.
+//
+// Possible later: UDP_SEGMENT (one system call for many packets to one peer) where the path is known not to
+// split; not built, since on a path with GSO off it costs a software split in the kernel.
+//
+// Thread: the owner of the Core, except open() and port() (start-up) and the constants.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/port.h"
+#include "lib/base/time.h"
+#include "lib/ipc/fd.h"
+#include "lib/transport/core_types.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub {
+
+struct UdpPortOptions {
+  std::vector<wire::IpAddress> addresses;  // to bind, one socket each; at least one
+  uint16_t wanted_port = wire::kUbUdpPort;
+  bool port_required = false;      // true: fail if wanted_port is taken, instead of taking an ephemeral one
+  uint32_t mtu = 0;                // payload bytes of a packet; 0: from the interfaces
+  uint32_t loopback_mtu = 4096;    // with mtu 0 on a loopback interface: 4096 or 8192
+  uint64_t send_buffer_bytes = 4U << 20;
+  uint64_t receive_buffer_bytes = 4U << 20;
+  uint8_t dscp = 0;
+  uint8_t ecn = 0;                 // wire::kEcn..., of everything sent
+};
+
+struct UdpPortCounters {
+  uint64_t tx_frames = 0;
+  uint64_t tx_no_room = 0;           // tx_begin answered nullptr
+  uint64_t tx_again = 0;             // flushes that left frames behind: socket buffer full
+  uint64_t tx_drop_too_long = 0;     // EMSGSIZE: longer than the path takes
+  uint64_t tx_drop_unreachable = 0;  // no route, no host, refused
+  uint64_t tx_drop_bad_frame = 0;    // not IPv4/IPv6 UDP from one of our addresses
+  uint64_t tx_drop_other = 0;
+  uint64_t rx_frames = 0;
+  uint64_t rx_drop_too_long = 0;     // longer than the port's MTU allows
+  uint64_t rx_errors = 0;            // errors that a receive call reported (ICMP and others)
+};
+
+class UdpPort {
+ public:
+  UdpPort();
+  ~UdpPort();
+  UdpPort(const UdpPort&) = delete;
+  UdpPort& operator=(const UdpPort&) = delete;
+
+  // Opens and binds the sockets. False: a sentence in `*error`, nothing is open.
+  bool open(const UdpPortOptions&, std::string* error);
+  void close();
+  bool is_open() const { return !sockets_.empty(); }
+
+  uint16_t port() const { return port_; }    // host order, the same on all addresses
+  uint32_t mtu() const { return mtu_; }      // payload bytes of a packet
+  // For Core::add_link; then tell the port the number it got.
+  LinkConfig link_config() const { return {mtu_, false, false}; }
+  void set_link(uint32_t link) { link_ = link; }
+  uint32_t link() const { return link_; }
+  // Local end of a path from our address number `index` of the options.
+  wire::Endpoint local_endpoint(size_t index) const { return {sockets_[index].ip, port_}; }
+
+  // ---- Port (port.h) ----
+  size_t rx_burst(RxFrame* out, size_t room);
+  void rx_release() {}
+  std::byte* tx_begin(uint32_t link, size_t bytes);
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
+  void tx_abort(uint32_t link, std::byte* frame);
+  void tx_flush(Instant now);
+  // Arms one-shot readiness (an owner that drives while another thread blocks causes one wake-up, not one per
+  // packet). Returns false always: frames that wait already make the descriptor readable at once.
+  bool prepare_sleep();
+  void finish_sleep() {}
+  void fds(std::vector<int>&) const;
+
+  const UdpPortCounters& counters() const { return counters_; }
+  bool has_unsent() const { return queued_ != 0; }
+
+ private:
+  static constexpr size_t kTxSlots = 64;
+  static constexpr size_t kRxSlots = kBurst;
+  // Worst headers in front of, and trailers behind, a payload: Ethernet 14, IPv6 40, UDP 8, UB and ICRC.
+  static constexpr size_t kFrameOverhead = 14 + 300;
+  static constexpr size_t kNetRoom = 64;  // room for Ethernet, IPv6 and UDP headers in front of a received payload
+
+  struct Socket {
+    ipc::Fd fd;
+    wire::IpAddress ip;
+    bool v6 = false;
+    uint16_t queue[kTxSlots];  // committed slots in order
+    uint32_t queue_count = 0;
+    bool busy = false;  // the last receive found something
+  };
+  struct Buffers;  // slots and the kernel's message headers
+
+  bool open_sockets(const UdpPortOptions&, uint16_t port, bool* taken, std::string* error);
+  bool set_options(Socket&, const UdpPortOptions&, std::string* error);
+  void release_slot(uint32_t slot);
+  void send_queue(Socket&);
+  void count_send_error(int error);
+  size_t receive(Socket&, RxFrame* out, size_t room);
+  void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload, uint8_t tos) const;
+  void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload, uint8_t tos) const;
+
+  std::vector<Socket> sockets_;
+  std::unique_ptr<Buffers> buffers_;
+  uint64_t free_slots_ = 0;      // bit per transmit slot
+  uint32_t queued_ = 0;          // committed, not sent
+  bool blocked_ = false;         // the last send found the socket buffer full
+  uint32_t next_socket_ = 0;     // whose turn it is to be received from
+  uint32_t link_ = 0;
+  uint32_t mtu_ = 1024;
+  uint16_t port_ = 0;
+  size_t slot_bytes_ = 0;
+  ipc::Fd epoll_;
+  UdpPortCounters counters_;
+};
+
+}  // namespace ub

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Carves the one block of memory that a Core gets into its tables. A null base only measures.
+// The block is zero and touched lazily, so a table costs what is used of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ub {
+
+class Arena {
+ public:
+  explicit Arena(std::byte* base) : base_(base) {}
+
+  template <class T>
+  T* take(size_t count) {
+    constexpr size_t kAlign = alignof(T) > 64 ? alignof(T) : 64;
+    used_ = (used_ + kAlign - 1) / kAlign * kAlign;
+    std::byte* at = base_ + used_;
+    used_ += count * sizeof(T);
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(at);
+  }
+
+  size_t used_bytes() const { return used_; }
+
+ private:
+  std::byte* base_;
+  size_t used_ = 0;
+};
+
+}  // namespace ub

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A fixed table of records with a free list, addressed by index. Index 0 is never given out, so it can mean
+// "none". Freed records are reused last-in-first-out; memory is touched only up to the high-water mark.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "lib/base/arena.h"
+#include "lib/base/assert.h"
+
+namespace ub {
+
+template <class T>
+class Slab {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  void init(Arena& arena, uint32_t capacity) {
+    capacity_ = capacity;
+    items_ = arena.take<T>(capacity + 1);
+    next_free_ = arena.take<uint32_t>(capacity + 1);
+  }
+
+  // 0 when the table is full. The record keeps what its last user left: the caller initialises it.
+  uint32_t alloc() {
+    uint32_t index = free_head_;
+    if (index != 0) {
+      free_head_ = next_free_[index];
+    } else {
+      if (high_water_ == capacity_) return 0;
+      index = ++high_water_;
+    }
+    ++in_use_;
+    return index;
+  }
+
+  void free(uint32_t index) {
+    UB_DCHECK(index != 0 && index <= high_water_);
+    next_free_[index] = free_head_;
+    free_head_ = index;
+    --in_use_;
+  }
+
+  T& operator[](uint32_t index) { return items_[index]; }
+  const T& operator[](uint32_t index) const { return items_[index]; }
+
+  uint32_t in_use() const { return in_use_; }
+  uint32_t high_water() const { return high_water_; }
+  uint32_t capacity() const { return capacity_; }
+
+ private:
+  T* items_ = nullptr;
+  uint32_t* next_free_ = nullptr;
+  uint32_t capacity_ = 0;
+  uint32_t high_water_ = 0;
+  uint32_t free_head_ = 0;
+  uint32_t in_use_ = 0;
+};
+
+}  // namespace ub

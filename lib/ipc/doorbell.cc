@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ipc/doorbell.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ub::ipc {
+
+bool Doorbell::create(std::string* error) {
+  close();
+  page_fd_ = create_sealed_memfd("softub-doorbell", kPageBytes, error);
+  if (!page_fd_ || !mapping_.map(page_fd_.get(), kPageBytes, error)) {
+    close();
+    return false;
+  }
+  event_fd_ = Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!event_fd_) {
+    *error = std::string("cannot create an eventfd: ") + std::strerror(errno);
+    close();
+    return false;
+  }
+  return true;
+}
+
+void Doorbell::close() {
+  mapping_.reset();
+  page_fd_.reset();
+  event_fd_.reset();
+}
+
+void Doorbell::drain() {
+  uint64_t count;
+  [[maybe_unused]] ssize_t n = ::read(event_fd_.get(), &count, sizeof count);
+}
+
+bool PeerDoorbell::attach(Fd page, Fd event, uint32_t link, std::string* error) {
+  if (link >= Doorbell::kMaxLinks) {
+    *error = "the peer's link number " + std::to_string(link) + " is out of range";
+    return false;
+  }
+  if (!check_sealed_memfd(page.get(), Doorbell::kPageBytes, error)) return false;
+  if (!is_eventfd(event.get())) {
+    *error = "the peer's doorbell is not an eventfd";
+    return false;
+  }
+  if (!mapping_.map(page.get(), Doorbell::kPageBytes, error)) return false;
+  // Ringing must never block us; the flag belongs to the open file, whoever made it.
+  ::fcntl(event.get(), F_SETFL, ::fcntl(event.get(), F_GETFL) | O_NONBLOCK);
+  event_fd_ = std::move(event);
+  link_ = link;
+  return true;
+}
+
+bool PeerDoorbell::after_publish_slow(uint32_t mode) {
+  if (mode & DoorbellPage::kScan) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic<uint64_t>& word = page()->active[link_ / 64];
+    uint64_t bit = uint64_t{1} << link_ % 64;
+    if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_seq_cst);
+  }
+  // The bit may be newer than `mode`, and is taken off by one producer only.
+  if (!(mode & DoorbellPage::kSleep)) return false;
+  if (!(page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst) & DoorbellPage::kSleep))
+    return false;
+  ring();
+  return true;
+}
+
+void PeerDoorbell::ring() {
+  if (!event_fd_) return;
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t n = ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
+}
+
+}  // namespace ub::ipc

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How producers wake a consumer that has many rings: one page of shared memory and one eventfd per consumer,
+// both given to every producer.
+//
+//   word        written by                                  read by
+//   mode        consumer (sleep, scan bits on);             every producer, at each flush
+//               a producer that rings takes the sleep bit off
+//   active[]    consumer (bit on: "I poll this ring");      producers in scan mode; consumer each scan
+//               a producer turns its own bit on
+//
+// Both lines change only when somebody falls asleep, or a ring falls idle or comes alive, so a producer's look
+// at `mode` hits its own cache.
+//
+// Sleeping. The consumer sets kSleep, calls heavy_barrier(), looks at all rings once more, then blocks on the
+// eventfd. A producer publishes, then reads `mode`: with no fence where both processes are registered for
+// heavy barriers, else with a full fence. Either the consumer sees the frame or the producer sees kSleep. The
+// first producer to see it takes the bit off and rings: one system call per sleep, not one per frame. If that
+// producer is killed in between, its socket hangs up, which wakes the consumer too.
+//
+// Scanning. With few rings the consumer polls all of them, all bits are on, and `active` is not looked at. With
+// many (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more; a producer then
+// fences after publishing and turns the bit on if it is off. Every active[] word belongs to all producers, so a
+// faulty one can deafen the consumer to others: the consumer therefore also polls idle rings in turn.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "lib/ipc/fd.h"
+#include "lib/ipc/memfd.h"
+
+namespace ub::ipc {
+
+struct DoorbellPage {
+  static constexpr uint32_t kSleep = 1;
+  static constexpr uint32_t kScan = 2;
+  static constexpr uint32_t kWords = 64;
+
+  alignas(64) std::atomic<uint32_t> mode;
+  alignas(64) std::atomic<uint64_t> active[kWords];
+};
+static_assert(sizeof(DoorbellPage) <= 4096);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+// The consumer's end. Thread: the consumer, except drain(): any.
+class Doorbell {
+ public:
+  static constexpr uint32_t kMaxLinks = DoorbellPage::kWords * 64;
+  static constexpr size_t kPageBytes = 4096;
+
+  bool create(std::string* error);
+  void close();
+  int page_fd() const { return page_fd_.get(); }
+  int event_fd() const { return event_fd_.get(); }
+  DoorbellPage* page() const { return reinterpret_cast<DoorbellPage*>(mapping_.data()); }
+
+  // Caller: begin_sleep, heavy_barrier, look at all rings; then block on event_fd, or end_sleep.
+  void begin_sleep() { page()->mode.fetch_or(DoorbellPage::kSleep, std::memory_order_seq_cst); }
+  void end_sleep() {
+    if (page()->mode.load(std::memory_order_relaxed) & DoorbellPage::kSleep)
+      page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst);
+  }
+  void drain();  // empties the eventfd
+
+  void start_scan() { page()->mode.fetch_or(DoorbellPage::kScan, std::memory_order_seq_cst); }
+  void set_active(uint32_t link) {
+    page()->active[link / 64].fetch_or(uint64_t{1} << link % 64, std::memory_order_seq_cst);
+  }
+  // The caller looks at the ring once more afterwards (this is a full fence).
+  void clear_active(uint32_t link) {
+    page()->active[link / 64].fetch_and(~(uint64_t{1} << link % 64), std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  uint64_t active_word(uint32_t word) const { return page()->active[word].load(std::memory_order_acquire); }
+
+ private:
+  Fd page_fd_;
+  Fd event_fd_;
+  Mapping mapping_;
+};
+
+// A producer's end of somebody else's doorbell. Thread: the producer.
+class PeerDoorbell {
+ public:
+  // Checks and takes over what a peer sent: its page and eventfd, and our bit in its bitmap.
+  bool attach(Fd page, Fd event, uint32_t link, std::string* error);
+  bool attached() const { return static_cast<bool>(mapping_); }
+  // The consumer does not count on heavy barriers that reach us.
+  void set_fence_needed(bool needed) { fence_ = needed; }
+
+  // After publishing into the consumer's ring. True: it was asleep and has been rung.
+  bool after_publish() {
+    if (fence_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Program order of the ring's release store and this load is all that the barrier needs of us; the
+    // compiler must keep it.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    uint32_t mode = page()->mode.load(std::memory_order_relaxed);
+    if (mode == 0) [[likely]] return false;
+    return after_publish_slow(mode);
+  }
+  // Wakes whatever blocks on the eventfd. One system call.
+  void ring();
+
+ private:
+  DoorbellPage* page() const { return reinterpret_cast<DoorbellPage*>(mapping_.data()); }
+  bool after_publish_slow(uint32_t mode);
+
+  Mapping mapping_;
+  Fd event_fd_;
+  uint32_t link_ = 0;
+  bool fence_ = true;
+};
+
+}  // namespace ub::ipc

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Anonymous shared memory that may be passed to another process: a memfd sealed against shrinking and growing,
+// so that no access through a mapping can fault, whatever the other side does.
+//
+// Mappings are MADV_DONTFORK (a child gets none) and descriptors close-on-exec. Memory starts as zeros and is
+// taken as it is touched. Thread: set-up only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "lib/ipc/fd.h"
+
+namespace ub::ipc {
+
+// A mapped range; unmapped on destruction, except in a forked child, which never had it.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping() { reset(); }
+  Mapping(Mapping&& o) noexcept : data_(o.data_), bytes_(o.bytes_), process_(o.process_) {
+    o.data_ = nullptr;
+    o.bytes_ = 0;
+  }
+  Mapping& operator=(Mapping&& o) noexcept;
+
+  // Maps a whole shared-memory descriptor. False and `*error` if the kernel refuses.
+  bool map(int fd, size_t bytes, std::string* error);
+  // Private zeroed memory, for tests and loopback.
+  bool map_private(size_t bytes);
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  explicit operator bool() const { return data_ != nullptr; }
+  void reset();
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+  uint32_t process_ = 0;
+};
+
+// `label` appears in /proc/<pid>/maps. Empty Fd and `*error` on failure.
+Fd create_sealed_memfd(const char* label, size_t bytes, std::string* error);
+
+// Is it shared memory of exactly that size that can neither shrink nor grow? For descriptors from a peer.
+bool check_sealed_memfd(int fd, size_t bytes, std::string* error);
+
+// Is it an eventfd (and not a pipe or socket that could block or name other things)?
+bool is_eventfd(int fd);
+
+}  // namespace ub::ipc

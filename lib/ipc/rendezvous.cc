@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ipc/rendezvous.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "lib/ipc/unix_socket.h"
+
+namespace ub::ipc {
+namespace {
+
+bool is_own_directory(const char* path) {
+  struct stat st;
+  return ::lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == ::geteuid();
+}
+
+// Is the file behind `fd` still the one at `path`? Between open and flock a former owner may have removed it.
+bool same_file(int fd, const std::string& path) {
+  struct stat a, b;
+  return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+enum class LockStatus : uint8_t { kHeld, kTaken, kFailed };
+
+LockStatus lock_file(const std::string& path, Fd* out) {
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return LockStatus::kFailed;
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+      return errno == EWOULDBLOCK ? LockStatus::kTaken : LockStatus::kFailed;
+    if (!same_file(fd.get(), path)) continue;
+    *out = std::move(fd);
+    return LockStatus::kHeld;
+  }
+  return LockStatus::kTaken;
+}
+
+bool parse_name(std::string_view text, Rendezvous::Name* out) {
+  constexpr std::string_view kSuffix = ".sock";
+  if (text.size() < 34 + kSuffix.size() || text[32] != '-' || !text.ends_with(kSuffix)) return false;
+  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  for (size_t i = 0; i < 16; ++i) {
+    int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    out->eid[i] = static_cast<uint8_t>(high * 16 + low);
+  }
+  uint32_t port = 0;
+  std::string_view digits = text.substr(33, text.size() - 33 - kSuffix.size());
+  if (digits.empty() || digits.size() > 5) return false;
+  for (char c : digits) {
+    if (c < '0' || c > '9') return false;
+    port = port * 10 + static_cast<uint32_t>(c - '0');
+  }
+  if (port > 65535) return false;
+  out->port = static_cast<uint16_t>(port);
+  return true;
+}
+
+}  // namespace
+
+std::string Rendezvous::default_directory() {
+  uid_t uid = ::geteuid();
+  std::string base = "/tmp";
+  const char* xdg = std::getenv("XDG_RUNTIME_DIR");
+  std::string run = "/run/user/" + std::to_string(uid);
+  if (xdg != nullptr && xdg[0] == '/' && is_own_directory(xdg)) {
+    base = xdg;
+  } else if (is_own_directory(run.c_str())) {
+    base = run;  // a process started without a login session must meet those started with one
+  }
+  struct stat st;
+  uint64_t ns = ::stat("/proc/self/ns/net", &st) == 0 ? st.st_ino : 0;
+  return base + "/softub-" + std::to_string(uid) + "-" + std::to_string(ns);
+}
+
+bool Rendezvous::open(const std::string& directory, std::string* error) {
+  directory_ = directory.empty() ? default_directory() : directory;
+  while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+  if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) {
+    *error = "rendezvous directory " + directory_ + ": cannot create it: " + std::strerror(errno) +
+             "; configure another (port.shm_dir)";
+    return false;
+  }
+  struct stat st;
+  if (::lstat(directory_.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+    *error = "rendezvous directory " + directory_ + " is not a directory; remove it or configure another";
+    return false;
+  }
+  if (st.st_uid != ::geteuid() || (st.st_mode & 022) != 0) {
+    *error = "rendezvous directory " + directory_ + " belongs to user " + std::to_string(st.st_uid) +
+             " or is writable for others; it must be ours with mode 0700";
+    return false;
+  }
+  return true;
+}
+
+std::string Rendezvous::stem(const Name& name) const {
+  char text[48];
+  char* at = text;
+  for (uint8_t b : name.eid) at += std::snprintf(at, 3, "%02x", b);
+  std::snprintf(at, 8, "-%u", name.port);
+  return directory_ + "/" + text;
+}
+
+std::string Rendezvous::path_of(const Name& name) const { return stem(name) + ".sock"; }
+
+Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* error) {
+  Entry entry;
+  entry.name = name;
+  std::string lock_path = stem(name) + ".lock";
+  switch (lock_file(lock_path, &entry.lock)) {
+    case LockStatus::kHeld: break;
+    case LockStatus::kTaken:
+      *error = "the name " + stem(name) + " is taken by another process; use another port or EID";
+      return PublishStatus::kTaken;
+    case LockStatus::kFailed:
+      *error = "cannot lock " + lock_path + ": " + std::strerror(errno);
+      return PublishStatus::kFailed;
+  }
+  std::string path = path_of(name);
+  ::unlink(path.c_str());  // a dead owner's: we hold the lock
+  entry.listener = listen_unix(path, error);
+  if (!entry.listener) {
+    ::unlink(lock_path.c_str());
+    return PublishStatus::kFailed;
+  }
+  entries_.push_back(std::move(entry));
+  return PublishStatus::kOk;
+}
+
+void Rendezvous::withdraw() {
+  for (Entry& e : entries_) {
+    // In a forked child the descriptors are closed and the files are the parent's.
+    struct stat st;
+    if (::fstat(e.lock.get(), &st) == 0 && same_file(e.lock.get(), stem(e.name) + ".lock")) {
+      ::unlink(path_of(e.name).c_str());
+      ::unlink((stem(e.name) + ".lock").c_str());
+    }
+  }
+  entries_.clear();
+}
+
+bool Rendezvous::listed(const Name& name) const {
+  struct stat st;
+  return ::lstat(path_of(name).c_str(), &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+std::vector<Rendezvous::Name> Rendezvous::list() const {
+  std::vector<Name> names;
+  DIR* dir = ::opendir(directory_.c_str());
+  if (dir == nullptr) return names;
+  while (const dirent* d = ::readdir(dir)) {
+    Name name;
+    if (parse_name(d->d_name, &name)) names.push_back(name);
+  }
+  ::closedir(dir);
+  return names;
+}
+
+bool Rendezvous::remove_if_stale(const Name& name) const {
+  Fd lock;
+  std::string lock_path = stem(name) + ".lock";
+  if (lock_file(lock_path, &lock) != LockStatus::kHeld) return false;
+  ::unlink(path_of(name).c_str());
+  ::unlink(lock_path.c_str());
+  return true;
+}
+
+}  // namespace ub::ipc

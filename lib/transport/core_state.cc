@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/core_state.h"
+
+namespace ub {
+
+void lay_out(CoreState& s, Arena& arena) {
+  const CoreConfig& c = s.config;
+  s.links.init(arena, c.max_links);
+  s.jfcs.init(arena, c.max_jfc);
+  s.jfrs.init(arena, c.max_queues);
+  s.jettys.init(arena, c.max_queues);
+  s.queues.init(arena, c.max_queues);
+  s.segments.init(arena, c.max_segments);
+  s.targets.init(arena, c.max_targets);
+  s.peers.init(arena, c.max_peers);
+  s.channels.init(arena, c.max_channels);
+  s.jobs.init(arena, c.read_jobs);
+  s.receives.init(arena, c.max_channels + c.max_queues);
+  s.recovery.init(arena, c.max_channels);
+  // Every channel may have a full window of one-packet messages in flight; answers share what is left.
+  s.messages.init(arena, c.max_channels * (c.window_packets / tp::kMessagesPerChunk + 4));
+  s.ids = arena.take<IdSlot>(kIdSpace);
+  s.token_ids = arena.take<TokenId>(kIdSpace);
+  s.peer_buckets = arena.take<uint32_t>(kPeerBuckets);
+  s.reorder.init(arena, c.max_channels);
+  s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
+  s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
+  s.kept.init(arena, c.kept_packets);
+  s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
+  s.timers.init(arena, c.max_channels + 1 + c.max_queues);
+}
+
+void activate(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  if (ch.on_active_list) return;
+  ch.on_active_list = true;
+  ch.next_active = 0;
+  if (s.active_tail != 0) {
+    s.channels[s.active_tail].next_active = channel;
+  } else {
+    s.active_head = channel;
+  }
+  s.active_tail = channel;
+  ++s.active_count;
+}
+
+void owe_ack(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  if (ch.on_ack_list) return;
+  ch.on_ack_list = true;
+  ch.next_ack = 0;
+  if (s.ack_tail != 0) {
+    s.channels[s.ack_tail].next_ack = channel;
+  } else {
+    s.ack_head = channel;
+  }
+  s.ack_tail = channel;
+}
+
+void push_event(CoreState& s, EventKind kind, uint64_t object) {
+  if (s.event_tail - s.event_head == kEventRing) {
+    s.count(Counter::kEventsLost);
+    return;
+  }
+  s.events[s.event_tail++ % kEventRing] = Event{kind, object};
+}
+
+void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
+  Jfc& j = s.jfcs[jfc];
+  (completion ? j.completion_event : j.error_event) = true;
+  if (j.event_queued) return;
+  j.event_queued = true;
+  j.next_event = s.event_jfcs;
+  s.event_jfcs = jfc;
+}
+
+size_t drain_events(CoreState& s, Event* out, size_t room) {
+  size_t n = 0;
+  while (s.event_jfcs != 0 && n + 2 <= room) {
+    Jfc& j = s.jfcs[s.event_jfcs];
+    s.event_jfcs = j.next_event;
+    if (j.completion_event) out[n++] = Event{EventKind::kCompletion, j.cookie};
+    if (j.error_event) out[n++] = Event{EventKind::kJfcError, j.cookie};
+    j.completion_event = j.error_event = j.event_queued = false;
+  }
+  while (s.event_head != s.event_tail && n < room) out[n++] = s.events[s.event_head++ % kEventRing];
+  return n;
+}
+
+}  // namespace ub

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that one Core knows: its tables, pools, timers and outgoing lists. Plain state; the rules that move it live
+// in the functions of tp/, ta/, setup/ and resource/, which take it as their first argument.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/counters.h"
+#include "lib/base/prng.h"
+#include "lib/base/slab.h"
+#include "lib/base/timer_heap.h"
+#include "lib/transport/core_types.h"
+#include "lib/transport/resource/records.h"
+#include "lib/transport/tp/channel.h"
+#include "lib/transport/wire/control_record.h"
+#include "lib/transport/wire/rtp_header.h"
+
+namespace ub {
+
+constexpr uint32_t kMaxEids = 64;
+constexpr uint32_t kEventRing = 1024;
+constexpr uint32_t kOutboxRing = 1024;
+constexpr uint32_t kOrphanRing = 1024;
+constexpr uint32_t kPeerBuckets = 8192;
+
+// What an id of the 20-bit space names.
+struct IdSlot {
+  uint32_t record;     // Jetty or Jfr
+  uint32_t freed_ms;   // rests since
+  ObjectKind kind;
+};
+
+// A packet that arrived ahead of what can be delivered: everything behind its transport header.
+struct KeptPacket {
+  wire::RtpHeader rtp;
+  uint32_t bytes;
+};
+
+// A control record on its way out.
+struct OutRecord {
+  uint32_t link;
+  uint32_t pad_to_mtu;  // 0: as it is; else as long as the largest data packet of that MTU
+  wire::Endpoint local, remote;
+  wire::ControlRecord record;
+};
+
+struct CoreState {
+  CoreConfig config;
+  Instant now;
+  Prng prng{1};
+  Counters counters;
+
+  Eid eids[kMaxEids];
+  uint32_t eid_count = 0;
+
+  Slab<LinkRecord> links;
+  Slab<Jfc> jfcs;
+  Slab<Jfr> jfrs;
+  Slab<Jetty> jettys;
+  Slab<SendQueue> queues;
+  Slab<Segment> segments;
+  Slab<Target> targets;
+  Slab<Peer> peers;
+  Slab<tp::Channel> channels;
+  Slab<ReadJob> jobs;
+  Slab<RxReceive> receives;
+  Slab<tp::RecoveryBlock> recovery;
+  tp::MessagePool messages;
+
+  IdSlot* ids = nullptr;         // kIdSpace
+  TokenId* token_ids = nullptr;  // kIdSpace
+  uint32_t next_id = kFirstDynamicId;
+  uint32_t next_token_id = 1;
+  uint32_t* peer_buckets = nullptr;
+
+  // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
+  Slab<uint32_t> reorder;
+  uint64_t* reorder_bits = nullptr;
+  uint32_t* reorder_kept = nullptr;
+  Slab<KeptPacket> kept;
+  std::byte* kept_bytes = nullptr;
+
+  TimerHeap timers;  // channels, then send queues
+
+  // Channels with data to send, channels that owe an acknowledgement.
+  uint32_t active_head = 0, active_tail = 0, active_count = 0;
+  uint32_t ack_head = 0, ack_tail = 0;
+  uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
+
+  // Frames whose channel died while memory was still answering; the Core gives them back to the host.
+  struct Orphan {
+    uint32_t link;
+    std::byte* frame;
+  };
+  Orphan orphans[kOrphanRing];
+  uint32_t orphan_count = 0;
+
+  Event events[kEventRing];
+  uint32_t event_head = 0, event_tail = 0;
+  uint32_t event_jfcs = 0;    // list
+  uint32_t blocked_jfcs = 0;  // list
+  OutRecord outbox[kOutboxRing];
+  uint32_t outbox_head = 0, outbox_tail = 0;
+  Instant reset_window{};
+  uint32_t resets_sent = 0;
+
+  uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
+  uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
+  std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
+
+  uint32_t timer_of_channel(uint32_t channel) const { return channel; }
+  uint32_t timer_of_queue(uint32_t queue) const { return config.max_channels + 1 + queue; }
+
+  void count(Counter c, uint64_t n = 1) { counters.add(c, n); }
+};
+
+// Takes all tables from the arena; a null arena only measures.
+void lay_out(CoreState& s, Arena& arena);
+
+// ---- lists and events, used everywhere -------------------------------------------------------------------------
+void activate(CoreState& s, uint32_t channel);   // it has something to send
+void owe_ack(CoreState& s, uint32_t channel);
+void push_event(CoreState& s, EventKind kind, uint64_t object);
+void push_jfc_event(CoreState& s, uint32_t jfc, bool completion);
+size_t drain_events(CoreState& s, Event* out, size_t room);
+
+}  // namespace ub

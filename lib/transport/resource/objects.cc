@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/resource/objects.h"
+
+#include <bit>
+
+#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub {
+
+namespace {
+
+uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
+
+bool id_free(const CoreState& s, uint32_t id) {
+  const IdSlot& slot = s.ids[id];
+  if (slot.kind != ObjectKind::kNone) return false;
+  return slot.freed_ms == 0 || now_ms(s) - (slot.freed_ms - 1) >= static_cast<uint32_t>(s.config.id_rest.ms());
+}
+
+// The wanted id if it is free, else the next one in turn; 0: none.
+uint32_t allocate_id(CoreState& s, uint32_t wanted) {
+  if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
+  for (uint32_t tries = 0; tries < kIdSpace; ++tries) {
+    uint32_t id = s.next_id;
+    s.next_id = id + 1 == kIdSpace ? kFirstDynamicId : id + 1;
+    if (id_free(s, id)) return id;
+  }
+  return 0;
+}
+
+void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
+
+bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single_bit(slot_count); }
+bool valid_jfc(const CoreState& s, uint32_t jfc) {
+  return jfc != 0 && jfc <= s.jfcs.high_water() && s.jfcs[jfc].in_use;
+}
+
+Jfr* jfr_of(CoreState& s, uint32_t id, uint32_t* record) {
+  if (id >= kIdSpace || s.ids[id].kind != ObjectKind::kJfr) return nullptr;
+  *record = s.ids[id].record;
+  return &s.jfrs[*record];
+}
+
+Jetty* jetty_of(CoreState& s, uint32_t id, uint32_t* record) {
+  if (id >= kIdSpace) return nullptr;
+  const IdSlot& slot = s.ids[id];
+  if (slot.kind != ObjectKind::kJetty && slot.kind != ObjectKind::kJfs) return nullptr;
+  *record = slot.record;
+  return &s.jettys[*record];
+}
+
+// API codes of min_rnr_timer, in units of 10 us (URMA API 0.9, timers).
+constexpr uint32_t kRnrTimer10us[32] = {65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,    32,
+                                        48,    64,  96,  128, 192,  256,  384,  512,  768,  1024,  1536,
+                                        2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+Duration request_timeout(uint8_t err_timeout) {
+  Duration unit = nanoseconds(int64_t{4096} << (err_timeout > 31 ? 31 : err_timeout));
+  return (unit < milliseconds(10) ? milliseconds(10) : unit) * 8;
+}
+
+}  // namespace
+
+Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
+  if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) ||
+      config.depth == 0 || config.depth > config.slot_count) {
+    return Status::kInvalid;
+  }
+  uint32_t index = s.jfcs.alloc();
+  if (index == 0) return Status::kNoMemory;
+  Jfc& j = s.jfcs[index];
+  j = Jfc{};
+  j.slots = config.slots;
+  j.indices = config.indices;
+  j.cookie = config.cookie;
+  j.mask = config.slot_count - 1;
+  j.depth = config.depth;
+  j.in_use = true;
+  *jfc = index;
+  return Status::kOk;
+}
+
+Status destroy_jfc(CoreState& s, uint32_t jfc) {
+  if (!valid_jfc(s, jfc)) return Status::kInvalid;
+  Jfc& j = s.jfcs[jfc];
+  if (j.users != 0 || j.reserved != 0) return Status::kBusy;
+  if (j.event_queued) {
+    uint32_t* link = &s.event_jfcs;
+    while (*link != jfc) link = &s.jfcs[*link].next_event;
+    *link = j.next_event;
+  }
+  if (j.on_blocked_list) {
+    uint32_t* link = &s.blocked_jfcs;
+    while (*link != jfc) link = &s.jfcs[*link].next_blocked;
+    *link = j.next_blocked;
+  }
+  j.in_use = false;
+  s.jfcs.free(jfc);
+  return Status::kOk;
+}
+
+Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id) {
+  if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) ||
+      !valid_jfc(s, config.jfc) || config.min_rnr_timer > 31) {
+    return Status::kInvalid;
+  }
+  uint32_t index = s.jfrs.alloc();
+  if (index == 0) return Status::kNoMemory;
+  uint32_t new_id = allocate_id(s, config.wanted_id);
+  if (new_id == 0) {
+    s.jfrs.free(index);
+    return Status::kNoMemory;
+  }
+  Jfr& r = s.jfrs[index];
+  r = Jfr{};
+  r.slots = config.slots;
+  r.indices = config.indices;
+  r.user_data = config.user_data;
+  r.token = config.token;
+  r.id = new_id;
+  r.mask = config.slot_count - 1;
+  r.jfc = config.jfc;
+  r.state = QueueState::kReady;
+  r.mode = config.mode;
+  r.rnr_code = wire::rnr_code_at_least(microseconds(int64_t{kRnrTimer10us[config.min_rnr_timer]} * 10));
+  ++s.jfcs[config.jfc].users;
+  s.ids[new_id] = IdSlot{index, 0, ObjectKind::kJfr};
+  *id = new_id;
+  return Status::kOk;
+}
+
+namespace {
+
+// Messages that are arriving into receives of this JFR, or for this jetty, lose them.
+void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    tp::Channel& ch = s.channels[i];
+    if (ch.receive == 0) continue;
+    const RxReceive& r = s.receives[ch.receive];
+    if (jetty != 0 ? r.jetty != jetty : r.jfr != jfr) continue;
+    if (jetty != 0) {
+      return_receive(s, ch.receive);
+    } else {
+      release_receive(s, ch.receive);
+    }
+    ch.receive = 0;
+    ch.message_rspst = wire::kRspError;
+    ch.message_rspinfo = wire::kErrRemoteAbort;
+  }
+}
+
+void flush_receives(CoreState& s, uint32_t jfr) {
+  Jfr& r = s.jfrs[jfr];
+  while (ta::jfc_has_room(s, r.jfc)) {
+    uint32_t receive = take_receive(s, jfr, r.jfc);
+    if (receive == 0) return;
+    Cqe cqe{};
+    cqe.user_ctx = s.receives[receive].user_ctx;
+    cqe.status = CrStatus::kWrFlush;
+    cqe.opcode = CrOpcode::kNone;
+    cqe.flags = kCqeReceive;
+    cqe.local_id = r.id;
+    cqe.user_data = r.user_data;
+    release_receive(s, receive);
+    ta::push_completion(s, r.jfc, cqe);
+  }
+}
+
+}  // namespace
+
+Status destroy_jfr(CoreState& s, uint32_t id) {
+  uint32_t record;
+  Jfr* r = jfr_of(s, id, &record);
+  if (r == nullptr) return Status::kInvalid;
+  if (r->users != 0) return Status::kBusy;
+  detach_open_receives(s, record, 0);
+  while (r->returned != 0) {
+    uint32_t receive = r->returned;
+    r->returned = s.receives[receive].next;
+    s.receives.free(receive);
+  }
+  --s.jfcs[r->jfc].users;
+  release_id(s, id);
+  s.jfrs.free(record);
+  return Status::kOk;
+}
+
+Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
+  const SendQueueConfig& qc = config.sq;
+  uint32_t jfr = 0;
+  if (config.kind == ObjectKind::kJetty && jfr_of(s, config.jfr, &jfr) == nullptr) return Status::kInvalid;
+  if (qc.slots == nullptr || qc.indices == nullptr || qc.work == nullptr || !valid_ring(qc.slot_count) ||
+      qc.depth == 0 || !valid_jfc(s, qc.jfc) || (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
+    return Status::kInvalid;
+  }
+  uint32_t record = s.jettys.alloc();
+  uint32_t queue = record == 0 ? 0 : s.queues.alloc();
+  uint32_t new_id = queue == 0 ? 0 : allocate_id(s, config.wanted_id);
+  if (new_id == 0) {
+    if (queue != 0) s.queues.free(queue);
+    if (record != 0) s.jettys.free(record);
+    return Status::kNoMemory;
+  }
+  Jetty& j = s.jettys[record];
+  j = Jetty{};
+  j.user_data = config.user_data;
+  j.id = new_id;
+  j.queue = queue;
+  j.jfr = jfr;
+  j.recv_jfc = jfr == 0 ? 0 : (config.recv_jfc != 0 ? config.recv_jfc : s.jfrs[jfr].jfc);
+  j.kind = config.kind;
+  j.mode = config.mode;
+  j.pinned = config.lower_layer_order;
+
+  SendQueue& q = s.queues[queue];
+  auto generation = static_cast<uint8_t>(q.generation + 1);
+  q = SendQueue{};
+  q.generation = generation;
+  q.slots = qc.slots;
+  q.indices = qc.indices;
+  q.work = reinterpret_cast<WrState*>(qc.work);
+  q.slot_mask = qc.slot_count - 1;
+  q.work_mask = std::bit_ceil(qc.depth) - 1;
+  q.jetty = record;
+  q.rcid = new_id;
+  q.jfc = qc.jfc;
+  q.rnr_retry = qc.rnr_retry;
+  q.state = QueueState::kReady;
+  q.in_use = true;
+  q.request_timeout = request_timeout(qc.err_timeout);
+
+  ++s.jfcs[qc.jfc].users;
+  if (jfr != 0) {
+    ++s.jfrs[jfr].users;
+    ++s.jfcs[j.recv_jfc].users;
+  }
+  s.ids[new_id] = IdSlot{record, 0, config.kind};
+  *id = new_id;
+  return Status::kOk;
+}
+
+Status destroy_jetty(CoreState& s, uint32_t id) {
+  uint32_t record;
+  Jetty* j = jetty_of(s, id, &record);
+  if (j == nullptr) return Status::kInvalid;
+  SendQueue& q = s.queues[j->queue];
+  ta::remove_from_channel_list(s, j->queue);
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
+  if (q.blocked) {
+    uint32_t* link = &s.jfcs[q.jfc].blocked_queues;
+    while (*link != j->queue) link = &s.queues[*link].next_blocked;
+    *link = q.next_blocked;
+  }
+  s.timers.cancel(s.timer_of_queue(j->queue));
+  q.in_use = false;
+  --s.jfcs[q.jfc].users;
+  if (j->jfr != 0) {
+    detach_open_receives(s, j->jfr, record);
+    --s.jfrs[j->jfr].users;
+    --s.jfcs[j->recv_jfc].users;
+  }
+  s.queues.free(j->queue);
+  release_id(s, id);
+  s.jettys.free(record);
+  return Status::kOk;
+}
+
+Status set_state(CoreState& s, uint32_t id, QueueState state) {
+  uint32_t record;
+  if (Jfr* r = jfr_of(s, id, &record)) {
+    if (state == QueueState::kSuspended) return Status::kInvalid;
+    r->state = state;
+    if (state == QueueState::kError) {
+      detach_open_receives(s, record, 0);
+      flush_receives(s, record);
+    }
+    return Status::kOk;
+  }
+  Jetty* j = jetty_of(s, id, &record);
+  if (j == nullptr || state == QueueState::kSuspended) return Status::kInvalid;
+  SendQueue& q = s.queues[j->queue];
+  if (q.state == state) return Status::kOk;
+  if (state == QueueState::kError) {
+    ta::flush_queue(s, j->queue);
+    return Status::kOk;
+  }
+  // READY and RESET begin with an empty queue: everything in it must have been handed back.
+  if (q.state == QueueState::kError &&
+      (q.started_head != q.started_tail || q.flush_done_pending ||
+       q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
+    return Status::kBusy;
+  }
+  q.state = state;
+  if (state == QueueState::kReady) ta::schedule_queue(s, j->queue);
+  return Status::kOk;
+}
+
+QueueState state_of(const CoreState& s, uint32_t id) {
+  auto& mutable_state = const_cast<CoreState&>(s);
+  uint32_t record;
+  if (const Jfr* r = jfr_of(mutable_state, id, &record)) return r->state;
+  if (const Jetty* j = jetty_of(mutable_state, id, &record)) return s.queues[j->queue].state;
+  return QueueState::kReset;
+}
+
+Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t receives) {
+  uint32_t record;
+  Jfr* r = jfr_of(s, id, &record);
+  if (r == nullptr) return Status::kInvalid;
+  r->threshold = receives;
+  r->limit_armed = receives != 0;
+  return Status::kOk;
+}
+
+uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
+  Jfr& r = s.jfrs[jfr];
+  if (!ta::jfc_has_room(s, jfc)) return 0;
+  uint32_t index = r.returned;
+  if (index != 0) {
+    r.returned = s.receives[index].next;
+  } else {
+    uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
+    uint32_t ready = produced - r.consumed;
+    if (ready == 0 || ready > r.mask + 1) return 0;
+    const Rqe* rqe = &r.slots[r.consumed & r.mask];
+    if (rqe->skip != 0 && rqe->slots != 0 && rqe->slots < ready) {
+      r.consumed += rqe->slots;
+      rqe = &r.slots[r.consumed & r.mask];
+    }
+    uint32_t sges = rqe->sge_count;
+    if (rqe->slots == 0 || sges > kMaxSges || rqe->slots < rqe_slots(sges)) return 0;
+    index = s.receives.alloc();
+    if (index == 0) return 0;
+    RxReceive& receive = s.receives[index];
+    receive.user_ctx = rqe->user_ctx;
+    receive.length = rqe->length;
+    receive.sge_count = static_cast<uint8_t>(sges);
+    for (uint32_t i = 0; i < sges; ++i) receive.sges[i] = sge_of(*rqe, i);
+    r.consumed += rqe->slots;
+    r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    r.indices->consumed.store(r.consumed, std::memory_order_release);
+    if (r.limit_armed && produced - r.consumed < r.threshold) {
+      r.limit_armed = false;
+      push_event(s, EventKind::kJfrLimit, r.user_data);
+    }
+  }
+  RxReceive& receive = s.receives[index];
+  receive.jfr = jfr;
+  receive.jfc = jfc;
+  receive.jetty = 0;
+  receive.filled = 0;
+  receive.counted = true;
+  ++s.jfcs[jfc].reserved;
+  return index;
+}
+
+void return_receive(CoreState& s, uint32_t index) {
+  RxReceive& receive = s.receives[index];
+  if (receive.counted) --s.jfcs[receive.jfc].reserved;
+  receive.counted = false;
+  receive.next = s.jfrs[receive.jfr].returned;
+  s.jfrs[receive.jfr].returned = index;
+}
+
+void release_receive(CoreState& s, uint32_t index) {
+  RxReceive& receive = s.receives[index];
+  if (receive.counted) --s.jfcs[receive.jfc].reserved;
+  s.receives.free(index);
+}
+
+// ---- targets ---------------------------------------------------------------------------------------------------
+
+Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
+  if (config.path.link == 0 || config.path.link > s.links.high_water()) return Status::kInvalid;
+  uint32_t index = s.targets.alloc();
+  if (index == 0) return Status::kNoMemory;
+  uint32_t peer = setup::find_or_add_peer(s, config);
+  if (peer == 0) {
+    s.targets.free(index);
+    return Status::kNoMemory;
+  }
+  Target& t = s.targets[index];
+  t = Target{};
+  t.instance = config.instance;
+  t.peer = peer;
+  t.id = config.id;
+  t.token = config.token;
+  t.kind = config.kind;
+  t.mode = config.mode;
+  t.in_use = true;
+  ++s.peers[peer].users;
+  if (config.mode != Mode::kUm) setup::channel_to(s, peer, false);
+  *target = index;
+  return Status::kOk;
+}
+
+Status remove_target(CoreState& s, uint32_t target) {
+  if (target == 0 || target > s.targets.high_water() || !s.targets[target].in_use) return Status::kInvalid;
+  uint32_t peer = s.targets[target].peer;
+  s.targets[target].in_use = false;
+  s.targets.free(target);
+  --s.peers[peer].users;
+  setup::drop_unused_peer(s, peer);
+  return Status::kOk;
+}
+
+Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target) {
+  uint32_t record;
+  Jetty* j = jetty_of(s, jetty, &record);
+  if (j == nullptr || target == 0 || target > s.targets.high_water() || !s.targets[target].in_use) {
+    return Status::kInvalid;
+  }
+  if (j->bound_target != 0 && j->bound_target != target) return Status::kExists;
+  j->bound_target = target;
+  return Status::kOk;
+}
+
+Status unbind_jetty(CoreState& s, uint32_t jetty) {
+  uint32_t record;
+  Jetty* j = jetty_of(s, jetty, &record);
+  if (j == nullptr || j->bound_target == 0) return Status::kInvalid;
+  j->bound_target = 0;
+  return Status::kOk;
+}
+
+}  // namespace ub

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Creating and destroying what applications own: JFCs, JFRs, jettys and JFSs with their send queues, targets.
+// Also the 20-bit id space that JFS, JFR and jettys share: ids go up in turn and rest after use.
+#pragma once
+
+#include "lib/transport/core_state.h"
+
+namespace ub {
+
+Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc);
+Status destroy_jfc(CoreState& s, uint32_t jfc);
+Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id);
+Status destroy_jfr(CoreState& s, uint32_t id);
+Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id);
+Status destroy_jetty(CoreState& s, uint32_t id);
+Status set_state(CoreState& s, uint32_t id, QueueState state);
+QueueState state_of(const CoreState& s, uint32_t id);
+Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t receives);
+
+Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target);
+Status remove_target(CoreState& s, uint32_t target);
+Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target);
+Status unbind_jetty(CoreState& s, uint32_t jetty);
+
+// A receive for an incoming message, with a place in its JFC. 0: none now.
+uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
+// The message it was taken for vanished: the next one gets it.
+void return_receive(CoreState& s, uint32_t receive);
+// It was completed.
+void release_receive(CoreState& s, uint32_t receive);
+
+}  // namespace ub

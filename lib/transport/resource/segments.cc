@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/resource/segments.h"
+
+#include "lib/transport/ta/read_jobs.h"
+
+namespace ub {
+
+namespace {
+
+constexpr uint32_t kIndexBits = 20;
+constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
+constexpr uint32_t kGenerationMask = (1u << (32 - kIndexBits)) - 1;
+
+uint32_t handle_of(const CoreState& s, uint32_t index) {
+  return (uint32_t{s.segments[index].generation} & kGenerationMask) << kIndexBits | index;
+}
+
+Segment* segment_of(CoreState& s, uint32_t handle) {
+  uint32_t index = handle & kIndexMask;
+  if (index == 0 || index > s.segments.high_water()) return nullptr;
+  Segment& segment = s.segments[index];
+  if (!segment.in_use || (segment.generation & kGenerationMask) != handle >> kIndexBits) return nullptr;
+  return &segment;
+}
+
+bool inside(uint64_t address, uint64_t bytes, uint64_t start, uint64_t length) {
+  uint64_t offset = address - start;
+  return address >= start && offset <= length && bytes <= length - offset;
+}
+
+bool overlaps(const Segment& a, const SegmentConfig& b) {
+  return a.address < b.address + b.length && b.address < a.address + a.length;
+}
+
+uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
+
+}  // namespace
+
+Status alloc_token_id(CoreState& s, uint32_t* token_id) {
+  for (uint32_t tries = 1; tries < kIdSpace; ++tries) {
+    uint32_t id = s.next_token_id;
+    s.next_token_id = id + 1 == kIdSpace ? 1 : id + 1;
+    TokenId& t = s.token_ids[id];
+    bool rests = t.freed_ms != 0 && now_ms(s) - (t.freed_ms - 1) < static_cast<uint32_t>(s.config.id_rest.ms());
+    if (t.in_use || rests) continue;
+    t = TokenId{0, 0, true};
+    *token_id = id;
+    return Status::kOk;
+  }
+  return Status::kNoMemory;
+}
+
+Status free_token_id(CoreState& s, uint32_t token_id) {
+  if (token_id == 0 || token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
+  if (s.token_ids[token_id].first_segment != 0) return Status::kBusy;
+  s.token_ids[token_id] = TokenId{0, now_ms(s) + 1, false};
+  return Status::kOk;
+}
+
+Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out) {
+  if (config.memory == nullptr || config.length == 0 || config.address + config.length < config.address) {
+    return Status::kInvalid;
+  }
+  uint32_t token_id = config.token_id;
+  if (token_id != 0) {
+    if (token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
+    for (uint32_t i = s.token_ids[token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
+      if (overlaps(s.segments[i], config)) return Status::kExists;
+    }
+  }
+  uint32_t index = s.segments.alloc();
+  if (index == 0) return Status::kNoMemory;
+  if (token_id == 0) {
+    Status status = alloc_token_id(s, &token_id);
+    if (status != Status::kOk) {
+      s.segments.free(index);
+      return status;
+    }
+  }
+  Segment& segment = s.segments[index];
+  auto generation = static_cast<uint16_t>(segment.generation + 1);
+  segment = Segment{};
+  segment.generation = generation;
+  segment.memory = config.memory;
+  segment.address = config.address;
+  segment.local_address = config.local_address;
+  segment.length = config.length;
+  segment.token_id = token_id;
+  segment.token = config.token;
+  segment.access = config.access;
+  segment.in_use = true;
+  segment.own_token_id = config.token_id == 0;
+  segment.next_in_token = s.token_ids[token_id].first_segment;
+  s.token_ids[token_id].first_segment = index;
+  *out = {handle_of(s, index), token_id};
+  return Status::kOk;
+}
+
+Status unregister_segment(CoreState& s, uint32_t handle) {
+  Segment* segment = segment_of(s, handle);
+  if (segment == nullptr) return Status::kInvalid;
+  uint32_t index = handle & kIndexMask;
+  uint32_t* link = &s.token_ids[segment->token_id].first_segment;
+  while (*link != index) link = &s.segments[*link].next_in_token;
+  *link = segment->next_in_token;
+  segment->in_use = false;
+  if (segment->own_token_id) free_token_id(s, segment->token_id);
+  s.segments.free(index);
+  // Requests that still name it find nothing when their next packet is built; READs being served end now.
+  ta::abort_jobs_of_segment(s, handle);
+  return Status::kOk;
+}
+
+std::byte* local_memory(CoreState& s, uint32_t handle, uint64_t address, uint64_t bytes) {
+  const Segment* segment = segment_of(s, handle);
+  if (segment == nullptr || !inside(address, bytes, segment->local_address, segment->length)) return nullptr;
+  return segment->memory + (address - segment->local_address);
+}
+
+std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) {
+  if (r.token_id == 0 || r.token_id >= kIdSpace) return nullptr;
+  for (uint32_t i = s.token_ids[r.token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
+    const Segment& segment = s.segments[i];
+    if (!inside(r.address, r.bytes, segment.address, segment.length)) continue;
+    if ((segment.access & r.access) == 0) return nullptr;
+    if (segment.token.required && (!r.has_token || r.token_value != segment.token.value)) return nullptr;
+    if (handle != nullptr) *handle = handle_of(s, i);
+    return segment.memory + (r.address - segment.address);
+  }
+  return nullptr;
+}
+
+void invalidate_token_id(CoreState& s, uint32_t token_id, uint32_t token_value) {
+  if (token_id == 0 || token_id >= kIdSpace) return;
+  for (uint32_t i = s.token_ids[token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
+    Segment& segment = s.segments[i];
+    if (!segment.token.required || segment.token.value == token_value) segment.access &= kAccessLocalOnly;
+  }
+}
+
+}  // namespace ub

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Registered memory: token ids, segments, and the checks that every access passes (UB Base Specification Rev 2.0,
+// 9.4). A handle carries a generation, so that a request which still names an unregistered segment finds nothing.
+#pragma once
+
+#include "lib/transport/core_state.h"
+
+namespace ub {
+
+Status alloc_token_id(CoreState& s, uint32_t* token_id);
+Status free_token_id(CoreState& s, uint32_t token_id);
+Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out);
+Status unregister_segment(CoreState& s, uint32_t handle);
+
+// Memory behind a local range, or nullptr: unregistered, or not inside its segment.
+std::byte* local_memory(CoreState& s, uint32_t handle, uint64_t address, uint64_t bytes);
+
+struct RemoteAccess {
+  uint32_t token_id;
+  bool has_token;
+  uint32_t token_value;
+  uint64_t address;
+  uint64_t bytes;
+  uint8_t access;  // one of kAccessRead, kAccessWrite, kAccessAtomic
+};
+// Memory that a peer may touch so, or nullptr. `handle` may be null.
+std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
+// A peer revokes a token id (SEND_INVALIDATE): its segments refuse remote access from now on.
+void invalidate_token_id(CoreState& s, uint32_t token_id, uint32_t token_value);
+
+}  // namespace ub

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/channel_setup.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/transmit_state.h"
+
+namespace ub::setup {
+
+using tp::Channel;
+using tp::ChannelState;
+using wire::ControlRecord;
+using wire::RecordReason;
+using wire::RecordType;
+
+namespace {
+
+constexpr uint32_t kMinMtu = 1024;
+constexpr uint32_t kResetsPerSecond = 100;
+constexpr Duration kHalfOpenLife = seconds(2);
+constexpr Duration kCloseLife = seconds(1);
+constexpr Duration kPingPause = milliseconds(10);
+constexpr uint32_t kIndexMask = (1u << tp::kTpnIndexBits) - 1;
+constexpr uint8_t kOffered = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
+
+bool alive(const Channel& ch) { return ch.state != ChannelState::kFree && ch.state != ChannelState::kDead; }
+
+// ---- sending records -------------------------------------------------------------------------------------------
+
+void send(CoreState& s, const OutRecord& out) {
+  if (s.outbox_tail - s.outbox_head == kOutboxRing) {
+    s.count(Counter::kRecordsLost);
+    return;
+  }
+  s.outbox[s.outbox_tail++ % kOutboxRing] = out;
+}
+
+uint8_t sack_size_code(const CoreState& s) {
+  uint32_t bits = std::min<uint32_t>(s.config.window_packets, wire::kSackMaxBits);
+  return static_cast<uint8_t>(std::countr_zero(bits / 64));
+}
+
+void send_about(CoreState& s, const Channel& ch, RecordType type, RecordReason reason = RecordReason::kNone) {
+  OutRecord out{};
+  out.link = ch.link;
+  out.local = ch.local_endpoint;
+  out.remote = ch.remote_endpoint;
+  ControlRecord& r = out.record;
+  r.type = type;
+  r.reason = reason;
+  r.sender_incarnation = s.config.incarnation;
+  r.receiver_incarnation = ch.peer_incarnation;
+  r.attempt = ch.attempt;
+  r.flags = ch.record_flags;
+  r.sender_tpn = ch.tpn;
+  r.selective = true;
+  r.sack_size_code = sack_size_code(s);
+  r.receiver_tpn = ch.peer_tpn;
+  r.initial_psn = ch.initial_psn;
+  r.mtu = ch.offered_mtu;
+  r.rcv_window = static_cast<uint16_t>(s.config.window_packets);
+  r.rto_base_us = static_cast<uint32_t>(s.config.rto_min.us());
+  r.rto_growth_n = 1;
+  r.retry_limit = 7;
+  r.so_credit = 8;
+  r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
+  r.upi = s.config.upi;
+  r.sender_eid = ch.local_eid;
+  r.wanted_eid = ch.remote.eid;
+  r.sender_uasid = s.config.self.uasid;
+  r.wanted_uasid = ch.remote.uasid;
+  if (type == RecordType::kReq || type == RecordType::kRep) out.pad_to_mtu = ch.offered_mtu;
+  send(s, out);
+}
+
+// An answer that needs no channel.
+void send_reply(CoreState& s, const Arrival& from, const ControlRecord& to, RecordType type, RecordReason reason) {
+  OutRecord out{};
+  out.link = from.link;
+  out.local = from.local;
+  out.remote = from.remote;
+  ControlRecord& r = out.record;
+  r.type = type;
+  r.reason = reason;
+  r.sender_incarnation = s.config.incarnation;
+  r.receiver_incarnation = to.sender_incarnation;
+  r.attempt = to.attempt;
+  r.sender_tpn = to.receiver_tpn;
+  r.receiver_tpn = to.sender_tpn;
+  r.upi = s.config.upi;
+  r.sender_eid = to.wanted_eid;
+  r.wanted_eid = to.sender_eid;
+  r.sender_uasid = s.config.self.uasid;
+  r.wanted_uasid = to.sender_uasid;
+  send(s, out);
+}
+
+// ---- making channels -------------------------------------------------------------------------------------------
+
+// A record whose TPN has rested, or a new one.
+uint32_t take_channel_record(CoreState& s) {
+  uint32_t index = s.resting_head;
+  Duration rest = std::max(s.config.id_rest, s.config.rto_max);
+  if (index != 0 && s.now - s.channels[index].freed_at >= rest) {
+    s.resting_head = s.channels[index].next_resting;
+    if (s.resting_head == 0) s.resting_tail = 0;
+    return index;
+  }
+  return s.channels.alloc();
+}
+
+uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
+  uint32_t index = take_channel_record(s);
+  if (index == 0) return 0;
+  Channel& ch = s.channels[index];
+  uint32_t generation = (ch.tpn >> tp::kTpnIndexBits) + 1;
+  Channel fresh{};
+  // It may still stand on the lists of channels with something to send.
+  fresh.on_active_list = ch.on_active_list;
+  fresh.on_ack_list = ch.on_ack_list;
+  fresh.next_active = ch.next_active;
+  fresh.next_ack = ch.next_ack;
+  ch = fresh;
+  Peer& peer = s.peers[peer_index];
+  ++peer.users;
+  const LinkConfig& link = s.links[peer.path.link].config;
+  ch.tpn = (generation & 0xff) << tp::kTpnIndexBits | index;
+  ch.peer = peer_index;
+  ch.link = peer.path.link;
+  ch.local_eid = peer.local_eid;
+  ch.remote = peer.instance;
+  ch.local_endpoint = peer.path.local;
+  ch.remote_endpoint = peer.path.remote;
+  ch.bulk = bulk;
+  ch.lossless = link.lossless;
+  uint32_t random_psn = s.prng.next_u32();
+  ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
+  ch.attempt = s.prng.next_u32();
+  ch.offered_mtu = static_cast<uint16_t>(link.mtu);
+  ch.record_flags = kOffered | (bulk ? wire::kRecordBulk : 0) | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
+  if (!s.config.fast_retransmit) ch.record_flags &= ~wire::kRecordFast;
+  ch.created_at = ch.heard_at = s.now;
+  ch.rto_at = Instant::never();
+  ch.rto = s.config.rto_min;
+  ch.give_up_after = s.config.channel_timeout;
+  return index;
+}
+
+// What both sides know once REQ and REP were exchanged.
+void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
+  ch.peer_tpn = r.sender_tpn;
+  ch.peer_incarnation = r.sender_incarnation;
+  ch.peer_initial_psn = r.initial_psn;
+  ch.remote.uasid = r.sender_uasid;
+  uint8_t agreed = ch.record_flags & r.flags & ~wire::kRecordBulk;
+  ch.record_flags = agreed | (r.flags & wire::kRecordBulk);
+  ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
+  ch.fast = (agreed & wire::kRecordFast) != 0;
+  ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
+  ch.send_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
+  ch.next_psn = ch.oldest_unacked = ch.initial_psn;
+  ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
+  ch.highest_seen = ch.peer_initial_psn - 1;
+  ch.next_tpmsn = ch.message = Tpmsn(0);
+  tp::cc_init(ch.cc, ch.next_psn);
+  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+}
+
+bool is_self(const CoreState& s, const Peer& peer) {
+  return peer.instance.uasid == s.config.self.uasid &&
+         std::find(s.eids, s.eids + s.eid_count, peer.instance.eid) != s.eids + s.eid_count;
+}
+
+void arm_setup(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  Duration pause = s.config.setup_retry_min * (int64_t{1} << std::min<int>(ch.setup_tries, 20));
+  ch.setup_at = s.now + std::min(pause, s.config.setup_retry_max);
+  s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+}
+
+// Offers go wanted, wanted, half, half ... 1024, 1024, wanted: the padded REQ that is answered fits the path.
+uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
+  uint32_t wanted = s.links[ch.link].config.mtu;
+  uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
+  return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
+}
+
+void send_request(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.offered_mtu = mtu_offer(s, ch);
+  send_about(s, ch, RecordType::kReq);
+  arm_setup(s, channel);
+}
+
+void begin_as_initiator(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.state = ChannelState::kReqSent;
+  ch.initiator = true;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  send_request(s, channel);
+}
+
+}  // namespace
+
+uint32_t channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
+  Peer& peer = s.peers[peer_index];
+  uint32_t lane = bulk ? 1 : 0;
+  if (peer.channels[lane] != 0) return peer.channels[lane];
+  if (peer.path.link == 0) return 0;
+  uint32_t channel = new_channel(s, peer_index, bulk);
+  if (channel == 0) return 0;
+  peer.channels[lane] = channel;
+  begin_as_initiator(s, channel);
+  return channel;
+}
+
+uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
+  uint32_t index = tpn & kIndexMask;
+  if (index == 0 || index > s.channels.high_water()) return 0;
+  const Channel& ch = s.channels[index];
+  return ch.tpn == tpn && alive(ch) ? index : 0;
+}
+
+void open_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.state = ChannelState::kOpen;
+  ch.mtu = ch.offered_mtu;
+  ch.heard_at = ch.progress_at = s.now;
+  s.count(Counter::kTpChannelUp);
+  push_event(s, EventKind::kChannelUp, ch.tpn);
+  Peer& peer = s.peers[ch.peer];
+  uint32_t& current = peer.channels[ch.bulk ? 1 : 0];
+  if (!ch.initiator && current != channel && !is_self(s, peer)) {
+    uint32_t old = current;
+    current = channel;
+    if (old != 0) kill_channel(s, old);
+  }
+  s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
+  if (ch.queue_head != 0) activate(s, channel);
+}
+
+void kill_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (!alive(ch)) return;
+  bool was_up = ch.state == ChannelState::kOpen || ch.state == ChannelState::kClosing;
+  ch.state = ChannelState::kDead;
+  s.timers.cancel(s.timer_of_channel(channel));
+  Peer& peer = s.peers[ch.peer];
+  uint32_t lane = ch.bulk ? 1 : 0;
+  bool carried_requests = peer.channels[lane] == channel;
+  if (carried_requests) peer.channels[lane] = 0;
+  if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
+  if (ch.receive != 0) {
+    return_receive(s, ch.receive);
+    ch.receive = 0;
+  }
+  if (ch.gather_frame != nullptr) {
+    UB_ASSERT(s.orphan_count < kOrphanRing);
+    s.orphans[s.orphan_count++] = {ch.link, ch.gather_frame};
+    ch.gather_frame = nullptr;
+  }
+  if (carried_requests) ta::fail_channel_requests(s, channel);
+  ta::drop_jobs_of_channel(s, channel);
+  ch.in_flight.clear(s.messages);
+  ch.answers.clear(s.messages);
+  if (ch.recovery != 0) s.recovery.free(ch.recovery);
+  ch.recovery = 0;
+  tp::release_reorder(s, ch);
+  ch.freed_at = s.now;
+  ch.next_resting = 0;
+  (s.resting_tail == 0 ? s.resting_head : s.channels[s.resting_tail].next_resting) = channel;
+  s.resting_tail = channel;
+  if (was_up) {
+    s.count(Counter::kTpChannelDead);
+    push_event(s, EventKind::kChannelDead, ch.tpn);
+  }
+  --peer.users;
+  drop_unused_peer(s, ch.peer);
+}
+
+void close_all(CoreState& s) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    Channel& ch = s.channels[i];
+    if (!alive(ch)) continue;
+    if (ch.state != ChannelState::kOpen) {
+      kill_channel(s, i);
+      continue;
+    }
+    ch.state = ChannelState::kClosing;
+    ch.created_at = s.now;
+    ch.setup_tries = 0;
+    send_about(s, ch, RecordType::kClose);
+    arm_setup(s, i);
+  }
+}
+
+// ---- receiving records -----------------------------------------------------------------------------------------
+
+namespace {
+
+// May we talk to the sender of this REQ at all?
+bool acceptable_request(const CoreState& s, const ControlRecord& r) {
+  if (r.upi == 0 || r.upi != s.config.upi || r.sender_uasid == 0) return false;
+  if (r.wanted_uasid != 0 && r.wanted_uasid != s.config.self.uasid) return false;
+  return std::find(s.eids, s.eids + s.eid_count, r.wanted_eid) != s.eids + s.eid_count;
+}
+
+bool valid_parameters(const ControlRecord& r) {
+  return r.mtu >= kMinMtu && r.mtu <= 8192 && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
+         (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wire::CcAlgorithm::kNone &&
+         r.rcv_window >= 64 && r.selective;
+}
+
+// Becomes the answering end of the peer's attempt.
+void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+  Channel& ch = s.channels[channel];
+  const LinkConfig& link = s.links[from.link].config;
+  ch.state = ChannelState::kHalfOpen;
+  ch.initiator = false;
+  ch.link = from.link;
+  ch.local_endpoint = from.local;
+  ch.remote_endpoint = from.remote;
+  ch.attempt = r.attempt;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  ch.several_mtus = false;
+  ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(link.mtu));
+  agree(s, ch, r);
+  send_about(s, ch, RecordType::kRep);
+  arm_setup(s, channel);
+}
+
+void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
+  Channel& ch = s.channels[channel];
+  if (ch.state == ChannelState::kHalfOpen) {
+    uint16_t mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
+    ch.several_mtus |= mtu != ch.offered_mtu;
+    ch.offered_mtu = mtu;
+  }
+  send_about(s, ch, RecordType::kRep);
+}
+
+void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (!acceptable_request(s, r)) {
+    s.count(Counter::kTpChannelRejected);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kUnknownEntity);
+  }
+  if (!valid_parameters(r)) {
+    s.count(Counter::kTpChannelRejected);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
+  }
+  bool bulk = (r.flags & wire::kRecordBulk) != 0;
+  uint32_t lane = bulk ? 1 : 0;
+  TargetConfig sender;
+  sender.local_eid = r.wanted_eid;
+  sender.instance = {r.sender_eid, r.sender_uasid};
+  sender.path = {from.link, from.local, from.remote};
+  uint32_t peer_index = find_or_add_peer(s, sender);
+  if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
+  Peer& peer = s.peers[peer_index];
+
+  uint32_t accepted = peer.accepted[lane];
+  if (accepted != 0) {
+    Channel& ch = s.channels[accepted];
+    if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) return answer_again(s, accepted, r);
+  }
+  uint32_t current = peer.channels[lane];
+  if (current != 0 && s.channels[current].state == ChannelState::kReqSent && !is_self(s, peer)) {
+    if (s.config.incarnation < r.sender_incarnation) {
+      s.count(Counter::kTpChannelRejected);
+      return send_reply(s, from, r, RecordType::kRej, RecordReason::kGlare);
+    }
+    peer.accepted[lane] = current;
+    return respond(s, current, from, r);
+  }
+  if (accepted != 0 && s.channels[accepted].state == ChannelState::kHalfOpen) {
+    return respond(s, accepted, from, r);  // a newer attempt replaces an unproven one
+  }
+  uint32_t channel = new_channel(s, peer_index, bulk);
+  if (channel == 0) {
+    drop_unused_peer(s, peer_index);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
+  }
+  peer.accepted[lane] = channel;
+  if (current == 0 && !is_self(s, peer)) peer.channels[lane] = channel;
+  respond(s, channel, from, r);
+}
+
+// The channel that a record is about, if it is about this life of it.
+uint32_t channel_of(const CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of_tpn(s, r.receiver_tpn);
+  return channel != 0 && s.channels[channel].attempt == r.attempt ? channel : 0;
+}
+
+void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return;
+  Channel& ch = s.channels[channel];
+  if (ch.state == ChannelState::kOpen && ch.initiator && ch.peer_tpn == r.sender_tpn) {
+    return send_about(s, ch, RecordType::kConf);
+  }
+  if (ch.state != ChannelState::kReqSent || from.remote.ip != ch.remote_endpoint.ip || !valid_parameters(r)) return;
+  ch.remote_endpoint = from.remote;
+  ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
+  agree(s, ch, r);
+  send_about(s, ch, RecordType::kConf);
+  open_channel(s, channel);
+}
+
+void on_confirm(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0 || s.channels[channel].state != ChannelState::kHalfOpen) return;
+  Channel& ch = s.channels[channel];
+  if (ch.peer_tpn != r.sender_tpn || !valid_parameters(r) || r.mtu > s.links[ch.link].config.mtu) return;
+  ch.offered_mtu = r.mtu;
+  open_channel(s, channel);
+}
+
+void on_reject(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0 || s.channels[channel].state != ChannelState::kReqSent) return;
+  // After glare the peer's own REQ comes; without resources we go on asking.
+  if (r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources) return;
+  s.count(Counter::kTpChannelRejected);
+  kill_channel(s, channel);
+}
+
+void on_close(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  send_reply(s, from, r, RecordType::kClosed, RecordReason::kNone);
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0 || s.channels[channel].peer_tpn != r.sender_tpn) return;
+  s.count(Counter::kTpChannelClosed);
+  kill_channel(s, channel);
+}
+
+void on_closed(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0 || s.channels[channel].state != ChannelState::kClosing) return;
+  s.count(Counter::kTpChannelClosed);
+  kill_channel(s, channel);
+}
+
+void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  RecordReason reason = channel_of(s, r) != 0 ? RecordReason::kNone : RecordReason::kUnknownTpn;
+  if (r.receiver_incarnation != 0 && r.receiver_incarnation != s.config.incarnation) reason = RecordReason::kRestarted;
+  send_reply(s, from, r, RecordType::kPong, reason);
+}
+
+void on_pong(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0 || s.channels[channel].state != ChannelState::kOpen) return;
+  bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
+  if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
+    kill_channel(s, channel);
+  }
+}
+
+// Somebody says that our peer's TPN is unknown. That may be stale or forged, so we ask.
+void on_reset(CoreState& s, const ControlRecord& r) {
+  s.count(Counter::kTpRxReset);
+  uint32_t channel = channel_of_tpn(s, r.receiver_tpn);
+  if (channel == 0) return;
+  Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kOpen || ch.peer_tpn != r.sender_tpn) return;
+  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return;
+  ch.pinged_at = s.now;
+  send_about(s, ch, RecordType::kPing);
+}
+
+}  // namespace
+
+void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  switch (r.type) {
+    case RecordType::kReq: return on_request(s, from, r);
+    case RecordType::kRep: return on_reply(s, from, r);
+    case RecordType::kConf: return on_confirm(s, r);
+    case RecordType::kRej: return on_reject(s, r);
+    case RecordType::kClose: return on_close(s, from, r);
+    case RecordType::kClosed: return on_closed(s, r);
+    case RecordType::kPing: return on_ping(s, from, r);
+    case RecordType::kPong: return on_pong(s, r);
+    case RecordType::kReset: return on_reset(s, r);
+    case RecordType::kScFree: return;  // we hand out no sequence contexts
+  }
+}
+
+void refuse_version(CoreState& s, const Arrival& from, const ControlRecord& prefix) {
+  s.count(Counter::kTpChannelRejected);
+  if (prefix.type == RecordType::kReq) send_reply(s, from, prefix, RecordType::kRej, RecordReason::kParameter);
+}
+
+void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn) {
+  if (s.now - s.reset_window >= seconds(1)) {
+    s.reset_window = s.now;
+    s.resets_sent = 0;
+  }
+  if (s.resets_sent == kResetsPerSecond) return;
+  ++s.resets_sent;
+  s.count(Counter::kTpTxReset);
+  ControlRecord about;
+  about.sender_tpn = src_tpn;
+  about.receiver_tpn = dst_tpn;
+  send_reply(s, from, about, RecordType::kReset, RecordReason::kUnknownTpn);
+}
+
+// ---- time ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void on_open_timer(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (ch.rto_at <= s.now) {
+    if (s.now - ch.progress_at >= ch.give_up_after) return kill_channel(s, channel);
+    tp::on_retransmission_timeout(s, channel);
+  }
+  Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
+  if (idle_at <= s.now) {
+    if (ch.outstanding() == 0) {
+      ch.keepalive_due = true;
+      activate(s, channel);
+    }
+    idle_at = s.now + s.config.keepalive_idle;
+  }
+  s.timers.arm(s.timer_of_channel(channel), earlier(ch.rto_at, idle_at));
+}
+
+}  // namespace
+
+void on_channel_timer(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  switch (ch.state) {
+    case ChannelState::kReqSent:
+      if (s.now - ch.created_at >= s.config.channel_timeout) return kill_channel(s, channel);
+      if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+      ++ch.setup_tries;
+      return send_request(s, channel);
+    case ChannelState::kHalfOpen:
+      if (s.now - ch.created_at >= kHalfOpenLife) {
+        // Requests of ours that wait for it are tried on our own account.
+        if (ch.queue_head == 0) return kill_channel(s, channel);
+        Peer& peer = s.peers[ch.peer];
+        peer.accepted[ch.bulk ? 1 : 0] = 0;
+        ch.attempt = s.prng.next_u32();
+        ch.peer_tpn = 0;
+        ch.remote = peer.instance;
+        return begin_as_initiator(s, channel);
+      }
+      if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+      ++ch.setup_tries;
+      send_about(s, ch, RecordType::kRep);
+      return arm_setup(s, channel);
+    case ChannelState::kOpen: return on_open_timer(s, channel);
+    case ChannelState::kClosing:
+      if (s.now - ch.created_at >= kCloseLife) return kill_channel(s, channel);
+      if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+      ++ch.setup_tries;
+      send_about(s, ch, RecordType::kClose);
+      return arm_setup(s, channel);
+    default: return;
+  }
+}
+
+}  // namespace ub::setup

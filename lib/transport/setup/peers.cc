@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of instances we know, by (our EID, their EID and uasid).
+#include "lib/transport/setup/channel_setup.h"
+
+namespace ub::setup {
+
+namespace {
+
+// By EID alone, so that a peer imported without its uasid is found by its address, too.
+uint32_t bucket_of(const Eid& local, const Eid& remote) {
+  uint64_t h = 0xcbf29ce484222325;
+  for (uint8_t b : local.bytes) h = (h ^ b) * 0x100000001b3;
+  for (uint8_t b : remote.bytes) h = (h ^ b) * 0x100000001b3;
+  return static_cast<uint32_t>(h >> 32) % kPeerBuckets;
+}
+
+bool same_instance(const Peer& peer, const InstanceId& instance, const wire::Endpoint& remote) {
+  if (peer.instance.eid != instance.eid) return false;
+  if (peer.instance.uasid == instance.uasid) return true;
+  return peer.instance.uasid == 0 && peer.path.remote == remote;
+}
+
+}  // namespace
+
+uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target) {
+  Eid local = target.local_eid == Eid{} ? s.config.self.eid : target.local_eid;
+  uint32_t bucket = bucket_of(local, target.instance.eid);
+  for (uint32_t i = s.peer_buckets[bucket]; i != 0; i = s.peers[i].next_in_bucket) {
+    Peer& peer = s.peers[i];
+    if (peer.local_eid != local || !same_instance(peer, target.instance, target.path.remote)) continue;
+    if (peer.path.link == 0 || (peer.channels[0] == 0 && peer.channels[1] == 0)) peer.path = target.path;
+    return i;
+  }
+  uint32_t index = s.peers.alloc();
+  if (index == 0) return 0;
+  Peer& peer = s.peers[index];
+  peer = Peer{};
+  peer.local_eid = local;
+  peer.instance = target.instance;
+  peer.path = target.path;
+  peer.in_use = true;
+  peer.next_in_bucket = s.peer_buckets[bucket];
+  s.peer_buckets[bucket] = index;
+  return index;
+}
+
+void drop_unused_peer(CoreState& s, uint32_t index) {
+  Peer& peer = s.peers[index];
+  if (peer.users != 0) return;
+  uint32_t* link = &s.peer_buckets[bucket_of(peer.local_eid, peer.instance.eid)];
+  while (*link != index) link = &s.peers[*link].next_in_bucket;
+  *link = peer.next_in_bucket;
+  peer.in_use = false;
+  s.peers.free(index);
+}
+
+void link_down(CoreState& s, uint32_t link) {
+  if (link == 0 || link > s.links.high_water() || !s.links[link].up) return;
+  s.links[link].up = false;
+  for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
+    if (s.peers[i].in_use && s.peers[i].path.link == link) s.peers[i].path.link = 0;
+  }
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    const tp::Channel& ch = s.channels[i];
+    if (ch.link == link && ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead) {
+      kill_channel(s, i);
+    }
+  }
+  s.links.free(link);
+}
+
+}  // namespace ub::setup

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/completion.h"
+
+namespace ub::ta {
+
+namespace {
+
+bool matches(const Cqe& cqe, Armed armed) {
+  return armed == Armed::kAny || (cqe.flags & kCqeSolicited) != 0 || cqe.status != CrStatus::kSuccess;
+}
+
+uint32_t consumed_of(const Jfc& j) {
+  uint32_t consumed = j.indices->consumed.load(std::memory_order_acquire);
+  // An index that cannot be is read as "nothing consumed".
+  return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
+}
+
+void wait_for_room(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.blocked) return;
+  q.blocked = true;
+  Jfc& j = s.jfcs[q.jfc];
+  q.next_blocked = j.blocked_queues;
+  j.blocked_queues = queue;
+  if (!j.on_blocked_list) {
+    j.on_blocked_list = true;
+    j.next_blocked = s.blocked_jfcs;
+    s.blocked_jfcs = q.jfc;
+  }
+}
+
+Cqe send_completion(const CoreState& s, const SendQueue& q) {
+  const Jetty& jetty = s.jettys[q.jetty];
+  Cqe cqe{};
+  cqe.opcode = CrOpcode::kNone;
+  cqe.flags = jetty.kind == ObjectKind::kJetty ? kCqeJetty : 0;
+  cqe.local_id = q.rcid;
+  cqe.user_data = jetty.user_data;
+  return cqe;
+}
+
+}  // namespace
+
+bool jfc_has_room(CoreState& s, uint32_t jfc) {
+  Jfc& j = s.jfcs[jfc];
+  if (j.produced - consumed_of(j) + j.reserved < j.depth) {
+    j.full = false;
+    return true;
+  }
+  if (!j.full) {
+    j.full = true;
+    s.count(Counter::kJfcFull);
+    push_jfc_event(s, jfc, false);
+  }
+  return false;
+}
+
+void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
+  Jfc& j = s.jfcs[jfc];
+  j.slots[j.produced & j.mask] = cqe;
+  ++j.produced;
+  j.indices->produced.store(j.produced, std::memory_order_release);
+  auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
+  if (armed != Armed::kNo && matches(cqe, armed)) {
+    j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
+    push_jfc_event(s, jfc, true);
+  }
+}
+
+void retire_requests(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  while (q.started_head != q.started_tail) {
+    const WrState& wr = q.work[q.started_head & q.work_mask];
+    if (!wr.done || wr.copies != 0) return;
+    const Wqe& wqe = q.slots[wr.slot & q.slot_mask];
+    if (wr.status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
+      if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, queue);
+      Cqe cqe = send_completion(s, q);
+      cqe.user_ctx = wqe.user_ctx;
+      cqe.status = wr.status;
+      cqe.length = wqe.length;
+      cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
+      push_completion(s, q.jfc, cqe);
+    }
+    uint32_t end = wr.slot + wqe.slots;
+    ++q.started_head;
+    q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    q.indices->consumed.store(end, std::memory_order_release);
+  }
+  if (q.flush_done_pending) {
+    if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, queue);
+    q.flush_done_pending = false;
+    Cqe cqe = send_completion(s, q);
+    cqe.status = CrStatus::kWrFlushDone;
+    push_completion(s, q.jfc, cqe);
+  }
+}
+
+void resume_blocked_jfcs(CoreState& s) {
+  uint32_t jfc = s.blocked_jfcs;
+  s.blocked_jfcs = 0;
+  while (jfc != 0) {
+    Jfc& j = s.jfcs[jfc];
+    uint32_t next_jfc = j.next_blocked;
+    j.on_blocked_list = false;
+    uint32_t queue = j.blocked_queues;
+    j.blocked_queues = 0;
+    while (queue != 0) {
+      uint32_t next = s.queues[queue].next_blocked;
+      s.queues[queue].blocked = false;
+      retire_requests(s, queue);
+      queue = next;
+    }
+    jfc = next_jfc;
+  }
+}
+
+void check_armed(CoreState& s, uint32_t jfc) {
+  Jfc& j = s.jfcs[jfc];
+  auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
+  if (armed == Armed::kNo) return;
+  for (uint32_t i = consumed_of(j); i != j.produced; ++i) {
+    if (!matches(j.slots[i & j.mask], armed)) continue;
+    j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
+    push_jfc_event(s, jfc, true);
+    return;
+  }
+}
+
+}  // namespace ub::ta

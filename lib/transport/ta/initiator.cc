@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/initiator.h"
+
+#include <bit>
+
+#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+namespace {
+
+enum class Step : uint8_t { kNone, kRetry, kContinue, kStart };
+
+struct Choice {
+  Step step = Step::kNone;
+  uint32_t channel = 0;
+  uint32_t number = 0;   // of the request, for kRetry
+  uint32_t segment = 0;
+};
+
+uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
+
+bool bulk_message(const CoreState& s, const Wqe& wqe) {
+  return s.config.lanes > 1 && wqe.length > s.config.lane_bulk_bytes;
+}
+
+void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
+  q.unanswered_segments += by;
+  if (wqe.place_order != 0) q.unanswered_ordered += by;
+  if (is_fenced(op)) q.unanswered_fenced += by;
+  if (takes_receive(op)) q.receives_in_flight += by;
+}
+
+// Takes the element at next_slot into the started requests.
+WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
+  WrState& wr = q.work[q.started_tail & q.work_mask];
+  wr = WrState{};
+  wr.slot = q.next_slot;
+  wr.channel = channel;
+  wr.channel_generation = channel == 0 ? 0 : static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits);
+  wr.segments = static_cast<uint16_t>(segments);
+  wr.first_tassn = q.next_tassn;
+  wr.rnr_left = q.rnr_retry;
+  wr.deadline = s.now + q.request_timeout;
+  ++q.started_tail;
+  q.next_slot += wqe.slots;
+  return wr;
+}
+
+void start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
+  WrState& wr = start_request(s, q, wqe, 0, 0);
+  wr.done = true;
+  wr.status = status;
+}
+
+bool valid_element(const SendQueue& q, const Wqe& wqe) {
+  uint32_t ahead = q.produced - q.next_slot;
+  if (wqe.slots == 0 || wqe.slots > ahead) return false;
+  uint32_t inline_length = (wqe.flags & kWrInline) != 0 ? wqe.length : 0;
+  return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && wqe.length <= kMaxMessageBytes &&
+         wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
+}
+
+// The oldest refused request whose time has come; receives keep their order, so only the oldest of those may go.
+Choice choose_retry(CoreState& s, SendQueue& q) {
+  bool receive_waits = false;
+  Instant next = Instant::never();
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (wr.done || wr.refused == 0) continue;
+    bool receive = takes_receive(wqe_of(q, wr).op);
+    if (receive && receive_waits) continue;
+    if (wr.retry_at <= s.now) {
+      uint32_t first = wr.base;
+      while ((wr.refused & segment_bit(first)) == 0) ++first;
+      return {Step::kRetry, wr.channel, n, first};
+    }
+    next = earlier(next, wr.retry_at);
+    receive_waits |= receive;
+  }
+  if (!next.is_never()) s.timers.arm(s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0])), next);
+  return {};
+}
+
+// Is there a started request with segments left to cut? If one may go now, it is chosen.
+bool unfinished_cut(const SendQueue& q, Choice* choice) {
+  if (q.started_head == q.started_tail) return false;
+  const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
+  if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return false;
+  const Wqe& wqe = wqe_of(q, wr);
+  bool last_apart = ends_apart(wqe.op) && wr.cut + 1 == wr.segments;
+  bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
+  if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
+    *choice = {Step::kContinue, wr.channel, q.started_tail - 1, wr.cut};
+  }
+  return true;
+}
+
+// May a message of this queue use that lane now? Receives stay in order; a pinned queue moves over once.
+bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
+  *bulk = bulk_message(s, wqe);
+  if (s.jettys[q.jetty].pinned) {
+    if (q.pinned_bulk) {
+      *bulk = true;
+    } else if (*bulk) {
+      if (q.unanswered_segments != 0) return false;
+      q.pinned_bulk = true;
+    }
+    return true;
+  }
+  if (!takes_receive(wqe.op)) return true;
+  if (q.receives_in_flight != 0 && *bulk != q.receive_lane_bulk) return false;
+  q.receive_lane_bulk = *bulk;
+  return true;
+}
+
+bool room_for_tassn(const SendQueue& q) {
+  if (q.started_head == q.started_tail) return true;
+  return q.next_tassn.distance(q.work[q.started_head & q.work_mask].first_tassn) < Tassn::kHalf;
+}
+
+bool order_allows(const SendQueue& q, const Wqe& wqe) {
+  if ((wqe.flags & kWrFence) != 0 && q.unanswered_fenced != 0) return false;
+  if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return false;
+  if (takes_receive(wqe.op) && q.retries != 0) return false;
+  return q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
+}
+
+Choice choose_new(CoreState& s, SendQueue& q) {
+  for (;;) {
+    if (q.next_slot == q.produced) {
+      uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
+      if (produced - q.next_slot > q.slot_mask + 1) return {};  // an index that cannot be
+      q.produced = produced;
+      if (q.next_slot == produced) return {};
+    }
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    if (wqe.op == WrOp::kSkip && wqe.slots != 0) {
+      q.next_slot += wqe.slots;
+      continue;
+    }
+    if (q.started_tail - q.started_head > q.work_mask) return {};
+    if (!valid_element(q, wqe)) {
+      q.produced = q.next_slot;  // nothing behind it can be read either
+      q.state = QueueState::kError;
+      s.count(Counter::kBadElement);
+      push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data);
+      return {};
+    }
+    if ((wqe.flags & kWrDead) != 0) {
+      start_finished(s, q, wqe, CrStatus::kAckTimeout);
+      continue;
+    }
+    if (!order_allows(q, wqe)) return {};
+    if (wqe.op == WrOp::kNop) {
+      start_finished(s, q, wqe, CrStatus::kSuccess);
+      continue;
+    }
+    const Target& target = s.targets[wqe.target];
+    if (wqe.target == 0 || wqe.target > s.targets.high_water() || !target.in_use) {
+      start_finished(s, q, wqe, CrStatus::kLocOperation);
+      continue;
+    }
+    bool bulk;
+    if (!lane_allows(s, q, wqe, &bulk)) return {};
+    uint32_t channel = setup::channel_to(s, target.peer, bulk);
+    if (channel == 0) {
+      start_finished(s, q, wqe, CrStatus::kAckTimeout);
+      continue;
+    }
+    return {Step::kStart, channel, q.started_tail, 0};
+  }
+}
+
+Choice choose(CoreState& s, SendQueue& q) {
+  Choice choice;
+  if (q.state != QueueState::kReady) return choice;
+  if (q.retries != 0) {
+    choice = choose_retry(s, q);
+    if (choice.step != Step::kNone) return choice;
+  }
+  if (unfinished_cut(q, &choice)) return choice;
+  return choose_new(s, q);
+}
+
+void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
+  SendQueue& q = s.queues[queue];
+  tp::Channel& ch = s.channels[channel];
+  q.waits_for = channel;
+  q.next = 0;
+  if (ch.queue_tail != 0) {
+    s.queues[ch.queue_tail].next = queue;
+  } else {
+    ch.queue_head = queue;
+  }
+  ch.queue_tail = queue;
+  if (ch.is_up()) activate(s, channel);
+}
+
+// Turns the choice into a message on its channel.
+void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
+  SendQueue& q = s.queues[queue];
+  tp::Channel& ch = s.channels[choice.channel];
+  if (choice.step == Step::kStart) {
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
+    if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
+    s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
+  }
+  WrState& wr = q.work[choice.number & q.work_mask];
+  const Wqe& wqe = wqe_of(q, wr);
+  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, choice.segment);
+  m->kind = tp::MessageKind::kRequest;
+  m->source = queue;
+  m->generation = q.generation;
+  m->work_request = choice.number;
+  m->segment = static_cast<uint16_t>(choice.segment);
+  m->tassn = wr.first_tassn + choice.segment;
+  m->retry = false;
+  if (choice.step == Step::kRetry) {
+    wr.refused &= ~segment_bit(choice.segment);
+    if (wr.refused == 0) --q.retries;
+    m->retry = !takes_receive(shape.op) || q.retry_next;
+  } else {
+    ++wr.cut;
+    q.next_tassn += 1;
+    count_segment(q, wqe, shape.op, 1);
+    if (takes_receive(shape.op)) m->retry = q.retry_next;
+  }
+  if (takes_receive(shape.op)) q.retry_next = false;
+  ++ch.unanswered;
+}
+
+void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
+  bool all = wr.status == CrStatus::kSuccess ? wr.base == wr.segments : wr.base == wr.cut;
+  if (all) {
+    wr.done = true;
+    retire_requests(s, queue);
+  }
+}
+
+}  // namespace
+
+void schedule_queue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.waits_for != 0) return;
+  for (;;) {
+    uint32_t started = q.started_tail;
+    Choice choice = choose(s, q);
+    bool finished_some = q.started_tail != started;
+    if (finished_some) retire_requests(s, queue);
+    if (choice.step != Step::kNone) return wait_for_channel(s, queue, choice.channel);
+    if (!finished_some) return;
+  }
+}
+
+bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
+  tp::Channel& ch = s.channels[channel];
+  if (ch.unanswered >= kChannelRequestsInFlight) return false;
+  while (ch.queue_head != 0) {
+    uint32_t queue = ch.queue_head;
+    SendQueue& q = s.queues[queue];
+    ch.queue_head = q.next;
+    if (ch.queue_head == 0) ch.queue_tail = 0;
+    q.waits_for = 0;
+    uint32_t started = q.started_tail;
+    Choice choice = choose(s, q);
+    if (q.started_tail != started) retire_requests(s, queue);
+    bool here = choice.step != Step::kNone && choice.channel == channel;
+    if (here) commit(s, queue, choice, message);
+    schedule_queue(s, queue);
+    if (here) return true;
+  }
+  return false;
+}
+
+WrState* request_of(CoreState& s, const tp::TxMessage& m) {
+  SendQueue& q = s.queues[m.source];
+  if (!q.in_use || q.generation != m.generation) return nullptr;
+  if (m.work_request - q.started_head >= q.started_tail - q.started_head) return nullptr;
+  WrState& wr = q.work[m.work_request & q.work_mask];
+  return wr.done ? nullptr : &wr;
+}
+
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
+  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
+  if (id.kind != ObjectKind::kJetty && id.kind != ObjectKind::kJfs) return false;
+  uint32_t queue = s.jettys[id.record].queue;
+  SendQueue& q = s.queues[queue];
+  if (q.started_head == q.started_tail) return false;
+  // The last started request that begins at or before this TASSN.
+  Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
+  uint32_t wanted = tassn.distance(origin);
+  uint32_t low = q.started_head, high = q.started_tail;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    (q.work[middle & q.work_mask].first_tassn.distance(origin) <= wanted ? low : high) = middle;
+  }
+  WrState& wr = q.work[low & q.work_mask];
+  uint32_t segment = tassn.distance(wr.first_tassn);
+  if (wr.done || segment < wr.base || segment >= wr.cut) return false;
+  if (wr.channel != channel ||
+      wr.channel_generation != static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits)) {
+    return false;
+  }
+  if ((wr.answered & segment_bit(segment)) != 0 || (wr.refused & segment_bit(segment)) != 0) return false;
+  *out = {queue, low, &wr, segment};
+  return true;
+}
+
+void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+  SendQueue& q = s.queues[a.queue];
+  WrState& wr = *a.wr;
+  tp::Channel& ch = s.channels[wr.channel];
+  const Wqe& wqe = wqe_of(q, wr);
+  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, a.segment);
+  count_segment(q, wqe, shape.op, -1);
+  if (ch.unanswered > 0) --ch.unanswered;
+  wr.answered |= segment_bit(a.segment);
+  while (wr.base < wr.cut && (wr.answered & segment_bit(wr.base)) != 0) {
+    wr.answered &= ~segment_bit(wr.base);
+    ++wr.base;
+  }
+  wr.deadline = s.now + q.request_timeout;
+  if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
+  check_finished(s, a.queue, wr);
+  activate(s, wr.channel);
+  schedule_queue(s, a.queue);
+}
+
+void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
+  SendQueue& q = s.queues[a.queue];
+  WrState& wr = *a.wr;
+  WrOp op = wqe_of(q, wr).op;
+  s.count(Counter::kTaRxRnr);
+  tp::Channel& ch = s.channels[wr.channel];
+  if (ch.unanswered > 0) --ch.unanswered;
+  wr.deadline = s.now + q.request_timeout;
+  if (takes_receive(op)) {
+    // Only the oldest one pays: those behind it were refused because of it.
+    bool oldest = true;
+    for (uint32_t n = q.started_head; n != a.number && oldest; ++n) {
+      const WrState& before = q.work[n & q.work_mask];
+      oldest = before.done || before.refused == 0 || !takes_receive(wqe_of(q, before).op);
+    }
+    if (oldest) q.retry_next = true;
+    if (oldest && q.rnr_retry < 7) {
+      if (wr.rnr_left == 0) {
+        ++ch.unanswered;  // finish_segment takes it back
+        return finish_segment(s, a, CrStatus::kRnrRetryExceeded);
+      }
+      --wr.rnr_left;
+    }
+  }
+  if (wr.refused == 0) ++q.retries;
+  wr.refused |= segment_bit(a.segment);
+  wr.retry_at = s.now + wire::rnr_duration(rnr_code);
+  s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
+  schedule_queue(s, a.queue);
+}
+
+namespace {
+
+CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::Atah& answer) {
+  if (answer.rspinfo == wire::kErrRemoteAbort) return CrStatus::kRemAccessAbort;
+  // A malformed request and a receive that is too small share a code; what was asked tells them apart.
+  const SendQueue& q = s.queues[a.queue];
+  return takes_receive(wqe_of(q, *a.wr).op) ? CrStatus::kRemOperation : CrStatus::kRemUnsupported;
+}
+
+}  // namespace
+
+void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+  uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  for (uint32_t i = 0; i <= more; ++i) {
+    AnsweredSegment a;
+    if (!find_segment(s, channel, answer.rc_id, answer.tassn + i, &a)) {
+      s.count(Counter::kTaRxStaleAnswer);
+      continue;
+    }
+    switch (answer.rspst) {
+      case wire::kRspOk: finish_segment(s, a, CrStatus::kSuccess); break;
+      case wire::kRspRnr:
+      case wire::kRspPageFault: refuse_segment(s, a, answer.rspinfo); break;
+      default:
+        s.count(Counter::kTaRxError);
+        finish_segment(s, a, error_status(s, a, answer));
+    }
+  }
+}
+
+void on_progress(CoreState& s, const tp::TxMessage& message) {
+  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
+}
+
+void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
+  SendQueue& q = s.queues[queue];
+  WrState& wr = q.work[number & q.work_mask];
+  if (wr.done) return;
+  const Wqe& wqe = wqe_of(q, wr);
+  wr.done = true;
+  if (wr.status == CrStatus::kSuccess) wr.status = status;
+  if (wr.refused != 0) --q.retries;
+  if (takes_receive(wqe.op)) q.retry_next = true;
+  tp::Channel& ch = s.channels[wr.channel];
+  for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
+    if ((wr.answered & segment_bit(segment)) != 0) continue;
+    count_segment(q, wqe, shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op, -1);
+    if ((wr.refused & segment_bit(segment)) == 0 && ch.unanswered > 0) --ch.unanswered;
+  }
+  tp::stop_half_sent(s, wr.channel, queue, number);
+}
+
+void on_queue_timer(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (!q.in_use) return;
+  Instant next = Instant::never();
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (wr.done) continue;
+    if (wr.deadline <= s.now) {
+      s.count(Counter::kTaTimeout);
+      give_up(s, queue, n, CrStatus::kAckTimeout);
+      continue;
+    }
+    next = earlier(next, wr.deadline);
+    if (wr.refused != 0 && wr.retry_at > s.now) next = earlier(next, wr.retry_at);
+  }
+  if (!next.is_never()) s.timers.arm(s.timer_of_queue(queue), next);
+  retire_requests(s, queue);
+  schedule_queue(s, queue);
+}
+
+namespace {
+
+// Marks what was posted, but not started, for a peer whose channel died.
+void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
+  q.produced = q.indices->produced.load(std::memory_order_acquire);
+  if (q.produced - q.next_slot > q.slot_mask + 1) q.produced = q.next_slot;
+  for (uint32_t at = q.next_slot; at != q.produced;) {
+    Wqe& wqe = q.slots[at & q.slot_mask];
+    if (wqe.slots == 0 || wqe.slots > q.produced - at) return;
+    if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 &&
+        wqe.target <= s.targets.high_water() && s.targets[wqe.target].peer == ch.peer) {
+      bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
+      if (bulk == ch.bulk) wqe.flags |= kWrDead;
+    }
+    at += wqe.slots;
+  }
+}
+
+}  // namespace
+
+void fail_channel_requests(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  auto generation = static_cast<uint8_t>(ch.tpn >> tp::kTpnIndexBits);
+  while (ch.queue_head != 0) remove_from_channel_list(s, ch.queue_head);
+  for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
+    SendQueue& q = s.queues[queue];
+    if (!q.in_use) continue;
+    for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+      const WrState& wr = q.work[n & q.work_mask];
+      if (!wr.done && wr.channel == channel && wr.channel_generation == generation) {
+        give_up(s, queue, n, CrStatus::kAckTimeout);
+      }
+    }
+    if (ch.peer != 0) mark_dead(s, q, ch);
+    retire_requests(s, queue);
+    schedule_queue(s, queue);
+  }
+}
+
+void flush_queue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  remove_from_channel_list(s, queue);
+  q.state = QueueState::kError;
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
+  q.flush_done_pending = true;
+  retire_requests(s, queue);
+}
+
+uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
+  SendQueue& q = s.queues[queue];
+  if (q.state != QueueState::kError || q.flush_done_pending) return 0;
+  q.produced = q.indices->produced.load(std::memory_order_acquire);
+  if (q.produced - q.next_slot > q.slot_mask + 1) q.produced = q.next_slot;
+  const Jetty& jetty = s.jettys[q.jetty];
+  uint32_t n = 0;
+  while (q.next_slot != q.produced && n < room) {
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    if (wqe.slots == 0 || wqe.slots > q.produced - q.next_slot) break;
+    q.next_slot += wqe.slots;
+    if (wqe.op != WrOp::kSkip) {
+      Cqe& cqe = out[n++];
+      cqe = Cqe{};
+      cqe.user_ctx = wqe.user_ctx;
+      cqe.status = CrStatus::kWrUnhandled;
+      cqe.opcode = CrOpcode::kNone;
+      cqe.flags = jetty.kind == ObjectKind::kJetty ? kCqeJetty : 0;
+      cqe.local_id = q.rcid;
+      cqe.length = wqe.length;
+      cqe.user_data = jetty.user_data;
+      q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1,
+                               std::memory_order_release);
+    }
+    q.indices->consumed.store(q.next_slot, std::memory_order_release);
+  }
+  return n;
+}
+
+void remove_from_channel_list(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.waits_for == 0) return;
+  tp::Channel& ch = s.channels[q.waits_for];
+  uint32_t before = 0;
+  for (uint32_t at = ch.queue_head; at != queue; at = s.queues[at].next) before = at;
+  (before == 0 ? ch.queue_head : s.queues[before].next) = q.next;
+  if (ch.queue_tail == queue) ch.queue_tail = before;
+  q.waits_for = 0;
+}
+
+}  // namespace ub::ta

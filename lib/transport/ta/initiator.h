@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The initiator's side of transactions (UB Base Specification Rev 2.0, 7): which segment of which send queue goes
+// next, and what an answer means for it.
+//
+// A queue starts its requests in the order they were posted. A request that must wait (fence, strong order, a
+// lane change, limits) holds back what is behind it; retries of refused segments go first when their time comes.
+// A queue with something to send waits in the list of the channel that will carry it, so queues take turns by
+// message; nothing ever scans idle queues.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/wire/transaction_header.h"
+
+namespace ub::ta {
+
+// Puts the queue on the list of the channel that its next segment needs, if it has one that may go.
+void schedule_queue(CoreState& s, uint32_t queue);
+
+// The channel can start a message: fills in the next segment of the queues waiting for it. False: none.
+bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message);
+
+// The request behind a message, or nullptr when it is finished, flushed or gone.
+WrState* request_of(CoreState& s, const tp::TxMessage& message);
+inline Wqe& wqe_of(const SendQueue& q, const WrState& wr) { return q.slots[wr.slot & q.slot_mask]; }
+
+// The segment that an answer of this channel is about, or nullptr: it is stale, foreign or double.
+struct AnsweredSegment {
+  uint32_t queue;
+  uint32_t number;  // of the request in the queue
+  WrState* wr;
+  uint32_t segment;
+};
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out);
+
+// A segment was answered; `status` kSuccess or what the error answer means.
+void finish_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);
+// Refused for now: goes again after the RNR time.
+void refuse_segment(CoreState& s, const AnsweredSegment& segment, uint8_t rnr_code);
+// A TAACK or error answer, possibly for several segments.
+void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer);
+// Packets of a request were acknowledged: it is alive.
+void on_progress(CoreState& s, const tp::TxMessage& message);
+
+// Ends a request: nothing more of it is sent or awaited.
+void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status);
+void on_queue_timer(CoreState& s, uint32_t queue);
+// Ends all requests on a dead channel, and those posted before that would need it.
+void fail_channel_requests(CoreState& s, uint32_t channel);
+// Modify to ERROR: started requests end with kWrFlush, then kWrFlushDone comes.
+void flush_queue(CoreState& s, uint32_t queue);
+uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room);
+void remove_from_channel_list(CoreState& s, uint32_t queue);
+
+}  // namespace ub::ta

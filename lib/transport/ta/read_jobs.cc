@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/read_jobs.h"
+
+#include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+namespace {
+
+constexpr uint32_t kSpareChunks = 64;  // kept free so that what was begun can be answered
+
+tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
+  tp::TxMessage* m = s.channels[channel].answers.push(s.messages);
+  UB_ASSERT(m != nullptr);  // room_for_answer() was asked
+  *m = tp::TxMessage{};
+  activate(s, channel);
+  return m;
+}
+
+}  // namespace
+
+wire::TaOpcode answer_opcode(wire::TaOpcode request) {
+  if (request == wire::TaOpcode::kRead) return wire::TaOpcode::kReadResponse;
+  return wire::ta_is_atomic(request) ? wire::TaOpcode::kAtomicResponse : wire::TaOpcode::kTaack;
+}
+
+bool room_for_answer(const CoreState& s) {
+  return s.messages.capacity() - s.messages.in_use() > kSpareChunks;
+}
+
+void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
+            uint8_t rspinfo) {
+  tp::Channel& ch = s.channels[channel];
+  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
+  if (rspst == wire::kRspOk && opcode == wire::TaOpcode::kTaack && !ch.answers.empty()) {
+    tp::TxMessage& last = ch.answers.back(s.messages);
+    if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
+        last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
+        request.tassn == last.tassn + last.rspinfo + 1) {
+      ++last.rspinfo;
+      return;
+    }
+  }
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kAnswer;
+  m->source = request.rc_id;
+  m->tassn = request.tassn;
+  m->opcode = opcode;
+  m->rspst = rspst;
+  m->rspinfo = rspinfo;
+}
+
+void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint64_t old, uint8_t bytes) {
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kAnswer;
+  m->source = request.rc_id;
+  m->tassn = request.tassn;
+  m->opcode = wire::TaOpcode::kAtomicResponse;
+  m->value = old;
+  m->value_bytes = bytes;
+}
+
+uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job) {
+  uint32_t index = s.jobs.alloc();
+  if (index == 0) return 0;
+  auto generation = static_cast<uint8_t>(s.jobs[index].generation + 1);
+  s.jobs[index] = job;
+  s.jobs[index].generation = generation;
+  s.jobs[index].in_use = true;
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kReadResponse;
+  m->source = index;
+  m->generation = generation;
+  return index;
+}
+
+ReadJob* job_of(CoreState& s, const tp::TxMessage& m) {
+  ReadJob& job = s.jobs[m.source];
+  return job.in_use && job.generation == m.generation && !job.vanished ? &job : nullptr;
+}
+
+void finish_read_job(CoreState& s, const tp::TxMessage& m) {
+  ReadJob& job = s.jobs[m.source];
+  if (!job.in_use || job.generation != m.generation) return;
+  job.in_use = false;
+  s.jobs.free(m.source);
+}
+
+void abort_job(CoreState& s, uint32_t index) {
+  ReadJob& job = s.jobs[index];
+  if (job.vanished) return;
+  job.vanished = true;
+  tp::stop_half_sent_job(s, job.channel, index);
+  wire::Btah request;
+  request.rc_id = job.rc_id;
+  request.tassn = job.tassn;
+  answer(s, job.channel, request, wire::TaOpcode::kReadResponse, wire::kRspError, wire::kErrRemoteAbort);
+}
+
+void abort_jobs_of_segment(CoreState& s, uint32_t segment) {
+  for (uint32_t i = 1; i <= s.jobs.high_water(); ++i) {
+    if (s.jobs[i].in_use && s.jobs[i].segment == segment) abort_job(s, i);
+  }
+}
+
+void drop_jobs_of_channel(CoreState& s, uint32_t channel) {
+  for (uint32_t i = 1; i <= s.jobs.high_water(); ++i) {
+    if (!s.jobs[i].in_use || s.jobs[i].channel != channel) continue;
+    s.jobs[i].in_use = false;
+    s.jobs.free(i);
+  }
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/target.h"
+
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+namespace {
+
+constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
+constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
+
+// The jetty is bound to somebody else.
+bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint32_t rc_id) {
+  if (jetty.mode != Mode::kRc || jetty.bound_target == 0) return false;
+  const Target& bound = s.targets[jetty.bound_target];
+  if (bound.id != rc_id || bound.instance.eid != ch.remote.eid) return true;
+  return bound.instance.uasid != 0 && bound.instance.uasid != ch.remote.uasid;
+}
+
+CrOpcode completion_opcode(wire::TaOpcode op) {
+  switch (op) {
+    case wire::TaOpcode::kSendImmediate: return CrOpcode::kSendImm;
+    case wire::TaOpcode::kSendInvalidate: return CrOpcode::kSendInvalidate;
+    case wire::TaOpcode::kWriteImmediate: return CrOpcode::kWriteImm;
+    default: return CrOpcode::kSend;
+  }
+}
+
+}  // namespace
+
+Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet) {
+  tp::Channel& ch = s.channels[channel];
+  const IdSlot& id = s.ids[packet.mt.tc_id];
+  uint32_t jetty_record = 0;
+  uint32_t jfr_record;
+  if (id.kind == ObjectKind::kJetty) {
+    jetty_record = id.record;
+    jfr_record = s.jettys[jetty_record].jfr;
+  } else if (id.kind == ObjectKind::kJfr) {
+    jfr_record = id.record;
+  } else {
+    return kAbort;
+  }
+  Jfr& jfr = s.jfrs[jfr_record];
+  bool write = packet.req.opcode == wire::TaOpcode::kWriteImmediate;
+  if (jfr.token.required) {
+    bool has_token = write || packet.tv;
+    uint32_t value = write ? packet.imm.token_value : packet.token_value;
+    if (!has_token || value != jfr.token.value) return kAbort;
+  }
+  if (jfr.state != QueueState::kReady) return {kSilent, 0};
+  Jetty* jetty = jetty_record == 0 ? nullptr : &s.jettys[jetty_record];
+  if (jetty != nullptr) {
+    if (s.queues[jetty->queue].state == QueueState::kReset || s.queues[jetty->queue].state == QueueState::kError) {
+      return {kSilent, 0};
+    }
+    if (foreign(s, *jetty, ch, packet.req.rc_id)) return kUnsupported;
+    bool refused = jetty->refused_rcid == packet.req.rc_id && jetty->refused_channel == ch.tpn;
+    if (refused && !packet.req.retry) return {wire::kRspRnr, jfr.rnr_code};
+    if (refused) jetty->refused_rcid = 0;
+  }
+  uint32_t jfc = jetty == nullptr ? jfr.jfc : jetty->recv_jfc;
+  uint32_t receive = take_receive(s, jfr_record, jfc);
+  if (receive == 0) {
+    if (jetty != nullptr && jetty->mode == Mode::kRc) {
+      jetty->refused_rcid = packet.req.rc_id;
+      jetty->refused_channel = ch.tpn;
+    }
+    return {wire::kRspRnr, jfr.rnr_code};
+  }
+  s.receives[receive].jetty = jetty_record;
+  ch.receive = receive;
+  return kAccepted;
+}
+
+void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status,
+                      uint64_t bytes) {
+  tp::Channel& ch = s.channels[channel];
+  uint32_t index = ch.receive;
+  if (index == 0) return;
+  ch.receive = 0;
+  const RxReceive& receive = s.receives[index];
+  const Jfr& jfr = s.jfrs[receive.jfr];
+  Cqe cqe{};
+  cqe.user_ctx = receive.user_ctx;
+  cqe.status = status;
+  cqe.opcode = completion_opcode(packet.req.opcode);
+  cqe.flags = kCqeReceive | (packet.req.fce ? kCqeSolicited : 0);
+  cqe.length = static_cast<uint32_t>(bytes);
+  cqe.local_id = jfr.id;
+  cqe.user_data = jfr.user_data;
+  if (receive.jetty != 0) {
+    const Jetty& jetty = s.jettys[receive.jetty];
+    cqe.flags |= kCqeJetty;
+    cqe.local_id = jetty.id;
+    cqe.user_data = jetty.user_data;
+  }
+  std::memcpy(cqe.remote_eid, ch.remote.eid.bytes.data(), sizeof cqe.remote_eid);
+  cqe.remote_uasid = ch.remote.uasid;
+  cqe.remote_id = packet.req.rc_id;
+  cqe.tpn = ch.tpn;
+  if (packet.has_imm) cqe.immediate = packet.imm.immediate;
+  if (packet.req.opcode == wire::TaOpcode::kSendInvalidate && status == CrStatus::kSuccess) {
+    auto token_id = static_cast<uint32_t>(packet.imm.immediate >> 32);
+    auto token_value = static_cast<uint32_t>(packet.imm.immediate);
+    invalidate_token_id(s, token_id, token_value);
+    cqe.immediate = uint64_t{token_value} << 32 | token_id;
+  }
+  uint32_t jfc = receive.jfc;
+  release_receive(s, index);  // its place in the JFC is used now
+  push_completion(s, jfc, cqe);
+}
+
+void abandon_message(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  if (ch.receive != 0) return_receive(s, ch.receive);
+  ch.receive = 0;
+}
+
+}  // namespace ub::ta

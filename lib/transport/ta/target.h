@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The target's side of transactions: the decisions, without the copying (receiver.h does that). Which receive a
+// message gets, whether an access is allowed, what the completion at the target says.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/transaction_packet.h"
+
+namespace ub::ta {
+
+// An answer status, as in ATAH; kSilent: none is sent (the target drops what it gets).
+struct Verdict {
+  uint8_t rspst;
+  uint8_t rspinfo;
+  bool ok() const { return rspst == 0; }
+};
+constexpr uint8_t kSilent = 7;
+constexpr Verdict kAccepted{0, 0};
+
+// Takes a receive for a message that needs one and notes it as the channel's open receive.
+Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet);
+// Completes the channel's open receive.
+void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status,
+                      uint64_t bytes);
+// The open message vanished: its receive goes back.
+void abandon_message(CoreState& s, uint32_t channel);
+
+}  // namespace ub::ta

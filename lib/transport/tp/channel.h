@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One end of a reliable TP channel (UB Base Specification Rev 2.0, 6): the state of both directions.
+//
+// The first line is what every packet touches. What exists only while packets are missing (which ones the peer
+// has, which ones we keep ahead of a gap) lies in blocks of shared pools. A TPN is this record's index and a
+// generation, so that a late packet of an earlier channel finds nobody.
+//
+// Receiving has two cursors. `expected` is the acknowledgement's: all before it was accepted. `delivered` is the
+// transaction layer's: all before it was executed. They differ only while a copy to application memory is
+// pending; packets between and beyond them are kept or already placed (ReorderBlock).
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/serial.h"
+#include "lib/base/time.h"
+#include "lib/transport/core_types.h"
+#include "lib/transport/tp/message_queue.h"
+
+namespace ub::tp {
+
+constexpr uint32_t kMaxWindow = 2048;
+constexpr uint32_t kTpnIndexBits = 16;
+
+enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing, kDead };
+
+struct alignas(64) ChannelHot {
+  ChannelState state;
+  bool icrc;               // the ICRC is written and checked
+  uint16_t mtu;            // payload bytes of every packet but a message's last
+  uint32_t link;
+  uint32_t tpn, peer_tpn;
+  // Sending: packets [oldest_unacked, next_psn) are in flight.
+  Psn next_psn, oldest_unacked;
+  Tpmsn next_tpmsn;        // of the next message to start
+  uint32_t send_window;    // smallest of the peer's window and what this build can track
+  // Receiving.
+  Psn expected, delivered, message_start;
+  Tpmsn message;           // oldest TPMSN not yet complete
+  uint16_t unacknowledged; // packets accepted since the last acknowledgement was sent
+  bool ack_wanted;         // something demands one: A, a duplicate, a gap
+  bool message_open;       // at least one packet of `message` was delivered
+  uint32_t reorder;        // ReorderBlock, 0: nothing is missing
+  uint32_t recovery;       // RecoveryBlock, 0: nothing was reported missing
+};
+static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
+
+// Loss-based congestion window, in packets; not used on lossless links.
+struct CongestionWindow {
+  uint32_t window;
+  uint32_t threshold;
+  uint32_t acked;      // towards the next increase
+  Psn recovery_until;  // one reduction per round trip
+};
+
+struct Channel : ChannelHot {
+  // ---- sending ----
+  MessageQueue in_flight;    // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue answers;      // answers that wait for their turn
+  uint32_t queue_head, queue_tail;  // send queues that wait for their turn here
+  uint32_t unanswered;       // requests sent and not answered
+  bool mid_message;          // the newest message in flight is not complete
+  bool fast;                 // fast retransmission agreed
+  bool read_meta;
+  bool lossless;
+  bool bulk;
+  bool initiator;            // we sent the REQ
+  bool keepalive_due;
+  bool on_active_list, on_ack_list;
+  uint32_t next_active, next_ack, next_resting;
+  CongestionWindow cc;
+
+  // ---- time ----
+  Instant rto_at;            // never: nothing outstanding
+  Instant progress_at;       // last time something was acknowledged, or the flight began
+  Instant heard_at;          // last packet from the peer
+  Instant created_at, setup_at, freed_at;
+  Instant timed_at;          // when timed_psn was first sent
+  Psn timed_psn;
+  bool timing;
+  uint8_t timeouts;          // consecutive
+  uint8_t setup_tries;
+  Duration srtt, rto;
+  Duration give_up_after;    // longest of the configured time and the deadlines of requests on it
+
+  // ---- receiving ----
+  uint8_t message_rspst, message_rspinfo;  // error of the open message, 0: none
+  uint8_t phase;             // of the delivery of the packet at `delivered`
+  bool stalled;              // its delivery waits for a copy or for room
+  uint32_t copies_pending;   // into application memory
+  bool copy_failed;          // a copy of messages first_failed .. last_failed failed
+  Tpmsn first_failed, last_failed;
+  uint32_t receive;          // RxReceive of the open SEND
+  uint64_t atomic_old;
+  Psn highest_seen;          // MaxRcvPSN
+
+  // ---- gather in progress (memory that answers later) ----
+  uint32_t gathers_pending;
+  bool gather_failed;
+  bool gather_retransmit;
+  std::byte* gather_frame;
+  uint32_t gather_bytes;
+  Psn gather_psn;
+
+  // ---- identity, set-up ----
+  uint32_t peer;             // Peer record
+  uint32_t attempt;
+  uint64_t peer_incarnation;
+  Psn initial_psn, peer_initial_psn;
+  uint16_t offered_mtu;      // of the last REQ sent or REP answered
+  bool several_mtus;         // REPs of different MTUs went out: only CONF tells which one holds
+  uint16_t peer_window;
+  uint8_t record_flags;      // agreed
+  InstanceId remote;
+  Eid local_eid;
+  wire::Endpoint local_endpoint, remote_endpoint;
+  wire::NetTemplate headers;
+  Instant pinged_at;
+
+  // ---- statistics ----
+  uint64_t tx_packets, rx_packets, retransmits;
+
+  bool is_up() const { return state == ChannelState::kOpen; }
+  uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
+};
+
+// Which packets in flight the peer has out of order, and which go again. Index: PSN mod kMaxWindow.
+struct RecoveryBlock {
+  uint64_t sacked[kMaxWindow / 64];
+  uint64_t resend[kMaxWindow / 64];
+  uint32_t resend_count;
+  Psn high_resent;   // largest PSN resent in this burst: later reports of the same hole do not count
+  Psn last_first;    // first PSN of the latest burst
+  Psn mark;          // first new PSN after the latest burst: a report of it proves the resent ones lost
+  bool burst;        // high_resent, last_first and mark are valid
+};
+
+constexpr void set_bit(uint64_t* bits, uint32_t at) { bits[at / 64] |= uint64_t{1} << (at % 64); }
+constexpr void clear_bit(uint64_t* bits, uint32_t at) { bits[at / 64] &= ~(uint64_t{1} << (at % 64)); }
+constexpr bool test_bit(const uint64_t* bits, uint32_t at) { return (bits[at / 64] >> (at % 64) & 1) != 0; }
+
+}  // namespace ub::tp

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The messages of one direction of a channel, oldest first: a queue of small descriptors in chunks from a
+// shared pool, so that an idle channel holds none. No packet is stored: a lost one is built again from its
+// descriptor and the work request, READ job or answer that it names.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/serial.h"
+#include "lib/base/slab.h"
+#include "lib/transport/wire/opcodes.h"
+
+namespace ub::tp {
+
+enum class MessageKind : uint8_t {
+  kRequest,       // a segment of a work request
+  kReadResponse,  // packets of a READ job
+  kAnswer,        // one packet: TAACK, atomic response, error response
+  kFake,          // one packet without a transaction: keep-alive, or the end of a message that vanished
+};
+
+struct TxMessage {
+  Psn first_psn;
+  Tpmsn tpmsn;
+  uint32_t packets;          // sent so far, each once
+  uint32_t source;           // kRequest: send queue, kReadResponse: job, kAnswer: RCID
+  uint32_t work_request;     // kRequest: its number in the queue
+  Tassn tassn;
+  uint16_t segment;          // kRequest
+  MessageKind kind;
+  bool complete;             // every packet was sent once
+  bool vanished;             // its bytes are gone: what is not acknowledged becomes fake packets
+  bool retry;                // kRequest: a retry after RNR (BTAH.Retry)
+  uint8_t generation;        // kRequest: of the send queue's slot; kReadResponse: of the job
+  uint8_t rspst, rspinfo;    // kAnswer
+  wire::TaOpcode opcode;     // kAnswer
+  uint8_t value_bytes;       // kAnswer: length of the atomic's old value
+  uint64_t value;
+};
+static_assert(sizeof(TxMessage) == 48);
+
+constexpr uint32_t kMessagesPerChunk = 21;
+
+struct MessageChunk {
+  uint32_t next;
+  uint32_t pad[3];
+  TxMessage items[kMessagesPerChunk];
+};
+static_assert(sizeof(MessageChunk) == 1024);
+
+using MessagePool = Slab<MessageChunk>;
+
+class MessageQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  uint32_t size() const { return size_; }
+
+  // nullptr: the pool is empty. The element is not initialised.
+  TxMessage* push(MessagePool& pool) {
+    if (tail_chunk_ == 0 || tail_at_ == kMessagesPerChunk) {
+      uint32_t chunk = pool.alloc();
+      if (chunk == 0) return nullptr;
+      pool[chunk].next = 0;
+      if (tail_chunk_ == 0) {
+        head_chunk_ = chunk;
+        head_at_ = 0;
+      } else {
+        pool[tail_chunk_].next = chunk;
+      }
+      tail_chunk_ = chunk;
+      tail_at_ = 0;
+    }
+    ++size_;
+    return &pool[tail_chunk_].items[tail_at_++];
+  }
+
+  TxMessage& front(MessagePool& pool) { return pool[head_chunk_].items[head_at_]; }
+  TxMessage& back(MessagePool& pool) { return pool[tail_chunk_].items[tail_at_ - 1]; }
+
+  void pop(MessagePool& pool) {
+    --size_;
+    if (++head_at_ == kMessagesPerChunk || size_ == 0) {
+      uint32_t next = size_ == 0 ? 0 : pool[head_chunk_].next;
+      pool.free(head_chunk_);
+      head_chunk_ = next;
+      head_at_ = 0;
+      if (next == 0) tail_chunk_ = 0;
+    }
+  }
+
+  void clear(MessagePool& pool) {
+    while (head_chunk_ != 0) {
+      uint32_t next = head_chunk_ == tail_chunk_ ? 0 : pool[head_chunk_].next;
+      pool.free(head_chunk_);
+      head_chunk_ = next;
+    }
+    *this = MessageQueue();
+  }
+
+  // Calls fn(TxMessage&) from the oldest on until it returns true; tells whether one did.
+  template <class Fn>
+  bool find(MessagePool& pool, Fn fn) {
+    uint32_t chunk = head_chunk_;
+    uint32_t at = head_at_;
+    for (uint32_t i = 0; i < size_; ++i) {
+      if (fn(pool[chunk].items[at])) return true;
+      if (++at == kMessagesPerChunk) {
+        chunk = pool[chunk].next;
+        at = 0;
+      }
+    }
+    return false;
+  }
+
+ private:
+  uint32_t head_chunk_ = 0;
+  uint32_t tail_chunk_ = 0;
+  uint32_t size_ = 0;
+  uint16_t head_at_ = 0;
+  uint16_t tail_at_ = 0;  // one past the newest
+};
+
+}  // namespace ub::tp

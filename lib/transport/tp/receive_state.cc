@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/receive_state.h"
+
+#include <cstring>
+
+namespace ub::tp {
+
+namespace {
+
+uint32_t slot_of(const CoreState& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
+
+uint32_t reorder_block(CoreState& s, Channel& ch) {
+  if (ch.reorder == 0) {
+    ch.reorder = s.reorder.alloc();  // one per channel: never exhausted
+    std::memset(s.received_bits(ch.reorder), 0, s.config.window_packets / 8);
+  }
+  return ch.reorder;
+}
+
+}  // namespace
+
+RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
+  uint32_t ahead = psn.distance(ch.expected);
+  if (ahead == 0) {
+    // What was accepted and not delivered takes room in the window, too.
+    return psn.distance(ch.delivered) < s.config.window_packets ? RxVerdict::kInOrder : RxVerdict::kBeyondWindow;
+  }
+  if (ahead >= Psn::kHalf) return RxVerdict::kDuplicate;
+  if (psn.distance(ch.delivered) >= s.config.window_packets) return RxVerdict::kBeyondWindow;
+  if (ch.reorder != 0 && test_bit(s.received_bits(ch.reorder), slot_of(s, psn))) return RxVerdict::kDuplicate;
+  return RxVerdict::kAhead;
+}
+
+void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t kept) {
+  uint32_t block = reorder_block(s, ch);
+  set_bit(s.received_bits(block), slot_of(s, psn));
+  s.kept_of(block)[slot_of(s, psn)] = kept;
+  if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
+}
+
+void accept_in_order(CoreState& s, Channel& ch) {
+  if (ch.expected.after(ch.highest_seen)) ch.highest_seen = ch.expected;
+  ++ch.expected;
+  if (ch.reorder == 0) return;
+  const uint64_t* bits = s.received_bits(ch.reorder);
+  while (ch.expected.distance(ch.delivered) < s.config.window_packets && test_bit(bits, slot_of(s, ch.expected))) {
+    ++ch.expected;
+  }
+}
+
+uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
+  if (rest.size() > s.config.max_frame_bytes) return 0;
+  uint32_t index = s.kept.alloc();
+  if (index == 0) return 0;
+  s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
+  std::memcpy(s.kept_data(index), rest.data(), rest.size());
+  return index;
+}
+
+bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* kept) {
+  if (ch.delivered == ch.expected || ch.reorder == 0) return false;
+  *kept = s.kept_of(ch.reorder)[slot_of(s, ch.delivered)];
+  return true;
+}
+
+void delivered_one(CoreState& s, Channel& ch) {
+  if (ch.reorder != 0) {
+    uint32_t slot = slot_of(s, ch.delivered);
+    uint64_t* bits = s.received_bits(ch.reorder);
+    if (test_bit(bits, slot)) {
+      clear_bit(bits, slot);
+      uint32_t kept = s.kept_of(ch.reorder)[slot];
+      if (kept != 0) s.kept.free(kept);
+    }
+  }
+  ++ch.delivered;
+  // Nothing is kept any more: the block goes back to the pool.
+  if (ch.reorder != 0 && ch.delivered == ch.expected && !ch.highest_seen.after(ch.expected - 1)) {
+    s.reorder.free(ch.reorder);
+    ch.reorder = 0;
+  }
+}
+
+void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict) {
+  Channel& ch = s.channels[channel];
+  ++ch.unacknowledged;
+  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
+  owe_ack(s, channel);
+}
+
+AckContent make_ack(CoreState& s, const Channel& ch) {
+  AckContent ack{};
+  ack.cumulative = ch.expected - 1;
+  ack.highest = ch.highest_seen;
+  ack.selective = ch.highest_seen.after(ack.cumulative);
+  if (!ack.selective) return ack;
+  uint32_t bits = s.config.window_packets < 1024 ? s.config.window_packets : 1024;
+  while ((64u << ack.size_code) < bits) ++ack.size_code;
+  const uint64_t* received = s.received_bits(ch.reorder);
+  uint32_t span = ch.highest_seen.distance(ack.cumulative);
+  ack.bitmap[0] = 1;
+  for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
+    if (test_bit(received, slot_of(s, ack.cumulative + bit))) set_bit(ack.bitmap, bit);
+  }
+  return ack;
+}
+
+void ack_sent(Channel& ch) {
+  ch.unacknowledged = 0;
+  ch.ack_wanted = false;
+}
+
+void release_reorder(CoreState& s, Channel& ch) {
+  if (ch.reorder == 0) return;
+  const uint64_t* bits = s.received_bits(ch.reorder);
+  for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {
+    uint32_t kept = s.kept_of(ch.reorder)[slot];
+    if (test_bit(bits, slot) && kept != 0) s.kept.free(kept);
+  }
+  s.reorder.free(ch.reorder);
+  ch.reorder = 0;
+}
+
+}  // namespace ub::tp

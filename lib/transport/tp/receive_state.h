@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The receiving half of a channel (UB Base Specification Rev 2.0, 6.4.1): which PSNs were accepted, what is kept
+// ahead of what can be delivered, and the acknowledgement that says so. What a packet means is not known here.
+#pragma once
+
+#include <span>
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/rtp_header.h"
+
+namespace ub::tp {
+
+enum class RxVerdict : uint8_t {
+  kInOrder,       // the next one
+  kAhead,         // inside the window, beyond a gap
+  kDuplicate,     // accepted before
+  kBeyondWindow,  // too far ahead
+};
+
+RxVerdict classify(CoreState& s, const Channel& ch, Psn psn);
+
+// A packet counts as accepted. `kept` 0: its bytes are already where they belong.
+void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t kept);
+// The packet at `expected` was accepted; `expected` moves over everything accepted behind it.
+void accept_in_order(CoreState& s, Channel& ch);
+
+// Copies what lies behind the transport header into a kept packet; 0: the pool is empty.
+uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
+
+// The packet at the delivery cursor was accepted earlier: kept (index) or placed (0). False: not accepted yet.
+bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* kept);
+// The packet at the delivery cursor is done with.
+void delivered_one(CoreState& s, Channel& ch);
+
+// An acknowledgement is owed for a packet that was accepted or seen before.
+void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict);
+
+// The acknowledgement to send now.
+struct AckContent {
+  bool selective;
+  Psn cumulative;   // highest PSN before the first gap
+  uint8_t size_code;
+  Psn highest;
+  uint64_t bitmap[16];
+};
+AckContent make_ack(CoreState& s, const Channel& ch);
+void ack_sent(Channel& ch);
+
+void release_reorder(CoreState& s, Channel& ch);
+
+}  // namespace ub::tp

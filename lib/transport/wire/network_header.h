@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// network_header.h - Ethernet II, IPv4 or IPv6, and UDP around a UB packet (UBoE).
+// UB Base Specification Rev 2.0, 5.2.3 and appendix E: no IP options or extension headers, no fragments, DF
+// set, UDP checksum 0, lengths that reach through the ICRC. The reader believes no length it has not
+// compared. Any UDP destination port is accepted: instances listen on various ports, the caller
+// demultiplexes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/transport/wire/drop.h"
+
+namespace ub::wire {
+
+inline constexpr uint16_t kUbUdpPort = 4792;  ///< "unified-bus"
+inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
+inline constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
+inline constexpr uint16_t kEtherTypeVlan = 0x8100;
+inline constexpr uint16_t kEtherTypeUb = 0x88B5;  ///< local experimental; carries LPH + NTH
+
+inline constexpr size_t kEthSize = 14;
+inline constexpr size_t kVlanSize = 4;
+inline constexpr size_t kIpv4Size = 20;
+inline constexpr size_t kIpv6Size = 40;
+inline constexpr size_t kUdpSize = 8;
+
+/// An IPv6 address, or an IPv4 one as ::ffff:a.b.c.d.
+struct IpAddress {
+  std::array<uint8_t, 16> bytes{};
+
+  static constexpr IpAddress from_v4(uint32_t host_order) {
+    IpAddress a;
+    a.bytes[10] = a.bytes[11] = 0xFF;
+    for (int i = 0; i < 4; ++i) a.bytes[12 + i] = static_cast<uint8_t>(host_order >> (24 - 8 * i));
+    return a;
+  }
+  constexpr bool is_v4() const {
+    for (int i = 0; i < 10; ++i)
+      if (bytes[i] != 0) return false;
+    return bytes[10] == 0xFF && bytes[11] == 0xFF;
+  }
+  /// The IPv4 address in host order; only meaningful when is_v4().
+  constexpr uint32_t v4() const {
+    return uint32_t{bytes[12]} << 24 | uint32_t{bytes[13]} << 16 | uint32_t{bytes[14]} << 8 | bytes[15];
+  }
+  constexpr bool operator==(const IpAddress&) const = default;
+};
+
+struct Endpoint {
+  IpAddress ip;
+  uint16_t port = 0;  ///< UDP port, host order
+
+  constexpr bool operator==(const Endpoint&) const = default;
+};
+
+/// ECN code points (6.6): what a hop may write into a data packet.
+inline constexpr uint8_t kEcnNotCapable = 0;
+inline constexpr uint8_t kEcnEct1 = 1;
+inline constexpr uint8_t kEcnEct0 = 2;
+inline constexpr uint8_t kEcnCe = 3;
+
+/// Where the parts of a received frame are. Pointers are into the frame.
+struct NetHeader {
+  Endpoint src, dst;
+  uint8_t ecn;
+  uint8_t dscp;
+  bool v6;
+  const std::byte* l3;   ///< IP header: where the ICRC's coverage starts
+  const std::byte* tph;  ///< first byte after UDP
+  const std::byte* end;  ///< first byte of the ICRC; tph <= end
+
+  size_t tp_size() const { return static_cast<size_t>(end - tph); }
+};
+
+/// Reads Ethernet II (one 802.1Q tag allowed), IPv4 or IPv6, UDP. Bytes behind the IP packet are Ethernet
+/// padding and ignored. The ICRC is not checked here: see icrc_matches.
+[[nodiscard]] Drop parse_network(std::span<const std::byte> eth_frame, NetHeader& out);
+
+/// Whether the ICRC at net.end fits the packet.
+[[nodiscard]] bool icrc_matches(const NetHeader& net);
+
+using MacAddress = std::array<uint8_t, 6>;
+
+/// The network headers of one direction of one path, built once and stamped onto each packet.
+struct NetTemplate {
+  static constexpr size_t kMaxSize = kEthSize + kIpv6Size + kUdpSize;
+  static constexpr size_t kSizeV4 = kEthSize + kIpv4Size + kUdpSize;
+
+  std::array<std::byte, kMaxSize> bytes{};
+  uint8_t size = 0;               ///< 42 for IPv4, 62 for IPv6
+  uint32_t checksum_partial = 0;  ///< one's complement sum of the constant IPv4 header words
+
+  bool v6() const { return size == kMaxSize; }
+
+  /// IPv4 if both addresses are, else IPv6. TTL or hop limit 64, IPv4 ID 0, DF.
+  void init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src, const Endpoint& dst,
+            uint8_t dscp);
+
+  /// Writes the headers for a UDP payload (TPH to ICRC, inclusive) of that many bytes and returns their size.
+  /// The caller keeps kUdpSize + udp_payload_len (IPv4: + kIpv4Size) below 65536.
+  size_t write(std::byte* frame, size_t udp_payload_len, uint8_t ecn) const;
+};
+
+}  // namespace ub::wire

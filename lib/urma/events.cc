@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: from the Core to the queues behind jfce->fd and ctx->async_fd, and from there to waiting threads.
+// URMA API 0.9, 6.6.
+#include <fcntl.h>
+#include <poll.h>
+#include <time.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "lib/urma/children.h"
+#include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "lib/urma/jfc.h"
+#include "lib/urma/jfce.h"
+#include "lib/urma/library.h"
+#include "lib/urma/log.h"
+
+namespace ub::urma {
+namespace {
+
+// The object an event names, if it is still there. Whatever the Core still had queued when it was deleted
+// finds an object of its kind that is dead.
+template <class T>
+T* named(const Event& event) {
+  auto* object = reinterpret_cast<T*>(event.object);
+  return is_live(object) ? object : nullptr;
+}
+
+template <class T>
+void push_async(const Event& event, urma_async_event_type_t type) {
+  if (T* object = named<T>(event)) context_of(object->pub.urma_ctx).async.push(object->async, type);
+}
+
+int64_t now_ms() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Until the fd is readable or the time (ms, -1: no limit) is over; signals do not shorten it. False: broken fd.
+bool wait_readable(int fd, int time_out) {
+  int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
+  for (;;) {
+    int64_t left = time_out < 0 ? -1 : end - now_ms();
+    if (time_out >= 0 && left < 0) left = 0;
+    pollfd entry{fd, POLLIN, 0};
+    int ready = poll(&entry, 1, static_cast<int>(left));
+    if (ready >= 0) return (entry.revents & POLLNVAL) == 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
+  uint32_t count = take_events(jfce, room, out);
+  if (count != 0) return static_cast<int>(count);
+  backend().drive();
+  int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
+  for (;;) {
+    count = take_events(jfce, room, out);
+    if (count != 0) return static_cast<int>(count);
+    int64_t left = time_out < 0 ? -1 : end - now_ms();
+    if (time_out >= 0 && left <= 0) return 0;
+    // From here on the back end's helper drives. Another waiter may take what wakes us: look again.
+    if (!wait_readable(jfce.pub.fd, static_cast<int>(left)) || !is_live(&jfce)) return -1;
+  }
+}
+
+}  // namespace
+
+void on_backend_event(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kCompletion:
+      if (auto* jfc = named<Jfc>(event)) {
+        if (jfc->jfce != nullptr) push_event(*jfc->jfce, *jfc);
+      }
+      break;
+    case EventKind::kJfcError: push_async<Jfc>(event, URMA_EVENT_JFC_ERR); break;
+    // The Core names every broken send queue a jetty; its kind is ours to know.
+    case EventKind::kJettyError:
+    case EventKind::kJfsError:
+      push_async<Jetty>(event, URMA_EVENT_JETTY_ERR);
+      push_async<Jfs>(event, URMA_EVENT_JFS_ERR);
+      break;
+    case EventKind::kJfrLimit: push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT); break;
+    case EventKind::kChannelUp:
+    case EventKind::kChannelDead: break;
+  }
+}
+
+}  // namespace ub::urma
+
+using namespace ub;
+using namespace ub::urma;
+
+urma_status_t urma_rearm_jfc(urma_jfc_t* jfc_handle, bool solicited_only) {
+  auto* jfc = live<Jfc>(jfc_handle);
+  if (jfc == nullptr || jfc->jfce == nullptr) return URMA_EINVAL;
+  tell_if_drained(*jfc);  // the caller may wait now instead of polling until nothing is left
+  Armed armed = solicited_only ? Armed::kSolicited : Armed::kAny;
+  jfc->indices->armed.store(static_cast<uint32_t>(armed), std::memory_order_seq_cst);
+  backend().armed(jfc->handle);
+  return URMA_SUCCESS;
+}
+
+int urma_wait_jfc(urma_jfce_t* jfce_handle, uint32_t jfc_cnt, int time_out, urma_jfc_t* jfc[]) {
+  auto* jfce = live<Jfce>(jfce_handle);
+  if (jfce == nullptr || jfc_cnt == 0 || jfc == nullptr) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (jfc_cnt > INT_MAX) jfc_cnt = INT_MAX;
+  return ub::urma::wait(*jfce, jfc_cnt, time_out, jfc);
+}
+
+void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
+  if (jfc == nullptr || nevents == nullptr) return;
+  for (uint32_t i = 0; i < jfc_cnt; ++i) {
+    if (nevents[i] == 0) continue;
+    if (auto* object = live<Jfc>(jfc[i])) acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
+  }
+}
+
+urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* event) {
+  auto* context = live<Context>(ctx);
+  if (context == nullptr || event == nullptr) return URMA_EINVAL;
+  *event = {};
+  event->urma_ctx = ctx;
+  if (context->async.take(event)) return URMA_SUCCESS;
+  backend().drive();
+  for (;;) {
+    if (context->async.take(event)) return URMA_SUCCESS;
+    int flags = fcntl(ctx->async_fd, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK) != 0) return URMA_FAIL;
+    if (!wait_readable(ctx->async_fd, -1) || !is_live(context)) return URMA_FAIL;
+  }
+}
+
+void urma_ack_async_event(urma_async_event_t* event) {
+  if (event == nullptr) return;
+  switch (event->event_type) {
+    case URMA_EVENT_JFC_ERR:
+      if (auto* jfc = live<Jfc>(event->element.jfc)) acknowledge(jfc->pub, &urma_jfc_t::async_events_acked, 1);
+      break;
+    case URMA_EVENT_JFS_ERR:
+      if (auto* jfs = live<Jfs>(event->element.jfs)) acknowledge(jfs->pub, &urma_jfs_t::async_events_acked, 1);
+      break;
+    case URMA_EVENT_JFR_ERR:
+    case URMA_EVENT_JFR_LIMIT:
+      if (auto* jfr = live<Jfr>(event->element.jfr)) acknowledge(jfr->pub, &urma_jfr_t::async_events_acked, 1);
+      break;
+    case URMA_EVENT_JETTY_ERR:
+    case URMA_EVENT_JETTY_LIMIT:
+      if (auto* jetty = live<Jetty>(event->element.jetty)) {
+        acknowledge(jetty->pub, &urma_jetty_t::async_events_acked, 1);
+      }
+      break;
+    default: break;  // events of groups, ports, EIDs and the device need no bookkeeping
+  }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/urma/library.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "lib/urma/log.h"
+#include "lib/urma/null_backend.h"
+
+namespace ub::urma {
+
+LiveState live_state;
+
+namespace {
+
+Backend* null_backend() {
+  static auto* const instance = new NullBackend;
+  return instance;
+}
+
+// What a leftover holds besides its own memory. A ring is forgotten instead of unmapped where its addresses may
+// belong to somebody else by now.
+void release_ring(RingMemory& ring, bool forget) {
+  if (forget) {
+    ring.forget();
+  } else {
+    ring.release();
+  }
+}
+void release_leftover(Context& context, bool) { context.async.close(); }
+void release_leftover(Jfce& jfce, bool) { close(jfce.pub.fd); }
+void release_leftover(Jfc& jfc, bool forked) { release_ring(jfc.ring, forked); }
+void release_leftover(Jfs& jfs, bool forked) { release_ring(jfs.sq.memory, forked); }
+void release_leftover(Jfr& jfr, bool forked) { release_ring(jfr.memory, forked); }
+void release_leftover(Jetty& jetty, bool forked) { release_ring(jetty.sq.memory, forked); }
+void release_leftover(TokenId&, bool) {}
+void release_leftover(Segment&, bool) {}
+void release_leftover(Target&, bool) {}
+
+}  // namespace
+
+Library& Library::get() {
+  static Library* const instance = new Library;
+  return *instance;
+}
+
+
+urma_status_t Library::start(uint32_t wanted_uasid) {
+  std::lock_guard life(lifecycle_);
+  if (up_) return URMA_EEXIST;
+  collect_leftovers();
+  live_state.backend.store(null_backend(), std::memory_order_release);
+
+  Placement placement = place_nic(wanted_uasid);
+  if (placement.backend == nullptr) {
+    URMA_LOG_ERROR("no NIC: %s", placement.error.c_str());
+    return URMA_FAIL;
+  }
+  placement.backend->set_event_sink(on_backend_event);
+  backend_ = std::move(placement.backend);
+  eids_ = backend_->eids();
+  uasid_ = backend_->uasid();
+  caps_ = make_caps(placement.settings);
+
+  device_.pub = {};
+  snprintf(device_.pub.name, sizeof device_.pub.name, "%s", placement.settings.name.c_str());
+  snprintf(device_.pub.path, sizeof device_.pub.path, "softub/%s", backend_->name());
+  device_.pub.type = URMA_TRANSPORT_UB;
+  device_.pub.ops = provider_ops();
+
+  if (!hooks_installed_) {
+    // Registered here rather than as a destructor of the library: static objects of the application that own
+    // registered memory were made before, so they are destroyed after the NIC stopped.
+    atexit([] { Library::get().stop_at_exit(); });
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    hooks_installed_ = true;
+  }
+  live_state.backend.store(backend_.get(), std::memory_order_release);
+  device_.magic = live_magic<Device>();
+  up_ = true;
+  URMA_LOG_INFO("device %s is up, back end %s, uasid 0x%08x", device_.pub.name, backend_->name(), uasid_);
+  return URMA_SUCCESS;
+}
+
+urma_status_t Library::stop() {
+  std::lock_guard life(lifecycle_);
+  if (!up_) return URMA_SUCCESS;
+  end_epoch();
+  backend_.reset();
+  return URMA_SUCCESS;
+}
+
+void Library::end_epoch() {
+  up_ = false;
+  live_state.epoch.fetch_add(1, std::memory_order_seq_cst);
+  live_state.backend.store(null_backend(), std::memory_order_seq_cst);
+}
+
+// Rings and descriptors of objects that an earlier epoch left behind.
+void Library::collect_leftovers() {
+  std::lock_guard guard(control_);
+  auto release = [this](auto& object) {
+    object.magic = 0;
+    release_leftover(object, forked_);
+  };
+  std::apply([&](auto&... pools) { (pools.reclaim(release), ...); }, pools_);
+  forked_ = false;
+}
+
+// The program ends without urma_uninit. The helper thread must stop: soon the memory it serves is gone.
+void Library::stop_at_exit() {
+  std::unique_lock life(lifecycle_, std::try_to_lock);
+  if (!life || !up_) return;
+  end_epoch();
+  // Other threads may be inside a call that has already picked the back end; calls are short.
+  timespec grace{0, 1'000'000};
+  nanosleep(&grace, nullptr);
+  backend_.reset();
+}
+
+void Library::before_fork() {
+  get().lifecycle_.lock();
+  get().control_.lock();
+}
+
+void Library::after_fork_parent() {
+  get().control_.unlock();
+  get().lifecycle_.unlock();
+}
+
+// The NIC is the parent's: its threads do not exist here and its rings are not mapped. Even its destructor
+// must not run.
+void Library::after_fork_child() {
+  Library& library = get();
+  if (library.up_) {
+    library.end_epoch();
+    (void)library.backend_.release();
+  }
+  library.forked_ = true;
+  after_fork_parent();
+}
+
+Device* Library::device() { return is_live(&device_) ? &device_ : nullptr; }
+
+uint32_t Library::next_jfc_id() {
+  std::lock_guard guard(control_);
+  if (++jfc_ids_ == 0) ++jfc_ids_;
+  return jfc_ids_;
+}
+
+}  // namespace ub::urma
+
+using namespace ub::urma;
+
+urma_status_t urma_init(urma_init_attr_t* conf) {
+  return Library::get().start(conf != nullptr ? conf->uasid : 0);
+}
+
+urma_status_t urma_uninit(void) { return Library::get().stop(); }
+
+urma_status_t urma_get_uasid(uint32_t* uasid) {
+  if (uasid == nullptr) return URMA_EINVAL;
+  Library& library = Library::get();
+  if (library.device() == nullptr) return URMA_FAIL;
+  *uasid = library.uasid();
+  return URMA_SUCCESS;
+}

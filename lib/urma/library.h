@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// library.h - the state of liburma in this process: back end, device, and the pools of objects.
+//
+// One instance, leaked: exit runs destructors in an order nobody controls while other threads may still poll.
+// Life: urma_init brings a back end up; urma_uninit, exit, and fork in the child end the epoch (live.h) and
+// with it all handles. What the application left behind is collected at the next urma_init, when surely no
+// call of the old epoch is still running.
+//
+// Thread: any. `lifecycle` is held over init and uninit, `control` for bookkeeping only and never over a call
+// of the back end (whose event sink runs in other threads, but takes neither).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "lib/urma/backend.h"
+#include "lib/urma/objects.h"
+#include "lib/urma/placement.h"
+#include "lib/urma/pool.h"
+
+namespace ub::urma {
+
+class Library {
+ public:
+  static Library& get();
+
+  urma_status_t start(uint32_t wanted_uasid);
+  urma_status_t stop();
+
+  // Null: not started.
+  Device* device();
+  const urma_device_cap_t& caps() const { return caps_; }
+  const std::vector<Eid>& eids() const { return eids_; }
+  uint32_t uasid() const { return uasid_; }
+  uint32_t next_jfc_id();
+
+  // A new object of this kind, not live yet (no magic), or null: out of memory.
+  template <class T>
+  T* take() {
+    std::lock_guard guard(control_);
+    return pool<T>().take();
+  }
+  // Ends an object's life; its memory stays an object of its kind.
+  template <class T>
+  void give(T* object) {
+    object->magic = 0;
+    std::lock_guard guard(control_);
+    pool<T>().give(object);
+  }
+
+  // Bookkeeping that concerns two objects (bind): short, no back end calls inside.
+  std::mutex& control() { return control_; }
+
+ private:
+  Library() = default;
+
+  template <class T>
+  ObjectPool<T>& pool() {
+    return std::get<ObjectPool<T>>(pools_);
+  }
+
+  void end_epoch();
+  void collect_leftovers();
+  void stop_at_exit();
+  static void before_fork();
+  static void after_fork_parent();
+  static void after_fork_child();
+
+  std::mutex lifecycle_;
+  std::mutex control_;
+  bool up_ = false;
+  bool hooks_installed_ = false;
+  bool forked_ = false;  // leftovers are those of the parent
+  std::unique_ptr<Backend> backend_;
+  std::vector<Eid> eids_;
+  uint32_t uasid_ = 0;
+  uint32_t jfc_ids_ = 0;
+  urma_device_cap_t caps_{};
+  Device device_;
+
+  std::tuple<ObjectPool<Context>, ObjectPool<Jfce>, ObjectPool<Jfc>, ObjectPool<Jfs>, ObjectPool<Jfr>,
+             ObjectPool<Jetty>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>>
+      pools_;
+};
+
+// What urma_query_device answers, from the configuration and the back end.
+urma_device_cap_t make_caps(const DeviceSettings& settings);
+
+// The back end's event sink (events.cc).
+void on_backend_event(const Event& event);
+
+// The tables behind urma_device_t::ops and urma_context_t::ops (provider_ops.cc).
+::urma_provider_ops* provider_ops();
+::urma_ops* context_ops();
+
+}  // namespace ub::urma

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the raw paths of this machine reach, without a NIC in between: the yardstick for our own numbers.
+// Two processes, one pinned to each of two CPUs. Every bench runs for Options::seconds per row, and the
+// caller probes the distance of the CPUs before and after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/common/histogram.h"
+#include "tools/common/probe.h"
+
+namespace ub::floor {
+
+struct Options {
+  int cpu_near = 0;  // of the process that measures
+  int cpu_peer = 1;  // of the other one
+  double seconds = 1;
+  size_t size_bytes = 0;                   // 0: the default of the bench
+  std::string address = "127.0.0.1";       // of the process that measures
+  std::string peer_address = "127.0.0.1";  // of the other one
+  bool bandwidth = false;
+  unsigned batch = 32;  // datagrams per system call
+};
+
+struct LatencyRow {
+  std::string name;
+  tools::Histogram round_trip_ns;
+};
+
+struct RateRow {
+  std::string name;
+  double gbit_per_s = 0;  // payload that arrived
+  double msgs_per_s = 0;
+  double lost_percent = 0;
+};
+
+struct Report {
+  std::string bench;
+  size_t size_bytes = 0;
+  tools::C2cProbe before, after;
+  std::vector<LatencyRow> latency;
+  std::vector<RateRow> rate;
+};
+
+// Each fills the rows. They throw std::runtime_error if the system refuses something.
+void run_spsc(const Options& options, Report& report);
+void run_spsc_bandwidth(const Options& options, Report& report);
+void run_udp(const Options& options, Report& report);
+void run_tcp(const Options& options, Report& report);
+
+void print_table(const Report& report);
+void print_json(const Report& report);
+
+}  // namespace ub::floor

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The oracle. It hears of everything that applications do and see (posts, completions, receives, deaths) and
+// says at once when something must not be: a completion missing, twice, out of order or with a status that no
+// fault explains; a byte that nobody wrote; a message lost, doubled or changed. It knows nothing of packets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/sim/atomic_model.h"
+#include "tests/sim/memory_model.h"
+#include "tests/sim/objects.h"
+
+namespace ub::sim {
+
+constexpr uint32_t bit(CrStatus s) { return uint32_t{1} << static_cast<uint32_t>(s); }
+
+constexpr bool takes_receive(WrOp op) {
+  return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate || op == WrOp::kWriteImm;
+}
+constexpr bool writes_remote(WrOp op) {
+  return op == WrOp::kWrite || op == WrOp::kWriteImm || op == WrOp::kWriteNotify;
+}
+constexpr bool is_atomic(WrOp op) { return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor; }
+
+const char* op_name(WrOp op);
+const char* status_name(CrStatus s);
+
+// A work request as the oracle sees it.
+struct Wr {
+  enum class State : uint8_t { kOutstanding, kSuccess, kFailed, kLost };  // lost: its queue is gone
+
+  uint64_t id = 0;
+  Queue* queue = nullptr;
+  WrOp op = WrOp::kNop;
+  uint8_t flags = 0;
+  uint8_t place_order = 0;
+  uint32_t length = 0;
+  uint64_t immediate = 0;
+  uint32_t remote_node = UINT32_MAX, remote_epoch = 0;
+  Region* remote = nullptr;
+  uint64_t remote_offset = 0;
+  uint64_t effect_bytes = 0;       // of a WRITE: how many may appear (fewer than length if it leaves the segment)
+  bool owned = false;              // its remote range goes back to the region when it succeeds
+  Region* notify = nullptr;
+  uint64_t notify_offset = 0;
+  Receiver receiver;               // of a message
+  AtomicPlan atomic;
+  std::vector<LocalRange> local;   // sources, or where results go
+  uint32_t allowed = 0;            // bits of CrStatus
+  bool unreliable = false;         // UM
+
+  State state = State::kOutstanding;
+  CrStatus status = CrStatus::kSuccess;
+  uint64_t posted_tick = 0, resolved_tick = 0;
+  uint64_t posted_ns = 0, resolved_ns = 0;
+  bool received = false;
+
+  bool signaled() const { return (flags & kWrSignaled) != 0; }
+};
+
+class Model {
+ public:
+  // How long bytes of a request that failed may still be on their way.
+  static constexpr uint64_t kStragglerNs = 10'000'000'000;
+
+  void set_time(const uint64_t* now_ns) { now_ns_ = now_ns; }
+
+  void add_region(Region*);
+  void add_queue(Queue*, uint32_t node_epoch);
+  void region_gone(Region*);       // unregistered, or the memory of a dead application
+  void region_dying(Region*);      // its application died, the NIC does not know yet
+  void receiver_gone(const Receiver&);
+  void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
+  void instance_gone(uint32_t node, uint32_t epoch);
+  void queue_flushing(Queue*);
+  void queue_gone(Queue*);
+  void path_broken(uint32_t node_a, uint32_t node_b);  // for so long that requests may time out
+
+  Wr& post(std::unique_ptr<Wr>);   // fills in id-independent state; the id was taken from next_id()
+  uint64_t next_id() { return ++last_id_; }
+  void posted_receive(Jfr*, const Receive&);
+  // A send completion as the application polled it.
+  void completed(Queue*, const Cqe&);
+  void unhandled(Queue*, const Cqe&);
+  void flush_finished(Queue*);     // after take_unhandled: nothing may be left
+  // A receive completion. `who` is the local object it names, `rnr_seen` whether that instance ever refused one.
+  void received(const Receiver& who, const Cqe&, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen);
+  // The NIC has put bytes into a region, `final` as in Host::place.
+  void placed(const Region*, uint64_t offset, size_t bytes);
+
+  void final_check();              // after everything is quiet
+
+  uint32_t outstanding() const { return outstanding_; }
+  const Wr& wr(uint64_t id) const { return *wrs_.at(id); }
+  AtomicModel& atomics(const Region* r) { return *atomics_.at(r->uid); }
+  const std::string& failure() const { return failure_; }
+  void fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  std::string describe(const Wr&) const;
+  std::string unresolved() const;  // for a liveness failure
+  uint64_t count(Wr::State) const;
+  bool verbose = false;
+
+ private:
+  struct Inbox {
+    std::deque<uint64_t> waiting;   // posted, not received
+    uint64_t newest_received = 0;
+    // Messages that look alike (short, without immediate) are only counted.
+    uint64_t alike_posted = 0, alike_received = 0, alike_succeeded = 0;
+  };
+  using InboxKey = std::pair<uint32_t, uint32_t>;  // send queue, receiver
+
+  void resolve(Wr&, CrStatus);
+  void resolve_in_order(Queue*, uint64_t id, CrStatus, const char* what);
+  void check_success(Wr&);
+  void release(Wr&);
+  void release(const LocalRange&);
+  void check_read(const Wr&);
+  void allow(Wr& w, uint32_t statuses) { w.allowed |= statuses; }
+  template <class Match>
+  void allow_outstanding(Match, uint32_t statuses);
+  bool overwritten_by(const Wr& newer, const Candidate& older) const;
+  bool alike(const Wr& w) const { return w.length < 8 && w.op == WrOp::kSend; }
+  bool carries(const Receive&, const Wr&) const;
+  void check_never_ran(const Wr&);
+  void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);
+  void drop_end(const Wr&);
+  void forget_history();
+
+  const uint64_t* now_ns_ = nullptr;
+  uint64_t tick_ = 0;
+  uint64_t last_id_ = 0;
+  uint32_t outstanding_ = 0;
+  std::map<uint64_t, std::unique_ptr<Wr>> wrs_;
+  std::map<uint32_t, std::deque<uint64_t>> in_queue_;  // by queue: outstanding, in posting order
+  std::map<uint32_t, bool> flush_done_;                // by queue in ERROR: has the end marker come?
+  std::map<InboxKey, Inbox> inboxes_;
+  std::map<uint32_t, Region*> regions_;
+  std::map<uint32_t, std::unique_ptr<MemoryModel>> memory_;
+  std::map<uint32_t, std::unique_ptr<AtomicModel>> atomics_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Queue*> senders_;  // node, epoch, id
+  std::multimap<std::pair<uint32_t, uint64_t>, uint64_t> ends_;         // region, end of a range: its writer
+  bool dirty_history_ = false;
+  std::string failure_;
+};
+
+}  // namespace ub::sim

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+
+Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed), paths_(kMaxNodes * kMaxNodes) {}
+
+void Network::add_node(uint32_t node, const wire::Endpoint& at) { routes_.emplace_back(at, node); }
+
+uint32_t Network::route(std::span<const std::byte> frame) const {
+  wire::NetHeader net;
+  if (wire::parse_network(frame, net) != wire::Drop::kNone) return UINT32_MAX;
+  for (const auto& [at, node] : routes_)
+    if (at == net.dst) return node;
+  return UINT32_MAX;
+}
+
+Frame Network::copy(const Frame& f) {
+  Frame c{std::make_unique<std::byte[]>(f.bytes), f.bytes};
+  std::memcpy(c.data.get(), f.data.get(), f.bytes);
+  return c;
+}
+
+bool Network::lost(Path& p) {
+  const NetworkOptions& o = world_.options.net;
+  if (p.burst > 0) {
+    --p.burst;
+    return true;
+  }
+  if (rng_.chance(o.burst_start)) p.burst = 1 + static_cast<uint32_t>(rng_.below(2 * static_cast<uint64_t>(o.burst_packets)));
+  return rng_.chance(o.loss);
+}
+
+void Network::damage(Frame& f) {
+  uint64_t flips = rng_.between(1, 3);
+  for (uint64_t i = 0; i < flips; ++i) {
+    uint64_t at = rng_.between(wire::kEthSize, f.bytes - 1);
+    f.data[at] ^= static_cast<std::byte>(1u << rng_.below(8));
+  }
+}
+
+// From now until arrival, without reordering of its own.
+uint64_t Network::travel_time(Path& p, size_t bytes) {
+  const NetworkOptions& o = world_.options.net;
+  uint64_t now = world_.now().ns;
+  uint64_t leaves = std::max(now, p.free_at) + static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
+  p.free_at = leaves;
+  uint64_t at = leaves + o.delay_ns + (o.jitter_ns == 0 ? 0 : rng_.below(o.jitter_ns));
+  at = std::max(at, p.last_at);  // jitter alone keeps the order
+  p.last_at = at;
+  return at - now;
+}
+
+bool Network::full(uint32_t from) const {
+  if (!world_.options.lossless) return false;
+  uint32_t queued = 0;
+  for (uint32_t to = 0; to < kMaxNodes; ++to) queued = std::max(queued, paths_[from * kMaxNodes + to].queued);
+  return queued >= world_.options.net.queue_frames;
+}
+
+void Network::send(uint32_t from, Frame f) {
+  uint32_t to = route(f.span());
+  world_.trace_frame("tx", from, to, f.span());
+  if (to == UINT32_MAX) return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
+  if (f.bytes - wire::kEthSize > world_.options.net.path_mtu) return;
+  const TamperRule* rule = tamper.armed() ? tamper.decide(inspect(from, to, f.span())) : nullptr;
+  carry(from, to, std::move(f), rule);
+}
+
+void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule) {
+  using Action = TamperRule::Action;
+  const NetworkOptions& o = world_.options.net;
+  Path& p = path(from, to);
+  uint64_t now = world_.now().ns;
+  Action action = rule == nullptr ? Action::kPass : rule->action;
+  if (p.cut || action == Action::kDrop) return;
+  if (action == Action::kCorrupt) damage(f);
+  if (action == Action::kDelay) return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
+  if (action == Action::kDuplicate) deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
+  if (action == Action::kSwap && p.swapped.data == nullptr) {
+    p.swapped = std::move(f);
+    return;
+  }
+  Frame swapped = std::exchange(p.swapped, {});
+  if (!healed_) {
+    if (!world_.options.lossless && p.queued >= o.queue_frames) return;
+    if (lost(p)) return;
+    if (rng_.chance(o.corrupt)) damage(f);
+    if (rng_.chance(o.duplicate)) {
+      uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
+      deliver_at(now + std::min(o.lifetime_ns, o.delay_ns + extra), from, to, copy(f));
+    }
+  }
+  uint64_t travel = travel_time(p, f.bytes);
+  if (!healed_) {
+    if (rng_.chance(o.reorder)) travel += rng_.below(o.reorder_ns);
+    if (rng_.chance(o.lifetime)) travel += rng_.below(o.lifetime_ns);
+  }
+  deliver_at(now + std::min(travel, o.lifetime_ns), from, to, std::move(f));
+  if (swapped.data != nullptr) deliver_at(now + std::min(travel + 1, o.lifetime_ns), from, to, std::move(swapped));
+}
+
+void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {
+  uint32_t slot;
+  if (free_slots_.empty()) {
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  slots_[slot] = {std::move(f), from, to};
+  ++path(from, to).queued;
+  world_.plan_delivery(when_ns, slot);
+}
+
+Frame Network::take(uint32_t slot, uint32_t* to) {
+  Slot& s = slots_[slot];
+  *to = s.to;
+  --path(s.from, s.to).queued;
+  free_slots_.push_back(slot);
+  return std::move(s.frame);
+}
+
+void Network::cut(uint32_t a, uint32_t b, bool cut) {
+  path(a, b).cut = cut;
+  path(b, a).cut = cut;
+}
+
+void Network::heal() {
+  healed_ = true;
+  for (Path& p : paths_) p.cut = false;
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Directed paths between nodes. A frame may be lost, doubled, damaged, held up or delayed up to its lifetime; a
+// path may be cut; the queue in front of a slow path is finite. Frames find their way by destination address and
+// port, as in a real network, so a restarted instance gets what was meant for its predecessor.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/base/prng.h"
+#include "lib/transport/wire/network_header.h"
+#include "tests/sim/options.h"
+#include "tests/sim/tamper.h"
+
+namespace ub::sim {
+
+class World;
+
+constexpr uint32_t kMaxNodes = 8;
+
+struct Frame {
+  std::unique_ptr<std::byte[]> data;
+  uint32_t bytes = 0;
+
+  std::span<const std::byte> span() const { return {data.get(), bytes}; }
+};
+
+class Network {
+ public:
+  Network(World& world, uint64_t seed);
+
+  void add_node(uint32_t node, const wire::Endpoint& at);
+  void send(uint32_t from, Frame);
+  // Is the queue of a lossless wire full, so that its sender must wait?
+  bool full(uint32_t from) const;
+  // A frame arrives: takes it out.
+  Frame take(uint32_t slot, uint32_t* to);
+
+  void cut(uint32_t a, uint32_t b, bool cut);  // both directions
+  void heal();                                 // no fault from now on; frames under way keep their delay
+  size_t under_way() const { return slots_.size() - free_slots_.size(); }
+  bool healed() const { return healed_; }
+
+  Tamper tamper;
+
+ private:
+  struct Path {
+    bool cut = false;
+    uint64_t free_at = 0;    // when the last queued frame has left
+    uint64_t last_at = 0;    // arrival of the latest frame that kept its order
+    uint32_t burst = 0;      // frames of a loss burst still to come
+    uint32_t queued = 0;
+    Frame swapped;           // waits to change places with the next
+  };
+  struct Slot {
+    Frame frame;
+    uint32_t from, to;
+  };
+
+  Path& path(uint32_t from, uint32_t to) { return paths_[from * kMaxNodes + to]; }
+  uint32_t route(std::span<const std::byte> frame) const;
+  void carry(uint32_t from, uint32_t to, Frame, const TamperRule*);
+  void deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
+  uint64_t travel_time(Path&, size_t bytes);
+  bool lost(Path&);
+  void damage(Frame&);
+  static Frame copy(const Frame&);
+
+  World& world_;
+  Prng rng_;
+  bool healed_ = false;
+  std::vector<Path> paths_;
+  std::vector<std::pair<wire::Endpoint, uint32_t>> routes_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+};
+
+}  // namespace ub::sim

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Life and objects of an instance. Posting, polling and driving are in node_work.cc.
+#include "tests/sim/node.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+namespace {
+
+void must(World& w, Status s, const char* what) {
+  if (s != Status::kOk) w.model.fail("%s was refused with status %u", what, static_cast<unsigned>(s));
+}
+
+}  // namespace
+
+Node::Node(World& world, uint32_t index, const wire::Endpoint& at) : world_(world), index_(index), at_(at) {}
+
+Node::~Node() { stop(); }
+
+void Node::configure() {
+  const CoreOptions& o = world_.options.core;
+  config_ = tweak;
+  config_.self.eid.bytes = at_.ip.bytes;
+  config_.self.uasid = static_cast<uint32_t>(world_.rng.between(1, 0xffff)) << 16 | at_.port;
+  config_.incarnation = world_.rng.next_u64() | 1;
+  config_.seed = world_.rng.next_u64();
+  config_.window_packets = o.window_packets;
+  config_.lanes = o.lanes;
+  config_.lane_bulk_bytes = o.lane_bulk_bytes;
+  config_.ack_every = o.ack_every;
+  config_.fast_retransmit = o.fast_retransmit;
+  config_.read_jobs = o.read_jobs;
+  config_.kept_packets = o.kept_packets;
+  config_.keepalive_idle = nanoseconds(static_cast<int64_t>(o.keepalive_ns));
+  config_.first_psn = o.first_psn;
+  config_.max_jfc = 64;
+  config_.max_queues = 128;
+  config_.max_segments = 64;
+  config_.max_targets = 512;
+  config_.max_peers = 32;
+  config_.max_channels = 64;
+  config_.max_links = 4;
+  config_.max_frame_bytes = world_.options.mtu + 512;
+}
+
+void Node::boot() {
+  ++epoch_;
+  configure();
+  arena_bytes_ = SimCore::arena_bytes(config_);
+  void* p = mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  UB_ASSERT(p != MAP_FAILED);
+  arena_ = static_cast<std::byte*>(p);
+  host_ = std::make_unique<SimHost>(world_, *this);
+  core_ = std::make_unique<SimCore>(config_, arena_, *host_);
+  const Options& o = world_.options;
+  link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless});
+  if (link_ == 0) world_.model.fail("add_link was refused");
+  world_.note_instance(config_.self, index_, epoch_);
+  world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
+               static_cast<unsigned long long>(config_.incarnation));
+}
+
+void Node::stop() {
+  if (!core_) return;
+  core_.reset();
+  host_.reset();
+  munmap(arena_, arena_bytes_);
+  arena_ = nullptr;
+  regions_.clear();
+  targets_.clear();
+}
+
+void Node::crash() {
+  world_.trace("node %u crashes", index_);
+  world_.model.instance_gone(index_, epoch_);
+  for (auto& app : apps_) {
+    if (!app->alive) continue;
+    for (Queue* q : app->queues)
+      if (q->state != Queue::State::kGone) destroy(q);
+    for (Jfr* r : app->jfrs)
+      if (r->alive) destroy(r);
+    for (Jfc* c : app->jfcs) c->alive = false;
+    app->alive = false;
+  }
+  for (auto& [p, r] : regions_) {
+    world_.model.region_gone(r);
+    r->state = Region::State::kGone;
+  }
+  stop();
+}
+
+void Node::shut_down() {
+  core_->close(world_.now());
+  drive();
+  crash();
+}
+
+App* Node::add_app(uint64_t local_bytes) {
+  auto app = std::make_unique<App>();
+  app->uid = world_.next_uid();
+  auto r = std::make_unique<Region>(world_.next_uid(), local_bytes, true);
+  r->node = index_;
+  r->epoch = epoch_;
+  r->app = app->uid;
+  r->address = r->va();
+  r->access = kAccessLocalOnly;
+  must(world_, core_->register_segment({.memory = r->memory(), .address = r->address, .local_address = r->va(),
+                                        .length = r->length, .token_id = 0, .token = {}, .access = r->access},
+                                       &r->registered),
+       "register_segment");
+  r->free.add(0, r->length);
+  app->local = r.get();
+  regions_[r->memory()] = r.get();
+  world_.model.add_region(r.get());
+  world_.regions.push_back(std::move(r));
+  apps_.push_back(std::move(app));
+  return apps_.back().get();
+}
+
+Region* Node::add_target(App& app, const RegionSpec& spec) {
+  auto r = std::make_unique<Region>(world_.next_uid(), spec.length, false);
+  r->node = index_;
+  r->epoch = epoch_;
+  r->app = app.uid;
+  r->access = spec.access;
+  r->token = spec.token;
+  r->address = spec.odd_address ? (world_.rng.next_u64() >> 4 & ~uint64_t{4095}) : r->va();
+  uint64_t body = spec.length - Region::kAtomicBytes;
+  r->constant_at = Region::kAtomicBytes;
+  r->shared_at = r->constant_at + body / 4;
+  r->owned_at = r->shared_at + body / 8;
+  r->edge_at = spec.length - std::min<uint64_t>(body / 8, 4096);
+  r->free.add(r->owned_at, r->edge_at - r->owned_at);
+  must(world_, core_->register_segment({.memory = r->memory(), .address = r->address, .local_address = r->va(),
+                                        .length = r->length, .token_id = spec.token_id, .token = r->token,
+                                        .access = r->access},
+                                       &r->registered),
+       "register_segment");
+  app.targets.push_back(r.get());
+  regions_[r->memory()] = r.get();
+  world_.model.add_region(r.get());
+  world_.regions.push_back(std::move(r));
+  return app.targets.back();
+}
+
+Jfc* Node::add_jfc(App& app, uint32_t depth) {
+  auto c = std::make_unique<Jfc>();
+  c->uid = world_.next_uid();
+  c->node = index_;
+  c->app = app.uid;
+  c->depth = depth;
+  c->slot_count = std::bit_ceil(depth);
+  c->slots.reset(new Cqe[c->slot_count]());
+  must(world_, core_->create_jfc({.slots = c->slots.get(), .slot_count = c->slot_count, .depth = depth,
+                                  .indices = c->indices.get(), .cookie = c->uid},
+                                 &c->handle),
+       "create_jfc");
+  app.jfcs.push_back(c.get());
+  world_.jfcs.push_back(std::move(c));
+  return app.jfcs.back();
+}
+
+Jfr* Node::add_jfr(App& app, Jfc* jfc, const JfrSpec& spec) {
+  auto r = std::make_unique<Jfr>();
+  r->uid = world_.next_uid();
+  r->node = index_;
+  r->app = app.uid;
+  r->epoch = epoch_;
+  r->jfc = jfc;
+  r->depth = spec.depth;
+  r->token = spec.token;
+  r->buffer_bytes = spec.buffer_bytes;
+  r->slot_count = std::bit_ceil(spec.depth * 2);
+  r->slots.reset(new Rqe[r->slot_count]());
+  JfrConfig c{.wanted_id = 0, .mode = spec.mode, .slots = r->slots.get(), .slot_count = r->slot_count,
+              .indices = r->indices.get(), .jfc = jfc->handle, .token = r->token,
+              .min_rnr_timer = spec.min_rnr_timer, .user_data = r->uid};
+  must(world_, core_->create_jfr(c, &r->id), "create_jfr");
+  app.jfrs.push_back(r.get());
+  world_.jfrs.push_back(std::move(r));
+  return app.jfrs.back();
+}
+
+Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
+  auto q = std::make_unique<Queue>();
+  q->uid = world_.next_uid();
+  q->node = index_;
+  q->app = app.uid;
+  q->epoch = epoch_;
+  q->kind = spec.kind;
+  q->mode = spec.mode;
+  q->jfc = jfc;
+  q->jfr = spec.kind == ObjectKind::kJetty ? jfr : nullptr;
+  q->recv_jfc = spec.own_recv_jfc && q->jfr != nullptr ? jfc : nullptr;
+  q->depth = spec.depth;
+  q->rnr_retry = spec.rnr_retry;
+  q->slot_count = std::bit_ceil(spec.slots);
+  q->slots.reset(new Wqe[q->slot_count]());
+  q->work = make_bytes(SimCore::send_queue_work_bytes(spec.depth), true);
+  JettyConfig c;
+  c.wanted_id = spec.wanted_id;
+  c.kind = spec.kind;
+  c.mode = spec.mode;
+  c.sq = {.slots = q->slots.get(), .slot_count = q->slot_count, .depth = q->depth, .indices = q->indices.get(),
+          .work = q->work.get(), .jfc = jfc->handle, .rnr_retry = spec.rnr_retry, .err_timeout = spec.err_timeout};
+  c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
+  c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
+  c.lower_layer_order = spec.mode == Mode::kRc;
+  c.user_data = q->uid;
+  must(world_, core_->create_jetty(c, &q->id), "create_jetty");
+  world_.model.add_queue(q.get(), epoch_);
+  app.queues.push_back(q.get());
+  world_.queues.push_back(std::move(q));
+  return app.queues.back();
+}
+
+void Node::destroy(Queue* q) {
+  if (q->state == Queue::State::kGone) return;
+  if (core_) must(world_, core_->destroy_jetty(world_.now(), q->id), "destroy_jetty");
+  if (q->jfr != nullptr) world_.model.receiver_gone({q, q->jfr});
+  world_.model.queue_gone(q);
+  q->state = Queue::State::kGone;
+  q->slots.reset();
+  q->work.reset();
+}
+
+void Node::destroy(Jfr* r) {
+  if (!r->alive) return;
+  if (core_) must(world_, core_->destroy_jfr(world_.now(), r->id), "destroy_jfr");
+  world_.model.receiver_gone({nullptr, r});
+  r->alive = false;
+  r->slots.reset();
+  r->posted.clear();
+}
+
+void Node::unregister(Region* r) {
+  if (r->state == Region::State::kGone) return;
+  world_.trace("node %u unregisters region %u", index_, r->uid);
+  must(world_, core_->unregister_segment(world_.now(), r->registered.handle), "unregister_segment");
+  world_.model.region_gone(r);
+  r->state = Region::State::kGone;
+}
+
+void Node::kill_app(App& app) {
+  world_.trace("node %u: app %u dies", index_, app.uid);
+  app.alive = false;
+  for (auto& [p, r] : regions_) {
+    if (r->app != app.uid || r->state != Region::State::kLive) continue;
+    r->state = Region::State::kDying;
+    world_.model.region_dying(r);
+  }
+  for (Queue* q : app.queues) world_.model.receiver_gone({q, q->jfr});
+  for (Jfr* r : app.jfrs) world_.model.receiver_gone({nullptr, r});
+}
+
+void Node::bury_app(App& app) {
+  world_.trace("node %u: app %u is buried", index_, app.uid);
+  for (Queue* q : app.queues) destroy(q);
+  for (Jfr* r : app.jfrs) destroy(r);
+  for (auto& [p, r] : regions_)
+    if (r->app == app.uid) unregister(r);
+  for (Jfc* c : app.jfcs) {
+    if (!c->alive) continue;
+    must(world_, core_->destroy_jfc(c->handle), "destroy_jfc");
+    c->alive = false;
+    c->slots.reset();
+  }
+  drive();
+}
+
+void Node::flush(Queue* q) {
+  if (q->state != Queue::State::kReady) return;
+  world_.trace("node %u: queue %u is set to ERROR", index_, q->uid);
+  world_.model.queue_flushing(q);
+  if (q->jfr != nullptr) world_.model.receiver_dropping({q, q->jfr});
+  q->state = Queue::State::kFlushing;
+  must(world_, core_->set_state(world_.now(), q->id, QueueState::kError), "set_state(ERROR)");
+  drive();
+}
+
+uint32_t Node::import(const Receiver& to, Mode mode, bool wrong_token) {
+  uint32_t& target = targets_[{to.uid(), mode, wrong_token}];
+  if (target == 0) target = import_again(to, mode, wrong_token);
+  return target;
+}
+
+uint32_t Node::import_again(const Receiver& to, Mode mode, bool wrong_token) {
+  const Node& peer = world_.node(to.node());
+  TargetConfig c;
+  c.instance = peer.id();
+  c.kind = to.kind();
+  c.id = to.id();
+  c.mode = mode;
+  c.token = to.jfr->token;
+  if (wrong_token) c.token.value ^= 0x10001;
+  c.path = {.link = link_, .local = at_, .remote = peer.at()};
+  uint32_t target = 0;
+  must(world_, core_->add_target(world_.now(), c, &target), "add_target");
+  return target;
+}
+
+void Node::bind(Queue* q, Queue* peer) {
+  q->peer = peer;
+  q->bound_target = import_again({peer, peer->jfr}, Mode::kRc);
+  must(world_, core_->bind(q->id, q->bound_target), "bind");
+}
+
+const Region* Node::find_region(const std::byte* p) const {
+  auto it = regions_.upper_bound(p);
+  if (it == regions_.begin()) return nullptr;
+  const Region* r = std::prev(it)->second;
+  return p <= r->memory() + r->length ? r : nullptr;
+}
+
+bool Node::in_send_ring(const std::byte* p, size_t bytes) const {
+  for (auto& app : apps_) {
+    for (const Queue* q : app->queues) {
+      auto* first = reinterpret_cast<const std::byte*>(q->slots.get());
+      if (first != nullptr && p >= first && p + bytes <= first + q->slot_count * sizeof(Wqe)) return true;
+    }
+  }
+  return false;
+}
+
+Queue* Node::find_queue(uint32_t id) const {
+  for (auto& app : apps_)
+    for (Queue* q : app->queues)
+      if (q->id == id && q->state != Queue::State::kGone) return q;
+  return nullptr;
+}
+
+Jfr* Node::find_jfr(uint32_t id) const {
+  for (auto& app : apps_)
+    for (Jfr* r : app->jfrs)
+      if (r->id == id && r->alive) return r;
+  return nullptr;
+}
+
+bool Node::idle(std::string* why) const {
+  char buf[200];
+  ChannelInfo c;
+  for (uint32_t i = 0; i < core_->channel_table_size(); ++i) {
+    if (!core_->channel_info(i, &c)) continue;
+    if (c.next_psn == c.oldest_unacked && c.queued_messages == 0) continue;
+    std::snprintf(buf, sizeof buf, "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n",
+                  index_, c.tpn, c.peer.uasid, c.state, c.next_psn, c.oldest_unacked, c.queued_messages);
+    *why += buf;
+    return false;
+  }
+  if (core_->has_packets()) *why += "node has packets\n";
+  return !core_->has_packets() && host_->pending() == 0;
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One instance of the simulated world: a Core, its host and its applications. The calls here are the driver layer
+// that liburma and a daemon are in real life: create objects, post, poll, die. The node tells the oracle about
+// everything that an application does or sees.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "lib/transport/core.h"
+#include "tests/sim/model.h"
+#include "tests/sim/objects.h"
+#include "tests/sim/sim_host.h"
+
+namespace ub::sim {
+
+class World;
+struct Frame;
+using SimCore = Core<SimHost>;
+
+struct App {
+  uint32_t uid = 0;
+  bool alive = true;
+  Region* local = nullptr;         // buffers of requests and receives
+  std::vector<Region*> targets;
+  std::vector<Jfc*> jfcs;
+  std::vector<Jfr*> jfrs;
+  std::vector<Queue*> queues;
+};
+
+struct QueueSpec {
+  ObjectKind kind = ObjectKind::kJetty;
+  Mode mode = Mode::kRm;
+  uint32_t depth = 16, slots = 256;
+  uint8_t rnr_retry = 7, err_timeout = 17;
+  bool own_recv_jfc = false;
+  uint32_t wanted_id = 0;
+};
+
+struct JfrSpec {
+  Mode mode = Mode::kRm;
+  uint32_t depth = 16;
+  uint32_t buffer_bytes = 4096;
+  Token token;
+  uint8_t min_rnr_timer = 6;
+};
+
+struct RegionSpec {
+  uint64_t length = 64 * 1024;
+  uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic;
+  Token token;
+  bool odd_address = false;
+  uint32_t token_id = 0;
+};
+
+class Node {
+ public:
+  Node(World& world, uint32_t index, const wire::Endpoint& at);
+  ~Node();
+
+  void boot();                    // first start, or after crash()
+  void crash();                   // stops without a word
+  void shut_down();               // says goodbye, then stops
+  bool up() const { return core_ != nullptr; }
+
+  // ---- objects: aborts the run if the Core refuses ----
+  App* add_app(uint64_t local_bytes);
+  Jfc* add_jfc(App&, uint32_t depth);
+  Jfr* add_jfr(App&, Jfc*, const JfrSpec&);
+  Queue* add_queue(App&, Jfc*, Jfr*, const QueueSpec&);
+  Region* add_target(App&, const RegionSpec&);
+  void kill_app(App&);            // its memory goes now, its objects when the NIC notices
+  void bury_app(App&);            // the NIC notices
+  void unregister(Region*);
+  void flush(Queue*);             // to ERROR; FLUSH_DONE and what was never started come by polling
+  void destroy(Queue*);
+  void destroy(Jfr*);
+  // Handle of a remote receiver; imported once per mode and token.
+  uint32_t import(const Receiver&, Mode, bool wrong_token = false);
+  uint32_t import_again(const Receiver&, Mode, bool wrong_token = false);
+  void bind(Queue*, Queue* peer);
+
+  // ---- work ----
+  void ring(Queue* q);            // doorbell
+  void refill(Jfr*, bool all);
+  bool post_receive(Jfr*, uint32_t bytes, uint32_t sges);
+  void poll(Jfc*, uint32_t budget);
+  void deliver(const Frame&);
+  void copy_done(uint64_t copy);
+  void drive();                   // timers, packets, events, until nothing more is to do now
+
+  // ---- looking in ----
+  uint32_t index() const { return index_; }
+  uint32_t epoch() const { return epoch_; }
+  uint32_t link() const { return link_; }
+  const InstanceId& id() const { return config_.self; }
+  const wire::Endpoint& at() const { return at_; }
+  const CoreConfig& config() const { return config_; }
+  SimCore& core() { return *core_; }
+  uint64_t counter(Counter c) const { return core_->counters()[c]; }
+  Instant deadline() const { return up() ? core_->next_deadline() : Instant::never(); }
+  const std::vector<std::unique_ptr<App>>& apps() const { return apps_; }
+  bool idle(std::string* why) const;  // no channel owes or awaits anything
+  const Region* find_region(const std::byte* p) const;
+  bool in_send_ring(const std::byte* p, size_t bytes) const;
+  bool in_arena(const std::byte* p) const { return p >= arena_ && p < arena_ + arena_bytes_; }
+  Queue* find_queue(uint32_t id) const;
+  Jfr* find_jfr(uint32_t id) const;
+
+  CoreConfig tweak;               // directed tests change it before boot()
+
+ private:
+  void configure();
+  void on_event(const Event&);
+  void take_completion(Jfc*, const Cqe&);
+  void finish_flush(Queue*);
+  void plan_polls();
+  void stop();
+
+  World& world_;
+  uint32_t index_;
+  wire::Endpoint at_;
+  uint32_t epoch_ = 0;
+  uint32_t link_ = 0;
+  CoreConfig config_;
+  std::byte* arena_ = nullptr;
+  size_t arena_bytes_ = 0;
+  std::unique_ptr<SimHost> host_;
+  std::unique_ptr<SimCore> core_;
+  std::vector<std::unique_ptr<App>> apps_;
+  std::map<const std::byte*, Region*> regions_;  // looked up by address only
+  std::map<std::tuple<uint32_t, Mode, bool>, uint32_t> targets_;
+  bool driving_ = false;
+};
+
+}  // namespace ub::sim

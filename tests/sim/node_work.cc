@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The moving parts of an instance: doorbells, polling, receives, and driving the Core until it is quiet.
+#include <algorithm>
+
+#include "tests/sim/node.h"
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+
+void Node::ring(Queue* q) {
+  core_->on_posted(world_.now(), q->id);
+  drive();
+}
+
+void Node::deliver(const Frame& f) {
+  core_->on_packet(world_.now(), link_, f.span());
+  drive();
+}
+
+void Node::copy_done(uint64_t copy) {
+  CopyTag tag = 0;
+  bool ok = host_->finish(copy, &tag);
+  core_->on_copy_done(world_.now(), tag, ok);
+  drive();
+}
+
+void Node::drive() {
+  if (driving_) return;
+  driving_ = true;
+  for (uint32_t round = 0;; ++round) {
+    if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
+    size_t sent = core_->poll_packets(world_.now(), 32);
+    Event events[16];
+    while (size_t n = core_->poll_events(events))
+      for (size_t i = 0; i < n; ++i) on_event(events[i]);
+    if (sent == 0 || world_.failed()) break;
+    if (round > 100'000) {
+      world_.model.fail("node %u sends without end", index_);
+      break;
+    }
+  }
+  if (host_->take_refused()) world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
+  plan_polls();
+  driving_ = false;
+}
+
+void Node::on_event(const Event& e) {
+  world_.mix(static_cast<uint64_t>(e.kind) << 56 ^ e.object);
+  auto jfc = [&]() -> Jfc* {
+    for (auto& c : world_.jfcs)
+      if (c->uid == e.object && c->alive && c->node == index_) return c.get();
+    world_.model.fail("node %u: event %u for JFC %llu, which it does not have", index_, static_cast<unsigned>(e.kind),
+                      static_cast<unsigned long long>(e.object));
+    return nullptr;
+  };
+  switch (e.kind) {
+    case EventKind::kCompletion:
+      if (Jfc* c = jfc(); c != nullptr) {
+        if (c->waiting() == 0) world_.model.fail("node %u: completion event of an empty JFC", index_);
+        if (!c->armed) world_.model.fail("node %u: completion event of a JFC that was not armed", index_);
+        c->armed = false;
+      }
+      break;
+    case EventKind::kJfcError:
+      if (Jfc* c = jfc(); c != nullptr) c->full_reported = true;
+      break;
+    case EventKind::kChannelUp:
+    case EventKind::kChannelDead:
+      world_.trace("node %u: channel %llx %s", index_, static_cast<unsigned long long>(e.object),
+                   e.kind == EventKind::kChannelUp ? "up" : "dead");
+      break;
+    default: break;
+  }
+}
+
+void Node::plan_polls() {
+  for (auto& app : apps_) {
+    if (!app->alive) continue;
+    for (Jfc* c : app->jfcs) {
+      if (!c->alive || c->waiting() == 0) continue;
+      if (c->waiting() > c->depth) world_.model.fail("node %u: JFC of depth %u holds %u", index_, c->depth, c->waiting());
+      if (c->armed) world_.model.fail("node %u: an armed JFC got a completion and no event came", index_);
+      world_.plan_poll(*this, c);
+    }
+  }
+}
+
+void Node::poll(Jfc* jfc, uint32_t budget) {
+  uint32_t from = jfc->indices->consumed.load();
+  uint32_t waiting = jfc->waiting();
+  bool was_full = waiting >= jfc->depth || std::exchange(jfc->full_reported, false);
+  uint32_t n = std::min(waiting, budget);
+  for (uint32_t i = 0; i < n && jfc->alive; ++i) {
+    Cqe c = jfc->slots[(from + i) % jfc->slot_count];
+    jfc->indices->consumed.store(from + i + 1, std::memory_order_release);
+    world_.mix(c.user_ctx << 8 | static_cast<uint64_t>(c.status));
+    take_completion(jfc, c);
+  }
+  if (world_.failed() || !up()) return;
+  if (was_full && n != 0) core_->on_completions_read(world_.now(), jfc->handle);
+  for (auto& app : apps_) {
+    if (app->uid != jfc->app || !app->alive) continue;
+    for (Jfr* r : app->jfrs) refill(r, world_.eager);
+  }
+  if (jfc->alive && jfc->waiting() == 0 && !jfc->armed && world_.rng.chance(0.2)) {
+    jfc->armed = true;
+    jfc->indices->armed.store(static_cast<uint32_t>(Armed::kAny));
+    core_->on_armed(jfc->handle);
+  }
+  drive();
+}
+
+void Node::take_completion(Jfc* jfc, const Cqe& c) {
+  bool jetty = (c.flags & kCqeJetty) != 0;
+  if ((c.flags & kCqeReceive) == 0) {
+    Queue* q = find_queue(c.local_id);
+    if (q == nullptr || q->jfc != jfc)
+      return world_.model.fail("node %u: completion %s for queue id %u, which does not complete here", index_,
+                               status_name(c.status), c.local_id);
+    world_.trace("node %u: queue %u completes wr %llu %s", index_, q->uid, static_cast<unsigned long long>(c.user_ctx),
+                 status_name(c.status));
+    world_.model.completed(q, c);
+    if (c.status == CrStatus::kWrFlushDone) finish_flush(q);
+    return;
+  }
+  world_.trace("node %u: receive %llu completes %s, %u bytes from id %u", index_,
+               static_cast<unsigned long long>(c.user_ctx), status_name(c.status), c.length, c.remote_id);
+  Receiver who;
+  if (jetty) {
+    who.jetty = find_queue(c.local_id);
+    who.jfr = who.jetty != nullptr ? who.jetty->jfr : nullptr;
+  } else {
+    who.jfr = find_jfr(c.local_id);
+  }
+  if (who.jfr == nullptr) return world_.model.fail("node %u: receive completion for id %u", index_, c.local_id);
+  Jfc* expected = who.jetty != nullptr && who.jetty->recv_jfc != nullptr ? who.jetty->recv_jfc : who.jfr->jfc;
+  if (jfc != expected || c.user_data != who.uid())
+    world_.model.fail("node %u: receive completion of id %u has wrong user data or JFC", index_, c.local_id);
+  Eid eid;
+  std::copy(std::begin(c.remote_eid), std::end(c.remote_eid), eid.bytes.begin());
+  uint32_t node = UINT32_MAX, epoch = 0;
+  bool known = world_.find_instance(eid, c.remote_uasid, &node, &epoch);
+  if (!known && c.status == CrStatus::kSuccess)
+    return world_.model.fail("node %u: message from an unknown instance, uasid %08x", index_, c.remote_uasid);
+  world_.model.received(who, c, node, epoch, counter(Counter::kTaTxRnr) != 0);
+}
+
+void Node::finish_flush(Queue* q) {
+  Cqe out[8];
+  while (uint32_t n = core_->take_unhandled(q->id, out, 8))
+    for (uint32_t i = 0; i < n; ++i) world_.model.unhandled(q, out[i]);
+  world_.model.flush_finished(q);
+  if (!world_.failed()) destroy(q);
+}
+
+bool Node::post_receive(Jfr* jfr, uint32_t bytes, uint32_t sges) {
+  auto app = std::find_if(apps_.begin(), apps_.end(), [&](const auto& a) { return a->uid == jfr->app; });
+  Receive r;
+  r.id = world_.model.next_id();
+  r.length = bytes;
+  auto give_back = [&] {
+    for (const LocalRange& l : r.ranges) l.region->free.add(l.offset, std::max<uint64_t>(l.bytes, 1));
+    return false;
+  };
+  uint32_t left = bytes;
+  for (uint32_t i = 0; i < sges; ++i) {
+    uint32_t n = i + 1 == sges ? left : static_cast<uint32_t>(world_.rng.below(left + 1));
+    auto at = (*app)->local->free.take(n, world_.rng);
+    if (!at) return give_back();
+    r.ranges.push_back({(*app)->local, *at, n});
+    left -= n;
+  }
+  if (!jfr->push(r)) return give_back();
+  world_.model.posted_receive(jfr, r);
+  return true;
+}
+
+void Node::refill(Jfr* jfr, bool all) {
+  if (!jfr->alive || jfr->in_error) return;
+  while (jfr->posted.size() < jfr->depth) {
+    if (!all && !jfr->generous && world_.rng.chance(world_.options.work.starve)) return;
+    uint32_t bytes = jfr->buffer_bytes + (world_.rng.chance(0.3) ? static_cast<uint32_t>(world_.rng.below(64)) : 0);
+    if (!post_receive(jfr, bytes, static_cast<uint32_t>(world_.rng.between(1, world_.options.work.sges)))) return;
+  }
+}
+
+}  // namespace ub::sim

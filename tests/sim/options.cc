@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/options.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <initializer_list>
+#include <iterator>
+
+#include "lib/base/prng.h"
+
+namespace ub::sim {
+namespace {
+
+template <class T>
+T pick(Prng& rng, std::initializer_list<T> values) {
+  return std::data(values)[rng.below(values.size())];
+}
+
+// Zero with probability 1 - p, else one of the values.
+template <class T>
+T maybe(Prng& rng, double p, std::initializer_list<T> values) {
+  bool on = rng.chance(p);
+  T v = pick(rng, values);
+  return on ? v : T{};
+}
+
+void draw_network(Prng& rng, Options& o) {
+  NetworkOptions& n = o.net;
+  n.delay_ns = pick<uint64_t>(rng, {200, 1000, 2000, 10'000, 100'000, 1'000'000});
+  n.jitter_ns = maybe<uint64_t>(rng, 0.5, {100, 1000, 5000, 100'000});
+  n.ns_per_byte = maybe<double>(rng, 0.5, {0.08, 0.8, 8});
+  n.queue_frames = pick<uint32_t>(rng, {32, 128, 4096, 4096, 4096});
+  if (o.lossless) return;
+  n.loss = maybe<double>(rng, 0.6, {0.001, 0.01, 0.03, 0.05, 0.1, 0.25});
+  n.burst_start = maybe<double>(rng, 0.2, {0.001, 0.005, 0.02});
+  n.burst_packets = pick<double>(rng, {3, 10, 40});
+  n.duplicate = maybe<double>(rng, 0.4, {0.005, 0.05, 0.2});
+  n.reorder = maybe<double>(rng, 0.4, {0.01, 0.1, 0.5});
+  n.reorder_ns = pick<uint64_t>(rng, {5000, 50'000, 500'000, 20'000'000});
+  n.lifetime = maybe<double>(rng, 0.15, {0.001, 0.01, 0.03});
+  if (!o.icrc_optional) n.corrupt = maybe<double>(rng, 0.3, {0.001, 0.01, 0.05});
+  if (o.mtu > 1024 && rng.chance(0.2)) n.path_mtu = pick<uint32_t>(rng, {1280, 1500, 2304, 4352});
+}
+
+void draw_host_and_core(Prng& rng, Options& o) {
+  o.host.pending = maybe<double>(rng, 0.5, {0.05, 0.5, 1.0});
+  o.host.pending_ns = pick<uint64_t>(rng, {500, 5000, 200'000, 5'000'000});
+  o.host.tx_refuse = maybe<double>(rng, 0.3, {0.01, 0.2, 0.6});
+  o.host.tx_room_ns = pick<uint64_t>(rng, {1000, 10'000, 100'000});
+  CoreOptions& c = o.core;
+  c.window_packets = pick<uint32_t>(rng, {128, 128, 256, 512, 2048});
+  c.lanes = pick<uint32_t>(rng, {1, 2, 2});
+  c.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096, 16384, 16384});
+  c.ack_every = pick<uint32_t>(rng, {1, 2, 8, 8, 32});
+  c.fast_retransmit = rng.chance(0.75);
+  c.read_jobs = pick<uint32_t>(rng, {1, 2, 8, 64, 64});
+  c.kept_packets = pick<uint32_t>(rng, {2, 16, 256, 256});
+  c.keepalive_ns = pick<uint64_t>(rng, {200'000'000, 1'000'000'000, 10'000'000'000, 10'000'000'000});
+  if (rng.chance(0.3)) c.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
+}
+
+void draw_workload(Prng& rng, Options& o) {
+  WorkloadOptions& w = o.work;
+  bool big = rng.chance(0.04);
+  w.requests = big ? 20 : pick<uint32_t>(rng, {10, 30, 60, 60, 120, 250});
+  w.apps_per_node = pick<uint32_t>(rng, {1, 1, 2, 3});
+  w.queues_per_app = pick<uint32_t>(rng, {1, 2, 2, 4});
+  w.rc = pick<double>(rng, {0, 0.3, 0.7});
+  w.jfs = pick<double>(rng, {0, 0.3});
+  w.um = maybe<double>(rng, 0.1, {0.2});
+  w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20}) : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
+  w.send_cap = big ? 300'000 : pick<uint32_t>(rng, {64, 2048, 8192, 20'000, 70'000});
+  w.large = pick<double>(rng, {0.02, 0.1, 0.5});
+  w.batch = pick<uint32_t>(rng, {1, 2, 4, 16});
+  w.gap_ns = pick<uint64_t>(rng, {500, 5000, 20'000, 200'000});
+  w.unsignaled = maybe<double>(rng, 0.5, {0.2, 0.8});
+  w.fence = maybe<double>(rng, 0.5, {0.05, 0.3});
+  w.strong = maybe<double>(rng, 0.6, {0.1, 0.5});
+  w.relaxed = pick<double>(rng, {0, 0.3, 0.5});
+  w.inlined = maybe<double>(rng, 0.6, {0.2, 0.8});
+  w.sges = pick<uint32_t>(rng, {1, 2, 4, 13});
+  w.comp_order = maybe<double>(rng, 0.5, {0.3, 1.0});
+  w.overlap = maybe<double>(rng, 0.3, {0.1, 0.7});
+  w.wrong = maybe<double>(rng, 0.5, {0.02, 0.2});
+  w.wrong_local = maybe<double>(rng, 0.3, {0.02, 0.1});
+  w.too_long = maybe<double>(rng, 0.3, {0.05, 0.3});
+  auto weight = [&](uint32_t usual) { return pick<uint32_t>(rng, {0, usual, usual, 3 * usual}); };
+  w.weight_write = weight(4);
+  w.weight_write_imm = weight(1);
+  w.weight_notify = weight(1);
+  w.weight_read = weight(3);
+  w.weight_send = weight(3);
+  w.weight_send_imm = weight(1);
+  w.weight_atomic = weight(3);
+  w.weight_nop = 1;
+  w.sq_depth = pick<uint32_t>(rng, {1, 2, 8, 16, 64});
+  w.rq_depth = pick<uint32_t>(rng, {1, 2, 16, 64});
+  w.jfc_depth = pick<uint32_t>(rng, {1, 2, 4, 64, 64, 256});
+  w.starve = maybe<double>(rng, 0.4, {0.1, 0.5, 0.9});
+  w.poll_ns = pick<uint64_t>(rng, {100, 2000, 50'000, 1'000'000});
+  w.poll_batch = pick<uint32_t>(rng, {1, 4, 16, 64});
+  w.rnr_retry = pick<uint8_t>(rng, {7, 7, 7, 3, 1, 0});
+  w.err_timeout = pick<uint8_t>(rng, {17, 17, 17, 17, 15, 12, 5});
+  w.min_rnr_timer = pick<uint8_t>(rng, {1, 2, 6, 12, 16, 20});
+  w.required_token = pick<double>(rng, {0, 0.6, 1});
+  w.odd_address = pick<double>(rng, {0, 0.3, 1});
+}
+
+void draw_faults(Prng& rng, Options& o) {
+  FaultOptions& f = o.fault;
+  bool quiet = rng.chance(0.35);
+  f.partitions = maybe<uint32_t>(rng, 0.25, {1, 3});
+  f.partition_ns = pick<uint64_t>(rng, {1'000'000, 100'000'000, 1'000'000'000, 6'000'000'000});
+  f.app_kills = maybe<uint32_t>(rng, 0.25, {1, 2});
+  f.crashes = maybe<uint32_t>(rng, 0.25, {1, 2});
+  f.flushes = maybe<uint32_t>(rng, 0.3, {1, 4});
+  f.unregisters = maybe<uint32_t>(rng, 0.3, {1, 4});
+  f.closes = maybe<uint32_t>(rng, 0.1, {1});
+  f.span_ns = pick<uint64_t>(rng, {300'000, 3'000'000, 30'000'000, 2'000'000'000});
+  if (quiet) f = FaultOptions{.span_ns = f.span_ns};
+}
+
+void line(std::string& s, const char* name, double v) {
+  char buf[96];
+  std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
+  s += buf;
+}
+
+}  // namespace
+
+bool Options::mild() const {
+  return net.loss <= 0.03 && net.burst_start == 0 && net.corrupt <= 0.01 && net.lifetime == 0 &&
+         net.reorder_ns <= 500'000 && net.queue_frames >= 4096 && host.tx_refuse <= 0.2 &&
+         host.pending_ns <= 200'000 && work.err_timeout >= 17 && core.kept_packets >= 256 &&
+         net.path_mtu == 65535 && fault.partitions == 0;
+}
+
+Options Options::draw(uint64_t seed) {
+  Options o;
+  o.seed = seed;
+  Prng rng(seed ^ 0x5eed0f0a11);
+  o.nodes = pick<uint32_t>(rng, {2, 2, 2, 3, 5});
+  o.ipv6 = rng.chance(0.2);
+  o.shared_port_ip = rng.chance(0.2);
+  o.mtu = pick<uint32_t>(rng, {1024, 1024, 2048, 4096, 8192});
+  uint64_t wire_kind = rng.below(10);
+  o.icrc_optional = wire_kind < 2;
+  o.lossless = wire_kind < 1;
+  draw_network(rng, o);
+  draw_host_and_core(rng, o);
+  draw_workload(rng, o);
+  draw_faults(rng, o);
+  return o;
+}
+
+std::string Options::text() const {
+  std::string s;
+#define LINE(field) line(s, #field, static_cast<double>(field))
+  LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
+  LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
+  LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
+  LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
+  LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns);
+  LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.ack_every);
+  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
+  LINE(core.first_psn);
+  LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
+  LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
+  LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);
+  LINE(work.sges), LINE(work.comp_order), LINE(work.overlap), LINE(work.wrong), LINE(work.wrong_local);
+  LINE(work.too_long), LINE(work.weight_write), LINE(work.weight_write_imm), LINE(work.weight_notify);
+  LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
+  LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
+  LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
+  LINE(work.required_token), LINE(work.odd_address);
+  LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
+  LINE(fault.flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
+#undef LINE
+  s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
+  return s;
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every byte of the simulated world should be: a writer's number and a position give a byte, so that the
+// oracle recognises who wrote a byte without keeping copies. Writers are work requests (small numbers) and
+// memory regions in their untouched or released state (numbers with the top bits set).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ub::sim {
+
+using WriterId = uint64_t;
+
+constexpr WriterId kUntouched = uint64_t{1} << 62;  // | region number: initial contents, guard zones
+constexpr WriterId kReleased = uint64_t{1} << 63;   // | region number: local memory that no request owns
+
+inline uint64_t pattern_word(WriterId writer, uint64_t index) {
+  uint64_t z = writer * 0x9e3779b97f4a7c15 + (index + 1) * 0xd1342543de82ef95;
+  z = (z ^ (z >> 32)) * 0xbf58476d1ce4e5b9;
+  return z ^ (z >> 29);
+}
+
+inline uint8_t pattern_byte(WriterId writer, uint64_t at) {
+  return static_cast<uint8_t>(pattern_word(writer, at / 8) >> (8 * (at % 8)));
+}
+
+inline void pattern_fill(std::byte* dst, WriterId writer, uint64_t at, size_t bytes) {
+  size_t i = 0;
+  for (; i < bytes && (at + i) % 8 != 0; ++i) dst[i] = static_cast<std::byte>(pattern_byte(writer, at + i));
+  for (; i + 8 <= bytes; i += 8) {
+    uint64_t w = pattern_word(writer, (at + i) / 8);
+    std::memcpy(dst + i, &w, 8);
+  }
+  for (; i < bytes; ++i) dst[i] = static_cast<std::byte>(pattern_byte(writer, at + i));
+}
+
+// Position of the first byte that differs, or `bytes`.
+inline size_t pattern_mismatch(const std::byte* p, WriterId writer, uint64_t at, size_t bytes) {
+  size_t i = 0;
+  auto differs = [&](size_t k) { return static_cast<uint8_t>(p[k]) != pattern_byte(writer, at + k); };
+  for (; i < bytes && (at + i) % 8 != 0; ++i)
+    if (differs(i)) return i;
+  for (; i + 8 <= bytes; i += 8) {
+    uint64_t w;
+    std::memcpy(&w, p + i, 8);
+    if (w != pattern_word(writer, (at + i) / 8)) break;
+  }
+  for (; i < bytes; ++i)
+    if (differs(i)) return i;
+  return bytes;
+}
+
+}  // namespace ub::sim

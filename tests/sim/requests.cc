@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/requests.h"
+
+#include <algorithm>
+
+namespace ub::sim {
+namespace {
+
+constexpr uint32_t kMaxInline = 200;
+
+uint8_t needed_access(WrOp op) {
+  if (op == WrOp::kRead) return kAccessRead;
+  if (writes_remote(op)) return kAccessWrite;
+  return is_atomic(op) ? kAccessAtomic : 0;
+}
+
+App* app_of(World& w, const Queue* q) {
+  for (auto& app : w.node(q->node).apps())
+    if (app->uid == q->app) return app.get();
+  return nullptr;
+}
+
+bool app_alive(World& w, uint32_t node, uint32_t app) {
+  for (auto& a : w.node(node).apps())
+    if (a->uid == app) return a->alive;
+  return false;
+}
+
+void give_back(Wr& w) {
+  for (const LocalRange& l : w.local) l.region->free.add(l.offset, std::max<uint64_t>(l.bytes, 1));
+  if (w.owned) w.remote->free.add(w.remote_offset, std::max<uint64_t>(w.length, 1));
+}
+
+// Local memory in `sges` pieces.
+bool take_local(World& world, const Queue* q, Wr& w, uint32_t bytes, uint32_t sges) {
+  Region* local = app_of(world, q)->local;
+  uint32_t left = bytes;
+  for (uint32_t i = 0; i < sges; ++i) {
+    uint32_t n = i + 1 == sges ? left : static_cast<uint32_t>(world.rng.below(left + 1));
+    auto at = local->free.take(n, world.rng);
+    if (!at) return false;
+    w.local.push_back({local, *at, n});
+    left -= n;
+  }
+  return true;
+}
+
+bool take_remote(World& world, Wr& w, const RequestSpec& s) {
+  w.effect_bytes = w.length;
+  if (s.wrong == Wrong::kRange) {
+    bool outside = world.rng.chance(0.4) || w.length < 2;
+    bool before = world.rng.chance(0.3);
+    if (outside) {
+      w.remote_offset = before ? uint64_t{0} - w.length - world.rng.below(64) : s.remote->length + world.rng.below(64);
+      w.effect_bytes = 0;
+    } else {  // across the end
+      uint64_t inside = 1 + world.rng.below(std::min<uint64_t>(w.length - 1, s.remote->length - s.remote->edge_at));
+      w.remote_offset = s.remote->length - inside;
+      w.effect_bytes = inside;
+    }
+    return true;
+  }
+  if (s.offset != kAnywhere) {
+    w.remote_offset = s.offset;
+    return true;
+  }
+  if (w.op == WrOp::kRead) {  // anything that is not an atomic word
+    if (w.length > s.remote->length - s.remote->constant_at) return false;
+    w.remote_offset = world.rng.between(s.remote->constant_at, s.remote->length - w.length);
+    return true;
+  }
+  auto at = s.remote->free.take(w.length, world.rng);
+  if (!at) return false;
+  w.remote_offset = *at;
+  w.owned = true;
+  return true;
+}
+
+uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
+  if (w.unreliable) return bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
+                                                                                              : CrStatus::kSuccess);
+  uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed;
+  if (w.op == WrOp::kNop) return ok | more;
+  if (!world.options.mild() && !world.strict) more |= bit(CrStatus::kAckTimeout);
+  if (takes_receive(w.op) && q->rnr_retry < 7) more |= bit(CrStatus::kRnrRetryExceeded);
+  if (s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle) return bit(CrStatus::kLocAccess) | more;
+
+  bool abort = s.wrong != Wrong::kNothing;
+  if (w.remote != nullptr && w.length != 0) {
+    abort = abort || (w.remote->access & needed_access(w.op)) == 0 || w.remote->state != Region::State::kLive;
+    abort = abort || (w.notify != nullptr && (w.notify->state != Region::State::kLive));
+  }
+  if (abort) ok = 0, more |= bit(CrStatus::kRemAccessAbort);
+  if (takes_receive(w.op)) {
+    const Receiver& r = w.receiver;
+    bool dead = !r.jfr->alive || (r.jetty != nullptr && r.jetty->state == Queue::State::kGone);
+    bool dropping = r.jfr->in_error || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
+    bool dying = !app_alive(world, r.node(), r.jfr->app);
+    if (dead || dying) more |= bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout);
+    if (dropping) more |= bit(CrStatus::kAckTimeout);
+    if (dead || dropping) ok = 0;
+    if (w.op != WrOp::kWriteImm && w.length > r.jfr->buffer_bytes) more |= bit(CrStatus::kRemOperation);
+  }
+  const Node& peer = world.node(w.remote_node);
+  if (!peer.up() || peer.epoch() != w.remote_epoch) ok = 0, more |= bit(CrStatus::kAckTimeout);
+  return ok | more;
+}
+
+}  // namespace
+
+const Wr* post(World& world, Queue* q, const RequestSpec& s) {
+  if (q->unfinished() >= q->depth) return nullptr;
+  Node& node = world.node(q->node);
+  auto made = std::make_unique<Wr>();
+  Wr& w = *made;
+  w.id = world.model.next_id();
+  w.queue = q;
+  w.op = s.op;
+  w.length = s.length;
+  w.place_order = s.order;
+  w.unreliable = q->mode == Mode::kUm;
+  w.immediate = s.immediate != 0 ? s.immediate : 0x1111'0000'0000 + w.id;
+  if (s.op == WrOp::kNop) w.length = 0;
+  if (s.op != WrOp::kNop) {
+    w.receiver = s.to;
+    w.remote_node = s.to.node();
+    w.remote_epoch = s.to.jetty != nullptr ? s.to.jetty->epoch : s.to.jfr->epoch;
+  }
+  if (is_atomic(s.op)) {
+    w.remote = s.remote;
+    AtomicModel& a = world.model.atomics(s.remote);
+    w.atomic = s.plain_add ? a.plan_add() : a.plan(world.rng, w.id);
+    w.op = w.atomic.op;
+    w.length = w.atomic.bytes;
+    w.remote_offset = w.atomic.offset;
+  } else if (writes_remote(s.op) || s.op == WrOp::kRead) {
+    w.remote = s.remote;
+    if (!take_remote(world, w, s)) return nullptr;
+  }
+  auto undo = [&]() -> const Wr* {
+    if (is_atomic(w.op)) world.model.atomics(w.remote).withdraw(w.atomic);
+    give_back(w);
+    return nullptr;
+  };
+  if (s.op == WrOp::kWriteNotify && w.length != 0) {
+    Region* n = s.notify != nullptr ? s.notify : s.remote;
+    auto at = n->free.take(16, world.rng);
+    if (!at) return undo();
+    w.notify = n;
+    w.notify_offset = (*at + 7) & ~uint64_t{7};
+  }
+  bool carries_payload = writes_remote(w.op) || (takes_receive(w.op));
+  bool inlined = s.inlined && carries_payload && w.length <= kMaxInline &&
+                 s.wrong != Wrong::kLocalRange && s.wrong != Wrong::kLocalHandle;
+  uint32_t sges = is_atomic(w.op) ? 1 : w.op == WrOp::kNop || inlined ? 0 : std::max(1u, s.sges);
+  if (!take_local(world, q, w, inlined ? 0 : w.length, sges)) return undo();
+
+  w.flags = static_cast<uint8_t>((s.signaled ? kWrSignaled : 0) | (s.fence ? kWrFence : 0) |
+                                 (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) | (inlined ? kWrInline : 0) |
+                                 (s.comp_order ? kWrCompOrder : 0));
+  Wqe e{};
+  e.op = w.op;
+  e.flags = w.flags;
+  e.user_ctx = w.id;
+  e.length = w.length;
+  e.place_order = s.order;
+  e.immediate = is_atomic(w.op) ? w.atomic.operand : w.immediate;
+  WqeExtra x{};
+  x.compare = w.atomic.compare;
+  if (w.op != WrOp::kNop) {
+    e.target = s.target != 0              ? s.target
+               : q->mode == Mode::kRc     ? q->bound_target
+                                          : node.import(s.to, q->mode, s.wrong == Wrong::kReceiverToken);
+  }
+  if (w.remote != nullptr) {
+    e.remote_address = w.remote->address + w.remote_offset;
+    e.token_id = s.wrong == Wrong::kTokenId ? 0xffff0 : w.remote->registered.token_id;
+    if (w.remote->token.required) {
+      e.flags |= kWrToken;
+      e.token_value = w.remote->token.value ^ (s.wrong == Wrong::kToken ? 0x100 : 0);
+    }
+  }
+  if (w.notify != nullptr) {
+    x.notify_address = w.notify->address + w.notify_offset;
+    x.notify_token_id = w.notify->registered.token_id;
+    x.notify_token_value = w.notify->token.value;
+  }
+  std::vector<Sge> list;
+  for (const LocalRange& l : w.local) list.push_back(l.sge());
+  if (s.wrong == Wrong::kLocalRange && !list.empty()) list.back().address = w.local.back().region->va() + w.local.back().region->length - list.back().length / 2;
+  if (s.wrong == Wrong::kLocalHandle && !list.empty()) list.back().segment = 0x7fff'fff0;
+  Bytes payload;
+  if (inlined) {
+    payload = make_bytes(w.length, false);
+    pattern_fill(payload.get(), w.id, 0, w.length);
+  }
+  if (!q->push(e, has_extra(w.op) ? &x : nullptr, list, payload.get())) {
+    if (w.notify != nullptr) w.notify->free.add(w.notify_offset, 8);
+    return undo();
+  }
+  if (carries_payload && !inlined) {
+    uint64_t at = 0;
+    for (const LocalRange& l : w.local) {
+      pattern_fill(l.data(), w.id, at, l.bytes);
+      at += l.bytes;
+    }
+  }
+  w.allowed = expected(world, q, w, s);
+  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange || takes_receive(w.op);
+  if (w.remote != nullptr && (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
+                              s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId))
+    may_write = false;
+  if (!may_write) w.effect_bytes = 0;
+  if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
+  world.trace("node %u: post %s", q->node, world.model.describe(w).c_str());
+  return &world.model.post(std::move(made));
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/scenario.h"
+
+#include "tests/sim/workload.h"
+
+namespace ub::sim {
+namespace {
+
+// After the last fault: dead channels are noticed within 4 s, deadlines are below 5 s; a request behind others
+// that time out one after the other may take several of these.
+constexpr Duration kResolveLimit = seconds(30);
+constexpr Duration kProbeLimit = seconds(5);
+constexpr Duration kQuietLimit = seconds(8);
+
+void run_phases(World& world, Workload& load) {
+  load.build();
+  load.start();
+  Instant faults_over = world.now() + nanoseconds(static_cast<int64_t>(world.options.fault.span_ns));
+  world.run_until([&] { return load.posted_all() && world.now() >= faults_over; },
+                  nanoseconds(static_cast<int64_t>(world.options.fault.span_ns)) + seconds(3));
+  if (world.failed()) return;
+
+  world.trace("---- faults are over");
+  load.stop();
+  if (!world.run_until([&] { return world.model.outstanding() == 0; }, kResolveLimit)) {
+    world.model.fail("liveness: %u requests neither complete nor fail:\n%s", world.model.outstanding(),
+                     world.model.unresolved().c_str());
+    return;
+  }
+  // Instances that are down come back, the packets of the past die out.
+  if (!world.run_for(seconds(3))) return;
+
+  world.trace("---- probes");
+  load.post_probes();
+  if (!world.run_until([&] { return world.model.outstanding() == 0; }, kProbeLimit)) {
+    world.model.fail("liveness: after all faults, new requests hang:\n%s", world.model.unresolved().c_str());
+    return;
+  }
+  if (!world.run_until_quiet(kQuietLimit)) {
+    std::string why;
+    for (uint32_t i = 0; i < world.node_count(); ++i)
+      if (world.node(i).up()) world.node(i).idle(&why);
+    world.model.fail("liveness: not quiet: %zu frames under way\n%s", world.network.under_way(), why.c_str());
+    return;
+  }
+  world.model.final_check();
+  if (world.failed()) return;
+  world.trace("---- tear-down");
+  load.tear_down();
+  world.run_for(seconds(1));
+}
+
+}  // namespace
+
+RunResult run_scenario(const Options& options, bool verbose) {
+  World world(options, verbose);
+  Workload load(world);
+  run_phases(world, load);
+  RunResult r;
+  r.failure = world.model.failure();
+  r.trace_hash = world.trace_hash();
+  r.events = world.events();
+  r.succeeded = world.model.count(Wr::State::kSuccess);
+  r.failed = world.model.count(Wr::State::kFailed);
+  r.lost = world.model.count(Wr::State::kLost);
+  r.virtual_seconds = static_cast<double>(world.now().ns) / 1e9;
+  return r;
+}
+
+}  // namespace ub::sim

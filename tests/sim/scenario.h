@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One swarm run: faults first (safety), then none (liveness).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/options.h"
+
+namespace ub::sim {
+
+struct RunResult {
+  std::string failure;       // empty: all promises were kept
+  uint64_t trace_hash = 0;
+  uint64_t events = 0;
+  uint64_t succeeded = 0, failed = 0, lost = 0;  // requests
+  double virtual_seconds = 0;
+};
+
+RunResult run_scenario(const Options&, bool verbose = false);
+
+}  // namespace ub::sim

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/sim_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/node.h"
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+
+std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
+  if (link != node_.link()) world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
+  if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
+  if (world_.host_rng.chance(world_.options.host.tx_refuse) || world_.network.full(node_.index())) {
+    refused_ = true;
+    return nullptr;
+  }
+  open_.push_back({std::make_unique<std::byte[]>(bytes), bytes});
+  return open_.back().memory.get();
+}
+
+void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+  (void)link;
+  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
+  if (bytes > it->bytes)
+    world_.model.fail("node %u: frame of %zu bytes in room for %zu", node_.index(), bytes, it->bytes);
+  Frame f{std::move(it->memory), static_cast<uint32_t>(bytes)};
+  open_.erase(it);
+  world_.network.send(node_.index(), std::move(f));
+}
+
+void SimHost::tx_abort(uint32_t link, std::byte* frame) {
+  (void)link;
+  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end()) return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
+  open_.erase(it);
+}
+
+bool SimHost::frame_is_open(const std::byte* p) const {
+  return std::any_of(open_.begin(), open_.end(),
+                     [&](const OpenFrame& f) { return p >= f.memory.get() && p <= f.memory.get() + f.bytes; });
+}
+
+SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only) const {
+  if (const Region* r = node_.find_region(p)) {
+    if (!r->holds(p, bytes) || r->state == Region::State::kGone) return Access::kBad;
+    return r->state == Region::State::kDying ? Access::kDying : Access::kGood;
+  }
+  return read_only && node_.in_send_ring(p, bytes) ? Access::kGood : Access::kBad;
+}
+
+bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result) {
+  *result = CopyResult::kFailed;
+  switch (access(p, bytes, read_only)) {
+    case Access::kGood: return true;
+    case Access::kDying: return false;
+    case Access::kBad: break;
+  }
+  const Region* r = node_.find_region(p);
+  world_.model.fail("node %u: %s of %zu bytes touches memory that is not registered (region %d offset %lld)",
+                    node_.index(), what, bytes, r == nullptr ? -1 : static_cast<int>(r->uid),
+                    r == nullptr ? -1 : static_cast<long long>(p - r->memory()));
+  return false;
+}
+
+bool SimHost::defer() { return world_.host_rng.chance(world_.options.host.pending); }
+
+CopyResult SimHost::enqueue(Pending p) {
+  uint64_t id = next_copy_++;
+  pending_.emplace(id, std::move(p));
+  world_.plan_copy(node_, id, 1 + world_.host_rng.below(world_.options.host.pending_ns));
+  return CopyResult::kPending;
+}
+
+void SimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
+  std::memcpy(dst, src, bytes);
+  if (const Region* r = node_.find_region(dst); r != nullptr && bytes != 0)
+    world_.model.placed(r, r->offset_of(dst), bytes);
+}
+
+CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+  CopyResult result;
+  if (bytes == 0) return CopyResult::kDone;
+  if (!admit("gather", src, bytes, true, &result)) return result;
+  if (defer())
+    return enqueue({.kind = Kind::kGather, .tag = tag, .dst = dst, .src = src, .bytes = bytes, .final = false,
+                    .data = {}, .request = {}, .old = nullptr});
+  std::memcpy(dst, src, bytes);
+  return CopyResult::kDone;
+}
+
+CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
+  CopyResult result;
+  if (bytes == 0) return CopyResult::kDone;
+  if (!admit("place", dst, bytes, false, &result)) return result;
+  if (defer())
+    return enqueue({.kind = Kind::kPlace, .tag = tag, .dst = dst, .src = nullptr, .bytes = bytes, .final = final,
+                    .data = {src, src + bytes}, .request = {}, .old = nullptr});
+  do_place(dst, src, bytes);
+  return CopyResult::kDone;
+}
+
+CopyResult SimHost::atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+  CopyResult result;
+  if (!admit("atomic", request.address, request.bytes, false, &result)) return result;
+  if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)
+    world_.model.fail("node %u: atomic on an address that is not aligned", node_.index());
+  if (defer())
+    return enqueue({.kind = Kind::kAtomic, .tag = tag, .dst = request.address, .src = nullptr, .bytes = request.bytes,
+                    .final = false, .data = {}, .request = request, .old = old});
+  *old = run_atomic(request);
+  return CopyResult::kDone;
+}
+
+bool SimHost::finish(uint64_t copy, CopyTag* tag) {
+  auto node = pending_.extract(copy);
+  UB_ASSERT(!node.empty());
+  Pending& p = node.mapped();
+  *tag = p.tag;
+  switch (p.kind) {
+    case Kind::kGather:
+      if (access(p.src, p.bytes, true) != Access::kGood) return false;
+      // The Core may have given the frame up meanwhile.
+      if (frame_is_open(p.dst) || node_.in_arena(p.dst)) std::memcpy(p.dst, p.src, p.bytes);
+      return true;
+    case Kind::kPlace:
+      if (access(p.dst, p.bytes, false) != Access::kGood) return false;
+      do_place(p.dst, p.data.data(), p.bytes);
+      return true;
+    case Kind::kAtomic:
+      if (access(p.dst, p.bytes, false) != Access::kGood) return false;
+      *p.old = run_atomic(p.request);
+      return true;
+  }
+  return false;
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What surrounds a Core in the simulation (see lib/transport/host.h): outgoing frames go to the simulated network,
+// copies are done at once or later as the seed says, and every address is checked against what the instance has
+// registered. Room for frames runs out at random.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lib/transport/host.h"
+#include "tests/sim/objects.h"
+
+namespace ub::sim {
+
+class World;
+class Node;
+
+class SimHost {
+ public:
+  SimHost(World& world, Node& node) : world_(world), node_(node) {}
+
+  std::byte* tx_begin(uint32_t link, size_t bytes);
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
+  void tx_abort(uint32_t link, std::byte* frame);
+
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
+  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag);
+
+  // For the node: carries a pending copy out (or not, if its memory is gone) and tells the tag and the result.
+  bool finish(uint64_t copy, CopyTag* tag);
+  size_t pending() const { return pending_.size(); }
+  // Was a frame refused since the last call?
+  bool take_refused() { return std::exchange(refused_, false); }
+
+ private:
+  enum class Kind : uint8_t { kGather, kPlace, kAtomic };
+  enum class Access : uint8_t { kGood, kDying, kBad };
+  struct Pending {
+    Kind kind;
+    CopyTag tag;
+    std::byte* dst;
+    const std::byte* src;
+    size_t bytes;
+    bool final;
+    std::vector<std::byte> data;  // of a place
+    AtomicRequest request;
+    uint64_t* old;
+  };
+  struct OpenFrame {
+    std::unique_ptr<std::byte[]> memory;
+    size_t bytes;
+  };
+
+  Access access(const std::byte* p, size_t bytes, bool read_only) const;
+  // Looks at an address the Core uses now. False: `*result` is the answer.
+  bool admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result);
+  bool defer();
+  CopyResult enqueue(Pending);
+  void do_place(std::byte* dst, const std::byte* src, size_t bytes);
+  bool frame_is_open(const std::byte* p) const;
+
+  World& world_;
+  Node& node_;
+  std::vector<OpenFrame> open_;
+  std::map<uint64_t, Pending> pending_;
+  uint64_t next_copy_ = 1;
+  bool refused_ = false;
+};
+
+}  // namespace ub::sim

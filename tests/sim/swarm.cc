@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ub_sim: runs the protocol core against a seeded world of faults.
+//
+//   ub_sim --seeds 1000 [--from 1] [--jobs 2]   many seeds; a failing one prints how to replay it
+//   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/sim/scenario.h"
+
+namespace ub::sim {
+namespace {
+
+struct Totals {
+  uint64_t seeds = 0, bad = 0, events = 0, succeeded = 0, failed = 0, lost = 0;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+void report_failure(uint64_t seed, const std::string& failure, bool brief) {
+  std::printf("seed %" PRIu64 " FAILED %s\n", seed, failure.c_str());
+  if (!brief) std::printf("options:\n%s", Options::draw(seed).text().c_str());
+  std::printf("replay: ub_sim --seed %" PRIu64 "\n", seed);
+  std::fflush(stdout);
+}
+
+// What a worker process shares with its parent, so that a crash names its seed and loses no counts.
+struct Worker {
+  uint64_t seed = 0;  // being run
+  Totals totals;
+};
+
+// Seeds from, from + step, ... below end.
+void run_range(Worker& w, uint64_t from, uint64_t end, uint64_t step, uint64_t stop_after, bool brief) {
+  Totals& t = w.totals;
+  for (uint64_t seed = from; seed < end && t.bad < stop_after; seed += step) {
+    w.seed = seed;
+    Options o = Options::draw(seed);
+    RunResult r = run_scenario(o);
+    // A sample of seeds runs twice: the same seed must give the same run.
+    if (r.failure.empty() && seed % 25 == 0 && run_scenario(o).trace_hash != r.trace_hash)
+      r.failure = "not deterministic: a second run has another trace";
+    ++t.seeds;
+    t.events += r.events;
+    t.succeeded += r.succeeded;
+    t.failed += r.failed;
+    t.lost += r.lost;
+    if (r.failure.empty()) continue;
+    ++t.bad;
+    report_failure(seed, r.failure, brief);
+  }
+}
+
+int run_one(uint64_t seed, bool verbose) {
+  Options o = Options::draw(seed);
+  std::printf("seed %" PRIu64 "\noptions:\n%s", seed, o.text().c_str());
+  std::fflush(stdout);
+  auto start = std::chrono::steady_clock::now();
+  RunResult r = run_scenario(o, verbose);
+  std::printf("%" PRIu64 " events, %.3f virtual s, %.3f s; requests: %" PRIu64 " succeeded, %" PRIu64 " failed, %" PRIu64
+              " lost with their queue; trace %016" PRIx64 "\n",
+              r.events, r.virtual_seconds, seconds_since(start), r.succeeded, r.failed, r.lost, r.trace_hash);
+  if (r.failure.empty()) {
+    std::printf("ok\n");
+    return 0;
+  }
+  report_failure(seed, r.failure, true);
+  return 1;
+}
+
+int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, bool brief) {
+  auto start = std::chrono::steady_clock::now();
+  void* shared = mmap(nullptr, sizeof(Worker) * jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return 2;
+  auto* workers = static_cast<Worker*>(shared);
+  std::vector<pid_t> pids(jobs);
+  auto launch = [&](uint32_t j, uint64_t first) {
+    std::fflush(stdout);
+    pids[j] = fork();
+    if (pids[j] != 0) return;
+    run_range(workers[j], first, from + seeds, jobs, stop_after, brief);
+    std::fflush(stdout);
+    _exit(0);
+  };
+  for (uint32_t j = 0; j < jobs; ++j) launch(j, from + j);
+  for (uint32_t running = jobs; running > 0;) {
+    int status = 0;
+    pid_t pid = waitpid(-1, &status, 0);
+    if (pid < 0) break;
+    auto j = static_cast<uint32_t>(std::find(pids.begin(), pids.end(), pid) - pids.begin());
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      --running;
+      continue;
+    }
+    Worker& w = workers[j];
+    ++w.totals.seeds;
+    ++w.totals.bad;
+    report_failure(w.seed, WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited", brief);
+    if (w.totals.bad < stop_after) launch(j, w.seed + jobs);
+    else --running;
+  }
+  Totals sum;
+  for (uint32_t j = 0; j < jobs; ++j) {
+    const Totals& t = workers[j].totals;
+    sum.seeds += t.seeds, sum.bad += t.bad, sum.events += t.events;
+    sum.succeeded += t.succeeded, sum.failed += t.failed, sum.lost += t.lost;
+  }
+  double s = seconds_since(start);
+  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " events; requests: %" PRIu64 " succeeded, %" PRIu64
+              " failed, %" PRIu64 " lost; %.1f s, %.0f seeds/s\n",
+              sum.seeds, sum.bad, sum.events, sum.succeeded, sum.failed, sum.lost, s, static_cast<double>(sum.seeds) / s);
+  return sum.bad == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ub::sim
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs the UB protocol core under a virtual clock with random faults and checks what applications see"};
+  uint64_t seeds = 0, from = 1, seed = 0, stop_after = 10;
+  uint32_t jobs = 1;
+  bool verbose = false, brief = false;
+  app.add_option("--seeds", seeds, "how many seeds to run");
+  app.add_option("--from", from, "first of them")->capture_default_str();
+  app.add_option("--jobs", jobs, "processes")->capture_default_str()->check(CLI::Range(1, 64));
+  auto* one = app.add_option("--seed", seed, "run this one and print its options");
+  app.add_option("--stop-after", stop_after, "failures until a process gives up")->capture_default_str();
+  app.add_flag("-v,--verbose", verbose, "with --seed: print every packet, post and completion");
+  app.add_flag("--brief", brief, "do not print the options of failing seeds");
+  CLI11_PARSE(app, argc, argv);
+  if (*one) return ub::sim::run_one(seed, verbose);
+  if (seeds == 0) {
+    std::fputs(app.help().c_str(), stdout);
+    return 2;
+  }
+  return ub::sim::run_many(from, seeds, jobs, stop_after, brief);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Building and posting. Faults and the end of a run are in workload_faults.cc.
+#include "tests/sim/workload.h"
+
+#include <algorithm>
+
+namespace ub::sim {
+
+void Workload::build() {
+  const Options& o = world_.options;
+  for (uint32_t i = 0; i < o.nodes; ++i) {
+    wire::Endpoint at;
+    uint32_t host = o.shared_port_ip && i == 1 ? 0 : i;
+    if (o.ipv6) {
+      at.ip.bytes = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(host + 1)};
+    } else {
+      at.ip = wire::IpAddress::from_v4(0x0a000001 + host);
+    }
+    at.port = host != i ? 50001 : wire::kUbUdpPort;
+    world_.add_node(at).boot();
+  }
+  for (uint32_t i = 0; i < o.nodes; ++i) build_apps(world_.node(i));
+}
+
+void Workload::build_apps(Node& node) {
+  const WorkloadOptions& o = world_.options.work;
+  for (uint32_t a = 0; a < o.apps_per_node; ++a) build_app(node);
+  // RC pairs with every node that stands already, itself included.
+  for (uint32_t i = 0; i < world_.node_count(); ++i) {
+    Node& peer = world_.node(i);
+    if (!peer.up() || peer.apps().empty()) continue;
+    if (i != node.index() ? rng_.chance(o.rc) : rng_.chance(o.rc / 8)) pair_up(node, peer);
+  }
+}
+
+void Workload::build_app(Node& node) {
+  const WorkloadOptions& o = world_.options.work;
+  uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 1 + (1 << 20) / o.send_cap);
+  uint64_t local = 65536 + uint64_t{8} * rq_depth * (o.send_cap + 512) + uint64_t{6} * std::max(o.size_cap, o.send_cap);
+  App& app = *node.add_app(local);
+  Jfc* jfc = node.add_jfc(app, o.jfc_depth);
+  Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
+  auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };
+  auto add_jfr = [&](Mode mode) {
+    JfrSpec s{.mode = mode, .depth = rq_depth, .buffer_bytes = o.send_cap, .token = token(),
+              .min_rnr_timer = o.min_rnr_timer};
+    return node.add_jfr(app, rng_.chance(0.5) ? jfc : other, s);
+  };
+  Jfr* shared = add_jfr(Mode::kRm);
+  auto queue = [&](Mode mode, ObjectKind kind, Jfr* jfr) {
+    QueueSpec s{.kind = kind, .mode = mode, .depth = o.sq_depth, .slots = std::max<uint32_t>(16, o.sq_depth * 8),
+                .rnr_retry = o.rnr_retry, .err_timeout = o.err_timeout, .own_recv_jfc = rng_.chance(0.3), .wanted_id = 0};
+    return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
+  };
+  for (uint32_t i = 0; i < o.queues_per_app; ++i) {
+    bool um = rng_.chance(o.um);
+    bool jfs = rng_.chance(o.jfs);
+    if (um) queue(Mode::kUm, ObjectKind::kJetty, add_jfr(Mode::kUm));
+    else queue(Mode::kRm, jfs ? ObjectKind::kJfs : ObjectKind::kJetty, shared);
+  }
+  if (o.rc > 0) {
+    Jfr* jfr = add_jfr(Mode::kRc);
+    for (uint32_t i = 0; i < world_.options.nodes; ++i) queue(Mode::kRc, ObjectKind::kJetty, jfr);
+  }
+  static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
+  static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
+  uint64_t length = 32768 + uint64_t{10} * o.size_cap;
+  node.add_target(app, {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
+  if (rng_.chance(0.6))
+    node.add_target(app, {.length = 8192 + uint64_t{8} * std::min(o.size_cap, 20000u), .access = kOther[rng_.below(4)],
+                          .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
+  for (Jfr* r : app.jfrs) node.refill(r, true);
+}
+
+void Workload::pair_up(Node& a, Node& b) {
+  auto free_queue = [&](Node& n, const Queue* not_this) -> Queue* {
+    for (auto& app : n.apps())
+      for (Queue* q : app->queues)
+        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this) return q;
+    return nullptr;
+  };
+  Queue* qa = free_queue(a, nullptr);
+  Queue* qb = free_queue(b, qa);
+  if (qa == nullptr || qb == nullptr) return;
+  a.bind(qa, qb);
+  b.bind(qb, qa);
+}
+
+void Workload::start() {
+  left_ = world_.options.work.requests;
+  for (auto& q : world_.queues) plan_step(q.get());
+  plan_faults();
+}
+
+void Workload::plan_step(Queue* q) {
+  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns);
+  world_.after(nanoseconds(static_cast<int64_t>(gap)), [this, q] { step(q); });
+}
+
+void Workload::step(Queue* q) {
+  Node& node = world_.node(q->node);
+  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady) return;
+  for (auto& app : node.apps())
+    if (app->uid == q->app && !app->alive) return;
+  if (q->mode != Mode::kRc || q->peer != nullptr) {
+    uint64_t batch = rng_.between(1, world_.options.work.batch);
+    bool any = false;
+    for (uint64_t i = 0; i < batch && left_ > 0; ++i) {
+      if (!post_one(q)) break;
+      any = true;
+      --left_;
+    }
+    if (any) node.ring(q);
+  }
+  if (q->jfr != nullptr) node.refill(q->jfr, false);
+  plan_step(q);
+}
+
+uint32_t Workload::draw_size(uint32_t cap) {
+  uint32_t mtu = world_.options.mtu;
+  uint64_t kind = rng_.below(10);
+  if (rng_.chance(world_.options.work.large)) return static_cast<uint32_t>(rng_.between(cap / 2, cap));
+  if (kind == 0) return 0;
+  if (kind < 3) {  // around a whole number of packets
+    uint64_t packets = rng_.between(1, std::max<uint32_t>(1, std::min<uint32_t>(cap / mtu, 6)));
+    return static_cast<uint32_t>(std::min<uint64_t>(cap, packets * mtu + rng_.below(3) - 1));
+  }
+  if (kind == 3 && cap >= 65537) return static_cast<uint32_t>(65535 + rng_.below(3));
+  uint64_t limit = uint64_t{1} << rng_.below(13);
+  return static_cast<uint32_t>(std::min<uint64_t>(cap, rng_.below(limit) + 1));
+}
+
+WrOp Workload::draw_op() {
+  const WorkloadOptions& o = world_.options.work;
+  struct Weighted {
+    WrOp op;
+    uint32_t weight;
+  };
+  const Weighted all[] = {{WrOp::kWrite, o.weight_write},       {WrOp::kWriteImm, o.weight_write_imm},
+                          {WrOp::kWriteNotify, o.weight_notify}, {WrOp::kRead, o.weight_read},
+                          {WrOp::kSend, o.weight_send},          {WrOp::kSendImm, o.weight_send_imm},
+                          {WrOp::kFetchAdd, o.weight_atomic},    {WrOp::kNop, o.weight_nop}};
+  uint64_t sum = 0;
+  for (const Weighted& w : all) sum += w.weight;
+  uint64_t at = rng_.below(sum);
+  for (const Weighted& w : all) {
+    if (at < w.weight) return w.op;
+    at -= w.weight;
+  }
+  return WrOp::kNop;
+}
+
+bool Workload::choose_peer(Queue* q, RequestSpec* s) {
+  if (q->mode == Mode::kRc) {
+    s->to = {q->peer, q->peer->jfr};
+    return true;
+  }
+  std::vector<Receiver> all;
+  bool stale = rng_.chance(0.05);
+  for (auto& r : world_.jfrs) {
+    bool live = r->alive && r->epoch == world_.node(r->node).epoch();
+    uint32_t jetty_count = 0;
+    for (auto& j : world_.queues) jetty_count += j->jfr == r.get();
+    if (!live && !stale) continue;
+    for (auto& j : world_.queues)
+      if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady)) all.push_back({j.get(), r.get()});
+    // A JFR of the mode by itself; those of UM and RC belong to their jettys.
+    if (q->mode == Mode::kRm && jetty_count > 0 && std::none_of(world_.queues.begin(), world_.queues.end(), [&](auto& j) {
+          return j->jfr == r.get() && j->mode != Mode::kRm;
+        }))
+      all.push_back({nullptr, r.get()});
+  }
+  if (all.empty()) return false;
+  s->to = all[rng_.below(all.size())];
+  // Mostly to other nodes.
+  if (s->to.node() == q->node && rng_.chance(0.8)) s->to = all[rng_.below(all.size())];
+  return true;
+}
+
+Region* Workload::choose_region(const Receiver& to, bool must_have_atomics) {
+  std::vector<Region*> all;
+  uint32_t epoch = to.jfr->epoch;
+  for (auto& r : world_.regions) {
+    if (r->local || r->node != to.node() || r->epoch != epoch) continue;
+    if (r->state == Region::State::kGone && !rng_.chance(0.1)) continue;
+    if (must_have_atomics && (r->access & kAccessAtomic) == 0 && !rng_.chance(0.1)) continue;
+    if ((r->access & kAccessWrite) == 0 && !rng_.chance(0.3)) continue;
+    all.push_back(r.get());
+  }
+  return all.empty() ? nullptr : all[rng_.below(all.size())];
+}
+
+RequestSpec Workload::draw_request(Queue* q) {
+  const WorkloadOptions& o = world_.options.work;
+  RequestSpec s;
+  s.op = draw_op();
+  if (q->mode == Mode::kUm && s.op != WrOp::kNop) s.op = rng_.chance(0.5) ? WrOp::kSend : WrOp::kSendImm;
+  bool message = s.op == WrOp::kSend || s.op == WrOp::kSendImm;
+  s.length = draw_size(message ? o.send_cap : o.size_cap);
+  if (q->mode == Mode::kUm) s.length = std::min(s.length, world_.options.mtu);
+  if (s.op == WrOp::kWriteNotify) s.length = std::max(s.length, 1u);
+  if (message && q->mode != Mode::kUm && rng_.chance(o.too_long)) s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  s.signaled = !rng_.chance(o.unsignaled);
+  s.fence = rng_.chance(o.fence);
+  s.solicited = rng_.chance(0.2);
+  s.inlined = rng_.chance(o.inlined);
+  s.comp_order = rng_.chance(o.comp_order);
+  s.order = rng_.chance(o.strong) ? 2 : rng_.chance(o.relaxed) ? 1 : 0;
+  s.sges = static_cast<uint32_t>(rng_.between(1, o.sges));
+  return s;
+}
+
+bool Workload::post_one(Queue* q) {
+  const WorkloadOptions& o = world_.options.work;
+  RequestSpec s = draw_request(q);
+  if (!choose_peer(q, &s)) return false;
+  bool memory = writes_remote(s.op) || s.op == WrOp::kRead, atomic = is_atomic(s.op);
+  if (memory || atomic) {
+    s.remote = choose_region(s.to, atomic);
+    if (s.remote == nullptr) return false;
+    uint64_t shared = s.remote->owned_at - s.remote->shared_at;
+    if (writes_remote(s.op) && rng_.chance(o.overlap) && s.length < shared)
+      s.offset = s.remote->shared_at + rng_.below(shared - s.length);
+  }
+  bool wrong = rng_.chance(o.wrong), wrong_local = rng_.chance(o.wrong_local);
+  uint64_t which = rng_.below(4);
+  if (wrong && (memory || atomic) && s.length != 0) {
+    if (which == 0 && s.remote->token.required) s.wrong = Wrong::kToken;
+    if (which == 1) s.wrong = Wrong::kTokenId;
+    if (which >= 2 && memory) s.wrong = Wrong::kRange;
+  } else if (wrong && takes_receive(s.op) && q->mode == Mode::kRm && s.to.jfr->token.required) {
+    s.wrong = Wrong::kReceiverToken;
+  }
+  if (wrong_local && s.wrong == Wrong::kNothing && s.op != WrOp::kNop && s.length > 1)
+    s.wrong = which < 2 ? Wrong::kLocalRange : Wrong::kLocalHandle;
+  return post(world_, q, s) != nullptr;
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random applications: they build objects on every node, post random requests, poll at their own pace, die and
+// come back, as the options of the seed say.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/sim/requests.h"
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+
+class Workload {
+ public:
+  explicit Workload(World& world) : world_(world), rng_(world.rng) {}
+
+  void build();            // nodes, applications, objects
+  void start();            // begins to post and plans the faults
+  bool posted_all() const { return left_ == 0; }
+  void stop();             // posts nothing more, no fault happens from now on
+  void post_probes();      // after the faults: every pair of instances must work again, at once
+  void tear_down();        // everything can be destroyed
+
+ private:
+  void build_apps(Node&);
+  void build_app(Node&);
+  void pair_up(Node& a, Node& b);  // an RC pair
+  void plan_step(Queue*);
+  void step(Queue*);
+  bool post_one(Queue*);
+  RequestSpec draw_request(Queue*);
+  bool choose_peer(Queue*, RequestSpec*);
+  Region* choose_region(const Receiver&, bool must_have_atomics);
+  uint32_t draw_size(uint32_t cap);
+  WrOp draw_op();
+  void plan_faults();
+  void plan_fault(void (Workload::*)());
+  void fault_partition();
+  void fault_app();
+  void fault_crash();
+  void fault_close();
+  void fault_flush();
+  void fault_unregister();
+  void replace(Node&, bool goodbye);
+  App* random_app();
+
+  World& world_;
+  Prng& rng_;
+  uint32_t left_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace ub::sim

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes wrong besides the network, and what must be right again when nothing does.
+#include <algorithm>
+
+#include "tests/sim/workload.h"
+
+namespace ub::sim {
+
+void Workload::plan_fault(void (Workload::*fault)()) {
+  uint64_t when = rng_.below(world_.options.fault.span_ns);
+  world_.after(nanoseconds(static_cast<int64_t>(when)), [this, fault] {
+    if (!stopped_) (this->*fault)();
+  });
+}
+
+void Workload::plan_faults() {
+  const FaultOptions& f = world_.options.fault;
+  for (uint32_t i = 0; i < f.partitions; ++i) plan_fault(&Workload::fault_partition);
+  for (uint32_t i = 0; i < f.app_kills; ++i) plan_fault(&Workload::fault_app);
+  for (uint32_t i = 0; i < f.crashes; ++i) plan_fault(&Workload::fault_crash);
+  for (uint32_t i = 0; i < f.closes; ++i) plan_fault(&Workload::fault_close);
+  for (uint32_t i = 0; i < f.flushes; ++i) plan_fault(&Workload::fault_flush);
+  for (uint32_t i = 0; i < f.unregisters; ++i) plan_fault(&Workload::fault_unregister);
+}
+
+void Workload::fault_partition() {
+  auto a = static_cast<uint32_t>(rng_.below(world_.node_count()));
+  auto b = static_cast<uint32_t>(rng_.below(world_.node_count()));
+  if (a == b) b = (b + 1) % world_.node_count();
+  auto length = nanoseconds(static_cast<int64_t>(1 + rng_.below(world_.options.fault.partition_ns)));
+  world_.trace("path %u-%u is cut for %lld us", a, b, static_cast<long long>(length.us()));
+  world_.network.cut(a, b, true);
+  world_.after(length, [this, a, b] { world_.network.cut(a, b, false); });
+}
+
+App* Workload::random_app() {
+  std::vector<App*> live;
+  for (uint32_t i = 0; i < world_.node_count(); ++i)
+    for (auto& app : world_.node(i).apps())
+      if (app->alive) live.push_back(app.get());
+  return live.empty() ? nullptr : live[rng_.below(live.size())];
+}
+
+void Workload::fault_app() {
+  App* app = random_app();
+  if (app == nullptr) return;
+  Node& node = world_.node(app->local->node);
+  uint32_t epoch = node.epoch();
+  node.kill_app(*app);
+  auto notice = nanoseconds(static_cast<int64_t>(1 + rng_.below(3'000'000)));
+  world_.after(notice, [&node, app, epoch] {
+    if (node.up() && node.epoch() == epoch) node.bury_app(*app);
+  });
+}
+
+void Workload::replace(Node& node, bool goodbye) {
+  if (!node.up()) return;
+  if (goodbye) node.shut_down();
+  else node.crash();
+  auto pause = nanoseconds(static_cast<int64_t>(rng_.chance(0.5) ? rng_.below(1'000'000) : rng_.below(3'000'000'000)));
+  world_.after(pause, [this, &node] {
+    node.boot();
+    build_apps(node);
+    if (stopped_) return;
+    for (auto& q : world_.queues)
+      if (q->node == node.index() && q->epoch == node.epoch()) plan_step(q.get());
+  });
+}
+
+void Workload::fault_crash() { replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), false); }
+void Workload::fault_close() { replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), true); }
+
+void Workload::fault_flush() {
+  App* app = random_app();
+  if (app == nullptr || app->queues.empty()) return;
+  world_.node(app->local->node).flush(app->queues[rng_.below(app->queues.size())]);
+}
+
+void Workload::fault_unregister() {
+  App* app = random_app();
+  if (app == nullptr || app->targets.empty()) return;
+  Region* r = app->targets[rng_.below(app->targets.size())];
+  Node& node = world_.node(r->node);
+  node.unregister(r);
+  node.drive();
+}
+
+void Workload::stop() {
+  stopped_ = true;
+  left_ = 0;
+  world_.network.heal();
+  world_.eager = true;
+  for (uint32_t i = 0; i < world_.node_count(); ++i) {
+    Node& node = world_.node(i);
+    if (!node.up()) continue;
+    for (auto& app : node.apps()) {
+      if (!app->alive) continue;
+      for (Jfr* r : app->jfrs) node.refill(r, true);
+      for (Jfc* c : app->jfcs)
+        if (c->alive) node.poll(c, UINT32_MAX);
+    }
+  }
+}
+
+void Workload::post_probes() {
+  world_.strict = true;
+  struct End {
+    Node* node;
+    Queue* queue;
+    Region* target;
+  };
+  std::vector<End> ends;
+  for (uint32_t i = 0; i < world_.node_count(); ++i) {
+    Node& node = world_.node(i);
+    if (!node.up()) node.boot();
+    App& app = *node.add_app(1 << 18);
+    Jfc* jfc = node.add_jfc(app, 64);
+    Jfr* jfr = node.add_jfr(app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
+    Queue* q = node.add_queue(app, jfc, jfr, {.kind = ObjectKind::kJetty, .mode = Mode::kRm, .depth = 64, .slots = 256,
+                                              .rnr_retry = 7, .err_timeout = 17, .own_recv_jfc = false, .wanted_id = 0});
+    Region* target = node.add_target(app, {.length = 65536, .access = kAccessRead | kAccessWrite | kAccessAtomic,
+                                           .token = {}, .odd_address = false, .token_id = 0});
+    node.refill(jfr, true);
+    ends.push_back({&node, q, target});
+  }
+  for (End& from : ends) {
+    for (End& to : ends) {
+      if (&from == &to) continue;
+      for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd}) {
+        RequestSpec s;
+        s.op = op;
+        s.length = op == WrOp::kSend ? 100 : 3000;
+        s.to = {to.queue, to.queue->jfr};
+        s.remote = to.target;
+        s.plain_add = true;
+        if (post(world_, from.queue, s) == nullptr) world_.model.fail("a probe could not be posted");
+      }
+    }
+    from.node->ring(from.queue);
+  }
+}
+
+void Workload::tear_down() {
+  for (uint32_t i = 0; i < world_.node_count(); ++i) {
+    Node& node = world_.node(i);
+    if (!node.up()) continue;
+    for (auto& app : node.apps()) {
+      if (!app->alive) continue;
+      for (Queue* q : app->queues) {
+        uint32_t unread = q->indices->produced.load() - q->indices->consumed.load();
+        if (q->state == Queue::State::kReady && (q->unfinished() != 0 || unread != 0))
+          world_.model.fail("node %u queue %u: all is done, but %u requests are not retired and %u slots not consumed",
+                            q->node, q->uid, q->unfinished(), unread);
+      }
+      node.bury_app(*app);
+      app->alive = false;
+    }
+    node.shut_down();
+  }
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "dataplane/stats_page.h"
+
+namespace ub {
+namespace {
+
+Eid v4_eid(uint8_t last) {
+  Eid e;
+  e.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last};
+  return e;
+}
+
+class StatsPage : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/stats_page_test_XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    directory = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  std::unique_ptr<StatsPageWriter> writer(uint8_t last = 1, uint16_t port = 4792) {
+    StatsIdentity id;
+    id.eids = {v4_eid(last), Eid{{0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9}}};
+    id.uasid = 0xabcd12b8;
+    id.udp_port = port;
+    id.wires = "shm, udp";
+    id.device = "softub0";
+    auto w = StatsPageWriter::create(directory, id, &error);
+    EXPECT_TRUE(w) << error;
+    return w;
+  }
+  std::unique_ptr<StatsPageReader> reader(const std::string& name = "10.0.0.1-4792") {
+    auto r = StatsPageReader::open(stats_page_path(directory, name), &error);
+    EXPECT_TRUE(r) << error;
+    return r;
+  }
+
+  std::string directory, error;
+};
+
+ChannelInfo channel(uint32_t n) {
+  ChannelInfo c{};
+  c.tpn = n;
+  c.peer_tpn = n + 1;
+  c.peer = {v4_eid(7), 0x77};
+  c.remote = {wire::IpAddress::from_v4(0x0a000007), 4793};
+  c.mtu = 4096;
+  c.bulk = true;
+  c.next_psn = 100 + n;
+  c.tx_packets = 1000 + n;
+  c.smoothed_rtt = microseconds(3);
+  c.rto = milliseconds(4);
+  return c;
+}
+
+TEST_F(StatsPage, IdentityAndValuesArrive) {
+  auto w = writer();
+  Counters counters;
+  counters.add(Counter::kRxPackets, 5);
+  counters.add(Counter::kTxBytes, 1ull << 40);
+  StatsObjects objects;
+  objects.jetty = 3;
+  objects.links = 2;
+  std::vector<ChannelInfo> channels = {channel(1), channel(2)};
+  std::vector<StatsSegment> segments = {{.address = 0x1000, .length = 64, .token_id = 9, .access = 6}};
+  w->update(counters, objects, channels, segments);
+
+  StatsReport r;
+  ASSERT_TRUE(reader()->read(&r, &error)) << error;
+  EXPECT_EQ(r.uasid, 0xabcd12b8u);
+  EXPECT_EQ(r.udp_port, 4792);
+  EXPECT_EQ(r.pid, getpid());
+  ASSERT_EQ(r.eids.size(), 2u);
+  EXPECT_EQ(eid_text(r.eids[0]), "10.0.0.1");
+  EXPECT_EQ(eid_text(r.eids[1]), "fd00::9");
+  EXPECT_EQ(r.placement, "embedded");
+  EXPECT_EQ(r.wires, "shm, udp");
+  EXPECT_EQ(r.device, "softub0");
+  EXPECT_FALSE(r.program.empty());
+  EXPECT_GE(r.updated_ns, r.started_ns);
+  EXPECT_EQ(r.updates, 1u);
+  ASSERT_EQ(r.counters.size(), kCounterCount);
+  EXPECT_EQ(r.counters[0].first, "rx.packets");
+  EXPECT_EQ(r.counters[0].second, 5u);
+  EXPECT_EQ(r.counters[static_cast<size_t>(Counter::kTxBytes)].second, 1ull << 40);
+  EXPECT_EQ(r.objects, objects);
+  ASSERT_EQ(r.channels.size(), 2u);
+  EXPECT_EQ(r.channels[1].tpn, 2u);
+  EXPECT_EQ(r.channels[1].peer_tpn, 3u);
+  EXPECT_EQ(r.channels[1].remote_port, 4793);
+  EXPECT_EQ(r.channels[1].remote_ip[15], 7);
+  EXPECT_EQ(r.channels[1].peer_uasid, 0x77u);
+  EXPECT_EQ(r.channels[1].tx_packets, 1002u);
+  EXPECT_EQ(r.channels[1].smoothed_rtt_ns, 3000);
+  EXPECT_TRUE(r.channels[1].bulk);
+  EXPECT_EQ(r.segments, segments);
+}
+
+TEST_F(StatsPage, BeforeTheFirstUpdateEverythingIsZero) {
+  auto w = writer();
+  StatsReport r;
+  ASSERT_TRUE(reader()->read(&r, &error)) << error;
+  EXPECT_EQ(r.updates, 0u);
+  EXPECT_EQ(r.updated_ns, 0u);
+  EXPECT_EQ(r.counters.size(), kCounterCount);
+  EXPECT_TRUE(r.channels.empty());
+}
+
+TEST_F(StatsPage, TablesShrinkAndOverflow) {
+  auto w = writer();
+  std::vector<ChannelInfo> many;
+  for (uint32_t i = 0; i < 5000; ++i) many.push_back(channel(i));
+  std::vector<StatsSegment> segments(3000);
+  w->update({}, {}, many, segments);
+  auto rd = reader();
+  StatsReport r;
+  ASSERT_TRUE(rd->read(&r, &error));
+  EXPECT_EQ(r.channels_total, 5000u);
+  EXPECT_EQ(r.segments_total, 3000u);
+  EXPECT_LT(r.channels.size(), 5000u);
+  EXPECT_EQ(r.channels.back().tpn, r.channels.size() - 1);
+  w->update({}, {}, {}, {});
+  ASSERT_TRUE(rd->read(&r, &error));
+  EXPECT_TRUE(r.channels.empty());
+  EXPECT_TRUE(r.segments.empty());
+}
+
+TEST_F(StatsPage, ReadersSeeWholeUpdatesOnly) {
+  auto w = writer();
+  std::atomic<bool> stop = false;
+  std::thread updates([&] {
+    for (uint64_t n = 1; !stop; ++n) {
+      Counters counters;
+      for (uint64_t& v : counters.v) v = n;
+      StatsObjects objects;
+      objects.contexts = objects.links = static_cast<uint32_t>(n);
+      std::vector<ChannelInfo> channels(n % 20, channel(static_cast<uint32_t>(n)));
+      w->update(counters, objects, channels, {});
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  });
+  auto rd = reader();
+  for (int i = 0; i < 2000; ++i) {
+    StatsReport r;
+    ASSERT_TRUE(rd->read(&r, &error)) << error;
+    const uint64_t n = r.updates;
+    for (auto& [name, value] : r.counters) ASSERT_EQ(value, n) << name;
+    ASSERT_EQ(r.objects.contexts, n);
+    ASSERT_EQ(r.objects.links, n);
+    ASSERT_EQ(r.channels.size(), n % 20);
+    for (auto& c : r.channels) ASSERT_EQ(c.tpn, n);
+  }
+  stop = true;
+  updates.join();
+}
+
+TEST_F(StatsPage, RemovedAtTheEnd) {
+  auto w = writer();
+  EXPECT_EQ(list_stats_pages(directory), std::vector<std::string>{"10.0.0.1-4792"});
+  auto rd = reader();
+  EXPECT_TRUE(rd->alive());
+  w.reset();
+  EXPECT_FALSE(rd->alive());
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+}
+
+TEST_F(StatsPage, DeadInstancesAreRecognisedAndSwept) {
+  pid_t child = fork();
+  if (child == 0) {
+    auto w = writer(5);
+    _exit(w ? 0 : 1);  // no destructor: as if killed
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  {
+    auto rd = reader("10.0.0.5-4792");
+    EXPECT_FALSE(rd->alive());
+    StatsReport r;
+    EXPECT_TRUE(rd->read(&r, &error));
+    EXPECT_EQ(r.pid, child);
+  }
+  auto w = writer(1);
+  auto second = writer(2, 5000);
+  EXPECT_EQ(list_stats_pages(directory), (std::vector<std::string>{"10.0.0.1-4792", "10.0.0.2-5000"}));
+}
+
+TEST_F(StatsPage, AForkedChildLeavesThePageAlone) {
+  auto w = writer();
+  pid_t child = fork();
+  if (child == 0) {
+    w->update({}, {}, {}, {});
+    w.reset();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  StatsReport r;
+  ASSERT_TRUE(reader()->read(&r, &error));
+  EXPECT_EQ(r.updates, 0u);
+}
+
+TEST_F(StatsPage, OtherFilesAreRefused) {
+  auto refuse = [&](const char* name, const std::string& content) {
+    std::string path = stats_page_path(directory, name);
+    FILE* f = fopen(path.c_str(), "w");
+    fwrite(content.data(), 1, content.size(), f);
+    fclose(f);
+    error.clear();
+    EXPECT_FALSE(StatsPageReader::open(path, &error));
+    EXPECT_FALSE(error.empty());
+  };
+  refuse("empty", "");
+  refuse("short", "UBSTATS1");
+  refuse("text", std::string(1 << 18, 'x'));
+  auto w = writer();
+  std::string copy(std::filesystem::file_size(w->path()), 0);
+  FILE* f = fopen(w->path().c_str(), "r");
+  ASSERT_EQ(fread(copy.data(), 1, copy.size(), f), copy.size());
+  fclose(f);
+  std::string other = copy;
+  other[8] = 99;  // version
+  refuse("version", other);
+  EXPECT_NE(error.find("version 99"), std::string::npos);
+  refuse("truncated", copy.substr(0, copy.size() - 4096));
+  EXPECT_FALSE(StatsPageReader::open(stats_page_path(directory, "none"), &error));
+  mkdir(stats_page_path(directory, "dir").c_str(), 0700);
+  EXPECT_FALSE(StatsPageReader::open(stats_page_path(directory, "dir"), &error));
+}
+
+TEST_F(StatsPage, NoDirectoryNoPage) {
+  StatsIdentity id;
+  id.eids = {v4_eid(1)};
+  EXPECT_FALSE(StatsPageWriter::create(directory + "/missing", id, &error));
+  EXPECT_NE(error.find("missing"), std::string::npos);
+  id.eids.clear();
+  EXPECT_FALSE(StatsPageWriter::create(directory, id, &error));
+  EXPECT_TRUE(list_stats_pages(directory + "/missing").empty());
+}
+
+}  // namespace
+}  // namespace ub

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of urma_admin. Each prints to stdout, mistakes to stderr, and returns the exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ub::tools {
+
+// Every configuration key: what is in force, and where that came from.
+int show_config(const std::string& filter, bool changed_only, bool json);
+
+// What applications see: starts liburma in this process.
+int show_devices(bool capabilities, bool json);
+
+struct InstanceSelection {
+  std::string directory;  // empty: from the configuration
+  std::string instance;   // name, pid or uasid; empty: the only one
+};
+int list_instances(const InstanceSelection&, bool json);
+int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
+
+// Columns as wide as they need to be; the first row is the head.
+void print_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace ub::tools

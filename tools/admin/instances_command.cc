@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running instances, seen through their statistics pages (dataplane/stats_page.h).
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <time.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "dataplane/config.h"
+#include "dataplane/stats_page.h"
+#include "lib/ipc/rendezvous.h"
+#include "tools/admin/commands.h"
+
+namespace ub::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Instance {
+  std::string name;
+  bool alive = false;
+  StatsReport report;
+};
+
+uint64_t wall_ns() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+std::string duration_text(uint64_t from_ns, uint64_t to_ns) {
+  const double s = to_ns > from_ns ? static_cast<double>(to_ns - from_ns) / 1e9 : 0;
+  if (s < 120) return fmt::format("{:.1f} s", s);
+  if (s < 7200) return fmt::format("{:.0f} min", s / 60);
+  return fmt::format("{:.1f} h", s / 3600);
+}
+
+// Where instances of this user publish, unless the configuration says otherwise.
+std::optional<std::string> directory_of(const InstanceSelection& selection) {
+  if (!selection.directory.empty()) return selection.directory;
+  const ConfigResult result = load_config();
+  if (!result.config) {
+    fmt::print(stderr, "{}\n", result.error);
+    return std::nullopt;
+  }
+  if (!result.config->log.stats_dir.empty()) return result.config->log.stats_dir;
+  if (!result.config->port.shm_dir.empty()) return result.config->port.shm_dir;
+  return ipc::Rendezvous::default_directory();
+}
+
+std::optional<Instance> load(const std::string& directory, const std::string& name) {
+  std::string error;
+  auto reader = StatsPageReader::open(stats_page_path(directory, name), &error);
+  Instance instance{name, false, {}};
+  if (!reader || !reader->read(&instance.report, &error)) {
+    fmt::print(stderr, "urma_admin: {}\n", error);
+    return std::nullopt;
+  }
+  instance.alive = reader->alive();
+  return instance;
+}
+
+bool matches(const Instance& i, const std::string& wanted) {
+  return wanted == i.name || wanted == std::to_string(i.report.pid) ||
+         wanted == fmt::format("{:#010x}", i.report.uasid) || wanted == fmt::format("{:08x}", i.report.uasid);
+}
+
+// The one that is meant, or nothing with a message.
+std::optional<Instance> choose(const InstanceSelection& selection) {
+  const auto directory = directory_of(selection);
+  if (!directory) return std::nullopt;
+  std::vector<Instance> found;
+  for (const std::string& name : list_stats_pages(*directory)) {
+    auto instance = load(*directory, name);
+    if (!instance) continue;
+    if (selection.instance.empty() ? instance->alive : matches(*instance, selection.instance)) {
+      found.push_back(std::move(*instance));
+    }
+  }
+  if (found.size() == 1) return std::move(found[0]);
+  if (found.empty()) {
+    fmt::print(
+        stderr, "urma_admin: {} in {}\n",
+        selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
+        *directory);
+  } else {
+    fmt::print(stderr, "urma_admin: several instances; choose one with --instance:\n");
+    for (const Instance& i : found)
+      fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
+  }
+  return std::nullopt;
+}
+
+std::string ip_text(const uint8_t (&bytes)[16]) {
+  Eid eid;
+  std::copy(bytes, bytes + 16, eid.bytes.begin());
+  return eid_text(eid);
+}
+
+std::string access_text(uint8_t access) {
+  std::string text;
+  if ((access & kAccessLocalOnly) != 0) text += "local ";
+  if ((access & kAccessRead) != 0) text += "read ";
+  if ((access & kAccessWrite) != 0) text += "write ";
+  if ((access & kAccessAtomic) != 0) text += "atomic ";
+  if (text.empty()) return "none";
+  text.pop_back();
+  return text;
+}
+
+Json counters_json(const StatsReport& r, bool all) {
+  Json j = Json::object();
+  for (auto& [name, value] : r.counters) {
+    if (all || value != 0) j[name] = value;
+  }
+  return j;
+}
+
+Json objects_json(const StatsObjects& o) {
+  return {{"contexts", o.contexts}, {"jfc", o.jfc},
+          {"jfr", o.jfr},           {"jfs", o.jfs},
+          {"jetty", o.jetty},       {"jetty_groups", o.jetty_groups},
+          {"segments", o.segments}, {"token_ids", o.token_ids},
+          {"targets", o.targets},   {"peers", o.peers},
+          {"channels", o.channels}, {"links", o.links}};
+}
+
+Json channels_json(const StatsReport& r) {
+  Json rows = Json::array();
+  for (const StatsChannel& c : r.channels) {
+    rows.push_back({{"tpn", c.tpn},
+                    {"peer_tpn", c.peer_tpn},
+                    {"peer", ip_text(c.peer_eid)},
+                    {"peer_uasid", fmt::format("{:#010x}", c.peer_uasid)},
+                    {"remote", fmt::format("{}:{}", ip_text(c.remote_ip), c.remote_port)},
+                    {"link", c.link},
+                    {"mtu", c.mtu},
+                    {"lane", c.bulk != 0 ? "bulk" : "small"},
+                    {"state", c.state},
+                    {"in_flight", c.next_psn - c.oldest_unacked},
+                    {"queued", c.queued_messages},
+                    {"tx_packets", c.tx_packets},
+                    {"rx_packets", c.rx_packets},
+                    {"retransmits", c.retransmits},
+                    {"rtt_us", static_cast<double>(c.smoothed_rtt_ns) / 1000},
+                    {"rto_us", static_cast<double>(c.rto_ns) / 1000}});
+  }
+  return rows;
+}
+
+Json segments_json(const StatsReport& r) {
+  Json rows = Json::array();
+  for (const StatsSegment& s : r.segments) {
+    rows.push_back({{"token_id", s.token_id},
+                    {"address", fmt::format("{:#x}", s.address)},
+                    {"length", s.length},
+                    {"access", access_text(s.access)},
+                    {"token", s.token_required != 0 ? "required" : "none"}});
+  }
+  return rows;
+}
+
+// An array of flat objects as a table.
+void print_rows(const Json& rows, uint32_t total, const char* what) {
+  if (rows.empty()) {
+    fmt::print("no {}\n", what);
+    return;
+  }
+  std::vector<std::vector<std::string>> table(1);
+  for (auto& [name, value] : rows[0].items()) table[0].push_back(name);
+  for (const Json& row : rows) {
+    table.emplace_back();
+    for (auto& [name, value] : row.items()) {
+      table.back().push_back(value.is_string()         ? value.get<std::string>()
+                             : value.is_number_float() ? fmt::format("{:.1f}", value.get<double>())
+                                                       : value.dump());
+    }
+  }
+  print_table(table);
+  if (total > rows.size()) fmt::print("and {} more\n", total - rows.size());
+}
+
+void print_pairs(const Json& pairs) {
+  size_t width = 0;
+  for (auto& [name, value] : pairs.items()) width = std::max(width, name.size());
+  for (auto& [name, value] : pairs.items()) fmt::print("{:<{}}  {}\n", name, width, value.dump());
+}
+
+}  // namespace
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], width[i]);
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    fmt::print("{}\n", line);
+  }
+}
+
+int list_instances(const InstanceSelection& selection, bool json) {
+  const auto directory = directory_of(selection);
+  if (!directory) return 1;
+  const uint64_t now = wall_ns();
+  Json document = Json::array();
+  for (const std::string& name : list_stats_pages(*directory)) {
+    const auto i = load(*directory, name);
+    if (!i) continue;
+    const StatsReport& r = i->report;
+    std::string eids;
+    for (const Eid& e : r.eids) eids += (eids.empty() ? "" : ",") + eid_text(e);
+    document.push_back({{"instance", i->name},
+                        {"pid", r.pid},
+                        {"program", r.program},
+                        {"state", i->alive ? "running" : "dead"},
+                        {"uasid", fmt::format("{:#010x}", r.uasid)},
+                        {"eids", eids},
+                        {"placement", r.placement},
+                        {"wires", r.wires},
+                        {"up", duration_text(r.started_ns, i->alive ? now : r.updated_ns)}});
+  }
+  if (json) {
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    print_rows(document, 0, fmt::format("instances in {}", *directory).c_str());
+  }
+  return 0;
+}
+
+int show_instance(const InstanceSelection& selection, const std::string& what, bool all, bool json) {
+  const auto instance = choose(selection);
+  if (!instance) return 1;
+  const StatsReport& r = instance->report;
+  if (json) {
+    Json document = {{"instance", instance->name}, {"pid", r.pid},     {"program", r.program},
+                     {"running", instance->alive}, {"uasid", r.uasid}, {"started_ns", r.started_ns},
+                     {"updated_ns", r.updated_ns}};
+    if (what == "objects") document["objects"] = objects_json(r.objects);
+    if (what == "counters") document["counters"] = counters_json(r, true);
+    if (what == "channels")
+      document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
+    if (what == "segments")
+      document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
+    fmt::print("{}\n", document.dump(2));
+    return 0;
+  }
+  const std::string age = r.updated_ns == 0
+                              ? "never updated"
+                              : fmt::format("as of {} ago", duration_text(r.updated_ns, wall_ns()));
+  fmt::print("# {}  pid {}  {}  uasid {:#010x}  {}{}\n", instance->name, r.pid, r.program, r.uasid, age,
+             instance->alive ? "" : "  DEAD");
+  if (what == "objects") print_pairs(objects_json(r.objects));
+  if (what == "counters") print_pairs(counters_json(r, all));
+  if (what == "channels") print_rows(channels_json(r), r.channels_total, "channels");
+  if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
+  return 0;
+}
+
+}  // namespace ub::tools

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/perf/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "tools/perf/tool_error.h"
+
+namespace ub::tools {
+namespace {
+
+constexpr uint64_t kMaxSize = 1ull << 30;
+
+const char* const kExamples = R"(Examples:
+  urma_perf write_lat -s 64                    on one host, the server; it ends after one test
+  urma_perf write_lat -s 64 server-host        on another one, or in another shell
+  urma_perf read_bw -a -D 2 server-host        all sizes, two seconds each
+  urma_perf send_bw -s 4096 -l 8 -b --verify   both directions, every byte checked
+  urma_perf read_lat --target-mode block       (server) its application sleeps while the NIC answers
+Both sides need the same test and sizes; what differs is said. Times of ping-pong tests (write_lat, send_lat)
+are half a round trip, those of read_lat and atomic_lat the whole operation. MB are 2^20 bytes.
+Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
+
+const std::map<std::string, std::pair<Verb, bool>> kTests = {
+    {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},
+    {"read_lat", {Verb::kRead, false}},     {"read_bw", {Verb::kRead, true}},
+    {"send_lat", {Verb::kSend, false}},     {"send_bw", {Verb::kSend, true}},
+    {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}}};
+
+// What the parser cannot express. Returns a sentence or "".
+std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
+                  const std::string& target_mode, const std::string& atomic_type) {
+  const bool passive_target =
+      o.verb == Verb::kRead || o.verb == Verb::kAtomic || (o.verb == Verb::kWrite && o.bandwidth);
+  o.rc = mode == "rc";
+  o.compare_swap = atomic_type == "CMP_AND_SWAP";
+  o.target_mode = target_mode == "block"         ? TargetMode::kBlock
+                  : target_mode == "spin-memory" ? TargetMode::kSpinMemory
+                                                 : TargetMode::kPoll;
+  if (o.verb == Verb::kAtomic) {
+    if (all || (size != 0 && size != 8)) return "atomics are 8 bytes long: leave -s and -a out";
+    o.sizes = {8};
+  } else if (all) {
+    if (size != 0) return "-a and -s exclude each other";
+    for (uint64_t s = 2; s <= 8u << 20; s *= 2) o.sizes.push_back(s);
+  } else {
+    o.sizes = {size != 0 ? size : o.bandwidth ? 65536 : 2};
+  }
+  if (o.max_size() > kMaxSize)
+    return fmt::format("-s {}: a message has 1 to {} bytes", o.max_size(), kMaxSize);
+  if (o.iterations != 0 && o.duration_s != 0) return "-n and -D exclude each other";
+  if (o.bidirectional && !o.bandwidth) return "-b is for bandwidth tests";
+  if (!o.bandwidth && o.jettys > 1) return "--jettys is for bandwidth tests";
+  if (!o.bandwidth && o.post_list > 1) return "-l is for bandwidth tests";
+  if (o.events && o.verb == Verb::kWrite && !o.bandwidth) {
+    return "write_lat waits for memory, which has no event: leave -e out";
+  }
+  if (o.target_mode == TargetMode::kSpinMemory && o.verb == Verb::kSend) {
+    return "the target of a SEND waits for completions: --target-mode poll or block";
+  }
+  if (o.target_mode == TargetMode::kBlock && o.verb == Verb::kWrite && !o.bandwidth) {
+    return "the target of write_lat answers, it cannot block: --target-mode poll or spin-memory";
+  }
+  if (o.target_mode != TargetMode::kPoll && o.bidirectional)
+    return "-b has no passive target: --target-mode poll";
+  if (!passive_target && o.target_mode == TargetMode::kBlock) o.events |= !o.client();
+  if (o.tx_depth == 0) o.tx_depth = o.bandwidth ? 128 : 16;
+  if (o.post_list > o.tx_depth) return fmt::format("-l {} is more than -t {}", o.post_list, o.tx_depth);
+  if (o.cq_mod == 0) o.cq_mod = o.bandwidth ? 100 : 1;
+  if (!o.bandwidth && o.cq_mod > 1) return "-Q is for bandwidth tests";
+  // Half the queue may wait for the other half's completion.
+  o.cq_mod = std::min(o.cq_mod, std::max(o.tx_depth / 2, 1u));
+  return {};
+}
+
+}  // namespace
+
+const char* target_mode_name(TargetMode m) {
+  return m == TargetMode::kPoll ? "poll" : m == TargetMode::kBlock ? "block" : "spin-memory";
+}
+
+uint64_t Options::iterations_for(uint64_t size) const {
+  if (iterations != 0) return iterations;
+  const uint64_t usual = bandwidth ? 50000 : 10000;
+  const uint64_t limit = (bandwidth ? 4ull << 30 : 1ull << 30) / size;  // bytes in all
+  return std::clamp<uint64_t>(limit, std::min<uint64_t>(usual, 100), usual);
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
+  Options o;
+  uint64_t size = 0;
+  bool all = false, ignored = false;
+  std::string mode = "rm", target_mode = "poll", atomic_type = "FETCH_AND_ADD";
+
+  CLI::App app("urma_perf - latency and bandwidth of URMA operations between two processes", "urma_perf");
+  app.footer(kExamples);
+  app.set_version_flag("--version", std::string("urma_perf ") + UB_VERSION);
+  std::vector<std::string> names;
+  for (auto& [name, test] : kTests) names.push_back(name);
+  app.add_option("test", o.test, "what to measure")
+      ->required()
+      ->check(CLI::IsMember(names))
+      ->type_name("TEST");
+  app.add_option("server", o.server, "host name or address of the server; without it this is the server");
+  app.add_option("-d,--ib-dev,--device", o.device, "device name; default: the first one");
+  app.add_option("-x,--gid-index,--eid-index", o.eid_index, "which of its addresses")->capture_default_str();
+  app.add_option("-p,--port", o.port, "TCP port of the server")->capture_default_str();
+  app.add_option("-s,--size", size, "bytes of a message, also 4k, 1m; default: 2 (lat), 64k (bw)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  app.add_flag("-a,--all", all, "all powers of two from 2 to 8388608");
+  app.add_option("-n,--iters", o.iterations,
+                 "messages; default: 10000 (lat), 50000 (bw), fewer of large ones")
+      ->check(CLI::PositiveNumber);
+  app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--warmup", o.warmup, "messages before the measurement; default: 1000 or a tenth of -n")
+      ->default_str("");
+  app.add_option("-t,--tx-depth", o.tx_depth, "requests in flight per jetty; default: 16 (lat), 128 (bw)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("-r,--rx-depth", o.rx_depth, "receives posted (send tests)")
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
+  app.add_option("-l,--post-list", o.post_list, "requests handed over with one call")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("-Q,--cq-mod", o.cq_mod, "one completion for so many requests; default: 100 (bw)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("-I,--inline_size,--inline", o.inline_bytes,
+                 "send messages up to this size inline; default: 220 or what the device has (lat), 0 (bw)")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("");
+  app.add_option("--jettys,-q,--qp", o.jettys, "jettys on each side")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("-m,--mode", mode, "transport mode")
+      ->check(CLI::IsMember({"rm", "rc"}))
+      ->capture_default_str();
+  app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
+      ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
+      ->capture_default_str();
+  app.add_flag("-b,--bidirectional", o.bidirectional, "both sides send (bw)");
+  app.add_flag("-e,--events", o.events, "sleep until a completion comes");
+  app.add_option("--target-mode", target_mode,
+                 "what the application thread of this server does: poll its completions, block in a TCP read "
+                 "(send tests: sleep on events), or spin on memory")
+      ->check(CLI::IsMember({"poll", "block", "spin-memory"}))
+      ->capture_default_str();
+  app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
+  app.add_flag("--token", o.token, "protect jettys and memory with a token");
+  app.add_option("--cpu", o.cpu, "pin the application thread to this CPU")->check(CLI::NonNegativeNumber);
+  app.add_flag("--report_gbits,--report-gbits", o.report_gbits, "Gb/s instead of MB/s");
+  app.add_option("--json", o.json_file, "write the results to this file, too")->type_name("FILE");
+  app.add_flag("-F,--CPU-freq", ignored, "ignored, for scripts made for perftest");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    *exit_code = app.exit(e) == 0 ? kExitOk : kExitUsage;
+    return std::nullopt;
+  }
+  auto [verb, bandwidth] = kTests.at(o.test);
+  o.verb = verb;
+  o.bandwidth = bandwidth;
+  if (app.count("--warmup") == 0) {
+    o.warmup = o.iterations != 0 ? std::min<uint64_t>(1000, o.iterations / 10 + 1) : 1000;
+  }
+  if (std::string mistake = check(o, size, all, mode, target_mode, atomic_type); !mistake.empty()) {
+    fmt::print(stderr, "urma_perf: {}\n", mistake);
+    *exit_code = kExitUsage;
+    return std::nullopt;
+  }
+  return o;
+}
+
+Json common_options(const Options& o) {
+  return {{"version", UB_VERSION}, {"test", o.test},
+          {"-s", o.sizes},         {"-m", o.rc ? "rc" : "rm"},
+          {"-b", o.bidirectional}, {"-r", o.rx_depth},
+          {"-t", o.tx_depth},      {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
+          {"--jettys", o.jettys},  {"--verify", o.verify},
+          {"--token", o.token}};
+}
+
+std::string compare_options(const Json& mine, const Json& theirs) {
+  std::string text;
+  for (auto& [name, value] : mine.items()) {
+    const Json other = theirs.is_object() && theirs.contains(name) ? theirs[name] : Json();
+    if (other == value) continue;
+    auto show = [](const Json& v) { return v.is_array() && v.size() > 1 ? std::string("-a") : v.dump(); };
+    text += fmt::format("{}{} is {} here and {} at the peer", text.empty() ? "" : "; ", name, show(value),
+                        show(other));
+  }
+  return text;
+}
+
+}  // namespace ub::tools

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Command line of urma_perf; flags are called as in perftest where it has them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/perf/peer.h"
+
+namespace ub::tools {
+
+enum class Verb { kWrite, kRead, kSend, kAtomic };
+enum class TargetMode { kPoll, kBlock, kSpinMemory };
+
+struct Options {
+  Verb verb = Verb::kWrite;
+  bool bandwidth = false;
+  std::string test;    // "write_lat"
+  std::string server;  // empty: we are the server
+  std::string device;  // empty: the first
+  uint32_t eid_index = 0;
+  uint16_t port = 21115;
+
+  std::vector<uint64_t> sizes;  // ascending
+  uint64_t iterations = 0;      // 0: chosen for each size
+  double duration_s = 0;        // > 0: instead of iterations
+  uint64_t warmup = 0;
+  uint32_t tx_depth = 0, rx_depth = 512;
+  uint32_t post_list = 1;
+  uint32_t cq_mod = 0;
+  int64_t inline_bytes = -1;  // -1: chosen
+  uint32_t jettys = 1;
+  bool rc = false;
+  bool compare_swap = false;  // atomics: CAS instead of FADD
+  bool bidirectional = false;
+  bool events = false;
+  bool verify = false;
+  bool token = false;
+  bool report_gbits = false;
+  TargetMode target_mode = TargetMode::kPoll;
+  int cpu = -1;
+  std::string json_file;
+
+  bool client() const { return !server.empty(); }
+  uint64_t max_size() const { return sizes.back(); }
+  uint64_t iterations_for(uint64_t size) const;
+};
+
+const char* target_mode_name(TargetMode);
+
+// Nothing: the program is done (help, version, mistake), with `*exit_code`.
+std::optional<Options> parse_options(int argc, char** argv, int* exit_code);
+
+// What both sides must have in common, by name of the option, and a sentence about what differs (or "").
+Json common_options(const Options&);
+std::string compare_options(const Json& mine, const Json& theirs);
+
+}  // namespace ub::tools

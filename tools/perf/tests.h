@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The measurements for one message size. A side may be active (it starts operations), passive (it is the
+// target), or both (-b).
+#pragma once
+
+#include "tools/perf/endpoint.h"
+#include "tools/perf/options.h"
+#include "tools/perf/peer.h"
+
+namespace ub::tools {
+
+// The active side's row of the table: see report.h. Afterwards all requests have ended.
+Json measure_latency(const Options&, Endpoint&, Peer&);
+Json measure_bandwidth(const Options&, Endpoint&, Peer&);
+
+// Being a target, until the peer's "done" waits (it is left to the caller) or, if the mode is to block, at
+// once.
+void answer_latency(const Options&, Endpoint&, Peer&);
+void answer_bandwidth(const Options&, Endpoint&, Peer&);
+// send_bw: the peer has sent so many messages in all; waits for the rest of them.
+void receive_rest(Endpoint&, Peer&, uint64_t total);
+
+}  // namespace ub::tools

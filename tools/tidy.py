@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of this tree that no compiler checks. Prints file:line: rule, and ends with status 1 if there is any.
+
+  - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; urma's embedded back end may see all
+  - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
+  - every source is named in a meson.build, every directory of tests has one
+  - files have at most 700 lines, no tabs, no trailing space, a final newline, an SPDX line at the top
+  - no paths of somebody's machine
+
+usage: tidy.py [root]          tidy.py --self-test
+"""
+import os
+import re
+import sys
+import tempfile
+
+MAX_LINES = 700
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+SKIPPED_DIRS = re.compile(r"^(\.git|build.*|__pycache__|subprojects|\.cache|\.vscode|\.idea)$")
+CODE = (".h", ".hpp", ".cc", ".cpp", ".c", ".def", ".inc")
+SOURCES = (".cc", ".cpp", ".c")
+TEXT = CODE + (".py", ".sh", ".build", ".md", ".txt", ".toml", ".map", ".lua", ".pkt", ".yml", ".yaml", ".pc", ".in")
+NEEDS_SPDX = CODE + (".py", ".sh", ".build", ".lua", ".map")
+SPDX_BY_NAME = ("meson_options.txt", "Makefile", "packages.txt", ".clang-tidy")
+
+# The names and contents of the public C headers are given by the API that they provide.
+FIXED_LAYOUT = ("lib/urma/include/",)
+
+# What a directory may include of the others. The first prefix that matches a file rules.
+LAYERS = [
+    ("lib/base/", ("lib/base/",)),
+    ("lib/transport/", ("lib/base/", "lib/transport/")),
+    ("lib/ipc/", ("lib/base/", "lib/ipc/")),
+    ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
+    ("dataplane/", ("lib/base/", "lib/ipc/", "lib/transport/", "dataplane/")),
+    ("emu_hw/", ("lib/base/", "lib/transport/", "emu_hw/")),
+    ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),
+]
+LAYERED = ("lib/", "dataplane/", "emu_hw/", "tools/", "apps/", "tests/")
+EMBEDDED = re.compile(r"^lib/urma/[^/]*embedded[^/]*$")
+
+# Single files that may include more, and why.
+MAY_INCLUDE = {
+    "lib/urma/placement.cc": ("dataplane/config.h",),  # chooses the back end from the configuration
+}
+
+PURE = ("lib/base/", "lib/transport/")
+IMPURE = re.compile(
+    r"^(sys|netinet|arpa|net|linux|asm|boost|spdlog|fmt|toml\+\+|CLI|asio)/"
+    r"|^(rte_.*|unistd|fcntl|pthread|poll|signal|time|sched|semaphore|dlfcn|errno|stdio|stdlib|syslog|x86gprintrin)\.h$"
+    r"|^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|stop_token|chrono|ctime|csignal"
+    r"|cstdio|cstdlib|iostream|fstream|ostream|istream|sstream|iomanip|filesystem|random|syncstream|print)$")
+MAY_PRINT = {
+    "lib/base/assert.cc": {"cstdio", "cstdlib"},
+    "lib/transport/wire/pretty_print.cc": {"cstdio", "cstdlib"},
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(<([^>]+)>|"([^"]+)")')
+MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root|home|Users)/[\w.]")
+
+
+def walk(root):
+    for directory, subdirs, names in os.walk(root):
+        subdirs[:] = sorted(name for name in subdirs if not SKIPPED_DIRS.match(name))
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(directory, name), root)
+
+
+def is_text(path, first_line):
+    return path.endswith(TEXT) or os.path.basename(path) in SPDX_BY_NAME or first_line.startswith("#!")
+
+
+def check_text(path, text, report):
+    lines = text.split("\n")
+    if not text.endswith("\n"):
+        report(path, len(lines), "no newline at the end of the file")
+    elif text.endswith("\n\n"):
+        report(path, len(lines) - 1, "empty line at the end of the file")
+    if path.endswith(CODE + (".py",)) and not path.startswith(FIXED_LAYOUT) and len(lines) - 1 > MAX_LINES:
+        report(path, MAX_LINES + 1, f"{len(lines) - 1} lines, more than {MAX_LINES}: split the file by idea")
+    makefile = os.path.basename(path) == "Makefile"
+    for number, line in enumerate(lines, 1):
+        if "\t" in line and not makefile:
+            report(path, number, "tab")
+        if line != line.rstrip() and line.rstrip("\r") == line:
+            report(path, number, "trailing space")
+        if line.endswith("\r"):
+            report(path, number, "carriage return")
+        if MACHINE_PATH.search(line):
+            report(path, number, "path of somebody's machine")
+    top = lines[1] if lines[0].startswith("#!") and len(lines) > 1 else lines[0]
+    needed = path.endswith(NEEDS_SPDX) or os.path.basename(path) in SPDX_BY_NAME or lines[0].startswith("#!")
+    if needed and SPDX not in top:
+        report(path, 1, f"the first line (after #!) must say {SPDX}")
+
+
+def resolve(root, path, name):
+    """The file of this tree that #include "name" or <name> means, or None."""
+    for candidate in (name, os.path.join(os.path.dirname(path), name), os.path.join("lib/urma/include", name)):
+        candidate = os.path.normpath(candidate)
+        if os.path.isfile(os.path.join(root, candidate)):
+            return candidate.replace(os.sep, "/")
+    return None
+
+
+def check_includes(root, path, text, report):
+    allowed = next((may for prefix, may in LAYERS if path.startswith(prefix)), None)
+    if EMBEDDED.match(path):
+        allowed = ("lib/", "dataplane/")
+    for number, line in enumerate(text.split("\n"), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        name = match.group(2) or match.group(3)
+        if path.startswith(PURE) and IMPURE.search(name) and name not in MAY_PRINT.get(path, ()):
+            report(path, number, f"<{name}> in a pure layer: no OS, clock, thread, stream, DPDK or logging header here")
+        target = resolve(root, path, name)
+        if allowed is None or target is None or not target.startswith(LAYERED):
+            continue
+        if not target.startswith(allowed) and target not in MAY_INCLUDE.get(path, ()):
+            report(path, number, f"{path.rsplit('/', 1)[0]} must not include {target}")
+
+
+def check_meson(paths, texts, report):
+    """A source that no meson.build between it and the root names is dead, or a test that never runs."""
+    builds = {os.path.dirname(path): texts.get(path, "") for path in paths if os.path.basename(path) == "meson.build"}
+    for path in paths:
+        if not path.endswith(SOURCES):
+            continue
+        directory, name = os.path.split(path)
+        stem = os.path.splitext(name)[0]
+        while True:
+            build = builds.get(directory, "")
+            # by file name, or by a foreach over stems
+            if name in build or re.search(rf"'(?:[^']*/)?{re.escape(stem)}'", build):
+                break
+            if not directory:
+                report(path, 1, "named in no meson.build")
+                break
+            directory = os.path.dirname(directory)
+    for directory in sorted({os.path.dirname(path) for path in paths if path.endswith(SOURCES)}):
+        if directory.startswith("tests/") and not any(
+                build == directory or directory.startswith(build + "/") for build in builds if build.startswith("tests/")):
+            report(directory, 1, "directory of tests without a meson.build")
+
+
+def check_tree(root):
+    problems = []
+    texts = {}
+
+    def report(path, line, rule):
+        problems.append((path, line, rule))
+
+    paths = [path.replace(os.sep, "/") for path in walk(root)]
+    for path in paths:
+        try:
+            with open(os.path.join(root, path), encoding="utf-8", newline="") as file:
+                text = file.read()
+        except UnicodeDecodeError:
+            if path.endswith(TEXT):
+                report(path, 1, "not UTF-8")
+            continue
+        except FileNotFoundError:  # a dangling link, or gone meanwhile
+            continue
+        if not is_text(path, text.split("\n", 1)[0]) or path.startswith("tests/fuzz/corpus/"):
+            continue
+        texts[path] = text
+        check_text(path, text, report)
+        if path.endswith(CODE):
+            check_includes(root, path, text, report)
+    check_meson(paths, texts, report)
+    return sorted(problems)
+
+
+def self_test():
+    """A rule that finds nothing in a tree full of mistakes is broken."""
+    head = f"// {SPDX}\n"
+    tree = {
+        "lib/base/clock.cc": head + "#include <chrono>\n",
+        "lib/base/assert.cc": head + "#include <cstdio>\n#include <thread>\n",
+        "lib/transport/core.h": head + '#include "dataplane/port.h"\n#include "lib/base/a.h"\n',
+        "lib/base/a.h": head,
+        "dataplane/port.h": head,
+        "lib/urma/post.cc": head + '#include "lib/transport/core.h"\n',
+        "lib/urma/backend_embedded.cc": head + '#include "dataplane/port.h"\n',
+        "tools/long.cc": head + "int x;\n" * MAX_LINES,
+        "tools/style.py": "import os\n\tx = 1 \n# /ho" + "me/me/x",
+        "tools/meson.build": "# " + SPDX + "\nfiles('long.cc')\n",
+        "tests/unit/x/x_test.cc": head,
+        "lib/meson.build": "# " + SPDX + "\nfiles('clock.cc', 'assert.cc', 'post.cc', 'backend_embedded.cc')\n",
+    }
+    expected = {
+        ("lib/base/clock.cc", 2), ("lib/base/assert.cc", 3), ("lib/transport/core.h", 2), ("lib/urma/post.cc", 2),
+        ("tools/long.cc", MAX_LINES + 1), ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
+        ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
+    }
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in tree.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        found = {(path, line) for path, line, _ in check_tree(root)}
+    for path, line in sorted(expected - found):
+        print(f"self-test: nothing found at {path}:{line}")
+    for path, line in sorted(found - expected):
+        print(f"self-test: wrongly found {path}:{line}")
+    return 0 if found == expected else 1
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    root = arguments[0] if arguments else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    problems = check_tree(root)
+    for path, line, rule in problems:
+        print(f"{path}:{line}: {rule}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
