@@ -589,22 +589,30 @@ void ShmPort::scan_doorbell() {
 bool ShmPort::poll_ring(Link& l, RxFrame* out, size_t room, size_t* count, size_t* bytes) {
   size_t n = *count;
   ipc::FrameRingReader::Frame frame;
+  // After an empty look, only what was published in one go: see FrameRingReader::more().
+  bool busy = l.empty_polls == 0;
   while (n < room && *bytes < kBurstBytes && l.rx.next(&frame)) {
     out[n++] = {frame.data, frame.bytes, l.number};
     *bytes += frame.bytes;
+    if (!busy && l.rx.more() == 0) break;
   }
   if (n != *count) {
     counters_.rx_frames += n - *count;
     *count = n;
     received_.push_back(&l);
+    released_ = false;
     l.empty_polls = 0;
     return false;
   }
   if (l.rx.broken()) [[unlikely]] give_up_ring(l, "impossible frame header");
-  return scanning_ && !l.dead && ++l.empty_polls >= kIdlePolls;
+  return ++l.empty_polls >= kIdlePolls && scanning_ && !l.dead;
 }
 
 size_t ShmPort::rx_burst(RxFrame* out, size_t room) {
+  if (released_) {
+    released_ = false;
+    give_back();
+  }
   if (scanning_) [[unlikely]] scan_doorbell();
   size_t links = active_.size();
   if (links == 0) return 0;
@@ -623,7 +631,8 @@ size_t ShmPort::rx_burst(RxFrame* out, size_t room) {
   return count;
 }
 
-void ShmPort::rx_release() {
+// Telling the producer is put off until the next flush or burst: answers go first.
+void ShmPort::give_back() {
   for (Link* l : received_) l->rx.release();
   received_.clear();
 }
@@ -657,6 +666,10 @@ void ShmPort::tx_flush(Instant now) {
     }
   }
   unflushed_.clear();
+  if (released_) {
+    released_ = false;
+    give_back();
+  }
   if (!watch_.empty() && (watch_.front() == nullptr || watch_.front()->watch_until <= now)) check_watch(watch_, now);
   if (!rung_.empty() && (rung_.front() == nullptr || rung_.front()->watch_until <= now)) check_watch(rung_, now);
 }
@@ -714,6 +727,7 @@ void ShmPort::WatchList::remove(const Link* l) {
 
 bool ShmPort::prepare_sleep() {
   if (!open_) return false;
+  give_back();
   for (Link* l : unflushed_) {
     flush_link(*l);
     if (!l->watched) {

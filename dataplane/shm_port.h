@@ -128,7 +128,7 @@ class ShmPort {
 
   // ---- Port (port.h), owner only -------------------------------------------------------------------------
   size_t rx_burst(RxFrame* out, size_t room);
-  void rx_release();
+  void rx_release() { released_ = true; }
   std::byte* tx_begin(uint32_t link, size_t bytes) {
     Link* l = link_at(link);
     if (l == nullptr || l->dead) [[unlikely]] return nullptr;
@@ -222,6 +222,7 @@ class ShmPort {
   };
 
   Link* link_at(uint32_t number) const { return number < by_number_.size() ? by_number_[number] : nullptr; }
+  void give_back();
   void no_room(Link&);
   bool poll_ring(Link&, RxFrame* out, size_t room, size_t* count, size_t* bytes);
   void scan_doorbell();
@@ -260,7 +261,8 @@ class ShmPort {
   std::vector<Link*> order_;      // all adopted links
   std::vector<Link*> active_;     // those that rx_burst polls
   std::vector<Link*> unflushed_;  // committed to since the last flush
-  std::vector<Link*> received_;   // handed out frames since the last rx_release
+  std::vector<Link*> received_;   // handed out frames that are not given back yet
+  bool released_ = false;         // those frames may be given back
   std::vector<Link*> dying_;      // dead, not yet reported
   WatchList watch_, rung_;        // links with frames the peer has not consumed; the second: it was rung
   std::vector<uint64_t> polled_;  // bit per slot: in active_

@@ -209,6 +209,7 @@ std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& dire
     *error = "a statistics page needs an EID";
     return nullptr;
   }
+  mkdir(directory.c_str(), 0700);  // it usually exists; whether it serves is seen below
   remove_dead_pages(directory);
   const std::string name = eid_text(id.eids.front()) + "-" + std::to_string(id.udp_port);
   const std::string path = stats_page_path(directory, name);

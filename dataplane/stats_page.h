@@ -92,8 +92,8 @@ static_assert(sizeof(StatsChannel) == 112);
 // Thread: one at a time. In a forked child the object does nothing.
 class StatsPageWriter {
  public:
-  // Creates the page, with all values zero. The directory must exist. Null and `*error`, a sentence, on
-  // failure: an instance can live without its page.
+  // Creates the page, with all values zero, and its directory (private to the user) if its parent exists.
+  // Null and `*error`, a sentence, on failure: an instance can live without its page.
   static std::unique_ptr<StatsPageWriter> create(const std::string& directory, const StatsIdentity&,
                                                  std::string* error);
   ~StatsPageWriter();  // removes the file

@@ -316,7 +316,7 @@ void UdpPort::tx_flush(Instant) {
 void UdpPort::send_queue(Socket& s) {
   Buffers& b = *buffers_;
   uint32_t count = s.queue_count, done = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count && count > 1; ++i) {
     Buffers::Tx& tx = b.tx_slot[s.queue[i]];
     msghdr& m = b.tx_message[i].msg_hdr;
     m = {};
@@ -328,7 +328,11 @@ void UdpPort::send_queue(Socket& s) {
   while (done < count) {
     int n;
     if (count - done == 1) {
-      n = ::sendmsg(s.fd.get(), &b.tx_message[done].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1;
+      // Cheaper than a message header that the kernel has to fetch first.
+      const Buffers::Tx& tx = b.tx_slot[s.queue[done]];
+      ssize_t sent = ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL, &tx.to.base,
+                              tx.to_bytes);
+      n = sent < 0 ? -1 : 1;
     } else {
       n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
     }

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "apps/file_copy/tool_error.h"
 #include "apps/file_copy/transfer.h"
-#include "tools/perf/tool_error.h"
 
 namespace {
 

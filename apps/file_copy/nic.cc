@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tools/perf/tool_error.h"
+#include "apps/file_copy/tool_error.h"
 
 namespace ub::apps {
 

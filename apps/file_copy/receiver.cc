@@ -15,9 +15,9 @@
 
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
+#include "apps/file_copy/tcp_socket.h"
+#include "apps/file_copy/tool_error.h"
 #include "apps/file_copy/transfer.h"
-#include "tools/perf/tcp_socket.h"
-#include "tools/perf/tool_error.h"
 
 namespace ub::apps {
 namespace {

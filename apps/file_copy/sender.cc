@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,10 +14,10 @@
 
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
+#include "apps/file_copy/tcp_socket.h"
+#include "apps/file_copy/tool_error.h"
 #include "apps/file_copy/transfer.h"
 #include "tools/common/probe.h"
-#include "tools/perf/tcp_socket.h"
-#include "tools/perf/tool_error.h"
 
 namespace ub::apps {
 namespace {
@@ -129,7 +130,7 @@ uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const Sour
   uint64_t read = 0, acknowledged = 0, told = 0;
   uint64_t started = 0, ended = 0;  // WRITEs
   uint64_t looked_ns = 0;
-  for (uint32_t turns = 0; acknowledged < file.bytes(); ++turns) {
+  for (uint32_t turns = 0, idle_turns = 0; acknowledged < file.bytes(); ++turns) {
     if (read < file.bytes() && started - ended < o.inflight) {
       std::byte* buffer = buffers.at(static_cast<uint32_t>(started % o.inflight));
       const uint64_t bytes = std::min(chunk, file.bytes() - read);
@@ -138,9 +139,11 @@ uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const Sour
       sum.update(buffer, bytes);  // while the NIC is at work
       read += bytes;
       ++started;
+      idle_turns = 0;
     }
     if (const uint32_t n = remote.poll(); n > 0) {
       ended += n;
+      idle_turns = 0;
       acknowledged = std::min(ended * chunk, file.bytes());
       progress.at(acknowledged);
       if (acknowledged - told >= kProgressEvery) {
@@ -148,6 +151,7 @@ uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const Sour
         told = acknowledged;
       }
     }
+    if (++idle_turns % 2048 == 0) sched_yield();  // perhaps the receiver's NIC shares our CPU
     if (turns % 256 == 0 && tools::monotonic_ns() - looked_ns > 5'000'000) {
       look_at_receiver(tcp);
       looked_ns = tools::monotonic_ns();

@@ -59,10 +59,11 @@ class FrameRing {
  protected:
   enum Kind : uint32_t { kNothing = 0, kSmall = 1, kLarge = 2, kFiller = 3 };
 
-  // word: position in lines (low 16 bits) | span in lines, 16 | kind, 8 | bytes, 24
+  // word: position in lines (low 16 bits) | span in lines, 16 | kind, 8 | frames published behind it, 8 | bytes, 16
   static uint64_t make_word(Kind kind, size_t bytes, size_t span, uint64_t position) {
     return uint64_t{position / kLine & 0xffff} << 48 | uint64_t{span / kLine} << 32 | uint64_t{kind} << 24 | bytes;
   }
+  static constexpr uint32_t kMaxBehind = 255;  // a hint, saturates
 
   void attach_area(std::byte* area, size_t data_bytes) {
     UB_ASSERT(valid_size(data_bytes) && reinterpret_cast<uintptr_t>(area) % kLine == 0);
@@ -162,7 +163,9 @@ class FrameRingWriter : FrameRing {
       used_ &= ~(1U << gate_staged_);
       gate_staged_ = kNoSlot;
     }
-    word_at(gate_position_).store(gate_word_, std::memory_order_release);
+    word_at(gate_position_).store(gate_word_ | uint64_t{behind_ < kMaxBehind ? behind_ : kMaxBehind} << 16,
+                                  std::memory_order_release);
+    behind_ = 0;
     gate_ = open_ != 0;
     if (gate_) [[unlikely]] {
       gate_position_ = oldest_open();
@@ -247,6 +250,7 @@ class FrameRingWriter : FrameRing {
     if (gate) {
       gate_word_ = word;
     } else {
+      ++behind_;
       word_at(o.position).store(word, std::memory_order_release);
     }
   }
@@ -297,6 +301,7 @@ class FrameRingWriter : FrameRing {
   uint64_t gate_position_ = 0;  // first unpublished frame, if gate_
   uint64_t gate_word_ = 0;      // its word; 0: still open
   uint32_t gate_staged_ = kNoSlot;
+  uint32_t behind_ = 0;         // frames committed behind the gate
   bool gate_ = false;
   bool broken_ = false;
   uint32_t used_ = 0;           // slots in use: open, or the gate's
@@ -319,9 +324,15 @@ class FrameRingReader : FrameRing {
   // The next frame; it stays where it is until release(). False: none now, or the ring is broken.
   bool next(Frame* out) {
     uint64_t word = word_at(head_).load(std::memory_order_acquire);
+    // The lines that a frame like the last one would have, so that they travel together with the word.
+    for (size_t at = kLine; at < likely_span_; at += kLine)
+      __builtin_prefetch(data_ + ((head_ + at) & mask_));
     if (word == 0) [[likely]] return false;
     return take(word, out);
   }
+  // Frames that came with those taken so far. With none, asking next() costs the transfer of a line that most
+  // likely says "not yet", so somebody in a hurry does not.
+  uint32_t more() const { return more_; }
   bool empty() const { return broken_ || word_at(head_).load(std::memory_order_acquire) == 0; }
   // Gives back the memory of every frame that next() returned.
   void release() {
@@ -337,7 +348,7 @@ class FrameRingReader : FrameRing {
 
   bool take(uint64_t word, Frame* out) {
     for (uint32_t fillers = 0; fillers < kMaxFillers; ++fillers) {
-      size_t bytes = word & 0xffffff;
+      size_t bytes = word & 0xffff;
       auto kind = static_cast<uint32_t>(word >> 24 & 0xff);
       size_t span = (word >> 32 & 0xffff) * kLine;
       size_t offset = head_ & mask_;
@@ -348,7 +359,10 @@ class FrameRingReader : FrameRing {
         return false;
       }
       head_ += span;
+      auto behind = static_cast<uint32_t>(word >> 16 & 0xff);
+      more_ = behind != 0 ? behind : more_ - (more_ != 0);
       if (kind != kFiller) [[likely]] {
+        likely_span_ = kind == kSmall ? span : 0;
         out->data = data_ + offset + front;
         out->bytes = static_cast<uint32_t>(bytes);
         // All lines of a small frame at once, not one after the other as a parser walks on.
@@ -364,6 +378,8 @@ class FrameRingReader : FrameRing {
 
   uint64_t head_ = 0;
   uint64_t released_ = 0;
+  size_t likely_span_ = 0;
+  uint32_t more_ = 0;
   bool broken_ = false;
 };
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/urma/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
-#include "lib/urma/limits.h"
 #include "lib/urma/status.h"
 
 namespace ub::urma {

@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "lib/urma/children.h"
+#include "lib/urma/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jfc.h"
 #include "lib/urma/library.h"
-#include "lib/urma/limits.h"
 #include "lib/urma/log.h"
 #include "lib/urma/order.h"
 #include "lib/urma/receive_queue.h"

@@ -140,7 +140,7 @@ void Library::after_fork_child() {
   Library& library = get();
   if (library.up_) {
     library.end_epoch();
-    (void)library.backend_.release();
+    library.abandoned_.push_back(library.backend_.release());
   }
   library.forked_ = true;
   after_fork_parent();

@@ -74,6 +74,7 @@ class Library {
   bool hooks_installed_ = false;
   bool forked_ = false;  // leftovers are those of the parent
   std::unique_ptr<Backend> backend_;
+  std::vector<Backend*> abandoned_;  // in a child: those of its parents, never destroyed
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;

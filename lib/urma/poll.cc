@@ -71,7 +71,10 @@ void convert(const Cqe& cqe, urma_cr_t& cr) {
   memset(&cr, 0, sizeof cr);
   cr.status = static_cast<urma_cr_status_t>(cqe.status);
   cr.user_ctx = cqe.user_ctx;
-  cr.opcode = static_cast<urma_cr_opcode_t>(cqe.opcode);
+  // 0xff on the send side is no value of the enumeration: written as the number it is.
+  auto opcode = static_cast<uint32_t>(cqe.opcode);
+  static_assert(sizeof cr.opcode == sizeof opcode);
+  memcpy(&cr.opcode, &opcode, sizeof opcode);
   cr.flag.bs.s_r = (cqe.flags & kCqeReceive) != 0;
   cr.flag.bs.jetty = (cqe.flags & kCqeJetty) != 0;
   cr.completion_len = cqe.length;

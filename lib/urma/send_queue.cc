@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/urma/device_limits.h"
 #include "lib/urma/library.h"
-#include "lib/urma/limits.h"
 #include "lib/urma/log.h"
 #include "lib/urma/order.h"
 #include "lib/urma/status.h"

@@ -34,8 +34,8 @@ NetTemplate path(bool v6) {
 template <bool kIcrc>
 size_t write_frame(const NetTemplate& net, std::byte* frame, uint32_t n, const std::byte* payload,
                    size_t size_bytes) {
-  const RtpHeader rtp{.last = true,
-                      .padding = padding_for(size_bytes),
+  const RtpHeader rtp{.padding = padding_for(size_bytes),
+                      .last = true,
                       .ack_req = true,
                       .src_tpn = 1,
                       .dst_tpn = 2,

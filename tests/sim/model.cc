@@ -38,12 +38,30 @@ void Model::fail(const char* format, ...) {
 
 std::string Model::describe(const Wr& w) const {
   char buf[320];
-  std::snprintf(buf, sizeof buf, "wr %" PRIu64 " %s %u B (node %u queue %u id %u%s%s order %u -> node %d%s), posted at %.9f s",
+  std::snprintf(buf, sizeof buf,
+                "wr %" PRIu64 " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
                 w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
                 w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
-                static_cast<int>(w.remote_node), (w.flags & kWrFence) != 0 ? " fence" : "",
-                static_cast<double>(w.posted_ns) / 1e9);
+                static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
+                (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
+                w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
   return buf;
+}
+
+std::string Model::whose(const std::byte* p, const std::byte* end) const {
+  char buf[96];
+  for (int shift = 0; shift < 8 && p + shift + 8 <= end; ++shift) {
+    uint64_t word;
+    std::memcpy(&word, p + shift, 8);
+    for (const auto& [id, w] : wrs_) {
+      for (uint64_t i = 0; i * 8 < w->length; ++i) {
+        if (pattern_word(id, i) != word) continue;
+        std::snprintf(buf, sizeof buf, "byte %lld of ", static_cast<long long>(i * 8) - shift);
+        return buf + describe(*w);
+      }
+    }
+  }
+  return "unknown";
 }
 
 std::string Model::unresolved() const {
@@ -91,6 +109,12 @@ void Model::receiver_gone(const Receiver& who) {
                     bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout));
 }
 
+void Model::receivers_dying(uint32_t app) {
+  // Its receives cannot be written: that may read as a fault of the receive or of the access.
+  allow_outstanding([&](const Wr& w) { return w.receiver.jfr != nullptr && w.receiver.jfr->app == app; },
+                    bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation) | bit(CrStatus::kAckTimeout));
+}
+
 void Model::receiver_dropping(const Receiver& who) {
   allow_outstanding([&](const Wr& w) { return w.receiver == who; }, bit(CrStatus::kAckTimeout));
 }
@@ -118,7 +142,7 @@ void Model::queue_gone(Queue* q) {
     w.state = Wr::State::kLost;
     w.resolved_tick = ++tick_;
     w.resolved_ns = *now_ns_;
-    if (is_atomic(w.op) && (w.allowed & bit(CrStatus::kSuccess)) != 0) atomics_.at(w.remote->uid)->uncertain(w.atomic);
+    if (is_atomic(w.op) && w.may_run) atomics_.at(w.remote->uid)->uncertain(w.atomic);
     release(w);
     --outstanding_;
   }
@@ -143,7 +167,7 @@ Wr& Model::post(std::unique_ptr<Wr> made) {
     if (alike(w)) ++inbox.alike_posted;
     else inbox.waiting.push_back(w.id);
   }
-  if (is_atomic(w.op) && (w.allowed & bit(CrStatus::kSuccess)) == 0) atomics_.at(w.remote->uid)->withdraw(w.atomic);
+  if (is_atomic(w.op) && !w.may_run) atomics_.at(w.remote->uid)->withdraw(w.atomic);
   in_queue_[w.queue->uid].push_back(w.id);
   ++outstanding_;
   return w;
@@ -162,7 +186,7 @@ bool Model::overwritten_by(const Wr& newer, const Candidate& older) const {
 }
 
 void Model::placed(const Region* r, uint64_t offset, size_t bytes) {
-  if (r->local) return;
+  if (r->local || !check_last_word) return;
   auto [from, to] = ends_.equal_range({r->uid, offset + bytes});
   for (auto it = from; it != to; ++it) {
     const Wr& w = wr(it->second);

@@ -55,6 +55,8 @@ struct Wr {
   std::vector<LocalRange> local;   // sources, or where results go
   uint32_t allowed = 0;            // bits of CrStatus
   bool unreliable = false;         // UM
+  bool may_run = true;             // may it have an effect at the target?
+  const char* wrong = nullptr;     // what is wrong with it on purpose
 
   State state = State::kOutstanding;
   CrStatus status = CrStatus::kSuccess;
@@ -77,6 +79,7 @@ class Model {
   void region_gone(Region*);       // unregistered, or the memory of a dead application
   void region_dying(Region*);      // its application died, the NIC does not know yet
   void receiver_gone(const Receiver&);
+  void receivers_dying(uint32_t app);  // its application died, the NIC does not know yet
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
   void instance_gone(uint32_t node, uint32_t epoch);
   void queue_flushing(Queue*);
@@ -90,6 +93,7 @@ class Model {
   void completed(Queue*, const Cqe&);
   void unhandled(Queue*, const Cqe&);
   void flush_finished(Queue*);     // after take_unhandled: nothing may be left
+  void all_retired(Queue*);        // the Core has finished everything, and every completion was polled
   // A receive completion. `who` is the local object it names, `rnr_seen` whether that instance ever refused one.
   void received(const Receiver& who, const Cqe&, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen);
   // The NIC has put bytes into a region, `final` as in Host::place.
@@ -103,9 +107,10 @@ class Model {
   const std::string& failure() const { return failure_; }
   void fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   std::string describe(const Wr&) const;
+  std::string whose(const std::byte* p, const std::byte* end) const;  // for messages: which request wrote these bytes?
   std::string unresolved() const;  // for a liveness failure
   uint64_t count(Wr::State) const;
-  bool verbose = false;
+  bool check_last_word = true;  // is the end of a WRITE the last to become visible?
 
  private:
   struct Inbox {
@@ -127,7 +132,9 @@ class Model {
   void allow_outstanding(Match, uint32_t statuses);
   bool overwritten_by(const Wr& newer, const Candidate& older) const;
   bool alike(const Wr& w) const { return w.length < 8 && w.op == WrOp::kSend; }
-  bool carries(const Receive&, const Wr&) const;
+  bool carries(const Receive&, const Wr&, uint64_t* bad_byte) const;
+  bool left_by_aborted(const std::byte* p, uint64_t at, size_t bytes, const Jfr*) const;
+  bool may_fail_locally(const Receiver&, const Receive&, const Queue* sender) const;
   void check_never_ran(const Wr&);
   void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);
   void drop_end(const Wr&);

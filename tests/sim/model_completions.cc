@@ -61,16 +61,15 @@ void Model::check_success(Wr& w) {
 
 void Model::resolve(Wr& w, CrStatus status) {
   ++tick_;
-  bool could_run = (w.allowed & bit(CrStatus::kSuccess)) != 0;
   if ((w.allowed & bit(status)) == 0) fail("%s completed with %s", describe(w).c_str(), status_name(status));
   w.status = status;
   w.state = status == CrStatus::kSuccess ? Wr::State::kSuccess : Wr::State::kFailed;
   w.resolved_tick = tick_;
   w.resolved_ns = *now_ns_;
   if (status == CrStatus::kSuccess) {
-    if (could_run) check_success(w);
+    if (w.may_run) check_success(w);
   } else {
-    if (is_atomic(w.op) && could_run) atomics_.at(w.remote->uid)->uncertain(w.atomic);
+    if (is_atomic(w.op) && w.may_run) atomics_.at(w.remote->uid)->uncertain(w.atomic);
     check_never_ran(w);
   }
   release(w);
@@ -136,34 +135,61 @@ void Model::unhandled(Queue* q, const Cqe& c) {
   resolve_in_order(q, c.user_ctx, CrStatus::kWrUnhandled, "handed back");
 }
 
-void Model::flush_finished(Queue* q) {
+void Model::all_retired(Queue* q) {
   auto& ids = in_queue_[q->uid];
   while (!ids.empty()) {
     Wr& w = *wrs_.at(ids.front());
-    if (w.signaled()) fail("%s vanished in a flush", describe(w).c_str());
+    if (w.signaled()) fail("%s is finished, but there was no completion", describe(w).c_str());
     ids.pop_front();
     resolve(w, CrStatus::kSuccess);
   }
+}
+
+void Model::flush_finished(Queue* q) {
+  all_retired(q);
   flush_done_.erase(q->uid);
 }
 
 void Model::posted_receive(Jfr* jfr, const Receive& r) { jfr->posted.push_back(r); }
 
-bool Model::carries(const Receive& r, const Wr& w) const {
-  uint64_t at = 0;
+// Behind a message there may be bytes of one that took the same receive before and was aborted.
+bool Model::left_by_aborted(const std::byte* p, uint64_t at, size_t bytes, const Jfr* jfr) const {
+  size_t done = 0;
+  while (done < bytes) {
+    size_t best = 0;
+    for (const auto& [id, w] : wrs_) {
+      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at + done) continue;
+      size_t n = std::min<size_t>(bytes - done, w->length - at - done);
+      best = std::max(best, pattern_mismatch(p + done, id, at + done, n));
+    }
+    if (best < std::min<size_t>(8, bytes - done)) return false;
+    done += best;
+  }
+  return true;
+}
+
+bool Model::carries(const Receive& r, const Wr& w, uint64_t* bad_byte) const {
+  uint64_t at = 0, position = 0;
   for (const LocalRange& l : r.ranges) {
     uint64_t n = std::min<uint64_t>(l.bytes, w.length - at);
-    if (pattern_mismatch(l.data(), w.id, at, n) != n) return false;
-    if (pattern_mismatch(l.data() + n, kReleased | l.region->uid, l.offset + n, l.bytes - n) != l.bytes - n) return false;
+    size_t good = pattern_mismatch(l.data(), w.id, at, n);
+    *bad_byte = at + good;
+    if (good != n) return false;
+    size_t untouched = pattern_mismatch(l.data() + n, kReleased | l.region->uid, l.offset + n, l.bytes - n);
+    *bad_byte = at + n + untouched;
+    uint64_t rest = l.bytes - n - untouched;
+    if (rest != 0 && !left_by_aborted(l.data() + n + untouched, position + n + untouched, rest, w.receiver.jfr)) return false;
     at += n;
+    position += l.bytes;
   }
   return at == w.length;
 }
 
 void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Queue* sender, bool rnr_seen) {
+  uint64_t bad_byte = 0;
   if (sender->mode == Mode::kUm) {
     for (auto& [id, w] : wrs_)
-      if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length && carries(r, *w)) return;
+      if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length && carries(r, *w, &bad_byte)) return;
     fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length, sender->uid);
     return;
   }
@@ -180,14 +206,23 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
                                                       : CrOpcode::kWriteImm;
     if (opcode != c.opcode || w.length != c.length) return false;
     if (w.op != WrOp::kSend && w.immediate != c.immediate) return false;
-    return w.op == WrOp::kWriteImm || carries(r, w);
+    return w.op == WrOp::kWriteImm || carries(r, w, &bad_byte);
   };
   auto it = std::find_if(inbox.waiting.begin(), inbox.waiting.end(), matches);
   if (it == inbox.waiting.end()) {
+    std::string found = "nothing";
+    uint64_t at = bad_byte;
+    for (const LocalRange& l : r.ranges) {
+      if (at < l.bytes) {
+        found = whose(l.data() + at, l.data() + l.bytes);
+        break;
+      }
+      at -= l.bytes;
+    }
     fail("receiver %u (node %u): message of %u bytes, opcode %u, immediate %" PRIx64
-         " from queue %u is none that waits (changed, twice, or never sent; %zu wait)",
+         " from queue %u is none that waits (changed, twice, or never sent; %zu wait; the last compared differs at %" PRIu64 ", there is %s)",
          who.uid(), who.node(), c.length, static_cast<unsigned>(c.opcode), c.immediate, sender->uid,
-         inbox.waiting.size());
+         inbox.waiting.size(), bad_byte, found.c_str());
     return;
   }
   Wr& w = *wrs_.at(*it);
@@ -206,6 +241,16 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   auto over = [&](const Candidate& o) { return overwritten_by(w, o); };
   if (!memory_.at(w.remote->uid)->check_as_if_succeeded(w.id, w.remote_offset, w.effect_bytes, over, &why))
     fail("%s was announced before its bytes were there: %s", describe(w).c_str(), why.c_str());
+}
+
+bool Model::may_fail_locally(const Receiver& who, const Receive& r, const Queue* sender) const {
+  auto gone = [](const LocalRange& l) { return l.region->state != Region::State::kLive; };
+  if (std::any_of(r.ranges.begin(), r.ranges.end(), gone)) return true;
+  return std::any_of(wrs_.begin(), wrs_.end(), [&](const auto& e) {
+    const Wr& w = *e.second;
+    return w.queue == sender && w.receiver == who && w.op == WrOp::kWriteImm && w.state != Wr::State::kSuccess &&
+           w.remote->state != Region::State::kLive;
+  });
 }
 
 void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen) {
@@ -236,6 +281,8 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
                                  [&](uint64_t id) { return wr(id).op != WrOp::kWriteImm && wr(id).length > r.length; });
     if (long_one == inbox.waiting.end())
       fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(), sender->second->uid, r.length);
+  } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() && may_fail_locally(who, r, sender->second)) {
+    // Consumed by a message that could not be placed.
   } else if (c.status != CrStatus::kWrFlush || !jfr->in_error) {
     fail("receiver %u: receive completed with %s", who.uid(), status_name(c.status));
   }

@@ -72,19 +72,16 @@ void Node::stop() {
   host_.reset();
   munmap(arena_, arena_bytes_);
   arena_ = nullptr;
-  regions_.clear();
   targets_.clear();
 }
 
 void Node::crash() {
   world_.trace("node %u crashes", index_);
   world_.model.instance_gone(index_, epoch_);
+  stop();
   for (auto& app : apps_) {
-    if (!app->alive) continue;
-    for (Queue* q : app->queues)
-      if (q->state != Queue::State::kGone) destroy(q);
-    for (Jfr* r : app->jfrs)
-      if (r->alive) destroy(r);
+    for (Queue* q : app->queues) destroy(q);
+    for (Jfr* r : app->jfrs) destroy(r);
     for (Jfc* c : app->jfcs) c->alive = false;
     app->alive = false;
   }
@@ -92,7 +89,7 @@ void Node::crash() {
     world_.model.region_gone(r);
     r->state = Region::State::kGone;
   }
-  stop();
+  regions_.clear();
 }
 
 void Node::shut_down() {
@@ -176,7 +173,7 @@ Jfr* Node::add_jfr(App& app, Jfc* jfc, const JfrSpec& spec) {
   r->depth = spec.depth;
   r->token = spec.token;
   r->buffer_bytes = spec.buffer_bytes;
-  r->slot_count = std::bit_ceil(spec.depth * 2);
+  r->slot_count = std::bit_ceil(spec.depth * 4 + 4);
   r->slots.reset(new Rqe[r->slot_count]());
   JfrConfig c{.wanted_id = 0, .mode = spec.mode, .slots = r->slots.get(), .slot_count = r->slot_count,
               .indices = r->indices.get(), .jfc = jfc->handle, .token = r->token,
@@ -249,14 +246,13 @@ void Node::unregister(Region* r) {
 
 void Node::kill_app(App& app) {
   world_.trace("node %u: app %u dies", index_, app.uid);
+  world_.model.receivers_dying(app.uid);
   app.alive = false;
   for (auto& [p, r] : regions_) {
     if (r->app != app.uid || r->state != Region::State::kLive) continue;
     r->state = Region::State::kDying;
     world_.model.region_dying(r);
   }
-  for (Queue* q : app.queues) world_.model.receiver_gone({q, q->jfr});
-  for (Jfr* r : app.jfrs) world_.model.receiver_gone({nullptr, r});
 }
 
 void Node::bury_app(App& app) {
@@ -326,6 +322,10 @@ bool Node::in_send_ring(const std::byte* p, size_t bytes) const {
     }
   }
   return false;
+}
+
+bool Node::app_alive(uint32_t uid) const {
+  return std::any_of(apps_.begin(), apps_.end(), [&](const auto& a) { return a->uid == uid && a->alive; });
 }
 
 Queue* Node::find_queue(uint32_t id) const {

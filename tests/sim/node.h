@@ -108,6 +108,7 @@ class Node {
   const Region* find_region(const std::byte* p) const;
   bool in_send_ring(const std::byte* p, size_t bytes) const;
   bool in_arena(const std::byte* p) const { return p >= arena_ && p < arena_ + arena_bytes_; }
+  bool app_alive(uint32_t uid) const;
   Queue* find_queue(uint32_t id) const;
   Jfr* find_jfr(uint32_t id) const;
 

@@ -49,7 +49,7 @@ void Node::on_event(const Event& e) {
   world_.mix(static_cast<uint64_t>(e.kind) << 56 ^ e.object);
   auto jfc = [&]() -> Jfc* {
     for (auto& c : world_.jfcs)
-      if (c->uid == e.object && c->alive && c->node == index_) return c.get();
+      if (c->uid == e.object && c->node == index_) return c->alive ? c.get() : nullptr;  // destroyed meanwhile
     world_.model.fail("node %u: event %u for JFC %llu, which it does not have", index_, static_cast<unsigned>(e.kind),
                       static_cast<unsigned long long>(e.object));
     return nullptr;

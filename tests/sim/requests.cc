@@ -20,12 +20,6 @@ App* app_of(World& w, const Queue* q) {
   return nullptr;
 }
 
-bool app_alive(World& w, uint32_t node, uint32_t app) {
-  for (auto& a : w.node(node).apps())
-    if (a->uid == app) return a->alive;
-  return false;
-}
-
 void give_back(Wr& w) {
   for (const LocalRange& l : w.local) l.region->free.add(l.offset, std::max<uint64_t>(l.bytes, 1));
   if (w.owned) w.remote->free.add(w.remote_offset, std::max<uint64_t>(w.length, 1));
@@ -83,9 +77,10 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
   if (w.op == WrOp::kNop) return ok | more;
   if (!world.options.mild() && !world.strict) more |= bit(CrStatus::kAckTimeout);
   if (takes_receive(w.op) && q->rnr_retry < 7) more |= bit(CrStatus::kRnrRetryExceeded);
-  if (s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle) return bit(CrStatus::kLocAccess) | more;
+  bool wrong_local = s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
+  if (wrong_local) ok = 0, more |= bit(CrStatus::kLocAccess);
 
-  bool abort = s.wrong != Wrong::kNothing;
+  bool abort = s.wrong != Wrong::kNothing && !wrong_local;
   if (w.remote != nullptr && w.length != 0) {
     abort = abort || (w.remote->access & needed_access(w.op)) == 0 || w.remote->state != Region::State::kLive;
     abort = abort || (w.notify != nullptr && (w.notify->state != Region::State::kLive));
@@ -95,8 +90,9 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
     const Receiver& r = w.receiver;
     bool dead = !r.jfr->alive || (r.jetty != nullptr && r.jetty->state == Queue::State::kGone);
     bool dropping = r.jfr->in_error || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
-    bool dying = !app_alive(world, r.node(), r.jfr->app);
+    bool dying = !world.node(r.node()).app_alive(r.jfr->app);
     if (dead || dying) more |= bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout);
+    if (dying) more |= bit(CrStatus::kRemOperation);
     if (dropping) more |= bit(CrStatus::kAckTimeout);
     if (dead || dropping) ok = 0;
     if (w.op != WrOp::kWriteImm && w.length > r.jfr->buffer_bytes) more |= bit(CrStatus::kRemOperation);
@@ -187,8 +183,12 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   }
   std::vector<Sge> list;
   for (const LocalRange& l : w.local) list.push_back(l.sge());
-  if (s.wrong == Wrong::kLocalRange && !list.empty()) list.back().address = w.local.back().region->va() + w.local.back().region->length - list.back().length / 2;
-  if (s.wrong == Wrong::kLocalHandle && !list.empty()) list.back().segment = 0x7fff'fff0;
+  if (!list.empty()) {  // empty ranges are skipped, so damage one that is not
+    Sge& victim = *std::max_element(list.begin(), list.end(), [](const Sge& a, const Sge& b) { return a.length < b.length; });
+    const Region& local = *w.local.front().region;
+    if (s.wrong == Wrong::kLocalRange) victim.address = local.va() + local.length + world.rng.below(64);
+    if (s.wrong == Wrong::kLocalHandle) victim.segment = 0x7fff'fff0;
+  }
   Bytes payload;
   if (inlined) {
     payload = make_bytes(w.length, false);
@@ -206,14 +206,20 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     }
   }
   w.allowed = expected(world, q, w, s);
-  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange || takes_receive(w.op);
+  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange || s.wrong == Wrong::kLocalRange ||
+                   s.wrong == Wrong::kLocalHandle || takes_receive(w.op);
   if (w.remote != nullptr && (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
                               s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId))
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
+  // A result that has no place to go is found out only when it comes.
+  w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
   if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
-  world.trace("node %u: post %s", q->node, world.model.describe(w).c_str());
-  return &world.model.post(std::move(made));
+  static constexpr const char* kNames[] = {nullptr, "token", "token id", "range", "receiver token", "local range", "local handle"};
+  w.wrong = kNames[static_cast<size_t>(s.wrong)];
+  const Wr& posted = world.model.post(std::move(made));
+  if (world.verbose) world.trace("node %u: post %s", q->node, world.model.describe(posted).c_str());
+  return &posted;
 }
 
 }  // namespace ub::sim

@@ -22,7 +22,7 @@ void run_phases(World& world, Workload& load) {
 
   world.trace("---- faults are over");
   load.stop();
-  if (!world.run_until([&] { return world.model.outstanding() == 0; }, kResolveLimit)) {
+  if (!world.run_until([&] { return world.all_resolved(); }, kResolveLimit)) {
     world.model.fail("liveness: %u requests neither complete nor fail:\n%s", world.model.outstanding(),
                      world.model.unresolved().c_str());
     return;
@@ -32,7 +32,7 @@ void run_phases(World& world, Workload& load) {
 
   world.trace("---- probes");
   load.post_probes();
-  if (!world.run_until([&] { return world.model.outstanding() == 0; }, kProbeLimit)) {
+  if (!world.run_until([&] { return world.all_resolved(); }, kProbeLimit)) {
     world.model.fail("liveness: after all faults, new requests hang:\n%s", world.model.unresolved().c_str());
     return;
   }

@@ -18,6 +18,7 @@ World::World(const Options& o, bool verbose_)
       verbose(verbose_),
       now_{1'000'000'000 + o.seed % 1000} {
   model.set_time(&now_.ns);
+  model.check_last_word = options.host.pending == 0;
 }
 
 World::~World() = default;
@@ -87,7 +88,7 @@ void World::happen(const Planned& p) {
   if (p.kind == Kind::kPoll) {
     Jfc* jfc = jfcs[p.what].get();
     jfc->poll_planned = false;
-    if (jfc->alive) n.poll(jfc, eager ? UINT32_MAX : options.work.poll_batch);
+    if (jfc->alive && n.app_alive(jfc->app)) n.poll(jfc, eager ? UINT32_MAX : options.work.poll_batch);
   }
 }
 
@@ -136,11 +137,18 @@ bool World::run_until(const std::function<bool()>& done, Duration limit) {
   return !failed();
 }
 
+bool World::all_resolved() {
+  if (model.outstanding() == 0) return true;
+  for (auto& q : queues)
+    if (q->state == Queue::State::kReady && q->unfinished() == 0 && q->jfc->waiting() == 0) model.all_retired(q.get());
+  return model.outstanding() == 0;
+}
+
 bool World::run_until_quiet(Duration limit) {
   uint64_t end = (now_ + limit).ns;
   std::string why;
   while (!failed()) {
-    bool quiet = model.outstanding() == 0 && network.under_way() == 0;
+    bool quiet = all_resolved() && network.under_way() == 0;
     for (auto& n : nodes_) quiet = quiet && (!n->up() || n->idle(&why));
     if (quiet) return true;
     if (!step(end)) return false;

@@ -36,6 +36,8 @@ class World {
   // Each returns false when the run has failed; run_until also when the limit passed first.
   bool run_for(Duration);
   bool run_until(const std::function<bool()>& done, Duration limit);
+  // Is every request resolved? Unsignaled ones at the end of a queue are, when the queue says so.
+  bool all_resolved();
   // Until no request is outstanding and every node is idle.
   bool run_until_quiet(Duration limit);
   bool failed() const { return !model.failure().empty(); }

@@ -214,7 +214,7 @@ int list_instances(const InstanceSelection& selection, bool json) {
     if (!i) continue;
     const StatsReport& r = i->report;
     std::string eids;
-    for (const Eid& e : r.eids) eids += (eids.empty() ? "" : ",") + eid_text(e);
+    for (const Eid& e : r.eids) eids += fmt::format("{}{}", eids.empty() ? "" : ",", eid_text(e));
     document.push_back({{"instance", i->name},
                         {"pid", r.pid},
                         {"program", r.program},

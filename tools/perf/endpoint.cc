@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/file_copy/tool_error.h"
 #include "tools/perf/pattern.h"
-#include "tools/perf/tool_error.h"
 
 namespace ub::tools {
 namespace {

@@ -4,11 +4,13 @@
 // pressed, and give up when nothing has happened for too long. One per wait; almost free.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 
+#include "apps/file_copy/tool_error.h"
 #include "tools/common/probe.h"
 #include "tools/perf/peer.h"
-#include "tools/perf/tool_error.h"
 
 namespace ub::tools {
 
@@ -32,6 +34,7 @@ class Idle {
 
  private:
   [[gnu::noinline]] bool look() {
+    sched_yield();  // long idle: perhaps somebody whom we wait for has no CPU
     const uint64_t now = monotonic_ns();
     if (turns_ == 2048) since_ns_ = now;
     if (limit_ns_ != kNoLimit && now - since_ns_ > limit_ns_) {

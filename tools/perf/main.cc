@@ -8,12 +8,12 @@
 
 #include <fstream>
 
+#include "apps/file_copy/tool_error.h"
 #include "tools/common/affinity.h"
 #include "tools/perf/endpoint.h"
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/perf/tests.h"
-#include "tools/perf/tool_error.h"
 
 namespace ub::tools {
 namespace {

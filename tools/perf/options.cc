@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/perf/tool_error.h"
+#include "apps/file_copy/tool_error.h"
 
 namespace ub::tools {
 namespace {
@@ -110,25 +110,25 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("-p,--port", o.port, "TCP port of the server")->capture_default_str();
   app.add_option("-s,--size", size, "bytes of a message, also 4k, 1m; default: 2 (lat), 64k (bw)")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(uint64_t{1}, kMaxSize));
   app.add_flag("-a,--all", all, "all powers of two from 2 to 8388608");
   app.add_option("-n,--iters", o.iterations,
                  "messages; default: 10000 (lat), 50000 (bw), fewer of large ones")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1u, UINT32_MAX));
   app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n")
       ->check(CLI::PositiveNumber);
   app.add_option("--warmup", o.warmup, "messages before the measurement; default: 1000 or a tenth of -n")
       ->default_str("");
   app.add_option("-t,--tx-depth", o.tx_depth, "requests in flight per jetty; default: 16 (lat), 128 (bw)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1u, UINT32_MAX));
   app.add_option("-r,--rx-depth", o.rx_depth, "receives posted (send tests)")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
   app.add_option("-l,--post-list", o.post_list, "requests handed over with one call")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1u, UINT32_MAX))
       ->capture_default_str();
   app.add_option("-Q,--cq-mod", o.cq_mod, "one completion for so many requests; default: 100 (bw)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1u, UINT32_MAX));
   app.add_option("-I,--inline_size,--inline", o.inline_bytes,
                  "send messages up to this size inline; default: 220 or what the device has (lat), 0 (bw)")
       ->check(CLI::NonNegativeNumber)

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/perf/tool_error.h"
+#include "apps/file_copy/tool_error.h"
 
 namespace ub::tools {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "tools/perf/tool_error.h"
+#include "apps/file_copy/tool_error.h"
 
 namespace ub::tools {
 namespace {

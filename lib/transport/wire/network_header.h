@@ -62,14 +62,16 @@ inline constexpr uint8_t kEcnEct1 = 1;
 inline constexpr uint8_t kEcnEct0 = 2;
 inline constexpr uint8_t kEcnCe = 3;
 
-/// Where the parts of a received frame are. Pointers are into the frame.
+/// Where the parts of a received frame are. Pointers are into the frame. They do not lie side by side: a compiler
+/// would store two neighbours at once, and the caller, who reads them next, would wait for that store to retire.
 struct NetHeader {
-  Endpoint src, dst;
+  const std::byte* tph;  ///< first byte after UDP
+  Endpoint src;
   uint8_t ecn;
   uint8_t dscp;
   bool v6;
-  const std::byte* l3;   ///< IP header: where the ICRC's coverage starts
-  const std::byte* tph;  ///< first byte after UDP
+  const std::byte* l3;  ///< IP header: where the ICRC's coverage starts
+  Endpoint dst;
   const std::byte* end;  ///< first byte of the ICRC; tph <= end
 
   size_t tp_size() const { return static_cast<size_t>(end - tph); }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "lib/base/bytes.h"
 #include "lib/base/serial.h"
@@ -31,55 +32,53 @@ inline constexpr uint8_t kNlpEncrypted = 3;    ///< CIPH, not supported
 /// TPMSN of responses before the first message was received.
 inline constexpr uint32_t kTpmsnNone = 0xFFFFFF;
 
+/// The first four bytes hold what is narrower than a byte, as bit fields where the wire has them (but for `last`),
+/// so that reading is little more than copying.
 struct RtpHeader {
   static constexpr size_t kSize = 16;
 
   TpOpcode opcode = TpOpcode::kData;
-  bool last = false;    ///< last packet of its message; only in data packets
-  uint8_t padding = 0;  ///< 0-3 zero bytes after the payload
-  uint8_t nlp = 0;
-  bool ack_req = false;  ///< A
-  bool fake = false;     ///< F
-  uint8_t rspst = 0;     ///< 3 bits, response_status.h
-  uint8_t rspinfo = 0;   ///< 5 bits
-  uint32_t src_tpn = 0;  ///< 24 bits, of this packet's own direction
-  uint32_t dst_tpn = 0;
+  uint8_t nlp : 4 = 0;
+  uint8_t padding : 2 = 0;  ///< 0-3 zero bytes after the payload
+  uint8_t version : 2 = 0;  ///< always 0
+  bool last : 1 = false;    ///< last packet of its message; only in data packets
+  uint8_t reserved : 5 = 0;
+  bool fake : 1 = false;     ///< F
+  bool ack_req : 1 = false;  ///< A
+  uint8_t rspinfo : 5 = 0;
+  uint8_t rspst : 3 = 0;  ///< response_status.h
+  uint32_t src_tpn = 0;   ///< 24 bits, of this packet's own direction
+  uint32_t dst_tpn = 0;   ///< 24 bits
   Psn psn;
   Tpmsn tpmsn;
 
   static Drop read(const std::byte* p, size_t avail, RtpHeader& h) {
     if (avail < kSize) [[unlikely]]
       return Drop::kTooShort;
-    const uint64_t w0 = load_be64(p);
-    const uint64_t w1 = load_be64(p + 8);
-    const uint8_t op = static_cast<uint8_t>(w0 >> 56 & 0x7F);
-    if ((w0 >> 48 & 0xC0) != 0) [[unlikely]]
+    const uint32_t b0 = load_u8(p);
+    const uint32_t narrow = (b0 & 0x7F) | uint32_t{load_u8(p + 1)} << 8 | b0 >> 7 << 16 |
+                            (load_u8(p + 8) & 0xC0u) << 16 | uint32_t{load_u8(p + 12)} << 24;
+    std::memcpy(static_cast<void*>(&h), &narrow, sizeof narrow);
+    h.src_tpn = load_be32(p + 1) & 0xFFFFFF;
+    h.dst_tpn = load_be32(p + 4) & 0xFFFFFF;
+    h.psn = Psn(load_be32(p + 8));
+    h.tpmsn = Tpmsn(load_be32(p + 12));
+    if (h.version != 0) [[unlikely]]
       return Drop::kBadTpVersion;
-    if (op > 8 || (0b1'0110'1111u >> op & 1) == 0) [[unlikely]]
-      return Drop::kBadTpOpcode;
-    h.opcode = static_cast<TpOpcode>(op);
-    h.last = (w0 >> 63) != 0 && op == static_cast<uint8_t>(TpOpcode::kData);
-    h.padding = static_cast<uint8_t>(w0 >> 52 & 3);
-    h.nlp = static_cast<uint8_t>(w0 >> 48 & 15);
-    if (op <= static_cast<uint8_t>(TpOpcode::kData) && h.nlp > kNlpEntity) [[unlikely]]
-      return Drop::kBadNlp;
-    h.src_tpn = static_cast<uint32_t>(w0 >> 24 & 0xFFFFFF);
-    h.dst_tpn = static_cast<uint32_t>(w0 & 0xFFFFFF);
-    h.ack_req = (w1 >> 63 & 1) != 0;
-    h.fake = (w1 >> 62 & 1) != 0;
-    h.psn = Psn(static_cast<uint32_t>(w1 >> 32 & 0xFFFFFF));
-    h.rspst = static_cast<uint8_t>(w1 >> 29 & 7);
-    h.rspinfo = static_cast<uint8_t>(w1 >> 24 & 31);
-    h.tpmsn = Tpmsn(static_cast<uint32_t>(w1 & 0xFFFFFF));
-    return Drop::kNone;
+    if (h.opcode == TpOpcode::kData) [[likely]]
+      return h.nlp > kNlpEntity ? Drop::kBadNlp : Drop::kNone;
+    h.last = false;
+    if (h.opcode == TpOpcode::kUnreliable) return h.nlp > kNlpEntity ? Drop::kBadNlp : Drop::kNone;
+    const uint8_t code = static_cast<uint8_t>(h.opcode);
+    return code > 8 || (0b1'0110'1100u >> code & 1) == 0 ? Drop::kBadTpOpcode : Drop::kNone;
   }
 
   void write(std::byte* p) const {
     store_be64(p, uint64_t{last} << 63 | uint64_t{static_cast<uint8_t>(opcode)} << 56 |
-                      uint64_t{padding & 3u} << 52 | uint64_t{nlp & 15u} << 48 |
-                      uint64_t{src_tpn & 0xFFFFFF} << 24 | (dst_tpn & 0xFFFFFF));
+                      uint64_t{padding} << 52 | uint64_t{nlp} << 48 | uint64_t{src_tpn & 0xFFFFFF} << 24 |
+                      (dst_tpn & 0xFFFFFF));
     store_be64(p + 8, uint64_t{ack_req} << 63 | uint64_t{fake} << 62 | uint64_t{psn.value()} << 32 |
-                          uint64_t{rspst & 7u} << 29 | uint64_t{rspinfo & 31u} << 24 | tpmsn.value());
+                          uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 | tpmsn.value());
   }
 
   bool is_data() const { return opcode == TpOpcode::kData; }
@@ -90,6 +89,7 @@ struct RtpHeader {
 
   bool operator==(const RtpHeader&) const = default;
 };
+static_assert(sizeof(RtpHeader) == 20 && offsetof(RtpHeader, src_tpn) == 4);
 
 /// Pad bytes that make TPH..payload a multiple of four.
 constexpr uint8_t padding_for(size_t size_bytes) {

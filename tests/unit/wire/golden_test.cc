@@ -133,9 +133,9 @@ TEST(Golden, btah) {
   both_ways("00 18 12 35 6c 1a bc de", Btah{.opcode = TaOpcode::kSend,
                                             .tv_en = true,
                                             .tassn = Tassn(0x1235),
-                                            .odr = kOdrStrong | kOdrCompletion,
-                                            .mt_en = true,
                                             .fce = true,
+                                            .mt_en = true,
+                                            .odr = kOdrStrong | kOdrCompletion,
                                             .rc_id = 0xABCDE});
 }
 

@@ -129,15 +129,26 @@ TEST(RtpHeader, reads_an_unreliable_packet_too) {
 }
 
 TEST(RtpHeader, fields_beyond_their_width_do_not_leak_into_others) {
-  RtpHeader h{.padding = 0xFC,
-              .nlp = 0xF0,
-              .rspst = 0xF8,
-              .rspinfo = 0xE0,
-              .src_tpn = 0xFF000001,
-              .dst_tpn = 0xFF000002,
-              .psn = Psn(3),
-              .tpmsn = Tpmsn(4)};
+  const RtpHeader h{.src_tpn = 0xFF000001, .dst_tpn = 0xFF000002, .psn = Psn(3), .tpmsn = Tpmsn(4)};
   EXPECT_EQ(to_hex(written(h)), to_hex(hex("01 00 00 00 01 00 00 02 00 00 00 03 00 00 00 04")));
+}
+
+TEST(Headers, reserved_bits_are_ignored_and_not_written_back) {
+  const Bytes rtp = hex("81 00 12 34 56 ab cd ef bf 00 00 0a 00 00 00 07");
+  RtpHeader h;
+  ASSERT_EQ(RtpHeader::read(rtp.data(), rtp.size(), h), Drop::kNone);
+  EXPECT_EQ(to_hex(written(h)), "81 00 12 34 56 ab cd ef 80 00 00 0a 00 00 00 07 ");
+  const Bytes request = hex("03 3a 12 34 10 9a bc de");
+  Btah b;
+  ASSERT_EQ(Btah::read(request.data(), request.size(), b), Drop::kNone);
+  EXPECT_EQ(to_hex(written(b)), "03 18 12 34 10 1a bc de ");
+  EXPECT_EQ(
+      b,
+      (Btah{.opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(0x1234), .odr = 1, .rc_id = 0xABCDE}));
+  const Bytes response = hex("11 33 12 34 09 da bc de");
+  Atah a;
+  ASSERT_EQ(Atah::read(response.data(), response.size(), a), Drop::kNone);
+  EXPECT_EQ(to_hex(written(a)), "11 00 12 34 09 1a bc de ");
 }
 
 TEST(RtpHeader, padding_completes_to_four) {

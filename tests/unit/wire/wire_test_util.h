@@ -135,11 +135,11 @@ inline TaPacket random_packet(TaOpcode op, bool ud, bool tv, bool read_meta, Prn
   t.is_response = !ta_is_request(op);
   if (t.is_response) {
     t.rsp = {.opcode = op,
-             .sv = coin(),
              .poison = coin(),
+             .sv = coin(),
              .tassn = tassn,
-             .rspst = 0,
              .rspinfo = static_cast<uint8_t>(rng.below(32)),
+             .rspst = 0,
              .rc_type = 1,
              .rc_id = rc};
   } else {

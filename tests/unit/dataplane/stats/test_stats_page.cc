@@ -241,10 +241,18 @@ TEST_F(StatsPage, OtherFilesAreRefused) {
   EXPECT_FALSE(StatsPageReader::open(stats_page_path(directory, "dir"), &error));
 }
 
+TEST_F(StatsPage, TheDirectoryIsMadeIfItsParentExists) {
+  StatsIdentity id;
+  id.eids = {v4_eid(1)};
+  auto w = StatsPageWriter::create(directory + "/new", id, &error);
+  ASSERT_TRUE(w) << error;
+  EXPECT_EQ(std::filesystem::status(directory + "/new").permissions(), std::filesystem::perms::owner_all);
+}
+
 TEST_F(StatsPage, NoDirectoryNoPage) {
   StatsIdentity id;
   id.eids = {v4_eid(1)};
-  EXPECT_FALSE(StatsPageWriter::create(directory + "/missing", id, &error));
+  EXPECT_FALSE(StatsPageWriter::create(directory + "/missing/deeper", id, &error));
   EXPECT_NE(error.find("missing"), std::string::npos);
   id.eids.clear();
   EXPECT_FALSE(StatsPageWriter::create(directory, id, &error));

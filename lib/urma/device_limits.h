@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// limits.h - fixed limits of the device; those of table sizes are configured (placement.h).
+// device_limits.h - fixed limits of the device; those of table sizes are configured (placement.h).
 #pragma once
 
 #include <cstdint>

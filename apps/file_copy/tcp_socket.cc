@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/perf/tcp_socket.h"
+#include "apps/file_copy/tcp_socket.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <memory>
 #include <thread>
 
-#include "tools/perf/tool_error.h"
+#include "apps/file_copy/tool_error.h"
 
 namespace ub::tools {
 namespace {

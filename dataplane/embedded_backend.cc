@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// liburma's embedded back end: the calls of Backend on an EmbeddedNic.
+#include <unordered_map>
+
+#include "dataplane/embedded_nic.h"
+#include "lib/urma/backend.h"
+
+namespace ub {
+
+namespace {
+
+using NicCore = EmbeddedNic::NicCore;
+
+class EmbeddedBackend final : public Backend {
+ public:
+  explicit EmbeddedBackend(std::unique_ptr<EmbeddedNic> nic) : nic_(std::move(nic)) {}
+
+  const char* name() const override { return "embedded"; }
+  std::vector<Eid> eids() const override { return nic_->eids(); }
+  uint32_t uasid() const override { return nic_->uasid(); }
+  uint32_t port_mtu_bytes() const override { return nic_->mtu(); }
+  void set_event_sink(EventSink sink) override { nic_->set_event_sink(std::move(sink)); }
+
+  Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.create_jfc(config, jfc); });
+  }
+  Status destroy_jfc(uint32_t jfc) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.destroy_jfc(jfc); });
+  }
+  Status create_jfr(const JfrConfig& config, uint32_t* id) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.create_jfr(config, id); });
+  }
+  Status destroy_jfr(uint32_t id) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.destroy_jfr(now, id); });
+  }
+
+  // The queue's work memory belongs to the id it got.
+  Status create_jetty(JettyConfig config, uint32_t* id) override {
+    ipc::Mapping work;
+    if (config.sq.depth == 0 || !work.map_private(NicCore::send_queue_work_bytes(config.sq.depth))) {
+      return config.sq.depth == 0 ? Status::kInvalid : Status::kNoMemory;
+    }
+    config.sq.work = work.data();
+    return nic_->control([&](NicCore& core, Instant) {
+      Status status = core.create_jetty(config, id);
+      if (status == Status::kOk) work_[*id] = std::move(work);
+      return status;
+    });
+  }
+  Status destroy_jetty(uint32_t id) override {
+    return nic_->control([&](NicCore& core, Instant now) {
+      Status status = core.destroy_jetty(now, id);
+      if (status == Status::kOk) work_.erase(id);
+      return status;
+    });
+  }
+  Status set_state(uint32_t id, QueueState state) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.set_state(now, id, state); });
+  }
+  QueueState state(uint32_t id) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.state(id); });
+  }
+  Status set_receive_threshold(uint32_t jfr, uint32_t receives) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.set_receive_threshold(jfr, receives); });
+  }
+  uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });
+  }
+  Status alloc_token_id(uint32_t* token_id) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.alloc_token_id(token_id); });
+  }
+  Status free_token_id(uint32_t token_id) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.free_token_id(now, token_id); });
+  }
+  Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.register_segment(config, out); });
+  }
+  Status unregister_segment(uint32_t handle) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
+  }
+  Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override {
+    config.local_eid = local;
+    if (!nic_->find_path(local, config.instance, &config.path, why)) return Status::kInvalid;
+    return nic_->control([&](NicCore& core, Instant now) { return core.add_target(now, config, target); });
+  }
+  Status remove_target(uint32_t target) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.remove_target(target); });
+  }
+  Status bind(uint32_t jetty, uint32_t target) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.bind(jetty, target); });
+  }
+  Status unbind(uint32_t jetty) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.unbind(jetty); });
+  }
+
+  void posted(uint32_t jetty) override { nic_->posted(jetty); }
+  void drive() override { nic_->drive(); }
+  void completions_read(uint32_t jfc) override {
+    nic_->control([&](NicCore& core, Instant now) {
+      core.on_completions_read(now, jfc);
+      return true;
+    });
+  }
+  void armed(uint32_t jfc) override {
+    nic_->control([&](NicCore& core, Instant) {
+      core.on_armed(jfc);
+      return true;
+    });
+  }
+
+  Counters counters() override {
+    return nic_->control([](NicCore& core, Instant) { return core.counters(); });
+  }
+  std::vector<ChannelInfo> channels() override { return nic_->channels(); }
+
+ private:
+  std::unordered_map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
+  std::unique_ptr<EmbeddedNic> nic_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> start_embedded_backend(uint32_t wanted_uasid, std::string* error) {
+  ConfigResult loaded = load_config();
+  if (!loaded.config) {
+    *error = loaded.error;
+    return nullptr;
+  }
+  std::unique_ptr<EmbeddedNic> nic = EmbeddedNic::start(*loaded.config, wanted_uasid, error);
+  if (!nic) return nullptr;
+  return std::make_unique<EmbeddedBackend>(std::move(nic));
+}
+
+}  // namespace ub

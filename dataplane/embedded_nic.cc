@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/embedded_nic.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lib/transport/core_impl.h"
+
+namespace ub {
+
+template class Core<PortSet>;
+
+namespace {
+
+constexpr uint16_t kWellKnownPort = wire::kUbUdpPort;
+constexpr Duration kStatisticsPause = milliseconds(200);
+constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
+constexpr Duration kTeardownWait = milliseconds(100);
+constexpr int kNamesToTry = 64;
+
+uint64_t random_u64() {
+  uint64_t value = 0;
+  while (value == 0) {
+    if (getrandom(&value, sizeof value, 0) != sizeof value) value = TscClock::monotonic_ns();
+  }
+  return value;
+}
+
+Duration duration(std::chrono::nanoseconds d) { return {d.count()}; }
+
+bool uses(const Config& config, const char* kind) {
+  return std::find(config.port.kinds.begin(), config.port.kinds.end(), kind) != config.port.kinds.end();
+}
+
+void sleep_for(Duration d) {
+  timespec t{d.ns / 1'000'000'000, static_cast<long>(d.ns % 1'000'000'000)};
+  nanosleep(&t, nullptr);
+}
+
+}  // namespace
+
+std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid,
+                                                std::string* error) {
+  std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
+  nic->config_ = config;
+  if (!nic->eids_.init({config.device.eids, config.device.eid_map}, error)) return nullptr;
+  if (!nic->ports_.loopback.ok()) {
+    *error = "no memory for the loopback queue";
+    return nullptr;
+  }
+  if (!nic->open_ports(config, wanted_uasid, error)) return nullptr;
+  CoreConfig core = nic->core_config(config);
+  size_t bytes = NicCore::arena_bytes(core);
+  if (!nic->arena_.map_private(bytes)) {
+    *error = "cannot reserve " + std::to_string(bytes >> 20) + " MiB of address space for the NIC's tables; lower [limits]";
+    return nullptr;
+  }
+  nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
+  for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
+  nic->add_fixed_links();
+  nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!nic->wake_fd_) {
+    *error = "cannot create an eventfd: out of descriptors";
+    return nullptr;
+  }
+  std::string statistics_error;  // an instance can live without its page
+  StatsIdentity identity;
+  identity.eids = nic->eids_.eids();
+  identity.uasid = nic->uasid_;
+  identity.udp_port = nic->udp_port_;
+  identity.wires = std::string(nic->ports_.shm.is_open() ? "shm" : "") +
+                   (nic->ports_.shm.is_open() && nic->ports_.udp.is_open() ? ", " : "") +
+                   (nic->ports_.udp.is_open() ? "udp" : "");
+  identity.device = config.device.name;
+  std::string directory = config.log.stats_dir;
+  if (directory.empty()) {
+    directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
+  }
+  nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
+
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  nic->helper_ = std::thread([raw = nic.get()] { raw->helper_main(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_setname_np(nic->helper_.native_handle(), "softub");
+  return nic;
+}
+
+EmbeddedNic::~EmbeddedNic() {
+  if (!helper_.joinable()) return;
+  stop_.store(true);
+  wake_helper();
+  helper_.join();
+  // A thread that was interrupted while it owned the Core must not hang the exit.
+  Instant limit = worker_->now() + kTeardownWait;
+  while (!ownership_.try_own()) {
+    if (worker_->now() > limit) return;
+    sleep_for(microseconds(100));
+  }
+  worker_->core().close(worker_->now());
+  limit = worker_->now() + kTeardownWait;
+  auto ignore = [](const Event&) {};
+  while (worker_->now() < limit && (worker_->drive(ignore) || worker_->core().has_packets())) {
+  }
+}
+
+// ---- start-up --------------------------------------------------------------------------------------------------
+
+bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
+  bool udp = uses(config, "udp");
+  udp_port_ = kWellKnownPort;
+  if (udp) {
+    UdpPortOptions options;
+    for (size_t i = 0; i < eids_.eids().size(); ++i) options.addresses.push_back(eids_.local_ip(i));
+    if (!config.port.udp_bind.empty()) {
+      options.addresses.clear();
+      for (const std::string& text : config.port.udp_bind) {
+        std::optional<wire::IpAddress> ip = parse_ip(text);
+        if (!ip) {
+          *error = "port.udp_bind: '" + text + "' is no IP address";
+          return false;
+        }
+        options.addresses.push_back(*ip);
+      }
+    }
+    options.wanted_port = static_cast<uint16_t>(config.port.udp_port);
+    options.mtu = config.port.mtu;
+    options.send_buffer_bytes = config.port.udp_sndbuf;
+    options.receive_buffer_bytes = config.port.udp_rcvbuf;
+    options.dscp = static_cast<uint8_t>(config.port.dscp);
+    if (!ports_.udp.open(options, error)) return false;
+    udp_port_ = ports_.udp.port();
+  }
+  auto generation = static_cast<uint32_t>(random_u64() >> 48);
+  // The low half says where we are reached; only the generation is free to choose.
+  if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
+  uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
+  return !uses(config, "shm") || open_shm(config, udp, error);
+}
+
+bool EmbeddedNic::open_shm(const LoadedConfig& config, bool udp, std::string* error) {
+  ShmPortOptions options;
+  options.directory = config.port.shm_dir;
+  options.ring_bytes = config.port.shm_ring_bytes;
+  options.mtu = config.port.shm_mtu;
+  options.icrc_optional = !config.port.icrc_shm;
+  options.doorbell_after = duration(config.progress.doorbell_after);
+  for (int tries = 0; tries < kNamesToTry; ++tries) {
+    bool taken = false;
+    if (ports_.shm.open(options, eids_.eids(), uasid_, error, &taken)) return true;
+    if (!taken || udp) return false;  // with a socket the port number is ours, so is the name
+    udp_port_ = static_cast<uint16_t>(49152 + random_u64() % 16384);
+    uasid_ = (uasid_ & 0xffff0000) | udp_port_;
+  }
+  return false;
+}
+
+CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
+  CoreConfig core;
+  core.self = {eids_.eids().front(), uasid_};
+  core.incarnation = random_u64();
+  core.seed = random_u64();
+  core.upi = c.device.upi;
+  core.window_packets = c.transport.window_packets;
+  core.lanes = c.transport.lanes;
+  core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
+  core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
+  core.ack_every = c.transport.ack_every;
+  core.fast_retransmit = c.transport.fast_retransmit;
+  core.rto_min = duration(c.transport.rto_min);
+  core.rto_max = duration(c.transport.rto_max);
+  core.rtt_multiplier = c.transport.rtt_multiplier;
+  core.channel_timeout = duration(c.transport.channel_timeout);
+  core.keepalive_idle = duration(c.transport.keepalive_idle);
+  core.setup_retry_min = duration(c.transport.setup_retry_min);
+  core.id_rest = duration(c.transport.tpn_rest);
+  core.max_jfc = c.limits.max_jfc;
+  core.max_queues = c.limits.max_jetty + c.limits.max_jfs + c.limits.max_jfr;
+  core.max_segments = c.limits.max_segments;
+  core.max_peers = c.limits.max_peers;
+  core.max_channels = c.limits.max_channels;
+  core.read_jobs = c.limits.read_jobs;
+  core.kept_packets = c.limits.reorder_buffers;
+  return core;
+}
+
+void EmbeddedNic::add_fixed_links() {
+  NicCore& core = worker_->core();
+  ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
+  ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
+  if (!ports_.udp.is_open()) return;
+  ports_.udp.set_link(core.add_link(ports_.udp.link_config()));
+  ports_.set_kind(ports_.udp.link(), LinkKind::kUdp);
+}
+
+uint32_t EmbeddedNic::mtu() const { return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu(); }
+
+void EmbeddedNic::set_event_sink(EventSink sink) {
+  ownership_.own();
+  sink_ = std::move(sink);
+  ownership_.release();
+}
+
+// ---- driving ---------------------------------------------------------------------------------------------------
+
+void EmbeddedNic::adopt_links() {
+  NicCore& core = worker_->core();
+  ports_.shm.adopt_pending([&](const LinkConfig& config) {
+    uint32_t link = core.add_link(config);
+    if (link != 0) ports_.set_kind(link, LinkKind::kShm);
+    return link;
+  });
+  std::vector<DeadLink> dead;
+  ports_.shm.take_dead_links(&dead);
+  for (const DeadLink& d : dead) {
+    core.link_down(worker_->now(), d.link);
+    ports_.shm.drop_link(d.link);
+    ports_.set_kind(d.link, LinkKind::kNone);
+  }
+}
+
+bool EmbeddedNic::drive_owned() {
+  if (asleep_) [[unlikely]] {
+    ports_.finish_sleep();
+    asleep_ = false;
+  }
+  if (ports_.shm.has_pending()) [[unlikely]] adopt_links();
+  bool worked = worker_->drive([this](const Event& event) { report(event); });
+  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return worked;
+}
+
+void EmbeddedNic::after_control() {
+  worker_->report([this](const Event& event) { report(event); });
+  bool packets = worker_->core().has_packets();
+  if (packets) drive_owned();
+  tell_helper_deadline();
+  ownership_.release();
+}
+
+void EmbeddedNic::posted(uint32_t jetty) {
+  if (ownership_.try_own()) {
+    worker_->send_posted(jetty, [this](const Event& event) { report(event); });
+    tell_helper_deadline();
+    ownership_.release();
+    return;
+  }
+  worker_->posted().set(jetty);
+  // The owner may have looked before the bit was there: try again, or leave it to the helper.
+  if (ownership_.try_own()) {
+    drive_owned();
+    ownership_.release();
+  } else {
+    wake_helper();
+  }
+}
+
+void EmbeddedNic::drive() {
+  if (!ownership_.try_own()) return;
+  drive_owned();
+  tell_helper_deadline();
+  ownership_.release();
+}
+
+bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why) {
+  auto port = static_cast<uint16_t>(instance.uasid == 0 ? kWellKnownPort : instance.uasid & 0xffff);
+  path->local = {wire::IpAddress{local.bytes}, udp_port_};
+  path->remote = {wire::IpAddress{instance.eid.bytes}, port};
+  bool own = eids_.is_local(instance.eid) &&
+             (instance.uasid == uasid_ || (instance.uasid == 0 && udp_port_ == kWellKnownPort));
+  if (own) {
+    path->link = ports_.loopback.link();
+    return true;
+  }
+  std::string shm_error;
+  if (ports_.shm.is_open() && ports_.shm.is_listed(instance.eid, instance.uasid) &&
+      ports_.shm.connect(instance, &shm_error)) {
+    path->link = control([&](NicCore&, Instant) {
+      adopt_links();
+      return ports_.shm.find_link(instance.eid, instance.uasid);
+    });
+    if (path->link != 0) return true;
+  }
+  if (!ports_.udp.is_open()) {
+    *why = "no instance " + to_text(instance.eid) + " port " + std::to_string(port) + " on this host" +
+           (shm_error.empty() ? "" : " (" + shm_error + ")") + ", and port.kinds has no 'udp' to reach another one";
+    return false;
+  }
+  path->link = ports_.udp.link();
+  path->local.ip = eids_.ip_of(local);
+  path->remote.ip = eids_.ip_of(instance.eid);
+  if (path->local.ip.is_v4() != path->remote.ip.is_v4()) {
+    *why = "EID " + to_text(local) + " cannot reach " + to_text(instance.eid) +
+           ": one is IPv4, the other IPv6; add an EID of the peer's family to device.eids";
+    return false;
+  }
+  return true;
+}
+
+std::vector<ChannelInfo> EmbeddedNic::channels() {
+  return control([](NicCore& core, Instant) {
+    std::vector<ChannelInfo> rows;
+    ChannelInfo info;
+    for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
+      if (core.channel_info(i, &info)) rows.push_back(info);
+    }
+    return rows;
+  });
+}
+
+// ---- helper thread ---------------------------------------------------------------------------------------------
+
+void EmbeddedNic::wake_helper() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
+}
+
+// Owners only: the helper must not sleep past a deadline that came up meanwhile.
+void EmbeddedNic::tell_helper_deadline() {
+  uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
+  if (wakes_at == 0) return;
+  Instant deadline = worker_->core().next_deadline();
+  if (deadline.ns >= wakes_at) return;
+  helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  wake_helper();
+}
+
+void EmbeddedNic::helper_main() {
+  Duration away = duration(config_.progress.helper_backoff_min);
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (somebody_drives(kTakeOverLook)) {
+      sleep_for(away);
+      away = std::min(away * 2, duration(config_.progress.helper_backoff_max));
+      ports_.shm.poll_control();
+      continue;
+    }
+    away = duration(config_.progress.helper_backoff_min);
+    ports_.shm.poll_control();
+    helper_take_over();
+  }
+}
+
+bool EmbeddedNic::somebody_drives(Duration look) {
+  uint64_t before = drives_.load(std::memory_order_relaxed);
+  Instant until = worker_->now() + look;
+  while (worker_->now() < until) {
+    if (drives_.load(std::memory_order_relaxed) != before) return true;
+  }
+  return false;
+}
+
+// Drives until nothing happens for a moment, then blocks.
+void EmbeddedNic::helper_take_over() {
+  if (!ownership_.try_own()) return;
+  ports_.udp_readable();
+  Instant idle_since = worker_->now();
+  uint64_t begin = drives_.load(std::memory_order_relaxed);
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (drive_owned()) {
+      idle_since = worker_->now();
+      // Let an application thread in now and then.
+      if (drives_.load(std::memory_order_relaxed) - begin > 64) break;
+      continue;
+    }
+    if (worker_->now() - idle_since > duration(config_.progress.helper_spin)) break;
+  }
+  publish_statistics();
+  bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
+  asleep_ = true;
+  bool room_missing = worker_->core().has_packets();
+  Instant deadline = worker_->core().next_deadline();
+  if (room_missing) deadline = earlier(deadline, worker_->now() + duration(config_.progress.helper_backoff_min));
+  if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  ownership_.release();
+  if (!busy) helper_block(deadline);
+}
+
+void EmbeddedNic::helper_block(Instant until) {
+  std::vector<int> fds;
+  ports_.fds(fds);
+  std::vector<pollfd> polled{{wake_fd_.get(), POLLIN, 0}};
+  for (int fd : fds) polled.push_back({fd, POLLIN, 0});
+  timespec timeout{}, *limit = nullptr;
+  if (!until.is_never()) {
+    Instant now = worker_->now();
+    int64_t ns = until > now ? (until - now).ns : 0;
+    timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
+    limit = &timeout;
+  }
+  ppoll(polled.data(), polled.size(), limit, nullptr);
+  helper_wakes_at_.store(0, std::memory_order_relaxed);
+  uint64_t drained;
+  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
+  ports_.shm.clear_doorbell();
+}
+
+void EmbeddedNic::publish_statistics() {
+  Instant now = worker_->now();
+  if (!statistics_ || now - statistics_at_ < kStatisticsPause) return;
+  statistics_at_ = now;
+  std::vector<ChannelInfo> rows;
+  ChannelInfo info;
+  NicCore& core = worker_->core();
+  for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
+    if (core.channel_info(i, &info)) rows.push_back(info);
+  }
+  StatsObjects objects;
+  objects.channels = static_cast<uint32_t>(rows.size());
+  objects.links = static_cast<uint32_t>(ports_.shm.link_count());
+  statistics_->update(core.counters(), objects, rows, {});
+}
+
+}  // namespace ub

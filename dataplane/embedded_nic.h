@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole NIC inside a process: Core, ports, ownership, and the helper thread that takes over when no application
+// thread drives. Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
+//
+// The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it looks
+// whether the application does the work itself and then stays away, longer and longer; else it owns the Core,
+// drives it until it is idle, and blocks again. It blocks all signals.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dataplane/config.h"
+#include "dataplane/eid.h"
+#include "dataplane/ownership.h"
+#include "dataplane/port_set.h"
+#include "dataplane/stats_page.h"
+#include "dataplane/worker.h"
+#include "lib/ipc/fd.h"
+#include "lib/ipc/memfd.h"
+
+namespace ub {
+
+class EmbeddedNic {
+ public:
+  using EventSink = std::function<void(const Event&)>;
+  using NicCore = Core<PortSet>;
+
+  // Null and a sentence in `*error` if a port cannot be opened or memory cannot be had.
+  static std::unique_ptr<EmbeddedNic> start(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
+  ~EmbeddedNic();
+
+  const std::vector<Eid>& eids() const { return eids_.eids(); }
+  uint32_t uasid() const { return uasid_; }
+  uint32_t mtu() const;
+  void set_event_sink(EventSink sink);
+
+  // Runs fn(core, now) as the owner; events it caused are reported before this returns.
+  template <class Fn>
+  auto control(Fn&& fn) {
+    ownership_.own();
+    auto result = fn(worker_->core(), worker_->now());
+    after_control();
+    return result;
+  }
+
+  // ---- progress, any thread ----
+  void posted(uint32_t jetty);
+  void drive();
+
+  // Finds the way to an instance. False and `*why` if there is none.
+  bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
+  std::vector<ChannelInfo> channels();
+
+ private:
+  EmbeddedNic() = default;
+
+  bool open_ports(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
+  bool open_shm(const LoadedConfig&, bool udp, std::string* error);
+  CoreConfig core_config(const LoadedConfig&) const;
+  void add_fixed_links();
+  void adopt_links();
+  bool drive_owned();
+  void after_control();
+  void report(const Event& event) {
+    if (sink_) sink_(event);
+  }
+  void wake_helper();
+  void tell_helper_deadline();
+
+  // ---- helper thread ----
+  void helper_main();
+  void helper_block(Instant until);
+  bool somebody_drives(Duration look);
+  void helper_take_over();
+  void publish_statistics();
+
+  LoadedConfig config_;
+  EidTable eids_;
+  uint32_t uasid_ = 0;
+  uint16_t udp_port_ = 0;
+  PortSet ports_;
+  ipc::Mapping arena_;
+  std::unique_ptr<Worker<PortSet>> worker_;
+  Ownership ownership_;
+  EventSink sink_;
+  bool asleep_ = false;  // prepare_sleep() was called; under ownership
+
+  std::thread helper_;
+  ipc::Fd wake_fd_;
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> drives_{0};            // written by owners
+  std::atomic<uint64_t> helper_wakes_at_{0};   // ns; 0: it is awake
+  std::unique_ptr<StatsPageWriter> statistics_;
+  Instant statistics_at_{};
+};
+
+}  // namespace ub

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/ownership.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace ub {
+
+namespace {
+
+long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+}  // namespace
+
+Ownership::Ownership() { may_bias_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
+
+uint32_t Ownership::this_thread() {
+  static std::atomic<uint32_t> next{1};
+  thread_local uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+bool Ownership::try_own_slowly(uint32_t me) {
+  uint32_t free = 0;
+  if (!flag_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+  if (bias_.load(std::memory_order_relaxed) != 0) {
+    bias_.store(0, std::memory_order_relaxed);
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    in_a_row_ = 0;
+  }
+  if (biased_inside_.load(std::memory_order_acquire) != 0) {
+    flag_.store(0, std::memory_order_release);
+    return false;
+  }
+  in_a_row_ = last_owner_ == me ? in_a_row_ + 1 : 0;
+  last_owner_ = me;
+  return true;
+}
+
+void Ownership::release_slowly() {
+  if (may_bias_ && in_a_row_ >= kOwnsBeforeBias) bias_.store(last_owner_, std::memory_order_relaxed);
+  flag_.store(0, std::memory_order_release);
+}
+
+void Ownership::own() {
+  for (uint32_t tries = 0; !try_own(); ++tries) {
+    if (tries < 100) {
+      pause_cpu();
+    } else if (tries < 200) {
+      sched_yield();
+    } else {
+      timespec pause{0, 20'000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+}  // namespace ub

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ports of one instance and which of them each link of the Core belongs to. The set is fixed at compile time,
+// so a burst is a few direct calls. It is also the Core's Host: frames come from the port of their link, memory
+// is this process's own and answers at once.
+//
+// Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
+// otherwise: the helper thread sleeps on it and says when something arrived.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <vector>
+
+#include "dataplane/loopback_port.h"
+#include "dataplane/port.h"
+#include "dataplane/shm_port.h"
+#include "dataplane/udp_port.h"
+#include "lib/transport/host.h"
+
+namespace ub {
+
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kLoopback };
+
+class PortSet {
+ public:
+  ShmPort shm;
+  UdpPort udp;
+  LoopbackPort loopback;
+
+  explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
+
+  void set_kind(uint32_t link, LinkKind kind) {
+    if (link >= kinds_.size()) kinds_.resize(link + 1, LinkKind::kNone);
+    kinds_[link] = kind;
+  }
+
+  // ---- frames in ----
+  size_t rx_burst(Instant now, RxFrame* out, size_t room) {
+    size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
+    if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
+    if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) {
+      size_t got = udp.rx_burst(out + n, room - n);
+      if (got != 0) udp_hot_until_ = now + kUdpHot;
+      udp_look_at_ = now + kUdpPause;
+      n += got;
+    }
+    return n;
+  }
+  void rx_release() {
+    shm.rx_release();
+    if (loopback_used_) loopback.rx_release();
+    if (udp.is_open()) udp.rx_release();
+  }
+  void udp_readable() { udp_look_at_ = Instant{}; }
+
+  // ---- Host: frames out ----
+  std::byte* tx_begin(uint32_t link, size_t bytes) {
+    switch (kinds_[link]) {
+      case LinkKind::kShm: return shm.tx_begin(link, bytes);
+      case LinkKind::kUdp: return udp.tx_begin(link, bytes);
+      case LinkKind::kLoopback: return loopback.tx_begin(link, bytes);
+      case LinkKind::kNone: break;
+    }
+    return nullptr;
+  }
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+    switch (kinds_[link]) {
+      case LinkKind::kShm: return shm.tx_commit(link, frame, bytes);
+      case LinkKind::kUdp: udp_sent_ = true; return udp.tx_commit(link, frame, bytes);
+      case LinkKind::kLoopback: loopback_used_ = true; return loopback.tx_commit(link, frame, bytes);
+      case LinkKind::kNone: return;
+    }
+  }
+  void tx_abort(uint32_t link, std::byte* frame) {
+    switch (kinds_[link]) {
+      case LinkKind::kShm: return shm.tx_abort(link, frame);
+      case LinkKind::kUdp: return udp.tx_abort(link, frame);
+      case LinkKind::kLoopback: return loopback.tx_abort(link, frame);
+      case LinkKind::kNone: return;
+    }
+  }
+  void tx_flush(Instant now) {
+    if (shm.link_count() != 0) shm.tx_flush(now);
+    if (loopback_used_) loopback.tx_flush(now);
+    if (udp_sent_ || (udp.is_open() && udp.has_unsent())) {
+      if (udp_sent_) udp_hot_until_ = now + kUdpHot;  // answers come soon
+      udp_sent_ = false;
+      udp.tx_flush(now);
+    }
+  }
+
+  // ---- Host: memory ----
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
+    std::memcpy(dst, src, bytes);
+    return CopyResult::kDone;
+  }
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) {
+    if (final) {
+      copy_final_word_last(dst, src, bytes);
+    } else {
+      std::memcpy(dst, src, bytes);
+    }
+    return CopyResult::kDone;
+  }
+  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag) {
+    *old = run_atomic(request);
+    return CopyResult::kDone;
+  }
+
+  // ---- sleep ----
+  bool prepare_sleep() {
+    bool busy = shm.prepare_sleep();
+    if (loopback_used_) busy |= loopback.prepare_sleep();
+    if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
+    return busy;
+  }
+  void finish_sleep() {
+    shm.finish_sleep();
+    udp.finish_sleep();
+  }
+  void fds(std::vector<int>& out) const {
+    shm.fds(out);
+    if (udp.is_open()) udp.fds(out);
+  }
+
+ private:
+  static constexpr Duration kUdpHot = milliseconds(1);
+  static constexpr Duration kUdpPause = microseconds(20);
+
+  std::vector<LinkKind> kinds_{LinkKind::kNone};
+  Instant udp_hot_until_{};
+  Instant udp_look_at_{};
+  bool udp_sent_ = false;
+  bool loopback_used_ = false;
+};
+
+}  // namespace ub

@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tools against each other, two processes on this host, and checks exit codes and outputs.
+
+The wire is chosen by the environment, as for every program: SOFTUB_PORT_KINDS=shm or udp.
+
+  SOFTUB_PORT_KINDS=udp tests/e2e/run_tools.py --build build
+  tests/e2e/run_tools.py --build build --only perf
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PEER_LOST = 3
+INTERRUPTED = 130
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+class Process:
+    """A program whose output is kept."""
+
+    def __init__(self, args):
+        self.args = [str(a) for a in args]
+        self.out = tempfile.TemporaryFile()
+        self.popen = subprocess.Popen(self.args, stdout=self.out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+    def text(self):
+        self.out.flush()
+        return os.pread(self.out.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    def wait(self, timeout):
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"{self.name()} still ran after {timeout} s\n{self.text()}")
+
+    def wait_for_text(self, pattern, timeout=20):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            found = re.search(pattern, self.text())
+            if found:
+                return found
+            if self.popen.poll() is not None:
+                break
+            time.sleep(0.02)
+        self.kill()
+        raise Failure(f"{self.name()} never said {pattern!r}\n{self.text()}")
+
+    def kill(self, sig=signal.SIGKILL):
+        if self.popen.poll() is None:
+            self.popen.send_signal(sig)
+        if sig == signal.SIGKILL:
+            self.popen.wait()
+
+    def name(self):
+        return " ".join([os.path.basename(self.args[0])] + self.args[1:])
+
+    def expect(self, code, timeout=60):
+        got = self.wait(timeout)
+        check(got == code, f"{self.name()} ended with {got}, expected {code}\n{self.text()}")
+        return self.text()
+
+
+def pair(server_args, client_args, timeout=60, ready=r"TCP port"):
+    """Server, then client; both must end well. Returns both outputs."""
+    server = Process(server_args)
+    client = None
+    try:
+        server.wait_for_text(ready)
+        client = Process(client_args)
+        out = client.expect(0, timeout)
+        return server.expect(0, 20), out
+    except Failure as failure:
+        raise Failure(f"{failure}\n--- server:\n{server.text()}")
+    finally:
+        server.kill()
+        if client:
+            client.kill()
+
+
+class Tests:
+    def __init__(self, tools, directory):
+        self.tools = tools
+        self.directory = directory
+
+    # ---- urma_pingpong ----
+    def pingpong(self, *options):
+        port = free_port()
+        args = [self.tools["pingpong"], "-p", port, "-n", 2000, *options]
+        _, out = pair(args, args + ["localhost"])
+        check("round trips of" in out, out)
+
+    # ---- hello_write ----
+    def hello(self):
+        server = Process([self.tools["hello"]])
+        try:
+            address = server.wait_for_text(r"^([0-9a-f]{100,})\n").group(1)
+            out = Process([self.tools["hello"], "hello there", address]).expect(0)
+            check("read back: hello there" in out, out)
+            check("somebody wrote: hello there" in server.expect(0), server.text())
+        finally:
+            server.kill()
+
+    # ---- urma_perf ----
+    def perf(self, test, *options, server_options=(), rows=1):
+        port = free_port()
+        file = os.path.join(self.directory, "perf.json")
+        args = [self.tools["perf"], test, "-p", port, *options]
+        _, out = pair(args + list(server_options), args + ["--json", file, "localhost"], timeout=120)
+        check("#bytes" in out and "core to core" in out, out)
+        with open(file) as f:
+            document = json.load(f)
+        check(len(document["results"]) == rows, f"{len(document['results'])} rows, expected {rows}")
+        for row in document["results"]:
+            speed = row["msg_rate_mpps"] if test.endswith("_bw") else row["t_typical_us"]
+            check(row["iterations"] > 0 and speed > 0, json.dumps(row))
+
+    def perf_mismatch(self):
+        port = free_port()
+        server = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 64])
+        try:
+            server.wait_for_text("TCP port")
+            out = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 128, "localhost"]).expect(2)
+            check("-s is [128] here and [64] at the peer" in out, out)
+            server.expect(2)
+        finally:
+            server.kill()
+
+    def perf_usage(self):
+        perf = self.tools["perf"]
+        for args in (["nonsense"], ["write_lat", "-s", "0"], ["write_lat", "-s", "2g", "x"], ["atomic_lat", "-s", "4"],
+                     ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
+            check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
+        check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
+        out = Process([perf, "write_lat", "-d", "no_such_device", "localhost"]).expect(1)
+        check("no device no_such_device" in out, out)
+
+    def perf_port_taken(self):
+        with socket.socket() as s:
+            s.bind(("", 0))
+            s.listen()
+            out = Process([self.tools["perf"], "write_lat", "-p", s.getsockname()[1]]).expect(1)
+            check("cannot listen on TCP port" in out, out)
+
+    def perf_nobody_there(self):
+        out = Process([self.tools["perf"], "write_lat", "-p", free_port(), "localhost"]).expect(1)
+        check("cannot connect" in out, out)
+
+    def perf_killed(self, test, victim):
+        """One side is killed in the middle; the other one says so and ends within seconds."""
+        port = free_port()
+        args = [self.tools["perf"], test, "-p", port, "-D", 60]
+        server = Process(args)
+        server.wait_for_text("TCP port")
+        client = Process(args + ["localhost"])
+        try:
+            client.wait_for_text("#bytes")
+            time.sleep(0.7)
+            dies, stays = (server, client) if victim == "server" else (client, server)
+            dies.kill()
+            out = stays.expect(PEER_LOST, 30)
+            check("peer" in out, out)
+        finally:
+            server.kill()
+            client.kill()
+
+    def perf_interrupted(self):
+        port = free_port()
+        args = [self.tools["perf"], "send_lat", "-p", port, "-D", 60]
+        server = Process(args)
+        server.wait_for_text("TCP port")
+        client = Process(args + ["localhost"])
+        try:
+            client.wait_for_text("#bytes")
+            time.sleep(0.5)
+            client.kill(signal.SIGINT)
+            check("interrupted" in client.expect(INTERRUPTED, 20), client.text())
+            server.expect(PEER_LOST, 20)
+        finally:
+            server.kill()
+            client.kill()
+
+    # ---- file_copy ----
+    def make_file(self, size):
+        path = os.path.join(self.directory, f"source-{size}")
+        block = bytes(range(256)) * 4096
+        with open(path, "wb") as f:
+            for i in range(0, size, len(block)):
+                piece = bytearray(block[: min(len(block), size - i)])
+                piece[: min(8, len(piece))] = i.to_bytes(8, "little")[: min(8, len(piece))]
+                f.write(piece)
+        return path
+
+    @staticmethod
+    def sha256(path):
+        digest = hashlib.sha256()
+        with open(path, "rb") as f:
+            while piece := f.read(1 << 20):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def receiver(self, *options):
+        directory = tempfile.mkdtemp(dir=self.directory)
+        process = Process([self.tools["file_copy"], "receive", "--dir", directory, "--port", 0, "--once", *options])
+        port = process.wait_for_text(r"TCP port (\d+)").group(1)
+        return directory, process, f"localhost:{port}"
+
+    def copy(self, size, *options):
+        source = self.make_file(size)
+        directory, receiver, host = self.receiver()
+        try:
+            out = Process([self.tools["file_copy"], "send", source, host, "--name", "copy", *options]).expect(0, 120)
+            receiver.expect(0, 20)
+            check("xxh64" in out, out)
+            check(os.listdir(directory) == ["copy"], f"left behind: {os.listdir(directory)}")
+            check(self.sha256(source) == self.sha256(os.path.join(directory, "copy")), "the copy differs")
+        except Failure as failure:
+            raise Failure(f"{failure}\n--- receiver:\n{receiver.text()}")
+        finally:
+            receiver.kill()
+            os.unlink(source)
+
+    def copy_refused(self):
+        source = self.make_file(1000)
+        directory, receiver, host = self.receiver()
+        with open(os.path.join(directory, "taken"), "w") as f:
+            f.write("here")
+        try:
+            out = Process([self.tools["file_copy"], "send", source, host, "--name", "taken"]).expect(1)
+            check("exists already" in out, out)
+            receiver.expect(1)
+            check(open(os.path.join(directory, "taken")).read() == "here", "overwritten")
+        finally:
+            receiver.kill()
+        for name in ("../x", "a/b", ".."):
+            directory, receiver, host = self.receiver()
+            try:
+                Process([self.tools["file_copy"], "send", source, host, "--name", name]).expect(1)
+                receiver.expect(1)
+                check(os.listdir(directory) == [], "something was created")
+            finally:
+                receiver.kill()
+        out = Process([self.tools["file_copy"], "send", source + "-missing", "localhost"]).expect(1)
+        check("cannot open" in out, out)
+
+    def copy_killed(self, victim):
+        source = self.make_file(400 << 20)
+        directory, receiver, host = self.receiver()
+        sender = Process([self.tools["file_copy"], "send", source, host, "--name", "copy", "--iobuf", "4k", "--inflight", 1])
+        try:
+            time.sleep(0.4)
+            if sender.popen.poll() is not None:
+                check(sender.popen.returncode == 0, sender.text())
+                return  # too fast to be caught
+            dies, stays = (receiver, sender) if victim == "receiver" else (sender, receiver)
+            dies.kill()
+            out = stays.expect(PEER_LOST, 30)
+            check(len(out) > 0, "no message")
+            check("copy" not in os.listdir(directory), "an unfinished file got its name")
+            if victim == "sender":
+                check(os.listdir(directory) == [], f"left behind: {os.listdir(directory)}")
+        finally:
+            receiver.kill()
+            sender.kill()
+            os.unlink(source)
+
+    # ---- urma_admin ----
+    def admin(self):
+        admin = self.tools["admin"]
+        keys = json.loads(Process([admin, "config", "--json"]).expect(0))
+        check(any(k["key"] == "port.kinds" for k in keys), "port.kinds is missing")
+        devices = json.loads(Process([admin, "devices", "--caps", "--json"]).expect(0))
+        check(devices and devices[0]["eids"], "no device with an EID")
+        Process([admin, "list"]).expect(0)
+        Process([admin, "show", "nonsense"]).expect(2)
+        Process([admin, "show", "counters", "--instance", "nobody"]).expect(1)
+
+    def admin_live(self):
+        """An instance at work is listed, and its counters move."""
+        port = free_port()
+        args = [self.tools["perf"], "write_lat", "-p", port, "-D", 4]
+        server = Process(args)
+        server.wait_for_text("TCP port")
+        client = Process(args + ["localhost"])
+        try:
+            client.wait_for_text("#bytes")
+            time.sleep(1)
+            running = [i for i in json.loads(Process([self.tools["admin"], "list", "--json"]).expect(0))
+                       if i["pid"] == client.popen.pid]
+            check(len(running) == 1 and running[0]["state"] == "running", f"not listed: {running}")
+
+            def packets():
+                shown = json.loads(Process([self.tools["admin"], "show", "counters", "--json", "--instance",
+                                            client.popen.pid]).expect(0))
+                return shown["counters"]["tx.packets"]
+
+            before = packets()
+            time.sleep(0.5)
+            check(packets() > before > 0, "tx.packets does not grow")
+            for what in ("objects", "channels", "segments"):
+                Process([self.tools["admin"], "show", what, "--instance", client.popen.pid]).expect(0)
+            client.expect(0, 30)
+            server.expect(0, 10)
+        finally:
+            server.kill()
+            client.kill()
+
+    def all(self):
+        yield "hello_write", self.hello
+        yield "pingpong SEND", lambda: self.pingpong()
+        yield "pingpong WRITE", lambda: self.pingpong("-w")
+        yield "pingpong SEND 100000 bytes", lambda: self.pingpong("-s", 100000, "-n", 200)
+        yield "perf usage", self.perf_usage
+        yield "perf mismatch", self.perf_mismatch
+        yield "perf port taken", self.perf_port_taken
+        yield "perf nobody there", self.perf_nobody_there
+        short = ("-n", 1000, "--verify")
+        for verb in ("write", "read", "send", "atomic"):
+            for kind in ("lat", "bw"):
+                test = f"{verb}_{kind}"
+                for mode in ("rm", "rc"):
+                    yield f"perf {test} {mode}", lambda t=test, m=mode: self.perf(t, *short, "-m", m)
+        for verb in ("write", "read", "send"):
+            yield f"perf {verb}_lat 20000 bytes", lambda v=verb: self.perf(f"{v}_lat", *short, "-s", 20000)
+            yield f"perf {verb}_bw 1 byte", lambda v=verb: self.perf(f"{v}_bw", *short, "-s", 1)
+            yield f"perf {verb}_bw 1 MiB", lambda v=verb: self.perf(f"{v}_bw", "-n", 50, "--verify", "-s", "1m", "-t", 8)
+            yield f"perf {verb}_bw -b -l 8 -q 4", lambda v=verb: self.perf(
+                f"{v}_bw", *short, "-s", 4096, "-b", "-l", 8, "-q", 4)
+            yield f"perf {verb}_bw -e", lambda v=verb: self.perf(f"{v}_bw", *short, "-s", 4096, "-e")
+            yield f"perf {verb}_bw --token", lambda v=verb: self.perf(f"{v}_bw", *short, "--token")
+        yield "perf write_lat -a", lambda: self.perf("write_lat", "-n", 20, "--warmup", 2, "--verify", "-a", rows=23)
+        yield "perf send_bw -a", lambda: self.perf("send_bw", "-n", 20, "--warmup", 2, "--verify", "-a", rows=23)
+        yield "perf -D", lambda: self.perf("read_lat", "-D", 1)
+        yield "perf atomic CAS", lambda: self.perf("atomic_lat", *short, "-A", "CMP_AND_SWAP")
+        yield "perf send_lat -e", lambda: self.perf("send_lat", *short, "-e")
+        for mode in ("block", "spin-memory"):
+            for test in ("read_lat", "read_bw", "write_bw", "atomic_lat"):
+                yield f"perf {test}, target {mode}", lambda t=test, m=mode: self.perf(
+                    t, *short, server_options=("--target-mode", m))
+        yield "perf write_lat, target spin-memory", lambda: self.perf(
+            "write_lat", *short, server_options=("--target-mode", "spin-memory"))
+        yield "perf send_bw, target block", lambda: self.perf(
+            "send_bw", *short, server_options=("--target-mode", "block"))
+        yield "perf interrupted", self.perf_interrupted
+        for test in ("write_lat", "send_bw", "read_bw"):
+            for victim in ("server", "client"):
+                yield f"perf {test}, {victim} killed", lambda t=test, v=victim: self.perf_killed(t, v)
+        for size in (0, 1, (1 << 20) + 3, 200 << 20):
+            yield f"file_copy {size} bytes", lambda s=size: self.copy(s)
+        yield "file_copy odd buffers", lambda: self.copy(3_000_001, "--iobuf", "4097", "--inflight", 3)
+        yield "file_copy refused", self.copy_refused
+        yield "file_copy, sender killed", lambda: self.copy_killed("sender")
+        yield "file_copy, receiver killed", lambda: self.copy_killed("receiver")
+        yield "admin", self.admin
+        yield "admin, live instance", self.admin_live
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    places = {"pingpong": "tools/pingpong/urma_pingpong", "perf": "tools/perf/urma_perf",
+              "admin": "tools/admin/urma_admin", "file_copy": "apps/file_copy/file_copy",
+              "hello": "apps/hello_write/hello_write"}
+    parser.add_argument("--build", default="build", help="build directory, for the tools that are not named")
+    for name in places:
+        parser.add_argument("--" + name.replace("_", "-"), dest=name)
+    parser.add_argument("--only", default="", help="only tests whose name contains this")
+    parser.add_argument("--stop", action="store_true", help="stop at the first failure")
+    args = parser.parse_args()
+    tools = {n: getattr(args, n) or os.path.join(args.build, place) for n, place in places.items()}
+
+    results = []
+    with tempfile.TemporaryDirectory(prefix="softub-e2e-") as directory:
+        for name, test in Tests(tools, directory).all():
+            if args.only not in name:
+                continue
+            start = time.monotonic()
+            try:
+                test()
+                error = ""
+            except Failure as failure:
+                error = str(failure)
+            results.append((name, error))
+            print(f"{'FAIL' if error else 'pass'}  {time.monotonic() - start:6.2f} s  {name}", flush=True)
+            if error:
+                print("      " + error.strip().replace("\n", "\n      "), flush=True)
+                if args.stop:
+                    break
+    failed = [name for name, error in results if error]
+    print(f"\nwire: {os.environ.get('SOFTUB_PORT_KINDS', '(default)')}; "
+          f"{len(results) - len(failed)} passed, {len(failed)} failed" + (": " + ", ".join(failed) if failed else ""))
+    return 1 if failed or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "lib/ipc/barrier.h"
+#include "lib/ipc/doorbell.h"
+#include "lib/ipc/memfd.h"
+#include "lib/ipc/rendezvous.h"
+#include "lib/ipc/unix_socket.h"
+
+namespace ub::ipc {
+namespace {
+
+struct TempDir {
+  std::string path = "/tmp/softub-test-XXXXXX";
+  TempDir() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
+  ~TempDir() { EXPECT_EQ(std::system(("rm -rf " + path).c_str()), 0); }
+};
+
+TEST(Memfd, sealed_and_checked) {
+  std::string error;
+  Fd fd = create_sealed_memfd("test", 8192, &error);
+  ASSERT_TRUE(fd) << error;
+  EXPECT_NE(::ftruncate(fd.get(), 100), 0);
+  EXPECT_NE(::ftruncate(fd.get(), 100000), 0);
+  EXPECT_TRUE(::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC);
+  EXPECT_TRUE(check_sealed_memfd(fd.get(), 8192, &error));
+  EXPECT_FALSE(check_sealed_memfd(fd.get(), 4096, &error));
+  Fd open(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(open.get(), 8192), 0);
+  EXPECT_FALSE(check_sealed_memfd(open.get(), 8192, &error));
+  EXPECT_NE(error.find("sealed"), std::string::npos);
+  EXPECT_FALSE(is_eventfd(open.get()));
+  Mapping m;
+  ASSERT_TRUE(m.map(fd.get(), 8192, &error));
+  m.data()[8191] = std::byte{1};
+}
+
+TEST(Fd, child_of_a_fork_has_none) {
+  std::string error;
+  Fd fd = create_sealed_memfd("test", 4096, &error);
+  Mapping m;
+  ASSERT_TRUE(m.map(fd.get(), 4096, &error));
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    bool closed = ::fcntl(fd.get(), F_GETFD) == -1;
+    int reused = ::open("/dev/null", O_RDONLY);  // gets the number again
+    fd.reset();
+    m.reset();
+    bool kept = reused < 0 || ::fcntl(reused, F_GETFD) != -1;
+    ::_exit(closed && kept ? 0 : 1);
+  }
+  int status;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(::fcntl(fd.get(), F_GETFD), -1);
+}
+
+TEST(UnixSocket, message_with_descriptors_and_hang_up) {
+  TempDir dir;
+  std::string error, path = dir.path + "/s";
+  Fd listener = listen_unix(path, &error);
+  ASSERT_TRUE(listener) << error;
+  EXPECT_FALSE(accept_unix(listener.get()));
+  Fd a;
+  ASSERT_EQ(connect_unix(path, &a, &error), SocketStatus::kOk);
+  Fd b = accept_unix(listener.get());
+  ASSERT_TRUE(b);
+  Fd memory = create_sealed_memfd("x", 4096, &error);
+  int fds[] = {memory.get(), memory.get()};
+  ASSERT_EQ(send_message(a.get(), std::as_bytes(std::span("hello", 5)), fds), SocketStatus::kOk);
+  std::byte buffer[64];
+  size_t bytes, count;
+  Fd got[kMaxMessageFds];
+  ASSERT_EQ(receive_message(b.get(), buffer, &bytes, got, &count), SocketStatus::kOk);
+  EXPECT_EQ(bytes, 5u);
+  EXPECT_EQ(count, 2u);
+  EXPECT_TRUE(check_sealed_memfd(got[1].get(), 4096, &error));
+  EXPECT_TRUE(::fcntl(got[0].get(), F_GETFD) & FD_CLOEXEC);
+  EXPECT_EQ(receive_message(b.get(), buffer, &bytes, got, &count), SocketStatus::kAgain);
+  PeerCredentials who;
+  ASSERT_TRUE(peer_credentials(b.get(), &who));
+  EXPECT_EQ(who.pid, ::getpid());
+  a.reset();
+  EXPECT_EQ(receive_message(b.get(), buffer, &bytes, got, &count), SocketStatus::kClosed);
+  EXPECT_EQ(connect_unix(dir.path + "/nobody", &a, &error), SocketStatus::kClosed);
+  EXPECT_EQ(connect_unix(std::string(200, 'x'), &a, &error), SocketStatus::kFailed);
+  EXPECT_NE(error.find("too long"), std::string::npos);
+}
+
+TEST(Rendezvous, names) {
+  TempDir dir;
+  std::string error;
+  Rendezvous a, b;
+  ASSERT_TRUE(a.open(dir.path + "/d", &error)) << error;
+  ASSERT_TRUE(b.open(dir.path + "/d/", &error)) << error;
+  struct stat st;
+  ASSERT_EQ(::stat((dir.path + "/d").c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0700u);
+  Rendezvous::Name name{{1, 2, 3}, 4792};
+  ASSERT_EQ(a.publish(name, &error), Rendezvous::PublishStatus::kOk) << error;
+  EXPECT_EQ(b.publish(name, &error), Rendezvous::PublishStatus::kTaken);
+  EXPECT_NE(error.find("taken"), std::string::npos);
+  ASSERT_EQ(b.publish({{1, 2, 3}, 4793}, &error), Rendezvous::PublishStatus::kOk);
+  EXPECT_EQ(a.list().size(), 2u);
+  EXPECT_TRUE(a.listed(name));
+  EXPECT_FALSE(a.remove_if_stale(name));
+  a.withdraw();
+  EXPECT_FALSE(b.listed(name));
+  EXPECT_EQ(b.list(), (std::vector<Rendezvous::Name>{{{1, 2, 3}, 4793}}));
+}
+
+TEST(Rendezvous, open__refuses_what_others_can_write) {
+  TempDir dir;
+  std::string error, path = dir.path + "/open";
+  ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
+  Rendezvous r;
+  EXPECT_FALSE(r.open(path, &error));
+  EXPECT_NE(error.find("0700"), std::string::npos) << error;
+  EXPECT_FALSE(r.open("/dev/null", &error));
+  EXPECT_FALSE(r.open("/nonexistent/x", &error));
+  ASSERT_EQ(::symlink(dir.path.c_str(), (dir.path + "/link").c_str()), 0);
+  EXPECT_FALSE(r.open(dir.path + "/link", &error));
+}
+
+TEST(Rendezvous, stale_socket_of_a_killed_process) {
+  TempDir dir;
+  std::string error;
+  Rendezvous::Name name{{9}, 7};
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    Rendezvous r;
+    bool ok = r.open(dir.path, &error) && r.publish(name, &error) == Rendezvous::PublishStatus::kOk;
+    ::kill(::getpid(), ok ? SIGKILL : SIGTERM);
+  }
+  int status;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  ASSERT_EQ(WTERMSIG(status), SIGKILL);
+  Rendezvous r;
+  ASSERT_TRUE(r.open(dir.path, &error));
+  EXPECT_TRUE(r.listed(name));
+  Fd fd;
+  EXPECT_EQ(connect_unix(r.path_of(name), &fd, &error), SocketStatus::kClosed);
+  EXPECT_TRUE(r.remove_if_stale(name));
+  EXPECT_FALSE(r.listed(name));
+  EXPECT_EQ(r.publish(name, &error), Rendezvous::PublishStatus::kOk) << error;
+}
+
+TEST(Doorbell, rings_a_sleeper_once) {
+  Doorbell bell;
+  std::string error;
+  ASSERT_TRUE(bell.create(&error));
+  PeerDoorbell peer;
+  ASSERT_TRUE(peer.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 70, &error)) << error;
+  EXPECT_FALSE(peer.after_publish());
+  bell.begin_sleep();
+  EXPECT_TRUE(peer.after_publish());
+  EXPECT_FALSE(peer.after_publish());
+  uint64_t count = 0;
+  EXPECT_EQ(::read(bell.event_fd(), &count, 8), 8);
+  EXPECT_EQ(count, 1u);
+  bell.drain();
+  bell.start_scan();
+  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(bell.active_word(1), uint64_t{1} << 6);
+  bell.clear_active(70);
+  EXPECT_EQ(bell.active_word(1), 0u);
+  PeerDoorbell bad;
+  EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.page_fd())), 0, &error));
+  EXPECT_FALSE(bad.attach(Fd(::dup(bell.event_fd())), Fd(::dup(bell.event_fd())), 0, &error));
+  EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 4096, &error));
+}
+
+}  // namespace
+}  // namespace ub::ipc

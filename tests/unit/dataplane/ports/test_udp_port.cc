@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dataplane/eid.h"
+#include "dataplane/loopback_port.h"
+#include "dataplane/udp_port.h"
+
+namespace ub {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+struct Pair {
+  UdpPort a, b;
+  std::string error;
+  bool open(const char* ip, uint32_t mtu = 0, uint8_t ecn = 0, uint64_t rcvbuf = 4 << 20) {
+    UdpPortOptions o;
+    o.addresses = {*parse_ip(ip)};
+    o.wanted_port = 0;
+    o.mtu = mtu;
+    o.ecn = ecn;
+    o.dscp = 46;
+    o.receive_buffer_bytes = rcvbuf;
+    bool ok = a.open(o, &error) && b.open(o, &error);
+    a.set_link(5);
+    b.set_link(6);
+    return ok;
+  }
+};
+
+Bytes make_frame(const wire::Endpoint& from, const wire::Endpoint& to, size_t payload, uint8_t seed, uint8_t dscp = 46,
+                 uint8_t ecn = 0) {
+  wire::NetTemplate t;
+  t.init({}, {}, from, to, dscp);
+  Bytes f(t.size + payload);
+  t.write(f.data(), payload, ecn);
+  for (size_t i = 0; i < payload; ++i) f[t.size + i] = static_cast<std::byte>(seed + i);
+  return f;
+}
+
+bool send(UdpPort& port, const Bytes& frame) {
+  std::byte* at = port.tx_begin(port.link(), frame.size());
+  if (at == nullptr) return false;
+  std::memcpy(at, frame.data(), frame.size());
+  port.tx_commit(port.link(), at, frame.size());
+  return true;
+}
+
+size_t receive(UdpPort& port, RxFrame* out, size_t room) {
+  for (int i = 0; i < 2000; ++i) {
+    size_t n = port.rx_burst(out, room);
+    if (n != 0) return n;
+    ::usleep(100);
+  }
+  return 0;
+}
+
+void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
+  Pair p;
+  ASSERT_TRUE(p.open(ip, 0, ecn)) << p.error;
+  EXPECT_EQ(p.a.mtu(), 4096u);
+  size_t longest = 4096 + 150;
+  for (size_t payload : {size_t{20}, size_t{64}, size_t{1024}, longest}) {
+    Bytes f = make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), payload, 3, 46, ecn);
+    ASSERT_TRUE(send(p.a, f));
+    p.a.tx_flush({});
+    RxFrame rx[kBurst];
+    ASSERT_EQ(receive(p.b, rx, kBurst), 1u) << payload;
+    EXPECT_EQ(rx[0].link, 6u);
+    // What it synthesizes is what the sender's template wrote, with no Ethernet addresses.
+    ASSERT_EQ(rx[0].bytes, f.size());
+    EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), f);
+    wire::NetHeader net;
+    EXPECT_EQ(wire::parse_network({rx[0].data, rx[0].bytes}, net), wire::Drop::kNone);
+    EXPECT_EQ(net.ecn, ecn);
+    p.b.rx_release();
+  }
+  EXPECT_EQ(p.a.counters().tx_frames, 4u);
+  EXPECT_EQ(p.b.counters().rx_frames, 4u);
+}
+
+TEST(UdpPort, frame_in_is_frame_out__ipv4) { frame_in_is_frame_out("127.0.0.1", 0); }
+TEST(UdpPort, frame_in_is_frame_out__ipv4_ecn) { frame_in_is_frame_out("127.0.0.1", wire::kEcnEct0); }
+TEST(UdpPort, frame_in_is_frame_out__ipv6) {
+  UdpPort probe;
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("::1")};
+  o.wanted_port = 0;
+  std::string error;
+  if (!probe.open(o, &error)) GTEST_SKIP() << "no IPv6 here: " << error;
+  frame_in_is_frame_out("::1", wire::kEcnEct1);
+}
+
+TEST(UdpPort, bursts_and_order) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  int sent = 0, got = 0;
+  RxFrame rx[kBurst];
+  while (got < 500) {
+    for (int i = 0; i < 40 && sent < 500; ++i, ++sent) {
+      Bytes f = make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 100, static_cast<uint8_t>(sent));
+      ASSERT_TRUE(send(p.a, f));
+    }
+    p.a.tx_flush({});
+    size_t n = receive(p.b, rx, kBurst);
+    ASSERT_GT(n, 0u);
+    for (size_t i = 0; i < n; ++i, ++got) ASSERT_EQ(static_cast<uint8_t>(rx[i].data[42]), got & 0xff);
+    p.b.rx_release();
+  }
+  EXPECT_EQ(got, 500);
+}
+
+TEST(UdpPort, tx_begin__null_when_all_slots_are_open_and_back_after_abort) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  std::set<std::byte*> open;
+  while (std::byte* f = p.a.tx_begin(5, 200)) ASSERT_TRUE(open.insert(f).second);
+  EXPECT_EQ(open.size(), 64u);
+  EXPECT_EQ(p.a.counters().tx_no_room, 1u);
+  for (std::byte* f : open) p.a.tx_abort(5, f);
+  EXPECT_NE(p.a.tx_begin(5, 200), nullptr);
+  EXPECT_EQ(p.a.tx_begin(5, 100000), nullptr);
+}
+
+TEST(UdpPort, full_socket_buffer_keeps_frames) {
+  // A send buffer too small for a burst of large frames: the port keeps what does not fit, in order.
+  UdpPort a, b;
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("127.0.0.1")};
+  o.wanted_port = 0;
+  std::string error;
+  ASSERT_TRUE(b.open(o, &error));
+  o.send_buffer_bytes = 1;  // the kernel's minimum
+  ASSERT_TRUE(a.open(o, &error));
+  int sent = 0, got = 0;
+  RxFrame rx[kBurst];
+  for (int round = 0; round < 4000 && got < 200; ++round) {
+    while (sent < 200 &&
+           send(a, make_frame(a.local_endpoint(0), b.local_endpoint(0), 4096, static_cast<uint8_t>(sent))))
+      ++sent;
+    a.tx_flush({});
+    size_t n = b.rx_burst(rx, kBurst);
+    for (size_t i = 0; i < n; ++i, ++got) ASSERT_EQ(static_cast<uint8_t>(rx[i].data[42]), got & 0xff);
+  }
+  EXPECT_EQ(got, 200);
+  EXPECT_GT(a.counters().tx_again, 0u);  // loopback counts a datagram against its sender until it is read
+}
+
+TEST(UdpPort, drops_have_names) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  // From an address that is not ours; not IP; lengths that lie.
+  wire::Endpoint stranger{*parse_ip("10.9.8.7"), 1};
+  ASSERT_TRUE(send(p.a, make_frame(stranger, p.b.local_endpoint(0), 64, 1)));
+  Bytes bad = make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 64, 1);
+  bad[12] = std::byte{0x88};
+  ASSERT_TRUE(send(p.a, bad));
+  bad = make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 64, 1);
+  bad[38] = std::byte{0x77};
+  ASSERT_TRUE(send(p.a, bad));
+  bad[38] = bad[39] = std::byte{0};
+  ASSERT_TRUE(send(p.a, bad));
+  EXPECT_EQ(p.a.counters().tx_drop_bad_frame, 4u);
+  // An address that a socket bound to loopback cannot reach.
+  ASSERT_TRUE(send(p.a, make_frame(p.a.local_endpoint(0), stranger, 64, 1)));
+  p.a.tx_flush({});
+  EXPECT_EQ(p.a.counters().tx_drop_unreachable, 1u);
+  EXPECT_FALSE(p.a.has_unsent());
+  // Longer than the receiver's port allows.
+  UdpPort small;
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("127.0.0.1")};
+  o.wanted_port = 0;
+  o.mtu = 1024;
+  ASSERT_TRUE(small.open(o, &p.error));
+  ASSERT_TRUE(send(p.a, make_frame(p.a.local_endpoint(0), small.local_endpoint(0), 4000, 1)));
+  p.a.tx_flush({});
+  RxFrame rx[kBurst];
+  for (int i = 0; i < 1000 && small.counters().rx_drop_too_long == 0; ++i) EXPECT_EQ(small.rx_burst(rx, kBurst), 0u);
+  EXPECT_EQ(small.counters().rx_drop_too_long, 1u);
+}
+
+TEST(UdpPort, open__same_port_on_all_addresses_and_the_next_instance_takes_another) {
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("127.0.0.1"), *parse_ip("127.0.0.2"), *parse_ip("127.0.0.3")};
+  o.wanted_port = 0;
+  UdpPort a, b, c;
+  std::string error;
+  ASSERT_TRUE(a.open(o, &error)) << error;
+  EXPECT_NE(a.port(), 0);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(a.local_endpoint(i).port, a.port());
+  o.wanted_port = a.port();
+  ASSERT_TRUE(b.open(o, &error)) << error;
+  EXPECT_NE(b.port(), a.port());
+  o.port_required = true;
+  EXPECT_FALSE(c.open(o, &error));
+  EXPECT_NE(error.find(std::to_string(a.port())), std::string::npos) << error;
+  o.addresses = {*parse_ip("192.0.2.1")};
+  EXPECT_FALSE(c.open(o, &error));
+  EXPECT_NE(error.find("not one of this host"), std::string::npos) << error;
+  // Several sockets: each is heard.
+  RxFrame rx[kBurst];
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(send(b, make_frame(b.local_endpoint(1), a.local_endpoint(i), 64, static_cast<uint8_t>(i), 0)));
+    b.tx_flush({});
+    ASSERT_EQ(receive(a, rx, kBurst), 1u);
+    EXPECT_EQ(static_cast<uint8_t>(rx[0].data[42]), i);
+  }
+}
+
+TEST(UdpPort, prepare_sleep__wakes_once) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  std::vector<int> fds;
+  p.b.fds(fds);
+  ASSERT_EQ(fds.size(), 1u);
+  pollfd poll_fd{fds[0], POLLIN, 0};
+  EXPECT_FALSE(p.b.prepare_sleep());
+  EXPECT_EQ(::poll(&poll_fd, 1, 0), 0);
+  Bytes f = make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 64, 1);
+  ASSERT_TRUE(send(p.a, f));
+  p.a.tx_flush({});
+  EXPECT_EQ(::poll(&poll_fd, 1, 1000), 1);
+  // Waiting already when it goes to sleep.
+  EXPECT_FALSE(p.b.prepare_sleep());
+  EXPECT_EQ(::poll(&poll_fd, 1, 1000), 1);
+  p.b.finish_sleep();
+  RxFrame rx[kBurst];
+  EXPECT_EQ(receive(p.b, rx, kBurst), 1u);
+}
+
+TEST(UdpPort, mtu) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1", 8192));
+  EXPECT_EQ(p.a.mtu(), 8192u);
+  EXPECT_EQ(p.a.link_config().mtu, 8192u);
+  EXPECT_FALSE(p.a.link_config().lossless);
+  EXPECT_FALSE(p.open("127.0.0.1", 1500));
+  EXPECT_NE(p.error.find("1500"), std::string::npos);
+}
+
+TEST(LoopbackPort, echoes_at_the_next_burst) {
+  LoopbackPort port;
+  ASSERT_TRUE(port.ok());
+  port.set_link(9);
+  EXPECT_TRUE(port.link_config().lossless);
+  RxFrame rx[kBurst];
+  for (int i = 0; i < 5000; ++i) {
+    EXPECT_EQ(port.rx_burst(rx, kBurst), 0u);
+    std::byte* f = port.tx_begin(9, 4200);
+    ASSERT_NE(f, nullptr);
+    std::memset(f, i, 4200);
+    port.tx_commit(9, f, 100 + i % 4000);
+    port.tx_flush({});
+    EXPECT_TRUE(port.prepare_sleep());
+    ASSERT_EQ(port.rx_burst(rx, kBurst), 1u);
+    EXPECT_EQ(rx[0].bytes, 100u + i % 4000);
+    EXPECT_EQ(rx[0].link, 9u);
+    EXPECT_EQ(rx[0].data[50], static_cast<std::byte>(i));
+    port.rx_release();
+    EXPECT_FALSE(port.prepare_sleep());
+  }
+}
+
+}  // namespace
+}  // namespace ub

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion events and asynchronous events: when they come, what their descriptors show, what deletion waits for.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/unit/urma_api/fixture.h"
+
+namespace ub::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+bool readable(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+class Events : public UrmaTest {
+ protected:
+  void SetUp() override {
+    UrmaTest::SetUp();
+    jfce = urma_create_jfce(ctx);
+    jfc = make_jfc(16, jfce);
+  }
+  void complete(uint8_t flags = 0, CrStatus status = CrStatus::kSuccess) {
+    Cqe cqe{};
+    cqe.flags = flags;
+    cqe.status = status;
+    ASSERT_TRUE(fake->produce(fake->jfcs.begin()->first, cqe));
+  }
+  int wait(int time_out = 0) { return urma_wait_jfc(jfce, 4, time_out, got); }
+  void ack(uint32_t events = 1) {
+    uint32_t counts[] = {events};
+    urma_ack_jfc(&jfc, counts, 1);
+  }
+  urma_jfce_t* jfce = nullptr;
+  urma_jfc_t* jfc = nullptr;
+  urma_jfc_t* got[4]{};
+};
+
+TEST_F(Events, OneEventPerArming) {
+  complete();
+  EXPECT_EQ(wait(), 0);  // not armed
+  urma_cr_t cr;
+  EXPECT_EQ(urma_poll_jfc(jfc, 1, &cr), 1);
+  EXPECT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  EXPECT_EQ(wait(), 0);  // nothing there
+  EXPECT_FALSE(readable(jfce->fd));
+  complete();
+  complete();
+  EXPECT_TRUE(readable(jfce->fd));
+  EXPECT_EQ(wait(), 1);
+  EXPECT_EQ(got[0], jfc);
+  EXPECT_FALSE(readable(jfce->fd));
+  EXPECT_EQ(wait(), 0);
+  ack();
+}
+
+TEST_F(Events, ArmingWithRecordsWaitingFiresAtOnce) {
+  complete();
+  complete();
+  EXPECT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  EXPECT_EQ(wait(), 1);
+  urma_cr_t cr;
+  EXPECT_EQ(urma_poll_jfc(jfc, 1, &cr), 1);
+  ack();
+  EXPECT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  EXPECT_EQ(wait(), 1);  // the second one
+  ack();
+}
+
+TEST_F(Events, SolicitedOnly) {
+  EXPECT_EQ(urma_rearm_jfc(jfc, true), URMA_SUCCESS);
+  complete();
+  EXPECT_EQ(wait(), 0);
+  complete(kCqeReceive | kCqeSolicited);
+  EXPECT_EQ(wait(), 1);
+  EXPECT_EQ(urma_rearm_jfc(jfc, true), URMA_SUCCESS);
+  EXPECT_EQ(wait(), 1);  // the solicited one still waits in the queue
+  urma_cr_t cr[4];
+  EXPECT_EQ(urma_poll_jfc(jfc, 4, cr), 2);
+  EXPECT_EQ(urma_rearm_jfc(jfc, true), URMA_SUCCESS);
+  complete(0, CrStatus::kAckTimeout);
+  EXPECT_EQ(wait(), 1);
+  ack(3);
+}
+
+TEST_F(Events, ArgumentsAndTimeout) {
+  urma_jfc_t* deaf = make_jfc();
+  EXPECT_EQ(urma_rearm_jfc(deaf, false), URMA_EINVAL);
+  EXPECT_EQ(urma_wait_jfc(nullptr, 1, 0, got), -1);
+  EXPECT_EQ(urma_wait_jfc(jfce, 0, 0, got), -1);
+  EXPECT_EQ(urma_wait_jfc(jfce, 1, 0, nullptr), -1);
+  auto start = Clock::now();
+  EXPECT_EQ(wait(30), 0);
+  EXPECT_GE(Clock::now() - start, milliseconds(29));
+}
+
+TEST_F(Events, WaiterIsWokenAndSignalsDoNotDisturb) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGALRM, &action, nullptr);
+  itimerval every{{0, 5000}, {0, 5000}};
+  setitimer(ITIMER_REAL, &every, nullptr);
+  ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  std::thread worker([&] {
+    std::this_thread::sleep_for(milliseconds(40));
+    complete();
+  });
+  EXPECT_EQ(wait(-1), 1);
+  worker.join();
+  auto start = Clock::now();
+  EXPECT_EQ(wait(30), 0);
+  EXPECT_GE(Clock::now() - start, milliseconds(29));
+  setitimer(ITIMER_REAL, nullptr, nullptr);
+  every = {};
+  setitimer(ITIMER_REAL, &every, nullptr);
+  ack();
+}
+
+TEST_F(Events, WaitDrivesBeforeItSleeps) {
+  ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  fake->on_drive = [this] {
+    fake->on_drive = nullptr;
+    complete();
+  };
+  EXPECT_EQ(wait(0), 1);
+  ack();
+}
+
+TEST_F(Events, SeveralQueuesOnOneChannel) {
+  urma_jfc_t* others[3] = {make_jfc(8, jfce), make_jfc(8, jfce), make_jfc(8, jfce)};
+  for (urma_jfc_t* other : others) ASSERT_EQ(urma_rearm_jfc(other, false), URMA_SUCCESS);
+  for (auto it = std::next(fake->jfcs.begin()); it != fake->jfcs.end(); ++it) fake->produce(it->first, Cqe{});
+  EXPECT_EQ(urma_wait_jfc(jfce, 2, 0, got), 2);
+  EXPECT_TRUE(readable(jfce->fd));
+  EXPECT_EQ(got[0], others[0]);
+  EXPECT_EQ(got[1], others[1]);
+  // The third event goes with its queue.
+  EXPECT_EQ(urma_delete_jfc(others[2]), URMA_SUCCESS);
+  EXPECT_FALSE(readable(jfce->fd));
+  EXPECT_EQ(urma_wait_jfc(jfce, 2, 0, got), 0);
+  uint32_t counts[] = {1, 1, 0};
+  urma_jfc_t* acked[] = {others[0], others[1], nullptr};
+  urma_ack_jfc(acked, counts, 3);
+  EXPECT_EQ(urma_delete_jfc(others[0]), URMA_SUCCESS);
+  EXPECT_EQ(urma_delete_jfc(others[1]), URMA_SUCCESS);
+}
+
+TEST_F(Events, DeletionWaitsForAcks) {
+  ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  complete();
+  ASSERT_EQ(wait(), 1);
+  std::atomic<bool> deleted{false};
+  std::thread deleter([&] {
+    EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
+    deleted = true;
+  });
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(deleted);
+  ack();
+  deleter.join();
+}
+
+TEST_F(Events, NonBlockingDeletionAsksAgain) {
+  urma_jfc_cfg_t cfg{};
+  cfg.depth = 8;
+  cfg.jfce = jfce;
+  cfg.flag.bs.non_blocking = 1;
+  jfc = urma_create_jfc(ctx, &cfg);
+  ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
+  fake->produce(fake->jfcs.rbegin()->first, Cqe{});
+  ASSERT_EQ(wait(), 1);
+  EXPECT_EQ(urma_delete_jfc(jfc), URMA_EAGAIN);
+  ack();
+  EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
+}
+
+TEST_F(Events, StaleEventsAreDropped) {
+  uint64_t cookie = fake->jfcs.begin()->second.config.cookie;
+  ASSERT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
+  fake->raise({EventKind::kCompletion, cookie});
+  fake->raise({EventKind::kJfcError, cookie});
+  EXPECT_EQ(wait(), 0);
+  EXPECT_FALSE(readable(ctx->async_fd));
+}
+
+TEST_F(Events, AsynchronousEvents) {
+  urma_jfr_t* jfr = make_jfr(jfc);
+  urma_jetty_t* jetty = make_jetty(jfc, jfr);
+  urma_jfs_t* jfs = make_jfs(jfc);
+  fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK);
+  urma_async_event_t event;
+  EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_FAIL);
+  EXPECT_FALSE(readable(ctx->async_fd));
+
+  fake->raise({EventKind::kJettyError, reinterpret_cast<uintptr_t>(jetty)});
+  fake->raise({EventKind::kJettyError, reinterpret_cast<uintptr_t>(jfs)});
+  fake->raise({EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
+  fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
+  fake->raise({EventKind::kChannelUp, 5});
+  EXPECT_TRUE(readable(ctx->async_fd));
+  const std::pair<urma_async_event_type_t, void*> expected[] = {{URMA_EVENT_JETTY_ERR, jetty},
+                                                                {URMA_EVENT_JFS_ERR, jfs},
+                                                                {URMA_EVENT_JFR_LIMIT, jfr},
+                                                                {URMA_EVENT_JFC_ERR, jfc}};
+  for (auto [type, element] : expected) {
+    ASSERT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
+    EXPECT_EQ(event.event_type, type);
+    EXPECT_EQ(static_cast<void*>(event.element.jfc), element);
+    EXPECT_EQ(event.urma_ctx, ctx);
+    if (element != jetty) urma_ack_async_event(&event);
+  }
+  EXPECT_FALSE(readable(ctx->async_fd));
+  EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_FAIL);
+  EXPECT_EQ(urma_delete_jfs(jfs), URMA_SUCCESS);
+
+  std::thread acker([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    urma_async_event_t late{};
+    late.event_type = URMA_EVENT_JETTY_ERR;
+    late.element.jetty = jetty;
+    urma_ack_async_event(&late);
+  });
+  EXPECT_EQ(urma_delete_jetty(jetty), URMA_SUCCESS);  // waits for the acker
+  acker.join();
+
+  // One that nobody collected goes with its object.
+  fake->raise({EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
+  EXPECT_EQ(urma_delete_jfr(jfr), URMA_SUCCESS);
+  EXPECT_FALSE(readable(ctx->async_fd));
+}
+
+TEST_F(Events, AsynchronousEventWakesABlockedThread) {
+  std::thread worker([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
+  });
+  urma_async_event_t event;
+  EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
+  EXPECT_EQ(event.event_type, URMA_EVENT_JFC_ERR);
+  urma_ack_async_event(&event);
+  worker.join();
+}
+
+}  // namespace
+}  // namespace ub::test
