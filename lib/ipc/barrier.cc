@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 
 namespace ub::ipc {
 
@@ -17,7 +16,7 @@ bool register_for_heavy_barrier() {
 }
 
 void heavy_barrier() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 

@@ -6,7 +6,20 @@
 // membarrier, global expedited). Where the system call is refused, the frequent side must use a full fence.
 #pragma once
 
+#include <atomic>
+
 namespace ub::ipc {
+
+// Everything before it is visible to others before anything after it happens.
+inline void full_fence() {
+#if defined(__SANITIZE_THREAD__)
+  // The checker does not know fences; on one variable all of them are ordered.
+  static std::atomic<int> order;
+  order.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
 
 // Registers this process as one that heavy barriers reach. False: not available here. Idempotent, any thread.
 bool register_for_heavy_barrier();

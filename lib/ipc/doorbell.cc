@@ -58,7 +58,7 @@ bool PeerDoorbell::attach(Fd page, Fd event, uint32_t link, std::string* error) 
 
 bool PeerDoorbell::after_publish_slow(uint32_t mode) {
   if (mode & DoorbellPage::kScan) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    full_fence();
     std::atomic<uint64_t>& word = page()->active[link_ / 64];
     uint64_t bit = uint64_t{1} << link_ % 64;
     if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_seq_cst);

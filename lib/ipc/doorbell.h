@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/ipc/barrier.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 
@@ -72,7 +73,7 @@ class Doorbell {
   // The caller looks at the ring once more afterwards (this is a full fence).
   void clear_active(uint32_t link) {
     page()->active[link / 64].fetch_and(~(uint64_t{1} << link % 64), std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    full_fence();
   }
   uint64_t active_word(uint32_t word) const { return page()->active[word].load(std::memory_order_acquire); }
 
@@ -93,7 +94,7 @@ class PeerDoorbell {
 
   // After publishing into the consumer's ring. True: it was asleep and has been rung.
   bool after_publish() {
-    if (fence_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (fence_) full_fence();
     // Program order of the ring's release store and this load is all that the barrier needs of us; the
     // compiler must keep it.
     std::atomic_signal_fence(std::memory_order_seq_cst);

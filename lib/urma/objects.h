@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "lib/base/work_queue.h"
-#include "lib/transport/core_types.h"
 #include "lib/urma/async_queue.h"
+#include "lib/urma/backend.h"
 #include "lib/urma/include/ub/umdk/urma/urma_types.h"
 #include "lib/urma/live.h"
 #include "lib/urma/ring.h"

@@ -2,7 +2,7 @@
 // order.h - which transport modes, order types and channel types go together (URMA API 0.9, 6.1).
 #pragma once
 
-#include "lib/transport/core_types.h"
+#include "lib/urma/backend.h"
 #include "lib/urma/include/ub/umdk/urma/urma_types.h"
 
 namespace ub::urma {

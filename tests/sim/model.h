@@ -133,7 +133,7 @@ class Model {
   bool overwritten_by(const Wr& newer, const Candidate& older) const;
   bool alike(const Wr& w) const { return w.length < 8 && w.op == WrOp::kSend; }
   bool carries(const Receive&, const Wr&, uint64_t* bad_byte) const;
-  bool left_by_aborted(const std::byte* p, uint64_t at, size_t bytes, const Jfr*) const;
+  bool left_by_aborted(const LocalRange&, uint64_t from, uint64_t at, const Jfr*) const;
   bool may_fail_locally(const Receiver&, const Receive&, const Queue* sender) const;
   void check_never_ran(const Wr&);
   void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);

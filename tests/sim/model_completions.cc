@@ -152,18 +152,20 @@ void Model::flush_finished(Queue* q) {
 
 void Model::posted_receive(Jfr* jfr, const Receive& r) { jfr->posted.push_back(r); }
 
-// Behind a message there may be bytes of one that took the same receive before and was aborted.
-bool Model::left_by_aborted(const std::byte* p, uint64_t at, size_t bytes, const Jfr* jfr) const {
-  size_t done = 0;
-  while (done < bytes) {
-    size_t best = 0;
+// Behind a message there may be bytes of one that took the same receive before and was aborted. `from` counts in
+// the range, `at` in the receive.
+bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, const Jfr* jfr) const {
+  while (from < l.bytes) {
+    const std::byte* p = l.data() + from;
+    size_t left = l.bytes - from;
+    size_t best = pattern_mismatch(p, kReleased | l.region->uid, l.offset + from, left);
     for (const auto& [id, w] : wrs_) {
-      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at + done) continue;
-      size_t n = std::min<size_t>(bytes - done, w->length - at - done);
-      best = std::max(best, pattern_mismatch(p + done, id, at + done, n));
+      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at) continue;
+      best = std::max(best, pattern_mismatch(p, id, at, std::min<size_t>(left, w->length - at)));
     }
-    if (best < std::min<size_t>(8, bytes - done)) return false;
-    done += best;
+    if (best < std::min<size_t>(8, left)) return false;
+    from += best;
+    at += best;
   }
   return true;
 }
@@ -177,8 +179,7 @@ bool Model::carries(const Receive& r, const Wr& w, uint64_t* bad_byte) const {
     if (good != n) return false;
     size_t untouched = pattern_mismatch(l.data() + n, kReleased | l.region->uid, l.offset + n, l.bytes - n);
     *bad_byte = at + n + untouched;
-    uint64_t rest = l.bytes - n - untouched;
-    if (rest != 0 && !left_by_aborted(l.data() + n + untouched, position + n + untouched, rest, w.receiver.jfr)) return false;
+    if (!left_by_aborted(l, n + untouched, position + n + untouched, w.receiver.jfr)) return false;
     at += n;
     position += l.bytes;
   }

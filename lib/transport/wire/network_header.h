@@ -62,8 +62,9 @@ inline constexpr uint8_t kEcnEct1 = 1;
 inline constexpr uint8_t kEcnEct0 = 2;
 inline constexpr uint8_t kEcnCe = 3;
 
-/// Where the parts of a received frame are. Pointers are into the frame. They do not lie side by side: a compiler
-/// would store two neighbours at once, and the caller, who reads them next, would wait for that store to retire.
+/// Where the parts of a received frame are. Pointers are into the frame. They do not lie side by side: a
+/// compiler would store two neighbours at once, and the caller, who reads them next, would wait for that
+/// store to retire.
 struct NetHeader {
   const std::byte* tph;  ///< first byte after UDP
   Endpoint src;

@@ -335,7 +335,9 @@ TEST(FrameRing, two_threads) {
     uint64_t number;
     std::memcpy(&number, f.data, 8);
     ASSERT_EQ(number, i);
-    if (f.bytes > 8) ASSERT_EQ(static_cast<uint8_t>(f.data[f.bytes - 1]), i & 0xff);
+    if (f.bytes > 8) {
+      ASSERT_EQ(static_cast<uint8_t>(f.data[f.bytes - 1]), i & 0xff);
+    }
     ++i;
   }
   producer.join();

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -320,7 +321,10 @@ TEST(ShmPort, back_pressure) {
   while (got < 5000) {
     while (sent < 5000 && a.send(a.link_to(b), sent, 100 + sent % 4000)) ++sent;
     a.port.tx_flush(at_us(1));
-    for (uint64_t v : b.receive()) ASSERT_EQ(v, got++);
+    for (uint64_t v : b.receive()) {
+      ASSERT_EQ(v, got);
+      ++got;
+    }
     b.port.tx_flush(at_us(1));
   }
   EXPECT_GT(a.port.counters().tx_no_room, 0u);
@@ -340,8 +344,9 @@ TEST(ShmPort, many_links) {
   EXPECT_EQ(hub.port.link_count(), 80u);
   for (int round = 0; round < 200; ++round) {
     RxFrame rx[kBurst];
-    if (round % 20 == 0)
-      for (int i = 0; i < 1000; ++i) ASSERT_EQ(hub.port.rx_burst(rx, kBurst), 0u);  // all fall idle
+    for (int i = 0; i < 1000 && round % 20 == 0; ++i) {
+      ASSERT_EQ(hub.port.rx_burst(rx, kBurst), 0u);  // all fall idle
+    }
     size_t sent = 0;
     for (size_t i = static_cast<size_t>(round) % 7; i < spokes.size(); i += 1 + static_cast<size_t>(round) % 5, ++sent)
       ASSERT_TRUE(spokes[i]->send(1, i));
@@ -451,15 +456,17 @@ TEST(ShmPort, adopt_pending__table_of_the_core_full) {
       std::fclose(maps);
       ::pause();
     }
-    for (int k = 0; k < 8 && b.send(1, value, 8 + value % 3000); ++k) ++value;
+    int k = 0;
+    for (; k < 8 && b.send(1, value, 8 + value % 3000); ++k) ++value;
     b.port.tx_flush(at_us(i));
     b.receive();
+    if (k == 0) ::usleep(20);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) ::_exit(5);
   }
 }
 
 TEST(ShmPort, peer_killed_in_mid_traffic) {
-  for (int run = 0; run < 25; ++run) {
+  for (int run = 0; run < 16; ++run) {
     TempDir dir;
     InstanceId me{test_eid(1), 0x10001};
     int go[2];
@@ -479,11 +486,16 @@ TEST(ShmPort, peer_killed_in_mid_traffic) {
     while (a.dead.empty()) {
       ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
       a.control();
-      for (uint64_t v : a.receive()) ASSERT_EQ(v, got++);
+      auto values = a.receive();
+      for (uint64_t v : values) {
+        ASSERT_EQ(v, got);
+        ++got;
+      }
+      if (values.empty()) ::usleep(20);
       if (a.port.link_count() != 0)
         for (int k = 0; k < 4 && a.send(1, sent); ++k) ++sent;
       a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
-      if (!killed && got > 2000 + static_cast<uint64_t>(run) * 997) {
+      if (!killed && got > 500 + static_cast<uint64_t>(run) * 97) {
         ::kill(pid, SIGKILL);
         killed = true;
       }
@@ -522,6 +534,7 @@ TEST(ShmPort, peer_scribbles_over_the_rings) {
     for (size_t i = 0; i < n; ++i) ASSERT_LE(rx[i].bytes, 32768u);
     a.port.rx_release();
     if (a.port.link_count() != 0 && a.send(1, sent)) ++sent;
+    if (n == 0) ::usleep(20);
     a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
   }
   EXPECT_EQ(a.port.counters().rx_bad_ring, 1u);
@@ -587,7 +600,7 @@ TEST(ShmPort, ping_pong_of_sleepers) {
     n.port.finish_sleep();
     return true;
   };
-  bool lost = false;
+  std::atomic<bool> lost{false};
   std::thread other([&] {
     for (uint64_t turn = 0; turn < kTurns && !lost;) {
       auto got = b.receive();
