@@ -586,26 +586,25 @@ void ShmPort::scan_doorbell() {
 }
 
 // True: nothing came and the link may be left alone.
-bool ShmPort::poll_ring(Link& l, RxFrame* out, size_t room, size_t* count, size_t* bytes) {
-  size_t n = *count;
+inline bool ShmPort::poll_ring(Link& l, RxFrame* out, size_t room, size_t* count, size_t* bytes) {
   ipc::FrameRingReader::Frame frame;
+  if (!l.rx.next(&frame)) [[likely]] {
+    if (l.rx.broken()) [[unlikely]] give_up_ring(l, "impossible frame header");
+    return ++l.empty_polls >= kIdlePolls && scanning_ && !l.dead;
+  }
   // After an empty look, only what was published in one go: see FrameRingReader::more().
   bool busy = l.empty_polls == 0;
-  while (n < room && *bytes < kBurstBytes && l.rx.next(&frame)) {
+  size_t n = *count;
+  do {
     out[n++] = {frame.data, frame.bytes, l.number};
     *bytes += frame.bytes;
-    if (!busy && l.rx.more() == 0) break;
-  }
-  if (n != *count) {
-    counters_.rx_frames += n - *count;
-    *count = n;
-    received_.push_back(&l);
-    released_ = false;
-    l.empty_polls = 0;
-    return false;
-  }
-  if (l.rx.broken()) [[unlikely]] give_up_ring(l, "impossible frame header");
-  return ++l.empty_polls >= kIdlePolls && scanning_ && !l.dead;
+  } while (n < room && *bytes < kBurstBytes && (busy || l.rx.more() != 0) && l.rx.next(&frame));
+  counters_.rx_frames += n - *count;
+  *count = n;
+  received_.push_back(&l);
+  released_ = false;
+  l.empty_polls = 0;
+  return false;
 }
 
 size_t ShmPort::rx_burst(RxFrame* out, size_t room) {
@@ -613,10 +612,14 @@ size_t ShmPort::rx_burst(RxFrame* out, size_t room) {
     released_ = false;
     give_back();
   }
-  if (scanning_) [[unlikely]] scan_doorbell();
+  size_t count = 0, bytes = 0;
+  if (!scanning_ && active_.size() == 1 && room != 0) [[likely]] {
+    poll_ring(*active_[0], out, room, &count, &bytes);
+    return count;
+  }
+  if (scanning_) scan_doorbell();
   size_t links = active_.size();
   if (links == 0) return 0;
-  size_t count = 0, bytes = 0;
   size_t at = turn_ + 1 < links ? turn_ + 1 : 0;
   turn_ = at;
   for (size_t looked = 0; looked < links && count < room && bytes < kBurstBytes; ++looked) {
@@ -657,21 +660,23 @@ void ShmPort::flush_link(Link& l) {
 void ShmPort::tx_flush(Instant now) {
   for (Link* l : unflushed_) {
     flush_link(*l);
-    if (!l->watched) {
-      l->watched = true;
-      l->rung = false;
-      l->watch_consumed = l->tx.consumed_seen();
-      l->watch_until = now + options_.doorbell_after;
-      watch_.push(l);
-    }
+    if (!l->watched) watch(*l, now + options_.doorbell_after);
   }
   unflushed_.clear();
   if (released_) {
     released_ = false;
     give_back();
   }
-  if (!watch_.empty() && (watch_.front() == nullptr || watch_.front()->watch_until <= now)) check_watch(watch_, now);
-  if (!rung_.empty() && (rung_.front() == nullptr || rung_.front()->watch_until <= now)) check_watch(rung_, now);
+  if (watch_.due(now)) check_watch(watch_, now);
+  if (rung_.due(now)) check_watch(rung_, now);
+}
+
+void ShmPort::watch(Link& l, Instant until) {
+  l.watched = true;
+  l.rung = false;
+  l.watch_consumed = l.tx.consumed_seen();
+  l.watch_until = until;
+  watch_.push(&l);
 }
 
 // Links whose time is up: forgets those that consumed everything, gives more time to those that made progress,
@@ -720,7 +725,8 @@ void ShmPort::WatchList::pop() {
 }
 
 void ShmPort::WatchList::remove(const Link* l) {
-  std::replace(links.begin() + static_cast<ptrdiff_t>(head), links.end(), const_cast<Link*>(l), static_cast<Link*>(nullptr));
+  for (size_t i = head; i < links.size(); ++i)
+    if (links[i] == l) links[i] = nullptr;
 }
 
 // ---- sleep -------------------------------------------------------------------------------------------------
@@ -730,13 +736,7 @@ bool ShmPort::prepare_sleep() {
   give_back();
   for (Link* l : unflushed_) {
     flush_link(*l);
-    if (!l->watched) {
-      l->watched = true;
-      l->rung = false;
-      l->watch_consumed = l->tx.consumed_seen();
-      l->watch_until = Instant{};  // at the next flush
-      watch_.push(l);
-    }
+    if (!l->watched) watch(*l, Instant{});  // at the next flush
   }
   unflushed_.clear();
   // Nobody will look at these while we sleep.

@@ -217,6 +217,7 @@ class ShmPort {
     bool empty() const { return head == links.size(); }
     void push(Link* l) { links.push_back(l); }
     Link* front() const { return links[head]; }
+    bool due(Instant now) const { return !empty() && (front() == nullptr || front()->watch_until <= now); }
     void pop();
     void remove(const Link*);
   };
@@ -229,6 +230,7 @@ class ShmPort {
   void activate(Link&);
   bool deactivate(Link&);
   void flush_link(Link&);
+  void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);
   void give_up_ring(Link&, const char* what);
   void start_dying(Link&);

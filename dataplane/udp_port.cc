@@ -376,6 +376,7 @@ void UdpPort::count_send_error(int error) {
 // ---- receive -----------------------------------------------------------------------------------------------
 
 size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
+  if (room == 0) return 0;
   // With several sockets two are asked each time, in turn: an empty one costs a system call.
   size_t count = 0;
   size_t asked = std::min<size_t>(sockets_.size(), 2);

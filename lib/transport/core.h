@@ -92,6 +92,7 @@ class Core {
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
   const CoreConfig& config() const;
+  const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
 
  private:
   void on_transport_packet(uint32_t link, const wire::NetHeader& net);

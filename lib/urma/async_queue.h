@@ -15,12 +15,12 @@ namespace ub::urma {
 
 // Part of every object that asynchronous events are about.
 struct AsyncSource {
-  void* element = nullptr;   // the public object
+  void* element = nullptr;  // the public object
   AsyncSource* next = nullptr;
-  uint32_t pending = 0;      // bit n: event type n waits
+  uint32_t pending = 0;                 // bit n: event type n waits
   std::atomic<uint32_t> handed_out{0};  // by urma_get_async_event; all must be acknowledged before deletion
   bool queued = false;
-  bool closed = false;       // being deleted: takes no more events
+  bool closed = false;  // being deleted: takes no more events
 };
 
 class AsyncQueue {

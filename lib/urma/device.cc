@@ -101,7 +101,9 @@ urma_device_t** urma_get_device_list(int* num_devices) {
   return list;
 }
 
-void urma_free_device_list(urma_device_t** device_list) { free(device_list); }
+void urma_free_device_list(urma_device_t** device_list) {
+  free(device_list);
+}
 
 urma_device_t* urma_get_device_by_name(char* dev_name) {
   if (dev_name == nullptr || strnlen(dev_name, URMA_MAX_NAME) >= URMA_MAX_NAME) return fail(EINVAL);
@@ -136,7 +138,9 @@ urma_eid_info_t* urma_get_eid_list(urma_device_t* dev, uint32_t* cnt) {
   return list;
 }
 
-void urma_free_eid_list(urma_eid_info_t* eid_list) { free(eid_list); }
+void urma_free_eid_list(urma_eid_info_t* eid_list) {
+  free(eid_list);
+}
 
 urma_status_t urma_query_device(urma_device_t* dev, urma_device_attr_t* dev_attr) {
   if (live<Device>(dev) == nullptr || dev_attr == nullptr) return URMA_EINVAL;

@@ -37,7 +37,8 @@ int64_t now_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Until the fd is readable or the time (ms, -1: no limit) is over; signals do not shorten it. False: broken fd.
+// Until the fd is readable or the time (ms, -1: no limit) is over; signals do not shorten it. False: broken
+// fd.
 bool wait_readable(int fd, int time_out) {
   int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
   for (;;) {
@@ -74,16 +75,21 @@ void on_backend_event(const Event& event) {
         if (jfc->jfce != nullptr) push_event(*jfc->jfce, *jfc);
       }
       break;
-    case EventKind::kJfcError: push_async<Jfc>(event, URMA_EVENT_JFC_ERR); break;
+    case EventKind::kJfcError:
+      push_async<Jfc>(event, URMA_EVENT_JFC_ERR);
+      break;
     // The Core names every broken send queue a jetty; its kind is ours to know.
     case EventKind::kJettyError:
     case EventKind::kJfsError:
       push_async<Jetty>(event, URMA_EVENT_JETTY_ERR);
       push_async<Jfs>(event, URMA_EVENT_JFS_ERR);
       break;
-    case EventKind::kJfrLimit: push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT); break;
+    case EventKind::kJfrLimit:
+      push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT);
+      break;
     case EventKind::kChannelUp:
-    case EventKind::kChannelDead: break;
+    case EventKind::kChannelDead:
+      break;
   }
 }
 
@@ -116,7 +122,8 @@ void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
   if (jfc == nullptr || nevents == nullptr) return;
   for (uint32_t i = 0; i < jfc_cnt; ++i) {
     if (nevents[i] == 0) continue;
-    if (auto* object = live<Jfc>(jfc[i])) acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
+    if (auto* object = live<Jfc>(jfc[i]))
+      acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
   }
 }
 
@@ -139,14 +146,17 @@ void urma_ack_async_event(urma_async_event_t* event) {
   if (event == nullptr) return;
   switch (event->event_type) {
     case URMA_EVENT_JFC_ERR:
-      if (auto* jfc = live<Jfc>(event->element.jfc)) acknowledge(jfc->pub, &urma_jfc_t::async_events_acked, 1);
+      if (auto* jfc = live<Jfc>(event->element.jfc))
+        acknowledge(jfc->pub, &urma_jfc_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JFS_ERR:
-      if (auto* jfs = live<Jfs>(event->element.jfs)) acknowledge(jfs->pub, &urma_jfs_t::async_events_acked, 1);
+      if (auto* jfs = live<Jfs>(event->element.jfs))
+        acknowledge(jfs->pub, &urma_jfs_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JFR_ERR:
     case URMA_EVENT_JFR_LIMIT:
-      if (auto* jfr = live<Jfr>(event->element.jfr)) acknowledge(jfr->pub, &urma_jfr_t::async_events_acked, 1);
+      if (auto* jfr = live<Jfr>(event->element.jfr))
+        acknowledge(jfr->pub, &urma_jfr_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JETTY_ERR:
     case URMA_EVENT_JETTY_LIMIT:
@@ -154,6 +164,7 @@ void urma_ack_async_event(urma_async_event_t* event) {
         acknowledge(jetty->pub, &urma_jetty_t::async_events_acked, 1);
       }
       break;
-    default: break;  // events of groups, ports, EIDs and the device need no bookkeeping
+    default:
+      break;  // events of groups, ports, EIDs and the device need no bookkeeping
   }
 }

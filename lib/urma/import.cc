@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Targets: remote JFRs and jettys made addressable, and RC jettys bound to one of them. URMA API 0.9, 6.1, 6.2.
+// Targets: remote JFRs and jettys made addressable, and RC jettys bound to one of them. URMA API
+// 0.9, 6.1, 6.2.
 #include <cstring>
 #include <string>
 
@@ -53,9 +54,12 @@ bool check(const Import& import) {
 
 ObjectKind kind_of(urma_target_type_t type) {
   switch (type) {
-    case URMA_JFR: return ObjectKind::kJfr;
-    case URMA_JETTY: return ObjectKind::kJetty;
-    case URMA_JETTY_GROUP: return ObjectKind::kGroup;
+    case URMA_JFR:
+      return ObjectKind::kJfr;
+    case URMA_JETTY:
+      return ObjectKind::kJetty;
+    case URMA_JETTY_GROUP:
+      return ObjectKind::kGroup;
   }
   return ObjectKind::kNone;
 }
@@ -104,7 +108,8 @@ Status unbind(Jetty& jetty) {
   {
     std::lock_guard guard(Library::get().control());
     jetty.sq.bound.store(nullptr, std::memory_order_release);
-    if (jetty.pub.remote_jetty != nullptr) reinterpret_cast<Target*>(jetty.pub.remote_jetty)->bound_by = nullptr;
+    if (jetty.pub.remote_jetty != nullptr)
+      reinterpret_cast<Target*>(jetty.pub.remote_jetty)->bound_by = nullptr;
     jetty.pub.remote_jetty = nullptr;
   }
   return backend().unbind(jetty.sq.id);
@@ -131,14 +136,14 @@ bool advisable(const urma_context_t* ctx, urma_transport_mode_t mode, const urma
 // Channels are set up from import on, so advice is taken by doing nothing.
 urma_status_t advise(const urma_jfs_t* jfs_handle, const urma_target_jetty_t* target) {
   auto* jfs = live<Jfs>(jfs_handle);
-  if (jfs == nullptr || !advisable(jfs->pub.urma_ctx, jfs->pub.jfs_cfg.trans_mode, target)) return URMA_EINVAL;
+  if (jfs == nullptr || !advisable(jfs->pub.urma_ctx, jfs->pub.jfs_cfg.trans_mode, target))
+    return URMA_EINVAL;
   return URMA_SUCCESS;
 }
 
 urma_status_t advise(const urma_jetty_t* jetty_handle, const urma_target_jetty_t* target) {
   auto* jetty = live<Jetty>(jetty_handle);
-  if (jetty == nullptr ||
-      !advisable(jetty->pub.urma_ctx, jetty->pub.jetty_cfg.jfs_cfg.trans_mode, target)) {
+  if (jetty == nullptr || !advisable(jetty->pub.urma_ctx, jetty->pub.jetty_cfg.jfs_cfg.trans_mode, target)) {
     return URMA_EINVAL;
   }
   return URMA_SUCCESS;
@@ -148,21 +153,23 @@ urma_status_t advise(const urma_jetty_t* jetty_handle, const urma_target_jetty_t
 
 urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr, urma_token_t* token_value) {
   if (live<Context>(ctx) == nullptr || rjfr == nullptr) return fail(EINVAL);
-  Import import{&rjfr->jfr_id, rjfr->trans_mode, &rjfr->flag, rjfr->tp_type, URMA_JFR, URMA_JETTY_GRP_POLICY_RR,
-                token_value};
+  Import import{&rjfr->jfr_id, rjfr->trans_mode,         &rjfr->flag, rjfr->tp_type,
+                URMA_JFR,      URMA_JETTY_GRP_POLICY_RR, token_value};
   if (!check(import)) return fail(EINVAL);
   if (rjfr->flag.bs.order_type == URMA_DEF_ORDER) rjfr->flag.bs.order_type = default_order(rjfr->trans_mode);
   return import_target(ctx, import);
 }
 
-urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value) {
+urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty,
+                                       urma_token_t* token_value) {
   if (live<Context>(ctx) == nullptr || rjetty == nullptr) return fail(EINVAL);
-  Import import{&rjetty->jetty_id, rjetty->trans_mode, &rjetty->flag, rjetty->tp_type, rjetty->type,
-                rjetty->policy, token_value};
+  Import import{&rjetty->jetty_id, rjetty->trans_mode, &rjetty->flag, rjetty->tp_type,
+                rjetty->type,      rjetty->policy,     token_value};
   if (!check(import) || kind_of(rjetty->type) == ObjectKind::kNone) return fail(EINVAL);
   auto& flag = rjetty->flag.bs;
   if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty->trans_mode);
-  if (!order_fits(rjetty->trans_mode, flag.order_type) || !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {
+  if (!order_fits(rjetty->trans_mode, flag.order_type) ||
+      !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {
     URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty->trans_mode,
                    flag.order_type, rjetty->tp_type);
     return fail(EINVAL);
@@ -183,7 +190,8 @@ urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty) {
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty_handle, urma_target_jetty_t* tjetty) {
   auto* jetty = live<Jetty>(jetty_handle);
   auto* target = live<Target>(tjetty);
-  if (jetty == nullptr || target == nullptr || jetty->pub.urma_ctx != target->pub.urma_ctx) return URMA_EINVAL;
+  if (jetty == nullptr || target == nullptr || jetty->pub.urma_ctx != target->pub.urma_ctx)
+    return URMA_EINVAL;
   const urma_jfs_cfg_t& cfg = jetty->pub.jetty_cfg.jfs_cfg;
   if (cfg.trans_mode != URMA_TM_RC || target->pub.trans_mode != URMA_TM_RC) return URMA_ENOPERM;
   if (cfg.flag.bs.order_type != target->pub.flag.bs.order_type) {
@@ -218,17 +226,23 @@ urma_status_t urma_unbind_jetty(urma_jetty_t* jetty_handle) {
   return status_of(unbind(*jetty));
 }
 
-urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) { return advise(jfs, tjfr); }
+urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
+  return advise(jfs, tjfr);
+}
 
-urma_status_t urma_unadvise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) { return advise(jfs, tjfr); }
+urma_status_t urma_unadvise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
+  return advise(jfs, tjfr);
+}
 
-urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr, urma_advise_async_cb_func cb_fun,
-                                    void* cb_arg) {
+urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
+                                    urma_advise_async_cb_func cb_fun, void* cb_arg) {
   if (cb_fun == nullptr || cb_arg == nullptr) return URMA_EINVAL;
   return advise(jfs, tjfr);
 }
 
-urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) { return advise(jetty, tjetty); }
+urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
+  return advise(jetty, tjetty);
+}
 
 urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
   return advise(jetty, tjetty);

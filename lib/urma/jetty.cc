@@ -189,7 +189,9 @@ urma_status_t urma_get_rjetty(urma_jetty_t* jetty_handle, urma_rjetty_t** rjetty
   return URMA_SUCCESS;
 }
 
-void urma_put_rjetty(urma_rjetty_t* rjetty) { free(rjetty); }
+void urma_put_rjetty(urma_rjetty_t* rjetty) {
+  free(rjetty);
+}
 
 urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty_handle, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
   auto* jetty = live<Jetty>(jetty_handle);

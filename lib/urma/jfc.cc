@@ -74,7 +74,8 @@ void tell_read(Jfc& jfc) {
 void tell_if_drained(Jfc& jfc) {
   uint32_t consumed = jfc.indices->consumed.load(std::memory_order_relaxed);
   uint32_t read = consumed - jfc.told_consumed.load(std::memory_order_relaxed);
-  if (read > jfc.depth / 4) [[unlikely]] tell_read(jfc);
+  if (read > jfc.depth / 4) [[unlikely]]
+    tell_read(jfc);
 }
 
 void purge(Jfc& jfc, const void* user_data) {

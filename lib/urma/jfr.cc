@@ -128,10 +128,17 @@ urma_status_t urma_modify_jfr(urma_jfr_t* jfr_handle, urma_jfr_attr_t* attr) {
   if ((attr->mask & JFR_STATE) != 0) {
     QueueState state;
     switch (attr->state) {
-      case URMA_JFR_STATE_RESET: state = QueueState::kReset; break;
-      case URMA_JFR_STATE_READY: state = QueueState::kReady; break;
-      case URMA_JFR_STATE_ERROR: state = QueueState::kError; break;
-      default: return URMA_EINVAL;
+      case URMA_JFR_STATE_RESET:
+        state = QueueState::kReset;
+        break;
+      case URMA_JFR_STATE_READY:
+        state = QueueState::kReady;
+        break;
+      case URMA_JFR_STATE_ERROR:
+        state = QueueState::kError;
+        break;
+      default:
+        return URMA_EINVAL;
     }
     if (backend().state(id) != state) {
       Status status = backend().set_state(id, state);
@@ -153,9 +160,15 @@ urma_status_t urma_query_jfr(urma_jfr_t* jfr_handle, urma_jfr_cfg_t* cfg, urma_j
   attr->mask = JFR_RX_THRESHOLD | JFR_STATE;
   attr->rx_threshold = jfr->rx_threshold;
   switch (backend().state(jfr->pub.jfr_id.id)) {
-    case QueueState::kReset: attr->state = URMA_JFR_STATE_RESET; break;
-    case QueueState::kError: attr->state = URMA_JFR_STATE_ERROR; break;
-    default: attr->state = URMA_JFR_STATE_READY; break;
+    case QueueState::kReset:
+      attr->state = URMA_JFR_STATE_RESET;
+      break;
+    case QueueState::kError:
+      attr->state = URMA_JFR_STATE_ERROR;
+      break;
+    default:
+      attr->state = URMA_JFR_STATE_READY;
+      break;
   }
   return URMA_SUCCESS;
 }

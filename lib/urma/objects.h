@@ -39,8 +39,8 @@ struct Jfce {
   static constexpr uint64_t kMagic = magic_of("ujfce   ");
   Public pub{};
   uint64_t magic = 0;
-  std::mutex mutex;       // guards the chain, and that fd is readable exactly while it is not empty
-  Jfc* head = nullptr;    // JFCs with an event that nobody collected
+  std::mutex mutex;     // guards the chain, and that fd is readable exactly while it is not empty
+  Jfc* head = nullptr;  // JFCs with an event that nobody collected
   Jfc* tail = nullptr;
 };
 
@@ -62,9 +62,9 @@ struct Jfc {
 
   alignas(kSlotBytes) RingMemory ring;
   Jfce* jfce = nullptr;
-  Jfc* next_event = nullptr;   // this and the next two: under Jfce::mutex
+  Jfc* next_event = nullptr;  // this and the next two: under Jfce::mutex
   bool event_queued = false;
-  bool closed = false;         // being deleted: takes no more events
+  bool closed = false;  // being deleted: takes no more events
   std::atomic<uint32_t> events_handed_out{0};
   std::atomic<uint32_t> users{0};  // queues that complete into it
   AsyncSource async;
@@ -75,7 +75,7 @@ struct Segment {
   using Public = urma_target_seg_t;
   static constexpr uint64_t kMagic = magic_of("usegment");
   alignas(kSlotBytes) Public pub{};
-  uint64_t magic = 0;  // 88 bytes in: on the second line, with the rest of the hot members
+  uint64_t magic = 0;   // 88 bytes in: on the second line, with the rest of the hot members
   uint32_t handle = 0;  // of the Core; imported: 0
   uint32_t token_id = 0;
   uint32_t token_value = 0;
@@ -113,7 +113,7 @@ struct SendQueue {
   uint32_t retired_seen = 0;  // of them finished, as last read
   uint32_t depth = 0;
   uint32_t id = 0;
-  uint32_t max_length = 0;    // of a message
+  uint32_t max_length = 0;              // of a message
   std::atomic<Target*> bound{nullptr};  // RC
   uint16_t max_inline = 0;
   uint8_t max_sge = 1;

@@ -10,7 +10,9 @@ namespace ub::urma {
 inline bool valid_mode(urma_transport_mode_t mode) {
   return mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM;
 }
-inline Mode core_mode(urma_transport_mode_t mode) { return static_cast<Mode>(mode); }
+inline Mode core_mode(urma_transport_mode_t mode) {
+  return static_cast<Mode>(mode);
+}
 
 inline uint32_t default_order(urma_transport_mode_t mode) {
   return mode == URMA_TM_RM ? URMA_OI : mode == URMA_TM_RC ? URMA_OL : URMA_NO;
@@ -21,19 +23,27 @@ inline uint32_t default_order(urma_transport_mode_t mode) {
 inline bool order_fits(urma_transport_mode_t mode, uint32_t order) {
   switch (order) {
     case URMA_OT:
-    case URMA_OL: return mode == URMA_TM_RC;
-    case URMA_OI: return mode == URMA_TM_RM;
-    case URMA_NO: return mode != URMA_TM_RM;
-    default: return false;
+    case URMA_OL:
+      return mode == URMA_TM_RC;
+    case URMA_OI:
+      return mode == URMA_TM_RM;
+    case URMA_NO:
+      return mode != URMA_TM_RM;
+    default:
+      return false;
   }
 }
 
 inline bool tp_type_fits(urma_transport_mode_t mode, urma_tp_type_t type) {
   switch (type) {
-    case URMA_RTP: return mode != URMA_TM_UM;
-    case URMA_UTP: return mode == URMA_TM_UM;
-    case URMA_CTP: return true;
-    default: return false;
+    case URMA_RTP:
+      return mode != URMA_TM_UM;
+    case URMA_UTP:
+      return mode == URMA_TM_UM;
+    case URMA_CTP:
+      return true;
+    default:
+      return false;
   }
 }
 

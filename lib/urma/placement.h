@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// placement.h - the choice of the NIC behind liburma, and what the user's configuration says about its device.
-// The shared library brings placement.cc; tests bring a fake.
+// placement.h - the choice of the NIC behind liburma, and what the user's configuration says about its
+// device. The shared library brings placement.cc; tests bring a fake.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct DeviceSettings {
 struct Placement {
   std::unique_ptr<Backend> backend;  // null: failed
   DeviceSettings settings;
-  std::string error;                 // why
+  std::string error;  // why
 };
 
 Placement place_nic(uint32_t wanted_uasid);

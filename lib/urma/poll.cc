@@ -35,11 +35,13 @@ uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
       const Cqe& cqe = jfc.slots[(consumed + i) & jfc.mask];
       __builtin_prefetch(&jfc.slots[(consumed + i + 1) & jfc.mask]);
       convert(cqe, cr[i]);
-      if (cqe.status == CrStatus::kWrFlushDone) [[unlikely]] note_flush_done(cqe);
+      if (cqe.status == CrStatus::kWrFlushDone) [[unlikely]]
+        note_flush_done(cqe);
     }
     if (count != 0) was_full = consume(jfc, produced, consumed + count);
   }
-  if (was_full) [[unlikely]] tell_read(jfc);
+  if (was_full) [[unlikely]]
+    tell_read(jfc);
   return count;
 }
 
@@ -95,7 +97,8 @@ using namespace ub::urma;
 
 int urma_poll_jfc(urma_jfc_t* jfc_handle, int cr_cnt, urma_cr_t* cr) {
   auto* jfc = live<Jfc>(jfc_handle);
-  if (jfc == nullptr || cr_cnt < 0 || (cr == nullptr && cr_cnt != 0)) [[unlikely]] return -1;
+  if (jfc == nullptr || cr_cnt < 0 || (cr == nullptr && cr_cnt != 0)) [[unlikely]]
+    return -1;
   if (cr_cnt == 0) return 0;
   return ub::urma::poll(*jfc, static_cast<uint32_t>(cr_cnt), cr);
 }

@@ -2,8 +2,8 @@
 // pool.h - where API objects live: memory that never goes back to the heap and never changes its type.
 //
 // A handle that the application uses after deletion therefore still points at an object of its kind, whose
-// magic is no longer the live one: the call answers EINVAL instead of reading freed memory. Freed objects rest
-// in a queue before they serve again, so that such a handle does not soon name a stranger.
+// magic is no longer the live one: the call answers EINVAL instead of reading freed memory. Freed objects
+// rest in a queue before they serve again, so that such a handle does not soon name a stranger.
 //
 // Thread: the owner's mutex.
 #pragma once

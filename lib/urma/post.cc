@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hot: urma_jfs_wr_t -> Wqe, written in place. A request is judged completely before anything of it is written;
-// a chain rings the doorbell once. No allocation, no system call, one lock (none with lock_free).
+// Hot: urma_jfs_wr_t -> Wqe, written in place. A request is judged completely before anything of it is
+// written; a chain rings the doorbell once. No allocation, no system call, one lock (none with lock_free).
 #include <cstring>
 
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
@@ -35,7 +35,7 @@ struct Request {
 
   // Found out while judging.
   uint32_t length = 0;
-  uint32_t sges = 0;           // local ranges that are not empty
+  uint32_t sges = 0;  // local ranges that are not empty
   bool inlined = false;
   RemoteKey key;
   RemoteKey notify_key;
@@ -56,7 +56,8 @@ bool find_key(const urma_sge_t& sge, const Target& target, RemoteKey* key) {
   return true;
 }
 
-const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint32_t remote_needed, Request* r) {
+const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint32_t remote_needed,
+                          Request* r) {
   r->local = local.sge;
   r->local_count = local.num_sge;
   r->remote = remote.sge;
@@ -122,8 +123,11 @@ const char* take_apart(const urma_jfs_wr_t& wr, Request* r) {
       r->immediate = static_cast<uint64_t>(segment->token_value) << 32 | segment->token_id;
       break;
     }
-    case URMA_OPC_NOP: r->op = WrOp::kNop; return nullptr;
-    default: return "the opcode is not supported";
+    case URMA_OPC_NOP:
+      r->op = WrOp::kNop;
+      return nullptr;
+    default:
+      return "the opcode is not supported";
   }
   r->may_inline = true;
   r->hint = wr.send.target_hint;
@@ -192,7 +196,8 @@ uint8_t flags_of(const SendQueue& sq, const urma_jfs_wr_flag_t& flag, const Requ
 
 urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   Request r;
-  if (const char* why = take_apart(wr, &r)) [[unlikely]] return refuse(why);
+  if (const char* why = take_apart(wr, &r)) [[unlikely]]
+    return refuse(why);
 
   const Target* target;
   if (sq.mode == Mode::kRc) {
@@ -210,7 +215,8 @@ urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   }
   if (wr.flag.bs.place_order > URMA_STRONG_ORDER) return refuse("unknown place_order");
   r.inlined = wr.flag.bs.inline_flag && r.may_inline;  // elsewhere the flag has no meaning
-  if (const char* why = judge_local(sq, &r)) [[unlikely]] return refuse(why);
+  if (const char* why = judge_local(sq, &r)) [[unlikely]]
+    return refuse(why);
   if (r.remote != nullptr && !find_key(r.remote[0], *target, &r.key)) {
     return refuse("the remote piece has no segment, or one of another instance than the target");
   }
@@ -326,7 +332,8 @@ urma_status_t urma_write(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_
 urma_status_t urma_read(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
                         urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
                         urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
-  if (jfs == nullptr || target_jfr == nullptr || dst_tseg == nullptr || src_tseg == nullptr) return URMA_EINVAL;
+  if (jfs == nullptr || target_jfr == nullptr || dst_tseg == nullptr || src_tseg == nullptr)
+    return URMA_EINVAL;
   urma_sge_t local = one_piece(dst, len, dst_tseg);
   urma_sge_t remote = one_piece(src, len, src_tseg);
   urma_jfs_wr_t wr{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ring.h - the application's ends of the rings of lib/base/work_queue.h: memory, producing, consuming.
 //
-// Ring memory is mapped, not malloc'ed: it is zero without being touched, and MADV_DONTFORK keeps a child from
-// sharing (or copying on write) what a Core of the parent writes.
+// Ring memory is mapped, not malloc'ed: it is zero without being touched, and MADV_DONTFORK keeps a child
+// from sharing (or copying on write) what a Core of the parent writes.
 #pragma once
 
 #include <cstddef>
@@ -44,12 +44,13 @@ template <class Slot>
 struct RingProducer {
   Slot* slots = nullptr;
   QueueIndices* indices = nullptr;
-  uint32_t mask = 0;           // slot count - 1
-  uint32_t produced = 0;       // ahead of indices->produced until publish()
+  uint32_t mask = 0;      // slot count - 1
+  uint32_t produced = 0;  // ahead of indices->produced until publish()
   uint32_t consumed_seen = 0;
 
   bool has_room(uint32_t wanted) {
-    if (produced + wanted - consumed_seen <= mask + 1) [[likely]] return true;
+    if (produced + wanted - consumed_seen <= mask + 1) [[likely]]
+      return true;
     consumed_seen = indices->consumed.load(std::memory_order_acquire);
     return produced + wanted - consumed_seen <= mask + 1;
   }
@@ -62,8 +63,8 @@ struct RingProducer {
   void publish() { indices->produced.store(produced, std::memory_order_release); }
 };
 
-// Room for one send element of `count` contiguous slots, or null: full. The caller fills it, then adds `count`
-// to `produced`.
+// Room for one send element of `count` contiguous slots, or null: full. The caller fills it, then adds
+// `count` to `produced`.
 inline Wqe* reserve(RingProducer<Wqe>& ring, uint32_t count) {
   uint32_t skip = ring.skip_before(count);
   if (!ring.has_room(skip + count)) return nullptr;

@@ -50,7 +50,8 @@ bool check_send_order(urma_jfs_cfg_t& cfg) {
   }
   if (cfg.flag.bs.order_type == URMA_DEF_ORDER) cfg.flag.bs.order_type = default_order(cfg.trans_mode);
   if (!order_fits(cfg.trans_mode, cfg.flag.bs.order_type)) {
-    URMA_LOG_ERROR("order type %u is not allowed in transport mode %d", cfg.flag.bs.order_type, cfg.trans_mode);
+    URMA_LOG_ERROR("order type %u is not allowed in transport mode %d", cfg.flag.bs.order_type,
+                   cfg.trans_mode);
     return false;
   }
   return true;
@@ -101,11 +102,20 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
 urma_status_t change_state(SendQueue& sq, urma_jetty_state_t wanted) {
   QueueState state;
   switch (wanted) {
-    case URMA_JETTY_STATE_RESET: state = QueueState::kReset; break;
-    case URMA_JETTY_STATE_READY: state = QueueState::kReady; break;
-    case URMA_JETTY_STATE_SUSPENDED: state = QueueState::kSuspended; break;
-    case URMA_JETTY_STATE_ERROR: state = QueueState::kError; break;
-    default: return URMA_EINVAL;
+    case URMA_JETTY_STATE_RESET:
+      state = QueueState::kReset;
+      break;
+    case URMA_JETTY_STATE_READY:
+      state = QueueState::kReady;
+      break;
+    case URMA_JETTY_STATE_SUSPENDED:
+      state = QueueState::kSuspended;
+      break;
+    case URMA_JETTY_STATE_ERROR:
+      state = QueueState::kError;
+      break;
+    default:
+      return URMA_EINVAL;
   }
   QueueState now = backend().state(sq.id);
   // A second FLUSH_ERR_DONE would be one too many.
@@ -124,10 +134,14 @@ urma_status_t change_state(SendQueue& sq, urma_jetty_state_t wanted) {
 
 urma_jetty_state_t state_of(const SendQueue& sq) {
   switch (backend().state(sq.id)) {
-    case QueueState::kReset: return URMA_JETTY_STATE_RESET;
-    case QueueState::kReady: return URMA_JETTY_STATE_READY;
-    case QueueState::kSuspended: return URMA_JETTY_STATE_SUSPENDED;
-    case QueueState::kError: break;
+    case QueueState::kReset:
+      return URMA_JETTY_STATE_RESET;
+    case QueueState::kReady:
+      return URMA_JETTY_STATE_READY;
+    case QueueState::kSuspended:
+      return URMA_JETTY_STATE_SUSPENDED;
+    case QueueState::kError:
+      break;
   }
   return URMA_JETTY_STATE_ERROR;
 }

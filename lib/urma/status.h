@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// status.h - answers of the back end in the words of the API: URMA_* for calls that return a status, errno for
-// those that return a pointer.
+// status.h - answers of the back end in the words of the API: URMA_* for calls that return a status, errno
+// for those that return a pointer.
 #pragma once
 
 #include <cerrno>
@@ -12,11 +12,16 @@ namespace ub::urma {
 
 inline urma_status_t status_of(Status status) {
   switch (status) {
-    case Status::kOk: return URMA_SUCCESS;
-    case Status::kInvalid: return URMA_EINVAL;
-    case Status::kNoMemory: return URMA_ENOMEM;
-    case Status::kExists: return URMA_EEXIST;
-    case Status::kBusy: return URMA_FAIL;  // "still used"; EAGAIN would say that waiting helps
+    case Status::kOk:
+      return URMA_SUCCESS;
+    case Status::kInvalid:
+      return URMA_EINVAL;
+    case Status::kNoMemory:
+      return URMA_ENOMEM;
+    case Status::kExists:
+      return URMA_EEXIST;
+    case Status::kBusy:
+      return URMA_FAIL;  // "still used"; EAGAIN would say that waiting helps
   }
   return URMA_FAIL;
 }
@@ -24,9 +29,12 @@ inline urma_status_t status_of(Status status) {
 // Arguments were checked before the back end was asked, so what it finds invalid is the device's matter.
 inline int errno_of(Status status) {
   switch (status) {
-    case Status::kNoMemory: return ENOMEM;
-    case Status::kExists: return EEXIST;
-    default: return EIO;
+    case Status::kNoMemory:
+      return ENOMEM;
+    case Status::kExists:
+      return EEXIST;
+    default:
+      return EIO;
   }
 }
 

@@ -156,6 +156,7 @@ struct Queue {
   uint32_t depth = 0;
   uint8_t rnr_retry = 7;
   uint32_t posted = 0;
+  uint32_t full_in_a_row = 0;  // attempts to post for which there was no room
   std::unique_ptr<Wqe[]> slots;
   uint32_t slot_count = 0;
   Bytes work;

@@ -77,7 +77,7 @@ void Workload::pair_up(Node& a, Node& b) {
   auto free_queue = [&](Node& n, const Queue* not_this) -> Queue* {
     for (auto& app : n.apps())
       for (Queue* q : app->queues)
-        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this) return q;
+        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this && q->state == Queue::State::kReady) return q;
     return nullptr;
   };
   Queue* qa = free_queue(a, nullptr);
@@ -94,7 +94,7 @@ void Workload::start() {
 }
 
 void Workload::plan_step(Queue* q) {
-  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns);
+  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns << std::min(q->full_in_a_row, 12u));
   world_.after(nanoseconds(static_cast<int64_t>(gap)), [this, q] { step(q); });
 }
 
@@ -103,15 +103,17 @@ void Workload::step(Queue* q) {
   if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady) return;
   for (auto& app : node.apps())
     if (app->uid == q->app && !app->alive) return;
+  ++q->full_in_a_row;
   if (q->mode != Mode::kRc || q->peer != nullptr) {
     uint64_t batch = rng_.between(1, world_.options.work.batch);
-    bool any = false;
+    bool any = false;  // has anything been posted?
     for (uint64_t i = 0; i < batch && left_ > 0; ++i) {
       if (!post_one(q)) break;
       any = true;
       --left_;
     }
     if (any) node.ring(q);
+    if (any) q->full_in_a_row = 0;
   }
   if (q->jfr != nullptr) node.refill(q->jfr, false);
   plan_step(q);

@@ -112,6 +112,7 @@ bool World::step(uint64_t limit_ns) {
   if (timer != nullptr) {
     mix(next);
     Instant before = timer->deadline();
+    trace("timer of node %u", timer->index());
     timer->drive();
     if (timer->up() && timer->deadline() == before && before <= now_)
       model.fail("node %u: its deadline stays in the past", timer->index());

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -129,6 +130,15 @@ bool order_allows(const SendQueue& q, const Wqe& wqe) {
   return q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
 }
 
+// Is all memory that the answer of a READ or atomic goes to registered?
+bool result_fits(CoreState& s, const Wqe& wqe) {
+  for (uint32_t i = 0; i < wqe.sge_count; ++i) {
+    const Sge& sge = sge_of(wqe, i);
+    if (sge.length != 0 && local_memory(s, sge.segment, sge.address, sge.length) == nullptr) return false;
+  }
+  return true;
+}
+
 Choice choose_new(CoreState& s, SendQueue& q) {
   for (;;) {
     if (q.next_slot == q.produced) {
@@ -155,6 +165,10 @@ Choice choose_new(CoreState& s, SendQueue& q) {
       continue;
     }
     if (!order_allows(q, wqe)) return {};
+    if (is_fenced(wqe.op) && !result_fits(s, wqe)) {
+      start_finished(s, q, wqe, CrStatus::kLocAccess);  // before the target does what cannot be told
+      continue;
+    }
     if (wqe.op == WrOp::kNop) {
       start_finished(s, q, wqe, CrStatus::kSuccess);
       continue;

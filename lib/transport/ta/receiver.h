@@ -251,6 +251,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     if (ch.phase == 0) {
+      if (rtp.last && ch.copies_pending != 0) return Delivery::kWaits;  // its final word becomes visible last
       begin_request(channel, rtp, ta);
       if (rtp.last) ch.phase = 1;
     }
@@ -385,7 +386,7 @@ class Receiver {
       receive.filled = UINT32_MAX;  // told to the receiver as a length error
       return {wire::kRspError, wire::kErrUnsupportedRequest};
     }
-    if (!scatter(ch, rtp, receive, ta.payload, ta.payload_len)) return {wire::kRspError, wire::kErrUnsupportedRequest};
+    if (!scatter(ch, rtp, receive, ta.payload, ta.payload_len)) return kAbort;
     receive.filled += ta.payload_len;
     return kAccepted;
   }
@@ -440,6 +441,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
     if (ch.phase == 0) {
+      if (rtp.last && ch.copies_pending != 0) return Delivery::kWaits;
       if (has_data) place_answer_data(channel, rtp, ta);
       if (rtp.last) ch.phase = 1;
     }
@@ -516,7 +518,7 @@ class Receiver {
       std::byte* dst = local_memory(s_, sge.segment, sge.address + skip, piece);
       if (dst == nullptr) return CopyResult::kFailed;
       CopyResult result = host_.place(dst, src, piece, last && piece == bytes,
-                                      tp::response_tag(ch.tpn, a.queue, a.number));
+                                      tp::response_tag(ch.tpn, a.queue, s_.queues[a.queue].generation, a.number));
       if (result == CopyResult::kFailed) return result;
       if (result == CopyResult::kPending) {
         ++ch.copies_pending;
@@ -552,6 +554,7 @@ class Receiver {
 
   void response_placed(const tp::CopyPurpose& purpose, bool ok) {
     SendQueue& q = s_.queues[purpose.queue];
+    if (!q.in_use || (q.generation & 15u) != purpose.queue_generation) return;
     for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
       if ((n & 0xffff) != purpose.work_request) continue;
       WrState& wr = q.work[n & q.work_mask];

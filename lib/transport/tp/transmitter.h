@@ -245,9 +245,10 @@ class Transmitter {
     }
     bool failed = ch.gather_failed;
     ch.gather_failed = false;
-    if (m == nullptr || failed || !source_alive(*m)) {
+    bool alive = m != nullptr && source_alive(*m);
+    if (!alive || failed) {
       host_.tx_abort(ch.link, frame);
-      if (m != nullptr && failed) payload_vanished(*m);
+      if (alive) payload_vanished(*m);
       return;
     }
     wire::RtpHeader rtp;

@@ -12,8 +12,24 @@ namespace {
 constexpr size_t kMaskedV4 = kIpv4Size + kUdpSize;
 constexpr size_t kMaskedV6 = kIpv6Size + kUdpSize;
 
-inline void mask(std::byte* p, uint32_t bits_be) {
-  store_be32(p, load_be32(p) | bits_be);
+// Ones where a hop may write. The masked header is built and stored in blocks of 16 bytes, the size in which
+// the CRC reads it back: smaller stores would make those loads wait until they have left the store buffer.
+struct alignas(16) Mask {
+  uint8_t bytes[16];
+};
+constexpr Mask kV4Front{{0, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0, 0xFF, 0xFF}};       // ToS, TTL, header checksum
+constexpr Mask kV4Back{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF}};  // UDP checksum
+constexpr Mask kV6Front{{0x0F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0xFF}};  // class, flow label, hop limit
+constexpr Mask kV6Middle{};
+constexpr Mask kV6Back = kV4Back;
+
+void copy_masked(std::byte* dst, const std::byte* src, const Mask& mask) {
+  using Block = uint64_t __attribute__((vector_size(16)));
+  Block v, m;
+  std::memcpy(&v, src, 16);
+  std::memcpy(&m, &mask, 16);
+  v |= m;
+  std::memcpy(dst, &v, 16);
 }
 
 }  // namespace
@@ -21,16 +37,13 @@ inline void mask(std::byte* p, uint32_t bits_be) {
 uint32_t icrc_begin(const std::byte* l3, bool is_v6) {
   std::byte h[kMaskedV6];
   if (!is_v6) {
-    std::memcpy(h, l3, kMaskedV4);
-    mask(h, 0x00FF0000);       // ToS
-    mask(h + 8, 0xFF00FFFF);   // TTL, header checksum
-    mask(h + 24, 0x0000FFFF);  // UDP checksum
+    copy_masked(h + kMaskedV4 - 16, l3 + kMaskedV4 - 16, kV4Back);
+    copy_masked(h, l3, kV4Front);  // last: the first load is all of it
     return crc32_update(crc32_init(), h, kMaskedV4);
   }
-  std::memcpy(h, l3, kMaskedV6);
-  mask(h, 0x0FFFFFFF);       // traffic class, flow label
-  mask(h + 4, 0x000000FF);   // hop limit
-  mask(h + 44, 0x0000FFFF);  // UDP checksum
+  copy_masked(h, l3, kV6Front);
+  copy_masked(h + 16, l3 + 16, kV6Middle);
+  copy_masked(h + 32, l3 + 32, kV6Back);
   return crc32_update(crc32_init(), h, kMaskedV6);
 }
 

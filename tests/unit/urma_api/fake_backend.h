@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Backend without a NIC: it remembers what it was asked for, and completes what a test tells it to complete.
-// The rings are read and written by the rules of lib/base/work_queue.h, as a Core does.
+// A Backend without a NIC: it remembers what it was asked for, and completes what a test tells it to
+// complete. The rings are read and written by the rules of lib/base/work_queue.h, as a Core does.
 #pragma once
 
 #include <atomic>

@@ -79,7 +79,11 @@ TEST_F(Arguments, LimitsOfJfs) {
   EXPECT_FALSE(changed([](auto& c) { c.err_timeout = 32; }));
   EXPECT_FALSE(changed([](auto& c) { c.trans_mode = static_cast<urma_transport_mode_t>(3); }));
   EXPECT_TRUE(changed([](auto& c) { c.priority = 15; }));
-  EXPECT_TRUE(changed([](auto& c) { c.depth = 16384; c.max_sge = 16; c.max_inline_data = 512; }));
+  EXPECT_TRUE(changed([](auto& c) {
+    c.depth = 16384;
+    c.max_sge = 16;
+    c.max_inline_data = 512;
+  }));
 
   good.max_sge = 0;
   urma_jfs_t* jfs = urma_create_jfs(ctx, &good);

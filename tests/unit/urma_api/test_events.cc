@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion events and asynchronous events: when they come, what their descriptors show, what deletion waits for.
+// Completion events and asynchronous events: when they come, what their descriptors show, what deletion waits
+// for.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -157,6 +158,7 @@ TEST_F(Events, DeletionWaitsForAcks) {
   ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
   complete();
   ASSERT_EQ(wait(), 1);
+  uint64_t cookie = fake->jfcs.begin()->second.config.cookie;
   std::atomic<bool> deleted{false};
   std::thread deleter([&] {
     EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
@@ -164,6 +166,8 @@ TEST_F(Events, DeletionWaitsForAcks) {
   });
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_FALSE(deleted);
+  fake->raise({EventKind::kCompletion, cookie});  // too late: nobody may be handed this queue any more
+  EXPECT_FALSE(readable(jfce->fd));
   ack();
   deleter.join();
 }

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cores in one process, joined by frame queues in memory: the protocol alone, without ports, threads or system
+// calls. For benchmarks: a Core writes its frames straight into the queue, the other one reads them there.
+//
+//   Node a(config(1)), b(config(2));
+//   join(a, b, link);                      // a link on each side, two queues
+//   CompletionQueue, ReceiveQueue, SendQueue, Region: objects with their rings, made on a Node
+//   a.add_target(...)                      // and drive() until the channels are up
+#pragma once
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/base/assert.h"
+#include "lib/transport/core_impl.h"
+#include "tools/common/probe.h"
+
+namespace ub::bench {
+
+// Zeroed memory that costs what is touched of it.
+class Pages {
+ public:
+  explicit Pages(size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+      std::perror("mmap");
+      std::exit(1);
+    }
+    data_ = static_cast<std::byte*>(p);
+  }
+  ~Pages() { munmap(data_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+  // In whole pages; only exact where transparent huge pages are off for it, see never_huge().
+  size_t touched_bytes() const {
+    std::vector<unsigned char> map(bytes_ / kPage);
+    if (mincore(data_, bytes_, map.data()) != 0) return 0;
+    size_t pages = 0;
+    for (unsigned char c : map) pages += c & 1;
+    return pages * kPage;
+  }
+  void never_huge() { madvise(data_, bytes_, MADV_NOHUGEPAGE); }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  std::byte* data_;
+  size_t bytes_;
+};
+
+template <class T>
+class Ring {
+ public:
+  explicit Ring(size_t count) : pages_(count * sizeof(T)), count_(count) {}
+  T& operator[](size_t i) { return data()[i]; }
+  T* data() { return reinterpret_cast<T*>(pages_.data()); }
+  size_t count() const { return count_; }
+
+ private:
+  Pages pages_;
+  size_t count_;
+};
+
+// Frames of one direction, one behind the other in whole lines, so that small frames cycle through few lines
+// and large ones through all of the memory. One frame is open at a time: memory here never answers later.
+class FrameQueue {
+ public:
+  explicit FrameQueue(size_t bytes) : pages_(bytes), mask_(bytes - 1), frames_(kFrames) {
+    UB_ASSERT(std::has_single_bit(bytes));
+  }
+
+  std::byte* begin(size_t bytes) {
+    UB_DCHECK(!open_);
+    size_t at = tail_ & mask_;
+    size_t skip = at + bytes > mask_ + 1 ? mask_ + 1 - at : 0;
+    if (pushed_ - popped_ == kFrames || tail_ + skip + bytes - head_ > mask_ + 1) return nullptr;
+    tail_ += skip;
+    open_ = true;
+    return pages_.data() + (tail_ & mask_);
+  }
+  void commit(std::byte* frame, size_t bytes) {
+    open_ = false;
+    tail_ += (bytes + 63) / 64 * 64;
+    frames_[pushed_++ % kFrames] = {frame, tail_, static_cast<uint32_t>(bytes)};
+  }
+  void abort() { open_ = false; }
+
+  size_t waiting() const { return pushed_ - popped_; }
+  // Frame i of those waiting; valid until it is released.
+  std::span<const std::byte> at(size_t i) const {
+    const Frame& f = frames_[(popped_ + i) % kFrames];
+    return {f.data, f.bytes};
+  }
+  void release(size_t n) {
+    if (n == 0) return;
+    popped_ += n;
+    head_ = frames_[(popped_ - 1) % kFrames].end;
+  }
+  const Pages& memory() const { return pages_; }
+
+ private:
+  static constexpr size_t kFrames = 4096;
+  struct Frame {
+    std::byte* data;
+    size_t end;
+    uint32_t bytes;
+  };
+  Pages pages_;
+  size_t mask_;
+  size_t head_ = 0, tail_ = 0;  // bytes
+  size_t pushed_ = 0, popped_ = 0;
+  bool open_ = false;
+  std::vector<Frame> frames_;
+};
+
+// What a Core needs from outside (lib/transport/host.h); memory is at hand.
+class BenchHost {
+ public:
+  void set_queue(uint32_t link, FrameQueue* queue) {
+    if (queues_.size() <= link) queues_.resize(link + 1);
+    queues_[link] = queue;
+  }
+  std::byte* tx_begin(uint32_t link, size_t bytes) { return queues_[link]->begin(bytes); }
+  void tx_commit(uint32_t link, std::byte* frame, size_t bytes) { queues_[link]->commit(frame, bytes); }
+  void tx_abort(uint32_t link, std::byte*) { queues_[link]->abort(); }
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
+    std::memcpy(dst, src, bytes);
+    return CopyResult::kDone;
+  }
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) {
+    if (final) {
+      copy_final_word_last(dst, src, bytes);
+    } else {
+      std::memcpy(dst, src, bytes);
+    }
+    return CopyResult::kDone;
+  }
+  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag) {
+    *old = run_atomic(request);
+    return CopyResult::kDone;
+  }
+
+ private:
+  std::vector<FrameQueue*> queues_;  // by link
+};
+
+// Virtual time, moved by hand, or the CPU's counter. All Cores of a program may share one.
+class Clock {
+ public:
+  explicit Clock(bool tsc = false) : tsc_(tsc) {}
+  Instant now() const {
+    if (!tsc_) return virtual_;
+    return {static_cast<uint64_t>(static_cast<double>(tools::Ticks::now()) * tools::Ticks::ns_per_tick())};
+  }
+  void advance(Duration d) { virtual_ += d; }  // of virtual time
+
+ private:
+  bool tsc_;
+  Instant virtual_{1'000'000'000};
+};
+
+// Instance `number` (from 1): 10.x.y.z, uasid = number.
+inline wire::Endpoint endpoint_of(uint32_t number) {
+  return {wire::IpAddress::from_v4(0x0a000000 + number), wire::kUbUdpPort};
+}
+inline InstanceId instance_of(uint32_t number) {
+  InstanceId id;
+  id.eid.bytes = endpoint_of(number).ip.bytes;
+  id.uasid = number;
+  return id;
+}
+inline CoreConfig config_of(uint32_t number) {
+  CoreConfig config;
+  config.self = instance_of(number);
+  config.incarnation = 0x1000 + number;
+  config.seed = number;
+  return config;
+}
+
+// A Core with its memory and the frames that come to it, by link.
+class Node {
+ public:
+  explicit Node(uint32_t node_number) : Node(node_number, config_of(node_number)) {}
+  Node(uint32_t node_number, const CoreConfig& config)
+      : number(node_number), arena(Core<BenchHost>::arena_bytes(config)), core(config, arena.data(), host) {}
+
+  // Takes a burst of one link; returns how many frames.
+  size_t receive(Instant now, uint32_t link, size_t burst) {
+    FrameQueue& queue = *inbound[link];
+    size_t n = queue.waiting() < burst ? queue.waiting() : burst;
+    for (size_t i = 0; i < n; ++i) {
+      if (i + 1 < n) __builtin_prefetch(queue.at(i + 1).data());
+      core.on_packet(now, link, queue.at(i));
+    }
+    queue.release(n);
+    return n;
+  }
+  // One round of a driver: frames in, timers, frames out. Tells whether there was anything to do.
+  bool drive(Instant now, size_t burst = 32) {
+    size_t work = 0;
+    for (uint32_t link = 1; link < inbound.size(); ++link) work += receive(now, link, burst);
+    if (core.next_deadline() <= now) core.on_timer(now);
+    work += core.poll_packets(now, 2 * burst);
+    Event events[16];
+    while (core.poll_events(events) != 0) {
+    }
+    return work != 0;
+  }
+  uint32_t add_target(Instant now, uint32_t peer, uint32_t link, ObjectKind kind, uint32_t id) {
+    TargetConfig t;
+    t.instance = instance_of(peer);
+    t.kind = kind;
+    t.id = id;
+    t.path = {link, endpoint_of(number), endpoint_of(peer)};
+    uint32_t target = 0;
+    UB_ASSERT(core.add_target(now, t, &target) == Status::kOk);
+    return target;
+  }
+
+  uint32_t number;
+  Pages arena;
+  BenchHost host;
+  Core<BenchHost> core;
+  std::vector<FrameQueue*> inbound{nullptr};
+};
+
+// The two queues between two nodes.
+struct Wire {
+  Wire(Node& a, Node& b, const LinkConfig& config, size_t queue_bytes)
+      : a_to_b(queue_bytes), b_to_a(queue_bytes), link_at_a(add(a, config)), link_at_b(add(b, config)) {
+    a.host.set_queue(link_at_a, &a_to_b);
+    a.inbound[link_at_a] = &b_to_a;
+    b.host.set_queue(link_at_b, &b_to_a);
+    b.inbound[link_at_b] = &a_to_b;
+  }
+
+  FrameQueue a_to_b, b_to_a;
+  uint32_t link_at_a, link_at_b;
+
+ private:
+  static uint32_t add(Node& node, const LinkConfig& config) {
+    uint32_t link = node.core.add_link(config);
+    UB_ASSERT(link != 0);
+    if (node.inbound.size() <= link) node.inbound.resize(link + 1);
+    return link;
+  }
+};
+
+// ---- objects -----------------------------------------------------------------------------------------------------
+
+struct Region {
+  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic) : pages(bytes) {
+    SegmentConfig s;
+    s.memory = pages.data();
+    s.address = s.local_address = address();
+    s.length = bytes;
+    s.access = access;
+    UB_ASSERT(node.core.register_segment(s, &registered) == Status::kOk);
+  }
+  std::byte* data() const { return pages.data(); }
+  uint64_t address() const { return reinterpret_cast<uintptr_t>(pages.data()); }
+  Sge sge(size_t offset, uint32_t bytes) const { return {address() + offset, bytes, registered.handle}; }
+
+  Pages pages;
+  RegisteredSegment registered;
+};
+
+struct CompletionQueue {
+  CompletionQueue(Node& node, uint32_t depth) : slots(depth) {
+    JfcConfig c;
+    c.slots = slots.data();
+    c.slot_count = c.depth = depth;
+    c.indices = indices.data();
+    UB_ASSERT(node.core.create_jfc(c, &id) == Status::kOk);
+  }
+  // The oldest completion, or nullptr; pop() when it was read.
+  const Cqe* front() {
+    if (consumed == indices[0].produced.load(std::memory_order_acquire)) return nullptr;
+    return &slots[consumed % slots.count()];
+  }
+  void pop() { indices[0].consumed.store(++consumed, std::memory_order_release); }
+
+  Ring<Cqe> slots;
+  Ring<QueueIndices> indices{1};
+  uint32_t id = 0;
+  uint32_t consumed = 0;
+};
+
+struct ReceiveQueue {
+  ReceiveQueue(Node& node, CompletionQueue& jfc, uint32_t depth) : slots(depth) {
+    JfrConfig c;
+    c.slots = slots.data();
+    c.slot_count = depth;
+    c.indices = indices.data();
+    c.jfc = jfc.id;
+    UB_ASSERT(node.core.create_jfr(c, &id) == Status::kOk);
+  }
+  void post(uint64_t user_ctx, const Sge& sge) {
+    Rqe& e = slots[produced % slots.count()];
+    e.user_ctx = user_ctx;
+    e.length = sge.length;
+    e.sge_count = e.slots = 1;
+    e.skip = 0;
+    e.sge[0] = sge;
+    indices[0].produced.store(++produced, std::memory_order_release);
+  }
+
+  Ring<Rqe> slots;
+  Ring<QueueIndices> indices{1};
+  uint32_t id = 0;
+  uint32_t produced = 0;
+};
+
+// A jetty's send queue; receives come from a queue that it may share.
+struct SendQueue {
+  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t depth)
+      : slots(2 * depth), work(work_bytes(depth)) {
+    JettyConfig c;
+    c.sq.slots = slots.data();
+    c.sq.slot_count = static_cast<uint32_t>(slots.count());
+    c.sq.depth = depth;
+    c.sq.indices = indices.data();
+    c.sq.work = work.data();
+    c.sq.jfc = jfc.id;
+    c.jfr = jfr.id;
+    UB_ASSERT(node.core.create_jetty(c, &id) == Status::kOk);
+  }
+  static size_t work_bytes(uint32_t depth) { return Core<BenchHost>::send_queue_work_bytes(depth); }
+  // Ring, work and indices of a queue of that depth.
+  static size_t memory_bytes(uint32_t depth) { return 2 * depth * sizeof(Wqe) + work_bytes(depth) + sizeof(QueueIndices); }
+
+  // Writes an element with one local range; the caller keeps to the depth.
+  void post(const Wqe& element, uint64_t compare = 0) {
+    uint32_t n = wqe_slots(element.op, 1, 0);
+    uint32_t count = static_cast<uint32_t>(slots.count());
+    if (produced % count + n > count) {
+      Wqe& skip = slots[produced % count];
+      skip.op = WrOp::kSkip;
+      skip.slots = static_cast<uint8_t>(count - produced % count);
+      produced += skip.slots;
+    }
+    Wqe& e = slots[produced % count];
+    e = element;
+    e.slots = static_cast<uint8_t>(n);
+    e.sge_count = 1;
+    if (has_extra(e.op)) reinterpret_cast<WqeExtra*>(&e + 1)->compare = compare;
+    produced += n;
+    indices[0].produced.store(produced, std::memory_order_release);
+  }
+
+  Ring<Wqe> slots;
+  Pages work;
+  Ring<QueueIndices> indices{1};
+  uint32_t id = 0;
+  uint32_t produced = 0;
+};
+
+// Two nodes, one wire, and on each side one of everything; channels are up when the constructor returns.
+class CorePair {
+ public:
+  struct Side {
+    Side(Node& n, uint32_t depth, size_t region_bytes)
+        : node(n), send_jfc(n, 2 * depth), receive_jfc(n, 2 * depth), jfr(n, receive_jfc, 2 * depth),
+          jetty(n, send_jfc, jfr, depth), region(n, region_bytes) {}
+    Node& node;
+    CompletionQueue send_jfc, receive_jfc;
+    ReceiveQueue jfr;
+    SendQueue jetty;
+    Region region;
+    uint32_t target = 0;  // the other side's jetty
+  };
+
+  CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, bool tsc = false)
+      : clock(tsc), a_node(1), b_node(2), wire(a_node, b_node, link, queue_bytes), a(a_node, depth, region_bytes),
+        b(b_node, depth, region_bytes) {
+    a.target = a_node.add_target(clock.now(), 2, wire.link_at_a, ObjectKind::kJetty, b.jetty.id);
+    settle();
+    b.target = b_node.add_target(clock.now(), 1, wire.link_at_b, ObjectKind::kJetty, a.jetty.id);
+    settle();
+  }
+
+  // Drives both sides until nothing moves.
+  void settle() {
+    for (bool busy = true; busy; clock.advance(microseconds(1))) {
+      busy = a_node.drive(clock.now());
+      busy |= b_node.drive(clock.now());
+    }
+  }
+
+  Clock clock;
+  Node a_node, b_node;
+  Wire wire;
+  Side a, b;
+};
+
+}  // namespace ub::bench
