@@ -371,7 +371,9 @@ void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::
   event.data.u64 = tag_of(kSlotTag, s.generation, slot);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
   int reply_fds[] = {doorbell_.page_fd(), doorbell_.event_fd()};
-  if (ipc::send_message(socket, bytes_of(reply), reply_fds) != ipc::SocketStatus::kOk) return;
+  // A connector that is gone already may have left frames; its hang-up comes next.
+  auto sent = ipc::send_message(socket, bytes_of(reply), reply_fds);
+  if (sent != ipc::SocketStatus::kOk && sent != ipc::SocketStatus::kClosed) return;
   s.state = Slot::State::kUp;
   s.socket = std::move(embryo.socket);
   s.eid = link->eid;
@@ -475,6 +477,7 @@ size_t ShmPort::adopt_pending(const AddLink& add) {
           ipc::heavy_barrier();
         }
         activate(*link);
+        link->patience = options_.doorbell_after;
         ++counters_.links_adopted;
         ++adopted;
         break;
@@ -660,7 +663,7 @@ void ShmPort::flush_link(Link& l) {
 void ShmPort::tx_flush(Instant now) {
   for (Link* l : unflushed_) {
     flush_link(*l);
-    if (!l->watched) watch(*l, now + options_.doorbell_after);
+    if (!l->watched) watch(*l, now + l->patience);
   }
   unflushed_.clear();
   if (released_) {
@@ -680,7 +683,8 @@ void ShmPort::watch(Link& l, Instant until) {
 }
 
 // Links whose time is up: forgets those that consumed everything, gives more time to those that made progress,
-// rings the others.
+// rings the others. A ring that is followed by progress sooner than anybody wakes up was not needed (the consumer
+// was busy with a long burst): it gets more patience from then on.
 void ShmPort::check_watch(WatchList& list, Instant now) {
   for (size_t left = list.links.size() - list.head; left != 0; --left) {
     Link* l = list.front();
@@ -697,20 +701,25 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
       give_up_ring(*l, "impossible consumer position");
       continue;
     }
+    bool progress = consumed > l->watch_consumed;
+    if (l->rung && &list == &watch_)
+      l->patience = progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
     if (consumed >= l->tx.published()) continue;
+    if (progress || !l->peer.attached()) {
+      watch(*l, now + l->patience);
+      continue;
+    }
     l->watched = true;
-    if (consumed > l->watch_consumed || !l->peer.attached()) {
-      l->watch_consumed = consumed;
-      l->watch_until = now + options_.doorbell_after;
-      l->rung = false;
-      watch_.push(l);
-    } else {
-      l->peer.ring();
-      ++counters_.tx_doorbells_late;
-      l->rung = true;
+    if (l->rung && &list == &watch_) {  // rung a moment ago
       l->watch_until = now + options_.doorbell_repeat;
       rung_.push(l);
+      continue;
     }
+    l->peer.ring();
+    ++counters_.tx_doorbells_late;
+    l->watch_until = now + (l->rung ? options_.doorbell_repeat : options_.doorbell_after);
+    (l->rung ? rung_ : watch_).push(l);
+    l->rung = true;
   }
 }
 

@@ -15,8 +15,8 @@
 //      accept, hello, reply, hang-up               take_dead_links() -> Core::link_down -> drop_link()
 //      under control_mutex_                     rx_*, tx_*, prepare_sleep, finish_sleep: no lock
 //
-// Waking a peer: at tx_flush if it says that it sleeps; else when a frame was not consumed after
-// `doorbell_after`, which is checked at later flushes; and in prepare_sleep(), so that nobody sleeps on an
+// Waking a peer: at tx_flush if it says that it sleeps; else when nothing was consumed for `doorbell_after` (up
+// to 8 times that, while such rings prove needless), which is checked at later flushes; and in prepare_sleep(), so that nobody sleeps on an
 // unannounced frame. A killed peer leaves its ring as it was: what it published is still delivered, then the
 // link is reported dead.
 //
@@ -171,7 +171,7 @@ class ShmPort {
     uint32_t slot = 0;            // index of slots_, and its bit in our own doorbell
     bool unflushed = false;       // in unflushed_
     bool watched = false;         // in watch_ or rung_
-    bool rung = false;            // in rung_: rung for want of progress
+    bool rung = false;            // rung for want of progress; since then none was seen
     bool active = false;          // in active_
     bool dead = false;            // hung up or broken: nothing is sent any more
     bool broken = false;          // its ring makes no sense: nothing is received either
@@ -179,6 +179,7 @@ class ShmPort {
     uint32_t empty_polls = 0;
     uint64_t watch_consumed = 0;  // the peer's position when the watch began
     Instant watch_until{};
+    Duration patience{};          // how long a frame may lie; options_.doorbell_after or somewhat more
     uint64_t drain_limit = 0;     // dead: received at most up to here
     Eid eid;                      // the peer's
     uint16_t port = 0;

@@ -202,7 +202,8 @@ void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, co
   uint32_t channel = setup::channel_of_tpn(s_, rtp.dst_tpn);
   if (channel == 0) {
     s_.count(Counter::kRxDropUnknownTpn);
-    if (rtp.is_data() && wire::icrc_matches(net)) {
+    bool checked = s_.links[link].config.icrc_optional || wire::icrc_matches(net);
+    if (rtp.is_data() && checked) {
       setup::on_unknown_tpn(s_, {link, net.dst, net.src}, rtp.dst_tpn, rtp.src_tpn);
     }
     return;

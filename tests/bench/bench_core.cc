@@ -3,7 +3,8 @@
 // What the Core itself costs: two of them in one thread, joined by frame queues in memory, no IO. For each
 // operation, window and ICRC on or off it prints the time of every stage of a packet's way, per packet and per
 // operation, beside a baseline of the same run: memcpy of the same bytes through the same buffers, and an SPSC slot
-// copy per frame. Times are medians over runs; the runs of all rows alternate, so that they see the same machine.
+// copy per frame. Times are medians over runs of many short timings; the runs of all rows alternate, so that they
+// see the same machine.
 //
 //   bench_core [--ops N] [--runs N] [--only "WRITE 64"] [--json]
 //
@@ -41,8 +42,7 @@ constexpr Operation kOperations[] = {
 };
 constexpr uint32_t kMtu = 4096;
 constexpr size_t kBurst = 32;
-constexpr size_t kRegionBytes = size_t{1} << 20;
-constexpr size_t kQueueBytes = size_t{1} << 20;
+constexpr uint64_t kChunks = 16;  // of a run: each is timed by itself, so that a preemption spoils one
 constexpr uint32_t kDepth = 128;
 
 enum Stage { kChoose, kSendRequest, kReceiveRequest, kBuildAnswer, kReceiveAnswer, kBuildAck, kReceiveAck, kStages };
@@ -66,18 +66,20 @@ struct Times {
 class Exchange {
  public:
   Exchange(const Operation& operation, uint32_t window, bool icrc)
-      : op_(operation), window_(window), icrc_(icrc), pair_(link(icrc), kDepth, kRegionBytes, kQueueBytes) {
+      : op_(operation), window_(window), icrc_(icrc), region_bytes_(memory_of(operation)),
+        pair_(link(icrc), kDepth, memory_of(operation), memory_of(operation)) {
     stride_ = op_.bytes < 64 ? 64 : op_.bytes;
     std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
-    for (size_t i = 0; i < kRegionBytes; ++i) source[i] = static_cast<std::byte>(i * 7 + i / 256);
-    if (op_.op == WrOp::kFetchAdd) std::memset(source, 0, kRegionBytes);
+    for (size_t i = 0; i < region_bytes_; ++i) source[i] = static_cast<std::byte>(i * 7 + i / 256);
+    if (op_.op == WrOp::kFetchAdd) std::memset(source, 0, region_bytes_);
     for (uint32_t i = 0; i < window_ && op_.op == WrOp::kSend; ++i) post_receive();
   }
 
   const Operation& operation() const { return op_; }
   uint32_t window() const { return window_; }
   bool icrc() const { return icrc_; }
-  double lap_cost = 0;  // of one clock read, in ticks
+  // After so many operations all buffers were touched.
+  uint64_t cycle() const { return region_bytes_ / stride_; }
 
   // Ticks of `ops` operations, nothing timed in between.
   uint64_t run_whole(uint64_t ops) {
@@ -142,24 +144,24 @@ class Exchange {
         std::memcpy(to.region.data() + at + done, place, bytes);
         asm volatile("" ::: "memory");
         frame += 128 + (bytes + 63) / 64 * 64;
-        if (frame + 128 + kMtu > kQueueBytes) frame = 0;
+        if (frame + 128 + kMtu > region_bytes_) frame = 0;
       }
-      at = (at + stride_) % kRegionBytes;
+      at = (at + stride_) % region_bytes_;
     }
     return Ticks::now() - start;
   }
 
-  // What the last byte of memory says, after all: the benchmark moved the bytes that it claims.
+  // The operations moved the bytes that the benchmark claims.
   void check() const {
     const std::byte* a = pair_.a.region.data();
     const std::byte* b = pair_.b.region.data();
     if (op_.op != WrOp::kFetchAdd) {
-      size_t used = std::min<size_t>(posted_ * stride_, kRegionBytes);
+      size_t used = std::min<size_t>(posted_ * stride_, region_bytes_);
       if (std::memcmp(a, b, used) != 0) fail("wrong bytes", op_);
       return;
     }
     uint64_t sum = 0;
-    for (size_t at = 0; at < kRegionBytes; at += stride_) sum += load_le64(b + at);
+    for (size_t at = 0; at < region_bytes_; at += stride_) sum += load_le64(b + at);
     if (sum != posted_) fail("wrong sum of atomics", op_);
   }
 
@@ -172,7 +174,10 @@ class Exchange {
     return config;
   }
 
-  size_t next_offset(uint64_t number) const { return number * stride_ % kRegionBytes; }
+  // Buffers and queues of small operations fill the second-level cache together, those of large ones do not.
+  static size_t memory_of(const Operation& operation) { return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10; }
+
+  size_t next_offset(uint64_t number) const { return number * stride_ % region_bytes_; }
 
   void post_window() {
     for (uint32_t i = 0; i < window_; ++i) {
@@ -272,6 +277,7 @@ class Exchange {
   Operation op_;
   uint32_t window_;
   bool icrc_;
+  size_t region_bytes_;
   CorePair pair_;
   size_t stride_ = 64;
   uint64_t posted_ = 0, receives_ = 0;
@@ -336,9 +342,8 @@ struct Row {
   }
 };
 
-void run_once(Row& row, uint64_t ops) {
+void run_chunk(Row& row, uint64_t ops) {
   Exchange& e = *row.exchange;
-  e.run_whole(e.window());  // the caches of another row are cold
   double per_op = 1 / static_cast<double>(ops);
   row.whole.push_back(static_cast<double>(e.run_whole(ops)) * per_op);
   Times times;
@@ -351,8 +356,18 @@ void run_once(Row& row, uint64_t ops) {
     row.stage[s].push_back(std::max(ticks, 0.0) * per_op);
     row.packets[s] = static_cast<double>(times.packets[s]) * per_op;
   }
-  row.copies.push_back(static_cast<double>(e.run_memcpy(ops)) * per_op);
-  row.slot.push_back(slot_ticks(ops < 256 ? 256 : ops));
+}
+
+void run_once(Row& row, uint64_t ops) {
+  Exchange& e = *row.exchange;
+  e.run_whole((e.cycle() + e.window() - 1) / e.window() * e.window());  // the caches are another row's
+  for (uint64_t i = 0; i < kChunks; ++i) run_chunk(row, ops);
+  if (row.copies.empty()) e.check();  // before the baseline writes the same buffers
+  double per_op = 1 / static_cast<double>(ops);
+  for (uint64_t i = 0; i < kChunks; ++i) {
+    row.copies.push_back(static_cast<double>(e.run_memcpy(ops)) * per_op);
+    row.slot.push_back(slot_ticks(256));
+  }
 }
 
 struct Result {
@@ -409,7 +424,7 @@ void print_json_row(const Row& row, double ns, bool first) {
 
 struct Options {
   uint64_t ops = 0;
-  uint64_t runs = 11;
+  uint64_t runs = 7;
   std::string only;
   std::vector<uint32_t> windows = {1, 64};
   std::string icrc = "both";
@@ -419,7 +434,7 @@ struct Options {
 };
 
 uint64_t ops_of(const Options& options, const Operation& op) {
-  return options.ops != 0 ? options.ops : op.bytes > kMtu ? 64 : 1024;
+  return options.ops != 0 ? options.ops : op.bytes > kMtu ? 16 : 256;
 }
 
 std::vector<Row> make_rows(const Options& options) {
@@ -449,7 +464,9 @@ int run_callgrind(const Options& options) {
 
 int run(const Options& options) {
   if (options.callgrind) return run_callgrind(options);
-  tools::C2cProbe before = tools::probe_c2c();
+  std::vector<int> cpus = tools::allowed_cpus();
+  auto probe = [&] { return cpus.size() < 2 ? tools::C2cProbe() : tools::probe_c2c(cpus[0], cpus[1]); };
+  tools::C2cProbe before = probe();
   if (options.cpu >= 0 && !tools::pin_to_cpu(options.cpu)) std::fprintf(stderr, "cannot use CPU %d\n", options.cpu);
   double ns = Ticks::ns_per_tick();
   std::vector<Row> rows = make_rows(options);
@@ -460,8 +477,7 @@ int run(const Options& options) {
       run_once(row, ops);
     }
   }
-  for (Row& row : rows) row.exchange->check();
-  tools::C2cProbe after = tools::probe_c2c();
+  tools::C2cProbe after = probe();
   if (options.json) {
     std::printf("{\"bench\":\"core\",\"ns_per_cycle\":%.5f,\"runs\":%llu,\"c2c_before\":\"%s\",\"c2c_after\":\"%s\","
                 "\"rows\":[",
@@ -470,7 +486,7 @@ int run(const Options& options) {
     std::printf("]}\n");
     return 0;
   }
-  std::printf("two Cores in one thread, medians of %llu runs; %.2f cycles a ns; cores are %s before, %s after\n",
+  std::printf("two Cores in one thread, medians of %llu runs of 16 timings; %.2f cycles a ns; cores are %s before, %s after\n",
               static_cast<unsigned long long>(options.runs), 1 / ns, before.mode(), after.mode());
   for (const Row& row : rows) print_row(row, ns);
   return 0;
@@ -482,8 +498,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   ub::bench::Options options;
   CLI::App app{"What the protocol core costs per packet and stage, without IO"};
-  app.add_option("--ops", options.ops, "operations per run (0: 1024, of 64 KiB 64)");
-  app.add_option("--runs", options.runs, "runs, of which medians are printed")->check(CLI::PositiveNumber);
+  app.add_option("--ops", options.ops, "operations timed together (0: 256, of 64 KiB 16)");
+  app.add_option("--runs", options.runs, "runs of 16 timings each; medians are printed")->check(CLI::PositiveNumber);
   app.add_option("--only", options.only, "one operation: \"WRITE 64\", \"READ 64\", \"SEND 64\", \"FADD 8\", \"WRITE 65536\"");
   app.add_option("--window", options.windows, "operations posted together, at most 64")->check(CLI::Range(1, 64));
   app.add_option("--icrc", options.icrc, "on, off or both")->check(CLI::IsMember({"on", "off", "both"}));

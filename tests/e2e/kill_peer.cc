@@ -457,6 +457,7 @@ int main(int argc, char** argv) {
     }
   }
   signal(SIGPIPE, SIG_IGN);
+  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
   const char* kinds = getenv("SOFTUB_PORT_KINDS");
   printf("kill_peer: wires %s, seed %u\n", kinds != nullptr ? kinds : "(default)", seed);
   Test test(seed, verbose);

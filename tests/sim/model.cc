@@ -60,6 +60,16 @@ std::string Model::whose(const std::byte* p, const std::byte* end) const {
         return buf + describe(*w);
       }
     }
+    for (const auto& [uid, r] : regions_) {
+      for (WriterId writer : {kUntouched | uid, kReleased | uid}) {
+        for (uint64_t i = 0; i * 8 < r->length; ++i) {
+          if (pattern_word(writer, i) != word) continue;
+          std::snprintf(buf, sizeof buf, "byte %lld of region %u, %s", static_cast<long long>(i * 8) - shift, uid,
+                        writer & kReleased ? "released" : "untouched");
+          return buf;
+        }
+      }
+    }
   }
   return "unknown";
 }

@@ -277,10 +277,11 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
   if (c.status == CrStatus::kSuccess) {
     take_message(who, c, r, sender->second, rnr_seen);
   } else if (c.status == CrStatus::kLocLen) {
-    Inbox& inbox = inboxes_[{sender->second->uid, who.uid()}];
-    auto long_one = std::find_if(inbox.waiting.begin(), inbox.waiting.end(),
-                                 [&](uint64_t id) { return wr(id).op != WrOp::kWriteImm && wr(id).length > r.length; });
-    if (long_one == inbox.waiting.end())
+    bool long_one = std::any_of(wrs_.begin(), wrs_.end(), [&](const auto& e) {
+      const Wr& w = *e.second;
+      return w.queue == sender->second && w.receiver == who && w.op != WrOp::kWriteImm && w.length > r.length;
+    });
+    if (!long_one)
       fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(), sender->second->uid, r.length);
   } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() && may_fail_locally(who, r, sender->second)) {
     // Consumed by a message that could not be placed.

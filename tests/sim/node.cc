@@ -289,7 +289,7 @@ uint32_t Node::import(const Receiver& to, Mode mode, bool wrong_token) {
 uint32_t Node::import_again(const Receiver& to, Mode mode, bool wrong_token) {
   const Node& peer = world_.node(to.node());
   TargetConfig c;
-  c.instance = peer.id();
+  c.instance = world_.instance_id(to.node(), to.jfr->epoch);
   c.kind = to.kind();
   c.id = to.id();
   c.mode = mode;
@@ -332,13 +332,6 @@ Queue* Node::find_queue(uint32_t id) const {
   for (auto& app : apps_)
     for (Queue* q : app->queues)
       if (q->id == id && q->state != Queue::State::kGone) return q;
-  return nullptr;
-}
-
-Jfr* Node::find_jfr(uint32_t id) const {
-  for (auto& app : apps_)
-    for (Jfr* r : app->jfrs)
-      if (r->id == id && r->alive) return r;
   return nullptr;
 }
 

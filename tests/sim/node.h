@@ -110,7 +110,6 @@ class Node {
   bool in_arena(const std::byte* p) const { return p >= arena_ && p < arena_ + arena_bytes_; }
   bool app_alive(uint32_t uid) const;
   Queue* find_queue(uint32_t id) const;
-  Jfr* find_jfr(uint32_t id) const;
 
   CoreConfig tweak;               // directed tests change it before boot()
 

@@ -126,17 +126,16 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
   }
   world_.trace("node %u: receive %llu completes %s, %u bytes from id %u", index_,
                static_cast<unsigned long long>(c.user_ctx), status_name(c.status), c.length, c.remote_id);
-  Receiver who;
-  if (jetty) {
-    who.jetty = find_queue(c.local_id);
-    who.jfr = who.jetty != nullptr ? who.jetty->jfr : nullptr;
-  } else {
-    who.jfr = find_jfr(c.local_id);
-  }
-  if (who.jfr == nullptr) return world_.model.fail("node %u: receive completion for id %u", index_, c.local_id);
+  Receiver who;  // perhaps destroyed since
+  for (auto& q : world_.queues)
+    if (jetty && q->uid == c.user_data) who = {q.get(), q->jfr};
+  for (auto& r : world_.jfrs)
+    if (!jetty && r->uid == c.user_data) who = {nullptr, r.get()};
+  if (who.jfr == nullptr || who.id() != c.local_id || who.node() != index_)
+    return world_.model.fail("node %u: receive completion for id %u, user data %llu", index_, c.local_id,
+                             static_cast<unsigned long long>(c.user_data));
   Jfc* expected = who.jetty != nullptr && who.jetty->recv_jfc != nullptr ? who.jetty->recv_jfc : who.jfr->jfc;
-  if (jfc != expected || c.user_data != who.uid())
-    world_.model.fail("node %u: receive completion of id %u has wrong user data or JFC", index_, c.local_id);
+  if (jfc != expected) world_.model.fail("node %u: receive completion of id %u in the wrong JFC", index_, c.local_id);
   Eid eid;
   std::copy(std::begin(c.remote_eid), std::end(c.remote_eid), eid.bytes.begin());
   uint32_t node = UINT32_MAX, epoch = 0;

@@ -16,7 +16,7 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
     refused_ = true;
     return nullptr;
   }
-  open_.push_back({std::make_unique<std::byte[]>(bytes), bytes});
+  open_.push_back({next_frame_++, std::make_unique<std::byte[]>(bytes), bytes});
   return open_.back().memory.get();
 }
 
@@ -38,9 +38,10 @@ void SimHost::tx_abort(uint32_t link, std::byte* frame) {
   open_.erase(it);
 }
 
-bool SimHost::frame_is_open(const std::byte* p) const {
-  return std::any_of(open_.begin(), open_.end(),
-                     [&](const OpenFrame& f) { return p >= f.memory.get() && p <= f.memory.get() + f.bytes; });
+uint64_t SimHost::frame_at(const std::byte* p) const {
+  for (const OpenFrame& f : open_)
+    if (p >= f.memory.get() && p <= f.memory.get() + f.bytes) return f.number;
+  return 0;
 }
 
 SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only) const {
@@ -86,7 +87,7 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
   if (!admit("gather", src, bytes, true, &result)) return result;
   if (defer())
     return enqueue({.kind = Kind::kGather, .tag = tag, .dst = dst, .src = src, .bytes = bytes, .final = false,
-                    .data = {}, .request = {}, .old = nullptr});
+                    .data = {}, .request = {}, .old = nullptr, .frame = frame_at(dst)});
   std::memcpy(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -97,7 +98,7 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   if (!admit("place", dst, bytes, false, &result)) return result;
   if (defer())
     return enqueue({.kind = Kind::kPlace, .tag = tag, .dst = dst, .src = nullptr, .bytes = bytes, .final = final,
-                    .data = {src, src + bytes}, .request = {}, .old = nullptr});
+                    .data = {src, src + bytes}, .request = {}, .old = nullptr, .frame = 0});
   do_place(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -109,7 +110,7 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint64_t* old, CopyTag 
     world_.model.fail("node %u: atomic on an address that is not aligned", node_.index());
   if (defer())
     return enqueue({.kind = Kind::kAtomic, .tag = tag, .dst = request.address, .src = nullptr, .bytes = request.bytes,
-                    .final = false, .data = {}, .request = request, .old = old});
+                    .final = false, .data = {}, .request = request, .old = old, .frame = 0});
   *old = run_atomic(request);
   return CopyResult::kDone;
 }
@@ -123,7 +124,7 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
     case Kind::kGather:
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
-      if (frame_is_open(p.dst) || node_.in_arena(p.dst)) std::memcpy(p.dst, p.src, p.bytes);
+      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
       return true;
     case Kind::kPlace:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;

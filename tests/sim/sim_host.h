@@ -51,8 +51,10 @@ class SimHost {
     std::vector<std::byte> data;  // of a place
     AtomicRequest request;
     uint64_t* old;
+    uint64_t frame;               // of a gather
   };
   struct OpenFrame {
+    uint64_t number;              // addresses come again, numbers do not
     std::unique_ptr<std::byte[]> memory;
     size_t bytes;
   };
@@ -63,13 +65,13 @@ class SimHost {
   bool defer();
   CopyResult enqueue(Pending);
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
-  bool frame_is_open(const std::byte* p) const;
+  uint64_t frame_at(const std::byte* p) const;  // 0: none that is open
 
   World& world_;
   Node& node_;
   std::vector<OpenFrame> open_;
   std::map<uint64_t, Pending> pending_;
-  uint64_t next_copy_ = 1;
+  uint64_t next_copy_ = 1, next_frame_ = 1;
   bool refused_ = false;
 };
 

@@ -41,6 +41,13 @@ bool World::find_instance(const Eid& eid, uint32_t uasid, uint32_t* node, uint32
   return false;
 }
 
+const InstanceId& World::instance_id(uint32_t node, uint32_t epoch) const {
+  auto it = std::find_if(instances_.begin(), instances_.end(),
+                         [&](const Instance& i) { return i.node == node && i.epoch == epoch; });
+  UB_ASSERT(it != instances_.end());
+  return it->id;
+}
+
 void World::plan(uint64_t at, Kind kind, uint32_t node, uint32_t epoch, uint64_t what) {
   planned_.push({std::max(at, now_.ns), order_++, kind, node, epoch, what});
 }

@@ -54,6 +54,7 @@ class World {
   uint64_t events() const { return event_count_; }
   // Node and epoch of an instance; false: nobody ever had this identity.
   bool find_instance(const Eid&, uint32_t uasid, uint32_t* node, uint32_t* epoch) const;
+  const InstanceId& instance_id(uint32_t node, uint32_t epoch) const;
   void note_instance(const InstanceId& id, uint32_t node, uint32_t epoch) { instances_.push_back({id, node, epoch}); }
 
   Node& node(uint32_t i) { return *nodes_[i]; }

@@ -354,11 +354,11 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   if (ch.unanswered > 0) --ch.unanswered;
   wr.deadline = s.now + q.request_timeout;
   if (takes_receive(op)) {
-    // Only the oldest one pays: those behind it were refused because of it.
+    // Only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
     bool oldest = true;
     for (uint32_t n = q.started_head; n != a.number && oldest; ++n) {
       const WrState& before = q.work[n & q.work_mask];
-      oldest = before.done || before.refused == 0 || !takes_receive(wqe_of(q, before).op);
+      oldest = before.done || !takes_receive(wqe_of(q, before).op);
     }
     if (oldest) q.retry_next = true;
     if (oldest && q.rnr_retry < 7) {

@@ -105,28 +105,28 @@ class Receiver {
 
   bool take_ahead(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];
-    uint32_t kept = 0;
+    uint32_t waiting = tp::placed(rtp.tpmsn);
     if (!place_ahead(channel, rtp, rest)) {
-      kept = tp::keep_packet(s_, rtp, rest);
-      if (kept == 0) {
+      waiting = tp::keep_packet(s_, rtp, rest);
+      if (waiting == 0) {
         s_.count(Counter::kRxNoReorderBuffer);
         return false;
       }
     }
-    tp::accept_ahead(s_, ch, rtp.psn, kept);
+    tp::accept_ahead(s_, ch, rtp.psn, waiting);
     return true;
   }
 
   // Delivers what was accepted earlier.
   void deliver_accepted(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    uint32_t kept;
-    while (ch.is_up() && !ch.stalled && tp::accepted_at_cursor(s_, ch, &kept)) {
-      if (kept == 0) {
-        deliver_placed(ch);
+    uint32_t waiting;
+    while (ch.is_up() && !ch.stalled && tp::accepted_at_cursor(s_, ch, &waiting)) {
+      if (tp::is_placed(waiting)) {
+        deliver_placed(ch, Tpmsn(waiting));
       } else {
-        const KeptPacket& packet = s_.kept[kept];
-        Delivery d = deliver(channel, packet.rtp, {s_.kept_data(kept), packet.bytes});
+        const KeptPacket& packet = s_.kept[waiting];
+        Delivery d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
         if (!ch.is_up()) return;
         if (d != Delivery::kDone) {
           ch.stalled = true;
@@ -139,8 +139,8 @@ class Receiver {
   }
 
   // The packet at the cursor was placed when it arrived: a packet of a message, but not its last.
-  void deliver_placed(tp::Channel& ch) {
-    if (ch.message_open) return;
+  void deliver_placed(tp::Channel& ch, Tpmsn message) {
+    if (ch.message_open || message.before(ch.message)) return;  // the latter: of a message that vanished
     ch.message_open = true;
     ch.message_start = ch.delivered;
     ch.message_rspst = ch.message_rspinfo = 0;

@@ -31,10 +31,10 @@ RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
   return RxVerdict::kAhead;
 }
 
-void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t kept) {
+void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting) {
   uint32_t block = reorder_block(s, ch);
   set_bit(s.received_bits(block), slot_of(s, psn));
-  s.kept_of(block)[slot_of(s, psn)] = kept;
+  s.kept_of(block)[slot_of(s, psn)] = waiting;
   if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
 }
 
@@ -57,9 +57,9 @@ uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const s
   return index;
 }
 
-bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* kept) {
+bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting) {
   if (ch.delivered == ch.expected || ch.reorder == 0) return false;
-  *kept = s.kept_of(ch.reorder)[slot_of(s, ch.delivered)];
+  *waiting = s.kept_of(ch.reorder)[slot_of(s, ch.delivered)];
   return true;
 }
 
@@ -69,8 +69,8 @@ void delivered_one(CoreState& s, Channel& ch) {
     uint64_t* bits = s.received_bits(ch.reorder);
     if (test_bit(bits, slot)) {
       clear_bit(bits, slot);
-      uint32_t kept = s.kept_of(ch.reorder)[slot];
-      if (kept != 0) s.kept.free(kept);
+      uint32_t waiting = s.kept_of(ch.reorder)[slot];
+      if (!is_placed(waiting)) s.kept.free(waiting);
     }
   }
   ++ch.delivered;
@@ -114,8 +114,8 @@ void release_reorder(CoreState& s, Channel& ch) {
   if (ch.reorder == 0) return;
   const uint64_t* bits = s.received_bits(ch.reorder);
   for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {
-    uint32_t kept = s.kept_of(ch.reorder)[slot];
-    if (test_bit(bits, slot) && kept != 0) s.kept.free(kept);
+    uint32_t waiting = s.kept_of(ch.reorder)[slot];
+    if (test_bit(bits, slot) && !is_placed(waiting)) s.kept.free(waiting);
   }
   s.reorder.free(ch.reorder);
   ch.reorder = 0;

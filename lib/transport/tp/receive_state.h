@@ -20,16 +20,21 @@ enum class RxVerdict : uint8_t {
 
 RxVerdict classify(CoreState& s, const Channel& ch, Psn psn);
 
-// A packet counts as accepted. `kept` 0: its bytes are already where they belong.
-void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t kept);
+// How an accepted packet waits for its delivery: kept with its bytes (their index), or, when its bytes are already
+// where they belong, as the number of its message.
+constexpr uint32_t kPlaced = 1u << 31;
+constexpr uint32_t placed(Tpmsn message) { return kPlaced | message.value(); }
+constexpr bool is_placed(uint32_t waiting) { return (waiting & kPlaced) != 0; }
+
+void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting);
 // The packet at `expected` was accepted; `expected` moves over everything accepted behind it.
 void accept_in_order(CoreState& s, Channel& ch);
 
 // Copies what lies behind the transport header into a kept packet; 0: the pool is empty.
 uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
-// The packet at the delivery cursor was accepted earlier: kept (index) or placed (0). False: not accepted yet.
-bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* kept);
+// Is the packet at the delivery cursor one that was accepted earlier?
+bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting);
 // The packet at the delivery cursor is done with.
 void delivered_one(CoreState& s, Channel& ch);
 

@@ -330,6 +330,83 @@ TEST(ShmPort, back_pressure) {
   EXPECT_GT(a.port.counters().tx_no_room, 0u);
 }
 
+// A consumer that is slow but awake is not rung over and over.
+TEST(ShmPort, doorbell__needless_rings_get_rarer) {
+  TempDir dir;
+  Node a, b;
+  ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
+  ASSERT_TRUE(b.open(dir.path, 1, 0x10002));
+  connect(a, b);
+  for (int64_t us = 0; us < 4000; ++us) {
+    a.send(1, static_cast<uint64_t>(us));
+    a.port.tx_flush(at_us(us));
+    if (us % 8 == 0) {
+      b.receive();
+      b.port.tx_flush(at_us(us));
+    }
+  }
+  EXPECT_LT(a.port.counters().tx_doorbells_late, 10u);
+}
+
+// Control on a helper thread while peers come and go and the owner works.
+TEST(ShmPort, poll_control__on_another_thread) {
+  TempDir dir;
+  Node hub;
+  ASSERT_TRUE(hub.open(dir.path, 1, 0x10001));
+  std::atomic<bool> stop{false};
+  std::thread helper([&] {
+    while (!stop) {
+      hub.port.poll_control();
+      std::this_thread::yield();
+    }
+  });
+  std::atomic<uint64_t> sent{0};
+  std::thread peers([&] {
+    for (uint8_t i = 0; i < 60; ++i) {
+      Node n;
+      if (!n.open(dir.path, 2, 0x10001 + i, 1 << 16) || !n.port.connect(hub.id, &n.error)) break;
+      for (uint64_t k = 0; k < 20; ++k) {
+        n.control();
+        if (n.send(n.link_to(hub), k)) ++sent;
+        n.port.tx_flush(at_us(static_cast<int64_t>(k)));
+        n.receive();
+      }
+    }
+    stop = true;
+  });
+  uint64_t got = 0;
+  auto own = [&] {
+    if (hub.port.has_pending()) {
+      hub.port.adopt_pending([&](const LinkConfig&) { return hub.next_link++; });
+      std::vector<DeadLink> dead;
+      hub.port.take_dead_links(&dead);
+      for (DeadLink& d : dead) hub.port.drop_link(d.link);
+    }
+    RxFrame rx[kBurst];
+    size_t n = hub.port.rx_burst(rx, kBurst);
+    for (size_t i = 0; i < n; ++i) {
+      std::byte* f = hub.port.tx_begin(rx[i].link, rx[i].bytes);
+      if (f == nullptr) continue;
+      std::memcpy(f, rx[i].data, rx[i].bytes);
+      hub.port.tx_commit(rx[i].link, f, rx[i].bytes);
+    }
+    got += n;
+    hub.port.rx_release();
+    hub.port.tx_flush(at_us(1));
+    if (n == 0) std::this_thread::yield();
+  };
+  while (!stop) own();
+  peers.join();
+  helper.join();
+  for (int i = 0; i < 200; ++i) {
+    hub.port.poll_control();
+    own();
+  }
+  EXPECT_EQ(sent, 60u * 20);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(hub.port.link_count(), 0u);
+}
+
 // More links than are always polled: idle ones are left alone and come back.
 TEST(ShmPort, many_links) {
   TempDir dir;
