@@ -3,8 +3,8 @@
 // Which EIDs this instance has, which IP address stands behind an EID, and from which of our addresses a peer
 // is reached. Asks the kernel (interfaces, routes); sends nothing.
 //
-// By default an EID is an IP address (IPv4 as ::ffff:a.b.c.d), so that a peer's EID alone says where it is. An
-// override table maps single EIDs to other addresses.
+// By default an EID is an IP address (IPv4 as ::ffff:a.b.c.d), so that a peer's EID alone says where it is.
+// An override table maps single EIDs to other addresses.
 //
 // Thread: filled once at start, then read-only and usable from any thread. Not for the data path.
 #pragma once
@@ -29,7 +29,9 @@ inline Eid eid_of(const wire::IpAddress& ip) {
   eid.bytes = ip.bytes;
   return eid;
 }
-inline std::string to_text(const Eid& eid) { return to_text(wire::IpAddress{eid.bytes}); }
+inline std::string to_text(const Eid& eid) {
+  return to_text(wire::IpAddress{eid.bytes});
+}
 
 struct LocalAddress {
   wire::IpAddress ip;
@@ -58,8 +60,8 @@ struct EidOptions {
 
 class EidTable {
  public:
-  // False and a sentence in `*error` (what, where, what to do) if an entry is no EID or not an address of this
-  // host.
+  // False and a sentence in `*error` (what, where, what to do) if an entry is no EID or not an address of
+  // this host.
   bool init(const EidOptions&, std::string* error);
 
   // Ours, dense, the first is the default.

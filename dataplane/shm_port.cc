@@ -17,48 +17,6 @@
 namespace ub {
 namespace {
 
-// ---- the messages on the rendezvous socket -----------------------------------------------------------------
-// Hello, connector to acceptor: with the rings' memfd, the connector's doorbell page and its eventfd.
-// Reply: with the acceptor's doorbell page and eventfd, or a refusal. Native byte order: one host.
-// The head never changes, so that any two versions can name each other.
-constexpr uint64_t kMagic = 0x53'4f'46'54'55'42'73'68;  // "SOFTUBsh"
-constexpr uint32_t kVersion = 1;
-constexpr uint32_t kHasMembarrier = 1;  // bit of flags
-
-struct Head {
-  uint64_t magic;
-  uint32_t version;
-  uint32_t bytes;  // of the whole message
-};
-
-struct Hello {
-  Head head;
-  uint8_t eid[16];         // the connector
-  uint8_t wanted_eid[16];  // the acceptor
-  uint32_t uasid;
-  uint32_t wanted_uasid;   // 0: whoever holds the port
-  uint64_t ring_bytes;
-  uint32_t mtu;
-  uint32_t link;           // bit in the connector's doorbell that the acceptor sets
-  uint32_t flags;
-  uint32_t reserved;
-};
-static_assert(sizeof(Hello) == 80);
-
-struct Reply {
-  Head head;
-  uint32_t code;           // Refusal; 0: accepted
-  uint32_t uasid;          // the acceptor
-  uint32_t mtu;
-  uint32_t link;           // bit in the acceptor's doorbell that the connector sets
-  uint32_t flags;
-  uint32_t reserved;
-  char text[256];          // of a refusal, ends with 0
-};
-static_assert(sizeof(Reply) == 296);
-
-enum Refusal : uint32_t { kAccepted = 0, kBadVersion = 1, kBadHello = 2, kNotAllowed = 3, kNoRoom = 4 };
-
 constexpr uint64_t kListenerTag = 1, kEmbryoTag = 2, kSlotTag = 3;
 constexpr uint64_t tag_of(uint64_t kind, uint32_t generation, uint32_t index) {
   return kind << 60 | uint64_t{generation & 0xfffffff} << 32 | index;
@@ -73,25 +31,18 @@ uint16_t port_of(uint32_t uasid) {
   return uasid == 0 ? wire::kUbUdpPort : static_cast<uint16_t>(uasid & 0xffff);
 }
 
-std::string version_text(uint32_t theirs) {
-  return "the peer speaks version " + std::to_string(theirs) + " of the shared-memory wire, this side version " +
-         std::to_string(kVersion) + "; update the older of the two";
-}
-
-// One direction's area in the memfd: the connector writes number 0, the acceptor number 1.
-std::byte* area(const ipc::Mapping& rings, uint64_t ring_bytes, int number) {
-  return rings.data() + static_cast<size_t>(number) * ipc::FrameRing::area_bytes(ring_bytes);
-}
-
 }  // namespace
 
-// ---- life --------------------------------------------------------------------------------------------------
+// ---- life
+// --------------------------------------------------------------------------------------------------
 
 ShmPort::ShmPort() = default;
-ShmPort::~ShmPort() { close(); }
+ShmPort::~ShmPort() {
+  close();
+}
 
-bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uint32_t uasid, std::string* error,
-                   bool* taken) {
+bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uint32_t uasid,
+                   std::string* error, bool* taken) {
   close();
   if (taken != nullptr) *taken = false;
   if (!ipc::FrameRing::valid_size(options.ring_bytes)) {
@@ -100,8 +51,8 @@ bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uin
     return false;
   }
   if (eids.empty() || uasid == 0 || options.max_links == 0 || options.max_links > ipc::Doorbell::kMaxLinks) {
-    *error = "shared-memory port: needs an EID, a uasid and 1 to " + std::to_string(ipc::Doorbell::kMaxLinks) +
-             " links";
+    *error = "shared-memory port: needs an EID, a uasid and 1 to " +
+             std::to_string(ipc::Doorbell::kMaxLinks) + " links";
     return false;
   }
   options_ = options;
@@ -134,7 +85,8 @@ void ShmPort::close() {
   std::lock_guard lock(control_mutex_);
   open_ = false;
   rendezvous_.withdraw();
-  for (auto* list : {&by_number_, &by_slot_, &order_, &active_, &unflushed_, &received_, &dying_}) list->clear();
+  for (auto* list : {&by_number_, &by_slot_, &order_, &active_, &unflushed_, &received_, &dying_})
+    list->clear();
   watch_ = {};
   rung_ = {};
   polled_.clear();
@@ -149,7 +101,8 @@ void ShmPort::close() {
   doorbell_.close();
 }
 
-// ---- control side ------------------------------------------------------------------------------------------
+// ---- control side
+// ------------------------------------------------------------------------------------------
 
 bool ShmPort::add_to_epoll(int fd, uint64_t tag) {
   epoll_event event{};
@@ -209,37 +162,38 @@ bool ShmPort::connect(const InstanceId& peer, std::string* error) {
   }
   ipc::Fd socket;
   switch (ipc::connect_unix(rendezvous_.path_of(name), &socket, error)) {
-    case ipc::SocketStatus::kOk: break;
+    case ipc::SocketStatus::kOk:
+      break;
     case ipc::SocketStatus::kClosed:
       rendezvous_.remove_if_stale(name);
       *error += "; no instance with that EID and port runs on this host";
       return false;
-    default: return false;
+    default:
+      return false;
   }
   uint32_t slot;
   if (!take_slot(&slot, error)) return false;
-  size_t ring_bytes = options_.ring_bytes;
-  size_t bytes = 2 * ipc::FrameRing::area_bytes(ring_bytes);
+  uint64_t ring_bytes = options_.ring_bytes;
+  size_t bytes = ipc::link_memory_bytes(ring_bytes);
   auto link = std::make_unique<Link>();
   ipc::Fd memory = ipc::create_sealed_memfd("softub-wire", bytes, error);
   if (!memory || !link->rings.map(memory.get(), bytes, error)) return false;
-  link->tx.attach(area(link->rings, ring_bytes, 0), ring_bytes);
-  link->rx.attach(area(link->rings, ring_bytes, 1), ring_bytes);
+  link->tx.attach(ipc::ring_area(link->rings.data(), ring_bytes, 0), ring_bytes);
+  link->rx.attach(ipc::ring_area(link->rings.data(), ring_bytes, 1), ring_bytes);
   link->slot = slot;
   link->eid = peer.eid;
   link->port = name.port;
   link->mtu = options_.mtu;
 
-  Hello hello{};
-  hello.head = {kMagic, kVersion, sizeof hello};
-  std::memcpy(hello.eid, eids_[0].bytes.data(), 16);
-  std::memcpy(hello.wanted_eid, peer.eid.bytes.data(), 16);
+  ipc::LinkHello hello = ipc::make_hello();
+  hello.eid = eids_[0].bytes;
+  hello.wanted_eid = peer.eid.bytes;
   hello.uasid = uasid_;
   hello.wanted_uasid = peer.uasid;
   hello.ring_bytes = ring_bytes;
   hello.mtu = options_.mtu;
   hello.link = slot;
-  hello.flags = have_membarrier_ ? kHasMembarrier : 0;
+  hello.flags = have_membarrier_ ? ipc::kHelloHasMembarrier : 0;
   int fds[] = {memory.get(), doorbell_.page_fd(), doorbell_.event_fd()};
   Slot& s = slots_[slot];
   if (!add_to_epoll(socket.get(), tag_of(kSlotTag, s.generation, slot)) ||
@@ -266,9 +220,15 @@ bool ShmPort::poll_control() {
     auto index = static_cast<uint32_t>(tag);
     auto generation = static_cast<uint32_t>(tag >> 32 & 0xfffffff);
     switch (tag >> 60) {
-      case kListenerTag: accept_all(index); break;
-      case kEmbryoTag: on_embryo(index); break;
-      default: on_slot_event(index, generation); break;
+      case kListenerTag:
+        accept_all(index);
+        break;
+      case kEmbryoTag:
+        on_embryo(index);
+        break;
+      default:
+        on_slot_event(index, generation);
+        break;
     }
   }
   return has_pending();
@@ -309,62 +269,44 @@ void ShmPort::on_embryo(uint32_t id) {
   on_hello(embryo, {message, bytes}, fds, fd_count);
 }
 
-void ShmPort::refuse(int socket, uint32_t code, const std::string& text) {
+void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
   last_refusal_ = "a peer was turned away: " + text;
-  Reply reply{};
-  reply.head = {kMagic, kVersion, sizeof reply};
-  reply.code = code;
-  reply.uasid = uasid_;
-  std::strncpy(reply.text, text.c_str(), sizeof reply.text - 1);
-  ipc::send_message(socket, bytes_of(reply), {});
+  ipc::send_message(socket, bytes_of(ipc::make_refusal(code, text)), {});
 }
 
 void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {
   int socket = embryo.socket.get();
-  Hello hello{};
-  std::memcpy(&hello, message.data(), std::min(message.size(), sizeof hello));
-  if (message.size() < sizeof hello.head || hello.head.magic != kMagic)
-    return refuse(socket, kBadHello, "not a greeting of the shared-memory wire");
-  if (hello.head.version != kVersion)
-    return refuse(socket, kBadVersion,
-                  "the connecting side speaks version " + std::to_string(hello.head.version) +
-                      " of the shared-memory wire, the accepting side version " + std::to_string(kVersion) +
-                      "; update the older of the two");
-  if (message.size() != sizeof hello || hello.head.bytes != sizeof hello || fd_count != 3)
-    return refuse(socket, kBadHello, "a greeting of wrong length or without its three descriptors");
+  ipc::LinkHello hello;
+  std::string error;
+  ipc::Refusal objection = ipc::check_hello(message, fd_count, &hello, &error);
+  if (objection != ipc::Refusal::kNone) return refuse(socket, objection, error);
   ipc::PeerCredentials who;
   if (!ipc::peer_credentials(socket, &who) || (who.uid != ::geteuid() && who.uid != 0))
-    return refuse(socket, kNotAllowed, "the connecting process belongs to another user");
-  if (std::memcmp(hello.wanted_eid, rendezvous_.name(embryo.listener).eid.data(), 16) != 0)
-    return refuse(socket, kBadHello, "the greeting was meant for another EID");
-  if (hello.uasid == 0 || !ipc::FrameRing::valid_size(hello.ring_bytes))
-    return refuse(socket, kBadHello, "a uasid of 0, or a ring that is no power of two from 64 KiB to 1 GiB");
-  if (hello.mtu != 1024 && hello.mtu != 2048 && hello.mtu != 4096 && hello.mtu != 8192)
-    return refuse(socket, kBadHello, "an MTU of " + std::to_string(hello.mtu) + " bytes");
+    return refuse(socket, ipc::Refusal::kNotAllowed, "the connecting process belongs to another user");
+  if (hello.wanted_eid != rendezvous_.name(embryo.listener).eid)
+    return refuse(socket, ipc::Refusal::kMalformed, "the greeting was meant for another EID");
 
-  std::string error;
   uint32_t slot;
-  if (!take_slot(&slot, &error)) return refuse(socket, kNoRoom, error);
-  size_t bytes = 2 * ipc::FrameRing::area_bytes(hello.ring_bytes);
+  if (!take_slot(&slot, &error)) return refuse(socket, ipc::Refusal::kNoRoom, error);
+  size_t bytes = ipc::link_memory_bytes(hello.ring_bytes);
   auto link = std::make_unique<Link>();
   if (!ipc::check_sealed_memfd(fds[0].get(), bytes, &error) ||
       !link->peer.attach(std::move(fds[1]), std::move(fds[2]), hello.link, &error))
-    return refuse(socket, kBadHello, error);
-  if (!link->rings.map(fds[0].get(), bytes, &error)) return refuse(socket, kNoRoom, error);
-  link->peer.set_fence_needed(!have_membarrier_ || !(hello.flags & kHasMembarrier));
-  link->tx.attach(area(link->rings, hello.ring_bytes, 1), hello.ring_bytes);
-  link->rx.attach(area(link->rings, hello.ring_bytes, 0), hello.ring_bytes);
+    return refuse(socket, ipc::Refusal::kMalformed, error);
+  if (!link->rings.map(fds[0].get(), bytes, &error)) return refuse(socket, ipc::Refusal::kNoRoom, error);
+  link->peer.set_fence_needed(!have_membarrier_ || !(hello.flags & ipc::kHelloHasMembarrier));
+  link->tx.attach(ipc::ring_area(link->rings.data(), hello.ring_bytes, 1), hello.ring_bytes);
+  link->rx.attach(ipc::ring_area(link->rings.data(), hello.ring_bytes, 0), hello.ring_bytes);
   link->slot = slot;
-  std::memcpy(link->eid.bytes.data(), hello.eid, 16);
+  link->eid.bytes = hello.eid;
   link->port = port_of(hello.uasid);
   link->mtu = std::min(hello.mtu, options_.mtu);
 
-  Reply reply{};
-  reply.head = {kMagic, kVersion, sizeof reply};
+  ipc::LinkReply reply = ipc::make_reply();
   reply.uasid = uasid_;
   reply.mtu = options_.mtu;
   reply.link = slot;
-  reply.flags = have_membarrier_ ? kHasMembarrier : 0;
+  reply.flags = have_membarrier_ ? ipc::kHelloHasMembarrier : 0;
   Slot& s = slots_[slot];
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
@@ -391,39 +333,29 @@ void ShmPort::on_slot_event(uint32_t slot, uint32_t generation) {
     size_t bytes, fd_count;
     ipc::Fd fds[ipc::kMaxMessageFds];
     switch (ipc::receive_message(s.socket.get(), message, &bytes, fds, &fd_count)) {
-      case ipc::SocketStatus::kAgain: return;
+      case ipc::SocketStatus::kAgain:
+        return;
       case ipc::SocketStatus::kOk:
         // Nothing is said on an established link; what a later version might say is not for us.
         if (s.state == Slot::State::kAwaitReply) on_reply(slot, {message, bytes}, fds, fd_count);
         if (s.state == Slot::State::kGone) return;
         break;
-      default: return slot_gone(slot, "the peer process ended or closed the link");
+      default:
+        return slot_gone(slot, "the peer process ended or closed the link");
     }
   }
 }
 
 void ShmPort::on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {
-  Reply reply{};
-  std::memcpy(&reply, message.data(), std::min(message.size(), sizeof reply));
-  reply.text[sizeof reply.text - 1] = 0;
+  ipc::LinkReply reply;
   std::string error;
-  if (message.size() < sizeof reply.head || reply.head.magic != kMagic) {
-    error = "the peer's answer is not one of the shared-memory wire";
-  } else if (message.size() == sizeof reply && reply.code != kAccepted) {
-    // Its text says more than a comparison of versions here.
-    error = std::string("the peer refused: ") + reply.text;
-  } else if (reply.head.version != kVersion) {
-    error = version_text(reply.head.version);
-  } else if (message.size() != sizeof reply || reply.head.bytes != sizeof reply || fd_count != 2) {
-    error = "the peer's answer has a wrong length or not its two descriptors";
-  } else {
-    ipc::PeerDoorbell peer;
-    if (peer.attach(std::move(fds[0]), std::move(fds[1]), reply.link, &error)) {
-      peer.set_fence_needed(!have_membarrier_ || !(reply.flags & kHasMembarrier));
-      slots_[slot].state = Slot::State::kUp;
-      notify({Notice::Kind::kConfirm, slot, slots_[slot].link.get(), std::move(peer)});
-      return;
-    }
+  ipc::PeerDoorbell peer;
+  if (ipc::check_reply(message, fd_count, &reply, &error) &&
+      peer.attach(std::move(fds[0]), std::move(fds[1]), reply.link, &error)) {
+    peer.set_fence_needed(!have_membarrier_ || !(reply.flags & ipc::kHelloHasMembarrier));
+    slots_[slot].state = Slot::State::kUp;
+    notify({Notice::Kind::kConfirm, slot, slots_[slot].link.get(), std::move(peer)});
+    return;
   }
   last_refusal_ = error;
   slot_gone(slot, error);
@@ -437,7 +369,8 @@ void ShmPort::slot_gone(uint32_t slot, std::string why) {
   notify({Notice::Kind::kDead, slot, s.link.get(), {}, std::move(why)});
 }
 
-// ---- links, owner ------------------------------------------------------------------------------------------
+// ---- links, owner
+// ------------------------------------------------------------------------------------------
 
 size_t ShmPort::adopt_pending(const AddLink& add) {
   std::vector<Notice> notices;
@@ -549,7 +482,8 @@ uint32_t ShmPort::find_link(const Eid& eid, uint32_t uasid) const {
   return 0;
 }
 
-// ---- receive -----------------------------------------------------------------------------------------------
+// ---- receive
+// -----------------------------------------------------------------------------------------------
 
 void ShmPort::activate(Link& l) {
   l.empty_polls = 0;
@@ -592,7 +526,8 @@ void ShmPort::scan_doorbell() {
 inline bool ShmPort::poll_ring(Link& l, RxFrame* out, size_t room, size_t* count, size_t* bytes) {
   ipc::FrameRingReader::Frame frame;
   if (!l.rx.next(&frame)) [[likely]] {
-    if (l.rx.broken()) [[unlikely]] give_up_ring(l, "impossible frame header");
+    if (l.rx.broken()) [[unlikely]]
+      give_up_ring(l, "impossible frame header");
     return ++l.empty_polls >= kIdlePolls && scanning_ && !l.dead;
   }
   // After an empty look, only what was published in one go: see FrameRingReader::more().
@@ -643,7 +578,8 @@ void ShmPort::give_back() {
   received_.clear();
 }
 
-// ---- send --------------------------------------------------------------------------------------------------
+// ---- send
+// --------------------------------------------------------------------------------------------------
 
 void ShmPort::no_room(Link& l) {
   if (l.tx.broken()) {
@@ -655,7 +591,8 @@ void ShmPort::no_room(Link& l) {
 
 void ShmPort::flush_link(Link& l) {
   l.unflushed = false;
-  if (l.dead) [[unlikely]] return;
+  if (l.dead) [[unlikely]]
+    return;
   l.tx.publish();
   if (l.peer.attached() && l.peer.after_publish()) ++counters_.tx_doorbells;
 }
@@ -682,9 +619,9 @@ void ShmPort::watch(Link& l, Instant until) {
   watch_.push(&l);
 }
 
-// Links whose time is up: forgets those that consumed everything, gives more time to those that made progress,
-// rings the others. A ring that is followed by progress sooner than anybody wakes up was not needed (the consumer
-// was busy with a long burst): it gets more patience from then on.
+// Links whose time is up: forgets those that consumed everything, gives more time to those that made
+// progress, rings the others. A ring that is followed by progress sooner than anybody wakes up was not needed
+// (the consumer was busy with a long burst): it gets more patience from then on.
 void ShmPort::check_watch(WatchList& list, Instant now) {
   for (size_t left = list.links.size() - list.head; left != 0; --left) {
     Link* l = list.front();
@@ -703,7 +640,8 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
     }
     bool progress = consumed > l->watch_consumed;
     if (l->rung && &list == &watch_)
-      l->patience = progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
+      l->patience =
+          progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
     if (consumed >= l->tx.published()) continue;
     if (progress || !l->peer.attached()) {
       watch(*l, now + l->patience);
@@ -738,7 +676,8 @@ void ShmPort::WatchList::remove(const Link* l) {
     if (links[i] == l) links[i] = nullptr;
 }
 
-// ---- sleep -------------------------------------------------------------------------------------------------
+// ---- sleep
+// -------------------------------------------------------------------------------------------------
 
 bool ShmPort::prepare_sleep() {
   if (!open_) return false;
@@ -758,7 +697,8 @@ bool ShmPort::prepare_sleep() {
   doorbell_.begin_sleep();
   if (!order_.empty()) ipc::heavy_barrier();
   bool waiting = has_pending();
-  for (size_t i = 0; i < order_.size() && !waiting; ++i) waiting = !order_[i]->broken && !order_[i]->rx.empty();
+  for (size_t i = 0; i < order_.size() && !waiting; ++i)
+    waiting = !order_[i]->broken && !order_[i]->rx.empty();
   if (waiting) doorbell_.end_sleep();
   return waiting;
 }

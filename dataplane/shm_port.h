@@ -2,9 +2,9 @@
 //
 // The shared-memory wire: frames between instances of one host, without a system call while both are awake.
 //
-// Each instance listens on one socket per EID in a rendezvous directory (lib/ipc/rendezvous.h). To connect, an
-// instance makes one sealed memfd with two FrameRings, and sends it with its doorbell (lib/ipc/doorbell.h: a
-// page with a sleep flag and a bitmap of links to poll, plus an eventfd) in a versioned hello. The link is
+// Each instance listens on one socket per EID in a rendezvous directory (lib/ipc/rendezvous.h). To connect,
+// an instance makes one sealed memfd with two FrameRings, and sends it with its doorbell (lib/ipc/doorbell.h:
+// a page with a sleep flag and a bitmap of links to poll, plus an eventfd) in a versioned hello. The link is
 // usable at once: what is sent before the peer accepts waits in the ring. A refusal, a peer that dies and a
 // ring whose content makes no sense all end as a dead link with a reason. If both connect at the same time,
 // there are two links; each works.
@@ -15,13 +15,13 @@
 //      accept, hello, reply, hang-up               take_dead_links() -> Core::link_down -> drop_link()
 //      under control_mutex_                     rx_*, tx_*, prepare_sleep, finish_sleep: no lock
 //
-// Waking a peer: at tx_flush if it says that it sleeps; else when nothing was consumed for `doorbell_after` (up
-// to 8 times that, while such rings prove needless), which is checked at later flushes; and in prepare_sleep(), so that nobody sleeps on an
-// unannounced frame. A killed peer leaves its ring as it was: what it published is still delivered, then the
-// link is reported dead.
+// Waking a peer: at tx_flush if it says that it sleeps; else when nothing was consumed for `doorbell_after`
+// (up to 8 times that, while such rings prove needless), which is checked at later flushes; and in
+// prepare_sleep(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
+// what it published is still delivered, then the link is reported dead.
 //
-// Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index of
-// a peer; it cannot be led outside its mapping, and the mapping cannot shrink. Frame *contents* may change
+// Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index
+// of a peer; it cannot be led outside its mapping, and the mapping cannot shrink. Frame *contents* may change
 // while they are read: whoever parses must read a field once.
 #pragma once
 
@@ -40,6 +40,7 @@
 #include "lib/ipc/doorbell.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/frame_ring.h"
+#include "lib/ipc/link_hello.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
 #include "lib/transport/core_types.h"
@@ -47,22 +48,22 @@
 namespace ub {
 
 struct ShmPortOptions {
-  std::string directory;             // rendezvous directory; empty: that of this user and network namespace
-  uint64_t ring_bytes = 8U << 20;    // per direction and peer: power of two, 64 KiB to 1 GiB; touched as used
-  uint32_t mtu = 4096;               // payload bytes of a packet
+  std::string directory;           // rendezvous directory; empty: that of this user and network namespace
+  uint64_t ring_bytes = 8U << 20;  // per direction and peer: power of two, 64 KiB to 1 GiB; touched as used
+  uint32_t mtu = 4096;             // payload bytes of a packet
   bool icrc_optional = true;
-  uint32_t max_links = 4096;         // at most ipc::Doorbell::kMaxLinks
+  uint32_t max_links = 4096;  // at most ipc::Doorbell::kMaxLinks
   Duration doorbell_after = microseconds(5);
   Duration doorbell_repeat = milliseconds(1);  // and again, while still nothing was consumed
 };
 
 struct ShmPortCounters {
   uint64_t tx_frames = 0;
-  uint64_t tx_no_room = 0;        // tx_begin answered nullptr on a live link
-  uint64_t tx_doorbells = 0;      // peers rung because they said they sleep
-  uint64_t tx_doorbells_late = 0; // peers rung because they left a frame lying
+  uint64_t tx_no_room = 0;         // tx_begin answered nullptr on a live link
+  uint64_t tx_doorbells = 0;       // peers rung because they said they sleep
+  uint64_t tx_doorbells_late = 0;  // peers rung because they left a frame lying
   uint64_t rx_frames = 0;
-  uint64_t rx_bad_ring = 0;       // rings given up because of an impossible header or index
+  uint64_t rx_bad_ring = 0;  // rings given up because of an impossible header or index
   uint64_t links_adopted = 0;
   uint64_t links_dead = 0;
 };
@@ -109,8 +110,8 @@ class ShmPort {
   std::string last_refusal() const;
 
   // ---- links, owner only ---------------------------------------------------------------------------------
-  // Takes over what poll_control() and connect() prepared, and gives numbers to new links (`add` answers 0: the
-  // link is closed again). Returns how many became usable. Call take_dead_links() after it.
+  // Takes over what poll_control() and connect() prepared, and gives numbers to new links (`add` answers 0:
+  // the link is closed again). Returns how many became usable. Call take_dead_links() after it.
   size_t adopt_pending(const AddLink& add);
   // Appends links whose peer is gone, after everything it had sent was received. Then call Core::link_down
   // (open frames of the link may still be committed or aborted) and drop_link().
@@ -131,14 +132,17 @@ class ShmPort {
   void rx_release() { released_ = true; }
   std::byte* tx_begin(uint32_t link, size_t bytes) {
     Link* l = link_at(link);
-    if (l == nullptr || l->dead) [[unlikely]] return nullptr;
+    if (l == nullptr || l->dead) [[unlikely]]
+      return nullptr;
     std::byte* frame = l->tx.begin(bytes);
-    if (frame == nullptr) [[unlikely]] no_room(*l);
+    if (frame == nullptr) [[unlikely]]
+      no_room(*l);
     return frame;
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     Link* l = link_at(link);
-    if (l == nullptr) [[unlikely]] return;
+    if (l == nullptr) [[unlikely]]
+      return;
     l->tx.commit(frame, bytes);
     ++counters_.tx_frames;
     if (!l->unflushed) {
@@ -162,26 +166,27 @@ class ShmPort {
   static constexpr size_t kBurstBytes = 16 * 1024;  // a burst ends here, so that rings give space back often
   static constexpr size_t kMaxEmbryos = 64;
 
-  // One peer. Built by the control side, then owned by the owner of the Core (see Slot for what stays behind).
+  // One peer. Built by the control side, then owned by the owner of the Core (see Slot for what stays
+  // behind).
   struct Link {
     ipc::FrameRingWriter tx;
     ipc::FrameRingReader rx;
-    ipc::PeerDoorbell peer;       // not attached before the peer's reply was adopted
-    uint32_t number = 0;          // the Core's; 0: not adopted
-    uint32_t slot = 0;            // index of slots_, and its bit in our own doorbell
-    bool unflushed = false;       // in unflushed_
-    bool watched = false;         // in watch_ or rung_
-    bool rung = false;            // rung for want of progress; since then none was seen
-    bool active = false;          // in active_
-    bool dead = false;            // hung up or broken: nothing is sent any more
-    bool broken = false;          // its ring makes no sense: nothing is received either
-    bool dying = false;           // in dying_
+    ipc::PeerDoorbell peer;  // not attached before the peer's reply was adopted
+    uint32_t number = 0;     // the Core's; 0: not adopted
+    uint32_t slot = 0;       // index of slots_, and its bit in our own doorbell
+    bool unflushed = false;  // in unflushed_
+    bool watched = false;    // in watch_ or rung_
+    bool rung = false;       // rung for want of progress; since then none was seen
+    bool active = false;     // in active_
+    bool dead = false;       // hung up or broken: nothing is sent any more
+    bool broken = false;     // its ring makes no sense: nothing is received either
+    bool dying = false;      // in dying_
     uint32_t empty_polls = 0;
     uint64_t watch_consumed = 0;  // the peer's position when the watch began
     Instant watch_until{};
-    Duration patience{};          // how long a frame may lie; options_.doorbell_after or somewhat more
-    uint64_t drain_limit = 0;     // dead: received at most up to here
-    Eid eid;                      // the peer's
+    Duration patience{};       // how long a frame may lie; options_.doorbell_after or somewhat more
+    uint64_t drain_limit = 0;  // dead: received at most up to here
+    Eid eid;                   // the peer's
     uint16_t port = 0;
     uint32_t mtu = 0;
     std::string why;
@@ -191,9 +196,9 @@ class ShmPort {
   struct Slot {
     enum class State : uint8_t { kFree, kAwaitReply, kUp, kGone };
     State state = State::kFree;
-    uint32_t generation = 0;      // events of an earlier use are ignored
+    uint32_t generation = 0;  // events of an earlier use are ignored
     ipc::Fd socket;
-    std::unique_ptr<Link> link;   // touched by the owner only, once its kAdopt was taken
+    std::unique_ptr<Link> link;  // touched by the owner only, once its kAdopt was taken
     Eid eid;
     uint16_t port = 0;
   };
@@ -213,7 +218,7 @@ class ShmPort {
   };
   // Links in the order in which they are to be looked at again.
   struct WatchList {
-    std::vector<Link*> links;     // nullptr: forgotten
+    std::vector<Link*> links;  // nullptr: forgotten
     size_t head = 0;
     bool empty() const { return head == links.size(); }
     void push(Link* l) { links.push_back(l); }
@@ -246,7 +251,7 @@ class ShmPort {
   void on_slot_event(uint32_t slot, uint32_t generation);
   void on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
   void slot_gone(uint32_t slot, std::string why);
-  void refuse(int socket, uint32_t code, const std::string& text);
+  void refuse(int socket, ipc::Refusal code, const std::string& text);
   void notify(Notice);
   bool add_to_epoll(int fd, uint64_t tag);
 
@@ -277,7 +282,7 @@ class ShmPort {
   // Control side.
   mutable std::mutex control_mutex_;
   ipc::Fd epoll_;
-  ipc::Fd spare_fd_;              // given up for a moment to refuse a connection when descriptors run out
+  ipc::Fd spare_fd_;  // given up for a moment to refuse a connection when descriptors run out
   std::vector<Slot> slots_;
   std::vector<Embryo> embryos_;
   uint32_t next_embryo_ = 1;

@@ -53,7 +53,9 @@ socklen_t fill(sockaddr_any* out, const wire::IpAddress& ip, uint16_t port) {
   return sizeof out->v6;
 }
 
-void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
+void set_int(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof value);
+}
 
 // Type-of-service byte of a received packet.
 uint8_t received_tos(msghdr& msg) {
@@ -92,7 +94,9 @@ struct UdpPort::Buffers {
 };
 
 UdpPort::UdpPort() = default;
-UdpPort::~UdpPort() { close(); }
+UdpPort::~UdpPort() {
+  close();
+}
 
 void UdpPort::close() {
   sockets_.clear();
@@ -201,7 +205,8 @@ bool UdpPort::open_sockets(const UdpPortOptions& options, uint16_t port, bool* t
     if (::bind(s.fd.get(), &address.base, bytes) != 0) {
       int e = errno;
       *taken = e == EADDRINUSE;
-      *error = "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
+      *error =
+          "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
       if (e == EADDRNOTAVAIL) *error += "; the address is not one of this host (device.eids, port.udp_bind)";
       return false;
     }
@@ -249,7 +254,8 @@ bool UdpPort::set_options(Socket& s, const UdpPortOptions& options, std::string*
   return true;
 }
 
-// ---- send --------------------------------------------------------------------------------------------------
+// ---- send
+// --------------------------------------------------------------------------------------------------
 
 std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
   if (free_slots_ == 0 && !blocked_ && queued_ != 0)
@@ -263,7 +269,9 @@ std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
   return buffers_->tx + slot * slot_bytes_;
 }
 
-void UdpPort::release_slot(uint32_t slot) { free_slots_ |= uint64_t{1} << slot; }
+void UdpPort::release_slot(uint32_t slot) {
+  free_slots_ |= uint64_t{1} << slot;
+}
 
 void UdpPort::tx_abort(uint32_t, std::byte* frame) {
   release_slot(static_cast<uint32_t>(static_cast<size_t>(frame - buffers_->tx) / slot_bytes_));
@@ -330,8 +338,8 @@ void UdpPort::send_queue(Socket& s) {
     if (count - done == 1) {
       // Cheaper than a message header that the kernel has to fetch first.
       const Buffers::Tx& tx = b.tx_slot[s.queue[done]];
-      ssize_t sent = ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL, &tx.to.base,
-                              tx.to_bytes);
+      ssize_t sent = ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+                              &tx.to.base, tx.to_bytes);
       n = sent < 0 ? -1 : 1;
     } else {
       n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -359,7 +367,9 @@ void UdpPort::send_queue(Socket& s) {
 
 void UdpPort::count_send_error(int error) {
   switch (error) {
-    case EMSGSIZE: ++counters_.tx_drop_too_long; break;
+    case EMSGSIZE:
+      ++counters_.tx_drop_too_long;
+      break;
     case ECONNREFUSED:
     case ENETUNREACH:
     case EHOSTUNREACH:
@@ -369,11 +379,14 @@ void UdpPort::count_send_error(int error) {
     case EINVAL:  // source and destination that do not go together (loopback to outside)
       ++counters_.tx_drop_unreachable;
       break;
-    default: ++counters_.tx_drop_other; break;
+    default:
+      ++counters_.tx_drop_other;
+      break;
   }
 }
 
-// ---- receive -----------------------------------------------------------------------------------------------
+// ---- receive
+// -----------------------------------------------------------------------------------------------
 
 size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
   if (room == 0) return 0;
@@ -442,8 +455,8 @@ void UdpPort::write_headers_v4(std::byte* frame, const Socket& s, const sockaddr
   store_be16(ip + 2, total);
   store_be32(ip + 4, 0x00004000);  // ID 0, DF
   store_be16(ip + 8, 64 << 8 | IPPROTO_UDP);
-  uint32_t sum = (0x4500U | tos) + total + 0x4000 + (64 << 8 | IPPROTO_UDP) + (source >> 16) + (source & 0xffff) +
-                 (destination >> 16) + (destination & 0xffff);
+  uint32_t sum = (0x4500U | tos) + total + 0x4000 + (64 << 8 | IPPROTO_UDP) + (source >> 16) +
+                 (source & 0xffff) + (destination >> 16) + (destination & 0xffff);
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   store_be16(ip + 10, static_cast<uint16_t>(~sum));
@@ -473,7 +486,8 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
   store_be16(udp + 6, 0);
 }
 
-// ---- sleep -------------------------------------------------------------------------------------------------
+// ---- sleep
+// -------------------------------------------------------------------------------------------------
 
 bool UdpPort::prepare_sleep() {
   for (size_t i = 0; i < sockets_.size(); ++i) {

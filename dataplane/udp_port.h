@@ -8,9 +8,9 @@
 // want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum 0, TOS as received (ECN).
 // The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence IP_MTU_DISCOVER=DO and no connect.
 //
-// One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch is
-// full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for good
-// (too long, no route) is counted and dropped, as a network would.
+// One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch
+// is full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for
+// good (too long, no route) is counted and dropped, as a network would.
 //
 // Possible later: UDP_SEGMENT (one system call for many packets to one peer) where the path is known not to
 // split; not built, since on a path with GSO off it costs a software split in the kernel.
@@ -39,13 +39,13 @@ namespace ub {
 struct UdpPortOptions {
   std::vector<wire::IpAddress> addresses;  // to bind, one socket each; at least one
   uint16_t wanted_port = wire::kUbUdpPort;
-  bool port_required = false;      // true: fail if wanted_port is taken, instead of taking an ephemeral one
-  uint32_t mtu = 0;                // payload bytes of a packet; 0: from the interfaces
-  uint32_t loopback_mtu = 4096;    // with mtu 0 on a loopback interface: 4096 or 8192
+  bool port_required = false;    // true: fail if wanted_port is taken, instead of taking an ephemeral one
+  uint32_t mtu = 0;              // payload bytes of a packet; 0: from the interfaces
+  uint32_t loopback_mtu = 4096;  // with mtu 0 on a loopback interface: 4096 or 8192
   uint64_t send_buffer_bytes = 4U << 20;
   uint64_t receive_buffer_bytes = 4U << 20;
   uint8_t dscp = 0;
-  uint8_t ecn = 0;                 // wire::kEcn..., of everything sent
+  uint8_t ecn = 0;  // wire::kEcn..., of everything sent
 };
 
 struct UdpPortCounters {
@@ -57,8 +57,8 @@ struct UdpPortCounters {
   uint64_t tx_drop_bad_frame = 0;    // not IPv4/IPv6 UDP from one of our addresses
   uint64_t tx_drop_other = 0;
   uint64_t rx_frames = 0;
-  uint64_t rx_drop_too_long = 0;     // longer than the port's MTU allows
-  uint64_t rx_errors = 0;            // errors that a receive call reported (ICMP and others)
+  uint64_t rx_drop_too_long = 0;  // longer than the port's MTU allows
+  uint64_t rx_errors = 0;         // errors that a receive call reported (ICMP and others)
 };
 
 class UdpPort {
@@ -73,8 +73,8 @@ class UdpPort {
   void close();
   bool is_open() const { return !sockets_.empty(); }
 
-  uint16_t port() const { return port_; }    // host order, the same on all addresses
-  uint32_t mtu() const { return mtu_; }      // payload bytes of a packet
+  uint16_t port() const { return port_; }  // host order, the same on all addresses
+  uint32_t mtu() const { return mtu_; }    // payload bytes of a packet
   // For Core::add_link; then tell the port the number it got.
   LinkConfig link_config() const { return {mtu_, false, false}; }
   void set_link(uint32_t link) { link_ = link; }
@@ -103,7 +103,8 @@ class UdpPort {
   static constexpr size_t kRxSlots = kBurst;
   // Worst headers in front of, and trailers behind, a payload: Ethernet 14, IPv6 40, UDP 8, UB and ICRC.
   static constexpr size_t kFrameOverhead = 14 + 300;
-  static constexpr size_t kNetRoom = 64;  // room for Ethernet, IPv6 and UDP headers in front of a received payload
+  static constexpr size_t kNetRoom =
+      64;  // room for Ethernet, IPv6 and UDP headers in front of a received payload
 
   struct Socket {
     ipc::Fd fd;
@@ -121,15 +122,17 @@ class UdpPort {
   void send_queue(Socket&);
   void count_send_error(int error);
   size_t receive(Socket&, RxFrame* out, size_t room);
-  void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload, uint8_t tos) const;
-  void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload, uint8_t tos) const;
+  void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload,
+                        uint8_t tos) const;
+  void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload,
+                        uint8_t tos) const;
 
   std::vector<Socket> sockets_;
   std::unique_ptr<Buffers> buffers_;
-  uint64_t free_slots_ = 0;      // bit per transmit slot
-  uint32_t queued_ = 0;          // committed, not sent
-  bool blocked_ = false;         // the last send found the socket buffer full
-  uint32_t next_socket_ = 0;     // whose turn it is to be received from
+  uint64_t free_slots_ = 0;   // bit per transmit slot
+  uint32_t queued_ = 0;       // committed, not sent
+  bool blocked_ = false;      // the last send found the socket buffer full
+  uint32_t next_socket_ = 0;  // whose turn it is to be received from
   uint32_t link_ = 0;
   uint32_t mtu_ = 1024;
   uint16_t port_ = 0;

@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-
 namespace ub::ipc {
 
 bool register_for_heavy_barrier() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An asymmetric memory barrier between processes. The side that acts often writes, then reads, with no fence;
-// the side that acts rarely writes, calls heavy_barrier(), then reads. It is then impossible that both miss the
-// other's write: every running thread of every registered process executed a full fence in between (Linux
+// the side that acts rarely writes, calls heavy_barrier(), then reads. It is then impossible that both miss
+// the other's write: every running thread of every registered process executed a full fence in between (Linux
 // membarrier, global expedited). Where the system call is refused, the frequent side must use a full fence.
 #pragma once
 

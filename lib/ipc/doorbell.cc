@@ -74,7 +74,8 @@ bool PeerDoorbell::after_publish_slow(uint32_t mode) {
 void PeerDoorbell::ring() {
   if (!event_fd_) return;
   uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
+  [[maybe_unused]] ssize_t n =
+      ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
 }
 
 }  // namespace ub::ipc

@@ -9,8 +9,8 @@
 //   active[]    consumer (bit on: "I poll this ring");      producers in scan mode; consumer each scan
 //               a producer turns its own bit on
 //
-// Both lines change only when somebody falls asleep, or a ring falls idle or comes alive, so a producer's look
-// at `mode` hits its own cache.
+// Both lines change only when somebody falls asleep, or a ring falls idle or comes alive, so a producer's
+// look at `mode` hits its own cache.
 //
 // Sleeping. The consumer sets kSleep, calls heavy_barrier(), looks at all rings once more, then blocks on the
 // eventfd. A producer publishes, then reads `mode`: with no fence where both processes are registered for
@@ -18,10 +18,11 @@
 // first producer to see it takes the bit off and rings: one system call per sleep, not one per frame. If that
 // producer is killed in between, its socket hangs up, which wakes the consumer too.
 //
-// Scanning. With few rings the consumer polls all of them, all bits are on, and `active` is not looked at. With
-// many (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more; a producer then
-// fences after publishing and turns the bit on if it is off. Every active[] word belongs to all producers, so a
-// faulty one can deafen the consumer to others: the consumer therefore also polls idle rings in turn.
+// Scanning. With few rings the consumer polls all of them, all bits are on, and `active` is not looked at.
+// With many (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more; a producer
+// then fences after publishing and turns the bit on if it is off. Every active[] word belongs to all
+// producers, so a faulty one can deafen the consumer to others: the consumer therefore also polls idle rings
+// in turn.
 #pragma once
 
 #include <atomic>
@@ -99,7 +100,8 @@ class PeerDoorbell {
     // compiler must keep it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     uint32_t mode = page()->mode.load(std::memory_order_relaxed);
-    if (mode == 0) [[likely]] return false;
+    if (mode == 0) [[likely]]
+      return false;
     return after_publish_slow(mode);
   }
   // Wakes whatever blocks on the eventfd. One system call.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An owned file descriptor that belongs to this process alone: close-on-exec (its creator sees to that) and
-// closed in the child of a fork. A child that kept a copy would keep a dead parent's sockets, locks and memory
-// alive, and peers would never see the parent die.
+// closed in the child of a fork. A child that kept a copy would keep a dead parent's sockets, locks and
+// memory alive, and peers would never see the parent die.
 //
 // Thread: an Fd has one owner; the registry behind it is locked. In a forked child, Fds of the parent are
 // empty shells: destroying them does nothing.

@@ -4,7 +4,8 @@
 //
 //   area:  [control page: `consumed`] [data: a power of two of bytes, in lines of 64]
 //   small frame (up to kSmallFrame bytes):  | word, bytes ... |  ... |        in as few lines as it fits
-//   large frame:                            | word, unused    | bytes ...     the bytes start on their own line
+//   large frame:                            | word, unused    | bytes ...     the bytes start on their own
+//   line
 //
 // A frame is contiguous; where it would cross the end of the data, a filler takes the rest of the lap. `word`
 // is what publishes a frame: 0 means "not yet", anything else tells kind, length, span and (part of) the
@@ -14,17 +15,18 @@
 //
 //   what                 writer     order
 //   bytes, then word     producer   word is stored with release, loaded with acquire
-//   next word := 0       producer   before the word in front of it, so that old payload is never taken for a word
-//   consumed             consumer   stored with release after its last look at the bytes, loaded with acquire
+//   next word := 0       producer   before the word in front of it, so that old payload is never taken for a
+//   word consumed             consumer   stored with release after its last look at the bytes, loaded with
+//   acquire
 //
 // Frames appear in the order of begin(), whatever the order of commit(), and only with publish(): the first
 // unpublished word (the "gate") is held back, those behind it are written at once but cannot be reached. Thus
 // a burst becomes visible as a whole, and the one line that an idle consumer is spinning on is written once:
 // small frames are built in private memory and copied at the end, large ones do not use that line.
 //
-// Neither side believes the other. Positions are private; what is read from shared memory is read once, checked,
-// and an impossible value sets broken() and ends the use of the ring. A consumer that lies about `consumed` can
-// only have its own frames overwritten.
+// Neither side believes the other. Positions are private; what is read from shared memory is read once,
+// checked, and an impossible value sets broken() and ends the use of the ring. A consumer that lies about
+// `consumed` can only have its own frames overwritten.
 #pragma once
 
 #include <atomic>
@@ -59,9 +61,11 @@ class FrameRing {
  protected:
   enum Kind : uint32_t { kNothing = 0, kSmall = 1, kLarge = 2, kFiller = 3 };
 
-  // word: position in lines (low 16 bits) | span in lines, 16 | kind, 8 | frames published behind it, 8 | bytes, 16
+  // word: position in lines (low 16 bits) | span in lines, 16 | kind, 8 | frames published behind it, 8 |
+  // bytes, 16
   static uint64_t make_word(Kind kind, size_t bytes, size_t span, uint64_t position) {
-    return uint64_t{position / kLine & 0xffff} << 48 | uint64_t{span / kLine} << 32 | uint64_t{kind} << 24 | bytes;
+    return uint64_t{position / kLine & 0xffff} << 48 | uint64_t{span / kLine} << 32 | uint64_t{kind} << 24 |
+           bytes;
   }
   static constexpr uint32_t kMaxBehind = 255;  // a hint, saturates
 
@@ -98,8 +102,10 @@ class FrameRingWriter : FrameRing {
 
   // Room for one frame of at most `bytes`; nullptr: the ring is full, too many are open, or it is broken.
   std::byte* begin(size_t bytes) {
-    if (bytes > max_frame_ || broken_) [[unlikely]] return nullptr;
-    if (used_ == ~uint32_t{0} && !(publish() && used_ != ~uint32_t{0})) [[unlikely]] return nullptr;
+    if (bytes > max_frame_ || broken_) [[unlikely]]
+      return nullptr;
+    if (used_ == ~uint32_t{0} && !(publish() && used_ != ~uint32_t{0})) [[unlikely]]
+      return nullptr;
     bool small = bytes <= kSmallFrame;
     size_t span = span_of(small, bytes);
     size_t to_end = mask_ + 1 - (tail_ & mask_);
@@ -107,7 +113,8 @@ class FrameRingWriter : FrameRing {
     if (tail_ + need - consumed_seen_ > mask_ + 1) [[unlikely]] {
       if (!refresh_consumed() || tail_ + need - consumed_seen_ > mask_ + 1) return nullptr;
     }
-    if (span > to_end) [[unlikely]] put_filler(to_end);
+    if (span > to_end) [[unlikely]]
+      put_filler(to_end);
     clear_word(tail_);
     auto slot = static_cast<uint32_t>(__builtin_ctz(~used_));
     used_ |= 1U << slot;
@@ -163,8 +170,9 @@ class FrameRingWriter : FrameRing {
       used_ &= ~(1U << gate_staged_);
       gate_staged_ = kNoSlot;
     }
-    word_at(gate_position_).store(gate_word_ | uint64_t{behind_ < kMaxBehind ? behind_ : kMaxBehind} << 16,
-                                  std::memory_order_release);
+    word_at(gate_position_)
+        .store(gate_word_ | uint64_t{behind_ < kMaxBehind ? behind_ : kMaxBehind} << 16,
+               std::memory_order_release);
     behind_ = 0;
     gate_ = open_ != 0;
     if (gate_) [[unlikely]] {
@@ -222,9 +230,9 @@ class FrameRingWriter : FrameRing {
     return 0;
   }
 
-  // The position's word is 0 from now on, until a frame there is committed. Positions are zeroed before the word
-  // in front of them is written, and `zeroed_` is reset to a frame's start when it begins: a frame's payload
-  // cannot lie on a position that is believed to be zero.
+  // The position's word is 0 from now on, until a frame there is committed. Positions are zeroed before the
+  // word in front of them is written, and `zeroed_` is reset to a frame's start when it begins: a frame's
+  // payload cannot lie on a position that is believed to be zero.
   void clear_word(uint64_t position) {
     if (zeroed_ == position) return;
     word_at(position).store(0, std::memory_order_relaxed);
@@ -295,16 +303,16 @@ class FrameRingWriter : FrameRing {
     return true;
   }
 
-  uint64_t tail_ = 0;           // where the next frame begins; positions count bytes and never wrap
+  uint64_t tail_ = 0;  // where the next frame begins; positions count bytes and never wrap
   uint64_t consumed_seen_ = 0;
   uint64_t zeroed_ = 0;         // this position's word is 0 (fresh memory is)
   uint64_t gate_position_ = 0;  // first unpublished frame, if gate_
   uint64_t gate_word_ = 0;      // its word; 0: still open
   uint32_t gate_staged_ = kNoSlot;
-  uint32_t behind_ = 0;         // frames committed behind the gate
+  uint32_t behind_ = 0;  // frames committed behind the gate
   bool gate_ = false;
   bool broken_ = false;
-  uint32_t used_ = 0;           // slots in use: open, or the gate's
+  uint32_t used_ = 0;  // slots in use: open, or the gate's
   uint32_t open_ = 0;
   size_t max_frame_ = 0;
   std::unique_ptr<Staging[]> staging_;
@@ -327,7 +335,8 @@ class FrameRingReader : FrameRing {
     // The lines that a frame like the last one would have, so that they travel together with the word.
     for (size_t at = kLine; at < likely_span_; at += kLine)
       __builtin_prefetch(data_ + ((head_ + at) & mask_));
-    if (word == 0) [[likely]] return false;
+    if (word == 0) [[likely]]
+      return false;
     return take(word, out);
   }
   // Frames that came with those taken so far. With none, asking next() costs the transfer of a line that most

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Anonymous shared memory that may be passed to another process: a memfd sealed against shrinking and growing,
-// so that no access through a mapping can fault, whatever the other side does.
+// Anonymous shared memory that may be passed to another process: a memfd sealed against shrinking and
+// growing, so that no access through a mapping can fault, whatever the other side does.
 //
 // Mappings are MADV_DONTFORK (a child gets none) and descriptors close-on-exec. Memory starts as zeros and is
 // taken as it is touched. Thread: set-up only.

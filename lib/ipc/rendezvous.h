@@ -6,8 +6,8 @@
 //   <dir>/<EID, 32 hex digits>-<port>.lock   locked (flock) while its owner lives: nobody else takes the name
 //
 // The default directory is private to a user (mode 0700) and its name holds user id and network namespace, so
-// that equal addresses in different namespaces do not meet. A killed owner leaves its files behind; its lock is
-// gone, so the next owner replaces them, and whoever fails to connect removes them.
+// that equal addresses in different namespaces do not meet. A killed owner leaves its files behind; its lock
+// is gone, so the next owner replaces them, and whoever fails to connect removes them.
 //
 // Thread: open, publish, withdraw: one; the const calls: any.
 #pragma once
@@ -39,8 +39,8 @@ class Rendezvous {
   // $XDG_RUNTIME_DIR, /run/user/<uid> or /tmp, then softub-<uid>-<network namespace inode>.
   static std::string default_directory();
 
-  // Uses `directory` (empty: the default), creating it with mode 0700. False and `*error`: it cannot be made, or
-  // is not a directory of this user that others cannot write.
+  // Uses `directory` (empty: the default), creating it with mode 0700. False and `*error`: it cannot be made,
+  // or is not a directory of this user that others cannot write.
   bool open(const std::string& directory, std::string* error);
   const std::string& directory() const { return directory_; }
 

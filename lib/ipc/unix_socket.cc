@@ -86,7 +86,8 @@ SocketStatus send_message(int socket, std::span<const std::byte> message, std::s
   }
 }
 
-SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count) {
+SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds,
+                             size_t* fd_count) {
   *bytes = 0;
   *fd_count = 0;
   iovec iov{buffer.data(), buffer.size()};

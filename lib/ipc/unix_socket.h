@@ -34,13 +34,15 @@ enum class SocketStatus : uint8_t {
 Fd listen_unix(const std::string& path, std::string* error);
 // Next waiting connection; empty: none.
 Fd accept_unix(int listener);
-// kClosed: nobody listens there (no such file, or a socket that a dead process left). kAgain: its backlog is full.
+// kClosed: nobody listens there (no such file, or a socket that a dead process left). kAgain: its backlog is
+// full.
 SocketStatus connect_unix(const std::string& path, Fd* out, std::string* error);
 
 SocketStatus send_message(int socket, std::span<const std::byte> message, std::span<const int> fds);
-// `*bytes` gets the length of the message (cut at the buffer's), fds[0..*fd_count) what came with it. A message
-// with more descriptors than kMaxMessageFds loses the rest.
-SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count);
+// `*bytes` gets the length of the message (cut at the buffer's), fds[0..*fd_count) what came with it. A
+// message with more descriptors than kMaxMessageFds loses the rest.
+SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds,
+                             size_t* fd_count);
 
 bool peer_credentials(int socket, PeerCredentials*);
 

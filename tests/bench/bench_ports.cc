@@ -59,7 +59,9 @@ double ns_per_tick() {
          static_cast<double>(c1 - c0);
 }
 double tick_ns = 1;
-Instant now() { return {static_cast<uint64_t>(static_cast<double>(ticks()) * tick_ns)}; }
+Instant now() {
+  return {static_cast<uint64_t>(static_cast<double>(ticks()) * tick_ns)};
+}
 
 enum Mode : uint32_t { kStart, kLine, kSlot, kShm, kShmOneWay, kSlotOneWay, kUdp, kRawUdp, kQuit };
 
@@ -137,7 +139,8 @@ struct Ports {
   }
 };
 
-// ---- the child: answers in whatever way the mode says -------------------------------------------------------
+// ---- the child: answers in whatever way the mode says
+// -------------------------------------------------------
 
 template <class Port>
 void echo_port(Port& port, bool (*stop)()) {
@@ -168,7 +171,9 @@ void echo_port(Port& port, bool (*stop)()) {
 }
 
 Mode current_mode;
-bool mode_over() { return shared->mode.load(std::memory_order_relaxed) != current_mode; }
+bool mode_over() {
+  return shared->mode.load(std::memory_order_relaxed) != current_mode;
+}
 
 [[noreturn]] void child(const char* dir) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -207,14 +212,18 @@ bool mode_over() { return shared->mode.load(std::memory_order_relaxed) != curren
         }
         break;
       }
-      case kShm: echo_port(ports.shm, mode_over); break;
+      case kShm:
+        echo_port(ports.shm, mode_over);
+        break;
       case kShmOneWay: {
         RxFrame rx[kBurst];
         while (!mode_over()) {
           size_t n = ports.shm.rx_burst(rx, kBurst);
           for (size_t i = 0; i < n; ++i) std::memcpy(sink.data(), rx[i].data, rx[i].bytes);
           ports.shm.rx_release();
-          if (n != 0) shared->bulk_read.store(shared->bulk_read.load(std::memory_order_relaxed) + n, std::memory_order_release);
+          if (n != 0)
+            shared->bulk_read.store(shared->bulk_read.load(std::memory_order_relaxed) + n,
+                                    std::memory_order_release);
         }
         break;
       }
@@ -230,25 +239,31 @@ bool mode_over() { return shared->mode.load(std::memory_order_relaxed) != curren
         }
         break;
       }
-      case kUdp: echo_port(ports.udp, mode_over); break;
+      case kUdp:
+        echo_port(ports.udp, mode_over);
+        break;
       case kRawUdp: {
         char buffer[2048];
         while (!mode_over()) {
           sockaddr_in from;
           socklen_t size = sizeof from;
-          ssize_t n = ::recvfrom(ports.raw, buffer, sizeof buffer, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
-          if (n > 0) ::sendto(ports.raw, buffer, static_cast<size_t>(n), 0, reinterpret_cast<sockaddr*>(&from), size);
+          ssize_t n = ::recvfrom(ports.raw, buffer, sizeof buffer, MSG_DONTWAIT,
+                                 reinterpret_cast<sockaddr*>(&from), &size);
+          if (n > 0)
+            ::sendto(ports.raw, buffer, static_cast<size_t>(n), 0, reinterpret_cast<sockaddr*>(&from), size);
         }
         break;
       }
-      case kQuit: _exit(0);
+      case kQuit:
+        _exit(0);
     }
     shared->done.store(1, std::memory_order_release);
     while (!mode_over()) relax();
   }
 }
 
-// ---- the parent: measures ------------------------------------------------------------------------------------
+// ---- the parent: measures
+// ------------------------------------------------------------------------------------
 
 void enter(Mode mode) {
   shared->done = 0;
@@ -277,7 +292,9 @@ Times measure(size_t count, Once once) {
     x = ticks() - t0;
   }
   std::sort(t.begin(), t.end());
-  auto at = [&](double q) { return static_cast<double>(t[static_cast<size_t>(static_cast<double>(count - 1) * q)]) * tick_ns; };
+  auto at = [&](double q) {
+    return static_cast<double>(t[static_cast<size_t>(static_cast<double>(count - 1) * q)]) * tick_ns;
+  };
   return {at(0.5), at(0.99), at(0.999)};
 }
 
@@ -286,7 +303,8 @@ Times line_probe(size_t count) {
   Times t = measure(count, [] {
     uint64_t v = shared->line.load(std::memory_order_relaxed);
     shared->line.store(v + 1, std::memory_order_release);
-    while (shared->line.load(std::memory_order_acquire) != v + 2) {}
+    while (shared->line.load(std::memory_order_acquire) != v + 2) {
+    }
   });
   leave();
   return t;
@@ -344,7 +362,9 @@ Times raw_udp_echo(int socket, uint16_t port, size_t bytes, size_t count) {
     ::sendto(socket, buffer, bytes, 0, reinterpret_cast<sockaddr*>(&to), sizeof to);
     sockaddr_in from;
     socklen_t size = sizeof from;
-    while (::recvfrom(socket, back, sizeof back, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size) < 0) {}
+    while (::recvfrom(socket, back, sizeof back, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size) <
+           0) {
+    }
   });
   leave();
   return t;
@@ -423,10 +443,12 @@ int main(int argc, char** argv) {
   }
   ports.control();
   uint32_t link = ports.shm.find_link(eid_of(kLocal), kChild);
-  auto udp_port = static_cast<uint16_t>(shared->child_port >> 16), raw_port = static_cast<uint16_t>(shared->child_port);
+  auto udp_port = static_cast<uint16_t>(shared->child_port >> 16),
+       raw_port = static_cast<uint16_t>(shared->child_port);
 
-  std::printf("%-6s %8s %8s | %8s %6s | %8s %6s | %8s %8s %6s | %8s %8s %6s\n", "round", "line", "slot 56B", "shm 64B",
-              "ratio", "shm170B", "ratio", "slot4K", "shm 4K", "ratio", "raw UDP", "UDP 64B", "ratio");
+  std::printf("%-6s %8s %8s | %8s %6s | %8s %6s | %8s %8s %6s | %8s %8s %6s\n", "round", "line", "slot 56B",
+              "shm 64B", "ratio", "shm170B", "ratio", "slot4K", "shm 4K", "ratio", "raw UDP", "UDP 64B",
+              "ratio");
   std::vector<double> r64, r170, bulk, udp, p64, p170, ps, pu, pr;
   Times last_shm{}, last_slot{};
   for (size_t i = 0; i < rounds; ++i) {
@@ -442,9 +464,10 @@ int main(int argc, char** argv) {
     Times u1 = port_echo(kUdp, ports.udp, 1, 64 + wire::NetTemplate::kSizeV4, udp_port, count / 4);
     Times u2 = raw_udp_echo(ports.raw, raw_port, 64, count / 4);
     double raw = (u0.p50 + u2.p50) / 2;
-    std::printf("%-6zu %8.0f %8.0f | %8.0f %6.2f | %8.0f %6.2f | %8.1f %8.1f %6.2f | %8.0f %8.0f %6.2f%s\n", i, line.p50, slot,
-                a.p50, a.p50 / slot, b.p50, b.p50 / slot, g0, g1, g1 / g0, raw, u1.p50, u1.p50 / raw,
-                std::max(s1.p50, s2.p50) > 1.3 * std::min(s1.p50, s2.p50) ? "  (cores moved: not counted)" : "");
+    std::printf(
+        "%-6zu %8.0f %8.0f | %8.0f %6.2f | %8.0f %6.2f | %8.1f %8.1f %6.2f | %8.0f %8.0f %6.2f%s\n", i,
+        line.p50, slot, a.p50, a.p50 / slot, b.p50, b.p50 / slot, g0, g1, g1 / g0, raw, u1.p50, u1.p50 / raw,
+        std::max(s1.p50, s2.p50) > 1.3 * std::min(s1.p50, s2.p50) ? "  (cores moved: not counted)" : "");
     last_shm = a;
     last_slot = s2;
     bulk.push_back(g1 / g0);
@@ -459,15 +482,17 @@ int main(int argc, char** argv) {
     ps.push_back(slot);
   }
   if (!r64.empty()) {
-    std::printf("\nmedians: slot echo %.0f ns, shm 64 B %.0f ns (ratio %.2f), shm 170 B %.0f ns (ratio %.2f)\n", median(ps),
-                median(p64), median(r64), median(p170), median(r170));
+    std::printf(
+        "\nmedians: slot echo %.0f ns, shm 64 B %.0f ns (ratio %.2f), shm 170 B %.0f ns (ratio %.2f)\n",
+        median(ps), median(p64), median(r64), median(p170), median(r170));
   }
-  std::printf("         one way 4 KiB: %.2f of the bare ring; UDP echo %.0f ns, raw %.0f ns (ratio %.2f)\n", median(bulk),
-              median(pu), median(pr), median(udp));
-  std::printf("last round: shm p99 %.0f p99.9 %.0f, slot p99 %.0f p99.9 %.0f ns; doorbells %llu + %llu late\n", last_shm.p99,
-              last_shm.p999, last_slot.p99, last_slot.p999,
-              static_cast<unsigned long long>(ports.shm.counters().tx_doorbells),
-              static_cast<unsigned long long>(ports.shm.counters().tx_doorbells_late));
+  std::printf("         one way 4 KiB: %.2f of the bare ring; UDP echo %.0f ns, raw %.0f ns (ratio %.2f)\n",
+              median(bulk), median(pu), median(pr), median(udp));
+  std::printf(
+      "last round: shm p99 %.0f p99.9 %.0f, slot p99 %.0f p99.9 %.0f ns; doorbells %llu + %llu late\n",
+      last_shm.p99, last_shm.p999, last_slot.p99, last_slot.p999,
+      static_cast<unsigned long long>(ports.shm.counters().tx_doorbells),
+      static_cast<unsigned long long>(ports.shm.counters().tx_doorbells_late));
   shared->mode = kQuit;
   waitpid(pid, nullptr, 0);
   ports.shm.close();

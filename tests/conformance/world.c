@@ -325,6 +325,9 @@ static struct answer obey(struct peer* p, struct order order) {
       p->passing = NULL;
       memset(p->passing_memory, 0, PASSING_BYTES);  // ours again
       break;
+    case ORDER_LOOK:
+      for (uint32_t i = 0; i < PASSING_BYTES; ++i) answer.status |= p->passing_memory[i] != 0;
+      break;
     case ORDER_DELETE:
       answer.status = urma_delete_jetty(p->doomed.jetty);
       p->doomed.jetty = NULL;

@@ -43,7 +43,7 @@ struct offer {
   urma_seg_t passing;       // read, write, large; unregistered by order
 };
 
-enum order_kind { ORDER_POST, ORDER_TAKE, ORDER_UNREGISTER, ORDER_DELETE };
+enum order_kind { ORDER_POST, ORDER_TAKE, ORDER_UNREGISTER, ORDER_LOOK, ORDER_DELETE };
 
 struct order {
   int32_t kind;
@@ -51,7 +51,9 @@ struct order {
 };
 
 struct answer {
-  int32_t status;   // ORDER_TAKE: of the next completion of `sink`, NOTHING if none came; else URMA_*
+  // ORDER_TAKE: of the next completion of `sink`, NOTHING if none came; ORDER_LOOK: 1 if somebody wrote to
+  // `passing` after it was unregistered; else URMA_*
+  int32_t status;
   uint32_t length;  // ORDER_TAKE: bytes received
   uint64_t text;    // ORDER_TAKE: the first bytes of them
 };

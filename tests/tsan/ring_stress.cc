@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rings and doorbells under threads that pause, sleep and wake at random: four pairs that send to each other in
-// both directions. Every frame arrives, whole and in order, and nobody sleeps through a doorbell. Meant for
-// ThreadSanitizer, runs without it too. Ends after about 3 s (or the number of seconds given).
+// Rings and doorbells under threads that pause, sleep and wake at random: four pairs that send to each other
+// in both directions. Every frame arrives, whole and in order, and nobody sleeps through a doorbell. Meant
+// for ThreadSanitizer, runs without it too. Ends after about 3 s (or the number of seconds given).
 #include <poll.h>
 #include <unistd.h>
 
@@ -62,7 +62,8 @@ struct Pair {
     }
     for (int i = 0; i < 2; ++i) {
       Doorbell& other = ends[1 - i].bell;
-      if (!ends[i].peer.attach(Fd(::dup(other.page_fd())), Fd(::dup(other.event_fd())), 0, &error)) std::abort();
+      if (!ends[i].peer.attach(Fd(::dup(other.page_fd())), Fd(::dup(other.event_fd())), 0, &error))
+        std::abort();
       ends[i].peer.set_fence_needed(!membarrier);
     }
   }
@@ -73,7 +74,8 @@ void run(End& me, End& peer, uint32_t seed) {
   std::vector<std::byte*> open;
   std::vector<uint64_t> numbers;
   uint64_t next_out = 0, next_in = 0;
-  bool draining = false;  // a sender waits now and then until all is answered, so that the other end falls asleep
+  bool draining =
+      false;  // a sender waits now and then until all is answered, so that the other end falls asleep
   auto last_progress = std::chrono::steady_clock::now();
   // Half of the threads only answer: they are the ones that sleep for want of work.
   uint64_t credit = 0;
@@ -126,12 +128,18 @@ void run(End& me, End& peer, uint32_t seed) {
       me.peer.ring();
       return;
     }
-    if (std::chrono::steady_clock::now() - last_progress > std::chrono::seconds(20)) return fail("no progress for 20 s");
+    if (std::chrono::steady_clock::now() - last_progress > std::chrono::seconds(20))
+      return fail("no progress for 20 s");
 
     switch (random() % (answers ? 256 : 32)) {
-      case 0: ::usleep(random() % 300); break;
-      case 1: std::this_thread::yield(); break;
-      default: break;
+      case 0:
+        ::usleep(random() % 300);
+        break;
+      case 1:
+        std::this_thread::yield();
+        break;
+      default:
+        break;
     }
     bool idle = got == 0 && (answers ? credit == 0 : random() % 2 == 0);
     if (!idle || me.tx.consumed() < me.tx.published()) continue;  // a producer waits awake, as a port does
@@ -178,7 +186,8 @@ int main(int argc, char** argv) {
       rings += e.rings;
     }
   }
-  std::printf("%llu frames, %llu sleeps, %llu doorbells, %d failures\n", static_cast<unsigned long long>(frames),
-              static_cast<unsigned long long>(sleeps), static_cast<unsigned long long>(rings), failures.load());
+  std::printf("%llu frames, %llu sleeps, %llu doorbells, %d failures\n",
+              static_cast<unsigned long long>(frames), static_cast<unsigned long long>(sleeps),
+              static_cast<unsigned long long>(rings), failures.load());
   return failures.load() == 0 && frames > 1000 ? 0 : 1;
 }

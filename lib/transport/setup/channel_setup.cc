@@ -217,6 +217,7 @@ uint32_t channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
   uint32_t channel = new_channel(s, peer_index, bulk);
   if (channel == 0) return 0;
   peer.channels[lane] = channel;
+  s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
   return channel;
 }
@@ -240,6 +241,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   if (!ch.initiator && current != channel && !is_self(s, peer)) {
     uint32_t old = current;
     current = channel;
+    ch.carries_requests = true;
     if (old != 0) kill_channel(s, old);
   }
   s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
@@ -254,8 +256,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   s.timers.cancel(s.timer_of_channel(channel));
   Peer& peer = s.peers[ch.peer];
   uint32_t lane = ch.bulk ? 1 : 0;
-  bool carried_requests = peer.channels[lane] == channel;
-  if (carried_requests) peer.channels[lane] = 0;
+  if (peer.channels[lane] == channel) peer.channels[lane] = 0;
   if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
   if (ch.receive != 0) {
     return_receive(s, ch.receive);
@@ -266,7 +267,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
     s.orphans[s.orphan_count++] = {ch.link, ch.gather_frame};
     ch.gather_frame = nullptr;
   }
-  if (carried_requests) ta::fail_channel_requests(s, channel);
+  if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
   ch.answers.clear(s.messages);
@@ -389,7 +390,10 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   }
   peer.accepted[lane] = channel;
-  if (current == 0 && !is_self(s, peer)) peer.channels[lane] = channel;
+  if (current == 0 && !is_self(s, peer)) {
+    peer.channels[lane] = channel;
+    s.channels[channel].carries_requests = true;
+  }
   respond(s, channel, from, r);
 }
 

@@ -65,6 +65,15 @@ bool valid_element(const SendQueue& q, const Wqe& wqe) {
          wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
 }
 
+// Messages behind this one that take a receive and are on their way: sent before its retry, they will be refused.
+bool receives_behind_in_flight(const SendQueue& q, uint32_t number) {
+  for (uint32_t n = number + 1; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (!wr.done && wr.refused == 0 && wr.base != wr.cut && takes_receive(wqe_of(q, wr).op)) return true;
+  }
+  return false;
+}
+
 // The oldest refused request whose time has come; receives keep their order, so only the oldest of those may go.
 Choice choose_retry(CoreState& s, SendQueue& q) {
   bool receive_waits = false;
@@ -74,6 +83,10 @@ Choice choose_retry(CoreState& s, SendQueue& q) {
     if (wr.done || wr.refused == 0) continue;
     bool receive = takes_receive(wqe_of(q, wr).op);
     if (receive && receive_waits) continue;
+    if (receive && receives_behind_in_flight(q, n)) {
+      receive_waits = true;  // their answers bring us back here
+      continue;
+    }
     if (wr.retry_at <= s.now) {
       uint32_t first = wr.base;
       while ((wr.refused & segment_bit(first)) == 0) ++first;
@@ -94,6 +107,7 @@ bool unfinished_cut(const SendQueue& q, Choice* choice) {
   const Wqe& wqe = wqe_of(q, wr);
   bool last_apart = ends_apart(wqe.op) && wr.cut + 1 == wr.segments;
   bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
+  if (last_apart && takes_receive(wqe.op) && q.retries != 0) may_go = false;  // receives stay in order
   if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
     *choice = {Step::kContinue, wr.channel, q.started_tail - 1, wr.cut};
   }

@@ -66,6 +66,7 @@ struct Channel : ChannelHot {
   bool lossless;
   bool bulk;
   bool initiator;            // we sent the REQ
+  bool carries_requests;     // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
   bool on_active_list, on_ack_list;
   uint32_t next_active, next_ack, next_resting;

@@ -230,7 +230,9 @@ TEST(FrameRing, random_operations_match_a_model) {
           }
           break;
         }
-        case 4: r.writer.publish(); break;
+        case 4:
+          r.writer.publish();
+          break;
         default: {
           FrameRingReader::Frame f;
           for (int i = 0; i < 8 && r.reader.next(&f); ++i) {

@@ -5,92 +5,16 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "dataplane/shm_port.h"
-#include "lib/ipc/unix_socket.h"
+#include "tests/unit/dataplane/ports/shm_node.h"
 
 namespace ub {
 namespace {
-
-Eid test_eid(uint8_t last) {
-  Eid e;
-  e.bytes[15] = last;
-  return e;
-}
-
-struct TempDir {
-  std::string path = "/tmp/softub-test-XXXXXX";
-  TempDir() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
-  ~TempDir() { EXPECT_EQ(std::system(("rm -rf " + path).c_str()), 0); }
-};
-
-struct Node {
-  ShmPort port;
-  InstanceId id;
-  uint32_t next_link = 1;
-  std::string error;
-  std::vector<DeadLink> dead;
-
-  bool open(const std::string& dir, uint8_t eid, uint32_t uasid, uint64_t ring_bytes = 1 << 20) {
-    ShmPortOptions o;
-    o.directory = dir;
-    o.ring_bytes = ring_bytes;
-    return open(o, eid, uasid);
-  }
-  bool open(const ShmPortOptions& o, uint8_t eid, uint32_t uasid) {
-    id = {test_eid(eid), uasid};
-    return port.open(o, {&id.eid, 1}, uasid, &error);
-  }
-  void control() {
-    port.poll_control();
-    port.adopt_pending([this](const LinkConfig&) { return next_link++; });
-    size_t before = dead.size();
-    port.take_dead_links(&dead);
-    for (size_t i = before; i < dead.size(); ++i) port.drop_link(dead[i].link);
-  }
-  uint32_t link_to(const Node& peer) const { return port.find_link(peer.id.eid, peer.id.uasid); }
-  bool send(uint32_t link, uint64_t value, size_t bytes = 64) {
-    std::byte* f = port.tx_begin(link, bytes);
-    if (f == nullptr) return false;
-    std::memset(f, static_cast<int>(value), bytes);
-    std::memcpy(f, &value, 8);
-    port.tx_commit(link, f, bytes);
-    return true;
-  }
-  std::vector<uint64_t> receive() {
-    std::vector<uint64_t> values;
-    RxFrame rx[kBurst];
-    while (size_t n = port.rx_burst(rx, kBurst)) {
-      for (size_t i = 0; i < n; ++i) {
-        values.emplace_back();
-        std::memcpy(&values.back(), rx[i].data, 8);
-      }
-      port.rx_release();
-    }
-    return values;
-  }
-};
-
-Instant at_us(int64_t us) { return {static_cast<uint64_t>(us) * 1000}; }
-
-void connect(Node& a, Node& b) {
-  ASSERT_TRUE(a.port.connect(b.id, &a.error)) << a.error;
-  a.control();
-  b.control();
-  a.control();
-  ASSERT_NE(a.link_to(b), 0u);
-  ASSERT_NE(b.link_to(a), 0u);
-  ASSERT_TRUE(a.port.connected(b.id.eid, b.id.uasid));
-}
 
 TEST(ShmPort, frames_both_ways__and_before_the_peer_accepted) {
   TempDir dir;
@@ -171,94 +95,6 @@ TEST(ShmPort, connect__nobody_there_and_stale_socket) {
   EXPECT_FALSE(a.port.is_listed(test_eid(7), 0x10009));
   Node b;
   EXPECT_TRUE(b.open(dir.path, 7, 0x10009)) << b.error;
-}
-
-// What a peer of another version would send: the head of the messages never changes.
-struct Head {
-  uint64_t magic = 0x53'4f'46'54'55'42'73'68;
-  uint32_t version;
-  uint32_t bytes;
-};
-
-TEST(ShmPort, accept__other_version_is_refused_by_name) {
-  TempDir dir;
-  Node a;
-  ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
-  ipc::Rendezvous r;
-  ASSERT_TRUE(r.open(dir.path, &a.error));
-  for (Head head : {Head{.version = 9, .bytes = 200}, Head{.magic = 1, .version = 1, .bytes = 16}}) {
-    ipc::Fd s;
-    ASSERT_EQ(ipc::connect_unix(r.path_of({a.id.eid.bytes, 1}), &s, &a.error), ipc::SocketStatus::kOk);
-    ASSERT_EQ(ipc::send_message(s.get(), std::as_bytes(std::span(&head, 1)), {}), ipc::SocketStatus::kOk);
-    a.control();
-    a.control();
-    std::byte reply[512];
-    size_t bytes, fds;
-    ipc::Fd fd[ipc::kMaxMessageFds];
-    ASSERT_EQ(ipc::receive_message(s.get(), reply, &bytes, fd, &fds), ipc::SocketStatus::kOk);
-    EXPECT_EQ(fds, 0u);
-    std::string text(reinterpret_cast<char*>(reply) + 40);
-    if (head.version == 9) {
-      EXPECT_NE(text.find("version 9"), std::string::npos) << text;
-      EXPECT_NE(text.find("version 1"), std::string::npos) << text;
-      EXPECT_NE(a.port.last_refusal().find("version 9"), std::string::npos);
-    }
-    EXPECT_EQ(ipc::receive_message(s.get(), reply, &bytes, fd, &fds), ipc::SocketStatus::kClosed);
-  }
-  EXPECT_EQ(a.port.link_count(), 0u);
-}
-
-TEST(ShmPort, connect__answer_of_another_version_ends_the_link) {
-  TempDir dir;
-  Node a;
-  ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
-  ipc::Rendezvous r;
-  ASSERT_TRUE(r.open(dir.path, &a.error));
-  ASSERT_EQ(r.publish({test_eid(2).bytes, 5}, &a.error), ipc::Rendezvous::PublishStatus::kOk);
-  ASSERT_TRUE(a.port.connect({test_eid(2), 0x10005}, &a.error)) << a.error;
-  a.control();
-  EXPECT_TRUE(a.port.has_link_to(test_eid(2), 0x10005));
-  ipc::Fd s = ipc::accept_unix(r.listener(0));
-  Head head{.version = 2, .bytes = 16};
-  ASSERT_EQ(ipc::send_message(s.get(), std::as_bytes(std::span(&head, 1)), {}), ipc::SocketStatus::kOk);
-  a.control();
-  ASSERT_EQ(a.dead.size(), 1u);
-  EXPECT_NE(a.dead[0].why.find("version 2"), std::string::npos) << a.dead[0].why;
-  EXPECT_FALSE(a.port.has_link_to(test_eid(2), 0x10005));
-}
-
-TEST(ShmPort, accept__garbage_hellos) {
-  TempDir dir;
-  Node a;
-  ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
-  ipc::Rendezvous r;
-  ASSERT_TRUE(r.open(dir.path, &a.error));
-  for (uint32_t i = 0; i < 300; ++i) {
-    ipc::Fd s;
-    ASSERT_EQ(ipc::connect_unix(r.path_of({a.id.eid.bytes, 1}), &s, &a.error), ipc::SocketStatus::kOk) << a.error;
-    // The layout of a hello of version 1 with one thing wrong each.
-    alignas(8) std::byte m[80] = {};
-    Head head{.version = 1, .bytes = 80};
-    std::memcpy(m, &head, 16);
-    std::memcpy(m + 32, a.id.eid.bytes.data(), 16);
-    uint32_t uasid = i % 7 == 0 ? 0 : 0x10002;
-    uint64_t ring = i % 7 == 1 ? 12345 : i % 7 == 2 ? uint64_t{1} << 50 : 1 << 16;
-    uint32_t mtu = i % 7 == 3 ? 5000 : 4096, link = i % 7 == 4 ? 100000 : 3;
-    std::memcpy(m + 48, &uasid, 4);
-    std::memcpy(m + 56, &ring, 8);
-    std::memcpy(m + 64, &mtu, 4);
-    std::memcpy(m + 68, &link, 4);
-    ipc::Fd memory = ipc::create_sealed_memfd("x", i % 7 == 5 ? 4096 : 2 * ipc::FrameRing::area_bytes(1 << 16), &a.error);
-    ipc::Fd page = ipc::create_sealed_memfd("x", 4096, &a.error);
-    int fds[] = {memory.get(), page.get(), page.get()};  // the last is no eventfd
-    ipc::send_message(s.get(), {m, i % 11 == 0 ? size_t{40} : sizeof m}, {fds, i % 13 == 0 ? 2u : 3u});
-    if (i % 3 == 0) s.reset();
-    a.control();
-  }
-  EXPECT_EQ(a.port.link_count(), 0u);
-  Node b;
-  ASSERT_TRUE(b.open(dir.path, 2, 0x10001));
-  connect(b, a);
 }
 
 TEST(ShmPort, doorbell__sleeper_is_rung_at_flush_and_late_one_after_a_while) {
@@ -415,7 +251,8 @@ TEST(ShmPort, many_links) {
   std::vector<std::unique_ptr<Node>> spokes;
   for (uint8_t i = 0; i < 80; ++i) {
     spokes.push_back(std::make_unique<Node>());
-    ASSERT_TRUE(spokes.back()->open(dir.path, static_cast<uint8_t>(10 + i), 0x10001, 1 << 16)) << spokes.back()->error;
+    ASSERT_TRUE(spokes.back()->open(dir.path, static_cast<uint8_t>(10 + i), 0x10001, 1 << 16))
+        << spokes.back()->error;
     connect(*spokes.back(), hub);
   }
   EXPECT_EQ(hub.port.link_count(), 80u);
@@ -425,7 +262,8 @@ TEST(ShmPort, many_links) {
       ASSERT_EQ(hub.port.rx_burst(rx, kBurst), 0u);  // all fall idle
     }
     size_t sent = 0;
-    for (size_t i = static_cast<size_t>(round) % 7; i < spokes.size(); i += 1 + static_cast<size_t>(round) % 5, ++sent)
+    for (size_t i = static_cast<size_t>(round) % 7; i < spokes.size();
+         i += 1 + static_cast<size_t>(round) % 5, ++sent)
       ASSERT_TRUE(spokes[i]->send(1, i));
     for (auto& s : spokes) s->port.tx_flush(at_us(round));
     std::vector<uint64_t> got;
@@ -508,155 +346,6 @@ TEST(ShmPort, adopt_pending__table_of_the_core_full) {
   EXPECT_EQ(b.port.adopt_pending([](const LinkConfig&) { return 0u; }), 0u);
   a.control();
   ASSERT_EQ(a.dead.size(), 1u);
-}
-
-// Keeps sending and answering until told to stop, or killed.
-[[noreturn]] void chatter(const std::string& dir, InstanceId peer, bool scribble) {
-  Node b;
-  if (!b.open(dir, 1, 0x10002, 1 << 18)) ::_exit(3);
-  if (!b.port.connect(peer, &b.error)) ::_exit(4);
-  uint64_t value = 0;
-  auto start = std::chrono::steady_clock::now();
-  for (int64_t i = 0;; ++i) {
-    b.control();
-    if (scribble && i == 3000) {
-      // Everything that is shared with the peer.
-      FILE* maps = std::fopen("/proc/self/maps", "r");
-      char line[512];
-      while (std::fgets(line, sizeof line, maps) != nullptr) {
-        if (std::strstr(line, "softub-wire") == nullptr) continue;
-        uintptr_t from = 0, to = 0;
-        std::sscanf(line, "%zx-%zx", &from, &to);
-        for (auto* p = reinterpret_cast<uint64_t*>(from); p < reinterpret_cast<uint64_t*>(to); ++p)
-          *p = 0x0123456789abcdef * (reinterpret_cast<uintptr_t>(p) | 1);
-      }
-      std::fclose(maps);
-      ::pause();
-    }
-    int k = 0;
-    for (; k < 8 && b.send(1, value, 8 + value % 3000); ++k) ++value;
-    b.port.tx_flush(at_us(i));
-    b.receive();
-    if (k == 0) ::usleep(20);
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) ::_exit(5);
-  }
-}
-
-TEST(ShmPort, peer_killed_in_mid_traffic) {
-  for (int run = 0; run < 16; ++run) {
-    TempDir dir;
-    InstanceId me{test_eid(1), 0x10001};
-    int go[2];
-    ASSERT_EQ(::pipe(go), 0);
-    pid_t pid = ::fork();
-    if (pid == 0) {
-      char c;
-      if (::read(go[0], &c, 1) != 1) ::_exit(2);
-      chatter(dir.path, me, false);
-    }
-    Node a;
-    ASSERT_TRUE(a.open(dir.path, 1, 0x10001, 1 << 18));
-    ASSERT_EQ(::write(go[1], "x", 1), 1);
-    uint64_t got = 0, sent = 0;
-    bool killed = false;
-    auto start = std::chrono::steady_clock::now();
-    while (a.dead.empty()) {
-      ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
-      a.control();
-      auto values = a.receive();
-      for (uint64_t v : values) {
-        ASSERT_EQ(v, got);
-        ++got;
-      }
-      if (values.empty()) ::usleep(20);
-      if (a.port.link_count() != 0)
-        for (int k = 0; k < 4 && a.send(1, sent); ++k) ++sent;
-      a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
-      if (!killed && got > 500 + static_cast<uint64_t>(run) * 97) {
-        ::kill(pid, SIGKILL);
-        killed = true;
-      }
-    }
-    EXPECT_TRUE(killed);
-    EXPECT_EQ(a.port.counters().rx_bad_ring, 0u);
-    EXPECT_NE(a.dead[0].why.find("peer process ended"), std::string::npos);
-    int status;
-    ::waitpid(pid, &status, 0);
-    ::close(go[0]);
-    ::close(go[1]);
-  }
-}
-
-TEST(ShmPort, peer_scribbles_over_the_rings) {
-  TempDir dir;
-  InstanceId me{test_eid(1), 0x10001};
-  int go[2];
-  ASSERT_EQ(::pipe(go), 0);
-  pid_t pid = ::fork();
-  if (pid == 0) {
-    char c;
-    if (::read(go[0], &c, 1) != 1) ::_exit(2);
-    chatter(dir.path, me, true);
-  }
-  Node a;
-  ASSERT_TRUE(a.open(dir.path, 1, 0x10001, 1 << 18));
-  ASSERT_EQ(::write(go[1], "x", 1), 1);
-  auto start = std::chrono::steady_clock::now();
-  uint64_t sent = 0;
-  while (a.dead.empty()) {
-    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
-    a.control();
-    RxFrame rx[kBurst];
-    size_t n = a.port.rx_burst(rx, kBurst);
-    for (size_t i = 0; i < n; ++i) ASSERT_LE(rx[i].bytes, 32768u);
-    a.port.rx_release();
-    if (a.port.link_count() != 0 && a.send(1, sent)) ++sent;
-    if (n == 0) ::usleep(20);
-    a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
-  }
-  EXPECT_EQ(a.port.counters().rx_bad_ring, 1u);
-  EXPECT_NE(a.dead[0].why.find("nonsense"), std::string::npos);
-  ::kill(pid, SIGKILL);
-  int status;
-  ::waitpid(pid, &status, 0);
-  ::close(go[0]);
-  ::close(go[1]);
-}
-
-// A child that outlives its parent does not keep the parent's links alive.
-TEST(ShmPort, fork__orphan_does_not_hide_the_death) {
-  TempDir dir;
-  InstanceId me{test_eid(1), 0x10001};
-  int go[2];
-  ASSERT_EQ(::pipe(go), 0);
-  pid_t pid = ::fork();
-  if (pid == 0) {
-    char c;
-    if (::read(go[0], &c, 1) != 1) ::_exit(2);
-    Node b;
-    if (!b.open(dir.path, 1, 0x10002) || !b.port.connect(me, &b.error)) ::_exit(3);
-    if (::fork() == 0) {
-      ::sleep(30);
-      ::_exit(0);
-    }
-    ::usleep(20000);
-    ::kill(::getpid(), SIGKILL);
-  }
-  Node a;
-  ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
-  ASSERT_EQ(::write(go[1], "x", 1), 1);
-  int status;
-  auto start = std::chrono::steady_clock::now();
-  while (a.dead.empty()) {
-    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
-    a.control();
-    ::usleep(100);
-  }
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  Node b;
-  EXPECT_TRUE(b.open(dir.path, 1, 0x10002)) << b.error;
-  ::close(go[0]);
-  ::close(go[1]);
 }
 
 // Two threads that sleep whenever there is nothing to do: no wake-up is lost.
