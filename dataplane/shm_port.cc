@@ -33,8 +33,7 @@ uint16_t port_of(uint32_t uasid) {
 
 }  // namespace
 
-// ---- life
-// --------------------------------------------------------------------------------------------------
+// ---- life ----
 
 ShmPort::ShmPort() = default;
 ShmPort::~ShmPort() {
@@ -101,8 +100,7 @@ void ShmPort::close() {
   doorbell_.close();
 }
 
-// ---- control side
-// ------------------------------------------------------------------------------------------
+// ---- control side ----
 
 bool ShmPort::add_to_epoll(int fd, uint64_t tag) {
   epoll_event event{};
@@ -369,8 +367,7 @@ void ShmPort::slot_gone(uint32_t slot, std::string why) {
   notify({Notice::Kind::kDead, slot, s.link.get(), {}, std::move(why)});
 }
 
-// ---- links, owner
-// ------------------------------------------------------------------------------------------
+// ---- links, owner ----
 
 size_t ShmPort::adopt_pending(const AddLink& add) {
   std::vector<Notice> notices;
@@ -482,8 +479,7 @@ uint32_t ShmPort::find_link(const Eid& eid, uint32_t uasid) const {
   return 0;
 }
 
-// ---- receive
-// -----------------------------------------------------------------------------------------------
+// ---- receive ----
 
 void ShmPort::activate(Link& l) {
   l.empty_polls = 0;
@@ -578,8 +574,7 @@ void ShmPort::give_back() {
   received_.clear();
 }
 
-// ---- send
-// --------------------------------------------------------------------------------------------------
+// ---- send ----
 
 void ShmPort::no_room(Link& l) {
   if (l.tx.broken()) {
@@ -661,23 +656,7 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
   }
 }
 
-void ShmPort::WatchList::pop() {
-  if (++head == links.size()) {
-    links.clear();
-    head = 0;
-  } else if (head >= 64 && head * 2 >= links.size()) {
-    links.erase(links.begin(), links.begin() + static_cast<ptrdiff_t>(head));
-    head = 0;
-  }
-}
-
-void ShmPort::WatchList::remove(const Link* l) {
-  for (size_t i = head; i < links.size(); ++i)
-    if (links[i] == l) links[i] = nullptr;
-}
-
-// ---- sleep
-// -------------------------------------------------------------------------------------------------
+// ---- sleep ----
 
 bool ShmPort::prepare_sleep() {
   if (!open_) return false;

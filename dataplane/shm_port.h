@@ -92,7 +92,7 @@ class ShmPort {
   uint32_t mtu() const { return options_.mtu; }
   const std::string& directory() const { return rendezvous_.directory(); }
 
-  // ---- control, any thread -------------------------------------------------------------------------------
+  // ---- control, any thread ----
   // Is an instance listening under (eid, low half of uasid; 0: the well-known port)? One connect attempt is
   // the only proof; this looks for the name, which a killed process leaves behind.
   bool is_listed(const Eid&, uint32_t uasid) const;
@@ -109,7 +109,7 @@ class ShmPort {
   // Why the last hello sent or received was refused; empty if none was.
   std::string last_refusal() const;
 
-  // ---- links, owner only ---------------------------------------------------------------------------------
+  // ---- links, owner only ----
   // Takes over what poll_control() and connect() prepared, and gives numbers to new links (`add` answers 0:
   // the link is closed again). Returns how many became usable. Call take_dead_links() after it.
   size_t adopt_pending(const AddLink& add);
@@ -127,7 +127,7 @@ class ShmPort {
   }
   size_t link_count() const { return order_.size(); }
 
-  // ---- Port (port.h), owner only -------------------------------------------------------------------------
+  // ---- Port (port.h), owner only ----
   size_t rx_burst(RxFrame* out, size_t room);
   void rx_release() { released_ = true; }
   std::byte* tx_begin(uint32_t link, size_t bytes) {
@@ -224,8 +224,19 @@ class ShmPort {
     void push(Link* l) { links.push_back(l); }
     Link* front() const { return links[head]; }
     bool due(Instant now) const { return !empty() && (front() == nullptr || front()->watch_until <= now); }
-    void pop();
-    void remove(const Link*);
+    void pop() {
+      if (++head == links.size()) {
+        links.clear();
+        head = 0;
+      } else if (head >= 64 && head * 2 >= links.size()) {
+        links.erase(links.begin(), links.begin() + static_cast<ptrdiff_t>(head));
+        head = 0;
+      }
+    }
+    void remove(const Link* l) {
+      for (size_t i = head; i < links.size(); ++i)
+        if (links[i] == l) links[i] = nullptr;
+    }
   };
 
   Link* link_at(uint32_t number) const { return number < by_number_.size() ? by_number_[number] : nullptr; }

@@ -254,8 +254,7 @@ bool UdpPort::set_options(Socket& s, const UdpPortOptions& options, std::string*
   return true;
 }
 
-// ---- send
-// --------------------------------------------------------------------------------------------------
+// ---- send ----
 
 std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
   if (free_slots_ == 0 && !blocked_ && queued_ != 0)
@@ -385,8 +384,7 @@ void UdpPort::count_send_error(int error) {
   }
 }
 
-// ---- receive
-// -----------------------------------------------------------------------------------------------
+// ---- receive ----
 
 size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
   if (room == 0) return 0;
@@ -486,8 +484,7 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
   store_be16(udp + 6, 0);
 }
 
-// ---- sleep
-// -------------------------------------------------------------------------------------------------
+// ---- sleep ----
 
 bool UdpPort::prepare_sleep() {
   for (size_t i = 0; i < sockets_.size(); ++i) {

@@ -139,8 +139,7 @@ struct Ports {
   }
 };
 
-// ---- the child: answers in whatever way the mode says
-// -------------------------------------------------------
+// ---- the child: answers in whatever way the mode says ----
 
 template <class Port>
 void echo_port(Port& port, bool (*stop)()) {
@@ -262,8 +261,7 @@ bool mode_over() {
   }
 }
 
-// ---- the parent: measures
-// ------------------------------------------------------------------------------------
+// ---- the parent: measures ----
 
 void enter(Mode mode) {
   shared->done = 0;

@@ -10,12 +10,12 @@
 // Prints "ok NAME" or "FAIL NAME: WHAT: got X expected Y"; the exit code is 0 if nothing failed.
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/conformance/world.h"
@@ -121,8 +121,7 @@ static void set_text(uint64_t text) {
   memcpy(bytes, &text, sizeof text);
 }
 
-// ---- keys, ranges, permissions
-// ---------------------------------------------------------------------------------
+// ---- keys, ranges, permissions ----------------------------------------------------------------------------
 
 static void wrong_token(void) {
   urma_target_seg_t* wrong = import_segment(context, peer->offer.all, GOOD_TOKEN + 1);
@@ -209,8 +208,7 @@ static void segment_of_another_instance(void) {
   check_number("urma_unimport_seg", urma_unimport_seg(foreign), URMA_SUCCESS);
 }
 
-// ---- memory of ours that is not registered
-// ---------------------------------------------------------------------
+// ---- memory of ours that is not registered ----------------------------------------------------------------
 
 static void local_range_outside(void) {
   memset(bytes + LOCAL_BYTES, 0x33, GUARD_BYTES);
@@ -283,8 +281,7 @@ static void remote_memory_unregistered_meanwhile(void) {
   check_number("written after unregistering", give_order(peer, ORDER_LOOK, 0).status, 0);
 }
 
-// ---- what post refuses
-// -----------------------------------------------------------------------------------------
+// ---- what post refuses ------------------------------------------------------------------------------------
 
 static void oversize_message(void) {
   urma_device_attr_t attr;
@@ -352,8 +349,7 @@ static void deleted_jetty_of_ours(void) {
   close_queue(&q);
 }
 
-// ---- queues that are full
-// --------------------------------------------------------------------------------------
+// ---- queues that are full ---------------------------------------------------------------------------------
 
 static void full_send_queue(void) {
   struct queue q = open_queue(context, (struct queue_options){.depth = 8});
@@ -396,22 +392,6 @@ static void full_send_queue_by_a_chain(void) {
   close_queue(&q);
 }
 
-// Takes what waits; returns how many JFC_ERR of this queue there were.
-static int take_async_events(const urma_jfc_t* jfc) {
-  int count = 0;
-  for (struct pollfd fd = {context->async_fd, POLLIN, 0}; poll(&fd, 1, 0) == 1;) {
-    urma_async_event_t event;
-    if (urma_get_async_event(context, &event) != URMA_SUCCESS) break;
-    if (event.event_type == URMA_EVENT_JFC_ERR && event.element.jfc == jfc) {
-      ++count;
-    } else {
-      fail_case("async event", "another one", "JFC_ERR of the full JFC");
-    }
-    urma_ack_async_event(&event);
-  }
-  return count;
-}
-
 static void full_completion_queue(void) {
   enum { kRequests = 16, kDepth = 4 };
   struct queue q = open_queue(context, (struct queue_options){.depth = kRequests, .jfc_depth = kDepth});
@@ -429,20 +409,20 @@ static void full_completion_queue(void) {
   check_number("the last WRITE", remote_byte(last), 0x40 + kRequests - 1);
   rest_ms(50);
   good_write();
-  check_number("JFC_ERR events", take_async_events(q.jfc), 1);
+  check_number("JFC_ERR events", take_async_events(context, q.jfc), 1);
   rest_ms(20);
   good_write();
-  check_number("further JFC_ERR events while nobody polls", take_async_events(q.jfc), 0);
+  check_number("further JFC_ERR events while nobody polls", take_async_events(context, q.jfc), 0);
   urma_cr_t record;
   for (uint64_t i = 0; i < kRequests; ++i) {
     check_status("completion", wait_completion(&q, 10, &record), URMA_CR_SUCCESS);
     check_number("user_ctx", (long long)record.user_ctx, (long long)i);
   }
   check_status("nothing more", wait_completion(&q, 0.02, &record), NOTHING);
-  take_async_events(q.jfc);
+  take_async_events(context, q.jfc);
   struct request w = write_to(peer->part, 0, 8);
   check_status("a WRITE afterwards", run(&q, &w), URMA_CR_SUCCESS);
-  check_number("JFC_ERR events when there is room", take_async_events(q.jfc), 0);
+  check_number("JFC_ERR events when there is room", take_async_events(context, q.jfc), 0);
   close_queue(&q);
 }
 
@@ -469,8 +449,7 @@ static void full_receive_completion_queue(void) {
   close_queue(&q);
 }
 
-// ---- receives
-// --------------------------------------------------------------------------------------------------
+// ---- receives ---------------------------------------------------------------------------------------------
 
 static void message_larger_than_the_receive(void) {
   static const uint32_t kReceive[] = {16, 16, 5000}, kMessage[] = {17, 100000, 100000};
@@ -520,8 +499,12 @@ static void deleted_jetty_of_the_peer(void) {
   check_run("SEND of several packets", send_to(peer->doomed, 100000), URMA_CR_REM_ACCESS_ABORT_ERR);
 }
 
-// ---- peers that do not answer
-// ----------------------------------------------------------------------------------
+// ---- peers that do not answer -----------------------------------------------------------------------------
+
+static void check_in_time(double begin) {
+  double took = now() - begin;
+  if (took > 5) check_number("milliseconds until the last of them ends", (long long)(took * 1000), 5000);
+}
 
 // Posts three requests and waits for their ends.
 static void check_silence(const char* what, urma_target_jetty_t* target, urma_target_seg_t* segment) {
@@ -533,36 +516,79 @@ static void check_silence(const char* what, urma_target_jetty_t* target, urma_ta
   check_number(what, post(&q, &w), URMA_SUCCESS);
   check_number(what, post(&q, &r), URMA_SUCCESS);
   for (int i = 0; i < 3; ++i) check_status(what, wait_completion(&q, 10, NULL), URMA_CR_ACK_TIMEOUT_ERR);
-  double took = now() - begin;
-  if (took > 5) check_number("milliseconds until the last of them ends", (long long)(took * 1000), 5000);
+  check_in_time(begin);
   close_queue(&q);
 }
 
-// There is a UDP socket at this address, but it belongs to somebody who understands nothing.
-static void deaf_address(void) {
+// An address with a UDP socket, but it belongs to somebody who understands nothing.
+struct deaf {
+  int socket;
+  urma_target_jetty_t* target;
+  urma_target_seg_t* segment;
+};
+
+static struct deaf open_deaf(void) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
-  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  need(bind(fd, (struct sockaddr*)&address, length) == 0, "bind");
-  need(getsockname(fd, (struct sockaddr*)&address, &length) == 0, "getsockname");
+  struct deaf d = {.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  need(bind(d.socket, (struct sockaddr*)&address, length) == 0, "bind");
+  need(getsockname(d.socket, (struct sockaddr*)&address, &length) == 0, "getsockname");
   urma_jetty_id_t id = {.eid = context->eid, .uasid = 0x770000u | ntohs(address.sin_port), .id = 2000};
   urma_seg_t segment = peer->offer.all;
   segment.ubva.uasid = id.uasid;
-  urma_target_jetty_t* target = import_jetty(context, id, 0, URMA_TM_RM);
-  urma_target_seg_t* imported = import_segment(context, segment, GOOD_TOKEN);
-  check_silence("request to a deaf address", target, imported);
-  check_number("urma_unimport_seg", urma_unimport_seg(imported), URMA_SUCCESS);
-  check_number("urma_unimport_jetty", urma_unimport_jetty(target), URMA_SUCCESS);
-  close(fd);
+  d.target = import_jetty(context, id, 0, URMA_TM_RM);
+  d.segment = import_segment(context, segment, GOOD_TOKEN);
+  return d;
+}
+
+static void close_deaf(struct deaf* d) {
+  check_number("urma_unimport_seg", urma_unimport_seg(d->segment), URMA_SUCCESS);
+  check_number("urma_unimport_jetty", urma_unimport_jetty(d->target), URMA_SUCCESS);
+  close(d->socket);
+}
+
+static bool udp_is_used(void) {
+  const char* kinds = getenv("SOFTUB_PORT_KINDS");
+  return kinds == NULL || strstr(kinds, "udp") != NULL;
+}
+
+static void deaf_address(void) {
+  if (!udp_is_used()) return;
+  struct deaf d = open_deaf();
+  check_silence("request to a deaf address", d.target, d.segment);
+  close_deaf(&d);
+}
+
+// A jetty that serves two peers, neither of which answers any more. Their channels died long ago.
+static void several_silent_peers(void) {
+  if (!udp_is_used()) return;
+  struct deaf deaf[2] = {open_deaf(), open_deaf()};
+  rest_ms(4500);
+  struct queue q = plain_queue();
+  double begin = now();
+  for (int i = 0; i < 2; ++i) {
+    struct request s = send_to(deaf[i].target, 8);
+    check_number("post", post(&q, &s), URMA_SUCCESS);
+  }
+  for (int i = 0; i < 2; ++i) check_status("SEND", wait_completion(&q, 10, NULL), URMA_CR_ACK_TIMEOUT_ERR);
+  check_in_time(begin);
+  close_queue(&q);
+  for (int i = 0; i < 2; ++i) close_deaf(&deaf[i]);
+}
+
+static void stop_process(pid_t pid) {
+  kill(pid, SIGSTOP);
+  need(waitpid(pid, NULL, WUNTRACED) == pid, "stopping a process");
 }
 
 static void stopped_process(void) {
+  if (loopback) return;
   struct remote* victim = start_peer(context, false);
   struct queue q = plain_queue();
   struct request w = write_to(victim->part, 0, 100000);
   w.to = victim->work;
   check_status("WRITE before", run(&q, &w), URMA_CR_SUCCESS);
-  kill(victim->pid, SIGSTOP);
+  stop_process(victim->pid);
   check_silence("request to a stopped process", victim->sink, victim->part);
   good_write();
   kill(victim->pid, SIGCONT);
@@ -571,18 +597,27 @@ static void stopped_process(void) {
   stop_peer(victim);
 }
 
-static bool udp_is_used(void) {
-  const char* kinds = getenv("SOFTUB_PORT_KINDS");
-  return kinds == NULL || strstr(kinds, "udp") != NULL;
+// A long SEND may have to wait for the short one before it.
+static void stopped_process_short_and_long(void) {
+  if (loopback) return;
+  struct remote* victim = start_peer(context, false);
+  struct queue q = plain_queue();
+  struct request small = send_to(victim->sink, 8), large = send_to(victim->sink, 100000);
+  struct request w = write_to(victim->part, 0, 8);
+  w.to = victim->work;
+  check_status("WRITE before", run(&q, &w), URMA_CR_SUCCESS);
+  stop_process(victim->pid);
+  double begin = now();
+  check_number("post", post(&q, &small), URMA_SUCCESS);
+  check_number("post", post(&q, &large), URMA_SUCCESS);
+  for (int i = 0; i < 2; ++i) check_status("SEND", wait_completion(&q, 10, NULL), URMA_CR_ACK_TIMEOUT_ERR);
+  check_in_time(begin);
+  kill(victim->pid, SIGCONT);
+  close_queue(&q);
+  stop_peer(victim);
 }
 
-static void silent_peer(void) {
-  if (udp_is_used()) deaf_address();
-  if (!loopback) stopped_process();
-}
-
-// ---- start-up
-// --------------------------------------------------------------------------------------------------
+// ---- start-up ---------------------------------------------------------------------------------------------
 
 static void unknown_device(void) {
   char name[] = "no_such_device", empty[] = "";
@@ -598,51 +633,7 @@ static void unknown_device(void) {
   check_number("errno", errno, EIO);
 }
 
-static char log_text[8192];
-
-static void keep_log(int level, char* message) {
-  size_t used = strlen(log_text);
-  if (level <= URMA_VLOG_LEVEL_ERR) snprintf(log_text + used, sizeof log_text - used, "%s", message);
-}
-
-static void check_mentions(const char* what) {
-  if (strstr(log_text, what) == NULL) fail_case("the log", log_text, what);
-}
-
-static void start_with_file(const char* text, const char* line, const char* key, const char* value) {
-  char path[] = "/tmp/softub-conformance-XXXXXX";
-  int fd = mkstemp(path);
-  need(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "a configuration file");
-  close(fd);
-  setenv("SOFTUB_CONFIG", path, 1);
-  log_text[0] = 0;
-  check_number("urma_init", urma_init(NULL), URMA_FAIL);
-  check_mentions(path);
-  check_mentions(line);
-  check_mentions(key);
-  check_mentions(value);
-  unlink(path);
-  log_text[0] = 0;
-  check_number("urma_init without the file", urma_init(NULL), URMA_FAIL);
-  check_mentions(path);
-}
-
-static void malformed_configuration(void) {
-  const char* before = getenv("SOFTUB_CONFIG");
-  char* kept = before != NULL ? strdup(before) : NULL;
-  check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
-  start_with_file("[transport]\n\nlanes = 3\n", ":3", "transport.lanes", "1..2");
-  start_with_file("[transport]\nrto_min = \"soon\"\n", ":2", "transport.rto_min", "soon");
-  start_with_file("[port]\nupd_port = 4792\n", ":2", "upd_port", "udp_port");
-  start_with_file("[port]\nkinds = [\"shm\"\n", ":", "", "");
-  unsetenv("SOFTUB_CONFIG");
-  if (kept != NULL) setenv("SOFTUB_CONFIG", kept, 1);
-  free(kept);
-  check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
-}
-
-// ---- the list
-// --------------------------------------------------------------------------------------------------
+// ---- the list ---------------------------------------------------------------------------------------------
 
 static const struct {
   const char* name;
@@ -676,7 +667,10 @@ static const struct {
     {"no receive and endless retries", no_receive_and_endless_retries},
     {"deleted jetty of the peer", deleted_jetty_of_the_peer},
     {"unknown device", unknown_device},
-    {"silent peer", silent_peer},
+    {"deaf address", deaf_address},
+    {"several silent peers", several_silent_peers},
+    {"stopped process", stopped_process},
+    {"stopped process, short and long", stopped_process_short_and_long},
 };
 
 static int run_cases(const char* only) {

@@ -25,9 +25,7 @@
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 
-extern "C" {
 #include "tests/conformance/world.h"
-}
 
 namespace {
 
@@ -144,8 +142,7 @@ class Stranger {
   uint16_t port_ = 0;
 };
 
-// ---- the cases
-// -------------------------------------------------------------------------------------------------
+// ---- the cases --------------------------------------------------------------------------------------------
 
 struct Scene {
   urma_context_t* context;

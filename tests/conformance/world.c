@@ -2,7 +2,7 @@
 #include "world.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,7 @@
 #define RECEIVE_BYTES (128u << 10)
 #define RECEIVES 64
 
-// ---- results
-// ---------------------------------------------------------------------------------------------------
+// ---- results ----------------------------------------------------------------------------------------------
 
 static const char* case_name;
 static bool case_failed;
@@ -98,8 +97,7 @@ void rest_ms(int ms) {
   nanosleep(&t, NULL);
 }
 
-// ---- our side
-// --------------------------------------------------------------------------------------------------
+// ---- our side ---------------------------------------------------------------------------------------------
 
 urma_context_t* open_nic(void) {
   int count = 0;
@@ -230,8 +228,22 @@ int run(struct queue* q, const struct request* r) {
   return wait_completion(q, PATIENCE, NULL);
 }
 
-// ---- the peer's side
-// -------------------------------------------------------------------------------------------
+int take_async_events(urma_context_t* context, const urma_jfc_t* jfc) {
+  int count = 0;
+  for (struct pollfd fd = {context->async_fd, POLLIN, 0}; poll(&fd, 1, 0) == 1;) {
+    urma_async_event_t event;
+    if (urma_get_async_event(context, &event) != URMA_SUCCESS) break;
+    if (event.event_type == URMA_EVENT_JFC_ERR && event.element.jfc == jfc) {
+      ++count;
+    } else {
+      fail_case("async event", "another one", "JFC_ERR of the full JFC");
+    }
+    urma_ack_async_event(&event);
+  }
+  return count;
+}
+
+// ---- the peer's side --------------------------------------------------------------------------------------
 
 struct peer {
   urma_context_t* context;
@@ -354,8 +366,7 @@ int serve_orders(int socket) {
   return urma_uninit() == URMA_SUCCESS && !case_failed ? 0 : 1;
 }
 
-// ---- the peer as we see it
-// -------------------------------------------------------------------------------------
+// ---- the peer as we see it --------------------------------------------------------------------------------
 
 static void start_process(struct remote* r) {
   int sockets[2];

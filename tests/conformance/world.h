@@ -9,11 +9,14 @@
 #include <sys/types.h>
 #include <urma_api.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define GOOD_TOKEN 0x600d600du
 #define JETTY_TOKEN 0x1e77e77eu
 
-// ---- results
-// ---------------------------------------------------------------------------------------------------
+// ---- results ----------------------------------------------------------------------------------------------
 
 void begin_case(const char* name);
 bool end_case(void);  // prints "ok name" if nothing failed; false if something did
@@ -27,8 +30,7 @@ void need(bool condition, const char* what);
 double now(void);  // seconds
 void rest_ms(int ms);
 
-// ---- the peer
-// --------------------------------------------------------------------------------------------------
+// ---- the peer ---------------------------------------------------------------------------------------------
 
 // What the peer tells about itself.
 struct offer {
@@ -75,8 +77,7 @@ int serve_orders(int socket);  // main program of the peer process
 struct remote* start_peer(urma_context_t* context, bool loopback);
 void stop_peer(struct remote* r);
 
-// ---- our side
-// --------------------------------------------------------------------------------------------------
+// ---- our side ---------------------------------------------------------------------------------------------
 
 urma_context_t* open_nic(void);
 urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access);
@@ -119,3 +120,14 @@ urma_status_t post(struct queue* q, const struct request* r);
 int wait_completion(struct queue* q, double seconds, urma_cr_t* record);
 // Posts and waits.
 int run(struct queue* q, const struct request* r);
+
+// Takes the asynchronous events that wait, and fails the case if one is not JFC_ERR of this queue. How many?
+int take_async_events(urma_context_t* context, const urma_jfc_t* jfc);
+
+// ---- cases before there is a NIC (bad_start.c) ------------------------------------------------------------
+
+void malformed_configuration(void);
+
+#ifdef __cplusplus
+}
+#endif

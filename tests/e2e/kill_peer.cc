@@ -57,8 +57,7 @@ void rest(double seconds) {
   nanosleep(&t, nullptr);
 }
 
-// ---- what all three have
-// ---------------------------------------------------------------------------------------
+// ---- what all three have ----------------------------------------------------------------------------------
 
 struct Nic {
   urma_context_t* context = nullptr;
@@ -117,8 +116,7 @@ struct Address {
   urma_seg_t segment;
 };
 
-// ---- B and C
-// ---------------------------------------------------------------------------------------------------
+// ---- B and C ----------------------------------------------------------------------------------------------
 
 void post_receive(Nic& nic, Queues& queues, uint64_t number) {
   // The last quarter of the memory takes SENDs; nobody looks at them.
@@ -183,8 +181,7 @@ struct Process {
   }
 };
 
-// ---- A
-// ---------------------------------------------------------------------------------------------------------
+// ---- A ----------------------------------------------------------------------------------------------------
 
 struct Remote {
   urma_target_jetty_t* target = nullptr;
@@ -357,6 +354,8 @@ class Test {
 
     busy(b, 0.02 + 0.3 * std::uniform_real_distribution<>()(dice_), true);
     uint32_t before = with_b_.count.done;
+    with_b_.fill({&b});
+    with_both_.fill({&b, &c_});
     size_t caught = with_b_.in_flight();
     b_process.kill_now();
     b.alive = false;

@@ -98,13 +98,20 @@ void Node::shut_down() {
   crash();
 }
 
-App* Node::add_app(uint64_t local_bytes) {
-  auto app = std::make_unique<App>();
-  app->uid = world_.next_uid();
-  auto r = std::make_unique<Region>(world_.next_uid(), local_bytes, true);
+App* Node::add_app(uint64_t request_bytes, uint64_t receive_bytes) {
+  apps_.push_back(std::make_unique<App>());
+  App& app = *apps_.back();
+  app.uid = world_.next_uid();
+  app.local = add_local(app, request_bytes);
+  app.inbox = add_local(app, receive_bytes);
+  return &app;
+}
+
+Region* Node::add_local(App& app, uint64_t bytes) {
+  auto r = std::make_unique<Region>(world_.next_uid(), bytes, true);
   r->node = index_;
   r->epoch = epoch_;
-  r->app = app->uid;
+  r->app = app.uid;
   r->address = r->va();
   r->access = kAccessLocalOnly;
   must(world_, core_->register_segment({.memory = r->memory(), .address = r->address, .local_address = r->va(),
@@ -112,12 +119,10 @@ App* Node::add_app(uint64_t local_bytes) {
                                        &r->registered),
        "register_segment");
   r->free.add(0, r->length);
-  app->local = r.get();
   regions_[r->memory()] = r.get();
   world_.model.add_region(r.get());
   world_.regions.push_back(std::move(r));
-  apps_.push_back(std::move(app));
-  return apps_.back().get();
+  return world_.regions.back().get();
 }
 
 Region* Node::add_target(App& app, const RegionSpec& spec) {

@@ -25,7 +25,8 @@ using SimCore = Core<SimHost>;
 struct App {
   uint32_t uid = 0;
   bool alive = true;
-  Region* local = nullptr;         // buffers of requests and receives
+  Region* local = nullptr;         // buffers of requests
+  Region* inbox = nullptr;         // buffers of receives: of their own, or requests could starve them
   std::vector<Region*> targets;
   std::vector<Jfc*> jfcs;
   std::vector<Jfr*> jfrs;
@@ -68,7 +69,7 @@ class Node {
   bool up() const { return core_ != nullptr; }
 
   // ---- objects: aborts the run if the Core refuses ----
-  App* add_app(uint64_t local_bytes);
+  App* add_app(uint64_t request_bytes, uint64_t receive_bytes);
   Jfc* add_jfc(App&, uint32_t depth);
   Jfr* add_jfr(App&, Jfc*, const JfrSpec&);
   Queue* add_queue(App&, Jfc*, Jfr*, const QueueSpec&);
@@ -115,6 +116,7 @@ class Node {
 
  private:
   void configure();
+  Region* add_local(App&, uint64_t bytes);
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
   void finish_flush(Queue*);

@@ -165,9 +165,9 @@ bool Node::post_receive(Jfr* jfr, uint32_t bytes, uint32_t sges) {
   uint32_t left = bytes;
   for (uint32_t i = 0; i < sges; ++i) {
     uint32_t n = i + 1 == sges ? left : static_cast<uint32_t>(world_.rng.below(left + 1));
-    auto at = (*app)->local->free.take(n, world_.rng);
+    auto at = (*app)->inbox->free.take(n, world_.rng);
     if (!at) return give_back();
-    r.ranges.push_back({(*app)->local, *at, n});
+    r.ranges.push_back({(*app)->inbox, *at, n});
     left -= n;
   }
   if (!jfr->push(r)) return give_back();

@@ -37,8 +37,8 @@ void Workload::build_apps(Node& node) {
 void Workload::build_app(Node& node) {
   const WorkloadOptions& o = world_.options.work;
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 1 + (1 << 20) / o.send_cap);
-  uint64_t local = 65536 + uint64_t{8} * rq_depth * (o.send_cap + 512) + uint64_t{6} * std::max(o.size_cap, o.send_cap);
-  App& app = *node.add_app(local);
+  App& app = *node.add_app(65536 + uint64_t{6} * std::max(o.size_cap, o.send_cap),
+                           65536 + uint64_t{6} * rq_depth * (o.send_cap + 512));
   Jfc* jfc = node.add_jfc(app, o.jfc_depth);
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
   auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };

@@ -20,10 +20,19 @@ class Workload {
   void start();            // begins to post and plans the faults
   bool posted_all() const { return left_ == 0; }
   void stop();             // posts nothing more, no fault happens from now on
-  void post_probes();      // after the faults: every pair of instances must work again, at once
+  // After the faults every pair of instances must work again. The first requests may find out that their channel
+  // died at the other end and fail with it; strict ones must succeed.
+  void post_probes(bool strict);
   void tear_down();        // everything can be destroyed
 
  private:
+  struct Probe {
+    Node* node;
+    Queue* queue;
+    Region* target;
+  };
+
+  void build_probes();
   void build_apps(Node&);
   void build_app(Node&);
   void pair_up(Node& a, Node& b);  // an RC pair
@@ -50,6 +59,7 @@ class Workload {
   Prng& rng_;
   uint32_t left_ = 0;
   bool stopped_ = false;
+  std::vector<Probe> probes_;
 };
 
 }  // namespace ub::sim

@@ -103,18 +103,11 @@ void Workload::stop() {
   }
 }
 
-void Workload::post_probes() {
-  world_.strict = true;
-  struct End {
-    Node* node;
-    Queue* queue;
-    Region* target;
-  };
-  std::vector<End> ends;
+void Workload::build_probes() {
   for (uint32_t i = 0; i < world_.node_count(); ++i) {
     Node& node = world_.node(i);
     if (!node.up()) node.boot();
-    App& app = *node.add_app(1 << 18);
+    App& app = *node.add_app(1 << 17, 1 << 18);
     Jfc* jfc = node.add_jfc(app, 64);
     Jfr* jfr = node.add_jfr(app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
     Queue* q = node.add_queue(app, jfc, jfr, {.kind = ObjectKind::kJetty, .mode = Mode::kRm, .depth = 64, .slots = 256,
@@ -122,10 +115,15 @@ void Workload::post_probes() {
     Region* target = node.add_target(app, {.length = 65536, .access = kAccessRead | kAccessWrite | kAccessAtomic,
                                            .token = {}, .odd_address = false, .token_id = 0});
     node.refill(jfr, true);
-    ends.push_back({&node, q, target});
+    probes_.push_back({&node, q, target});
   }
-  for (End& from : ends) {
-    for (End& to : ends) {
+}
+
+void Workload::post_probes(bool strict) {
+  if (probes_.empty()) build_probes();
+  world_.strict = strict;
+  for (Probe& from : probes_) {
+    for (Probe& to : probes_) {
       if (&from == &to) continue;
       for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd}) {
         RequestSpec s;

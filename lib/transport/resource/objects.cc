@@ -323,15 +323,16 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
     r.returned = s.receives[index].next;
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
-    uint32_t ready = produced - r.consumed;
-    if (ready == 0 || ready > r.mask + 1) return 0;
+    if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
     const Rqe* rqe = &r.slots[r.consumed & r.mask];
-    if (rqe->skip != 0 && rqe->slots != 0 && rqe->slots < ready) {
+    if (produced != r.consumed && rqe->skip != 0 && rqe->slots != 0 && rqe->slots <= produced - r.consumed) {
       r.consumed += rqe->slots;
+      r.indices->consumed.store(r.consumed, std::memory_order_release);
       rqe = &r.slots[r.consumed & r.mask];
     }
+    if (produced == r.consumed) return 0;
     uint32_t sges = rqe->sge_count;
-    if (rqe->slots == 0 || sges > kMaxSges || rqe->slots < rqe_slots(sges)) return 0;
+    if (rqe->slots == 0 || rqe->slots > produced - r.consumed || sges > kMaxSges || rqe->slots < rqe_slots(sges)) return 0;
     index = s.receives.alloc();
     if (index == 0) return 0;
     RxReceive& receive = s.receives[index];

@@ -164,6 +164,7 @@ Choice choose_new(CoreState& s, SendQueue& q) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     if (wqe.op == WrOp::kSkip && wqe.slots != 0) {
       q.next_slot += wqe.slots;
+      if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
       continue;
     }
     if (q.started_tail - q.started_head > q.work_mask) return {};

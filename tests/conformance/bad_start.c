@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Start-up with configuration files that are wrong: urma_init fails, and the log says where and why.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/conformance/world.h"
+
+static char log_text[8192];
+
+static void keep_log(int level, char* message) {
+  size_t used = strlen(log_text);
+  if (level <= URMA_VLOG_LEVEL_ERR) snprintf(log_text + used, sizeof log_text - used, "%s", message);
+}
+
+static void check_mentions(const char* what) {
+  if (strstr(log_text, what) == NULL) fail_case("the log", log_text, what);
+}
+
+static void start_with_file(const char* text, const char* line, const char* key, const char* value) {
+  char path[] = "/tmp/softub-conformance-XXXXXX";
+  int fd = mkstemp(path);
+  need(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "a configuration file");
+  close(fd);
+  setenv("SOFTUB_CONFIG", path, 1);
+  log_text[0] = 0;
+  check_number("urma_init", urma_init(NULL), URMA_FAIL);
+  check_mentions(path);
+  check_mentions(line);
+  check_mentions(key);
+  check_mentions(value);
+  unlink(path);
+  log_text[0] = 0;
+  check_number("urma_init without the file", urma_init(NULL), URMA_FAIL);
+  check_mentions(path);
+}
+
+void malformed_configuration(void) {
+  const char* before = getenv("SOFTUB_CONFIG");
+  char* kept = before != NULL ? strdup(before) : NULL;
+  check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
+  start_with_file("[transport]\n\nlanes = 3\n", ":3", "transport.lanes", "1..2");
+  start_with_file("[transport]\nrto_min = \"soon\"\n", ":2", "transport.rto_min", "soon");
+  start_with_file("[port]\nupd_port = 4792\n", ":2", "upd_port", "udp_port");
+  start_with_file("[port]\nkinds = [\"shm\"\n", ":", "", "");
+  unsetenv("SOFTUB_CONFIG");
+  if (kept != NULL) setenv("SOFTUB_CONFIG", kept, 1);
+  free(kept);
+  check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
+}
