@@ -42,6 +42,7 @@ constexpr Operation kOperations[] = {
 };
 constexpr uint32_t kMtu = 4096;
 constexpr size_t kBurst = 32;
+constexpr size_t kHeaderBytes = wire::NetTemplate::kSizeV4 + 16 + 8 + 16;  // in front of a WRITE's payload
 constexpr uint64_t kChunks = 16;  // of a run: each is timed by itself, so that a preemption spoils one
 constexpr uint32_t kDepth = 128;
 
@@ -138,13 +139,13 @@ class Exchange {
     for (uint64_t i = 0; i < ops; ++i) {
       for (uint32_t done = 0; done < op_.bytes; done += kMtu) {
         size_t bytes = std::min(op_.bytes - done, kMtu);
-        std::byte* place = frames + frame + 128;
+        std::byte* place = frames + frame + kHeaderBytes;
         std::memcpy(place, from.region.data() + at + done, bytes);
         asm volatile("" ::: "memory");
         std::memcpy(to.region.data() + at + done, place, bytes);
         asm volatile("" ::: "memory");
-        frame += 128 + (bytes + 63) / 64 * 64;
-        if (frame + 128 + kMtu > region_bytes_) frame = 0;
+        frame += (kHeaderBytes + bytes + 63) / 64 * 64;
+        if (frame + kHeaderBytes + kMtu > region_bytes_) frame = 0;
       }
       at = (at + stride_) % region_bytes_;
     }

@@ -126,6 +126,7 @@ struct WrState {
   uint8_t rnr_left;
   CrStatus status;          // the first failure
   bool done;                // nothing of it will be sent or awaited any more
+  bool blocks_target;       // RC: the target refuses what comes behind it until a retry
   uint16_t copies;          // of its READ responses, not yet finished
 };
 static_assert(sizeof(WrState) <= 64);

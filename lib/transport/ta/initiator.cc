@@ -99,6 +99,9 @@ Choice choose_retry(CoreState& s, SendQueue& q) {
   return {};
 }
 
+// Receives stay in order: nothing new that takes one goes out while older ones were, or may yet be, refused.
+bool receives_wait(const SendQueue& q) { return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0); }
+
 // Is there a started request with segments left to cut? If one may go now, it is chosen.
 bool unfinished_cut(const SendQueue& q, Choice* choice) {
   if (q.started_head == q.started_tail) return false;
@@ -107,7 +110,7 @@ bool unfinished_cut(const SendQueue& q, Choice* choice) {
   const Wqe& wqe = wqe_of(q, wr);
   bool last_apart = ends_apart(wqe.op) && wr.cut + 1 == wr.segments;
   bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
-  if (last_apart && takes_receive(wqe.op) && q.retries != 0) may_go = false;  // receives stay in order
+  if (last_apart && takes_receive(wqe.op) && receives_wait(q)) may_go = false;
   if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
     *choice = {Step::kContinue, wr.channel, q.started_tail - 1, wr.cut};
   }
@@ -140,7 +143,7 @@ bool room_for_tassn(const SendQueue& q) {
 bool order_allows(const SendQueue& q, const Wqe& wqe) {
   if ((wqe.flags & kWrFence) != 0 && q.unanswered_fenced != 0) return false;
   if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return false;
-  if (takes_receive(wqe.op) && q.retries != 0) return false;
+  if (takes_receive(wqe.op) && receives_wait(q)) return false;
   return q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
 }
 
@@ -375,7 +378,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
       const WrState& before = q.work[n & q.work_mask];
       oldest = before.done || !takes_receive(wqe_of(q, before).op);
     }
-    if (oldest) q.retry_next = true;
+    if (oldest) q.retry_next = wr.blocks_target = true;
     if (oldest && q.rnr_retry < 7) {
       if (wr.rnr_left == 0) {
         ++ch.unanswered;  // finish_segment takes it back
@@ -433,7 +436,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   wr.done = true;
   if (wr.status == CrStatus::kSuccess) wr.status = status;
   if (wr.refused != 0) --q.retries;
-  if (takes_receive(wqe.op)) q.retry_next = true;
+  if (wr.blocks_target) q.retry_next = true;
   tp::Channel& ch = s.channels[wr.channel];
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
