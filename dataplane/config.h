@@ -102,8 +102,6 @@ struct TransportConfig {
   // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.
   // Raising it keeps numbers unusable for longer.
   std::chrono::nanoseconds tpn_rest = std::chrono::seconds(2);
-  // Acknowledge at the latest after so many packets; default 8. Raising it frees the window later.
-  uint32_t ack_every = 8;
 };
 
 // Bounds of state; the max_ and _depth ones are also the capabilities that the device reports.
@@ -120,9 +118,9 @@ struct LimitsConfig {
   uint32_t max_segments = 65536;
   // Peer instances known at a time, default 4096. Memory is taken when one is met.
   uint32_t max_peers = 4096;
-  // Transport channels, at most four per peer, default 16384. Memory is taken when one is set up.
+  // Transport channels, one or two per peer, default 16384. Memory is taken when one is set up.
   uint32_t max_channels = 16384;
-  // READs and atomics of peers under way here, default 4096. Each costs a record, taken at the start.
+  // READs of peers under way here, default 4096. Each costs a record, taken at the start.
   uint32_t read_jobs = 4096;
   // Packets kept while an earlier one is missing, default 1024. Each costs a packet of memory while in use.
   uint32_t reorder_buffers = 1024;
@@ -147,8 +145,6 @@ struct ProgressConfig {
 };
 
 struct LogConfig {
-  // trace, debug, info (default), warn, error, off. Below info costs time per message or packet.
-  std::string level = "info";
   // Where counters are published for the tools. Default empty: same as port.shm_dir.
   std::string stats_dir;
 };

@@ -173,7 +173,6 @@ CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
   core.lanes = c.transport.lanes;
   core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
-  core.ack_every = c.transport.ack_every;
   core.fast_retransmit = c.transport.fast_retransmit;
   core.rto_min = duration(c.transport.rto_min);
   core.rto_max = duration(c.transport.rto_max);
@@ -228,14 +227,18 @@ void EmbeddedNic::adopt_links() {
 }
 
 bool EmbeddedNic::drive_owned() {
-  if (asleep_) [[unlikely]] {
-    ports_.finish_sleep();
-    asleep_ = false;
-  }
+  if (asleep_) [[unlikely]] wake_up();
   if (ports_.shm.has_pending()) [[unlikely]] adopt_links();
   bool worked = worker_->drive([this](const Event& event) { report(event); });
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
+}
+
+// Somebody drives again. The helper is told, so that it looks now and then whether that goes on.
+void EmbeddedNic::wake_up() {
+  ports_.finish_sleep();
+  asleep_ = false;
+  if (helper_wakes_at_.load(std::memory_order_relaxed) != 0) wake_helper();
 }
 
 void EmbeddedNic::after_control() {
@@ -248,6 +251,8 @@ void EmbeddedNic::after_control() {
 
 void EmbeddedNic::posted(uint32_t jetty) {
   if (ownership_.try_own()) {
+    if (asleep_) [[unlikely]] wake_up();
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     worker_->send_posted(jetty, [this](const Event& event) { report(event); });
     tell_helper_deadline();
     ownership_.release();
@@ -268,6 +273,11 @@ void EmbeddedNic::drive() {
   drive_owned();
   tell_helper_deadline();
   ownership_.release();
+}
+
+void EmbeddedNic::begin_wait() {
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  wake_helper();  // it may be staying away because we drove
 }
 
 bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why) {
@@ -335,17 +345,30 @@ void EmbeddedNic::tell_helper_deadline() {
 
 void EmbeddedNic::helper_main() {
   Duration away = duration(config_.progress.helper_backoff_min);
+  uint64_t seen = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (somebody_drives(kTakeOverLook)) {
-      sleep_for(away);
+    ports_.shm.poll_control();
+    uint64_t drives = drives_.load(std::memory_order_relaxed);
+    bool theirs = drives != seen || somebody_drives(kTakeOverLook);
+    seen = drives_.load(std::memory_order_relaxed);
+    if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
+      helper_stay_away(away);
       away = std::min(away * 2, duration(config_.progress.helper_backoff_max));
-      ports_.shm.poll_control();
       continue;
     }
     away = duration(config_.progress.helper_backoff_min);
-    ports_.shm.poll_control();
     helper_take_over();
+    seen = drives_.load(std::memory_order_relaxed);
   }
+}
+
+// Sleeps, unless an application thread begins to wait.
+void EmbeddedNic::helper_stay_away(Duration d) {
+  pollfd wake{wake_fd_.get(), POLLIN, 0};
+  timespec timeout{0, static_cast<long>(d.ns)};
+  ppoll(&wake, 1, &timeout, nullptr);
+  uint64_t drained;
+  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
 }
 
 bool EmbeddedNic::somebody_drives(Duration look) {
@@ -359,7 +382,7 @@ bool EmbeddedNic::somebody_drives(Duration look) {
 
 // Drives until nothing happens for a moment, then blocks.
 void EmbeddedNic::helper_take_over() {
-  if (!ownership_.try_own()) return;
+  if (!ownership_.try_own()) return helper_stay_away(duration(config_.progress.helper_backoff_min));
   ports_.udp_readable();
   Instant idle_since = worker_->now();
   uint64_t begin = drives_.load(std::memory_order_relaxed);

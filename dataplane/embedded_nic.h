@@ -52,6 +52,9 @@ class EmbeddedNic {
   // ---- progress, any thread ----
   void posted(uint32_t jetty);
   void drive();
+  // An application thread blocks until an event: the helper drives meanwhile.
+  void begin_wait();
+  void end_wait() { waiters_.fetch_sub(1, std::memory_order_relaxed); }
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
@@ -76,7 +79,9 @@ class EmbeddedNic {
   // ---- helper thread ----
   void helper_main();
   void helper_block(Instant until);
+  void helper_stay_away(Duration d);
   bool somebody_drives(Duration look);
+  void wake_up();
   void helper_take_over();
   void publish_statistics();
 
@@ -96,6 +101,7 @@ class EmbeddedNic {
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> drives_{0};            // written by owners
   std::atomic<uint64_t> helper_wakes_at_{0};   // ns; 0: it is awake
+  std::atomic<uint32_t> waiters_{0};           // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
 };

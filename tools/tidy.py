@@ -43,6 +43,7 @@ EMBEDDED = re.compile(r"^lib/urma/[^/]*embedded[^/]*$")
 # Single files that may include more, and why.
 MAY_INCLUDE = {
     "lib/urma/placement.cc": ("dataplane/config.h",),  # chooses the back end from the configuration
+    "lib/urma/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
 }
 
 PURE = ("lib/base/", "lib/transport/")

@@ -29,6 +29,7 @@ Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
   UB_ASSERT(config.window_packets >= 128 && config.window_packets <= tp::kMaxWindow);
   UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
+  UB_ASSERT(config.max_queues < kIdSpace);
   s_.config = config;
   s_.prng = Prng(config.seed);
   Arena arena(memory);

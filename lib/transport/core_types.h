@@ -62,7 +62,6 @@ struct CoreConfig {
   uint32_t lanes = 2;                        // 1 or 2: have bulk messages a channel of their own?
   uint32_t lane_bulk_bytes = 16 * 1024;      // messages longer than this are bulk
   uint32_t segment_bytes = 64 * 1024;        // of a WRITE or READ: one TASSN, one answer
-  uint32_t ack_every = 8;                    // packets that may share one acknowledgement within a drive
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);

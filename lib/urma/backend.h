@@ -59,6 +59,9 @@ class Backend {
   virtual void posted(uint32_t jetty) = 0;
   // Moves the NIC forward if no other thread is doing so.
   virtual void drive() = 0;
+  // Around a system call in which this thread waits for an event: somebody else must drive meanwhile.
+  virtual void begin_wait() = 0;
+  virtual void end_wait() = 0;
   // Completions of a full JFC were consumed.
   virtual void completions_read(uint32_t jfc) = 0;
   // A JFC was armed (QueueIndices::armed was stored).

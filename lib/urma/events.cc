@@ -39,7 +39,13 @@ int64_t now_ms() {
 
 // Until the fd is readable or the time (ms, -1: no limit) is over; signals do not shorten it. False: broken
 // fd.
+// The back end knows that this thread does not drive meanwhile.
 bool wait_readable(int fd, int time_out) {
+  struct Waiting {
+    Backend& nic = backend();
+    Waiting() { nic.begin_wait(); }
+    ~Waiting() { nic.end_wait(); }
+  } waiting;
   int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
   for (;;) {
     int64_t left = time_out < 0 ? -1 : end - now_ms();

@@ -35,6 +35,8 @@ class NullBackend final : public Backend {
 
   void posted(uint32_t) override {}
   void drive() override {}
+  void begin_wait() override {}
+  void end_wait() override {}
   void completions_read(uint32_t) override {}
   void armed(uint32_t) override {}
 

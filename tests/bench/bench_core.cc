@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the Core itself costs: two of them in one thread, joined by frame queues in memory, no IO. For each
-// operation, window and ICRC on or off it prints the time of every stage of a packet's way, per packet and per
-// operation, beside a baseline of the same run: memcpy of the same bytes through the same buffers, and an SPSC slot
-// copy per frame. Times are medians over runs of many short timings; the runs of all rows alternate, so that they
-// see the same machine.
+// operation, window and ICRC on or off it prints the time of every stage of a packet's way, per packet and
+// per operation, beside a baseline of the same run: memcpy of the same bytes through the same buffers, and an
+// SPSC slot copy per frame. Times are medians over runs of many short timings; the runs of all rows
+// alternate, so that they see the same machine.
 //
-//   bench_core [--ops N] [--runs N] [--only "WRITE 64"] [--json]
+//   bench_core [--ops N] [--runs N] [--only "WRITE 64"] [--cpu N] [--json]
 //
-// Stages are timed with the CPU's counter, whose own cost is subtracted; "whole" is the same work without clock
-// reads in between. Instructions, on machines without hardware counters, by function:
+// Stages are timed with the CPU's counter, whose own cost is subtracted. An operation as a whole is timed
+// without clock reads in between; it contains the application's part, too: writing elements, reading
+// completions.
+//
+// Instructions, on machines without hardware counters, by function:
 //
 //   valgrind --tool=callgrind --toggle-collect='*measured_section*' bench_core --callgrind --only "WRITE 64"
 //   callgrind_annotate callgrind.out.<pid>            (divide by the operations that the program printed)
@@ -17,7 +20,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/bytes.h"
@@ -37,7 +44,7 @@ struct Operation {
   uint32_t bytes;
 };
 constexpr Operation kOperations[] = {
-    {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},          {"SEND 64", WrOp::kSend, 64},
+    {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
     {"FADD 8", WrOp::kFetchAdd, 8}, {"WRITE 65536", WrOp::kWrite, 65536},
 };
 constexpr uint32_t kMtu = 4096;
@@ -46,10 +53,24 @@ constexpr size_t kHeaderBytes = wire::NetTemplate::kSizeV4 + 16 + 8 + 16;  // in
 constexpr uint64_t kChunks = 16;  // of a run: each is timed by itself, so that a preemption spoils one
 constexpr uint32_t kDepth = 128;
 
-enum Stage { kChoose, kSendRequest, kReceiveRequest, kBuildAnswer, kReceiveAnswer, kBuildAck, kReceiveAck, kStages };
+enum Stage {
+  kChoose,
+  kSendRequest,
+  kReceiveRequest,
+  kBuildAnswer,
+  kReceiveAnswer,
+  kBuildAck,
+  kReceiveAck,
+  kStages
+};
 constexpr const char* kStageNames[kStages] = {
-    "post: choose (on_posted)",   "send request: cut, gather, seal", "receive request", "build answer",
-    "receive answer, completion", "build ack",                       "receive ack",
+    "post: choose (on_posted)",
+    "send request: cut, gather, seal",
+    "receive request",
+    "build answer",
+    "receive answer, completion",
+    "build ack",
+    "receive ack",
 };
 constexpr bool kStageSends[kStages] = {true, true, false, true, false, true, false};
 
@@ -67,7 +88,10 @@ struct Times {
 class Exchange {
  public:
   Exchange(const Operation& operation, uint32_t window, bool icrc)
-      : op_(operation), window_(window), icrc_(icrc), region_bytes_(memory_of(operation)),
+      : op_(operation),
+        window_(window),
+        icrc_(icrc),
+        region_bytes_(memory_of(operation)),
         pair_(link(icrc), kDepth, memory_of(operation), memory_of(operation)) {
     stride_ = op_.bytes < 64 ? 64 : op_.bytes;
     std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
@@ -129,7 +153,8 @@ class Exchange {
     }
   }
 
-  // The bytes of one operation from the source buffer through queue memory to the destination, and nothing else.
+  // The bytes of one operation from the source buffer through queue memory to the destination, and nothing
+  // else.
   uint64_t run_memcpy(uint64_t ops) {
     CorePair::Side& from = op_.op == WrOp::kRead ? pair_.b : pair_.a;
     CorePair::Side& to = op_.op == WrOp::kRead ? pair_.a : pair_.b;
@@ -147,10 +172,13 @@ class Exchange {
         frame += (kHeaderBytes + bytes + 63) / 64 * 64;
         if (frame + kHeaderBytes + kMtu > region_bytes_) frame = 0;
       }
-      at = (at + stride_) % region_bytes_;
+      at = (at + stride_) & (region_bytes_ - 1);
     }
     return Ticks::now() - start;
   }
+
+  // Laps of the stages so far, to subtract what the clock itself costs.
+  std::array<uint64_t, kStages> take_laps() { return std::exchange(laps_, {}); }
 
   // The operations moved the bytes that the benchmark claims.
   void check() const {
@@ -176,9 +204,11 @@ class Exchange {
   }
 
   // Buffers and queues of small operations fill the second-level cache together, those of large ones do not.
-  static size_t memory_of(const Operation& operation) { return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10; }
+  static size_t memory_of(const Operation& operation) {
+    return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10;
+  }
 
-  size_t next_offset(uint64_t number) const { return number * stride_ % region_bytes_; }
+  size_t next_offset(uint64_t number) const { return number * stride_ & (region_bytes_ - 1); }
 
   void post_window() {
     for (uint32_t i = 0; i < window_; ++i) {
@@ -219,8 +249,8 @@ class Exchange {
     return n;
   }
 
-  // One doorbell per request, as the API rings it. The functions here and below are calls of their own, so that a
-  // profile by function shows the stages.
+  // One doorbell per request, as the API rings it. The functions here and below are calls of their own, so
+  // that a profile by function shows the stages.
   [[gnu::noinline]] void choose() {
     for (uint32_t i = 0; i < window_; ++i) pair_.a_node.core.on_posted(pair_.clock.now(), pair_.a.jetty.id);
   }
@@ -270,11 +300,6 @@ class Exchange {
     queue.release(n);
   }
 
- public:
-  // Laps of the stages so far, to subtract what the clock itself costs.
-  std::array<uint64_t, kStages> take_laps() { return std::exchange(laps_, {}); }
-
- private:
   Operation op_;
   uint32_t window_;
   bool icrc_;
@@ -286,7 +311,7 @@ class Exchange {
   std::array<uint64_t, kStages> laps_{};
 };
 
-// ---- baselines -----------------------------------------------------------------------------------------------------
+// ---- baselines --------------------------------------------------------------------------------------------
 
 // A 64-byte slot written and read again by one thread: the least that handing over a frame can cost.
 double slot_ticks(uint64_t count) {
@@ -328,14 +353,14 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-// ---- rows ----------------------------------------------------------------------------------------------------------
+// ---- rows -------------------------------------------------------------------------------------------------
 
 struct Row {
   explicit Row(std::unique_ptr<Exchange> e) : exchange(std::move(e)) {}
   std::unique_ptr<Exchange> exchange;
-  std::vector<double> whole, copies, slot;                // ticks per operation; slot: per copy
-  std::array<std::vector<double>, kStages> stage;         // ticks per operation
-  std::array<double, kStages> packets{};                  // per operation
+  std::vector<double> whole, copies, slot;         // ticks per operation; slot: per copy
+  std::array<std::vector<double>, kStages> stage;  // ticks per operation
+  std::array<double, kStages> packets{};           // per operation
   double packets_in_all() const {
     double n = 0;
     for (int s = kSendRequest; s < kStages; ++s) n += kStageSends[s] ? packets[s] : 0;
@@ -372,7 +397,7 @@ void run_once(Row& row, uint64_t ops) {
 }
 
 struct Result {
-  double whole_ns, memcpy_ns, slots_ns, ratio, sent_ns, received_ns;
+  double whole_ns, stages_ns, memcpy_ns, slots_ns, ratio, sent_ns, received_ns;
 };
 
 Result summarize(const Row& row, double ns) {
@@ -382,6 +407,7 @@ Result summarize(const Row& row, double ns) {
   r.slots_ns = median(row.slot) * ns * row.packets_in_all();
   r.ratio = r.whole_ns / (r.memcpy_ns + r.slots_ns);
   for (int s = 0; s < kStages; ++s) (kStageSends[s] ? r.sent_ns : r.received_ns) += median(row.stage[s]) * ns;
+  r.stages_ns = r.sent_ns + r.received_ns;
   r.sent_ns /= row.packets_in_all();
   r.received_ns /= row.packets_in_all();
   return r;
@@ -390,8 +416,11 @@ Result summarize(const Row& row, double ns) {
 void print_row(const Row& row, double ns) {
   const Exchange& e = *row.exchange;
   Result r = summarize(row, ns);
-  std::printf("\n%s, window %u, ICRC %s: %.0f ns an operation; memcpy %.0f + slots %.0f ns: ratio %.1f\n",
-              e.operation().name, e.window(), e.icrc() ? "on" : "off", r.whole_ns, r.memcpy_ns, r.slots_ns, r.ratio);
+  std::printf(
+      "\n%s, window %u, ICRC %s: %.0f ns an operation (stages %.0f); memcpy %.0f + slots %.0f ns: ratio "
+      "%.1f\n",
+      e.operation().name, e.window(), e.icrc() ? "on" : "off", r.whole_ns, r.stages_ns, r.memcpy_ns,
+      r.slots_ns, r.ratio);
   std::printf("  %-34s %10s %10s %14s %10s\n", "stage", "packets/op", "ns/packet", "cycles/packet", "ns/op");
   for (int s = 0; s < kStages; ++s) {
     double per_op = median(row.stage[s]);
@@ -407,11 +436,14 @@ void print_row(const Row& row, double ns) {
 void print_json_row(const Row& row, double ns, bool first) {
   const Exchange& e = *row.exchange;
   Result r = summarize(row, ns);
-  std::printf("%s{\"operation\":\"%s\",\"bytes\":%u,\"window\":%u,\"icrc\":%s,\"op_ns\":%.2f,\"memcpy_ns\":%.2f,"
-              "\"slots_ns\":%.2f,\"ratio\":%.3f,\"packets_per_op\":%.3f,\"sent_ns\":%.2f,\"received_ns\":%.2f,"
-              "\"stages\":[",
-              first ? "" : ",", e.operation().name, e.operation().bytes, e.window(), e.icrc() ? "true" : "false",
-              r.whole_ns, r.memcpy_ns, r.slots_ns, r.ratio, row.packets_in_all(), r.sent_ns, r.received_ns);
+  std::printf(
+      "%s{\"operation\":\"%s\",\"bytes\":%u,\"window\":%u,\"icrc\":%s,\"op_ns\":%.2f,\"stages_ns\":%.2f,"
+      "\"memcpy_ns\":%.2f,"
+      "\"slots_ns\":%.2f,\"ratio\":%.3f,\"packets_per_op\":%.3f,\"sent_ns\":%.2f,\"received_ns\":%.2f,"
+      "\"stages\":[",
+      first ? "" : ",", e.operation().name, e.operation().bytes, e.window(), e.icrc() ? "true" : "false",
+      r.whole_ns, r.stages_ns, r.memcpy_ns, r.slots_ns, r.ratio, row.packets_in_all(), r.sent_ns,
+      r.received_ns);
   for (int s = 0; s < kStages; ++s) {
     double per_op = median(row.stage[s]);
     std::printf("%s{\"stage\":\"%s\",\"packets_per_op\":%.3f,\"ns_per_op\":%.2f,\"cycles_per_op\":%.1f}",
@@ -421,7 +453,9 @@ void print_json_row(const Row& row, double ns, bool first) {
 }
 
 // What --callgrind collects.
-[[gnu::noinline]] uint64_t measured_section(Exchange& exchange, uint64_t ops) { return exchange.run_whole(ops); }
+[[gnu::noinline]] uint64_t measured_section(Exchange& exchange, uint64_t ops) {
+  return exchange.run_whole(ops);
+}
 
 struct Options {
   uint64_t ops = 0;
@@ -457,7 +491,8 @@ int run_callgrind(const Options& options) {
     e.run_whole(2 * e.window());
     measured_section(e, ops);
     e.check();
-    std::printf("%s, window %u, ICRC %s: %llu operations\n", e.operation().name, e.window(), e.icrc() ? "on" : "off",
+    std::printf("%s, window %u, ICRC %s: %llu operations\n", e.operation().name, e.window(),
+                e.icrc() ? "on" : "off",
                 static_cast<unsigned long long>((ops + e.window() - 1) / e.window() * e.window()));
   }
   return 0;
@@ -468,7 +503,8 @@ int run(const Options& options) {
   std::vector<int> cpus = tools::allowed_cpus();
   auto probe = [&] { return cpus.size() < 2 ? tools::C2cProbe() : tools::probe_c2c(cpus[0], cpus[1]); };
   tools::C2cProbe before = probe();
-  if (options.cpu >= 0 && !tools::pin_to_cpu(options.cpu)) std::fprintf(stderr, "cannot use CPU %d\n", options.cpu);
+  if (options.cpu >= 0 && !tools::pin_to_cpu(options.cpu))
+    std::fprintf(stderr, "cannot use CPU %d\n", options.cpu);
   double ns = Ticks::ns_per_tick();
   std::vector<Row> rows = make_rows(options);
   for (uint64_t i = 0; i < options.runs; ++i) {
@@ -480,15 +516,18 @@ int run(const Options& options) {
   }
   tools::C2cProbe after = probe();
   if (options.json) {
-    std::printf("{\"bench\":\"core\",\"ns_per_cycle\":%.5f,\"runs\":%llu,\"c2c_before\":\"%s\",\"c2c_after\":\"%s\","
-                "\"rows\":[",
-                ns, static_cast<unsigned long long>(options.runs), before.mode(), after.mode());
+    std::printf(
+        "{\"bench\":\"core\",\"ns_per_cycle\":%.5f,\"runs\":%llu,\"c2c_before\":\"%s\",\"c2c_after\":\"%s\","
+        "\"rows\":[",
+        ns, static_cast<unsigned long long>(options.runs), before.mode(), after.mode());
     for (size_t i = 0; i < rows.size(); ++i) print_json_row(rows[i], ns, i == 0);
     std::printf("]}\n");
     return 0;
   }
-  std::printf("two Cores in one thread, medians of %llu runs of 16 timings; %.2f cycles a ns; cores are %s before, %s after\n",
-              static_cast<unsigned long long>(options.runs), 1 / ns, before.mode(), after.mode());
+  std::printf(
+      "two Cores in one thread, medians of %llu runs of 16 timings; %.2f cycles a ns; cores are %s before, "
+      "%s after\n",
+      static_cast<unsigned long long>(options.runs), 1 / ns, before.mode(), after.mode());
   for (const Row& row : rows) print_row(row, ns);
   return 0;
 }
@@ -500,13 +539,17 @@ int main(int argc, char** argv) {
   ub::bench::Options options;
   CLI::App app{"What the protocol core costs per packet and stage, without IO"};
   app.add_option("--ops", options.ops, "operations timed together (0: 256, of 64 KiB 16)");
-  app.add_option("--runs", options.runs, "runs of 16 timings each; medians are printed")->check(CLI::PositiveNumber);
-  app.add_option("--only", options.only, "one operation: \"WRITE 64\", \"READ 64\", \"SEND 64\", \"FADD 8\", \"WRITE 65536\"");
-  app.add_option("--window", options.windows, "operations posted together, at most 64")->check(CLI::Range(1, 64));
+  app.add_option("--runs", options.runs, "runs of 16 timings each; medians are printed")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--only", options.only,
+                 "one operation: \"WRITE 64\", \"READ 64\", \"SEND 64\", \"FADD 8\", \"WRITE 65536\"");
+  app.add_option("--window", options.windows, "operations posted together, at most 64")
+      ->check(CLI::Range(1, 64));
   app.add_option("--icrc", options.icrc, "on, off or both")->check(CLI::IsMember({"on", "off", "both"}));
   app.add_option("--cpu", options.cpu, "pin to this CPU");
   app.add_flag("--json", options.json, "one JSON object");
-  app.add_flag("--callgrind", options.callgrind, "run the operations once, for a profiler; see the top of the source");
+  app.add_flag("--callgrind", options.callgrind,
+               "run the operations once, for a profiler; see the top of the source");
   CLI11_PARSE(app, argc, argv);
   return ub::bench::run(options);
 }

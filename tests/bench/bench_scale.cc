@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ub_scale: many jettys of one Core talk to many peer Cores, each pair: a WRITE into the peer's segment and a READ
-// back, a SEND there and a SEND back, every byte checked. Then it prints what that costs in state of the one Core:
-// per jetty, per peer, and what is left for a pair of them, which must be nothing.
+// ub_scale: many jettys of one Core talk to many peer Cores, each pair: a WRITE into the peer's segment and a
+// READ back, a SEND there and a SEND back, every byte checked. Then it prints what that costs in state of the
+// one Core: per jetty, per peer, and what is left for a pair of them, which must be nothing.
 //
 //   ub_scale [--jettys 1000] [--peers 64] [--depth 16] [--json]
 //
-// Everything runs in one thread under virtual time, so a run is the same every time. Exit status 1: wrong bytes, a
-// failed request, or state that grows with pairs.
+// Everything runs in one thread under virtual time, so a run is the same every time. Exit status 1: wrong
+// bytes, a failed request, or state that grows with pairs.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,8 +21,8 @@
 namespace ub::bench {
 namespace {
 
-constexpr uint32_t kBytes = 64;           // of a small message
-constexpr uint32_t kBulkBytes = 20'000;   // of a message that takes the bulk channel
+constexpr uint32_t kBytes = 64;          // of a small message
+constexpr uint32_t kBulkBytes = 20'000;  // of a message that takes the bulk channel
 constexpr size_t kWireBytes = 256 * 1024;
 
 [[noreturn]] void fail(const char* what, uint32_t jetty, uint32_t peer) {
@@ -29,7 +30,7 @@ constexpr size_t kWireBytes = 256 * 1024;
   std::exit(1);
 }
 
-// ---- state -------------------------------------------------------------------------------------------------------
+// ---- state ------------------------------------------------------------------------------------------------
 
 struct StateRow {
   const char* name;
@@ -68,7 +69,7 @@ uint64_t total(const std::vector<StateRow>& rows) {
   return sum;
 }
 
-// ---- the world ---------------------------------------------------------------------------------------------------
+// ---- the world --------------------------------------------------------------------------------------------
 
 struct Shape {
   uint32_t jettys, peers, depth;
@@ -93,10 +94,16 @@ CoreConfig peer_config(uint32_t number, const Shape& shape) {
 // One of the many: serves the hub's WRITEs and READs, and has a jetty to send back with.
 struct PeerNode {
   PeerNode(uint32_t number, const Shape& shape)
-      : node(number, peer_config(number, shape)), depth(std::bit_ceil(shape.jettys + 1)), send_jfc(node, 2 * depth),
-        receive_jfc(node, 2 * depth), jfr(node, receive_jfc, depth), jetty(node, send_jfc, jfr, depth),
-        slots(node, size_t{shape.jettys} * kBytes), buffers(node, size_t{depth} * kBytes),
-        outgoing(node, size_t{shape.jettys} * kBytes), bulk(node, kBulkBytes) {
+      : node(number, peer_config(number, shape)),
+        depth(std::bit_ceil(shape.jettys + 1)),
+        send_jfc(node, 2 * depth),
+        receive_jfc(node, 2 * depth),
+        jfr(node, receive_jfc, depth),
+        jetty(node, send_jfc, jfr, depth),
+        slots(node, size_t{shape.jettys} * kBytes),
+        buffers(node, size_t{depth} * kBytes),
+        outgoing(node, size_t{shape.jettys} * kBytes),
+        bulk(node, kBulkBytes) {
     for (uint32_t i = 0; i < depth; ++i) jfr.post(i, buffers.sge(size_t{i} * kBytes, kBytes));
   }
   Node node;
@@ -185,12 +192,12 @@ class World {
     LinkConfig link;
     link.mtu = 1024;
     wires_.push_back(std::make_unique<Wire>(hub_, peer.node, link, kWireBytes));
-    targets_.push_back(hub_.add_target(clock_.now(), peer.node.number, wires_[p]->link_at_a, ObjectKind::kJetty,
-                                       peer.jetty.id));
+    targets_.push_back(hub_.add_target(clock_.now(), peer.node.number, wires_[p]->link_at_a,
+                                       ObjectKind::kJetty, peer.jetty.id));
     settle();
     for (uint32_t j = 0; j < shape_.jettys; ++j) {
-      peer.targets.push_back(
-          peer.node.add_target(clock_.now(), hub_.number, wires_[p]->link_at_b, ObjectKind::kJetty, jettys_[j]->id));
+      peer.targets.push_back(peer.node.add_target(clock_.now(), hub_.number, wires_[p]->link_at_b,
+                                                  ObjectKind::kJetty, jettys_[j]->id));
     }
     settle();
   }
@@ -218,7 +225,8 @@ class World {
   void note_peak() {
     std::vector<StateRow> now = state_of(hub_.core.state());
     if (outcome_.peak.empty()) outcome_.peak = now;
-    for (size_t i = 0; i < now.size(); ++i) outcome_.peak[i].count = std::max(outcome_.peak[i].count, now[i].count);
+    for (size_t i = 0; i < now.size(); ++i)
+      outcome_.peak[i].count = std::max(outcome_.peak[i].count, now[i].count);
   }
 
   // ---- operations ----
@@ -266,7 +274,8 @@ class World {
     await_sends(*send_jfc_, shape_.jettys);
     for (uint32_t j = 0; j < shape_.jettys; ++j) {
       uint32_t p = peer_of(j, round);
-      if (!matches(peers_[p]->slots.data() + size_t{j} * kBytes, kBytes, kWrite, j, p)) fail("wrong bytes written", j, p);
+      if (!matches(peers_[p]->slots.data() + size_t{j} * kBytes, kBytes, kWrite, j, p))
+        fail("wrong bytes written", j, p);
     }
   }
 
@@ -292,8 +301,8 @@ class World {
       while (const Cqe* cqe = peer.receive_jfc.front()) {
         uint32_t j = cqe->remote_id - jettys_[0]->id;
         const std::byte* buffer = peer.buffers.data() + cqe->user_ctx * kBytes;
-        if (cqe->status != CrStatus::kSuccess || j >= shape_.jettys || peer_of(j, round) != p || cqe->length != kBytes ||
-            !matches(buffer, kBytes, kSendThere, j, p)) {
+        if (cqe->status != CrStatus::kSuccess || j >= shape_.jettys || peer_of(j, round) != p ||
+            cqe->length != kBytes || !matches(buffer, kBytes, kSendThere, j, p)) {
           fail("wrong message at the peer", j, p);
         }
         peer.jfr.post(cqe->user_ctx, peer.buffers.sge(cqe->user_ctx * kBytes, kBytes));
@@ -355,34 +364,41 @@ class World {
   Outcome outcome_;
 };
 
-// ---- report ------------------------------------------------------------------------------------------------------
+// ---- report -----------------------------------------------------------------------------------------------
 
 using Ull = unsigned long long;
 
-uint64_t idle_bytes(const Outcome& o) { return total(o.idle); }
+uint64_t idle_bytes(const Outcome& o) {
+  return total(o.idle);
+}
 
 void print_sizes(uint32_t depth) {
   std::printf("bytes of a jetty: record %zu, send queue record %zu, id %zu, timer %llu\n", sizeof(Jetty),
               sizeof(ub::SendQueue), sizeof(IdSlot), static_cast<Ull>(kTimerBytes));
   std::printf("  and queue memory, by depth (ring of twice as many slots, request states, indices):");
   for (uint32_t d : {depth, 64u, 256u, 1024u}) std::printf(" %u: %zu", d, SendQueue::memory_bytes(d));
-  std::printf("\nbytes of a peer: record %zu, each of its one or two channels %zu (of these %zu per packet), timer %llu\n",
-              sizeof(Peer), sizeof(tp::Channel), sizeof(tp::ChannelHot), static_cast<Ull>(kTimerBytes));
-  std::printf("  and only while messages are in flight or packets missing: chunks of %u messages %zu, recovery %zu\n",
-              tp::kMessagesPerChunk, sizeof(tp::MessageChunk), sizeof(tp::RecoveryBlock));
+  std::printf(
+      "\nbytes of a peer: record %zu, each of its one or two channels %zu (of these %zu per packet), timer "
+      "%llu\n",
+      sizeof(Peer), sizeof(tp::Channel), sizeof(tp::ChannelHot), static_cast<Ull>(kTimerBytes));
+  std::printf(
+      "  and only while messages are in flight or packets missing: chunks of %u messages %zu, recovery %zu\n",
+      tp::kMessagesPerChunk, sizeof(tp::MessageChunk), sizeof(tp::RecoveryBlock));
 }
 
 void print_state(const Outcome& o) {
-  std::printf("\nstate of the Core with %u jettys and %u peers, %llu operations checked, %llu packets:\n", o.shape.jettys,
-              o.shape.peers, static_cast<Ull>(o.operations), static_cast<Ull>(o.packets));
+  std::printf("\nstate of the Core with %u jettys and %u peers, %llu operations checked, %llu packets:\n",
+              o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations), static_cast<Ull>(o.packets));
   std::printf("  %-26s %10s %10s %12s %12s\n", "", "bytes each", "idle", "idle bytes", "most in use");
   for (size_t i = 0; i < o.idle.size(); ++i) {
-    std::printf("  %-26s %10llu %10llu %12llu %12llu\n", o.idle[i].name, static_cast<Ull>(o.idle[i].bytes_each),
-                static_cast<Ull>(o.idle[i].count), static_cast<Ull>(o.idle[i].bytes()), static_cast<Ull>(o.peak[i].count));
+    std::printf("  %-26s %10llu %10llu %12llu %12llu\n", o.idle[i].name,
+                static_cast<Ull>(o.idle[i].bytes_each), static_cast<Ull>(o.idle[i].count),
+                static_cast<Ull>(o.idle[i].bytes()), static_cast<Ull>(o.peak[i].count));
   }
-  std::printf("  pages touched: %llu KiB empty, %llu with all objects and channels, %llu after the exchange\n",
-              static_cast<Ull>(o.touched_before / 1024), static_cast<Ull>(o.touched_objects / 1024),
-              static_cast<Ull>(o.touched_after / 1024));
+  std::printf(
+      "  pages touched: %llu KiB empty, %llu with all objects and channels, %llu after the exchange\n",
+      static_cast<Ull>(o.touched_before / 1024), static_cast<Ull>(o.touched_objects / 1024),
+      static_cast<Ull>(o.touched_after / 1024));
 }
 
 // Four runs: {1, all} jettys x {1, all} peers.
@@ -405,34 +421,39 @@ void print_increments(const std::vector<Outcome>& outcomes, const Increments& in
               "touched KiB", "of it exchange");
   for (const Outcome& o : outcomes) {
     uint64_t chunks = 0;
-    for (const StateRow& row : o.peak) chunks = row.bytes_each == sizeof(tp::MessageChunk) ? row.count : chunks;
+    for (const StateRow& row : o.peak)
+      chunks = row.bytes_each == sizeof(tp::MessageChunk) ? row.count : chunks;
     std::printf("%8u %8u %10llu %14llu %14llu %16llu %16llu\n", o.shape.jettys, o.shape.peers,
                 static_cast<Ull>(uint64_t{o.shape.jettys} * o.shape.peers), static_cast<Ull>(idle_bytes(o)),
                 static_cast<Ull>(chunks), static_cast<Ull>(o.touched_after / 1024),
                 static_cast<Ull>((o.touched_after - o.touched_objects) / 1024));
   }
-  std::printf("increments: %.1f bytes a jetty (without queue memory), %.1f bytes a peer (link and import included), %lld "
-              "bytes for all pairs\n",
-              inc.per_jetty, inc.per_peer, static_cast<long long>(inc.for_pairs));
+  std::printf(
+      "increments: %.1f bytes a jetty (without queue memory), %.1f bytes a peer (link and import included), "
+      "%lld "
+      "bytes for all pairs\n",
+      inc.per_jetty, inc.per_peer, static_cast<long long>(inc.for_pairs));
 }
 
 void print_json(const std::vector<Outcome>& outcomes, const Increments& inc, uint32_t depth) {
-  std::printf("{\"bench\":\"scale\",\"jetty_bytes\":%zu,\"send_queue_bytes\":%zu,\"queue_memory_depth\":%u,"
-              "\"queue_memory_bytes\":%zu,\"peer_bytes\":%zu,\"channel_bytes\":%zu,\"channel_hot_bytes\":%zu,"
-              "\"increment_jetty\":%.1f,\"increment_peer\":%.1f,\"increment_pairs\":%lld,\"runs\":[",
-              sizeof(Jetty), sizeof(ub::SendQueue), depth, SendQueue::memory_bytes(depth), sizeof(Peer),
-              sizeof(tp::Channel), sizeof(tp::ChannelHot), inc.per_jetty, inc.per_peer,
-              static_cast<long long>(inc.for_pairs));
+  std::printf(
+      "{\"bench\":\"scale\",\"jetty_bytes\":%zu,\"send_queue_bytes\":%zu,\"queue_memory_depth\":%u,"
+      "\"queue_memory_bytes\":%zu,\"peer_bytes\":%zu,\"channel_bytes\":%zu,\"channel_hot_bytes\":%zu,"
+      "\"increment_jetty\":%.1f,\"increment_peer\":%.1f,\"increment_pairs\":%lld,\"runs\":[",
+      sizeof(Jetty), sizeof(ub::SendQueue), depth, SendQueue::memory_bytes(depth), sizeof(Peer),
+      sizeof(tp::Channel), sizeof(tp::ChannelHot), inc.per_jetty, inc.per_peer,
+      static_cast<long long>(inc.for_pairs));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const Outcome& o = outcomes[i];
-    std::printf("%s{\"jettys\":%u,\"peers\":%u,\"operations\":%llu,\"packets\":%llu,\"idle_bytes\":%llu,"
-                "\"touched_before\":%llu,\"touched_objects\":%llu,\"touched_after\":%llu,\"state\":{",
-                i == 0 ? "" : ",", o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations),
-                static_cast<Ull>(o.packets), static_cast<Ull>(idle_bytes(o)), static_cast<Ull>(o.touched_before),
-                static_cast<Ull>(o.touched_objects), static_cast<Ull>(o.touched_after));
+    std::printf(
+        "%s{\"jettys\":%u,\"peers\":%u,\"operations\":%llu,\"packets\":%llu,\"idle_bytes\":%llu,"
+        "\"touched_before\":%llu,\"touched_objects\":%llu,\"touched_after\":%llu,\"state\":{",
+        i == 0 ? "" : ",", o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations),
+        static_cast<Ull>(o.packets), static_cast<Ull>(idle_bytes(o)), static_cast<Ull>(o.touched_before),
+        static_cast<Ull>(o.touched_objects), static_cast<Ull>(o.touched_after));
     for (size_t k = 0; k < o.idle.size(); ++k) {
-      std::printf("%s\"%s\":{\"bytes_each\":%llu,\"idle\":%llu,\"most\":%llu}", k == 0 ? "" : ",", o.idle[k].name,
-                  static_cast<Ull>(o.idle[k].bytes_each), static_cast<Ull>(o.idle[k].count),
+      std::printf("%s\"%s\":{\"bytes_each\":%llu,\"idle\":%llu,\"most\":%llu}", k == 0 ? "" : ",",
+                  o.idle[k].name, static_cast<Ull>(o.idle[k].bytes_each), static_cast<Ull>(o.idle[k].count),
                   static_cast<Ull>(o.peak[k].count));
     }
     std::printf("}}");

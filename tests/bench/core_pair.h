@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cores in one process, joined by frame queues in memory: the protocol alone, without ports, threads or system
-// calls. For benchmarks: a Core writes its frames straight into the queue, the other one reads them there.
+// Cores in one process, joined by frame queues in memory: the protocol alone, without ports, threads or
+// system calls. For benchmarks: a Core writes its frames straight into the queue, the other one reads them
+// there.
 //
-//   Node a(config(1)), b(config(2));
-//   join(a, b, link);                      // a link on each side, two queues
+//   Node a(1), b(2);                       // instances 1 and 2
+//   Wire wire(a, b, link, queue_bytes);    // a link on each side, two queues
 //   CompletionQueue, ReceiveQueue, SendQueue, Region: objects with their rings, made on a Node
-//   a.add_target(...)                      // and drive() until the channels are up
+//   a.add_target(...), then drive() both until the channels are up; CorePair does all of this
 #pragma once
 
 #include <sys/mman.h>
@@ -15,8 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,7 +29,8 @@ namespace ub::bench {
 class Pages {
  public:
   explicit Pages(size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
-    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
       std::perror("mmap");
       std::exit(1);
@@ -60,6 +60,7 @@ class Pages {
   size_t bytes_;
 };
 
+// Ring memory; `count` is a power of two.
 template <class T>
 class Ring {
  public:
@@ -258,10 +259,11 @@ struct Wire {
   }
 };
 
-// ---- objects -----------------------------------------------------------------------------------------------------
+// ---- objects ----------------------------------------------------------------------------------------------
 
 struct Region {
-  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic) : pages(bytes) {
+  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic)
+      : pages(bytes) {
     SegmentConfig s;
     s.memory = pages.data();
     s.address = s.local_address = address();
@@ -288,7 +290,7 @@ struct CompletionQueue {
   // The oldest completion, or nullptr; pop() when it was read.
   const Cqe* front() {
     if (consumed == indices[0].produced.load(std::memory_order_acquire)) return nullptr;
-    return &slots[consumed % slots.count()];
+    return &slots[consumed & (slots.count() - 1)];
   }
   void pop() { indices[0].consumed.store(++consumed, std::memory_order_release); }
 
@@ -308,7 +310,7 @@ struct ReceiveQueue {
     UB_ASSERT(node.core.create_jfr(c, &id) == Status::kOk);
   }
   void post(uint64_t user_ctx, const Sge& sge) {
-    Rqe& e = slots[produced % slots.count()];
+    Rqe& e = slots[produced & (slots.count() - 1)];
     e.user_ctx = user_ctx;
     e.length = sge.length;
     e.sge_count = e.slots = 1;
@@ -339,19 +341,21 @@ struct SendQueue {
   }
   static size_t work_bytes(uint32_t depth) { return Core<BenchHost>::send_queue_work_bytes(depth); }
   // Ring, work and indices of a queue of that depth.
-  static size_t memory_bytes(uint32_t depth) { return 2 * depth * sizeof(Wqe) + work_bytes(depth) + sizeof(QueueIndices); }
+  static size_t memory_bytes(uint32_t depth) {
+    return 2 * depth * sizeof(Wqe) + work_bytes(depth) + sizeof(QueueIndices);
+  }
 
   // Writes an element with one local range; the caller keeps to the depth.
   void post(const Wqe& element, uint64_t compare = 0) {
     uint32_t n = wqe_slots(element.op, 1, 0);
-    uint32_t count = static_cast<uint32_t>(slots.count());
-    if (produced % count + n > count) {
-      Wqe& skip = slots[produced % count];
+    uint32_t mask = static_cast<uint32_t>(slots.count()) - 1;
+    if ((produced & mask) + n > mask + 1) {
+      Wqe& skip = slots[produced & mask];
       skip.op = WrOp::kSkip;
-      skip.slots = static_cast<uint8_t>(count - produced % count);
+      skip.slots = static_cast<uint8_t>(mask + 1 - (produced & mask));
       produced += skip.slots;
     }
-    Wqe& e = slots[produced % count];
+    Wqe& e = slots[produced & mask];
     e = element;
     e.slots = static_cast<uint8_t>(n);
     e.sge_count = 1;
@@ -372,8 +376,12 @@ class CorePair {
  public:
   struct Side {
     Side(Node& n, uint32_t depth, size_t region_bytes)
-        : node(n), send_jfc(n, 2 * depth), receive_jfc(n, 2 * depth), jfr(n, receive_jfc, 2 * depth),
-          jetty(n, send_jfc, jfr, depth), region(n, region_bytes) {}
+        : node(n),
+          send_jfc(n, 2 * depth),
+          receive_jfc(n, 2 * depth),
+          jfr(n, receive_jfc, 2 * depth),
+          jetty(n, send_jfc, jfr, depth),
+          region(n, region_bytes) {}
     Node& node;
     CompletionQueue send_jfc, receive_jfc;
     ReceiveQueue jfr;
@@ -383,7 +391,11 @@ class CorePair {
   };
 
   CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, bool tsc = false)
-      : clock(tsc), a_node(1), b_node(2), wire(a_node, b_node, link, queue_bytes), a(a_node, depth, region_bytes),
+      : clock(tsc),
+        a_node(1),
+        b_node(2),
+        wire(a_node, b_node, link, queue_bytes),
+        a(a_node, depth, region_bytes),
         b(b_node, depth, region_bytes) {
     a.target = a_node.add_target(clock.now(), 2, wire.link_at_a, ObjectKind::kJetty, b.jetty.id);
     settle();

@@ -9,7 +9,6 @@
 //
 // Prints "ok NAME" or "FAIL NAME: WHAT: got X expected Y"; the exit code is 0 if nothing failed.
 #include <arpa/inet.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,13 +129,10 @@ static void wrong_token(void) {
   check_run("READ", read_from(wrong, 64, 100), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("FADD", add_to(wrong, 64, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_number("urma_unimport_seg", urma_unimport_seg(wrong), URMA_SUCCESS);
-}
-
-static void missing_token(void) {
   urma_seg_t segment = peer->offer.all;
   segment.attr.bs.token_policy = URMA_TOKEN_NONE;
   urma_target_seg_t* bare = import_segment(context, segment, 0);
-  check_run("WRITE", write_to(bare, 64, 100), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_run("WRITE without token", write_to(bare, 64, 100), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_number("urma_unimport_seg", urma_unimport_seg(bare), URMA_SUCCESS);
 }
 
@@ -187,7 +183,6 @@ static void outside_the_segment(void) {
 
 static void no_permission(void) {
   uint64_t readable = peer->readable->seg.ubva.va - peer->all->seg.ubva.va;
-  memset(bytes, 0x5a, 100000);
   check_run("WRITE to a segment that may be read", write_to(peer->readable, 0, 8),
             URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("WRITE of several packets there", write_to(peer->readable, 0, 100000),
@@ -319,17 +314,16 @@ static void unaligned_atomic(void) {
   check_post("8 bytes at 1", add_to(peer->all, 1, 8), URMA_EINVAL);
   check_post("4 bytes at 2", add_to(peer->all, 2, 4), URMA_EINVAL);
   check_post("3 bytes", add_to(peer->all, 0, 3), URMA_EINVAL);
+  check_run("8 bytes at 64", add_to(peer->all, 64, 8), URMA_CR_SUCCESS);
   struct request cas = add_to(peer->all, 12, 8);
   cas.op = URMA_OPC_CAS;
   check_post("CAS at 12", cas, URMA_EINVAL);
-  check_run("8 bytes at 64", add_to(peer->all, 64, 8), URMA_CR_SUCCESS);
 }
 
 static void unbound_rc(void) {
   struct queue q = open_queue(context, (struct queue_options){.mode = URMA_TM_RC});
-  struct request w = write_to(peer->part, 0, 8), s = send_to(peer->work, 8);
+  struct request w = write_to(peer->part, 0, 8);
   check_number("WRITE", post(&q, &w), URMA_EINVAL);
-  check_number("SEND", post(&q, &s), URMA_EINVAL);
   close_queue(&q);
 }
 
@@ -360,7 +354,6 @@ static void full_send_queue(void) {
     check_number("one of 8", post(&q, &s), URMA_SUCCESS);
   }
   check_number("the ninth", post(&q, &s), URMA_ENOMEM);
-  check_number("and again", post(&q, &s), URMA_ENOMEM);
   for (int i = 0; i < 8; ++i) post_receive(64);
   for (int i = 0; i < 8; ++i) check_taken("taken by the peer", URMA_CR_SUCCESS, 8, 1);
   urma_cr_t record;
@@ -422,7 +415,6 @@ static void full_completion_queue(void) {
   take_async_events(context, q.jfc);
   struct request w = write_to(peer->part, 0, 8);
   check_status("a WRITE afterwards", run(&q, &w), URMA_CR_SUCCESS);
-  check_number("JFC_ERR events when there is room", take_async_events(context, q.jfc), 0);
   close_queue(&q);
 }
 
@@ -617,20 +609,8 @@ static void stopped_process_short_and_long(void) {
   stop_peer(victim);
 }
 
-// ---- start-up ---------------------------------------------------------------------------------------------
-
 static void unknown_device(void) {
-  char name[] = "no_such_device", empty[] = "";
-  errno = 0;
-  check_true("urma_get_device_by_name", urma_get_device_by_name(name) == NULL);
-  check_number("errno", errno, ENODEV);
-  check_true("with an empty name", urma_get_device_by_name(empty) == NULL);
-  errno = 0;
-  check_true("without name", urma_get_device_by_name(NULL) == NULL);
-  check_number("errno", errno, EINVAL);
-  errno = 0;
-  check_true("a context of an EID index that is not there", urma_create_context(context->dev, 999) == NULL);
-  check_number("errno", errno, EIO);
+  check_unknown_device(context);
 }
 
 // ---- the list ---------------------------------------------------------------------------------------------
@@ -640,7 +620,6 @@ static const struct {
   void (*run)(void);
 } cases[] = {
     {"wrong token", wrong_token},
-    {"missing token", missing_token},
     {"unknown token id", unknown_token_id},
     {"wrong jetty token", wrong_jetty_token},
     {"unknown jetty", unknown_jetty},

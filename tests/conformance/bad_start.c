@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Start-up with configuration files that are wrong: urma_init fails, and the log says where and why.
+// Start-up that fails: with configuration files that are wrong (the log says where and why), with devices and
+// EIDs that do not exist.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,4 +51,18 @@ void malformed_configuration(void) {
   if (kept != NULL) setenv("SOFTUB_CONFIG", kept, 1);
   free(kept);
   check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
+}
+
+void check_unknown_device(urma_context_t* context) {
+  char name[] = "no_such_device", empty[] = "";
+  errno = 0;
+  check_true("urma_get_device_by_name", urma_get_device_by_name(name) == NULL);
+  check_number("errno", errno, ENODEV);
+  check_true("with an empty name", urma_get_device_by_name(empty) == NULL);
+  errno = 0;
+  check_true("without name", urma_get_device_by_name(NULL) == NULL);
+  check_number("errno", errno, EINVAL);
+  errno = 0;
+  check_true("a context of an EID index that is not there", urma_create_context(context->dev, 999) == NULL);
+  check_number("errno", errno, EIO);
 }

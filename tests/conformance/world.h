@@ -124,9 +124,10 @@ int run(struct queue* q, const struct request* r);
 // Takes the asynchronous events that wait, and fails the case if one is not JFC_ERR of this queue. How many?
 int take_async_events(urma_context_t* context, const urma_jfc_t* jfc);
 
-// ---- cases before there is a NIC (bad_start.c) ------------------------------------------------------------
+// ---- cases of bad_start.c ---------------------------------------------------------------------------------
 
-void malformed_configuration(void);
+void malformed_configuration(void);  // before urma_init
+void check_unknown_device(urma_context_t* context);
 
 #ifdef __cplusplus
 }

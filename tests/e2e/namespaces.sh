@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# file_copy between two hosts, over UDP and through a router: three network namespaces, veth pairs between them.
+# file_copy between two hosts, over UDP and through a router: three network namespaces, veth pairs between.
 #
 #   tests/e2e/namespaces.sh --file-copy build/apps/file_copy/file_copy [--big MiB] [--only text]
 #
 # Copies a small and a big file for each of MTU 1500 and 9000, IPv4 and IPv6; then where the path is narrower
-# than the hosts' interfaces; then through a router that loses, delays and reorders packets: by tc netem, and by a
-# small program behind a tun device, which needs nothing of the kernel but tun. Exit code 77: it cannot run here.
+# than the hosts' interfaces; then through a router that loses, delays and reorders packets: by tc netem, and
+# by a small program behind a tun device, which needs nothing else of the kernel. Exit code 77: it cannot run.
 set -uo pipefail
 
 file_copy='' big=101 only=''
@@ -77,7 +77,7 @@ set_mtu() {
 
 received() { in_right cat "/sys/class/net/eth/statistics/rx_$1"; }
 
-# ---- one copy --------------------------------------------------------------------------------------------------
+# ---- one copy ----------------------------------------------------------------------------------------------
 
 failed=0
 row() {  # name, result, remark
@@ -98,8 +98,8 @@ copy() {
   fi
   rm -rf "$here/in" && mkdir "$here/in"
   export SOFTUB_PORT_KINDS=udp SOFTUB_LOG_STATS_DIR=$here SOFTUB_PORT_SHM_DIR=$here
-  SOFTUB_DEVICE_EIDS=$to in_right timeout -k 1 "$limit" "$file_copy" receive --dir "$here/in" --port 0 --once \
-    >"$here/receiver" 2>&1 &
+  SOFTUB_DEVICE_EIDS=$to in_right timeout -k 1 "$limit" \
+    "$file_copy" receive --dir "$here/in" --port 0 --once >"$here/receiver" 2>&1 &
   receiver=$!
   for _ in $(seq 200); do
     port=$(sed -n 's/.*TCP port \([0-9]*\).*/\1/p' "$here/receiver" | head -n 1)
@@ -114,8 +114,8 @@ copy() {
   local bytes packets status
   bytes=$(received bytes) packets=$(received packets)
   start=$(date +%s.%N)
-  SOFTUB_DEVICE_EIDS=$from in_left timeout -k 1 "$limit" "$file_copy" send "$source" "$host:$port" --name copy \
-    >"$here/sender" 2>&1
+  SOFTUB_DEVICE_EIDS=$from in_left timeout -k 1 "$limit" \
+    "$file_copy" send "$source" "$host:$port" --name copy >"$here/sender" 2>&1
   status=$?
   seconds=$(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $start }")
   wait "$receiver"
@@ -127,7 +127,8 @@ copy() {
     [[ $status -eq 124 ]] && remark="$remark; not done after $limit s"
     row "$name" FAIL "sender exit code $status, $remark: $(tail -n 1 "$here/sender" | tr -d '\r')"
   elif [[ $received_status -ne 0 ]]; then
-    row "$name" FAIL "receiver exit code $received_status, $remark: $(tail -n 1 "$here/receiver" | tr -d '\r')"
+    remark="receiver exit code $received_status, $remark"
+    row "$name" FAIL "$remark: $(tail -n 1 "$here/receiver" | tr -d '\r')"
   elif ! cmp "$source" "$here/in/copy" >"$here/cmp" 2>&1; then
     row "$name" FAIL "the copy differs: $(<"$here/cmp"); $remark"
   elif [[ $mean -lt $least ]]; then
@@ -137,18 +138,20 @@ copy() {
   fi
 }
 
-# ---- a router that misbehaves ----------------------------------------------------------------------------------
+# ---- a router that misbehaves ------------------------------------------------------------------------------
 
-# Every packet between the hosts takes the way through a tun device, where a program holds it for 2 ms, drops 2 %
-# and lets 1 % be overtaken.
+# Every packet between the hosts takes the way through a tun device, where a program holds it for 2 ms, drops
+# 2 % and lets 1 % be overtaken.
 start_bad_router() {
   [[ -c /dev/net/tun ]] || { echo "there is no /dev/net/tun"; return 1; }
   in_router ip tuntap add mode tun bad && in_router ip link set bad mtu 9000 txqueuelen 10000 up || return 1
   local side
   for side in left right; do
-    in_router ip rule add iif "to-$side" lookup 77 && in_router ip -6 rule add iif "to-$side" lookup 77 || return 1
+    in_router ip rule add iif "to-$side" lookup 77 &&
+      in_router ip -6 rule add iif "to-$side" lookup 77 || return 1
   done
-  in_router ip route add default dev bad table 77 && in_router ip -6 route add default dev bad table 77 || return 1
+  in_router ip route add default dev bad table 77 &&
+    in_router ip -6 route add default dev bad table 77 || return 1
   in_router python3 "$here/bad_router.py" "$1" >"$here/bad_router" 2>&1 &
   router_program=$!
   sleep 0.3
@@ -186,7 +189,7 @@ while True:
             pass  # as lost as the others
 PYTHON
 
-# ---- the table -------------------------------------------------------------------------------------------------
+# ---- the table ---------------------------------------------------------------------------------------------
 
 make_network || { echo "namespaces: cannot set the network up"; exit 1; }
 small=$here/small large=$here/large lossy=$here/lossy
@@ -236,5 +239,6 @@ else
 fi
 
 echo
-echo "namespaces: $(grep -c ' pass  ' "$here/table") passed, $failed failed, $(grep -c ' not run ' "$here/table") not run"
+passed=$(grep -c ' pass  ' "$here/table") absent=$(grep -c ' not run ' "$here/table")
+echo "namespaces: $passed passed, $failed failed, $absent not run"
 [[ $failed -eq 0 ]]

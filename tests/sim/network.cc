@@ -73,6 +73,14 @@ void Network::send(uint32_t from, Frame f) {
   carry(from, to, std::move(f), rule);
 }
 
+void Network::inject(uint32_t from, std::span<const std::byte> bytes) {
+  Frame f{std::make_unique<std::byte[]>(bytes.size()), static_cast<uint32_t>(bytes.size())};
+  std::memcpy(f.data.get(), bytes.data(), bytes.size());
+  uint32_t to = route(f.span());
+  world_.trace_frame("inject", from, to, f.span());
+  carry(from, to, std::move(f), nullptr);
+}
+
 void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule) {
   using Action = TamperRule::Action;
   const NetworkOptions& o = world_.options.net;
@@ -81,6 +89,10 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
   Action action = rule == nullptr ? Action::kPass : rule->action;
   if (p.cut || action == Action::kDrop) return;
   if (action == Action::kCorrupt) damage(f);
+  if (action == Action::kRewrite) {
+    rule->rewrite({f.data.get(), f.bytes});
+    reseal({f.data.get(), f.bytes});
+  }
   if (action == Action::kDelay) return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
   if (action == Action::kDuplicate) deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
   if (action == Action::kSwap && p.swapped.data == nullptr) {

@@ -35,6 +35,8 @@ class Network {
 
   void add_node(uint32_t node, const wire::Endpoint& at);
   void send(uint32_t from, Frame);
+  // A frame that no Core sent, as if it came from that node.
+  void inject(uint32_t from, std::span<const std::byte> frame);
   // Is the queue of a lossless wire full, so that its sender must wait?
   bool full(uint32_t from) const;
   // A frame arrives: takes it out.

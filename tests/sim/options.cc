@@ -54,7 +54,6 @@ void draw_host_and_core(Prng& rng, Options& o) {
   c.window_packets = pick<uint32_t>(rng, {128, 128, 256, 512, 2048});
   c.lanes = pick<uint32_t>(rng, {1, 2, 2});
   c.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096, 16384, 16384});
-  c.ack_every = pick<uint32_t>(rng, {1, 2, 8, 8, 32});
   c.fast_retransmit = rng.chance(0.75);
   c.read_jobs = pick<uint32_t>(rng, {1, 2, 8, 64, 64});
   c.kept_packets = pick<uint32_t>(rng, {2, 16, 256, 256});
@@ -165,7 +164,7 @@ std::string Options::text() const {
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns);
-  LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.ack_every);
+  LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes);
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);

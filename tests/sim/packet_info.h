@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/transport/wire/control_record.h"
+#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/network_header.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/sack.h"
@@ -36,6 +37,14 @@ struct PacketInfo {
   bool taack() const { return data() && ta_is(wire::TaOpcode::kTaack); }
   bool request() const { return data() && has_ta && !ta.is_response; }
 };
+
+// Makes the ICRC fit the bytes again.
+inline void reseal(std::span<std::byte> frame) {
+  wire::NetHeader net;
+  if (wire::parse_network(frame, net) != wire::Drop::kNone) return;
+  auto covered = static_cast<size_t>(net.end - net.l3);
+  wire::icrc_store(frame.data() + (net.end - frame.data()), wire::icrc_compute(net.l3, covered, net.v6));
+}
 
 inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte> frame) {
   PacketInfo p;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "lib/base/time.h"
@@ -20,13 +21,14 @@ using Matcher = std::function<bool(const PacketInfo&)>;
 constexpr uint32_t kAlways = UINT32_MAX;
 
 struct TamperRule {
-  enum class Action : uint8_t { kPass, kDrop, kDelay, kDuplicate, kCorrupt, kSwap };
+  enum class Action : uint8_t { kPass, kDrop, kDelay, kDuplicate, kCorrupt, kSwap, kRewrite };
 
   Action action = Action::kPass;
   uint32_t count = 1;
   Matcher match;
   uint32_t skip = 0;
   Duration delay{};   // kDelay: instead of the usual; kDuplicate: of the second copy
+  std::function<void(std::span<std::byte>)> rewrite{};  // the ICRC is made right again afterwards
   uint32_t hits = 0;  // how often it acted
 };
 
@@ -45,6 +47,11 @@ inline TamperRule corrupt(uint32_t count, Matcher m, uint32_t skip = 0) {
 // The packet changes places with the next one of its direction.
 inline TamperRule swap_with_next(uint32_t count, Matcher m, uint32_t skip = 0) {
   return {.action = TamperRule::Action::kSwap, .count = count, .match = std::move(m), .skip = skip};
+}
+inline TamperRule rewrite(uint32_t count, Matcher m, std::function<void(std::span<std::byte>)> change) {
+  TamperRule r{.action = TamperRule::Action::kRewrite, .count = count, .match = std::move(m)};
+  r.rewrite = std::move(change);
+  return r;
 }
 // Only counts.
 inline TamperRule watch(Matcher m) { return {.action = TamperRule::Action::kPass, .count = kAlways, .match = std::move(m)}; }

@@ -17,6 +17,7 @@ constexpr uint32_t kIdSpace = 1u << kIdBits;
 constexpr uint32_t kFirstRequestableId = 3;
 constexpr uint32_t kFirstDynamicId = 1025;
 constexpr uint32_t kMaxSges = 16;
+constexpr uint32_t kMaxSendDepth = 16384;  // work requests of one queue
 constexpr uint64_t kMaxMessageBytes = 1u << 30;
 
 struct LinkRecord {

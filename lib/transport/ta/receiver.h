@@ -556,7 +556,7 @@ class Receiver {
     SendQueue& q = s_.queues[purpose.queue];
     if (!q.in_use || (q.generation & 15u) != purpose.queue_generation) return;
     for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-      if ((n & 0xffff) != purpose.work_request) continue;
+      if ((n & tp::kWorkRequestMask) != purpose.work_request) continue;
       WrState& wr = q.work[n & q.work_mask];
       if (wr.copies > 0) --wr.copies;
       if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;

@@ -115,19 +115,19 @@ TEST(Config, defaults__of_struct_and_key_table_agree_and_are_legal) {
 TEST(Config, sources__each_overrides_the_one_before) {
   FakeEnvironment environment;
   environment.add_file(kSystemFile,
-                       "[transport]\nlanes = 1\nack_every = 2\nrtt_multiplier = 3\nwindow_packets = 128\n");
-  environment.add_file(kUserFile, "[transport]\nack_every = 4\nrtt_multiplier = 5\nwindow_packets = 256\n");
+                       "[transport]\nlanes = 1\nlane_bulk_bytes = 2\nrtt_multiplier = 3\nwindow_packets = 128\n");
+  environment.add_file(kUserFile, "[transport]\nlane_bulk_bytes = 4\nrtt_multiplier = 5\nwindow_packets = 256\n");
   environment.add_file("/tmp/mine.toml", "\n[transport]\nrtt_multiplier = 6\nwindow_packets = 1024\n");
   environment.variables["SOFTUB_CONFIG"] = "/tmp/mine.toml";
   environment.variables["SOFTUB_TRANSPORT_WINDOW_PACKETS"] = "2048";
   const ConfigResult result = load_config(environment);
   ASSERT_TRUE(result.config) << result.error;
   EXPECT_EQ(result.config->transport.lanes, 1u);
-  EXPECT_EQ(result.config->transport.ack_every, 4u);
+  EXPECT_EQ(result.config->transport.lane_bulk_bytes, 4u);
   EXPECT_EQ(result.config->transport.rtt_multiplier, 6u);
   EXPECT_EQ(result.config->transport.window_packets, 2048u);
   EXPECT_EQ(row_of(*result.config, "transport.lanes").source, "/etc/softub/softub.toml:2");
-  EXPECT_EQ(row_of(*result.config, "transport.ack_every").source, "/users/ann/.config/softub/softub.toml:2");
+  EXPECT_EQ(row_of(*result.config, "transport.lane_bulk_bytes").source, "/users/ann/.config/softub/softub.toml:2");
   EXPECT_EQ(row_of(*result.config, "transport.rtt_multiplier").source, "/tmp/mine.toml:3");
   EXPECT_EQ(row_of(*result.config, "transport.window_packets").source, "env SOFTUB_TRANSPORT_WINDOW_PACKETS");
   EXPECT_EQ(row_of(*result.config, "transport.rto_min").source, "default");
@@ -336,8 +336,8 @@ TEST(Config, range__powers_of_two_and_choices) {
             "2:1: transport.window_packets = 500 is not a power of two in 128..2048 (packets)");
   EXPECT_EQ(error_of_text("[port]\nmtu = 1500\n"),
             "2:1: port.mtu = 1500: expected one of 0, 1024, 2048, 4096, 8192 (bytes of payload)");
-  EXPECT_EQ(error_of_text("[log]\nlevel = \"loud\"\n"),
-            "2:1: log.level = \"loud\": expected one of trace, debug, info, warn, error, off");
+  EXPECT_EQ(error_of_text("[placement]\nmode = \"loud\"\n"),
+            "2:1: placement.mode = \"loud\": expected one of embedded, daemon");
   EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"dpdk\"]\n"),
             "2:1: port.kinds = \"dpdk\": expected one of shm, udp");
   EXPECT_EQ(error_of_text("[port]\nkinds = []\n"),

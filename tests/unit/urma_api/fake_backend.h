@@ -56,6 +56,7 @@ class FakeBackend final : public Backend {
   std::map<uint32_t, bool> token_ids;
   std::vector<uint32_t> doorbells;
   std::atomic<uint32_t> drives{0};
+  std::atomic<int> waiters{0};
   std::atomic<uint32_t> reads_told{0};
   std::function<void()> on_drive;
   Status next_status = Status::kOk;  // what the next creation answers
@@ -236,6 +237,8 @@ class FakeBackend final : public Backend {
     drives.fetch_add(1);
     if (on_drive) on_drive();
   }
+  void begin_wait() override { waiters.fetch_add(1); }
+  void end_wait() override { waiters.fetch_sub(1); }
   void completions_read(uint32_t) override { reads_told.fetch_add(1); }
   void armed(uint32_t jfc) override {
     Jfc& j = jfcs.at(jfc);

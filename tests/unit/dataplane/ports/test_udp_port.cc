@@ -59,6 +59,7 @@ struct Pair {
     o.mtu = mtu;
     o.ecn = ecn;
     o.dscp = 46;
+    o.receive_tos = true;
     o.receive_buffer_bytes = rcvbuf;
     bool ok = a.open(o, &error) && b.open(o, &error);
     a.set_link(5);
@@ -132,6 +133,25 @@ TEST(UdpPort, frame_in_is_frame_out__ipv6) {
   std::string error;
   if (!probe.open(o, &error)) GTEST_SKIP() << "no IPv6 here: " << error;
   frame_in_is_frame_out("::1", wire::kEcnEct1);
+}
+
+TEST(UdpPort, receive_tos__off_reads_zero) {
+  UdpPortOptions o;
+  o.addresses = {*parse_ip("127.0.0.1")};
+  o.wanted_port = 0;
+  o.dscp = 46;
+  UdpPort a, b;
+  std::string error;
+  ASSERT_TRUE(a.open(o, &error) && b.open(o, &error)) << error;
+  RxFrame rx[kBurst];
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(send(a, make_frame(a.local_endpoint(0), b.local_endpoint(0), 40, 1)));
+    a.tx_flush({});
+    ASSERT_EQ(receive(b, rx, kBurst), 1u);
+    Bytes expected = make_frame(a.local_endpoint(0), b.local_endpoint(0), 40, 1, 0);
+    EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), expected);
+    EXPECT_EQ(b.rx_burst(rx, kBurst), 0u);
+  }
 }
 
 TEST(UdpPort, bursts_and_order) {

@@ -96,6 +96,8 @@ class EmbeddedBackend final : public Backend {
 
   void posted(uint32_t jetty) override { nic_->posted(jetty); }
   void drive() override { nic_->drive(); }
+  void begin_wait() override { nic_->begin_wait(); }
+  void end_wait() override { nic_->end_wait(); }
   void completions_read(uint32_t jfc) override {
     nic_->control([&](NicCore& core, Instant now) {
       core.on_completions_read(now, jfc);

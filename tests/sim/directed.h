@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stage for directed tests: two nodes (or more) with one application each, a fault-free network until the test
+// arms tamper rules, and the same oracle as in the swarm: whatever a test does not check, the oracle does.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/sim/requests.h"
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+
+inline Options directed_options() {
+  Options o;
+  o.net.delay_ns = 10'000;
+  o.work.poll_ns = 500;
+  o.work.poll_batch = 1000;
+  o.work.sges = 1;
+  o.work.starve = 1;  // tests post the receives
+  o.core.keepalive_ns = 10'000'000'000;
+  return o;
+}
+
+// One instance with one application of the usual equipment.
+struct End {
+  Node* node = nullptr;
+  App* app = nullptr;
+  Jfc* jfc = nullptr;
+  Jfr* jfr = nullptr;
+  Queue* queue = nullptr;
+  Region* target = nullptr;
+
+  Receiver receiver() const { return {queue, jfr}; }
+  void give_receives(uint32_t count, uint32_t bytes = 4096) const {
+    for (uint32_t i = 0; i < count; ++i) ASSERT_TRUE(node->post_receive(jfr, bytes, 1));
+  }
+};
+
+class Stage {
+ public:
+  explicit Stage(Options o = directed_options(), uint32_t nodes = 2) : world(o) {
+    for (uint32_t i = 0; i < nodes; ++i) {
+      wire::Endpoint at{wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort};
+      world.add_node(at).boot();
+    }
+    for (uint32_t i = 0; i < nodes; ++i) ends.push_back(equip(world.node(i)));
+  }
+
+  ~Stage() { EXPECT_EQ(world.model.failure(), ""); }
+
+  End equip(Node& node, QueueSpec q = usual_queue(), JfrSpec r = usual_jfr(), uint64_t memory = 4 << 20) {
+    End e;
+    e.node = &node;
+    e.app = node.add_app(memory, memory);
+    e.jfc = node.add_jfc(*e.app, 1024);
+    e.jfr = node.add_jfr(*e.app, e.jfc, r);
+    e.queue = node.add_queue(*e.app, e.jfc, e.jfr, q);
+    e.target = node.add_target(*e.app, {.length = memory, .access = kAccessRead | kAccessWrite | kAccessAtomic,
+                                        .token = {true, 0x1234}, .odd_address = false, .token_id = 0});
+    return e;
+  }
+  static QueueSpec usual_queue() {
+    QueueSpec q;
+    q.depth = 512;
+    q.slots = 2048;
+    return q;
+  }
+  static JfrSpec usual_jfr() {
+    JfrSpec r;
+    r.depth = 256;
+    r.token = {true, 0x77};
+    return r;
+  }
+
+  End& a() { return ends[0]; }
+  End& b() { return ends[1]; }
+
+  // Posts and rings.
+  const Wr& request(const End& from, const End& to, WrOp op, uint32_t length, RequestSpec s = {}) {
+    s.op = op;
+    s.length = length;
+    s.to = to.receiver();
+    if (s.remote == nullptr) s.remote = to.target;
+    s.extra_allowed |= extra_allowed;
+    const Wr* w = post(world, from.queue, s);
+    UB_ASSERT(w != nullptr);
+    from.node->ring(from.queue);
+    return *w;
+  }
+  const Wr& write(uint32_t length, RequestSpec s = {}) { return request(a(), b(), WrOp::kWrite, length, s); }
+  const Wr& read(uint32_t length, RequestSpec s = {}) { return request(a(), b(), WrOp::kRead, length, s); }
+  const Wr& send(uint32_t length, RequestSpec s = {}) { return request(a(), b(), WrOp::kSend, length, s); }
+
+  // Until everything is answered. Seconds that it took.
+  double finish(Duration limit = seconds(30)) {
+    Instant start = world.now();
+    EXPECT_TRUE(world.run_until([&] { return world.all_resolved(); }, limit)) << world.model.unresolved();
+    return seconds_since(start);
+  }
+  double seconds_since(Instant start) const { return static_cast<double>((world.now() - start).ns) / 1e9; }
+  // The channel stands, nothing is under way.
+  void warm_up() {
+    const Wr& w = write(8);
+    finish();
+    EXPECT_EQ(w.status, CrStatus::kSuccess);
+    quiet();
+  }
+  void quiet() { EXPECT_TRUE(world.run_until_quiet(seconds(10))) << world.model.failure(); }
+  void check_memory() {
+    quiet();
+    world.model.final_check();
+  }
+
+  std::vector<ChannelInfo> channels(const End& e) {
+    std::vector<ChannelInfo> all;
+    ChannelInfo c;
+    for (uint32_t i = 0; i < e.node->core().channel_table_size(); ++i)
+      if (e.node->core().channel_info(i, &c)) all.push_back(c);
+    return all;
+  }
+  static uint64_t count(const End& e, Counter c) { return e.node->counter(c); }
+
+  World world;
+  std::vector<End> ends;
+  uint32_t extra_allowed = 0;
+};
+
+// ---- what to match -------------------------------------------------------------------------------------------
+
+inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
+  return [=](const PacketInfo& p) { return p.from == node && m(p); };
+}
+inline Matcher record(uint32_t from_node, wire::RecordType type) {
+  return [=](const PacketInfo& p) { return p.from == from_node && p.is_record(type); };
+}
+inline bool is_request(const PacketInfo& p) { return p.request(); }
+inline bool is_taack(const PacketInfo& p) { return p.taack(); }
+inline bool is_data(const PacketInfo& p) { return p.data(); }
+inline bool is_any(const PacketInfo&) { return true; }
+
+// A control record as a peer would send it.
+std::vector<std::byte> control_frame(const wire::ControlRecord&, const wire::Endpoint& src, const wire::Endpoint& dst);
+
+}  // namespace ub::sim

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Single packets lost, doubled, swapped or late: how the channel repairs it, and how fast.
+#include "tests/sim/directed.h"
+
+namespace ub::sim {
+namespace {
+
+constexpr CrStatus kSuccess = CrStatus::kSuccess;
+
+TEST(Loss, lost_tail__is_probed_by_rto) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(drop(1, from(0, [](const PacketInfo& p) { return p.request() && p.rtp.last; })));
+  const Wr& w = s.write(3000);
+  double took = s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 1u);
+  EXPECT_GE(took, 0.004);
+  EXPECT_LT(took, 0.040);
+  s.check_memory();
+}
+
+TEST(Loss, lost_middle__is_repaired_by_sack) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(drop(1, from(0, is_request), 20));
+  const Wr& w = s.write(65536);
+  double took = s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitFast), 1u);
+  EXPECT_LT(took, 0.004);
+  s.check_memory();
+}
+
+TEST(Loss, many_lost_middles__are_repaired_without_timeout) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(drop(7, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 8 == 3; })));
+  const Wr& w = s.write(65536);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitFast), 7u);
+  s.check_memory();
+}
+
+TEST(Loss, lost_retransmission__is_sent_again) {
+  Stage s;
+  s.warm_up();
+  uint32_t psn = UINT32_MAX;
+  auto tenth = [&psn, n = 0](const PacketInfo& p) mutable {
+    if (!p.request() || p.from != 0) return false;
+    if (psn == UINT32_MAX && ++n == 10) psn = p.rtp.psn.value();
+    return p.rtp.psn.value() == psn;
+  };
+  s.world.network.tamper.add(drop(3, tenth));
+  const Wr& w = s.write(65536);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  s.check_memory();
+}
+
+TEST(Loss, swapped_packets__cost_nothing) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(swap_with_next(5, from(0, [](const PacketInfo& p) { return p.request() && !p.rtp.last; })));
+  const Wr& w = s.write(16384);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);
+  s.check_memory();
+}
+
+TEST(Loss, duplicate_send__is_delivered_once) {
+  Stage s;
+  s.b().give_receives(4);
+  s.warm_up();
+  s.world.network.tamper.add(duplicate(1, microseconds(50), from(0, is_request)));
+  const Wr& w = s.send(100);
+  s.finish();
+  s.quiet();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.b().jfr->posted.size(), 3u);
+  EXPECT_EQ(s.count(s.b(), Counter::kTpRxDuplicate), 1u);
+  s.check_memory();
+}
+
+TEST(Loss, lost_taack__is_sent_again) {
+  Stage s;
+  s.warm_up();
+  auto& rule = s.world.network.tamper.add(drop(1, from(1, is_taack)));
+  const Wr& w = s.write(100);
+  s.finish();
+  EXPECT_EQ(rule.hits, 1u);
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);  // the request itself was acknowledged
+  EXPECT_GE(s.count(s.b(), Counter::kTpTxRetransmitTimeout), 1u);
+}
+
+TEST(Loss, lost_acks__do_not_matter_when_later_ones_come) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(drop(10, from(1, [](const PacketInfo& p) { return p.ack(); })));
+  const Wr& w = s.write(200'000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  s.check_memory();
+}
+
+TEST(Loss, damaged_packet__is_dropped_and_sent_again) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(corrupt(3, from(0, is_request)));
+  const Wr& w = s.write(3000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  s.check_memory();
+}
+
+TEST(Loss, read_with_lost_response_packets__is_repaired) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(
+      drop(5, from(1, [n = 0](const PacketInfo& p) mutable { return p.ta_is(wire::TaOpcode::kReadResponse) && ++n % 9 == 0; })));
+  const Wr& w = s.read(65536);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  s.check_memory();
+}
+
+TEST(Loss, psn_wrap__in_the_middle_of_a_lossy_message) {
+  Options o = directed_options();
+  o.core.first_psn = 0xfffff0;
+  Stage s(o);
+  s.warm_up();
+  s.world.network.tamper.add(
+      drop(12, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 5 == 0; })));
+  const Wr& w = s.write(65536);
+  const Wr& r = s.read(65536);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(r.status, kSuccess);
+  EXPECT_LT(s.channels(s.a())[0].next_psn, 0x1000u);
+  s.check_memory();
+}
+
+TEST(Loss, packet_beyond_its_lifetime__changes_nothing) {
+  Stage s;
+  s.warm_up();
+  uint64_t at = s.b().target->shared_at;
+  s.world.network.tamper.add(delay(1, seconds(3), from(0, is_request)));
+  RequestSpec spec;
+  spec.offset = at;
+  s.write(1000, spec);
+  s.finish();
+  const Wr& second = s.write(1000, spec);
+  s.finish();
+  EXPECT_EQ(second.status, kSuccess);
+  s.world.run_for(seconds(4));
+  s.check_memory();  // the oracle accepts the bytes of the second WRITE only
+}
+
+TEST(Loss, final_word__becomes_visible_last) {
+  Stage s;
+  s.warm_up();
+  s.world.network.tamper.add(drop(2, from(0, is_request), 3));
+  s.write(20'000);
+  s.finish();  // the oracle looks at every placement of a last word
+  s.check_memory();
+}
+
+TEST(Loss, small_messages__overtake_a_bulk_one) {
+  Options o = directed_options();
+  o.net.ns_per_byte = 1;
+  Stage s(o);
+  s.b().give_receives(100, 64);
+  s.warm_up();
+  End big = s.equip(*s.a().node, Stage::usual_queue(), Stage::usual_jfr(), 40 << 20);
+  End sink = s.equip(*s.b().node, Stage::usual_queue(), Stage::usual_jfr(), 40 << 20);
+  RequestSpec spec;
+  const Wr& bulk = s.request(big, sink, WrOp::kWrite, 16 << 20, spec);
+  s.world.run_for(milliseconds(2));
+  for (int i = 0; i < 100; ++i) s.send(32);
+  Instant start = s.world.now();
+  EXPECT_TRUE(s.world.run_until([&] { return s.world.model.outstanding() == 1; }, seconds(5)));
+  EXPECT_EQ(bulk.state, Wr::State::kOutstanding);
+  EXPECT_LT(s.seconds_since(start), 0.010);
+  s.finish();
+  EXPECT_EQ(bulk.status, kSuccess);
+  s.check_memory();
+}
+
+}  // namespace
+}  // namespace ub::sim
