@@ -186,7 +186,7 @@ uint8_t flags_of(const SendQueue& sq, const urma_jfs_wr_flag_t& flag, const Requ
   uint8_t flags = flag.bs.complete_enable ? kWrSignaled : 0;
   if (flag.bs.solicited_enable) flags |= kWrSolicited;
   if (r.inlined) flags |= kWrInline;
-  if (r.key.token_required) flags |= kWrToken;
+  if (r.key.token_required || r.notify_key.token_required) flags |= kWrToken;
   if (sq.mode != Mode::kUm) {
     if (flag.bs.fence) flags |= kWrFence;
     if (flag.bs.comp_order) flags |= kWrCompOrder;

@@ -117,7 +117,7 @@ class Stage {
   std::vector<ChannelInfo> channels(const End& e) {
     std::vector<ChannelInfo> all;
     ChannelInfo c;
-    for (uint32_t i = 0; i < e.node->core().channel_table_size(); ++i)
+    for (uint32_t i = 0; i <= e.node->core().channel_table_size(); ++i)
       if (e.node->core().channel_info(i, &c)) all.push_back(c);
     return all;
   }

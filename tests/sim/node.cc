@@ -342,7 +342,7 @@ Queue* Node::find_queue(uint32_t id) const {
 bool Node::idle(std::string* why) const {
   char buf[200];
   ChannelInfo c;
-  for (uint32_t i = 0; i < core_->channel_table_size(); ++i) {
+  for (uint32_t i = 0; i <= core_->channel_table_size(); ++i) {
     if (!core_->channel_info(i, &c)) continue;
     if (c.next_psn == c.oldest_unacked && c.queued_messages == 0) continue;
     std::snprintf(buf, sizeof buf, "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n",

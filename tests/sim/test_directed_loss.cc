@@ -142,7 +142,9 @@ TEST(Loss, psn_wrap__in_the_middle_of_a_lossy_message) {
   s.finish();
   EXPECT_EQ(w.status, kSuccess);
   EXPECT_EQ(r.status, kSuccess);
-  EXPECT_LT(s.channels(s.a())[0].next_psn, 0x1000u);
+  uint32_t wrapped = 0;
+  for (const ChannelInfo& c : s.channels(s.a())) wrapped += c.next_psn < 0x1000;
+  EXPECT_GE(wrapped, 1u);
   s.check_memory();
 }
 

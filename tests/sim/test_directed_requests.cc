@@ -375,8 +375,7 @@ TEST(Jfc, receiver_full__sender_retries) {
   for (int i = 0; i < 20; ++i) all.push_back(&s.request(s.a(), e, WrOp::kSend, 100));
   s.finish();
   for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
-  s.quiet();
-  EXPECT_TRUE(e.jfr->posted.empty());
+  EXPECT_TRUE(s.world.run_until([&] { return e.jfr->posted.empty(); }, seconds(1)));
 }
 
 TEST(Order, fence_waits_for_reads) {
