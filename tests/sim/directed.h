@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "tests/sim/requests.h"
@@ -41,7 +42,7 @@ struct End {
 
 class Stage {
  public:
-  explicit Stage(Options o = directed_options(), uint32_t nodes = 2) : world(o) {
+  explicit Stage(Options o = directed_options(), uint32_t nodes = 2) : world(o, std::getenv("UB_SIM_VERBOSE") != nullptr) {
     for (uint32_t i = 0; i < nodes; ++i) {
       wire::Endpoint at{wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort};
       world.add_node(at).boot();

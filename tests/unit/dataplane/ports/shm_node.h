@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -58,10 +59,10 @@ struct Node {
     port.tx_commit(link, f, bytes);
     return true;
   }
-  std::vector<uint64_t> receive() {
+  std::vector<uint64_t> receive(size_t most = SIZE_MAX) {
     std::vector<uint64_t> values;
     RxFrame rx[kBurst];
-    while (size_t n = port.rx_burst(rx, kBurst)) {
+    while (size_t n = values.size() < most ? port.rx_burst(rx, kBurst) : 0) {
       for (size_t i = 0; i < n; ++i) {
         values.emplace_back();
         std::memcpy(&values.back(), rx[i].data, 8);

@@ -132,7 +132,7 @@ TEST(ShmFaults, accept__garbage_hellos) {
     int k = 0;
     for (; k < 8 && b.send(1, value, 8 + value % 3000); ++k) ++value;
     b.port.tx_flush(at_us(i));
-    b.receive();
+    b.receive(100);
     if (k == 0) ::usleep(20);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) ::_exit(5);
   }
@@ -159,7 +159,7 @@ TEST(ShmFaults, peer_killed_in_mid_traffic) {
     while (a.dead.empty()) {
       ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
       a.control();
-      auto values = a.receive();
+      auto values = a.receive(100);
       for (uint64_t v : values) {
         ASSERT_EQ(v, got);
         ++got;
@@ -232,7 +232,7 @@ TEST(ShmFaults, fork__orphan_does_not_hide_the_death) {
     Node b;
     if (!b.open(dir.path, 1, 0x10002) || !b.port.connect(me, &b.error)) ::_exit(3);
     if (::fork() == 0) {
-      ::sleep(30);
+      ::sleep(6);
       ::_exit(0);
     }
     ::usleep(20000);
