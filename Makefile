@@ -22,7 +22,7 @@ check: build  ## the quick tests
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite sim --no-suite bench
 
 sim: build  ## the simulator: make sim SEEDS=5000
-	UB_SIM_SEEDS=$(SEEDS) meson test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier 0 --suite sim
+	$(BUILD)/tests/sim/ub_sim --seeds $(SEEDS) --jobs 2
 
 fuzz:   ## every fuzz target: make fuzz SECONDS_EACH=600
 	UB_FUZZ_SECONDS=$(SECONDS_EACH) .ci/nightly fuzz

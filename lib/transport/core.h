@@ -89,6 +89,7 @@ class Core {
 
   // ---- looking in ----------------------------------------------------------------------------------------
   const Counters& counters() const;
+  // Channels have the numbers 1 to channel_table_size().
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
   const CoreConfig& config() const;

@@ -30,33 +30,6 @@ void lay_out(CoreState& s, Arena& arena) {
   s.timers.init(arena, c.max_channels + 1 + c.max_queues);
 }
 
-void activate(CoreState& s, uint32_t channel) {
-  tp::Channel& ch = s.channels[channel];
-  if (ch.on_active_list) return;
-  ch.on_active_list = true;
-  ch.next_active = 0;
-  if (s.active_tail != 0) {
-    s.channels[s.active_tail].next_active = channel;
-  } else {
-    s.active_head = channel;
-  }
-  s.active_tail = channel;
-  ++s.active_count;
-}
-
-void owe_ack(CoreState& s, uint32_t channel) {
-  tp::Channel& ch = s.channels[channel];
-  if (ch.on_ack_list) return;
-  ch.on_ack_list = true;
-  ch.next_ack = 0;
-  if (s.ack_tail != 0) {
-    s.channels[s.ack_tail].next_ack = channel;
-  } else {
-    s.ack_head = channel;
-  }
-  s.ack_tail = channel;
-}
-
 void push_event(CoreState& s, EventKind kind, uint64_t object) {
   if (s.event_tail - s.event_head == kEventRing) {
     s.count(Counter::kEventsLost);

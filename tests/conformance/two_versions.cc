@@ -95,7 +95,7 @@ class Stranger {
     ub::wire::UtpHeader{}.write(at);
     at += ub::wire::UtpHeader::kSize;
     at += write_transaction_headers(ta, at);
-    memcpy(at, payload.data(), payload.size());
+    if (!payload.empty()) memcpy(at, payload.data(), payload.size());
     at += payload.size();
     const std::byte* l3 = frame + ub::wire::kEthSize;
     ub::wire::icrc_store(at, ub::wire::icrc_compute(l3, static_cast<size_t>(at - l3), false) ^ damage);

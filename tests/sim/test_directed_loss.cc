@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Single packets lost, doubled, swapped or late: how the channel repairs it, and how fast.
+#include <algorithm>
+
 #include "tests/sim/directed.h"
 
 namespace ub::sim {
@@ -162,6 +164,32 @@ TEST(Loss, packet_beyond_its_lifetime__changes_nothing) {
   EXPECT_EQ(second.status, kSuccess);
   s.world.run_for(seconds(4));
   s.check_memory();  // the oracle accepts the bytes of the second WRITE only
+}
+
+TEST(Loss, window__of_the_peer_is_respected_while_a_packet_is_missing) {
+  Options o = directed_options();
+  o.core.window_packets = 128;
+  Stage s(o);
+  for (int i = 0; i < 3; ++i) {  // opens the congestion window
+    s.write(1 << 20);
+    s.finish();
+  }
+  s.quiet();
+  uint32_t missing = UINT32_MAX, farthest = 0;
+  auto first = [&](const PacketInfo& p) {
+    if (!p.request() || p.from != 0) return false;
+    if (missing == UINT32_MAX) missing = p.rtp.psn.value();
+    farthest = std::max(farthest, p.rtp.psn.distance(Psn(missing)));
+    return p.rtp.psn.value() == missing;
+  };
+  s.world.network.tamper.add(drop(6, first));
+  const Wr& w = s.write(1 << 20);
+  EXPECT_TRUE(s.world.run_for(milliseconds(2)));
+  EXPECT_GE(farthest, 100u);
+  EXPECT_LT(farthest, 128u);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.count(s.b(), Counter::kTpRxBeyondWindow), 0u);
 }
 
 TEST(Loss, final_word__becomes_visible_last) {

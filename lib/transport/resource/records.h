@@ -98,6 +98,7 @@ struct alignas(64) SendQueue {
   uint32_t receives_in_flight;   // segments that take a receive
   uint32_t retries;              // requests with a segment refused for lack of a receive
   Tassn next_tassn;
+  uint32_t looked_ahead;    // up to here the channels that elements need were begun
   uint32_t waits_for;       // channel on whose list it is, 0: none
   QueueState state;
   uint8_t rnr_retry;

@@ -26,10 +26,7 @@ constexpr uint32_t kResetsPerSecond = 100;
 constexpr Duration kHalfOpenLife = seconds(2);
 constexpr Duration kCloseLife = seconds(1);
 constexpr Duration kPingPause = milliseconds(10);
-constexpr uint32_t kIndexMask = (1u << tp::kTpnIndexBits) - 1;
 constexpr uint8_t kOffered = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
-
-bool alive(const Channel& ch) { return ch.state != ChannelState::kFree && ch.state != ChannelState::kDead; }
 
 // ---- sending records -------------------------------------------------------------------------------------------
 
@@ -119,7 +116,8 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   uint32_t index = take_channel_record(s);
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
-  uint32_t generation = (ch.tpn >> tp::kTpnIndexBits) + 1;
+  // The first generation is random: after a restart the numbers of the former life do not come again at once.
+  uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};
   // It may still stand on the lists of channels with something to send.
   fresh.on_active_list = ch.on_active_list;
@@ -220,13 +218,6 @@ uint32_t channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
   s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
   return channel;
-}
-
-uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
-  uint32_t index = tpn & kIndexMask;
-  if (index == 0 || index > s.channels.high_water()) return 0;
-  const Channel& ch = s.channels[index];
-  return ch.tpn == tpn && alive(ch) ? index : 0;
 }
 
 void open_channel(CoreState& s, uint32_t channel) {
@@ -427,8 +418,16 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
   open_channel(s, channel);
 }
 
+// A refusal by another version has only the first fields of the record: the attempt says what it is about.
+uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (s.channels[i].state == ChannelState::kReqSent && s.channels[i].attempt == attempt) return i;
+  }
+  return 0;
+}
+
 void on_reject(CoreState& s, const ControlRecord& r) {
-  uint32_t channel = channel_of(s, r);
+  uint32_t channel = r.receiver_tpn == 0 ? channel_of_attempt(s, r.attempt) : channel_of(s, r);
   if (channel == 0 || s.channels[channel].state != ChannelState::kReqSent) return;
   // After glare the peer's own REQ comes; without resources we go on asking.
   if (r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources) return;
@@ -496,6 +495,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
 }
 
 void refuse_version(CoreState& s, const Arrival& from, const ControlRecord& prefix) {
+  if (prefix.type == RecordType::kRej) return on_reject(s, prefix);
   s.count(Counter::kTpChannelRejected);
   if (prefix.type == RecordType::kReq) send_reply(s, from, prefix, RecordType::kRej, RecordReason::kParameter);
 }
@@ -518,10 +518,26 @@ void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_
 
 namespace {
 
+// A peer that let a channel die by silence is silent on its other lane, too, unless that was heard meanwhile.
+void kill_silent(CoreState& s, uint32_t channel) {
+  uint32_t peer = s.channels[channel].peer;
+  uint32_t other = s.peers[peer].channels[s.channels[channel].bulk ? 0 : 1];
+  ++s.peers[peer].users;
+  if (other != 0 && other != channel) {
+    const Channel& o = s.channels[other];
+    bool silent = o.state == ChannelState::kReqSent ||
+                  (o.state == ChannelState::kOpen && s.now - o.heard_at >= s.config.channel_timeout);
+    if (silent) kill_channel(s, other);
+  }
+  kill_channel(s, channel);
+  --s.peers[peer].users;
+  drop_unused_peer(s, peer);
+}
+
 void on_open_timer(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   if (ch.rto_at <= s.now) {
-    if (s.now - ch.progress_at >= ch.give_up_after) return kill_channel(s, channel);
+    if (s.now - ch.progress_at >= ch.give_up_after) return kill_silent(s, channel);
     tp::on_retransmission_timeout(s, channel);
   }
   Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
@@ -541,7 +557,7 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   switch (ch.state) {
     case ChannelState::kReqSent:
-      if (s.now - ch.created_at >= s.config.channel_timeout) return kill_channel(s, channel);
+      if (s.now - ch.created_at >= s.config.channel_timeout) return kill_silent(s, channel);
       if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
       ++ch.setup_tries;
       return send_request(s, channel);

@@ -19,8 +19,16 @@ void drop_unused_peer(CoreState& s, uint32_t peer);
 // ---- channels ----
 // The channel for that lane, begun now if there is none. 0: no room for one.
 uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk);
+inline bool alive(const tp::Channel& ch) {
+  return ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead;
+}
 // The channel of a TPN, or 0.
-uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn);
+inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
+  uint32_t index = tpn & ((1u << tp::kTpnIndexBits) - 1);
+  if (index == 0 || index > s.channels.high_water()) return 0;
+  const tp::Channel& ch = s.channels[index];
+  return ch.tpn == tpn && alive(ch) ? index : 0;
+}
 // Everything on it ends; its TPN rests.
 void kill_channel(CoreState& s, uint32_t channel);
 // A half-open channel was proven by data or CONF.

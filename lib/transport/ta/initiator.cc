@@ -274,17 +274,43 @@ void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
   }
 }
 
+// The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
+// times of several dead peers do not add up.
+void set_up_ahead(CoreState& s, SendQueue& q) {
+  uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
+  if (produced - q.next_slot > q.slot_mask + 1) return;
+  uint32_t at = q.looked_ahead;
+  if (at - q.next_slot > produced - q.next_slot) at = q.next_slot;
+  for (int n = 0; at != produced && n < 64; ++n) {
+    const Wqe& wqe = q.slots[at & q.slot_mask];
+    if (wqe.slots == 0 || wqe.slots > produced - at) break;
+    if (wqe.op < WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
+        s.targets[wqe.target].in_use) {
+      setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe));
+    }
+    at += wqe.slots;
+  }
+  q.looked_ahead = at;
+}
+
 }  // namespace
 
 void schedule_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  if (q.waits_for != 0) return;
+  if (q.waits_for != 0) {
+    if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
+    return;
+  }
   for (;;) {
     uint32_t started = q.started_tail;
     Choice choice = choose(s, q);
     bool finished_some = q.started_tail != started;
     if (finished_some) retire_requests(s, queue);
-    if (choice.step != Step::kNone) return wait_for_channel(s, queue, choice.channel);
+    if (choice.step != Step::kNone) {
+      wait_for_channel(s, queue, choice.channel);
+      if (!s.channels[choice.channel].is_up()) set_up_ahead(s, q);
+      return;
+    }
     if (!finished_some) return;
   }
 }
@@ -327,6 +353,7 @@ bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, A
   Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
   uint32_t wanted = tassn.distance(origin);
   uint32_t low = q.started_head, high = q.started_tail;
+  if (wanted < q.work[low & q.work_mask].cut) high = low + 1;  // answers come mostly in order
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
     (q.work[middle & q.work_mask].first_tassn.distance(origin) <= wanted ? low : high) = middle;
@@ -478,7 +505,8 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 &&
         wqe.target <= s.targets.high_water() && s.targets[wqe.target].peer == ch.peer) {
       bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
-      if (bulk == ch.bulk) wqe.flags |= kWrDead;
+      bool no_other = s.peers[ch.peer].channels[ch.bulk ? 0 : 1] == 0;
+      if (bulk == ch.bulk || no_other) wqe.flags |= kWrDead;
     }
     at += wqe.slots;
   }

@@ -89,7 +89,8 @@ void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, Rx
 }
 
 AckContent make_ack(CoreState& s, const Channel& ch) {
-  AckContent ack{};
+  AckContent ack;  // the bitmap is only filled if it travels
+  ack.size_code = 0;
   ack.cumulative = ch.expected - 1;
   ack.highest = ch.highest_seen;
   ack.selective = ch.highest_seen.after(ack.cumulative);
@@ -98,6 +99,7 @@ AckContent make_ack(CoreState& s, const Channel& ch) {
   while ((64u << ack.size_code) < bits) ++ack.size_code;
   const uint64_t* received = s.received_bits(ch.reorder);
   uint32_t span = ch.highest_seen.distance(ack.cumulative);
+  std::memset(ack.bitmap, 0, sizeof ack.bitmap);
   ack.bitmap[0] = 1;
   for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
     if (test_bit(received, slot_of(s, ack.cumulative + bit))) set_bit(ack.bitmap, bit);

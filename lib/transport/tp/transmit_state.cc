@@ -104,11 +104,6 @@ bool lost_for_the_first_time_or_again(const RecoveryBlock& r, Psn hole, Psn high
 
 }  // namespace
 
-bool window_open(const Channel& ch) {
-  uint32_t window = ch.lossless ? ch.send_window : std::min(ch.send_window, ch.cc.window);
-  return ch.outstanding() < window;
-}
-
 TxMessage* begin_message(CoreState& s, Channel& ch) {
   TxMessage* m = ch.in_flight.push(s.messages);
   if (m == nullptr) return nullptr;

@@ -11,7 +11,10 @@
 namespace ub::tp {
 
 // May a packet with a new PSN leave?
-bool window_open(const Channel& ch);
+inline bool window_open(const Channel& ch) {
+  uint32_t window = ch.lossless || ch.send_window < ch.cc.window ? ch.send_window : ch.cc.window;
+  return ch.outstanding() < window;
+}
 // Appends a message that starts with the next PSN; nullptr: no room for its descriptor.
 TxMessage* begin_message(CoreState& s, Channel& ch);
 // A new packet of the newest message left.

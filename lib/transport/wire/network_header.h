@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "lib/transport/wire/drop.h"
@@ -46,14 +47,20 @@ struct IpAddress {
   constexpr uint32_t v4() const {
     return uint32_t{bytes[12]} << 24 | uint32_t{bytes[13]} << 16 | uint32_t{bytes[14]} << 8 | bytes[15];
   }
-  constexpr bool operator==(const IpAddress&) const = default;
+  /// Two words rather than a call of memcmp: it is compared for every packet.
+  bool operator==(const IpAddress& o) const {
+    uint64_t a[2], b[2];
+    std::memcpy(a, bytes.data(), sizeof a);
+    std::memcpy(b, o.bytes.data(), sizeof b);
+    return a[0] == b[0] && a[1] == b[1];
+  }
 };
 
 struct Endpoint {
   IpAddress ip;
   uint16_t port = 0;  ///< UDP port, host order
 
-  constexpr bool operator==(const Endpoint&) const = default;
+  bool operator==(const Endpoint&) const = default;
 };
 
 /// ECN code points (6.6): what a hop may write into a data packet.
