@@ -68,7 +68,8 @@ class Worker {
     ports_.rx_release();
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
     if (core_.next_deadline() <= now) core_.on_timer(now);
-    size_t sent = core_.poll_packets(now, kTxBudget);
+    // While packets keep coming, acknowledgements leave the way free for answers.
+    size_t sent = core_.poll_packets(now, kTxBudget, received != 0 ? Acks::kMayWait : Acks::kNow);
     ports_.tx_flush(now);
     report(on_event);
     return received + sent != 0;
@@ -79,7 +80,7 @@ class Worker {
   void send_posted(uint32_t jetty, OnEvent&& on_event) {
     Instant now = clock_.now();
     core_.on_posted(now, jetty);
-    core_.poll_packets(now, kTxBudget);
+    core_.poll_packets(now, kTxBudget, Acks::kMayWait);
     ports_.tx_flush(now);
     report(on_event);
   }

@@ -81,7 +81,7 @@ class Core {
   // Early and repeated calls do nothing.
   void on_timer(Instant now);
   // Writes up to `budget` frames into the host and returns how many; 0: nothing to send, or no room.
-  size_t poll_packets(Instant now, size_t budget);
+  size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow);
   size_t poll_events(std::span<Event>);
   Instant next_deadline() const;
   // Does anything wait for poll_packets?

@@ -296,9 +296,9 @@ void Core<Host>::on_timer(Instant now) {
 }
 
 template <class Host>
-size_t Core<Host>::poll_packets(Instant now, size_t budget) {
+size_t Core<Host>::poll_packets(Instant now, size_t budget, Acks acks) {
   s_.now = now;
-  return transmitter_.poll(budget);
+  return transmitter_.poll(budget, acks);
 }
 
 template <class Host>

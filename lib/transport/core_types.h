@@ -34,6 +34,9 @@ enum class Status : uint8_t {
   kBusy,        // other objects still use this one
 };
 
+// May acknowledgements that nobody waits for stay back for more packets? Whoever says so polls again soon.
+enum class Acks : uint8_t { kNow, kMayWait };
+
 enum class Mode : uint8_t { kRm = 1, kRc = 2, kUm = 4 };  // values of urma_transport_mode_t
 enum class ObjectKind : uint8_t { kNone, kJfs, kJfr, kJetty, kGroup };
 enum class QueueState : uint8_t { kReset, kReady, kSuspended, kError };

@@ -339,6 +339,23 @@ void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   send_about(s, ch, RecordType::kRep);
 }
 
+void ping(CoreState& s, Channel& ch) {
+  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return;
+  ch.pinged_at = s.now;
+  send_about(s, ch, RecordType::kPing);
+}
+
+// A new instance speaks from the address of one that we know: is that one still there?
+void ask_former_instance(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    Channel& ch = s.channels[i];
+    if (ch.state == ChannelState::kOpen && ch.remote.eid == r.sender_eid && ch.remote_endpoint == from.remote &&
+        ch.remote.uasid != r.sender_uasid) {
+      ping(s, ch);
+    }
+  }
+}
+
 void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (!acceptable_request(s, r)) {
     s.count(Counter::kTpChannelRejected);
@@ -380,6 +397,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     drop_unused_peer(s, peer_index);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   }
+  ask_former_instance(s, from, r);
   peer.accepted[lane] = channel;
   if (current == 0 && !is_self(s, peer)) {
     peer.channels[lane] = channel;
@@ -472,9 +490,7 @@ void on_reset(CoreState& s, const ControlRecord& r) {
   if (channel == 0) return;
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kOpen || ch.peer_tpn != r.sender_tpn) return;
-  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return;
-  ch.pinged_at = s.now;
-  send_about(s, ch, RecordType::kPing);
+  ping(s, ch);
 }
 
 }  // namespace

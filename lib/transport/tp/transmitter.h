@@ -31,12 +31,12 @@ class Transmitter {
   Transmitter(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   // Sends what there is, at most `budget` frames; returns how many left.
-  size_t poll(size_t budget) {
+  size_t poll(size_t budget, Acks acks) {
     release_orphans();
     if (s_.blocked_jfcs != 0) ta::resume_blocked_jfcs(s_);
     size_t sent = send_records(budget);
     sent += send_data(budget - sent);
-    sent += send_acks();
+    sent += send_acks(acks);
     return sent;
   }
 
@@ -56,6 +56,8 @@ class Transmitter {
   }
 
  private:
+  static constexpr uint32_t kPacketsPerAck = 8;  // an acknowledgement that may wait does so for this many
+
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
 
   // Where the payload of a packet comes from.
@@ -197,7 +199,7 @@ class Transmitter {
     rtp.padding = padding;
     rtp.psn = again ? m.first_psn + index : ch.next_psn;
     rtp.tpmsn = m.tpmsn;
-    rtp.ack_req = last || again;
+    rtp.ack_req = again || ch.outstanding() >= ch.send_window - ch.send_window / 4;
 
     size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes +
                   padding + wire::kIcrcSize;
@@ -461,16 +463,23 @@ class Transmitter {
 
   // ---- acknowledgements and records --------------------------------------------------------------------------
 
-  size_t send_acks() {
+  // Each channel on the list is looked at once; what stays back goes to its end.
+  size_t send_acks(Acks acks) {
     size_t sent = 0;
+    uint32_t last = s_.ack_tail;
     while (s_.ack_head != 0) {
       uint32_t channel = s_.ack_head;
       Channel& ch = s_.channels[channel];
-      if (ch.is_up() && !send_ack(ch)) break;
-      sent += ch.is_up();
+      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck;
+      if (ch.is_up() && !waits) {
+        if (!send_ack(ch)) break;
+        ++sent;
+      }
       s_.ack_head = ch.next_ack;
       if (s_.ack_head == 0) s_.ack_tail = 0;
       ch.on_ack_list = false;
+      if (waits) owe_ack(s_, channel);
+      if (channel == last) break;
     }
     return sent;
   }

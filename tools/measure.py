@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what docs/performance.md states: each figure of SoftUB beside the raw floor of the same run.
+
+A round measures the floor, then SoftUB, then the floor again. It counts only if every core-to-core probe in it says
+the same distance (near or far), because that distance changes by itself and everything scales with it. Of the
+rounds of one distance the medians are printed, as rows of a Markdown table.
+
+usage: measure.py [--build DIR] [--rounds 5] [--only NAME] [--cpus 0,1]
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# name, wire, urma_perf arguments, what of its result, floor arguments, what of its result
+FIGURES = [
+    ("READ 64 B, shm", "shm", "read_lat -s 64 -n 200000", "latency", "spsc", "latency"),
+    ("WRITE 64 B there and back, shm", "shm", "write_lat -s 64 -n 200000", "pingpong", "spsc", "latency"),
+    ("SEND 64 B there and back, shm", "shm", "send_lat -s 64 -n 200000", "pingpong", "spsc", "latency"),
+    ("FADD 8 B, shm", "shm", "atomic_lat -s 8 -n 200000", "latency", "spsc", "latency"),
+    ("READ 64 B, target blocked, shm", "shm", "read_lat -s 64 -n 50000 --target-mode block", "latency", "spsc", "latency"),
+    ("READ 64 B, target spins on memory, shm", "shm", "read_lat -s 64 -n 50000 --target-mode spin-memory", "latency",
+     "spsc", "latency"),
+    ("WRITE 64 B, window 64, shm", "shm", "write_bw -s 64 -n 2000000 -t 64", "rate", "spsc", "latency"),
+    ("WRITE 64 KiB, window 64, shm", "shm", "write_bw -s 65536 -n 50000 -t 64", "gbps", "spsc-bw", "gbps"),
+    ("READ 64 KiB, window 64, shm", "shm", "read_bw -s 65536 -n 50000 -t 64", "gbps", "spsc-bw", "gbps"),
+    ("READ 64 B, UDP", "udp", "read_lat -s 64 -n 30000", "latency", "udp", "latency"),
+    ("WRITE 64 B there and back, UDP", "udp", "write_lat -s 64 -n 30000", "pingpong", "udp", "latency"),
+    ("READ 64 B, target blocked, UDP", "udp", "read_lat -s 64 -n 5000 --target-mode block", "latency", "udp", "latency"),
+    ("WRITE 64 KiB, window 16, UDP", "udp", "write_bw -s 65536 -n 10000 -t 16", "gbps", "udp --bw --size 4096", "gbps"),
+]
+
+
+class Bench:
+    def __init__(self, build, cpus):
+        self.perf = os.path.join(build, "tools/perf/urma_perf")
+        self.floor_program = os.path.join(build, "tests/bench/floor/ub_floor")
+        self.cpus = cpus
+        self.port = 23000 + os.getpid() % 5000
+
+    def floor(self, arguments, what):
+        out = subprocess.run([self.floor_program, *arguments.split(), "--json", "--seconds", "0.6"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        result = json.loads(out.stdout)
+        modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
+        value = result["latency"][0]["p50_ns"] / 1000 if what == "latency" else result["rate"][0]["gbit_per_s"]
+        return value, modes
+
+    def softub(self, wire, arguments, what):
+        self.port += 1
+        environment = dict(os.environ, SOFTUB_PORT_KINDS=wire)
+        command = [self.perf, *arguments.split(), "-p", str(self.port)]
+        with tempfile.NamedTemporaryFile() as report:
+            server = subprocess.Popen(["taskset", "-c", self.cpus[1], *command], env=environment,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                time.sleep(0.5)
+                subprocess.run(["taskset", "-c", self.cpus[0], *command, "--json", report.name, "127.0.0.1"], check=True,
+                               env=environment, stdout=subprocess.DEVNULL, timeout=120)
+                server.wait(20)
+            finally:
+                server.kill()
+            result = json.load(open(report.name, encoding="utf-8"))
+        row = result["results"][0]
+        modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
+        if what == "latency":
+            return row["t_typical_us"], modes
+        if what == "pingpong":  # one way, as perftest prints it: there and back is twice that
+            return 2 * row["t_typical_us"], modes
+        if what == "rate":
+            return row["msg_rate_mpps"], modes
+        return row["bw_average_mib_s"] * 8 * 1.048576 / 1000, modes
+
+
+def measure(bench, figure, rounds):
+    name, wire, perf, what, floor, floor_what = figure
+    found = {"near": [], "far": []}
+    for _ in range(4 * rounds):
+        before, modes = bench.floor(floor, floor_what)
+        value, more = bench.softub(wire, perf, what)
+        after, last = bench.floor(floor, floor_what)
+        modes = modes | more | last
+        if len(modes) == 1:
+            found[modes.pop()].append((value, (before + after) / 2))
+        if max(len(runs) for runs in found.values()) >= rounds:
+            break
+    unit = {"latency": "us", "pingpong": "us", "rate": "M/s", "gbps": "Gb/s"}[what]
+    floor_unit = "us" if floor_what == "latency" else "Gb/s"
+    for mode, runs in found.items():
+        if not runs:
+            continue
+        value = statistics.median(v for v, _ in runs)
+        raw = statistics.median(f for _, f in runs)
+        ratio = "" if what == "rate" else f"{value / raw:.2f}"
+        print(f"| {name} | {mode} ({len(runs)}) | {value:.2f} {unit} | {raw:.2f} {floor_unit} (`{floor}`) | {ratio} | "
+              f"`{perf}` |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--cpus", default="0,1")
+    options = parser.parse_args()
+    bench = Bench(options.build, options.cpus.split(","))
+    print("| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |")
+    print("|---|---|---|---|---|---|")
+    for figure in FIGURES:
+        if options.only in figure[0]:
+            try:
+                measure(bench, figure, options.rounds)
+            except (subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
+                print(f"{figure[0]}: {error!r}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
