@@ -354,6 +354,10 @@ void EmbeddedNic::helper_main() {
     if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
       helper_stay_away(away);
       away = std::min(away * 2, duration(config_.progress.helper_backoff_max));
+      if (statistics_due() && ownership_.try_own()) {
+        publish_statistics();
+        ownership_.release();
+      }
       continue;
     }
     away = duration(config_.progress.helper_backoff_min);
@@ -395,7 +399,7 @@ void EmbeddedNic::helper_take_over() {
     }
     if (worker_->now() - idle_since > duration(config_.progress.helper_spin)) break;
   }
-  publish_statistics();
+  if (statistics_due()) publish_statistics();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
   asleep_ = true;
   bool room_missing = worker_->core().has_packets();
@@ -425,10 +429,12 @@ void EmbeddedNic::helper_block(Instant until) {
   ports_.shm.clear_doorbell();
 }
 
+bool EmbeddedNic::statistics_due() const {
+  return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause;
+}
+
 void EmbeddedNic::publish_statistics() {
-  Instant now = worker_->now();
-  if (!statistics_ || now - statistics_at_ < kStatisticsPause) return;
-  statistics_at_ = now;
+  statistics_at_ = worker_->now();
   std::vector<ChannelInfo> rows;
   ChannelInfo info;
   NicCore& core = worker_->core();

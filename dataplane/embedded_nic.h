@@ -83,6 +83,7 @@ class EmbeddedNic {
   bool somebody_drives(Duration look);
   void wake_up();
   void helper_take_over();
+  bool statistics_due() const;
   void publish_statistics();
 
   LoadedConfig config_;

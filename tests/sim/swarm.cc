@@ -4,6 +4,7 @@
 //
 //   ub_sim --seeds 1000 [--from 1] [--jobs 2]   many seeds; a failing one prints how to replay it
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,6 +129,9 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
 }  // namespace ub::sim
 
 int main(int argc, char** argv) {
+  // Worlds come and go by the hundred in a second: keep their memory instead of giving it back to the system.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   CLI::App app{"Runs the UB protocol core under a virtual clock with random faults and checks what applications see"};
   uint64_t seeds = 0, from = 1, seed = 0, stop_after = 10;
   uint32_t jobs = 1;

@@ -36,9 +36,10 @@ void Workload::build_apps(Node& node) {
 
 void Workload::build_app(Node& node) {
   const WorkloadOptions& o = world_.options.work;
-  uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 1 + (1 << 20) / o.send_cap);
-  App& app = *node.add_app(65536 + uint64_t{6} * std::max(o.size_cap, o.send_cap),
-                           65536 + uint64_t{6} * rq_depth * (o.send_cap + 512));
+  uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
+  // Receive queues of an application: one or two, and some loss to fragments.
+  App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
+                           16384 + uint64_t{3} * rq_depth * (o.send_cap + 512));
   Jfc* jfc = node.add_jfc(app, o.jfc_depth);
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
   auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };
@@ -65,7 +66,7 @@ void Workload::build_app(Node& node) {
   }
   static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
-  uint64_t length = 32768 + uint64_t{10} * o.size_cap;
+  uint64_t length = 32768 + uint64_t{6} * o.size_cap;
   node.add_target(app, {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
   if (rng_.chance(0.6))
     node.add_target(app, {.length = 8192 + uint64_t{8} * std::min(o.size_cap, 20000u), .access = kOther[rng_.below(4)],
