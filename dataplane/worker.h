@@ -68,8 +68,7 @@ class Worker {
     ports_.rx_release();
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
     if (core_.next_deadline() <= now) core_.on_timer(now);
-    // While packets keep coming, acknowledgements leave the way free for answers.
-    size_t sent = core_.poll_packets(now, kTxBudget, received != 0 ? Acks::kMayWait : Acks::kNow);
+    size_t sent = core_.poll_packets(now, kTxBudget, Acks::kMayWait);
     ports_.tx_flush(now);
     report(on_event);
     return received + sent != 0;

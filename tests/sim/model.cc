@@ -253,8 +253,8 @@ void Model::final_check() {
       r->free.for_each([&](uint64_t offset, uint64_t bytes) {
         size_t bad = pattern_mismatch(r->memory() + offset, kReleased | uid, offset, bytes);
         if (bad != bytes)
-          fail("local region %u (node %u): offset %" PRIu64 " was written after its request or receive completed", uid,
-               r->node, offset + bad);
+          fail("local region %u (node %u): offset %" PRIu64 " was written after its request or receive completed, with %s",
+               uid, r->node, offset + bad, whose(r->memory() + offset + bad, r->memory() + r->length).c_str());
       });
     }
     if (r->local) continue;

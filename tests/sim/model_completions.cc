@@ -159,12 +159,16 @@ bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, con
     const std::byte* p = l.data() + from;
     size_t left = l.bytes - from;
     size_t best = pattern_mismatch(p, kReleased | l.region->uid, l.offset + from, left);
+    bool whole = best == left;  // up to the end of the range, of a message, or of a packet
     for (const auto& [id, w] : wrs_) {
       if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at) continue;
-      best = std::max(best, pattern_mismatch(p, id, at, std::min<size_t>(left, w->length - at)));
+      size_t most = std::min<size_t>(left, w->length - at);
+      size_t same = pattern_mismatch(p, id, at, most);
+      if (same < best || same == 0) continue;
+      best = same;
+      whole = same == most || (at + same) % 1024 == 0;
     }
-    bool packet_end = best != 0 && (at + best) % 1024 == 0;  // few bytes, but that is where they would end
-    if (best < std::min<size_t>(8, left) && !packet_end) return false;
+    if (best < 8 && !whole) return false;
     from += best;
     at += best;
   }

@@ -30,12 +30,11 @@ void Node::drive() {
   driving_ = true;
   for (uint32_t round = 0;; ++round) {
     if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
-    // As a worker does: acknowledgements may wait for the next round.
-    size_t sent = core_->poll_packets(world_.now(), 32, round == 0 ? Acks::kMayWait : Acks::kNow);
+    size_t sent = core_->poll_packets(world_.now(), 32, Acks::kMayWait);
     Event events[16];
     while (size_t n = core_->poll_events(events))
       for (size_t i = 0; i < n; ++i) on_event(events[i]);
-    if ((sent == 0 && round != 0) || world_.failed()) break;
+    if (sent == 0 || world_.failed()) break;
     if (round > 100'000) {
       world_.model.fail("node %u sends without end", index_);
       break;

@@ -37,9 +37,9 @@ void Workload::build_apps(Node& node) {
 void Workload::build_app(Node& node) {
   const WorkloadOptions& o = world_.options.work;
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
-  // Receive queues of an application: one or two, and some loss to fragments.
+  // An application has two receive queues or a few more; some room is lost to fragments.
   App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
-                           16384 + uint64_t{3} * rq_depth * (o.send_cap + 512));
+                           16384 + uint64_t{5} * rq_depth * (o.send_cap + 512));
   Jfc* jfc = node.add_jfc(app, o.jfc_depth);
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
   auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };

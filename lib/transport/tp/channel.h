@@ -76,6 +76,7 @@ struct Channel : ChannelHot {
   Instant rto_at;            // never: nothing outstanding
   Instant progress_at;       // last time something was acknowledged, or the flight began
   Instant heard_at;          // last packet from the peer
+  Instant ack_due;           // an acknowledgement that is owed leaves by then
   Instant created_at, setup_at, freed_at;
   Instant timed_at;          // when timed_psn was first sent
   Psn timed_psn;

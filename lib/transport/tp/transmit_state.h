@@ -11,10 +11,10 @@
 namespace ub::tp {
 
 // May a packet with a new PSN leave?
-inline bool window_open(const Channel& ch) {
-  uint32_t window = ch.lossless || ch.send_window < ch.cc.window ? ch.send_window : ch.cc.window;
-  return ch.outstanding() < window;
+inline uint32_t usable_window(const Channel& ch) {
+  return ch.lossless || ch.send_window < ch.cc.window ? ch.send_window : ch.cc.window;
 }
+inline bool window_open(const Channel& ch) { return ch.outstanding() < usable_window(ch); }
 // Appends a message that starts with the next PSN; nullptr: no room for its descriptor.
 TxMessage* begin_message(CoreState& s, Channel& ch);
 // A new packet of the newest message left.

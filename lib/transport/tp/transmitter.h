@@ -199,7 +199,7 @@ class Transmitter {
     rtp.padding = padding;
     rtp.psn = again ? m.first_psn + index : ch.next_psn;
     rtp.tpmsn = m.tpmsn;
-    rtp.ack_req = again || ch.outstanding() >= ch.send_window - ch.send_window / 4;
+    rtp.ack_req = again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
 
     size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes +
                   padding + wire::kIcrcSize;
@@ -470,7 +470,8 @@ class Transmitter {
     while (s_.ack_head != 0) {
       uint32_t channel = s_.ack_head;
       Channel& ch = s_.channels[channel];
-      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck;
+      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted &&
+                   ch.unacknowledged < kPacketsPerAck && s_.now < ch.ack_due;
       if (ch.is_up() && !waits) {
         if (!send_ack(ch)) break;
         ++sent;
