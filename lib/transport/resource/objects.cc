@@ -136,6 +136,13 @@ namespace {
 
 // Messages that are arriving into receives of this JFR, or for this jetty, lose them.
 void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
+  for (uint32_t i = s.haunted_receives; i != 0 && jetty == 0; i = s.receives[i].next) {
+    RxReceive& r = s.receives[i];
+    if (r.jfr != jfr) continue;
+    r.jfr = 0;  // freed when the copies are done
+    if (r.counted) --s.jfcs[r.jfc].reserved;
+    r.counted = false;
+  }
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     tp::Channel& ch = s.channels[i];
     if (ch.receive == 0) continue;
@@ -364,6 +371,26 @@ void return_receive(CoreState& s, uint32_t index) {
   receive.counted = false;
   receive.next = s.jfrs[receive.jfr].returned;
   s.jfrs[receive.jfr].returned = index;
+}
+
+void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t copies) {
+  RxReceive& receive = s.receives[index];
+  receive.dead_tpn = tpn;
+  receive.copies = copies;
+  receive.next = s.haunted_receives;
+  s.haunted_receives = index;
+}
+
+void dead_copy_done(CoreState& s, uint32_t tpn) {
+  for (uint32_t* link = &s.haunted_receives; *link != 0; link = &s.receives[*link].next) {
+    uint32_t index = *link;
+    RxReceive& receive = s.receives[index];
+    if (receive.dead_tpn != tpn) continue;
+    if (--receive.copies != 0) return;
+    *link = receive.next;
+    if (receive.jfr != 0) return return_receive(s, index);
+    return release_receive(s, index);
+  }
 }
 
 void release_receive(CoreState& s, uint32_t index) {

@@ -27,6 +27,10 @@ Status unbind_jetty(CoreState& s, uint32_t jetty);
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
 // The message it was taken for vanished: the next one gets it.
 void return_receive(CoreState& s, uint32_t receive);
+// The same, when the channel died while copies into it are pending: it goes back when they are done.
+void return_receive_later(CoreState& s, uint32_t receive, uint32_t tpn, uint32_t copies);
+// A copy of a dead channel is done.
+void dead_copy_done(CoreState& s, uint32_t tpn);
 // It was completed.
 void release_receive(CoreState& s, uint32_t receive);
 

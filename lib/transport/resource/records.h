@@ -201,7 +201,9 @@ struct RxReceive {
   uint32_t jfr;             // record
   uint32_t jetty;           // record; 0: addressed to the JFR
   uint32_t jfc;
-  uint32_t next;            // in Jfr::returned
+  uint32_t next;            // in Jfr::returned, or of receives that copies of a dead channel may still write
+  uint32_t dead_tpn;        // the latter: the channel, and
+  uint32_t copies;          // how many of its copies are pending
   uint8_t sge_count;
   bool counted;             // a place in the JFC is reserved for it
   Sge sges[kMaxSges];

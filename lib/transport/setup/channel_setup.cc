@@ -250,7 +250,11 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (peer.channels[lane] == channel) peer.channels[lane] = 0;
   if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
   if (ch.receive != 0) {
-    return_receive(s, ch.receive);
+    if (ch.copies_pending == 0) {
+      return_receive(s, ch.receive);
+    } else {
+      return_receive_later(s, ch.receive, ch.tpn, ch.copies_pending);
+    }
     ch.receive = 0;
   }
   if (ch.gather_frame != nullptr) {

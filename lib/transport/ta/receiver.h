@@ -53,7 +53,7 @@ class Receiver {
   void on_placed(const tp::CopyPurpose& purpose, bool ok) {
     uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (purpose.kind == tp::CopyKind::kPlaceResponse) response_placed(purpose, ok);
-    if (channel == 0) return;
+    if (channel == 0) return dead_copy_done(s_, purpose.tpn);
     tp::Channel& ch = s_.channels[channel];
     if (ch.copies_pending == 0) return;
     --ch.copies_pending;

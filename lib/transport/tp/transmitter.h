@@ -47,6 +47,7 @@ class Transmitter {
     ch.gather_failed |= !ok;
     if (--ch.gathers_pending != 0) return;
     if (ch.gather_frame != nullptr) finish_gather(channel);
+    ch.gather_failed = false;
     activate(s_, channel);
   }
 
