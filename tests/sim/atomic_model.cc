@@ -21,11 +21,12 @@ bool fail(std::string* why, const char* format, ...) {
 }  // namespace
 
 AtomicModel::AtomicModel(const Region& region) : region_(region) {
-  for (const Word& w : {Word{Use::kCount, WrOp::kFetchAdd, 0, 8}, Word{Use::kCount, WrOp::kFetchSub, 8, 8},
-                        Word{Use::kExchange, WrOp::kCompareSwap, 16, 8}, Word{Use::kCount, WrOp::kFetchAdd, 24, 4},
-                        Word{Use::kExchange, WrOp::kCompareSwap, 28, 4}, Word{Use::kOwnBit, WrOp::kFetchXor, 32, 8},
-                        Word{Use::kOwnBit, WrOp::kFetchOr, 40, 8}, Word{Use::kOwnBit, WrOp::kFetchAnd, 48, 8},
-                        Word{Use::kExchange, WrOp::kCompareSwap, 56, 8}}) {
+  for (const Word& w :
+       {Word{Use::kCount, WrOp::kFetchAdd, 0, 8}, Word{Use::kCount, WrOp::kFetchSub, 8, 8},
+        Word{Use::kExchange, WrOp::kCompareSwap, 16, 8}, Word{Use::kCount, WrOp::kFetchAdd, 24, 4},
+        Word{Use::kExchange, WrOp::kCompareSwap, 28, 4}, Word{Use::kOwnBit, WrOp::kFetchXor, 32, 8},
+        Word{Use::kOwnBit, WrOp::kFetchOr, 40, 8}, Word{Use::kOwnBit, WrOp::kFetchAnd, 48, 8},
+        Word{Use::kExchange, WrOp::kCompareSwap, 56, 8}}) {
     Word& word = words_.emplace(w.offset, w).first->second;
     word.initial = word.last_seen = read(word);
     word.possible.insert(word.initial);
@@ -61,7 +62,8 @@ AtomicPlan AtomicModel::plan(Prng& rng, uint64_t unique) {
       p.compare = rng.chance(0.85) ? w.last_seen : rng.next_u64() & mask(w);
       w.possible.insert(p.operand);
       return p;
-    case Use::kOwnBit: break;
+    case Use::kOwnBit:
+      break;
   }
   uint64_t bit = 0;
   while (bit < 64 && (w.bits_used >> bit & 1) != 0) ++bit;
@@ -84,9 +86,11 @@ bool AtomicModel::succeeded(const AtomicPlan& p, uint64_t old, std::string* why)
     case Use::kCount: {
       ++w.successes;
       uint64_t steps = (p.op == WrOp::kFetchSub ? w.initial - old : old - w.initial) & mask(w);
-      if (steps >= w.posted) return fail(why, "old value is %" PRIu64 " steps on, %" PRIu64 " were posted", steps, w.posted);
+      if (steps >= w.posted)
+        return fail(why, "old value is %" PRIu64 " steps on, %" PRIu64 " were posted", steps, w.posted);
       if (steps < p.floor)
-        return fail(why, "old value is %" PRIu64 " steps on, but %" PRIu64 " had completed before", steps, p.floor);
+        return fail(why, "old value is %" PRIu64 " steps on, but %" PRIu64 " had completed before", steps,
+                    p.floor);
       if (!w.olds.insert(old).second) return fail(why, "old value %" PRIx64 " was returned twice", old);
       return true;
     }
@@ -97,7 +101,8 @@ bool AtomicModel::succeeded(const AtomicPlan& p, uint64_t old, std::string* why)
       w.last_seen = swapped ? p.operand : old;
       if (!swapped) {
         w.never.insert(p.operand);
-        if (w.olds.contains(p.operand)) return fail(why, "%" PRIx64 " was seen, but its CAS failed", p.operand);
+        if (w.olds.contains(p.operand))
+          return fail(why, "%" PRIx64 " was seen, but its CAS failed", p.operand);
         return true;
       }
       if (!w.olds.insert(old).second) return fail(why, "value %" PRIx64 " was replaced twice", old);
@@ -106,7 +111,8 @@ bool AtomicModel::succeeded(const AtomicPlan& p, uint64_t old, std::string* why)
     case Use::kOwnBit: {
       uint64_t bit = p.op == WrOp::kFetchAnd ? ~p.operand : p.operand;
       w.bits_sure |= bit;
-      if (((old ^ w.initial) & bit) != 0) return fail(why, "old value %" PRIx64 " shows bit %" PRIx64 " changed", old, bit);
+      if (((old ^ w.initial) & bit) != 0)
+        return fail(why, "old value %" PRIx64 " shows bit %" PRIx64 " changed", old, bit);
       return true;
     }
   }
@@ -125,11 +131,14 @@ bool AtomicModel::check_final(std::string* why) const {
     if (w.use == Use::kCount) {
       uint64_t steps = (w.op == WrOp::kFetchSub ? w.initial - value : value - w.initial) & mask(w);
       if (steps < w.successes || steps > w.successes + w.unknown)
-        return fail(why, "atomic word %" PRIu64 " of region %u made %" PRIu64 " steps: %" PRIu64 " succeeded, %" PRIu64
-                    " are uncertain", offset, region_.uid, steps, w.successes, w.unknown);
+        return fail(why,
+                    "atomic word %" PRIu64 " of region %u made %" PRIu64 " steps: %" PRIu64
+                    " succeeded, %" PRIu64 " are uncertain",
+                    offset, region_.uid, steps, w.successes, w.unknown);
     } else if (w.use == Use::kExchange) {
       if (!w.possible.contains(value) || w.never.contains(value) || w.olds.contains(value))
-        return fail(why, "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", which %s", offset, region_.uid, value,
+        return fail(why, "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", which %s", offset,
+                    region_.uid, value,
                     !w.possible.contains(value) ? "was never stored"
                     : w.never.contains(value)   ? "must not have been stored"
                                                 : "was replaced");
@@ -138,7 +147,9 @@ bool AtomicModel::check_final(std::string* why) const {
                          : w.op == WrOp::kFetchOr ? w.initial | w.bits_sure
                                                   : w.initial & ~w.bits_sure;
       if (((value ^ changed) & ~w.bits_unknown) != 0)
-        return fail(why, "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", expected %" PRIx64 " but for %" PRIx64,
+        return fail(why,
+                    "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", expected %" PRIx64
+                    " but for %" PRIx64,
                     offset, region_.uid, value, changed, w.bits_unknown);
     }
   }

@@ -3,7 +3,8 @@
 // Linearizability of atomics by arithmetic. Each word of a target region has one use:
 //   count     FADD (FSUB) of 1: old values are all different, and the sum lies between the successes and the
 //             successes plus the uncertain ones; one posted after another's completion sees the larger value
-//   exchange  CAS and SWAP with values that never repeat: each value is replaced at most once, and a value whose
+//   exchange  CAS and SWAP with values that never repeat: each value is replaced at most once, and a value
+//   whose
 //             CAS failed is never seen
 //   own bit   FXOR, FOR, FAND on a bit that no other request touches
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stage for directed tests: two nodes (or more) with one application each, a fault-free network until the test
-// arms tamper rules, and the same oracle as in the swarm: whatever a test does not check, the oracle does.
+// Stage for directed tests: two nodes (or more) with one application each, a fault-free network until the
+// test arms tamper rules, and the same oracle as in the swarm: whatever a test does not check, the oracle
+// does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ struct End {
 
 class Stage {
  public:
-  explicit Stage(Options o = directed_options(), uint32_t nodes = 2) : world(o, std::getenv("UB_SIM_VERBOSE") != nullptr) {
+  explicit Stage(Options o = directed_options(), uint32_t nodes = 2)
+      : world(o, std::getenv("UB_SIM_VERBOSE") != nullptr) {
     for (uint32_t i = 0; i < nodes; ++i) {
       wire::Endpoint at{wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort};
       world.add_node(at).boot();
@@ -59,8 +61,11 @@ class Stage {
     e.jfc = node.add_jfc(*e.app, 1024);
     e.jfr = node.add_jfr(*e.app, e.jfc, r);
     e.queue = node.add_queue(*e.app, e.jfc, e.jfr, q);
-    e.target = node.add_target(*e.app, {.length = memory, .access = kAccessRead | kAccessWrite | kAccessAtomic,
-                                        .token = {true, 0x1234}, .odd_address = false, .token_id = 0});
+    e.target = node.add_target(*e.app, {.length = memory,
+                                        .access = kAccessRead | kAccessWrite | kAccessAtomic,
+                                        .token = {true, 0x1234},
+                                        .odd_address = false,
+                                        .token_id = 0});
     return e;
   }
   static QueueSpec usual_queue() {
@@ -129,7 +134,8 @@ class Stage {
   uint32_t extra_allowed = 0;
 };
 
-// ---- what to match -------------------------------------------------------------------------------------------
+// ---- what to match
+// -------------------------------------------------------------------------------------------
 
 inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
   return [=](const PacketInfo& p) { return p.from == node && m(p); };
@@ -137,12 +143,21 @@ inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
 inline Matcher record(uint32_t from_node, wire::RecordType type) {
   return [=](const PacketInfo& p) { return p.from == from_node && p.is_record(type); };
 }
-inline bool is_request(const PacketInfo& p) { return p.request(); }
-inline bool is_taack(const PacketInfo& p) { return p.taack(); }
-inline bool is_data(const PacketInfo& p) { return p.data(); }
-inline bool is_any(const PacketInfo&) { return true; }
+inline bool is_request(const PacketInfo& p) {
+  return p.request();
+}
+inline bool is_taack(const PacketInfo& p) {
+  return p.taack();
+}
+inline bool is_data(const PacketInfo& p) {
+  return p.data();
+}
+inline bool is_any(const PacketInfo&) {
+  return true;
+}
 
 // A control record as a peer would send it.
-std::vector<std::byte> control_frame(const wire::ControlRecord&, const wire::Endpoint& src, const wire::Endpoint& dst);
+std::vector<std::byte> control_frame(const wire::ControlRecord&, const wire::Endpoint& src,
+                                     const wire::Endpoint& dst);
 
 }  // namespace ub::sim

@@ -11,16 +11,17 @@
 namespace ub::sim {
 
 const char* op_name(WrOp op) {
-  static constexpr const char* kNames[] = {"WRITE", "WRITE_IMM", "WRITE_NOTIFY", "READ", "CAS",      "SWAP",     "FADD", "FSUB",
-                                           "FAND",  "FOR",       "FXOR",         "SEND", "SEND_IMM", "SEND_INV", "NOP"};
+  static constexpr const char* kNames[] = {"WRITE", "WRITE_IMM", "WRITE_NOTIFY", "READ",     "CAS",
+                                           "SWAP",  "FADD",      "FSUB",         "FAND",     "FOR",
+                                           "FXOR",  "SEND",      "SEND_IMM",     "SEND_INV", "NOP"};
   return static_cast<size_t>(op) < std::size(kNames) ? kNames[static_cast<size_t>(op)] : "?";
 }
 
 const char* status_name(CrStatus s) {
   static constexpr const char* kNames[] = {
-      "SUCCESS",       "UNSUPPORTED_OPCODE", "LOC_LEN",      "LOC_OPERATION", "LOC_ACCESS",
-      "REM_RESP_LEN",  "REM_UNSUPPORTED",    "REM_OPERATION", "REM_ACCESS_ABORT", "ACK_TIMEOUT",
-      "RNR_EXCEEDED",  "WR_FLUSH",           "SUSPEND_DONE", "FLUSH_DONE",    "UNHANDLED"};
+      "SUCCESS",      "UNSUPPORTED_OPCODE", "LOC_LEN",       "LOC_OPERATION",    "LOC_ACCESS",
+      "REM_RESP_LEN", "REM_UNSUPPORTED",    "REM_OPERATION", "REM_ACCESS_ABORT", "ACK_TIMEOUT",
+      "RNR_EXCEEDED", "WR_FLUSH",           "SUSPEND_DONE",  "FLUSH_DONE",       "UNHANDLED"};
   return static_cast<size_t>(s) < std::size(kNames) ? kNames[static_cast<size_t>(s)] : "?";
 }
 
@@ -38,13 +39,15 @@ void Model::fail(const char* format, ...) {
 
 std::string Model::describe(const Wr& w) const {
   char buf[320];
-  std::snprintf(buf, sizeof buf,
-                "wr %" PRIu64 " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
-                w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
-                w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
-                static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
-                (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
-                w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
+  std::snprintf(
+      buf, sizeof buf,
+      "wr %" PRIu64
+      " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
+      w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
+      w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
+      static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
+      (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
+      w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
   return buf;
 }
 
@@ -64,8 +67,8 @@ std::string Model::whose(const std::byte* p, const std::byte* end) const {
       for (WriterId writer : {kUntouched | uid, kReleased | uid}) {
         for (uint64_t i = 0; i * 8 < r->length; ++i) {
           if (pattern_word(writer, i) != word) continue;
-          std::snprintf(buf, sizeof buf, "byte %lld of region %u, %s", static_cast<long long>(i * 8) - shift, uid,
-                        writer & kReleased ? "released" : "untouched");
+          std::snprintf(buf, sizeof buf, "byte %lld of region %u, %s", static_cast<long long>(i * 8) - shift,
+                        uid, writer & kReleased ? "released" : "untouched");
           return buf;
         }
       }
@@ -93,7 +96,9 @@ void Model::add_region(Region* r) {
   if (r->constant_at != 0) atomics_[r->uid] = std::make_unique<AtomicModel>(*r);
 }
 
-void Model::add_queue(Queue* q, uint32_t node_epoch) { senders_[{q->node, node_epoch, q->id}] = q; }
+void Model::add_queue(Queue* q, uint32_t node_epoch) {
+  senders_[{q->node, node_epoch, q->id}] = q;
+}
 
 template <class Match>
 void Model::allow_outstanding(Match match, uint32_t statuses) {
@@ -103,7 +108,8 @@ void Model::allow_outstanding(Match match, uint32_t statuses) {
 }
 
 void Model::region_dying(Region* r) {
-  allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; }, bit(CrStatus::kRemAccessAbort));
+  allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; },
+                    bit(CrStatus::kRemAccessAbort));
 }
 
 void Model::region_gone(Region* r) {
@@ -121,8 +127,9 @@ void Model::receiver_gone(const Receiver& who) {
 
 void Model::receivers_dying(uint32_t app) {
   // Its receives cannot be written: that may read as a fault of the receive or of the access.
-  allow_outstanding([&](const Wr& w) { return w.receiver.jfr != nullptr && w.receiver.jfr->app == app; },
-                    bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation) | bit(CrStatus::kAckTimeout));
+  allow_outstanding(
+      [&](const Wr& w) { return w.receiver.jfr != nullptr && w.receiver.jfr->app == app; },
+      bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation) | bit(CrStatus::kAckTimeout));
 }
 
 void Model::receiver_dropping(const Receiver& who) {
@@ -142,7 +149,8 @@ void Model::path_broken(uint32_t a, uint32_t b) {
 }
 
 void Model::queue_flushing(Queue* q) {
-  allow_outstanding([&](const Wr& w) { return w.queue == q; }, bit(CrStatus::kWrFlush) | bit(CrStatus::kWrUnhandled));
+  allow_outstanding([&](const Wr& w) { return w.queue == q; },
+                    bit(CrStatus::kWrFlush) | bit(CrStatus::kWrUnhandled));
   flush_done_[q->uid] = false;
 }
 
@@ -164,18 +172,22 @@ Wr& Model::post(std::unique_ptr<Wr> made) {
   w.posted_tick = ++tick_;
   w.posted_ns = *now_ns_;
   if (writes_remote(w.op) && w.effect_bytes != 0) {
-    memory_.at(w.remote->uid)->add({.writer = w.id, .base = w.remote_offset}, w.remote_offset, w.effect_bytes);
+    memory_.at(w.remote->uid)
+        ->add({.writer = w.id, .base = w.remote_offset}, w.remote_offset, w.effect_bytes);
     if (w.effect_bytes == w.length) ends_.emplace(std::pair{w.remote->uid, w.remote_offset + w.length}, w.id);
   }
   if (w.notify != nullptr) {
     memory_.at(w.notify->uid)
-        ->add({.writer = w.id, .base = w.notify_offset, .literal = true, .value = w.immediate}, w.notify_offset, 8);
+        ->add({.writer = w.id, .base = w.notify_offset, .literal = true, .value = w.immediate},
+              w.notify_offset, 8);
     ends_.emplace(std::pair{w.notify->uid, w.notify_offset + 8}, w.id);
   }
   if (takes_receive(w.op) && !w.unreliable && (w.allowed & bit(CrStatus::kSuccess)) != 0) {
     Inbox& inbox = inboxes_[{w.queue->uid, w.receiver.uid()}];
-    if (alike(w)) ++inbox.alike_posted;
-    else inbox.waiting.push_back(w.id);
+    if (alike(w))
+      ++inbox.alike_posted;
+    else
+      inbox.waiting.push_back(w.id);
   }
   if (is_atomic(w.op) && !w.may_run) atomics_.at(w.remote->uid)->withdraw(w.atomic);
   in_queue_[w.queue->uid].push_back(w.id);
@@ -187,11 +199,13 @@ bool Model::overwritten_by(const Wr& newer, const Candidate& older) const {
   if (older.writer >= kUntouched) return true;
   const Wr& o = wr(older.writer);
   switch (o.state) {
-    case Wr::State::kOutstanding: return false;
+    case Wr::State::kOutstanding:
+      return false;
     case Wr::State::kSuccess:
       return o.resolved_tick < newer.posted_tick ||
              (o.queue == newer.queue && o.id < newer.id && newer.place_order == 2 && o.place_order >= 1);
-    default: return o.resolved_ns + kStragglerNs < newer.posted_ns;
+    default:
+      return o.resolved_ns + kStragglerNs < newer.posted_ns;
   }
 }
 
@@ -201,6 +215,11 @@ void Model::placed(const Region* r, uint64_t offset, size_t bytes) {
   for (auto it = from; it != to; ++it) {
     const Wr& w = wr(it->second);
     if (w.state != Wr::State::kOutstanding || w.length == 0) continue;
+    // Given up already, perhaps, and the application only does not know yet: nothing is promised then.
+    constexpr uint32_t kGivenUp =
+        bit(CrStatus::kWrFlush) | bit(CrStatus::kLocAccess) | bit(CrStatus::kRemAccessAbort);
+    bool late = (w.allowed & bit(CrStatus::kAckTimeout)) != 0 && *now_ns_ - w.posted_ns > 80'000'000;
+    if ((w.allowed & kGivenUp) != 0 || late) continue;
     MemoryModel& m = *memory_.at(w.remote->uid);
     auto over = [&](const Candidate& c) { return overwritten_by(w, c); };
     if (!m.sole_writer(w.id, w.remote_offset, w.length, over)) continue;
@@ -253,19 +272,22 @@ void Model::final_check() {
       r->free.for_each([&](uint64_t offset, uint64_t bytes) {
         size_t bad = pattern_mismatch(r->memory() + offset, kReleased | uid, offset, bytes);
         if (bad != bytes)
-          fail("local region %u (node %u): offset %" PRIu64 " was written after its request or receive completed, with %s",
-               uid, r->node, offset + bad, whose(r->memory() + offset + bad, r->memory() + r->length).c_str());
+          fail("local region %u (node %u): offset %" PRIu64
+               " was written after its request or receive completed, with %s",
+               uid, r->node, offset + bad,
+               whose(r->memory() + offset + bad, r->memory() + r->length).c_str());
       });
     }
     if (r->local) continue;
     uint64_t from = r->constant_at;
     if (!memory_.at(uid)->check(from, r->length - from, &why)) fail("final memory: %s", why.c_str());
-    if (auto a = atomics_.find(uid); a != atomics_.end() && !a->second->check_final(&why)) fail("%s", why.c_str());
+    if (auto a = atomics_.find(uid); a != atomics_.end() && !a->second->check_final(&why))
+      fail("%s", why.c_str());
   }
   for (auto& [key, inbox] : inboxes_) {
     if (inbox.alike_received > inbox.alike_posted)
-      fail("queue %u sent %" PRIu64 " short messages to receiver %u, which got %" PRIu64, key.first, inbox.alike_posted,
-           key.second, inbox.alike_received);
+      fail("queue %u sent %" PRIu64 " short messages to receiver %u, which got %" PRIu64, key.first,
+           inbox.alike_posted, key.second, inbox.alike_received);
     for (uint64_t id : inbox.waiting) {
       const Wr& w = wr(id);
       bool receiver_lives = w.receiver.jfr->alive && !w.receiver.jfr->in_error &&
@@ -277,9 +299,10 @@ void Model::final_check() {
       // Which of them a dead receiver never polled is not known: checked where receivers live.
       bool any_dead = false;
       for (auto& [id, w] : wrs_)
-        any_dead = any_dead || (takes_receive(w->op) && w->receiver.jfr != nullptr && w->receiver.uid() == key.second &&
-                                (!w->receiver.jfr->alive || w->receiver.jfr->in_error ||
-                                 (w->receiver.jetty != nullptr && w->receiver.jetty->state != Queue::State::kReady)));
+        any_dead = any_dead ||
+                   (takes_receive(w->op) && w->receiver.jfr != nullptr && w->receiver.uid() == key.second &&
+                    (!w->receiver.jfr->alive || w->receiver.jfr->in_error ||
+                     (w->receiver.jetty != nullptr && w->receiver.jetty->state != Queue::State::kReady)));
       if (!any_dead)
         fail("%" PRIu64 " short messages of queue %u to receiver %u succeeded, %" PRIu64 " were received",
              inbox.alike_succeeded, key.first, key.second, inbox.alike_received);

@@ -19,7 +19,9 @@
 
 namespace ub::sim {
 
-constexpr uint32_t bit(CrStatus s) { return uint32_t{1} << static_cast<uint32_t>(s); }
+constexpr uint32_t bit(CrStatus s) {
+  return uint32_t{1} << static_cast<uint32_t>(s);
+}
 
 constexpr bool takes_receive(WrOp op) {
   return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate || op == WrOp::kWriteImm;
@@ -27,7 +29,9 @@ constexpr bool takes_receive(WrOp op) {
 constexpr bool writes_remote(WrOp op) {
   return op == WrOp::kWrite || op == WrOp::kWriteImm || op == WrOp::kWriteNotify;
 }
-constexpr bool is_atomic(WrOp op) { return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor; }
+constexpr bool is_atomic(WrOp op) {
+  return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor;
+}
 
 const char* op_name(WrOp op);
 const char* status_name(CrStatus s);
@@ -46,17 +50,17 @@ struct Wr {
   uint32_t remote_node = UINT32_MAX, remote_epoch = 0;
   Region* remote = nullptr;
   uint64_t remote_offset = 0;
-  uint64_t effect_bytes = 0;       // of a WRITE: how many may appear (fewer than length if it leaves the segment)
-  bool owned = false;              // its remote range goes back to the region when it succeeds
+  uint64_t effect_bytes = 0;  // of a WRITE: how many may appear (fewer than length if it leaves the segment)
+  bool owned = false;         // its remote range goes back to the region when it succeeds
   Region* notify = nullptr;
   uint64_t notify_offset = 0;
-  Receiver receiver;               // of a message
+  Receiver receiver;  // of a message
   AtomicPlan atomic;
-  std::vector<LocalRange> local;   // sources, or where results go
-  uint32_t allowed = 0;            // bits of CrStatus
-  bool unreliable = false;         // UM
-  bool may_run = true;             // may it have an effect at the target?
-  const char* wrong = nullptr;     // what is wrong with it on purpose
+  std::vector<LocalRange> local;  // sources, or where results go
+  uint32_t allowed = 0;           // bits of CrStatus
+  bool unreliable = false;        // UM
+  bool may_run = true;            // may it have an effect at the target?
+  const char* wrong = nullptr;    // what is wrong with it on purpose
 
   State state = State::kOutstanding;
   CrStatus status = CrStatus::kSuccess;
@@ -76,30 +80,31 @@ class Model {
 
   void add_region(Region*);
   void add_queue(Queue*, uint32_t node_epoch);
-  void region_gone(Region*);       // unregistered, or the memory of a dead application
-  void region_dying(Region*);      // its application died, the NIC does not know yet
+  void region_gone(Region*);   // unregistered, or the memory of a dead application
+  void region_dying(Region*);  // its application died, the NIC does not know yet
   void receiver_gone(const Receiver&);
-  void receivers_dying(uint32_t app);  // its application died, the NIC does not know yet
+  void receivers_dying(uint32_t app);       // its application died, the NIC does not know yet
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
   void instance_gone(uint32_t node, uint32_t epoch);
   void queue_flushing(Queue*);
   void queue_gone(Queue*);
   void path_broken(uint32_t node_a, uint32_t node_b);  // for so long that requests may time out
 
-  Wr& post(std::unique_ptr<Wr>);   // fills in id-independent state; the id was taken from next_id()
+  Wr& post(std::unique_ptr<Wr>);  // fills in id-independent state; the id was taken from next_id()
   uint64_t next_id() { return ++last_id_; }
   void posted_receive(Jfr*, const Receive&);
   // A send completion as the application polled it.
   void completed(Queue*, const Cqe&);
   void unhandled(Queue*, const Cqe&);
-  void flush_finished(Queue*);     // after take_unhandled: nothing may be left
-  void all_retired(Queue*);        // the Core has finished everything, and every completion was polled
-  // A receive completion. `who` is the local object it names, `rnr_seen` whether that instance ever refused one.
+  void flush_finished(Queue*);  // after take_unhandled: nothing may be left
+  void all_retired(Queue*);     // the Core has finished everything, and every completion was polled
+  // A receive completion. `who` is the local object it names, `rnr_seen` whether that instance ever refused
+  // one.
   void received(const Receiver& who, const Cqe&, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen);
   // The NIC has put bytes into a region, `final` as in Host::place.
   void placed(const Region*, uint64_t offset, size_t bytes);
 
-  void final_check();              // after everything is quiet
+  void final_check();  // after everything is quiet
 
   uint32_t outstanding() const { return outstanding_; }
   const Wr& wr(uint64_t id) const { return *wrs_.at(id); }
@@ -107,14 +112,15 @@ class Model {
   const std::string& failure() const { return failure_; }
   void fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   std::string describe(const Wr&) const;
-  std::string whose(const std::byte* p, const std::byte* end) const;  // for messages: which request wrote these bytes?
-  std::string unresolved() const;  // for a liveness failure
+  std::string whose(const std::byte* p,
+                    const std::byte* end) const;  // for messages: which request wrote these bytes?
+  std::string unresolved() const;                 // for a liveness failure
   uint64_t count(Wr::State) const;
   bool check_last_word = true;  // is the end of a WRITE the last to become visible?
 
  private:
   struct Inbox {
-    std::deque<uint64_t> waiting;   // posted, not received
+    std::deque<uint64_t> waiting;  // posted, not received
     uint64_t newest_received = 0;
     // Messages that look alike (short, without immediate) are only counted.
     uint64_t alike_posted = 0, alike_received = 0, alike_succeeded = 0;

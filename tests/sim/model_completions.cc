@@ -56,7 +56,8 @@ void Model::check_success(Wr& w) {
     if (!atomics_.at(w.remote->uid)->succeeded(w.atomic, old, &why))
       fail("%s: %s", describe(w).c_str(), why.c_str());
   }
-  if (takes_receive(w.op) && !w.unreliable && alike(w)) ++inboxes_[{w.queue->uid, w.receiver.uid()}].alike_succeeded;
+  if (takes_receive(w.op) && !w.unreliable && alike(w))
+    ++inboxes_[{w.queue->uid, w.receiver.uid()}].alike_succeeded;
 }
 
 void Model::resolve(Wr& w, CrStatus status) {
@@ -88,8 +89,9 @@ void Model::resolve_in_order(Queue* q, uint64_t id, CrStatus status, const char*
     }
     auto found = wrs_.find(id);
     if (found == wrs_.end() || found->second->queue != q || found->second->state != Wr::State::kOutstanding) {
-      fail("node %u queue %u: %s %s for user_ctx %" PRIu64 ", which is not outstanding there%s", q->node, q->uid, what,
-           status_name(status), id, found == wrs_.end() ? "" : (": " + describe(*found->second)).c_str());
+      fail("node %u queue %u: %s %s for user_ctx %" PRIu64 ", which is not outstanding there%s", q->node,
+           q->uid, what, status_name(status), id,
+           found == wrs_.end() ? "" : (": " + describe(*found->second)).c_str());
       return;
     }
     if (w.signaled()) {
@@ -106,9 +108,12 @@ void Model::resolve_in_order(Queue* q, uint64_t id, CrStatus status, const char*
 void Model::completed(Queue* q, const Cqe& c) {
   if (c.status == CrStatus::kWrFlushDone) {
     auto f = flush_done_.find(q->uid);
-    if (f == flush_done_.end()) fail("node %u queue %u: FLUSH_DONE without a flush", q->node, q->uid);
-    else if (f->second) fail("node %u queue %u: FLUSH_DONE twice", q->node, q->uid);
-    else f->second = true;
+    if (f == flush_done_.end())
+      fail("node %u queue %u: FLUSH_DONE without a flush", q->node, q->uid);
+    else if (f->second)
+      fail("node %u queue %u: FLUSH_DONE twice", q->node, q->uid);
+    else
+      f->second = true;
     return;
   }
   if (auto f = flush_done_.find(q->uid); f != flush_done_.end() && f->second)
@@ -122,16 +127,18 @@ void Model::completed(Queue* q, const Cqe& c) {
       fail("%s: completion says %u bytes", describe(w).c_str(), c.length);
     if (c.local_id != q->id || c.user_data != q->uid || c.opcode != CrOpcode::kNone ||
         ((c.flags & kCqeJetty) != 0) != (q->kind == ObjectKind::kJetty))
-      fail("%s: completion has wrong fields (local_id %u, user_data %" PRIu64 ", opcode %u, flags %u)", describe(w).c_str(),
-           c.local_id, c.user_data, static_cast<unsigned>(c.opcode), c.flags);
+      fail("%s: completion has wrong fields (local_id %u, user_data %" PRIu64 ", opcode %u, flags %u)",
+           describe(w).c_str(), c.local_id, c.user_data, static_cast<unsigned>(c.opcode), c.flags);
   }
   resolve_in_order(q, c.user_ctx, c.status, "completion");
 }
 
 void Model::unhandled(Queue* q, const Cqe& c) {
   auto f = flush_done_.find(q->uid);
-  if (f == flush_done_.end() || !f->second) fail("node %u queue %u: request handed back before FLUSH_DONE", q->node, q->uid);
-  if (c.status != CrStatus::kWrUnhandled) fail("node %u queue %u: handed back with %s", q->node, q->uid, status_name(c.status));
+  if (f == flush_done_.end() || !f->second)
+    fail("node %u queue %u: request handed back before FLUSH_DONE", q->node, q->uid);
+  if (c.status != CrStatus::kWrUnhandled)
+    fail("node %u queue %u: handed back with %s", q->node, q->uid, status_name(c.status));
   resolve_in_order(q, c.user_ctx, CrStatus::kWrUnhandled, "handed back");
 }
 
@@ -150,10 +157,12 @@ void Model::flush_finished(Queue* q) {
   flush_done_.erase(q->uid);
 }
 
-void Model::posted_receive(Jfr* jfr, const Receive& r) { jfr->posted.push_back(r); }
+void Model::posted_receive(Jfr* jfr, const Receive& r) {
+  jfr->posted.push_back(r);
+}
 
-// Behind a message there may be bytes of one that took the same receive before and was aborted. `from` counts in
-// the range, `at` in the receive.
+// Behind a message there may be bytes of one that took the same receive before and was aborted. `from` counts
+// in the range, `at` in the receive.
 bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, const Jfr* jfr) const {
   while (from < l.bytes) {
     const std::byte* p = l.data() + from;
@@ -161,7 +170,9 @@ bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, con
     size_t best = pattern_mismatch(p, kReleased | l.region->uid, l.offset + from, left);
     bool whole = best == left;  // up to the end of the range, of a message, or of a packet
     for (const auto& [id, w] : wrs_) {
-      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at) continue;
+      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess ||
+          w->length <= at)
+        continue;
       size_t most = std::min<size_t>(left, w->length - at);
       size_t same = pattern_mismatch(p, id, at, most);
       if (same < best || same == 0) continue;
@@ -195,8 +206,11 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   uint64_t bad_byte = 0;
   if (sender->mode == Mode::kUm) {
     for (auto& [id, w] : wrs_)
-      if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length && carries(r, *w, &bad_byte)) return;
-    fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length, sender->uid);
+      if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length &&
+          carries(r, *w, &bad_byte))
+        return;
+    fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length,
+         sender->uid);
     return;
   }
   Inbox& inbox = inboxes_[{sender->uid, who.uid()}];
@@ -226,7 +240,8 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
       at -= l.bytes;
     }
     fail("receiver %u (node %u): message of %u bytes, opcode %u, immediate %" PRIx64
-         " from queue %u is none that waits (changed, twice, or never sent; %zu wait; the last compared differs at %" PRIu64 ", there is %s)",
+         " from queue %u is none that waits (changed, twice, or never sent; %zu wait; the last compared "
+         "differs at %" PRIu64 ", there is %s)",
          who.uid(), who.node(), c.length, static_cast<unsigned>(c.opcode), c.immediate, sender->uid,
          inbox.waiting.size(), bad_byte, found.c_str());
     return;
@@ -237,7 +252,8 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   if (w.state != Wr::State::kOutstanding) check_never_ran(w);
   bool gave_up = w.state == Wr::State::kFailed || w.state == Wr::State::kLost;
   if (w.id < inbox.newest_received && !gave_up && (w.queue->mode == Mode::kRc || !rnr_seen))
-    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), inbox.newest_received);
+    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(),
+         inbox.newest_received);
   inbox.newest_received = std::max(inbox.newest_received, w.id);
   if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0))
     fail("%s: solicited flag of the receive is wrong", describe(w).c_str());
@@ -254,17 +270,20 @@ bool Model::may_fail_locally(const Receiver& who, const Receive& r, const Queue*
   if (std::any_of(r.ranges.begin(), r.ranges.end(), gone)) return true;
   return std::any_of(wrs_.begin(), wrs_.end(), [&](const auto& e) {
     const Wr& w = *e.second;
-    return w.queue == sender && w.receiver == who && w.op == WrOp::kWriteImm && w.state != Wr::State::kSuccess &&
-           w.remote->state != Region::State::kLive;
+    return w.queue == sender && w.receiver == who && w.op == WrOp::kWriteImm &&
+           w.state != Wr::State::kSuccess && w.remote->state != Region::State::kLive;
   });
 }
 
-void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen) {
+void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, uint32_t sender_epoch,
+                     bool rnr_seen) {
   ++tick_;
   Jfr* jfr = who.jfr;
-  auto it = std::find_if(jfr->posted.begin(), jfr->posted.end(), [&](const Receive& r) { return r.id == c.user_ctx; });
+  auto it = std::find_if(jfr->posted.begin(), jfr->posted.end(),
+                         [&](const Receive& r) { return r.id == c.user_ctx; });
   if (it == jfr->posted.end()) {
-    fail("receiver %u (node %u): completion for receive %" PRIu64 ", which is not posted", who.uid(), jfr->node, c.user_ctx);
+    fail("receiver %u (node %u): completion for receive %" PRIu64 ", which is not posted", who.uid(),
+         jfr->node, c.user_ctx);
     return;
   }
   Receive r = *it;
@@ -272,8 +291,8 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
   auto sender = senders_.find({sender_node, sender_epoch, c.remote_id});
   if (c.status == CrStatus::kSuccess || c.status == CrStatus::kLocLen) {
     if (sender == senders_.end()) {
-      fail("receiver %u: message from node %d epoch %u id %u, which is no queue", who.uid(), static_cast<int>(sender_node),
-           sender_epoch, c.remote_id);
+      fail("receiver %u: message from node %d epoch %u id %u, which is no queue", who.uid(),
+           static_cast<int>(sender_node), sender_epoch, c.remote_id);
       return;
     }
     if (c.length > r.length && c.opcode != CrOpcode::kWriteImm && c.status == CrStatus::kSuccess)
@@ -287,8 +306,10 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
       return w.queue == sender->second && w.receiver == who && w.op != WrOp::kWriteImm && w.length > r.length;
     });
     if (!long_one)
-      fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(), sender->second->uid, r.length);
-  } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() && may_fail_locally(who, r, sender->second)) {
+      fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(),
+           sender->second->uid, r.length);
+  } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() &&
+             may_fail_locally(who, r, sender->second)) {
     // Consumed by a message that could not be placed.
   } else if (c.status != CrStatus::kWrFlush || !jfr->in_error) {
     fail("receiver %u: receive completed with %s", who.uid(), status_name(c.status));

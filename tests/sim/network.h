@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directed paths between nodes. A frame may be lost, doubled, damaged, held up or delayed up to its lifetime; a
-// path may be cut; the queue in front of a slow path is finite. Frames find their way by destination address and
-// port, as in a real network, so a restarted instance gets what was meant for its predecessor.
+// Directed paths between nodes. A frame may be lost, doubled, damaged, held up or delayed up to its lifetime;
+// a path may be cut; the queue in front of a slow path is finite. Frames find their way by destination
+// address and port, as in a real network, so a restarted instance gets what was meant for its predecessor.
 #pragma once
 
 #include <cstdint>
@@ -52,11 +52,11 @@ class Network {
  private:
   struct Path {
     bool cut = false;
-    uint64_t free_at = 0;    // when the last queued frame has left
-    uint64_t last_at = 0;    // arrival of the latest frame that kept its order
-    uint32_t burst = 0;      // frames of a loss burst still to come
+    uint64_t free_at = 0;  // when the last queued frame has left
+    uint64_t last_at = 0;  // arrival of the latest frame that kept its order
+    uint32_t burst = 0;    // frames of a loss burst still to come
     uint32_t queued = 0;
-    Frame swapped;           // waits to change places with the next
+    Frame swapped;  // waits to change places with the next
   };
   struct Slot {
     Frame frame;

@@ -21,7 +21,9 @@ void must(World& w, Status s, const char* what) {
 
 Node::Node(World& world, uint32_t index, const wire::Endpoint& at) : world_(world), index_(index), at_(at) {}
 
-Node::~Node() { stop(); }
+Node::~Node() {
+  stop();
+}
 
 void Node::configure() {
   const CoreOptions& o = world_.options.core;
@@ -113,9 +115,15 @@ Region* Node::add_local(App& app, uint64_t bytes) {
   r->app = app.uid;
   r->address = r->va();
   r->access = kAccessLocalOnly;
-  must(world_, core_->register_segment({.memory = r->memory(), .address = r->address, .local_address = r->va(),
-                                        .length = r->length, .token_id = 0, .token = {}, .access = r->access},
-                                       &r->registered),
+  must(world_,
+       core_->register_segment({.memory = r->memory(),
+                                .address = r->address,
+                                .local_address = r->va(),
+                                .length = r->length,
+                                .token_id = 0,
+                                .token = {},
+                                .access = r->access},
+                               &r->registered),
        "register_segment");
   r->free.add(0, r->length);
   regions_[r->memory()] = r.get();
@@ -138,10 +146,15 @@ Region* Node::add_target(App& app, const RegionSpec& spec) {
   r->owned_at = r->shared_at + body / 8;
   r->edge_at = spec.length - std::min<uint64_t>(body / 8, 4096);
   r->free.add(r->owned_at, r->edge_at - r->owned_at);
-  must(world_, core_->register_segment({.memory = r->memory(), .address = r->address, .local_address = r->va(),
-                                        .length = r->length, .token_id = spec.token_id, .token = r->token,
-                                        .access = r->access},
-                                       &r->registered),
+  must(world_,
+       core_->register_segment({.memory = r->memory(),
+                                .address = r->address,
+                                .local_address = r->va(),
+                                .length = r->length,
+                                .token_id = spec.token_id,
+                                .token = r->token,
+                                .access = r->access},
+                               &r->registered),
        "register_segment");
   app.targets.push_back(r.get());
   regions_[r->memory()] = r.get();
@@ -158,9 +171,13 @@ Jfc* Node::add_jfc(App& app, uint32_t depth) {
   c->depth = depth;
   c->slot_count = std::bit_ceil(depth);
   c->slots.reset(new Cqe[c->slot_count]());
-  must(world_, core_->create_jfc({.slots = c->slots.get(), .slot_count = c->slot_count, .depth = depth,
-                                  .indices = c->indices.get(), .cookie = c->uid},
-                                 &c->handle),
+  must(world_,
+       core_->create_jfc({.slots = c->slots.get(),
+                          .slot_count = c->slot_count,
+                          .depth = depth,
+                          .indices = c->indices.get(),
+                          .cookie = c->uid},
+                         &c->handle),
        "create_jfc");
   app.jfcs.push_back(c.get());
   world_.jfcs.push_back(std::move(c));
@@ -179,9 +196,15 @@ Jfr* Node::add_jfr(App& app, Jfc* jfc, const JfrSpec& spec) {
   r->buffer_bytes = spec.buffer_bytes;
   r->slot_count = std::bit_ceil(spec.depth * 4 + 4);
   r->slots.reset(new Rqe[r->slot_count]());
-  JfrConfig c{.wanted_id = 0, .mode = spec.mode, .slots = r->slots.get(), .slot_count = r->slot_count,
-              .indices = r->indices.get(), .jfc = jfc->handle, .token = r->token,
-              .min_rnr_timer = spec.min_rnr_timer, .user_data = r->uid};
+  JfrConfig c{.wanted_id = 0,
+              .mode = spec.mode,
+              .slots = r->slots.get(),
+              .slot_count = r->slot_count,
+              .indices = r->indices.get(),
+              .jfc = jfc->handle,
+              .token = r->token,
+              .min_rnr_timer = spec.min_rnr_timer,
+              .user_data = r->uid};
   must(world_, core_->create_jfr(c, &r->id), "create_jfr");
   app.jfrs.push_back(r.get());
   world_.jfrs.push_back(std::move(r));
@@ -208,8 +231,14 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   c.wanted_id = spec.wanted_id;
   c.kind = spec.kind;
   c.mode = spec.mode;
-  c.sq = {.slots = q->slots.get(), .slot_count = q->slot_count, .depth = q->depth, .indices = q->indices.get(),
-          .work = q->work.get(), .jfc = jfc->handle, .rnr_retry = spec.rnr_retry, .err_timeout = spec.err_timeout};
+  c.sq = {.slots = q->slots.get(),
+          .slot_count = q->slot_count,
+          .depth = q->depth,
+          .indices = q->indices.get(),
+          .work = q->work.get(),
+          .jfc = jfc->handle,
+          .rnr_retry = spec.rnr_retry,
+          .err_timeout = spec.err_timeout};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = spec.mode == Mode::kRc;
@@ -345,7 +374,8 @@ bool Node::idle(std::string* why) const {
   for (uint32_t i = 0; i <= core_->channel_table_size(); ++i) {
     if (!core_->channel_info(i, &c)) continue;
     if (c.next_psn == c.oldest_unacked && c.queued_messages == 0) continue;
-    std::snprintf(buf, sizeof buf, "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n",
+    std::snprintf(buf, sizeof buf,
+                  "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n",
                   index_, c.tpn, c.peer.uasid, c.state, c.next_psn, c.oldest_unacked, c.queued_messages);
     *why += buf;
     return false;

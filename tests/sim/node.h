@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One instance of the simulated world: a Core, its host and its applications. The calls here are the driver layer
-// that liburma and a daemon are in real life: create objects, post, poll, die. The node tells the oracle about
-// everything that an application does or sees.
+// One instance of the simulated world: a Core, its host and its applications. The calls here are the driver
+// layer that liburma and a daemon are in real life: create objects, post, poll, die. The node tells the
+// oracle about everything that an application does or sees.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ using SimCore = Core<SimHost>;
 struct App {
   uint32_t uid = 0;
   bool alive = true;
-  Region* local = nullptr;         // buffers of requests
-  Region* inbox = nullptr;         // buffers of receives: of their own, or requests could starve them
+  Region* local = nullptr;  // buffers of requests
+  Region* inbox = nullptr;  // buffers of receives: of their own, or requests could starve them
   std::vector<Region*> targets;
   std::vector<Jfc*> jfcs;
   std::vector<Jfr*> jfrs;
@@ -63,9 +63,9 @@ class Node {
   Node(World& world, uint32_t index, const wire::Endpoint& at);
   ~Node();
 
-  void boot();                    // first start, or after crash()
-  void crash();                   // stops without a word
-  void shut_down();               // says goodbye, then stops
+  void boot();       // first start, or after crash()
+  void crash();      // stops without a word
+  void shut_down();  // says goodbye, then stops
   bool up() const { return core_ != nullptr; }
 
   // ---- objects: aborts the run if the Core refuses ----
@@ -74,10 +74,10 @@ class Node {
   Jfr* add_jfr(App&, Jfc*, const JfrSpec&);
   Queue* add_queue(App&, Jfc*, Jfr*, const QueueSpec&);
   Region* add_target(App&, const RegionSpec&);
-  void kill_app(App&);            // its memory goes now, its objects when the NIC notices
-  void bury_app(App&);            // the NIC notices
+  void kill_app(App&);  // its memory goes now, its objects when the NIC notices
+  void bury_app(App&);  // the NIC notices
   void unregister(Region*);
-  void flush(Queue*);             // to ERROR; FLUSH_DONE and what was never started come by polling
+  void flush(Queue*);  // to ERROR; FLUSH_DONE and what was never started come by polling
   void destroy(Queue*);
   void destroy(Jfr*);
   // Handle of a remote receiver; imported once per mode and token.
@@ -86,13 +86,13 @@ class Node {
   void bind(Queue*, Queue* peer);
 
   // ---- work ----
-  void ring(Queue* q);            // doorbell
+  void ring(Queue* q);  // doorbell
   void refill(Jfr*, bool all);
   bool post_receive(Jfr*, uint32_t bytes, uint32_t sges);
   void poll(Jfc*, uint32_t budget);
   void deliver(const Frame&);
   void copy_done(uint64_t copy);
-  void drive();                   // timers, packets, events, until nothing more is to do now
+  void drive();  // timers, packets, events, until nothing more is to do now
 
   // ---- looking in ----
   uint32_t index() const { return index_; }
@@ -112,7 +112,7 @@ class Node {
   bool app_alive(uint32_t uid) const;
   Queue* find_queue(uint32_t id) const;
 
-  CoreConfig tweak;               // directed tests change it before boot()
+  CoreConfig tweak;  // directed tests change it before boot()
 
  private:
   void configure();

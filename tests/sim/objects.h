@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an application of the simulation owns: memory regions, completion queues, receive queues and send queues.
-// They hold the rings that a Core works on, and do what liburma does at post and poll. Ring memory is allocated
-// one by one and freed as soon as its object is destroyed, so that a sanitizer sees a Core that goes on using it.
+// What an application of the simulation owns: memory regions, completion queues, receive queues and send
+// queues. They hold the rings that a Core works on, and do what liburma does at post and poll. Ring memory is
+// allocated one by one and freed as soon as its object is destroyed, so that a sanitizer sees a Core that
+// goes on using it.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ struct Region {
   enum class State { kLive, kDying, kGone };  // dying: its application was killed, the NIC does not know yet
 
   uint32_t uid = 0, node = 0, app = 0, epoch = 0;
-  bool local = false;    // buffers of requests and receives; otherwise a target of remote access
+  bool local = false;  // buffers of requests and receives; otherwise a target of remote access
   State state = State::kLive;
   uint64_t length = 0;
   uint64_t address = 0;  // how peers name the first byte
@@ -49,8 +50,8 @@ struct Region {
   RangeSet free;
   Bytes storage;
 
-  // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own, and
-  // at the end some contended bytes for requests that run over the edge.
+  // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own,
+  // and at the end some contended bytes for requests that run over the edge.
   static constexpr uint64_t kAtomicBytes = 64;
   uint64_t constant_at = 0, shared_at = 0, owned_at = 0, edge_at = 0;
 
@@ -64,7 +65,9 @@ struct Region {
   std::byte* memory() const { return storage.get() + kGuard; }
   // What the application believes to be the address of its memory: the same in every run.
   uint64_t va() const { return (uint64_t{uid} << 36) + 0x7000'0000; }
-  bool holds(const std::byte* p, size_t bytes) const { return p >= memory() && p + bytes <= memory() + length; }
+  bool holds(const std::byte* p, size_t bytes) const {
+    return p >= memory() && p + bytes <= memory() + length;
+  }
   uint64_t offset_of(const std::byte* p) const { return static_cast<uint64_t>(p - memory()); }
   bool guards_intact() const {
     return pattern_mismatch(storage.get(), kUntouched | uid, kGuardAt, kGuard) == kGuard &&
@@ -109,8 +112,8 @@ struct Jfr {
   uint32_t depth = 0;
   Jfc* jfc = nullptr;
   Token token;
-  uint32_t buffer_bytes = 0;   // of the receives posted to it, usually
-  bool generous = false;       // refilled at every chance, whatever the options say
+  uint32_t buffer_bytes = 0;  // of the receives posted to it, usually
+  bool generous = false;      // refilled at every chance, whatever the options say
   std::unique_ptr<Rqe[]> slots;
   uint32_t slot_count = 0;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();

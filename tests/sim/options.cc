@@ -56,7 +56,7 @@ void draw_host_and_core(Prng& rng, Options& o) {
   c.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096, 16384, 16384});
   c.fast_retransmit = rng.chance(0.75);
   c.read_jobs = pick<uint32_t>(rng, {1, 2, 8, 64, 64});
-  c.kept_packets = pick<uint32_t>(rng, {2, 16, 256, 256});
+  c.kept_packets = pick<uint32_t>(rng, {4, 16, 256, 256});
   c.keepalive_ns = pick<uint64_t>(rng, {200'000'000, 1'000'000'000, 10'000'000'000, 10'000'000'000});
   if (rng.chance(0.3)) c.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
 }
@@ -71,7 +71,8 @@ void draw_workload(Prng& rng, Options& o) {
   w.jfs = pick<double>(rng, {0, 0.3});
   double um = maybe<double>(rng, 0.1, {0.2});
   w.um = kUmReady ? um : 0;
-  w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20}) : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
+  w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20})
+                   : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
   w.send_cap = big ? 300'000 : pick<uint32_t>(rng, {64, 2048, 8192, 20'000, 70'000});
   w.large = pick<double>(rng, {0.02, 0.1, 0.5});
   w.batch = pick<uint32_t>(rng, {1, 2, 4, 16});
@@ -168,7 +169,8 @@ std::string Options::text() const {
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
-  LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
+  LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch),
+      LINE(work.gap_ns);
   LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);
   LINE(work.sges), LINE(work.comp_order), LINE(work.overlap), LINE(work.wrong), LINE(work.wrong_local);
   LINE(work.too_long), LINE(work.weight_write), LINE(work.weight_write_imm), LINE(work.weight_notify);

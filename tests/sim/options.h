@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that a seed draws before its run (swarm testing: each seed switches a different set of features and
-// faults on, so that rare combinations meet). Times are nanoseconds, probabilities 0..1.
+// Everything that a seed draws before its run (swarm testing: each seed switches a different set of features
+// and faults on, so that rare combinations meet). Times are nanoseconds, probabilities 0..1.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@ namespace ub::sim {
 
 struct NetworkOptions {
   double loss = 0;
-  double burst_start = 0;      // chance per packet that a burst of loss begins
-  double burst_packets = 8;    // mean length of a burst
+  double burst_start = 0;    // chance per packet that a burst of loss begins
+  double burst_packets = 8;  // mean length of a burst
   double duplicate = 0;
-  double reorder = 0;          // chance of an extra delay of up to reorder_ns
-  double corrupt = 0;          // chance of flipped bits (only on links with ICRC)
-  double lifetime = 0;         // chance of a delay of up to the packet lifetime
+  double reorder = 0;   // chance of an extra delay of up to reorder_ns
+  double corrupt = 0;   // chance of flipped bits (only on links with ICRC)
+  double lifetime = 0;  // chance of a delay of up to the packet lifetime
   uint64_t delay_ns = 2000;
   uint64_t jitter_ns = 0;
   uint64_t reorder_ns = 50'000;
   uint64_t lifetime_ns = 1'990'000'000;
-  double ns_per_byte = 0;      // serialisation; 0: infinitely fast
+  double ns_per_byte = 0;  // serialisation; 0: infinitely fast
   uint32_t queue_frames = 4096;
-  uint32_t path_mtu = 65535;   // longer IP packets vanish
+  uint32_t path_mtu = 65535;  // longer IP packets vanish
 };
 
 struct HostOptions {
-  double pending = 0;           // chance that a copy is answered kPending
+  double pending = 0;  // chance that a copy is answered kPending
   uint64_t pending_ns = 5000;
-  double tx_refuse = 0;         // chance that tx_begin has no room
+  double tx_refuse = 0;  // chance that tx_begin has no room
   uint64_t tx_room_ns = 10'000;
 };
 
@@ -45,56 +45,56 @@ struct CoreOptions {
 };
 
 struct WorkloadOptions {
-  uint32_t requests = 60;           // of the whole world
+  uint32_t requests = 60;  // of the whole world
   uint32_t apps_per_node = 1;
   uint32_t queues_per_app = 2;
-  double rc = 0.3;                  // share of RC pairs among the queues
-  double jfs = 0.2;                 // share of send-only queues
+  double rc = 0.3;   // share of RC pairs among the queues
+  double jfs = 0.2;  // share of send-only queues
   double um = 0;
-  uint32_t size_cap = 64 * 1024;    // bytes of a WRITE or READ
-  uint32_t send_cap = 16 * 1024;    // bytes of a SEND
-  double large = 0.1;               // chance that a size is near the cap instead of small
-  uint32_t batch = 4;               // requests posted together, at most
-  uint64_t gap_ns = 20'000;         // mean pause between batches of a queue
+  uint32_t size_cap = 64 * 1024;  // bytes of a WRITE or READ
+  uint32_t send_cap = 16 * 1024;  // bytes of a SEND
+  double large = 0.1;             // chance that a size is near the cap instead of small
+  uint32_t batch = 4;             // requests posted together, at most
+  uint64_t gap_ns = 20'000;       // mean pause between batches of a queue
   double unsignaled = 0.2;
   double fence = 0.1;
   double strong = 0.15, relaxed = 0.3;
   double inlined = 0.2;
   uint32_t sges = 4;
   double comp_order = 0.2;
-  double overlap = 0;               // chance that a WRITE goes to the shared, contended part
-  double wrong = 0.05;              // chance of a wrong token, range or permission
+  double overlap = 0;   // chance that a WRITE goes to the shared, contended part
+  double wrong = 0.05;  // chance of a wrong token, range or permission
   double wrong_local = 0.02;
-  double too_long = 0.03;           // SEND longer than the receives
+  double too_long = 0.03;  // SEND longer than the receives
   uint32_t weight_write = 4, weight_write_imm = 1, weight_notify = 1, weight_read = 3, weight_send = 3,
            weight_send_imm = 1, weight_atomic = 3, weight_nop = 1;
   uint32_t sq_depth = 16, rq_depth = 16, jfc_depth = 64;
-  double starve = 0;                // chance that receives are not refilled at a refill
-  uint64_t poll_ns = 2000;          // mean delay until an application looks at its completions
+  double starve = 0;        // chance that receives are not refilled at a refill
+  uint64_t poll_ns = 2000;  // mean delay until an application looks at its completions
   uint32_t poll_batch = 16;
   uint8_t rnr_retry = 7;
   uint8_t err_timeout = 17;
   uint8_t min_rnr_timer = 6;
   double required_token = 0.6;
-  double odd_address = 0.3;         // segments named by an address other than their va
+  double odd_address = 0.3;  // segments named by an address other than their va
 };
 
 struct FaultOptions {
   uint32_t partitions = 0;
   uint64_t partition_ns = 100'000'000;
   uint32_t app_kills = 0;
-  uint32_t crashes = 0;             // an instance stops without a word and starts anew
-  uint32_t flushes = 0;             // a queue is set to ERROR
+  uint32_t crashes = 0;  // an instance stops without a word and starts anew
+  uint32_t flushes = 0;  // a queue is set to ERROR
   uint32_t unregisters = 0;
-  uint32_t closes = 0;              // an instance leaves in order and starts anew
-  uint64_t span_ns = 5'000'000;     // faults happen within this time
+  uint32_t closes = 0;           // an instance leaves in order and starts anew
+  uint64_t span_ns = 5'000'000;  // faults happen within this time
 };
 
 struct Options {
   uint64_t seed = 1;
   uint32_t nodes = 2;
   bool ipv6 = false;
-  bool shared_port_ip = false;      // two instances behind one address
+  bool shared_port_ip = false;  // two instances behind one address
   uint32_t mtu = 1024;
   bool icrc_optional = false;
   bool lossless = false;
@@ -104,7 +104,8 @@ struct Options {
   WorkloadOptions work;
   FaultOptions fault;
 
-  // No fault that could starve a request of progress for as long as its deadline: timeouts are then forbidden.
+  // No fault that could starve a request of progress for as long as its deadline: timeouts are then
+  // forbidden.
   bool mild() const;
 
   static Options draw(uint64_t seed);  // a swarm seed

@@ -45,10 +45,12 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
     bool outside = world.rng.chance(0.4) || w.length < 2;
     bool before = world.rng.chance(0.3);
     if (outside) {
-      w.remote_offset = before ? uint64_t{0} - w.length - world.rng.below(64) : s.remote->length + world.rng.below(64);
+      w.remote_offset =
+          before ? uint64_t{0} - w.length - world.rng.below(64) : s.remote->length + world.rng.below(64);
       w.effect_bytes = 0;
     } else {  // across the end
-      uint64_t inside = 1 + world.rng.below(std::min<uint64_t>(w.length - 1, s.remote->length - s.remote->edge_at));
+      uint64_t inside =
+          1 + world.rng.below(std::min<uint64_t>(w.length - 1, s.remote->length - s.remote->edge_at));
       w.remote_offset = s.remote->length - inside;
       w.effect_bytes = inside;
     }
@@ -71,8 +73,9 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
 }
 
 uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
-  if (w.unreliable) return bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
-                                                                                              : CrStatus::kSuccess);
+  if (w.unreliable)
+    return bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
+                                                                               : CrStatus::kSuccess);
   uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed;
   if (w.op == WrOp::kNop) return ok | more;
   if (!world.options.mild() && !world.strict) more |= bit(CrStatus::kAckTimeout);
@@ -146,14 +149,14 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     w.notify_offset = (*at + 7) & ~uint64_t{7};
   }
   bool carries_payload = writes_remote(w.op) || (takes_receive(w.op));
-  bool inlined = s.inlined && carries_payload && w.length <= kMaxInline &&
-                 s.wrong != Wrong::kLocalRange && s.wrong != Wrong::kLocalHandle;
+  bool inlined = s.inlined && carries_payload && w.length <= kMaxInline && s.wrong != Wrong::kLocalRange &&
+                 s.wrong != Wrong::kLocalHandle;
   uint32_t sges = is_atomic(w.op) ? 1 : w.op == WrOp::kNop || inlined ? 0 : std::max(1u, s.sges);
   if (!take_local(world, q, w, inlined ? 0 : w.length, sges)) return undo();
 
   w.flags = static_cast<uint8_t>((s.signaled ? kWrSignaled : 0) | (s.fence ? kWrFence : 0) |
-                                 (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) | (inlined ? kWrInline : 0) |
-                                 (s.comp_order ? kWrCompOrder : 0));
+                                 (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) |
+                                 (inlined ? kWrInline : 0) | (s.comp_order ? kWrCompOrder : 0));
   Wqe e{};
   e.op = w.op;
   e.flags = w.flags;
@@ -164,9 +167,9 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   WqeExtra x{};
   x.compare = w.atomic.compare;
   if (w.op != WrOp::kNop) {
-    e.target = s.target != 0              ? s.target
-               : q->mode == Mode::kRc     ? q->bound_target
-                                          : node.import(s.to, q->mode, s.wrong == Wrong::kReceiverToken);
+    e.target = s.target != 0          ? s.target
+               : q->mode == Mode::kRc ? q->bound_target
+                                      : node.import(s.to, q->mode, s.wrong == Wrong::kReceiverToken);
   }
   if (w.remote != nullptr) {
     e.remote_address = w.remote->address + w.remote_offset;
@@ -184,7 +187,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   std::vector<Sge> list;
   for (const LocalRange& l : w.local) list.push_back(l.sge());
   if (!list.empty()) {  // empty ranges are skipped, so damage one that is not
-    Sge& victim = *std::max_element(list.begin(), list.end(), [](const Sge& a, const Sge& b) { return a.length < b.length; });
+    Sge& victim = *std::max_element(list.begin(), list.end(),
+                                    [](const Sge& a, const Sge& b) { return a.length < b.length; });
     const Region& local = *w.local.front().region;
     if (s.wrong == Wrong::kLocalRange) victim.address = local.va() + local.length + world.rng.below(64);
     if (s.wrong == Wrong::kLocalHandle) victim.segment = 0x7fff'fff0;
@@ -206,16 +210,19 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     }
   }
   w.allowed = expected(world, q, w, s);
-  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange || s.wrong == Wrong::kLocalRange ||
-                   s.wrong == Wrong::kLocalHandle || takes_receive(w.op);
-  if (w.remote != nullptr && (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
-                              s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId))
+  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange ||
+                   s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle || takes_receive(w.op);
+  if (w.remote != nullptr &&
+      (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
+       s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId))
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
   // A result that has no place to go is found out only when it comes.
-  w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
+  w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange ||
+              s.wrong == Wrong::kLocalHandle;
   if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
-  static constexpr const char* kNames[] = {nullptr, "token", "token id", "range", "receiver token", "local range", "local handle"};
+  static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
+                                           "receiver token", "local range", "local handle"};
   w.wrong = kNames[static_cast<size_t>(s.wrong)];
   const Wr& posted = world.model.post(std::move(made));
   if (world.verbose) world.trace("node %u: post %s", q->node, world.model.describe(posted).c_str());

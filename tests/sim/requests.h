@@ -25,18 +25,18 @@ constexpr uint64_t kAnywhere = UINT64_MAX;
 struct RequestSpec {
   WrOp op = WrOp::kWrite;
   uint32_t length = 64;
-  Receiver to;                     // whom a message goes to; otherwise: which instance
-  Region* remote = nullptr;        // of memory operations and atomics
-  uint64_t offset = kAnywhere;     // kAnywhere: a range that this request owns
-  Region* notify = nullptr;        // null: the same as `remote`
+  Receiver to;                  // whom a message goes to; otherwise: which instance
+  Region* remote = nullptr;     // of memory operations and atomics
+  uint64_t offset = kAnywhere;  // kAnywhere: a range that this request owns
+  Region* notify = nullptr;     // null: the same as `remote`
   bool signaled = true, fence = false, solicited = false, inlined = false, comp_order = false;
   uint8_t order = 0;
   uint32_t sges = 1;
-  uint64_t immediate = 0;          // 0: a number that no other request has
+  uint64_t immediate = 0;  // 0: a number that no other request has
   Wrong wrong = Wrong::kNothing;
-  bool plain_add = false;          // atomics: FADD of 1 on the first word
-  uint32_t target = 0;             // 0: imported (RC: bound) as needed
-  uint32_t extra_allowed = 0;      // statuses that the caller provoked
+  bool plain_add = false;      // atomics: FADD of 1 on the first word
+  uint32_t target = 0;         // 0: imported (RC: bound) as needed
+  uint32_t extra_allowed = 0;  // statuses that the caller provoked
 };
 
 // Posts without ringing the doorbell. Null: no room in the queue or no memory left.

@@ -6,9 +6,9 @@
 namespace ub::sim {
 namespace {
 
-// After the last fault: dead channels are noticed within 4 s, deadlines are below 5 s; a request behind others
-// that time out one after the other may take several of these.
-constexpr Duration kResolveLimit = seconds(30);
+// After the last fault: dead channels are noticed within 4 s, deadlines are below 5 s; a request behind
+// others that time out one after the other may take several of these.
+constexpr Duration kResolveLimit = seconds(60);
 constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 
@@ -34,7 +34,8 @@ void run_phases(World& world, Workload& load) {
     world.trace("---- probes");
     load.post_probes(strict);
     if (!world.run_until([&] { return world.all_resolved(); }, kProbeLimit)) {
-      world.model.fail("liveness: after all faults, new requests hang:\n%s", world.model.unresolved().c_str());
+      world.model.fail("liveness: after all faults, new requests hang:\n%s",
+                       world.model.unresolved().c_str());
       return;
     }
   }

@@ -10,8 +10,10 @@
 namespace ub::sim {
 
 std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
-  if (link != node_.link()) world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
-  if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
+  if (link != node_.link())
+    world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
+  if (bytes > node_.config().max_frame_bytes)
+    world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
   if (world_.host_rng.chance(world_.options.host.tx_refuse) || world_.network.full(node_.index())) {
     refused_ = true;
     return nullptr;
@@ -22,8 +24,10 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
 
 void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
   (void)link;
-  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
-  if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
+  auto it =
+      std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end())
+    return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
   if (bytes > it->bytes)
     world_.model.fail("node %u: frame of %zu bytes in room for %zu", node_.index(), bytes, it->bytes);
   Frame f{std::move(it->memory), static_cast<uint32_t>(bytes)};
@@ -33,8 +37,10 @@ void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
 
 void SimHost::tx_abort(uint32_t link, std::byte* frame) {
   (void)link;
-  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
-  if (it == open_.end()) return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
+  auto it =
+      std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end())
+    return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
   open_.erase(it);
 }
 
@@ -55,9 +61,12 @@ SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only
 bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result) {
   *result = CopyResult::kFailed;
   switch (access(p, bytes, read_only)) {
-    case Access::kGood: return true;
-    case Access::kDying: return false;
-    case Access::kBad: break;
+    case Access::kGood:
+      return true;
+    case Access::kDying:
+      return false;
+    case Access::kBad:
+      break;
   }
   const Region* r = node_.find_region(p);
   world_.model.fail("node %u: %s of %zu bytes touches memory that is not registered (region %d offset %lld)",
@@ -66,7 +75,9 @@ bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool rea
   return false;
 }
 
-bool SimHost::defer() { return world_.host_rng.chance(world_.options.host.pending); }
+bool SimHost::defer() {
+  return world_.host_rng.chance(world_.options.host.pending);
+}
 
 CopyResult SimHost::enqueue(Pending p) {
   uint64_t id = next_copy_++;
@@ -86,8 +97,16 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("gather", src, bytes, true, &result)) return result;
   if (defer())
-    return enqueue({.kind = Kind::kGather, .tag = tag, .dst = dst, .src = src, .bytes = bytes, .final = false,
-                    .data = {}, .request = {}, .old = nullptr, .frame = frame_at(dst)});
+    return enqueue({.kind = Kind::kGather,
+                    .tag = tag,
+                    .dst = dst,
+                    .src = src,
+                    .bytes = bytes,
+                    .final = false,
+                    .data = {},
+                    .request = {},
+                    .old = nullptr,
+                    .frame = frame_at(dst)});
   std::memcpy(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -97,8 +116,16 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("place", dst, bytes, false, &result)) return result;
   if (defer())
-    return enqueue({.kind = Kind::kPlace, .tag = tag, .dst = dst, .src = nullptr, .bytes = bytes, .final = final,
-                    .data = {src, src + bytes}, .request = {}, .old = nullptr, .frame = 0});
+    return enqueue({.kind = Kind::kPlace,
+                    .tag = tag,
+                    .dst = dst,
+                    .src = nullptr,
+                    .bytes = bytes,
+                    .final = final,
+                    .data = {src, src + bytes},
+                    .request = {},
+                    .old = nullptr,
+                    .frame = 0});
   do_place(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -109,8 +136,16 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint64_t* old, CopyTag 
   if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)
     world_.model.fail("node %u: atomic on an address that is not aligned", node_.index());
   if (defer())
-    return enqueue({.kind = Kind::kAtomic, .tag = tag, .dst = request.address, .src = nullptr, .bytes = request.bytes,
-                    .final = false, .data = {}, .request = request, .old = old, .frame = 0});
+    return enqueue({.kind = Kind::kAtomic,
+                    .tag = tag,
+                    .dst = request.address,
+                    .src = nullptr,
+                    .bytes = request.bytes,
+                    .final = false,
+                    .data = {},
+                    .request = request,
+                    .old = old,
+                    .frame = 0});
   *old = run_atomic(request);
   return CopyResult::kDone;
 }
@@ -124,7 +159,8 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
     case Kind::kGather:
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
-      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
+      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame))
+        std::memcpy(p.dst, p.src, p.bytes);
       return true;
     case Kind::kPlace:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;

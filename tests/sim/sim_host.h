@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What surrounds a Core in the simulation (see lib/transport/host.h): outgoing frames go to the simulated network,
-// copies are done at once or later as the seed says, and every address is checked against what the instance has
-// registered. Room for frames runs out at random.
+// What surrounds a Core in the simulation (see lib/transport/host.h): outgoing frames go to the simulated
+// network, copies are done at once or later as the seed says, and every address is checked against what the
+// instance has registered. Room for frames runs out at random.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ class SimHost {
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
   CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag);
 
-  // For the node: carries a pending copy out (or not, if its memory is gone) and tells the tag and the result.
+  // For the node: carries a pending copy out (or not, if its memory is gone) and tells the tag and the
+  // result.
   bool finish(uint64_t copy, CopyTag* tag);
   size_t pending() const { return pending_.size(); }
   // Was a frame refused since the last call?
@@ -51,10 +52,10 @@ class SimHost {
     std::vector<std::byte> data;  // of a place
     AtomicRequest request;
     uint64_t* old;
-    uint64_t frame;               // of a gather
+    uint64_t frame;  // of a gather
   };
   struct OpenFrame {
-    uint64_t number;              // addresses come again, numbers do not
+    uint64_t number;  // addresses come again, numbers do not
     std::unique_ptr<std::byte[]> memory;
     size_t bytes;
   };

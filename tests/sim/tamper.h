@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directed faults: rules that the network asks about every frame. The first rule that matches and is not used up
-// decides. A rule skips its first `skip` matches and then acts on `count` of them.
+// Directed faults: rules that the network asks about every frame. The first rule that matches and is not used
+// up decides. A rule skips its first `skip` matches and then acts on `count` of them.
 //
 //   world.tamper.add(drop(1, [](const PacketInfo& p) { return p.taack(); }));
 #pragma once
@@ -27,19 +27,24 @@ struct TamperRule {
   uint32_t count = 1;
   Matcher match;
   uint32_t skip = 0;
-  Duration delay{};   // kDelay: instead of the usual; kDuplicate: of the second copy
+  Duration delay{};  // kDelay: instead of the usual; kDuplicate: of the second copy
   std::function<void(std::span<std::byte>)> rewrite{};  // the ICRC is made right again afterwards
-  uint32_t hits = 0;  // how often it acted
+  uint32_t hits = 0;                                    // how often it acted
 };
 
 inline TamperRule drop(uint32_t count, Matcher m, uint32_t skip = 0) {
   return {.action = TamperRule::Action::kDrop, .count = count, .match = std::move(m), .skip = skip};
 }
 inline TamperRule delay(uint32_t count, Duration by, Matcher m, uint32_t skip = 0) {
-  return {.action = TamperRule::Action::kDelay, .count = count, .match = std::move(m), .skip = skip, .delay = by};
+  return {
+      .action = TamperRule::Action::kDelay, .count = count, .match = std::move(m), .skip = skip, .delay = by};
 }
 inline TamperRule duplicate(uint32_t count, Duration later, Matcher m, uint32_t skip = 0) {
-  return {.action = TamperRule::Action::kDuplicate, .count = count, .match = std::move(m), .skip = skip, .delay = later};
+  return {.action = TamperRule::Action::kDuplicate,
+          .count = count,
+          .match = std::move(m),
+          .skip = skip,
+          .delay = later};
 }
 inline TamperRule corrupt(uint32_t count, Matcher m, uint32_t skip = 0) {
   return {.action = TamperRule::Action::kCorrupt, .count = count, .match = std::move(m), .skip = skip};
@@ -54,7 +59,9 @@ inline TamperRule rewrite(uint32_t count, Matcher m, std::function<void(std::spa
   return r;
 }
 // Only counts.
-inline TamperRule watch(Matcher m) { return {.action = TamperRule::Action::kPass, .count = kAlways, .match = std::move(m)}; }
+inline TamperRule watch(Matcher m) {
+  return {.action = TamperRule::Action::kPass, .count = kAlways, .match = std::move(m)};
+}
 
 class Tamper {
  public:

@@ -39,7 +39,8 @@ TEST(Loss, lost_middle__is_repaired_by_sack) {
 TEST(Loss, many_lost_middles__are_repaired_without_timeout) {
   Stage s;
   s.warm_up();
-  s.world.network.tamper.add(drop(7, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 8 == 3; })));
+  s.world.network.tamper.add(
+      drop(7, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 8 == 3; })));
   const Wr& w = s.write(65536);
   s.finish();
   EXPECT_EQ(w.status, kSuccess);
@@ -67,7 +68,8 @@ TEST(Loss, lost_retransmission__is_sent_again) {
 TEST(Loss, swapped_packets__cost_nothing) {
   Stage s;
   s.warm_up();
-  s.world.network.tamper.add(swap_with_next(5, from(0, [](const PacketInfo& p) { return p.request() && !p.rtp.last; })));
+  s.world.network.tamper.add(
+      swap_with_next(5, from(0, [](const PacketInfo& p) { return p.request() && !p.rtp.last; })));
   const Wr& w = s.write(16384);
   s.finish();
   EXPECT_EQ(w.status, kSuccess);
@@ -124,8 +126,9 @@ TEST(Loss, damaged_packet__is_dropped_and_sent_again) {
 TEST(Loss, read_with_lost_response_packets__is_repaired) {
   Stage s;
   s.warm_up();
-  s.world.network.tamper.add(
-      drop(5, from(1, [n = 0](const PacketInfo& p) mutable { return p.ta_is(wire::TaOpcode::kReadResponse) && ++n % 9 == 0; })));
+  s.world.network.tamper.add(drop(5, from(1, [n = 0](const PacketInfo& p) mutable {
+                                    return p.ta_is(wire::TaOpcode::kReadResponse) && ++n % 9 == 0;
+                                  })));
   const Wr& w = s.read(65536);
   s.finish();
   EXPECT_EQ(w.status, kSuccess);

@@ -41,7 +41,8 @@ TEST(Request, every_operation_at_every_boundary_size) {
   s.b().give_receives(200, 70'000 / 16);
   std::vector<const Wr*> all;
   for (uint32_t size : {1u, 7u, 8u, 9u, 1023u, 1024u, 1025u, 2048u, 4096u, 4097u})
-    for (WrOp op : {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend, WrOp::kSendImm})
+    for (WrOp op :
+         {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend, WrOp::kSendImm})
       for (uint32_t sges : {1u, 3u}) {
         RequestSpec spec;
         spec.sges = sges;
@@ -74,7 +75,8 @@ TEST(Request, permission__decides) {
   Stage s;
   RequestSpec spec;
   auto region = [&](uint8_t access) {
-    spec.remote = s.b().node->add_target(*s.b().app, {.length = 8192, .access = access, .token = {}, .odd_address = true, .token_id = 0});
+    spec.remote = s.b().node->add_target(
+        *s.b().app, {.length = 8192, .access = access, .token = {}, .odd_address = true, .token_id = 0});
   };
   auto status = [&](WrOp op) {
     const Wr& w = s.request(s.a(), s.b(), op, 8, spec);
@@ -178,15 +180,24 @@ TEST(Rnr, long_message_refused__is_sent_whole_again) {
 
 TEST(Rnr, rc__keeps_the_order_whatever_comes) {
   Stage s;
-  End x = s.equip(*s.a().node, queue_of(Mode::kRc, 7), [] { JfrSpec r = Stage::usual_jfr(); r.mode = Mode::kRc; return r; }());
-  End y = s.equip(*s.b().node, queue_of(Mode::kRc, 7), [] { JfrSpec r = Stage::usual_jfr(); r.mode = Mode::kRc; return r; }());
+  End x = s.equip(*s.a().node, queue_of(Mode::kRc, 7), [] {
+    JfrSpec r = Stage::usual_jfr();
+    r.mode = Mode::kRc;
+    return r;
+  }());
+  End y = s.equip(*s.b().node, queue_of(Mode::kRc, 7), [] {
+    JfrSpec r = Stage::usual_jfr();
+    r.mode = Mode::kRc;
+    return r;
+  }());
   x.node->bind(x.queue, y.queue);
   y.node->bind(y.queue, x.queue);
   std::vector<const Wr*> all;
   for (int i = 0; i < 40; ++i) {
     RequestSpec spec;
     spec.order = static_cast<uint8_t>(i % 3);
-    all.push_back(&s.request(x, y, i % 4 == 3 ? WrOp::kWriteImm : WrOp::kSend, 20 + static_cast<uint32_t>(i % 5) * 700, spec));
+    all.push_back(&s.request(x, y, i % 4 == 3 ? WrOp::kWriteImm : WrOp::kSend,
+                             20 + static_cast<uint32_t>(i % 5) * 700, spec));
     if (i % 3 == 0) s.world.run_for(microseconds(30));
   }
   for (int i = 0; i < 40; ++i) {
@@ -220,7 +231,8 @@ TEST(Read, job_pool_empty__comes_later_and_costs_no_retry) {
   Stage s(o);
   End e = s.equip(*s.a().node, queue_of(Mode::kRm, 0));
   std::vector<const Wr*> all;
-  for (int i = 0; i < 20; ++i) all.push_back(&s.request(e, s.b(), i % 4 == 0 ? WrOp::kFetchAdd : WrOp::kRead, 40'000));
+  for (int i = 0; i < 20; ++i)
+    all.push_back(&s.request(e, s.b(), i % 4 == 0 ? WrOp::kFetchAdd : WrOp::kRead, 40'000));
   s.finish();
   for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
   EXPECT_GE(s.count(s.b(), Counter::kTaTxRnr), 1u);
@@ -249,7 +261,8 @@ TEST(Vanished, source_unregistered_in_flight__fakes_fill_the_gap) {
 TEST(Vanished, read_source_unregistered_in_flight__the_reader_is_told) {
   Stage s;
   s.warm_up();
-  s.world.network.tamper.add(drop(3, from(1, [](const PacketInfo& p) { return p.ta_is(wire::TaOpcode::kReadResponse); }), 2));
+  s.world.network.tamper.add(
+      drop(3, from(1, [](const PacketInfo& p) { return p.ta_is(wire::TaOpcode::kReadResponse); }), 2));
   const Wr& w = s.read(30'000);
   s.world.run_for(microseconds(25));
   s.b().node->unregister(s.b().target);
@@ -301,7 +314,8 @@ TEST(Flush, half_sent_send__is_dropped_by_the_target) {
   s.warm_up();
   s.b().jfr->buffer_bytes = 100'000;
   s.b().give_receives(3, 100'000);
-  s.world.network.tamper.add(drop(kAlways, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n > 10; })));
+  s.world.network.tamper.add(
+      drop(kAlways, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n > 10; })));
   const Wr& half = s.send(60'000);
   const Wr& behind = s.send(100);
   s.world.run_for(microseconds(200));
@@ -425,7 +439,8 @@ TEST(Pending, results_are_the_same) {
     s.b().give_receives(100);
     std::vector<const Wr*> all;
     for (uint32_t i = 0; i < 100; ++i) {
-      static constexpr WrOp kOps[] = {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd, WrOp::kWriteImm, WrOp::kWriteNotify};
+      static constexpr WrOp kOps[] = {WrOp::kWrite,    WrOp::kRead,     WrOp::kSend,
+                                      WrOp::kFetchAdd, WrOp::kWriteImm, WrOp::kWriteNotify};
       RequestSpec spec;
       spec.plain_add = true;
       spec.wrong = i % 17 == 3 && kOps[i % 6] != WrOp::kFetchAdd ? Wrong::kTokenId : Wrong::kNothing;

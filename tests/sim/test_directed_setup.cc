@@ -79,7 +79,8 @@ TEST(Setup, glare__leaves_one_channel) {
 TEST(Setup, glare_with_lost_records__leaves_one_channel) {
   for (uint32_t n = 0; n < 6; ++n) {
     Stage s;
-    s.world.network.tamper.add(drop(1, [](const PacketInfo& p) { return p.has_record; }, n));
+    s.world.network.tamper.add(drop(
+        1, [](const PacketInfo& p) { return p.has_record; }, n));
     const Wr& w1 = s.request(s.a(), s.b(), WrOp::kWrite, 100);
     const Wr& w2 = s.request(s.b(), s.a(), WrOp::kWrite, 100);
     s.finish();

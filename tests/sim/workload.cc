@@ -44,21 +44,32 @@ void Workload::build_app(Node& node) {
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
   auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };
   auto add_jfr = [&](Mode mode) {
-    JfrSpec s{.mode = mode, .depth = rq_depth, .buffer_bytes = o.send_cap, .token = token(),
+    JfrSpec s{.mode = mode,
+              .depth = rq_depth,
+              .buffer_bytes = o.send_cap,
+              .token = token(),
               .min_rnr_timer = o.min_rnr_timer};
     return node.add_jfr(app, rng_.chance(0.5) ? jfc : other, s);
   };
   Jfr* shared = add_jfr(Mode::kRm);
   auto queue = [&](Mode mode, ObjectKind kind, Jfr* jfr) {
-    QueueSpec s{.kind = kind, .mode = mode, .depth = o.sq_depth, .slots = std::max<uint32_t>(16, o.sq_depth * 8),
-                .rnr_retry = o.rnr_retry, .err_timeout = o.err_timeout, .own_recv_jfc = rng_.chance(0.3), .wanted_id = 0};
+    QueueSpec s{.kind = kind,
+                .mode = mode,
+                .depth = o.sq_depth,
+                .slots = std::max<uint32_t>(16, o.sq_depth * 8),
+                .rnr_retry = o.rnr_retry,
+                .err_timeout = o.err_timeout,
+                .own_recv_jfc = rng_.chance(0.3),
+                .wanted_id = 0};
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {
     bool um = rng_.chance(o.um);
     bool jfs = rng_.chance(o.jfs);
-    if (um) queue(Mode::kUm, ObjectKind::kJetty, add_jfr(Mode::kUm));
-    else queue(Mode::kRm, jfs ? ObjectKind::kJfs : ObjectKind::kJetty, shared);
+    if (um)
+      queue(Mode::kUm, ObjectKind::kJetty, add_jfr(Mode::kUm));
+    else
+      queue(Mode::kRm, jfs ? ObjectKind::kJfs : ObjectKind::kJetty, shared);
   }
   if (o.rc > 0) {
     Jfr* jfr = add_jfr(Mode::kRc);
@@ -67,10 +78,17 @@ void Workload::build_app(Node& node) {
   static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
   uint64_t length = 32768 + uint64_t{6} * o.size_cap;
-  node.add_target(app, {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
+  node.add_target(app, {.length = length,
+                        .access = kFull,
+                        .token = token(),
+                        .odd_address = rng_.chance(o.odd_address),
+                        .token_id = 0});
   if (rng_.chance(0.6))
-    node.add_target(app, {.length = 8192 + uint64_t{8} * std::min(o.size_cap, 20000u), .access = kOther[rng_.below(4)],
-                          .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
+    node.add_target(app, {.length = 8192 + uint64_t{8} * std::min(o.size_cap, 20000u),
+                          .access = kOther[rng_.below(4)],
+                          .token = token(),
+                          .odd_address = rng_.chance(o.odd_address),
+                          .token_id = 0});
   for (Jfr* r : app.jfrs) node.refill(r, true);
 }
 
@@ -78,7 +96,9 @@ void Workload::pair_up(Node& a, Node& b) {
   auto free_queue = [&](Node& n, const Queue* not_this) -> Queue* {
     for (auto& app : n.apps())
       for (Queue* q : app->queues)
-        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this && q->state == Queue::State::kReady) return q;
+        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this &&
+            q->state == Queue::State::kReady)
+          return q;
     return nullptr;
   };
   Queue* qa = free_queue(a, nullptr);
@@ -101,7 +121,8 @@ void Workload::plan_step(Queue* q) {
 
 void Workload::step(Queue* q) {
   Node& node = world_.node(q->node);
-  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady) return;
+  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady)
+    return;
   for (auto& app : node.apps())
     if (app->uid == q->app && !app->alive) return;
   ++q->full_in_a_row;
@@ -140,7 +161,7 @@ WrOp Workload::draw_op() {
     WrOp op;
     uint32_t weight;
   };
-  const Weighted all[] = {{WrOp::kWrite, o.weight_write},       {WrOp::kWriteImm, o.weight_write_imm},
+  const Weighted all[] = {{WrOp::kWrite, o.weight_write},        {WrOp::kWriteImm, o.weight_write_imm},
                           {WrOp::kWriteNotify, o.weight_notify}, {WrOp::kRead, o.weight_read},
                           {WrOp::kSend, o.weight_send},          {WrOp::kSendImm, o.weight_send_imm},
                           {WrOp::kFetchAdd, o.weight_atomic},    {WrOp::kNop, o.weight_nop}};
@@ -167,11 +188,12 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
     for (auto& j : world_.queues) jetty_count += j->jfr == r.get();
     if (!live && !stale) continue;
     for (auto& j : world_.queues)
-      if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady)) all.push_back({j.get(), r.get()});
+      if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
+        all.push_back({j.get(), r.get()});
     // A JFR of the mode by itself; those of UM and RC belong to their jettys.
-    if (q->mode == Mode::kRm && jetty_count > 0 && std::none_of(world_.queues.begin(), world_.queues.end(), [&](auto& j) {
-          return j->jfr == r.get() && j->mode != Mode::kRm;
-        }))
+    if (q->mode == Mode::kRm && jetty_count > 0 &&
+        std::none_of(world_.queues.begin(), world_.queues.end(),
+                     [&](auto& j) { return j->jfr == r.get() && j->mode != Mode::kRm; }))
       all.push_back({nullptr, r.get()});
   }
   if (all.empty()) return false;
@@ -203,7 +225,8 @@ RequestSpec Workload::draw_request(Queue* q) {
   s.length = draw_size(message ? o.send_cap : o.size_cap);
   if (q->mode == Mode::kUm) s.length = std::min(s.length, world_.options.mtu);
   if (s.op == WrOp::kWriteNotify) s.length = std::max(s.length, 1u);
-  if (message && q->mode != Mode::kUm && rng_.chance(o.too_long)) s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  if (message && q->mode != Mode::kUm && rng_.chance(o.too_long))
+    s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
   s.signaled = !rng_.chance(o.unsignaled);
   s.fence = rng_.chance(o.fence);
   s.solicited = rng_.chance(0.2);

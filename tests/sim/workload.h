@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random applications: they build objects on every node, post random requests, poll at their own pace, die and
-// come back, as the options of the seed say.
+// Random applications: they build objects on every node, post random requests, poll at their own pace, die
+// and come back, as the options of the seed say.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class Workload {
  public:
   explicit Workload(World& world) : world_(world), rng_(world.rng) {}
 
-  void build();            // nodes, applications, objects
-  void start();            // begins to post and plans the faults
+  void build();  // nodes, applications, objects
+  void start();  // begins to post and plans the faults
   bool posted_all() const { return left_ == 0; }
-  void stop();             // posts nothing more, no fault happens from now on
-  // After the faults every pair of instances must work again. The first requests may find out that their channel
-  // died at the other end and fail with it; strict ones must succeed.
+  void stop();  // posts nothing more, no fault happens from now on
+  // After the faults every pair of instances must work again. The first requests may find out that their
+  // channel died at the other end and fail with it; strict ones must succeed.
   void post_probes(bool strict);
-  void tear_down();        // everything can be destroyed
+  void tear_down();  // everything can be destroyed
 
  private:
   struct Probe {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated world: one virtual clock, one queue of events, a few nodes, a network and an oracle. Time jumps
-// from event to event; events of one instant happen in the order in which they were planned, so that a seed
-// gives the same run every time. Any broken promise stops the run and leaves its sentence in model.failure().
+// The simulated world: one virtual clock, one queue of events, a few nodes, a network and an oracle. Time
+// jumps from event to event; events of one instant happen in the order in which they were planned, so that a
+// seed gives the same run every time. Any broken promise stops the run and leaves its sentence in
+// model.failure().
 #pragma once
 
 #include <cstdint>
@@ -49,13 +50,18 @@ class World {
   void plan_drive(const Node&, uint64_t delay_ns);
   void trace_frame(const char* what, uint32_t from, uint32_t to, std::span<const std::byte>);
   void trace(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  void mix(uint64_t value) { hash_ = (hash_ ^ value) * 0x9fb21c651e98df25; hash_ ^= hash_ >> 32; }
+  void mix(uint64_t value) {
+    hash_ = (hash_ ^ value) * 0x9fb21c651e98df25;
+    hash_ ^= hash_ >> 32;
+  }
   uint64_t trace_hash() const { return hash_; }
   uint64_t events() const { return event_count_; }
   // Node and epoch of an instance; false: nobody ever had this identity.
   bool find_instance(const Eid&, uint32_t uasid, uint32_t* node, uint32_t* epoch) const;
   const InstanceId& instance_id(uint32_t node, uint32_t epoch) const;
-  void note_instance(const InstanceId& id, uint32_t node, uint32_t epoch) { instances_.push_back({id, node, epoch}); }
+  void note_instance(const InstanceId& id, uint32_t node, uint32_t epoch) {
+    instances_.push_back({id, node, epoch});
+  }
 
   Node& node(uint32_t i) { return *nodes_[i]; }
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -75,7 +81,7 @@ class World {
   Network network;
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout
-  bool eager = false;  // applications look and refill at once (after the faults)
+  bool eager = false;   // applications look and refill at once (after the faults)
 
  private:
   enum class Kind : uint8_t { kDelivery, kCopy, kPoll, kDrive, kAction };
