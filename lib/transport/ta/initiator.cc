@@ -65,52 +65,65 @@ bool valid_element(const SendQueue& q, const Wqe& wqe) {
          wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
 }
 
-// Messages behind this one that take a receive and are on their way: sent before its retry, they will be refused.
-bool receives_behind_in_flight(const SendQueue& q, uint32_t number) {
-  for (uint32_t n = number + 1; n != q.started_tail; ++n) {
+// RC: receives are taken in the order of their requests, also when some are refused.
+bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }
+
+// Is a message that takes a receive on its way? Until its answer is here, nobody knows whether it was refused.
+bool receive_under_way(const SendQueue& q) {
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (!wr.done && wr.refused == 0 && wr.base != wr.cut && takes_receive(wqe_of(q, wr).op)) return true;
   }
   return false;
 }
 
-// The oldest refused request whose time has come; receives keep their order, so only the oldest of those may go.
+// The oldest refused request whose time has come. Where receives keep their order, only the oldest of those may
+// go, and only when no other is under way: the answers of those bring us back here.
 Choice choose_retry(CoreState& s, SendQueue& q) {
-  bool receive_waits = false;
+  bool ordered = keeps_receive_order(s, q);
+  bool receive_waits = ordered && receive_under_way(q);
   Instant next = Instant::never();
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (wr.done || wr.refused == 0) continue;
     bool receive = takes_receive(wqe_of(q, wr).op);
     if (receive && receive_waits) continue;
-    if (receive && receives_behind_in_flight(q, n)) {
-      receive_waits = true;  // their answers bring us back here
-      continue;
-    }
     if (wr.retry_at <= s.now) {
       uint32_t first = wr.base;
       while ((wr.refused & segment_bit(first)) == 0) ++first;
       return {Step::kRetry, wr.channel, n, first};
     }
     next = earlier(next, wr.retry_at);
-    receive_waits |= receive;
+    receive_waits |= receive && ordered;
   }
   if (!next.is_never()) s.timers.arm(s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0])), next);
   return {};
 }
 
-// Receives stay in order: nothing new that takes one goes out while older ones were, or may yet be, refused.
-bool receives_wait(const SendQueue& q) { return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0); }
+bool refused_for_receive(const SendQueue& q, const WrState& wr) {
+  return !wr.done && wr.refused != 0 && takes_receive(wqe_of(q, wr).op);
+}
+
+// Nothing new that takes a receive goes out while older ones to the same target were, or (RC) may yet be, refused.
+bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (keeps_receive_order(s, q)) return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0);
+  if (q.retries == 0) return false;
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (refused_for_receive(q, wr) && wqe_of(q, wr).target == wqe.target) return true;
+  }
+  return false;
+}
 
 // Is there a started request with segments left to cut? If one may go now, it is chosen.
-bool unfinished_cut(const SendQueue& q, Choice* choice) {
+bool unfinished_cut(const CoreState& s, const SendQueue& q, Choice* choice) {
   if (q.started_head == q.started_tail) return false;
   const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
   if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return false;
   const Wqe& wqe = wqe_of(q, wr);
   bool last_apart = ends_apart(wqe.op) && wr.cut + 1 == wr.segments;
   bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
-  if (last_apart && takes_receive(wqe.op) && receives_wait(q)) may_go = false;
+  if (last_apart && takes_receive(wqe.op) && receives_wait(s, q, wqe)) may_go = false;
   if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
     *choice = {Step::kContinue, wr.channel, q.started_tail - 1, wr.cut};
   }
@@ -140,10 +153,10 @@ bool room_for_tassn(const SendQueue& q) {
   return q.next_tassn.distance(q.work[q.started_head & q.work_mask].first_tassn) < Tassn::kHalf;
 }
 
-bool order_allows(const SendQueue& q, const Wqe& wqe) {
+bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if ((wqe.flags & kWrFence) != 0 && q.unanswered_fenced != 0) return false;
   if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return false;
-  if (takes_receive(wqe.op) && receives_wait(q)) return false;
+  if (takes_receive(wqe.op) && receives_wait(s, q, wqe)) return false;
   return q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
 }
 
@@ -182,7 +195,7 @@ Choice choose_new(CoreState& s, SendQueue& q) {
       start_finished(s, q, wqe, CrStatus::kAckTimeout);
       continue;
     }
-    if (!order_allows(q, wqe)) return {};
+    if (!order_allows(s, q, wqe)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, wqe)) {
       start_finished(s, q, wqe, CrStatus::kLocAccess);  // before the target does what cannot be told
       continue;
@@ -214,7 +227,7 @@ Choice choose(CoreState& s, SendQueue& q) {
     choice = choose_retry(s, q);
     if (choice.step != Step::kNone) return choice;
   }
-  if (unfinished_cut(q, &choice)) return choice;
+  if (unfinished_cut(s, q, &choice)) return choice;
   return choose_new(s, q);
 }
 
@@ -399,13 +412,14 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   if (ch.unanswered > 0) --ch.unanswered;
   wr.deadline = s.now + q.request_timeout;
   if (takes_receive(op)) {
-    // Only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
+    bool ordered = keeps_receive_order(s, q);
+    // RC: only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
     bool oldest = true;
-    for (uint32_t n = q.started_head; n != a.number && oldest; ++n) {
+    for (uint32_t n = q.started_head; ordered && n != a.number && oldest; ++n) {
       const WrState& before = q.work[n & q.work_mask];
       oldest = before.done || !takes_receive(wqe_of(q, before).op);
     }
-    if (oldest) q.retry_next = wr.blocks_target = true;
+    if (ordered && oldest) q.retry_next = wr.blocks_target = true;
     if (oldest && q.rnr_retry < 7) {
       if (wr.rnr_left == 0) {
         ++ch.unanswered;  // finish_segment takes it back
