@@ -107,13 +107,9 @@ void Model::allow_outstanding(Match match, uint32_t statuses) {
       if (Wr& w = *wrs_.at(id); match(w)) allow(w, statuses);
 }
 
-void Model::region_dying(Region* r) {
+void Model::region_leaving(Region* r) {
   allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; },
                     bit(CrStatus::kRemAccessAbort));
-}
-
-void Model::region_gone(Region* r) {
-  region_dying(r);
   auto uses = [&](const Wr& w) {
     return std::any_of(w.local.begin(), w.local.end(), [&](const LocalRange& l) { return l.region == r; });
   };

@@ -80,8 +80,7 @@ class Model {
 
   void add_region(Region*);
   void add_queue(Queue*, uint32_t node_epoch);
-  void region_gone(Region*);   // unregistered, or the memory of a dead application
-  void region_dying(Region*);  // its application died, the NIC does not know yet
+  void region_leaving(Region*);  // unregistered, or its application died and the NIC does not know yet
   void receiver_gone(const Receiver&);
   void receivers_dying(uint32_t app);       // its application died, the NIC does not know yet
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish

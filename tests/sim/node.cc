@@ -87,7 +87,7 @@ void Node::crash() {
     app->alive = false;
   }
   for (auto& [p, r] : regions_) {
-    world_.model.region_gone(r);
+    world_.model.region_leaving(r);
     r->state = Region::State::kGone;
   }
   regions_.clear();
@@ -273,7 +273,7 @@ void Node::unregister(Region* r) {
   if (r->state == Region::State::kGone) return;
   world_.trace("node %u unregisters region %u", index_, r->uid);
   must(world_, core_->unregister_segment(world_.now(), r->registered.handle), "unregister_segment");
-  world_.model.region_gone(r);
+  world_.model.region_leaving(r);
   r->state = Region::State::kGone;
 }
 
@@ -284,7 +284,7 @@ void Node::kill_app(App& app) {
   for (auto& [p, r] : regions_) {
     if (r->app != app.uid || r->state != Region::State::kLive) continue;
     r->state = Region::State::kDying;
-    world_.model.region_dying(r);
+    world_.model.region_leaving(r);
   }
 }
 
