@@ -348,8 +348,7 @@ void EmbeddedNic::helper_main() {
   uint64_t seen = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
     ports_.shm.poll_control();
-    uint64_t drives = drives_.load(std::memory_order_relaxed);
-    bool theirs = drives != seen || somebody_drives(kTakeOverLook);
+    bool theirs = drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
     seen = drives_.load(std::memory_order_relaxed);
     if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
       helper_stay_away(away);
@@ -361,8 +360,7 @@ void EmbeddedNic::helper_main() {
       continue;
     }
     away = duration(config_.progress.helper_backoff_min);
-    helper_take_over();
-    seen = drives_.load(std::memory_order_relaxed);
+    seen = helper_take_over();
   }
 }
 
@@ -384,12 +382,16 @@ bool EmbeddedNic::somebody_drives(Duration look) {
   return false;
 }
 
-// Drives until nothing happens for a moment, then blocks.
-void EmbeddedNic::helper_take_over() {
-  if (!ownership_.try_own()) return helper_stay_away(duration(config_.progress.helper_backoff_min));
+// Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
+// let go of it: what was added while it was away, others did.
+uint64_t EmbeddedNic::helper_take_over() {
+  uint64_t begin = drives_.load(std::memory_order_relaxed);
+  if (!ownership_.try_own()) {
+    helper_stay_away(duration(config_.progress.helper_backoff_min));
+    return begin;
+  }
   ports_.udp_readable();
   Instant idle_since = worker_->now();
-  uint64_t begin = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
     if (drive_owned()) {
       idle_since = worker_->now();
@@ -406,8 +408,10 @@ void EmbeddedNic::helper_take_over() {
   Instant deadline = worker_->core().next_deadline();
   if (room_missing) deadline = earlier(deadline, worker_->now() + duration(config_.progress.helper_backoff_min));
   if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  uint64_t end = drives_.load(std::memory_order_relaxed);
   ownership_.release();
   if (!busy) helper_block(deadline);
+  return end;
 }
 
 void EmbeddedNic::helper_block(Instant until) {

@@ -82,7 +82,7 @@ class EmbeddedNic {
   void helper_stay_away(Duration d);
   bool somebody_drives(Duration look);
   void wake_up();
-  void helper_take_over();
+  uint64_t helper_take_over();
   bool statistics_due() const;
   void publish_statistics();
 
