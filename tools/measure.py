@@ -29,10 +29,15 @@ FIGURES = [
     ("WRITE 64 B, window 64, shm", "shm", "write_bw -s 64 -n 2000000 -t 64", "rate", "spsc", "latency"),
     ("WRITE 64 KiB, window 64, shm", "shm", "write_bw -s 65536 -n 50000 -t 64", "gbps", "spsc-bw", "gbps"),
     ("READ 64 KiB, window 64, shm", "shm", "read_bw -s 65536 -n 50000 -t 64", "gbps", "spsc-bw", "gbps"),
-    ("READ 64 B, UDP", "udp", "read_lat -s 64 -n 30000", "latency", "udp", "latency"),
-    ("WRITE 64 B there and back, UDP", "udp", "write_lat -s 64 -n 30000", "pingpong", "udp", "latency"),
-    ("READ 64 B, target blocked, UDP", "udp", "read_lat -s 64 -n 5000 --target-mode block", "latency", "udp", "latency"),
-    ("WRITE 64 KiB, window 16, UDP", "udp", "write_bw -s 65536 -n 10000 -t 16", "gbps", "udp --bw --size 4096", "gbps"),
+    ("READ 64 B, UDP", "udp", "read_lat -s 64 -n 100000", "latency", "udp --unconnected", "latency"),
+    ("READ 64 B, UDP (floor: connected)", "udp", "read_lat -s 64 -n 100000", "latency", "udp", "latency"),
+    ("WRITE 64 B there and back, UDP", "udp", "write_lat -s 64 -n 30000", "pingpong", "udp --unconnected", "latency"),
+    ("READ 64 B, target blocked, UDP", "udp", "read_lat -s 64 -n 5000 --target-mode block", "latency",
+     "udp --unconnected", "latency"),
+    ("WRITE 64 KiB, window 16, UDP, 4 KiB packets", "udp", "write_bw -s 65536 -n 20000 -t 16", "gbps",
+     "udp --bw --size 4144", "gbps"),
+    ("WRITE 64 KiB, window 16, UDP, 1 KiB packets", "udp-1k", "write_bw -s 65536 -n 10000 -t 16", "gbps",
+     "udp --bw --size 1072", "gbps"),
 ]
 
 
@@ -53,7 +58,9 @@ class Bench:
 
     def softub(self, wire, arguments, what):
         self.port += 1
-        environment = dict(os.environ, SOFTUB_PORT_KINDS=wire)
+        environment = dict(os.environ, SOFTUB_PORT_KINDS=wire.split("-")[0])
+        if wire != "shm":  # same address as the floor
+            environment.update(SOFTUB_DEVICE_EIDS="127.0.0.1", SOFTUB_PORT_MTU="1024" if wire == "udp-1k" else "4096")
         command = [self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
             server = subprocess.Popen(["taskset", "-c", self.cpus[1], *command], env=environment,

@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
     command->add_option("--peer-address", options.peer_address, "IP address of the other side")
         ->capture_default_str();
   }
+  udp->add_flag("--unconnected", options.unconnected, "Sockets that name the peer of every datagram (sendto, recvfrom)");
   udp->add_option("--batch", options.batch, "Datagrams per system call of --bw")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -90,16 +90,40 @@ bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNREFUSED;
 }
 
-struct UdpPair {
-  Socket near, peer;
+// One end of a pair of UDP sockets.
+struct UdpEnd {
+  Socket socket;
+  Address address, other;
+  bool connected;
 
-  // Both connected to each other before the fork: nothing has to be agreed upon later.
-  explicit UdpPair(const Options& options)
-      : near(udp_socket(options.address)), peer(udp_socket(options.peer_address)) {
-    const Address near_address = bind_to(near, options.address);
-    const Address peer_address = bind_to(peer, options.peer_address);
-    connect_to(near, peer_address);
-    connect_to(peer, near_address);
+  UdpEnd(const std::string& ip, bool connect)
+      : socket(udp_socket(ip)), address(bind_to(socket, ip)), other(address), connected(connect) {}
+  void meet(const UdpEnd& end) {
+    other = end.address;
+    if (connected) connect_to(socket, other);
+  }
+  int fd() const { return socket.fd(); }
+
+  ssize_t send(const char* data, size_t size) const {
+    if (connected) return ::send(fd(), data, size, MSG_DONTWAIT);
+    return sendto(fd(), data, size, MSG_DONTWAIT, other.get(), other.length);
+  }
+  ssize_t receive(char* data, size_t size) const {
+    if (connected) return recv(fd(), data, size, MSG_DONTWAIT);
+    sockaddr_storage from;
+    socklen_t length = sizeof(from);
+    return recvfrom(fd(), data, size, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &length);
+  }
+};
+
+// Made before the fork: nothing has to be agreed upon later.
+struct UdpPair {
+  UdpEnd near, peer;
+
+  explicit UdpPair(const Options& options, bool connect)
+      : near(options.address, connect), peer(options.peer_address, connect) {
+    near.meet(peer);
+    peer.meet(near);
   }
 };
 
@@ -109,21 +133,21 @@ void pin_near(const Options& options) {
 
 void udp_latency(const Options& options, Report& report) {
   const size_t size = report.size_bytes;
-  UdpPair pair(options);
+  UdpPair pair(options, !options.unconnected);
   Peer peer(options.cpu_peer, [&] {
     std::vector<char> buffer(size);
     for (;;) {
-      const ssize_t bytes = recv(pair.peer.fd(), buffer.data(), size, MSG_DONTWAIT);
+      const ssize_t bytes = pair.peer.receive(buffer.data(), size);
       if (bytes < 0 && !would_block()) fail("recv");
       if (bytes < 0) continue;
       if (buffer[0] == kStopByte) return;
-      while (send(pair.peer.fd(), buffer.data(), static_cast<size_t>(bytes), MSG_DONTWAIT) < 0) {
+      while (pair.peer.send(buffer.data(), static_cast<size_t>(bytes)) < 0) {
         if (!would_block()) fail("send");
       }
     }
   });
   pin_near(options);
-  LatencyRow row{"UDP, polling", {}};
+  LatencyRow row{options.unconnected ? "UDP, polling, unconnected" : "UDP, polling", {}};
   std::vector<char> buffer(size);
   const uint64_t start = monotonic_ns();
   const uint64_t warm_up_end = start + static_cast<uint64_t>(options.seconds * 1e8);
@@ -131,11 +155,11 @@ void udp_latency(const Options& options, Report& report) {
   uint64_t lost = 0;
   for (uint64_t now = start; now < end; now = monotonic_ns()) {
     const uint64_t sent = monotonic_ns();
-    if (send(pair.near.fd(), buffer.data(), size, MSG_DONTWAIT) < 0 && !would_block()) fail("send");
+    if (pair.near.send(buffer.data(), size) < 0 && !would_block()) fail("send");
     uint64_t then;
     ssize_t bytes;
     do {
-      bytes = recv(pair.near.fd(), buffer.data(), size, MSG_DONTWAIT);
+      bytes = pair.near.receive(buffer.data(), size);
       then = monotonic_ns();
       if (bytes < 0 && !would_block()) fail("recv");
     } while (bytes < 0 && then - sent < kLostAfterNs);
@@ -144,7 +168,7 @@ void udp_latency(const Options& options, Report& report) {
   }
   if (lost != 0) row.name += ", " + std::to_string(lost) + " lost";
   buffer[0] = kStopByte;
-  send(pair.near.fd(), buffer.data(), size, 0);
+  pair.near.send(buffer.data(), size);
   peer.join();
   report.latency.push_back(row);
 }
@@ -171,7 +195,7 @@ struct BandwidthMemory {
 
 void udp_bandwidth(const Options& options, Report& report) {
   const size_t size = report.size_bytes;
-  UdpPair pair(options);
+  UdpPair pair(options, true);
   const Shared<BandwidthMemory> memory;
   Peer peer(options.cpu_peer, [&] {
     Batch batch(size, options.batch);
