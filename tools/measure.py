@@ -20,6 +20,7 @@ import time
 # name, wire, urma_perf arguments, what of its result, floor arguments, what of its result
 FIGURES = [
     ("READ 64 B, shm", "shm", "read_lat -s 64 -n 200000", "latency", "spsc", "latency"),
+    ("WRITE 64 B, shm", "shm", "write_lat -s 64 -n 200000 --to-completion", "latency", "spsc", "latency"),
     ("WRITE 64 B there and back, shm", "shm", "write_lat -s 64 -n 200000", "pingpong", "spsc", "latency"),
     ("SEND 64 B there and back, shm", "shm", "send_lat -s 64 -n 200000", "pingpong", "spsc", "latency"),
     ("FADD 8 B, shm", "shm", "atomic_lat -s 8 -n 200000", "latency", "spsc", "latency"),
@@ -31,6 +32,7 @@ FIGURES = [
     ("READ 64 KiB, window 64, shm", "shm", "read_bw -s 65536 -n 50000 -t 64", "gbps", "spsc-bw", "gbps"),
     ("READ 64 B, UDP", "udp", "read_lat -s 64 -n 100000", "latency", "udp --unconnected", "latency"),
     ("READ 64 B, UDP (floor: connected)", "udp", "read_lat -s 64 -n 100000", "latency", "udp", "latency"),
+    ("WRITE 64 B, UDP", "udp", "write_lat -s 64 -n 30000 --to-completion", "latency", "udp --unconnected", "latency"),
     ("WRITE 64 B there and back, UDP", "udp", "write_lat -s 64 -n 30000", "pingpong", "udp --unconnected", "latency"),
     ("READ 64 B, target blocked, UDP", "udp", "read_lat -s 64 -n 5000 --target-mode block", "latency",
      "udp --unconnected", "latency"),

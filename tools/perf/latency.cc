@@ -73,19 +73,11 @@ void one_round(const Options& o, Endpoint& endpoint, Peer& peer, Idle& idle) {
     throw_if_stopped();
   if (endpoint.room(0) == 0) make_room(endpoint, peer);
   endpoint.post(0, 1);
-  bool answered = true;
-  switch (o.verb) {
-    case Verb::kWrite:
-      answered = wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), true, idle);
-      break;
-    case Verb::kSend:
-      answered = wait_for_send(o, endpoint, idle);
-      break;
-    case Verb::kRead:
-    case Verb::kAtomic:
-      wait_for_end(o, endpoint, idle);
-      break;
-  }
+  if (!o.ping_pong()) return wait_for_end(o, endpoint, idle);
+  const bool answered =
+      o.verb == Verb::kSend
+          ? wait_for_send(o, endpoint, idle)
+          : wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), true, idle);
   if (!answered) throw ToolError("the peer ended the test early");
 }
 
@@ -109,8 +101,7 @@ Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
   }
   drain(endpoint, peer);
 
-  const bool ping_pong = o.verb == Verb::kWrite || o.verb == Verb::kSend;
-  const double us_per_tick = ns_per_tick / 1000 / (ping_pong ? 2 : 1);
+  const double us_per_tick = ns_per_tick / 1000 / (o.ping_pong() ? 2 : 1);
   auto us = [&](double ticks) { return ticks * us_per_tick; };
   auto percentile = [&](double p) { return us(static_cast<double>(times->percentile(p))); };
   return {{"bytes", endpoint.layout().size},
@@ -127,7 +118,7 @@ Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
 }
 
 void answer_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
-  if (o.verb == Verb::kRead || o.verb == Verb::kAtomic) return answer_bandwidth(o, endpoint, peer);
+  if (!o.ping_pong()) return answer_bandwidth(o, endpoint, peer);
   Idle idle(peer, Idle::kNoLimit);
   const bool drive = o.target_mode == TargetMode::kPoll;
   for (;;) {

@@ -21,7 +21,7 @@ const char* const kExamples = R"(Examples:
   urma_perf send_bw -s 4096 -l 8 -b --verify   both directions, every byte checked
   urma_perf read_lat --target-mode block       (server) its application sleeps while the NIC answers
 Both sides need the same test and sizes; what differs is said. Times of ping-pong tests (write_lat, send_lat)
-are half a round trip, those of read_lat and atomic_lat the whole operation. MB are 2^20 bytes.
+are half a round trip, those of read_lat, atomic_lat and write_lat --to-completion the whole operation. MB are 2^20 bytes.
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 const std::map<std::string, std::pair<Verb, bool>> kTests = {
@@ -33,8 +33,7 @@ const std::map<std::string, std::pair<Verb, bool>> kTests = {
 // What the parser cannot express. Returns a sentence or "".
 std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
                   const std::string& target_mode, const std::string& atomic_type) {
-  const bool passive_target =
-      o.verb == Verb::kRead || o.verb == Verb::kAtomic || (o.verb == Verb::kWrite && o.bandwidth);
+  const bool passive_target = o.verb != Verb::kSend && !o.ping_pong();
   o.rc = mode == "rc";
   o.compare_swap = atomic_type == "CMP_AND_SWAP";
   o.target_mode = target_mode == "block"         ? TargetMode::kBlock
@@ -55,14 +54,17 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
   if (o.bidirectional && !o.bandwidth) return "-b is for bandwidth tests";
   if (!o.bandwidth && o.jettys > 1) return "--jettys is for bandwidth tests";
   if (!o.bandwidth && o.post_list > 1) return "-l is for bandwidth tests";
-  if (o.events && o.verb == Verb::kWrite && !o.bandwidth) {
-    return "write_lat waits for memory, which has no event: leave -e out";
+  if (o.to_completion && (o.verb != Verb::kWrite || o.bandwidth)) {
+    return "--to-completion is for write_lat: the others measure it anyway, or have no answer";
+  }
+  if (o.events && o.verb == Verb::kWrite && o.ping_pong()) {
+    return "write_lat waits for memory, which has no event: leave -e out, or measure --to-completion";
   }
   if (o.target_mode == TargetMode::kSpinMemory && o.verb == Verb::kSend) {
     return "the target of a SEND waits for completions: --target-mode poll or block";
   }
-  if (o.target_mode == TargetMode::kBlock && o.verb == Verb::kWrite && !o.bandwidth) {
-    return "the target of write_lat answers, it cannot block: --target-mode poll or spin-memory";
+  if (o.target_mode == TargetMode::kBlock && o.verb == Verb::kWrite && o.ping_pong()) {
+    return "the target of write_lat answers, it cannot block: --target-mode poll or spin-memory, or --to-completion";
   }
   if (o.target_mode != TargetMode::kPoll && o.bidirectional)
     return "-b has no passive target: --target-mode poll";
@@ -142,6 +144,8 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
       ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
       ->capture_default_str();
+  app.add_flag("--to-completion", o.to_completion,
+               "write_lat: time from post to completion, instead of half a ping-pong");
   app.add_flag("-b,--bidirectional", o.bidirectional, "both sides send (bw)");
   app.add_flag("-e,--events", o.events, "sleep until a completion comes");
   app.add_option("--target-mode", target_mode,
@@ -182,7 +186,8 @@ Json common_options(const Options& o) {
           {"-b", o.bidirectional}, {"-r", o.rx_depth},
           {"-t", o.tx_depth},      {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
           {"--jettys", o.jettys},  {"--verify", o.verify},
-          {"--token", o.token}};
+          {"--token", o.token},
+          {"--to-completion", o.to_completion}};
 }
 
 std::string compare_options(const Json& mine, const Json& theirs) {

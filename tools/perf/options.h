@@ -18,6 +18,7 @@ enum class TargetMode { kPoll, kBlock, kSpinMemory };
 struct Options {
   Verb verb = Verb::kWrite;
   bool bandwidth = false;
+  bool to_completion = false;  // write_lat: from post to completion instead of there and back
   std::string test;    // "write_lat"
   std::string server;  // empty: we are the server
   std::string device;  // empty: the first
@@ -45,6 +46,10 @@ struct Options {
   std::string json_file;
 
   bool client() const { return !server.empty(); }
+  // Messages go back and forth; else the other side is a passive target.
+  bool ping_pong() const {
+    return !bandwidth && (verb == Verb::kSend || (verb == Verb::kWrite && !to_completion));
+  }
   uint64_t max_size() const { return sizes.back(); }
   uint64_t iterations_for(uint64_t size) const;
 };
