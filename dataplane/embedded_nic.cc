@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "dataplane/nic_report.h"
 #include "lib/transport/core_impl.h"
 
 namespace ub {
@@ -230,6 +231,7 @@ bool EmbeddedNic::drive_owned() {
   if (asleep_) [[unlikely]] wake_up();
   if (ports_.shm.has_pending()) [[unlikely]] adopt_links();
   bool worked = worker_->drive([this](const Event& event) { report(event); });
+  statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
 }
@@ -245,6 +247,7 @@ void EmbeddedNic::after_control() {
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
   if (packets) drive_owned();
+  statistics_stale_ = true;
   tell_helper_deadline();
   ownership_.release();
 }
@@ -337,10 +340,16 @@ void EmbeddedNic::wake_helper() {
 void EmbeddedNic::tell_helper_deadline() {
   uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
   if (wakes_at == 0) return;
-  Instant deadline = worker_->core().next_deadline();
+  Instant deadline = helper_deadline();
   if (deadline.ns >= wakes_at) return;
   helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
   wake_helper();
+}
+
+// Owners only: when the helper has something to do even if nothing happens.
+Instant EmbeddedNic::helper_deadline() const {
+  Instant deadline = worker_->core().next_deadline();
+  return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
 }
 
 void EmbeddedNic::helper_main() {
@@ -405,7 +414,7 @@ uint64_t EmbeddedNic::helper_take_over() {
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
   asleep_ = true;
   bool room_missing = worker_->core().has_packets();
-  Instant deadline = worker_->core().next_deadline();
+  Instant deadline = helper_deadline();
   if (room_missing) deadline = earlier(deadline, worker_->now() + duration(config_.progress.helper_backoff_min));
   if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
   uint64_t end = drives_.load(std::memory_order_relaxed);
@@ -439,16 +448,15 @@ bool EmbeddedNic::statistics_due() const {
 
 void EmbeddedNic::publish_statistics() {
   statistics_at_ = worker_->now();
-  std::vector<ChannelInfo> rows;
+  statistics_stale_ = false;
+  std::vector<ChannelInfo> channels;
   ChannelInfo info;
   NicCore& core = worker_->core();
   for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
-    if (core.channel_info(i, &info)) rows.push_back(info);
+    if (core.channel_info(i, &info)) channels.push_back(info);
   }
-  StatsObjects objects;
-  objects.channels = static_cast<uint32_t>(rows.size());
-  objects.links = static_cast<uint32_t>(ports_.shm.link_count());
-  statistics_->update(core.counters(), objects, rows, {});
+  const NicReport report = report_nic(core.state());
+  statistics_->update(core.counters(), report.objects, channels, report.segments);
 }
 
 }  // namespace ub

@@ -83,6 +83,7 @@ class EmbeddedNic {
   bool somebody_drives(Duration look);
   void wake_up();
   uint64_t helper_take_over();
+  Instant helper_deadline() const;
   bool statistics_due() const;
   void publish_statistics();
 
@@ -105,6 +106,7 @@ class EmbeddedNic {
   std::atomic<uint32_t> waiters_{0};           // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
+  bool statistics_stale_ = true;  // something happened since
 };
 
 }  // namespace ub

@@ -43,14 +43,11 @@ struct StatsIdentity {
 
 // How many there are of each.
 struct StatsObjects {
-  uint32_t contexts = 0;
   uint32_t jfc = 0;
   uint32_t jfr = 0;
   uint32_t jfs = 0;
   uint32_t jetty = 0;
-  uint32_t jetty_groups = 0;
   uint32_t segments = 0;
-  uint32_t token_ids = 0;
   uint32_t targets = 0;
   uint32_t peers = 0;
   uint32_t channels = 0;

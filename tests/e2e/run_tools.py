@@ -312,16 +312,24 @@ class Tests:
                        if i["pid"] == client.popen.pid]
             check(len(running) == 1 and running[0]["state"] == "running", f"not listed: {running}")
 
+            def shown(what):
+                return json.loads(Process([self.tools["admin"], "show", what, "--json", "--instance",
+                                           client.popen.pid]).expect(0))
+
             def packets():
-                shown = json.loads(Process([self.tools["admin"], "show", "counters", "--json", "--instance",
-                                            client.popen.pid]).expect(0))
-                return shown["counters"]["tx.packets"]
+                return shown("counters")["counters"]["tx.packets"]
 
             before = packets()
             time.sleep(0.5)
             check(packets() > before > 0, "tx.packets does not grow")
-            for what in ("objects", "channels", "segments"):
-                Process([self.tools["admin"], "show", what, "--instance", client.popen.pid]).expect(0)
+            segments = shown("segments")["segments"]
+            check(segments and segments[0]["length"] > 0, f"no segment is shown: {segments}")
+            objects = shown("objects")["objects"]
+            check(objects["segments"] == len(segments), f"{objects['segments']} segments, {len(segments)} are shown")
+            for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
+                check(objects[kind] > 0, f"no {kind} is counted: {objects}")
+            check(shown("channels")["channels"], "no channel is shown")
+            Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
             client.expect(0, 30)
             server.expect(0, 10)
         finally:

@@ -119,12 +119,9 @@ Json counters_json(const StatsReport& r, bool all) {
 }
 
 Json objects_json(const StatsObjects& o) {
-  return {{"contexts", o.contexts}, {"jfc", o.jfc},
-          {"jfr", o.jfr},           {"jfs", o.jfs},
-          {"jetty", o.jetty},       {"jetty_groups", o.jetty_groups},
-          {"segments", o.segments}, {"token_ids", o.token_ids},
-          {"targets", o.targets},   {"peers", o.peers},
-          {"channels", o.channels}, {"links", o.links}};
+  return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},
+          {"jetty", o.jetty},       {"segments", o.segments}, {"targets", o.targets},
+          {"peers", o.peers},       {"channels", o.channels}, {"links", o.links}};
 }
 
 Json channels_json(const StatsReport& r) {

@@ -145,7 +145,7 @@ TEST_F(StatsPage, ReadersSeeWholeUpdatesOnly) {
       Counters counters;
       for (uint64_t& v : counters.v) v = n;
       StatsObjects objects;
-      objects.contexts = objects.links = static_cast<uint32_t>(n);
+      objects.jetty = objects.links = static_cast<uint32_t>(n);
       std::vector<ChannelInfo> channels(n % 20, channel(static_cast<uint32_t>(n)));
       w->update(counters, objects, channels, {});
       std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -157,7 +157,7 @@ TEST_F(StatsPage, ReadersSeeWholeUpdatesOnly) {
     ASSERT_TRUE(rd->read(&r, &error)) << error;
     const uint64_t n = r.updates;
     for (auto& [name, value] : r.counters) ASSERT_EQ(value, n) << name;
-    ASSERT_EQ(r.objects.contexts, n);
+    ASSERT_EQ(r.objects.jetty, n);
     ASSERT_EQ(r.objects.links, n);
     ASSERT_EQ(r.channels.size(), n % 20);
     for (auto& c : r.channels) ASSERT_EQ(c.tpn, n);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/nic_report.h"
+
+namespace ub {
+namespace {
+
+// Jettys and JFSs share a table; their send queues say which records are in use.
+void count_jettys(const CoreState& s, StatsObjects& objects) {
+  for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
+    const SendQueue& q = s.queues[i];
+    if (q.in_use) ++(s.jettys[q.jetty].kind == ObjectKind::kJfs ? objects.jfs : objects.jetty);
+  }
+}
+
+std::vector<StatsSegment> list_segments(const CoreState& s) {
+  std::vector<StatsSegment> rows;
+  for (uint32_t i = 1; i <= s.segments.high_water(); ++i) {
+    const Segment& segment = s.segments[i];
+    if (!segment.in_use) continue;
+    StatsSegment row;
+    row.address = segment.address;
+    row.length = segment.length;
+    row.token_id = segment.token_id;
+    row.access = segment.access;
+    row.token_required = segment.token.required;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+NicReport report_nic(const CoreState& s) {
+  NicReport report;
+  report.segments = list_segments(s);
+  StatsObjects& objects = report.objects;
+  count_jettys(s, objects);
+  objects.jfc = s.jfcs.in_use();
+  objects.jfr = s.jfrs.in_use();
+  objects.segments = s.segments.in_use();
+  objects.targets = s.targets.in_use();
+  objects.peers = s.peers.in_use();
+  objects.channels = s.channels.in_use();
+  objects.links = s.links.in_use();
+  return report;
+}
+
+}  // namespace ub

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Core holds, counted for the statistics page.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <vector>
+
+#include "dataplane/stats_page.h"
+#include "lib/transport/core_state.h"
+
+namespace ub {
+
+struct NicReport {
+  StatsObjects objects;
+  std::vector<StatsSegment> segments;
+};
+
+// Looks at every record up to the tables' high-water marks: some microseconds for each thousand objects.
+NicReport report_nic(const CoreState&);
+
+}  // namespace ub
