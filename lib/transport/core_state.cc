@@ -30,12 +30,12 @@ void lay_out(CoreState& s, Arena& arena) {
   s.timers.init(arena, c.max_channels + 1 + c.max_queues);
 }
 
-void push_event(CoreState& s, EventKind kind, uint64_t object) {
+void push_event(CoreState& s, const Event& event) {
   if (s.event_tail - s.event_head == kEventRing) {
     s.count(Counter::kEventsLost);
     return;
   }
-  s.events[s.event_tail++ % kEventRing] = Event{kind, object};
+  s.events[s.event_tail++ % kEventRing] = event;
 }
 
 void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
@@ -52,8 +52,8 @@ size_t drain_events(CoreState& s, Event* out, size_t room) {
   while (s.event_jfcs != 0 && n + 2 <= room) {
     Jfc& j = s.jfcs[s.event_jfcs];
     s.event_jfcs = j.next_event;
-    if (j.completion_event) out[n++] = Event{EventKind::kCompletion, j.cookie};
-    if (j.error_event) out[n++] = Event{EventKind::kJfcError, j.cookie};
+    if (j.completion_event) out[n++] = {.kind = EventKind::kCompletion, .object = j.cookie};
+    if (j.error_event) out[n++] = {.kind = EventKind::kJfcError, .object = j.cookie};
     j.completion_event = j.error_event = j.event_queued = false;
   }
   while (s.event_head != s.event_tail && n < room) out[n++] = s.events[s.event_head++ % kEventRing];

@@ -179,11 +179,14 @@ enum class EventKind : uint8_t {
   kJfrLimit,     // posted receives fell below the threshold: object = user_data
   kChannelUp,    // object = TPN
   kChannelDead,  // object = TPN
+  kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
 };
 
 struct Event {
   EventKind kind;
+  uint8_t reason = 0, version = 0;
   uint64_t object;
+  Eid peer{};
 };
 
 // A read-only picture of one channel, for tools and tests.

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lib/transport/wire/control_record.h"
@@ -297,9 +298,19 @@ void good_request(const Scene& scene) {
   check_number("attempt of the answer", heard->record.attempt, 600);
 }
 
+std::string log_text;
+
+void keep_log(int, char* message) { log_text += message; }
+
+void check_log(const char* what) {
+  if (log_text.find(what) == std::string::npos) fail_case("the log", log_text.c_str(), what);
+}
+
 // Our own set-up meets a peer that rejects it in the words of another version, or of ours.
 void rejected_by_another_version(const Scene& scene) {
   for (uint8_t version : {uint8_t{1}, uint8_t{2}}) {
+    log_text.clear();
+    check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
     Stranger stranger;
     urma_jetty_id_t id = scene.peer->offer.work;
     id.uasid = 0x660000u | stranger.port();
@@ -331,8 +342,11 @@ void rejected_by_another_version(const Scene& scene) {
     }
     check_status("SEND", status, URMA_CR_ACK_TIMEOUT_ERR);
     check_true(version == 1 ? "it ends at once" : "it ends within 5 s", took < (version == 1 ? 1 : 5));
+    check_log("127.0.0.1 rejected the set-up of a channel");
+    if (version != 1) check_log("it speaks version 2 of the set-up messages, we version 1");
     close_queue(&q);
     check_number("urma_unimport_jetty", urma_unimport_jetty(target), URMA_SUCCESS);
+    check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
   }
 }
 

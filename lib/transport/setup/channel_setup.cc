@@ -454,6 +454,9 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   // After glare the peer's own REQ comes; without resources we go on asking.
   if (r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources) return;
   s.count(Counter::kTpChannelRejected);
+  const Channel& ch = s.channels[channel];
+  push_event(s, {EventKind::kChannelRejected, static_cast<uint8_t>(r.reason), r.version, ch.tpn,
+                 s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);
 }
 
