@@ -184,8 +184,8 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind;
-  uint8_t reason = 0, version = 0;
   uint64_t object;
+  uint8_t reason = 0, version = 0;
   Eid peer{};
 };
 

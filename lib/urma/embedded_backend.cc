@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // liburma's embedded back end: the calls of Backend on an EmbeddedNic.
+#include <string>
 #include <unordered_map>
 
+#include "dataplane/eid.h"
 #include "dataplane/embedded_nic.h"
+#include "lib/transport/wire/control_record.h"
 #include "lib/urma/backend.h"
+#include "lib/urma/log.h"
 
 namespace ub {
 
 namespace {
+
+// The requests that waited for the channel end with a plain timeout: this line says why.
+void log_rejection(const Event& event) {
+  const std::string peer = to_text(event.peer);
+  if (event.version != wire::kControlRecordVersion) {
+    URMA_LOG_ERROR("%s rejected the set-up of a channel: it speaks version %u of the set-up messages, we version %u",
+                   peer.c_str(), event.version, wire::kControlRecordVersion);
+  } else {
+    URMA_LOG_ERROR("%s rejected the set-up of a channel: %s", peer.c_str(),
+                   wire::record_reason_name(static_cast<wire::RecordReason>(event.reason)));
+  }
+}
 
 using NicCore = EmbeddedNic::NicCore;
 
@@ -20,7 +36,12 @@ class EmbeddedBackend final : public Backend {
   std::vector<Eid> eids() const override { return nic_->eids(); }
   uint32_t uasid() const override { return nic_->uasid(); }
   uint32_t port_mtu_bytes() const override { return nic_->mtu(); }
-  void set_event_sink(EventSink sink) override { nic_->set_event_sink(std::move(sink)); }
+  void set_event_sink(EventSink sink) override {
+    nic_->set_event_sink([sink = std::move(sink)](const Event& event) {
+      if (event.kind == EventKind::kChannelRejected) log_rejection(event);
+      sink(event);
+    });
+  }
 
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.create_jfc(config, jfc); });

@@ -7,10 +7,7 @@
 
 #include <cerrno>
 #include <climits>
-#include <string>
 
-#include "dataplane/eid.h"
-#include "lib/transport/wire/control_record.h"
 #include "lib/urma/children.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jfc.h"
@@ -75,18 +72,6 @@ int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   }
 }
 
-// The requests that waited for the channel end with a plain timeout: this line says why.
-void log_rejection(const Event& event) {
-  const std::string peer = to_text(event.peer);
-  if (event.version != wire::kControlRecordVersion) {
-    URMA_LOG_ERROR("%s rejected the set-up of a channel: it speaks version %u of the set-up messages, we version %u",
-                   peer.c_str(), event.version, wire::kControlRecordVersion);
-  } else {
-    URMA_LOG_ERROR("%s rejected the set-up of a channel: %s", peer.c_str(),
-                   wire::record_reason_name(static_cast<wire::RecordReason>(event.reason)));
-  }
-}
-
 }  // namespace
 
 void on_backend_event(const Event& event) {
@@ -108,11 +93,9 @@ void on_backend_event(const Event& event) {
     case EventKind::kJfrLimit:
       push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT);
       break;
-    case EventKind::kChannelRejected:
-      log_rejection(event);
-      break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
+    case EventKind::kChannelRejected:
       break;
   }
 }

@@ -262,7 +262,9 @@ void Model::forget_history() {
 
 void Model::final_check() {
   std::string why;
-  for (auto& [uid, r] : regions_) {
+  for (auto& [key, region] : regions_) {
+    const auto uid = key;  // a lambda cannot capture a structured binding everywhere
+    auto& r = region;
     if (!r->guards_intact()) fail("guard zone of region %u (node %u) was written", uid, r->node);
     if (r->local && r->state == Region::State::kLive) {
       r->free.for_each([&](uint64_t offset, uint64_t bytes) {
