@@ -50,24 +50,12 @@ struct Key {
   }
 };
 
-Value to_value(const std::string& field) {
-  return field;
-}
-Value to_value(bool field) {
-  return field;
-}
-Value to_value(uint32_t field) {
-  return uint64_t{field};
-}
-Value to_value(uint64_t field) {
-  return field;
-}
-Value to_value(nanoseconds field) {
-  return field;
-}
-Value to_value(const StringList& field) {
-  return field;
-}
+Value to_value(const std::string& field) { return field; }
+Value to_value(bool field) { return field; }
+Value to_value(uint32_t field) { return uint64_t{field}; }
+Value to_value(uint64_t field) { return field; }
+Value to_value(nanoseconds field) { return field; }
+Value to_value(const StringList& field) { return field; }
 
 void from_value(Value&& value, uint32_t& field) {
   field = static_cast<uint32_t>(std::get<uint64_t>(value));  // check_value has seen the range
@@ -158,9 +146,7 @@ std::string concat(const Parts&... parts) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  return concat("\"", text, "\"");
-}
+std::string quoted(std::string_view text) { return concat("\"", text, "\""); }
 
 StringList choices(const Key& key) {
   constexpr std::string_view kPrefix = "choice:";
@@ -180,9 +166,7 @@ std::string range_text(const Key& key) {
   return key.rule == "pow2" ? range + ", power of two" : range;
 }
 
-std::string in_unit(const Key& key) {
-  return key.unit.empty() ? std::string() : concat(" (", key.unit, ")");
-}
+std::string in_unit(const Key& key) { return key.unit.empty() ? std::string() : concat(" (", key.unit, ")"); }
 
 std::string out_of_range(const Key& key, std::string_view shown) {
   const std::string subject = key.full_name() + " = " + std::string(shown);
@@ -204,8 +188,8 @@ Parsed parse_failure(const Key& key, std::string_view text, const std::string& w
 
 // Digits and one of `units`; without unit if `bare` or zero.
 template <size_t N>
-Parsed parse_with_unit(const Key& key, std::string_view text, const Unit (&units)[N], bool bare,
-                       const char* expected, const char* unit_list) {
+Parsed parse_with_unit(const Key& key, std::string_view text, const Unit (&units)[N], bool bare, const char* expected,
+                       const char* unit_list) {
   uint64_t number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status == std::errc::result_out_of_range) return {{}, out_of_range(key, text)};
@@ -253,11 +237,10 @@ Parsed parse_text(const Key& key, std::string_view text) {
       return {number, {}};
     }
     case KeyType::Bytes:
-      return parse_with_unit(key, text, kByteUnits, true, "expected a size such as \"8MiB\"",
-                             "B, KiB, MiB or GiB");
+      return parse_with_unit(key, text, kByteUnits, true, "expected a size such as \"8MiB\"", "B, KiB, MiB or GiB");
     case KeyType::Duration: {
-      Parsed parsed = parse_with_unit(key, text, kTimeUnits, false,
-                                      "expected a time with unit such as \"4ms\"", "ns, us, ms or s");
+      Parsed parsed =
+          parse_with_unit(key, text, kTimeUnits, false, "expected a time with unit such as \"4ms\"", "ns, us, ms or s");
       if (parsed.error.empty()) parsed.value = nanoseconds(std::get<uint64_t>(parsed.value));
       return parsed;
     }
@@ -302,8 +285,7 @@ Parsed parse_node(const Key& key, const toml::node& node) {
       if (integer == nullptr) return wrong_type(key, "an integer", node);
       return parse_text(key, std::to_string(integer->get()));
     case KeyType::Bytes:
-      if (integer != nullptr && integer->get() < 0)
-        return {{}, out_of_range(key, std::to_string(integer->get()))};
+      if (integer != nullptr && integer->get() < 0) return {{}, out_of_range(key, std::to_string(integer->get()))};
       if (integer != nullptr) return {static_cast<uint64_t>(integer->get()), {}};
       if (text != nullptr) return parse_text(key, text->get());
       return wrong_type(key, "an integer or a string such as \"8MiB\"", node);
@@ -345,8 +327,8 @@ std::string check_string(const Key& key, const std::string& text) {
   if (key.rule == "ip") return is_ip_address(text) ? "" : subject + " is not an IP address";
   if (key.rule == "ip=ip") {
     const size_t equals = text.find('=');
-    const bool good = equals != std::string::npos && is_ip_address(text.substr(0, equals)) &&
-                      is_ip_address(text.substr(equals + 1));
+    const bool good =
+        equals != std::string::npos && is_ip_address(text.substr(0, equals)) && is_ip_address(text.substr(equals + 1));
     return good ? "" : subject + " is not of the form EID=IP, two IP addresses";
   }
   const StringList allowed = choices(key);
@@ -398,8 +380,7 @@ std::string check_value(const Key& key, const Value& value) {
     case KeyType::Bytes:
       return check_number(key, format(key, value), std::get<uint64_t>(value));
     case KeyType::Duration:
-      return check_number(key, format(key, value),
-                          static_cast<uint64_t>(std::get<nanoseconds>(value).count()));
+      return check_number(key, format(key, value), static_cast<uint64_t>(std::get<nanoseconds>(value).count()));
   }
   return {};
 }
@@ -434,8 +415,7 @@ std::string did_you_mean(std::string_view wrong, NameOf name_of) {
   for (const Key& key : kKeys) {  // the right key under the wrong section
     if (best > 2 && wrong.ends_with(concat(".", key.name))) nearest = name_of(key);
   }
-  return nearest.empty() ? "; urma_admin config lists all keys"
-                         : concat("; did you mean ", quoted(nearest), "?");
+  return nearest.empty() ? "; urma_admin config lists all keys" : concat("; did you mean ", quoted(nearest), "?");
 }
 
 // -- loading ---------------------------------------------------------------------------------------
@@ -511,8 +491,8 @@ class Loader {
 
   void load_section(const std::string& path, const toml::key& name, const toml::node& node) {
     const std::string section(name.str());
-    const bool known = std::any_of(std::begin(kKeys), std::end(kKeys),
-                                   [&](const Key& key) { return key.section == section; });
+    const bool known =
+        std::any_of(std::begin(kKeys), std::end(kKeys), [&](const Key& key) { return key.section == section; });
     if (!known && node.is_table()) {
       add_error(path, name.source(), "unknown section " + quoted(section) + nearest_section(section));
     } else if (!known) {
@@ -526,8 +506,7 @@ class Loader {
     }
   }
 
-  void load_key(const std::string& path, const std::string& section, const toml::key& name,
-                const toml::node& node) {
+  void load_key(const std::string& path, const std::string& section, const toml::key& name, const toml::node& node) {
     for (size_t i = 0; i < kKeyCount; ++i) {
       if (kKeys[i].section != section || kKeys[i].name != name.str()) continue;
       Parsed parsed = parse_node(kKeys[i], node);
@@ -541,9 +520,8 @@ class Loader {
       return;
     }
     const std::string wrong = section + "." + std::string(name.str());
-    add_error(path, name.source(), "unknown key " + quoted(wrong) + did_you_mean(wrong, [](const Key& key) {
-                                     return key.full_name();
-                                   }));
+    add_error(path, name.source(),
+              "unknown key " + quoted(wrong) + did_you_mean(wrong, [](const Key& key) { return key.full_name(); }));
   }
 
   static std::string nearest_section(const std::string& wrong) {
@@ -553,8 +531,7 @@ class Loader {
       const size_t distance = edit_distance(wrong, key.section);
       if (distance < best) std::tie(best, nearest) = std::make_tuple(distance, std::string(key.section));
     }
-    return nearest.empty() ? "; urma_admin config lists all keys"
-                           : concat("; did you mean ", quoted(nearest), "?");
+    return nearest.empty() ? "; urma_admin config lists all keys" : concat("; did you mean ", quoted(nearest), "?");
   }
 
   void load_variables() {
@@ -599,8 +576,7 @@ class Loader {
     const Value low_value = kKeys[low].get(config_);
     const Value high_value = kKeys[high].get(config_);
     if (low_value <= high_value) return;
-    const std::string& culprit =
-        config_.sources[low] == "default" ? config_.sources[high] : config_.sources[low];
+    const std::string& culprit = config_.sources[low] == "default" ? config_.sources[high] : config_.sources[low];
     errors_.push_back(culprit + ": " + kKeys[low].full_name() + " = " + format(kKeys[low], low_value) + " (" +
                       config_.sources[low] + ") is above " + kKeys[high].full_name() + " = " +
                       format(kKeys[high], high_value) + " (" + config_.sources[high] + ")");
@@ -620,9 +596,7 @@ class Loader {
   struct FileError {
     uint32_t line, column;
     std::string text;
-    bool operator<(const FileError& other) const {
-      return std::tie(line, column) < std::tie(other.line, other.column);
-    }
+    bool operator<(const FileError& other) const { return std::tie(line, column) < std::tie(other.line, other.column); }
   };
 
   void add_error(const std::string& path, const toml::source_region& region, const std::string& text) {
@@ -677,21 +651,17 @@ Environment::File ProcessEnvironment::read_file(const std::string& path) const {
   return file;
 }
 
-ConfigResult load_config(const Environment& environment) {
-  return Loader(environment).load();
-}
+ConfigResult load_config(const Environment& environment) { return Loader(environment).load(); }
 
-ConfigResult load_config() {
-  return load_config(ProcessEnvironment());
-}
+ConfigResult load_config() { return load_config(ProcessEnvironment()); }
 
 std::vector<ConfigRow> describe(const LoadedConfig& config) {
   std::vector<ConfigRow> rows;
   for (size_t i = 0; i < kKeyCount; ++i) {
     const Key& key = kKeys[i];
-    rows.push_back({key.full_name(), format(key, key.get(config)), std::string(key.default_text),
-                    range_text(key), std::string(key.unit),
-                    i < config.sources.size() ? config.sources[i] : "default", std::string(key.help)});
+    rows.push_back({key.full_name(), format(key, key.get(config)), std::string(key.default_text), range_text(key),
+                    std::string(key.unit), i < config.sources.size() ? config.sources[i] : "default",
+                    std::string(key.help)});
   }
   return rows;
 }

@@ -51,8 +51,8 @@ struct PortConfig {
   // Largest payload of a packet on IP ports, bytes: 1024, 2048, 4096, 8192; default 0: from the interface.
   // Larger saves packets, and is lost where the path is narrower.
   uint32_t mtu = 0;
-  // Rendezvous directory of the shared-memory wire. Default empty: $XDG_RUNTIME_DIR/softub or
-  // /tmp/softub-<uid>.
+  // Rendezvous directory of the shared-memory wire. Default empty: softub-<uid>-<inode of the
+  // network namespace> in $XDG_RUNTIME_DIR, else in /run/user/<uid>, else in /tmp.
   std::string shm_dir;
   // Frame ring of the shared-memory wire per direction and peer process, bytes, power of two; default 8 MiB.
   // Costs that much memory for each peer.

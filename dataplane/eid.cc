@@ -127,8 +127,7 @@ std::vector<LocalAddress> local_addresses() {
     a.link_local = is_link_local(a.ip);
     ifreq request{};
     std::strncpy(request.ifr_name, i->ifa_name, IFNAMSIZ - 1);
-    if (fd && ::ioctl(fd.get(), SIOCGIFMTU, &request) == 0)
-      a.interface_mtu = static_cast<uint32_t>(request.ifr_mtu);
+    if (fd && ::ioctl(fd.get(), SIOCGIFMTU, &request) == 0) a.interface_mtu = static_cast<uint32_t>(request.ifr_mtu);
     out.push_back(std::move(a));
   }
   ::freeifaddrs(list);
@@ -167,13 +166,10 @@ bool EidTable::init(const EidOptions& options, std::string* error) {
   overrides_.clear();
   for (const std::string& entry : options.eid_map) {
     size_t equals = entry.find('=');
-    auto eid =
-        equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(0, equals));
-    auto ip =
-        equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(equals + 1));
+    auto eid = equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(0, equals));
+    auto ip = equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(equals + 1));
     if (!eid || !ip) {
-      *error =
-          "device.eid_map: \"" + entry + "\" is not EID=IP with two addresses, as in \"fd00::7=10.0.0.7\"";
+      *error = "device.eid_map: \"" + entry + "\" is not EID=IP with two addresses, as in \"fd00::7=10.0.0.7\"";
       return false;
     }
     if (!usable(*ip, entry, "device.eid_map", error)) return false;
@@ -209,8 +205,7 @@ bool EidTable::init(const EidOptions& options, std::string* error) {
     bool here = (ip.is_v4() && ip.v4() >> 24 == 127) ||
                 std::any_of(locals.begin(), locals.end(), [&](const LocalAddress& l) { return l.ip == ip; });
     if (!here) {
-      *error = "device.eids: " + to_text(ip) +
-               " is not an address of this host; see \"ip address\", or map the EID " +
+      *error = "device.eids: " + to_text(ip) + " is not an address of this host; see \"ip address\", or map the EID " +
                "to one with device.eid_map";
       return false;
     }
@@ -232,9 +227,7 @@ Eid EidTable::eid_at(const wire::IpAddress& ip) const {
   return eid_of(ip);
 }
 
-bool EidTable::is_local(const Eid& eid) const {
-  return std::find(eids_.begin(), eids_.end(), eid) != eids_.end();
-}
+bool EidTable::is_local(const Eid& eid) const { return std::find(eids_.begin(), eids_.end(), eid) != eids_.end(); }
 
 std::optional<size_t> EidTable::route_to(const Eid& target, std::string* error) const {
   for (size_t i = 0; i < eids_.size(); ++i)
@@ -255,8 +248,7 @@ std::optional<size_t> EidTable::route_to(const Eid& target, std::string* error) 
     *error = why + ": this instance has no " + (ip.is_v4() ? "IPv4" : "IPv6") +
              " EID; add one to device.eids, or map the EID to an address with device.eid_map";
   } else {
-    *error = why + ": no route to " + to_text(ip) + " from any of our EIDs; see \"ip route get " +
-             to_text(ip) + "\"";
+    *error = why + ": no route to " + to_text(ip) + " from any of our EIDs; see \"ip route get " + to_text(ip) + "\"";
   }
   return std::nullopt;
 }

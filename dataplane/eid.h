@@ -29,9 +29,7 @@ inline Eid eid_of(const wire::IpAddress& ip) {
   eid.bytes = ip.bytes;
   return eid;
 }
-inline std::string to_text(const Eid& eid) {
-  return to_text(wire::IpAddress{eid.bytes});
-}
+inline std::string to_text(const Eid& eid) { return to_text(wire::IpAddress{eid.bytes}); }
 
 struct LocalAddress {
   wire::IpAddress ip;

@@ -47,8 +47,7 @@ void sleep_for(Duration d) {
 
 }  // namespace
 
-std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid,
-                                                std::string* error) {
+std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
   std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
   nic->config_ = config;
   if (!nic->eids_.init({config.device.eids, config.device.eid_map}, error)) return nullptr;
@@ -60,7 +59,8 @@ std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint
   CoreConfig core = nic->core_config(config);
   size_t bytes = NicCore::arena_bytes(core);
   if (!nic->arena_.map_private(bytes)) {
-    *error = "cannot reserve " + std::to_string(bytes >> 20) + " MiB of address space for the NIC's tables; lower [limits]";
+    *error =
+        "cannot reserve " + std::to_string(bytes >> 20) + " MiB of address space for the NIC's tables; lower [limits]";
     return nullptr;
   }
   nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
@@ -228,8 +228,10 @@ void EmbeddedNic::adopt_links() {
 }
 
 bool EmbeddedNic::drive_owned() {
-  if (asleep_) [[unlikely]] wake_up();
-  if (ports_.shm.has_pending()) [[unlikely]] adopt_links();
+  if (asleep_) [[unlikely]]
+    wake_up();
+  if (ports_.shm.has_pending()) [[unlikely]]
+    adopt_links();
   bool worked = worker_->drive([this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -254,7 +256,8 @@ void EmbeddedNic::after_control() {
 
 void EmbeddedNic::posted(uint32_t jetty) {
   if (ownership_.try_own()) {
-    if (asleep_) [[unlikely]] wake_up();
+    if (asleep_) [[unlikely]]
+      wake_up();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     worker_->send_posted(jetty, [this](const Event& event) { report(event); });
     tell_helper_deadline();
@@ -442,9 +445,7 @@ void EmbeddedNic::helper_block(Instant until) {
   ports_.shm.clear_doorbell();
 }
 
-bool EmbeddedNic::statistics_due() const {
-  return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause;
-}
+bool EmbeddedNic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
 void EmbeddedNic::publish_statistics() {
   statistics_at_ = worker_->now();

@@ -101,9 +101,9 @@ class EmbeddedNic {
   std::thread helper_;
   ipc::Fd wake_fd_;
   std::atomic<bool> stop_{false};
-  std::atomic<uint64_t> drives_{0};            // written by owners
-  std::atomic<uint64_t> helper_wakes_at_{0};   // ns; 0: it is awake
-  std::atomic<uint32_t> waiters_{0};           // application threads in begin_wait()
+  std::atomic<uint64_t> drives_{0};           // written by owners
+  std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake
+  std::atomic<uint32_t> waiters_{0};          // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
   bool statistics_stale_ = true;  // something happened since

@@ -57,27 +57,41 @@ class PortSet {
   // ---- Host: frames out ----
   std::byte* tx_begin(uint32_t link, size_t bytes) {
     switch (kinds_[link]) {
-      case LinkKind::kShm: return shm.tx_begin(link, bytes);
-      case LinkKind::kUdp: return udp.tx_begin(link, bytes);
-      case LinkKind::kLoopback: return loopback.tx_begin(link, bytes);
-      case LinkKind::kNone: break;
+      case LinkKind::kShm:
+        return shm.tx_begin(link, bytes);
+      case LinkKind::kUdp:
+        return udp.tx_begin(link, bytes);
+      case LinkKind::kLoopback:
+        return loopback.tx_begin(link, bytes);
+      case LinkKind::kNone:
+        break;
     }
     return nullptr;
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     switch (kinds_[link]) {
-      case LinkKind::kShm: return shm.tx_commit(link, frame, bytes);
-      case LinkKind::kUdp: udp_sent_ = true; return udp.tx_commit(link, frame, bytes);
-      case LinkKind::kLoopback: loopback_used_ = true; return loopback.tx_commit(link, frame, bytes);
-      case LinkKind::kNone: return;
+      case LinkKind::kShm:
+        return shm.tx_commit(link, frame, bytes);
+      case LinkKind::kUdp:
+        udp_sent_ = true;
+        return udp.tx_commit(link, frame, bytes);
+      case LinkKind::kLoopback:
+        loopback_used_ = true;
+        return loopback.tx_commit(link, frame, bytes);
+      case LinkKind::kNone:
+        return;
     }
   }
   void tx_abort(uint32_t link, std::byte* frame) {
     switch (kinds_[link]) {
-      case LinkKind::kShm: return shm.tx_abort(link, frame);
-      case LinkKind::kUdp: return udp.tx_abort(link, frame);
-      case LinkKind::kLoopback: return loopback.tx_abort(link, frame);
-      case LinkKind::kNone: return;
+      case LinkKind::kShm:
+        return shm.tx_abort(link, frame);
+      case LinkKind::kUdp:
+        return udp.tx_abort(link, frame);
+      case LinkKind::kLoopback:
+        return loopback.tx_abort(link, frame);
+      case LinkKind::kNone:
+        return;
     }
   }
   void tx_flush(Instant now) {

@@ -27,21 +27,17 @@ std::span<const std::byte> bytes_of(const T& message) {
   return std::as_bytes(std::span(&message, 1));
 }
 
-uint16_t port_of(uint32_t uasid) {
-  return uasid == 0 ? wire::kUbUdpPort : static_cast<uint16_t>(uasid & 0xffff);
-}
+uint16_t port_of(uint32_t uasid) { return uasid == 0 ? wire::kUbUdpPort : static_cast<uint16_t>(uasid & 0xffff); }
 
 }  // namespace
 
 // ---- life ----
 
 ShmPort::ShmPort() = default;
-ShmPort::~ShmPort() {
-  close();
-}
+ShmPort::~ShmPort() { close(); }
 
-bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uint32_t uasid,
-                   std::string* error, bool* taken) {
+bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uint32_t uasid, std::string* error,
+                   bool* taken) {
   close();
   if (taken != nullptr) *taken = false;
   if (!ipc::FrameRing::valid_size(options.ring_bytes)) {
@@ -50,8 +46,8 @@ bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uin
     return false;
   }
   if (eids.empty() || uasid == 0 || options.max_links == 0 || options.max_links > ipc::Doorbell::kMaxLinks) {
-    *error = "shared-memory port: needs an EID, a uasid and 1 to " +
-             std::to_string(ipc::Doorbell::kMaxLinks) + " links";
+    *error =
+        "shared-memory port: needs an EID, a uasid and 1 to " + std::to_string(ipc::Doorbell::kMaxLinks) + " links";
     return false;
   }
   options_ = options;
@@ -84,8 +80,7 @@ void ShmPort::close() {
   std::lock_guard lock(control_mutex_);
   open_ = false;
   rendezvous_.withdraw();
-  for (auto* list : {&by_number_, &by_slot_, &order_, &active_, &unflushed_, &received_, &dying_})
-    list->clear();
+  for (auto* list : {&by_number_, &by_slot_, &order_, &active_, &unflushed_, &received_, &dying_}) list->clear();
   watch_ = {};
   rung_ = {};
   polled_.clear();
@@ -635,8 +630,7 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
     }
     bool progress = consumed > l->watch_consumed;
     if (l->rung && &list == &watch_)
-      l->patience =
-          progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
+      l->patience = progress ? std::min(l->patience * 2, options_.doorbell_after * 8) : options_.doorbell_after;
     if (consumed >= l->tx.published()) continue;
     if (progress || !l->peer.attached()) {
       watch(*l, now + l->patience);
@@ -676,8 +670,7 @@ bool ShmPort::prepare_sleep() {
   doorbell_.begin_sleep();
   if (!order_.empty()) ipc::heavy_barrier();
   bool waiting = has_pending();
-  for (size_t i = 0; i < order_.size() && !waiting; ++i)
-    waiting = !order_[i]->broken && !order_[i]->rx.empty();
+  for (size_t i = 0; i < order_.size() && !waiting; ++i) waiting = !order_[i]->broken && !order_[i]->rx.empty();
   if (waiting) doorbell_.end_sleep();
   return waiting;
 }

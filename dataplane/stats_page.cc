@@ -65,8 +65,7 @@ struct Page {
 };
 
 constexpr size_t kFileBytes = (sizeof(Page) + 4095) / 4096 * 4096;
-static_assert(sizeof(Body) % 8 == 0 && offsetof(Body, channels) % 8 == 0 &&
-              offsetof(Body, segments) % 8 == 0);
+static_assert(sizeof(Body) % 8 == 0 && offsetof(Body, channels) % 8 == 0 && offsetof(Body, segments) % 8 == 0);
 static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
 
 uint64_t wall_ns() {
@@ -92,9 +91,7 @@ void copy_name(char (&to)[kNameBytes], std::string_view from) {
   std::memset(to + n, 0, kNameBytes - n);
 }
 
-std::string read_name(const char (&from)[kNameBytes]) {
-  return std::string(from, strnlen(from, kNameBytes));
-}
+std::string read_name(const char (&from)[kNameBytes]) { return std::string(from, strnlen(from, kNameBytes)); }
 
 std::string program_name() {
   char name[64] = {};
@@ -130,9 +127,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   return r;
 }
 
-std::string system_error(const std::string& what) {
-  return what + ": " + std::strerror(errno);
-}
+std::string system_error(const std::string& what) { return what + ": " + std::strerror(errno); }
 
 // Removes pages of instances that died. A page is locked before it gets its name, so a lock that can be taken
 // means that its owner is gone.
@@ -142,8 +137,7 @@ void remove_dead_pages(const std::string& directory) {
     int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) continue;
     struct stat st;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
-      unlink(path.c_str());
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
     ::close(fd);
   }
 }
@@ -200,11 +194,10 @@ std::vector<std::string> list_stats_pages(const std::string& directory) {
   return names;
 }
 
-// ---- writer
-// ------------------------------------------------------------------------------------------------
+// ---- writer ---------------------------------------------------------------------------------------------------
 
-std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& directory,
-                                                         const StatsIdentity& id, std::string* error) {
+std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& directory, const StatsIdentity& id,
+                                                         std::string* error) {
   if (id.eids.empty()) {
     *error = "a statistics page needs an EID";
     return nullptr;
@@ -284,8 +277,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   sequence.store(s + 2, std::memory_order_release);
 }
 
-// ---- reader
-// ------------------------------------------------------------------------------------------------
+// ---- reader ---------------------------------------------------------------------------------------------------
 
 std::unique_ptr<StatsPageReader> StatsPageReader::open(const std::string& path, std::string* error) {
   std::unique_ptr<StatsPageReader> r(new StatsPageReader);
@@ -305,8 +297,7 @@ std::unique_ptr<StatsPageReader> StatsPageReader::open(const std::string& path, 
     return nullptr;
   }
   if (h.version != kVersion) {
-    *error = path + " has version " + std::to_string(h.version) + ", this program reads " +
-             std::to_string(kVersion);
+    *error = path + " has version " + std::to_string(h.version) + ", this program reads " + std::to_string(kVersion);
     return nullptr;
   }
   if (h.file_bytes != kFileBytes || st.st_size != static_cast<off_t>(kFileBytes) || h.eid_count > kMaxEids ||

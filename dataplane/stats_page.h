@@ -28,8 +28,7 @@
 
 namespace ub {
 
-// ---- what is shown
-// -----------------------------------------------------------------------------------------
+// ---- what is shown --------------------------------------------------------------------------------------------
 
 // Who an instance is; set once.
 struct StatsIdentity {
@@ -83,8 +82,7 @@ struct StatsChannel {
 };
 static_assert(sizeof(StatsChannel) == 112);
 
-// ---- writing
-// -----------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------
 
 // Thread: one at a time. In a forked child the object does nothing.
 class StatsPageWriter {
@@ -99,8 +97,7 @@ class StatsPageWriter {
 
   // Publishes all values together. Rows beyond the capacity are counted and not shown. Copies some kilobytes
   // and makes no system call but one for the time of day: meant to be called at most every 100 ms.
-  void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>,
-              std::span<const StatsSegment>);
+  void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>);
 
   const std::string& path() const { return path_; }
 
@@ -114,8 +111,7 @@ class StatsPageWriter {
   std::vector<uint64_t> image_;  // the next body
 };
 
-// ---- reading
-// -----------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------
 
 // One consistent picture.
 struct StatsReport {

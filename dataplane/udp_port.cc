@@ -53,9 +53,7 @@ socklen_t fill(sockaddr_any* out, const wire::IpAddress& ip, uint16_t port) {
   return sizeof out->v6;
 }
 
-void set_int(int fd, int level, int option, int value) {
-  ::setsockopt(fd, level, option, &value, sizeof value);
-}
+void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
 // Type-of-service byte of a received packet.
 uint8_t received_tos(msghdr& msg) {
@@ -94,9 +92,7 @@ struct UdpPort::Buffers {
 };
 
 UdpPort::UdpPort() = default;
-UdpPort::~UdpPort() {
-  close();
-}
+UdpPort::~UdpPort() { close(); }
 
 void UdpPort::close() {
   sockets_.clear();
@@ -206,8 +202,7 @@ bool UdpPort::open_sockets(const UdpPortOptions& options, uint16_t port, bool* t
     if (::bind(s.fd.get(), &address.base, bytes) != 0) {
       int e = errno;
       *taken = e == EADDRINUSE;
-      *error =
-          "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
+      *error = "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
       if (e == EADDRNOTAVAIL) *error += "; the address is not one of this host (device.eids, port.udp_bind)";
       return false;
     }
@@ -269,9 +264,7 @@ std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
   return buffers_->tx + slot * slot_bytes_;
 }
 
-void UdpPort::release_slot(uint32_t slot) {
-  free_slots_ |= uint64_t{1} << slot;
-}
+void UdpPort::release_slot(uint32_t slot) { free_slots_ |= uint64_t{1} << slot; }
 
 void UdpPort::tx_abort(uint32_t, std::byte* frame) {
   release_slot(static_cast<uint32_t>(static_cast<size_t>(frame - buffers_->tx) / slot_bytes_));
@@ -338,8 +331,8 @@ void UdpPort::send_queue(Socket& s) {
     if (count - done == 1) {
       // Cheaper than a message header that the kernel has to fetch first.
       const Buffers::Tx& tx = b.tx_slot[s.queue[done]];
-      ssize_t sent = ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL,
-                              &tx.to.base, tx.to_bytes);
+      ssize_t sent =
+          ::sendto(s.fd.get(), tx.iov.iov_base, tx.iov.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL, &tx.to.base, tx.to_bytes);
       n = sent < 0 ? -1 : 1;
     } else {
       n = ::sendmmsg(s.fd.get(), b.tx_message + done, count - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -412,8 +405,8 @@ size_t UdpPort::receive(Socket& s, RxFrame* out, size_t room) {
     } else {  // measurably cheaper
       Buffers::Rx& rx = b.rx_slot[0];
       socklen_t from_bytes = sizeof rx.from;
-      bytes = ::recvfrom(s.fd.get(), rx.iov.iov_base, rx.iov.iov_len, MSG_DONTWAIT | MSG_TRUNC, &rx.from.base,
-                         &from_bytes);
+      bytes =
+          ::recvfrom(s.fd.get(), rx.iov.iov_base, rx.iov.iov_len, MSG_DONTWAIT | MSG_TRUNC, &rx.from.base, &from_bytes);
       b.rx_message[0].msg_hdr.msg_flags = bytes > static_cast<ssize_t>(rx.iov.iov_len) ? MSG_TRUNC : 0;
     }
     n = bytes < 0 ? -1 : 1;
@@ -463,8 +456,8 @@ void UdpPort::write_headers_v4(std::byte* frame, const Socket& s, const sockaddr
   store_be16(ip + 2, total);
   store_be32(ip + 4, 0x00004000);  // ID 0, DF
   store_be16(ip + 8, 64 << 8 | IPPROTO_UDP);
-  uint32_t sum = (0x4500U | tos) + total + 0x4000 + (64 << 8 | IPPROTO_UDP) + (source >> 16) +
-                 (source & 0xffff) + (destination >> 16) + (destination & 0xffff);
+  uint32_t sum = (0x4500U | tos) + total + 0x4000 + (64 << 8 | IPPROTO_UDP) + (source >> 16) + (source & 0xffff) +
+                 (destination >> 16) + (destination & 0xffff);
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   store_be16(ip + 10, static_cast<uint16_t>(~sum));

@@ -107,8 +107,7 @@ class UdpPort {
   static constexpr size_t kRxSlots = kBurst;
   // Worst headers in front of, and trailers behind, a payload: Ethernet 14, IPv6 40, UDP 8, UB and ICRC.
   static constexpr size_t kFrameOverhead = 14 + 300;
-  static constexpr size_t kNetRoom =
-      64;  // room for Ethernet, IPv6 and UDP headers in front of a received payload
+  static constexpr size_t kNetRoom = 64;  // room for Ethernet, IPv6 and UDP headers in front of a received payload
 
   struct Socket {
     ipc::Fd fd;
@@ -126,10 +125,8 @@ class UdpPort {
   void send_queue(Socket&);
   void count_send_error(int error);
   size_t receive(Socket&, RxFrame* out, size_t room);
-  void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload,
-                        uint8_t tos) const;
-  void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload,
-                        uint8_t tos) const;
+  void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload, uint8_t tos) const;
+  void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload, uint8_t tos) const;
 
   std::vector<Socket> sockets_;
   std::unique_ptr<Buffers> buffers_;

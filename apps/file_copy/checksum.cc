@@ -19,12 +19,8 @@ T load(const unsigned char* p) {
   return value;
 }
 
-uint64_t round(uint64_t lane, uint64_t input) {
-  return std::rotl(lane + input * kPrime2, 31) * kPrime1;
-}
-uint64_t merge(uint64_t hash, uint64_t lane) {
-  return (hash ^ round(0, lane)) * kPrime1 + kPrime4;
-}
+uint64_t round(uint64_t lane, uint64_t input) { return std::rotl(lane + input * kPrime2, 31) * kPrime1; }
+uint64_t merge(uint64_t hash, uint64_t lane) { return (hash ^ round(0, lane)) * kPrime1 + kPrime4; }
 
 void stripes(uint64_t (&lanes)[4], const unsigned char* p, size_t count) {
   uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
@@ -61,8 +57,7 @@ void Xxh64::update(const void* data, size_t bytes) {
 uint64_t Xxh64::digest() const {
   uint64_t h = kPrime5;
   if (total_ >= 32) {
-    h = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) +
-        std::rotl(lanes_[3], 18);
+    h = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) + std::rotl(lanes_[3], 18);
     for (uint64_t lane : lanes_) h = merge(h, lane);
   }
   h += total_;

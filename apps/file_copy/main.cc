@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 #include "apps/file_copy/transfer.h"
 
 namespace {
@@ -58,15 +58,11 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 inte
   s->add_option("file", send.file)->required();
   s->add_option("host", destination, "receiver: host or host:port")->required();
   s->add_option("--name", send.name, "its name there; default: its name here");
-  s->add_option("--port", send.port, "TCP port of the receiver")
-      ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
+  s->add_option("--port", send.port, "TCP port of the receiver")->check(CLI::Range(1, 65535))->capture_default_str();
   s->add_option("--iobuf", send.iobuf, "bytes of one WRITE, also 64k, 4m; default 1m")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{4096}, uint64_t{1} << 30));
-  s->add_option("--inflight", send.inflight, "WRITEs at a time")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  s->add_option("--inflight", send.inflight, "WRITEs at a time")->check(CLI::Range(1, 1024))->capture_default_str();
 
   auto* r = app.add_subcommand("receive", "receive files");
   r->add_option("--dir", receive.directory, "where to put them")->capture_default_str();

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::apps {
 
@@ -27,8 +27,7 @@ T* need(T* object, const char* what) {
 
 urma_token_t random_token() {
   urma_token_t token;
-  if (getrandom(&token, sizeof token, 0) != static_cast<ssize_t>(sizeof token))
-    throw ToolError("no random numbers");
+  if (getrandom(&token, sizeof token, 0) != static_cast<ssize_t>(sizeof token)) throw ToolError("no random numbers");
   return token;
 }
 
@@ -42,12 +41,9 @@ Nic::Nic(const std::string& device, uint32_t in_flight) {
     int count = 0;
     urma_device_t** list = urma_get_device_list(&count);
     std::string name = device;
-    urma_device_t* chosen = !name.empty() ? urma_get_device_by_name(name.data())
-                            : count > 0   ? list[0]
-                                          : nullptr;
+    urma_device_t* chosen = !name.empty() ? urma_get_device_by_name(name.data()) : count > 0 ? list[0] : nullptr;
     urma_free_device_list(list);
-    if (chosen == nullptr)
-      throw ToolError(name.empty() ? "there is no URMA device" : "there is no device " + name);
+    if (chosen == nullptr) throw ToolError(name.empty() ? "there is no URMA device" : "there is no device " + name);
     context_ = need(urma_create_context(chosen, 0), "open the device");
     urma_device_attr_t attr = {};
     if (urma_query_device(chosen, &attr) != URMA_SUCCESS) throw ToolError("cannot query the device");
@@ -79,9 +75,7 @@ Nic::Nic(const std::string& device, uint32_t in_flight) {
   }
 }
 
-Nic::~Nic() {
-  close();
-}
+Nic::~Nic() { close(); }
 
 void Nic::close() {
   if (jetty_ != nullptr) urma_delete_jetty(jetty_);
@@ -101,9 +95,7 @@ SharedMemory::SharedMemory(Nic& nic, void* memory, uint64_t bytes) : token_(rand
   segment_ = need(urma_register_seg(nic.context(), &cfg), "register memory");
 }
 
-SharedMemory::~SharedMemory() {
-  urma_unregister_seg(segment_);
-}
+SharedMemory::~SharedMemory() { urma_unregister_seg(segment_); }
 
 std::string to_text(const Address& address) {
   static_assert(std::is_trivially_copyable_v<Address>);
@@ -163,8 +155,7 @@ void RemoteMemory::write(uint64_t offset, const void* local, uint32_t bytes, con
   wr.rw.src = {&from, 1};
   wr.rw.dst = {&to, 1};
   const urma_status_t status = urma_post_jetty_send_wr(nic_.jetty(), &wr, &bad);
-  if (status != URMA_SUCCESS)
-    throw ToolError(fmt::format("a WRITE cannot be posted: {}", std::strerror(status)));
+  if (status != URMA_SUCCESS) throw ToolError(fmt::format("a WRITE cannot be posted: {}", std::strerror(status)));
 }
 
 uint32_t RemoteMemory::poll() {

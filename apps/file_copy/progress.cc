@@ -28,9 +28,7 @@ void Progress::at(uint64_t bytes) {
              amount_text(static_cast<double>(bytes) / seconds()));
 }
 
-double Progress::seconds() const {
-  return static_cast<double>(tools::monotonic_ns() - started_ns_ + 1) / 1e9;
-}
+double Progress::seconds() const { return static_cast<double>(tools::monotonic_ns() - started_ns_ + 1) / 1e9; }
 
 std::string amount_text(double bytes) {
   static const char* const kUnits[] = {"B", "kB", "MB", "GB", "TB"};

@@ -15,8 +15,8 @@
 
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
-#include "apps/file_copy/tcp_socket.h"
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tcp_socket.h"
+#include "tools/common/tool_error.h"
 #include "apps/file_copy/transfer.h"
 
 namespace ub::apps {
@@ -27,14 +27,12 @@ using tools::TcpListener;
 using tools::TcpSocket;
 using tools::ToolError;
 
-constexpr uint64_t kAhead =
-    64 << 20;  // so many bytes of the file get their pages before the NIC writes there
+constexpr uint64_t kAhead = 64 << 20;  // so many bytes of the file get their pages before the NIC writes there
 
 // A name that cannot lead out of the directory nor play tricks on a terminal.
 bool harmless(const std::string& name) {
   if (name.empty() || name.size() > 250 || name == "." || name == "..") return false;
-  return std::none_of(name.begin(), name.end(),
-                      [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
+  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
 }
 
 // DIRECTORY/NAME.part, mapped. Removed at the end unless it got its name.
@@ -90,20 +88,17 @@ class PartFile {
 
  private:
   void allocate() {
-    if (ftruncate(fd_, 0) != 0)
-      throw ToolError(fmt::format("cannot empty {}: {}", part_, std::strerror(errno)));
+    if (ftruncate(fd_, 0) != 0) throw ToolError(fmt::format("cannot empty {}: {}", part_, std::strerror(errno)));
     if (bytes_ == 0) return;
     // Takes the blocks now: a disk that is too small is noticed before a byte is sent.
     tools::throw_if_stopped();
-    if (const int e = bytes_ > INT64_MAX ? EFBIG : posix_fallocate(fd_, 0, static_cast<off_t>(bytes_));
-        e != 0) {
+    if (const int e = bytes_ > INT64_MAX ? EFBIG : posix_fallocate(fd_, 0, static_cast<off_t>(bytes_)); e != 0) {
       struct statvfs fs = {};
       fstatvfs(fd_, &fs);
       throw ToolError(
-          e == ENOSPC
-              ? fmt::format("no space left: {} needed, {} free", amount_text(static_cast<double>(bytes_)),
-                            amount_text(static_cast<double>(fs.f_bavail) * static_cast<double>(fs.f_frsize)))
-              : fmt::format("cannot make room for {} bytes: {}", bytes_, std::strerror(e)));
+          e == ENOSPC ? fmt::format("no space left: {} needed, {} free", amount_text(static_cast<double>(bytes_)),
+                                    amount_text(static_cast<double>(fs.f_bavail) * static_cast<double>(fs.f_frsize)))
+                      : fmt::format("cannot make room for {} bytes: {}", bytes_, std::strerror(e)));
     }
     void* map = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
     if (map == MAP_FAILED) throw ToolError(fmt::format("cannot map {}: {}", part_, std::strerror(errno)));
@@ -126,8 +121,7 @@ Json receive_json(TcpSocket& tcp, int timeout_ms) {
 }
 
 // Sleeps until the sender says that it is done. Returns the sum of what came; `*wanted` of what was sent.
-uint64_t await_content(TcpSocket& tcp, PartFile& file, uint64_t bytes, Progress& progress,
-                       std::string* wanted) {
+uint64_t await_content(TcpSocket& tcp, PartFile& file, uint64_t bytes, Progress& progress, std::string* wanted) {
   Xxh64 sum;
   uint64_t summed = 0;
   for (;;) {
@@ -164,8 +158,7 @@ void receive_one(const ReceiveOptions& o, Nic& nic, TcpSocket& tcp) {
     std::optional<SharedMemory> memory;
     if (bytes > 0) {
       memory.emplace(nic, file.data(), bytes);
-      accept["address"] =
-          to_text(Address{nic.jetty()->jetty_id, memory->segment()->seg, nic.token(), memory->token()});
+      accept["address"] = to_text(Address{nic.jetty()->jetty_id, memory->segment()->seg, nic.token(), memory->token()});
     }
     Progress progress(name, bytes);
     tcp.send(accept.dump());
@@ -177,8 +170,8 @@ void receive_one(const ReceiveOptions& o, Nic& nic, TcpSocket& tcp) {
     throw ToolError(tools::kExitWrongData, fmt::format("the sums differ: sent {}, received {}", wanted, got));
   file.commit(o.sync);
   tcp.send(Json{{"kind", "result"}, {"ok", true}}.dump());
-  fmt::print("received {} from {}: {} bytes in {:.3f} s, {}/s, xxh64 {}\n", name, tcp.peer_address(), bytes,
-             seconds, amount_text(static_cast<double>(bytes) / seconds), got);
+  fmt::print("received {} from {}: {} bytes in {:.3f} s, {}/s, xxh64 {}\n", name, tcp.peer_address(), bytes, seconds,
+             amount_text(static_cast<double>(bytes) / seconds), got);
   std::fflush(stdout);
 }
 
@@ -186,8 +179,7 @@ void receive_one(const ReceiveOptions& o, Nic& nic, TcpSocket& tcp) {
 
 int receive_files(const ReceiveOptions& o) {
   struct stat st;
-  if (stat(o.directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    throw ToolError(o.directory + " is not a directory");
+  if (stat(o.directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) throw ToolError(o.directory + " is not a directory");
   Nic nic(o.device, 1);
   TcpListener listener(o.port);
   fmt::print("receiving into {} on TCP port {}\n", o.directory, listener.port());

@@ -14,8 +14,8 @@
 
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
-#include "apps/file_copy/tcp_socket.h"
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tcp_socket.h"
+#include "tools/common/tool_error.h"
 #include "apps/file_copy/transfer.h"
 #include "tools/common/probe.h"
 
@@ -34,8 +34,7 @@ class SourceFile {
   explicit SourceFile(const std::string& path) : path_(path) {
     fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat st;
-    if (fd_ < 0 || fstat(fd_, &st) != 0)
-      throw ToolError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    if (fd_ < 0 || fstat(fd_, &st) != 0) throw ToolError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
     if (!S_ISREG(st.st_mode)) {
       close(fd_);
       throw ToolError(path + " is not a regular file");
@@ -120,8 +119,8 @@ void look_at_receiver(TcpSocket& tcp) {
 }
 
 // Moves the content; returns its sum.
-uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const SourceFile& file,
-                      const Address& address, Progress& progress) {
+uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const SourceFile& file, const Address& address,
+                      Progress& progress) {
   RemoteMemory remote(nic, address);
   if (remote.bytes() < file.bytes()) throw ToolError("the receiver made too little room");
   const uint64_t chunk = std::min(o.iobuf, file.bytes());
@@ -177,8 +176,7 @@ int send_file(const SendOptions& o) {
   Progress progress(name, file.bytes());
   uint64_t sum = Xxh64().digest();
   if (file.bytes() > 0) {
-    sum =
-        send_content(o, nic, tcp, file, address_from_text(answer.at("address").get<std::string>()), progress);
+    sum = send_content(o, nic, tcp, file, address_from_text(answer.at("address").get<std::string>()), progress);
   }
   const double seconds = progress.seconds();
   tcp.send(Json{{"kind", "done"}, {"xxh64", fmt::format("{:016x}", sum)}}.dump());

@@ -27,8 +27,7 @@ TEST(Xxh64, PiecesDoNotMatter) {
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 37 + i / 11);
   for (size_t length : {0, 1, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 999, 1000}) {
     const std::string s = text.substr(0, length);
-    for (size_t piece : {1, 2, 5, 31, 32, 33, 100})
-      EXPECT_EQ(sum(s, piece), sum(s)) << length << " by " << piece;
+    for (size_t piece : {1, 2, 5, 31, 32, 33, 100}) EXPECT_EQ(sum(s, piece), sum(s)) << length << " by " << piece;
   }
 }
 

@@ -46,8 +46,7 @@ int main(int argc, char** argv) {
   CHECK(context);
   urma_jfc_cfg_t jfc_cfg = {.depth = 16};  // completion queue
   CHECK(jfc = urma_create_jfc(context, &jfc_cfg));
-  urma_jfr_cfg_t jfr_cfg = {
-      .depth = 1, .trans_mode = URMA_TM_RM, .jfc = jfc};  // receive queue, not used here
+  urma_jfr_cfg_t jfr_cfg = {.depth = 1, .trans_mode = URMA_TM_RM, .jfc = jfc};  // receive queue, not used here
   urma_jetty_cfg_t jetty_cfg = {.flag.bs.share_jfr = URMA_SHARE_JFR};
   CHECK(jetty_cfg.shared.jfr = urma_create_jfr(context, &jfr_cfg));
   jetty_cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = 16, .trans_mode = URMA_TM_RM, .jfc = jfc};

@@ -28,12 +28,8 @@ inline constexpr const char* kCounterHelp[] = {
 
 inline constexpr size_t kCounterCount = sizeof kCounterNames / sizeof kCounterNames[0];
 
-constexpr const char* counter_name(Counter c) {
-  return kCounterNames[static_cast<size_t>(c)];
-}
-constexpr const char* counter_help(Counter c) {
-  return kCounterHelp[static_cast<size_t>(c)];
-}
+constexpr const char* counter_name(Counter c) { return kCounterNames[static_cast<size_t>(c)]; }
+constexpr const char* counter_help(Counter c) { return kCounterHelp[static_cast<size_t>(c)]; }
 
 struct Counters {
   uint64_t v[kCounterCount] = {};

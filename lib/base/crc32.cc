@@ -42,8 +42,8 @@ constexpr Tables make_tables() {
 alignas(64) constexpr Tables kTables = make_tables();
 
 inline uint32_t slice_word(uint32_t w, size_t lowest) {
-  return kTables[lowest + 3][w & 0xFF] ^ kTables[lowest + 2][w >> 8 & 0xFF] ^
-         kTables[lowest + 1][w >> 16 & 0xFF] ^ kTables[lowest][w >> 24];
+  return kTables[lowest + 3][w & 0xFF] ^ kTables[lowest + 2][w >> 8 & 0xFF] ^ kTables[lowest + 1][w >> 16 & 0xFF] ^
+         kTables[lowest][w >> 24];
 }
 
 template <bool kCopy>
@@ -101,20 +101,15 @@ static_assert(kFold64 == 0x163cd6124);
 #define UB_PCLMUL_TARGET __attribute__((target("pclmul,sse4.1,ssse3")))
 #define UB_PCLMUL_INLINE UB_PCLMUL_TARGET __attribute__((always_inline)) inline
 
-UB_PCLMUL_INLINE __m128i load16(const std::byte* p) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-}
-UB_PCLMUL_INLINE void store16(std::byte* p, __m128i v) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
-}
+UB_PCLMUL_INLINE __m128i load16(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+UB_PCLMUL_INLINE void store16(std::byte* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
 
 UB_PCLMUL_INLINE __m128i constants(FoldBy by) {
   return _mm_set_epi64x(static_cast<int64_t>(by.hi), static_cast<int64_t>(by.lo));
 }
 
 UB_PCLMUL_INLINE __m128i fold(__m128i block, __m128i k, __m128i onto) {
-  return _mm_xor_si128(
-      onto, _mm_xor_si128(_mm_clmulepi64_si128(block, k, 0x00), _mm_clmulepi64_si128(block, k, 0x11)));
+  return _mm_xor_si128(onto, _mm_xor_si128(_mm_clmulepi64_si128(block, k, 0x00), _mm_clmulepi64_si128(block, k, 0x11)));
 }
 
 /// 128 bits to the 32-bit state.
@@ -122,9 +117,8 @@ UB_PCLMUL_INLINE uint32_t reduce(__m128i x) {
   const __m128i low32 = _mm_setr_epi32(-1, 0, 0, 0);
   // 128 -> 96: the low half moves up by 64 bits; 96 -> 64: its low 32 bits by 64 again.
   x = _mm_xor_si128(_mm_srli_si128(x, 8), _mm_clmulepi64_si128(x, constants(kFold128), 0x10));
-  x = _mm_xor_si128(
-      _mm_srli_si128(x, 4),
-      _mm_clmulepi64_si128(_mm_and_si128(x, low32), _mm_cvtsi64_si128(static_cast<int64_t>(kFold64)), 0x00));
+  x = _mm_xor_si128(_mm_srli_si128(x, 4), _mm_clmulepi64_si128(_mm_and_si128(x, low32),
+                                                               _mm_cvtsi64_si128(static_cast<int64_t>(kFold64)), 0x00));
   // Barrett: quotient from the low 32 bits, then subtract quotient * P.
   const __m128i poly = _mm_set_epi64x(static_cast<int64_t>(kBarrett), static_cast<int64_t>(kPoly33));
   __m128i q = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(x, low32), poly, 0x10), low32);
@@ -224,11 +218,10 @@ UB_PCLMUL_TARGET uint32_t pclmul_run(uint32_t state, std::byte* dst, const std::
 #define UB_VPCLMUL_TARGET __attribute__((target("vpclmulqdq,avx512f,avx512dq,avx512vl,pclmul,sse4.1,ssse3")))
 
 UB_VPCLMUL_TARGET __attribute__((always_inline)) inline __m512i wide_constants(FoldBy by) {
-  return _mm512_set4_epi64(static_cast<int64_t>(by.hi), static_cast<int64_t>(by.lo),
-                           static_cast<int64_t>(by.hi), static_cast<int64_t>(by.lo));
+  return _mm512_set4_epi64(static_cast<int64_t>(by.hi), static_cast<int64_t>(by.lo), static_cast<int64_t>(by.hi),
+                           static_cast<int64_t>(by.lo));
 }
-UB_VPCLMUL_TARGET __attribute__((always_inline)) inline __m512i wide_fold(__m512i block, __m512i k,
-                                                                          __m512i onto) {
+UB_VPCLMUL_TARGET __attribute__((always_inline)) inline __m512i wide_fold(__m512i block, __m512i k, __m512i onto) {
   constexpr int kXor3 = 0x96;
   return _mm512_ternarylogic_epi64(onto, _mm512_clmulepi64_epi128(block, k, 0x00),
                                    _mm512_clmulepi64_epi128(block, k, 0x11), kXor3);

@@ -10,19 +10,14 @@
 
 namespace ub {
 
-constexpr uint32_t crc32_init() {
-  return 0xFFFFFFFF;
-}
-constexpr uint32_t crc32_final(uint32_t state) {
-  return ~state;
-}
+constexpr uint32_t crc32_init() { return 0xFFFFFFFF; }
+constexpr uint32_t crc32_final(uint32_t state) { return ~state; }
 
 [[nodiscard]] uint32_t crc32_update(uint32_t state, const std::byte* data, size_t size_bytes);
 
 /// Copies src to dst (no overlap) and sums the very bytes that were written: each source byte is read once,
 /// so the sum fits the copy even if another thread changes the source meanwhile.
-[[nodiscard]] uint32_t crc32_copy_update(uint32_t state, std::byte* dst, const std::byte* src,
-                                         size_t size_bytes);
+[[nodiscard]] uint32_t crc32_copy_update(uint32_t state, std::byte* dst, const std::byte* src, size_t size_bytes);
 
 // For tests and benchmarks: the engines one by one.
 enum class Crc32Engine { kTable, kPclmul, kVpclmul };

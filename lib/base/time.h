@@ -24,18 +24,10 @@ struct Duration {
   constexpr int64_t ms() const { return ns / 1'000'000; }
 };
 
-constexpr Duration nanoseconds(int64_t n) {
-  return {n};
-}
-constexpr Duration microseconds(int64_t n) {
-  return {n * 1000};
-}
-constexpr Duration milliseconds(int64_t n) {
-  return {n * 1'000'000};
-}
-constexpr Duration seconds(int64_t n) {
-  return {n * 1'000'000'000};
-}
+constexpr Duration nanoseconds(int64_t n) { return {n}; }
+constexpr Duration microseconds(int64_t n) { return {n * 1000}; }
+constexpr Duration milliseconds(int64_t n) { return {n * 1'000'000}; }
+constexpr Duration seconds(int64_t n) { return {n * 1'000'000'000}; }
 
 struct Instant {
   uint64_t ns = 0;
@@ -53,11 +45,7 @@ struct Instant {
   constexpr Instant& operator+=(Duration d) { return *this = *this + d; }
 };
 
-constexpr Instant earlier(Instant a, Instant b) {
-  return a < b ? a : b;
-}
-constexpr Instant later(Instant a, Instant b) {
-  return a < b ? b : a;
-}
+constexpr Instant earlier(Instant a, Instant b) { return a < b ? a : b; }
+constexpr Instant later(Instant a, Instant b) { return a < b ? b : a; }
 
 }  // namespace ub

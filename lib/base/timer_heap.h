@@ -63,9 +63,7 @@ class TimerHeap {
     uint32_t object;
   };
 
-  static bool before(const Entry& a, const Entry& b) {
-    return a.at < b.at || (a.at == b.at && a.object < b.object);
-  }
+  static bool before(const Entry& a, const Entry& b) { return a.at < b.at || (a.at == b.at && a.object < b.object); }
   void place(uint32_t p, Entry e) {
     entries_[p] = e;
     position_[e.object] = p;

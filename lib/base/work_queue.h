@@ -61,25 +61,25 @@ struct alignas(kSlotBytes) Wqe {
   WrOp op;
   uint8_t flags;
   uint8_t sge_count;
-  uint8_t slots;           // slots this element takes, itself included
-  uint32_t target;         // handle of an imported target
-  uint64_t user_ctx;       // echoed in the completion
+  uint8_t slots;      // slots this element takes, itself included
+  uint32_t target;    // handle of an imported target
+  uint64_t user_ctx;  // echoed in the completion
   uint64_t remote_address;
-  uint32_t token_id;       // of the remote segment; SEND_INVALIDATE: the token id to revoke
-  uint32_t token_value;    // valid with kWrToken
-  uint64_t immediate;      // immediate, notify data, swap value or operand
-  uint32_t length;         // payload bytes of the whole request
-  uint8_t place_order;     // 0 none, 1 relaxed, 2 strong
-  uint8_t hint;            // group member hint
+  uint32_t token_id;     // of the remote segment; SEND_INVALIDATE: the token id to revoke
+  uint32_t token_value;  // valid with kWrToken
+  uint64_t immediate;    // immediate, notify data, swap value or operand
+  uint32_t length;       // payload bytes of the whole request
+  uint8_t place_order;   // 0 none, 1 relaxed, 2 strong
+  uint8_t hint;          // group member hint
   uint16_t reserved;
-  Sge sge;                 // first local range
+  Sge sge;  // first local range
 };
 static_assert(sizeof(Wqe) == kSlotBytes);
 
 // What the second slot of an atomic or a WRITE_NOTIFY holds.
 struct alignas(kSlotBytes) WqeExtra {
-  uint64_t compare;              // compare-and-swap
-  uint64_t notify_address;       // WRITE_NOTIFY
+  uint64_t compare;         // compare-and-swap
+  uint64_t notify_address;  // WRITE_NOTIFY
   uint32_t notify_token_id;
   uint32_t notify_token_value;
   uint8_t pad[40];
@@ -115,12 +115,12 @@ constexpr uint32_t wqe_slots(WrOp op, uint32_t sges, uint32_t inline_length) {
 // A receive element.
 struct alignas(kSlotBytes) Rqe {
   uint64_t user_ctx;
-  uint32_t length;      // sum of the ranges
+  uint32_t length;  // sum of the ranges
   uint8_t sge_count;
   uint8_t slots;
-  uint8_t skip;         // 1: filler up to the end of the ring
+  uint8_t skip;  // 1: filler up to the end of the ring
   uint8_t reserved;
-  Sge sge[3];           // further ranges follow, four in a slot
+  Sge sge[3];  // further ranges follow, four in a slot
 };
 static_assert(sizeof(Rqe) == kSlotBytes);
 
@@ -159,7 +159,7 @@ constexpr uint8_t kCqeSolicited = 1 << 2;  // counts for an event armed "solicit
 
 struct alignas(kSlotBytes) Cqe {
   uint64_t user_ctx;
-  uint64_t immediate;         // SEND_INVALIDATE: token id in the low half, token value in the high half
+  uint64_t immediate;  // SEND_INVALIDATE: token id in the low half, token value in the high half
   uint8_t remote_eid[16];
   uint32_t remote_uasid;
   uint32_t remote_id;
@@ -170,7 +170,7 @@ struct alignas(kSlotBytes) Cqe {
   CrOpcode opcode;
   uint8_t flags;
   uint8_t reserved;
-  uint64_t user_data;         // the cookie given when the local object was created
+  uint64_t user_data;  // the cookie given when the local object was created
 };
 static_assert(sizeof(Cqe) == kSlotBytes);
 

@@ -65,8 +65,7 @@ bool PeerDoorbell::after_publish_slow(uint32_t mode) {
   }
   // The bit may be newer than `mode`, and is taken off by one producer only.
   if (!(mode & DoorbellPage::kSleep)) return false;
-  if (!(page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst) & DoorbellPage::kSleep))
-    return false;
+  if (!(page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst) & DoorbellPage::kSleep)) return false;
   ring();
   return true;
 }
@@ -74,8 +73,7 @@ bool PeerDoorbell::after_publish_slow(uint32_t mode) {
 void PeerDoorbell::ring() {
   if (!event_fd_) return;
   uint64_t one = 1;
-  [[maybe_unused]] ssize_t n =
-      ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
+  [[maybe_unused]] ssize_t n = ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
 }
 
 }  // namespace ub::ipc

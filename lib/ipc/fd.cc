@@ -21,12 +21,8 @@ struct Registry {
 Registry& registry();
 
 // The lock is held across fork, so the child finds the set whole.
-void before_fork() {
-  registry().mutex.lock();
-}
-void in_parent() {
-  registry().mutex.unlock();
-}
+void before_fork() { registry().mutex.lock(); }
+void in_parent() { registry().mutex.unlock(); }
 void in_child() {
   Registry& r = registry();
   for (int fd : r.fds) ::close(fd);
@@ -46,9 +42,7 @@ Registry& registry() {
 
 }  // namespace
 
-uint32_t fork_generation() {
-  return registry().process.load(std::memory_order_relaxed);
-}
+uint32_t fork_generation() { return registry().process.load(std::memory_order_relaxed); }
 
 Fd::Fd(int fd) : fd_(fd) {
   if (fd < 0) return;

@@ -64,8 +64,7 @@ class FrameRing {
   // word: position in lines (low 16 bits) | span in lines, 16 | kind, 8 | frames published behind it, 8 |
   // bytes, 16
   static uint64_t make_word(Kind kind, size_t bytes, size_t span, uint64_t position) {
-    return uint64_t{position / kLine & 0xffff} << 48 | uint64_t{span / kLine} << 32 | uint64_t{kind} << 24 |
-           bytes;
+    return uint64_t{position / kLine & 0xffff} << 48 | uint64_t{span / kLine} << 32 | uint64_t{kind} << 24 | bytes;
   }
   static constexpr uint32_t kMaxBehind = 255;  // a hint, saturates
 
@@ -171,8 +170,7 @@ class FrameRingWriter : FrameRing {
       gate_staged_ = kNoSlot;
     }
     word_at(gate_position_)
-        .store(gate_word_ | uint64_t{behind_ < kMaxBehind ? behind_ : kMaxBehind} << 16,
-               std::memory_order_release);
+        .store(gate_word_ | uint64_t{behind_ < kMaxBehind ? behind_ : kMaxBehind} << 16, std::memory_order_release);
     behind_ = 0;
     gate_ = open_ != 0;
     if (gate_) [[unlikely]] {
@@ -333,8 +331,7 @@ class FrameRingReader : FrameRing {
   bool next(Frame* out) {
     uint64_t word = word_at(head_).load(std::memory_order_acquire);
     // The lines that a frame like the last one would have, so that they travel together with the word.
-    for (size_t at = kLine; at < likely_span_; at += kLine)
-      __builtin_prefetch(data_ + ((head_ + at) & mask_));
+    for (size_t at = kLine; at < likely_span_; at += kLine) __builtin_prefetch(data_ + ((head_ + at) & mask_));
     if (word == 0) [[likely]]
       return false;
     return take(word, out);
@@ -375,8 +372,7 @@ class FrameRingReader : FrameRing {
         out->data = data_ + offset + front;
         out->bytes = static_cast<uint32_t>(bytes);
         // All lines of a small frame at once, not one after the other as a parser walks on.
-        for (size_t at = kLine; at < span && at <= kSmallFrame; at += kLine)
-          __builtin_prefetch(data_ + offset + at);
+        for (size_t at = kLine; at < span && at <= kSmallFrame; at += kLine) __builtin_prefetch(data_ + offset + at);
         return true;
       }
       word = word_at(head_).load(std::memory_order_acquire);

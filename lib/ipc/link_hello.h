@@ -78,8 +78,6 @@ bool check_reply(std::span<const std::byte> message, size_t fd_count, LinkReply*
 inline std::byte* ring_area(std::byte* memory, uint64_t ring_bytes, size_t writer) {
   return memory + writer * FrameRing::area_bytes(ring_bytes);
 }
-inline size_t link_memory_bytes(uint64_t ring_bytes) {
-  return 2 * FrameRing::area_bytes(ring_bytes);
-}
+inline size_t link_memory_bytes(uint64_t ring_bytes) { return 2 * FrameRing::area_bytes(ring_bytes); }
 
 }  // namespace ub::ipc

@@ -19,8 +19,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 bool fail(std::string* error, const char* what, size_t bytes) {
   int e = errno;
   if (error != nullptr) {
-    *error = std::string("shared memory of ") + std::to_string(bytes) + " bytes: " + what + ": " +
-             std::strerror(e);
+    *error = std::string("shared memory of ") + std::to_string(bytes) + " bytes: " + what + ": " + std::strerror(e);
     if (e == ENOMEM) *error += "; free memory or configure smaller rings";
     if (e == EMFILE) *error += "; raise the limit of open files (ulimit -n)";
   }

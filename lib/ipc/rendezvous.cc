@@ -26,8 +26,7 @@ bool is_own_directory(const char* path) {
 // Is the file behind `fd` still the one at `path`? Between open and flock a former owner may have removed it.
 bool same_file(int fd, const std::string& path) {
   struct stat a, b;
-  return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
+  return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 enum class LockStatus : uint8_t { kHeld, kTaken, kFailed };
@@ -48,9 +47,7 @@ LockStatus lock_file(const std::string& path, Fd* out) {
 bool parse_name(std::string_view text, Rendezvous::Name* out) {
   constexpr std::string_view kSuffix = ".sock";
   if (text.size() < 34 + kSuffix.size() || text[32] != '-' || !text.ends_with(kSuffix)) return false;
-  auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
+  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
   for (size_t i = 0; i < 16; ++i) {
     int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
     if (high < 0 || low < 0) return false;
@@ -114,9 +111,7 @@ std::string Rendezvous::stem(const Name& name) const {
   return directory_ + "/" + text;
 }
 
-std::string Rendezvous::path_of(const Name& name) const {
-  return stem(name) + ".sock";
-}
+std::string Rendezvous::path_of(const Name& name) const { return stem(name) + ".sock"; }
 
 Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* error) {
   Entry entry;

@@ -36,17 +36,14 @@ Fd listen_unix(const std::string& path, std::string* error) {
   if (!address_of(path, &address, error)) return {};
   Fd fd = make_socket(error);
   if (!fd) return {};
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(fd.get(), 128) != 0) {
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(fd.get(), 128) != 0) {
     *error = "cannot listen on " + path + ": " + std::strerror(errno);
     return {};
   }
   return fd;
 }
 
-Fd accept_unix(int listener) {
-  return Fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
+Fd accept_unix(int listener) { return Fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
 
 SocketStatus connect_unix(const std::string& path, Fd* out, std::string* error) {
   sockaddr_un address;
@@ -86,8 +83,7 @@ SocketStatus send_message(int socket, std::span<const std::byte> message, std::s
   }
 }
 
-SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds,
-                             size_t* fd_count) {
+SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count) {
   *bytes = 0;
   *fd_count = 0;
   iovec iov{buffer.data(), buffer.size()};

@@ -41,8 +41,7 @@ SocketStatus connect_unix(const std::string& path, Fd* out, std::string* error);
 SocketStatus send_message(int socket, std::span<const std::byte> message, std::span<const int> fds);
 // `*bytes` gets the length of the message (cut at the buffer's), fds[0..*fd_count) what came with it. A
 // message with more descriptors than kMaxMessageFds loses the rest.
-SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds,
-                             size_t* fd_count);
+SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count);
 
 bool peer_credentials(int socket, PeerCredentials*);
 

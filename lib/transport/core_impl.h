@@ -220,7 +220,8 @@ void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, co
   const std::byte* rest = net.tph + wire::RtpHeader::kSize;
   auto bytes = static_cast<size_t>(net.end - rest);
   switch (rtp.opcode) {
-    case wire::TpOpcode::kData: return receiver_.on_data(channel, rtp, {rest, bytes});
+    case wire::TpOpcode::kData:
+      return receiver_.on_data(channel, rtp, {rest, bytes});
     case wire::TpOpcode::kAck:
       if (rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn) return tp::on_nak(s_, channel, rtp);
       return tp::on_ack(s_, channel, rtp);
@@ -230,8 +231,10 @@ void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, co
       if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
       return tp::on_sack(s_, channel, rtp, sack);
     }
-    case wire::TpOpcode::kCnp: return s_.count(Counter::kTpRxCnp);
-    default: return s_.count(Counter::kRxDropBadTpOpcode);  // -CC forms: no algorithm was agreed
+    case wire::TpOpcode::kCnp:
+      return s_.count(Counter::kTpRxCnp);
+    default:
+      return s_.count(Counter::kRxDropBadTpOpcode);  // -CC forms: no algorithm was agreed
   }
 }
 

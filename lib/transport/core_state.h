@@ -26,8 +26,8 @@ constexpr uint32_t kPeerBuckets = 8192;
 
 // What an id of the 20-bit space names.
 struct IdSlot {
-  uint32_t record;     // Jetty or Jfr
-  uint32_t freed_ms;   // rests since
+  uint32_t record;    // Jetty or Jfr
+  uint32_t freed_ms;  // rests since
   ObjectKind kind;
 };
 
@@ -86,7 +86,7 @@ struct CoreState {
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
-  uint32_t haunted_receives = 0;  // list of receives that copies of dead channels may still write
+  uint32_t haunted_receives = 0;                // list of receives that copies of dead channels may still write
   uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
 
   // Frames whose channel died while memory was still answering; the Core gives them back to the host.

@@ -28,10 +28,10 @@ struct InstanceId {
 
 enum class Status : uint8_t {
   kOk,
-  kInvalid,     // an argument is out of range or names nothing
-  kNoMemory,    // a table or pool is full
-  kExists,      // the id or range is taken
-  kBusy,        // other objects still use this one
+  kInvalid,   // an argument is out of range or names nothing
+  kNoMemory,  // a table or pool is full
+  kExists,    // the id or range is taken
+  kBusy,      // other objects still use this one
 };
 
 // May acknowledgements that nobody waits for stay back for more packets? Whoever says so polls again soon.
@@ -61,31 +61,31 @@ struct CoreConfig {
   uint32_t first_psn = UINT32_MAX;  // initial PSN of every channel, for tests; UINT32_MAX: random
 
   // Protocol.
-  uint32_t window_packets = 512;             // out-of-order window W offered to peers: power of two, 128..2048
-  uint32_t lanes = 2;                        // 1 or 2: have bulk messages a channel of their own?
-  uint32_t lane_bulk_bytes = 16 * 1024;      // messages longer than this are bulk
-  uint32_t segment_bytes = 64 * 1024;        // of a WRITE or READ: one TASSN, one answer
+  uint32_t window_packets = 512;         // out-of-order window W offered to peers: power of two, 128..2048
+  uint32_t lanes = 2;                    // 1 or 2: have bulk messages a channel of their own?
+  uint32_t lane_bulk_bytes = 16 * 1024;  // messages longer than this are bulk
+  uint32_t segment_bytes = 64 * 1024;    // of a WRITE or READ: one TASSN, one answer
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
-  Duration channel_timeout = seconds(4);     // without progress; then the channel is dead
+  Duration channel_timeout = seconds(4);  // without progress; then the channel is dead
   Duration keepalive_idle = seconds(10);
   Duration setup_retry_min = milliseconds(5);
   Duration setup_retry_max = milliseconds(640);
-  Duration id_rest = seconds(2);             // freed TPNs, object ids and token ids are not reused before
+  Duration id_rest = seconds(2);  // freed TPNs, object ids and token ids are not reused before
 
   // Table sizes. Memory is touched only as it is used.
   uint32_t max_jfc = 65536;
-  uint32_t max_queues = 65536 * 2;   // JFS, JFR and jettys together
+  uint32_t max_queues = 65536 * 2;  // JFS, JFR and jettys together
   uint32_t max_segments = 65536;
   uint32_t max_targets = 1 << 18;
   uint32_t max_peers = 4096;
-  uint32_t max_channels = 8192;      // at most 65535
+  uint32_t max_channels = 8192;  // at most 65535
   uint32_t max_links = 4096;
-  uint32_t read_jobs = 4096;         // READs served at the same time
-  uint32_t kept_packets = 1024;      // packets held that arrived ahead of a gap
-  uint32_t max_frame_bytes = 9216;   // longest frame of any link
+  uint32_t read_jobs = 4096;        // READs served at the same time
+  uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap
+  uint32_t max_frame_bytes = 9216;  // longest frame of any link
 };
 
 // ---- objects -----------------------------------------------------------------------------------------------
@@ -95,11 +95,11 @@ struct JfcConfig {
   uint32_t slot_count = 0;  // power of two
   uint32_t depth = 0;       // completions it may hold, <= slot_count
   QueueIndices* indices = nullptr;
-  uint64_t cookie = 0;      // comes back in events
+  uint64_t cookie = 0;  // comes back in events
 };
 
 struct JfrConfig {
-  uint32_t wanted_id = 0;   // 0: any
+  uint32_t wanted_id = 0;  // 0: any
   Mode mode = Mode::kRm;
   Rqe* slots = nullptr;
   uint32_t slot_count = 0;
@@ -113,12 +113,12 @@ struct JfrConfig {
 struct SendQueueConfig {
   Wqe* slots = nullptr;
   uint32_t slot_count = 0;
-  uint32_t depth = 0;           // work requests it may hold
+  uint32_t depth = 0;  // work requests it may hold
   QueueIndices* indices = nullptr;
-  std::byte* work = nullptr;    // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
+  std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
   uint32_t jfc = 0;
-  uint8_t rnr_retry = 7;        // 7: for ever
-  uint8_t err_timeout = 17;     // 4.096 us * 2^n, see WR deadline
+  uint8_t rnr_retry = 7;     // 7: for ever
+  uint8_t err_timeout = 17;  // 4.096 us * 2^n, see WR deadline
 };
 
 struct JettyConfig {
@@ -126,32 +126,32 @@ struct JettyConfig {
   ObjectKind kind = ObjectKind::kJetty;  // kJfs: no receive side
   Mode mode = Mode::kRm;
   SendQueueConfig sq;
-  uint32_t jfr = 0;              // id of the shared JFR (kJetty)
-  uint32_t recv_jfc = 0;         // completions of messages addressed to this jetty; 0: the JFR's
+  uint32_t jfr = 0;                // id of the shared JFR (kJetty)
+  uint32_t recv_jfc = 0;           // completions of messages addressed to this jetty; 0: the JFR's
   bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
   uint64_t user_data = 0;
 };
 
 struct SegmentConfig {
-  std::byte* memory = nullptr;   // where the bytes are
-  uint64_t address = 0;          // how peers and local SGEs name the first byte (va, or iova)
-  uint64_t local_address = 0;    // how local SGEs name the first byte (always va)
+  std::byte* memory = nullptr;  // where the bytes are
+  uint64_t address = 0;         // how peers and local SGEs name the first byte (va, or iova)
+  uint64_t local_address = 0;   // how local SGEs name the first byte (always va)
   uint64_t length = 0;
-  uint32_t token_id = 0;         // 0: the Core allocates one
+  uint32_t token_id = 0;  // 0: the Core allocates one
   Token token;
   uint8_t access = 0;
 };
 
 struct RegisteredSegment {
-  uint32_t handle = 0;    // for Sge::segment
+  uint32_t handle = 0;  // for Sge::segment
   uint32_t token_id = 0;
 };
 
 // How packets reach a peer. Frames carry complete addresses, so a link is all that a port needs besides.
 struct LinkConfig {
-  uint32_t mtu = 1024;          // payload bytes of a packet: 1024, 2048, 4096 or 8192
-  bool icrc_optional = false;   // the wire cannot corrupt: offer to leave the ICRC out
-  bool lossless = false;        // back-pressure instead of loss: no congestion window
+  uint32_t mtu = 1024;         // payload bytes of a packet: 1024, 2048, 4096 or 8192
+  bool icrc_optional = false;  // the wire cannot corrupt: offer to leave the ICRC out
+  bool lossless = false;       // back-pressure instead of loss: no congestion window
 };
 
 struct PeerAddress {
@@ -161,24 +161,24 @@ struct PeerAddress {
 };
 
 struct TargetConfig {
-  Eid local_eid;                // under which of our EIDs we speak; all zero: CoreConfig::self.eid
-  InstanceId instance;          // uasid 0: whoever holds the well-known port of that address
+  Eid local_eid;        // under which of our EIDs we speak; all zero: CoreConfig::self.eid
+  InstanceId instance;  // uasid 0: whoever holds the well-known port of that address
   ObjectKind kind = ObjectKind::kJetty;
   uint32_t id = 0;
   Mode mode = Mode::kRm;
-  Token token;                  // presented with every message that takes a receive
+  Token token;  // presented with every message that takes a receive
   PeerAddress path;
 };
 
 // ---- out ---------------------------------------------------------------------------------------------------
 enum class EventKind : uint8_t {
-  kCompletion,   // an armed JFC got a completion: object = its cookie
-  kJfcError,     // a JFC is full, reported once per episode: object = its cookie
-  kJettyError,   // object = user_data
-  kJfsError,     // object = user_data
-  kJfrLimit,     // posted receives fell below the threshold: object = user_data
-  kChannelUp,    // object = TPN
-  kChannelDead,  // object = TPN
+  kCompletion,       // an armed JFC got a completion: object = its cookie
+  kJfcError,         // a JFC is full, reported once per episode: object = its cookie
+  kJettyError,       // object = user_data
+  kJfsError,         // object = user_data
+  kJfrLimit,         // posted receives fell below the threshold: object = user_data
+  kChannelUp,        // object = TPN
+  kChannelDead,      // object = TPN
   kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
 };
 
@@ -197,7 +197,7 @@ struct ChannelInfo {
   uint32_t link;
   uint16_t mtu;
   bool bulk;
-  uint8_t state;          // tp::ChannelState
+  uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;

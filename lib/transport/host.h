@@ -72,12 +72,18 @@ T run_atomic(T* at, WrOp op, T operand, T compare) {
       __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
       return expected;
     }
-    case WrOp::kSwap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAdd: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchSub: return __atomic_fetch_sub(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAnd: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchOr: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    default: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kSwap:
+      return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchAdd:
+      return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchSub:
+      return __atomic_fetch_sub(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchAnd:
+      return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case WrOp::kFetchOr:
+      return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    default:
+      return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
   }
 }
 

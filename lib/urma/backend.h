@@ -26,8 +26,8 @@ class Backend {
   virtual ~Backend() = default;
 
   // ---- what it is ----
-  virtual const char* name() const = 0;              // "embedded"
-  virtual std::vector<Eid> eids() const = 0;         // dense, the first is the default
+  virtual const char* name() const = 0;       // "embedded"
+  virtual std::vector<Eid> eids() const = 0;  // dense, the first is the default
   virtual uint32_t uasid() const = 0;
   virtual uint32_t port_mtu_bytes() const = 0;
   virtual void set_event_sink(EventSink) = 0;

@@ -47,8 +47,6 @@ urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_
 }
 
 urma_status_t urma_delete_jetty_batch(urma_jetty_t** jetty_arr, int jetty_num, urma_jetty_t** bad_jetty) {
-  auto unbound = [](const Jetty& jetty) {
-    return jetty.pub.remote_jetty == nullptr ? URMA_SUCCESS : URMA_ENOPERM;
-  };
+  auto unbound = [](const Jetty& jetty) { return jetty.pub.remote_jetty == nullptr ? URMA_SUCCESS : URMA_ENOPERM; };
   return delete_batch<Jetty>(jetty_arr, jetty_num, bad_jetty, unbound, urma_delete_jetty);
 }

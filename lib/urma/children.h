@@ -8,15 +8,9 @@
 
 namespace ub::urma {
 
-inline void add_child(urma_context_t* ctx) {
-  ctx->ref.atomic_cnt.fetch_add(1, std::memory_order_relaxed);
-}
-inline void drop_child(urma_context_t* ctx) {
-  ctx->ref.atomic_cnt.fetch_sub(1, std::memory_order_release);
-}
-inline bool has_children(urma_context_t* ctx) {
-  return ctx->ref.atomic_cnt.load(std::memory_order_acquire) > 1;
-}
+inline void add_child(urma_context_t* ctx) { ctx->ref.atomic_cnt.fetch_add(1, std::memory_order_relaxed); }
+inline void drop_child(urma_context_t* ctx) { ctx->ref.atomic_cnt.fetch_sub(1, std::memory_order_release); }
+inline bool has_children(urma_context_t* ctx) { return ctx->ref.atomic_cnt.load(std::memory_order_acquire) > 1; }
 
 // The event members that JFC, JFS, JFR and jetty have in common.
 template <class Public>
@@ -31,9 +25,7 @@ void destroy_event_members(Public& pub) {
 }
 
 // Counters wrap; the application acknowledges at most what it was given.
-inline bool all_acked(uint32_t handed_out, uint32_t acked) {
-  return static_cast<int32_t>(handed_out - acked) <= 0;
-}
+inline bool all_acked(uint32_t handed_out, uint32_t acked) { return static_cast<int32_t>(handed_out - acked) <= 0; }
 
 // `acked` tells whether every event handed out was acknowledged; called under event_mutex.
 template <class Public, class Acked>

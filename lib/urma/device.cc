@@ -15,9 +15,7 @@ namespace {
 constexpr uint32_t kRtp = 1, kCtp = 2, kUtp = 4;  // bits of the TP type sets
 
 // Which channel type a priority stands for; every program that searches the table finds each type.
-constexpr uint32_t tp_type_of_priority(uint32_t priority) {
-  return priority < 8 ? kRtp : priority < 14 ? kCtp : kUtp;
-}
+constexpr uint32_t tp_type_of_priority(uint32_t priority) { return priority < 8 ? kRtp : priority < 14 ? kCtp : kUtp; }
 
 urma_mtu_t mtu_code(uint32_t bytes) {
   if (bytes >= 8192) return URMA_MTU_8192;
@@ -101,9 +99,7 @@ urma_device_t** urma_get_device_list(int* num_devices) {
   return list;
 }
 
-void urma_free_device_list(urma_device_t** device_list) {
-  free(device_list);
-}
+void urma_free_device_list(urma_device_t** device_list) { free(device_list); }
 
 urma_device_t* urma_get_device_by_name(char* dev_name) {
   if (dev_name == nullptr || strnlen(dev_name, URMA_MAX_NAME) >= URMA_MAX_NAME) return fail(EINVAL);
@@ -138,9 +134,7 @@ urma_eid_info_t* urma_get_eid_list(urma_device_t* dev, uint32_t* cnt) {
   return list;
 }
 
-void urma_free_eid_list(urma_eid_info_t* eid_list) {
-  free(eid_list);
-}
+void urma_free_eid_list(urma_eid_info_t* eid_list) { free(eid_list); }
 
 urma_status_t urma_query_device(urma_device_t* dev, urma_device_attr_t* dev_attr) {
   if (live<Device>(dev) == nullptr || dev_attr == nullptr) return URMA_EINVAL;

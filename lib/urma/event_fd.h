@@ -13,9 +13,7 @@
 namespace ub::urma {
 
 // -1: errno says why. Blocking unless the application sets O_NONBLOCK: that flag is how it asks for it.
-inline int open_event_fd() {
-  return eventfd(0, EFD_CLOEXEC);
-}
+inline int open_event_fd() { return eventfd(0, EFD_CLOEXEC); }
 
 inline void raise_event_fd(int fd) {
   uint64_t one = 1;

@@ -129,8 +129,7 @@ void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
   if (jfc == nullptr || nevents == nullptr) return;
   for (uint32_t i = 0; i < jfc_cnt; ++i) {
     if (nevents[i] == 0) continue;
-    if (auto* object = live<Jfc>(jfc[i]))
-      acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
+    if (auto* object = live<Jfc>(jfc[i])) acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
   }
 }
 
@@ -153,17 +152,14 @@ void urma_ack_async_event(urma_async_event_t* event) {
   if (event == nullptr) return;
   switch (event->event_type) {
     case URMA_EVENT_JFC_ERR:
-      if (auto* jfc = live<Jfc>(event->element.jfc))
-        acknowledge(jfc->pub, &urma_jfc_t::async_events_acked, 1);
+      if (auto* jfc = live<Jfc>(event->element.jfc)) acknowledge(jfc->pub, &urma_jfc_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JFS_ERR:
-      if (auto* jfs = live<Jfs>(event->element.jfs))
-        acknowledge(jfs->pub, &urma_jfs_t::async_events_acked, 1);
+      if (auto* jfs = live<Jfs>(event->element.jfs)) acknowledge(jfs->pub, &urma_jfs_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JFR_ERR:
     case URMA_EVENT_JFR_LIMIT:
-      if (auto* jfr = live<Jfr>(event->element.jfr))
-        acknowledge(jfr->pub, &urma_jfr_t::async_events_acked, 1);
+      if (auto* jfr = live<Jfr>(event->element.jfr)) acknowledge(jfr->pub, &urma_jfr_t::async_events_acked, 1);
       break;
     case URMA_EVENT_JETTY_ERR:
     case URMA_EVENT_JETTY_LIMIT:

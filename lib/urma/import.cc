@@ -108,8 +108,7 @@ Status unbind(Jetty& jetty) {
   {
     std::lock_guard guard(Library::get().control());
     jetty.sq.bound.store(nullptr, std::memory_order_release);
-    if (jetty.pub.remote_jetty != nullptr)
-      reinterpret_cast<Target*>(jetty.pub.remote_jetty)->bound_by = nullptr;
+    if (jetty.pub.remote_jetty != nullptr) reinterpret_cast<Target*>(jetty.pub.remote_jetty)->bound_by = nullptr;
     jetty.pub.remote_jetty = nullptr;
   }
   return backend().unbind(jetty.sq.id);
@@ -129,15 +128,13 @@ urma_status_t release(Target& target) {
 
 bool advisable(const urma_context_t* ctx, urma_transport_mode_t mode, const urma_target_jetty_t* handle) {
   auto* target = live<Target>(handle);
-  return target != nullptr && target->pub.urma_ctx == ctx && mode == URMA_TM_RM &&
-         target->pub.trans_mode == URMA_TM_RM;
+  return target != nullptr && target->pub.urma_ctx == ctx && mode == URMA_TM_RM && target->pub.trans_mode == URMA_TM_RM;
 }
 
 // Channels are set up from import on, so advice is taken by doing nothing.
 urma_status_t advise(const urma_jfs_t* jfs_handle, const urma_target_jetty_t* target) {
   auto* jfs = live<Jfs>(jfs_handle);
-  if (jfs == nullptr || !advisable(jfs->pub.urma_ctx, jfs->pub.jfs_cfg.trans_mode, target))
-    return URMA_EINVAL;
+  if (jfs == nullptr || !advisable(jfs->pub.urma_ctx, jfs->pub.jfs_cfg.trans_mode, target)) return URMA_EINVAL;
   return URMA_SUCCESS;
 }
 
@@ -160,8 +157,7 @@ urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr, urm
   return import_target(ctx, import);
 }
 
-urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty,
-                                       urma_token_t* token_value) {
+urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value) {
   if (live<Context>(ctx) == nullptr || rjetty == nullptr) return fail(EINVAL);
   Import import{&rjetty->jetty_id, rjetty->trans_mode, &rjetty->flag, rjetty->tp_type,
                 rjetty->type,      rjetty->policy,     token_value};
@@ -169,10 +165,9 @@ urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjett
   if (rjetty->type == URMA_JETTY_GROUP) return fail(EPERM);  // groups are not built yet
   auto& flag = rjetty->flag.bs;
   if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty->trans_mode);
-  if (!order_fits(rjetty->trans_mode, flag.order_type) ||
-      !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {
-    URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty->trans_mode,
-                   flag.order_type, rjetty->tp_type);
+  if (!order_fits(rjetty->trans_mode, flag.order_type) || !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {
+    URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty->trans_mode, flag.order_type,
+                   rjetty->tp_type);
     return fail(EINVAL);
   }
   return import_target(ctx, import);
@@ -191,8 +186,7 @@ urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty) {
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty_handle, urma_target_jetty_t* tjetty) {
   auto* jetty = live<Jetty>(jetty_handle);
   auto* target = live<Target>(tjetty);
-  if (jetty == nullptr || target == nullptr || jetty->pub.urma_ctx != target->pub.urma_ctx)
-    return URMA_EINVAL;
+  if (jetty == nullptr || target == nullptr || jetty->pub.urma_ctx != target->pub.urma_ctx) return URMA_EINVAL;
   const urma_jfs_cfg_t& cfg = jetty->pub.jetty_cfg.jfs_cfg;
   if (cfg.trans_mode != URMA_TM_RC || target->pub.trans_mode != URMA_TM_RC) return URMA_ENOPERM;
   if (cfg.flag.bs.order_type != target->pub.flag.bs.order_type) {
@@ -227,24 +221,16 @@ urma_status_t urma_unbind_jetty(urma_jetty_t* jetty_handle) {
   return status_of(unbind(*jetty));
 }
 
-urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
-  return advise(jfs, tjfr);
-}
+urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) { return advise(jfs, tjfr); }
 
-urma_status_t urma_unadvise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
-  return advise(jfs, tjfr);
-}
+urma_status_t urma_unadvise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) { return advise(jfs, tjfr); }
 
-urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
-                                    urma_advise_async_cb_func cb_fun, void* cb_arg) {
+urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr, urma_advise_async_cb_func cb_fun,
+                                    void* cb_arg) {
   if (cb_fun == nullptr || cb_arg == nullptr) return URMA_EINVAL;
   return advise(jfs, tjfr);
 }
 
-urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
-  return advise(jetty, tjetty);
-}
+urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) { return advise(jetty, tjetty); }
 
-urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
-  return advise(jetty, tjetty);
-}
+urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) { return advise(jetty, tjetty); }

@@ -42,8 +42,7 @@ bool check(const urma_context_t* ctx, urma_jetty_cfg_t& cfg, Parts* parts) {
   const urma_jfr_cfg_t& jfr_cfg = parts->jfr->pub.jfr_cfg;
   parts->recv_jfc = jfc_of(ctx, cfg.shared.jfc != nullptr ? cfg.shared.jfc : jfr_cfg.jfc);
   if (parts->recv_jfc == nullptr || !check_send_order(cfg.jfs_cfg)) return false;
-  if (jfr_cfg.trans_mode != cfg.jfs_cfg.trans_mode ||
-      jfr_cfg.flag.bs.order_type != cfg.jfs_cfg.flag.bs.order_type) {
+  if (jfr_cfg.trans_mode != cfg.jfs_cfg.trans_mode || jfr_cfg.flag.bs.order_type != cfg.jfs_cfg.flag.bs.order_type) {
     URMA_LOG_ERROR("the shared JFR has mode %d, order %u, the jetty mode %d, order %u", jfr_cfg.trans_mode,
                    jfr_cfg.flag.bs.order_type, cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
     return false;
@@ -189,9 +188,7 @@ urma_status_t urma_get_rjetty(urma_jetty_t* jetty_handle, urma_rjetty_t** rjetty
   return URMA_SUCCESS;
 }
 
-void urma_put_rjetty(urma_rjetty_t* rjetty) {
-  free(rjetty);
-}
+void urma_put_rjetty(urma_rjetty_t* rjetty) { free(rjetty); }
 
 urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty_handle, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
   auto* jetty = live<Jetty>(jetty_handle);

@@ -33,24 +33,12 @@ void release_ring(RingMemory& ring, bool forget) {
     ring.release();
   }
 }
-void release_leftover(Context& context, bool) {
-  context.async.close();
-}
-void release_leftover(Jfce& jfce, bool) {
-  close(jfce.pub.fd);
-}
-void release_leftover(Jfc& jfc, bool forked) {
-  release_ring(jfc.ring, forked);
-}
-void release_leftover(Jfs& jfs, bool forked) {
-  release_ring(jfs.sq.memory, forked);
-}
-void release_leftover(Jfr& jfr, bool forked) {
-  release_ring(jfr.memory, forked);
-}
-void release_leftover(Jetty& jetty, bool forked) {
-  release_ring(jetty.sq.memory, forked);
-}
+void release_leftover(Context& context, bool) { context.async.close(); }
+void release_leftover(Jfce& jfce, bool) { close(jfce.pub.fd); }
+void release_leftover(Jfc& jfc, bool forked) { release_ring(jfc.ring, forked); }
+void release_leftover(Jfs& jfs, bool forked) { release_ring(jfs.sq.memory, forked); }
+void release_leftover(Jfr& jfr, bool forked) { release_ring(jfr.memory, forked); }
+void release_leftover(Jetty& jetty, bool forked) { release_ring(jetty.sq.memory, forked); }
 void release_leftover(TokenId&, bool) {}
 void release_leftover(Segment&, bool) {}
 void release_leftover(Target&, bool) {}
@@ -157,9 +145,7 @@ void Library::after_fork_child() {
   after_fork_parent();
 }
 
-Device* Library::device() {
-  return is_live(&device_) ? &device_ : nullptr;
-}
+Device* Library::device() { return is_live(&device_) ? &device_ : nullptr; }
 
 uint32_t Library::next_jfc_id() {
   std::lock_guard guard(control_);
@@ -171,13 +157,9 @@ uint32_t Library::next_jfc_id() {
 
 using namespace ub::urma;
 
-urma_status_t urma_init(urma_init_attr_t* conf) {
-  return Library::get().start(conf != nullptr ? conf->uasid : 0);
-}
+urma_status_t urma_init(urma_init_attr_t* conf) { return Library::get().start(conf != nullptr ? conf->uasid : 0); }
 
-urma_status_t urma_uninit(void) {
-  return Library::get().stop();
-}
+urma_status_t urma_uninit(void) { return Library::get().stop(); }
 
 urma_status_t urma_get_uasid(uint32_t* uasid) {
   if (uasid == nullptr) return URMA_EINVAL;

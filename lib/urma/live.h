@@ -21,9 +21,7 @@ struct LiveState {
 };
 extern LiveState live_state;
 
-inline Backend& backend() {
-  return *live_state.backend.load(std::memory_order_acquire);
-}
+inline Backend& backend() { return *live_state.backend.load(std::memory_order_acquire); }
 
 constexpr uint64_t magic_of(const char (&kind)[9]) {
   uint64_t magic = 0;
@@ -44,8 +42,7 @@ bool is_live(const T* object) {
 // The private object behind a public pointer, or null: no live object of this kind.
 template <class T>
 T* live(const typename T::Public* handle) {
-  T* object =
-      reinterpret_cast<T*>(const_cast<typename T::Public*>(handle));  // public part is the first member
+  T* object = reinterpret_cast<T*>(const_cast<typename T::Public*>(handle));  // public part is the first member
   return is_live(object) ? object : nullptr;
 }
 

@@ -73,8 +73,8 @@ void write_line(const char* file, const char* function, int line, urma_vlog_leve
     sink(level, file, function, line, text);
     return;
   }
-  int used = snprintf(text, sizeof text, "[URMA][liburma][thread_id=%ld][%s][%s:%s:%d]%s",
-                      syscall(SYS_gettid), thread_tag, file, function, line, separator());
+  int used = snprintf(text, sizeof text, "[URMA][liburma][thread_id=%ld][%s][%s:%s:%d]%s", syscall(SYS_gettid),
+                      thread_tag, file, function, line, separator());
   size_t at = used > 0 ? static_cast<size_t>(used) : 0;
   if (at < sizeof text - 2) vsnprintf(text + at, sizeof text - at - 1, format, args);
   // One line per message, whatever was cut.
@@ -95,8 +95,7 @@ bool log_enabled(urma_vlog_level_t level) {
   return static_cast<int>(level) <= current_level().load(std::memory_order_relaxed);
 }
 
-void log_line(const char* file, const char* function, int line, urma_vlog_level_t level, const char* format,
-              ...) {
+void log_line(const char* file, const char* function, int line, urma_vlog_level_t level, const char* format, ...) {
   va_list args;
   va_start(args, format);
   write_line(base_name(file), function, line, level, format, args);
@@ -136,18 +135,14 @@ void urma_log_set_level(urma_vlog_level_t level) {
   if (value < URMA_VLOG_LEVEL_MAX) current_level().store(static_cast<int>(value), std::memory_order_relaxed);
 }
 
-const char* urma_log_get_thread_tag(void) {
-  return thread_tag;
-}
+const char* urma_log_get_thread_tag(void) { return thread_tag; }
 
 void urma_log_set_thread_tag(const char* tag) {
   if (tag == nullptr || strlen(tag) >= kTagBytes) return;
   memmove(thread_tag, tag, strlen(tag) + 1);
 }
 
-bool urma_log_drop(urma_vlog_level_t level) {
-  return !log_enabled(level);
-}
+bool urma_log_drop(urma_vlog_level_t level) { return !log_enabled(level); }
 
 void urma_log(const char* function, int line, urma_vlog_level_t level, const char* format, ...) {
   if (function == nullptr || format == nullptr) return;

@@ -8,15 +8,14 @@
 namespace ub::urma {
 
 bool log_enabled(urma_vlog_level_t level);
-void log_line(const char* file, const char* function, int line, urma_vlog_level_t level, const char* format,
-              ...) __attribute__((format(printf, 5, 6)));
+void log_line(const char* file, const char* function, int line, urma_vlog_level_t level, const char* format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 }  // namespace ub::urma
 
-#define URMA_LOG_AT(level, ...)                                               \
-  do {                                                                        \
-    if (::ub::urma::log_enabled(level))                                       \
-      ::ub::urma::log_line(__FILE__, __func__, __LINE__, level, __VA_ARGS__); \
+#define URMA_LOG_AT(level, ...)                                                                                 \
+  do {                                                                                                          \
+    if (::ub::urma::log_enabled(level)) ::ub::urma::log_line(__FILE__, __func__, __LINE__, level, __VA_ARGS__); \
   } while (0)
 #define URMA_LOG_ERROR(...) URMA_LOG_AT(URMA_VLOG_LEVEL_ERR, __VA_ARGS__)
 #define URMA_LOG_INFO(...) URMA_LOG_AT(URMA_VLOG_LEVEL_INFO, __VA_ARGS__)

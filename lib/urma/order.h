@@ -10,9 +10,7 @@ namespace ub::urma {
 inline bool valid_mode(urma_transport_mode_t mode) {
   return mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM;
 }
-inline Mode core_mode(urma_transport_mode_t mode) {
-  return static_cast<Mode>(mode);
-}
+inline Mode core_mode(urma_transport_mode_t mode) { return static_cast<Mode>(mode); }
 
 inline uint32_t default_order(urma_transport_mode_t mode) {
   return mode == URMA_TM_RM ? URMA_OI : mode == URMA_TM_RC ? URMA_OL : URMA_NO;

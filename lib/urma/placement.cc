@@ -24,8 +24,7 @@ Placement place_nic(uint32_t wanted_uasid) {
   settings.max_jfr_depth = config.limits.jfr_depth;
   settings.window_packets = config.transport.window_packets;
   if (config.placement.mode != "embedded") {
-    placement.error =
-        "placement.mode = " + config.placement.mode + ": only 'embedded' is available in this build";
+    placement.error = "placement.mode = " + config.placement.mode + ": only 'embedded' is available in this build";
     return placement;
   }
   placement.backend = start_embedded_backend(wanted_uasid, &placement.error);

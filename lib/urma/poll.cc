@@ -46,8 +46,7 @@ uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
 }
 
 bool has_records(const Jfc& jfc) {
-  return jfc.indices->produced.load(std::memory_order_acquire) !=
-         jfc.indices->consumed.load(std::memory_order_relaxed);
+  return jfc.indices->produced.load(std::memory_order_acquire) != jfc.indices->consumed.load(std::memory_order_relaxed);
 }
 
 int poll(Jfc& jfc, uint32_t room, urma_cr_t* cr) {

@@ -56,8 +56,7 @@ bool find_key(const urma_sge_t& sge, const Target& target, RemoteKey* key) {
   return true;
 }
 
-const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint32_t remote_needed,
-                          Request* r) {
+const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint32_t remote_needed, Request* r) {
   r->local = local.sge;
   r->local_count = local.num_sge;
   r->remote = remote.sge;
@@ -296,8 +295,8 @@ using namespace ub::urma;
 
 namespace {
 
-urma_status_t post_single(urma_jfs_t* jfs, urma_jfs_wr_t& wr, urma_target_jetty_t* target,
-                          urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
+urma_status_t post_single(urma_jfs_t* jfs, urma_jfs_wr_t& wr, urma_target_jetty_t* target, urma_jfs_wr_flag_t flag,
+                          uint64_t user_ctx) {
   wr.flag = flag;
   wr.tjetty = target;
   wr.user_ctx = user_ctx;
@@ -316,8 +315,8 @@ urma_sge_t one_piece(uint64_t addr, uint32_t len, urma_target_seg_t* tseg) {
 }  // namespace
 
 urma_status_t urma_write(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
-                         urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
-                         urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
+                         urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag,
+                         uint64_t user_ctx) {
   if (jfs == nullptr || target_jfr == nullptr || dst_tseg == nullptr) return URMA_EINVAL;
   if (src_tseg == nullptr && !flag.bs.inline_flag) return URMA_EINVAL;
   urma_sge_t local = one_piece(src, len, src_tseg);
@@ -330,10 +329,9 @@ urma_status_t urma_write(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_
 }
 
 urma_status_t urma_read(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
-                        urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
-                        urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
-  if (jfs == nullptr || target_jfr == nullptr || dst_tseg == nullptr || src_tseg == nullptr)
-    return URMA_EINVAL;
+                        urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag,
+                        uint64_t user_ctx) {
+  if (jfs == nullptr || target_jfr == nullptr || dst_tseg == nullptr || src_tseg == nullptr) return URMA_EINVAL;
   urma_sge_t local = one_piece(dst, len, dst_tseg);
   urma_sge_t remote = one_piece(src, len, src_tseg);
   urma_jfs_wr_t wr{};
@@ -343,8 +341,8 @@ urma_status_t urma_read(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_t
   return post_single(jfs, wr, target_jfr, flag, user_ctx);
 }
 
-urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* src_tseg,
-                        uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
+urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* src_tseg, uint64_t src,
+                        uint32_t len, urma_jfs_wr_flag_t flag, uint64_t user_ctx) {
   if (jfs == nullptr || target_jfr == nullptr) return URMA_EINVAL;
   if (src_tseg == nullptr && !flag.bs.inline_flag) return URMA_EINVAL;
   urma_sge_t local = one_piece(src, len, src_tseg);

@@ -82,8 +82,7 @@ urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr_handle, urma_jfr_wr_t* wr, urma_j
   return post_receives(*jfr, wr, bad_wr);
 }
 
-urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len,
-                        uint64_t user_ctx) {
+urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len, uint64_t user_ctx) {
   if (jfr == nullptr || recv_tseg == nullptr) return URMA_EINVAL;
   if (buf == 0) return URMA_FAIL;
   urma_sge_t sge{};

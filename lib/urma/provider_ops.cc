@@ -123,8 +123,7 @@ namespace ub::urma {
       .init = urma_init,
       .uninit = urma_uninit,
       .query_device = urma_query_device,
-      .create_context = [](urma_device_t* dev, uint32_t eid_index,
-                           int) { return urma_create_context(dev, eid_index); },
+      .create_context = [](urma_device_t* dev, uint32_t eid_index, int) { return urma_create_context(dev, eid_index); },
       .delete_context = urma_delete_context,
       .get_uasid = urma_get_uasid,
   };

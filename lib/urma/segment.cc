@@ -15,8 +15,7 @@ using namespace ub::urma;
 
 namespace {
 
-constexpr uint32_t kAccessMask =
-    URMA_ACCESS_LOCAL_ONLY | URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC;
+constexpr uint32_t kAccessMask = URMA_ACCESS_LOCAL_ONLY | URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC;
 static_assert(kAccessLocalOnly == URMA_ACCESS_LOCAL_ONLY && kAccessRead == URMA_ACCESS_READ &&
               kAccessWrite == URMA_ACCESS_WRITE && kAccessAtomic == URMA_ACCESS_ATOMIC);
 
@@ -38,8 +37,7 @@ bool check(const urma_context_t* ctx, const urma_seg_cfg_t& cfg) {
     return false;
   }
   if (!legal_access(flag.access)) {
-    URMA_LOG_ERROR("access 0x%x: LOCAL_ONLY excludes the others, WRITE needs READ, ATOMIC needs both",
-                   flag.access);
+    URMA_LOG_ERROR("access 0x%x: LOCAL_ONLY excludes the others, WRITE needs READ, ATOMIC needs both", flag.access);
     return false;
   }
   if (flag.token_policy > URMA_TOKEN_PLAIN_TEXT) {
@@ -185,6 +183,4 @@ urma_status_t urma_get_seg_ctx(urma_target_seg_t* tseg, urma_seg_t** seg, uint32
   return URMA_SUCCESS;
 }
 
-void urma_put_seg_ctx(urma_seg_t* seg) {
-  free(seg);
-}
+void urma_put_seg_ctx(urma_seg_t* seg) { free(seg); }

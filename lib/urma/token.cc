@@ -45,9 +45,7 @@ urma_status_t destroy_token_id(TokenId& token) {
 using namespace ub;
 using namespace ub::urma;
 
-urma_token_id_t* urma_alloc_token_id(urma_context_t* ctx) {
-  return urma_alloc_token_id_ex(ctx, {});
-}
+urma_token_id_t* urma_alloc_token_id(urma_context_t* ctx) { return urma_alloc_token_id_ex(ctx, {}); }
 
 urma_token_id_t* urma_alloc_token_id_ex(urma_context_t* ctx, urma_token_id_flag_t flag) {
   if (live<Context>(ctx) == nullptr) return fail(EINVAL);

@@ -53,16 +53,7 @@ constexpr size_t kHeaderBytes = wire::NetTemplate::kSizeV4 + 16 + 8 + 16;  // in
 constexpr uint64_t kChunks = 16;  // of a run: each is timed by itself, so that a preemption spoils one
 constexpr uint32_t kDepth = 128;
 
-enum Stage {
-  kChoose,
-  kSendRequest,
-  kReceiveRequest,
-  kBuildAnswer,
-  kReceiveAnswer,
-  kBuildAck,
-  kReceiveAck,
-  kStages
-};
+enum Stage { kChoose, kSendRequest, kReceiveRequest, kBuildAnswer, kReceiveAnswer, kBuildAck, kReceiveAck, kStages };
 constexpr const char* kStageNames[kStages] = {
     "post: choose (on_posted)",
     "send request: cut, gather, seal",
@@ -204,9 +195,7 @@ class Exchange {
   }
 
   // Buffers and queues of small operations fill the second-level cache together, those of large ones do not.
-  static size_t memory_of(const Operation& operation) {
-    return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10;
-  }
+  static size_t memory_of(const Operation& operation) { return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10; }
 
   size_t next_offset(uint64_t number) const { return number * stride_ & (region_bytes_ - 1); }
 
@@ -419,8 +408,8 @@ void print_row(const Row& row, double ns) {
   std::printf(
       "\n%s, window %u, ICRC %s: %.0f ns an operation (stages %.0f); memcpy %.0f + slots %.0f ns: ratio "
       "%.1f\n",
-      e.operation().name, e.window(), e.icrc() ? "on" : "off", r.whole_ns, r.stages_ns, r.memcpy_ns,
-      r.slots_ns, r.ratio);
+      e.operation().name, e.window(), e.icrc() ? "on" : "off", r.whole_ns, r.stages_ns, r.memcpy_ns, r.slots_ns,
+      r.ratio);
   std::printf("  %-34s %10s %10s %14s %10s\n", "stage", "packets/op", "ns/packet", "cycles/packet", "ns/op");
   for (int s = 0; s < kStages; ++s) {
     double per_op = median(row.stage[s]);
@@ -441,9 +430,8 @@ void print_json_row(const Row& row, double ns, bool first) {
       "\"memcpy_ns\":%.2f,"
       "\"slots_ns\":%.2f,\"ratio\":%.3f,\"packets_per_op\":%.3f,\"sent_ns\":%.2f,\"received_ns\":%.2f,"
       "\"stages\":[",
-      first ? "" : ",", e.operation().name, e.operation().bytes, e.window(), e.icrc() ? "true" : "false",
-      r.whole_ns, r.stages_ns, r.memcpy_ns, r.slots_ns, r.ratio, row.packets_in_all(), r.sent_ns,
-      r.received_ns);
+      first ? "" : ",", e.operation().name, e.operation().bytes, e.window(), e.icrc() ? "true" : "false", r.whole_ns,
+      r.stages_ns, r.memcpy_ns, r.slots_ns, r.ratio, row.packets_in_all(), r.sent_ns, r.received_ns);
   for (int s = 0; s < kStages; ++s) {
     double per_op = median(row.stage[s]);
     std::printf("%s{\"stage\":\"%s\",\"packets_per_op\":%.3f,\"ns_per_op\":%.2f,\"cycles_per_op\":%.1f}",
@@ -453,9 +441,7 @@ void print_json_row(const Row& row, double ns, bool first) {
 }
 
 // What --callgrind collects.
-[[gnu::noinline]] uint64_t measured_section(Exchange& exchange, uint64_t ops) {
-  return exchange.run_whole(ops);
-}
+[[gnu::noinline]] uint64_t measured_section(Exchange& exchange, uint64_t ops) { return exchange.run_whole(ops); }
 
 struct Options {
   uint64_t ops = 0;
@@ -491,8 +477,7 @@ int run_callgrind(const Options& options) {
     e.run_whole(2 * e.window());
     measured_section(e, ops);
     e.check();
-    std::printf("%s, window %u, ICRC %s: %llu operations\n", e.operation().name, e.window(),
-                e.icrc() ? "on" : "off",
+    std::printf("%s, window %u, ICRC %s: %llu operations\n", e.operation().name, e.window(), e.icrc() ? "on" : "off",
                 static_cast<unsigned long long>((ops + e.window() - 1) / e.window() * e.window()));
   }
   return 0;
@@ -503,8 +488,7 @@ int run(const Options& options) {
   std::vector<int> cpus = tools::allowed_cpus();
   auto probe = [&] { return cpus.size() < 2 ? tools::C2cProbe() : tools::probe_c2c(cpus[0], cpus[1]); };
   tools::C2cProbe before = probe();
-  if (options.cpu >= 0 && !tools::pin_to_cpu(options.cpu))
-    std::fprintf(stderr, "cannot use CPU %d\n", options.cpu);
+  if (options.cpu >= 0 && !tools::pin_to_cpu(options.cpu)) std::fprintf(stderr, "cannot use CPU %d\n", options.cpu);
   double ns = Ticks::ns_per_tick();
   std::vector<Row> rows = make_rows(options);
   for (uint64_t i = 0; i < options.runs; ++i) {
@@ -539,17 +523,14 @@ int main(int argc, char** argv) {
   ub::bench::Options options;
   CLI::App app{"What the protocol core costs per packet and stage, without IO"};
   app.add_option("--ops", options.ops, "operations timed together (0: 256, of 64 KiB 16)");
-  app.add_option("--runs", options.runs, "runs of 16 timings each; medians are printed")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--runs", options.runs, "runs of 16 timings each; medians are printed")->check(CLI::PositiveNumber);
   app.add_option("--only", options.only,
                  "one operation: \"WRITE 64\", \"READ 64\", \"SEND 64\", \"FADD 8\", \"WRITE 65536\"");
-  app.add_option("--window", options.windows, "operations posted together, at most 64")
-      ->check(CLI::Range(1, 64));
+  app.add_option("--window", options.windows, "operations posted together, at most 64")->check(CLI::Range(1, 64));
   app.add_option("--icrc", options.icrc, "on, off or both")->check(CLI::IsMember({"on", "off", "both"}));
   app.add_option("--cpu", options.cpu, "pin to this CPU");
   app.add_flag("--json", options.json, "one JSON object");
-  app.add_flag("--callgrind", options.callgrind,
-               "run the operations once, for a profiler; see the top of the source");
+  app.add_flag("--callgrind", options.callgrind, "run the operations once, for a profiler; see the top of the source");
   CLI11_PARSE(app, argc, argv);
   return ub::bench::run(options);
 }

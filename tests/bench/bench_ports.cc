@@ -59,9 +59,7 @@ double ns_per_tick() {
          static_cast<double>(c1 - c0);
 }
 double tick_ns = 1;
-Instant now() {
-  return {static_cast<uint64_t>(static_cast<double>(ticks()) * tick_ns)};
-}
+Instant now() { return {static_cast<uint64_t>(static_cast<double>(ticks()) * tick_ns)}; }
 
 enum Mode : uint32_t { kStart, kLine, kSlot, kShm, kShmOneWay, kSlotOneWay, kUdp, kRawUdp, kQuit };
 
@@ -170,9 +168,7 @@ void echo_port(Port& port, bool (*stop)()) {
 }
 
 Mode current_mode;
-bool mode_over() {
-  return shared->mode.load(std::memory_order_relaxed) != current_mode;
-}
+bool mode_over() { return shared->mode.load(std::memory_order_relaxed) != current_mode; }
 
 [[noreturn]] void child(const char* dir) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -221,8 +217,7 @@ bool mode_over() {
           for (size_t i = 0; i < n; ++i) std::memcpy(sink.data(), rx[i].data, rx[i].bytes);
           ports.shm.rx_release();
           if (n != 0)
-            shared->bulk_read.store(shared->bulk_read.load(std::memory_order_relaxed) + n,
-                                    std::memory_order_release);
+            shared->bulk_read.store(shared->bulk_read.load(std::memory_order_relaxed) + n, std::memory_order_release);
         }
         break;
       }
@@ -246,10 +241,9 @@ bool mode_over() {
         while (!mode_over()) {
           sockaddr_in from;
           socklen_t size = sizeof from;
-          ssize_t n = ::recvfrom(ports.raw, buffer, sizeof buffer, MSG_DONTWAIT,
-                                 reinterpret_cast<sockaddr*>(&from), &size);
-          if (n > 0)
-            ::sendto(ports.raw, buffer, static_cast<size_t>(n), 0, reinterpret_cast<sockaddr*>(&from), size);
+          ssize_t n =
+              ::recvfrom(ports.raw, buffer, sizeof buffer, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+          if (n > 0) ::sendto(ports.raw, buffer, static_cast<size_t>(n), 0, reinterpret_cast<sockaddr*>(&from), size);
         }
         break;
       }
@@ -360,8 +354,7 @@ Times raw_udp_echo(int socket, uint16_t port, size_t bytes, size_t count) {
     ::sendto(socket, buffer, bytes, 0, reinterpret_cast<sockaddr*>(&to), sizeof to);
     sockaddr_in from;
     socklen_t size = sizeof from;
-    while (::recvfrom(socket, back, sizeof back, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size) <
-           0) {
+    while (::recvfrom(socket, back, sizeof back, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size) < 0) {
     }
   });
   leave();
@@ -420,8 +413,8 @@ int main(int argc, char** argv) {
   size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 20000;
   char dir[] = "/tmp/softub-bench-XXXXXX";
   if (mkdtemp(dir) == nullptr) return 1;
-  shared = static_cast<Shared*>(
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  shared =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   tick_ns = ns_per_tick();
   pid_t pid = fork();
   if (pid == 0) child(dir);
@@ -441,12 +434,10 @@ int main(int argc, char** argv) {
   }
   ports.control();
   uint32_t link = ports.shm.find_link(eid_of(kLocal), kChild);
-  auto udp_port = static_cast<uint16_t>(shared->child_port >> 16),
-       raw_port = static_cast<uint16_t>(shared->child_port);
+  auto udp_port = static_cast<uint16_t>(shared->child_port >> 16), raw_port = static_cast<uint16_t>(shared->child_port);
 
-  std::printf("%-6s %8s %8s | %8s %6s | %8s %6s | %8s %8s %6s | %8s %8s %6s\n", "round", "line", "slot 56B",
-              "shm 64B", "ratio", "shm170B", "ratio", "slot4K", "shm 4K", "ratio", "raw UDP", "UDP 64B",
-              "ratio");
+  std::printf("%-6s %8s %8s | %8s %6s | %8s %6s | %8s %8s %6s | %8s %8s %6s\n", "round", "line", "slot 56B", "shm 64B",
+              "ratio", "shm170B", "ratio", "slot4K", "shm 4K", "ratio", "raw UDP", "UDP 64B", "ratio");
   std::vector<double> r64, r170, bulk, udp, p64, p170, ps, pu, pr;
   Times last_shm{}, last_slot{};
   for (size_t i = 0; i < rounds; ++i) {
@@ -462,10 +453,9 @@ int main(int argc, char** argv) {
     Times u1 = port_echo(kUdp, ports.udp, 1, 64 + wire::NetTemplate::kSizeV4, udp_port, count / 4);
     Times u2 = raw_udp_echo(ports.raw, raw_port, 64, count / 4);
     double raw = (u0.p50 + u2.p50) / 2;
-    std::printf(
-        "%-6zu %8.0f %8.0f | %8.0f %6.2f | %8.0f %6.2f | %8.1f %8.1f %6.2f | %8.0f %8.0f %6.2f%s\n", i,
-        line.p50, slot, a.p50, a.p50 / slot, b.p50, b.p50 / slot, g0, g1, g1 / g0, raw, u1.p50, u1.p50 / raw,
-        std::max(s1.p50, s2.p50) > 1.3 * std::min(s1.p50, s2.p50) ? "  (cores moved: not counted)" : "");
+    std::printf("%-6zu %8.0f %8.0f | %8.0f %6.2f | %8.0f %6.2f | %8.1f %8.1f %6.2f | %8.0f %8.0f %6.2f%s\n", i,
+                line.p50, slot, a.p50, a.p50 / slot, b.p50, b.p50 / slot, g0, g1, g1 / g0, raw, u1.p50, u1.p50 / raw,
+                std::max(s1.p50, s2.p50) > 1.3 * std::min(s1.p50, s2.p50) ? "  (cores moved: not counted)" : "");
     last_shm = a;
     last_slot = s2;
     bulk.push_back(g1 / g0);
@@ -480,17 +470,15 @@ int main(int argc, char** argv) {
     ps.push_back(slot);
   }
   if (!r64.empty()) {
-    std::printf(
-        "\nmedians: slot echo %.0f ns, shm 64 B %.0f ns (ratio %.2f), shm 170 B %.0f ns (ratio %.2f)\n",
-        median(ps), median(p64), median(r64), median(p170), median(r170));
+    std::printf("\nmedians: slot echo %.0f ns, shm 64 B %.0f ns (ratio %.2f), shm 170 B %.0f ns (ratio %.2f)\n",
+                median(ps), median(p64), median(r64), median(p170), median(r170));
   }
   std::printf("         one way 4 KiB: %.2f of the bare ring; UDP echo %.0f ns, raw %.0f ns (ratio %.2f)\n",
               median(bulk), median(pu), median(pr), median(udp));
-  std::printf(
-      "last round: shm p99 %.0f p99.9 %.0f, slot p99 %.0f p99.9 %.0f ns; doorbells %llu + %llu late\n",
-      last_shm.p99, last_shm.p999, last_slot.p99, last_slot.p999,
-      static_cast<unsigned long long>(ports.shm.counters().tx_doorbells),
-      static_cast<unsigned long long>(ports.shm.counters().tx_doorbells_late));
+  std::printf("last round: shm p99 %.0f p99.9 %.0f, slot p99 %.0f p99.9 %.0f ns; doorbells %llu + %llu late\n",
+              last_shm.p99, last_shm.p999, last_slot.p99, last_slot.p999,
+              static_cast<unsigned long long>(ports.shm.counters().tx_doorbells),
+              static_cast<unsigned long long>(ports.shm.counters().tx_doorbells_late));
   shared->mode = kQuit;
   waitpid(pid, nullptr, 0);
   ports.shm.close();

@@ -192,12 +192,12 @@ class World {
     LinkConfig link;
     link.mtu = 1024;
     wires_.push_back(std::make_unique<Wire>(hub_, peer.node, link, kWireBytes));
-    targets_.push_back(hub_.add_target(clock_.now(), peer.node.number, wires_[p]->link_at_a,
-                                       ObjectKind::kJetty, peer.jetty.id));
+    targets_.push_back(
+        hub_.add_target(clock_.now(), peer.node.number, wires_[p]->link_at_a, ObjectKind::kJetty, peer.jetty.id));
     settle();
     for (uint32_t j = 0; j < shape_.jettys; ++j) {
-      peer.targets.push_back(peer.node.add_target(clock_.now(), hub_.number, wires_[p]->link_at_b,
-                                                  ObjectKind::kJetty, jettys_[j]->id));
+      peer.targets.push_back(
+          peer.node.add_target(clock_.now(), hub_.number, wires_[p]->link_at_b, ObjectKind::kJetty, jettys_[j]->id));
     }
     settle();
   }
@@ -225,8 +225,7 @@ class World {
   void note_peak() {
     std::vector<StateRow> now = state_of(hub_.core.state());
     if (outcome_.peak.empty()) outcome_.peak = now;
-    for (size_t i = 0; i < now.size(); ++i)
-      outcome_.peak[i].count = std::max(outcome_.peak[i].count, now[i].count);
+    for (size_t i = 0; i < now.size(); ++i) outcome_.peak[i].count = std::max(outcome_.peak[i].count, now[i].count);
   }
 
   // ---- operations ----
@@ -368,9 +367,7 @@ class World {
 
 using Ull = unsigned long long;
 
-uint64_t idle_bytes(const Outcome& o) {
-  return total(o.idle);
-}
+uint64_t idle_bytes(const Outcome& o) { return total(o.idle); }
 
 void print_sizes(uint32_t depth) {
   std::printf("bytes of a jetty: record %zu, send queue record %zu, id %zu, timer %llu\n", sizeof(Jetty),
@@ -381,9 +378,8 @@ void print_sizes(uint32_t depth) {
       "\nbytes of a peer: record %zu, each of its one or two channels %zu (of these %zu per packet), timer "
       "%llu\n",
       sizeof(Peer), sizeof(tp::Channel), sizeof(tp::ChannelHot), static_cast<Ull>(kTimerBytes));
-  std::printf(
-      "  and only while messages are in flight or packets missing: chunks of %u messages %zu, recovery %zu\n",
-      tp::kMessagesPerChunk, sizeof(tp::MessageChunk), sizeof(tp::RecoveryBlock));
+  std::printf("  and only while messages are in flight or packets missing: chunks of %u messages %zu, recovery %zu\n",
+              tp::kMessagesPerChunk, sizeof(tp::MessageChunk), sizeof(tp::RecoveryBlock));
 }
 
 void print_state(const Outcome& o) {
@@ -391,14 +387,13 @@ void print_state(const Outcome& o) {
               o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations), static_cast<Ull>(o.packets));
   std::printf("  %-26s %10s %10s %12s %12s\n", "", "bytes each", "idle", "idle bytes", "most in use");
   for (size_t i = 0; i < o.idle.size(); ++i) {
-    std::printf("  %-26s %10llu %10llu %12llu %12llu\n", o.idle[i].name,
-                static_cast<Ull>(o.idle[i].bytes_each), static_cast<Ull>(o.idle[i].count),
-                static_cast<Ull>(o.idle[i].bytes()), static_cast<Ull>(o.peak[i].count));
+    std::printf("  %-26s %10llu %10llu %12llu %12llu\n", o.idle[i].name, static_cast<Ull>(o.idle[i].bytes_each),
+                static_cast<Ull>(o.idle[i].count), static_cast<Ull>(o.idle[i].bytes()),
+                static_cast<Ull>(o.peak[i].count));
   }
-  std::printf(
-      "  pages touched: %llu KiB empty, %llu with all objects and channels, %llu after the exchange\n",
-      static_cast<Ull>(o.touched_before / 1024), static_cast<Ull>(o.touched_objects / 1024),
-      static_cast<Ull>(o.touched_after / 1024));
+  std::printf("  pages touched: %llu KiB empty, %llu with all objects and channels, %llu after the exchange\n",
+              static_cast<Ull>(o.touched_before / 1024), static_cast<Ull>(o.touched_objects / 1024),
+              static_cast<Ull>(o.touched_after / 1024));
 }
 
 // Four runs: {1, all} jettys x {1, all} peers.
@@ -421,8 +416,7 @@ void print_increments(const std::vector<Outcome>& outcomes, const Increments& in
               "touched KiB", "of it exchange");
   for (const Outcome& o : outcomes) {
     uint64_t chunks = 0;
-    for (const StateRow& row : o.peak)
-      chunks = row.bytes_each == sizeof(tp::MessageChunk) ? row.count : chunks;
+    for (const StateRow& row : o.peak) chunks = row.bytes_each == sizeof(tp::MessageChunk) ? row.count : chunks;
     std::printf("%8u %8u %10llu %14llu %14llu %16llu %16llu\n", o.shape.jettys, o.shape.peers,
                 static_cast<Ull>(uint64_t{o.shape.jettys} * o.shape.peers), static_cast<Ull>(idle_bytes(o)),
                 static_cast<Ull>(chunks), static_cast<Ull>(o.touched_after / 1024),
@@ -440,20 +434,19 @@ void print_json(const std::vector<Outcome>& outcomes, const Increments& inc, uin
       "{\"bench\":\"scale\",\"jetty_bytes\":%zu,\"send_queue_bytes\":%zu,\"queue_memory_depth\":%u,"
       "\"queue_memory_bytes\":%zu,\"peer_bytes\":%zu,\"channel_bytes\":%zu,\"channel_hot_bytes\":%zu,"
       "\"increment_jetty\":%.1f,\"increment_peer\":%.1f,\"increment_pairs\":%lld,\"runs\":[",
-      sizeof(Jetty), sizeof(ub::SendQueue), depth, SendQueue::memory_bytes(depth), sizeof(Peer),
-      sizeof(tp::Channel), sizeof(tp::ChannelHot), inc.per_jetty, inc.per_peer,
-      static_cast<long long>(inc.for_pairs));
+      sizeof(Jetty), sizeof(ub::SendQueue), depth, SendQueue::memory_bytes(depth), sizeof(Peer), sizeof(tp::Channel),
+      sizeof(tp::ChannelHot), inc.per_jetty, inc.per_peer, static_cast<long long>(inc.for_pairs));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const Outcome& o = outcomes[i];
     std::printf(
         "%s{\"jettys\":%u,\"peers\":%u,\"operations\":%llu,\"packets\":%llu,\"idle_bytes\":%llu,"
         "\"touched_before\":%llu,\"touched_objects\":%llu,\"touched_after\":%llu,\"state\":{",
-        i == 0 ? "" : ",", o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations),
-        static_cast<Ull>(o.packets), static_cast<Ull>(idle_bytes(o)), static_cast<Ull>(o.touched_before),
-        static_cast<Ull>(o.touched_objects), static_cast<Ull>(o.touched_after));
+        i == 0 ? "" : ",", o.shape.jettys, o.shape.peers, static_cast<Ull>(o.operations), static_cast<Ull>(o.packets),
+        static_cast<Ull>(idle_bytes(o)), static_cast<Ull>(o.touched_before), static_cast<Ull>(o.touched_objects),
+        static_cast<Ull>(o.touched_after));
     for (size_t k = 0; k < o.idle.size(); ++k) {
-      std::printf("%s\"%s\":{\"bytes_each\":%llu,\"idle\":%llu,\"most\":%llu}", k == 0 ? "" : ",",
-                  o.idle[k].name, static_cast<Ull>(o.idle[k].bytes_each), static_cast<Ull>(o.idle[k].count),
+      std::printf("%s\"%s\":{\"bytes_each\":%llu,\"idle\":%llu,\"most\":%llu}", k == 0 ? "" : ",", o.idle[k].name,
+                  static_cast<Ull>(o.idle[k].bytes_each), static_cast<Ull>(o.idle[k].count),
                   static_cast<Ull>(o.peak[k].count));
     }
     std::printf("}}");

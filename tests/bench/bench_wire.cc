@@ -32,8 +32,7 @@ NetTemplate path(bool v6) {
 
 /// Headers, payload and, if wanted, ICRC of one WRITE packet; returns the frame's size.
 template <bool kIcrc>
-size_t write_frame(const NetTemplate& net, std::byte* frame, uint32_t n, const std::byte* payload,
-                   size_t size_bytes) {
+size_t write_frame(const NetTemplate& net, std::byte* frame, uint32_t n, const std::byte* payload, size_t size_bytes) {
   const RtpHeader rtp{.padding = padding_for(size_bytes),
                       .last = true,
                       .ack_req = true,
@@ -41,8 +40,7 @@ size_t write_frame(const NetTemplate& net, std::byte* frame, uint32_t n, const s
                       .dst_tpn = 2,
                       .psn = Psn(n),
                       .tpmsn = Tpmsn(n)};
-  const Btah btah{
-      .opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(n), .odr = kOdrRelaxed, .rc_id = 1025};
+  const Btah btah{.opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(n), .odr = kOdrRelaxed, .rc_id = 1025};
   const Maetah ma{0x1000 + n, 7, static_cast<uint32_t>(size_bytes)};
   constexpr size_t kHeaders = RtpHeader::kSize + Btah::kSize + Maetah::kSize + Tvetah::kSize;
   const size_t body = size_bytes + rtp.padding;
@@ -71,8 +69,7 @@ struct Ring {
 
   explicit Ring(const NetTemplate& net, size_t payload_size) {
     Prng(1).fill(payload.data(), payload.size());
-    for (uint32_t i = 0; i < kRing; ++i)
-      frame_size = write_frame<true>(net, slot(i), i, payload.data(), payload_size);
+    for (uint32_t i = 0; i < kRing; ++i) frame_size = write_frame<true>(net, slot(i), i, payload.data(), payload_size);
   }
   std::byte* slot(uint32_t i) { return memory.data() + (i % kRing) * kSlot; }
 };

@@ -29,8 +29,7 @@ namespace ub::bench {
 class Pages {
  public:
   explicit Pages(size_t bytes) : bytes_((bytes + kPage - 1) / kPage * kPage) {
-    void* p =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
       std::perror("mmap");
       std::exit(1);
@@ -262,8 +261,7 @@ struct Wire {
 // ---- objects ----------------------------------------------------------------------------------------------
 
 struct Region {
-  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic)
-      : pages(bytes) {
+  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic) : pages(bytes) {
     SegmentConfig s;
     s.memory = pages.data();
     s.address = s.local_address = address();

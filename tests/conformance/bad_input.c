@@ -29,13 +29,9 @@ static urma_target_seg_t* memory;  // LOCAL_BYTES, registered
 static char* bytes;                // the same, and GUARD_BYTES behind it
 static struct queue good;          // disturbed by nothing
 
-static uint64_t here(uint64_t offset) {
-  return (uintptr_t)bytes + offset;
-}
+static uint64_t here(uint64_t offset) { return (uintptr_t)bytes + offset; }
 
-static uint64_t at(const urma_target_seg_t* segment, uint64_t offset) {
-  return segment->seg.ubva.va + offset;
-}
+static uint64_t at(const urma_target_seg_t* segment, uint64_t offset) { return segment->seg.ubva.va + offset; }
 
 static struct request write_to(urma_target_seg_t* remote, uint64_t offset, uint32_t length) {
   return (struct request){.op = URMA_OPC_WRITE,
@@ -60,13 +56,10 @@ static struct request add_to(urma_target_seg_t* remote, uint64_t offset, uint32_
 }
 
 static struct request send_to(urma_target_jetty_t* target, uint32_t length) {
-  return (struct request){
-      .op = URMA_OPC_SEND, .to = target, .local = memory, .here = here(0), .bytes = length};
+  return (struct request){.op = URMA_OPC_SEND, .to = target, .local = memory, .here = here(0), .bytes = length};
 }
 
-static struct queue plain_queue(void) {
-  return open_queue(context, (struct queue_options){0});
-}
+static struct queue plain_queue(void) { return open_queue(context, (struct queue_options){0}); }
 
 // Runs one request on a queue of its own.
 static void check_run(const char* what, struct request r, int expected) {
@@ -116,9 +109,7 @@ static void post_receive(uint32_t length) {
   check_number("the peer posts a receive", give_order(peer, ORDER_POST, length).status, URMA_SUCCESS);
 }
 
-static void set_text(uint64_t text) {
-  memcpy(bytes, &text, sizeof text);
-}
+static void set_text(uint64_t text) { memcpy(bytes, &text, sizeof text); }
 
 // ---- keys, ranges, permissions ----------------------------------------------------------------------------
 
@@ -183,14 +174,11 @@ static void outside_the_segment(void) {
 
 static void no_permission(void) {
   uint64_t readable = peer->readable->seg.ubva.va - peer->all->seg.ubva.va;
-  check_run("WRITE to a segment that may be read", write_to(peer->readable, 0, 8),
-            URMA_CR_REM_ACCESS_ABORT_ERR);
-  check_run("WRITE of several packets there", write_to(peer->readable, 0, 100000),
-            URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_run("WRITE to a segment that may be read", write_to(peer->readable, 0, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_run("WRITE of several packets there", write_to(peer->readable, 0, 100000), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_number("the first byte of it", remote_byte(readable), 0);
   check_run("FADD to a segment without ATOMIC", add_to(peer->part, 0, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
-  check_run("READ from a segment without access", read_from(peer->hidden, 0, 8),
-            URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_run("READ from a segment without access", read_from(peer->hidden, 0, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("WRITE to a segment without access", write_to(peer->hidden, 0, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("READ from a segment that may be read", read_from(peer->readable, 0, 8), URMA_CR_SUCCESS);
 }
@@ -207,8 +195,7 @@ static void segment_of_another_instance(void) {
 
 static void local_range_outside(void) {
   memset(bytes + LOCAL_BYTES, 0x33, GUARD_BYTES);
-  struct request w = write_to(peer->part, 0, 16), r = read_from(peer->part, 0, 16),
-                 s = send_to(peer->guarded, 16);
+  struct request w = write_to(peer->part, 0, 16), r = read_from(peer->part, 0, 16), s = send_to(peer->guarded, 16);
   w.here = r.here = s.here = here(LOCAL_BYTES - 8);
   check_run("WRITE from across the end", w, URMA_CR_LOC_ACCESS_ERR);
   check_run("READ to across the end", r, URMA_CR_LOC_ACCESS_ERR);
@@ -262,8 +249,7 @@ static void local_memory_unregistered_meanwhile(void) {
 static void remote_memory_unregistered_meanwhile(void) {
   struct queue q = plain_queue();
   memset(bytes, 0x5a, LOCAL_BYTES / 2);
-  struct request w = write_to(peer->passing, 0, LOCAL_BYTES / 2),
-                 r = read_from(peer->passing, 0, LOCAL_BYTES / 2);
+  struct request w = write_to(peer->passing, 0, LOCAL_BYTES / 2), r = read_from(peer->passing, 0, LOCAL_BYTES / 2);
   check_number("post WRITE", post(&q, &w), URMA_SUCCESS);
   check_number("post READ", post(&q, &r), URMA_SUCCESS);
   check_number("the peer unregisters", give_order(peer, ORDER_UNREGISTER, 0).status, URMA_SUCCESS);
@@ -292,10 +278,8 @@ static void oversize_message(void) {
 static void too_many_pieces(void) {
   struct queue q = open_queue(context, (struct queue_options){.max_sge = 2});
   urma_sge_t pieces[3], there = {.addr = at(peer->part, 0), .len = 24, .tseg = peer->part};
-  for (int i = 0; i < 3; ++i)
-    pieces[i] = (urma_sge_t){.addr = here(8 * (uint64_t)i), .len = 8, .tseg = memory};
-  urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE, .flag.bs.complete_enable = 1, .tjetty = peer->work},
-                *bad = NULL;
+  for (int i = 0; i < 3; ++i) pieces[i] = (urma_sge_t){.addr = here(8 * (uint64_t)i), .len = 8, .tseg = memory};
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE, .flag.bs.complete_enable = 1, .tjetty = peer->work}, *bad = NULL;
   wr.rw = (urma_rw_wr_t){.src = {pieces, 3}, .dst = {&there, 1}};
   check_number("WRITE of 3 pieces", urma_post_jetty_send_wr(q.jetty, &wr, &bad), URMA_EINVAL);
   check_true("bad_wr names it", bad == &wr);
@@ -609,9 +593,7 @@ static void stopped_process_short_and_long(void) {
   stop_peer(victim);
 }
 
-static void unknown_device(void) {
-  check_unknown_device(context);
-}
+static void unknown_device(void) { check_unknown_device(context); }
 
 // ---- the list ---------------------------------------------------------------------------------------------
 

@@ -48,9 +48,7 @@ sockaddr_in loopback_address(uint16_t port) {
   return address;
 }
 
-Endpoint endpoint(uint16_t port) {
-  return {IpAddress::from_v4(INADDR_LOOPBACK), port};
-}
+Endpoint endpoint(uint16_t port) { return {IpAddress::from_v4(INADDR_LOOPBACK), port}; }
 
 // A UDP socket that speaks records.
 class Stranger {
@@ -88,9 +86,8 @@ class Stranger {
     ta.mt = {0, ub::wire::kTcTypeQueue, 0};
     ta.ofst.offset_kib = 0;
     std::byte frame[4096];
-    size_t tp_bytes = ub::wire::UtpHeader::kSize +
-                      ub::wire::request_header_size(ub::wire::TaOpcode::kSend, {}) + payload.size() +
-                      ub::wire::kIcrcSize;
+    size_t tp_bytes = ub::wire::UtpHeader::kSize + ub::wire::request_header_size(ub::wire::TaOpcode::kSend, {}) +
+                      payload.size() + ub::wire::kIcrcSize;
     std::byte* udp_payload = frame + headers.write(frame, tp_bytes, ub::wire::kEcnNotCapable);
     std::byte* at = udp_payload;
     ub::wire::UtpHeader{}.write(at);
@@ -126,10 +123,9 @@ class Stranger {
     ub::wire::UtpHeader utp;
     ub::wire::TaPacket ta;
     Heard heard{{}, ntohs(from.sin_port)};
-    bool good = parse_network({frame, head + static_cast<size_t>(length)}, net) == Drop::kNone &&
-                icrc_matches(net) && ub::wire::UtpHeader::read(net.tph, net.tp_size(), utp) == Drop::kNone &&
-                parse_transaction(net.tph + ub::wire::UtpHeader::kSize, net.end, utp.padding, false, ta) ==
-                    Drop::kNone;
+    bool good = parse_network({frame, head + static_cast<size_t>(length)}, net) == Drop::kNone && icrc_matches(net) &&
+                ub::wire::UtpHeader::read(net.tph, net.tp_size(), utp) == Drop::kNone &&
+                parse_transaction(net.tph + ub::wire::UtpHeader::kSize, net.end, utp.padding, false, ta) == Drop::kNone;
     if (good) {
       Drop drop = read_control_record({ta.payload, ta.payload_len}, heard.record);
       good = drop == Drop::kNone;

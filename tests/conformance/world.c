@@ -138,8 +138,7 @@ urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, u
   return imported;
 }
 
-static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, uint32_t token,
-                            urma_transport_mode_t mode) {
+static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, uint32_t token, urma_transport_mode_t mode) {
   urma_jfr_cfg_t cfg = {.depth = RECEIVES, .trans_mode = mode, .max_sge = 1, .jfc = jfc};
   cfg.min_rnr_timer = URMA_TYPICAL_MIN_RNR_TIMER;
   cfg.token_value.token = token;
@@ -160,9 +159,7 @@ static struct queue open_with_token(urma_context_t* context, struct queue_option
   cfg.shared.jfr = q.jfr;
   cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = o.depth != 0 ? o.depth : 16, .trans_mode = mode, .jfc = q.jfc};
   cfg.jfs_cfg.max_sge = o.max_sge != 0 ? o.max_sge : 1;
-  cfg.jfs_cfg.rnr_retry = o.rnr_retry == 0  ? URMA_TYPICAL_RNR_RETRY
-                          : o.rnr_retry < 0 ? 0
-                                            : (uint8_t)o.rnr_retry;
+  cfg.jfs_cfg.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
   cfg.jfs_cfg.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
   q.jetty = urma_create_jetty(context, &cfg);
   need(q.jetty != NULL, "urma_create_jetty");
@@ -182,8 +179,7 @@ void close_queue(struct queue* q) {
 urma_status_t post(struct queue* q, const struct request* r) {
   urma_sge_t here = {.addr = r->here, .len = r->bytes, .tseg = r->local};
   urma_sge_t there = {.addr = r->there, .len = r->bytes, .tseg = r->remote};
-  urma_jfs_wr_t wr = {
-      .opcode = r->op, .flag.bs.complete_enable = 1, .tjetty = r->to, .user_ctx = r->user_ctx};
+  urma_jfs_wr_t wr = {.opcode = r->op, .flag.bs.complete_enable = 1, .tjetty = r->to, .user_ctx = r->user_ctx};
   urma_jfs_wr_t* bad = NULL;
   switch ((int)r->op) {
     case URMA_OPC_READ:
@@ -326,8 +322,7 @@ static struct answer obey(struct peer* p, struct order order) {
   uint32_t number = p->receives;
   switch (order.kind) {
     case ORDER_POST:
-      answer.status =
-          urma_recv(p->sink.jfr, p->received, (uintptr_t)receive_slot(p, number), order.bytes, number);
+      answer.status = urma_recv(p->sink.jfr, p->received, (uintptr_t)receive_slot(p, number), order.bytes, number);
       ++p->receives;
       break;
     case ORDER_TAKE:
@@ -407,8 +402,7 @@ void stop_peer(struct remote* r) {
   urma_target_jetty_t* targets[] = {r->work, r->sink, r->doomed, r->guarded};
   urma_target_seg_t* segments[] = {r->all, r->part, r->readable, r->hidden, r->passing};
   for (int i = 0; i < 5; ++i) check_number("urma_unimport_seg", urma_unimport_seg(segments[i]), URMA_SUCCESS);
-  for (int i = 0; i < 4; ++i)
-    check_number("urma_unimport_jetty", urma_unimport_jetty(targets[i]), URMA_SUCCESS);
+  for (int i = 0; i < 4; ++i) check_number("urma_unimport_jetty", urma_unimport_jetty(targets[i]), URMA_SUCCESS);
   if (r->local != NULL) {
     close_peer(r->local);
   } else {

@@ -321,8 +321,7 @@ class Flow {
       ++count.timed_out;
     } else {
       fprintf(stderr, "kill_peer: request %llu to a %s peer ends with status %d\n",
-              static_cast<unsigned long long>(request.number), remote.alive ? "living" : "dead",
-              record.status);
+              static_cast<unsigned long long>(request.number), remote.alive ? "living" : "dead", record.status);
       ++count.wrong;
     }
   }
@@ -404,8 +403,7 @@ class Test {
     printf(
         "round %2d: B did %u, killed with %zu under way; %u timed out, the last after %.3f s; "
         "C did %u, longest pause %.3f s; both: %u done, %u timed out, the last after %.3f s\n",
-        number, before, caught, b.timed_out, b.slowest, c.done, c.pause, both.done, both.timed_out,
-        both.slowest);
+        number, before, caught, b.timed_out, b.slowest, c.done, c.pause, both.done, both.timed_out, both.slowest);
     fflush(stdout);
   }
 
@@ -417,8 +415,7 @@ class Test {
                   std::to_string(std::max(b.slowest, both.slowest)) + " s");
     }
     if (b.timed_out == 0) return fail("nothing timed out: B was not killed under load");
-    if (c.done == 0 || c.pause > kStall)
-      return fail("traffic with C stopped for " + std::to_string(c.pause) + " s");
+    if (c.done == 0 || c.pause > kStall) return fail("traffic with C stopped for " + std::to_string(c.pause) + " s");
     return c_fine || fail("C cannot be used any more");
   }
 

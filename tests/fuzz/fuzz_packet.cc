@@ -62,8 +62,7 @@ void decode_feedback(const RtpHeader& h, const std::byte* p, const std::byte* en
     return;
   }
   if (h.has_cetph()) {
-    if (CetphCaqm::read(p, left(), caqm) != Drop::kNone || CetphLdcp::read(p, left(), ldcp) != Drop::kNone)
-      return;
+    if (CetphCaqm::read(p, left(), caqm) != Drop::kNone || CetphLdcp::read(p, left(), ldcp) != Drop::kNone) return;
     p += CetphCaqm::kSize;
   }
   SackView sack;
@@ -71,8 +70,7 @@ void decode_feedback(const RtpHeader& h, const std::byte* p, const std::byte* en
   uint32_t bits = 0;
   for (uint32_t i = 0; i < sack.bit_count(); ++i) bits += sack.test(i);
   uint32_t counted = 0;
-  for (uint32_t i = 0; i < sack.word_count(); ++i)
-    counted += static_cast<uint32_t>(std::popcount(sack.word(i)));
+  for (uint32_t i = 0; i < sack.word_count(); ++i) counted += static_cast<uint32_t>(std::popcount(sack.word(i)));
   UB_ASSERT(bits == counted);
 }
 

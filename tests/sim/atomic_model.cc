@@ -21,12 +21,11 @@ bool fail(std::string* why, const char* format, ...) {
 }  // namespace
 
 AtomicModel::AtomicModel(const Region& region) : region_(region) {
-  for (const Word& w :
-       {Word{Use::kCount, WrOp::kFetchAdd, 0, 8}, Word{Use::kCount, WrOp::kFetchSub, 8, 8},
-        Word{Use::kExchange, WrOp::kCompareSwap, 16, 8}, Word{Use::kCount, WrOp::kFetchAdd, 24, 4},
-        Word{Use::kExchange, WrOp::kCompareSwap, 28, 4}, Word{Use::kOwnBit, WrOp::kFetchXor, 32, 8},
-        Word{Use::kOwnBit, WrOp::kFetchOr, 40, 8}, Word{Use::kOwnBit, WrOp::kFetchAnd, 48, 8},
-        Word{Use::kExchange, WrOp::kCompareSwap, 56, 8}}) {
+  for (const Word& w : {Word{Use::kCount, WrOp::kFetchAdd, 0, 8}, Word{Use::kCount, WrOp::kFetchSub, 8, 8},
+                        Word{Use::kExchange, WrOp::kCompareSwap, 16, 8}, Word{Use::kCount, WrOp::kFetchAdd, 24, 4},
+                        Word{Use::kExchange, WrOp::kCompareSwap, 28, 4}, Word{Use::kOwnBit, WrOp::kFetchXor, 32, 8},
+                        Word{Use::kOwnBit, WrOp::kFetchOr, 40, 8}, Word{Use::kOwnBit, WrOp::kFetchAnd, 48, 8},
+                        Word{Use::kExchange, WrOp::kCompareSwap, 56, 8}}) {
     Word& word = words_.emplace(w.offset, w).first->second;
     word.initial = word.last_seen = read(word);
     word.possible.insert(word.initial);
@@ -89,8 +88,7 @@ bool AtomicModel::succeeded(const AtomicPlan& p, uint64_t old, std::string* why)
       if (steps >= w.posted)
         return fail(why, "old value is %" PRIu64 " steps on, %" PRIu64 " were posted", steps, w.posted);
       if (steps < p.floor)
-        return fail(why, "old value is %" PRIu64 " steps on, but %" PRIu64 " had completed before", steps,
-                    p.floor);
+        return fail(why, "old value is %" PRIu64 " steps on, but %" PRIu64 " had completed before", steps, p.floor);
       if (!w.olds.insert(old).second) return fail(why, "old value %" PRIx64 " was returned twice", old);
       return true;
     }
@@ -101,8 +99,7 @@ bool AtomicModel::succeeded(const AtomicPlan& p, uint64_t old, std::string* why)
       w.last_seen = swapped ? p.operand : old;
       if (!swapped) {
         w.never.insert(p.operand);
-        if (w.olds.contains(p.operand))
-          return fail(why, "%" PRIx64 " was seen, but its CAS failed", p.operand);
+        if (w.olds.contains(p.operand)) return fail(why, "%" PRIx64 " was seen, but its CAS failed", p.operand);
         return true;
       }
       if (!w.olds.insert(old).second) return fail(why, "value %" PRIx64 " was replaced twice", old);
@@ -132,13 +129,12 @@ bool AtomicModel::check_final(std::string* why) const {
       uint64_t steps = (w.op == WrOp::kFetchSub ? w.initial - value : value - w.initial) & mask(w);
       if (steps < w.successes || steps > w.successes + w.unknown)
         return fail(why,
-                    "atomic word %" PRIu64 " of region %u made %" PRIu64 " steps: %" PRIu64
-                    " succeeded, %" PRIu64 " are uncertain",
+                    "atomic word %" PRIu64 " of region %u made %" PRIu64 " steps: %" PRIu64 " succeeded, %" PRIu64
+                    " are uncertain",
                     offset, region_.uid, steps, w.successes, w.unknown);
     } else if (w.use == Use::kExchange) {
       if (!w.possible.contains(value) || w.never.contains(value) || w.olds.contains(value))
-        return fail(why, "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", which %s", offset,
-                    region_.uid, value,
+        return fail(why, "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", which %s", offset, region_.uid, value,
                     !w.possible.contains(value) ? "was never stored"
                     : w.never.contains(value)   ? "must not have been stored"
                                                 : "was replaced");
@@ -148,8 +144,7 @@ bool AtomicModel::check_final(std::string* why) const {
                                                   : w.initial & ~w.bits_sure;
       if (((value ^ changed) & ~w.bits_unknown) != 0)
         return fail(why,
-                    "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", expected %" PRIx64
-                    " but for %" PRIx64,
+                    "atomic word %" PRIu64 " of region %u holds %" PRIx64 ", expected %" PRIx64 " but for %" PRIx64,
                     offset, region_.uid, value, changed, w.bits_unknown);
     }
   }

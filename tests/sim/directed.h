@@ -134,8 +134,7 @@ class Stage {
   uint32_t extra_allowed = 0;
 };
 
-// ---- what to match
-// -------------------------------------------------------------------------------------------
+// ---- what to match --------------------------------------------------------------------------------------------
 
 inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
   return [=](const PacketInfo& p) { return p.from == node && m(p); };
@@ -143,21 +142,12 @@ inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
 inline Matcher record(uint32_t from_node, wire::RecordType type) {
   return [=](const PacketInfo& p) { return p.from == from_node && p.is_record(type); };
 }
-inline bool is_request(const PacketInfo& p) {
-  return p.request();
-}
-inline bool is_taack(const PacketInfo& p) {
-  return p.taack();
-}
-inline bool is_data(const PacketInfo& p) {
-  return p.data();
-}
-inline bool is_any(const PacketInfo&) {
-  return true;
-}
+inline bool is_request(const PacketInfo& p) { return p.request(); }
+inline bool is_taack(const PacketInfo& p) { return p.taack(); }
+inline bool is_data(const PacketInfo& p) { return p.data(); }
+inline bool is_any(const PacketInfo&) { return true; }
 
 // A control record as a peer would send it.
-std::vector<std::byte> control_frame(const wire::ControlRecord&, const wire::Endpoint& src,
-                                     const wire::Endpoint& dst);
+std::vector<std::byte> control_frame(const wire::ControlRecord&, const wire::Endpoint& src, const wire::Endpoint& dst);
 
 }  // namespace ub::sim

@@ -70,8 +70,8 @@ void MemoryModel::succeed(WriterId writer, uint64_t offset, uint64_t bytes, uint
   split(offset + bytes);
   for (; it != cells_.end() && it->first < offset + bytes; ++it) {
     auto& now = it->second.now;
-    auto gone = std::stable_partition(
-        now.begin(), now.end(), [&](const Candidate& c) { return c.writer == writer || !overwritten(c); });
+    auto gone = std::stable_partition(now.begin(), now.end(),
+                                      [&](const Candidate& c) { return c.writer == writer || !overwritten(c); });
     for (auto g = gone; g != now.end(); ++g) {
       g->removed_at = tick;
       it->second.history.push_back(*g);
@@ -83,12 +83,12 @@ void MemoryModel::succeed(WriterId writer, uint64_t offset, uint64_t bytes, uint
 
 std::string MemoryModel::describe(uint64_t offset, uint8_t found, const Cell& cell) const {
   char buf[128];
-  std::snprintf(buf, sizeof buf, "region %u (node %u) offset %" PRIu64 ": 0x%02x, allowed", region_.uid,
-                region_.node, offset, found);
+  std::snprintf(buf, sizeof buf, "region %u (node %u) offset %" PRIu64 ": 0x%02x, allowed", region_.uid, region_.node,
+                offset, found);
   std::string s = buf;
   for (const Candidate& c : cell.now) {
-    std::snprintf(buf, sizeof buf, " 0x%02x of %s byte %" PRIu64 ";", c.byte_at(offset),
-                  writer_name(c).c_str(), offset - c.base);
+    std::snprintf(buf, sizeof buf, " 0x%02x of %s byte %" PRIu64 ";", c.byte_at(offset), writer_name(c).c_str(),
+                  offset - c.base);
     s += buf;
   }
   return s;

@@ -26,8 +26,7 @@ struct Candidate {
   uint64_t removed_at = UINT64_MAX;  // tick; history only
 
   uint8_t byte_at(uint64_t offset) const {
-    return literal ? static_cast<uint8_t>(value >> (8 * (offset - base)))
-                   : pattern_byte(writer, offset - base);
+    return literal ? static_cast<uint8_t>(value >> (8 * (offset - base))) : pattern_byte(writer, offset - base);
   }
 };
 
@@ -43,11 +42,9 @@ class MemoryModel {
   bool check(uint64_t offset, uint64_t bytes, std::string* why) const;
   // The same, as it would be were the writer to succeed now.
   bool check_as_if_succeeded(WriterId, uint64_t offset, uint64_t bytes,
-                             const std::function<bool(const Candidate&)>& overwritten,
-                             std::string* why) const;
+                             const std::function<bool(const Candidate&)>& overwritten, std::string* why) const;
   // May a READ that was posted at tick `since` have returned these bytes for this range?
-  bool readable(uint64_t offset, const std::byte* data, uint64_t bytes, uint64_t since,
-                std::string* why) const;
+  bool readable(uint64_t offset, const std::byte* data, uint64_t bytes, uint64_t since, std::string* why) const;
   // Is this writer the only one that may still change the range?
   bool sole_writer(WriterId, uint64_t offset, uint64_t bytes,
                    const std::function<bool(const Candidate&)>& overwritten) const;

@@ -18,10 +18,10 @@ const char* op_name(WrOp op) {
 }
 
 const char* status_name(CrStatus s) {
-  static constexpr const char* kNames[] = {
-      "SUCCESS",      "UNSUPPORTED_OPCODE", "LOC_LEN",       "LOC_OPERATION",    "LOC_ACCESS",
-      "REM_RESP_LEN", "REM_UNSUPPORTED",    "REM_OPERATION", "REM_ACCESS_ABORT", "ACK_TIMEOUT",
-      "RNR_EXCEEDED", "WR_FLUSH",           "SUSPEND_DONE",  "FLUSH_DONE",       "UNHANDLED"};
+  static constexpr const char* kNames[] = {"SUCCESS",          "UNSUPPORTED_OPCODE", "LOC_LEN",         "LOC_OPERATION",
+                                           "LOC_ACCESS",       "REM_RESP_LEN",       "REM_UNSUPPORTED", "REM_OPERATION",
+                                           "REM_ACCESS_ABORT", "ACK_TIMEOUT",        "RNR_EXCEEDED",    "WR_FLUSH",
+                                           "SUSPEND_DONE",     "FLUSH_DONE",         "UNHANDLED"};
   return static_cast<size_t>(s) < std::size(kNames) ? kNames[static_cast<size_t>(s)] : "?";
 }
 
@@ -39,15 +39,14 @@ void Model::fail(const char* format, ...) {
 
 std::string Model::describe(const Wr& w) const {
   char buf[320];
-  std::snprintf(
-      buf, sizeof buf,
-      "wr %" PRIu64
-      " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
-      w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
-      w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
-      static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
-      (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
-      w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
+  std::snprintf(buf, sizeof buf,
+                "wr %" PRIu64
+                " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
+                w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
+                w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
+                static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
+                (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
+                w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
   return buf;
 }
 
@@ -67,8 +66,8 @@ std::string Model::whose(const std::byte* p, const std::byte* end) const {
       for (WriterId writer : {kUntouched | uid, kReleased | uid}) {
         for (uint64_t i = 0; i * 8 < r->length; ++i) {
           if (pattern_word(writer, i) != word) continue;
-          std::snprintf(buf, sizeof buf, "byte %lld of region %u, %s", static_cast<long long>(i * 8) - shift,
-                        uid, writer & kReleased ? "released" : "untouched");
+          std::snprintf(buf, sizeof buf, "byte %lld of region %u, %s", static_cast<long long>(i * 8) - shift, uid,
+                        writer & kReleased ? "released" : "untouched");
           return buf;
         }
       }
@@ -96,9 +95,7 @@ void Model::add_region(Region* r) {
   if (r->constant_at != 0) atomics_[r->uid] = std::make_unique<AtomicModel>(*r);
 }
 
-void Model::add_queue(Queue* q, uint32_t node_epoch) {
-  senders_[{q->node, node_epoch, q->id}] = q;
-}
+void Model::add_queue(Queue* q, uint32_t node_epoch) { senders_[{q->node, node_epoch, q->id}] = q; }
 
 template <class Match>
 void Model::allow_outstanding(Match match, uint32_t statuses) {
@@ -108,8 +105,7 @@ void Model::allow_outstanding(Match match, uint32_t statuses) {
 }
 
 void Model::region_leaving(Region* r) {
-  allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; },
-                    bit(CrStatus::kRemAccessAbort));
+  allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; }, bit(CrStatus::kRemAccessAbort));
   auto uses = [&](const Wr& w) {
     return std::any_of(w.local.begin(), w.local.end(), [&](const LocalRange& l) { return l.region == r; });
   };
@@ -123,9 +119,8 @@ void Model::receiver_gone(const Receiver& who) {
 
 void Model::receivers_dying(uint32_t app) {
   // Its receives cannot be written: that may read as a fault of the receive or of the access.
-  allow_outstanding(
-      [&](const Wr& w) { return w.receiver.jfr != nullptr && w.receiver.jfr->app == app; },
-      bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation) | bit(CrStatus::kAckTimeout));
+  allow_outstanding([&](const Wr& w) { return w.receiver.jfr != nullptr && w.receiver.jfr->app == app; },
+                    bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation) | bit(CrStatus::kAckTimeout));
 }
 
 void Model::receiver_dropping(const Receiver& who) {
@@ -145,8 +140,7 @@ void Model::path_broken(uint32_t a, uint32_t b) {
 }
 
 void Model::queue_flushing(Queue* q) {
-  allow_outstanding([&](const Wr& w) { return w.queue == q; },
-                    bit(CrStatus::kWrFlush) | bit(CrStatus::kWrUnhandled));
+  allow_outstanding([&](const Wr& w) { return w.queue == q; }, bit(CrStatus::kWrFlush) | bit(CrStatus::kWrUnhandled));
   flush_done_[q->uid] = false;
 }
 
@@ -168,14 +162,12 @@ Wr& Model::post(std::unique_ptr<Wr> made) {
   w.posted_tick = ++tick_;
   w.posted_ns = *now_ns_;
   if (writes_remote(w.op) && w.effect_bytes != 0) {
-    memory_.at(w.remote->uid)
-        ->add({.writer = w.id, .base = w.remote_offset}, w.remote_offset, w.effect_bytes);
+    memory_.at(w.remote->uid)->add({.writer = w.id, .base = w.remote_offset}, w.remote_offset, w.effect_bytes);
     if (w.effect_bytes == w.length) ends_.emplace(std::pair{w.remote->uid, w.remote_offset + w.length}, w.id);
   }
   if (w.notify != nullptr) {
     memory_.at(w.notify->uid)
-        ->add({.writer = w.id, .base = w.notify_offset, .literal = true, .value = w.immediate},
-              w.notify_offset, 8);
+        ->add({.writer = w.id, .base = w.notify_offset, .literal = true, .value = w.immediate}, w.notify_offset, 8);
     ends_.emplace(std::pair{w.notify->uid, w.notify_offset + 8}, w.id);
   }
   if (takes_receive(w.op) && !w.unreliable && (w.allowed & bit(CrStatus::kSuccess)) != 0) {
@@ -212,8 +204,7 @@ void Model::placed(const Region* r, uint64_t offset, size_t bytes) {
     const Wr& w = wr(it->second);
     if (w.state != Wr::State::kOutstanding || w.length == 0) continue;
     // Given up already, perhaps, and the application only does not know yet: nothing is promised then.
-    constexpr uint32_t kGivenUp =
-        bit(CrStatus::kWrFlush) | bit(CrStatus::kLocAccess) | bit(CrStatus::kRemAccessAbort);
+    constexpr uint32_t kGivenUp = bit(CrStatus::kWrFlush) | bit(CrStatus::kLocAccess) | bit(CrStatus::kRemAccessAbort);
     bool late = (w.allowed & bit(CrStatus::kAckTimeout)) != 0 && *now_ns_ - w.posted_ns > 80'000'000;
     if ((w.allowed & kGivenUp) != 0 || late) continue;
     MemoryModel& m = *memory_.at(w.remote->uid);
@@ -272,20 +263,18 @@ void Model::final_check() {
         if (bad != bytes)
           fail("local region %u (node %u): offset %" PRIu64
                " was written after its request or receive completed, with %s",
-               uid, r->node, offset + bad,
-               whose(r->memory() + offset + bad, r->memory() + r->length).c_str());
+               uid, r->node, offset + bad, whose(r->memory() + offset + bad, r->memory() + r->length).c_str());
       });
     }
     if (r->local) continue;
     uint64_t from = r->constant_at;
     if (!memory_.at(uid)->check(from, r->length - from, &why)) fail("final memory: %s", why.c_str());
-    if (auto a = atomics_.find(uid); a != atomics_.end() && !a->second->check_final(&why))
-      fail("%s", why.c_str());
+    if (auto a = atomics_.find(uid); a != atomics_.end() && !a->second->check_final(&why)) fail("%s", why.c_str());
   }
   for (auto& [key, inbox] : inboxes_) {
     if (inbox.alike_received > inbox.alike_posted)
-      fail("queue %u sent %" PRIu64 " short messages to receiver %u, which got %" PRIu64, key.first,
-           inbox.alike_posted, key.second, inbox.alike_received);
+      fail("queue %u sent %" PRIu64 " short messages to receiver %u, which got %" PRIu64, key.first, inbox.alike_posted,
+           key.second, inbox.alike_received);
     for (uint64_t id : inbox.waiting) {
       const Wr& w = wr(id);
       bool receiver_lives = w.receiver.jfr->alive && !w.receiver.jfr->in_error &&
@@ -297,10 +286,9 @@ void Model::final_check() {
       // Which of them a dead receiver never polled is not known: checked where receivers live.
       bool any_dead = false;
       for (auto& [id, w] : wrs_)
-        any_dead = any_dead ||
-                   (takes_receive(w->op) && w->receiver.jfr != nullptr && w->receiver.uid() == key.second &&
-                    (!w->receiver.jfr->alive || w->receiver.jfr->in_error ||
-                     (w->receiver.jetty != nullptr && w->receiver.jetty->state != Queue::State::kReady)));
+        any_dead = any_dead || (takes_receive(w->op) && w->receiver.jfr != nullptr && w->receiver.uid() == key.second &&
+                                (!w->receiver.jfr->alive || w->receiver.jfr->in_error ||
+                                 (w->receiver.jetty != nullptr && w->receiver.jetty->state != Queue::State::kReady)));
       if (!any_dead)
         fail("%" PRIu64 " short messages of queue %u to receiver %u succeeded, %" PRIu64 " were received",
              inbox.alike_succeeded, key.first, key.second, inbox.alike_received);

@@ -19,9 +19,7 @@
 
 namespace ub::sim {
 
-constexpr uint32_t bit(CrStatus s) {
-  return uint32_t{1} << static_cast<uint32_t>(s);
-}
+constexpr uint32_t bit(CrStatus s) { return uint32_t{1} << static_cast<uint32_t>(s); }
 
 constexpr bool takes_receive(WrOp op) {
   return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate || op == WrOp::kWriteImm;
@@ -29,9 +27,7 @@ constexpr bool takes_receive(WrOp op) {
 constexpr bool writes_remote(WrOp op) {
   return op == WrOp::kWrite || op == WrOp::kWriteImm || op == WrOp::kWriteNotify;
 }
-constexpr bool is_atomic(WrOp op) {
-  return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor;
-}
+constexpr bool is_atomic(WrOp op) { return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor; }
 
 const char* op_name(WrOp op);
 const char* status_name(CrStatus s);

@@ -53,11 +53,9 @@ void Model::check_success(Wr& w) {
   } else if (is_atomic(w.op)) {
     uint64_t old = 0;
     std::memcpy(&old, w.local[0].data(), w.atomic.bytes);
-    if (!atomics_.at(w.remote->uid)->succeeded(w.atomic, old, &why))
-      fail("%s: %s", describe(w).c_str(), why.c_str());
+    if (!atomics_.at(w.remote->uid)->succeeded(w.atomic, old, &why)) fail("%s: %s", describe(w).c_str(), why.c_str());
   }
-  if (takes_receive(w.op) && !w.unreliable && alike(w))
-    ++inboxes_[{w.queue->uid, w.receiver.uid()}].alike_succeeded;
+  if (takes_receive(w.op) && !w.unreliable && alike(w)) ++inboxes_[{w.queue->uid, w.receiver.uid()}].alike_succeeded;
 }
 
 void Model::resolve(Wr& w, CrStatus status) {
@@ -89,9 +87,8 @@ void Model::resolve_in_order(Queue* q, uint64_t id, CrStatus status, const char*
     }
     auto found = wrs_.find(id);
     if (found == wrs_.end() || found->second->queue != q || found->second->state != Wr::State::kOutstanding) {
-      fail("node %u queue %u: %s %s for user_ctx %" PRIu64 ", which is not outstanding there%s", q->node,
-           q->uid, what, status_name(status), id,
-           found == wrs_.end() ? "" : (": " + describe(*found->second)).c_str());
+      fail("node %u queue %u: %s %s for user_ctx %" PRIu64 ", which is not outstanding there%s", q->node, q->uid, what,
+           status_name(status), id, found == wrs_.end() ? "" : (": " + describe(*found->second)).c_str());
       return;
     }
     if (w.signaled()) {
@@ -157,9 +154,7 @@ void Model::flush_finished(Queue* q) {
   flush_done_.erase(q->uid);
 }
 
-void Model::posted_receive(Jfr* jfr, const Receive& r) {
-  jfr->posted.push_back(r);
-}
+void Model::posted_receive(Jfr* jfr, const Receive& r) { jfr->posted.push_back(r); }
 
 // Behind a message there may be bytes of one that took the same receive before and was aborted. `from` counts
 // in the range, `at` in the receive.
@@ -170,8 +165,7 @@ bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, con
     size_t best = pattern_mismatch(p, kReleased | l.region->uid, l.offset + from, left);
     bool whole = best == left;  // up to the end of the range, of a message, or of a packet
     for (const auto& [id, w] : wrs_) {
-      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess ||
-          w->length <= at)
+      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at)
         continue;
       size_t most = std::min<size_t>(left, w->length - at);
       size_t same = pattern_mismatch(p, id, at, most);
@@ -209,8 +203,7 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
       if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length &&
           carries(r, *w, &bad_byte))
         return;
-    fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length,
-         sender->uid);
+    fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length, sender->uid);
     return;
   }
   Inbox& inbox = inboxes_[{sender->uid, who.uid()}];
@@ -252,8 +245,7 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   if (w.state != Wr::State::kOutstanding) check_never_ran(w);
   bool gave_up = w.state == Wr::State::kFailed || w.state == Wr::State::kLost;
   if (w.id < inbox.newest_received && !gave_up && (w.queue->mode == Mode::kRc || !rnr_seen))
-    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(),
-         inbox.newest_received);
+    fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), inbox.newest_received);
   inbox.newest_received = std::max(inbox.newest_received, w.id);
   if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0))
     fail("%s: solicited flag of the receive is wrong", describe(w).c_str());
@@ -270,20 +262,18 @@ bool Model::may_fail_locally(const Receiver& who, const Receive& r, const Queue*
   if (std::any_of(r.ranges.begin(), r.ranges.end(), gone)) return true;
   return std::any_of(wrs_.begin(), wrs_.end(), [&](const auto& e) {
     const Wr& w = *e.second;
-    return w.queue == sender && w.receiver == who && w.op == WrOp::kWriteImm &&
-           w.state != Wr::State::kSuccess && w.remote->state != Region::State::kLive;
+    return w.queue == sender && w.receiver == who && w.op == WrOp::kWriteImm && w.state != Wr::State::kSuccess &&
+           w.remote->state != Region::State::kLive;
   });
 }
 
-void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, uint32_t sender_epoch,
-                     bool rnr_seen) {
+void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen) {
   ++tick_;
   Jfr* jfr = who.jfr;
-  auto it = std::find_if(jfr->posted.begin(), jfr->posted.end(),
-                         [&](const Receive& r) { return r.id == c.user_ctx; });
+  auto it = std::find_if(jfr->posted.begin(), jfr->posted.end(), [&](const Receive& r) { return r.id == c.user_ctx; });
   if (it == jfr->posted.end()) {
-    fail("receiver %u (node %u): completion for receive %" PRIu64 ", which is not posted", who.uid(),
-         jfr->node, c.user_ctx);
+    fail("receiver %u (node %u): completion for receive %" PRIu64 ", which is not posted", who.uid(), jfr->node,
+         c.user_ctx);
     return;
   }
   Receive r = *it;
@@ -306,10 +296,9 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
       return w.queue == sender->second && w.receiver == who && w.op != WrOp::kWriteImm && w.length > r.length;
     });
     if (!long_one)
-      fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(),
-           sender->second->uid, r.length);
-  } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() &&
-             may_fail_locally(who, r, sender->second)) {
+      fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(), sender->second->uid,
+           r.length);
+  } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() && may_fail_locally(who, r, sender->second)) {
     // Consumed by a message that could not be placed.
   } else if (c.status != CrStatus::kWrFlush || !jfr->in_error) {
     fail("receiver %u: receive completed with %s", who.uid(), status_name(c.status));

@@ -11,9 +11,7 @@ namespace ub::sim {
 
 Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed), paths_(kMaxNodes * kMaxNodes) {}
 
-void Network::add_node(uint32_t node, const wire::Endpoint& at) {
-  routes_.emplace_back(at, node);
-}
+void Network::add_node(uint32_t node, const wire::Endpoint& at) { routes_.emplace_back(at, node); }
 
 uint32_t Network::route(std::span<const std::byte> frame) const {
   wire::NetHeader net;
@@ -52,8 +50,7 @@ void Network::damage(Frame& f) {
 uint64_t Network::travel_time(Path& p, size_t bytes) {
   const NetworkOptions& o = world_.options.net;
   uint64_t now = world_.now().ns;
-  uint64_t leaves =
-      std::max(now, p.free_at) + static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
+  uint64_t leaves = std::max(now, p.free_at) + static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
   p.free_at = leaves;
   uint64_t at = leaves + o.delay_ns + (o.jitter_ns == 0 ? 0 : rng_.below(o.jitter_ns));
   at = std::max(at, p.last_at);  // jitter alone keeps the order
@@ -71,8 +68,7 @@ bool Network::full(uint32_t from) const {
 void Network::send(uint32_t from, Frame f) {
   uint32_t to = route(f.span());
   world_.trace_frame("tx", from, to, f.span());
-  if (to == UINT32_MAX)
-    return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
+  if (to == UINT32_MAX) return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
   if (f.bytes - wire::kEthSize > world_.options.net.path_mtu) return;
   const TamperRule* rule = tamper.armed() ? tamper.decide(inspect(from, to, f.span())) : nullptr;
   carry(from, to, std::move(f), rule);
@@ -98,10 +94,8 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     rule->rewrite({f.data.get(), f.bytes});
     reseal({f.data.get(), f.bytes});
   }
-  if (action == Action::kDelay)
-    return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
-  if (action == Action::kDuplicate)
-    deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
+  if (action == Action::kDelay) return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
+  if (action == Action::kDuplicate) deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
   if (action == Action::kSwap && p.swapped.data == nullptr) {
     p.swapped = std::move(f);
     return;
@@ -112,8 +106,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     if (lost(p)) return;
     if (rng_.chance(o.corrupt)) damage(f);
     if (rng_.chance(o.duplicate)) {
-      uint64_t extra =
-          rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
+      uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
       deliver_at(now + std::min(o.lifetime_ns, o.delay_ns + extra), from, to, copy(f));
     }
   }
@@ -123,8 +116,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     if (rng_.chance(o.lifetime)) travel += rng_.below(o.lifetime_ns);
   }
   deliver_at(now + std::min(travel, o.lifetime_ns), from, to, std::move(f));
-  if (swapped.data != nullptr)
-    deliver_at(now + std::min(travel + 1, o.lifetime_ns), from, to, std::move(swapped));
+  if (swapped.data != nullptr) deliver_at(now + std::min(travel + 1, o.lifetime_ns), from, to, std::move(swapped));
 }
 
 void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {

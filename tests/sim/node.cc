@@ -21,9 +21,7 @@ void must(World& w, Status s, const char* what) {
 
 Node::Node(World& world, uint32_t index, const wire::Endpoint& at) : world_(world), index_(index), at_(at) {}
 
-Node::~Node() {
-  stop();
-}
+Node::~Node() { stop(); }
 
 void Node::configure() {
   const CoreOptions& o = world_.options.core;
@@ -375,8 +373,8 @@ bool Node::idle(std::string* why) const {
     if (!core_->channel_info(i, &c)) continue;
     if (c.next_psn == c.oldest_unacked && c.queued_messages == 0) continue;
     std::snprintf(buf, sizeof buf,
-                  "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n",
-                  index_, c.tpn, c.peer.uasid, c.state, c.next_psn, c.oldest_unacked, c.queued_messages);
+                  "node %u: channel %x to uasid %08x state %u: next psn %u, oldest unacked %u, %u queued\n", index_,
+                  c.tpn, c.peer.uasid, c.state, c.next_psn, c.oldest_unacked, c.queued_messages);
     *why += buf;
     return false;
   }

@@ -40,8 +40,7 @@ void Node::drive() {
       break;
     }
   }
-  if (host_->take_refused())
-    world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
+  if (host_->take_refused()) world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
   plan_polls();
   driving_ = false;
 }
@@ -50,10 +49,9 @@ void Node::on_event(const Event& e) {
   world_.mix(static_cast<uint64_t>(e.kind) << 56 ^ e.object);
   auto jfc = [&]() -> Jfc* {
     for (auto& c : world_.jfcs)
-      if (c->uid == e.object && c->node == index_)
-        return c->alive ? c.get() : nullptr;  // destroyed meanwhile
-    world_.model.fail("node %u: event %u for JFC %llu, which it does not have", index_,
-                      static_cast<unsigned>(e.kind), static_cast<unsigned long long>(e.object));
+      if (c->uid == e.object && c->node == index_) return c->alive ? c.get() : nullptr;  // destroyed meanwhile
+    world_.model.fail("node %u: event %u for JFC %llu, which it does not have", index_, static_cast<unsigned>(e.kind),
+                      static_cast<unsigned long long>(e.object));
     return nullptr;
   };
   switch (e.kind) {
@@ -122,8 +120,8 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
     if (q == nullptr || q->jfc != jfc)
       return world_.model.fail("node %u: completion %s for queue id %u, which does not complete here", index_,
                                status_name(c.status), c.local_id);
-    world_.trace("node %u: queue %u completes wr %llu %s", index_, q->uid,
-                 static_cast<unsigned long long>(c.user_ctx), status_name(c.status));
+    world_.trace("node %u: queue %u completes wr %llu %s", index_, q->uid, static_cast<unsigned long long>(c.user_ctx),
+                 status_name(c.status));
     world_.model.completed(q, c);
     if (c.status == CrStatus::kWrFlushDone) finish_flush(q);
     return;
@@ -139,8 +137,7 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
     return world_.model.fail("node %u: receive completion for id %u, user data %llu", index_, c.local_id,
                              static_cast<unsigned long long>(c.user_data));
   Jfc* expected = who.jetty != nullptr && who.jetty->recv_jfc != nullptr ? who.jetty->recv_jfc : who.jfr->jfc;
-  if (jfc != expected)
-    world_.model.fail("node %u: receive completion of id %u in the wrong JFC", index_, c.local_id);
+  if (jfc != expected) world_.model.fail("node %u: receive completion of id %u in the wrong JFC", index_, c.local_id);
   Eid eid;
   std::copy(std::begin(c.remote_eid), std::end(c.remote_eid), eid.bytes.begin());
   uint32_t node = UINT32_MAX, epoch = 0;
@@ -184,10 +181,8 @@ void Node::refill(Jfr* jfr, bool all) {
   if (!jfr->alive || jfr->in_error) return;
   while (jfr->posted.size() < jfr->depth) {
     if (!all && !jfr->generous && world_.rng.chance(world_.options.work.starve)) return;
-    uint32_t bytes =
-        jfr->buffer_bytes + (world_.rng.chance(0.3) ? static_cast<uint32_t>(world_.rng.below(64)) : 0);
-    if (!post_receive(jfr, bytes, static_cast<uint32_t>(world_.rng.between(1, world_.options.work.sges))))
-      return;
+    uint32_t bytes = jfr->buffer_bytes + (world_.rng.chance(0.3) ? static_cast<uint32_t>(world_.rng.below(64)) : 0);
+    if (!post_receive(jfr, bytes, static_cast<uint32_t>(world_.rng.between(1, world_.options.work.sges)))) return;
   }
 }
 

@@ -65,9 +65,7 @@ struct Region {
   std::byte* memory() const { return storage.get() + kGuard; }
   // What the application believes to be the address of its memory: the same in every run.
   uint64_t va() const { return (uint64_t{uid} << 36) + 0x7000'0000; }
-  bool holds(const std::byte* p, size_t bytes) const {
-    return p >= memory() && p + bytes <= memory() + length;
-  }
+  bool holds(const std::byte* p, size_t bytes) const { return p >= memory() && p + bytes <= memory() + length; }
   uint64_t offset_of(const std::byte* p) const { return static_cast<uint64_t>(p - memory()); }
   bool guards_intact() const {
     return pattern_mismatch(storage.get(), kUntouched | uid, kGuardAt, kGuard) == kGuard &&
@@ -189,8 +187,7 @@ struct Queue {
     e.sge_count = static_cast<uint8_t>(sges.size());
     if (extra != nullptr) std::memcpy(static_cast<void*>(&e + 1), extra, sizeof *extra);
     for (uint32_t i = 0; i < sges.size(); ++i) const_cast<Sge&>(sge_of(e, i)) = sges[i];
-    if (is_inline && head.length != 0)
-      std::memcpy(const_cast<std::byte*>(inline_bytes(e)), inline_data, head.length);
+    if (is_inline && head.length != 0) std::memcpy(const_cast<std::byte*>(inline_bytes(e)), inline_data, head.length);
     indices->produced.store(indices->produced.load() + skip + n, std::memory_order_release);
     ++posted;
     return true;

@@ -71,8 +71,7 @@ void draw_workload(Prng& rng, Options& o) {
   w.jfs = pick<double>(rng, {0, 0.3});
   double um = maybe<double>(rng, 0.1, {0.2});
   w.um = kUmReady ? um : 0;
-  w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20})
-                   : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
+  w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20}) : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
   w.send_cap = big ? 300'000 : pick<uint32_t>(rng, {64, 2048, 8192, 20'000, 70'000});
   w.large = pick<double>(rng, {0.02, 0.1, 0.5});
   w.batch = pick<uint32_t>(rng, {1, 2, 4, 16});
@@ -134,9 +133,8 @@ void line(std::string& s, const char* name, double v) {
 
 bool Options::mild() const {
   return net.loss <= 0.03 && net.burst_start == 0 && net.corrupt <= 0.01 && net.lifetime == 0 &&
-         net.reorder_ns <= 500'000 && net.queue_frames >= 4096 && host.tx_refuse <= 0.2 &&
-         host.pending_ns <= 200'000 && work.err_timeout >= 17 && core.kept_packets >= 256 &&
-         net.path_mtu == 65535 && fault.partitions == 0;
+         net.reorder_ns <= 500'000 && net.queue_frames >= 4096 && host.tx_refuse <= 0.2 && host.pending_ns <= 200'000 &&
+         work.err_timeout >= 17 && core.kept_packets >= 256 && net.path_mtu == 65535 && fault.partitions == 0;
 }
 
 Options Options::draw(uint64_t seed) {
@@ -169,8 +167,7 @@ std::string Options::text() const {
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
-  LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch),
-      LINE(work.gap_ns);
+  LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
   LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);
   LINE(work.sges), LINE(work.comp_order), LINE(work.overlap), LINE(work.wrong), LINE(work.wrong_local);
   LINE(work.too_long), LINE(work.weight_write), LINE(work.weight_write_imm), LINE(work.weight_notify);

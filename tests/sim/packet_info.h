@@ -51,8 +51,7 @@ inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte>
   p.from = from;
   p.to = to;
   p.frame = frame;
-  if (wire::parse_network(frame, p.net) != wire::Drop::kNone || p.net.tp_size() < wire::RtpHeader::kSize)
-    return p;
+  if (wire::parse_network(frame, p.net) != wire::Drop::kNone || p.net.tp_size() < wire::RtpHeader::kSize) return p;
   p.utp = (static_cast<uint8_t>(*p.net.tph) & 0x7f) == 0;
   const std::byte* body = p.net.tph + wire::RtpHeader::kSize;
   if (wire::RtpHeader::read(p.net.tph, p.net.tp_size(), p.rtp) != wire::Drop::kNone) return p;

@@ -22,12 +22,8 @@ constexpr uint64_t kPatternStep = 0xd1342543de82ef95;
 constexpr uint64_t pattern_sum(WriterId writer, uint64_t index) {
   return writer * 0x9e3779b97f4a7c15 + (index + 1) * kPatternStep;
 }
-constexpr uint64_t pattern_mix(uint64_t sum) {
-  return sum ^ (sum >> 29);
-}
-constexpr uint64_t pattern_word(WriterId writer, uint64_t index) {
-  return pattern_mix(pattern_sum(writer, index));
-}
+constexpr uint64_t pattern_mix(uint64_t sum) { return sum ^ (sum >> 29); }
+constexpr uint64_t pattern_word(WriterId writer, uint64_t index) { return pattern_mix(pattern_sum(writer, index)); }
 
 inline uint8_t pattern_byte(WriterId writer, uint64_t at) {
   return static_cast<uint8_t>(pattern_word(writer, at / 8) >> (8 * (at % 8)));

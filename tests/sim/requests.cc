@@ -45,12 +45,10 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
     bool outside = world.rng.chance(0.4) || w.length < 2;
     bool before = world.rng.chance(0.3);
     if (outside) {
-      w.remote_offset =
-          before ? uint64_t{0} - w.length - world.rng.below(64) : s.remote->length + world.rng.below(64);
+      w.remote_offset = before ? uint64_t{0} - w.length - world.rng.below(64) : s.remote->length + world.rng.below(64);
       w.effect_bytes = 0;
     } else {  // across the end
-      uint64_t inside =
-          1 + world.rng.below(std::min<uint64_t>(w.length - 1, s.remote->length - s.remote->edge_at));
+      uint64_t inside = 1 + world.rng.below(std::min<uint64_t>(w.length - 1, s.remote->length - s.remote->edge_at));
       w.remote_offset = s.remote->length - inside;
       w.effect_bytes = inside;
     }
@@ -155,8 +153,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (!take_local(world, q, w, inlined ? 0 : w.length, sges)) return undo();
 
   w.flags = static_cast<uint8_t>((s.signaled ? kWrSignaled : 0) | (s.fence ? kWrFence : 0) |
-                                 (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) |
-                                 (inlined ? kWrInline : 0) | (s.comp_order ? kWrCompOrder : 0));
+                                 (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) | (inlined ? kWrInline : 0) |
+                                 (s.comp_order ? kWrCompOrder : 0));
   Wqe e{};
   e.op = w.op;
   e.flags = w.flags;
@@ -187,8 +185,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   std::vector<Sge> list;
   for (const LocalRange& l : w.local) list.push_back(l.sge());
   if (!list.empty()) {  // empty ranges are skipped, so damage one that is not
-    Sge& victim = *std::max_element(list.begin(), list.end(),
-                                    [](const Sge& a, const Sge& b) { return a.length < b.length; });
+    Sge& victim =
+        *std::max_element(list.begin(), list.end(), [](const Sge& a, const Sge& b) { return a.length < b.length; });
     const Region& local = *w.local.front().region;
     if (s.wrong == Wrong::kLocalRange) victim.address = local.va() + local.length + world.rng.below(64);
     if (s.wrong == Wrong::kLocalHandle) victim.segment = 0x7fff'fff0;
@@ -218,8 +216,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
   // A result that has no place to go is found out only when it comes.
-  w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange ||
-              s.wrong == Wrong::kLocalHandle;
+  w.may_run =
+      (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
   if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
   static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
                                            "receiver token", "local range", "local handle"};

@@ -34,8 +34,7 @@ void run_phases(World& world, Workload& load) {
     world.trace("---- probes");
     load.post_probes(strict);
     if (!world.run_until([&] { return world.all_resolved(); }, kProbeLimit)) {
-      world.model.fail("liveness: after all faults, new requests hang:\n%s",
-                       world.model.unresolved().c_str());
+      world.model.fail("liveness: after all faults, new requests hang:\n%s", world.model.unresolved().c_str());
       return;
     }
   }

@@ -12,8 +12,7 @@ namespace ub::sim {
 std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
   if (link != node_.link())
     world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
-  if (bytes > node_.config().max_frame_bytes)
-    world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
+  if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
   if (world_.host_rng.chance(world_.options.host.tx_refuse) || world_.network.full(node_.index())) {
     refused_ = true;
     return nullptr;
@@ -24,10 +23,8 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
 
 void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
   (void)link;
-  auto it =
-      std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
-  if (it == open_.end())
-    return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
+  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
   if (bytes > it->bytes)
     world_.model.fail("node %u: frame of %zu bytes in room for %zu", node_.index(), bytes, it->bytes);
   Frame f{std::move(it->memory), static_cast<uint32_t>(bytes)};
@@ -37,10 +34,8 @@ void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
 
 void SimHost::tx_abort(uint32_t link, std::byte* frame) {
   (void)link;
-  auto it =
-      std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
-  if (it == open_.end())
-    return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
+  auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
+  if (it == open_.end()) return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
   open_.erase(it);
 }
 
@@ -75,9 +70,7 @@ bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool rea
   return false;
 }
 
-bool SimHost::defer() {
-  return world_.host_rng.chance(world_.options.host.pending);
-}
+bool SimHost::defer() { return world_.host_rng.chance(world_.options.host.pending); }
 
 CopyResult SimHost::enqueue(Pending p) {
   uint64_t id = next_copy_++;
@@ -159,8 +152,7 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
     case Kind::kGather:
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
-      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame))
-        std::memcpy(p.dst, p.src, p.bytes);
+      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
       return true;
     case Kind::kPlace:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;

@@ -83,8 +83,7 @@ int run_one(uint64_t seed, bool verbose) {
 
 int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, bool brief) {
   auto start = std::chrono::steady_clock::now();
-  void* shared =
-      mmap(nullptr, sizeof(Worker) * jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared = mmap(nullptr, sizeof(Worker) * jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 2;
   auto* workers = static_cast<Worker*>(shared);
   std::vector<pid_t> pids(jobs);
@@ -109,8 +108,7 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
     Worker& w = workers[j];
     ++w.totals.seeds;
     ++w.totals.bad;
-    report_failure(w.seed,
-                   WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited",
+    report_failure(w.seed, WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited",
                    brief);
     if (w.totals.bad < stop_after)
       launch(j, w.seed + jobs);
@@ -124,8 +122,8 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
     sum.succeeded += t.succeeded, sum.failed += t.failed, sum.lost += t.lost;
   }
   double s = seconds_since(start);
-  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " events; requests: %" PRIu64
-              " succeeded, %" PRIu64 " failed, %" PRIu64 " lost; %.1f s, %.0f seeds/s\n",
+  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " events; requests: %" PRIu64 " succeeded, %" PRIu64
+              " failed, %" PRIu64 " lost; %.1f s, %.0f seeds/s\n",
               sum.seeds, sum.bad, sum.events, sum.succeeded, sum.failed, sum.lost, s,
               static_cast<double>(sum.seeds) / s);
   return sum.bad == 0 ? 0 : 1;
@@ -138,8 +136,7 @@ int main(int argc, char** argv) {
   // Worlds come and go by the hundred in a second: keep their memory instead of giving it back to the system.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  CLI::App app{
-      "Runs the UB protocol core under a virtual clock with random faults and checks what applications see"};
+  CLI::App app{"Runs the UB protocol core under a virtual clock with random faults and checks what applications see"};
   uint64_t seeds = 0, from = 1, seed = 0, stop_after = 10;
   uint32_t jobs = 1;
   bool verbose = false, brief = false;

@@ -27,7 +27,7 @@ struct TamperRule {
   uint32_t count = 1;
   Matcher match;
   uint32_t skip = 0;
-  Duration delay{};  // kDelay: instead of the usual; kDuplicate: of the second copy
+  Duration delay{};                                     // kDelay: instead of the usual; kDuplicate: of the second copy
   std::function<void(std::span<std::byte>)> rewrite{};  // the ICRC is made right again afterwards
   uint32_t hits = 0;                                    // how often it acted
 };
@@ -36,15 +36,11 @@ inline TamperRule drop(uint32_t count, Matcher m, uint32_t skip = 0) {
   return {.action = TamperRule::Action::kDrop, .count = count, .match = std::move(m), .skip = skip};
 }
 inline TamperRule delay(uint32_t count, Duration by, Matcher m, uint32_t skip = 0) {
-  return {
-      .action = TamperRule::Action::kDelay, .count = count, .match = std::move(m), .skip = skip, .delay = by};
+  return {.action = TamperRule::Action::kDelay, .count = count, .match = std::move(m), .skip = skip, .delay = by};
 }
 inline TamperRule duplicate(uint32_t count, Duration later, Matcher m, uint32_t skip = 0) {
-  return {.action = TamperRule::Action::kDuplicate,
-          .count = count,
-          .match = std::move(m),
-          .skip = skip,
-          .delay = later};
+  return {
+      .action = TamperRule::Action::kDuplicate, .count = count, .match = std::move(m), .skip = skip, .delay = later};
 }
 inline TamperRule corrupt(uint32_t count, Matcher m, uint32_t skip = 0) {
   return {.action = TamperRule::Action::kCorrupt, .count = count, .match = std::move(m), .skip = skip};

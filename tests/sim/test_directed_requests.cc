@@ -41,8 +41,7 @@ TEST(Request, every_operation_at_every_boundary_size) {
   s.b().give_receives(200, 70'000 / 16);
   std::vector<const Wr*> all;
   for (uint32_t size : {1u, 7u, 8u, 9u, 1023u, 1024u, 1025u, 2048u, 4096u, 4097u})
-    for (WrOp op :
-         {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend, WrOp::kSendImm})
+    for (WrOp op : {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend, WrOp::kSendImm})
       for (uint32_t sges : {1u, 3u}) {
         RequestSpec spec;
         spec.sges = sges;
@@ -196,8 +195,8 @@ TEST(Rnr, rc__keeps_the_order_whatever_comes) {
   for (int i = 0; i < 40; ++i) {
     RequestSpec spec;
     spec.order = static_cast<uint8_t>(i % 3);
-    all.push_back(&s.request(x, y, i % 4 == 3 ? WrOp::kWriteImm : WrOp::kSend,
-                             20 + static_cast<uint32_t>(i % 5) * 700, spec));
+    all.push_back(
+        &s.request(x, y, i % 4 == 3 ? WrOp::kWriteImm : WrOp::kSend, 20 + static_cast<uint32_t>(i % 5) * 700, spec));
     if (i % 3 == 0) s.world.run_for(microseconds(30));
   }
   for (int i = 0; i < 40; ++i) {
@@ -231,8 +230,7 @@ TEST(Read, job_pool_empty__comes_later_and_costs_no_retry) {
   Stage s(o);
   End e = s.equip(*s.a().node, queue_of(Mode::kRm, 0));
   std::vector<const Wr*> all;
-  for (int i = 0; i < 20; ++i)
-    all.push_back(&s.request(e, s.b(), i % 4 == 0 ? WrOp::kFetchAdd : WrOp::kRead, 40'000));
+  for (int i = 0; i < 20; ++i) all.push_back(&s.request(e, s.b(), i % 4 == 0 ? WrOp::kFetchAdd : WrOp::kRead, 40'000));
   s.finish();
   for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
   EXPECT_GE(s.count(s.b(), Counter::kTaTxRnr), 1u);

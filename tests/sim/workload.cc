@@ -78,11 +78,9 @@ void Workload::build_app(Node& node) {
   static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
   uint64_t length = 32768 + uint64_t{6} * o.size_cap;
-  node.add_target(app, {.length = length,
-                        .access = kFull,
-                        .token = token(),
-                        .odd_address = rng_.chance(o.odd_address),
-                        .token_id = 0});
+  node.add_target(
+      app,
+      {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
   if (rng_.chance(0.6))
     node.add_target(app, {.length = 8192 + uint64_t{8} * std::min(o.size_cap, 20000u),
                           .access = kOther[rng_.below(4)],
@@ -121,8 +119,7 @@ void Workload::plan_step(Queue* q) {
 
 void Workload::step(Queue* q) {
   Node& node = world_.node(q->node);
-  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady)
-    return;
+  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady) return;
   for (auto& app : node.apps())
     if (app->uid == q->app && !app->alive) return;
   ++q->full_in_a_row;

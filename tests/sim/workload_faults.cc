@@ -60,8 +60,7 @@ void Workload::replace(Node& node, bool goodbye) {
     node.shut_down();
   else
     node.crash();
-  auto pause =
-      nanoseconds(static_cast<int64_t>(rng_.chance(0.5) ? rng_.below(1'000'000) : rng_.below(3'000'000'000)));
+  auto pause = nanoseconds(static_cast<int64_t>(rng_.chance(0.5) ? rng_.below(1'000'000) : rng_.below(3'000'000'000)));
   world_.after(pause, [this, &node] {
     node.boot();
     build_apps(node);
@@ -71,12 +70,8 @@ void Workload::replace(Node& node, bool goodbye) {
   });
 }
 
-void Workload::fault_crash() {
-  replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), false);
-}
-void Workload::fault_close() {
-  replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), true);
-}
+void Workload::fault_crash() { replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), false); }
+void Workload::fault_close() { replace(world_.node(static_cast<uint32_t>(rng_.below(world_.node_count()))), true); }
 
 void Workload::fault_flush() {
   App* app = random_app();
@@ -116,8 +111,8 @@ void Workload::build_probes() {
     if (!node.up()) node.boot();
     App& app = *node.add_app(1 << 17, 1 << 18);
     Jfc* jfc = node.add_jfc(app, 64);
-    Jfr* jfr = node.add_jfr(
-        app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
+    Jfr* jfr =
+        node.add_jfr(app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
     Queue* q = node.add_queue(app, jfc, jfr,
                               {.kind = ObjectKind::kJetty,
                                .mode = Mode::kRm,
@@ -166,9 +161,8 @@ void Workload::tear_down() {
       for (Queue* q : app->queues) {
         uint32_t unread = q->indices->produced.load() - q->indices->consumed.load();
         if (q->state == Queue::State::kReady && (q->unfinished() != 0 || unread != 0))
-          world_.model.fail(
-              "node %u queue %u: all is done, but %u requests are not retired and %u slots not consumed",
-              q->node, q->uid, q->unfinished(), unread);
+          world_.model.fail("node %u queue %u: all is done, but %u requests are not retired and %u slots not consumed",
+                            q->node, q->uid, q->unfinished(), unread);
       }
       node.bury_app(*app);
       app->alive = false;

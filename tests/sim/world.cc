@@ -51,9 +51,7 @@ const InstanceId& World::instance_id(uint32_t node, uint32_t epoch) const {
 void World::plan(uint64_t at, Kind kind, uint32_t node, uint32_t epoch, uint64_t what) {
   planned_.push({std::max(at, now_.ns), order_++, kind, node, epoch, what});
 }
-void World::plan_delivery(uint64_t when_ns, uint32_t slot) {
-  plan(when_ns, Kind::kDelivery, 0, 0, slot);
-}
+void World::plan_delivery(uint64_t when_ns, uint32_t slot) { plan(when_ns, Kind::kDelivery, 0, 0, slot); }
 void World::plan_copy(const Node& n, uint64_t copy, uint64_t delay_ns) {
   plan(now_.ns + delay_ns, Kind::kCopy, n.index(), n.epoch(), copy);
 }
@@ -153,8 +151,7 @@ bool World::run_until(const std::function<bool()>& done, Duration limit) {
 bool World::all_resolved() {
   if (model.outstanding() == 0) return true;
   for (auto& q : queues)
-    if (q->state == Queue::State::kReady && q->unfinished() == 0 && q->jfc->waiting() == 0)
-      model.all_retired(q.get());
+    if (q->state == Queue::State::kReady && q->unfinished() == 0 && q->jfc->waiting() == 0) model.all_retired(q.get());
   return model.outstanding() == 0;
 }
 

@@ -59,9 +59,7 @@ class World {
   // Node and epoch of an instance; false: nobody ever had this identity.
   bool find_instance(const Eid&, uint32_t uasid, uint32_t* node, uint32_t* epoch) const;
   const InstanceId& instance_id(uint32_t node, uint32_t epoch) const;
-  void note_instance(const InstanceId& id, uint32_t node, uint32_t epoch) {
-    instances_.push_back({id, node, epoch});
-  }
+  void note_instance(const InstanceId& id, uint32_t node, uint32_t epoch) { instances_.push_back({id, node, epoch}); }
 
   Node& node(uint32_t i) { return *nodes_[i]; }
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }

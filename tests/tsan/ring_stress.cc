@@ -62,8 +62,7 @@ struct Pair {
     }
     for (int i = 0; i < 2; ++i) {
       Doorbell& other = ends[1 - i].bell;
-      if (!ends[i].peer.attach(Fd(::dup(other.page_fd())), Fd(::dup(other.event_fd())), 0, &error))
-        std::abort();
+      if (!ends[i].peer.attach(Fd(::dup(other.page_fd())), Fd(::dup(other.event_fd())), 0, &error)) std::abort();
       ends[i].peer.set_fence_needed(!membarrier);
     }
   }
@@ -74,8 +73,7 @@ void run(End& me, End& peer, uint32_t seed) {
   std::vector<std::byte*> open;
   std::vector<uint64_t> numbers;
   uint64_t next_out = 0, next_in = 0;
-  bool draining =
-      false;  // a sender waits now and then until all is answered, so that the other end falls asleep
+  bool draining = false;  // a sender waits now and then until all is answered, so that the other end falls asleep
   auto last_progress = std::chrono::steady_clock::now();
   // Half of the threads only answer: they are the ones that sleep for want of work.
   uint64_t credit = 0;
@@ -87,8 +85,7 @@ void run(End& me, End& peer, uint32_t seed) {
     while (got < 32 && me.rx.next(&f)) {
       uint64_t number;
       std::memcpy(&number, f.data, 8);
-      if (number != next_in || f.bytes < 8 ||
-          (f.bytes > 8 && f.data[f.bytes - 1] != static_cast<std::byte>(number)))
+      if (number != next_in || f.bytes < 8 || (f.bytes > 8 && f.data[f.bytes - 1] != static_cast<std::byte>(number)))
         return fail("a frame is missing, doubled or damaged");
       ++next_in;
       ++got;
@@ -186,8 +183,7 @@ int main(int argc, char** argv) {
       rings += e.rings;
     }
   }
-  std::printf("%llu frames, %llu sleeps, %llu doorbells, %d failures\n",
-              static_cast<unsigned long long>(frames), static_cast<unsigned long long>(sleeps),
-              static_cast<unsigned long long>(rings), failures.load());
+  std::printf("%llu frames, %llu sleeps, %llu doorbells, %d failures\n", static_cast<unsigned long long>(frames),
+              static_cast<unsigned long long>(sleeps), static_cast<unsigned long long>(rings), failures.load());
   return failures.load() == 0 && frames > 1000 ? 0 : 1;
 }

@@ -71,8 +71,7 @@ Json capabilities_of(const urma_device_attr_t& attr) {
           {"max_read_size", c.max_read_size},
           {"max_write_size", c.max_write_size},
           {"max_eid_cnt", c.max_eid_cnt},
-          {"jetty ids on request",
-           fmt::format("{}..{}", attr.reserved_jetty_id_min, attr.reserved_jetty_id_max)}};
+          {"jetty ids on request", fmt::format("{}..{}", attr.reserved_jetty_id_min, attr.reserved_jetty_id_max)}};
 }
 
 Json describe_device(urma_device_t* device, bool capabilities) {
@@ -125,8 +124,8 @@ int show_devices(bool capabilities, bool json) {
       if (!d.contains("ports")) continue;
       int number = 0;
       for (const Json& p : d["ports"]) {
-        fmt::print("  port {}  {}, {}, {}\n", number++, p["state"].get<std::string>(),
-                   p["mtu"].get<std::string>(), p["speed"].get<std::string>());
+        fmt::print("  port {}  {}, {}, {}\n", number++, p["state"].get<std::string>(), p["mtu"].get<std::string>(),
+                   p["speed"].get<std::string>());
       }
       if (!d.contains("capabilities")) continue;
       for (auto& [name, value] : d["capabilities"].items()) {

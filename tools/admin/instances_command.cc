@@ -81,14 +81,12 @@ std::optional<Instance> choose(const InstanceSelection& selection) {
   }
   if (found.size() == 1) return std::move(found[0]);
   if (found.empty()) {
-    fmt::print(
-        stderr, "urma_admin: {} in {}\n",
-        selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
-        *directory);
+    fmt::print(stderr, "urma_admin: {} in {}\n",
+               selection.instance.empty() ? "no instance runs" : fmt::format("no instance {}", selection.instance),
+               *directory);
   } else {
     fmt::print(stderr, "urma_admin: several instances; choose one with --instance:\n");
-    for (const Instance& i : found)
-      fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
+    for (const Instance& i : found) fmt::print(stderr, "  {}  pid {}  {}\n", i.name, i.report.pid, i.report.program);
   }
   return std::nullopt;
 }
@@ -119,9 +117,9 @@ Json counters_json(const StatsReport& r, bool all) {
 }
 
 Json objects_json(const StatsObjects& o) {
-  return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},
-          {"jetty", o.jetty},       {"segments", o.segments}, {"targets", o.targets},
-          {"peers", o.peers},       {"channels", o.channels}, {"links", o.links}};
+  return {{"jfc", o.jfc},     {"jfr", o.jfr},           {"jfs", o.jfs},
+          {"jetty", o.jetty}, {"segments", o.segments}, {"targets", o.targets},
+          {"peers", o.peers}, {"channels", o.channels}, {"links", o.links}};
 }
 
 Json channels_json(const StatsReport& r) {
@@ -240,16 +238,13 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
                      {"updated_ns", r.updated_ns}};
     if (what == "objects") document["objects"] = objects_json(r.objects);
     if (what == "counters") document["counters"] = counters_json(r, true);
-    if (what == "channels")
-      document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
-    if (what == "segments")
-      document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
+    if (what == "channels") document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
+    if (what == "segments") document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
     fmt::print("{}\n", document.dump(2));
     return 0;
   }
-  const std::string age = r.updated_ns == 0
-                              ? "never updated"
-                              : fmt::format("as of {} ago", duration_text(r.updated_ns, wall_ns()));
+  const std::string age =
+      r.updated_ns == 0 ? "never updated" : fmt::format("as of {} ago", duration_text(r.updated_ns, wall_ns()));
   fmt::print("# {}  pid {}  {}  uasid {:#010x}  {}{}\n", instance->name, r.pid, r.program, r.uasid, age,
              instance->alive ? "" : "  DEAD");
   if (what == "objects") print_pairs(objects_json(r.objects));

@@ -7,8 +7,7 @@
 
 int main(int argc, char** argv) {
   using namespace ub::tools;
-  CLI::App app("urma_admin - look at the configuration, the devices and the running instances of SoftUB",
-               "urma_admin");
+  CLI::App app("urma_admin - look at the configuration, the devices and the running instances of SoftUB", "urma_admin");
   app.set_version_flag("--version", std::string("urma_admin ") + UB_VERSION);
   app.footer(R"(Examples:
   urma_admin config                     every key: value, where it comes from, default, range, meaning

@@ -25,8 +25,7 @@ class Meter {
     window_start_ = last_;
   }
   Json row(uint64_t bytes) const {
-    const double seconds =
-        std::max<double>(static_cast<double>(last_ - start_), 1) * Ticks::ns_per_tick() / 1e9;
+    const double seconds = std::max<double>(static_cast<double>(last_ - start_), 1) * Ticks::ns_per_tick() / 1e9;
     const double rate = static_cast<double>(total_) / seconds;
     const double peak = std::max(rate, peak_ / Ticks::ns_per_tick() * 1e9);
     const double mib = static_cast<double>(bytes) / (1 << 20);
@@ -83,8 +82,7 @@ class Transfer {
         // What was sent without asking for a completion ends visibly with one message more.
         for (uint32_t j = 0; j < o_.jettys; ++j) left_[j] = endpoint_.unsignaled(j) != 0 ? 1 : 0;
       }
-      if (endpoint_.outstanding() == 0 &&
-          std::all_of(left_.begin(), left_.end(), [](uint64_t n) { return n == 0; }))
+      if (endpoint_.outstanding() == 0 && std::all_of(left_.begin(), left_.end(), [](uint64_t n) { return n == 0; }))
         return;
     }
   }
@@ -123,8 +121,7 @@ Json measure_bandwidth(const Options& o, Endpoint& endpoint, Peer& peer) {
   const uint64_t iterations = o.iterations_for(size);
   transfer.run(std::min(o.warmup, iterations), UINT64_MAX, nullptr);
   Meter meter;
-  const uint64_t end =
-      timed ? meter.start() + static_cast<uint64_t>(o.duration_s * 1e9 / ns_per_tick) : UINT64_MAX;
+  const uint64_t end = timed ? meter.start() + static_cast<uint64_t>(o.duration_s * 1e9 / ns_per_tick) : UINT64_MAX;
   transfer.run(timed ? UINT64_MAX / 2 : iterations, end, &meter);
   return meter.row(size);
 }
@@ -170,8 +167,7 @@ void receive_rest(Endpoint& endpoint, Peer& peer, uint64_t total) {
       idle();
     }
   }
-  if (endpoint.messages_received() > total)
-    throw ToolError(kExitWrongData, "more messages came than were sent");
+  if (endpoint.messages_received() > total) throw ToolError(kExitWrongData, "more messages came than were sent");
   // What was told about receives is done, too, before the next size begins.
   while (!endpoint.control_idle()) idle();
 }

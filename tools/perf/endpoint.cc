@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 #include "tools/perf/pattern.h"
 
 namespace ub::tools {
@@ -22,9 +22,7 @@ constexpr int kBatch = 16;
 constexpr uint32_t kReceiveBatch = 16;
 constexpr uint32_t kUsualInline = 220;
 
-uint64_t align64(uint64_t n) {
-  return (n + 63) / 64 * 64;
-}
+uint64_t align64(uint64_t n) { return (n + 63) / 64 * 64; }
 
 template <class T>
 std::string to_hex(const T& value) {
@@ -37,8 +35,7 @@ std::string to_hex(const T& value) {
 template <class T>
 T from_hex(const std::string& text) {
   T value;
-  if (text.size() != 2 * sizeof value)
-    throw ToolError("the peer's introduction is garbled: different versions?");
+  if (text.size() != 2 * sizeof value) throw ToolError("the peer's introduction is garbled: different versions?");
   auto* bytes = reinterpret_cast<uint8_t*>(&value);
   for (size_t i = 0; i < sizeof value; ++i) {
     bytes[i] = static_cast<uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
@@ -91,8 +88,7 @@ const char* record_status_name(int status) {
   return status >= 0 && status < static_cast<int>(std::size(kNames)) ? kNames[status] : "unknown status";
 }
 
-// ---- set-up
-// ------------------------------------------------------------------------------------------------
+// ---- set-up ---------------------------------------------------------------------------------------------------
 
 Endpoint::Endpoint(const Options& options) : options_(options) {
   try {
@@ -106,9 +102,7 @@ Endpoint::Endpoint(const Options& options) : options_(options) {
   }
 }
 
-Endpoint::~Endpoint() {
-  close();
-}
+Endpoint::~Endpoint() { close(); }
 
 void Endpoint::open_device() {
   urma_register_log_func(print_log);
@@ -128,14 +122,13 @@ void Endpoint::open_device() {
   for (int i = 0; i < count; ++i) names += fmt::format("{}{}", i != 0 ? ", " : "", list[i]->name);
   urma_free_device_list(list);
   if (device == nullptr) {
-    throw ToolError(options_.device.empty()
-                        ? "there is no URMA device"
-                        : fmt::format("there is no device {}, only: {}", options_.device, names));
+    throw ToolError(options_.device.empty() ? "there is no URMA device"
+                                            : fmt::format("there is no device {}, only: {}", options_.device, names));
   }
   context_ = urma_create_context(device, options_.eid_index);
   if (context_ == nullptr) {
-    throw ToolError(fmt::format("cannot open address {} of {}: {}", options_.eid_index, device->name,
-                                std::strerror(errno)));
+    throw ToolError(
+        fmt::format("cannot open address {} of {}: {}", options_.eid_index, device->name, std::strerror(errno)));
   }
   need_success(urma_query_device(device, &attr_), "query the device");
 }
@@ -143,15 +136,13 @@ void Endpoint::open_device() {
 void Endpoint::check_limits() const {
   const urma_device_cap_t& cap = attr_.dev_cap;
   auto limit = [](const char* option, uint64_t wanted, uint64_t most) {
-    if (wanted > most)
-      throw ToolError(kExitUsage, fmt::format("{} {}: the device allows {}", option, wanted, most));
+    if (wanted > most) throw ToolError(kExitUsage, fmt::format("{} {}: the device allows {}", option, wanted, most));
   };
   limit("-s", options_.max_size(), cap.max_msg_size);
   limit("-t", options_.tx_depth, cap.max_jfs_depth);
   limit("-r", options_.rx_depth, cap.max_jfr_depth);
   limit("--jettys", options_.jettys, cap.max_jetty);
-  if (options_.inline_bytes > 0)
-    limit("-I", static_cast<uint64_t>(options_.inline_bytes), cap.max_jfs_inline_len);
+  if (options_.inline_bytes > 0) limit("-I", static_cast<uint64_t>(options_.inline_bytes), cap.max_jfs_inline_len);
 }
 
 void Endpoint::create_queues() {
@@ -169,8 +160,8 @@ void Endpoint::create_queues() {
     rx_jfce_ = need(urma_create_jfce(context_), "create an event channel");
   }
   jfc.jfce = tx_jfce_;
-  jfc.depth = static_cast<uint32_t>(
-      std::min<uint64_t>(uint64_t{options_.jettys} * options_.tx_depth + 16, cap.max_jfc_depth));
+  jfc.depth =
+      static_cast<uint32_t>(std::min<uint64_t>(uint64_t{options_.jettys} * options_.tx_depth + 16, cap.max_jfc_depth));
   tx_jfc_ = need(urma_create_jfc(context_, &jfc), "create a completion queue");
   jfc.jfce = rx_jfce_;
   jfc.depth = std::min(options_.rx_depth + 16, cap.max_jfc_depth);
@@ -272,15 +263,13 @@ Json Endpoint::introduction() const {
 void Endpoint::connect(const Json& peer) {
   remote_token_.token = peer.at("token").get<uint32_t>();
   if (peer.at("jettys").size() != queues_.size()) throw ToolError("the peer has another number of jettys");
-  for (size_t i = 0; i < queues_.size(); ++i)
-    import_jetty(queues_[i], peer.at("jettys")[i].get<std::string>());
+  for (size_t i = 0; i < queues_.size(); ++i) import_jetty(queues_[i], peer.at("jettys")[i].get<std::string>());
   import_jetty(control_, peer.at("control").get<std::string>());
   auto seg = from_hex<urma_seg_t>(peer.at("segment").get<std::string>());
   if (seg.len < memory_bytes_) throw ToolError("the peer has less memory than agreed");
   urma_import_seg_flag_t flag = {};
   flag.bs.access = URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC;
-  remote_segment_ =
-      need(urma_import_seg(context_, &seg, &remote_token_, 0, flag), "import the peer's memory");
+  remote_segment_ = need(urma_import_seg(context_, &seg, &remote_token_, 0, flag), "import the peer's memory");
 }
 
 void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
@@ -290,8 +279,8 @@ void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
   r.type = URMA_JETTY;
   r.tp_type = URMA_RTP;
   r.flag.bs.token_policy = options_.token ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
-  q.target = need(urma_import_jetty(context_, &r, &remote_token_),
-                  "import the peer's jetty (is its address reachable?)");
+  q.target =
+      need(urma_import_jetty(context_, &r, &remote_token_), "import the peer's jetty (is its address reachable?)");
   if (options_.rc) {
     urma_status_t status = urma_bind_jetty(q.jetty, q.target);
     if (status != URMA_EEXIST) need_success(status, "bind to the peer's jetty");
@@ -335,8 +324,7 @@ std::string Endpoint::eid() const {
   return text;
 }
 
-// ---- one size
-// ----------------------------------------------------------------------------------------------
+// ---- one size -------------------------------------------------------------------------------------------------
 
 void Endpoint::prepare(uint64_t size) {
   layout_.size = size;
@@ -409,8 +397,7 @@ void Endpoint::build_requests(uint32_t jetty) {
   }
 }
 
-// ---- requests
-// ----------------------------------------------------------------------------------------------
+// ---- requests -------------------------------------------------------------------------------------------------
 
 // In ping-pong tests the last byte counts the messages; with --verify all bytes depend on that number.
 void Endpoint::prepare_payload(Queue& q, uint32_t jetty, uint32_t slot) {
@@ -495,10 +482,8 @@ void Endpoint::check_completed(Queue& q, uint32_t jetty, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t slot = (q.next + 2 * slots - (q.outstanding - i) % slots) % slots;
     if (options_.verb == Verb::kRead) {
-      const size_t at =
-          check_pattern(in_slot(jetty, slot), layout_.size, static_cast<uint8_t>(jetty * 7 + slot + 1));
-      if (at != layout_.size)
-        count_error(fmt::format("READ of {} bytes: byte {} is wrong", layout_.size, at));
+      const size_t at = check_pattern(in_slot(jetty, slot), layout_.size, static_cast<uint8_t>(jetty * 7 + slot + 1));
+      if (at != layout_.size) count_error(fmt::format("READ of {} bytes: byte {} is wrong", layout_.size, at));
     } else if (options_.verb == Verb::kAtomic && !options_.bandwidth) {
       uint64_t old;
       std::memcpy(&old, out_slot(jetty, slot), 8);
@@ -518,8 +503,7 @@ void Endpoint::check_record(const urma_cr_t& record, const char* what) const {
                               static_cast<int>(record.status)));
 }
 
-// ---- receives
-// ----------------------------------------------------------------------------------------------
+// ---- receives -------------------------------------------------------------------------------------------------
 
 void Endpoint::post_receives(const uint32_t* slots, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
@@ -527,8 +511,7 @@ void Endpoint::post_receives(const uint32_t* slots, uint32_t count) {
   }
   urma_jfr_wr_t* bad = nullptr;
   urma_status_t status = urma_post_jfr_wr(jfr_, &receive_wrs_[slots[0]], &bad);
-  if (status != URMA_SUCCESS)
-    throw ToolError(fmt::format("posting a receive failed: {}", std::strerror(status)));
+  if (status != URMA_SUCCESS) throw ToolError(fmt::format("posting a receive failed: {}", std::strerror(status)));
   receives_posted_ += count;
 }
 
@@ -545,14 +528,13 @@ uint32_t Endpoint::receive() {
     slots[i] = static_cast<uint32_t>(records[i].user_ctx);
     if (slots[i] >= receives_) throw ToolError(kExitWrongData, "a completion names no receive of ours");
     if (records[i].completion_len != layout_.size) {
-      throw ToolError(kExitWrongData, fmt::format("received {} bytes instead of {}",
-                                                  records[i].completion_len, layout_.size));
+      throw ToolError(kExitWrongData,
+                      fmt::format("received {} bytes instead of {}", records[i].completion_len, layout_.size));
     }
     if (options_.verify) {
       const auto* at = reinterpret_cast<const uint8_t*>(receive_sges_[slots[i]].addr);
       const size_t bad = check_pattern(at, layout_.size, at[layout_.size - 1]);
-      if (bad != layout_.size)
-        count_error(fmt::format("SEND of {} bytes: byte {} is wrong", layout_.size, bad));
+      if (bad != layout_.size) count_error(fmt::format("SEND of {} bytes: byte {} is wrong", layout_.size, bad));
     }
   }
   messages_received_ += static_cast<uint32_t>(n);
@@ -571,8 +553,7 @@ void Endpoint::wait_event(bool rx) {
   }
 }
 
-// ---- control words
-// -----------------------------------------------------------------------------------------
+// ---- control words --------------------------------------------------------------------------------------------
 
 bool Endpoint::control_idle() {
   urma_cr_t record;
@@ -610,8 +591,7 @@ void Endpoint::advertise_receives() {
   if (write_control(kCredit, now)) receives_advertised_ = now;
 }
 
-// ---- checks
-// ------------------------------------------------------------------------------------------------
+// ---- checks ---------------------------------------------------------------------------------------------------
 
 void Endpoint::count_error(const std::string& what) {
   if (data_errors_++ == 0) first_error_ = what;
@@ -628,8 +608,7 @@ void Endpoint::check_target_memory(const std::vector<uint64_t>& posted) {
       for (uint64_t n = first; n < posted[j]; ++n) {  // the last message that went to each slot
         const size_t at = check_pattern(in_slot(j, static_cast<uint32_t>(n % layout_.slots)), layout_.size,
                                         static_cast<uint8_t>(n + 1));
-        if (at != layout_.size)
-          count_error(fmt::format("WRITE of {} bytes: byte {} is wrong", layout_.size, at));
+        if (at != layout_.size) count_error(fmt::format("WRITE of {} bytes: byte {} is wrong", layout_.size, at));
       }
     }
   }

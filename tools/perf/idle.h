@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 #include "tools/common/probe.h"
 #include "tools/perf/peer.h"
 

@@ -40,8 +40,7 @@ bool wait_for_write(const Options& o, Endpoint& endpoint, uint8_t seed, bool dri
   std::atomic_thread_fence(std::memory_order_acquire);
   if (o.verify) {
     const size_t at = check_pattern(in, size, seed);
-    if (at != size)
-      endpoint.count_error(fmt::format("WRITE of {} bytes: byte {} came after the last one", size, at));
+    if (at != size) endpoint.count_error(fmt::format("WRITE of {} bytes: byte {} came after the last one", size, at));
   }
   return true;
 }
@@ -74,10 +73,9 @@ void one_round(const Options& o, Endpoint& endpoint, Peer& peer, Idle& idle) {
   if (endpoint.room(0) == 0) make_room(endpoint, peer);
   endpoint.post(0, 1);
   if (!o.ping_pong()) return wait_for_end(o, endpoint, idle);
-  const bool answered =
-      o.verb == Verb::kSend
-          ? wait_for_send(o, endpoint, idle)
-          : wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), true, idle);
+  const bool answered = o.verb == Verb::kSend
+                            ? wait_for_send(o, endpoint, idle)
+                            : wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), true, idle);
   if (!answered) throw ToolError("the peer ended the test early");
 }
 
@@ -123,8 +121,8 @@ void answer_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
   const bool drive = o.target_mode == TargetMode::kPoll;
   for (;;) {
     const auto seed = static_cast<uint8_t>(endpoint.posted(0) + 1);
-    const bool came = o.verb == Verb::kWrite ? wait_for_write(o, endpoint, seed, drive, idle)
-                                             : wait_for_send(o, endpoint, idle);
+    const bool came =
+        o.verb == Verb::kWrite ? wait_for_write(o, endpoint, seed, drive, idle) : wait_for_send(o, endpoint, idle);
     if (!came) break;
     if (stop_requested) [[unlikely]]
       throw_if_stopped();

@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 #include "tools/common/affinity.h"
 #include "tools/perf/endpoint.h"
 #include "tools/perf/options.h"
@@ -68,8 +68,7 @@ Json exchange_hello(const Options& o, Peer& peer) {
 Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
   endpoint.prepare(size);
   peer.send("ready", {{"bytes", size}});
-  if (peer.expect("ready", kStepMs).value("bytes", uint64_t{0}) != size)
-    throw ToolError("the peer is at another size");
+  if (peer.expect("ready", kStepMs).value("bytes", uint64_t{0}) != size) throw ToolError("the peer is at another size");
 
   const bool active = o.client() || o.bidirectional, passive = !o.client() || o.bidirectional;
   Json row, their_row;
@@ -99,10 +98,9 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
   const Json ok = peer.expect("ok", kStepMs);
   const uint64_t their_errors = ok.value("errors", uint64_t{0});
   if (endpoint.errors() + their_errors != 0) {
-    throw ToolError(
-        kExitWrongData,
-        fmt::format("wrong data: {} errors here, {} at the peer; {}", endpoint.errors(), their_errors,
-                    endpoint.errors() != 0 ? endpoint.first_error() : ok.value("first_error", "")));
+    throw ToolError(kExitWrongData,
+                    fmt::format("wrong data: {} errors here, {} at the peer; {}", endpoint.errors(), their_errors,
+                                endpoint.errors() != 0 ? endpoint.first_error() : ok.value("first_error", "")));
   }
   return row.is_null() ? their_row : their_row.is_null() ? row : sum_of_rows(row, their_row);
 }
@@ -120,8 +118,7 @@ int run(const Options& o) {
     const Json introduction = peer.expect("introduction", kStepMs);
     endpoint.connect(introduction);
 
-    const std::string target_mode =
-        o.client() ? hello.value("target_mode", "poll") : target_mode_name(o.target_mode);
+    const std::string target_mode = o.client() ? hello.value("target_mode", "poll") : target_mode_name(o.target_mode);
     Json document = {{"tool", "urma_perf"},
                      {"version", UB_VERSION},
                      {"options", common_options(o)},
@@ -135,10 +132,10 @@ int run(const Options& o) {
                      {"events", o.events},
                      {"target_mode", target_mode},
                      {"results", Json::array()}};
-    fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}, tx depth {}, inline {}, target: {}{}{}\n",
-               o.test, endpoint.device_name(), endpoint.eid(), introduction.value("eid", "?"),
-               o.rc ? "RC" : "RM", o.jettys, o.jettys > 1 ? "s" : "", o.tx_depth, endpoint.inline_bytes(),
-               target_mode, o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
+    fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}, tx depth {}, inline {}, target: {}{}{}\n", o.test,
+               endpoint.device_name(), endpoint.eid(), introduction.value("eid", "?"), o.rc ? "RC" : "RM", o.jettys,
+               o.jettys > 1 ? "s" : "", o.tx_depth, endpoint.inline_bytes(), target_mode,
+               o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
     if (o.client()) {
       const C2cProbe before = probe(o, hello, cpus);
       document["c2c_before"] = probe_json(before);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 namespace {
@@ -25,14 +25,13 @@ are half a round trip, those of read_lat, atomic_lat and write_lat --to-completi
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 const std::map<std::string, std::pair<Verb, bool>> kTests = {
-    {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},
-    {"read_lat", {Verb::kRead, false}},     {"read_bw", {Verb::kRead, true}},
-    {"send_lat", {Verb::kSend, false}},     {"send_bw", {Verb::kSend, true}},
+    {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},  {"read_lat", {Verb::kRead, false}},
+    {"read_bw", {Verb::kRead, true}},       {"send_lat", {Verb::kSend, false}},  {"send_bw", {Verb::kSend, true}},
     {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}}};
 
 // What the parser cannot express. Returns a sentence or "".
-std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
-                  const std::string& target_mode, const std::string& atomic_type) {
+std::string check(Options& o, uint64_t size, bool all, const std::string& mode, const std::string& target_mode,
+                  const std::string& atomic_type) {
   const bool passive_target = o.verb != Verb::kSend && !o.ping_pong();
   o.rc = mode == "rc";
   o.compare_swap = atomic_type == "CMP_AND_SWAP";
@@ -48,8 +47,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
   } else {
     o.sizes = {size != 0 ? size : o.bandwidth ? 65536 : 2};
   }
-  if (o.max_size() > kMaxSize)
-    return fmt::format("-s {}: a message has 1 to {} bytes", o.max_size(), kMaxSize);
+  if (o.max_size() > kMaxSize) return fmt::format("-s {}: a message has 1 to {} bytes", o.max_size(), kMaxSize);
   if (o.iterations != 0 && o.duration_s != 0) return "-n and -D exclude each other";
   if (o.bidirectional && !o.bandwidth) return "-b is for bandwidth tests";
   if (!o.bandwidth && o.jettys > 1) return "--jettys is for bandwidth tests";
@@ -66,8 +64,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode,
   if (o.target_mode == TargetMode::kBlock && o.verb == Verb::kWrite && o.ping_pong()) {
     return "the target of write_lat answers, it cannot block: --target-mode poll or spin-memory, or --to-completion";
   }
-  if (o.target_mode != TargetMode::kPoll && o.bidirectional)
-    return "-b has no passive target: --target-mode poll";
+  if (o.target_mode != TargetMode::kPoll && o.bidirectional) return "-b has no passive target: --target-mode poll";
   if (!passive_target && o.target_mode == TargetMode::kBlock) o.events |= !o.client();
   if (o.tx_depth == 0) o.tx_depth = o.bandwidth ? 128 : 16;
   if (o.post_list > o.tx_depth) return fmt::format("-l {} is more than -t {}", o.post_list, o.tx_depth);
@@ -102,10 +99,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.set_version_flag("--version", std::string("urma_perf ") + UB_VERSION);
   std::vector<std::string> names;
   for (auto& [name, test] : kTests) names.push_back(name);
-  app.add_option("test", o.test, "what to measure")
-      ->required()
-      ->check(CLI::IsMember(names))
-      ->type_name("TEST");
+  app.add_option("test", o.test, "what to measure")->required()->check(CLI::IsMember(names))->type_name("TEST");
   app.add_option("server", o.server, "host name or address of the server; without it this is the server");
   app.add_option("-d,--ib-dev,--device", o.device, "device name; default: the first one");
   app.add_option("-x,--gid-index,--eid-index", o.eid_index, "which of its addresses")->capture_default_str();
@@ -114,11 +108,9 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{1}, kMaxSize));
   app.add_flag("-a,--all", all, "all powers of two from 2 to 8388608");
-  app.add_option("-n,--iters", o.iterations,
-                 "messages; default: 10000 (lat), 50000 (bw), fewer of large ones")
+  app.add_option("-n,--iters", o.iterations, "messages; default: 10000 (lat), 50000 (bw), fewer of large ones")
       ->check(CLI::Range(1u, UINT32_MAX));
-  app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n")
-      ->check(CLI::PositiveNumber);
+  app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n")->check(CLI::PositiveNumber);
   app.add_option("--warmup", o.warmup, "messages before the measurement; default: 1000 or a tenth of -n")
       ->default_str("");
   app.add_option("-t,--tx-depth", o.tx_depth, "requests in flight per jetty; default: 16 (lat), 128 (bw)")
@@ -138,9 +130,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("--jettys,-q,--qp", o.jettys, "jettys on each side")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("-m,--mode", mode, "transport mode")
-      ->check(CLI::IsMember({"rm", "rc"}))
-      ->capture_default_str();
+  app.add_option("-m,--mode", mode, "transport mode")->check(CLI::IsMember({"rm", "rc"}))->capture_default_str();
   app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
       ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
       ->capture_default_str();
@@ -186,8 +176,7 @@ Json common_options(const Options& o) {
           {"-b", o.bidirectional}, {"-r", o.rx_depth},
           {"-t", o.tx_depth},      {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
           {"--jettys", o.jettys},  {"--verify", o.verify},
-          {"--token", o.token},
-          {"--to-completion", o.to_completion}};
+          {"--token", o.token},    {"--to-completion", o.to_completion}};
 }
 
 std::string compare_options(const Json& mine, const Json& theirs) {
@@ -196,8 +185,7 @@ std::string compare_options(const Json& mine, const Json& theirs) {
     const Json other = theirs.is_object() && theirs.contains(name) ? theirs[name] : Json();
     if (other == value) continue;
     auto show = [](const Json& v) { return v.is_array() && v.size() > 1 ? std::string("-a") : v.dump(); };
-    text += fmt::format("{}{} is {} here and {} at the peer", text.empty() ? "" : "; ", name, show(value),
-                        show(other));
+    text += fmt::format("{}{} is {} here and {} at the peer", text.empty() ? "" : "; ", name, show(value), show(other));
   }
   return text;
 }

@@ -19,9 +19,9 @@ struct Options {
   Verb verb = Verb::kWrite;
   bool bandwidth = false;
   bool to_completion = false;  // write_lat: from post to completion instead of there and back
-  std::string test;    // "write_lat"
-  std::string server;  // empty: we are the server
-  std::string device;  // empty: the first
+  std::string test;            // "write_lat"
+  std::string server;          // empty: we are the server
+  std::string device;          // empty: the first
   uint32_t eid_index = 0;
   uint16_t port = 21115;
 
@@ -47,9 +47,7 @@ struct Options {
 
   bool client() const { return !server.empty(); }
   // Messages go back and forth; else the other side is a passive target.
-  bool ping_pong() const {
-    return !bandwidth && (verb == Verb::kSend || (verb == Verb::kWrite && !to_completion));
-  }
+  bool ping_pong() const { return !bandwidth && (verb == Verb::kSend || (verb == Verb::kWrite && !to_completion)); }
   uint64_t max_size() const { return sizes.back(); }
   uint64_t iterations_for(uint64_t size) const;
 };

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 
@@ -18,8 +18,7 @@ Json Peer::take(int timeout_ms) {
     throw ToolError("what is at the other end is not urma_perf");
   }
   if (message["kind"] == "error") {
-    throw ToolError(kExitPeerLost,
-                    fmt::format("the peer failed: {}", message.value("text", "no reason given")));
+    throw ToolError(kExitPeerLost, fmt::format("the peer failed: {}", message.value("text", "no reason given")));
   }
   return message;
 }

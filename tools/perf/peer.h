@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/file_copy/tcp_socket.h"
+#include "tools/common/tcp_socket.h"
 
 namespace ub::tools {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 namespace {
@@ -24,8 +24,8 @@ void print_table_head(const Options& o) {
                "99%[usec]", "99.9%[usec]", "99.99%[usec]", "99.999%[usec]");
   } else {
     const char* unit = o.report_gbits ? "Gb/sec" : "MB/sec";
-    fmt::print(" {:<10} {:<14} {:>18} {:>21} {:>16}\n", "#bytes", "#iterations",
-               fmt::format("BW peak[{}]", unit), fmt::format("BW average[{}]", unit), "MsgRate[Mpps]");
+    fmt::print(" {:<10} {:<14} {:>18} {:>21} {:>16}\n", "#bytes", "#iterations", fmt::format("BW peak[{}]", unit),
+               fmt::format("BW average[{}]", unit), "MsgRate[Mpps]");
   }
   std::fflush(stdout);
 }
@@ -38,12 +38,11 @@ void print_row(const Options& o, const Json& row) {
         " {:<10} {:<12} {:>12.3f} {:>12.3f} {:>15.3f} {:>12.3f} {:>14.3f} {:>14.3f} {:>16.3f} {:>17.3f} "
         "{:>18.3f}\n",
         bytes, iterations, number("t_min_us"), number("t_max_us"), number("t_typical_us"), number("t_avg_us"),
-        number("t_stdev_us"), number("p99_us"), number("p99_9_us"), number("p99_99_us"),
-        number("p99_999_us"));
+        number("t_stdev_us"), number("p99_us"), number("p99_9_us"), number("p99_99_us"), number("p99_999_us"));
   } else {
     const double unit = o.report_gbits ? kGbitsPerMib : 1;
-    fmt::print(" {:<10} {:<14} {:>18.2f} {:>21.2f} {:>16.6f}\n", bytes, iterations,
-               number("bw_peak_mib_s") * unit, number("bw_average_mib_s") * unit, number("msg_rate_mpps"));
+    fmt::print(" {:<10} {:<14} {:>18.2f} {:>21.2f} {:>16.6f}\n", bytes, iterations, number("bw_peak_mib_s") * unit,
+               number("bw_average_mib_s") * unit, number("msg_rate_mpps"));
   }
   std::fflush(stdout);
 }

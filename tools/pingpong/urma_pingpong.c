@@ -50,8 +50,7 @@ static void tcp_open(const char* host, const char* port) {
     printf("waiting for a client on TCP port %s\n", port), fflush(stdout);
     tcp = accept(s, NULL, NULL);
   }
-  if (tcp < 0)
-    perror(host ? "urma_pingpong: cannot reach the server" : "urma_pingpong: cannot listen"), exit(1);
+  if (tcp < 0) perror(host ? "urma_pingpong: cannot reach the server" : "urma_pingpong: cannot listen"), exit(1);
   freeaddrinfo(list);
 }
 

@@ -53,8 +53,8 @@ Jetty* jetty_of(CoreState& s, uint32_t id, uint32_t* record) {
 }
 
 // API codes of min_rnr_timer, in units of 10 us (URMA API 0.9, timers).
-constexpr uint32_t kRnrTimer10us[32] = {65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,    32,
-                                        48,    64,  96,  128, 192,  256,  384,  512,  768,  1024,  1536,
+constexpr uint32_t kRnrTimer10us[32] = {65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+                                        48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 Duration request_timeout(uint8_t err_timeout) {
@@ -65,8 +65,8 @@ Duration request_timeout(uint8_t err_timeout) {
 }  // namespace
 
 Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
-  if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) ||
-      config.depth == 0 || config.depth > config.slot_count) {
+  if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) || config.depth == 0 ||
+      config.depth > config.slot_count) {
     return Status::kInvalid;
   }
   uint32_t index = s.jfcs.alloc();
@@ -200,7 +200,8 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   uint32_t jfr = 0;
   if (config.kind == ObjectKind::kJetty && jfr_of(s, config.jfr, &jfr) == nullptr) return Status::kInvalid;
   if (qc.slots == nullptr || qc.indices == nullptr || qc.work == nullptr || !valid_ring(qc.slot_count) ||
-      qc.depth == 0 || qc.depth > kMaxSendDepth || !valid_jfc(s, qc.jfc) || (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
+      qc.depth == 0 || qc.depth > kMaxSendDepth || !valid_jfc(s, qc.jfc) ||
+      (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
   uint32_t record = s.jettys.alloc();
@@ -295,9 +296,8 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kOk;
   }
   // READY and RESET begin with an empty queue: everything in it must have been handed back.
-  if (q.state == QueueState::kError &&
-      (q.started_head != q.started_tail || q.flush_done_pending ||
-       q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
+  if (q.state == QueueState::kError && (q.started_head != q.started_tail || q.flush_done_pending ||
+                                        q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;
   }
   q.state = state;
@@ -339,7 +339,8 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
     }
     if (produced == r.consumed) return 0;
     uint32_t sges = rqe->sge_count;
-    if (rqe->slots == 0 || rqe->slots > produced - r.consumed || sges > kMaxSges || rqe->slots < rqe_slots(sges)) return 0;
+    if (rqe->slots == 0 || rqe->slots > produced - r.consumed || sges > kMaxSges || rqe->slots < rqe_slots(sges))
+      return 0;
     index = s.receives.alloc();
     if (index == 0) return 0;
     RxReceive& receive = s.receives[index];

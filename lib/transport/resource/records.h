@@ -37,7 +37,7 @@ struct Jfc {
   uint32_t next_event;      // list of JFCs with an event to report
   uint32_t next_blocked;    // list of JFCs that queues wait for
   bool in_use;
-  bool full;                // an episode of being full was reported
+  bool full;  // an episode of being full was reported
   bool on_blocked_list;
   bool completion_event, error_event, event_queued;
 };
@@ -51,12 +51,12 @@ struct Jfr {
   uint32_t mask;
   uint32_t jfc;
   uint32_t consumed;
-  uint32_t returned;        // receives given back by aborted messages: list of RxReceive
-  uint32_t users;           // jettys that share it
+  uint32_t returned;  // receives given back by aborted messages: list of RxReceive
+  uint32_t users;     // jettys that share it
   uint32_t threshold;
   QueueState state;
   Mode mode;
-  uint8_t rnr_code;         // on the wire
+  uint8_t rnr_code;  // on the wire
   bool limit_armed;
 };
 
@@ -64,19 +64,18 @@ struct Jfr {
 struct Jetty {
   uint64_t user_data;
   uint32_t id;
-  uint32_t queue;           // SendQueue
-  uint32_t jfr;             // Jfr record; 0: JFS
+  uint32_t queue;  // SendQueue
+  uint32_t jfr;    // Jfr record; 0: JFS
   uint32_t recv_jfc;
-  uint32_t bound_target;    // RC
-  uint32_t refused_channel; // RC: messages that need a receive are answered RNR until that queue's retry comes
+  uint32_t bound_target;     // RC
+  uint32_t refused_channel;  // RC: messages that need a receive are answered RNR until that queue's retry comes
   uint32_t refused_rcid;
   ObjectKind kind;
   Mode mode;
-  bool pinned;              // all messages on one lane
+  bool pinned;  // all messages on one lane
   uint8_t pad;
 };
 static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
-
 
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
 struct alignas(64) SendQueue {
@@ -84,22 +83,22 @@ struct alignas(64) SendQueue {
   QueueIndices* indices;
   struct WrState* work;
   uint32_t slot_mask, work_mask;
-  uint32_t produced;        // slots, as last seen
-  uint32_t next_slot;       // first slot not started
+  uint32_t produced;   // slots, as last seen
+  uint32_t next_slot;  // first slot not started
   uint32_t started_head, started_tail;
-  uint32_t jetty;           // Jetty record
-  uint32_t rcid;            // its id
+  uint32_t jetty;  // Jetty record
+  uint32_t rcid;   // its id
   uint32_t jfc;
-  uint32_t next;            // in the list of the channel it waits for
-  uint32_t next_blocked;    // in the list of the JFC it waits for
+  uint32_t next;          // in the list of the channel it waits for
+  uint32_t next_blocked;  // in the list of the JFC it waits for
   uint32_t unanswered_segments;
-  uint32_t unanswered_ordered;   // RO and SO segments
-  uint32_t unanswered_fenced;    // READ and atomic segments
-  uint32_t receives_in_flight;   // segments that take a receive
-  uint32_t retries;              // requests with a segment refused for lack of a receive
+  uint32_t unanswered_ordered;  // RO and SO segments
+  uint32_t unanswered_fenced;   // READ and atomic segments
+  uint32_t receives_in_flight;  // segments that take a receive
+  uint32_t retries;             // requests with a segment refused for lack of a receive
   Tassn next_tassn;
-  uint32_t looked_ahead;    // up to here the channels that elements need were begun
-  uint32_t waits_for;       // channel on whose list it is, 0: none
+  uint32_t looked_ahead;  // up to here the channels that elements need were begun
+  uint32_t waits_for;     // channel on whose list it is, 0: none
   QueueState state;
   uint8_t rnr_retry;
   uint8_t generation;
@@ -114,22 +113,22 @@ struct alignas(64) SendQueue {
 
 // One started work request.
 struct WrState {
-  uint32_t slot;            // its Wqe
+  uint32_t slot;  // its Wqe
   uint32_t channel;
-  uint64_t answered;        // segments [base, base + 64): bit (segment mod 64)
-  uint64_t refused;         // of these, the ones to send again after `retry_at`
-  Instant deadline;         // for the next sign of progress
+  uint64_t answered;  // segments [base, base + 64): bit (segment mod 64)
+  uint64_t refused;   // of these, the ones to send again after `retry_at`
+  Instant deadline;   // for the next sign of progress
   Instant retry_at;
-  uint16_t segments;        // in all
-  uint16_t cut;             // sent at least once
-  uint16_t base;            // oldest unanswered
+  uint16_t segments;  // in all
+  uint16_t cut;       // sent at least once
+  uint16_t base;      // oldest unanswered
   Tassn first_tassn;
   uint8_t channel_generation;
   uint8_t rnr_left;
-  CrStatus status;          // the first failure
-  bool done;                // nothing of it will be sent or awaited any more
-  bool blocks_target;       // RC: the target refuses what comes behind it until a retry
-  uint16_t copies;          // of its READ responses, not yet finished
+  CrStatus status;     // the first failure
+  bool done;           // nothing of it will be sent or awaited any more
+  bool blocks_target;  // RC: the target refuses what comes behind it until a retry
+  uint16_t copies;     // of its READ responses, not yet finished
 };
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request
@@ -142,17 +141,17 @@ struct Segment {
   uint64_t local_address;
   uint64_t length;
   uint32_t token_id;
-  uint32_t next_in_token;   // other segments of the same token id
+  uint32_t next_in_token;  // other segments of the same token id
   Token token;
   uint16_t generation;
   uint8_t access;
   bool in_use;
-  bool own_token_id;        // the token id was allocated with the segment
+  bool own_token_id;  // the token id was allocated with the segment
 };
 
 struct TokenId {
   uint32_t first_segment;
-  uint32_t freed_ms;        // rests since
+  uint32_t freed_ms;  // rests since
   bool in_use;
 };
 
@@ -169,23 +168,23 @@ struct Target {
 // An instance that we talk to, seen from one of our EIDs.
 struct Peer {
   Eid local_eid;
-  InstanceId instance;      // uasid 0 until it is known
+  InstanceId instance;  // uasid 0 until it is known
   PeerAddress path;
-  uint32_t channels[2];     // small, bulk: those that carry our requests
-  uint32_t accepted[2];     // those made by the peer's latest REQ; usually the same
+  uint32_t channels[2];  // small, bulk: those that carry our requests
+  uint32_t accepted[2];  // those made by the peer's latest REQ; usually the same
   uint32_t next_in_bucket;
-  uint32_t users;           // targets and channels
+  uint32_t users;  // targets and channels
   bool in_use;
 };
 
 // A READ that is being served.
 struct ReadJob {
   const std::byte* memory;
-  uint32_t segment;         // handle
+  uint32_t segment;  // handle
   uint32_t length;
   uint32_t channel;
   uint32_t rc_id;
-  uint32_t offset_kib;      // of the request
+  uint32_t offset_kib;  // of the request
   uint16_t taid;
   Tassn tassn;
   uint8_t generation;
@@ -198,14 +197,14 @@ struct RxReceive {
   uint64_t user_ctx;
   uint32_t length;
   uint32_t filled;
-  uint32_t jfr;             // record
-  uint32_t jetty;           // record; 0: addressed to the JFR
+  uint32_t jfr;    // record
+  uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
-  uint32_t next;            // in Jfr::returned, or of receives that copies of a dead channel may still write
-  uint32_t dead_tpn;        // the latter: the channel, and
-  uint32_t copies;          // how many of its copies are pending
+  uint32_t next;      // in Jfr::returned, or of receives that copies of a dead channel may still write
+  uint32_t dead_tpn;  // the latter: the channel, and
+  uint32_t copies;    // how many of its copies are pending
   uint8_t sge_count;
-  bool counted;             // a place in the JFC is reserved for it
+  bool counted;  // a place in the JFC is reserved for it
   Sge sges[kMaxSges];
 };
 

@@ -504,16 +504,26 @@ void on_reset(CoreState& s, const ControlRecord& r) {
 
 void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
   switch (r.type) {
-    case RecordType::kReq: return on_request(s, from, r);
-    case RecordType::kRep: return on_reply(s, from, r);
-    case RecordType::kConf: return on_confirm(s, r);
-    case RecordType::kRej: return on_reject(s, r);
-    case RecordType::kClose: return on_close(s, from, r);
-    case RecordType::kClosed: return on_closed(s, r);
-    case RecordType::kPing: return on_ping(s, from, r);
-    case RecordType::kPong: return on_pong(s, r);
-    case RecordType::kReset: return on_reset(s, r);
-    case RecordType::kScFree: return;  // we hand out no sequence contexts
+    case RecordType::kReq:
+      return on_request(s, from, r);
+    case RecordType::kRep:
+      return on_reply(s, from, r);
+    case RecordType::kConf:
+      return on_confirm(s, r);
+    case RecordType::kRej:
+      return on_reject(s, r);
+    case RecordType::kClose:
+      return on_close(s, from, r);
+    case RecordType::kClosed:
+      return on_closed(s, r);
+    case RecordType::kPing:
+      return on_ping(s, from, r);
+    case RecordType::kPong:
+      return on_pong(s, r);
+    case RecordType::kReset:
+      return on_reset(s, r);
+    case RecordType::kScFree:
+      return;  // we hand out no sequence contexts
   }
 }
 
@@ -599,14 +609,16 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
       ++ch.setup_tries;
       send_about(s, ch, RecordType::kRep);
       return arm_setup(s, channel);
-    case ChannelState::kOpen: return on_open_timer(s, channel);
+    case ChannelState::kOpen:
+      return on_open_timer(s, channel);
     case ChannelState::kClosing:
       if (s.now - ch.created_at >= kCloseLife) return kill_channel(s, channel);
       if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
       ++ch.setup_tries;
       send_about(s, ch, RecordType::kClose);
       return arm_setup(s, channel);
-    default: return;
+    default:
+      return;
   }
 }
 

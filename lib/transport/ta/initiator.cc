@@ -18,7 +18,7 @@ enum class Step : uint8_t { kNone, kRetry, kContinue, kStart };
 struct Choice {
   Step step = Step::kNone;
   uint32_t channel = 0;
-  uint32_t number = 0;   // of the request, for kRetry
+  uint32_t number = 0;  // of the request, for kRetry
   uint32_t segment = 0;
 };
 
@@ -455,9 +455,13 @@ void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
       continue;
     }
     switch (answer.rspst) {
-      case wire::kRspOk: finish_segment(s, a, CrStatus::kSuccess); break;
+      case wire::kRspOk:
+        finish_segment(s, a, CrStatus::kSuccess);
+        break;
       case wire::kRspRnr:
-      case wire::kRspPageFault: refuse_segment(s, a, answer.rspinfo); break;
+      case wire::kRspPageFault:
+        refuse_segment(s, a, answer.rspinfo);
+        break;
       default:
         s.count(Counter::kTaRxError);
         finish_segment(s, a, error_status(s, a, answer));
@@ -516,8 +520,8 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
   for (uint32_t at = q.next_slot; at != q.produced;) {
     Wqe& wqe = q.slots[at & q.slot_mask];
     if (wqe.slots == 0 || wqe.slots > q.produced - at) return;
-    if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 &&
-        wqe.target <= s.targets.high_water() && s.targets[wqe.target].peer == ch.peer) {
+    if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
+        s.targets[wqe.target].peer == ch.peer) {
       bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
       bool no_other = s.peers[ch.peer].channels[ch.bulk ? 0 : 1] == 0;
       if (bulk == ch.bulk || no_other) wqe.flags |= kWrDead;
@@ -577,8 +581,7 @@ uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
       cqe.local_id = q.rcid;
       cqe.length = wqe.length;
       cqe.user_data = jetty.user_data;
-      q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1,
-                               std::memory_order_release);
+      q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     q.indices->consumed.store(q.next_slot, std::memory_order_release);
   }

@@ -25,9 +25,7 @@ wire::TaOpcode answer_opcode(wire::TaOpcode request) {
   return wire::ta_is_atomic(request) ? wire::TaOpcode::kAtomicResponse : wire::TaOpcode::kTaack;
 }
 
-bool room_for_answer(const CoreState& s) {
-  return s.messages.capacity() - s.messages.in_use() > kSpareChunks;
-}
+bool room_for_answer(const CoreState& s) { return s.messages.capacity() - s.messages.in_use() > kSpareChunks; }
 
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {

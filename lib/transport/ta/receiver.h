@@ -35,8 +35,11 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     tp::RxVerdict verdict = tp::classify(s_, ch, rtp.psn);
     switch (verdict) {
-      case tp::RxVerdict::kDuplicate: s_.count(Counter::kTpRxDuplicate); break;
-      case tp::RxVerdict::kBeyondWindow: return s_.count(Counter::kTpRxBeyondWindow);
+      case tp::RxVerdict::kDuplicate:
+        s_.count(Counter::kTpRxDuplicate);
+        break;
+      case tp::RxVerdict::kBeyondWindow:
+        return s_.count(Counter::kTpRxBeyondWindow);
       case tp::RxVerdict::kAhead:
         if (!take_ahead(channel, rtp, rest)) return;
         s_.count(Counter::kTpRxOutOfOrder);
@@ -284,11 +287,14 @@ class Receiver {
     switch (op) {
       case wire::TaOpcode::kWrite:
       case wire::TaOpcode::kWriteImmediate:
-      case wire::TaOpcode::kWriteNotify: return check_write(channel, rtp, ta);
-      case wire::TaOpcode::kRead: return rtp.last ? check_read(channel, ta) : kUnsupported;
+      case wire::TaOpcode::kWriteNotify:
+        return check_write(channel, rtp, ta);
+      case wire::TaOpcode::kRead:
+        return rtp.last ? check_read(channel, ta) : kUnsupported;
       case wire::TaOpcode::kSend:
       case wire::TaOpcode::kSendImmediate:
-      case wire::TaOpcode::kSendInvalidate: return check_send(channel, rtp, ta);
+      case wire::TaOpcode::kSendInvalidate:
+        return check_send(channel, rtp, ta);
       default:
         return rtp.last && atomic_op(op) != WrOp::kNop ? run_atomic(channel, rtp, ta) : kUnsupported;
     }
@@ -337,8 +343,8 @@ class Receiver {
     job.length = ta.ma.length;
     if (job.length > kMaxMessageBytes) return {wire::kRspError, wire::kErrUnsupportedRequest};
     if (job.length != 0) {
-      job.memory = remote_memory(
-          s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead}, &job.segment);
+      job.memory = remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead},
+                                 &job.segment);
       if (job.memory == nullptr) return kAbort;
     }
     job.channel = channel;
@@ -359,8 +365,8 @@ class Receiver {
     if ((bytes != 4 && bytes != 8) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) {
       return {wire::kRspError, wire::kErrUnsupportedRequest};
     }
-    std::byte* memory = remote_memory(
-        s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
+    std::byte* memory =
+        remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
     if (memory == nullptr) return kAbort;
     if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return {wire::kRspError, wire::kErrUnsupportedRequest};
     AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
@@ -479,8 +485,7 @@ class Receiver {
     uint64_t offset;
     SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
     uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) &&
-                offset == shape.offset + before &&
+    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
                 (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
     if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
     check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));

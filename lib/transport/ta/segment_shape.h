@@ -13,7 +13,7 @@
 namespace ub::ta {
 
 struct SegmentShape {
-  uint64_t offset;   // of its first byte in the request
+  uint64_t offset;  // of its first byte in the request
   uint32_t bytes;
   uint32_t packets;  // that carry the request (a READ's is one)
   WrOp op;           // what the last packet is; others of a WRITE_IMM or WRITE_NOTIFY are plain WRITEs
@@ -22,9 +22,7 @@ struct SegmentShape {
 constexpr bool takes_receive(WrOp op) {
   return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate || op == WrOp::kWriteImm;
 }
-constexpr bool is_send(WrOp op) {
-  return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate;
-}
+constexpr bool is_send(WrOp op) { return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate; }
 constexpr bool is_atomic(WrOp op) { return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor; }
 constexpr bool is_fenced(WrOp op) { return op == WrOp::kRead || is_atomic(op); }
 constexpr bool ends_apart(WrOp op) { return op == WrOp::kWriteImm || op == WrOp::kWriteNotify; }
@@ -32,9 +30,7 @@ constexpr bool ends_apart(WrOp op) { return op == WrOp::kWriteImm || op == WrOp:
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t mtu) { return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu; }
 
 // Bytes in front of the final segment of a WRITE_IMM or WRITE_NOTIFY.
-constexpr uint32_t body_bytes(uint32_t length, uint32_t mtu) {
-  return length <= mtu ? 0 : (length - 1) / mtu * mtu;
-}
+constexpr uint32_t body_bytes(uint32_t length, uint32_t mtu) { return length <= mtu ? 0 : (length - 1) / mtu * mtu; }
 
 constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_t segment_bytes) {
   if (ends_apart(op)) return 1 + (body_bytes(length, mtu) + segment_bytes - 1) / segment_bytes;
@@ -58,33 +54,55 @@ constexpr SegmentShape shape_of(WrOp op, uint32_t length, uint32_t mtu, uint32_t
 
 constexpr wire::TaOpcode wire_opcode(WrOp op) {
   switch (op) {
-    case WrOp::kWrite: return wire::TaOpcode::kWrite;
-    case WrOp::kWriteImm: return wire::TaOpcode::kWriteImmediate;
-    case WrOp::kWriteNotify: return wire::TaOpcode::kWriteNotify;
-    case WrOp::kRead: return wire::TaOpcode::kRead;
-    case WrOp::kCompareSwap: return wire::TaOpcode::kAtomicCompareSwap;
-    case WrOp::kSwap: return wire::TaOpcode::kAtomicSwap;
-    case WrOp::kFetchAdd: return wire::TaOpcode::kAtomicFetchAdd;
-    case WrOp::kFetchSub: return wire::TaOpcode::kAtomicFetchSub;
-    case WrOp::kFetchAnd: return wire::TaOpcode::kAtomicFetchAnd;
-    case WrOp::kFetchOr: return wire::TaOpcode::kAtomicFetchOr;
-    case WrOp::kFetchXor: return wire::TaOpcode::kAtomicFetchXor;
-    case WrOp::kSendImm: return wire::TaOpcode::kSendImmediate;
-    case WrOp::kSendInvalidate: return wire::TaOpcode::kSendInvalidate;
-    default: return wire::TaOpcode::kSend;
+    case WrOp::kWrite:
+      return wire::TaOpcode::kWrite;
+    case WrOp::kWriteImm:
+      return wire::TaOpcode::kWriteImmediate;
+    case WrOp::kWriteNotify:
+      return wire::TaOpcode::kWriteNotify;
+    case WrOp::kRead:
+      return wire::TaOpcode::kRead;
+    case WrOp::kCompareSwap:
+      return wire::TaOpcode::kAtomicCompareSwap;
+    case WrOp::kSwap:
+      return wire::TaOpcode::kAtomicSwap;
+    case WrOp::kFetchAdd:
+      return wire::TaOpcode::kAtomicFetchAdd;
+    case WrOp::kFetchSub:
+      return wire::TaOpcode::kAtomicFetchSub;
+    case WrOp::kFetchAnd:
+      return wire::TaOpcode::kAtomicFetchAnd;
+    case WrOp::kFetchOr:
+      return wire::TaOpcode::kAtomicFetchOr;
+    case WrOp::kFetchXor:
+      return wire::TaOpcode::kAtomicFetchXor;
+    case WrOp::kSendImm:
+      return wire::TaOpcode::kSendImmediate;
+    case WrOp::kSendInvalidate:
+      return wire::TaOpcode::kSendInvalidate;
+    default:
+      return wire::TaOpcode::kSend;
   }
 }
 
 constexpr WrOp atomic_op(wire::TaOpcode op) {
   switch (op) {
-    case wire::TaOpcode::kAtomicCompareSwap: return WrOp::kCompareSwap;
-    case wire::TaOpcode::kAtomicSwap: return WrOp::kSwap;
-    case wire::TaOpcode::kAtomicFetchAdd: return WrOp::kFetchAdd;
-    case wire::TaOpcode::kAtomicFetchSub: return WrOp::kFetchSub;
-    case wire::TaOpcode::kAtomicFetchAnd: return WrOp::kFetchAnd;
-    case wire::TaOpcode::kAtomicFetchOr: return WrOp::kFetchOr;
-    case wire::TaOpcode::kAtomicFetchXor: return WrOp::kFetchXor;
-    default: return WrOp::kNop;
+    case wire::TaOpcode::kAtomicCompareSwap:
+      return WrOp::kCompareSwap;
+    case wire::TaOpcode::kAtomicSwap:
+      return WrOp::kSwap;
+    case wire::TaOpcode::kAtomicFetchAdd:
+      return WrOp::kFetchAdd;
+    case wire::TaOpcode::kAtomicFetchSub:
+      return WrOp::kFetchSub;
+    case wire::TaOpcode::kAtomicFetchAnd:
+      return WrOp::kFetchAnd;
+    case wire::TaOpcode::kAtomicFetchOr:
+      return WrOp::kFetchOr;
+    case wire::TaOpcode::kAtomicFetchXor:
+      return WrOp::kFetchXor;
+    default:
+      return WrOp::kNop;
   }
 }
 

@@ -23,10 +23,14 @@ bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint
 
 CrOpcode completion_opcode(wire::TaOpcode op) {
   switch (op) {
-    case wire::TaOpcode::kSendImmediate: return CrOpcode::kSendImm;
-    case wire::TaOpcode::kSendInvalidate: return CrOpcode::kSendInvalidate;
-    case wire::TaOpcode::kWriteImmediate: return CrOpcode::kWriteImm;
-    default: return CrOpcode::kSend;
+    case wire::TaOpcode::kSendImmediate:
+      return CrOpcode::kSendImm;
+    case wire::TaOpcode::kSendInvalidate:
+      return CrOpcode::kSendInvalidate;
+    case wire::TaOpcode::kWriteImmediate:
+      return CrOpcode::kWriteImm;
+    default:
+      return CrOpcode::kSend;
   }
 }
 
@@ -77,8 +81,7 @@ Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& pack
   return kAccepted;
 }
 
-void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status,
-                      uint64_t bytes) {
+void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes) {
   tp::Channel& ch = s.channels[channel];
   uint32_t index = ch.receive;
   if (index == 0) return;

@@ -21,8 +21,7 @@ constexpr Verdict kAccepted{0, 0};
 // Takes a receive for a message that needs one and notes it as the channel's open receive.
 Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet);
 // Completes the channel's open receive.
-void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status,
-                      uint64_t bytes);
+void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes);
 // The open message vanished: its receive goes back.
 void abandon_message(CoreState& s, uint32_t channel);
 

@@ -27,22 +27,22 @@ enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing,
 
 struct alignas(64) ChannelHot {
   ChannelState state;
-  bool icrc;               // the ICRC is written and checked
-  uint16_t mtu;            // payload bytes of every packet but a message's last
+  bool icrc;     // the ICRC is written and checked
+  uint16_t mtu;  // payload bytes of every packet but a message's last
   uint32_t link;
   uint32_t tpn, peer_tpn;
   // Sending: packets [oldest_unacked, next_psn) are in flight.
   Psn next_psn, oldest_unacked;
-  Tpmsn next_tpmsn;        // of the next message to start
-  uint32_t send_window;    // smallest of the peer's window and what this build can track
+  Tpmsn next_tpmsn;      // of the next message to start
+  uint32_t send_window;  // smallest of the peer's window and what this build can track
   // Receiving.
   Psn expected, delivered, message_start;
-  Tpmsn message;           // oldest TPMSN not yet complete
-  uint16_t unacknowledged; // packets accepted since the last acknowledgement was sent
-  bool ack_wanted;         // something demands one: A, a duplicate, a gap
-  bool message_open;       // at least one packet of `message` was delivered
-  uint32_t reorder;        // ReorderBlock, 0: nothing is missing
-  uint32_t recovery;       // RecoveryBlock, 0: nothing was reported missing
+  Tpmsn message;            // oldest TPMSN not yet complete
+  uint16_t unacknowledged;  // packets accepted since the last acknowledgement was sent
+  bool ack_wanted;          // something demands one: A, a duplicate, a gap
+  bool message_open;        // at least one packet of `message` was delivered
+  uint32_t reorder;         // ReorderBlock, 0: nothing is missing
+  uint32_t recovery;        // RecoveryBlock, 0: nothing was reported missing
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
@@ -56,46 +56,46 @@ struct CongestionWindow {
 
 struct Channel : ChannelHot {
   // ---- sending ----
-  MessageQueue in_flight;    // messages with unacknowledged packets; the newest may be half sent
-  MessageQueue answers;      // answers that wait for their turn
+  MessageQueue in_flight;           // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue answers;             // answers that wait for their turn
   uint32_t queue_head, queue_tail;  // send queues that wait for their turn here
-  uint32_t unanswered;       // requests sent and not answered
-  bool mid_message;          // the newest message in flight is not complete
-  bool fast;                 // fast retransmission agreed
+  uint32_t unanswered;              // requests sent and not answered
+  bool mid_message;                 // the newest message in flight is not complete
+  bool fast;                        // fast retransmission agreed
   bool read_meta;
   bool lossless;
   bool bulk;
-  bool initiator;            // we sent the REQ
-  bool carries_requests;     // it is, or was until it was replaced, the one that our queues use
+  bool initiator;         // we sent the REQ
+  bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
   bool on_active_list, on_ack_list;
   uint32_t next_active, next_ack, next_resting;
   CongestionWindow cc;
 
   // ---- time ----
-  Instant rto_at;            // never: nothing outstanding
-  Instant progress_at;       // last time something was acknowledged, or the flight began
-  Instant heard_at;          // last packet from the peer
-  Instant ack_due;           // an acknowledgement that is owed leaves by then
+  Instant rto_at;       // never: nothing outstanding
+  Instant progress_at;  // last time something was acknowledged, or the flight began
+  Instant heard_at;     // last packet from the peer
+  Instant ack_due;      // an acknowledgement that is owed leaves by then
   Instant created_at, setup_at, freed_at;
-  Instant timed_at;          // when timed_psn was first sent
+  Instant timed_at;  // when timed_psn was first sent
   Psn timed_psn;
   bool timing;
-  uint8_t timeouts;          // consecutive
+  uint8_t timeouts;  // consecutive
   uint8_t setup_tries;
   Duration srtt, rto;
-  Duration give_up_after;    // longest of the configured time and the deadlines of requests on it
+  Duration give_up_after;  // longest of the configured time and the deadlines of requests on it
 
   // ---- receiving ----
   uint8_t message_rspst, message_rspinfo;  // error of the open message, 0: none
-  uint8_t phase;             // of the delivery of the packet at `delivered`
-  bool stalled;              // its delivery waits for a copy or for room
-  uint32_t copies_pending;   // into application memory
-  bool copy_failed;          // a copy of messages first_failed .. last_failed failed
+  uint8_t phase;                           // of the delivery of the packet at `delivered`
+  bool stalled;                            // its delivery waits for a copy or for room
+  uint32_t copies_pending;                 // into application memory
+  bool copy_failed;                        // a copy of messages first_failed .. last_failed failed
   Tpmsn first_failed, last_failed;
-  uint32_t receive;          // RxReceive of the open SEND
+  uint32_t receive;  // RxReceive of the open SEND
   uint64_t atomic_old;
-  Psn highest_seen;          // MaxRcvPSN
+  Psn highest_seen;  // MaxRcvPSN
 
   // ---- gather in progress (memory that answers later) ----
   uint32_t gathers_pending;
@@ -106,14 +106,13 @@ struct Channel : ChannelHot {
   Psn gather_psn;
 
   // ---- identity, set-up ----
-  uint32_t peer;             // Peer record
+  uint32_t peer;  // Peer record
   uint32_t attempt;
   uint64_t peer_incarnation;
   Psn initial_psn, peer_initial_psn;
-  uint16_t offered_mtu;      // of the last REQ sent or REP answered
-  bool several_mtus;         // REPs of different MTUs went out: only CONF tells which one holds
-  uint16_t peer_window;
-  uint8_t record_flags;      // agreed
+  uint16_t offered_mtu;  // of the last REQ sent or REP answered
+  bool several_mtus;     // REPs of different MTUs went out: only CONF tells which one holds
+  uint8_t record_flags;  // agreed
   InstanceId remote;
   Eid local_eid;
   wire::Endpoint local_endpoint, remote_endpoint;
@@ -132,10 +131,10 @@ struct RecoveryBlock {
   uint64_t sacked[kMaxWindow / 64];
   uint64_t resend[kMaxWindow / 64];
   uint32_t resend_count;
-  Psn high_resent;   // largest PSN resent in this burst: later reports of the same hole do not count
-  Psn last_first;    // first PSN of the latest burst
-  Psn mark;          // first new PSN after the latest burst: a report of it proves the resent ones lost
-  bool burst;        // high_resent, last_first and mark are valid
+  Psn high_resent;  // largest PSN resent in this burst: later reports of the same hole do not count
+  Psn last_first;   // first PSN of the latest burst
+  Psn mark;         // first new PSN after the latest burst: a report of it proves the resent ones lost
+  bool burst;       // high_resent, last_first and mark are valid
 };
 
 constexpr void set_bit(uint64_t* bits, uint32_t at) { bits[at / 64] |= uint64_t{1} << (at % 64); }

@@ -35,12 +35,9 @@ constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t generation
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {
-  return {static_cast<CopyKind>(tag >> 62),
-          static_cast<uint32_t>(tag & 0xffffff),
-          Tpmsn(static_cast<uint32_t>(tag >> 24)),
-          static_cast<uint32_t>(tag >> 38 & 0xfffff),
-          static_cast<uint32_t>(tag >> 58 & 15),
-          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
+  return {static_cast<CopyKind>(tag >> 62),        static_cast<uint32_t>(tag & 0xffffff),
+          Tpmsn(static_cast<uint32_t>(tag >> 24)), static_cast<uint32_t>(tag >> 38 & 0xfffff),
+          static_cast<uint32_t>(tag >> 58 & 15),   static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
 }
 
 }  // namespace ub::tp

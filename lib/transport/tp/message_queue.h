@@ -23,19 +23,19 @@ enum class MessageKind : uint8_t {
 struct TxMessage {
   Psn first_psn;
   Tpmsn tpmsn;
-  uint32_t packets;          // sent so far, each once
-  uint32_t source;           // kRequest: send queue, kReadResponse: job, kAnswer: RCID
-  uint32_t work_request;     // kRequest: its number in the queue
+  uint32_t packets;       // sent so far, each once
+  uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID
+  uint32_t work_request;  // kRequest: its number in the queue
   Tassn tassn;
-  uint16_t segment;          // kRequest
+  uint16_t segment;  // kRequest
   MessageKind kind;
-  bool complete;             // every packet was sent once
-  bool vanished;             // its bytes are gone: what is not acknowledged becomes fake packets
-  bool retry;                // kRequest: a retry after RNR (BTAH.Retry)
-  uint8_t generation;        // kRequest: of the send queue's slot; kReadResponse: of the job
-  uint8_t rspst, rspinfo;    // kAnswer
-  wire::TaOpcode opcode;     // kAnswer
-  uint8_t value_bytes;       // kAnswer: length of the atomic's old value
+  bool complete;           // every packet was sent once
+  bool vanished;           // its bytes are gone: what is not acknowledged becomes fake packets
+  bool retry;              // kRequest: a retry after RNR (BTAH.Retry)
+  uint8_t generation;      // kRequest: of the send queue's slot; kReadResponse: of the job
+  uint8_t rspst, rspinfo;  // kAnswer
+  wire::TaOpcode opcode;   // kAnswer
+  uint8_t value_bytes;     // kAnswer: length of the atomic's old value
   uint64_t value;
 };
 static_assert(sizeof(TxMessage) == 48);

@@ -44,7 +44,7 @@ void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, Rx
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;
-  Psn cumulative;   // highest PSN before the first gap
+  Psn cumulative;  // highest PSN before the first gap
   uint8_t size_code;
   Psn highest;
   uint64_t bitmap[16];

@@ -202,8 +202,8 @@ class Transmitter {
     rtp.tpmsn = m.tpmsn;
     rtp.ack_req = again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
 
-    size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes +
-                  padding + wire::kIcrcSize;
+    size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + padding +
+                  wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, most);
     if (frame == nullptr) return Sent::kNoRoom;
     std::byte* at = frame + ch.headers.size + wire::RtpHeader::kSize;
@@ -239,7 +239,8 @@ class Transmitter {
     TxMessage* m = nullptr;
     bool wanted;
     if (ch.gather_retransmit) {
-      wanted = ch.recovery != 0 && test_bit(s_.recovery[ch.recovery].resend, ch.gather_psn.value() & (kMaxWindow - 1)) &&
+      wanted = ch.recovery != 0 &&
+               test_bit(s_.recovery[ch.recovery].resend, ch.gather_psn.value() & (kMaxWindow - 1)) &&
                ch.gather_psn.distance(ch.oldest_unacked) < ch.outstanding();
       if (wanted) m = message_at(s_, ch, ch.gather_psn);
     } else {
@@ -255,7 +256,8 @@ class Transmitter {
       return;
     }
     wire::RtpHeader rtp;
-    bool last = wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;
+    bool last =
+        wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;
     send_frame(channel, frame, ch.gather_bytes, ch.gather_psn, ch.gather_retransmit, last);
   }
 
@@ -359,7 +361,8 @@ class Transmitter {
     if (!last && send) btah.opcode = wire::TaOpcode::kSend;
     btah.tassn = m.tassn;
     btah.rc_id = q.rcid;
-    btah.odr = static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
+    btah.odr =
+        static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
     btah.fce = (wqe.flags & kWrSolicited) != 0;
     btah.retry = m.retry;
     bool memory_token = !send && (wqe.flags & kWrToken) != 0;
@@ -385,9 +388,8 @@ class Transmitter {
     if (last && (wqe.op == WrOp::kSendImm || wqe.op == WrOp::kSendInvalidate || shape.op == WrOp::kWriteImm)) {
       ta->has_imm = true;
       bool write = shape.op == WrOp::kWriteImm;
-      uint64_t immediate = wqe.op == WrOp::kSendInvalidate
-                               ? uint64_t{wqe.token_id} << 32 | wqe.token_value
-                               : wqe.immediate;
+      uint64_t immediate =
+          wqe.op == WrOp::kSendInvalidate ? uint64_t{wqe.token_id} << 32 | wqe.token_value : wqe.immediate;
       ta->imm = {immediate, write ? target.token.value : 0, write ? wqe.length : 0};
     }
     if (shape.op == WrOp::kWriteNotify) {
@@ -471,8 +473,8 @@ class Transmitter {
     while (s_.ack_head != 0) {
       uint32_t channel = s_.ack_head;
       Channel& ch = s_.channels[channel];
-      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted &&
-                   ch.unacknowledged < kPacketsPerAck && s_.now < ch.ack_due;
+      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck &&
+                   s_.now < ch.ack_due;
       if (ch.is_up() && !waits) {
         if (!send_ack(ch)) break;
         ++sent;

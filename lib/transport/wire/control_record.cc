@@ -71,8 +71,7 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   store_be32(p + 24, r.attempt);
   store_u8(p + 28, r.flags);
   store_be24(p + 29, r.sender_tpn);
-  store_u8(p + 32, static_cast<uint8_t>((r.selective ? kSelective : 0) | (r.oor ? kOor : 0) |
-                                        (r.sack_size_code & 7)));
+  store_u8(p + 32, static_cast<uint8_t>((r.selective ? kSelective : 0) | (r.oor ? kOor : 0) | (r.sack_size_code & 7)));
   store_be24(p + 33, r.receiver_tpn);
   store_u8(p + 36, static_cast<uint8_t>(r.cc));
   store_be24(p + 37, r.initial_psn.value());

@@ -32,8 +32,7 @@ namespace ub::wire {
   X(BadRecordVersion)  /* control record of another version; bytes 0-27 are valid, answer REJ */ \
   X(BadRecordType)     /* control record of an unknown type */                                   \
   X(UnknownTpn)        /* DstTPN names no channel */                                             \
-  X(WrongPeer)         /* SrcTPN or source address is not the channel's */                       \
-  X(UpiMismatch)       /* foreign partition */
+  X(WrongPeer)         /* SrcTPN or source address is not the channel's */
 
 enum class Drop : uint8_t {
   kNone,

@@ -47,12 +47,12 @@ struct MaetahCompact {
 
   static MaetahCompact read(const std::byte* p) {
     const uint64_t w = load_be64(p);
-    return {w & ~uint64_t{63}, static_cast<uint8_t>(w >> 4 & 3), (w >> 3 & 1) != 0,
-            static_cast<uint8_t>(w & 7), load_be32(p + 8) & kTokenIdMask};
+    return {w & ~uint64_t{63}, static_cast<uint8_t>(w >> 4 & 3), (w >> 3 & 1) != 0, static_cast<uint8_t>(w & 7),
+            load_be32(p + 8) & kTokenIdMask};
   }
   void write(std::byte* p) const {
-    store_be64(p, (address & ~uint64_t{63}) | uint64_t{affinity_hint & 3u} << 4 |
-                      uint64_t{strong_order} << 3 | (length_code & 7u));
+    store_be64(p, (address & ~uint64_t{63}) | uint64_t{affinity_hint & 3u} << 4 | uint64_t{strong_order} << 3 |
+                      (length_code & 7u));
     store_be32(p + 8, token_id & kTokenIdMask);
   }
   bool operator==(const MaetahCompact&) const = default;
@@ -165,9 +165,7 @@ struct BeetahView {
   uint32_t payload_bytes;  ///< N: 64, 128, 256, 512 or 1024
 
   static constexpr uint32_t kMaxPayload = 1024;
-  static constexpr bool valid_payload(uint32_t n) {
-    return n >= 64 && n <= kMaxPayload && (n & (n - 1)) == 0;
-  }
+  static constexpr bool valid_payload(uint32_t n) { return n >= 64 && n <= kMaxPayload && (n & (n - 1)) == 0; }
 
   uint32_t size() const { return payload_bytes / 8; }
   bool enabled(uint32_t payload_byte) const {

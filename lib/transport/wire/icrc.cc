@@ -19,7 +19,7 @@ struct alignas(16) Mask {
 };
 constexpr Mask kV4Front{{0, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0, 0xFF, 0xFF}};       // ToS, TTL, header checksum
 constexpr Mask kV4Back{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF}};  // UDP checksum
-constexpr Mask kV6Front{{0x0F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0xFF}};  // class, flow label, hop limit
+constexpr Mask kV6Front{{0x0F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0xFF}};                // class, flow label, hop limit
 constexpr Mask kV6Middle{};
 constexpr Mask kV6Back = kV4Back;
 

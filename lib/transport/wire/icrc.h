@@ -24,16 +24,10 @@ inline constexpr size_t kIcrcSize = 4;
 /// CRC state after the masked NTH24 (10 bytes). Masked: CCI and LBF.
 [[nodiscard]] uint32_t icrc_begin_nth24(const std::byte* nth);
 
-[[nodiscard]] inline uint32_t icrc_finish(uint32_t state) {
-  return crc32_final(state);
-}
+[[nodiscard]] inline uint32_t icrc_finish(uint32_t state) { return crc32_final(state); }
 
-inline void icrc_store(std::byte* p, uint32_t icrc) {
-  store_le32(p, icrc);
-}
-[[nodiscard]] inline uint32_t icrc_load(const std::byte* p) {
-  return load_le32(p);
-}
+inline void icrc_store(std::byte* p, uint32_t icrc) { store_le32(p, icrc); }
+[[nodiscard]] inline uint32_t icrc_load(const std::byte* p) { return load_le32(p); }
 
 /// ICRC of a whole packet: size_bytes counts from l3 to the first ICRC byte and covers at least the headers.
 [[nodiscard]] uint32_t icrc_compute(const std::byte* l3, size_t size_bytes, bool is_v6);

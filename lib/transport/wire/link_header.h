@@ -67,8 +67,8 @@ struct Cci {
   constexpr uint16_t pack() const {
     const uint32_t top = uint32_t{static_cast<uint8_t>(mode)} << 13 | uint32_t{loc} << 12;
     if (mode == CciMode::kCaqm)
-      return static_cast<uint16_t>(top | uint32_t{enable} << 10 | uint32_t{congested} << 9 |
-                                   uint32_t{increase} << 8 | hint);
+      return static_cast<uint16_t>(top | uint32_t{enable} << 10 | uint32_t{congested} << 9 | uint32_t{increase} << 8 |
+                                   hint);
     const uint32_t stamp = mode == CciMode::kFecnRtt ? (timestamp & 0x3FFu) << 2 : 0;
     return static_cast<uint16_t>(top | stamp | (fecn & 3u));
   }

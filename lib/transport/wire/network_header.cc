@@ -21,9 +21,7 @@ uint64_t ipv4_sum(const std::byte* p) {
 }
 
 /// Folding is reduction modulo 2^16 - 1; a header whose checksum is right sums to a multiple of it.
-bool ipv4_checksum_ok(const std::byte* p) {
-  return ipv4_sum(p) % 0xFFFF == 0;
-}
+bool ipv4_checksum_ok(const std::byte* p) { return ipv4_sum(p) % 0xFFFF == 0; }
 
 uint16_t fold16(uint64_t sum) {
   sum = (sum & 0xFFFFFFFF) + (sum >> 32);
@@ -105,8 +103,8 @@ bool icrc_matches(const NetHeader& net) {
   return icrc_compute(net.l3, static_cast<size_t>(net.end - net.l3), net.v6) == icrc_load(net.end);
 }
 
-void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src,
-                       const Endpoint& dst, uint8_t dscp) {
+void NetTemplate::init(const MacAddress& src_mac, const MacAddress& dst_mac, const Endpoint& src, const Endpoint& dst,
+                       uint8_t dscp) {
   bytes = {};
   std::byte* eth = bytes.data();
   std::byte* ip = eth + kEthSize;

@@ -86,40 +86,22 @@ inline constexpr TaOpcodeTable kTaOpcodes{};
 constexpr uint16_t ta_shape(uint8_t code) {
   return code < detail::kTaOpcodeSlots ? detail::kTaOpcodes.shape[code] : uint16_t{0};
 }
-constexpr uint16_t ta_shape(TaOpcode op) {
-  return ta_shape(static_cast<uint8_t>(op));
-}
+constexpr uint16_t ta_shape(TaOpcode op) { return ta_shape(static_cast<uint8_t>(op)); }
 
 /// "WRITE", ...; "?" for a reserved code.
 constexpr const char* ta_opcode_name(TaOpcode op) {
   return ta_shape(op) != 0 ? detail::kTaOpcodes.name[static_cast<uint8_t>(op)] : "?";
 }
 
-constexpr bool ta_is_known(uint8_t code) {
-  return ta_shape(code) != 0;
-}
-constexpr bool ta_is_request(TaOpcode op) {
-  return (ta_shape(op) & kShapeRequest) != 0;
-}
+constexpr bool ta_is_known(uint8_t code) { return ta_shape(code) != 0; }
+constexpr bool ta_is_request(TaOpcode op) { return (ta_shape(op) & kShapeRequest) != 0; }
 /// Decided by the code alone, as the layout of the header is: reserved codes read as requests.
-constexpr bool ta_is_response_code(uint8_t code) {
-  return code >= 0x11 && code <= 0x13;
-}
-constexpr bool ta_consumes_receive(TaOpcode op) {
-  return (ta_shape(op) & kShapeReceive) != 0;
-}
-constexpr bool ta_has_payload(TaOpcode op) {
-  return (ta_shape(op) & kShapePayload) != 0;
-}
-constexpr bool ta_has_address(TaOpcode op) {
-  return (ta_shape(op) & kShapeMa) != 0;
-}
-constexpr bool ta_has_target(TaOpcode op) {
-  return (ta_shape(op) & kShapeMt) != 0;
-}
-constexpr bool ta_is_atomic(TaOpcode op) {
-  return (ta_shape(op) & kShapeAtomic) != 0;
-}
+constexpr bool ta_is_response_code(uint8_t code) { return code >= 0x11 && code <= 0x13; }
+constexpr bool ta_consumes_receive(TaOpcode op) { return (ta_shape(op) & kShapeReceive) != 0; }
+constexpr bool ta_has_payload(TaOpcode op) { return (ta_shape(op) & kShapePayload) != 0; }
+constexpr bool ta_has_address(TaOpcode op) { return (ta_shape(op) & kShapeMa) != 0; }
+constexpr bool ta_has_target(TaOpcode op) { return (ta_shape(op) & kShapeMt) != 0; }
+constexpr bool ta_is_atomic(TaOpcode op) { return (ta_shape(op) & kShapeAtomic) != 0; }
 
 /// ALU functions of Atomic_store and Atomic_load, UDETAH[23:20]. CLR is mem & ~op, EOR is mem ^ op.
 enum class AtomicAlu : uint8_t {

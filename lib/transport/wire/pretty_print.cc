@@ -116,9 +116,8 @@ void add_status(Line& line, uint8_t rspst, uint8_t rspinfo) {
 
 void add_request(Line& line, const Btah& b) {
   static constexpr const char* kOrder[] = {"no", "ro", "so", "odr3"};
-  line.add(" %s tassn %u %s%s %s %05x", ta_opcode_name(b.opcode), b.tassn.value(),
-           kOrder[b.odr & kOdrExecutionMask], (b.odr & kOdrCompletion) != 0 ? "+tco" : "",
-           b.rc_type == kRcTypeSequenceContext ? "sc" : "rc", b.rc_id);
+  line.add(" %s tassn %u %s%s %s %05x", ta_opcode_name(b.opcode), b.tassn.value(), kOrder[b.odr & kOdrExecutionMask],
+           (b.odr & kOdrCompletion) != 0 ? "+tco" : "", b.rc_type == kRcTypeSequenceContext ? "sc" : "rc", b.rc_id);
   if (b.fce) line.add(" fce");
   if (b.retry) line.add(" retry");
   if (b.alloc) line.add(" alloc");
@@ -134,8 +133,7 @@ void add_extensions(Line& line, const TaPacket& t) {
   if (t.has_ofst) line.add(" ofst %uK", t.ofst.offset_kib);
   if (t.has_ma) line.add(" addr %" PRIx64 " id %05x len %u", t.ma.address, t.ma.token_id, t.ma.length);
   if (t.has_imm) line.add(" imm %" PRIx64, t.imm.immediate);
-  if (t.has_ntf)
-    line.add(" notify %" PRIx64 " id %05x = %" PRIx64, t.ntf.address, t.ntf.token_id, t.ntf.data);
+  if (t.has_ntf) line.add(" notify %" PRIx64 " id %05x = %" PRIx64, t.ntf.address, t.ntf.token_id, t.ntf.data);
   if (t.has_mgmt) line.add(" mgmt %u.%u%s", t.mgmt.code, t.mgmt.sub_code, t.mgmt.rsp ? " rsp" : "");
   if (t.tv) line.add(" tv %08x", t.token_value);
   if (t.has_be) line.add(" be %u", t.be.payload_bytes);
@@ -150,8 +148,8 @@ void add_record(Line& line, const TaPacket& t) {
   }
   line.add(" %s attempt %08x", record_type_name(r.type), r.attempt);
   if (r.reason != RecordReason::kNone) line.add(" (%s)", record_reason_name(r.reason));
-  line.add(" tpn %06x>%06x psn %u mtu %u flags %02x", r.sender_tpn, r.receiver_tpn, r.initial_psn.value(),
-           r.mtu, r.flags);
+  line.add(" tpn %06x>%06x psn %u mtu %u flags %02x", r.sender_tpn, r.receiver_tpn, r.initial_psn.value(), r.mtu,
+           r.flags);
 }
 
 /// A Read request has no payload, so its length says whether it has the meta headers.
@@ -165,8 +163,7 @@ void add_transaction(Line& line, const std::byte* p, const std::byte* end, uint8
                      bool unreliable) {
   TaPacket t;
   Drop d = parse_transaction(p, end, padding, guess_read_meta(p, end, padding, read_meta), t);
-  if (d != Drop::kNone && read_meta && end - p >= 8 &&
-      load_u8(p) == static_cast<uint8_t>(TaOpcode::kReadResponse))
+  if (d != Drop::kNone && read_meta && end - p >= 8 && load_u8(p) == static_cast<uint8_t>(TaOpcode::kReadResponse))
     d = parse_transaction(p, end, padding, false, t);
   if (d != Drop::kNone) {
     line.add(" ta %02x drop %s", p < end ? load_u8(p) : 0, drop_name(d));
@@ -201,8 +198,7 @@ void add_feedback(Line& line, const RtpHeader& h, const std::byte* p, const std:
   }
   if (h.has_saetph()) {
     SackView s;
-    if (const Drop d = SackView::read(p, left(), s); d != Drop::kNone)
-      return line.add(" drop %s", drop_name(d));
+    if (const Drop d = SackView::read(p, left(), s); d != Drop::kNone) return line.add(" drop %s", drop_name(d));
     line.add(" max %u got", s.max_rcv_psn.value());
     for (uint32_t i = 0; i < s.bit_count(); ++i) {
       if (!s.test(i)) continue;
@@ -267,8 +263,7 @@ void add_load_store(Line& line, const std::byte* p, const std::byte* end) {
   p += Btah::kCompactSize;
   if (!ta_has_address(b.opcode) || avail < Btah::kCompactSize + MaetahCompact::kSize) return;
   const MaetahCompact m = MaetahCompact::read(p);
-  line.add(" %s addr %" PRIx64 " id %05x len %u", m.strong_order ? "so" : "ro", m.address, m.token_id,
-           m.length());
+  line.add(" %s addr %" PRIx64 " id %05x len %u", m.strong_order ? "so" : "ro", m.address, m.token_id, m.length());
 }
 
 /// EtherType 0x88B5: LPH, NTH. Lengths are not on the wire there; a frame of 60 bytes may be padded.

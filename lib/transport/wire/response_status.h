@@ -15,7 +15,7 @@ inline constexpr uint8_t kRspPageFault = 2;  ///< RSPINFO: RNR timer code
 inline constexpr uint8_t kRspError = 3;      ///< RSPINFO: one of kErr*
 inline constexpr uint8_t kRspFused = 5;      ///< RTPH: TPACK carrying a TAACK, RSPINFO one of kFused*
 
-inline constexpr uint8_t kErrPsn = 0;  ///< RTPH only: this is a TPNAK, PSN is the first missing
+inline constexpr uint8_t kErrPsn = 0;                 ///< RTPH only: this is a TPNAK, PSN is the first missing
 inline constexpr uint8_t kErrUnsupportedRequest = 1;  ///< malformed or not implemented
 inline constexpr uint8_t kErrRemoteAbort = 2;         ///< token, range, permission, unknown target
 

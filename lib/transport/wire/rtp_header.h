@@ -74,9 +74,8 @@ struct RtpHeader {
   }
 
   void write(std::byte* p) const {
-    store_be64(p, uint64_t{last} << 63 | uint64_t{static_cast<uint8_t>(opcode)} << 56 |
-                      uint64_t{padding} << 52 | uint64_t{nlp} << 48 | uint64_t{src_tpn & 0xFFFFFF} << 24 |
-                      (dst_tpn & 0xFFFFFF));
+    store_be64(p, uint64_t{last} << 63 | uint64_t{static_cast<uint8_t>(opcode)} << 56 | uint64_t{padding} << 52 |
+                      uint64_t{nlp} << 48 | uint64_t{src_tpn & 0xFFFFFF} << 24 | (dst_tpn & 0xFFFFFF));
     store_be64(p + 8, uint64_t{ack_req} << 63 | uint64_t{fake} << 62 | uint64_t{psn.value()} << 32 |
                           uint64_t{rspst} << 29 | uint64_t{rspinfo} << 24 | tpmsn.value());
   }
@@ -92,8 +91,6 @@ struct RtpHeader {
 static_assert(sizeof(RtpHeader) == 20 && offsetof(RtpHeader, src_tpn) == 4);
 
 /// Pad bytes that make TPH..payload a multiple of four.
-constexpr uint8_t padding_for(size_t size_bytes) {
-  return static_cast<uint8_t>(-size_bytes & 3);
-}
+constexpr uint8_t padding_for(size_t size_bytes) { return static_cast<uint8_t>(-size_bytes & 3); }
 
 }  // namespace ub::wire

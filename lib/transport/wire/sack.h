@@ -19,20 +19,12 @@ inline constexpr uint32_t kSackMaxBits = 1024;
 inline constexpr uint32_t kSackMaxWords = kSackMaxBits / 64;
 
 /// BitMapSize codes 0-4 mean 64, 128, 256, 512, 1024 bits.
-constexpr uint32_t sack_bits(uint8_t size_code) {
-  return 64u << size_code;
-}
-constexpr size_t sack_bitmap_size(uint8_t size_code) {
-  return sack_bits(size_code) / 8;
-}
+constexpr uint32_t sack_bits(uint8_t size_code) { return 64u << size_code; }
+constexpr size_t sack_bitmap_size(uint8_t size_code) { return sack_bits(size_code) / 8; }
 
 /// Bits 64*index .. 64*index+63 of a bitmap, bit 64*index in the least significant place.
-inline uint64_t sack_word(const std::byte* bitmap, uint32_t index) {
-  return load_le64(bitmap + 8 * index);
-}
-inline void sack_store_word(std::byte* bitmap, uint32_t index, uint64_t w) {
-  store_le64(bitmap + 8 * index, w);
-}
+inline uint64_t sack_word(const std::byte* bitmap, uint32_t index) { return load_le64(bitmap + 8 * index); }
+inline void sack_store_word(std::byte* bitmap, uint32_t index, uint64_t w) { store_le64(bitmap + 8 * index, w); }
 
 struct SackView {
   static constexpr size_t kFixedSize = 4;
@@ -59,16 +51,13 @@ struct SackView {
   }
 };
 
-constexpr size_t sack_size(uint8_t size_code) {
-  return SackView::kFixedSize + sack_bitmap_size(size_code);
-}
+constexpr size_t sack_size(uint8_t size_code) { return SackView::kFixedSize + sack_bitmap_size(size_code); }
 
 /// Writes SAETPH with a bitmap of sack_bits(size_code)/64 words (word i as sack_word() returns it); returns
 /// its size.
 inline size_t write_sack(std::byte* p, uint8_t size_code, Psn max_rcv_psn, const uint64_t* words) {
   store_be32(p, uint32_t{size_code} << 24 | max_rcv_psn.value());
-  for (uint32_t i = 0; i < sack_bits(size_code) / 64; ++i)
-    sack_store_word(p + SackView::kFixedSize, i, words[i]);
+  for (uint32_t i = 0; i < sack_bits(size_code) / 64; ++i) sack_store_word(p + SackView::kFixedSize, i, words[i]);
   return sack_size(size_code);
 }
 

@@ -62,10 +62,9 @@ struct Btah {
     return h.version != 0 ? Drop::kBadTaVersion : Drop::kNone;
   }
   void write(std::byte* p) const {
-    store_be64(p, uint64_t{first()} << 32 | uint64_t{no_taack} << 31 | uint64_t{odr} << 28 |
-                      uint64_t{mt_en} << 27 | uint64_t{fce} << 26 | uint64_t{retry} << 25 |
-                      uint64_t{alloc} << 24 | uint64_t{e_bit} << 22 | uint64_t{rc_type} << 20 |
-                      (rc_id & 0xFFFFF));
+    store_be64(p, uint64_t{first()} << 32 | uint64_t{no_taack} << 31 | uint64_t{odr} << 28 | uint64_t{mt_en} << 27 |
+                      uint64_t{fce} << 26 | uint64_t{retry} << 25 | uint64_t{alloc} << 24 | uint64_t{e_bit} << 22 |
+                      uint64_t{rc_type} << 20 | (rc_id & 0xFFFFF));
   }
 
   /// The compact form has the first four bytes only; the other fields get their defaults.
@@ -151,8 +150,8 @@ struct AtahCompact {
     return (w >> 16 & 0xC0) != 0 ? Drop::kBadTaVersion : Drop::kNone;
   }
   void write(std::byte* p) const {
-    store_be32(p, uint32_t{static_cast<uint8_t>(opcode)} << 24 | uint32_t{status & 3u} << 20 |
-                      uint32_t{poison} << 18 | tassn.value());
+    store_be32(p, uint32_t{static_cast<uint8_t>(opcode)} << 24 | uint32_t{status & 3u} << 20 | uint32_t{poison} << 18 |
+                      tassn.value());
   }
   bool operator==(const AtahCompact&) const = default;
 };

@@ -42,8 +42,8 @@ Drop parse_byte_enables(const std::byte*& p, const std::byte* end, TaPacket& out
 /// The walk, instantiated per shape and not per opcode: what an opcode lacks costs nothing, and the flags
 /// become one or two constant stores. Not inlined, so that the switch that picks one is a plain jump.
 template <uint16_t kShape>
-[[gnu::noinline]] Drop parse_request(const std::byte* p, const std::byte* end, uint8_t padding,
-                                     bool read_meta, TaPacket& out) {
+[[gnu::noinline]] Drop parse_request(const std::byte* p, const std::byte* end, uint8_t padding, bool read_meta,
+                                     TaPacket& out) {
   const bool meta = (kShape & kShapeReadMeta) != 0 && read_meta;
   const size_t avail = static_cast<size_t>(end - p);
   const Btah& req = out.req;
@@ -117,15 +117,14 @@ template <uint16_t kShape>
 }
 
 template <uint16_t kShape>
-[[gnu::noinline]] Drop parse_response(const std::byte* p, const std::byte* end, uint8_t padding,
-                                      bool read_meta, TaPacket& out) {
+[[gnu::noinline]] Drop parse_response(const std::byte* p, const std::byte* end, uint8_t padding, bool read_meta,
+                                      TaPacket& out) {
   const bool meta = (kShape & kShapeReadMeta) != 0 && read_meta;
   const size_t avail = static_cast<size_t>(end - p);
   const Drop version = Atah::read(p, avail, out.rsp);
   out.is_response = true;
   out.has_taid = out.has_ofst = meta;
-  out.has_ud = out.has_mt = out.has_ma = out.has_imm = out.has_ntf = out.has_mgmt = out.has_be = out.tv =
-      false;
+  out.has_ud = out.has_mt = out.has_ma = out.has_imm = out.has_ntf = out.has_mgmt = out.has_be = out.tv = false;
   if (version != Drop::kNone) [[unlikely]]
     return version;
   if (avail < fixed_size(kShape, meta)) [[unlikely]]
@@ -142,8 +141,7 @@ template <uint16_t kShape>
 
 }  // namespace
 
-Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta,
-                       TaPacket& out) {
+Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta, TaPacket& out) {
   const size_t avail = static_cast<size_t>(end - begin);
   if (avail < Btah::kSize) [[unlikely]]
     return Drop::kTruncatedHeader;
@@ -169,9 +167,7 @@ size_t request_header_size(TaOpcode opcode, RequestShape shape) {
          (shape.tv ? Tvetah::kSize : 0) + shape.be_payload_bytes / 8;
 }
 
-size_t response_header_size(TaOpcode opcode, bool read_meta) {
-  return fixed_size(ta_shape(opcode), read_meta);
-}
+size_t response_header_size(TaOpcode opcode, bool read_meta) { return fixed_size(ta_shape(opcode), read_meta); }
 
 size_t write_transaction_headers(const TaPacket& packet, std::byte* p) {
   std::byte* const begin = p;

@@ -51,8 +51,8 @@ struct TaPacket {
 /// `padding` is that of the transport header, `read_meta` the channel's attribute. The span must be a
 /// multiple of four bytes, as padding makes it under RTPH and UTPH. For results that
 /// drop_is_unsupported_request() names, is_response and req or rsp are valid.
-[[nodiscard]] Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding,
-                                     bool read_meta, TaPacket& out);
+[[nodiscard]] Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta,
+                                     TaPacket& out);
 
 /// Bytes of all headers of a request, BTAH included; BEETAH is sized by be_payload_bytes.
 struct RequestShape {

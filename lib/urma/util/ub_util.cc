@@ -50,8 +50,7 @@ int hex_digit(char c) {
 }
 
 // First bit at or after offset in the array, each word XORed with `flip` (all ones: look for clear bits).
-unsigned long find_bit(const unsigned long* array, unsigned long size, unsigned long offset,
-                       unsigned long flip) {
+unsigned long find_bit(const unsigned long* array, unsigned long size, unsigned long offset, unsigned long flip) {
   if (array == nullptr || offset >= size) return size;
   unsigned long word = offset / BITS_PER_LONG;
   unsigned long bits = (array[word] ^ flip) & (~0UL << (offset % BITS_PER_LONG));
@@ -72,8 +71,7 @@ extern "C" unsigned long ub_find_first_bit(const unsigned long* array, unsigned 
   return find_bit(array, size, 0, 0);
 }
 
-extern "C" unsigned long ub_find_next_bit(const unsigned long* array, unsigned long size,
-                                          unsigned long offset) {
+extern "C" unsigned long ub_find_next_bit(const unsigned long* array, unsigned long size, unsigned long offset) {
   return find_bit(array, size, offset, 0);
 }
 
@@ -81,8 +79,7 @@ extern "C" unsigned long ub_find_first_zero_bit(const unsigned long* array, unsi
   return find_bit(array, size, 0, ~0UL);
 }
 
-extern "C" unsigned long ub_find_next_zero_bit(const unsigned long* array, unsigned long size,
-                                               unsigned long offset) {
+extern "C" unsigned long ub_find_next_zero_bit(const unsigned long* array, unsigned long size, unsigned long offset) {
   return find_bit(array, size, offset, ~0UL);
 }
 
@@ -100,18 +97,10 @@ extern "C" int ub_str_to_bool(const char* buf, bool* bool_res) {
   return 0;
 }
 
-extern "C" int ub_str_to_u8(const char* buf, uint8_t* u8) {
-  return parse_to(buf, u8);
-}
-extern "C" int ub_str_to_u16(const char* buf, uint16_t* u16) {
-  return parse_to(buf, u16);
-}
-extern "C" int ub_str_to_u32(const char* buf, uint32_t* u32) {
-  return parse_to(buf, u32);
-}
-extern "C" int ub_str_to_u64(const char* buf, uint64_t* u64) {
-  return parse_to(buf, u64);
-}
+extern "C" int ub_str_to_u8(const char* buf, uint8_t* u8) { return parse_to(buf, u8); }
+extern "C" int ub_str_to_u16(const char* buf, uint16_t* u16) { return parse_to(buf, u16); }
+extern "C" int ub_str_to_u32(const char* buf, uint32_t* u32) { return parse_to(buf, u32); }
+extern "C" int ub_str_to_u64(const char* buf, uint64_t* u64) { return parse_to(buf, u64); }
 
 extern "C" int ub_str_to_int(const char* buf, int* value) {
   if (buf == nullptr || value == nullptr) return -EINVAL;
@@ -366,8 +355,7 @@ Rate measure_rate() {
 extern "C" double get_cpu_mhz(bool warn) {
   static const Rate rate = measure_rate();
   if (warn && rate.disagreement > kMaxDisagreement) {
-    (void)fprintf(stderr, "cycle counter: two measurements of its rate differ by %.4f %%\n",
-                  rate.disagreement * 100);
+    (void)fprintf(stderr, "cycle counter: two measurements of its rate differ by %.4f %%\n", rate.disagreement * 100);
   }
   return rate.mhz;
 }

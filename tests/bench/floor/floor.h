@@ -25,7 +25,7 @@ struct Options {
   std::string peer_address = "127.0.0.1";  // of the other one
   bool bandwidth = false;
   bool unconnected = false;  // UDP: a socket that could speak to many peers names one for each datagram
-  unsigned batch = 32;  // datagrams per system call
+  unsigned batch = 32;       // datagrams per system call
 };
 
 struct LatencyRow {

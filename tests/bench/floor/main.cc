@@ -24,9 +24,7 @@ int main(int argc, char** argv) {
   app.add_option("-t,--seconds", options.seconds, "Length of each measurement")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
-  app.add_option("--cpus", cpus, "Two CPUs (default: the first two that are allowed)")
-      ->expected(2)
-      ->delimiter(',');
+  app.add_option("--cpus", cpus, "Two CPUs (default: the first two that are allowed)")->expected(2)->delimiter(',');
 
   auto add = [&](const char* name, const char* help, void (*bench)(const Options&, Report&)) {
     CLI::App* command = app.add_subcommand(name, help);
@@ -43,15 +41,13 @@ int main(int argc, char** argv) {
   CLI::App* tcp = add("tcp", "Echo over TCP sockets, polling and blocking, and a 64 KiB stream", run_tcp);
   for (CLI::App* command : {udp, tcp}) {
     command->add_flag("--bw", options.bandwidth, "Measure throughput one way only");
-    command
-        ->add_option("-s,--size", options.size_bytes, "Bytes per message (default 64; UDP throughput 1472)")
+    command->add_option("-s,--size", options.size_bytes, "Bytes per message (default 64; UDP throughput 1472)")
         ->check(CLI::Range(1, command == udp ? 65507 : 1 << 20));
-    command->add_option("--address", options.address, "IP address of the measuring side")
-        ->capture_default_str();
-    command->add_option("--peer-address", options.peer_address, "IP address of the other side")
-        ->capture_default_str();
+    command->add_option("--address", options.address, "IP address of the measuring side")->capture_default_str();
+    command->add_option("--peer-address", options.peer_address, "IP address of the other side")->capture_default_str();
   }
-  udp->add_flag("--unconnected", options.unconnected, "Sockets that name the peer of every datagram (sendto, recvfrom)");
+  udp->add_flag("--unconnected", options.unconnected,
+                "Sockets that name the peer of every datagram (sendto, recvfrom)");
   udp->add_option("--batch", options.batch, "Datagrams per system call of --bw")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -21,9 +21,7 @@
 
 namespace ub::floor {
 
-[[noreturn]] inline void fail(const std::string& what) {
-  throw std::runtime_error(what + ": " + strerror(errno));
-}
+[[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what + ": " + strerror(errno)); }
 
 // A memfd that both processes map: create it before the Peer.
 template <typename T>

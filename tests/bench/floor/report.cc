@@ -21,13 +21,13 @@ void print_probe(const char* when, const tools::C2cProbe& probe) {
     printf("core to core %s: not measured\n", when);
     return;
   }
-  printf("core to core %s: %.0f ns (best window), %.0f ns (median): %s\n", when, probe.min_ns,
-         probe.median_ns, probe.mode());
+  printf("core to core %s: %.0f ns (best window), %.0f ns (median): %s\n", when, probe.min_ns, probe.median_ns,
+         probe.mode());
 }
 
 void json_probe(const char* when, const tools::C2cProbe& probe) {
-  printf(",\"c2c_%s\":{\"min_ns\":%.1f,\"median_ns\":%.1f,\"mode\":\"%s\"}", when, probe.min_ns,
-         probe.median_ns, probe.mode());
+  printf(",\"c2c_%s\":{\"min_ns\":%.1f,\"median_ns\":%.1f,\"mode\":\"%s\"}", when, probe.min_ns, probe.median_ns,
+         probe.mode());
 }
 
 }  // namespace
@@ -53,8 +53,7 @@ void print_table(const Report& report) {
   }
   if (!report.rate.empty()) printf("%-44s %10s %10s %8s\n", "one way", "Gb/s", "Mmsg/s", "lost %");
   for (const RateRow& row : report.rate) {
-    printf("%-44s %10.2f %10.3f %8.2f\n", row.name.c_str(), row.gbit_per_s, row.msgs_per_s / 1e6,
-           row.lost_percent);
+    printf("%-44s %10.2f %10.3f %8.2f\n", row.name.c_str(), row.gbit_per_s, row.msgs_per_s / 1e6, row.lost_percent);
   }
   print_probe("after ", report.after);
   if (strcmp(report.before.mode(), report.after.mode()) != 0) {
@@ -72,8 +71,8 @@ void print_json(const Report& report) {
   for (const LatencyRow& row : report.latency) {
     const tools::Histogram& histogram = row.round_trip_ns;
     printf("%s{\"name\":\"%s\",\"count\":%llu,\"min_ns\":%llu,\"mean_ns\":%.1f", separator, row.name.c_str(),
-           static_cast<unsigned long long>(histogram.count()),
-           static_cast<unsigned long long>(histogram.min()), histogram.mean());
+           static_cast<unsigned long long>(histogram.count()), static_cast<unsigned long long>(histogram.min()),
+           histogram.mean());
     for (const Percentile& percentile : kPercentiles) {
       printf(",\"%s_ns\":%llu", percentile.name,
              static_cast<unsigned long long>(histogram.percentile(percentile.percent)));

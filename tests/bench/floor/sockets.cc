@@ -86,9 +86,7 @@ void connect_to(const Socket& socket, const Address& address) {
   if (connect(socket.fd(), address.get(), address.length) != 0) fail("connect");
 }
 
-bool would_block() {
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNREFUSED;
-}
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNREFUSED; }
 
 // One end of a pair of UDP sockets.
 struct UdpEnd {
@@ -224,14 +222,12 @@ void udp_bandwidth(const Options& options, Report& report) {
   memory->stop.store(1);
   peer.join();
   const double per_ns = static_cast<double>(received) / static_cast<double>(now - first_ns);
-  const double lost =
-      sent > received ? 100.0 * static_cast<double>(sent - received) / static_cast<double>(sent) : 0;
+  const double lost = sent > received ? 100.0 * static_cast<double>(sent - received) / static_cast<double>(sent) : 0;
   report.rate.push_back({"UDP, one way, " + std::to_string(options.batch) + " per system call",
                          per_ns * static_cast<double>(size) * 8, per_ns * 1e9, lost});
 }
 
-// -- TCP
-// -----------------------------------------------------------------------------------------------------
+// -- TCP --------------------------------------------------------------------------------------------------------
 
 struct TcpPair {
   Socket near, peer;
@@ -336,8 +332,7 @@ void tcp_bandwidth(const Options& options, Report& report) {
   pair.near = Socket();
   peer.join();
   const double bytes_per_ns = static_cast<double>(received) / static_cast<double>(now - first_ns);
-  report.rate.push_back(
-      {"TCP stream, writes of 64 KiB", bytes_per_ns * 8, bytes_per_ns * 1e9 / kWriteBytes, 0});
+  report.rate.push_back({"TCP stream, writes of 64 KiB", bytes_per_ns * 8, bytes_per_ns * 1e9 / kWriteBytes, 0});
 }
 
 }  // namespace

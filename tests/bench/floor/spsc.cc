@@ -133,8 +133,8 @@ void run_spsc_bandwidth(const Options& options, Report& report) {
   memory->stop.store(1);
   peer.join();
   const double messages_per_ns = static_cast<double>(n - counted_from) / static_cast<double>(now - first_ns);
-  report.rate.push_back({"copy in + copy out, 4 KiB blocks over 8 MiB", messages_per_ns * kBlockBytes * 8,
-                         messages_per_ns * 1e9, 0});
+  report.rate.push_back(
+      {"copy in + copy out, 4 KiB blocks over 8 MiB", messages_per_ns * kBlockBytes * 8, messages_per_ns * 1e9, 0});
 }
 
 }  // namespace ub::floor

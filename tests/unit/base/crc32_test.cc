@@ -26,8 +26,7 @@ uint32_t bitwise(uint32_t state, const std::byte* p, size_t n) {
 class Crc32 : public testing::TestWithParam<Crc32Engine> {
  protected:
   void SetUp() override {
-    if (!crc32_engine_supported(GetParam()))
-      GTEST_SKIP() << "this CPU has no " << crc32_engine_name(GetParam());
+    if (!crc32_engine_supported(GetParam())) GTEST_SKIP() << "this CPU has no " << crc32_engine_name(GetParam());
   }
 };
 

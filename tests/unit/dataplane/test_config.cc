@@ -231,8 +231,7 @@ TEST(Config, file__syntax_error_does_not_hide_other_mistakes) {
 // -- unknown keys ----------------------------------------------------------------------------------
 
 TEST(Config, unknown__key_with_a_near_one) {
-  EXPECT_EQ(error_of_text("[port]\nmtuu = 1024\n"),
-            "2:1: unknown key \"port.mtuu\"; did you mean \"port.mtu\"?");
+  EXPECT_EQ(error_of_text("[port]\nmtuu = 1024\n"), "2:1: unknown key \"port.mtuu\"; did you mean \"port.mtu\"?");
 }
 
 TEST(Config, unknown__key_of_another_section) {
@@ -241,8 +240,7 @@ TEST(Config, unknown__key_of_another_section) {
 }
 
 TEST(Config, unknown__key_without_section) {
-  EXPECT_EQ(error_of_text("udp_port = 4792\n"),
-            "1:1: unknown key \"udp_port\"; did you mean \"port.udp_port\"?");
+  EXPECT_EQ(error_of_text("udp_port = 4792\n"), "1:1: unknown key \"udp_port\"; did you mean \"port.udp_port\"?");
 }
 
 TEST(Config, unknown__key_like_no_other) {
@@ -268,8 +266,7 @@ TEST(Config, unknown__errors_come_in_the_order_of_lines) {
 // -- wrong types -----------------------------------------------------------------------------------
 
 TEST(Config, type__wrong_in_toml) {
-  EXPECT_EQ(error_of_text("[transport]\nlanes = \"2\"\n"),
-            "2:1: transport.lanes: expected an integer, found a string");
+  EXPECT_EQ(error_of_text("[transport]\nlanes = \"2\"\n"), "2:1: transport.lanes: expected an integer, found a string");
   EXPECT_EQ(error_of_text("[device]\nname = 5\n"), "2:1: device.name: expected a string, found an integer");
   EXPECT_EQ(error_of_text("[port]\nicrc_shm = \"yes\"\n"),
             "2:1: port.icrc_shm: expected true or false, found a string");
@@ -289,9 +286,8 @@ TEST(Config, type__wrong_in_the_environment) {
             "env SOFTUB_TRANSPORT_LANES: transport.lanes = \"two\": expected a whole number");
   EXPECT_EQ(error_of_variable("SOFTUB_TRANSPORT_LANES", ""),
             "env SOFTUB_TRANSPORT_LANES: transport.lanes = \"\": expected a whole number");
-  EXPECT_EQ(
-      error_of_variable("SOFTUB_TRANSPORT_FAST_RETRANSMIT", "maybe"),
-      "env SOFTUB_TRANSPORT_FAST_RETRANSMIT: transport.fast_retransmit = \"maybe\": expected true or false");
+  EXPECT_EQ(error_of_variable("SOFTUB_TRANSPORT_FAST_RETRANSMIT", "maybe"),
+            "env SOFTUB_TRANSPORT_FAST_RETRANSMIT: transport.fast_retransmit = \"maybe\": expected true or false");
 }
 
 TEST(Config, unit__bad_or_missing) {
@@ -310,10 +306,8 @@ TEST(Config, unit__bad_or_missing) {
 // -- ranges and rules ------------------------------------------------------------------------------
 
 TEST(Config, range__numbers) {
-  EXPECT_EQ(error_of_text("[transport]\nlanes = 9\n"),
-            "2:1: transport.lanes = 9 is out of range 1..2 (lanes)");
-  EXPECT_EQ(error_of_text("[transport]\nlanes = -1\n"),
-            "2:1: transport.lanes = -1 is out of range 1..2 (lanes)");
+  EXPECT_EQ(error_of_text("[transport]\nlanes = 9\n"), "2:1: transport.lanes = 9 is out of range 1..2 (lanes)");
+  EXPECT_EQ(error_of_text("[transport]\nlanes = -1\n"), "2:1: transport.lanes = -1 is out of range 1..2 (lanes)");
   EXPECT_EQ(error_of_text("[port]\nudp_port = 4294972088\n"),
             "2:1: port.udp_port = 4294972088 is out of range 1..65535 (UDP port)");
   EXPECT_EQ(error_of_variable("SOFTUB_PORT_DSCP", "99999999999999999999999"),
@@ -340,8 +334,7 @@ TEST(Config, range__powers_of_two_and_choices) {
             "2:1: placement.mode = \"loud\": expected one of embedded, daemon");
   EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"dpdk\"]\n"),
             "2:1: port.kinds = \"dpdk\": expected one of shm, udp");
-  EXPECT_EQ(error_of_text("[port]\nkinds = []\n"),
-            "2:1: port.kinds is empty: expected at least one of shm, udp");
+  EXPECT_EQ(error_of_text("[port]\nkinds = []\n"), "2:1: port.kinds is empty: expected at least one of shm, udp");
 }
 
 TEST(Config, rule__names_paths_and_addresses) {
@@ -353,8 +346,7 @@ TEST(Config, rule__names_paths_and_addresses) {
   EXPECT_EQ(error_of_text("[device]\neids = [\"::1\", \"::1\"]\n"), "2:1: device.eids: \"::1\" occurs twice");
   EXPECT_EQ(error_of_text("[device]\neid_map = [\"::1\"]\n"),
             "2:1: device.eid_map: \"::1\" is not of the form EID=IP, two IP addresses");
-  EXPECT_EQ(error_of_text("[port]\nshm_dir = \"here\"\n"),
-            "2:1: port.shm_dir: \"here\" is not an absolute path");
+  EXPECT_EQ(error_of_text("[port]\nshm_dir = \"here\"\n"), "2:1: port.shm_dir: \"here\" is not an absolute path");
 }
 
 TEST(Config, together__limits_that_contradict) {
@@ -399,15 +391,13 @@ TEST(Config, document__has_the_row_of_every_key) {
   ASSERT_TRUE(defaults.config);
   size_t rows = 0;
   for (const ConfigRow& row : describe(*defaults.config)) {
-    const std::string expected = "| `" + row.key + "` | " + code(row.default_value) + " | " + row.range +
-                                 " | " + row.unit + " | " + row.help + " |\n";
-    EXPECT_NE(document.find(expected), std::string::npos) << "docs/configuration.md lacks the line\n"
-                                                          << expected;
+    const std::string expected = "| `" + row.key + "` | " + code(row.default_value) + " | " + row.range + " | " +
+                                 row.unit + " | " + row.help + " |\n";
+    EXPECT_NE(document.find(expected), std::string::npos) << "docs/configuration.md lacks the line\n" << expected;
     ++rows;
   }
   size_t documented = 0;
-  for (size_t at = document.find("\n| `"); at != std::string::npos; at = document.find("\n| `", at + 1))
-    ++documented;
+  for (size_t at = document.find("\n| `"); at != std::string::npos; at = document.find("\n| `", at + 1)) ++documented;
   EXPECT_EQ(documented, rows) << "docs/configuration.md has rows of keys that are gone";
 }
 

@@ -79,8 +79,7 @@ FUNCTION(urma_import_jfr_ex,
          urma_target_jetty_t*(urma_context_t*, urma_rjfr_t*, urma_token_t*, urma_import_jfr_ex_cfg_t*));
 FUNCTION(urma_unimport_jfr, urma_status_t(urma_target_jetty_t*));
 FUNCTION(urma_advise_jfr, urma_status_t(urma_jfs_t*, urma_target_jetty_t*));
-FUNCTION(urma_advise_jfr_async,
-         urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_advise_async_cb_func, void*));
+FUNCTION(urma_advise_jfr_async, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_advise_async_cb_func, void*));
 FUNCTION(urma_unadvise_jfr, urma_status_t(urma_jfs_t*, urma_target_jetty_t*));
 FUNCTION(urma_create_jetty, urma_jetty_t*(urma_context_t*, urma_jetty_cfg_t*));
 FUNCTION(urma_modify_jetty, urma_status_t(urma_jetty_t*, urma_jetty_attr_t*));
@@ -104,8 +103,7 @@ FUNCTION(urma_delete_notifier, urma_status_t(urma_notifier_t*));
 FUNCTION(urma_import_jetty_async,
          urma_target_jetty_t*(urma_notifier_t*, const urma_rjetty_t*, const urma_token_t*, uint64_t, int));
 FUNCTION(urma_unimport_jetty_async, urma_status_t(urma_target_jetty_t*));
-FUNCTION(urma_bind_jetty_async,
-         urma_status_t(urma_notifier_t*, urma_jetty_t*, urma_target_jetty_t*, uint64_t, int));
+FUNCTION(urma_bind_jetty_async, urma_status_t(urma_notifier_t*, urma_jetty_t*, urma_target_jetty_t*, uint64_t, int));
 FUNCTION(urma_unbind_jetty_async, urma_status_t(urma_jetty_t*));
 FUNCTION(urma_wait_notify, int(urma_notifier_t*, uint32_t, urma_notify_t*, int));
 FUNCTION(urma_ack_notify, urma_status_t(urma_context_t*, uint32_t, urma_notify_t*));
@@ -149,10 +147,10 @@ FUNCTION(urma_post_jfs_wr, urma_status_t(urma_jfs_t*, urma_jfs_wr_t*, urma_jfs_w
 FUNCTION(urma_post_jfr_wr, urma_status_t(urma_jfr_t*, urma_jfr_wr_t*, urma_jfr_wr_t**));
 FUNCTION(urma_post_jetty_send_wr, urma_status_t(urma_jetty_t*, urma_jfs_wr_t*, urma_jfs_wr_t**));
 FUNCTION(urma_post_jetty_recv_wr, urma_status_t(urma_jetty_t*, urma_jfr_wr_t*, urma_jfr_wr_t**));
-FUNCTION(urma_write, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*,
-                                   uint64_t, uint64_t, uint32_t, urma_jfs_wr_flag_t, uint64_t));
-FUNCTION(urma_read, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*,
-                                  uint64_t, uint64_t, uint32_t, urma_jfs_wr_flag_t, uint64_t));
+FUNCTION(urma_write, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*, uint64_t,
+                                   uint64_t, uint32_t, urma_jfs_wr_flag_t, uint64_t));
+FUNCTION(urma_read, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*, uint64_t,
+                                  uint64_t, uint32_t, urma_jfs_wr_flag_t, uint64_t));
 FUNCTION(urma_send, urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, uint64_t, uint32_t,
                                   urma_jfs_wr_flag_t, uint64_t));
 FUNCTION(urma_recv, urma_status_t(urma_jfr_t*, urma_target_seg_t*, uint64_t, uint32_t, uint64_t));
@@ -169,13 +167,11 @@ FUNCTION(urma_log_set_thread_tag, void(const char*));
 FUNCTION(urma_get_tpn, int(urma_jetty_t*));
 FUNCTION(urma_get_net_addr_list, urma_net_addr_info_t*(urma_context_t*, uint32_t*));
 FUNCTION(urma_free_net_addr_list, void(urma_net_addr_info_t*));
-FUNCTION(urma_modify_tp,
-         int(urma_context_t*, uint32_t, urma_tp_cfg_t*, urma_tp_attr_t*, urma_tp_attr_mask_t));
+FUNCTION(urma_modify_tp, int(urma_context_t*, uint32_t, urma_tp_cfg_t*, urma_tp_attr_t*, urma_tp_attr_mask_t));
 FUNCTION(urma_get_tp_list, urma_status_t(urma_context_t*, urma_get_tp_cfg_t*, uint32_t*, urma_tp_info_t*));
 FUNCTION(urma_set_tp_attr,
          urma_status_t(const urma_context_t*, uint64_t, uint8_t, uint32_t, const urma_tp_attr_value_t*));
-FUNCTION(urma_get_tp_attr,
-         urma_status_t(const urma_context_t*, uint64_t, uint8_t*, uint32_t*, urma_tp_attr_value_t*));
+FUNCTION(urma_get_tp_attr, urma_status_t(const urma_context_t*, uint64_t, uint8_t*, uint32_t*, urma_tp_attr_value_t*));
 FUNCTION(urma_get_eid_by_ip, urma_status_t(const urma_context_t*, const urma_net_addr_t*, urma_eid_t*));
 FUNCTION(urma_get_ip_by_eid, urma_status_t(const urma_context_t*, const urma_eid_t*, urma_net_addr_t*));
 FUNCTION(urma_get_smac, urma_status_t(const urma_context_t*, uint8_t*));
@@ -184,8 +180,8 @@ FUNCTION(urma_start_perf, urma_status_t());
 FUNCTION(urma_stop_perf, urma_status_t());
 FUNCTION(urma_get_perf_info, urma_status_t(char*, uint32_t*));
 FUNCTION(urma_write_affinity,
-         urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*, uint64_t,
-                       uint64_t, uint32_t, urma_jfs_wr_flag_t, uint64_t, uint32_t, uint32_t));
+         urma_status_t(urma_jfs_t*, urma_target_jetty_t*, urma_target_seg_t*, urma_target_seg_t*, uint64_t, uint64_t,
+                       uint32_t, urma_jfs_wr_flag_t, uint64_t, uint32_t, uint32_t));
 FUNCTION(urma_log_drop, bool(urma_vlog_level_t));
 static_assert(std::is_void_v<decltype(urma_log("", 0, URMA_VLOG_LEVEL_INFO, "%d", 1))>);  // has attributes
 FUNCTION(urma_register_provider_ops, int(urma_provider_ops_t*));
@@ -206,12 +202,8 @@ void report_bits(const char* field, unsigned long long value) {
   ADD_FAILURE() << field << " set to ones gives value 0x" << std::hex << value;
 }
 
-TEST(UrmaLayout, BitFieldsInC) {
-  EXPECT_EQ(0, layout_wrong_bits_c(report_bits));
-}
-TEST(UrmaLayout, BitFieldsInCxx) {
-  EXPECT_EQ(0, layout_wrong_bits_cc(report_bits));
-}
+TEST(UrmaLayout, BitFieldsInC) { EXPECT_EQ(0, layout_wrong_bits_c(report_bits)); }
+TEST(UrmaLayout, BitFieldsInCxx) { EXPECT_EQ(0, layout_wrong_bits_cc(report_bits)); }
 
 // The forms of initialisation that programs use.
 TEST(UrmaLayout, Initialisers) {
@@ -270,8 +262,8 @@ TEST(UrmaEid, FromText) {
 }
 
 TEST(UrmaEid, BadText) {
-  for (const char* text : {"", "1", "12", "::", "1.2.3", "1.2.3.256", "4294967296", "-12", "+12", " 12",
-                           "12 ", "0xg", "12x", "fe80::1::2", "fe80::1%lo", "eid"}) {
+  for (const char* text : {"", "1", "12", "::", "1.2.3", "1.2.3.256", "4294967296", "-12", "+12", " 12", "12 ", "0xg",
+                           "12x", "fe80::1::2", "fe80::1%lo", "eid"}) {
     urma_eid_t eid;
     memset(&eid, 0xee, sizeof(eid));
     EXPECT_EQ(-EINVAL, urma_str_to_eid(text, &eid)) << '"' << text << '"';
@@ -296,8 +288,7 @@ TEST(UrmaNames, AllOfThem) {
   EXPECT_STREQ("Invalid Value", urma_mtu_to_string(static_cast<urma_mtu_t>(7)));
 
   const char* const ports[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", "Invalid Value"};
-  for (int i = 0; i < 7; ++i)
-    EXPECT_STREQ(ports[i], urma_port_state_to_string(static_cast<urma_port_state_t>(i)));
+  for (int i = 0; i < 7; ++i) EXPECT_STREQ(ports[i], urma_port_state_to_string(static_cast<urma_port_state_t>(i)));
 
   const char* const speeds[] = {"SP_10M",  "SP_100M", "SP_1G",   "SP_2.5G", "SP_5G",
                                 "SP_10G",  "SP_14G",  "SP_25G",  "SP_40G",  "SP_50G",
@@ -335,13 +326,11 @@ TEST(UrmaNames, AllOfThem) {
   EXPECT_STREQ("Invalid Value", urma_trans_mode_to_string(static_cast<urma_transport_mode_t>(3)));
 
   const char* const devices[] = {"UB", "IB", "IP", "SOFTUB", "Invalid Value", "HNS_UB", "Invalid Value"};
-  for (int i = 0; i < 7; ++i)
-    EXPECT_STREQ(devices[i], urma_tp_type_to_string(static_cast<urma_transport_type_t>(i)));
+  for (int i = 0; i < 7; ++i) EXPECT_STREQ(devices[i], urma_tp_type_to_string(static_cast<urma_transport_type_t>(i)));
   EXPECT_STREQ("Invalid Value", urma_tp_type_to_string(URMA_TRANSPORT_INVALID));
 
-  const char* const algorithms[] = {"NONE",           "DCQCN",          "CAQM",         "LDCP",
-                                    "LDCP_L2_HEADER", "LDCP_TP_HEADER", "DIP",          "ACC",
-                                    "CUSTOM_1",       "CUSTOM_2",       "Invalid Value"};
+  const char* const algorithms[] = {"NONE", "DCQCN", "CAQM",     "LDCP",     "LDCP_L2_HEADER", "LDCP_TP_HEADER",
+                                    "DIP",  "ACC",   "CUSTOM_1", "CUSTOM_2", "Invalid Value"};
   for (uint8_t i = 0; i < 11; ++i) EXPECT_STREQ(algorithms[i], urma_congestion_ctrl_alg_to_string(i));
 
   const char* const jfc[] = {"INVALID", "VALID", "ERROR", "Invalid Value"};
@@ -392,18 +381,10 @@ void check_unsigned(int (*parse)(const char*, T*)) {
   EXPECT_EQ(-EINVAL, parse("1", nullptr));
 }
 
-TEST(UbText, U8) {
-  check_unsigned(ub_str_to_u8);
-}
-TEST(UbText, U16) {
-  check_unsigned(ub_str_to_u16);
-}
-TEST(UbText, U32) {
-  check_unsigned(ub_str_to_u32);
-}
-TEST(UbText, U64) {
-  check_unsigned(ub_str_to_u64);
-}
+TEST(UbText, U8) { check_unsigned(ub_str_to_u8); }
+TEST(UbText, U16) { check_unsigned(ub_str_to_u16); }
+TEST(UbText, U32) { check_unsigned(ub_str_to_u32); }
+TEST(UbText, U64) { check_unsigned(ub_str_to_u64); }
 
 TEST(UbText, Int) {
   int value = 1;
@@ -415,8 +396,7 @@ TEST(UbText, Int) {
   EXPECT_EQ(-16, value);
   EXPECT_EQ(-ERANGE, ub_str_to_int("2147483648", &value));
   EXPECT_EQ(-ERANGE, ub_str_to_int("-2147483649", &value));
-  for (const char* text : {"", "-", "--1", "- 1", "1-", "one"})
-    EXPECT_EQ(-EINVAL, ub_str_to_int(text, &value)) << text;
+  for (const char* text : {"", "-", "--1", "- 1", "1-", "one"}) EXPECT_EQ(-EINVAL, ub_str_to_int(text, &value)) << text;
   EXPECT_EQ(-16, value);
   EXPECT_EQ(-EINVAL, ub_str_to_int(nullptr, &value));
   EXPECT_EQ(-EINVAL, ub_str_to_int("1", nullptr));
@@ -580,9 +560,7 @@ TEST(UbContainers, List) {
   EXPECT_EQ(3u, ub_list_size(&list));
   Item *item, *next;
   std::vector<int> keys;
-  UB_LIST_FOR_EACH(item, link, &list) {
-    keys.push_back(item->key);
-  }
+  UB_LIST_FOR_EACH(item, link, &list) { keys.push_back(item->key); }
   EXPECT_EQ((std::vector<int>{0, 1, 2}), keys);
   UB_LIST_FOR_EACH_SAFE(item, next, link, &list) {
     if (item->key == 1) (void)ub_list_remove(&item->link);
@@ -685,8 +663,8 @@ TEST(UbClock, RateAgreesWithTheSystemClock) {
     nanosleep(&pause, nullptr);
     clock_gettime(CLOCK_MONOTONIC, &end);
     const double us_by_cycles = static_cast<double>(get_cycles() - cycles) / mhz;
-    const double us = static_cast<double>(end.tv_sec - start.tv_sec) * 1e6 +
-                      static_cast<double>(end.tv_nsec - start.tv_nsec) / 1e3;
+    const double us =
+        static_cast<double>(end.tv_sec - start.tv_sec) * 1e6 + static_cast<double>(end.tv_nsec - start.tv_nsec) / 1e3;
     best = std::min(best, std::fabs(us_by_cycles - us) / us);
   }
   EXPECT_LT(best, 1e-4);

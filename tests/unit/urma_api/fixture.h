@@ -36,8 +36,7 @@ class UrmaTest : public ::testing::Test {
     cfg.flag.bs.lock_free = lock_free;
     return urma_create_jfc(ctx, &cfg);
   }
-  static urma_jfs_cfg_t send_cfg(urma_jfc_t* jfc, urma_transport_mode_t mode = URMA_TM_RM,
-                                 uint32_t depth = 8) {
+  static urma_jfs_cfg_t send_cfg(urma_jfc_t* jfc, urma_transport_mode_t mode = URMA_TM_RM, uint32_t depth = 8) {
     urma_jfs_cfg_t cfg{};
     cfg.depth = depth;
     cfg.trans_mode = mode;
@@ -69,8 +68,7 @@ class UrmaTest : public ::testing::Test {
     cfg.shared.jfr = jfr;
     return urma_create_jetty(ctx, &cfg);
   }
-  urma_target_seg_t* make_seg(void* memory, uint64_t len, uint32_t policy = URMA_TOKEN_NONE,
-                              uint32_t token = 0) {
+  urma_target_seg_t* make_seg(void* memory, uint64_t len, uint32_t policy = URMA_TOKEN_NONE, uint32_t token = 0) {
     urma_seg_cfg_t cfg{};
     cfg.va = reinterpret_cast<uint64_t>(memory);
     cfg.len = len;
@@ -79,8 +77,7 @@ class UrmaTest : public ::testing::Test {
     cfg.token_value.token = token;
     return urma_register_seg(ctx, &cfg);
   }
-  static urma_rjetty_t peer(urma_transport_mode_t mode = URMA_TM_RM, uint32_t id = 2000,
-                            uint32_t uasid = 77) {
+  static urma_rjetty_t peer(urma_transport_mode_t mode = URMA_TM_RM, uint32_t id = 2000, uint32_t uasid = 77) {
     urma_rjetty_t rjetty{};
     memcpy(rjetty.jetty_id.eid.raw, FakeBackend::eid(50).bytes.data(), 16);
     rjetty.jetty_id.uasid = uasid;
@@ -95,8 +92,8 @@ class UrmaTest : public ::testing::Test {
     return urma_import_jetty(ctx, &rjetty, nullptr);
   }
   // A segment of 1 MiB at 0x10000 of the peer.
-  urma_target_seg_t* make_remote_seg(uint32_t uasid = 77, uint32_t policy = URMA_TOKEN_NONE,
-                                     uint32_t token = 0, uint32_t token_id = 5) {
+  urma_target_seg_t* make_remote_seg(uint32_t uasid = 77, uint32_t policy = URMA_TOKEN_NONE, uint32_t token = 0,
+                                     uint32_t token_id = 5) {
     urma_seg_t seg{};
     memcpy(&seg.ubva.eid, FakeBackend::eid(50).bytes.data(), 16);
     seg.ubva.uasid = uasid;

@@ -210,10 +210,8 @@ TEST_F(Events, AsynchronousEvents) {
   fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
   fake->raise({EventKind::kChannelUp, 5});
   EXPECT_TRUE(readable(ctx->async_fd));
-  const std::pair<urma_async_event_type_t, void*> expected[] = {{URMA_EVENT_JETTY_ERR, jetty},
-                                                                {URMA_EVENT_JFS_ERR, jfs},
-                                                                {URMA_EVENT_JFR_LIMIT, jfr},
-                                                                {URMA_EVENT_JFC_ERR, jfc}};
+  const std::pair<urma_async_event_type_t, void*> expected[] = {
+      {URMA_EVENT_JETTY_ERR, jetty}, {URMA_EVENT_JFS_ERR, jfs}, {URMA_EVENT_JFR_LIMIT, jfr}, {URMA_EVENT_JFC_ERR, jfc}};
   for (auto [type, element] : expected) {
     ASSERT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
     EXPECT_EQ(event.event_type, type);

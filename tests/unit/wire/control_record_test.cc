@@ -48,9 +48,7 @@ Bytes bytes_of(const ControlRecord& r) {
   return b;
 }
 
-Drop read(const Bytes& b, ControlRecord& r) {
-  return read_control_record(Exact(b).span(), r);
-}
+Drop read(const Bytes& b, ControlRecord& r) { return read_control_record(Exact(b).span(), r); }
 
 TEST(ControlRecord, fields_are_where_the_layout_says) {
   ControlRecord r;
@@ -79,11 +77,11 @@ TEST(ControlRecord, fields_are_where_the_layout_says) {
   r.wanted_eid.bytes[0] = 0x71;
   r.sender_uasid = 0x81828384;
   r.wanted_uasid = 0x91929394;
-  const Bytes want = hex(
-      "55 42 43 31 | 02 03 00 60 | 01 02 03 04 05 06 07 08 | 11 12 13 14 15 16 17 18 | 21 22 23 24 |"
-      "89 31 32 33 | c2 41 42 43 | 02 51 52 53 | 10 00 01 00 | 00 00 0f a0 | 37 08 03 e8 | 00 00 00 01 |"
-      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 61 | 71 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 |"
-      "81 82 83 84 | 91 92 93 94");
+  const Bytes want =
+      hex("55 42 43 31 | 02 03 00 60 | 01 02 03 04 05 06 07 08 | 11 12 13 14 15 16 17 18 | 21 22 23 24 |"
+          "89 31 32 33 | c2 41 42 43 | 02 51 52 53 | 10 00 01 00 | 00 00 0f a0 | 37 08 03 e8 | 00 00 00 01 |"
+          "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 61 | 71 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 |"
+          "81 82 83 84 | 91 92 93 94");
   EXPECT_EQ(to_hex(bytes_of(r)), to_hex(want));
   ControlRecord back;
   ASSERT_EQ(read(want, back), Drop::kNone);
@@ -126,8 +124,7 @@ TEST(ControlRecord, truncation_at_every_length_is_refused) {
   const Bytes b = bytes_of(random_record(RecordType::kReq, rng));
   for (size_t n = 0; n < b.size(); ++n) {
     ControlRecord back;
-    EXPECT_EQ(read(Bytes(b.begin(), b.begin() + static_cast<ptrdiff_t>(n)), back), Drop::kBadRecordMagic)
-        << n;
+    EXPECT_EQ(read(Bytes(b.begin(), b.begin() + static_cast<ptrdiff_t>(n)), back), Drop::kBadRecordMagic) << n;
   }
 }
 

@@ -55,8 +55,7 @@ TEST(Golden, cci) {
 TEST(Golden, nth) {
   both_ways("00 01 02 a0 b0 c0 05 20 5a 32",
             Nth24{.scna = 0x000102, .dcna = 0xA0B0C0, .cci = 0x0520, .lbf = 0x5A, .sl = 3, .nlp = 2});
-  both_ways("01 02 a0 b0 80 02 5a 30",
-            Nth16{.scna = 0x0102, .dcna = 0xA0B0, .cci = 0x8002, .lbf = 0x5A, .sl = 3});
+  both_ways("01 02 a0 b0 80 02 5a 30", Nth16{.scna = 0x0102, .dcna = 0xA0B0, .cci = 0x8002, .lbf = 0x5A, .sl = 3});
 }
 
 RtpHeader data_header() {
@@ -112,10 +111,8 @@ TEST(Golden, tpsack) {
 }
 
 TEST(Golden, cetph) {
-  both_ways("00 00 10 00 01 02 00 40",
-            CetphCaqm{.ack_seq = 0x1000, .increase = true, .marks = 2, .hint = 0x40});
-  both_ways("e0 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
-            CetphCnp{.ecn = CetphCnp::kSevere, .loc = true});
+  both_ways("00 00 10 00 01 02 00 40", CetphCaqm{.ack_seq = 0x1000, .increase = true, .marks = 2, .hint = 0x40});
+  both_ways("e0 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00", CetphCnp{.ecn = CetphCnp::kSevere, .loc = true});
   both_ways("00 00 10 00 00 00 00 20", CetphLdcp{.ack_seq = 0x1000, .ce_seq = 0x20});
 }
 
@@ -125,11 +122,9 @@ TEST(Golden, ctph_and_utph) {
 }
 
 TEST(Golden, btah) {
-  both_ways("03 18 12 34 10 1a bc de", Btah{.opcode = TaOpcode::kWrite,
-                                            .tv_en = true,
-                                            .tassn = Tassn(0x1234),
-                                            .odr = kOdrRelaxed,
-                                            .rc_id = 0xABCDE});
+  both_ways(
+      "03 18 12 34 10 1a bc de",
+      Btah{.opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(0x1234), .odr = kOdrRelaxed, .rc_id = 0xABCDE});
   both_ways("00 18 12 35 6c 1a bc de", Btah{.opcode = TaOpcode::kSend,
                                             .tv_en = true,
                                             .tassn = Tassn(0x1235),
@@ -155,20 +150,17 @@ TEST(Golden, extension_headers) {
   both_ways_ext("11 22 33 44 55 66 77 88 05 43 21 00 00 00 10 00", Maetah{0x1122334455667788, 0x54321, 4096});
   both_ways_ext("7f 15 43 21", Mtetah{0x7F, 1, 0x54321});
   both_ways_ext("de ad be ef", Tvetah{0xDEADBEEF});
-  both_ways_ext("11 22 33 44 55 66 77 88 00 05 43 21",
-                MaetahCompact{0x1122334455667780, 0, true, 0, 0x54321});
+  both_ways_ext("11 22 33 44 55 66 77 88 00 05 43 21", MaetahCompact{0x1122334455667780, 0, true, 0, 0x54321});
 }
 
 TEST(Golden, extension_headers_by_their_tables) {
   both_ways_ext("00 30 00 00", Udetah{static_cast<uint32_t>(AtomicAlu::kSet) << kUdAluShift});
   both_ways_ext("00 00 ab cd", Taidetah{0xABCD});
   both_ways_ext("00 12 34 56", Ofstetah{0x123456});
-  both_ways_ext("01 02 03 04 05 06 07 08 de ad be ef 00 01 00 00",
-                Immetah{0x0102030405060708, 0xDEADBEEF, 65536});
+  both_ways_ext("01 02 03 04 05 06 07 08 de ad be ef 00 01 00 00", Immetah{0x0102030405060708, 0xDEADBEEF, 65536});
   both_ways_ext("11 22 33 44 55 66 77 88 05 43 21 00 de ad be ef 00 00 00 00 00 00 00 2a",
                 Ntfetah{0x1122334455667788, 0x54321, 0xDEADBEEF, 42});
-  both_ways_ext("a7 05 01 23",
-                Mgmtetah{.sub_code = 10, .code = 3, .rsp = true, .status = 5, .pdu_length = 0x123});
+  both_ways_ext("a7 05 01 23", Mgmtetah{.sub_code = 10, .code = 3, .rsp = true, .status = 5, .pdu_length = 0x123});
   const Exact compact(hex("00 00 00 00 00 00 00 7c 00 0f ff ff"));
   EXPECT_EQ(MaetahCompact::read(compact.begin()), (MaetahCompact{64, 3, true, 4, 0xFFFFF}));
   EXPECT_EQ(MaetahCompact::read(compact.begin()).length(), 1024u);
@@ -203,9 +195,7 @@ TEST(Golden, atomic_operands) {
   EXPECT_EQ(response, hex("11 22 33 44 55 66 77 88"));
 }
 
-TEST(Golden, eidh40) {
-  both_ways("00 01 12 34 5a bc de", EntityHeaderShort{.upi = 1, .src = 0x12345, .dst = 0xABCDE});
-}
+TEST(Golden, eidh40) { both_ways("00 01 12 34 5a bc de", EntityHeaderShort{.upi = 1, .src = 0x12345, .dst = 0xABCDE}); }
 
 TEST(Golden, compact_transaction_headers) {
   const Exact read(hex("06 10 00 42"));
@@ -223,8 +213,7 @@ TEST(Golden, compact_transaction_headers) {
 constexpr char kTransport[] =
     "81 30 12 34 56 ab cd ef 80 00 00 0a 00 00 00 07 | 03 18 12 34 10 1a bc de |"
     "11 22 33 44 55 66 77 88 05 43 21 00 00 00 00 05 | de ad be ef | 68 65 6c 6c 6f 00 00 00";
-constexpr char kIpv4Udp[] =
-    "45 00 00 54 00 00 40 00 40 11 26 97 0a 00 00 01 0a 00 00 02 | c0 00 12 b8 00 40 00 00";
+constexpr char kIpv4Udp[] = "45 00 00 54 00 00 40 00 40 11 26 97 0a 00 00 01 0a 00 00 02 | c0 00 12 b8 00 40 00 00";
 
 Bytes write_hello() {
   RtpHeader h = data_header();

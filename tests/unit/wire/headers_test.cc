@@ -142,9 +142,7 @@ TEST(Headers, reserved_bits_are_ignored_and_not_written_back) {
   Btah b;
   ASSERT_EQ(Btah::read(request.data(), request.size(), b), Drop::kNone);
   EXPECT_EQ(to_hex(written(b)), "03 18 12 34 10 1a bc de ");
-  EXPECT_EQ(
-      b,
-      (Btah{.opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(0x1234), .odr = 1, .rc_id = 0xABCDE}));
+  EXPECT_EQ(b, (Btah{.opcode = TaOpcode::kWrite, .tv_en = true, .tassn = Tassn(0x1234), .odr = 1, .rc_id = 0xABCDE}));
   const Bytes response = hex("11 33 12 34 09 da bc de");
   Atah a;
   ASSERT_EQ(Atah::read(response.data(), response.size(), a), Drop::kNone);
@@ -216,16 +214,15 @@ TEST(Opcodes, table_knows_each_and_no_other) {
     EXPECT_NE(ta_is_request(op), ta_is_response_code(static_cast<uint8_t>(op)));
   }
   EXPECT_EQ(known.size(), 24u);
-  for (uint32_t c = 0; c < 256; ++c)
-    EXPECT_EQ(ta_is_known(static_cast<uint8_t>(c)), known.count(c) != 0) << c;
+  for (uint32_t c = 0; c < 256; ++c) EXPECT_EQ(ta_is_known(static_cast<uint8_t>(c)), known.count(c) != 0) << c;
   EXPECT_STREQ(ta_opcode_name(static_cast<TaOpcode>(0x16)), "?");
   EXPECT_STREQ(ta_opcode_name(static_cast<TaOpcode>(0x40)), "?");
 }
 
 TEST(Opcodes, receives_are_taken_by_sends_and_write_with_immediate) {
   for (TaOpcode op : kAllOpcodes) {
-    const bool want = op == TaOpcode::kSend || op == TaOpcode::kSendImmediate ||
-                      op == TaOpcode::kSendInvalidate || op == TaOpcode::kWriteImmediate;
+    const bool want = op == TaOpcode::kSend || op == TaOpcode::kSendImmediate || op == TaOpcode::kSendInvalidate ||
+                      op == TaOpcode::kWriteImmediate;
     EXPECT_EQ(ta_consumes_receive(op), want) << ta_opcode_name(op);
   }
 }
@@ -235,7 +232,7 @@ TEST(Drop, each_has_its_own_counter_with_its_name) {
 #define X(name) names.insert(counter_name(drop_counter(Drop::k##name)));
   UB_WIRE_DROPS(X)
 #undef X
-  EXPECT_EQ(names.size(), static_cast<size_t>(Drop::kUpiMismatch));
+  EXPECT_EQ(names.size(), static_cast<size_t>(Drop::kWrongPeer));
   EXPECT_STREQ(drop_name(Drop::kNone), "none");
   EXPECT_STREQ(drop_name(Drop::kBadIcrc), "bad_icrc");
   EXPECT_STREQ(drop_name(Drop::kTruncatedHeader), "truncated_header");

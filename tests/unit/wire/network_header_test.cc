@@ -25,12 +25,8 @@ Drop parse(const Bytes& frame) {
   return parse_network(exact.span(), net);
 }
 
-Bytes plain_v4() {
-  return frame_of(template_v4(), Bytes(16));
-}
-Bytes plain_v6() {
-  return frame_of(template_v6(), Bytes(16));
-}
+Bytes plain_v4() { return frame_of(template_v4(), Bytes(16)); }
+Bytes plain_v6() { return frame_of(template_v6(), Bytes(16)); }
 
 /// Changes an IPv4 header field and mends the checksum.
 Bytes changed_v4(size_t offset, uint8_t value) {
@@ -221,8 +217,7 @@ TEST(Icrc, ignores_what_hops_change_and_notices_the_rest) {
         masked = at == 1 || at == 8 || at == 10 || at == 11 || at == 26 || at == 27;
       }
       const std::byte* l3 = f.data() + kEthSize;
-      const bool same =
-          icrc_compute(l3, f.size() - kEthSize - kIcrcSize, v6) == icrc_load(&f[f.size() - kIcrcSize]);
+      const bool same = icrc_compute(l3, f.size() - kEthSize - kIcrcSize, v6) == icrc_load(&f[f.size() - kIcrcSize]);
       EXPECT_EQ(same, masked) << (v6 ? "v6 " : "v4 ") << at << '.' << bit % 8;
     }
   }

@@ -24,12 +24,7 @@ std::string print(const Bytes& frame) {
 }
 
 RtpHeader data_header() {
-  return {.last = true,
-          .ack_req = true,
-          .src_tpn = 0x123456,
-          .dst_tpn = 0xABCDEF,
-          .psn = Psn(10),
-          .tpmsn = Tpmsn(7)};
+  return {.last = true, .ack_req = true, .src_tpn = 0x123456, .dst_tpn = 0xABCDEF, .psn = Psn(10), .tpmsn = Tpmsn(7)};
 }
 
 Bytes write_packet() {
@@ -44,10 +39,9 @@ Bytes write_packet() {
 }
 
 TEST(PrettyPrint, write) {
-  EXPECT_EQ(
-      print(frame_of(template_v4(), write_packet())),
-      "10.0.0.1:49152 > 10.0.0.2:4792 data L A tpn 123456>abcdef psn 10 msn 7 WRITE tassn 4660 ro rc abcde "
-      "addr 1122334455667788 id 54321 len 5 tv deadbeef | 5 B pad 3 icrc ok");
+  EXPECT_EQ(print(frame_of(template_v4(), write_packet())),
+            "10.0.0.1:49152 > 10.0.0.2:4792 data L A tpn 123456>abcdef psn 10 msn 7 WRITE tassn 4660 ro rc abcde "
+            "addr 1122334455667788 id 54321 len 5 tv deadbeef | 5 B pad 3 icrc ok");
 }
 
 TEST(PrettyPrint, ipv6_addresses_are_short) {
@@ -65,9 +59,8 @@ TEST(PrettyPrint, acknowledgements) {
   Bytes sack(sack_size(0));
   const uint64_t bits = 0b11101;
   write_sack(sack.data(), 0, Psn(3), &bits);
-  EXPECT_NE(
-      print(frame_of(template_v4(), concat({written(h), sack}))).find(" max 3 got 16777215 1-3 icrc ok"),
-      std::string::npos);
+  EXPECT_NE(print(frame_of(template_v4(), concat({written(h), sack}))).find(" max 3 got 16777215 1-3 icrc ok"),
+            std::string::npos);
 }
 
 TEST(PrettyPrint, control_record) {

@@ -28,9 +28,7 @@ struct Form {
   Bytes byte_enables;  // packet.be points here
 };
 
-size_t payload_size(TaOpcode op, size_t wanted) {
-  return ta_has_payload(op) ? wanted : 0;
-}
+size_t payload_size(TaOpcode op, size_t wanted) { return ta_has_payload(op) ? wanted : 0; }
 
 /// Calls `f` with every opcode x UDETAH x TVETAH x read-meta, byte-enable ones with each size.
 void for_every_form(const std::function<void(Form&)>& f) {
@@ -49,10 +47,9 @@ void for_every_form(const std::function<void(Form&)>& f) {
           t.be = {form.byte_enables.data(), n};
         }
         form.header_size =
-            t.is_response
-                ? response_header_size(op, meta)
-                : request_header_size(
-                      op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .be_payload_bytes = be ? n : 0});
+            t.is_response ? response_header_size(op, meta)
+                          : request_header_size(
+                                op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .be_payload_bytes = be ? n : 0});
         f(form);
       }
     }
@@ -122,10 +119,9 @@ TEST(Transaction, headers_lie_in_the_order_of_the_tables) {
   t.ma = {0x1000, 4, 5};
   t.imm = {6, 7, 8};
   t.token_value = 0xBBBBBBBB;
-  EXPECT_EQ(to_hex(transaction_of(t)),
-            to_hex(hex("04 19 00 01 08 10 00 02 | aa aa aa aa | 00 10 00 03 |"
-                       "00 00 00 00 00 00 10 00 00 00 04 00 00 00 00 05 |"
-                       "00 00 00 00 00 00 00 06 00 00 00 07 00 00 00 08 | bb bb bb bb")));
+  EXPECT_EQ(to_hex(transaction_of(t)), to_hex(hex("04 19 00 01 08 10 00 02 | aa aa aa aa | 00 10 00 03 |"
+                                                  "00 00 00 00 00 00 10 00 00 00 04 00 00 00 00 05 |"
+                                                  "00 00 00 00 00 00 00 06 00 00 00 07 00 00 00 08 | bb bb bb bb")));
   TaPacket r{};
   r.req = {.opcode = TaOpcode::kRead, .tassn = Tassn(1), .rc_id = 2};
   r.has_taid = r.has_ofst = r.has_ma = true;
@@ -141,9 +137,8 @@ TEST(Transaction, headers_lie_in_the_order_of_the_tables) {
   s.ofst = {0};
   s.imm = {0x0000000400000005, 0, 0};
   s.token_value = 0xBBBBBBBB;
-  EXPECT_EQ(to_hex(transaction_of(s)),
-            to_hex(hex("02 18 00 01 08 10 00 02 | 00 10 00 03 | 00 00 00 00 |"
-                       "00 00 00 04 00 00 00 05 00 00 00 00 00 00 00 00 | bb bb bb bb")));
+  EXPECT_EQ(to_hex(transaction_of(s)), to_hex(hex("02 18 00 01 08 10 00 02 | 00 10 00 03 | 00 00 00 00 |"
+                                                  "00 00 00 04 00 00 00 05 00 00 00 00 00 00 00 00 | bb bb bb bb")));
 }
 
 TEST(Transaction, truncation_at_every_length_never_reads_beyond) {
@@ -153,8 +148,7 @@ TEST(Transaction, truncation_at_every_length_never_reads_beyond) {
     ASSERT_EQ(b.size(), form.header_size);
     for (size_t n = 0; n < b.size(); ++n) {
       for (uint8_t padding = 0; padding < 4; ++padding) {
-        const Drop d =
-            parse(Bytes(b.begin(), b.begin() + static_cast<ptrdiff_t>(n)), padding, form.read_meta);
+        const Drop d = parse(Bytes(b.begin(), b.begin() + static_cast<ptrdiff_t>(n)), padding, form.read_meta);
         ASSERT_TRUE(d == Drop::kTruncatedHeader || d == Drop::kBadPadding) << n << ' ' << drop_name(d);
       }
     }
@@ -299,8 +293,7 @@ TEST(Transaction, read_meta_is_the_channels_word) {
   EXPECT_EQ(parse(transaction_of(with), 0, false), Drop::kUnexpectedPayload);
   EXPECT_EQ(parse(transaction_of(without), 0, true), Drop::kTruncatedHeader);
   // Atomics never have them.
-  const Bytes atomic =
-      transaction_of(random_packet(TaOpcode::kAtomicFetchAdd, false, false, true, rng), Bytes(16));
+  const Bytes atomic = transaction_of(random_packet(TaOpcode::kAtomicFetchAdd, false, false, true, rng), Bytes(16));
   TaPacket t;
   ASSERT_EQ(parse(atomic, 0, true, t), Drop::kNone);
   EXPECT_FALSE(t.has_taid);

@@ -32,8 +32,7 @@ inline Bytes hex(const char* text) {
   int high = -1;
   for (; *text != '\0'; ++text) {
     if (std::isxdigit(static_cast<unsigned char>(*text)) == 0) continue;
-    const int v =
-        std::isdigit(static_cast<unsigned char>(*text)) != 0 ? *text - '0' : (*text | 32) - 'a' + 10;
+    const int v = std::isdigit(static_cast<unsigned char>(*text)) != 0 ? *text - '0' : (*text | 32) - 'a' + 10;
     if (high < 0) {
       high = v;
     } else {

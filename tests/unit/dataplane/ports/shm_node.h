@@ -73,9 +73,7 @@ struct Node {
   }
 };
 
-inline Instant at_us(int64_t us) {
-  return {static_cast<uint64_t>(us) * 1000};
-}
+inline Instant at_us(int64_t us) { return {static_cast<uint64_t>(us) * 1000}; }
 
 inline void connect(Node& a, Node& b) {
   ASSERT_TRUE(a.port.connect(b.id, &a.error)) << a.error;

@@ -6,9 +6,7 @@
 namespace ub {
 namespace {
 
-Eid eid(const char* text) {
-  return eid_of(*parse_ip(text));
-}
+Eid eid(const char* text) { return eid_of(*parse_ip(text)); }
 
 TEST(Eid, parse_and_print) {
   EXPECT_EQ(to_text(*parse_ip("10.1.2.3")), "10.1.2.3");
@@ -44,14 +42,10 @@ TEST(Eid, init__names_the_mistake) {
     EidOptions options;
     const char* says;
   } cases[] = {
-      {{{"10.0.0"}, {}}, "not an IPv4 or IPv6"},
-      {{{"0.0.0.0"}, {}}, "unspecified"},
-      {{{"224.0.0.1"}, {}}, "multicast"},
-      {{{"fe80::1"}, {}}, "link-local"},
-      {{{"192.0.2.77"}, {}}, "not an address of"},
-      {{{"127.0.0.1", "127.0.0.1"}, {}}, "twice"},
-      {{{}, {"fd00::7"}}, "not EID=IP"},
-      {{{}, {"fd00::7=127.0.0.1", "fd00::7=127.0.0.2"}}, "mapped twice"},
+      {{{"10.0.0"}, {}}, "not an IPv4 or IPv6"},   {{{"0.0.0.0"}, {}}, "unspecified"},
+      {{{"224.0.0.1"}, {}}, "multicast"},          {{{"fe80::1"}, {}}, "link-local"},
+      {{{"192.0.2.77"}, {}}, "not an address of"}, {{{"127.0.0.1", "127.0.0.1"}, {}}, "twice"},
+      {{{}, {"fd00::7"}}, "not EID=IP"},           {{{}, {"fd00::7=127.0.0.1", "fd00::7=127.0.0.2"}}, "mapped twice"},
   };
   for (auto& c : cases) {
     EidTable t;
@@ -64,8 +58,7 @@ TEST(Eid, init__names_the_mistake) {
 TEST(Eid, override_and_route) {
   EidTable t;
   std::string error;
-  ASSERT_TRUE(t.init({{"fd00::7", "127.0.0.3"}, {"fd00::7=127.0.0.2", "fd00::9=127.0.0.9"}}, &error))
-      << error;
+  ASSERT_TRUE(t.init({{"fd00::7", "127.0.0.3"}, {"fd00::7=127.0.0.2", "fd00::9=127.0.0.9"}}, &error)) << error;
   EXPECT_EQ(to_text(t.local_ip(0)), "127.0.0.2");
   EXPECT_EQ(to_text(t.ip_of(eid("fd00::9"))), "127.0.0.9");
   EXPECT_EQ(to_text(t.eid_at(*parse_ip("127.0.0.9"))), "fd00::9");

@@ -78,8 +78,7 @@ TEST(ShmFaults, accept__garbage_hellos) {
   ASSERT_TRUE(r.open(dir.path, &a.error));
   for (uint32_t i = 0; i < 300; ++i) {
     ipc::Fd s;
-    ASSERT_EQ(ipc::connect_unix(r.path_of({a.id.eid.bytes, 1}), &s, &a.error), ipc::SocketStatus::kOk)
-        << a.error;
+    ASSERT_EQ(ipc::connect_unix(r.path_of({a.id.eid.bytes, 1}), &s, &a.error), ipc::SocketStatus::kOk) << a.error;
     // The layout of a hello of version 1 with one thing wrong each.
     alignas(8) std::byte m[80] = {};
     Head head{.version = 1, .bytes = 80};

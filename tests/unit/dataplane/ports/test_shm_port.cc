@@ -251,8 +251,7 @@ TEST(ShmPort, many_links) {
   std::vector<std::unique_ptr<Node>> spokes;
   for (uint8_t i = 0; i < 80; ++i) {
     spokes.push_back(std::make_unique<Node>());
-    ASSERT_TRUE(spokes.back()->open(dir.path, static_cast<uint8_t>(10 + i), 0x10001, 1 << 16))
-        << spokes.back()->error;
+    ASSERT_TRUE(spokes.back()->open(dir.path, static_cast<uint8_t>(10 + i), 0x10001, 1 << 16)) << spokes.back()->error;
     connect(*spokes.back(), hub);
   }
   EXPECT_EQ(hub.port.link_count(), 80u);
@@ -262,8 +261,7 @@ TEST(ShmPort, many_links) {
       ASSERT_EQ(hub.port.rx_burst(rx, kBurst), 0u);  // all fall idle
     }
     size_t sent = 0;
-    for (size_t i = static_cast<size_t>(round) % 7; i < spokes.size();
-         i += 1 + static_cast<size_t>(round) % 5, ++sent)
+    for (size_t i = static_cast<size_t>(round) % 7; i < spokes.size(); i += 1 + static_cast<size_t>(round) % 5, ++sent)
       ASSERT_TRUE(spokes[i]->send(1, i));
     for (auto& s : spokes) s->port.tx_flush(at_us(round));
     std::vector<uint64_t> got;

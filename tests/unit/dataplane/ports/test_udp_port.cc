@@ -33,8 +33,7 @@ bool refused(unsigned* count) {
 }
 }  // namespace
 
-extern "C" ssize_t sendto(int fd, const void* data, size_t bytes, int flags, const sockaddr* to,
-                          socklen_t to_bytes) {
+extern "C" ssize_t sendto(int fd, const void* data, size_t bytes, int flags, const sockaddr* to, socklen_t to_bytes) {
   unsigned one = 1;
   if (refused(&one)) return -1;
   return ::syscall(SYS_sendto, fd, data, bytes, flags, to, to_bytes);
@@ -68,8 +67,8 @@ struct Pair {
   }
 };
 
-Bytes make_frame(const wire::Endpoint& from, const wire::Endpoint& to, size_t payload, uint8_t seed,
-                 uint8_t dscp = 46, uint8_t ecn = 0) {
+Bytes make_frame(const wire::Endpoint& from, const wire::Endpoint& to, size_t payload, uint8_t seed, uint8_t dscp = 46,
+                 uint8_t ecn = 0) {
   wire::NetTemplate t;
   t.init({}, {}, from, to, dscp);
   Bytes f(t.size + payload);
@@ -119,12 +118,8 @@ void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
   EXPECT_EQ(p.b.counters().rx_frames, 4u);
 }
 
-TEST(UdpPort, frame_in_is_frame_out__ipv4) {
-  frame_in_is_frame_out("127.0.0.1", 0);
-}
-TEST(UdpPort, frame_in_is_frame_out__ipv4_ecn) {
-  frame_in_is_frame_out("127.0.0.1", wire::kEcnEct0);
-}
+TEST(UdpPort, frame_in_is_frame_out__ipv4) { frame_in_is_frame_out("127.0.0.1", 0); }
+TEST(UdpPort, frame_in_is_frame_out__ipv4_ecn) { frame_in_is_frame_out("127.0.0.1", wire::kEcnEct0); }
 TEST(UdpPort, frame_in_is_frame_out__ipv6) {
   UdpPort probe;
   UdpPortOptions o;
@@ -191,8 +186,8 @@ TEST(UdpPort, tx_flush__full_socket_buffer_keeps_the_rest_in_order) {
   int sent = 0, got = 0;
   RxFrame rx[kBurst];
   auto fill = [&] {
-    while (sent < 300 && send(p.a, make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 100,
-                                              static_cast<uint8_t>(sent))))
+    while (sent < 300 &&
+           send(p.a, make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 100, static_cast<uint8_t>(sent))))
       ++sent;
   };
   refuse_with = EAGAIN;
@@ -265,8 +260,7 @@ TEST(UdpPort, drops_have_names) {
   ASSERT_TRUE(send(p.a, make_frame(p.a.local_endpoint(0), small.local_endpoint(0), 4000, 1)));
   p.a.tx_flush({});
   RxFrame rx[kBurst];
-  for (int i = 0; i < 1000 && small.counters().rx_drop_too_long == 0; ++i)
-    EXPECT_EQ(small.rx_burst(rx, kBurst), 0u);
+  for (int i = 0; i < 1000 && small.counters().rx_drop_too_long == 0; ++i) EXPECT_EQ(small.rx_burst(rx, kBurst), 0u);
   EXPECT_EQ(small.counters().rx_drop_too_long, 1u);
 }
 
@@ -291,8 +285,7 @@ TEST(UdpPort, open__same_port_on_all_addresses_and_the_next_instance_takes_anoth
   // Several sockets: each is heard.
   RxFrame rx[kBurst];
   for (size_t i = 0; i < 3; ++i) {
-    ASSERT_TRUE(
-        send(b, make_frame(b.local_endpoint(1), a.local_endpoint(i), 64, static_cast<uint8_t>(i), 0)));
+    ASSERT_TRUE(send(b, make_frame(b.local_endpoint(1), a.local_endpoint(i), 64, static_cast<uint8_t>(i), 0)));
     b.tx_flush({});
     ASSERT_EQ(receive(a, rx, kBurst), 1u);
     EXPECT_EQ(static_cast<uint8_t>(rx[0].data[42]), i);

@@ -78,13 +78,11 @@ static inline int ub_dstring_put_cstr(struct ub_dstring* ds, const char* s) {
 }
 
 /** Appends one character. @return 0; -ENOMEM. */
-static inline int ub_dstring_put_char(struct ub_dstring* ds, char c) {
-  return ub_dstring_put_bytes(ds, &c, 1);
-}
+static inline int ub_dstring_put_char(struct ub_dstring* ds, char c) { return ub_dstring_put_bytes(ds, &c, 1); }
 
 /** Appends as printf does. @return 0; -ENOMEM; -EINVAL: format error. */
-__attribute__((format(printf, 2, 3))) static inline int ub_dstring_put_format(struct ub_dstring* ds,
-                                                                              const char* format, ...) {
+__attribute__((format(printf, 2, 3))) static inline int ub_dstring_put_format(struct ub_dstring* ds, const char* format,
+                                                                              ...) {
   va_list args;
   int n;
   va_start(args, format);
@@ -101,9 +99,7 @@ __attribute__((format(printf, 2, 3))) static inline int ub_dstring_put_format(st
 }
 
 /** The text; valid until the next call on ds. */
-static inline const char* ub_dstring_cstr(const struct ub_dstring* ds) {
-  return ds->string == NULL ? "" : ds->string;
-}
+static inline const char* ub_dstring_cstr(const struct ub_dstring* ds) { return ds->string == NULL ? "" : ds->string; }
 
 #ifdef __cplusplus
 }

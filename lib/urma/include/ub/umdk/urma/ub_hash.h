@@ -17,9 +17,7 @@ extern "C" {
 #endif
 
 /** Rotates left by 1 .. 31 bits. */
-static inline uint32_t ub_hash_rot(uint32_t x, int k) {
-  return (x << k) | (x >> (32 - k));
-}
+static inline uint32_t ub_hash_rot(uint32_t x, int k) { return (x << k) | (x >> (32 - k)); }
 
 /** Mixes one word into a hash under construction. */
 static inline uint32_t ub_hash_add(uint32_t hash, uint32_t data) {
@@ -68,17 +66,11 @@ static inline uint32_t ub_hash_bytes(const void* p, size_t n, uint32_t basis) {
   return ub_hash_finish(hash, (uint32_t)n);
 }
 
-static inline uint32_t ub_hash_string(const char* s, uint32_t basis) {
-  return ub_hash_bytes(s, strlen(s), basis);
-}
+static inline uint32_t ub_hash_string(const char* s, uint32_t basis) { return ub_hash_bytes(s, strlen(s), basis); }
 
-static inline uint32_t ub_hash_int(uint32_t x, uint32_t basis) {
-  return ub_hash_finish(ub_hash_add(basis, x), 4);
-}
+static inline uint32_t ub_hash_int(uint32_t x, uint32_t basis) { return ub_hash_finish(ub_hash_add(basis, x), 4); }
 
-static inline uint32_t ub_hash_uint64(uint64_t x, uint32_t basis) {
-  return ub_hash_finish(ub_hash_add64(basis, x), 8);
-}
+static inline uint32_t ub_hash_uint64(uint64_t x, uint32_t basis) { return ub_hash_finish(ub_hash_add64(basis, x), 8); }
 
 static inline uint32_t ub_hash_2words(uint32_t x, uint32_t y) {
   return ub_hash_finish(ub_hash_add(ub_hash_add(x, 0), y), 8);

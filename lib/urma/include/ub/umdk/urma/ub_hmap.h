@@ -51,9 +51,7 @@ static inline void ub_hmap_destroy(struct ub_hmap* map) {
   map->mask = 0;
 }
 
-static inline uint32_t ub_hmap_count(const struct ub_hmap* map) {
-  return map->count;
-}
+static inline uint32_t ub_hmap_count(const struct ub_hmap* map) { return map->count; }
 
 /** Doubles the buckets. Without memory the map goes on as it is. */
 static inline void ub_hmap_expand(struct ub_hmap* map) {
@@ -141,10 +139,9 @@ static inline struct ub_hmap_node* ub_hmap_next(const struct ub_hmap* map, const
        (node) = UB_HMAP_OBJ(ub_hmap_next_with_hash(&(node)->member), node, member))
 
 /* Loop over all elements; the body may remove the current one. `next_node` is a second such pointer. */
-#define UB_HMAP_FOR_EACH_SAFE(node, next_node, member, map)                                   \
-  for ((node) = UB_HMAP_OBJ(ub_hmap_first(map), node, member);                                \
-       (node) != NULL &&                                                                      \
-       ((next_node) = UB_HMAP_OBJ(ub_hmap_next(map, &(node)->member), next_node, member), 1); \
+#define UB_HMAP_FOR_EACH_SAFE(node, next_node, member, map)                                                     \
+  for ((node) = UB_HMAP_OBJ(ub_hmap_first(map), node, member);                                                  \
+       (node) != NULL && ((next_node) = UB_HMAP_OBJ(ub_hmap_next(map, &(node)->member), next_node, member), 1); \
        (node) = (next_node))
 
 #ifdef __cplusplus

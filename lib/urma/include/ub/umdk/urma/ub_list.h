@@ -23,9 +23,7 @@ struct ub_list {
   { (list), (list) }
 
 /** Makes an empty list. */
-static inline void ub_list_init(struct ub_list* list) {
-  list->prev = list->next = list;
-}
+static inline void ub_list_init(struct ub_list* list) { list->prev = list->next = list; }
 
 /** Puts elem in front of `before`, or at the end if that is the head. */
 static inline void ub_list_insert_before(struct ub_list* before, struct ub_list* elem) {
@@ -40,13 +38,9 @@ static inline void ub_list_insert_after(struct ub_list* after, struct ub_list* e
   ub_list_insert_before(after->next, elem);
 }
 
-static inline void ub_list_push_front(struct ub_list* list, struct ub_list* elem) {
-  ub_list_insert_after(list, elem);
-}
+static inline void ub_list_push_front(struct ub_list* list, struct ub_list* elem) { ub_list_insert_after(list, elem); }
 
-static inline void ub_list_push_back(struct ub_list* list, struct ub_list* elem) {
-  ub_list_insert_before(list, elem);
-}
+static inline void ub_list_push_back(struct ub_list* list, struct ub_list* elem) { ub_list_insert_before(list, elem); }
 
 /** Takes elem out and makes it an empty list of its own. @return the element that followed. */
 static inline struct ub_list* ub_list_remove(struct ub_list* elem) {
@@ -57,9 +51,7 @@ static inline struct ub_list* ub_list_remove(struct ub_list* elem) {
   return next;
 }
 
-static inline bool ub_list_is_empty(const struct ub_list* list) {
-  return list->next == list;
-}
+static inline bool ub_list_is_empty(const struct ub_list* list) { return list->next == list; }
 
 /** First and last element; NULL if the list is empty. */
 static inline struct ub_list* ub_list_front(const struct ub_list* list) {

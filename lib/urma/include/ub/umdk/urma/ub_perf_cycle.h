@@ -32,9 +32,7 @@ static inline void ub_perf_cycle_reset(ub_perf_cycle_t* perf) {
 }
 
 /** Starts a measurement. */
-static inline void ub_perf_cycle_begin(ub_perf_cycle_t* perf) {
-  perf->start = get_cycles();
-}
+static inline void ub_perf_cycle_begin(ub_perf_cycle_t* perf) { perf->start = get_cycles(); }
 
 /** Ends the measurement begun last. */
 static inline void ub_perf_cycle_end(ub_perf_cycle_t* perf) {
@@ -46,9 +44,7 @@ static inline void ub_perf_cycle_end(ub_perf_cycle_t* perf) {
 }
 
 /** Converts cycles to nanoseconds; the first use in a process BLOCKS as get_cpu_mhz does. */
-static inline double ub_perf_cycle_to_ns(uint64_t cycles) {
-  return (double)cycles * 1000.0 / get_cpu_mhz(false);
-}
+static inline double ub_perf_cycle_to_ns(uint64_t cycles) { return (double)cycles * 1000.0 / get_cpu_mhz(false); }
 
 /** Mean time in nanoseconds, 0 without measurements. */
 static inline double ub_perf_cycle_average_ns(const ub_perf_cycle_t* perf) {

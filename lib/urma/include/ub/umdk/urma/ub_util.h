@@ -121,19 +121,13 @@ static inline void ub_abort(void) {
 }
 
 /** Number of bits set. */
-static inline unsigned int ub_count_1bits(uint64_t x) {
-  return (unsigned int)__builtin_popcountll(x);
-}
+static inline unsigned int ub_count_1bits(uint64_t x) { return (unsigned int)__builtin_popcountll(x); }
 
 /** The lowest bit set, 0 for 0. */
-static inline uint64_t ub_rightmost_1bit(uint64_t x) {
-  return x & (~x + 1);
-}
+static inline uint64_t ub_rightmost_1bit(uint64_t x) { return x & (~x + 1); }
 
 /** Exactly one bit set? */
-static inline bool ub_is_pow2(uint64_t x) {
-  return x != 0 && (x & (x - 1)) == 0;
-}
+static inline bool ub_is_pow2(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
 /** Sets, clears and reads a bit of an array; not atomic. */
 static inline void set_bit(unsigned long nr, unsigned long* addr) {
@@ -150,9 +144,7 @@ static inline bool test_bit(unsigned long nr, const unsigned long* addr) {
 
 /** Text for an errno value of either sign. Rules of strerror: the next call in any thread may overwrite it.
  */
-static inline const char* ub_strerror(int err) {
-  return strerror(err < 0 ? -err : err);
-}
+static inline const char* ub_strerror(int err) { return strerror(err < 0 ? -err : err); }
 
 /** Wall-clock time in nanoseconds since 1970, in steps of a microsecond. */
 static inline uint64_t gethrtime_epoch(void) {
@@ -201,9 +193,8 @@ unsigned long ub_find_next_zero_bit(const unsigned long* array, unsigned long si
 
 /* Head of a loop over the set bits; `bit` is an integer variable. */
 #ifndef for_each_set_bit
-#define for_each_set_bit(bit, addr, size)                         \
-  for ((bit) = ub_find_first_bit((addr), (size)); (bit) < (size); \
-       (bit) = ub_find_next_bit((addr), (size), (bit) + 1))
+#define for_each_set_bit(bit, addr, size) \
+  for ((bit) = ub_find_first_bit((addr), (size)); (bit) < (size); (bit) = ub_find_next_bit((addr), (size), (bit) + 1))
 #endif
 
 /* ---- Text to number. 0, or: -EINVAL (argument NULL, not this kind of text), -ERANGE (number too large).  */

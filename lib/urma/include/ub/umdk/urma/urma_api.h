@@ -378,8 +378,8 @@ urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr);
  * @param cb_fun called once with the result and cb_arg; both must not be NULL.
  * @return URMA_SUCCESS: started or not needed; URMA_EINVAL: argument, different contexts, or not RM.
  */
-urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
-                                    urma_advise_async_cb_func cb_fun, void* cb_arg);
+urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr, urma_advise_async_cb_func cb_fun,
+                                    void* cb_arg);
 
 /**
  * Takes back urma_advise_jfr.
@@ -455,8 +455,8 @@ urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjett
  * @param token_value must not be NULL. @param cfg channel from urma_get_tp_list, must not be NULL.
  * @return as urma_import_jetty; also errno EINVAL for an unknown channel.
  */
-urma_target_jetty_t* urma_import_jetty_ex(urma_context_t* ctx, urma_rjetty_t* rjetty,
-                                          urma_token_t* token_value, urma_import_jetty_ex_cfg_t* cfg);
+urma_target_jetty_t* urma_import_jetty_ex(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value,
+                                          urma_import_jetty_ex_cfg_t* cfg);
 
 /**
  * Releases an imported jetty or group. WRs that name it must have completed. A jetty still bound to it is
@@ -497,8 +497,7 @@ urma_status_t urma_bind_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
  * @param cfg channel from urma_get_tp_list, must not be NULL.
  * @return as urma_bind_jetty; also URMA_EINVAL for an unknown channel.
  */
-urma_status_t urma_bind_jetty_ex(urma_jetty_t* jetty, urma_target_jetty_t* tjetty,
-                                 urma_bind_jetty_ex_cfg_t* cfg);
+urma_status_t urma_bind_jetty_ex(urma_jetty_t* jetty, urma_target_jetty_t* tjetty, urma_bind_jetty_ex_cfg_t* cfg);
 
 /**
  * Disconnects an RC jetty. Posting fails until the next bind.
@@ -570,8 +569,8 @@ urma_status_t urma_unimport_jetty_async(urma_target_jetty_t* tjetty);
  *         contexts, or target bound to another jetty; URMA_ENOPERM: not RC, or order types differ;
  *         URMA_EEXIST: jetty bound to another target.
  */
-urma_status_t urma_bind_jetty_async(urma_notifier_t* notifier, urma_jetty_t* jetty,
-                                    urma_target_jetty_t* tjetty, uint64_t user_ctx, int timeout);
+urma_status_t urma_bind_jetty_async(urma_notifier_t* notifier, urma_jetty_t* jetty, urma_target_jetty_t* tjetty,
+                                    uint64_t user_ctx, int timeout);
 
 /**
  * urma_unbind_jetty without waiting; no result is reported.
@@ -870,8 +869,8 @@ urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg);
  * @return segment for urma_unimport_seg; NULL: errno EINVAL (argument, token missing, access bits, mapping
  *         not supported), EIO (device) or ENOMEM.
  */
-urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_token_t* token_value,
-                                   uint64_t addr, urma_import_seg_flag_t flag);
+urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_token_t* token_value, uint64_t addr,
+                                   urma_import_seg_flag_t flag);
 
 /**
  * Releases an imported segment. WRs that name it must have completed.
@@ -942,8 +941,8 @@ urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr, ur
  * @return URMA_SUCCESS: posted; URMA_EINVAL: argument, or as urma_post_jfs_wr; URMA_ENOMEM: queue full.
  */
 urma_status_t urma_write(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
-                         urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
-                         urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+                         urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag,
+                         uint64_t user_ctx);
 
 /**
  * Posts one READ: len bytes from remote address src to local address dst.
@@ -953,8 +952,8 @@ urma_status_t urma_write(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_
  * @return URMA_SUCCESS: posted; URMA_EINVAL: argument, or as urma_post_jfs_wr; URMA_ENOMEM: queue full.
  */
 urma_status_t urma_read(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
-                        urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
-                        urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+                        urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag,
+                        uint64_t user_ctx);
 
 /**
  * Posts one SEND: len bytes from local address src.
@@ -962,8 +961,8 @@ urma_status_t urma_read(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_t
  * @param target_jfr destination. @param src_tseg registered segment around src, NULL only with inline_flag.
  * @return URMA_SUCCESS: posted; URMA_EINVAL: argument, or as urma_post_jfs_wr; URMA_ENOMEM: queue full.
  */
-urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* src_tseg,
-                        uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* src_tseg, uint64_t src,
+                        uint32_t len, urma_jfs_wr_flag_t flag, uint64_t user_ctx);
 
 /**
  * Posts one receive of up to len bytes at local address buf.
@@ -972,8 +971,7 @@ urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_t
  * @return URMA_SUCCESS: posted; URMA_EINVAL: argument, or as urma_post_jfr_wr; URMA_ENOMEM: queue full;
  *         URMA_FAIL: buf is 0.
  */
-urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len,
-                        uint64_t user_ctx);
+urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len, uint64_t user_ctx);
 
 /* ---- Asynchronous events, driver control --------------------------------------------------------- */
 
@@ -1092,8 +1090,7 @@ int urma_modify_tp(urma_context_t* ctx, uint32_t tpn, urma_tp_cfg_t* cfg, urma_t
  * @return URMA_SUCCESS; URMA_EINVAL: argument, *tp_cnt 0, or no such kind or mode; URMA_FAIL: none could be
  *         set up.
  */
-urma_status_t urma_get_tp_list(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint32_t* tp_cnt,
-                               urma_tp_info_t* tp_list);
+urma_status_t urma_get_tp_list(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint32_t* tp_cnt, urma_tp_info_t* tp_list);
 
 /**
  * Sets attributes of a transport channel.

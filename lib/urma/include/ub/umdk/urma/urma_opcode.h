@@ -164,27 +164,23 @@ typedef int urma_status_t;
 #define URMA_JETTY_FULL_CTX 0x3007
 
 /* urma_jfs_wr_flag_t.place_order: in which order payloads become visible at the target. */
-typedef enum urma_place_order {
-  URMA_NO_ORDER = 0,
-  URMA_RELAX_ORDER = 1,
-  URMA_STRONG_ORDER = 2
-} urma_place_order_t;
+typedef enum urma_place_order { URMA_NO_ORDER = 0, URMA_RELAX_ORDER = 1, URMA_STRONG_ORDER = 2 } urma_place_order_t;
 
 /* Operation of a send work request; selects the member of the union in urma_jfs_wr_t. */
 typedef enum urma_opcode {
-  URMA_OPC_WRITE = 0x0,        /* rw: remote write */
-  URMA_OPC_WRITE_IMM = 0x1,    /* rw: write that also uses up a receive WR of the peer and reports there */
-  URMA_OPC_WRITE_NOTIFY = 0x2, /* rw: write, then store 8 bytes at dst.sge[1]; silent at the peer */
-  URMA_OPC_READ = 0x10,        /* rw: remote read */
-  URMA_OPC_CAS = 0x20,         /* cas: compare and swap */
-  URMA_OPC_SWAP = 0x21,        /* cas: swap */
-  URMA_OPC_FADD = 0x22,        /* faa: fetch and add */
-  URMA_OPC_FSUB = 0x23,        /* faa: fetch and subtract */
-  URMA_OPC_FAND = 0x24,        /* faa: fetch and AND */
-  URMA_OPC_FOR = 0x25,         /* faa: fetch and OR */
-  URMA_OPC_FXOR = 0x26,        /* faa: fetch and XOR */
-  URMA_OPC_SEND = 0x40,        /* send: message */
-  URMA_OPC_SEND_IMM = 0x41,    /* send: message with 64-bit immediate */
+  URMA_OPC_WRITE = 0x0,            /* rw: remote write */
+  URMA_OPC_WRITE_IMM = 0x1,        /* rw: write that also uses up a receive WR of the peer and reports there */
+  URMA_OPC_WRITE_NOTIFY = 0x2,     /* rw: write, then store 8 bytes at dst.sge[1]; silent at the peer */
+  URMA_OPC_READ = 0x10,            /* rw: remote read */
+  URMA_OPC_CAS = 0x20,             /* cas: compare and swap */
+  URMA_OPC_SWAP = 0x21,            /* cas: swap */
+  URMA_OPC_FADD = 0x22,            /* faa: fetch and add */
+  URMA_OPC_FSUB = 0x23,            /* faa: fetch and subtract */
+  URMA_OPC_FAND = 0x24,            /* faa: fetch and AND */
+  URMA_OPC_FOR = 0x25,             /* faa: fetch and OR */
+  URMA_OPC_FXOR = 0x26,            /* faa: fetch and XOR */
+  URMA_OPC_SEND = 0x40,            /* send: message */
+  URMA_OPC_SEND_IMM = 0x41,        /* send: message with 64-bit immediate */
   URMA_OPC_SEND_INVALIDATE = 0x42, /* send: message that withdraws a token id of the peer */
   URMA_OPC_NOP = 0x51,
   URMA_OPC_WRITE_ATOMIC = 0x60, /* rw: depends on the device */

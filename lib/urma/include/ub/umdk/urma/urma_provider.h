@@ -59,8 +59,8 @@ typedef struct urma_ops {
   urma_status_t (*unimport_jfr)(urma_target_jetty_t* target_jfr);
   urma_status_t (*advise_jfr)(urma_jfs_t* jfs, urma_target_jetty_t* tjfr);
   urma_status_t (*unadvise_jfr)(urma_jfs_t* jfs, urma_target_jetty_t* tjfr);
-  urma_status_t (*advise_jfr_async)(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
-                                    urma_advise_async_cb_func cb_fun, void* cb_arg);
+  urma_status_t (*advise_jfr_async)(urma_jfs_t* jfs, urma_target_jetty_t* tjfr, urma_advise_async_cb_func cb_fun,
+                                    void* cb_arg);
   urma_status_t (*alloc_jfr)(urma_context_t* urma_ctx, urma_jfr_cfg_t* cfg, urma_jfr_t** jfr);
   urma_status_t (*set_jfr_opt)(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len);
   urma_status_t (*active_jfr)(urma_jfr_t* jfr);
@@ -100,14 +100,13 @@ typedef struct urma_ops {
   int (*get_tpn)(urma_jetty_t* jetty);
   int (*modify_tp)(urma_context_t* ctx, uint32_t tpn, urma_tp_cfg_t* cfg, urma_tp_attr_t* attr,
                    urma_tp_attr_mask_t mask);
-  urma_status_t (*get_tp_list)(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint32_t* tp_cnt,
-                               urma_tp_info_t* tp_list);
+  urma_status_t (*get_tp_list)(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint32_t* tp_cnt, urma_tp_info_t* tp_list);
   urma_status_t (*set_tp_attr)(const urma_context_t* ctx, const uint64_t tp_handle, const uint8_t tp_attr_cnt,
                                const uint32_t tp_attr_bitmap, const urma_tp_attr_value_t* tp_attr);
   urma_status_t (*get_tp_attr)(const urma_context_t* ctx, const uint64_t tp_handle, uint8_t* tp_attr_cnt,
                                uint32_t* tp_attr_bitmap, urma_tp_attr_value_t* tp_attr);
-  urma_target_jetty_t* (*import_jetty_ex)(urma_context_t* ctx, urma_rjetty_t* rjetty,
-                                          urma_token_t* token_value, urma_active_tp_cfg_t* cfg);
+  urma_target_jetty_t* (*import_jetty_ex)(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value,
+                                          urma_active_tp_cfg_t* cfg);
   urma_target_jetty_t* (*import_jfr_ex)(urma_context_t* ctx, urma_rjfr_t* rjfr, urma_token_t* token_value,
                                         urma_active_tp_cfg_t* cfg);
   urma_status_t (*bind_jetty_ex)(urma_jetty_t* jetty, urma_target_jetty_t* tjetty, urma_active_tp_cfg_t* cfg);
@@ -118,8 +117,8 @@ typedef struct urma_ops {
   urma_status_t (*free_token_id)(urma_token_id_t* token_id);
   urma_target_seg_t* (*register_seg)(urma_context_t* ctx, urma_seg_cfg_t* seg_cfg);
   urma_status_t (*unregister_seg)(urma_target_seg_t* target_seg);
-  urma_target_seg_t* (*import_seg)(urma_context_t* ctx, urma_seg_t* seg, urma_token_t* token_value,
-                                   uint64_t addr, urma_import_seg_flag_t flag);
+  urma_target_seg_t* (*import_seg)(urma_context_t* ctx, urma_seg_t* seg, urma_token_t* token_value, uint64_t addr,
+                                   urma_import_seg_flag_t flag);
   urma_status_t (*unimport_seg)(urma_target_seg_t* tseg);
 
   /* Events and driver control. */
@@ -141,8 +140,8 @@ typedef struct urma_ops {
   urma_target_jetty_t* (*import_jetty_async)(urma_notifier_t* notifier, const urma_rjetty_t* rjetty,
                                              const urma_token_t* token_value, uint64_t user_ctx, int timeout);
   urma_status_t (*unimport_jetty_async)(urma_target_jetty_t* tjetty);
-  urma_status_t (*bind_jetty_async)(urma_notifier_t* notifier, urma_jetty_t* jetty,
-                                    urma_target_jetty_t* tjetty, uint64_t user_ctx, int timeout);
+  urma_status_t (*bind_jetty_async)(urma_notifier_t* notifier, urma_jetty_t* jetty, urma_target_jetty_t* tjetty,
+                                    uint64_t user_ctx, int timeout);
   urma_status_t (*unbind_jetty_async)(urma_jetty_t* jetty);
   urma_notifier_t* (*create_notifier)(urma_context_t* ctx);
   urma_status_t (*delete_notifier)(urma_notifier_t* notifier);

@@ -1100,9 +1100,9 @@ typedef union urma_jfr_wr_flag {
 
 /* Body of WRITE* and READ. 48 bytes. */
 typedef struct urma_rw_wr {
-  urma_sg_t src;       /* WRITE: local pieces; READ: remote piece */
-  urma_sg_t dst;       /* WRITE: remote piece, for WRITE_NOTIFY also the notify address; READ: local pieces */
-  uint8_t target_hint; /* selects the group member */
+  urma_sg_t src;        /* WRITE: local pieces; READ: remote piece */
+  urma_sg_t dst;        /* WRITE: remote piece, for WRITE_NOTIFY also the notify address; READ: local pieces */
+  uint8_t target_hint;  /* selects the group member */
   uint64_t notify_data; /* WRITE_IMM: immediate; WRITE_NOTIFY: value to store; host order */
 } urma_rw_wr_t;
 
@@ -1408,8 +1408,7 @@ typedef struct urma_active_tp_cfg {
   urma_active_tp_attr_t tp_attr;
 } urma_active_tp_cfg_t;
 
-typedef struct urma_active_tp_cfg urma_import_jetty_ex_cfg_t, urma_import_jfr_ex_cfg_t,
-    urma_bind_jetty_ex_cfg_t;
+typedef struct urma_active_tp_cfg urma_import_jetty_ex_cfg_t, urma_import_jfr_ex_cfg_t, urma_bind_jetty_ex_cfg_t;
 
 /* Attributes of urma_set_tp_attr and urma_get_tp_attr. 128 bytes, no padding. */
 #pragma pack(push, 1)

@@ -211,10 +211,10 @@ typedef struct bondp_path {
  * @return URMA_SUCCESS: posted; URMA_EINVAL: argument, not a bonding device, or as urma_post_jfs_wr;
  *         URMA_ENOMEM: queue full.
  */
-urma_status_t urma_write_affinity(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr,
-                                  urma_target_seg_t* dst_tseg, urma_target_seg_t* src_tseg, uint64_t dst,
-                                  uint64_t src, uint32_t len, urma_jfs_wr_flag_t flag, uint64_t user_ctx,
-                                  uint32_t src_chip_id, uint32_t dst_chip_id);
+urma_status_t urma_write_affinity(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr, urma_target_seg_t* dst_tseg,
+                                  urma_target_seg_t* src_tseg, uint64_t dst, uint64_t src, uint32_t len,
+                                  urma_jfs_wr_flag_t flag, uint64_t user_ctx, uint32_t src_chip_id,
+                                  uint32_t dst_chip_id);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/file_copy/tcp_socket.h"
+#include "tools/common/tcp_socket.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <memory>
 #include <thread>
 
-#include "apps/file_copy/tool_error.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 namespace {
@@ -26,9 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kMaxMessage = 16u << 20;
 constexpr int kSliceMs = 100;  // how late Ctrl-C may be noticed
 
-ToolError peer_lost() {
-  return {kExitPeerLost, "the peer closed the connection: it ended or was killed"};
-}
+ToolError peer_lost() { return {kExitPeerLost, "the peer closed the connection: it ended or was killed"}; }
 
 // False: time is over.
 bool wait_for(int fd, short events, int timeout_ms) {
@@ -58,9 +56,7 @@ void set_options(int fd) {
 
 }  // namespace
 
-TcpSocket::TcpSocket(int fd) : fd_(fd) {
-  set_options(fd);
-}
+TcpSocket::TcpSocket(int fd) : fd_(fd) { set_options(fd); }
 
 TcpSocket::~TcpSocket() {
   if (fd_ >= 0) close(fd_);
