@@ -50,10 +50,11 @@ class Core {
   Status create_jetty(const JettyConfig&, uint32_t* id);  // kJetty and kJfs
   Status destroy_jetty(Instant now, uint32_t id);
 
-  // JFS, JFR and jetty. kError flushes: started requests complete with kWrFlush in order, then kWrFlushDone.
+  // JFS, JFR and jetty. kError flushes: started requests complete with kWrFlush in order, then kWrFlushDone. A JFR
+  // flushes what is posted, again when kError is set again, and a receive that a message holds when that ends.
   Status set_state(Instant now, uint32_t id, QueueState);
   QueueState state(uint32_t id) const;
-  Status set_receive_threshold(uint32_t jfr, uint32_t receives);
+  Status set_receive_threshold(uint32_t jfr, uint32_t slots);  // of receives posted; 0: none
   // Requests never started, handed back after kWrFlushDone was produced; their status is kWrUnhandled.
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);
 

@@ -99,8 +99,8 @@ QueueState Core<Host>::state(uint32_t id) const {
   return state_of(s_, id);
 }
 template <class Host>
-Status Core<Host>::set_receive_threshold(uint32_t jfr, uint32_t receives) {
-  return ub::set_receive_threshold(s_, jfr, receives);
+Status Core<Host>::set_receive_threshold(uint32_t jfr, uint32_t slots) {
+  return ub::set_receive_threshold(s_, jfr, slots);
 }
 template <class Host>
 uint32_t Core<Host>::take_unhandled(uint32_t id, Cqe* out, uint32_t room) {
@@ -260,9 +260,10 @@ void Core<Host>::on_posted(Instant now, uint32_t jetty) {
 }
 
 template <class Host>
-void Core<Host>::on_completions_read(Instant now, uint32_t) {
+void Core<Host>::on_completions_read(Instant now, uint32_t jfc) {
   s_.now = now;
   ta::resume_blocked_jfcs(s_);
+  resume_flush(s_, jfc);
 }
 
 template <class Host>

@@ -41,7 +41,7 @@ class Backend {
   virtual Status destroy_jetty(uint32_t id) = 0;
   virtual Status set_state(uint32_t id, QueueState) = 0;
   virtual QueueState state(uint32_t id) = 0;
-  virtual Status set_receive_threshold(uint32_t jfr, uint32_t receives) = 0;
+  virtual Status set_receive_threshold(uint32_t jfr, uint32_t slots) = 0;
   virtual uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) = 0;
   virtual Status alloc_token_id(uint32_t* token_id) = 0;
   virtual Status free_token_id(uint32_t token_id) = 0;

@@ -82,8 +82,8 @@ class EmbeddedBackend final : public Backend {
   QueueState state(uint32_t id) override {
     return nic_->control([&](NicCore& core, Instant) { return core.state(id); });
   }
-  Status set_receive_threshold(uint32_t jfr, uint32_t receives) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.set_receive_threshold(jfr, receives); });
+  Status set_receive_threshold(uint32_t jfr, uint32_t slots) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.set_receive_threshold(jfr, slots); });
   }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {
     return nic_->control([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });

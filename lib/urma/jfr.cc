@@ -143,10 +143,11 @@ urma_status_t urma_modify_jfr(urma_jfr_t* jfr_handle, urma_jfr_attr_t* attr) {
     if (backend().state(id) != state) {
       Status status = backend().set_state(id, state);
       if (status != Status::kOk) return status_of(status);
+      jfr->in_error.store(state == QueueState::kError, std::memory_order_relaxed);
     }
   }
   if ((attr->mask & JFR_RX_THRESHOLD) != 0) {
-    Status status = backend().set_receive_threshold(id, attr->rx_threshold);
+    Status status = backend().set_receive_threshold(id, attr->rx_threshold * jfr->stride);
     if (status != Status::kOk) return status_of(status);
     jfr->rx_threshold = attr->rx_threshold;
   }

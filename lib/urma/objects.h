@@ -146,6 +146,7 @@ struct Jfr {
   uint32_t limit = 0;   // depth in slots
   uint8_t max_sge = 1;
   bool lock_free = false;
+  std::atomic<bool> in_error{false};
   SpinLock lock;
 
   RingMemory memory;

@@ -2,6 +2,7 @@
 // Hot: urma_jfr_wr_t -> Rqe. Every element takes `stride` slots, so the ring's end needs no filler and the
 // number of receives posted is a difference of indices.
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "lib/urma/library.h"
 #include "lib/urma/log.h"
 #include "lib/urma/receive_queue.h"
 
@@ -66,6 +67,9 @@ urma_status_t post_receives(Jfr& jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr)
     }
   }
   jfr.ring.publish();
+  // Nothing takes them any more: the NIC is asked to flush.
+  if (jfr.in_error.load(std::memory_order_relaxed)) [[unlikely]]
+    backend().set_state(jfr.pub.jfr_id.id, QueueState::kError);
   return status;
 }
 

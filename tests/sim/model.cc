@@ -251,6 +251,11 @@ void Model::forget_history() {
   for (auto& [uid, m] : memory_) m->forget_history(oldest);
 }
 
+void Model::flushed(const Jfr& jfr) {
+  if (jfr.in_error && !jfr.posted.empty())
+    fail("receive queue %u is in ERROR, and %zu receives were not given back", jfr.uid, jfr.posted.size());
+}
+
 void Model::final_check() {
   std::string why;
   for (auto& [key, region] : regions_) {

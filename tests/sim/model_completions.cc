@@ -300,7 +300,7 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
            r.length);
   } else if (c.status == CrStatus::kLocAccess && sender != senders_.end() && may_fail_locally(who, r, sender->second)) {
     // Consumed by a message that could not be placed.
-  } else if (c.status != CrStatus::kWrFlush || !jfr->in_error) {
+  } else if (c.status != CrStatus::kWrFlush || !r.may_flush) {
     fail("receiver %u: receive completed with %s", who.uid(), status_name(c.status));
   }
   for (const LocalRange& l : r.ranges) release(l);

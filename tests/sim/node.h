@@ -77,7 +77,9 @@ class Node {
   void kill_app(App&);  // its memory goes now, its objects when the NIC notices
   void bury_app(App&);  // the NIC notices
   void unregister(Region*);
-  void flush(Queue*);  // to ERROR; FLUSH_DONE and what was never started come by polling
+  void flush(Queue*);                 // to ERROR; FLUSH_DONE and what was never started come by polling
+  void flush(Jfr*, bool for_a_time);  // to ERROR: what is posted comes back by polling
+  void revive(Jfr*);                  // READY again
   void destroy(Queue*);
   void destroy(Jfr*);
   // Handle of a remote receiver; imported once per mode and token.

@@ -101,12 +101,14 @@ struct Receive {
   uint64_t id = 0;
   uint32_t length = 0;
   std::vector<LocalRange> ranges;
+  bool may_flush = false;  // its queue was set to ERROR
 };
 
 struct Jfr {
   uint32_t uid = 0, node = 0, app = 0, id = 0, epoch = 0;
   bool alive = true;
   bool in_error = false;
+  bool will_revive = false;  // in_error, for a time
   uint32_t depth = 0;
   Jfc* jfc = nullptr;
   Token token;

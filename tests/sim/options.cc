@@ -118,6 +118,7 @@ void draw_faults(Prng& rng, Options& o) {
   f.crashes = maybe<uint32_t>(rng, 0.25, {1, 2});
   f.flushes = maybe<uint32_t>(rng, 0.3, {1, 4});
   f.unregisters = maybe<uint32_t>(rng, 0.3, {1, 4});
+  f.jfr_flushes = maybe<uint32_t>(rng, 0.2, {1, 3});
   f.closes = maybe<uint32_t>(rng, 0.1, {1});
   f.span_ns = pick<uint64_t>(rng, {300'000, 3'000'000, 30'000'000, 2'000'000'000});
   if (quiet) f = FaultOptions{.span_ns = f.span_ns};
@@ -176,7 +177,7 @@ std::string Options::text() const {
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
   LINE(work.required_token), LINE(work.odd_address);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
-  LINE(fault.flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
+  LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
   return s;

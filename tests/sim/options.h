@@ -83,8 +83,9 @@ struct FaultOptions {
   uint32_t partitions = 0;
   uint64_t partition_ns = 100'000'000;
   uint32_t app_kills = 0;
-  uint32_t crashes = 0;  // an instance stops without a word and starts anew
-  uint32_t flushes = 0;  // a queue is set to ERROR
+  uint32_t crashes = 0;      // an instance stops without a word and starts anew
+  uint32_t flushes = 0;      // a queue is set to ERROR
+  uint32_t jfr_flushes = 0;  // a JFR is set to ERROR, and half of the times to READY again
   uint32_t unregisters = 0;
   uint32_t closes = 0;           // an instance leaves in order and starts anew
   uint64_t span_ns = 5'000'000;  // faults happen within this time

@@ -12,6 +12,16 @@ constexpr Duration kResolveLimit = seconds(60);
 constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 
+// Receive queues in ERROR have given back all they held.
+void check_flushed(World& world) {
+  for (const auto& r : world.jfrs) {
+    Node& node = world.node(r->node);
+    if (!r->alive || !r->in_error || !node.up() || r->epoch != node.epoch() || !node.app_alive(r->app)) continue;
+    node.poll(r->jfc, UINT32_MAX);
+    world.model.flushed(*r);
+  }
+}
+
 void run_phases(World& world, Workload& load) {
   load.build();
   load.start();
@@ -45,6 +55,7 @@ void run_phases(World& world, Workload& load) {
     world.model.fail("liveness: not quiet: %zu frames under way\n%s", world.network.under_way(), why.c_str());
     return;
   }
+  check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;
   world.trace("---- tear-down");

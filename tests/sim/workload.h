@@ -51,6 +51,7 @@ class Workload {
   void fault_crash();
   void fault_close();
   void fault_flush();
+  void fault_jfr_flush();
   void fault_unregister();
   void replace(Node&, bool goodbye);
   App* random_app();

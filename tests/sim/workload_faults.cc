@@ -21,6 +21,7 @@ void Workload::plan_faults() {
   for (uint32_t i = 0; i < f.crashes; ++i) plan_fault(&Workload::fault_crash);
   for (uint32_t i = 0; i < f.closes; ++i) plan_fault(&Workload::fault_close);
   for (uint32_t i = 0; i < f.flushes; ++i) plan_fault(&Workload::fault_flush);
+  for (uint32_t i = 0; i < f.jfr_flushes; ++i) plan_fault(&Workload::fault_jfr_flush);
   for (uint32_t i = 0; i < f.unregisters; ++i) plan_fault(&Workload::fault_unregister);
 }
 
@@ -77,6 +78,19 @@ void Workload::fault_flush() {
   App* app = random_app();
   if (app == nullptr || app->queues.empty()) return;
   world_.node(app->local->node).flush(app->queues[rng_.below(app->queues.size())]);
+}
+
+void Workload::fault_jfr_flush() {
+  App* app = random_app();
+  if (app == nullptr || app->jfrs.empty()) return;
+  Node& node = world_.node(app->local->node);
+  Jfr* r = app->jfrs[rng_.below(app->jfrs.size())];
+  if (r->in_error) return;
+  bool for_a_time = rng_.chance(0.5);
+  node.flush(r, for_a_time);
+  if (!for_a_time) return;
+  auto pause = nanoseconds(static_cast<int64_t>(1 + rng_.below(world_.options.fault.span_ns)));
+  world_.after(pause, [&node, r] { node.revive(r); });
 }
 
 void Workload::fault_unregister() {

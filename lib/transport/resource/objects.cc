@@ -190,6 +190,7 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
     s.receives.free(receive);
   }
   --s.jfcs[r->jfc].users;
+  r->state = QueueState::kReset;
   release_id(s, id);
   s.jfrs.free(record);
   return Status::kOk;
@@ -281,10 +282,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
   if (Jfr* r = jfr_of(s, id, &record)) {
     if (state == QueueState::kSuspended) return Status::kInvalid;
     r->state = state;
-    if (state == QueueState::kError) {
-      detach_open_receives(s, record, 0);
-      flush_receives(s, record);
-    }
+    if (state == QueueState::kError) flush_receives(s, record);
     return Status::kOk;
   }
   Jetty* j = jetty_of(s, id, &record);
@@ -313,12 +311,12 @@ QueueState state_of(const CoreState& s, uint32_t id) {
   return QueueState::kReset;
 }
 
-Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t receives) {
+Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t slots) {
   uint32_t record;
   Jfr* r = jfr_of(s, id, &record);
   if (r == nullptr) return Status::kInvalid;
-  r->threshold = receives;
-  r->limit_armed = receives != 0;
+  r->threshold = slots;
+  r->limit_armed = slots != 0;
   return Status::kOk;
 }
 
@@ -370,8 +368,17 @@ void return_receive(CoreState& s, uint32_t index) {
   RxReceive& receive = s.receives[index];
   if (receive.counted) --s.jfcs[receive.jfc].reserved;
   receive.counted = false;
-  receive.next = s.jfrs[receive.jfr].returned;
-  s.jfrs[receive.jfr].returned = index;
+  Jfr& jfr = s.jfrs[receive.jfr];
+  receive.next = jfr.returned;
+  jfr.returned = index;
+  if (jfr.state == QueueState::kError) flush_receives(s, receive.jfr);
+}
+
+void resume_flush(CoreState& s, uint32_t jfc) {
+  for (uint32_t i = 1; i <= s.jfrs.high_water(); ++i) {
+    const Jfr& r = s.jfrs[i];
+    if (r.state == QueueState::kError && r.jfc == jfc) flush_receives(s, i);
+  }
 }
 
 void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t copies) {

@@ -16,7 +16,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id);
 Status destroy_jetty(CoreState& s, uint32_t id);
 Status set_state(CoreState& s, uint32_t id, QueueState state);
 QueueState state_of(const CoreState& s, uint32_t id);
-Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t receives);
+Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t slots);
 
 Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target);
 Status remove_target(CoreState& s, uint32_t target);
@@ -33,5 +33,7 @@ void return_receive_later(CoreState& s, uint32_t receive, uint32_t tpn, uint32_t
 void dead_copy_done(CoreState& s, uint32_t tpn);
 // It was completed.
 void release_receive(CoreState& s, uint32_t receive);
+// Room in a JFC again: JFRs in ERROR go on to flush into it.
+void resume_flush(CoreState& s, uint32_t jfc);
 
 }  // namespace ub
