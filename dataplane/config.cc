@@ -534,12 +534,20 @@ class Loader {
     return nearest.empty() ? "; urma_admin config lists all keys" : concat("; did you mean ", quoted(nearest), "?");
   }
 
+  // A key of a known section, or nearly a key; other SOFTUB_ variables may belong to anybody.
+  static bool meant_for_us(const std::string& name) {
+    constexpr size_t kTypingError = 2;
+    return std::any_of(std::begin(kKeys), std::end(kKeys), [&](const Key& key) {
+      const std::string known = key.env_name();
+      return name.starts_with(known.substr(0, known.size() - key.name.size())) ||
+             edit_distance(name, known) <= kTypingError;
+    });
+  }
+
   void load_variables() {
     std::set<std::string> unknown;
-    for (const Key& key : kKeys) {  // a misspelt key of a known section; other SOFTUB_ variables are not ours
-      std::string prefix = key.env_name();
-      prefix.resize(prefix.size() - key.name.size());
-      for (std::string& name : environment_.names(prefix)) unknown.insert(std::move(name));
+    for (std::string& name : environment_.names("SOFTUB_")) {
+      if (meant_for_us(name)) unknown.insert(std::move(name));
     }
     for (size_t i = 0; i < kKeyCount; ++i) {
       const std::string name = kKeys[i].env_name();

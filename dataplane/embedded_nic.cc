@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "dataplane/nic_report.h"
 #include "lib/transport/core_impl.h"
@@ -25,6 +26,8 @@ constexpr Duration kStatisticsPause = milliseconds(200);
 constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
 constexpr Duration kTeardownWait = milliseconds(100);
 constexpr int kNamesToTry = 64;
+constexpr Duration kLinkPatience = milliseconds(100);
+constexpr Duration kLinkPause = microseconds(20);
 
 uint64_t random_u64() {
   uint64_t value = 0;
@@ -47,9 +50,11 @@ void sleep_for(Duration d) {
 
 }  // namespace
 
-std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
+std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
+                                                std::string* error) {
   std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
   nic->config_ = config;
+  nic->notice_ = std::move(notice);
   if (!nic->eids_.init({config.device.eids, config.device.eid_map}, error)) return nullptr;
   if (!nic->ports_.loopback.ok()) {
     *error = "no memory for the loopback queue";
@@ -85,6 +90,8 @@ std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint
     directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
   }
   nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
+  nic->ports_.fds(nic->port_fds_);
+  nic->polled_.reserve(nic->port_fds_.size() + 1);
 
   sigset_t all, old;
   sigfillset(&all);
@@ -211,7 +218,7 @@ void EmbeddedNic::set_event_sink(EventSink sink) {
 
 // ---- driving ---------------------------------------------------------------------------------------------------
 
-void EmbeddedNic::adopt_links() {
+void EmbeddedNic::adopt_links() try {
   NicCore& core = worker_->core();
   ports_.shm.adopt_pending([&](const LinkConfig& config) {
     uint32_t link = core.add_link(config);
@@ -225,6 +232,7 @@ void EmbeddedNic::adopt_links() {
     ports_.shm.drop_link(d.link);
     ports_.set_kind(d.link, LinkKind::kNone);
   }
+} catch (const std::bad_alloc&) {  // as if the peers had not come
 }
 
 bool EmbeddedNic::drive_owned() {
@@ -298,12 +306,8 @@ bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAd
   }
   std::string shm_error;
   if (ports_.shm.is_open() && ports_.shm.is_listed(instance.eid, instance.uasid) &&
-      ports_.shm.connect(instance, &shm_error)) {
-    path->link = control([&](NicCore&, Instant) {
-      adopt_links();
-      return ports_.shm.find_link(instance.eid, instance.uasid);
-    });
-    if (path->link != 0) return true;
+      link_to(instance, &path->link, &shm_error)) {
+    return true;
   }
   if (!ports_.udp.is_open()) {
     *why = "no instance " + to_text(instance.eid) + " port " + std::to_string(port) + " on this host" +
@@ -319,6 +323,24 @@ bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAd
     return false;
   }
   return true;
+}
+
+// A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.
+bool EmbeddedNic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) {
+  if (!ports_.shm.connect(instance, why)) return false;
+  Instant until = worker_->now() + kLinkPatience;
+  for (;;) {
+    control_ports();
+    ShmPort::LinkState state = ports_.shm.link_state(instance, why);
+    if (state == ShmPort::LinkState::kGone) return false;
+    if (state == ShmPort::LinkState::kUp || worker_->now() > until) break;
+    sleep_for(kLinkPause);
+  }
+  *link = control([&](NicCore&, Instant) {
+    adopt_links();
+    return ports_.shm.find_link(instance.eid, instance.uasid);
+  });
+  return *link != 0;
 }
 
 std::vector<ChannelInfo> EmbeddedNic::channels() {
@@ -359,7 +381,7 @@ void EmbeddedNic::helper_main() {
   Duration away = duration(config_.progress.helper_backoff_min);
   uint64_t seen = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
-    ports_.shm.poll_control();
+    control_ports();
     bool theirs = drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
     seen = drives_.load(std::memory_order_relaxed);
     if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
@@ -373,6 +395,14 @@ void EmbeddedNic::helper_main() {
     }
     away = duration(config_.progress.helper_backoff_min);
     seen = helper_take_over();
+  }
+}
+
+void EmbeddedNic::control_ports() {
+  try {
+    ports_.shm.poll_control();
+    if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
+  } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
   }
 }
 
@@ -427,10 +457,10 @@ uint64_t EmbeddedNic::helper_take_over() {
 }
 
 void EmbeddedNic::helper_block(Instant until) {
-  std::vector<int> fds;
-  ports_.fds(fds);
-  std::vector<pollfd> polled{{wake_fd_.get(), POLLIN, 0}};
-  for (int fd : fds) polled.push_back({fd, POLLIN, 0});
+  port_fds_.clear();
+  ports_.fds(port_fds_);
+  polled_.assign(1, {wake_fd_.get(), POLLIN, 0});
+  for (int fd : port_fds_) polled_.push_back({fd, POLLIN, 0});
   timespec timeout{}, *limit = nullptr;
   if (!until.is_never()) {
     Instant now = worker_->now();
@@ -438,7 +468,7 @@ void EmbeddedNic::helper_block(Instant until) {
     timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
     limit = &timeout;
   }
-  ppoll(polled.data(), polled.size(), limit, nullptr);
+  ppoll(polled_.data(), polled_.size(), limit, nullptr);
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   uint64_t drained;
   [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
@@ -447,7 +477,7 @@ void EmbeddedNic::helper_block(Instant until) {
 
 bool EmbeddedNic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
-void EmbeddedNic::publish_statistics() {
+void EmbeddedNic::publish_statistics() try {
   statistics_at_ = worker_->now();
   statistics_stale_ = false;
   std::vector<ChannelInfo> channels;
@@ -458,6 +488,7 @@ void EmbeddedNic::publish_statistics() {
   }
   const NicReport report = report_nic(core.state());
   statistics_->update(core.counters(), report.objects, channels, report.segments);
+} catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 
 }  // namespace ub

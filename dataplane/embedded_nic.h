@@ -8,6 +8,8 @@
 // drives it until it is idle, and blocks again. It blocks all signals.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -32,7 +34,10 @@ class EmbeddedNic {
   using NicCore = Core<PortSet>;
 
   // Null and a sentence in `*error` if a port cannot be opened or memory cannot be had.
-  static std::unique_ptr<EmbeddedNic> start(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
+  // `notice` is told, by any thread, what a person should know: peers that turned us away, for example.
+  using NoticeSink = std::function<void(const std::string& sentence)>;
+  static std::unique_ptr<EmbeddedNic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice,
+                                            std::string* error);
   ~EmbeddedNic();
 
   const std::vector<Eid>& eids() const { return eids_.eids(); }
@@ -44,7 +49,7 @@ class EmbeddedNic {
   template <class Fn>
   auto control(Fn&& fn) {
     ownership_.own();
-    auto result = fn(worker_->core(), worker_->now());
+    auto result = fn(worker_->core(), worker_->now());  // must not throw
     after_control();
     return result;
   }
@@ -67,6 +72,7 @@ class EmbeddedNic {
   bool open_shm(const LoadedConfig&, bool udp, std::string* error);
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
+  bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
   void adopt_links();
   bool drive_owned();
   void after_control();
@@ -78,6 +84,7 @@ class EmbeddedNic {
 
   // ---- helper thread ----
   void helper_main();
+  void control_ports();
   void helper_block(Instant until);
   void helper_stay_away(Duration d);
   bool somebody_drives(Duration look);
@@ -96,10 +103,13 @@ class EmbeddedNic {
   std::unique_ptr<Worker<PortSet>> worker_;
   Ownership ownership_;
   EventSink sink_;
+  NoticeSink notice_;
   bool asleep_ = false;  // prepare_sleep() was called; under ownership
 
   std::thread helper_;
   ipc::Fd wake_fd_;
+  std::vector<int> port_fds_;  // what helper_block() waits for; kept, so that it never allocates
+  std::vector<pollfd> polled_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> drives_{0};           // written by owners
   std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake

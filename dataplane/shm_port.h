@@ -44,6 +44,7 @@
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/wire/network_header.h"
 
 namespace ub {
 
@@ -106,8 +107,11 @@ class ShmPort {
   void clear_doorbell() { doorbell_.drain(); }
   // Is there something for adopt_pending() and then take_dead_links()? One load.
   bool has_pending() const { return pending_.load(std::memory_order_acquire); }
-  // Why the last hello sent or received was refused; empty if none was.
-  std::string last_refusal() const;
+  // A sentence about the last peer that was turned away, or that turned us away, since the last call; or "".
+  std::string take_refusal();
+  // What became of the last connect() to an instance; kGone: `*why` says why, if that is still known.
+  enum class LinkState : uint8_t { kGone, kAwaitReply, kUp };
+  LinkState link_state(const InstanceId& peer, std::string* why) const;
 
   // ---- links, owner only ----
   // Takes over what poll_control() and connect() prepared, and gives numbers to new links (`add` answers 0:
@@ -201,6 +205,7 @@ class ShmPort {
     std::unique_ptr<Link> link;  // touched by the owner only, once its kAdopt was taken
     Eid eid;
     uint16_t port = 0;
+    std::string why;  // kGone before it was ever up
   };
   struct Embryo {  // accepted, no hello yet
     uint32_t id = 0;
@@ -254,6 +259,9 @@ class ShmPort {
   void forget(Link*);
 
   // Control side, control_mutex_ held.
+  static uint16_t port_of(uint32_t uasid) {
+    return uasid == 0 ? wire::kUbUdpPort : static_cast<uint16_t>(uasid & 0xffff);
+  }
   bool take_slot(uint32_t* slot, std::string* error);
   void free_slot(uint32_t slot);
   void accept_all(size_t listener);
@@ -298,7 +306,7 @@ class ShmPort {
   std::vector<Embryo> embryos_;
   uint32_t next_embryo_ = 1;
   std::vector<Notice> notices_;
-  std::string last_refusal_;
+  std::string refusal_;
   std::atomic<bool> pending_{false};
 };
 

@@ -131,13 +131,20 @@ std::string system_error(const std::string& what) { return what + ": " + std::st
 
 // Removes pages of instances that died. A page is locked before it gets its name, so a lock that can be taken
 // means that its owner is gone.
+// Somebody else's file may have the same suffix.
+bool is_stats_page(int fd) {
+  uint64_t magic;
+  return pread(fd, &magic, sizeof magic, 0) == sizeof magic && magic == kMagic;
+}
+
 void remove_dead_pages(const std::string& directory) {
   for (const std::string& name : list_stats_pages(directory)) {
     std::string path = stats_page_path(directory, name);
     int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) continue;
     struct stat st;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+    bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && is_stats_page(fd);
+    if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
     ::close(fd);
   }
 }

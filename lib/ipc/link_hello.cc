@@ -40,7 +40,7 @@ Refusal check_hello(std::span<const std::byte> message, size_t fd_count, LinkHel
     return Refusal::kVersion;
   }
   if (message.size() != sizeof *out || out->head.bytes != sizeof *out || fd_count != kHelloFds) {
-    *why = "a greeting of wrong length or without its three descriptors";
+    *why = "a greeting of wrong length or without its three descriptors (out of descriptors? see ulimit -n)";
     return Refusal::kMalformed;
   }
   if (out->uasid == 0 || !FrameRing::valid_size(out->ring_bytes)) {

@@ -100,6 +100,7 @@ bool Rendezvous::open(const std::string& directory, std::string* error) {
              " or is writable for others; it must be ours with mode 0700";
     return false;
   }
+  for (const Name& name : list()) remove_if_stale(name);  // what killed processes left
   return true;
 }
 
@@ -117,7 +118,12 @@ Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* err
   Entry entry;
   entry.name = name;
   std::string lock_path = stem(name) + ".lock";
-  switch (lock_file(lock_path, &entry.lock)) {
+  LockStatus status = lock_file(lock_path, &entry.lock);
+  if (status == LockStatus::kTaken) {  // perhaps only by one who clears up
+    ::usleep(1000);
+    status = lock_file(lock_path, &entry.lock);
+  }
+  switch (status) {
     case LockStatus::kHeld:
       break;
     case LockStatus::kTaken:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // liburma's embedded back end: the calls of Backend on an EmbeddedNic.
+#include <map>
+#include <new>
 #include <string>
-#include <unordered_map>
 
 #include "dataplane/eid.h"
 #include "dataplane/embedded_nic.h"
@@ -57,17 +58,22 @@ class EmbeddedBackend final : public Backend {
   }
 
   // The queue's work memory belongs to the id it got.
-  Status create_jetty(JettyConfig config, uint32_t* id) override {
-    ipc::Mapping work;
-    if (config.sq.depth == 0 || !work.map_private(NicCore::send_queue_work_bytes(config.sq.depth))) {
-      return config.sq.depth == 0 ? Status::kInvalid : Status::kNoMemory;
-    }
+  Status create_jetty(JettyConfig config, uint32_t* id) override try {
+    if (config.sq.depth == 0) return Status::kInvalid;
+    std::map<uint32_t, ipc::Mapping> made;
+    ipc::Mapping& work = made[0];
+    if (!work.map_private(NicCore::send_queue_work_bytes(config.sq.depth))) return Status::kNoMemory;
     config.sq.work = work.data();
     return nic_->control([&](NicCore& core, Instant) {
       Status status = core.create_jetty(config, id);
-      if (status == Status::kOk) work_[*id] = std::move(work);
+      if (status != Status::kOk) return status;
+      auto node = made.extract(0);
+      node.key() = *id;
+      work_.insert(std::move(node));  // allocates nothing
       return status;
     });
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
   }
   Status destroy_jetty(uint32_t id) override {
     return nic_->control([&](NicCore& core, Instant now) {
@@ -100,10 +106,12 @@ class EmbeddedBackend final : public Backend {
   Status unregister_segment(uint32_t handle) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
   }
-  Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override {
+  Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override try {
     config.local_eid = local;
     if (!nic_->find_path(local, config.instance, &config.path, why)) return Status::kInvalid;
     return nic_->control([&](NicCore& core, Instant now) { return core.add_target(now, config, target); });
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
   }
   Status remove_target(uint32_t target) override {
     return nic_->control([&](NicCore& core, Instant) { return core.remove_target(target); });
@@ -138,21 +146,25 @@ class EmbeddedBackend final : public Backend {
   std::vector<ChannelInfo> channels() override { return nic_->channels(); }
 
  private:
-  std::unordered_map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
+  std::map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
   std::unique_ptr<EmbeddedNic> nic_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> start_embedded_backend(uint32_t wanted_uasid, std::string* error) {
+std::unique_ptr<Backend> start_embedded_backend(uint32_t wanted_uasid, std::string* error) try {
   ConfigResult loaded = load_config();
   if (!loaded.config) {
     *error = loaded.error;
     return nullptr;
   }
-  std::unique_ptr<EmbeddedNic> nic = EmbeddedNic::start(*loaded.config, wanted_uasid, error);
+  std::unique_ptr<EmbeddedNic> nic = EmbeddedNic::start(
+      *loaded.config, wanted_uasid, [](const std::string& sentence) { URMA_LOG_ERROR("%s", sentence.c_str()); }, error);
   if (!nic) return nullptr;
   return std::make_unique<EmbeddedBackend>(std::move(nic));
+} catch (const std::bad_alloc&) {
+  *error = "out of memory";
+  return nullptr;
 }
 
 }  // namespace ub

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where log lines go: syslog, or the callback registered last. URMA API 0.9, 6.11.
+// Where log lines go: the callback registered last, else syslog, else (warnings and worse) the standard error. URMA API 0.9, 6.11.
 #include "lib/urma/log.h"
 
 #include <sys/syscall.h>
@@ -60,6 +60,16 @@ const char* separator() {
   return text;
 }
 
+// A container often has no system log: what went wrong must be told somewhere.
+void write_to_system(urma_vlog_level_t level, const char* text) {
+  static const bool has_syslog = access("/dev/log", F_OK) == 0;
+  if (has_syslog) {
+    syslog(LOG_USER | level, "%s", text);
+  } else if (level <= URMA_VLOG_LEVEL_WARNING) {
+    fputs(text, stderr);
+  }
+}
+
 const char* base_name(const char* path) {
   const char* slash = strrchr(path, '/');
   return slash != nullptr ? slash + 1 : path;
@@ -85,7 +95,7 @@ void write_line(const char* file, const char* function, int line, urma_vlog_leve
   if (auto sink = plain_sink.load(std::memory_order_acquire)) {
     sink(level, text);
   } else {
-    syslog(LOG_USER | level, "%s", text);
+    write_to_system(level, text);
   }
 }
 

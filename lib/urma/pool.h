@@ -9,10 +9,8 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <new>
-#include <vector>
 
 namespace ub::urma {
 
@@ -22,9 +20,10 @@ class ObjectPool {
   // A value-initialised object, or null: out of memory.
   T* take() {
     Node* node = nullptr;
-    if (free_.size() > kRest) {
-      node = free_.front();
-      free_.pop_front();
+    if (resting_ > kRest) {
+      node = oldest_;
+      oldest_ = node->next;
+      --resting_;
       node->object.~T();
       new (&node->object) T{};
     } else {
@@ -38,15 +37,16 @@ class ObjectPool {
   void give(T* object) {
     Node* node = reinterpret_cast<Node*>(object);  // first member
     node->in_use = false;
-    free_.push_back(node);
+    node->next = nullptr;
+    (resting_++ == 0 ? oldest_ : newest_->next) = node;
+    newest_ = node;
   }
 
   // Gives back every object in use, after `release(object)`.
   template <class Release>
   void reclaim(Release release) {
-    for (auto& slab : slabs_) {
-      for (size_t i = 0; i < kSlabObjects; ++i) {
-        Node& node = slab[i];
+    for (Slab* slab = slabs_.get(); slab != nullptr; slab = slab->older.get()) {
+      for (Node& node : slab->nodes) {
         if (!node.in_use) continue;
         release(node.object);
         give(&node.object);
@@ -61,21 +61,29 @@ class ObjectPool {
   struct Node {
     T object{};
     bool in_use = false;
+    Node* next = nullptr;  // of those that rest
+  };
+  struct Slab {
+    Node nodes[kSlabObjects];
+    std::unique_ptr<Slab> older;
   };
 
   Node* carve() {
-    if (carved_ == kSlabObjects || slabs_.empty()) {
-      std::unique_ptr<Node[]> slab(new (std::nothrow) Node[kSlabObjects]);
+    if (carved_ == kSlabObjects || slabs_ == nullptr) {
+      std::unique_ptr<Slab> slab(new (std::nothrow) Slab);
       if (slab == nullptr) return nullptr;
-      slabs_.push_back(std::move(slab));
+      slab->older = std::move(slabs_);
+      slabs_ = std::move(slab);
       carved_ = 0;
     }
-    return &slabs_.back()[carved_++];
+    return &slabs_->nodes[carved_++];
   }
 
-  std::vector<std::unique_ptr<Node[]>> slabs_;
+  std::unique_ptr<Slab> slabs_;  // the newest
   size_t carved_ = 0;
-  std::deque<Node*> free_;
+  Node* oldest_ = nullptr;
+  Node* newest_ = nullptr;
+  size_t resting_ = 0;
 };
 
 }  // namespace ub::urma

@@ -7,6 +7,7 @@
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/mapped.h"
 #include "lib/urma/status.h"
 #include "lib/urma/token.h"
 
@@ -58,6 +59,16 @@ bool check(const urma_context_t* ctx, const urma_seg_cfg_t& cfg) {
   return true;
 }
 
+// The NIC touches it later on behalf of peers: better refused now than a crash then.
+bool usable(const urma_seg_cfg_t& cfg) {
+  const bool writable = (cfg.flag.bs.access & (URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC)) != 0;
+  if (is_mapped(cfg.va, cfg.len, writable)) return true;
+  URMA_LOG_ERROR("segment of 0x%llx bytes at 0x%llx: not all of it is mapped memory that can be read%s",
+                 static_cast<unsigned long long>(cfg.len), static_cast<unsigned long long>(cfg.va),
+                 writable ? " and written" : "");
+  return false;
+}
+
 // Copies what posting needs next to the magic.
 void set_key(Segment& segment, uint32_t token_policy, uint32_t token_value) {
   segment.token_id = segment.pub.seg.token_id;
@@ -71,6 +82,7 @@ void set_key(Segment& segment, uint32_t token_policy, uint32_t token_value) {
 urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cfg) {
   if (live<Context>(ctx) == nullptr || seg_cfg == nullptr || !check(ctx, *seg_cfg)) return fail(EINVAL);
   const urma_seg_cfg_t& cfg = *seg_cfg;
+  if (!usable(cfg)) return fail(EIO);
   Library& library = Library::get();
   auto* segment = library.take<Segment>();
   if (segment == nullptr) return fail(ENOMEM);

@@ -255,6 +255,9 @@ TEST(Config, unknown__section) {
 TEST(Config, unknown__variable) {
   EXPECT_EQ(error_of_variable("SOFTUB_PORT_UPD_PORT", "1"),
             "env SOFTUB_PORT_UPD_PORT: unknown key; did you mean \"SOFTUB_PORT_UDP_PORT\"?");
+  EXPECT_EQ(error_of_variable("SOFTUB_PROT_KINDS", "udp"),
+            "env SOFTUB_PROT_KINDS: unknown key; did you mean \"SOFTUB_PORT_KINDS\"?");
+  EXPECT_EQ(error_of_variable("SOFTUB_HOME", "/home"), "");  // somebody else's
 }
 
 TEST(Config, unknown__errors_come_in_the_order_of_lines) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the control calls accept, refuse and fill in.
+#include <sys/mman.h>
+
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -175,7 +177,7 @@ TEST_F(Arguments, JfrLimits) {
 
   urma_jfr_attr_t attr{JFR_RX_THRESHOLD, 100, URMA_JFR_STATE_RESET};
   EXPECT_EQ(urma_modify_jfr(jfr, &attr), URMA_SUCCESS);
-  EXPECT_EQ(fake->receives.at(jfr->jfr_id.id).threshold, 100u);
+  EXPECT_EQ(fake->receives.at(jfr->jfr_id.id).threshold, 800u);  // slots: 16 pieces take 8
   attr.mask = JFR_STATE;
   attr.state = URMA_JFR_STATE_ERROR;
   EXPECT_EQ(urma_modify_jfr(jfr, &attr), URMA_SUCCESS);
@@ -206,6 +208,34 @@ TEST_F(Arguments, AccessBits) {
     }
   }
   EXPECT_TRUE(fake->token_ids.empty());  // those the library allocated went with their segments
+}
+
+TEST_F(Arguments, MemoryThatIsNone) {
+  constexpr size_t kPage = 4096;
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(memory + kPage, kPage, PROT_READ), 0);
+  ASSERT_EQ(munmap(memory + 2 * kPage, kPage), 0);
+  auto accepted = [&](size_t offset, size_t bytes, uint32_t access) {
+    urma_seg_cfg_t cfg{};
+    cfg.va = reinterpret_cast<uint64_t>(memory) + offset;
+    cfg.len = bytes;
+    cfg.flag.bs.access = access;
+    errno = 0;
+    urma_target_seg_t* seg = urma_register_seg(ctx, &cfg);
+    if (seg != nullptr) urma_unregister_seg(seg);
+    EXPECT_EQ(errno, seg != nullptr ? 0 : EIO);
+    return seg != nullptr;
+  };
+  constexpr uint32_t kReadWrite = URMA_ACCESS_READ | URMA_ACCESS_WRITE;
+  EXPECT_TRUE(accepted(0, kPage, kReadWrite));
+  EXPECT_FALSE(accepted(0, kPage + 1, kReadWrite));
+  EXPECT_TRUE(accepted(0, 2 * kPage, URMA_ACCESS_READ));
+  EXPECT_TRUE(accepted(kPage - 1, kPage + 1, URMA_ACCESS_LOCAL_ONLY));
+  EXPECT_FALSE(accepted(0, 2 * kPage + 1, URMA_ACCESS_READ));
+  EXPECT_FALSE(accepted(2 * kPage, 1, URMA_ACCESS_LOCAL_ONLY));
+  munmap(memory, 2 * kPage);
 }
 
 TEST_F(Arguments, TokenIdRule) {

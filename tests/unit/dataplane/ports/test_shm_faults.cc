@@ -44,7 +44,7 @@ TEST(ShmFaults, accept__other_version_is_refused_by_name) {
     if (head.version == 9) {
       EXPECT_NE(text.find("version 9"), std::string::npos) << text;
       EXPECT_NE(text.find("version 1"), std::string::npos) << text;
-      EXPECT_NE(a.port.last_refusal().find("version 9"), std::string::npos);
+      EXPECT_NE(a.port.take_refusal().find("version 9"), std::string::npos);
     }
     EXPECT_EQ(ipc::receive_message(s.get(), reply, &bytes, fd, &fds), ipc::SocketStatus::kClosed);
   }

@@ -197,6 +197,17 @@ TEST_F(StatsPage, DeadInstancesAreRecognisedAndSwept) {
   EXPECT_EQ(list_stats_pages(directory), (std::vector<std::string>{"10.0.0.1-4792", "10.0.0.2-5000"}));
 }
 
+TEST_F(StatsPage, ForeignFilesAreNotSwept) {
+  const std::string path = directory + "/results.stats";
+  for (const char* content : {"", "x", "numbers that somebody measured"}) {
+    FILE* f = fopen(path.c_str(), "w");
+    fputs(content, f);
+    fclose(f);
+    ASSERT_TRUE(writer(1));
+    EXPECT_TRUE(std::filesystem::exists(path)) << content;
+  }
+}
+
 TEST_F(StatsPage, AForkedChildLeavesThePageAlone) {
   auto w = writer();
   pid_t child = fork();

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// mapped.h - is a range of addresses memory of this process?
+#pragma once
+
+#include <cstdint>
+
+namespace ub::urma {
+
+// Is all of [address, address + length) mapped readable, and writable if wanted? Reads /proc/self/maps: some
+// microseconds for each hundred mappings. Where that cannot be read the answer is yes.
+bool is_mapped(uint64_t address, uint64_t length, bool writable);
+
+}  // namespace ub::urma
