@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   CHECK(count > 0);
   urma_context_t* context = urma_create_context(devices[0], 0);
   CHECK(context);
+  urma_free_device_list(devices);
   urma_jfc_cfg_t jfc_cfg = {.depth = 16};  // completion queue
   CHECK(jfc = urma_create_jfc(context, &jfc_cfg));
   urma_jfr_cfg_t jfr_cfg = {.depth = 1, .trans_mode = URMA_TM_RM, .jfc = jfc};  // receive queue, not used here

@@ -112,7 +112,7 @@ int main(void) {
   bytes = aligned_alloc(4096, 8192);
   memset(bytes, 0, 8192);
   memory = register_memory(context, bytes, 8192, URMA_ACCESS_LOCAL_ONLY);
-  struct queue_options options = {.max_sge = PIECES};
+  struct queue_options options = {.max_receive_sge = PIECES};
   receiver = open_queue(context, options);
   sender = open_queue(context, options);
   target = import_jetty(context, receiver.jetty->jetty_id, 0, URMA_TM_RM);

@@ -152,15 +152,14 @@ static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, uint32_t t
 static struct queue open_with_token(urma_context_t* context, struct queue_options o, uint32_t token) {
   struct queue q;
   urma_transport_mode_t mode = o.mode != 0 ? o.mode : URMA_TM_RM;
-  uint8_t max_sge = o.max_sge != 0 ? o.max_sge : 1;
   urma_jfc_cfg_t jfc_cfg = {.depth = o.jfc_depth != 0 ? o.jfc_depth : 64};
   q.jfc = urma_create_jfc(context, &jfc_cfg);
   need(q.jfc != NULL, "urma_create_jfc");
-  q.jfr = open_jfr(context, q.jfc, token, mode, max_sge);
+  q.jfr = open_jfr(context, q.jfc, token, mode, o.max_receive_sge != 0 ? o.max_receive_sge : 1);
   urma_jetty_cfg_t cfg = {.flag.bs.share_jfr = URMA_SHARE_JFR};
   cfg.shared.jfr = q.jfr;
   cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = o.depth != 0 ? o.depth : 16, .trans_mode = mode, .jfc = q.jfc};
-  cfg.jfs_cfg.max_sge = max_sge;
+  cfg.jfs_cfg.max_sge = o.max_sge != 0 ? o.max_sge : 1;
   cfg.jfs_cfg.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
   cfg.jfs_cfg.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
   q.jetty = urma_create_jetty(context, &cfg);

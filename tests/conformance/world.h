@@ -89,7 +89,8 @@ urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, u
 struct queue_options {
   uint32_t depth;              // 16
   uint32_t jfc_depth;          // 64
-  uint8_t max_sge;             // 1
+  uint8_t max_sge;             // of a request: 1
+  uint8_t max_receive_sge;     // 1
   int rnr_retry;               // 0: 7; to ask for none: -1
   urma_transport_mode_t mode;  // RM
 };
