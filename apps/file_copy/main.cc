@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// file_copy: a file from one host to another, written by RDMA straight into the receiver's file.
+// file_copy: a file from one host to another, by RDMA WRITE into the receiver's memory.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 
-#include "tools/common/tool_error.h"
 #include "apps/file_copy/transfer.h"
+#include "tools/common/tool_error.h"
 
 namespace {
 
@@ -36,6 +36,12 @@ bool split_host(const std::string& text, std::string* host, uint16_t* port) {
   return error == std::errc() && end == number.data() + number.size() && *port != 0;
 }
 
+void add_timeout(CLI::App* command, uint32_t* seconds, const std::string& whom) {
+  command->add_option("--timeout", *seconds, "seconds without progress of " + whom + " after which the copy fails")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,14 +49,16 @@ int main(int argc, char** argv) {
   SendOptions send;
   ReceiveOptions receive;
   std::string destination;
-  CLI::App app("file_copy - copies a file by RDMA WRITE straight into the receiver's file", "file_copy");
+  CLI::App app("file_copy - copies a file by RDMA WRITE into the receiver's memory, and from there into its file",
+               "file_copy");
   app.set_version_flag("--version", std::string("file_copy ") + UB_VERSION);
   app.footer(R"(Examples:
   file_copy receive --dir /tmp/in              takes files until Ctrl-C
   file_copy receive --once                     takes one, and ends with its exit code
   file_copy send big.iso other-host            copies big.iso there
   file_copy send big.iso other-host:7000 --name copy.iso --iobuf 4m --inflight 16
-An unfinished file is called NAME.part; it is removed when the copy fails.
+A receiver serves one sender after the other; those who come meanwhile wait. An unfinished file is called
+.NAME.<random>.part; it is removed when the copy fails.
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)");
   app.require_subcommand(1);
 
@@ -61,8 +69,9 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 inte
   s->add_option("--port", send.port, "TCP port of the receiver")->check(CLI::Range(1, 65535))->capture_default_str();
   s->add_option("--iobuf", send.iobuf, "bytes of one WRITE, also 64k, 4m; default 1m")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(uint64_t{4096}, uint64_t{1} << 30));
+      ->check(CLI::Range(uint64_t{4096}, kMaxChunk));
   s->add_option("--inflight", send.inflight, "WRITEs at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_timeout(s, &send.timeout_s, "the receiver");
 
   auto* r = app.add_subcommand("receive", "receive files");
   r->add_option("--dir", receive.directory, "where to put them")->capture_default_str();
@@ -70,6 +79,7 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 inte
   r->add_flag("--once", receive.once, "end after one file");
   r->add_flag("--overwrite", receive.overwrite, "replace files that exist");
   r->add_flag("--sync", receive.sync, "wait until the file is on the disk");
+  add_timeout(r, &receive.timeout_s, "the sender");
   s->add_option("-d,--device", send.device, "device name; default: the first one");
   r->add_option("-d,--device", receive.device, "device name; default: the first one");
 
@@ -86,11 +96,8 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 inte
       return 2;
     }
     return send_file(send);
-  } catch (const ub::tools::ToolError& e) {
-    fmt::print(stderr, "file_copy: {}\n", e.what());
-    return e.code();
   } catch (const std::exception& e) {
     fmt::print(stderr, "file_copy: {}\n", e.what());
-    return 1;
+    return ub::tools::exit_code_of(e);
   }
 }

@@ -15,6 +15,7 @@ namespace ub::apps {
 
 using tools::kExitFailed;
 using tools::kExitPeerLost;
+using tools::RequestFailed;
 using tools::ToolError;
 
 namespace {
@@ -165,9 +166,9 @@ uint32_t RemoteMemory::poll() {
   for (int i = 0; i < n; ++i) {
     if (records[i].status == URMA_CR_SUCCESS) continue;
     const bool lost = records[i].status == URMA_CR_ACK_TIMEOUT_ERR;
-    throw ToolError(lost ? kExitPeerLost : kExitFailed,
-                    lost ? std::string("the receiver's NIC does not answer any more")
-                         : fmt::format("a WRITE failed with status {}", static_cast<int>(records[i].status)));
+    throw RequestFailed(lost ? kExitPeerLost : kExitFailed,
+                        lost ? std::string("the receiver's NIC does not answer any more")
+                             : fmt::format("a WRITE failed with status {}", static_cast<int>(records[i].status)));
   }
   return static_cast<uint32_t>(n);
 }

@@ -73,7 +73,7 @@ class RemoteMemory {
   uint64_t bytes() const { return segment_->seg.len; }
   // Starts one WRITE; `local` lies in `memory`. It ends with the next completion that poll() has not counted.
   void write(uint64_t offset, const void* local, uint32_t bytes, const SharedMemory& memory);
-  // How many more WRITEs have ended, in the order of their start. ToolError if one failed.
+  // How many more WRITEs have ended, in the order of their start. RequestFailed if one did.
   uint32_t poll();
 
  private:

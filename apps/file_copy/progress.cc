@@ -12,9 +12,7 @@ namespace ub::apps {
 Progress::Progress(std::string name, uint64_t total)
     : name_(std::move(name)), total_(total), started_ns_(tools::monotonic_ns()), terminal_(isatty(2) != 0) {}
 
-Progress::~Progress() {
-  if (dirty_) fmt::print(stderr, "\r\033[K");
-}
+Progress::~Progress() { end(); }
 
 void Progress::at(uint64_t bytes) {
   if (!terminal_) return;
@@ -26,6 +24,12 @@ void Progress::at(uint64_t bytes) {
              amount_text(static_cast<double>(total_)),
              total_ != 0 ? 100.0 * static_cast<double>(bytes) / static_cast<double>(total_) : 100.0,
              amount_text(static_cast<double>(bytes) / seconds()));
+}
+
+double Progress::end() {
+  if (dirty_) fmt::print(stderr, "\r\033[K");
+  dirty_ = false;
+  return seconds();
 }
 
 double Progress::seconds() const { return static_cast<double>(tools::monotonic_ns() - started_ns_ + 1) / 1e9; }

@@ -1,178 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <climits>
 #include <optional>
 
+#include "apps/file_copy/buffer.h"
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
-#include "tools/common/tcp_socket.h"
-#include "tools/common/tool_error.h"
+#include "apps/file_copy/part_file.h"
 #include "apps/file_copy/transfer.h"
+#include "tools/common/peer.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::apps {
 namespace {
 
-using Json = nlohmann::json;
-using tools::TcpListener;
-using tools::TcpSocket;
+using tools::Json;
+using tools::Peer;
 using tools::ToolError;
 
-constexpr uint64_t kAhead = 64 << 20;  // so many bytes of the file get their pages before the NIC writes there
+constexpr int kOfferMs = 10'000;
+constexpr uint64_t kPiece = 256 << 10;  // is still in the cache when it is written after having been summed
+
+struct Offer {
+  std::string name;
+  uint64_t bytes, chunk;
+};
 
 // A name that cannot lead out of the directory nor play tricks on a terminal.
 bool harmless(const std::string& name) {
-  if (name.empty() || name.size() > 250 || name == "." || name == "..") return false;
+  if (name.empty() || name.size() > NAME_MAX || name == "." || name == "..") return false;
   return std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
 }
 
-// DIRECTORY/NAME.part, mapped. Removed at the end unless it got its name.
-class PartFile {
- public:
-  PartFile(const std::string& directory, const std::string& name, uint64_t bytes, bool overwrite)
-      : path_(directory + "/" + name), part_(path_ + ".part"), bytes_(bytes), overwrite_(overwrite) {
-    struct stat st;
-    if (!overwrite && lstat(path_.c_str(), &st) == 0) throw ToolError(fmt::format("{} exists already", name));
-    fd_ = open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd_ < 0) throw ToolError(fmt::format("cannot create {}: {}", part_, std::strerror(errno)));
-    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      close(fd_);
-      throw ToolError(fmt::format("{} is being received already", name));
-    }
-    try {
-      allocate();
-    } catch (...) {
-      abandon();
-      close(fd_);
-      throw;
-    }
-  }
-  ~PartFile() {
-    if (!committed_) abandon();
-    if (map_ != nullptr) munmap(map_, bytes_);
-    if (fd_ >= 0) close(fd_);
-  }
-  PartFile(const PartFile&) = delete;
-  PartFile& operator=(const PartFile&) = delete;
-
-  std::byte* data() const { return map_; }
-
-  // Gives pages to what comes next, in our thread rather than the NIC's.
-  void populate(uint64_t from) {
-    const uint64_t end = std::min(bytes_, from + kAhead);
-    if (end <= populated_) return;
-    const uint64_t begin = populated_ / 4096 * 4096;
-    madvise(map_ + begin, end - begin, MADV_POPULATE_WRITE);  // an older kernel does it later, page by page
-    populated_ = end;
-  }
-
-  void commit(bool sync) {
-    if (sync && fsync(fd_) != 0)
-      throw ToolError(fmt::format("cannot write {} to the disk: {}", path_, std::strerror(errno)));
-    int failed = -1;
-    if (!overwrite_) failed = renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
-    // Some file systems cannot do that.
-    if (overwrite_ || (failed != 0 && errno == EINVAL)) failed = rename(part_.c_str(), path_.c_str());
-    if (failed != 0) throw ToolError(fmt::format("cannot rename {}: {}", part_, std::strerror(errno)));
-    committed_ = true;
-  }
-
- private:
-  void allocate() {
-    if (ftruncate(fd_, 0) != 0) throw ToolError(fmt::format("cannot empty {}: {}", part_, std::strerror(errno)));
-    if (bytes_ == 0) return;
-    // Takes the blocks now: a disk that is too small is noticed before a byte is sent.
-    tools::throw_if_stopped();
-    if (const int e = bytes_ > INT64_MAX ? EFBIG : posix_fallocate(fd_, 0, static_cast<off_t>(bytes_)); e != 0) {
-      struct statvfs fs = {};
-      fstatvfs(fd_, &fs);
-      throw ToolError(
-          e == ENOSPC ? fmt::format("no space left: {} needed, {} free", amount_text(static_cast<double>(bytes_)),
-                                    amount_text(static_cast<double>(fs.f_bavail) * static_cast<double>(fs.f_frsize)))
-                      : fmt::format("cannot make room for {} bytes: {}", bytes_, std::strerror(e)));
-    }
-    void* map = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-    if (map == MAP_FAILED) throw ToolError(fmt::format("cannot map {}: {}", part_, std::strerror(errno)));
-    map_ = static_cast<std::byte*>(map);
-    populate(0);
-  }
-  void abandon() { unlink(part_.c_str()); }
-
-  std::string path_, part_;
-  uint64_t bytes_, populated_ = 0;
-  bool overwrite_, committed_ = false;
-  int fd_ = -1;
-  std::byte* map_ = nullptr;
-};
-
-Json receive_json(TcpSocket& tcp, int timeout_ms) {
-  Json message = Json::parse(tcp.receive(timeout_ms), nullptr, false);
-  if (!message.is_object()) throw ToolError("what is at the other end is not file_copy");
-  return message;
+Offer expect_offer(Peer& sender) {
+  const Json message = sender.expect("offer", kOfferMs);
+  if (message.value("version", 0) != kVersion) throw ToolError("the sender has another version");
+  Offer offer = {message.value("name", ""), message.value("bytes", uint64_t{0}), message.value("chunk", uint64_t{0})};
+  if (!harmless(offer.name)) throw ToolError("the sender's file name is not acceptable");
+  if (offer.chunk == 0 || offer.chunk > kMaxChunk) throw ToolError("the sender's chunks are not acceptable");
+  return offer;
 }
 
-// Sleeps until the sender says that it is done. Returns the sum of what came; `*wanted` of what was sent.
-uint64_t await_content(TcpSocket& tcp, PartFile& file, uint64_t bytes, Progress& progress, std::string* wanted) {
+// Takes the content out of the window as the sender tells of it. Returns the sum of what came.
+uint64_t receive_content(Peer& sender, const Buffer& window, PartFile& file, const Offer& offer, int timeout_ms,
+                         Progress& progress) {
   Xxh64 sum;
-  uint64_t summed = 0;
-  for (;;) {
-    const Json message = receive_json(tcp, -1);
-    const bool done = message.value("kind", "") == "done";
-    const uint64_t here = done ? bytes : std::min(message.value("bytes", uint64_t{0}), bytes);
-    if (here > summed) {
-      if (!done) file.populate(here);
-      sum.update(file.data() + summed, here - summed);
-      summed = here;
-      progress.at(here);
+  for (uint64_t written = 0; written < offer.bytes;) {
+    const uint64_t here = sender.expect("progress", timeout_ms).value("bytes", uint64_t{0});
+    if (here <= written || here > std::min(offer.bytes, written + window.bytes())) {
+      throw ToolError(fmt::format("the sender tells of {} bytes after {}, which cannot be", here, written));
     }
-    if (done) {
-      *wanted = message.value("xxh64", "");
-      return sum.digest();
+    while (written < here) {
+      const uint64_t at = written % window.bytes();
+      const uint64_t piece = std::min({here - written, window.bytes() - at, kPiece});
+      sum.update(window.data() + at, piece);
+      file.append(window.data() + at, piece);
+      written += piece;
     }
+    progress.at(written);
+    sender.send("written", {{"bytes", written}});
   }
+  return sum.digest();
 }
 
-void receive_one(const ReceiveOptions& o, Nic& nic, TcpSocket& tcp) {
-  const Json offer = receive_json(tcp, 10'000);
-  const std::string name = offer.value("name", "");
-  const uint64_t bytes = offer.value("bytes", uint64_t{0});
-  if (offer.value("kind", "") != "offer" || offer.value("version", 0) != 1)
-    throw ToolError("the sender has another version");
-  if (!harmless(name)) throw ToolError("the sender's file name is not acceptable");
+Json accept_text(const Nic& nic, const SharedMemory& memory) {
+  const Address address = {nic.jetty()->jetty_id, memory.segment()->seg, nic.token(), memory.token()};
+  return {{"address", to_text(address)}};
+}
 
-  PartFile file(o.directory, name, bytes, o.overwrite);
-  std::string wanted;
-  uint64_t sum = Xxh64().digest();
-  double seconds = 0;
-  {
-    Json accept = {{"kind", "accept"}};
-    std::optional<SharedMemory> memory;
-    if (bytes > 0) {
-      memory.emplace(nic, file.data(), bytes);
-      accept["address"] = to_text(Address{nic.jetty()->jetty_id, memory->segment()->seg, nic.token(), memory->token()});
-    }
-    Progress progress(name, bytes);
-    tcp.send(accept.dump());
-    sum = await_content(tcp, file, bytes, progress, &wanted);
-    seconds = progress.seconds();
-  }  // from here on nobody writes there
-  const std::string got = fmt::format("{:016x}", sum);
+void receive_one(const ReceiveOptions& o, Nic& nic, Peer& sender) {
+  const Offer offer = expect_offer(sender);
+  const int timeout_ms = static_cast<int>(o.timeout_s) * 1000;
+  PartFile file(o.directory, offer.name, offer.bytes, o.overwrite);
+  std::optional<Buffer> window;
+  if (offer.bytes > 0) window.emplace(nic, window_bytes(offer.bytes, offer.chunk));
+  sender.send("accept", window ? accept_text(nic, window->memory()) : Json::object());
+  Progress progress(offer.name, offer.bytes);
+  const uint64_t sum = window ? receive_content(sender, *window, file, offer, timeout_ms, progress) : Xxh64().digest();
+  const double seconds = progress.end();
+  const std::string got = fmt::format("{:016x}", sum), wanted = sender.expect("done", timeout_ms).value("xxh64", "");
   if (got != wanted)
     throw ToolError(tools::kExitWrongData, fmt::format("the sums differ: sent {}, received {}", wanted, got));
   file.commit(o.sync);
-  tcp.send(Json{{"kind", "result"}, {"ok", true}}.dump());
-  fmt::print("received {} from {}: {} bytes in {:.3f} s, {}/s, xxh64 {}\n", name, tcp.peer_address(), bytes, seconds,
-             amount_text(static_cast<double>(bytes) / seconds), got);
+  sender.send("result");
+  fmt::print("received {} from {}: {} bytes in {:.3f} s, {}/s, xxh64 {}\n", offer.name, sender.socket().peer_address(),
+             offer.bytes, seconds, amount_text(static_cast<double>(offer.bytes) / seconds), got);
   std::fflush(stdout);
+}
+
+// One sender, whose mistakes end with it. Returns the exit code.
+int serve(const ReceiveOptions& o, Nic& nic, tools::TcpSocket tcp) {
+  const std::string from = tcp.peer_address();
+  Peer sender(std::move(tcp), "file_copy", "the sender");
+  try {
+    receive_one(o, nic, sender);
+    return tools::kExitOk;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "file_copy: from {}: {}\n", from, e.what());
+    sender.send_error(e);
+    return tools::exit_code_of(e);
+  }
 }
 
 }  // namespace
@@ -181,24 +111,11 @@ int receive_files(const ReceiveOptions& o) {
   struct stat st;
   if (stat(o.directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) throw ToolError(o.directory + " is not a directory");
   Nic nic(o.device, 1);
-  TcpListener listener(o.port);
+  tools::TcpListener listener(o.port);
   fmt::print("receiving into {} on TCP port {}\n", o.directory, listener.port());
   std::fflush(stdout);
   for (;;) {
-    TcpSocket tcp = listener.accept();
-    int code = tools::kExitOk;
-    try {
-      receive_one(o, nic, tcp);
-    } catch (const std::exception& e) {
-      const auto* tool_error = dynamic_cast<const ToolError*>(&e);
-      code = tool_error != nullptr ? tool_error->code() : tools::kExitFailed;
-      fmt::print(stderr, "file_copy: from {}: {}\n", tcp.peer_address(), e.what());
-      try {
-        tcp.send(Json{{"kind", "refuse"}, {"ok", false}, {"reason", e.what()}}.dump());
-      } catch (const std::exception&) {
-        // It is gone.
-      }
-    }
+    const int code = serve(o, nic, listener.accept());
     if (o.once || code == tools::kExitInterrupted) return code;
   }
 }

@@ -1,190 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "apps/file_copy/buffer.h"
 #include "apps/file_copy/checksum.h"
 #include "apps/file_copy/nic.h"
-#include "tools/common/tcp_socket.h"
-#include "tools/common/tool_error.h"
+#include "apps/file_copy/source_file.h"
 #include "apps/file_copy/transfer.h"
+#include "tools/common/peer.h"
 #include "tools/common/probe.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::apps {
 namespace {
 
-using Json = nlohmann::json;
-using tools::kExitPeerLost;
-using tools::TcpSocket;
+using tools::Json;
+using tools::Peer;
 using tools::ToolError;
 
-constexpr uint64_t kProgressEvery = 16 << 20;
+constexpr int kResultMs = 600'000;  // a disk may take its time
+constexpr uint64_t kLookEveryNs = 1'000'000, kTellEveryNs = 1'000'000'000;
 
-class SourceFile {
+// Moves the content: from the file into buffers, from there into the receiver's window.
+class Content {
  public:
-  explicit SourceFile(const std::string& path) : path_(path) {
-    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd_ < 0 || fstat(fd_, &st) != 0) throw ToolError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-    if (!S_ISREG(st.st_mode)) {
-      close(fd_);
-      throw ToolError(path + " is not a regular file");
-    }
-    bytes_ = static_cast<uint64_t>(st.st_size);
-    posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  Content(const SendOptions& o, Nic& nic, Peer& receiver, const SourceFile& file, uint64_t chunk, const Address& to)
+      : receiver_(receiver),
+        file_(file),
+        timeout_ms_(static_cast<int>(o.timeout_s) * 1000),
+        chunk_(chunk),
+        in_flight_(std::min<uint64_t>(o.inflight, window_bytes(file.bytes(), chunk) / chunk)),
+        remote_(nic, to),
+        buffers_(nic, in_flight_ * chunk) {
+    if (remote_.bytes() != window_bytes(file.bytes(), chunk)) throw ToolError("the receiver made another window");
   }
-  ~SourceFile() { close(fd_); }
-  SourceFile(const SourceFile&) = delete;
-  SourceFile& operator=(const SourceFile&) = delete;
 
-  uint64_t bytes() const { return bytes_; }
-  void read(uint64_t offset, std::byte* to, uint64_t bytes) const {
-    while (bytes > 0) {
-      const ssize_t n = pread(fd_, to, bytes, static_cast<off_t>(offset));
-      if (n < 0 && errno == EINTR) {
-        tools::throw_if_stopped();
-        continue;
+  // Returns its sum, once the receiver has written all of it.
+  uint64_t send(Progress& progress) {
+    for (uint32_t turns = 0, idle_turns = 0; written_ < file_.bytes(); ++turns) {
+      const bool started = can_start();
+      if (started) start_write();
+      const uint32_t ended = remote_.poll();
+      if (ended > 0) count_ended(ended, progress);
+      if (ended_ == started_ && !can_start()) {
+        wait_for_receiver();
+      } else if (turns % 64 == 0) {
+        look_at_receiver();
       }
-      if (n < 0) throw ToolError(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
-      if (n == 0) throw ToolError(fmt::format("{} became shorter while it was sent", path_));
-      offset += static_cast<uint64_t>(n);
-      to += n;
-      bytes -= static_cast<uint64_t>(n);
+      idle_turns = started || ended > 0 ? 0 : idle_turns + 1;
+      if (idle_turns % 2048 == 2047) sched_yield();  // perhaps the receiver's NIC shares our CPU
     }
+    return sum_.digest();
   }
 
  private:
-  std::string path_;
-  int fd_ = -1;
-  uint64_t bytes_ = 0;
+  uint64_t next_bytes() const { return std::min(chunk_, file_.bytes() - read_); }
+
+  // There is something left, a buffer, and room in the window.
+  bool can_start() const {
+    return read_ < file_.bytes() && started_ - ended_ < in_flight_ &&
+           read_ + next_bytes() - written_ <= remote_.bytes();
+  }
+
+  void start_write() {
+    std::byte* buffer = buffers_.data() + started_ % in_flight_ * chunk_;
+    const uint64_t bytes = next_bytes();
+    file_.read(read_, buffer, bytes);
+    remote_.write(read_ % remote_.bytes(), buffer, static_cast<uint32_t>(bytes), buffers_.memory());
+    sum_.update(buffer, bytes);  // while the NIC is at work
+    read_ += bytes;
+    ++started_;
+  }
+
+  void count_ended(uint32_t writes, Progress& progress) {
+    ended_ += writes;
+    arrived_ = std::min(ended_ * chunk_, file_.bytes());
+    progress.at(arrived_);
+    if (arrived_ - told_ >= remote_.bytes() / 8) tell();
+  }
+
+  void tell() {
+    if (arrived_ == told_) return;
+    receiver_.send("progress", {{"bytes", arrived_}});
+    told_ = arrived_;
+    told_ns_ = tools::monotonic_ns();
+  }
+
+  void hear() {
+    written_ = receiver_.expect("written", timeout_ms_).value("bytes", uint64_t{0});
+    if (written_ > told_) throw ToolError("the receiver tells of more than was sent");
+  }
+
+  // Only its word moves us on.
+  void wait_for_receiver() {
+    tell();
+    hear();
+  }
+
+  void look_at_receiver() {
+    const uint64_t now = tools::monotonic_ns();
+    if (now - looked_ns_ < kLookEveryNs) return;
+    looked_ns_ = now;
+    while (receiver_.message_waits()) hear();
+    if (now - told_ns_ > kTellEveryNs) tell();
+  }
+
+  Peer& receiver_;
+  const SourceFile& file_;
+  const int timeout_ms_;
+  const uint64_t chunk_, in_flight_;  // in_flight_: at most so many WRITEs
+  RemoteMemory remote_;
+  Buffer buffers_;
+  Xxh64 sum_;
+  uint64_t started_ = 0, ended_ = 0;                          // WRITEs
+  uint64_t read_ = 0, arrived_ = 0, told_ = 0, written_ = 0;  // bytes: each is at least the next
+  uint64_t looked_ns_ = 0, told_ns_ = tools::monotonic_ns();
 };
 
-// `count` buffers of `bytes` each, in one registered piece.
-class Buffers {
- public:
-  Buffers(Nic& nic, uint64_t bytes, uint32_t count)
-      : bytes_(bytes), map_(allocate(bytes * count)), mapped_(bytes * count), memory_(nic, map_, mapped_) {}
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
-
-  std::byte* at(uint32_t i) { return map_.base + i * bytes_; }
-  const SharedMemory& memory() const { return memory_; }
-
- private:
-  struct Map {
-    std::byte* base;
-    uint64_t bytes;
-    ~Map() { munmap(base, bytes); }
-    operator void*() const { return base; }
-  };
-  static Map allocate(uint64_t bytes) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-      throw ToolError(fmt::format("no memory for {} of buffers", amount_text(static_cast<double>(bytes))));
-    return {static_cast<std::byte*>(p), bytes};
+void send_to(const SendOptions& o, Nic& nic, Peer& receiver, const SourceFile& file) {
+  const std::string name = o.name.empty() ? std::filesystem::path(o.file).filename().string() : o.name;
+  const uint64_t chunk = std::clamp<uint64_t>(file.bytes(), 1, o.iobuf);
+  receiver.send("offer", {{"version", kVersion}, {"name", name}, {"bytes", file.bytes()}, {"chunk", chunk}});
+  const Json answer = receiver.expect("accept");
+  Progress progress(name, file.bytes());
+  uint64_t sum = Xxh64().digest();
+  if (file.bytes() > 0) {
+    const Address address = address_from_text(answer.value("address", ""));
+    sum = Content(o, nic, receiver, file, chunk, address).send(progress);
   }
-
-  uint64_t bytes_;
-  Map map_;  // goes after memory_
-  uint64_t mapped_;
-  SharedMemory memory_;
-};
-
-Json receive_json(TcpSocket& tcp, int timeout_ms) {
-  Json message = Json::parse(tcp.receive(timeout_ms), nullptr, false);
-  if (!message.is_object()) throw ToolError("what is at the other end is not file_copy");
-  return message;
-}
-
-// The receiver talks only if something is wrong.
-void look_at_receiver(TcpSocket& tcp) {
-  tools::throw_if_stopped();
-  switch (tcp.state()) {
-    case TcpSocket::State::kQuiet:
-      return;
-    case TcpSocket::State::kReadable:
-      throw ToolError("the receiver gave up: " + receive_json(tcp, 1000).value("reason", "no reason given"));
-    case TcpSocket::State::kClosed:
-      throw ToolError(kExitPeerLost, "the receiver ended or was killed");
-  }
-}
-
-// Moves the content; returns its sum.
-uint64_t send_content(const SendOptions& o, Nic& nic, TcpSocket& tcp, const SourceFile& file, const Address& address,
-                      Progress& progress) {
-  RemoteMemory remote(nic, address);
-  if (remote.bytes() < file.bytes()) throw ToolError("the receiver made too little room");
-  const uint64_t chunk = std::min(o.iobuf, file.bytes());
-  Buffers buffers(nic, chunk, o.inflight);
-  Xxh64 sum;
-  uint64_t read = 0, acknowledged = 0, told = 0;
-  uint64_t started = 0, ended = 0;  // WRITEs
-  uint64_t looked_ns = 0;
-  for (uint32_t turns = 0, idle_turns = 0; acknowledged < file.bytes(); ++turns) {
-    if (read < file.bytes() && started - ended < o.inflight) {
-      std::byte* buffer = buffers.at(static_cast<uint32_t>(started % o.inflight));
-      const uint64_t bytes = std::min(chunk, file.bytes() - read);
-      file.read(read, buffer, bytes);
-      remote.write(read, buffer, static_cast<uint32_t>(bytes), buffers.memory());
-      sum.update(buffer, bytes);  // while the NIC is at work
-      read += bytes;
-      ++started;
-      idle_turns = 0;
-    }
-    if (const uint32_t n = remote.poll(); n > 0) {
-      ended += n;
-      idle_turns = 0;
-      acknowledged = std::min(ended * chunk, file.bytes());
-      progress.at(acknowledged);
-      if (acknowledged - told >= kProgressEvery) {
-        tcp.send(Json{{"kind", "progress"}, {"bytes", acknowledged}}.dump());
-        told = acknowledged;
-      }
-    }
-    if (++idle_turns % 2048 == 0) sched_yield();  // perhaps the receiver's NIC shares our CPU
-    if (turns % 256 == 0 && tools::monotonic_ns() - looked_ns > 5'000'000) {
-      look_at_receiver(tcp);
-      looked_ns = tools::monotonic_ns();
-    }
-  }
-  return sum.digest();
+  const double seconds = progress.end();
+  file.check_size();
+  receiver.send("done", {{"xxh64", fmt::format("{:016x}", sum)}});
+  receiver.expect("result", kResultMs);
+  fmt::print("sent {}: {} bytes in {:.3f} s, {}/s, xxh64 {:016x}\n", name, file.bytes(), seconds,
+             amount_text(static_cast<double>(file.bytes()) / seconds), sum);
 }
 
 }  // namespace
 
 int send_file(const SendOptions& o) {
   const SourceFile file(o.file);
-  const std::string name = o.name.empty() ? std::filesystem::path(o.file).filename().string() : o.name;
   Nic nic(o.device, o.inflight);
   if (o.iobuf > nic.max_message())
     throw ToolError(tools::kExitUsage, fmt::format("--iobuf: the device allows {}", nic.max_message()));
-  TcpSocket tcp = TcpSocket::connect(o.host, o.port);
-  tcp.send(Json{{"kind", "offer"}, {"version", 1}, {"name", name}, {"bytes", file.bytes()}}.dump());
-  const Json answer = receive_json(tcp, -1);
-  if (answer.value("kind", "") != "accept") {
-    throw ToolError("the receiver refuses: " + answer.value("reason", "no reason given"));
+  Peer receiver(tools::TcpSocket::connect(o.host, o.port), "file_copy", "the receiver");
+  try {
+    send_to(o, nic, receiver, file);
+  } catch (const std::exception& e) {
+    receiver.end_with(e);
   }
-  Progress progress(name, file.bytes());
-  uint64_t sum = Xxh64().digest();
-  if (file.bytes() > 0) {
-    sum = send_content(o, nic, tcp, file, address_from_text(answer.at("address").get<std::string>()), progress);
-  }
-  const double seconds = progress.seconds();
-  tcp.send(Json{{"kind", "done"}, {"xxh64", fmt::format("{:016x}", sum)}}.dump());
-  const Json result = receive_json(tcp, 600'000);
-  if (!result.value("ok", false))
-    throw ToolError(tools::kExitWrongData, "the receiver reports: " + result.value("reason", "failure"));
-  fmt::print("sent {}: {} bytes in {:.3f} s, {}/s, xxh64 {:016x}\n", name, file.bytes(), seconds,
-             amount_text(static_cast<double>(file.bytes()) / seconds), sum);
   return tools::kExitOk;
 }
 

@@ -8,6 +8,7 @@ The wire is chosen by the environment, as for every program: SOFTUB_PORT_KINDS=s
   tests/e2e/run_tools.py --build build --only perf
 """
 import argparse
+import glob
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ import sys
 import tempfile
 import time
 
+FAILED = 1
+USAGE = 2
 PEER_LOST = 3
 INTERRUPTED = 130
 
@@ -113,6 +116,11 @@ class Tests:
         _, out = pair(args, args + ["localhost"])
         check("round trips of" in out, out)
 
+    def pingpong_usage(self):
+        for args in (["-s", "1x"], ["-s", 4294967297], ["-s", 0], ["-s", -1], ["-n", "1e3"], ["-n", ""], ["-p", 99999],
+                     ["-p", 0], ["-p", "http"], ["--nonsense"], ["localhost", "localhost"]):
+            check(len(Process([self.tools["pingpong"], *args]).expect(USAGE)) > 0, f"no message for {args}")
+
     # ---- hello_write ----
     def hello(self):
         server = Process([self.tools["hello"]])
@@ -151,12 +159,28 @@ class Tests:
 
     def perf_usage(self):
         perf = self.tools["perf"]
+        for seconds in ("nan", "inf", "-1", "0", "1e10", "1e300", "1e-9"):
+            out = Process([perf, "write_lat", "-D", seconds]).expect(USAGE)
+            check("seconds" in out and len(out) < 200, out)
         for args in (["nonsense"], ["write_lat", "-s", "0"], ["write_lat", "-s", "2g", "x"], ["atomic_lat", "-s", "4"],
                      ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
             check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
         check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
         out = Process([perf, "write_lat", "-d", "no_such_device", "localhost"]).expect(1)
         check("no device no_such_device" in out, out)
+
+    def perf_json_first(self):
+        """A file that cannot be written is noticed before the measurement; what is there stays if that fails."""
+        perf, there = self.tools["perf"], os.path.join(self.directory, "there.json")
+        for path in ("/nonexistent/x.json", self.directory, "/dev/null"):
+            out = Process([perf, "write_lat", "-p", free_port(), "--json", path]).expect(FAILED, 10)
+            check("cannot write" in out and "waiting" not in out, out)
+        with open(there, "w") as f:
+            f.write("old")
+        before = os.listdir(self.directory)
+        Process([perf, "write_lat", "-p", free_port(), "--json", there, "localhost"]).expect(FAILED)
+        check(open(there).read() == "old", "the file was touched")
+        check(os.listdir(self.directory) == before, f"left behind: {os.listdir(self.directory)}")
 
     def perf_port_taken(self):
         with socket.socket() as s:
@@ -187,18 +211,20 @@ class Tests:
             server.kill()
             client.kill()
 
-    def perf_interrupted(self):
+    def perf_interrupted(self, test, victim):
+        """One side is told to end; the other one ends with its reason."""
         port = free_port()
-        args = [self.tools["perf"], "send_lat", "-p", port, "-D", 60]
+        args = [self.tools["perf"], test, "-p", port, "-D", 60]
         server = Process(args)
         server.wait_for_text("TCP port")
         client = Process(args + ["localhost"])
         try:
             client.wait_for_text("#bytes")
             time.sleep(0.5)
-            client.kill(signal.SIGINT)
-            check("interrupted" in client.expect(INTERRUPTED, 20), client.text())
-            server.expect(PEER_LOST, 20)
+            ends, stays = (server, client) if victim == "server" else (client, server)
+            ends.kill(signal.SIGTERM)
+            check("interrupted" in ends.expect(INTERRUPTED, 20), ends.text())
+            check("gave up: it was interrupted" in stays.expect(PEER_LOST, 20), stays.text())
         finally:
             server.kill()
             client.kill()
@@ -222,9 +248,10 @@ class Tests:
                 digest.update(piece)
         return digest.hexdigest()
 
-    def receiver(self, *options):
+    def receiver(self, *options, once=True):
         directory = tempfile.mkdtemp(dir=self.directory)
-        process = Process([self.tools["file_copy"], "receive", "--dir", directory, "--port", 0, "--once", *options])
+        process = Process([self.tools["file_copy"], "receive", "--dir", directory, "--port", 0,
+                           *(["--once"] if once else []), *options])
         port = process.wait_for_text(r"TCP port (\d+)").group(1)
         return directory, process, f"localhost:{port}"
 
@@ -266,6 +293,119 @@ class Tests:
         out = Process([self.tools["file_copy"], "send", source + "-missing", "localhost"]).expect(1)
         check("cannot open" in out, out)
 
+    def copy_keeps_neighbours(self):
+        """Names that look like that of an unfinished file, and the longest ones."""
+        source = self.make_file(1000)
+        directory, receiver, host = self.receiver(once=False)
+        names = ["x.part", "x", ".x.part", "\u00e4" * 127, "n" * 255]
+        mine = os.path.join(directory, "mine.part")
+        with open(mine, "w") as f:
+            f.write("here")
+        try:
+            for name in [*names, "mine"]:
+                Process([self.tools["file_copy"], "send", source, host, "--name", name]).expect(0)
+            check(open(mine).read() == "here", "a file of the user was changed")
+            check(sorted(os.listdir(directory)) == sorted([*names, "mine", "mine.part"]), str(os.listdir(directory)))
+            check(all(self.sha256(os.path.join(directory, n)) == self.sha256(source) for n in names), "a copy differs")
+            out = Process([self.tools["file_copy"], "send", source, host, "--name", "n" * 256]).expect(FAILED)
+            check("not acceptable" in out, out)
+        finally:
+            receiver.kill()
+
+    def slow_copy(self, *receive_options):
+        """A copy under way whose sender is stopped: source, directory, receiver, sender, unfinished file, host."""
+        source = os.path.join(tempfile.mkdtemp(dir=self.directory), "source")
+        with open(source, "wb") as f:
+            f.truncate(256 << 20)
+        directory, receiver, host = self.receiver(*receive_options, once=False)
+        slowly = ("--iobuf", "4k", "--inflight", 1)
+        sender = Process([self.tools["file_copy"], "send", source, host, "--name", "copy", *slowly])
+        part = None
+        end = time.monotonic() + 20
+        while part is None and time.monotonic() < end:
+            found = glob.glob(os.path.join(directory, ".copy.*.part"))
+            part = found[0] if found and os.path.getsize(found[0]) > 0 else None
+        sender.kill(signal.SIGSTOP)
+        if part is None or sender.popen.poll() is not None:
+            receiver.kill()
+            sender.kill()
+            raise Failure(f"no copy is under way\n{receiver.text()}\n{sender.text()}")
+        return source, directory, receiver, sender, part, host
+
+    def still_serves(self, directory, receiver, host):
+        """The receiver has nothing unfinished, and takes a file."""
+        source = self.make_file(3000)
+        Process([self.tools["file_copy"], "send", source, host, "--name", "next"]).expect(0, 20)
+        check(os.listdir(directory) == ["next"], f"left behind: {os.listdir(directory)}")
+        check(receiver.popen.poll() is None, receiver.text())
+
+    def copy_disturbed(self, whose, size, message):
+        """Another program changes the size of the source or of the unfinished file: None removes it."""
+        source, directory, receiver, sender, part, host = self.slow_copy()
+        try:
+            victim = source if whose == "source" else part
+            os.unlink(victim) if size is None else os.truncate(victim, size)
+            sender.kill(signal.SIGCONT)
+            check(message in sender.expect(FAILED), sender.text())
+            receiver.wait_for_text(message)
+            self.still_serves(directory, receiver, host)
+        finally:
+            sender.kill()
+            receiver.kill()
+
+    def copy_interrupted(self, victim, sig):
+        """One side is told to end; the other one says so, and nothing unfinished stays."""
+        source, directory, receiver, sender, _, host = self.slow_copy()
+        try:
+            if victim == "receiver":
+                receiver.kill(sig)
+                receiver.expect(INTERRUPTED, 20)
+                sender.kill(signal.SIGCONT)
+                check("the receiver gave up: it was interrupted" in sender.expect(PEER_LOST, 20), sender.text())
+                check(os.listdir(directory) == [], f"left behind: {os.listdir(directory)}")
+            else:
+                sender.kill(sig)
+                sender.kill(signal.SIGCONT)
+                sender.expect(INTERRUPTED, 20)
+                receiver.wait_for_text("the sender gave up: it was interrupted")
+                self.still_serves(directory, receiver, host)
+        finally:
+            sender.kill()
+            receiver.kill()
+
+    def copy_stopped(self):
+        """A sender that makes no progress is given up, and the next one is served."""
+        source, directory, receiver, sender, _, host = self.slow_copy("--timeout", 2)
+        try:
+            receiver.wait_for_text("nothing has come from the peer for 2 s")
+            self.still_serves(directory, receiver, host)
+            sender.kill(signal.SIGCONT)
+            check("the receiver gave up: nothing has come" in sender.expect(PEER_LOST, 20), sender.text())
+        finally:
+            sender.kill()
+            receiver.kill()
+
+    def copy_without_size(self):
+        out = Process([self.tools["file_copy"], "send", "/proc/self/status", "localhost"]).expect(FAILED)
+        check("has content but no size" in out, out)
+
+    def wrong_server(self, server_tool, client_tool):
+        """Both sides say that the other one is another program."""
+        port = free_port()
+        source = self.make_file(1000)
+        servers = {"perf": ["write_lat", "-p", port], "pingpong": ["-p", port],
+                   "file_copy": ["receive", "--dir", self.directory, "--port", port, "--once"]}
+        clients = {"perf": ["write_lat", "-p", port, "localhost"], "pingpong": ["-p", port, "localhost"],
+                   "file_copy": ["send", source, f"localhost:{port}"]}
+        server = Process([self.tools[server_tool], *servers[server_tool]])
+        try:
+            server.wait_for_text("TCP port")
+            client = Process([self.tools[client_tool], *clients[client_tool]])
+            for side in (client, server):
+                check("is the TCP port" in side.expect(FAILED, 20), side.text())
+        finally:
+            server.kill()
+
     def copy_killed(self, victim):
         source = self.make_file(400 << 20)
         directory, receiver, host = self.receiver()
@@ -286,6 +426,20 @@ class Tests:
             receiver.kill()
             sender.kill()
             os.unlink(source)
+
+    def hello_few_descriptors(self):
+        """A server that cannot take a link over shared memory is reached by UDP; one that cannot start says so."""
+        both_wires = ["env", "SOFTUB_PORT_KINDS=shm, udp"]
+        for limit in range(14, 26):
+            server = Process([*both_wires, "bash", "-c", f"ulimit -n {limit}; exec {self.tools['hello']}"])
+            try:
+                address = server.wait_for_text(r"(?m)^[0-9a-f]{80,}$").group()
+                Process([*both_wires, self.tools["hello"], "hi there", address]).expect(0, 20)
+            except Failure:
+                if server.popen.returncode != 1:  # not even started
+                    raise
+            finally:
+                server.kill()
 
     # ---- urma_admin ----
     def admin(self):
@@ -338,10 +492,13 @@ class Tests:
 
     def all(self):
         yield "hello_write", self.hello
+        yield "hello_write, few descriptors", self.hello_few_descriptors
         yield "pingpong SEND", lambda: self.pingpong()
         yield "pingpong WRITE", lambda: self.pingpong("-w")
         yield "pingpong SEND 100000 bytes", lambda: self.pingpong("-s", 100000, "-n", 200)
+        yield "pingpong usage", self.pingpong_usage
         yield "perf usage", self.perf_usage
+        yield "perf --json is tried first", self.perf_json_first
         yield "perf mismatch", self.perf_mismatch
         yield "perf port taken", self.perf_port_taken
         yield "perf nobody there", self.perf_nobody_there
@@ -372,7 +529,9 @@ class Tests:
             "write_lat", *short, server_options=("--target-mode", "spin-memory"))
         yield "perf send_bw, target block", lambda: self.perf(
             "send_bw", *short, server_options=("--target-mode", "block"))
-        yield "perf interrupted", self.perf_interrupted
+        for test in ("send_lat", "read_lat", "write_bw"):
+            for victim in ("server", "client"):
+                yield f"perf {test}, {victim} interrupted", lambda t=test, v=victim: self.perf_interrupted(t, v)
         for test in ("write_lat", "send_bw", "read_bw"):
             for victim in ("server", "client"):
                 yield f"perf {test}, {victim} killed", lambda t=test, v=victim: self.perf_killed(t, v)
@@ -380,6 +539,23 @@ class Tests:
             yield f"file_copy {size} bytes", lambda s=size: self.copy(s)
         yield "file_copy odd buffers", lambda: self.copy(3_000_001, "--iobuf", "4097", "--inflight", 3)
         yield "file_copy refused", self.copy_refused
+        yield "file_copy keeps neighbours", self.copy_keeps_neighbours
+        yield "file_copy, source without size", self.copy_without_size
+        yield "file_copy, source shorter", lambda: self.copy_disturbed("source", 10, "became shorter")
+        yield "file_copy, source longer", lambda: self.copy_disturbed("source", (256 << 20) + 1, "changed its size")
+        for size in (0, 10, 2 << 30):
+            yield f"file_copy, unfinished file cut to {size}", lambda s=size: self.copy_disturbed(
+                "part", s, "was changed by another program")
+        yield "file_copy, unfinished file removed", lambda: self.copy_disturbed(
+            "part", None, "was removed by another program")
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for victim in ("sender", "receiver"):
+                yield f"file_copy, {victim} gets {sig.name}", lambda v=victim, s=sig: self.copy_interrupted(v, s)
+        yield "file_copy, sender stopped", self.copy_stopped
+        for server in ("perf", "pingpong", "file_copy"):
+            for client in ("perf", "pingpong", "file_copy"):
+                if client != server:
+                    yield f"{client} at a server of {server}", lambda s=server, c=client: self.wrong_server(s, c)
         yield "file_copy, sender killed", lambda: self.copy_killed("sender")
         yield "file_copy, receiver killed", lambda: self.copy_killed("receiver")
         yield "admin", self.admin
@@ -399,6 +575,7 @@ def main():
     args = parser.parse_args()
     tools = {n: getattr(args, n) or os.path.join(args.build, place) for n, place in places.items()}
 
+    signal.signal(signal.SIGHUP, lambda *_: None)  # so that programs get the default, also under nohup
     results = []
     with tempfile.TemporaryDirectory(prefix="softub-e2e-") as directory:
         for name, test in Tests(tools, directory).all():

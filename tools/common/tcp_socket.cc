@@ -109,7 +109,7 @@ void TcpSocket::send(const std::string& message) {
 void TcpSocket::receive_bytes(void* to, size_t bytes, int timeout_ms) {
   for (size_t done = 0; done < bytes;) {
     if (!wait_for(fd_, POLLIN, timeout_ms)) {
-      throw ToolError(kExitPeerLost, fmt::format("the peer has not answered for {} s", timeout_ms / 1000.0));
+      throw ToolError(kExitPeerLost, fmt::format("nothing has come from the peer for {} s", timeout_ms / 1000.0));
     }
     ssize_t n = recv(fd_, static_cast<char*>(to) + done, bytes - done, MSG_DONTWAIT);
     if (n > 0) {
@@ -124,7 +124,8 @@ std::string TcpSocket::receive(int timeout_ms) {
   uint32_t length = 0;
   receive_bytes(&length, 4, timeout_ms);
   length = ntohl(length);
-  if (length > kMaxMessage) throw ToolError("what is at the other end does not speak our protocol");
+  if (length > kMaxMessage)
+    throw ToolError("what is at the other end does not speak our protocol: is the TCP port right?");
   std::string message(length, '\0');
   receive_bytes(message.data(), length, timeout_ms);
   return message;
@@ -136,6 +137,8 @@ TcpSocket::State TcpSocket::state() const {
   if (n > 0) return State::kReadable;
   return n < 0 && (errno == EAGAIN || errno == EINTR) ? State::kQuiet : State::kClosed;
 }
+
+bool TcpSocket::wait(int timeout_ms) const { return wait_for(fd_, POLLIN, timeout_ms); }
 
 std::string TcpSocket::peer_address() const {
   sockaddr_storage address = {};

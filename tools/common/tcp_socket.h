@@ -30,6 +30,8 @@ class TcpSocket {
 
   enum class State { kQuiet, kReadable, kClosed };
   State state() const;  // does not block
+  // Until something comes or the peer closes. False: the time is over.
+  bool wait(int timeout_ms) const;
 
   std::string peer_address() const;
   int fd() const { return fd_; }

@@ -31,14 +31,28 @@ class ToolError : public std::runtime_error {
 
 inline volatile std::sig_atomic_t stop_requested = 0;
 
-// SIGINT and SIGTERM set the flag and interrupt system calls; the second one kills as usual.
+// A request to the NIC ended badly; that may be because the peer ended.
+class RequestFailed : public ToolError {
+ public:
+  using ToolError::ToolError;
+};
+
+inline ExitCode exit_code_of(const std::exception& e) {
+  const auto* error = dynamic_cast<const ToolError*>(&e);
+  return error != nullptr ? error->code() : kExitFailed;
+}
+
+// SIGINT, SIGTERM and SIGHUP (the terminal is gone) set the flag and interrupt system calls; the second one kills as
+// usual. A write that a pipe, a socket or a limit of the file size refuses is an error, not a signal.
 inline void install_stop_handler() {
   struct sigaction action = {};
   action.sa_handler = [](int) { stop_requested = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  if (signal(SIGHUP, SIG_IGN) != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup: it stays ignored
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 inline void throw_if_stopped() {

@@ -498,9 +498,9 @@ void Endpoint::check_record(const urma_cr_t& record, const char* what) const {
   if (record.status == URMA_CR_SUCCESS) [[likely]]
     return;
   const bool lost = record.status == URMA_CR_ACK_TIMEOUT_ERR;
-  throw ToolError(lost ? kExitPeerLost : kExitFailed,
-                  fmt::format("{} failed: {} (status {})", what, record_status_name(record.status),
-                              static_cast<int>(record.status)));
+  throw RequestFailed(lost ? kExitPeerLost : kExitFailed,
+                      fmt::format("{} failed: {} (status {})", what, record_status_name(record.status),
+                                  static_cast<int>(record.status)));
 }
 
 // ---- receives -------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
-#include "tools/common/tool_error.h"
+#include "tools/common/peer.h"
 #include "tools/common/probe.h"
-#include "tools/perf/peer.h"
+#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 
-#include "tools/common/tool_error.h"
 #include "tools/common/affinity.h"
+#include "tools/common/tool_error.h"
 #include "tools/perf/endpoint.h"
+#include "tools/perf/json_file.h"
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/perf/tests.h"
@@ -107,11 +109,13 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
 
 int run(const Options& o) {
   const std::vector<int> cpus = allowed_cpus();
+  std::optional<JsonFile> json_file;
+  if (!o.json_file.empty()) json_file.emplace(o.json_file);
   Endpoint endpoint(o);
   // Only now: the library's own thread may run anywhere.
   if (o.cpu >= 0 && !pin_to_cpu(o.cpu))
     throw ToolError(kExitUsage, fmt::format("--cpu {}: there is no such CPU for us", o.cpu));
-  Peer peer(meet(o));
+  Peer peer(meet(o), "urma_perf", "the peer");
   try {
     const Json hello = exchange_hello(o, peer);
     peer.send("introduction", endpoint.introduction());
@@ -155,10 +159,9 @@ int run(const Options& o) {
     // Nobody tears down what the other one still uses.
     peer.send("bye");
     peer.expect("bye", kStepMs);
-    if (!o.json_file.empty()) write_json_file(o.json_file, document);
+    if (json_file) json_file->write(document);
   } catch (const std::exception& e) {
-    peer.send_error(e.what());
-    throw;
+    peer.end_with(e);
   }
   return kExitOk;
 }
@@ -174,11 +177,8 @@ int main(int argc, char** argv) {
   install_stop_handler();
   try {
     return run(*options);
-  } catch (const ToolError& e) {
-    fmt::print(stderr, "urma_perf: {}\n", e.what());
-    return e.code();
   } catch (const std::exception& e) {
     fmt::print(stderr, "urma_perf: {}\n", e.what());
-    return kExitFailed;
+    return exit_code_of(e);
   }
 }

@@ -13,6 +13,7 @@ namespace ub::tools {
 namespace {
 
 constexpr uint64_t kMaxSize = 1ull << 30;
+constexpr double kMinSeconds = 0.001, kMaxSeconds = 1e6;
 
 const char* const kExamples = R"(Examples:
   urma_perf write_lat -s 64                    on one host, the server; it ends after one test
@@ -28,6 +29,12 @@ const std::map<std::string, std::pair<Verb, bool>> kTests = {
     {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},  {"read_lat", {Verb::kRead, false}},
     {"read_bw", {Verb::kRead, true}},       {"send_lat", {Verb::kSend, false}},  {"send_bw", {Verb::kSend, true}},
     {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}}};
+
+// Returns a sentence or "". That is no number is not in the range, either.
+std::string check_duration(double seconds) {
+  if (seconds >= kMinSeconds && seconds <= kMaxSeconds) return {};
+  return fmt::format("-D {}: seconds, {} to {:.0f}", seconds, kMinSeconds, kMaxSeconds);
+}
 
 // What the parser cannot express. Returns a sentence or "".
 std::string check(Options& o, uint64_t size, bool all, const std::string& mode, const std::string& target_mode,
@@ -110,7 +117,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_flag("-a,--all", all, "all powers of two from 2 to 8388608");
   app.add_option("-n,--iters", o.iterations, "messages; default: 10000 (lat), 50000 (bw), fewer of large ones")
       ->check(CLI::Range(1u, UINT32_MAX));
-  app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n")->check(CLI::PositiveNumber);
+  app.add_option("-D,--duration", o.duration_s, "seconds for each size, instead of -n");
   app.add_option("--warmup", o.warmup, "messages before the measurement; default: 1000 or a tenth of -n")
       ->default_str("");
   app.add_option("-t,--tx-depth", o.tx_depth, "requests in flight per jetty; default: 16 (lat), 128 (bw)")
@@ -156,13 +163,16 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
     *exit_code = app.exit(e) == 0 ? kExitOk : kExitUsage;
     return std::nullopt;
   }
+  const bool timed = app.count("--duration") != 0;
   auto [verb, bandwidth] = kTests.at(o.test);
   o.verb = verb;
   o.bandwidth = bandwidth;
   if (app.count("--warmup") == 0) {
     o.warmup = o.iterations != 0 ? std::min<uint64_t>(1000, o.iterations / 10 + 1) : 1000;
   }
-  if (std::string mistake = check(o, size, all, mode, target_mode, atomic_type); !mistake.empty()) {
+  std::string mistake = timed ? check_duration(o.duration_s) : "";
+  if (mistake.empty()) mistake = check(o, size, all, mode, target_mode, atomic_type);
+  if (!mistake.empty()) {
     fmt::print(stderr, "urma_perf: {}\n", mistake);
     *exit_code = kExitUsage;
     return std::nullopt;

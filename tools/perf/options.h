@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/perf/peer.h"
+#include "tools/common/peer.h"
 
 namespace ub::tools {
 

@@ -3,12 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-
-#include "tools/common/tool_error.h"
 
 namespace ub::tools {
 namespace {
@@ -62,18 +57,6 @@ Json sum_of_rows(const Json& a, const Json& b) {
     sum[key] = a.value(key, 0.0) + b.value(key, 0.0);
   sum["iterations"] = a.value("iterations", uint64_t{0}) + b.value("iterations", uint64_t{0});
   return sum;
-}
-
-void write_json_file(const std::string& path, const Json& document) {
-  const std::string temporary = path + ".tmp";
-  std::ofstream file(temporary);
-  file << document.dump(2) << '\n';
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    throw ToolError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
-  }
 }
 
 }  // namespace ub::tools

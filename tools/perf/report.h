@@ -3,9 +3,9 @@
 // Tables with the columns of perftest, and the same as JSON.
 #pragma once
 
+#include "tools/common/peer.h"
 #include "tools/common/probe.h"
 #include "tools/perf/options.h"
-#include "tools/perf/peer.h"
 
 namespace ub::tools {
 
@@ -18,8 +18,5 @@ Json probe_json(const C2cProbe&);
 
 // Adds up both directions.
 Json sum_of_rows(const Json& a, const Json& b);
-
-// The file appears whole or not at all.
-void write_json_file(const std::string& path, const Json& document);
 
 }  // namespace ub::tools

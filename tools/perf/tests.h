@@ -4,9 +4,9 @@
 // target), or both (-b).
 #pragma once
 
+#include "tools/common/peer.h"
 #include "tools/perf/endpoint.h"
 #include "tools/perf/options.h"
-#include "tools/perf/peer.h"
 
 namespace ub::tools {
 

@@ -38,6 +38,15 @@ static void die(const char* what) {
 }
 #define CHECK(condition) ((condition) ? (void)0 : die("failed: " #condition))
 
+// A decimal number, and nothing else.
+static uint32_t number(char option, const char* text, uint32_t least, uint32_t most) {
+  char* end;
+  unsigned long long value = strtoull(text, &end, 10);
+  if (*text >= '0' && *text <= '9' && !*end && value >= least && value <= most) return (uint32_t)value;
+  fprintf(stderr, "urma_pingpong: -%c %s: a number from %u to %u is wanted\n", option, text, least, most);
+  exit(2);
+}
+
 static void tcp_open(const char* host, const char* port) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = host ? 0 : AI_PASSIVE}, *list;
   int error = getaddrinfo(host, port, &hints, &list);
@@ -58,6 +67,18 @@ static void tcp_open(const char* host, const char* port) {
 static void tcp_exchange(const void* mine, void* theirs, size_t bytes) {
   if (send(tcp, mine, bytes, MSG_NOSIGNAL) != (ssize_t)bytes) die("lost the peer");
   if (recv(tcp, theirs, bytes, MSG_WAITALL) != (ssize_t)bytes) die("lost the peer");
+}
+
+// First of all both sides say what they are, and then what they need of each other.
+static void introduce(const struct introduction* mine, struct introduction* peer) {
+  const char name[8] = "pingpong";
+  char other[sizeof name];
+  tcp_exchange(name, other, sizeof name);
+  if (memcmp(name, other, sizeof name)) die("the other side is not urma_pingpong: is the TCP port (-p) right?");
+  tcp_exchange(mine, peer, sizeof *mine);
+  if (peer->size == size && peer->rounds == mine->rounds && peer->use_write == mine->use_write) return;
+  fprintf(stderr, "urma_pingpong: both sides need the same -s, -n and -w\n");
+  exit(2);
 }
 
 static urma_context_t* open_device(char* name) {
@@ -164,16 +185,17 @@ int main(int argc, char** argv) {
   struct introduction mine = {.rounds = 100000}, peer;
   static const struct option longs[] = {{"help", 0, 0, 'h'}, {"version", 0, 0, 'V'}, {0, 0, 0, 0}};
   for (int c; (c = getopt_long(argc, argv, "p:s:n:d:wh", longs, NULL)) != -1;) {
-    if (c == 'p') port = optarg;
-    if (c == 's') size = (uint32_t)strtoul(optarg, NULL, 0);
-    if (c == 'n') mine.rounds = (uint32_t)strtoul(optarg, NULL, 0);
+    if (c == 'p') number('p', port = optarg, 1, 65535);
+    if (c == 's') size = number('s', optarg, 1, 1u << 30);
+    if (c == 'n') mine.rounds = number('n', optarg, 1, 1000000000);
     if (c == 'd') device = optarg;
     if (c == 'w') mine.use_write = 1;
     if (c == 'V') return printf("urma_pingpong %s\n", UB_VERSION), 0;
-    if (c == 'h' || c == '?') return printf("%s", usage), c == 'h' ? 0 : 2;
+    if (c == 'h') return printf("%s", usage), 0;
+    if (c == '?') return fprintf(stderr, "%s", usage), 2;
   }
   const int client = optind < argc;
-  if (size < 1 || size > 1u << 30 || mine.rounds < 1) die("-s is 1 to 1073741824, -n at least 1");
+  if (optind + 1 < argc) return fprintf(stderr, "%s", usage), 2;
 
   urma_context_t* context = open_device(device);
   CHECK(getentropy(&mine.token, sizeof mine.token) == 0);
@@ -181,9 +203,7 @@ int main(int argc, char** argv) {
   post_receive();
   mine.jetty = jetty->jetty_id, mine.segment = memory_seg->seg, mine.size = size;
   tcp_open(client ? argv[optind] : NULL, port);
-  tcp_exchange(&mine, &peer, sizeof mine);
-  if (peer.size != size || peer.rounds != mine.rounds || peer.use_write != mine.use_write)
-    die("both sides need the same -s, -n and -w");
+  introduce(&mine, &peer);
   import_peer(context, &peer);
   char byte = 0;
   tcp_exchange(&byte, &byte, 1);  // both are ready
