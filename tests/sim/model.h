@@ -82,7 +82,7 @@ class Model {
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
   void instance_gone(uint32_t node, uint32_t epoch);
   void queue_flushing(Queue*);
-  void flushed(const Jfr&);  // all is quiet: if it is in ERROR, its receives have come back
+  void flushed(const Jfr&, size_t held);  // all is quiet: if it is in ERROR, all but so many receives have come back
   void queue_gone(Queue*);
   void path_broken(uint32_t node_a, uint32_t node_b);  // for so long that requests may time out
 
