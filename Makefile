@@ -4,7 +4,7 @@ BUILD ?= build
 SEEDS ?= 300
 SECONDS_EACH ?= 60
 
-.PHONY: help setup build check sim fuzz asan tsan bench demo fmt lint
+.PHONY: help setup build test check sim fuzz asan tsan bench demo fmt lint
 
 help:   ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -17,6 +17,9 @@ $(BUILD)/build.ninja:
 
 build: setup $(BUILD)/build.ninja  ## compile everything
 	meson compile -C $(BUILD)
+
+test:   ## all tests, as CI runs them
+	tools/test
 
 check: build  ## the quick tests
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite sim --no-suite bench
@@ -40,7 +43,7 @@ demo:   ## two NICs, a real file across, latency and bandwidth beside kernel UDP
 	tools/demo
 
 fmt:    ## clang-format on all C++ and C sources
-	find lib dataplane tools apps tests \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path 'lib/urma/include/*' -exec clang-format -i {} +
+	find lib dataplane tools apps tests \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -exec clang-format -i {} +
 
 lint: $(BUILD)/build.ninja  ## tidy.py, clang-tidy, shellcheck
 	python3 tools/tidy.py

@@ -98,6 +98,8 @@ def measure(bench, figure, rounds):
             found[modes.pop()].append((value, (before + after) / 2))
         if max(len(runs) for runs in found.values()) >= rounds:
             break
+    if not any(found.values()):
+        print(f"{name}: no round in which all probes said the same distance; repeat it", file=sys.stderr)
     unit = {"latency": "us", "pingpong": "us", "rate": "M/s", "gbps": "Gb/s"}[what]
     floor_unit = "us" if floor_what == "latency" else "Gb/s"
     for mode, runs in found.items():

@@ -37,6 +37,12 @@ static void run(urma_jfs_wr_t* wr) {
 int main(int argc, char** argv) {
   static char memory[256];  // any memory will do
   struct address a = {0};
+  if (argc != 1 && argc != 3) {
+    fprintf(stderr,
+            "usage: hello_write                  offer memory, print its address, wait\n"
+            "       hello_write TEXT ADDRESS     write there, and read it back\n");
+    return 2;
+  }
 
   int count = 0;
   CHECK(urma_init(NULL) == URMA_SUCCESS);
@@ -71,6 +77,7 @@ int main(int argc, char** argv) {
     return urma_uninit() != URMA_SUCCESS;
   }
 
+  CHECK(strlen(argv[2]) == 2 * sizeof a);  // else it is not what a server has printed
   for (size_t i = 0; i < sizeof a; ++i) CHECK(sscanf(argv[2] + 2 * i, "%2hhx", (unsigned char*)&a + i) == 1);
   urma_rjetty_t rjetty = {.jetty_id = a.jetty, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
   urma_target_jetty_t* target = urma_import_jetty(context, &rjetty, NULL);

@@ -438,8 +438,9 @@ urma_status_t urma_delete_jetty(urma_jetty_t* jetty);
 urma_status_t urma_delete_jetty_batch(urma_jetty_t** jetty_arr, int jetty_num, urma_jetty_t** bad_jetty);
 
 /**
- * Makes a remote jetty or group addressable. Local work: the remote object need not exist yet, and a wrong
- * token shows only when it is used. RC needs urma_bind_jetty in addition.
+ * Makes a remote jetty or group addressable. The remote object need not exist yet, and a wrong token shows
+ * only when it is used. BLOCKS until another process of this host accepts a shared-memory link, 100 ms at most;
+ * with other hosts it does not wait. RC needs urma_bind_jetty in addition.
  *
  * @param rjetty description received from the peer, with tp_type filled in; if order_type is 0, the default
  *        is stored here.

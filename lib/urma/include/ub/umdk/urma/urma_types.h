@@ -836,7 +836,7 @@ typedef union urma_ext_flag {
 typedef struct urma_ext {
   urma_ext_flag_t flag;
   uint32_t length; /* bytes in buf */
-  char buf[0];
+  __extension__ char buf[0];
 } urma_ext_t;
 
 /* Remote jetty or group to import; sent to peers as it is. 48 bytes. */
@@ -1254,7 +1254,7 @@ typedef struct urma_ur_info {
   uint64_t size;
   urma_ur_attr_t attr;
   uint32_t cnt;
-  urma_seg_info_t seg_list[0];
+  __extension__ urma_seg_info_t seg_list[0];
 } urma_ur_info_t;
 
 typedef struct urma_jfr_info {
