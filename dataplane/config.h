@@ -32,7 +32,7 @@ struct DeviceConfig {
   // EIDs, index 0 first, as IP literals. Default empty: source address of the default route, else the first
   // global address that is up, else 127.0.0.1. Each costs a socket.
   std::vector<std::string> eids;
-  // Partition (24 bits), default 1. Packets of another partition are dropped. Free.
+  // Partition (24 bits), default 1. A peer of another one is refused at set-up. Free.
   uint32_t upi = 1;
   // "EID=IP" pairs: where an EID is reached if it is not itself an address of its port. Default empty.
   std::vector<std::string> eid_map;
@@ -76,8 +76,8 @@ struct PortConfig {
 
 // Channels, loss, time.
 struct TransportConfig {
-  // Packets in flight per channel, power of two 128..2048; default 512. Costs bitmap blocks and kept packets
-  // while something is missing.
+  // Packets in flight per channel, power of two 128..2048, of which 1024 are sent at most; default 512. Costs bitmap
+  // blocks and kept packets while something is missing.
   uint32_t window_packets = 512;
   // Shortest retransmission time-out; default 4 ms. Raising it delays recovery of a lost last packet.
   std::chrono::nanoseconds rto_min = std::chrono::milliseconds(4);

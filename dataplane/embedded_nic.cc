@@ -123,38 +123,41 @@ EmbeddedNic::~EmbeddedNic() {
 // ---- start-up --------------------------------------------------------------------------------------------------
 
 bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
-  bool udp = uses(config, "udp");
   udp_port_ = kWellKnownPort;
-  if (udp) {
-    UdpPortOptions options;
-    for (size_t i = 0; i < eids_.eids().size(); ++i) options.addresses.push_back(eids_.local_ip(i));
-    if (!config.port.udp_bind.empty()) {
-      options.addresses.clear();
-      for (const std::string& text : config.port.udp_bind) {
-        std::optional<wire::IpAddress> ip = parse_ip(text);
-        if (!ip) {
-          *error = "port.udp_bind: '" + text + "' is no IP address";
-          return false;
-        }
-        options.addresses.push_back(*ip);
-      }
-    }
-    options.wanted_port = static_cast<uint16_t>(config.port.udp_port);
-    options.mtu = config.port.mtu;
-    options.send_buffer_bytes = config.port.udp_sndbuf;
-    options.receive_buffer_bytes = config.port.udp_rcvbuf;
-    options.dscp = static_cast<uint8_t>(config.port.dscp);
-    if (!ports_.udp.open(options, error)) return false;
-    udp_port_ = ports_.udp.port();
-  }
+  if (uses(config, "udp") && !open_udp(config, static_cast<uint16_t>(config.port.udp_port), error)) return false;
   auto generation = static_cast<uint32_t>(random_u64() >> 48);
   // The low half says where we are reached; only the generation is free to choose.
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
   uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
-  return !uses(config, "shm") || open_shm(config, udp, error);
+  return !uses(config, "shm") || open_shm(config, error);
 }
 
-bool EmbeddedNic::open_shm(const LoadedConfig& config, bool udp, std::string* error) {
+bool EmbeddedNic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
+  UdpPortOptions options;
+  for (size_t i = 0; i < eids_.eids().size(); ++i) options.addresses.push_back(eids_.local_ip(i));
+  if (!config.port.udp_bind.empty()) {
+    options.addresses.clear();
+    for (const std::string& text : config.port.udp_bind) {
+      std::optional<wire::IpAddress> ip = parse_ip(text);
+      if (!ip) {
+        *error = "port.udp_bind: '" + text + "' is no IP address";
+        return false;
+      }
+      options.addresses.push_back(*ip);
+    }
+  }
+  options.wanted_port = wanted_port;
+  options.mtu = config.port.mtu;
+  options.send_buffer_bytes = config.port.udp_sndbuf;
+  options.receive_buffer_bytes = config.port.udp_rcvbuf;
+  options.dscp = static_cast<uint8_t>(config.port.dscp);
+  if (!ports_.udp.open(options, error)) return false;
+  udp_port_ = ports_.udp.port();
+  return true;
+}
+
+// An instance has one port number for all its wires: where another one's name has it already, ours moves on.
+bool EmbeddedNic::open_shm(const LoadedConfig& config, std::string* error) {
   ShmPortOptions options;
   options.directory = config.port.shm_dir;
   options.ring_bytes = config.port.shm_ring_bytes;
@@ -164,8 +167,12 @@ bool EmbeddedNic::open_shm(const LoadedConfig& config, bool udp, std::string* er
   for (int tries = 0; tries < kNamesToTry; ++tries) {
     bool taken = false;
     if (ports_.shm.open(options, eids_.eids(), uasid_, error, &taken)) return true;
-    if (!taken || udp) return false;  // with a socket the port number is ours, so is the name
-    udp_port_ = static_cast<uint16_t>(49152 + random_u64() % 16384);
+    if (!taken) return false;
+    if (!ports_.udp.is_open()) {
+      udp_port_ = static_cast<uint16_t>(49152 + random_u64() % 16384);
+    } else if (!open_udp(config, 0, error)) {
+      return false;
+    }
     uasid_ = (uasid_ & 0xffff0000) | udp_port_;
   }
   return false;

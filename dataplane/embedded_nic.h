@@ -69,7 +69,8 @@ class EmbeddedNic {
   EmbeddedNic() = default;
 
   bool open_ports(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
-  bool open_shm(const LoadedConfig&, bool udp, std::string* error);
+  bool open_udp(const LoadedConfig&, uint16_t wanted_port, std::string* error);
+  bool open_shm(const LoadedConfig&, std::string* error);
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);

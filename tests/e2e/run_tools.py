@@ -441,6 +441,19 @@ class Tests:
             finally:
                 server.kill()
 
+    def hello_mixed_wires(self):
+        """Instances with other wires live beside each other, whoever was first."""
+        for first, second in (("shm", "shm, udp"), ("shm, udp", "shm"), ("udp", "shm, udp"), ("shm", "udp")):
+            servers = [Process(["env", f"SOFTUB_PORT_KINDS={kinds}", self.tools["hello"]]) for kinds in (first, second)]
+            try:
+                for server, kinds in zip(servers, (first, second)):
+                    address = server.wait_for_text(r"(?m)^[0-9a-f]{80,}$").group()
+                    Process(["env", f"SOFTUB_PORT_KINDS={kinds}", self.tools["hello"], "hi there", address]).expect(0, 20)
+                    server.expect(0, 10)
+            finally:
+                for server in servers:
+                    server.kill()
+
     # ---- urma_admin ----
     def admin(self):
         admin = self.tools["admin"]
@@ -493,6 +506,7 @@ class Tests:
     def all(self):
         yield "hello_write", self.hello
         yield "hello_write, few descriptors", self.hello_few_descriptors
+        yield "hello_write, mixed wires", self.hello_mixed_wires
         yield "pingpong SEND", lambda: self.pingpong()
         yield "pingpong WRITE", lambda: self.pingpong("-w")
         yield "pingpong SEND 100000 bytes", lambda: self.pingpong("-s", 100000, "-n", 200)

@@ -1000,7 +1000,8 @@ urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_us
 
 /* ---- Log --------------------------------------------------------------------------------------------
  *
- * One sink for the process: syslog (facility user) at start, or the function registered last. A line is
+ * One sink for the process: the function registered last, else syslog (facility user), else, where there is no
+ * /dev/log, the standard error for warnings and worse. A line is
  * passed on if its level is not above the log level: URMA_VLOG_LEVEL_INFO at start, or what the environment
  * variable URMA_LOG_LEVEL (fatal, error, warning, info, debug) says. All log calls may be made at any time
  * and from any thread, also before urma_init.
@@ -1021,7 +1022,7 @@ urma_status_t urma_register_log_func(urma_log_cb_t func);
 urma_status_t urma_register_loc_log_func(urma_loc_log_cb func);
 
 /**
- * Sends log lines to syslog again.
+ * Sends log lines to syslog (or the standard error) again.
  *
  * @return URMA_SUCCESS.
  */
