@@ -202,6 +202,22 @@ TEST(Setup, peer_that_never_was__ends_requests_within_five_seconds) {
   EXPECT_EQ(w.status, CrStatus::kAckTimeout);
 }
 
+// Its retransmissions would kill the silent channel half a second later, and with it what was posted meanwhile.
+TEST(Setup, request_after_silence__does_not_share_the_dying_channel) {
+  Stage s;
+  s.warm_up();
+  s.extra_allowed = kMayTimeOut;
+  s.world.network.cut(0, 1, true);
+  const Wr& lost = s.write(100);
+  s.finish();
+  EXPECT_EQ(lost.status, CrStatus::kAckTimeout);
+  const Wr& next = s.write(100);
+  s.world.run_for(milliseconds(600));
+  s.world.network.cut(0, 1, false);
+  s.finish();
+  EXPECT_EQ(next.status, kSuccess);
+}
+
 TEST(Setup, short_partition__is_survived) {
   Stage s;
   s.warm_up();

@@ -586,6 +586,13 @@ void on_open_timer(CoreState& s, uint32_t channel) {
 
 }  // namespace
 
+void end_if_silent(CoreState& s, uint32_t channel) {
+  const Channel& ch = s.channels[channel];
+  Duration limit = ch.give_up_after - ch.give_up_after / 8;
+  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && s.now - ch.progress_at >= limit)
+    kill_silent(s, channel);
+}
+
 void on_channel_timer(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   switch (ch.state) {

@@ -48,5 +48,8 @@ void refuse_version(CoreState& s, const Arrival& from, const wire::ControlRecord
 // A data packet for a TPN that nobody has.
 void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn);
 void on_channel_timer(CoreState& s, uint32_t channel);
+// A request on it ended for lack of any sign of life. If the channel is about to die of the same silence it dies now,
+// or what is posted next would die with it.
+void end_if_silent(CoreState& s, uint32_t channel);
 
 }  // namespace ub::setup

@@ -491,15 +491,26 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   tp::stop_half_sent(s, wr.channel, queue, number);
 }
 
+namespace {
+
+// Is the channel that carries it still the same one?
+bool is_alive(const CoreState& s, const WrState& wr) {
+  return wr.channel_generation == static_cast<uint8_t>(s.channels[wr.channel].tpn >> tp::kTpnIndexBits);
+}
+
+}  // namespace
+
 void on_queue_timer(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (!q.in_use) return;
   Instant next = Instant::never();
+  uint32_t timed_out_on = 0;  // a channel; one at a time is enough, its death ends all that is on it
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (wr.done) continue;
     if (wr.deadline <= s.now) {
       s.count(Counter::kTaTimeout);
+      if (is_alive(s, wr)) timed_out_on = wr.channel;
       give_up(s, queue, n, CrStatus::kAckTimeout);
       continue;
     }
@@ -507,6 +518,7 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
     if (wr.refused != 0 && wr.retry_at > s.now) next = earlier(next, wr.retry_at);
   }
   if (!next.is_never()) s.timers.arm(s.timer_of_queue(queue), next);
+  if (timed_out_on != 0) setup::end_if_silent(s, timed_out_on);
   retire_requests(s, queue);
   schedule_queue(s, queue);
 }
