@@ -23,6 +23,8 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include "dataplane/eid.h"
+
 extern char** environ;
 
 namespace ub {
@@ -157,6 +159,8 @@ StringList choices(const Key& key) {
 std::string range_text(const Key& key) {
   if (key.rule == "ip") return "IP address";
   if (key.rule == "ip=ip") return "EID=IP";
+  if (key.rule == "ip=mac") return "IP=MAC";
+  if (key.rule == "ip/prefix") return "IP/prefix";
   if (key.rule == "path") return "absolute path";
   if (key.rule == "name") return "1 to 63 of A-Z a-z 0-9 _ . -";
   if (key.type == KeyType::Bool) return "true, false";
@@ -325,6 +329,9 @@ std::string check_string(const Key& key, const std::string& text) {
   }
   if (key.rule == "path") return text.empty() || text[0] == '/' ? "" : subject + " is not an absolute path";
   if (key.rule == "ip") return is_ip_address(text) ? "" : subject + " is not an IP address";
+  if (key.rule == "ip/prefix") return parse_network(text) ? "" : subject + " is no network such as 10.1.0.2/24";
+  if (key.rule == "ip=mac")
+    return parse_neighbour(text) ? "" : subject + " is no pair such as 10.1.0.3=02:00:00:00:00:03";
   if (key.rule == "ip=ip") {
     const size_t equals = text.find('=');
     const bool good =

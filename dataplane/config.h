@@ -74,6 +74,24 @@ struct PortConfig {
   bool icrc_shm = false;
 };
 
+// A DPDK device, opened if port.kinds has "dpdk".
+struct DpdkConfig {
+  // Devargs: "net_memif0,role=client,socket=/run/me/memif.sock", "net_af_packet0,iface=veth0", "0000:01:00.0".
+  std::string device;
+  // Its IP addresses with the lengths of their networks: "10.1.0.2/24". They are EIDs unless device.eids says others.
+  std::vector<std::string> addresses;
+  // Next hop for everything else, one of each family at most.
+  std::vector<std::string> gateways;
+  // Neighbours that need not be asked for: "10.1.0.3=02:00:00:00:00:03".
+  std::vector<std::string> neighbours;
+  // Tag of all frames, 0: none.
+  uint32_t vlan = 0;
+  // Further arguments of DPDK's environment, each an element: "--in-memory", "-m", "512".
+  std::vector<std::string> arguments;
+  // The shared object with the port.
+  std::string plugin = "libsoftub_dpdk.so.0";
+};
+
 // Channels, loss, time.
 struct TransportConfig {
   // Packets in flight per channel, power of two 128..2048, of which 1024 are sent at most; default 512. Costs bitmap
@@ -153,6 +171,7 @@ struct Config {
   DeviceConfig device;
   PlacementConfig placement;
   PortConfig port;
+  DpdkConfig dpdk;
   TransportConfig transport;
   LimitsConfig limits;
   ProgressConfig progress;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdio>
 #include <cstring>
 
 #include "lib/ipc/fd.h"
@@ -101,6 +103,30 @@ std::optional<wire::IpAddress> parse_ip(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<IpNetwork> parse_network(const std::string& text) {
+  size_t slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  auto ip = parse_ip(std::string_view(text).substr(0, slash));
+  const char* end = text.data() + text.size();
+  unsigned bits = 0;
+  auto [last, status] = std::from_chars(text.data() + slash + 1, end, bits);
+  if (!ip || status != std::errc() || last != end || bits > (ip->is_v4() ? 32 : 128)) return std::nullopt;
+  return IpNetwork{*ip, static_cast<uint8_t>(bits)};
+}
+
+std::optional<std::pair<wire::IpAddress, wire::MacAddress>> parse_neighbour(const std::string& text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  auto ip = parse_ip(std::string_view(text).substr(0, equals));
+  wire::MacAddress mac;
+  int used = 0;
+  const char* rest = text.c_str() + equals + 1;
+  int parts = std::sscanf(rest, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
+                          &mac[5], &used);
+  if (!ip || parts != 6 || rest[used] != 0 || (mac[0] & 1) != 0) return std::nullopt;
+  return std::pair{*ip, mac};
+}
+
 std::string to_text(const wire::IpAddress& ip) {
   char text[INET6_ADDRSTRLEN] = "";
   if (ip.is_v4()) {
@@ -182,9 +208,12 @@ bool EidTable::init(const EidOptions& options, std::string* error) {
     overrides_.push_back({eid_of(*eid), *ip});
   }
   if (options.eids.empty()) {
-    wire::IpAddress ip = default_address();
-    eids_.push_back(eid_at(ip));
-    local_ips_.push_back(ip);
+    std::vector<wire::IpAddress> ips = options.port_addresses;
+    if (ips.empty()) ips.push_back(default_address());
+    for (const wire::IpAddress& ip : ips) {
+      eids_.push_back(eid_at(ip));
+      local_ips_.push_back(ip);
+    }
     return true;
   }
   auto locals = local_addresses();
@@ -202,7 +231,9 @@ bool EidTable::init(const EidOptions& options, std::string* error) {
       return false;
     }
     // The whole of 127/8 is local without being listed by the kernel.
-    bool here = (ip.is_v4() && ip.v4() >> 24 == 127) ||
+    bool of_port =
+        std::find(options.port_addresses.begin(), options.port_addresses.end(), ip) != options.port_addresses.end();
+    bool here = of_port || (ip.is_v4() && ip.v4() >> 24 == 127) ||
                 std::any_of(locals.begin(), locals.end(), [&](const LocalAddress& l) { return l.ip == ip; });
     if (!here) {
       *error = "device.eids: " + to_text(ip) + " is not an address of this host; see \"ip address\", or map the EID " +

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/neighbours.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -30,6 +31,11 @@ inline Eid eid_of(const wire::IpAddress& ip) {
   return eid;
 }
 inline std::string to_text(const Eid& eid) { return to_text(wire::IpAddress{eid.bytes}); }
+
+// "10.1.0.2/24", "fd01::2/64".
+std::optional<IpNetwork> parse_network(const std::string&);
+// "10.1.0.3=02:00:00:00:00:03".
+std::optional<std::pair<wire::IpAddress, wire::MacAddress>> parse_neighbour(const std::string&);
 
 struct LocalAddress {
   wire::IpAddress ip;
@@ -54,6 +60,7 @@ uint32_t payload_for_interface_mtu(uint32_t interface_mtu);
 struct EidOptions {
   std::vector<std::string> eids;     // IP literals, the first is the default EID; empty: default_address()
   std::vector<std::string> eid_map;  // "EID=IP"
+  std::vector<wire::IpAddress> port_addresses = {};  // of ports that no kernel serves: ours, and the default if any
 };
 
 class EidTable {

@@ -55,7 +55,14 @@ std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint
   std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
   nic->config_ = config;
   nic->notice_ = std::move(notice);
-  if (!nic->eids_.init({config.device.eids, config.device.eid_map}, error)) return nullptr;
+  std::vector<wire::IpAddress> dpdk_addresses;
+  if (uses(config, "dpdk")) {
+    for (const std::string& text : config.dpdk.addresses) {
+      nic->dpdk_networks_.push_back(*parse_network(text));
+      dpdk_addresses.push_back(nic->dpdk_networks_.back().address);
+    }
+  }
+  if (!nic->eids_.init({config.device.eids, config.device.eid_map, dpdk_addresses}, error)) return nullptr;
   if (!nic->ports_.loopback.ok()) {
     *error = "no memory for the loopback queue";
     return nullptr;
@@ -125,6 +132,7 @@ EmbeddedNic::~EmbeddedNic() {
 bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
   udp_port_ = kWellKnownPort;
   if (uses(config, "udp") && !open_udp(config, static_cast<uint16_t>(config.port.udp_port), error)) return false;
+  if (uses(config, "dpdk") && !open_dpdk(config, error)) return false;
   auto generation = static_cast<uint32_t>(random_u64() >> 48);
   // The low half says where we are reached; only the generation is free to choose.
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
@@ -134,7 +142,9 @@ bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, 
 
 bool EmbeddedNic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
   UdpPortOptions options;
-  for (size_t i = 0; i < eids_.eids().size(); ++i) options.addresses.push_back(eids_.local_ip(i));
+  for (size_t i = 0; i < eids_.eids().size(); ++i) {
+    if (!is_dpdk_address(eids_.local_ip(i))) options.addresses.push_back(eids_.local_ip(i));
+  }
   if (!config.port.udp_bind.empty()) {
     options.addresses.clear();
     for (const std::string& text : config.port.udp_bind) {
@@ -178,6 +188,32 @@ bool EmbeddedNic::open_shm(const LoadedConfig& config, std::string* error) {
   return false;
 }
 
+bool EmbeddedNic::is_dpdk_address(const wire::IpAddress& ip) const {
+  return std::any_of(dpdk_networks_.begin(), dpdk_networks_.end(), [&](const IpNetwork& n) { return n.address == ip; });
+}
+
+bool EmbeddedNic::open_dpdk(const LoadedConfig& config, std::string* error) {
+  const DpdkConfig& dpdk = config.dpdk;
+  if (dpdk.device.empty() || dpdk_networks_.empty()) {
+    *error = "port.kinds has \"dpdk\": dpdk.device and dpdk.addresses must say which device and which addresses";
+    return false;
+  }
+  PluginPortOptions options;
+  options.device = dpdk.device;
+  options.arguments = dpdk.arguments;
+  options.addresses = dpdk_networks_;
+  for (const std::string& text : dpdk.gateways) {
+    wire::IpAddress ip = *parse_ip(text);
+    (ip.is_v4() ? options.gateway_v4 : options.gateway_v6) = ip;
+  }
+  for (const std::string& text : dpdk.neighbours) options.neighbours.push_back(*parse_neighbour(text));
+  options.vlan = static_cast<uint16_t>(dpdk.vlan);
+  options.udp_port = udp_port_;
+  options.mtu = config.port.mtu;
+  ports_.plugin = open_plugin_port(dpdk.plugin, options, error);
+  return ports_.plugin != nullptr;
+}
+
 CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
   CoreConfig core;
   core.self = {eids_.eids().front(), uasid_};
@@ -210,12 +246,20 @@ void EmbeddedNic::add_fixed_links() {
   NicCore& core = worker_->core();
   ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
   ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
+  if (ports_.plugin) {
+    plugin_link_ = core.add_link({ports_.plugin->mtu(), false, false});
+    ports_.plugin->set_link(plugin_link_);
+    ports_.set_kind(plugin_link_, LinkKind::kPlugin);
+  }
   if (!ports_.udp.is_open()) return;
   ports_.udp.set_link(core.add_link(ports_.udp.link_config()));
   ports_.set_kind(ports_.udp.link(), LinkKind::kUdp);
 }
 
-uint32_t EmbeddedNic::mtu() const { return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu(); }
+uint32_t EmbeddedNic::mtu() const {
+  if (ports_.plugin) return ports_.plugin->mtu();
+  return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu();
+}
 
 void EmbeddedNic::set_event_sink(EventSink sink) {
   ownership_.own();
@@ -301,6 +345,17 @@ void EmbeddedNic::begin_wait() {
   wake_helper();  // it may be staying away because we drove
 }
 
+namespace {
+
+bool same_family(const PeerAddress& path, std::string* why) {
+  if (path.local.ip.is_v4() == path.remote.ip.is_v4()) return true;
+  *why = to_text(path.local.ip) + " cannot reach " + to_text(path.remote.ip) +
+         ": one is IPv4, the other IPv6; add an EID of the peer's family to device.eids";
+  return false;
+}
+
+}  // namespace
+
 bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why) {
   auto port = static_cast<uint16_t>(instance.uasid == 0 ? kWellKnownPort : instance.uasid & 0xffff);
   path->local = {wire::IpAddress{local.bytes}, udp_port_};
@@ -316,6 +371,13 @@ bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAd
       link_to(instance, &path->link, &shm_error)) {
     return true;
   }
+  wire::IpAddress local_ip = eids_.ip_of(local);
+  if (ports_.plugin && is_dpdk_address(local_ip)) {
+    path->link = plugin_link_;
+    path->local.ip = local_ip;
+    path->remote.ip = eids_.ip_of(instance.eid);
+    return same_family(*path, why);
+  }
   if (!ports_.udp.is_open()) {
     *why = "no instance " + to_text(instance.eid) + " port " + std::to_string(port) + " on this host" +
            (shm_error.empty() ? "" : " (" + shm_error + ")") + ", and port.kinds has no 'udp' to reach another one";
@@ -324,12 +386,7 @@ bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAd
   path->link = ports_.udp.link();
   path->local.ip = eids_.ip_of(local);
   path->remote.ip = eids_.ip_of(instance.eid);
-  if (path->local.ip.is_v4() != path->remote.ip.is_v4()) {
-    *why = "EID " + to_text(local) + " cannot reach " + to_text(instance.eid) +
-           ": one is IPv4, the other IPv6; add an EID of the peer's family to device.eids";
-    return false;
-  }
-  return true;
+  return same_family(*path, why);
 }
 
 // A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.
@@ -431,6 +488,13 @@ bool EmbeddedNic::somebody_drives(Duration look) {
   return false;
 }
 
+// Until the helper looks again at a port that cannot wake it.
+Duration EmbeddedNic::next_poll_pause(bool worked) {
+  const Duration least = duration(config_.progress.helper_backoff_min);
+  poll_pause_ = worked ? least : std::clamp(poll_pause_ * 2, least, duration(config_.progress.helper_backoff_max));
+  return poll_pause_;
+}
+
 // Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
 // let go of it: what was added while it was away, others did.
 uint64_t EmbeddedNic::helper_take_over() {
@@ -441,8 +505,10 @@ uint64_t EmbeddedNic::helper_take_over() {
   }
   ports_.udp_readable();
   Instant idle_since = worker_->now();
+  bool worked = false;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (drive_owned()) {
+      worked = true;
       idle_since = worker_->now();
       // Let an application thread in now and then.
       if (drives_.load(std::memory_order_relaxed) - begin > 64) break;
@@ -455,6 +521,7 @@ uint64_t EmbeddedNic::helper_take_over() {
   asleep_ = true;
   bool room_missing = worker_->core().has_packets();
   Instant deadline = helper_deadline();
+  if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
   if (room_missing) deadline = earlier(deadline, worker_->now() + duration(config_.progress.helper_backoff_min));
   if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
   uint64_t end = drives_.load(std::memory_order_relaxed);

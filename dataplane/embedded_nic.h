@@ -71,6 +71,8 @@ class EmbeddedNic {
   bool open_ports(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
   bool open_udp(const LoadedConfig&, uint16_t wanted_port, std::string* error);
   bool open_shm(const LoadedConfig&, std::string* error);
+  bool open_dpdk(const LoadedConfig&, std::string* error);
+  bool is_dpdk_address(const wire::IpAddress&) const;
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
@@ -92,6 +94,7 @@ class EmbeddedNic {
   void wake_up();
   uint64_t helper_take_over();
   Instant helper_deadline() const;
+  Duration next_poll_pause(bool worked);
   bool statistics_due() const;
   void publish_statistics();
 
@@ -118,6 +121,9 @@ class EmbeddedNic {
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
   bool statistics_stale_ = true;  // something happened since
+  std::vector<IpNetwork> dpdk_networks_;
+  uint32_t plugin_link_ = 0;
+  Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it
 };
 
 }  // namespace ub

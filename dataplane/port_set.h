@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dataplane/loopback_port.h"
+#include "dataplane/plugin_port.h"
 #include "dataplane/port.h"
 #include "dataplane/shm_port.h"
 #include "dataplane/udp_port.h"
@@ -20,13 +21,14 @@
 
 namespace ub {
 
-enum class LinkKind : uint8_t { kNone, kShm, kUdp, kLoopback };
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback };
 
 class PortSet {
  public:
   ShmPort shm;
   UdpPort udp;
   LoopbackPort loopback;
+  std::unique_ptr<PluginPort> plugin;  // DPDK
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
@@ -39,6 +41,7 @@ class PortSet {
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
     size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
     if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
+    if (plugin && n < room) n += plugin->rx_burst(now, out + n, room - n);
     if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) {
       size_t got = udp.rx_burst(out + n, room - n);
       if (got != 0) udp_hot_until_ = now + kUdpHot;
@@ -51,6 +54,7 @@ class PortSet {
     shm.rx_release();
     if (loopback_used_) loopback.rx_release();
     if (udp.is_open()) udp.rx_release();
+    if (plugin) plugin->rx_release();
   }
   void udp_readable() { udp_look_at_ = Instant{}; }
 
@@ -61,6 +65,8 @@ class PortSet {
         return shm.tx_begin(link, bytes);
       case LinkKind::kUdp:
         return udp.tx_begin(link, bytes);
+      case LinkKind::kPlugin:
+        return plugin->tx_begin(bytes);
       case LinkKind::kLoopback:
         return loopback.tx_begin(link, bytes);
       case LinkKind::kNone:
@@ -75,6 +81,8 @@ class PortSet {
       case LinkKind::kUdp:
         udp_sent_ = true;
         return udp.tx_commit(link, frame, bytes);
+      case LinkKind::kPlugin:
+        return plugin->tx_commit(frame, bytes);
       case LinkKind::kLoopback:
         loopback_used_ = true;
         return loopback.tx_commit(link, frame, bytes);
@@ -88,6 +96,8 @@ class PortSet {
         return shm.tx_abort(link, frame);
       case LinkKind::kUdp:
         return udp.tx_abort(link, frame);
+      case LinkKind::kPlugin:
+        return plugin->tx_abort(frame);
       case LinkKind::kLoopback:
         return loopback.tx_abort(link, frame);
       case LinkKind::kNone:
@@ -97,6 +107,7 @@ class PortSet {
   void tx_flush(Instant now) {
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
+    if (plugin) plugin->tx_flush(now);
     if (udp_sent_ || (udp.is_open() && udp.has_unsent())) {
       if (udp_sent_) udp_hot_until_ = now + kUdpHot;  // answers come soon
       udp_sent_ = false;
@@ -127,15 +138,20 @@ class PortSet {
     bool busy = shm.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
     if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
+    if (plugin) busy |= plugin->prepare_sleep();
     return busy;
   }
+  // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
+  bool must_be_polled() const { return plugin && !plugin->can_wake(); }
   void finish_sleep() {
     shm.finish_sleep();
     udp.finish_sleep();
+    if (plugin) plugin->finish_sleep();
   }
   void fds(std::vector<int>& out) const {
     shm.fds(out);
     if (udp.is_open()) udp.fds(out);
+    if (plugin) plugin->fds(out);
   }
 
  private:

@@ -335,9 +335,15 @@ TEST(Config, range__powers_of_two_and_choices) {
             "2:1: port.mtu = 1500: expected one of 0, 1024, 2048, 4096, 8192 (bytes of payload)");
   EXPECT_EQ(error_of_text("[placement]\nmode = \"loud\"\n"),
             "2:1: placement.mode = \"loud\": expected one of embedded, daemon");
-  EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"dpdk\"]\n"),
-            "2:1: port.kinds = \"dpdk\": expected one of shm, udp");
-  EXPECT_EQ(error_of_text("[port]\nkinds = []\n"), "2:1: port.kinds is empty: expected at least one of shm, udp");
+  EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"tcp\"]\n"),
+            "2:1: port.kinds = \"tcp\": expected one of shm, udp, dpdk");
+  EXPECT_EQ(error_of_text("[port]\nkinds = []\n"), "2:1: port.kinds is empty: expected at least one of shm, udp, dpdk");
+  EXPECT_EQ(error_of_text("[dpdk]\naddresses = [\"10.0.0.1\"]\n"),
+            "2:1: dpdk.addresses: \"10.0.0.1\" is no network such as 10.1.0.2/24");
+  EXPECT_EQ(error_of_text("[dpdk]\naddresses = [\"10.0.0.1/33\"]\n"),
+            "2:1: dpdk.addresses: \"10.0.0.1/33\" is no network such as 10.1.0.2/24");
+  EXPECT_EQ(error_of_text("[dpdk]\nneighbours = [\"10.0.0.1=01:00:00:00:00:01\"]\n"),  // a group address
+            "2:1: dpdk.neighbours: \"10.0.0.1=01:00:00:00:00:01\" is no pair such as 10.1.0.3=02:00:00:00:00:03");
 }
 
 TEST(Config, rule__names_paths_and_addresses) {

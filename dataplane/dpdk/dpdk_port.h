@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UB over a DPDK ethdev: one receive and one transmit queue, any PMD. The port is its own IP host (ethernet_host.h).
+//
+// Buffers come from one pool that only the owner of the Core touches, so it needs no atomic operation. A frame that
+// is being written lies in a buffer at a constant distance from its mbuf. What the device does not take stays
+// queued and leaves at a later flush.
+//
+// Thread: the owner of the Core, except open().
+#pragma once
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/ethernet_host.h"
+#include "dataplane/plugin_port.h"
+
+namespace ub::dpdk {
+
+class DpdkPort final : public PluginPort {
+ public:
+  // Null and a sentence in `*error`: devargs that no PMD takes, no memory, no permission, a device without a link.
+  static std::unique_ptr<DpdkPort> open(const PluginPortOptions&, std::string* error);
+  ~DpdkPort() override;
+
+  uint32_t mtu() const override { return mtu_; }
+  const PluginPortCounters& counters() const override { return counters_; }
+  void set_link(uint32_t link) override { link_ = link; }
+
+  size_t rx_burst(Instant now, RxFrame* out, size_t room) override;
+  void rx_release() override;
+  std::byte* tx_begin(size_t bytes) override;
+  void tx_commit(std::byte* frame, size_t bytes) override;
+  void tx_abort(std::byte* frame) override;
+  void tx_flush(Instant now) override;
+  bool prepare_sleep() override;
+  void finish_sleep() override;
+  void fds(std::vector<int>&) const override;
+  bool can_wake() const override { return interrupt_fd_ >= 0; }
+
+ private:
+  static constexpr uint16_t kNone = UINT16_MAX;
+  static constexpr uint16_t kRxRing = 1024, kTxRing = 1024;
+  static constexpr size_t kTxQueue = 64;              // committed frames that wait for a flush
+  static constexpr size_t kSpare = 64;                // buffers taken from the pool at once
+  static constexpr size_t kFrameOverhead = 14 + 300;  // headers and trailer around the largest payload
+  static constexpr size_t kRoutes = 64;
+
+  // The last answer of the neighbour table for a destination: asked for every packet.
+  struct Route {
+    wire::IpAddress destination;
+    wire::MacAddress mac;
+    Instant until{};
+  };
+
+  explicit DpdkPort(const PluginPortOptions&);
+  bool probe(std::string* error);
+  bool configure(std::string* error);
+  bool set_up_queues(std::string* error);
+  void remove();
+
+  bool is_for_core(rte_mbuf*);
+  bool strip_vlan(rte_mbuf*);
+  void answer_host(rte_mbuf*);
+  bool address(std::byte* frame, const wire::IpAddress& source);
+  const wire::MacAddress* route(const wire::IpAddress& destination, const wire::IpAddress& source);
+  void ask(const wire::IpAddress& hop, const wire::IpAddress& source);
+  void queue(rte_mbuf*);
+  void send();
+  rte_mbuf* take_buffer();
+
+  PluginPortOptions options_;
+  std::string name_;  // of the device
+  uint16_t port_ = kNone;
+  rte_mempool* pool_ = nullptr;
+  uint32_t mtu_ = 0;
+  uint32_t link_ = 0;
+  uint64_t tx_offloads_ = 0;
+  int interrupt_fd_ = -1;
+  Instant now_{};
+
+  std::unique_ptr<Neighbours> neighbours_;
+  std::unique_ptr<EthernetHost> host_;
+  Route routes_[kRoutes];
+
+  rte_mbuf* received_[kBurst];
+  uint16_t received_count_ = 0;
+  rte_mbuf* queued_[kTxQueue];
+  uint16_t queued_count_ = 0;
+  rte_mbuf* spare_[kSpare];
+  size_t spare_count_ = 0;
+  PluginPortCounters counters_;
+};
+
+}  // namespace ub::dpdk

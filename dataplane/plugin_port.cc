@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/plugin_port.h"
+
+#include <dlfcn.h>
+
+namespace ub {
+
+std::unique_ptr<PluginPort> open_plugin_port(const std::string& library, const PluginPortOptions& options,
+                                             std::string* error) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr) {
+    *error = std::string("port.kinds has \"dpdk\", but its plugin cannot be loaded: ") + dlerror();
+    return nullptr;
+  }
+  auto open = reinterpret_cast<OpenPluginPort>(dlsym(handle, kOpenPluginPort));
+  if (open == nullptr) {
+    *error = library + " is no port plugin: it lacks " + kOpenPluginPort;
+    return nullptr;
+  }
+  return std::unique_ptr<PluginPort>(open(kPluginPortVersion, options, error));
+}
+
+}  // namespace ub

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A port whose code comes from a shared object that is loaded only when it is configured: libsoftub_dpdk.so, so that
+// nothing else depends on DPDK. The members are those of port.h; the calls are virtual, at 1 to 2 ns each.
+//
+// Library and plugin are built together and compare kPluginPortVersion.
+//
+// Thread: the owner of the Core, except the opening.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/neighbours.h"
+#include "dataplane/port.h"
+#include "lib/base/time.h"
+#include "lib/transport/core_types.h"
+
+namespace ub {
+
+struct PluginPortOptions {
+  std::string device;                  // devargs: "net_memif0,role=client", "0000:01:00.0", ...
+  std::vector<std::string> arguments;  // further ones for the environment (EAL)
+  std::vector<IpNetwork> addresses;    // ours, with their networks; at least one
+  wire::IpAddress gateway_v4, gateway_v6;
+  std::vector<std::pair<wire::IpAddress, wire::MacAddress>> neighbours;  // known beforehand
+  uint16_t udp_port = wire::kUbUdpPort;                                  // frames for other ports are dropped
+  uint16_t vlan = 0;                                                     // tag of all frames; 0: none
+  uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
+};
+
+struct PluginPortCounters {
+  uint64_t tx_frames = 0;
+  uint64_t tx_no_room = 0;            // tx_begin answered nullptr: pool empty or device queue full
+  uint64_t tx_drop_no_neighbour = 0;  // next hop unknown: it is being asked for
+  uint64_t tx_drop_no_route = 0;      // no network of ours, no gateway
+  uint64_t rx_frames = 0;             // to the Core
+  uint64_t rx_host = 0;               // ARP, neighbour discovery, echo
+  uint64_t rx_drop_foreign = 0;       // not for us
+  uint64_t rx_drop_vlan = 0;          // another VLAN
+  uint64_t rx_drop_segments = 0;      // in several buffers
+};
+
+class PluginPort {
+ public:
+  virtual ~PluginPort() = default;
+
+  virtual uint32_t mtu() const = 0;
+  virtual const PluginPortCounters& counters() const = 0;
+  virtual void set_link(uint32_t link) = 0;
+
+  // ---- port.h ----
+  virtual size_t rx_burst(Instant now, RxFrame* out, size_t room) = 0;
+  virtual void rx_release() = 0;
+  virtual std::byte* tx_begin(size_t bytes) = 0;
+  virtual void tx_commit(std::byte* frame, size_t bytes) = 0;
+  virtual void tx_abort(std::byte* frame) = 0;
+  virtual void tx_flush(Instant now) = 0;
+  // True: do not block. A device that cannot wake a sleeper is looked at every poll_pause() instead.
+  virtual bool prepare_sleep() = 0;
+  virtual void finish_sleep() = 0;
+  virtual void fds(std::vector<int>&) const = 0;
+  virtual bool can_wake() const = 0;
+};
+
+constexpr uint32_t kPluginPortVersion = 1;
+// The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
+using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
+inline constexpr char kOpenPluginPort[] = "softub_open_port";
+
+// Loads the shared object (never unloaded) and opens a port. Null and a sentence in `*error`.
+std::unique_ptr<PluginPort> open_plugin_port(const std::string& library, const PluginPortOptions&, std::string* error);
+
+}  // namespace ub
