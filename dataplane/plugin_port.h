@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A port whose code comes from a shared object that is loaded only when it is configured: libsoftub_dpdk.so, so that
-// nothing else depends on DPDK. The members are those of port.h; the calls are virtual, at 1 to 2 ns each.
+// nothing else depends on DPDK. The members are those of port.h; the calls are virtual.
 //
 // Library and plugin are built together and compare kPluginPortVersion.
 //
@@ -59,7 +59,7 @@ class PluginPort {
   virtual void tx_commit(std::byte* frame, size_t bytes) = 0;
   virtual void tx_abort(std::byte* frame) = 0;
   virtual void tx_flush(Instant now) = 0;
-  // True: do not block. A device that cannot wake a sleeper is looked at every poll_pause() instead.
+  // True: do not block. A device that cannot wake a sleeper (can_wake) is looked at by the helper now and then.
   virtual bool prepare_sleep() = 0;
   virtual void finish_sleep() = 0;
   virtual void fds(std::vector<int>&) const = 0;

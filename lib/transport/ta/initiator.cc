@@ -504,7 +504,7 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (!q.in_use) return;
   Instant next = Instant::never();
-  uint32_t timed_out_on = 0;  // a channel; one at a time is enough, its death ends all that is on it
+  uint32_t timed_out_on = 0;  // a channel, of several the last: the others die by their own timers
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (wr.done) continue;
