@@ -52,8 +52,8 @@ size_t drain_events(CoreState& s, Event* out, size_t room) {
   while (s.event_jfcs != 0 && n + 2 <= room) {
     Jfc& j = s.jfcs[s.event_jfcs];
     s.event_jfcs = j.next_event;
-    if (j.completion_event) out[n++] = {EventKind::kCompletion, j.cookie};
-    if (j.error_event) out[n++] = {EventKind::kJfcError, j.cookie};
+    if (j.completion_event) out[n++] = {EventKind::kCompletion, j.cookie, j.owner};
+    if (j.error_event) out[n++] = {EventKind::kJfcError, j.cookie, j.owner};
     j.completion_event = j.error_event = j.event_queued = false;
   }
   while (s.event_head != s.event_tail && n < room) out[n++] = s.events[s.event_head++ % kEventRing];

@@ -149,7 +149,9 @@ inline void owe_ack(CoreState& s, uint32_t channel) {
 }
 
 void push_event(CoreState& s, const Event& event);
-inline void push_event(CoreState& s, EventKind kind, uint64_t object) { push_event(s, {kind, object}); }
+inline void push_event(CoreState& s, EventKind kind, uint64_t object, Owner owner = 0) {
+  push_event(s, {kind, object, owner});
+}
 void push_jfc_event(CoreState& s, uint32_t jfc, bool completion);
 size_t drain_events(CoreState& s, Event* out, size_t room);
 

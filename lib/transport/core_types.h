@@ -90,12 +90,19 @@ struct CoreConfig {
 
 // ---- objects -----------------------------------------------------------------------------------------------
 // Ring memory stays the caller's and outlives the object.
+//
+// Several applications may share a Core. Each object has the number of its owner, given by the caller; a request
+// that names a segment or target of another owner fails as if there were none. Who may destroy or change what is
+// the caller's to check.
+using Owner = uint16_t;
+
 struct JfcConfig {
   Cqe* slots = nullptr;
   uint32_t slot_count = 0;  // power of two
   uint32_t depth = 0;       // completions it may hold, <= slot_count
   QueueIndices* indices = nullptr;
   uint64_t cookie = 0;  // comes back in events
+  Owner owner = 0;
 };
 
 struct JfrConfig {
@@ -108,10 +115,14 @@ struct JfrConfig {
   Token token;
   uint8_t min_rnr_timer = 12;  // code of urma-api 6.8, rounded up to the wire's
   uint64_t user_data = 0;      // Cqe::user_data of messages addressed to the JFR itself
+  Owner owner = 0;
 };
 
 struct SendQueueConfig {
   Wqe* slots = nullptr;
+  // Where the application writes if it may not touch `slots`, since it could change an element that is under way:
+  // elements are fetched from here, once. As many slots; null: it writes `slots` itself.
+  const Wqe* source = nullptr;
   uint32_t slot_count = 0;
   uint32_t depth = 0;  // work requests it may hold
   QueueIndices* indices = nullptr;
@@ -130,6 +141,7 @@ struct JettyConfig {
   uint32_t recv_jfc = 0;           // completions of messages addressed to this jetty; 0: the JFR's
   bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
   uint64_t user_data = 0;
+  Owner owner = 0;
 };
 
 struct SegmentConfig {
@@ -140,6 +152,7 @@ struct SegmentConfig {
   uint32_t token_id = 0;  // 0: the Core allocates one
   Token token;
   uint8_t access = 0;
+  Owner owner = 0;
 };
 
 struct RegisteredSegment {
@@ -168,6 +181,7 @@ struct TargetConfig {
   Mode mode = Mode::kRm;
   Token token;  // presented with every message that takes a receive
   PeerAddress path;
+  Owner owner = 0;
 };
 
 // ---- out ---------------------------------------------------------------------------------------------------
@@ -185,6 +199,7 @@ enum class EventKind : uint8_t {
 struct Event {
   EventKind kind;
   uint64_t object;
+  Owner owner = 0;  // of the object; channels have none
   uint8_t reason = 0, version = 0;
   Eid peer{};
 };

@@ -76,6 +76,7 @@ Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   j.slots = config.slots;
   j.indices = config.indices;
   j.cookie = config.cookie;
+  j.owner = config.owner;
   j.mask = config.slot_count - 1;
   j.depth = config.depth;
   j.in_use = true;
@@ -119,6 +120,7 @@ Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id) {
   r.slots = config.slots;
   r.indices = config.indices;
   r.user_data = config.user_data;
+  r.owner = config.owner;
   r.token = config.token;
   r.id = new_id;
   r.mask = config.slot_count - 1;
@@ -229,6 +231,8 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q = SendQueue{};
   q.generation = generation;
   q.slots = qc.slots;
+  q.source = qc.source;
+  q.owner = config.owner;
   q.indices = qc.indices;
   q.work = reinterpret_cast<WrState*>(qc.work);
   q.slot_mask = qc.slot_count - 1;
@@ -320,6 +324,29 @@ Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t slots) {
   return Status::kOk;
 }
 
+namespace {
+
+// A receive element out of the ring. The application may write there at any time: what is checked is the copy.
+struct PostedReceive {
+  Rqe slot[rqe_slots(kMaxSges)];
+};
+
+// The oldest one posted; false: there is none, or it is none.
+bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
+  if (produced == r.consumed) return false;
+  uint32_t at = r.consumed & r.mask;
+  out->slot[0] = r.slots[at];
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const Rqe& head = out->slot[0];
+  if (head.slots == 0 || head.slots > produced - r.consumed || head.slots > r.mask + 1 - at) return false;
+  if (head.skip != 0) return true;
+  if (head.sge_count > kMaxSges || head.slots < rqe_slots(head.sge_count)) return false;
+  for (uint32_t i = 1; i < rqe_slots(head.sge_count); ++i) out->slot[i] = r.slots[at + i];
+  return true;
+}
+
+}  // namespace
+
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   Jfr& r = s.jfrs[jfr];
   if (!ta::jfc_has_room(s, jfc)) return 0;
@@ -329,29 +356,27 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
     if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
-    const Rqe* rqe = &r.slots[r.consumed & r.mask];
-    if (produced != r.consumed && rqe->skip != 0 && rqe->slots != 0 && rqe->slots <= produced - r.consumed) {
-      r.consumed += rqe->slots;
+    PostedReceive rqe;
+    if (!fetch_receive(r, produced, &rqe)) return 0;
+    if (rqe.slot[0].skip != 0) {
+      r.consumed += rqe.slot[0].slots;
       r.indices->consumed.store(r.consumed, std::memory_order_release);
-      rqe = &r.slots[r.consumed & r.mask];
+      if (!fetch_receive(r, produced, &rqe) || rqe.slot[0].skip != 0) return 0;
     }
-    if (produced == r.consumed) return 0;
-    uint32_t sges = rqe->sge_count;
-    if (rqe->slots == 0 || rqe->slots > produced - r.consumed || sges > kMaxSges || rqe->slots < rqe_slots(sges))
-      return 0;
     index = s.receives.alloc();
     if (index == 0) return 0;
+    const Rqe& head = rqe.slot[0];
     RxReceive& receive = s.receives[index];
-    receive.user_ctx = rqe->user_ctx;
-    receive.length = rqe->length;
-    receive.sge_count = static_cast<uint8_t>(sges);
-    for (uint32_t i = 0; i < sges; ++i) receive.sges[i] = sge_of(*rqe, i);
-    r.consumed += rqe->slots;
+    receive.user_ctx = head.user_ctx;
+    receive.length = head.length;
+    receive.sge_count = head.sge_count;
+    for (uint32_t i = 0; i < head.sge_count; ++i) receive.sges[i] = sge_of(head, i);
+    r.consumed += head.slots;
     r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     r.indices->consumed.store(r.consumed, std::memory_order_release);
     if (r.limit_armed && produced - r.consumed < r.threshold) {
       r.limit_armed = false;
-      push_event(s, EventKind::kJfrLimit, r.user_data);
+      push_event(s, EventKind::kJfrLimit, r.user_data, r.owner);
     }
   }
   RxReceive& receive = s.receives[index];
@@ -424,6 +449,7 @@ Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
   t.peer = peer;
   t.id = config.id;
   t.token = config.token;
+  t.owner = config.owner;
   t.kind = config.kind;
   t.mode = config.mode;
   t.in_use = true;

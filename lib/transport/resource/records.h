@@ -36,6 +36,7 @@ struct Jfc {
   uint32_t blocked_queues;  // send queues whose completions wait for room: head of a list
   uint32_t next_event;      // list of JFCs with an event to report
   uint32_t next_blocked;    // list of JFCs that queues wait for
+  Owner owner;
   bool in_use;
   bool full;  // an episode of being full was reported
   bool on_blocked_list;
@@ -54,6 +55,7 @@ struct Jfr {
   uint32_t returned;  // receives given back by aborted messages: list of RxReceive
   uint32_t users;     // jettys that share it
   uint32_t threshold;
+  Owner owner;
   QueueState state;
   Mode mode;
   uint8_t rnr_code;  // on the wire
@@ -80,6 +82,7 @@ static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
 struct alignas(64) SendQueue {
   Wqe* slots;
+  const Wqe* source;  // elements are fetched from here; null: they are written to `slots`
   QueueIndices* indices;
   struct WrState* work;
   uint32_t slot_mask, work_mask;
@@ -99,6 +102,7 @@ struct alignas(64) SendQueue {
   Tassn next_tassn;
   uint32_t looked_ahead;  // up to here the channels that elements need were begun
   uint32_t waits_for;     // channel on whose list it is, 0: none
+  Owner owner;
   QueueState state;
   uint8_t rnr_retry;
   uint8_t generation;
@@ -143,6 +147,7 @@ struct Segment {
   uint32_t token_id;
   uint32_t next_in_token;  // other segments of the same token id
   Token token;
+  Owner owner;
   uint16_t generation;
   uint8_t access;
   bool in_use;
@@ -160,6 +165,7 @@ struct Target {
   uint32_t peer;
   uint32_t id;
   Token token;
+  Owner owner;
   ObjectKind kind;
   Mode mode;
   bool in_use;

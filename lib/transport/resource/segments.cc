@@ -88,6 +88,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   segment.token_id = token_id;
   segment.token = config.token;
   segment.access = config.access;
+  segment.owner = config.owner;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
   segment.next_in_token = s.token_ids[token_id].first_segment;
@@ -111,9 +112,10 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
   return Status::kOk;
 }
 
-std::byte* local_memory(CoreState& s, uint32_t handle, uint64_t address, uint64_t bytes) {
+std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes) {
   const Segment* segment = segment_of(s, handle);
-  if (segment == nullptr || !inside(address, bytes, segment->local_address, segment->length)) return nullptr;
+  if (segment == nullptr || segment->owner != owner || !inside(address, bytes, segment->local_address, segment->length))
+    return nullptr;
   return segment->memory + (address - segment->local_address);
 }
 
@@ -130,10 +132,11 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) 
   return nullptr;
 }
 
-void invalidate_token_id(CoreState& s, uint32_t token_id, uint32_t token_value) {
+void invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value) {
   if (token_id == 0 || token_id >= kIdSpace) return;
   for (uint32_t i = s.token_ids[token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
     Segment& segment = s.segments[i];
+    if (segment.owner != owner) continue;
     if (!segment.token.required || segment.token.value == token_value) segment.access &= kAccessLocalOnly;
   }
 }

@@ -14,7 +14,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
 Status unregister_segment(CoreState& s, uint32_t handle);
 
 // Memory behind a local range, or nullptr: unregistered, or not inside its segment.
-std::byte* local_memory(CoreState& s, uint32_t handle, uint64_t address, uint64_t bytes);
+std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes);
 
 struct RemoteAccess {
   uint32_t token_id;
@@ -27,6 +27,6 @@ struct RemoteAccess {
 // Memory that a peer may touch so, or nullptr. `handle` may be null.
 std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
 // A peer revokes a token id (SEND_INVALIDATE): its segments refuse remote access from now on.
-void invalidate_token_id(CoreState& s, uint32_t token_id, uint32_t token_value);
+void invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value);
 
 }  // namespace ub

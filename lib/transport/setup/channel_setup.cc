@@ -455,7 +455,7 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   if (r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources) return;
   s.count(Counter::kTpChannelRejected);
   const Channel& ch = s.channels[channel];
-  push_event(s, {EventKind::kChannelRejected, ch.tpn, static_cast<uint8_t>(r.reason), r.version,
+  push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
                  s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);
 }

@@ -57,11 +57,32 @@ void start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status)
   wr.status = status;
 }
 
-bool valid_element(const SendQueue& q, const Wqe& wqe) {
-  uint32_t ahead = q.produced - q.next_slot;
-  if (wqe.slots == 0 || wqe.slots > ahead) return false;
+// Takes over what was posted. An application that may not write `slots` is read here and nowhere else. False: the
+// index cannot be.
+bool fetch_posted(SendQueue& q) {
+  uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
+  uint32_t oldest = q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot;
+  uint32_t slots = q.slot_mask + 1;
+  if (produced - oldest > slots || produced - q.produced > slots) return false;
+  if (q.source != nullptr) {
+    for (uint32_t at = q.produced; at != produced; ++at) q.slots[at & q.slot_mask] = q.source[at & q.slot_mask];
+  }
+  q.produced = produced;
+  return true;
+}
+
+// Does the element lie within what was posted, and in one piece?
+bool fits_ring(const SendQueue& q, uint32_t at, const Wqe& wqe) {
+  return wqe.slots != 0 && wqe.slots <= q.produced - at && wqe.slots <= q.slot_mask + 1 - (at & q.slot_mask);
+}
+
+bool valid_length(const Wqe& wqe) {
+  return is_atomic(wqe.op) ? wqe.length == 4 || wqe.length == 8 : wqe.length <= kMaxMessageBytes;
+}
+
+bool valid_element(const Wqe& wqe) {
   uint32_t inline_length = (wqe.flags & kWrInline) != 0 ? wqe.length : 0;
-  return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && wqe.length <= kMaxMessageBytes &&
+  return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && valid_length(wqe) &&
          wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
 }
 
@@ -161,10 +182,10 @@ bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
 }
 
 // Is all memory that the answer of a READ or atomic goes to registered?
-bool result_fits(CoreState& s, const Wqe& wqe) {
+bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   for (uint32_t i = 0; i < wqe.sge_count; ++i) {
     const Sge& sge = sge_of(wqe, i);
-    if (sge.length != 0 && local_memory(s, sge.segment, sge.address, sge.length) == nullptr) return false;
+    if (sge.length != 0 && local_memory(s, owner, sge.segment, sge.address, sge.length) == nullptr) return false;
   }
   return true;
 }
@@ -172,23 +193,20 @@ bool result_fits(CoreState& s, const Wqe& wqe) {
 Choice choose_new(CoreState& s, SendQueue& q) {
   for (;;) {
     if (q.next_slot == q.produced) {
-      uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
-      if (produced - q.next_slot > q.slot_mask + 1) return {};  // an index that cannot be
-      q.produced = produced;
-      if (q.next_slot == produced) return {};
+      if (!fetch_posted(q) || q.next_slot == q.produced) return {};
     }
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    if (wqe.op == WrOp::kSkip && wqe.slots != 0) {
+    const bool fits = fits_ring(q, q.next_slot, wqe);
+    if (wqe.op == WrOp::kSkip && fits) {
       q.next_slot += wqe.slots;
       if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
       continue;
     }
     if (q.started_tail - q.started_head > q.work_mask) return {};
-    if (!valid_element(q, wqe)) {
-      q.produced = q.next_slot;  // nothing behind it can be read either
+    if (!fits || !valid_element(wqe)) {  // nothing behind it can be read either
       q.state = QueueState::kError;
       s.count(Counter::kBadElement);
-      push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data);
+      push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data, q.owner);
       return {};
     }
     if ((wqe.flags & kWrDead) != 0) {
@@ -196,7 +214,7 @@ Choice choose_new(CoreState& s, SendQueue& q) {
       continue;
     }
     if (!order_allows(s, q, wqe)) return {};
-    if (is_fenced(wqe.op) && !result_fits(s, wqe)) {
+    if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
       start_finished(s, q, wqe, CrStatus::kLocAccess);  // before the target does what cannot be told
       continue;
     }
@@ -205,7 +223,7 @@ Choice choose_new(CoreState& s, SendQueue& q) {
       continue;
     }
     const Target& target = s.targets[wqe.target];
-    if (wqe.target == 0 || wqe.target > s.targets.high_water() || !target.in_use) {
+    if (wqe.target == 0 || wqe.target > s.targets.high_water() || !target.in_use || target.owner != q.owner) {
       start_finished(s, q, wqe, CrStatus::kLocOperation);
       continue;
     }
@@ -290,15 +308,14 @@ void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
 // The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
 // times of several dead peers do not add up.
 void set_up_ahead(CoreState& s, SendQueue& q) {
-  uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
-  if (produced - q.next_slot > q.slot_mask + 1) return;
+  if (!fetch_posted(q)) return;
   uint32_t at = q.looked_ahead;
-  if (at - q.next_slot > produced - q.next_slot) at = q.next_slot;
-  for (int n = 0; at != produced && n < 64; ++n) {
+  if (at - q.next_slot > q.produced - q.next_slot) at = q.next_slot;
+  for (int n = 0; at != q.produced && n < 64; ++n) {
     const Wqe& wqe = q.slots[at & q.slot_mask];
-    if (wqe.slots == 0 || wqe.slots > produced - at) break;
+    if (!fits_ring(q, at, wqe)) break;
     if (wqe.op < WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
-        s.targets[wqe.target].in_use) {
+        s.targets[wqe.target].in_use && s.targets[wqe.target].owner == q.owner) {
       setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe));
     }
     at += wqe.slots;
@@ -527,11 +544,10 @@ namespace {
 
 // Marks what was posted, but not started, for a peer whose channel died.
 void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
-  q.produced = q.indices->produced.load(std::memory_order_acquire);
-  if (q.produced - q.next_slot > q.slot_mask + 1) q.produced = q.next_slot;
+  fetch_posted(q);
   for (uint32_t at = q.next_slot; at != q.produced;) {
     Wqe& wqe = q.slots[at & q.slot_mask];
-    if (wqe.slots == 0 || wqe.slots > q.produced - at) return;
+    if (!fits_ring(q, at, wqe)) return;
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
       bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
@@ -575,13 +591,12 @@ void flush_queue(CoreState& s, uint32_t queue) {
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
   SendQueue& q = s.queues[queue];
   if (q.state != QueueState::kError || q.flush_done_pending) return 0;
-  q.produced = q.indices->produced.load(std::memory_order_acquire);
-  if (q.produced - q.next_slot > q.slot_mask + 1) q.produced = q.next_slot;
+  fetch_posted(q);
   const Jetty& jetty = s.jettys[q.jetty];
   uint32_t n = 0;
   while (q.next_slot != q.produced && n < room) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    if (wqe.slots == 0 || wqe.slots > q.produced - q.next_slot) break;
+    if (!fits_ring(q, q.next_slot, wqe)) break;
     q.next_slot += wqe.slots;
     if (wqe.op != WrOp::kSkip) {
       Cqe& cqe = out[n++];

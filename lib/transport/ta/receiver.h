@@ -74,6 +74,7 @@ class Receiver {
   enum class Delivery : uint8_t { kDone, kWaits, kNoRoom };
 
   static constexpr Duration kRoomPause = milliseconds(1);
+  static constexpr uint32_t kCopiesAhead = 64;  // of one channel, pending
 
   // ---- order -------------------------------------------------------------------------------------------------
 
@@ -248,13 +249,18 @@ class Receiver {
     answer(s_, channel, request, opcode, ch.message_rspst, ch.message_rspinfo);
   }
 
+  // The final word of a message becomes visible last. And memory that is slower than the wire holds it up.
+  static bool must_wait_for_copies(const tp::Channel& ch, const wire::RtpHeader& rtp) {
+    return ch.copies_pending >= (rtp.last ? 1 : kCopiesAhead);
+  }
+
   // ---- requests ----------------------------------------------------------------------------------------------
 
   Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     if (ch.phase == 0) {
-      if (rtp.last && ch.copies_pending != 0) return Delivery::kWaits;  // its final word becomes visible last
+      if (must_wait_for_copies(ch, rtp)) return Delivery::kWaits;
       begin_request(channel, rtp, ta);
       if (rtp.last) ch.phase = 1;
     }
@@ -408,7 +414,7 @@ class Receiver {
         continue;
       }
       uint32_t piece = sge.length - skip < bytes ? sge.length - skip : bytes;
-      std::byte* dst = local_memory(s_, sge.segment, sge.address + skip, piece);
+      std::byte* dst = local_memory(s_, s_.jfrs[receive.jfr].owner, sge.segment, sge.address + skip, piece);
       if (dst == nullptr) return false;
       if (place(ch, dst, src, piece, rtp.last && piece == bytes, rtp.tpmsn) == CopyResult::kFailed) return false;
       src += piece;
@@ -447,7 +453,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
     if (ch.phase == 0) {
-      if (rtp.last && ch.copies_pending != 0) return Delivery::kWaits;
+      if (must_wait_for_copies(ch, rtp)) return Delivery::kWaits;
       if (has_data) place_answer_data(channel, rtp, ta);
       if (rtp.last) ch.phase = 1;
     }
@@ -520,7 +526,7 @@ class Receiver {
       }
       uint64_t room = sge.length - skip;
       uint32_t piece = room < bytes ? static_cast<uint32_t>(room) : bytes;
-      std::byte* dst = local_memory(s_, sge.segment, sge.address + skip, piece);
+      std::byte* dst = local_memory(s_, s_.queues[a.queue].owner, sge.segment, sge.address + skip, piece);
       if (dst == nullptr) return CopyResult::kFailed;
       CopyResult result = host_.place(dst, src, piece, last && piece == bytes,
                                       tp::response_tag(ch.tpn, a.queue, s_.queues[a.queue].generation, a.number));

@@ -110,7 +110,7 @@ void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& pack
   if (packet.req.opcode == wire::TaOpcode::kSendInvalidate && status == CrStatus::kSuccess) {
     auto token_id = static_cast<uint32_t>(packet.imm.immediate >> 32);
     auto token_value = static_cast<uint32_t>(packet.imm.immediate);
-    invalidate_token_id(s, token_id, token_value);
+    invalidate_token_id(s, jfr.owner, token_id, token_value);
     cqe.immediate = uint64_t{token_value} << 32 | token_id;
   }
   uint32_t jfc = receive.jfc;

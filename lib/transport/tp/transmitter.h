@@ -67,8 +67,10 @@ class Transmitter {
     uint64_t offset = 0;                // in the request
     const std::byte* memory = nullptr;  // READ response
     uint32_t bytes = 0;
+    Owner owner = 0;  // of the request
     bool atomic_operands = false;
     bool atomic_value = false;
+    bool gone = false;  // what it needs was removed, and perhaps made anew by another application
   };
 
   // ---- which packet ------------------------------------------------------------------------------------------
@@ -351,6 +353,7 @@ class Transmitter {
     const WrState& wr = q.work[m.work_request & q.work_mask];
     const Wqe& wqe = ta::wqe_of(q, wr);
     const Target& target = s_.targets[wqe.target];
+    payload->gone = target.owner != q.owner;
     ta::SegmentShape shape = ta::shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, m.segment);
     bool last = index + 1 == shape.packets;
     uint32_t in_segment = index * ch.mtu;
@@ -399,6 +402,7 @@ class Transmitter {
     }
     if (shape.op == WrOp::kRead) return true;
     payload->wqe = &wqe;
+    payload->owner = q.owner;
     payload->atomic_operands = ta::is_atomic(wqe.op);
     payload->offset = shape.offset + in_segment;
     uint32_t left = shape.bytes - in_segment;
@@ -407,6 +411,7 @@ class Transmitter {
   }
 
   CopyResult gather(uint32_t channel, const Payload& p, std::byte* dst) {
+    if (p.gone) return CopyResult::kFailed;
     if (p.bytes == 0) return CopyResult::kDone;
     if (p.atomic_value) {
       store_operand_be(dst, answer_value_, p.bytes);
@@ -438,7 +443,7 @@ class Transmitter {
       }
       uint32_t piece = sge.length - static_cast<uint32_t>(skip);
       if (piece > left) piece = left;
-      const std::byte* src = local_memory(s_, sge.segment, sge.address + skip, piece);
+      const std::byte* src = local_memory(s_, p.owner, sge.segment, sge.address + skip, piece);
       CopyResult copied = src == nullptr ? CopyResult::kFailed : gather_piece(channel, dst, src, piece);
       if (copied == CopyResult::kFailed) return copied;  // pending pieces finish into nowhere
       if (copied == CopyResult::kPending) result = copied;
