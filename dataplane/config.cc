@@ -162,6 +162,7 @@ std::string range_text(const Key& key) {
   if (key.rule == "ip=mac") return "IP=MAC";
   if (key.rule == "ip/prefix") return "IP/prefix";
   if (key.rule == "path") return "absolute path";
+  if (key.rule == "core") return "CPU number";
   if (key.rule == "name") return "1 to 63 of A-Z a-z 0-9 _ . -";
   if (key.type == KeyType::Bool) return "true, false";
   if (key.rule.starts_with("choice:")) return join(choices(key), ", ");
@@ -328,6 +329,10 @@ std::string check_string(const Key& key, const std::string& text) {
     return good ? "" : subject + " is not a name of " + range_text(key);
   }
   if (key.rule == "path") return text.empty() || text[0] == '/' ? "" : subject + " is not an absolute path";
+  if (key.rule == "core") {
+    const bool good = !text.empty() && text.size() <= 4 && text.find_first_not_of("0123456789") == std::string::npos;
+    return good ? "" : subject + " is no number of a CPU";
+  }
   if (key.rule == "ip") return is_ip_address(text) ? "" : subject + " is not an IP address";
   if (key.rule == "ip/prefix") return parse_network(text) ? "" : subject + " is no network such as 10.1.0.2/24";
   if (key.rule == "ip=mac")
@@ -602,10 +607,6 @@ class Loader {
     check_not_above("transport.rto_max", "transport.channel_timeout");
     check_not_above("transport.setup_retry_min", "transport.channel_timeout");
     check_not_above("progress.helper_backoff_min", "progress.helper_backoff_max");
-    if (config_.placement.mode == "daemon") {
-      errors_.push_back(config_.sources[index_of("placement.mode")] +
-                        ": placement.mode = \"daemon\" is not available in this build yet; use \"embedded\"");
-    }
   }
 
   struct FileError {

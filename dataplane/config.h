@@ -23,7 +23,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/time.h"
+
 namespace ub {
+
+constexpr Duration to_duration(std::chrono::nanoseconds d) { return {d.count()}; }
 
 // What applications see.
 struct DeviceConfig {
@@ -40,8 +44,36 @@ struct DeviceConfig {
 
 // Where the NIC runs.
 struct PlacementConfig {
-  // "embedded" (default): in the process of the application. "daemon": in softubd; not available yet.
+  // "embedded" (default): in the process of the application. "daemon": in softubd. "auto": there if it answers.
   std::string mode = "embedded";
+};
+
+// softubd. What is counted per application begins with app_; one more is refused.
+struct DaemonConfig {
+  // Control socket. Default empty: see daemon_socket.h.
+  std::string socket;
+  // Whose applications may connect: "user" (default), "group", "all".
+  std::string access = "user";
+  // Cores of the worker, as numbers. Default empty: any.
+  std::vector<std::string> cores;
+  // "poll", "adaptive" (default), "sleep".
+  std::string idle = "adaptive";
+  // How long an adaptive worker looks before it sleeps; default 200 us. Raising it keeps a core busy.
+  std::chrono::nanoseconds idle_after = std::chrono::microseconds(200);
+  // How long an application may leave a copy undone; default 250 ms. Raising it can hold up others for so long.
+  std::chrono::nanoseconds agent_patience = std::chrono::milliseconds(250);
+  uint32_t max_apps = 1024;
+  uint32_t app_jetties = 4096;
+  uint32_t app_jfrs = 4096;
+  uint32_t app_jfcs = 4096;
+  uint32_t app_segments = 4096;
+  uint32_t app_targets = 16384;
+  // Bytes shared with the daemon; default 4 GiB. Taken as they are touched.
+  uint64_t app_memory = 4ULL << 30;
+  // Bytes per second, each request with 256 more; default 0: no limit.
+  uint64_t app_rate = 0;
+  // "debug", "info" (default), "warning", "error".
+  std::string log_level = "info";
 };
 
 // The wires.
@@ -170,6 +202,7 @@ struct LogConfig {
 struct Config {
   DeviceConfig device;
   PlacementConfig placement;
+  DaemonConfig daemon;
   PortConfig port;
   DpdkConfig dpdk;
   TransportConfig transport;

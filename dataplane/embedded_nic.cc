@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <new>
 
 #include "dataplane/nic_report.h"
@@ -22,8 +24,6 @@ template class Core<PortSet>;
 namespace {
 
 constexpr uint16_t kWellKnownPort = wire::kUbUdpPort;
-constexpr Duration kStatisticsPause = milliseconds(200);
-constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
 constexpr Duration kTeardownWait = milliseconds(100);
 constexpr int kNamesToTry = 64;
 constexpr Duration kLinkPatience = milliseconds(100);
@@ -37,8 +37,6 @@ uint64_t random_u64() {
   return value;
 }
 
-Duration duration(std::chrono::nanoseconds d) { return {d.count()}; }
-
 bool uses(const Config& config, const char* kind) {
   return std::find(config.port.kinds.begin(), config.port.kinds.end(), kind) != config.port.kinds.end();
 }
@@ -51,10 +49,15 @@ void sleep_for(Duration d) {
 }  // namespace
 
 std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
-                                                std::string* error) {
+                                                std::string* error, NicClients* clients) {
   std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
   nic->config_ = config;
   nic->notice_ = std::move(notice);
+  nic->clients_ = clients;
+  if (clients != nullptr) {
+    nic->ports_.foreign = &clients->memory();
+    nic->set_event_sink([clients](const Event& event) { clients->on_event(event); });
+  }
   std::vector<wire::IpAddress> dpdk_addresses;
   if (uses(config, "dpdk")) {
     for (const std::string& text : config.dpdk.addresses) {
@@ -88,25 +91,34 @@ std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint
   identity.eids = nic->eids_.eids();
   identity.uasid = nic->uasid_;
   identity.udp_port = nic->udp_port_;
-  identity.wires = std::string(nic->ports_.shm.is_open() ? "shm" : "") +
-                   (nic->ports_.shm.is_open() && nic->ports_.udp.is_open() ? ", " : "") +
-                   (nic->ports_.udp.is_open() ? "udp" : "");
+  const std::pair<bool, const char*> wires[] = {
+      {nic->ports_.shm.is_open(), "shm"}, {nic->ports_.udp.is_open(), "udp"}, {nic->ports_.plugin != nullptr, "dpdk"}};
+  for (auto [open, name] : wires) {
+    if (open) identity.wires += (identity.wires.empty() ? "" : ", ") + std::string(name);
+  }
+  if (nic->ports_.plugin) {
+    identity.port_counters.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
+  }
   identity.device = config.device.name;
+  if (clients != nullptr) identity.placement = "daemon";
   std::string directory = config.log.stats_dir;
   if (directory.empty()) {
     directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
   }
   nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
   nic->ports_.fds(nic->port_fds_);
-  nic->polled_.reserve(nic->port_fds_.size() + 1);
+  nic->polled_.reserve(nic->port_fds_.size() + 2);
+  nic->start_helper();
+  return nic;
+}
 
+void EmbeddedNic::start_helper() {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  nic->helper_ = std::thread([raw = nic.get()] { raw->helper_main(); });
+  helper_ = std::thread([this] { clients_ != nullptr ? worker_main() : helper_main(); });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  pthread_setname_np(nic->helper_.native_handle(), "softub");
-  return nic;
+  pthread_setname_np(helper_.native_handle(), "softub");
 }
 
 EmbeddedNic::~EmbeddedNic() {
@@ -132,12 +144,12 @@ EmbeddedNic::~EmbeddedNic() {
 bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
   udp_port_ = kWellKnownPort;
   if (uses(config, "udp") && !open_udp(config, static_cast<uint16_t>(config.port.udp_port), error)) return false;
-  if (uses(config, "dpdk") && !open_dpdk(config, error)) return false;
   auto generation = static_cast<uint32_t>(random_u64() >> 48);
   // The low half says where we are reached; only the generation is free to choose.
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
   uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
-  return !uses(config, "shm") || open_shm(config, error);
+  if (uses(config, "shm") && !open_shm(config, error)) return false;
+  return !uses(config, "dpdk") || open_dpdk(config, error);  // the last: the port number is final now
 }
 
 bool EmbeddedNic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
@@ -173,7 +185,7 @@ bool EmbeddedNic::open_shm(const LoadedConfig& config, std::string* error) {
   options.ring_bytes = config.port.shm_ring_bytes;
   options.mtu = config.port.shm_mtu;
   options.icrc_optional = !config.port.icrc_shm;
-  options.doorbell_after = duration(config.progress.doorbell_after);
+  options.doorbell_after = to_duration(config.progress.doorbell_after);
   for (int tries = 0; tries < kNamesToTry; ++tries) {
     bool taken = false;
     if (ports_.shm.open(options, eids_.eids(), uasid_, error, &taken)) return true;
@@ -210,6 +222,7 @@ bool EmbeddedNic::open_dpdk(const LoadedConfig& config, std::string* error) {
   options.vlan = static_cast<uint16_t>(dpdk.vlan);
   options.udp_port = udp_port_;
   options.mtu = config.port.mtu;
+  options.notice = notice_;
   ports_.plugin = open_plugin_port(dpdk.plugin, options, error);
   return ports_.plugin != nullptr;
 }
@@ -225,13 +238,13 @@ CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
   core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
   core.fast_retransmit = c.transport.fast_retransmit;
-  core.rto_min = duration(c.transport.rto_min);
-  core.rto_max = duration(c.transport.rto_max);
+  core.rto_min = to_duration(c.transport.rto_min);
+  core.rto_max = to_duration(c.transport.rto_max);
   core.rtt_multiplier = c.transport.rtt_multiplier;
-  core.channel_timeout = duration(c.transport.channel_timeout);
-  core.keepalive_idle = duration(c.transport.keepalive_idle);
-  core.setup_retry_min = duration(c.transport.setup_retry_min);
-  core.id_rest = duration(c.transport.tpn_rest);
+  core.channel_timeout = to_duration(c.transport.channel_timeout);
+  core.keepalive_idle = to_duration(c.transport.keepalive_idle);
+  core.setup_retry_min = to_duration(c.transport.setup_retry_min);
+  core.id_rest = to_duration(c.transport.tpn_rest);
   core.max_jfc = c.limits.max_jfc;
   core.max_queues = c.limits.max_jetty + c.limits.max_jfs + c.limits.max_jfr;
   core.max_segments = c.limits.max_segments;
@@ -291,7 +304,8 @@ bool EmbeddedNic::drive_owned() {
     wake_up();
   if (ports_.shm.has_pending()) [[unlikely]]
     adopt_links();
-  bool worked = worker_->drive([this](const Event& event) { report(event); });
+  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->now());
+  worked |= worker_->drive([this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
@@ -300,6 +314,7 @@ bool EmbeddedNic::drive_owned() {
 // Somebody drives again. The helper is told, so that it looks now and then whether that goes on.
 void EmbeddedNic::wake_up() {
   ports_.finish_sleep();
+  if (clients_ != nullptr) clients_->finish_sleep();
   asleep_ = false;
   if (helper_wakes_at_.load(std::memory_order_relaxed) != 0) wake_helper();
 }
@@ -418,136 +433,7 @@ std::vector<ChannelInfo> EmbeddedNic::channels() {
   });
 }
 
-// ---- helper thread ---------------------------------------------------------------------------------------------
-
-void EmbeddedNic::wake_helper() {
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
-}
-
-// Owners only: the helper must not sleep past a deadline that came up meanwhile.
-void EmbeddedNic::tell_helper_deadline() {
-  uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
-  if (wakes_at == 0) return;
-  Instant deadline = helper_deadline();
-  if (deadline.ns >= wakes_at) return;
-  helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
-  wake_helper();
-}
-
-// Owners only: when the helper has something to do even if nothing happens.
-Instant EmbeddedNic::helper_deadline() const {
-  Instant deadline = worker_->core().next_deadline();
-  return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
-}
-
-void EmbeddedNic::helper_main() {
-  Duration away = duration(config_.progress.helper_backoff_min);
-  uint64_t seen = drives_.load(std::memory_order_relaxed);
-  while (!stop_.load(std::memory_order_relaxed)) {
-    control_ports();
-    bool theirs = drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
-    seen = drives_.load(std::memory_order_relaxed);
-    if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
-      helper_stay_away(away);
-      away = std::min(away * 2, duration(config_.progress.helper_backoff_max));
-      if (statistics_due() && ownership_.try_own()) {
-        publish_statistics();
-        ownership_.release();
-      }
-      continue;
-    }
-    away = duration(config_.progress.helper_backoff_min);
-    seen = helper_take_over();
-  }
-}
-
-void EmbeddedNic::control_ports() {
-  try {
-    ports_.shm.poll_control();
-    if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
-  } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
-  }
-}
-
-// Sleeps, unless an application thread begins to wait.
-void EmbeddedNic::helper_stay_away(Duration d) {
-  pollfd wake{wake_fd_.get(), POLLIN, 0};
-  timespec timeout{0, static_cast<long>(d.ns)};
-  ppoll(&wake, 1, &timeout, nullptr);
-  uint64_t drained;
-  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
-}
-
-bool EmbeddedNic::somebody_drives(Duration look) {
-  uint64_t before = drives_.load(std::memory_order_relaxed);
-  Instant until = worker_->now() + look;
-  while (worker_->now() < until) {
-    if (drives_.load(std::memory_order_relaxed) != before) return true;
-  }
-  return false;
-}
-
-// Until the helper looks again at a port that cannot wake it.
-Duration EmbeddedNic::next_poll_pause(bool worked) {
-  const Duration least = duration(config_.progress.helper_backoff_min);
-  poll_pause_ = worked ? least : std::clamp(poll_pause_ * 2, least, duration(config_.progress.helper_backoff_max));
-  return poll_pause_;
-}
-
-// Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
-// let go of it: what was added while it was away, others did.
-uint64_t EmbeddedNic::helper_take_over() {
-  uint64_t begin = drives_.load(std::memory_order_relaxed);
-  if (!ownership_.try_own()) {
-    helper_stay_away(duration(config_.progress.helper_backoff_min));
-    return begin;
-  }
-  ports_.udp_readable();
-  Instant idle_since = worker_->now();
-  bool worked = false;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    if (drive_owned()) {
-      worked = true;
-      idle_since = worker_->now();
-      // Let an application thread in now and then.
-      if (drives_.load(std::memory_order_relaxed) - begin > 64) break;
-      continue;
-    }
-    if (worker_->now() - idle_since > duration(config_.progress.helper_spin)) break;
-  }
-  if (statistics_due()) publish_statistics();
-  bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
-  asleep_ = true;
-  bool room_missing = worker_->core().has_packets();
-  Instant deadline = helper_deadline();
-  if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
-  if (room_missing) deadline = earlier(deadline, worker_->now() + duration(config_.progress.helper_backoff_min));
-  if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
-  uint64_t end = drives_.load(std::memory_order_relaxed);
-  ownership_.release();
-  if (!busy) helper_block(deadline);
-  return end;
-}
-
-void EmbeddedNic::helper_block(Instant until) {
-  port_fds_.clear();
-  ports_.fds(port_fds_);
-  polled_.assign(1, {wake_fd_.get(), POLLIN, 0});
-  for (int fd : port_fds_) polled_.push_back({fd, POLLIN, 0});
-  timespec timeout{}, *limit = nullptr;
-  if (!until.is_never()) {
-    Instant now = worker_->now();
-    int64_t ns = until > now ? (until - now).ns : 0;
-    timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
-    limit = &timeout;
-  }
-  ppoll(polled_.data(), polled_.size(), limit, nullptr);
-  helper_wakes_at_.store(0, std::memory_order_relaxed);
-  uint64_t drained;
-  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
-  ports_.shm.clear_doorbell();
-}
+// ---- statistics ------------------------------------------------------------------------------------------------
 
 bool EmbeddedNic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
@@ -561,7 +447,9 @@ void EmbeddedNic::publish_statistics() try {
     if (core.channel_info(i, &info)) channels.push_back(info);
   }
   const NicReport report = report_nic(core.state());
-  statistics_->update(core.counters(), report.objects, channels, report.segments);
+  std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugin{};
+  if (ports_.plugin) of_plugin = std::bit_cast<decltype(of_plugin)>(ports_.plugin->counters());
+  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugin);
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 

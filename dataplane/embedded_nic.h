@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A whole NIC inside a process: Core, ports, ownership, and the helper thread that takes over when no application
-// thread drives. Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
+// thread drives. In the daemon no application thread ever does: the helper is then the worker (run_worker). Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it looks
 // whether the application does the work itself and then stays away, longer and longer; else it owns the Core,
@@ -19,10 +19,12 @@
 
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
+#include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/worker.h"
+#include "lib/base/idle_yield.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 
@@ -36,13 +38,15 @@ class EmbeddedNic {
   // Null and a sentence in `*error` if a port cannot be opened or memory cannot be had.
   // `notice` is told, by any thread, what a person should know: peers that turned us away, for example.
   using NoticeSink = std::function<void(const std::string& sentence)>;
+  // `clients`: whom the NIC serves as a daemon; they outlive it.
   static std::unique_ptr<EmbeddedNic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice,
-                                            std::string* error);
+                                            std::string* error, NicClients* clients = nullptr);
   ~EmbeddedNic();
 
   const std::vector<Eid>& eids() const { return eids_.eids(); }
   uint32_t uasid() const { return uasid_; }
   uint32_t mtu() const;
+  bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
   void set_event_sink(EventSink sink);
 
   // Runs fn(core, now) as the owner; events it caused are reported before this returns.
@@ -65,6 +69,14 @@ class EmbeddedNic {
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
   std::vector<ChannelInfo> channels();
 
+  // The daemon's settings of its worker; any thread, also while it runs. False and `*why`: the cores were refused.
+  struct WorkerSettings {
+    bool may_sleep = true;
+    Duration idle_after{};   // it sleeps when idle for so long
+    std::vector<int> cores;  // where it may run; empty: anywhere
+  };
+  bool set_worker(const WorkerSettings&, std::string* why);
+
  private:
   EmbeddedNic() = default;
 
@@ -86,7 +98,12 @@ class EmbeddedNic {
   void tell_helper_deadline();
 
   // ---- helper thread ----
+  void start_helper();
   void helper_main();
+  void worker_main();
+  bool work_until_idle(bool* worked);
+  void let_others_own();
+  uint64_t rest(bool worked);
   void control_ports();
   void helper_block(Instant until);
   void helper_stay_away(Duration d);
@@ -123,7 +140,14 @@ class EmbeddedNic {
   bool statistics_stale_ = true;  // something happened since
   std::vector<IpNetwork> dpdk_networks_;
   uint32_t plugin_link_ = 0;
+  static constexpr Duration kStatisticsPause = milliseconds(200);
+
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it
+
+  NicClients* clients_ = nullptr;
+  std::atomic<bool> worker_may_sleep_{true};
+  std::atomic<int64_t> worker_idle_ns_{0};
+  IdleYield idle_yield_;
 };
 
 }  // namespace ub

@@ -147,9 +147,10 @@ EthernetHost::Verdict EthernetHost::on_ipv4(std::span<const std::byte> frame, st
   size_t total = load_be16(ip + 2);
   if (load_u8(ip + 9) != kIcmp || total < kIpv4Size + 8 || total > frame.size() - kEthSize) return Verdict::kForeign;
   const size_t payload = total - kIpv4Size;
-  bool whole = (load_be16(ip + 6) & 0x3fff) == 0 && checksum(add_words(0, ip, kIpv4Size)) == 0 &&
-               checksum(add_words(0, ip + kIpv4Size, payload)) == 0;
-  if (!whole || load_u8(ip + kIpv4Size) != kEchoRequest) return Verdict::kConsumed;
+  const bool fragment = (load_be16(ip + 6) & 0x3fff) != 0;
+  if (fragment || load_u8(ip + kIpv4Size) != kEchoRequest) return Verdict::kConsumed;
+  const bool right = checksum(add_words(0, ip, kIpv4Size)) == 0 && checksum(add_words(0, ip + kIpv4Size, payload)) == 0;
+  if (!right) return Verdict::kDamaged;
   std::memcpy(answer, frame.data(), kEthSize + total);
   write_ethernet(answer, load_mac(frame.data() + 6), mac_, wire::kEtherTypeIpv4);
   std::byte* out = answer + kEthSize;
@@ -175,7 +176,7 @@ EthernetHost::Verdict EthernetHost::on_ipv6(Instant now, std::span<const std::by
   if (load_u8(ip + 6) != kIcmpv6 || payload < 8 || payload > frame.size() - kEthSize - kIpv6Size) {
     return Verdict::kForeign;
   }
-  if (icmpv6_checksum(ip, payload) != 0) return Verdict::kForeign;
+  if (icmpv6_checksum(ip, payload) != 0) return Verdict::kDamaged;
   return on_icmpv6(now, frame, payload, answer, answer_bytes);
 }
 

@@ -24,6 +24,7 @@ class EthernetHost {
     kUdp,       // to one of our addresses: for the Core
     kAnswer,    // `*answer_bytes` of `answer` are to be sent
     kConsumed,  // understood, nothing to send
+    kDamaged,   // ICMP with a wrong checksum
     kForeign,   // not for us
   };
   // `answer` has room for as many bytes as the frame has, and kMaxQuestion at least.

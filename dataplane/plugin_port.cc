@@ -9,12 +9,13 @@ std::unique_ptr<PluginPort> open_plugin_port(const std::string& library, const P
                                              std::string* error) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
-    *error = std::string("port.kinds has \"dpdk\", but its plugin cannot be loaded: ") + dlerror();
+    *error = std::string("port.kinds has \"dpdk\", but its plugin cannot be loaded: ") + dlerror() +
+             "; install the DPDK port, or name its file in dpdk.plugin";
     return nullptr;
   }
   auto open = reinterpret_cast<OpenPluginPort>(dlsym(handle, kOpenPluginPort));
   if (open == nullptr) {
-    *error = library + " is no port plugin: it lacks " + kOpenPluginPort;
+    *error = library + " is no port plugin: it lacks " + kOpenPluginPort + "; check dpdk.plugin";
     return nullptr;
   }
   return std::unique_ptr<PluginPort>(open(kPluginPortVersion, options, error));

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,26 +32,28 @@ struct PluginPortOptions {
   uint16_t udp_port = wire::kUbUdpPort;                                  // frames for other ports are dropped
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
+  std::function<void(const std::string& sentence)> notice;               // what a person should know; any thread
 };
 
 struct PluginPortCounters {
-  uint64_t tx_frames = 0;
-  uint64_t tx_no_room = 0;            // tx_begin answered nullptr: pool empty or device queue full
-  uint64_t tx_drop_no_neighbour = 0;  // next hop unknown: it is being asked for
-  uint64_t tx_drop_no_route = 0;      // no network of ours, no gateway
-  uint64_t rx_frames = 0;             // to the Core
-  uint64_t rx_host = 0;               // ARP, neighbour discovery, echo
-  uint64_t rx_drop_foreign = 0;       // not for us
-  uint64_t rx_drop_vlan = 0;          // another VLAN
-  uint64_t rx_drop_segments = 0;      // in several buffers
+#define UB_PORT_COUNTER(member, name, help) uint64_t member = 0;
+#include "dataplane/plugin_port_counters.def"
+#undef UB_PORT_COUNTER
 };
+// Their names, in order of the members.
+inline constexpr const char* kPluginPortCounterNames[] = {
+#define UB_PORT_COUNTER(member, name, help) name,
+#include "dataplane/plugin_port_counters.def"
+#undef UB_PORT_COUNTER
+};
+static_assert(sizeof(PluginPortCounters) == std::size(kPluginPortCounterNames) * sizeof(uint64_t));
 
 class PluginPort {
  public:
   virtual ~PluginPort() = default;
 
   virtual uint32_t mtu() const = 0;
-  virtual const PluginPortCounters& counters() const = 0;
+  virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
 
   // ---- port.h ----
@@ -66,7 +70,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 1;
+constexpr uint32_t kPluginPortVersion = 2;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

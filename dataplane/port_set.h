@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ports of one instance and which of them each link of the Core belongs to. The set is fixed at compile time,
-// so a burst is a few direct calls. It is also the Core's Host: frames come from the port of their link, memory
-// is this process's own and answers at once.
+// so a burst is a few direct calls. It is also the Core's Host: frames come from the port of their link; memory of
+// this process answers at once, memory of others (a daemon has such) by those who see it.
 //
 // Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
 // otherwise: the helper thread sleeps on it and says when something arrived.
@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "dataplane/foreign_memory.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/plugin_port.h"
 #include "dataplane/port.h"
@@ -29,6 +30,7 @@ class PortSet {
   UdpPort udp;
   LoopbackPort loopback;
   std::unique_ptr<PluginPort> plugin;  // DPDK
+  ForeignMemory* foreign = nullptr;    // serves foreign pointers; null: there are none
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
@@ -91,6 +93,7 @@ class PortSet {
     }
   }
   void tx_abort(uint32_t link, std::byte* frame) {
+    if (foreign != nullptr) foreign->frame_aborted(frame);
     switch (kinds_[link]) {
       case LinkKind::kShm:
         return shm.tx_abort(link, frame);
@@ -116,11 +119,15 @@ class PortSet {
   }
 
   // ---- Host: memory ----
-  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+    if (is_foreign(src)) [[unlikely]]
+      return foreign->gather(dst, src, bytes, tag);
     std::memcpy(dst, src, bytes);
     return CopyResult::kDone;
   }
-  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) {
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
+    if (is_foreign(dst)) [[unlikely]]
+      return foreign->place(dst, src, bytes, final, tag);
     if (final) {
       copy_final_word_last(dst, src, bytes);
     } else {
@@ -128,7 +135,9 @@ class PortSet {
     }
     return CopyResult::kDone;
   }
-  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag) {
+  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+    if (is_foreign(request.address)) [[unlikely]]
+      return foreign->atomic(request, old, tag);
     *old = run_atomic(request);
     return CopyResult::kDone;
   }

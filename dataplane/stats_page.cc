@@ -153,7 +153,8 @@ void fill_header(Header& h, const StatsIdentity& id) {
   h.magic = kMagic;
   h.version = kVersion;
   h.file_bytes = kFileBytes;
-  h.counter_count = kCounterCount;
+  const size_t port_counters = std::min<size_t>(id.port_counters.size(), kMaxCounters - kCounterCount);
+  h.counter_count = static_cast<uint32_t>(kCounterCount + port_counters);
   h.max_channels = kMaxChannels;
   h.max_segments = kMaxSegments;
   h.eid_count = static_cast<uint32_t>(std::min<size_t>(id.eids.size(), kMaxEids));
@@ -167,6 +168,7 @@ void fill_header(Header& h, const StatsIdentity& id) {
   copy_name(h.wires, id.wires);
   copy_name(h.device, id.device);
   for (size_t i = 0; i < kCounterCount; ++i) copy_name(h.counter_names[i], kCounterNames[i]);
+  for (size_t i = 0; i < port_counters; ++i) copy_name(h.counter_names[kCounterCount + i], id.port_counters[i]);
 }
 
 }  // namespace
@@ -236,7 +238,9 @@ std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& dire
   w->owner_ = getpid();
   madvise(map, kFileBytes, MADV_DONTFORK);
   w->image_.resize(sizeof(Body) / 8);
-  fill_header(reinterpret_cast<Page*>(map)->header, id);
+  Header& header = reinterpret_cast<Page*>(map)->header;
+  fill_header(header, id);
+  w->port_counters_ = header.counter_count - kCounterCount;
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot rename " + temporary);
   w->path_ = path;
   return w;
@@ -256,7 +260,8 @@ StatsPageWriter::~StatsPageWriter() {
 }
 
 void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
-                             std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments) {
+                             std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments,
+                             std::span<const uint64_t> port_counters) {
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
@@ -264,6 +269,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   ++next.updates;
   next.objects = objects;
   std::copy(std::begin(counters.v), std::end(counters.v), next.counters);
+  std::copy_n(port_counters.begin(), std::min(port_counters.size(), port_counters_), next.counters + kCounterCount);
   next.channels_total = static_cast<uint32_t>(channels.size());
   next.channel_rows = std::min(next.channels_total, kMaxChannels);
   next.segments_total = static_cast<uint32_t>(segments.size());
@@ -278,7 +284,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   std::atomic_ref sequence(page->sequence);
   const uint64_t s = sequence.load(std::memory_order_relaxed);
   sequence.store(s + 1, std::memory_order_relaxed);
-  publish(0, offsetof(Body, counters) + kCounterCount * sizeof(uint64_t));
+  publish(0, offsetof(Body, counters) + (kCounterCount + port_counters_) * sizeof(uint64_t));
   publish(offsetof(Body, channels), next.channel_rows * sizeof(StatsChannel));
   publish(offsetof(Body, segments), next.segment_rows * sizeof(StatsSegment));
   sequence.store(s + 2, std::memory_order_release);

@@ -36,8 +36,9 @@ struct StatsIdentity {
   uint32_t uasid = 0;
   uint16_t udp_port = 0;  // of the instance, also where it has no socket
   std::string placement = "embedded";
-  std::string wires;   // "shm, udp": what was opened
-  std::string device;  // "softub0"
+  std::string wires;                       // "shm, udp": what was opened
+  std::string device;                      // "softub0"
+  std::vector<std::string> port_counters;  // names of counters beside those of the Core
 };
 
 // How many there are of each.
@@ -97,7 +98,9 @@ class StatsPageWriter {
 
   // Publishes all values together. Rows beyond the capacity are counted and not shown. Copies some kilobytes
   // and makes no system call but one for the time of day: meant to be called at most every 100 ms.
-  void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>);
+  // `port_counters`: values in the order of their names.
+  void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>,
+              std::span<const uint64_t> port_counters = {});
 
   const std::string& path() const { return path_; }
 
@@ -109,6 +112,7 @@ class StatsPageWriter {
   std::byte* map_ = nullptr;
   pid_t owner_ = 0;
   std::vector<uint64_t> image_;  // the next body
+  size_t port_counters_ = 0;
 };
 
 // ---- reading --------------------------------------------------------------------------------------------------

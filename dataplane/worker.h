@@ -7,45 +7,14 @@
 // summary; the owner collects them. No idle queue is ever looked at.
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "dataplane/port.h"
 #include "dataplane/tsc_clock.h"
+#include "lib/base/posted_bitmap.h"
 #include "lib/transport/core.h"
 
 namespace ub {
-
-// Bits of jettys with something posted. Any thread sets, the owner takes.
-class PostedBitmap {
- public:
-  void set(uint32_t id) {
-    words_[id / 64].fetch_or(uint64_t{1} << (id % 64), std::memory_order_release);
-    summary_[id / 4096].fetch_or(uint64_t{1} << (id / 64 % 64), std::memory_order_release);
-    any_.store(true, std::memory_order_seq_cst);
-  }
-  bool any() const { return any_.load(std::memory_order_relaxed); }
-
-  template <class Fn>
-  void take(Fn fn) {
-    any_.store(false, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (uint32_t s = 0; s < kIdSpace / 4096; ++s) {
-      if (summary_[s].load(std::memory_order_relaxed) == 0) continue;
-      uint64_t groups = summary_[s].exchange(0, std::memory_order_acquire);
-      for (; groups != 0; groups &= groups - 1) {
-        uint32_t word = s * 64 + static_cast<uint32_t>(std::countr_zero(groups));
-        uint64_t bits = words_[word].exchange(0, std::memory_order_acquire);
-        for (; bits != 0; bits &= bits - 1) fn(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
-      }
-    }
-  }
-
- private:
-  std::atomic<bool> any_{false};
-  std::atomic<uint64_t> summary_[kIdSpace / 4096] = {};
-  std::atomic<uint64_t> words_[kIdSpace / 64] = {};
-};
 
 template <class Ports>
 class Worker {
@@ -84,7 +53,7 @@ class Worker {
     report(on_event);
   }
 
-  PostedBitmap& posted() { return posted_; }
+  PostedBitmap<kIdSpace>& posted() { return posted_; }
 
   template <class OnEvent>
   void report(OnEvent&& on_event) {
@@ -100,7 +69,7 @@ class Worker {
   Ports& ports_;
   TscClock clock_;
   Core<Ports> core_;
-  PostedBitmap posted_;
+  PostedBitmap<kIdSpace> posted_;
 };
 
 }  // namespace ub

@@ -6,8 +6,12 @@
 #include <rte_ethdev.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
+#include "dataplane/dpdk/dpdk_log.h"
 #include "dataplane/dpdk/eal.h"
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
@@ -20,6 +24,8 @@ using wire::kIpv4Size;
 using wire::kIpv6Size;
 using wire::kUdpSize;
 
+constexpr uint32_t kIpOverhead = 150;         // more than all our headers and trailers behind Ethernet
+constexpr unsigned long kMemifBuffer = 2048;  // unless the arguments have bsize
 constexpr Duration kRouteAge = milliseconds(100);
 constexpr uint32_t kPoolBuffers = 8192;
 
@@ -32,12 +38,16 @@ std::byte* data_of(rte_mbuf* m) { return rte_pktmbuf_mtod(m, std::byte*); }
 
 uint32_t payload_for_device_mtu(uint32_t device_mtu) {
   for (uint32_t mtu : {8192u, 4096u, 2048u})
-    if (device_mtu >= mtu + 150) return mtu;
+    if (device_mtu >= mtu + kIpOverhead) return mtu;
   return 1024;
 }
 
 // "net_memif0,role=client" names net_memif0.
 std::string name_of(const std::string& devargs) { return devargs.substr(0, devargs.find(',')); }
+
+bool wants_log(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with("--log-level"); });
+}
 
 size_t hash_of(const wire::IpAddress& ip) { return ip.bytes[15] ^ ip.bytes[14] << 3; }
 
@@ -46,10 +56,15 @@ size_t hash_of(const wire::IpAddress& ip) { return ip.bytes[15] ^ ip.bytes[14] <
 // ---- opening -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<DpdkPort> DpdkPort::open(const PluginPortOptions& options, std::string* error) {
-  if (!start_eal(options.arguments, error)) return nullptr;
+  if (!start_eal(options.arguments, options.notice, error)) return nullptr;
   std::unique_ptr<DpdkPort> port(new DpdkPort(options));
   bool ok = false;
-  on_eal_thread([&] { ok = port->probe(error) && port->configure(error) && port->set_up_queues(error); });
+  on_eal_thread([&] {
+    LogCapture log;
+    ok = port->probe(error) && port->configure(error) && port->set_up_queues(error) && port->start(error);
+    if (!ok) *error += log.text();
+    if (ok && !wants_log(options.arguments)) hush_drivers();
+  });
   if (!ok) return nullptr;
   return port;
 }
@@ -61,33 +76,33 @@ DpdkPort::~DpdkPort() {
 }
 
 void DpdkPort::remove() {
-  if (port_ != kNone) {
-    for (uint16_t i = 0; i < queued_count_; ++i) rte_pktmbuf_free(queued_[i]);
-    rx_release();
-    for (size_t i = 0; i < spare_count_; ++i) rte_pktmbuf_free(spare_[i]);
+  rte_eth_dev_info info;
+  const bool is_there = port_ != kNone && rte_eth_dev_is_valid_port(port_);
+  rte_device* device = is_there && rte_eth_dev_info_get(port_, &info) == 0 ? info.device : nullptr;
+  watch_.reset();
+  rte_pktmbuf_free_bulk(queued_, queued_count_);
+  rte_pktmbuf_free_bulk(spare_, static_cast<unsigned>(spare_count_));
+  rx_release();
+  if (port_ != kNone && rte_eth_dev_is_valid_port(port_)) {
     rte_eth_dev_stop(port_);
-    rte_eth_dev_info info;
-    rte_device* device = rte_eth_dev_info_get(port_, &info) == 0 ? info.device : nullptr;
     rte_eth_dev_close(port_);
-    if (device != nullptr) rte_dev_remove(device);
-    port_ = kNone;
   }
+  if (device != nullptr) rte_dev_remove(device);
   rte_mempool_free(pool_);
-  pool_ = nullptr;
 }
 
 bool DpdkPort::probe(std::string* error) {
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0) {
     port_ = kNone;
-    *error = "DPDK device " + name_ + " is in use in this process already";
+    *error = "DPDK device " + name_ + " is in use in this process already; dpdk.device must name another one";
     return false;
   }
   int status = rte_dev_probe(options_.device.c_str());
   if (status != 0 || rte_eth_dev_get_port_by_name(name_.c_str(), &port_) != 0) {
     port_ = kNone;
     *error = "DPDK device \"" + options_.device + "\" cannot be opened" +
-             (status != 0 ? ": " + error_text(status) : std::string()) +
-             "; check the name of the driver, its arguments and permissions (dpdk.device)";
+             (status != 0 ? " (" + error_text(status) + ")" : std::string()) +
+             "; check dpdk.device: the driver's name, its arguments and what it needs";
     return false;
   }
   return true;
@@ -96,32 +111,14 @@ bool DpdkPort::probe(std::string* error) {
 bool DpdkPort::configure(std::string* error) {
   rte_eth_dev_info info;
   if (int status = rte_eth_dev_info_get(port_, &info); status != 0) {
-    *error = "DPDK device " + name_ + ": no information: " + error_text(status);
+    *error = "DPDK device " + name_ + " gives no information: " + error_text(status);
     return false;
   }
+  is_memif_ = std::strcmp(info.driver_name, "net_memif") == 0;
   uint16_t device_mtu = 0;
   rte_eth_dev_get_mtu(port_, &device_mtu);
   mtu_ = options_.mtu != 0 ? options_.mtu : payload_for_device_mtu(device_mtu);
-  rte_eth_conf conf{};
-  tx_offloads_ = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-  conf.txmode.offloads = tx_offloads_;
-  conf.intr_conf.rxq = 1;
-  if (rte_eth_dev_configure(port_, 1, 1, &conf) != 0) {
-    conf.intr_conf.rxq = 0;  // a device that cannot interrupt
-    if (int status = rte_eth_dev_configure(port_, 1, 1, &conf); status != 0) {
-      *error = "DPDK device " + name_ + " refuses one queue of each kind: " + error_text(status);
-      return false;
-    }
-  }
-  uint32_t wanted = mtu_ + 150;
-  if (device_mtu < wanted) {
-    int status = rte_eth_dev_set_mtu(port_, static_cast<uint16_t>(wanted));
-    if (status != 0 && status != -ENOTSUP) {
-      *error = "DPDK device " + name_ + " has an MTU of " + std::to_string(device_mtu) + " and does not take " +
-               std::to_string(wanted) + " for packets of " + std::to_string(mtu_) + " bytes (port.mtu)";
-      return false;
-    }
-  }
+  if (!frames_fit_memif(error) || !configure_queues(info, error) || !widen(error)) return false;
   rte_ether_addr mac;
   rte_eth_macaddr_get(port_, &mac);
   wire::MacAddress own;
@@ -132,10 +129,54 @@ bool DpdkPort::configure(std::string* error) {
   return true;
 }
 
+// The driver takes frames in several buffers, but forgets to mark the end of later ones: it delivers frames again, and
+// others glued together.
+bool DpdkPort::frames_fit_memif(std::string* error) const {
+  if (!is_memif_) return true;
+  const size_t at = options_.device.find("bsize=");
+  const unsigned long buffer =
+      at == std::string::npos ? kMemifBuffer : std::strtoul(&options_.device[at + 6], nullptr, 0);
+  const uint32_t wanted = mtu_ + kIpOverhead + kEthSize + wire::kVlanSize;
+  if (buffer >= wanted) return true;
+  *error = "DPDK device " + name_ + " has buffers of " + std::to_string(buffer) + " bytes, and packets of " +
+           std::to_string(mtu_) + " need " + std::to_string(wanted) +
+           "; lower port.mtu, or add bsize=" + std::to_string(std::bit_ceil(wanted)) + " to dpdk.device at both ends";
+  return false;
+}
+
+bool DpdkPort::configure_queues(const rte_eth_dev_info& info, std::string* error) {
+  rte_eth_conf conf{};
+  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  conf.intr_conf.rxq = 1;
+  if (rte_eth_dev_configure(port_, 1, 1, &conf) == 0) return true;
+  conf.intr_conf.rxq = 0;  // a device that cannot interrupt
+  int status = rte_eth_dev_configure(port_, 1, 1, &conf);
+  if (status != 0) *error = "DPDK device " + name_ + " refuses one queue of each kind: " + error_text(status);
+  return status == 0;
+}
+
+// Configuring may have put the MTU back to 1500.
+bool DpdkPort::widen(std::string* error) {
+  const uint32_t wanted = mtu_ + kIpOverhead;
+  uint16_t device_mtu = 0;
+  rte_eth_dev_get_mtu(port_, &device_mtu);
+  if (device_mtu >= wanted) return true;
+  int status = rte_eth_dev_set_mtu(port_, static_cast<uint16_t>(wanted));
+  if (status == 0 || status == -ENOTSUP) return true;
+  *error = "DPDK device " + name_ + " has an MTU of " + std::to_string(device_mtu) + " and does not take " +
+           std::to_string(wanted) + " for packets of " + std::to_string(mtu_) +
+           " bytes; lower port.mtu, or give the device larger buffers in dpdk.device";
+  return false;
+}
+
 bool DpdkPort::set_up_queues(std::string* error) {
-  auto buffer = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + kFrameOverhead + mtu_);
+  // Some devices use only whole kilobytes of a buffer, and some want two of them.
+  const uint32_t room = std::max((mtu_ + kFrameOverhead + 1023) / 1024 * 1024, 2048u);
+  const auto buffer = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + room);
+  // A zero-copy client of memif gives buffers back from DPDK's thread when its peer goes.
+  const char* const kind = is_memif_ && has_argument("zero-copy=yes") ? "ring_mp_mc" : "ring_sp_sc";
   std::string pool = "softub-" + std::to_string(port_);
-  pool_ = rte_pktmbuf_pool_create_by_ops(pool.c_str(), kPoolBuffers, 0, 0, buffer, SOCKET_ID_ANY, "ring_sp_sc");
+  pool_ = rte_pktmbuf_pool_create_by_ops(pool.c_str(), kPoolBuffers, 0, 0, buffer, SOCKET_ID_ANY, kind);
   if (pool_ == nullptr) {
     *error = "no memory for " + std::to_string(kPoolBuffers) + " buffers of " + std::to_string(buffer) +
              " bytes: " + error_text(rte_errno) + "; give DPDK more (dpdk.arguments, -m)";
@@ -145,32 +186,50 @@ bool DpdkPort::set_up_queues(std::string* error) {
   rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx, &tx);
   int status = rte_eth_rx_queue_setup(port_, 0, rx, rte_eth_dev_socket_id(port_), nullptr, pool_);
   if (status == 0) status = rte_eth_tx_queue_setup(port_, 0, tx, rte_eth_dev_socket_id(port_), nullptr);
-  if (status == 0) status = rte_eth_dev_start(port_);
-  if (status != 0) {
+  if (status != 0) *error = "DPDK device " + name_ + " refuses its queues: " + error_text(status);
+  return status == 0;
+}
+
+bool DpdkPort::start(std::string* error) {
+  // A client of memif, which is the default, does not start without its server: it is tried again until there is one.
+  const bool client = is_memif_ && !has_argument("role=server") && !has_argument("role=master");
+  int status = rte_eth_dev_start(port_);
+  if (status != 0 && !client) {
     *error = "DPDK device " + name_ + " does not start: " + error_text(status);
     return false;
   }
   rte_eth_allmulticast_enable(port_);  // neighbour solicitations; devices without it are heard anyway or use ARP
-  if (rte_eth_dev_rx_intr_enable(port_, 0) == 0) {
+  if (!is_memif_ && rte_eth_dev_rx_intr_enable(port_, 0) == 0) {
     interrupt_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, 0);
     rte_eth_dev_rx_intr_disable(port_, 0);
   }
+  watch_ = std::make_unique<LinkWatch>(LinkWatch::Options{port_, name_, is_memif_, client, options_.notice});
   return true;
+}
+
+PluginPortCounters DpdkPort::counters() {
+  counters_.link_changes = watch_->changes();
+  rte_eth_stats device;
+  if (watch_->is_there() && rte_eth_stats_get(port_, &device) == 0) {
+    counters_.device_rx_missed = device.imissed;
+    counters_.device_rx_no_buffer = device.rx_nombuf;
+    counters_.device_rx_errors = device.ierrors;
+    counters_.device_tx_errors = device.oerrors;
+  }
+  return counters_;
 }
 
 // ---- receive -------------------------------------------------------------------------------------------------------
 
 size_t DpdkPort::rx_burst(Instant now, RxFrame* out, size_t room) {
   now_ = now;
+  if (!watch_->enter()) return 0;
   received_count_ = rte_eth_rx_burst(port_, 0, received_, static_cast<uint16_t>(std::min(room, kBurst)));
+  watch_->leave();
   size_t count = 0;
   for (uint16_t i = 0; i < received_count_; ++i) {
     rte_mbuf* m = received_[i];
-    if (m->nb_segs != 1) [[unlikely]] {
-      ++counters_.rx_drop_segments;
-    } else if (strip_vlan(m) && is_for_core(m)) {
-      out[count++] = {data_of(m), m->data_len, link_};
-    }
+    if (is_whole(m) && strip_vlan(m) && is_for_core(m)) out[count++] = {data_of(m), m->data_len, link_};
   }
   counters_.rx_frames += count;
   return count;
@@ -179,6 +238,15 @@ size_t DpdkPort::rx_burst(Instant now, RxFrame* out, size_t room) {
 void DpdkPort::rx_release() {
   if (received_count_ != 0) rte_pktmbuf_free_bulk(received_, received_count_);
   received_count_ = 0;
+}
+
+// The Core wants a frame in one piece. Drivers split one where a peer's buffers are smaller than ours.
+bool DpdkPort::is_whole(rte_mbuf* m) {
+  if (m->nb_segs == 1) [[likely]]
+    return true;
+  bool joined = rte_pktmbuf_linearize(m) == 0;
+  ++(joined ? counters_.rx_joined : counters_.rx_drop_too_long);
+  return joined;
 }
 
 // Removes our tag. False: the frame belongs to another VLAN, or to none and we are in one.
@@ -225,7 +293,9 @@ void DpdkPort::answer_host(rte_mbuf* m) {
   bool fits = m->data_len <= rte_pktmbuf_tailroom(answer);
   EthernetHost::Verdict verdict = EthernetHost::Verdict::kForeign;
   if (fits) verdict = host_->on_frame(now_, {data_of(m), m->data_len}, data_of(answer), &bytes);
-  ++(verdict == EthernetHost::Verdict::kForeign ? counters_.rx_drop_foreign : counters_.rx_host);
+  ++(verdict == EthernetHost::Verdict::kForeign   ? counters_.rx_drop_foreign
+     : verdict == EthernetHost::Verdict::kDamaged ? counters_.rx_drop_checksum
+                                                  : counters_.rx_host);
   if (verdict != EthernetHost::Verdict::kAnswer) {
     spare_[spare_count_++] = answer;
     return;
@@ -248,14 +318,18 @@ rte_mbuf* DpdkPort::take_buffer() {
 
 std::byte* DpdkPort::tx_begin(size_t bytes) {
   if (queued_count_ == kTxQueue) send();
-  rte_mbuf* m = queued_count_ == kTxQueue ? nullptr : take_buffer();
+  if (queued_count_ == kTxQueue) [[unlikely]] {
+    ++counters_.tx_full;
+    return nullptr;
+  }
+  rte_mbuf* m = take_buffer();
   if (m == nullptr) [[unlikely]] {
-    ++counters_.tx_no_room;
+    ++counters_.tx_no_buffer;
     return nullptr;
   }
   if (bytes > rte_pktmbuf_tailroom(m)) [[unlikely]] {
     spare_[spare_count_++] = m;
-    ++counters_.tx_no_room;
+    ++counters_.tx_too_long;
     return nullptr;
   }
   return data_of(m);
@@ -328,9 +402,19 @@ void DpdkPort::queue(rte_mbuf* m) {
 }
 
 void DpdkPort::send() {
+  if (!watch_->has_link()) [[unlikely]]
+    return drop_queued();
+  if (!watch_->enter()) return;
   uint16_t sent = rte_eth_tx_burst(port_, 0, queued_, queued_count_);
+  watch_->leave();
   if (sent != 0 && sent != queued_count_) std::copy(queued_ + sent, queued_ + queued_count_, queued_);
   queued_count_ = static_cast<uint16_t>(queued_count_ - sent);
+}
+
+void DpdkPort::drop_queued() {
+  counters_.tx_drop_no_link += queued_count_;
+  rte_pktmbuf_free_bulk(queued_, queued_count_);
+  queued_count_ = 0;
 }
 
 void DpdkPort::tx_flush(Instant now) {
@@ -341,12 +425,15 @@ void DpdkPort::tx_flush(Instant now) {
 // ---- sleep ---------------------------------------------------------------------------------------------------------
 
 bool DpdkPort::prepare_sleep() {
-  if (interrupt_fd_ >= 0) rte_eth_dev_rx_intr_enable(port_, 0);
-  return rte_eth_rx_queue_count(port_, 0) > 0 || queued_count_ != 0;
+  if (!watch_->enter()) return false;
+  armed_ = interrupt_fd_ >= 0 && rte_eth_dev_rx_intr_enable(port_, 0) == 0;
+  bool busy = rte_eth_rx_queue_count(port_, 0) > 0 || queued_count_ != 0;
+  watch_->leave();
+  return busy;
 }
 
 void DpdkPort::finish_sleep() {
-  if (interrupt_fd_ >= 0) rte_eth_dev_rx_intr_disable(port_, 0);
+  if (std::exchange(armed_, false)) rte_eth_dev_rx_intr_disable(port_, 0);
 }
 
 void DpdkPort::fds(std::vector<int>& out) const {

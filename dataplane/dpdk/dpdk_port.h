@@ -4,11 +4,12 @@
 //
 // Buffers come from one pool that only the owner of the Core touches, so it needs no atomic operation. A frame that
 // is being written lies in a buffer at a constant distance from its mbuf. What the device does not take stays
-// queued and leaves at a later flush.
+// queued and leaves at a later flush. Without a link, frames are dropped: what waits for ever would be kept for ever.
 //
 // Thread: the owner of the Core, except open().
 #pragma once
 
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/dpdk/link_watch.h"
 #include "dataplane/ethernet_host.h"
 #include "dataplane/plugin_port.h"
 
@@ -23,12 +25,13 @@ namespace ub::dpdk {
 
 class DpdkPort final : public PluginPort {
  public:
-  // Null and a sentence in `*error`: devargs that no PMD takes, no memory, no permission, a device without a link.
+  // Null and a sentence in `*error`: devargs that no PMD takes, no memory, no permission. A device may get its link
+  // later.
   static std::unique_ptr<DpdkPort> open(const PluginPortOptions&, std::string* error);
   ~DpdkPort() override;
 
   uint32_t mtu() const override { return mtu_; }
-  const PluginPortCounters& counters() const override { return counters_; }
+  PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }
 
   size_t rx_burst(Instant now, RxFrame* out, size_t room) override;
@@ -40,14 +43,14 @@ class DpdkPort final : public PluginPort {
   bool prepare_sleep() override;
   void finish_sleep() override;
   void fds(std::vector<int>&) const override;
-  bool can_wake() const override { return interrupt_fd_ >= 0; }
+  bool can_wake() const override { return armed_; }
 
  private:
   static constexpr uint16_t kNone = UINT16_MAX;
   static constexpr uint16_t kRxRing = 1024, kTxRing = 1024;
-  static constexpr size_t kTxQueue = 64;              // committed frames that wait for a flush
-  static constexpr size_t kSpare = 64;                // buffers taken from the pool at once
-  static constexpr size_t kFrameOverhead = 14 + 300;  // headers and trailer around the largest payload
+  static constexpr size_t kTxQueue = 64;                // committed frames that wait for a flush
+  static constexpr size_t kSpare = 64;                  // buffers taken from the pool at once
+  static constexpr uint32_t kFrameOverhead = 14 + 300;  // headers and trailer around the largest payload
   static constexpr size_t kRoutes = 64;
 
   // The last answer of the neighbour table for a destination: asked for every packet.
@@ -60,17 +63,23 @@ class DpdkPort final : public PluginPort {
   explicit DpdkPort(const PluginPortOptions&);
   bool probe(std::string* error);
   bool configure(std::string* error);
+  bool frames_fit_memif(std::string* error) const;
+  bool configure_queues(const rte_eth_dev_info&, std::string* error);
+  bool widen(std::string* error);
   bool set_up_queues(std::string* error);
+  bool start(std::string* error);
   void remove();
+  bool has_argument(const char* text) const { return options_.device.find(text) != std::string::npos; }
 
+  bool is_whole(rte_mbuf*);
   bool is_for_core(rte_mbuf*);
   bool strip_vlan(rte_mbuf*);
   void answer_host(rte_mbuf*);
-  bool address(std::byte* frame, const wire::IpAddress& source);
   const wire::MacAddress* route(const wire::IpAddress& destination, const wire::IpAddress& source);
   void ask(const wire::IpAddress& hop, const wire::IpAddress& source);
   void queue(rte_mbuf*);
   void send();
+  void drop_queued();
   rte_mbuf* take_buffer();
 
   PluginPortOptions options_;
@@ -79,10 +88,12 @@ class DpdkPort final : public PluginPort {
   rte_mempool* pool_ = nullptr;
   uint32_t mtu_ = 0;
   uint32_t link_ = 0;
-  uint64_t tx_offloads_ = 0;
+  bool is_memif_ = false;
   int interrupt_fd_ = -1;
+  bool armed_ = false;  // a frame makes it readable
   Instant now_{};
 
+  std::unique_ptr<LinkWatch> watch_;
   std::unique_ptr<Neighbours> neighbours_;
   std::unique_ptr<EthernetHost> host_;
   Route routes_[kRoutes];

@@ -12,9 +12,12 @@
 
 namespace ub::dpdk {
 
-// Starts the environment, if that was not done yet, with the arguments given first. False and a sentence in `*error`:
-// DPDK said no (its own words are in the log), or it runs as a process type that cannot own ports.
-bool start_eal(const std::vector<std::string>& arguments, std::string* error);
+using Notice = std::function<void(const std::string& sentence)>;
+
+// Starts the environment, if that was not done yet, with the arguments given first. `notice` hears if others cannot
+// be honoured. False and a sentence in `*error`: DPDK said no, which is final for the process, or it runs as a process
+// type that cannot own ports.
+bool start_eal(const std::vector<std::string>& arguments, const Notice& notice, std::string* error);
 
 // Runs something on the environment's thread and waits for it.
 void on_eal_thread(const std::function<void()>&);

@@ -169,7 +169,7 @@ struct alignas(kSlotBytes) Cqe {
   CrStatus status;
   CrOpcode opcode;
   uint8_t flags;
-  uint8_t reserved;
+  uint8_t stamp;       // of a send completion: what `retired` of its queue becomes with it, modulo 256
   uint64_t user_data;  // the cookie given when the local object was created
 };
 static_assert(sizeof(Cqe) == kSlotBytes);

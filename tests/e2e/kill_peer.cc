@@ -5,9 +5,9 @@
 //   - every request of A to B ends within 5 s, with success (it was done before) or ACK_TIMEOUT;
 //   - nothing that A does with C fails, not even on a jetty that serves both;
 //   - a new B is reached by its new ids, and its memory holds what A wrote.
-// Repeated; the wire is chosen by the environment (SOFTUB_PORT_KINDS).
+// Repeated; the wire is chosen by the environment (SOFTUB_PORT_KINDS), which can differ for A, B and C.
 //
-//   kill_peer [--rounds N] [--seed N] [--verbose]
+//   kill_peer [--rounds N] [--seed N] [--verbose] [--set A|B|C NAME=VALUE]...
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -145,6 +145,15 @@ int serve() {
   }
 }
 
+// Variables that one of the three alone gets.
+std::vector<std::pair<std::string, std::string>> own_environment;
+
+void take_environment_of(const std::string& who) {
+  for (auto& [name, variable] : own_environment) {
+    if (name == who) need(putenv(variable.data()) == 0, "putenv");
+  }
+}
+
 struct Process {
   pid_t pid = -1;
   int input = -1;  // closed: it ends
@@ -158,6 +167,7 @@ struct Process {
     if (pid == 0) {
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
+      take_environment_of(name);
       execl("/proc/self/exe", "kill_peer", "--serve", name, nullptr);
       _exit(127);
     }
@@ -447,13 +457,17 @@ int main(int argc, char** argv) {
       rounds = atoi(argv[++i]);
     } else if (option == "--seed" && i + 1 < argc) {
       seed = static_cast<uint32_t>(strtoul(argv[++i], nullptr, 0));
+    } else if (option == "--set" && i + 2 < argc) {
+      own_environment.emplace_back(argv[i + 1], argv[i + 2]);
+      i += 2;
     } else {
-      fprintf(stderr, "usage: kill_peer [--rounds N] [--seed N] [--verbose]\n");
+      fprintf(stderr, "usage: kill_peer [--rounds N] [--seed N] [--verbose] [--set A|B|C NAME=VALUE]...\n");
       return 2;
     }
   }
   signal(SIGPIPE, SIG_IGN);
-  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
+  take_environment_of("A");
+  if (own_environment.empty()) setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
   const char* kinds = getenv("SOFTUB_PORT_KINDS");
   printf("kill_peer: wires %s, seed %u\n", kinds != nullptr ? kinds : "(default)", seed);
   Test test(seed, verbose);

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tools against each other, two processes on this host, and checks exit codes and outputs.
 
-The wire is chosen by the environment, as for every program: SOFTUB_PORT_KINDS=shm or udp.
+The wire is that of the environment, as for every program, unless --wire names one (wires.py). A wire that cannot be
+had here ends with exit code 77 and the cause.
 
   SOFTUB_PORT_KINDS=udp tests/e2e/run_tools.py --build build
   tests/e2e/run_tools.py --build build --only perf
+  tests/e2e/run_tools.py --build build --wire memif --short
 """
 import argparse
 import glob
@@ -20,10 +22,13 @@ import sys
 import tempfile
 import time
 
+import wires
+
 FAILED = 1
 USAGE = 2
 PEER_LOST = 3
 INTERRUPTED = 130
+SKIPPED = 77
 
 
 class Failure(Exception):
@@ -44,10 +49,13 @@ def free_port():
 class Process:
     """A program whose output is kept."""
 
-    def __init__(self, args):
+    wire = wires.Wire()
+
+    def __init__(self, args, wire=None):
         self.args = [str(a) for a in args]
         self.out = tempfile.TemporaryFile()
-        self.popen = subprocess.Popen(self.args, stdout=self.out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        self.popen = (wire or self.wire).start(self.args, stdout=self.out, stderr=subprocess.STDOUT,
+                                               stdin=subprocess.DEVNULL)
 
     def text(self):
         self.out.flush()
@@ -108,17 +116,18 @@ class Tests:
     def __init__(self, tools, directory):
         self.tools = tools
         self.directory = directory
+        self.host = Process.wire.host()
 
     # ---- urma_pingpong ----
     def pingpong(self, *options):
         port = free_port()
         args = [self.tools["pingpong"], "-p", port, "-n", 2000, *options]
-        _, out = pair(args, args + ["localhost"])
+        _, out = pair(args, args + [self.host])
         check("round trips of" in out, out)
 
     def pingpong_usage(self):
         for args in (["-s", "1x"], ["-s", 4294967297], ["-s", 0], ["-s", -1], ["-n", "1e3"], ["-n", ""], ["-p", 99999],
-                     ["-p", 0], ["-p", "http"], ["--nonsense"], ["localhost", "localhost"]):
+                     ["-p", 0], ["-p", "http"], ["--nonsense"], [self.host, self.host]):
             check(len(Process([self.tools["pingpong"], *args]).expect(USAGE)) > 0, f"no message for {args}")
 
     # ---- hello_write ----
@@ -137,7 +146,7 @@ class Tests:
         port = free_port()
         file = os.path.join(self.directory, "perf.json")
         args = [self.tools["perf"], test, "-p", port, *options]
-        _, out = pair(args + list(server_options), args + ["--json", file, "localhost"], timeout=120)
+        _, out = pair(args + list(server_options), args + ["--json", file, self.host], timeout=120)
         check("#bytes" in out and "core to core" in out, out)
         with open(file) as f:
             document = json.load(f)
@@ -151,7 +160,7 @@ class Tests:
         server = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 64])
         try:
             server.wait_for_text("TCP port")
-            out = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 128, "localhost"]).expect(2)
+            out = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 128, self.host]).expect(2)
             check("-s is [128] here and [64] at the peer" in out, out)
             server.expect(2)
         finally:
@@ -166,7 +175,7 @@ class Tests:
                      ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
             check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
         check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
-        out = Process([perf, "write_lat", "-d", "no_such_device", "localhost"]).expect(1)
+        out = Process([perf, "write_lat", "-d", "no_such_device", self.host]).expect(1)
         check("no device no_such_device" in out, out)
 
     def perf_json_first(self):
@@ -178,7 +187,7 @@ class Tests:
         with open(there, "w") as f:
             f.write("old")
         before = os.listdir(self.directory)
-        Process([perf, "write_lat", "-p", free_port(), "--json", there, "localhost"]).expect(FAILED)
+        Process([perf, "write_lat", "-p", free_port(), "--json", there, self.host]).expect(FAILED)
         check(open(there).read() == "old", "the file was touched")
         check(os.listdir(self.directory) == before, f"left behind: {os.listdir(self.directory)}")
 
@@ -190,7 +199,7 @@ class Tests:
             check("cannot listen on TCP port" in out, out)
 
     def perf_nobody_there(self):
-        out = Process([self.tools["perf"], "write_lat", "-p", free_port(), "localhost"]).expect(1)
+        out = Process([self.tools["perf"], "write_lat", "-p", free_port(), self.host]).expect(1)
         check("cannot connect" in out, out)
 
     def perf_killed(self, test, victim):
@@ -199,7 +208,7 @@ class Tests:
         args = [self.tools["perf"], test, "-p", port, "-D", 60]
         server = Process(args)
         server.wait_for_text("TCP port")
-        client = Process(args + ["localhost"])
+        client = Process(args + [self.host])
         try:
             client.wait_for_text("#bytes")
             time.sleep(0.7)
@@ -217,7 +226,7 @@ class Tests:
         args = [self.tools["perf"], test, "-p", port, "-D", 60]
         server = Process(args)
         server.wait_for_text("TCP port")
-        client = Process(args + ["localhost"])
+        client = Process(args + [self.host])
         try:
             client.wait_for_text("#bytes")
             time.sleep(0.5)
@@ -253,7 +262,7 @@ class Tests:
         process = Process([self.tools["file_copy"], "receive", "--dir", directory, "--port", 0,
                            *(["--once"] if once else []), *options])
         port = process.wait_for_text(r"TCP port (\d+)").group(1)
-        return directory, process, f"localhost:{port}"
+        return directory, process, f"{self.host}:{port}"
 
     def copy(self, size, *options):
         source = self.make_file(size)
@@ -290,7 +299,7 @@ class Tests:
                 check(os.listdir(directory) == [], "something was created")
             finally:
                 receiver.kill()
-        out = Process([self.tools["file_copy"], "send", source + "-missing", "localhost"]).expect(1)
+        out = Process([self.tools["file_copy"], "send", source + "-missing", self.host]).expect(1)
         check("cannot open" in out, out)
 
     def copy_keeps_neighbours(self):
@@ -386,7 +395,7 @@ class Tests:
             receiver.kill()
 
     def copy_without_size(self):
-        out = Process([self.tools["file_copy"], "send", "/proc/self/status", "localhost"]).expect(FAILED)
+        out = Process([self.tools["file_copy"], "send", "/proc/self/status", self.host]).expect(FAILED)
         check("has content but no size" in out, out)
 
     def wrong_server(self, server_tool, client_tool):
@@ -395,8 +404,8 @@ class Tests:
         source = self.make_file(1000)
         servers = {"perf": ["write_lat", "-p", port], "pingpong": ["-p", port],
                    "file_copy": ["receive", "--dir", self.directory, "--port", port, "--once"]}
-        clients = {"perf": ["write_lat", "-p", port, "localhost"], "pingpong": ["-p", port, "localhost"],
-                   "file_copy": ["send", source, f"localhost:{port}"]}
+        clients = {"perf": ["write_lat", "-p", port, self.host], "pingpong": ["-p", port, self.host],
+                   "file_copy": ["send", source, f"{self.host}:{port}"]}
         server = Process([self.tools[server_tool], *servers[server_tool]])
         try:
             server.wait_for_text("TCP port")
@@ -454,6 +463,25 @@ class Tests:
                 for server in servers:
                     server.kill()
 
+    def hello_taken_port(self):
+        """Another instance has the port number of our address: ours moves on, on its DPDK port, too."""
+        directory = f"SOFTUB_PORT_SHM_DIR={self.directory}"
+        hello = self.tools["hello"]
+        same_eid = ("SOFTUB_DEVICE_EIDS=10.9.0.1", "SOFTUB_DEVICE_EID_MAP=10.9.0.1=127.0.0.1")
+        first = Process(["env", *same_eid, directory, hello], wires.Wire("shm"))
+        server = None
+        try:
+            first.wait_for_text(r"(?m)^[0-9a-f]{80,}$")
+            server = Process(["env", "SOFTUB_PORT_KINDS=shm,dpdk", directory, hello])
+            address = server.wait_for_text(r"(?m)^[0-9a-f]{80,}$").group()
+            check(address[32:36] != "b812", f"the port number is 4792 still: {address}")
+            Process([hello, "hi there", address]).expect(0, 20)
+            server.expect(0, 10)
+        finally:
+            first.kill()
+            if server:
+                server.kill()
+
     # ---- urma_admin ----
     def admin(self):
         admin = self.tools["admin"]
@@ -471,7 +499,7 @@ class Tests:
         args = [self.tools["perf"], "write_lat", "-p", port, "-D", 4]
         server = Process(args)
         server.wait_for_text("TCP port")
-        client = Process(args + ["localhost"])
+        client = Process(args + [self.host])
         try:
             client.wait_for_text("#bytes")
             time.sleep(1)
@@ -507,6 +535,8 @@ class Tests:
         yield "hello_write", self.hello
         yield "hello_write, few descriptors", self.hello_few_descriptors
         yield "hello_write, mixed wires", self.hello_mixed_wires
+        if Process.wire.name in wires.DPDK_WIRES:
+            yield "hello_write, port number taken", self.hello_taken_port
         yield "pingpong SEND", lambda: self.pingpong()
         yield "pingpong WRITE", lambda: self.pingpong("-w")
         yield "pingpong SEND 100000 bytes", lambda: self.pingpong("-s", 100000, "-n", 200)
@@ -576,6 +606,19 @@ class Tests:
         yield "admin, live instance", self.admin_live
 
 
+MANY_INSTANCES = ("hello_write, few descriptors", "hello_write, mixed wires", "file_copy, sender stopped")
+SHORT = ("hello_write", "hello_write, port number taken", "pingpong SEND", "pingpong WRITE", "perf write_lat rm",
+         "perf read_bw rc", "perf send_bw rm", "perf atomic_lat rm", "perf write_bw 1 MiB", "perf send_bw -e",
+         "perf read_lat, target block", "perf send_bw, client killed", "perf write_lat, server killed",
+         "file_copy 1 bytes", "file_copy odd buffers", "file_copy 209715200 bytes", "admin, live instance")
+
+
+def wanted(name, args):
+    if args.wire in wires.DPDK_WIRES and name in MANY_INSTANCES:
+        return False  # the wire has two ends
+    return args.only in name and (not args.short or name in SHORT)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     places = {"pingpong": "tools/pingpong/urma_pingpong", "perf": "tools/perf/urma_perf",
@@ -584,16 +627,33 @@ def main():
     parser.add_argument("--build", default="build", help="build directory, for the tools that are not named")
     for name in places:
         parser.add_argument("--" + name.replace("_", "-"), dest=name)
+    parser.add_argument("--wire", choices=wires.NAMES, help="the wire, if not that of the environment")
+    parser.add_argument("--plugin", help="the DPDK port's shared object")
     parser.add_argument("--only", default="", help="only tests whose name contains this")
+    parser.add_argument("--short", action="store_true", help="only one test of each sort")
     parser.add_argument("--stop", action="store_true", help="stop at the first failure")
     args = parser.parse_args()
     tools = {n: getattr(args, n) or os.path.join(args.build, place) for n, place in places.items()}
 
     signal.signal(signal.SIGHUP, lambda *_: None)  # so that programs get the default, also under nohup
+    if args.wire:
+        plugin = args.plugin or os.path.join(args.build, "dataplane/dpdk/libsoftub_dpdk.so.0")
+        try:
+            Process.wire = wires.make(args.wire, os.path.abspath(plugin))
+        except wires.Skip as why:
+            print(f"not run over {args.wire}: {why}")
+            return SKIPPED
+    try:
+        return run(tools, args)
+    finally:
+        Process.wire.close()
+
+
+def run(tools, args):
     results = []
     with tempfile.TemporaryDirectory(prefix="softub-e2e-") as directory:
         for name, test in Tests(tools, directory).all():
-            if args.only not in name:
+            if not wanted(name, args):
                 continue
             start = time.monotonic()
             try:
@@ -608,7 +668,7 @@ def main():
                 if args.stop:
                     break
     failed = [name for name, error in results if error]
-    print(f"\nwire: {os.environ.get('SOFTUB_PORT_KINDS', '(default)')}; "
+    print(f"\nwire: {Process.wire.name}; "
           f"{len(results) - len(failed)} passed, {len(failed)} failed" + (": " + ", ".join(failed) if failed else ""))
     return 1 if failed or not results else 0
 

@@ -25,7 +25,7 @@ constexpr int kThreads = 8;
 
 struct Nic {
   ub::Ownership ownership;
-  ub::PostedBitmap posted;
+  ub::PostedBitmap<ub::kIdSpace> posted;
   uint64_t inside = 0;              // plain: owners only
   uint64_t drained[kThreads] = {};  // plain: owners only, doorbells taken per thread
   int wake = eventfd(0, EFD_CLOEXEC);

@@ -3,6 +3,7 @@
 // The subcommands of urma_admin. Each prints to stdout, mistakes to stderr, and returns the exit code.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ struct InstanceSelection {
 };
 int list_instances(const InstanceSelection&, bool json);
 int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
+
+struct DoctorOptions {
+  std::string peer;     // also look at the way to this host; empty: only at this one
+  bool listen = false;  // be the peer of another doctor
+  uint16_t port = 0;    // of the responder
+  bool json = false;
+};
+// What is missing here for two hosts to talk, and what to do about it.
+int examine(const DoctorOptions&);
 
 // Columns as wide as they need to be; the first row is the head.
 void print_table(const std::vector<std::vector<std::string>>& rows);

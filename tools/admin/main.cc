@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/admin/commands.h"
+#include "tools/admin/doctor.h"
 
 int main(int argc, char** argv) {
   using namespace ub::tools;
@@ -16,11 +17,16 @@ int main(int argc, char** argv) {
   urma_admin list                       the instances of this user on this host
   urma_admin show counters              of the only instance
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
-Exit codes: 0 good, 1 failed or nothing found, 2 wrong usage.)");
+  urma_admin doctor                     what this host lacks, and what to do about it
+  urma_admin doctor --listen            on one host, to be asked by the doctor of the other one
+  urma_admin doctor --peer 192.0.2.2    on the other: route, blocked ports, path MTU, NAT
+Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usage.)");
   app.require_subcommand(1);
   bool json = false, changed = false, caps = false, all = false;
   std::string filter, what;
   InstanceSelection selection;
+  DoctorOptions doctor_options;
+  doctor_options.port = kDoctorPort;
 
   auto* config = app.add_subcommand("config", "every configuration key and where its value comes from");
   config->add_option("filter", filter, "only keys that contain this text");
@@ -37,7 +43,14 @@ Exit codes: 0 good, 1 failed or nothing found, 2 wrong usage.)");
   for (auto* s : {list, show}) {
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }
-  for (auto* s : {config, devices, list, show}) s->add_flag("--json", json, "as JSON");
+  auto* doctor = app.add_subcommand("doctor", "what is missing here for two hosts to talk");
+  auto* listen = doctor->add_flag("--listen", doctor_options.listen, "answer the doctor of another host, until Ctrl-C");
+  doctor->add_option("--peer", doctor_options.peer, "name or address of a host where a doctor listens")
+      ->excludes(listen);
+  doctor->add_option("--port", doctor_options.port, "UDP and TCP port of the listening doctor")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  for (auto* s : {config, devices, list, show, doctor}) s->add_flag("--json", json, "as JSON");
 
   try {
     app.parse(argc, argv);
@@ -47,6 +60,8 @@ Exit codes: 0 good, 1 failed or nothing found, 2 wrong usage.)");
   try {
     if (config->parsed()) return show_config(filter, changed, json);
     if (devices->parsed()) return show_devices(caps, json);
+    doctor_options.json = json;
+    if (doctor->parsed()) return examine(doctor_options);
     if (list->parsed()) return list_instances(selection, json);
     return show_instance(selection, what, all, json);
   } catch (const std::exception& e) {

@@ -334,7 +334,9 @@ TEST(Config, range__powers_of_two_and_choices) {
   EXPECT_EQ(error_of_text("[port]\nmtu = 1500\n"),
             "2:1: port.mtu = 1500: expected one of 0, 1024, 2048, 4096, 8192 (bytes of payload)");
   EXPECT_EQ(error_of_text("[placement]\nmode = \"loud\"\n"),
-            "2:1: placement.mode = \"loud\": expected one of embedded, daemon");
+            "2:1: placement.mode = \"loud\": expected one of embedded, daemon, auto");
+  EXPECT_EQ(error_of_text("[daemon]\ncores = [\"1\", \"x\"]\n"),
+            "2:1: daemon.cores: \"x\" is no number of a CPU");
   EXPECT_EQ(error_of_text("[port]\nkinds = [\"shm\", \"tcp\"]\n"),
             "2:1: port.kinds = \"tcp\": expected one of shm, udp, dpdk");
   EXPECT_EQ(error_of_text("[port]\nkinds = []\n"), "2:1: port.kinds is empty: expected at least one of shm, udp, dpdk");
@@ -364,12 +366,6 @@ TEST(Config, together__limits_that_contradict) {
   EXPECT_EQ(load_config(environment).error,
             "/etc/softub/softub.toml:2: transport.rto_min = 4ms (default) is above transport.rto_max = 2ms "
             "(/etc/softub/softub.toml:2)");
-}
-
-TEST(Config, together__daemon_is_recognised_and_refused) {
-  EXPECT_EQ(error_of_variable("SOFTUB_PLACEMENT_MODE", "daemon"),
-            "env SOFTUB_PLACEMENT_MODE: placement.mode = \"daemon\" is not available in this build yet; "
-            "use \"embedded\"");
 }
 
 // -- the real process ------------------------------------------------------------------------------

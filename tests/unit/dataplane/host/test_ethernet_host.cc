@@ -99,6 +99,14 @@ TEST_F(EthernetHostTest, NeighbourSolicitation) {
   EXPECT_TRUE(a.knows(kB6, kMacB));
 }
 
+TEST_F(EthernetHostTest, DamagedSolicitationIsIgnored) {
+  Bytes question(EthernetHost::kMaxQuestion);
+  question.resize(a.host.write_question(kB6, kA6, question.data()));
+  question.back() ^= std::byte{1};
+  EXPECT_EQ(b.take(question), Verdict::kDamaged);
+  EXPECT_EQ(b.neighbours.size(), 0u);
+}
+
 TEST_F(EthernetHostTest, SolicitationThatARouterPassedOnIsIgnored) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB6, kA6, question.data()));
@@ -117,7 +125,7 @@ TEST_F(EthernetHostTest, Echo) {
                           "0000 f3ed 0001 0001 0001020304050607"));
   Bytes broken = request;
   broken.back() = std::byte{9};
-  EXPECT_EQ(b.take(broken), Verdict::kConsumed);  // a wrong checksum
+  EXPECT_EQ(b.take(broken), Verdict::kDamaged);
   Bytes cut(request.begin(), request.end() - 3);
   EXPECT_EQ(b.take(cut), Verdict::kForeign);
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What DPDK and its drivers say while something is tried: their error numbers rarely tell the cause, their log does.
+//
+// Thread: one capture at a time.
+#pragma once
+
+#include <string>
+
+namespace ub::dpdk {
+
+class LogCapture {
+ public:
+  LogCapture();
+  ~LogCapture();  // what nobody asked for goes where DPDK's log goes
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+
+  // ": " and the last lines, as one; empty if there are none.
+  std::string text();
+};
+
+// From now to the next capture: no errors of drivers that complain of a missing peer again and again.
+void hush_drivers();
+
+}  // namespace ub::dpdk

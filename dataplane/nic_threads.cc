@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The NIC's own thread: the helper of an application that drives the NIC itself, or the worker of a daemon.
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "dataplane/embedded_nic.h"
+
+namespace ub {
+
+namespace {
+
+constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
+constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often
+
+}  // namespace
+
+void EmbeddedNic::wake_helper() {
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
+}
+
+// Owners only: the helper must not sleep past a deadline that came up meanwhile.
+void EmbeddedNic::tell_helper_deadline() {
+  uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
+  if (wakes_at == 0) return;
+  Instant deadline = helper_deadline();
+  if (deadline.ns >= wakes_at) return;
+  helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  wake_helper();
+}
+
+// Owners only: when the helper has something to do even if nothing happens.
+Instant EmbeddedNic::helper_deadline() const {
+  Instant deadline = worker_->core().next_deadline();
+  if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
+  return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
+}
+
+void EmbeddedNic::helper_main() {
+  Duration away = to_duration(config_.progress.helper_backoff_min);
+  uint64_t seen = drives_.load(std::memory_order_relaxed);
+  while (!stop_.load(std::memory_order_relaxed)) {
+    control_ports();
+    bool theirs = drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
+    seen = drives_.load(std::memory_order_relaxed);
+    if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
+      helper_stay_away(away);
+      away = std::min(away * 2, to_duration(config_.progress.helper_backoff_max));
+      if (statistics_due() && ownership_.try_own()) {
+        publish_statistics();
+        ownership_.release();
+      }
+      continue;
+    }
+    away = to_duration(config_.progress.helper_backoff_min);
+    seen = helper_take_over();
+  }
+}
+
+void EmbeddedNic::control_ports() {
+  try {
+    ports_.shm.poll_control();
+    if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
+  } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
+  }
+}
+
+// Sleeps, unless an application thread begins to wait.
+void EmbeddedNic::helper_stay_away(Duration d) {
+  pollfd wake{wake_fd_.get(), POLLIN, 0};
+  timespec timeout{0, static_cast<long>(d.ns)};
+  ppoll(&wake, 1, &timeout, nullptr);
+  uint64_t drained;
+  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
+}
+
+bool EmbeddedNic::somebody_drives(Duration look) {
+  uint64_t before = drives_.load(std::memory_order_relaxed);
+  Instant until = worker_->now() + look;
+  while (worker_->now() < until) {
+    if (drives_.load(std::memory_order_relaxed) != before) return true;
+  }
+  return false;
+}
+
+// Until the helper looks again at a port that cannot wake it.
+Duration EmbeddedNic::next_poll_pause(bool worked) {
+  const Duration least = to_duration(config_.progress.helper_backoff_min);
+  poll_pause_ = worked ? least : std::clamp(poll_pause_ * 2, least, to_duration(config_.progress.helper_backoff_max));
+  return poll_pause_;
+}
+
+// Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
+// let go of it: what was added while it was away, others did.
+uint64_t EmbeddedNic::helper_take_over() {
+  uint64_t begin = drives_.load(std::memory_order_relaxed);
+  if (!ownership_.try_own()) {
+    helper_stay_away(to_duration(config_.progress.helper_backoff_min));
+    return begin;
+  }
+  ports_.udp_readable();
+  Instant idle_since = worker_->now();
+  bool worked = false;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (drive_owned()) {
+      worked = true;
+      idle_since = worker_->now();
+      // Let an application thread in now and then.
+      if (drives_.load(std::memory_order_relaxed) - begin > 64) break;
+      continue;
+    }
+    if (worker_->now() - idle_since > to_duration(config_.progress.helper_spin)) break;
+  }
+  return rest(worked);
+}
+
+// Owned: lets go, and blocks until there is work.
+uint64_t EmbeddedNic::rest(bool worked) {
+  if (statistics_due()) publish_statistics();
+  bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
+  if (clients_ != nullptr) busy |= clients_->prepare_sleep();
+  asleep_ = true;
+  bool room_missing = worker_->core().has_packets();
+  Instant deadline = helper_deadline();
+  if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
+  if (room_missing) {
+    deadline = earlier(deadline, worker_->now() + to_duration(config_.progress.helper_backoff_min));
+  }
+  if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  uint64_t end = drives_.load(std::memory_order_relaxed);
+  ownership_.release();
+  if (!busy) helper_block(deadline);
+  return end;
+}
+
+// ---- worker of a daemon ----------------------------------------------------------------------------------------
+
+bool EmbeddedNic::set_worker(const WorkerSettings& settings, std::string* why) {
+  worker_may_sleep_.store(settings.may_sleep, std::memory_order_relaxed);
+  worker_idle_ns_.store(settings.idle_after.ns, std::memory_order_relaxed);
+  wake_helper();
+  if (settings.cores.empty()) return true;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int core : settings.cores) {
+    if (core < CPU_SETSIZE) CPU_SET(static_cast<size_t>(core), &set);
+  }
+  int failed = pthread_setaffinity_np(helper_.native_handle(), sizeof set, &set);
+  if (failed != 0) *why = std::string("the worker may run anywhere: ") + strerror(failed) + "; see nproc for the cores";
+  return failed == 0;
+}
+
+void EmbeddedNic::worker_main() {
+  while (!stop_.load(std::memory_order_relaxed)) {
+    control_ports();
+    ownership_.own();
+    ports_.udp_readable();
+    bool worked = false;
+    if (work_until_idle(&worked)) {
+      rest(worked);
+    } else {
+      if (statistics_due()) publish_statistics();
+      ownership_.release();
+    }
+  }
+}
+
+// True: nothing came for so long that the worker may sleep. False: it is time to look for new links.
+bool EmbeddedNic::work_until_idle(bool* worked) {
+  auto now_ns = [this] { return worker_->now().ns; };
+  Instant idle_since = worker_->now();
+  const Instant until = idle_since + kControlPause;
+  for (;;) {
+    if (drive_owned()) {
+      *worked = true;
+      idle_since = worker_->now();
+    } else {
+      bool may_sleep = worker_may_sleep_.load(std::memory_order_relaxed);
+      if (may_sleep && worker_->now() - idle_since >= Duration{worker_idle_ns_.load(std::memory_order_relaxed)}) {
+        return true;
+      }
+      ownership_.release();
+      idle_yield_.idle(now_ns, sched_yield);
+      ownership_.own();
+    }
+    if (ownership_.wanted()) let_others_own();
+    if (worker_->now() > until || stop_.load(std::memory_order_relaxed)) return false;
+  }
+}
+
+// Owned before and after.
+void EmbeddedNic::let_others_own() {
+  ownership_.release();
+  while (ownership_.wanted()) sched_yield();
+  ownership_.own();
+}
+
+// ---- sleep -----------------------------------------------------------------------------------------------------
+
+void EmbeddedNic::helper_block(Instant until) {
+  port_fds_.clear();
+  ports_.fds(port_fds_);
+  polled_.assign(1, {wake_fd_.get(), POLLIN, 0});
+  for (int fd : port_fds_) polled_.push_back({fd, POLLIN, 0});
+  if (clients_ != nullptr) polled_.push_back({clients_->fd(), POLLIN, 0});
+  timespec timeout{}, *limit = nullptr;
+  if (!until.is_never()) {
+    Instant now = worker_->now();
+    int64_t ns = until > now ? (until - now).ns : 0;
+    timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
+    limit = &timeout;
+  }
+  ppoll(polled_.data(), polled_.size(), limit, nullptr);
+  helper_wakes_at_.store(0, std::memory_order_relaxed);
+  uint64_t drained;
+  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
+  ports_.shm.clear_doorbell();
+  if (clients_ != nullptr) clients_->clear_rings();
+}
+
+}  // namespace ub

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The daemon's end of one application's agent: copies and atomics in memory that only the application can see, asked
+// for in a ring of the shared page and answered in order. What an operation was for is remembered here; of the page
+// only results are read, and bytes.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "dataplane/port_set.h"
+#include "lib/base/time.h"
+#include "lib/ipc/app_page.h"
+#include "lib/transport/core.h"
+#include "lib/transport/host.h"
+
+namespace ub {
+
+class Agent {
+ public:
+  explicit Agent(ipc::AppPage& page) : page_(page) {}
+
+  // kPending, or kFailed: the agent is stalled, or more waits than it may. `address`: in the application.
+  CopyResult gather(std::byte* dst, uint64_t address, size_t bytes, CopyTag);
+  CopyResult place(uint64_t address, const std::byte* src, size_t bytes, bool final, CopyTag);
+  CopyResult atomic(uint64_t address, const AtomicRequest&, uint64_t* old, CopyTag);
+  void frame_aborted(const std::byte* frame);
+
+  enum class Verdict : uint8_t { kNothing, kWorked, kLied };
+  // Hands finished operations to the Core; with nothing finished for `patience`, fails all that waits.
+  Verdict poll(Core<PortSet>&, Instant now, Duration patience);
+  // The application is gone: everything fails, now and later.
+  void fail_for_ever(Core<PortSet>&, Instant now);
+
+  bool has_finished() const { return page_.ops_consumed.load(std::memory_order_acquire) != consumed_; }
+  bool has_work() const { return produced_ != consumed_ || !waiting_.empty(); }
+  // Were operations published since the last call?
+  bool take_published() { return std::exchange(published_, false); }
+  Instant deadline(Duration patience) const {
+    return has_work() && !stalled_ ? progress_at_ + patience : Instant::never();
+  }
+  uint64_t times_stalled() const { return times_stalled_; }
+
+ private:
+  static constexpr size_t kMostWaiting = 8192;
+
+  struct Pending {
+    CopyTag tag = 0;
+    std::byte* dst = nullptr;  // gather; null: the frame is gone
+    uint64_t* old = nullptr;   // atomic
+    uint32_t bytes = 0;
+    bool wanted = false;  // the Core waits for it
+  };
+  // An operation for which the ring had no room.
+  struct Waiting {
+    ipc::AgentOp op;
+    Pending pending;
+    std::vector<std::byte> payload;
+  };
+
+  CopyResult submit(const ipc::AgentOp&, const Pending&, const std::byte* payload);
+  void publish(const ipc::AgentOp&, const Pending&, const std::byte* payload);
+  void publish_waiting();
+  void finish(Core<PortSet>&, Instant now, uint32_t number);
+  void fail_all(Core<PortSet>&, Instant now);
+
+  ipc::AppPage& page_;
+  Pending pending_[ipc::kAgentOps];
+  std::deque<Waiting> waiting_;
+  uint32_t produced_ = 0, consumed_ = 0;
+  Instant progress_at_{};
+  bool fresh_ = true;  // no operation since the agent was idle: its patience begins with the next look
+  bool stalled_ = false;
+  bool gone_ = false;
+  bool published_ = false;
+  uint64_t times_stalled_ = 0;
+};
+
+}  // namespace ub

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/client.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "lib/ipc/barrier.h"
+
+namespace ub {
+
+Client::Client(Owner number, ipc::Mapping page)
+    : number_(number), page_(std::move(page)), agent_(*reinterpret_cast<ipc::AppPage*>(page_.data())) {}
+
+std::unique_ptr<Client> Client::create(Owner number, std::string* error) {
+  ipc::Fd fd = ipc::create_sealed_memfd("softub-app", sizeof(ipc::AppPage), error);
+  ipc::Mapping page;
+  if (!fd || !page.map(fd.get(), sizeof(ipc::AppPage), error)) return nullptr;
+  std::unique_ptr<Client> client(new Client(number, std::move(page)));
+  client->page_fd_ = std::move(fd);
+  // The application rings an eventfd that is never read here, so nothing it does to it can block us. We ring a
+  // socket, because a call of its own says that it must not block: an eventfd's flag is also the application's.
+  client->worker_bell_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  int pair[2];
+  if (!client->worker_bell_ || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) {
+    *error = std::string("no doorbell for an application: ") + strerror(errno);
+    return nullptr;
+  }
+  client->app_bell_ = ipc::Fd(pair[0]);
+  client->app_bell_far_ = ipc::Fd(pair[1]);
+  return client;
+}
+
+void Client::close_passed_fds() {
+  page_fd_.reset();
+  app_bell_far_.reset();
+}
+
+bool Client::add_bell(Bells& bells, uint32_t object, uint32_t* bell) try {
+  if (bells.free.empty()) {
+    if (bells.objects.size() == ipc::kAppBells) return false;
+    bells.free.reserve(bells.objects.size() + 1);
+    bells.objects.push_back(0);
+    bells.free.push_back(static_cast<uint32_t>(bells.objects.size() - 1));
+  }
+  *bell = bells.free.back();
+  bells.free.pop_back();
+  bells.objects[*bell] = object;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience) {
+  auto verdict = Agent::Verdict::kNothing;
+  if (page().posted.any()) {
+    verdict = Agent::Verdict::kWorked;
+    page().posted.take([&](uint32_t bell) {
+      if (bell >= queues_.objects.size() || queues_.objects[bell] == 0) return;
+      ++posts_;
+      core.on_posted(now, queues_.objects[bell]);
+    });
+  }
+  if (page().attention.any()) {
+    verdict = Agent::Verdict::kWorked;
+    page().attention.take([&](uint32_t bell) {
+      if (bell >= jfcs_.objects.size() || jfcs_.objects[bell] == 0) return;
+      core.on_completions_read(now, jfcs_.objects[bell]);
+      core.on_armed(jfcs_.objects[bell]);
+    });
+  }
+  if (agent_.has_work()) {
+    Agent::Verdict copies = agent_.poll(core, now, patience);
+    if (copies != Agent::Verdict::kNothing) verdict = copies;
+  }
+  return verdict;
+}
+
+void Client::push_event(const Event& event) {
+  uint32_t consumed = page().events_consumed.load(std::memory_order_acquire);
+  if (events_produced_ - consumed >= ipc::kAppEvents) {  // or an index that cannot be: its loss
+    ++events_lost_;
+    page().events_lost.store(static_cast<uint32_t>(events_lost_), std::memory_order_release);
+  } else {
+    page().events[events_produced_ % ipc::kAppEvents] = {event.object, static_cast<uint32_t>(event.kind), 0};
+    page().events_produced.store(++events_produced_, std::memory_order_release);
+  }
+  events_published_ = true;
+}
+
+void Client::ring_if_asleep() {
+  bool published = agent_.take_published();
+  if (!std::exchange(events_published_, false) && !published) return;
+  ipc::full_fence();
+  if (!ipc::must_ring(page().app_sleeps)) return;
+  uint64_t one = 1;
+  // A full queue means that it has bells to read.
+  [[maybe_unused]] ssize_t n = send(app_bell_.get(), &one, sizeof one, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool Client::has_finished_copies() const { return agent_.has_work() && agent_.has_finished(); }
+
+}  // namespace ub

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One application as the worker sees it: its page, its doorbells, its agent. What it owns is its session's business.
+//
+// Thread: the owner of the Core; create() any.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/softubd/agent.h"
+#include "lib/ipc/fd.h"
+#include "lib/ipc/memfd.h"
+
+namespace ub {
+
+class Client {
+ public:
+  // Null and `*error`: out of memory or descriptors.
+  static std::unique_ptr<Client> create(Owner number, std::string* error);
+
+  Owner number() const { return number_; }
+  Agent& agent() { return agent_; }
+
+  // For the application: its page; what it writes to to wake the worker; what it reads when it sleeps.
+  int page_fd() const { return page_fd_.get(); }
+  int worker_bell_fd() const { return worker_bell_.get(); }
+  int app_bell_fd() const { return app_bell_far_.get(); }
+  void close_passed_fds();
+
+  // The objects behind its doorbells; 0: none any more. False: out of memory.
+  bool add_queue(uint32_t id, uint32_t* bell) { return add_bell(queues_, id, bell); }
+  bool add_jfc(uint32_t jfc, uint32_t* bell) { return add_bell(jfcs_, jfc, bell); }
+  void remove_queue(uint32_t bell) {
+    queues_.objects[bell] = 0;
+    queues_.free.push_back(bell);
+  }
+  void remove_jfc(uint32_t bell) {
+    jfcs_.objects[bell] = 0;
+    jfcs_.free.push_back(bell);
+  }
+
+  // What was posted, what the agent finished. kLied: end its session.
+  Agent::Verdict poll(Core<PortSet>&, Instant now, Duration patience);
+  void push_event(const Event&);
+  // Wakes the application if it sleeps and something was published for it since the last call.
+  void ring_if_asleep();
+
+  void prepare_sleep() { ipc::begin_sleep(page().worker_sleeps); }
+  void finish_sleep() { ipc::end_sleep(page().worker_sleeps); }
+  bool has_posted() const { return page().posted.any() || page().attention.any(); }
+  bool has_finished_copies() const;
+
+  uint64_t posts() const { return posts_; }
+  uint64_t events_lost() const { return events_lost_; }
+
+ private:
+  struct Bells {
+    std::vector<uint32_t> objects{0};  // by number; 0 is nobody's
+    std::vector<uint32_t> free;        // has room for all of them: giving back never allocates
+  };
+
+  Client(Owner number, ipc::Mapping page);
+  static bool add_bell(Bells&, uint32_t object, uint32_t* bell);
+  ipc::AppPage& page() const { return *reinterpret_cast<ipc::AppPage*>(page_.data()); }
+
+  Owner number_;
+  ipc::Mapping page_;
+  ipc::Fd page_fd_, worker_bell_, app_bell_, app_bell_far_;
+  Bells queues_, jfcs_;
+  Agent agent_;
+  uint32_t events_produced_ = 0;
+  bool events_published_ = false;
+  uint64_t posts_ = 0, events_lost_ = 0;
+};
+
+}  // namespace ub

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/client_table.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "lib/ipc/barrier.h"
+
+namespace ub {
+
+bool ClientTable::init(uint32_t most_clients, std::string* error) {
+  by_number_.resize(most_clients + 1);
+  active_.reserve(most_clients);
+  epoll_ = ipc::Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) *error = std::string("cannot create an epoll descriptor: ") + strerror(errno);
+  return static_cast<bool>(epoll_);
+}
+
+// In turn, so that a number is not soon used again.
+Owner ClientTable::free_number() const {
+  for (size_t tries = 0, n = next_number_; tries < by_number_.size(); ++tries, ++n) {
+    if (n >= by_number_.size()) n = 1;
+    if (by_number_[n] == nullptr) return static_cast<Owner>(n);
+  }
+  return 0;
+}
+
+bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
+  // Edge-triggered: each write of the application is an event, whatever it did to the counter.
+  epoll_event interest{EPOLLIN | EPOLLET, {}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->worker_bell_fd(), &interest) != 0) {
+    *error = std::string("cannot watch an application's doorbell: ") + strerror(errno);
+    return false;
+  }
+  Owner number = client->number();
+  next_number_ = static_cast<Owner>(number + 1);
+  active_.push_back(client.get());
+  by_number_[number] = std::move(client);
+  return true;
+}
+
+void ClientTable::remove(Owner number) {
+  Client* client = find(number);
+  if (client == nullptr) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client->worker_bell_fd(), nullptr);
+  std::erase(active_, client);
+  by_number_[number].reset();
+}
+
+bool ClientTable::poll(Core<PortSet>& core, Instant now) {
+  bool worked = false;
+  for (Client* client : active_) {
+    Agent::Verdict verdict = client->poll(core, now, patience_);
+    client->ring_if_asleep();
+    if (verdict == Agent::Verdict::kNothing) continue;
+    worked = true;
+    if (verdict == Agent::Verdict::kLied) {
+      client->agent().fail_for_ever(core, now);
+      on_lie_(client->number());
+    }
+  }
+  return worked;
+}
+
+void ClientTable::on_event(const Event& event) {
+  if (Client* client = find(event.owner)) client->push_event(event);
+}
+
+Instant ClientTable::next_deadline() const {
+  Instant deadline = Instant::never();
+  for (Client* client : active_) deadline = earlier(deadline, client->agent().deadline(patience_));
+  return deadline;
+}
+
+bool ClientTable::prepare_sleep() {
+  for (Client* client : active_) {
+    client->ring_if_asleep();
+    client->prepare_sleep();
+  }
+  ipc::full_fence();
+  return std::any_of(active_.begin(), active_.end(),
+                     [](Client* client) { return client->has_posted() || client->has_finished_copies(); });
+}
+
+void ClientTable::finish_sleep() {
+  for (Client* client : active_) client->finish_sleep();
+}
+
+void ClientTable::clear_rings() {
+  epoll_event rung[16];
+  while (epoll_wait(epoll_.get(), rung, std::size(rung), 0) == static_cast<int>(std::size(rung))) {
+  }
+}
+
+CopyResult ClientTable::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+  Client* client = find(static_cast<Owner>(foreign_client(src)));
+  return client == nullptr ? CopyResult::kFailed : client->agent().gather(dst, foreign_address(src), bytes, tag);
+}
+
+CopyResult ClientTable::place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
+  Client* client = find(static_cast<Owner>(foreign_client(dst)));
+  return client == nullptr ? CopyResult::kFailed : client->agent().place(foreign_address(dst), src, bytes, final, tag);
+}
+
+CopyResult ClientTable::atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+  Client* client = find(static_cast<Owner>(foreign_client(request.address)));
+  if (client == nullptr) return CopyResult::kFailed;
+  return client->agent().atomic(foreign_address(request.address), request, old, tag);
+}
+
+void ClientTable::frame_aborted(const std::byte* frame) {
+  for (Client* client : active_) client->agent().frame_aborted(frame);
+}
+
+}  // namespace ub

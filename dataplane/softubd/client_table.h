@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All applications of the daemon, by number: what the worker polls, and where events and accesses to foreign memory
+// go.
+//
+// Thread: the owner of the Core, except fd() and clear_rings(): the worker without ownership.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/nic_clients.h"
+#include "dataplane/softubd/client.h"
+
+namespace ub {
+
+class ClientTable final : public NicClients, public ForeignMemory {
+ public:
+  // `on_lie` is told, by the worker, which application wrote what cannot be; it must not call back.
+  explicit ClientTable(std::function<void(Owner)> on_lie) : on_lie_(std::move(on_lie)) {}
+
+  // False and `*error`: no epoll descriptor.
+  bool init(uint32_t most_clients, std::string* error);
+  void set_patience(Duration patience) { patience_ = patience; }
+
+  // A number that no client has, 0: none left.
+  Owner free_number() const;
+  // False and `*error`.
+  bool add(std::unique_ptr<Client>, std::string* error);
+  void remove(Owner number);
+  Client* find(Owner number) { return number < by_number_.size() ? by_number_[number].get() : nullptr; }
+
+  // ---- NicClients ----
+  bool poll(Core<PortSet>&, Instant now) override;
+  void on_event(const Event&) override;
+  ForeignMemory& memory() override { return *this; }
+  Instant next_deadline() const override;
+  bool prepare_sleep() override;
+  void finish_sleep() override;
+  int fd() const override { return epoll_.get(); }
+  void clear_rings() override;
+
+  // ---- ForeignMemory ----
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) override;
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) override;
+  CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag) override;
+  void frame_aborted(const std::byte* frame) override;
+
+ private:
+  std::function<void(Owner)> on_lie_;
+  std::vector<std::unique_ptr<Client>> by_number_;
+  std::vector<Client*> active_;  // all of them, dense
+  ipc::Fd epoll_;
+  Duration patience_ = milliseconds(250);
+  Owner next_number_ = 1;
+};
+
+}  // namespace ub

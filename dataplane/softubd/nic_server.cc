@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/nic_server.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "dataplane/daemon_socket.h"
+
+namespace ub {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto kHelloPatience = std::chrono::seconds(5);
+constexpr auto kTick = std::chrono::seconds(1);
+constexpr auto kDyingTick = std::chrono::milliseconds(20);
+
+mode_t socket_mode(const std::string& access) {
+  if (access == "all") return 0666;
+  return access == "group" ? 0660 : 0600;
+}
+
+// The directory of the socket; one that is made here is as open as the socket.
+bool make_directory(const std::string& socket_path, const std::string& access, std::string* error) {
+  const std::filesystem::path directory = std::filesystem::path(socket_path).parent_path();
+  std::error_code failed;
+  if (std::filesystem::exists(directory, failed)) return true;
+  if (!std::filesystem::create_directories(directory, failed)) {
+    *error = "cannot make " + directory.string() + ": " + failed.message() + "; set daemon.socket";
+    return false;
+  }
+  const mode_t mode = access == "all" ? 0755 : (access == "group" ? 0750 : 0700);
+  if (chmod(directory.c_str(), mode) != 0) *error = "cannot set the mode of " + directory.string();
+  return true;
+}
+
+}  // namespace
+
+NicServer::NicServer(asio::io_context& io, const LoadedConfig& config)
+    : io_(io), config_(config), listener_(io), timer_(io), clients_([this](Owner owner) {
+        asio::post(io_, [this, owner, alive = std::weak_ptr<bool>(alive_)] {
+          if (!alive.expired()) end_liar(owner);
+        });
+      }) {}
+
+std::unique_ptr<NicServer> NicServer::start(asio::io_context& io, const LoadedConfig& config, std::string* error) {
+  std::unique_ptr<NicServer> server(new NicServer(io, config));
+  if (!server->clients_.init(config.daemon.max_apps, error) || !server->listen(error)) return nullptr;
+  auto notice = [](const std::string& sentence) { spdlog::warn("{}", sentence); };
+  server->nic_ = EmbeddedNic::start(config, 0, notice, error, &server->clients_);
+  if (server->nic_ == nullptr) return nullptr;
+  server->apply_settings();
+  server->accept();
+  server->tick();
+  return server;
+}
+
+NicServer::~NicServer() {
+  alive_.reset();
+  boost::system::error_code ignored;
+  listener_.close(ignored);
+  if (listener_fd_) unlink(socket_path_.c_str());
+  for (const auto& c : connections_) {
+    c->readable.release();
+    c->session->say_goodbye("softubd ends");
+    if (!c->session->clean_up()) dying_.push_back(std::move(c->session));
+  }
+  nic_.reset();  // before what the Core may still refer to
+}
+
+// ---- the socket ------------------------------------------------------------------------------------------------
+
+bool NicServer::listen(std::string* error) {
+  socket_path_ = daemon_socket_to_listen(config_.daemon.socket);
+  if (!make_directory(socket_path_, config_.daemon.access, error)) return false;
+  // Whoever holds the lock may replace a socket that a dead daemon left.
+  const std::string lock_path = socket_path_ + ".lock";
+  lock_ = ipc::Fd(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock_) {
+    *error = "cannot open " + lock_path + ": " + strerror(errno) + "; set daemon.socket to a place that may be written";
+    return false;
+  }
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    *error = "another softubd listens on " + socket_path_ + "; stop it, or set daemon.socket";
+    return false;
+  }
+  struct stat there;
+  if (lstat(socket_path_.c_str(), &there) == 0) {
+    if (!S_ISSOCK(there.st_mode)) {
+      *error = socket_path_ + " exists and is no socket; remove it, or set daemon.socket";
+      return false;
+    }
+    unlink(socket_path_.c_str());
+  }
+  const mode_t before = umask(0777 & ~socket_mode(config_.daemon.access));
+  listener_fd_ = ipc::listen_unix(socket_path_, error);
+  umask(before);
+  if (!listener_fd_) return false;
+  listener_.assign(dup(listener_fd_.get()));
+  return true;
+}
+
+bool NicServer::may_connect(const ipc::PeerCredentials& peer) const {
+  // The mode of the socket has let it in already; root may always.
+  return config_.daemon.access != "user" || peer.uid == geteuid() || peer.uid == 0;
+}
+
+void NicServer::accept() {
+  listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const boost::system::error_code& failed) {
+    if (failed) return;
+    accept_all();
+    accept();
+  });
+}
+
+void NicServer::accept_all() {
+  while (ipc::Fd socket = ipc::accept_unix(listener_fd_.get())) {
+    ipc::PeerCredentials peer;
+    if (!ipc::peer_credentials(socket.get(), &peer) || !may_connect(peer) ||
+        connections_.size() >= 2 * size_t{config_.daemon.max_apps}) {
+      log_.warn("refused a connection of process " + std::to_string(peer.pid) + ", user " + std::to_string(peer.uid));
+      continue;
+    }
+    auto session = std::make_unique<Session>(*nic_, clients_, config_, std::move(socket), peer);
+    connections_.push_back(std::make_shared<Connection>(io_, std::move(session)));
+    read(connections_.back());
+  }
+}
+
+// ---- sessions --------------------------------------------------------------------------------------------------
+
+void NicServer::read(const std::shared_ptr<Connection>& connection) {
+  auto arrived = [this, weak = std::weak_ptr<Connection>(connection)](const boost::system::error_code& failed) {
+    const std::shared_ptr<Connection> c = weak.lock();
+    if (failed || c == nullptr) return;  // it was ended
+    std::string why;
+    const bool was_attached = c->session->attached();
+    bool goes_on;
+    try {
+      goes_on = c->session->serve(&why);
+    } catch (const std::bad_alloc&) {
+      goes_on = false;
+      why = "the daemon is out of memory";
+    }
+    if (!was_attached && c->session->attached()) log_.info(c->session->who() + ": attached");
+    if (goes_on) return read(c);
+    end(c, why);
+  };
+  connection->readable.async_wait(asio::posix::stream_descriptor::wait_read, arrived);
+}
+
+void NicServer::end(const std::shared_ptr<Connection>& connection, const std::string& why) {
+  std::unique_ptr<Session> session = std::move(connection->session);
+  connection->readable.release();
+  connections_.remove(connection);
+  const std::string had = session->objects() == nullptr ? "" : session->objects()->summary();
+  const std::string tail = had.empty() ? "" : "; frees " + had;
+  if (why.empty()) {
+    if (session->attached()) log_.info(session->who() + ": gone" + tail);
+  } else {
+    log_.warn(session->who() + ": " + why + tail);
+    session->say_goodbye(why);
+  }
+  if (!session->clean_up()) {
+    dying_.push_back(std::move(session));
+    arm_timer();
+  }
+}
+
+void NicServer::end_liar(Owner owner) {
+  for (const auto& c : connections_) {
+    if (c->session->owner() != owner) continue;
+    return end(std::shared_ptr(c), "wrote an index into its shared page that cannot be");
+  }
+}
+
+void NicServer::tick() {
+  std::erase_if(dying_, [](const std::unique_ptr<Session>& session) { return session->clean_up(); });
+  for (const auto& c : Connections(connections_)) {
+    if (!c->session->attached() && Clock::now() - c->since > kHelloPatience) end(c, "said no hello");
+  }
+  arm_timer();
+}
+
+void NicServer::arm_timer() {
+  timer_.expires_after(dying_.empty() ? kTick : std::chrono::duration_cast<Clock::duration>(kDyingTick));
+  timer_.async_wait([this](const boost::system::error_code& failed) {
+    if (!failed) tick();
+  });
+}
+
+// ---- settings --------------------------------------------------------------------------------------------------
+
+void NicServer::apply_settings() {
+  const DaemonConfig& d = config_.daemon;
+  EmbeddedNic::WorkerSettings settings;
+  settings.may_sleep = d.idle != "poll";
+  settings.idle_after = d.idle == "sleep" ? Duration{} : to_duration(d.idle_after);
+  for (const std::string& core : d.cores) settings.cores.push_back(std::stoi(core));
+  std::string why;
+  if (!nic_->set_worker(settings, &why)) spdlog::warn("daemon.cores: {}", why);
+  nic_->control([&](EmbeddedNic::NicCore&, Instant) {
+    clients_.set_patience(to_duration(d.agent_patience));
+    return true;
+  });
+}
+
+std::string NicServer::reload(const LoadedConfig& wanted) {
+  std::string others;
+  const std::vector<ConfigRow> before = describe(config_), after = describe(wanted);
+  for (size_t i = 0; i < before.size(); ++i) {
+    const std::string& key = before[i].key;
+    const bool may_change =
+        key.starts_with("daemon.") && key != "daemon.socket" && key != "daemon.access" && key != "daemon.max_apps";
+    if (!may_change && before[i].value != after[i].value) others += (others.empty() ? "" : ", ") + key;
+  }
+  DaemonConfig daemon = wanted.daemon;
+  daemon.socket = config_.daemon.socket;
+  daemon.access = config_.daemon.access;
+  daemon.max_apps = config_.daemon.max_apps;
+  config_.daemon = daemon;
+  apply_settings();
+  return others;
+}
+
+}  // namespace ub

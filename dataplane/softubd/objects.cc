@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/objects.h"
+
+#include <bit>
+
+#include "dataplane/foreign_memory.h"
+
+namespace ub {
+
+namespace {
+
+using NicCore = EmbeddedNic::NicCore;
+
+constexpr uint64_t kUserAddressLimit = uint64_t{1} << 47;
+constexpr size_t kPageBytes = 4096;
+
+Status quota(std::string* why, const char* key, uint64_t limit) {
+  *why =
+      std::string("the daemon's limit daemon.") + key + " = " + std::to_string(limit) + " per application is reached";
+  return Status::kNoMemory;
+}
+
+Status no_memory(std::string* why) {
+  *why = "the daemon is out of memory, or a limit of [limits] in its configuration is reached";
+  return Status::kNoMemory;
+}
+
+bool valid_mode(uint8_t mode) {
+  return mode == static_cast<uint8_t>(Mode::kRm) || mode == static_cast<uint8_t>(Mode::kRc) ||
+         mode == static_cast<uint8_t>(Mode::kUm);
+}
+
+// Room for an object, made before there is one: remembering it cannot fail then.
+template <class Map>
+auto node_for(typename Map::mapped_type object) {
+  Map one;
+  one.emplace(0, std::move(object));
+  return one.extract(one.begin());
+}
+inline auto node_for_id() { return std::set<uint32_t>{0}.extract(0); }
+
+template <class Container>
+void remember(Container& all, typename Container::node_type node, uint32_t id) {
+  if constexpr (requires { node.key(); }) {
+    node.key() = id;
+  } else {
+    node.value() = id;
+  }
+  all.insert(std::move(node));
+}
+
+bool valid_depth(uint32_t depth, uint32_t slots, uint32_t limit) {
+  return depth != 0 && depth <= limit && std::has_single_bit(slots) && depth <= slots;
+}
+
+}  // namespace
+
+// ---- areas -----------------------------------------------------------------------------------------------------
+
+Status AppObjects::add_area(const DaemonConfig& limits, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why) {
+  if (bytes == 0 || bytes % kPageBytes != 0 || bytes > ipc::kLargestArea) return Status::kInvalid;
+  if (bytes > limits.app_memory || areas_.bytes() > limits.app_memory - bytes) {
+    return quota(why, "app_memory", limits.app_memory);
+  }
+  *area = areas_.add(bytes, fd, why);
+  return *area == 0 ? Status::kNoMemory : Status::kOk;
+}
+
+Status AppObjects::drop_area(uint32_t area) { return areas_.drop(area) ? Status::kOk : Status::kBusy; }
+
+bool AppObjects::take_ring(const ipc::AppRing& ring, Ring* out) {
+  if (!std::has_single_bit(ring.slot_count) || ring.offset % kSlotBytes != 0) return false;
+  out->area = ring.area;
+  out->memory = areas_.use(ring.area, ring.offset, sizeof(QueueIndices) + uint64_t{ring.slot_count} * kSlotBytes);
+  return out->memory != nullptr;
+}
+
+// ---- completion and receive queues -----------------------------------------------------------------------------
+
+Status AppObjects::create_jfc(const LoadedConfig& config, const ipc::AppQueue& queue, uint32_t* id, uint32_t* bell,
+                              std::string* why) {
+  if (jfcs_.size() >= config.daemon.app_jfcs) return quota(why, "app_jfcs", config.daemon.app_jfcs);
+  if (!valid_depth(queue.depth, queue.ring.slot_count, config.limits.jfc_depth)) return Status::kInvalid;
+  Jfc made{};
+  if (!take_ring(queue.ring, &made.ring)) return Status::kInvalid;
+  JfcConfig jfc;
+  jfc.slots = made.ring.slots<Cqe>();
+  jfc.slot_count = queue.ring.slot_count;
+  jfc.depth = queue.depth;
+  jfc.indices = made.ring.indices();
+  jfc.cookie = queue.user_data;
+  jfc.owner = client_.number();
+  auto node = node_for<decltype(jfcs_)>(made);
+  Status status = core([&](NicCore& core, Instant) {
+    Status created = core.create_jfc(jfc, id);
+    if (created == Status::kOk && !client_.add_jfc(*id, &node.mapped().bell)) {
+      core.destroy_jfc(*id);
+      created = Status::kNoMemory;
+    }
+    return created;
+  });
+  if (status != Status::kOk) {
+    areas_.release(made.ring.area);
+    return status == Status::kNoMemory ? no_memory(why) : status;
+  }
+  *bell = node.mapped().bell;
+  remember(jfcs_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::destroy_jfc(uint32_t id) {
+  auto found = jfcs_.find(id);
+  if (found == jfcs_.end()) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant) {
+    Status destroyed = core.destroy_jfc(id);
+    if (destroyed == Status::kOk) client_.remove_jfc(found->second.bell);
+    return destroyed;
+  });
+  if (status != Status::kOk) return status;
+  areas_.release(found->second.ring.area);
+  jfcs_.erase(found);
+  return status;
+}
+
+Status AppObjects::create_jfr(const LoadedConfig& config, const ipc::AppQueue& queue, uint32_t* id, std::string* why) {
+  if (jfrs_.size() >= config.daemon.app_jfrs) return quota(why, "app_jfrs", config.daemon.app_jfrs);
+  if (!jfcs_.contains(queue.jfc) || !valid_mode(queue.mode)) return Status::kInvalid;
+  if (queue.ring.slot_count > config.limits.jfr_depth * rqe_slots(kMaxSges) * 2) return Status::kInvalid;
+  Jfr made;
+  if (!take_ring(queue.ring, &made.ring)) return Status::kInvalid;
+  JfrConfig jfr;
+  jfr.wanted_id = queue.wanted_id;
+  jfr.mode = static_cast<Mode>(queue.mode);
+  jfr.slots = made.ring.slots<Rqe>();
+  jfr.slot_count = queue.ring.slot_count;
+  jfr.indices = made.ring.indices();
+  jfr.jfc = queue.jfc;
+  jfr.token = {queue.token_required != 0, queue.token_value};
+  jfr.min_rnr_timer = queue.min_rnr_timer;
+  jfr.user_data = queue.user_data;
+  jfr.owner = client_.number();
+  auto node = node_for<decltype(jfrs_)>(made);
+  Status status = core([&](NicCore& core, Instant) { return core.create_jfr(jfr, id); });
+  if (status != Status::kOk) {
+    areas_.release(made.ring.area);
+    return status == Status::kNoMemory ? no_memory(why) : status;
+  }
+  remember(jfrs_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::destroy_jfr(uint32_t id) {
+  auto found = jfrs_.find(id);
+  if (found == jfrs_.end()) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant now) { return core.destroy_jfr(now, id); });
+  if (status != Status::kOk) return status;
+  areas_.release(found->second.ring.area);
+  jfrs_.erase(found);
+  return status;
+}
+
+// ---- jettys ----------------------------------------------------------------------------------------------------
+
+Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue& queue, uint32_t* id, uint32_t* bell,
+                                std::string* why) {
+  if (jettys_.size() >= config.daemon.app_jetties) return quota(why, "app_jetties", config.daemon.app_jetties);
+  const auto kind = static_cast<ObjectKind>(queue.kind);
+  const bool jetty_kind = kind == ObjectKind::kJetty;
+  if ((!jetty_kind && kind != ObjectKind::kJfs) || !valid_mode(queue.mode) || !jfcs_.contains(queue.jfc) ||
+      (jetty_kind && !jfrs_.contains(queue.jfr)) || (queue.recv_jfc != 0 && !jfcs_.contains(queue.recv_jfc)) ||
+      !valid_depth(queue.depth, queue.ring.slot_count, config.limits.jfs_depth)) {
+    return Status::kInvalid;
+  }
+  Jetty made{};
+  if (!take_ring(queue.ring, &made.ring)) return Status::kInvalid;
+  const size_t slot_bytes = size_t{queue.ring.slot_count} * kSlotBytes;
+  const size_t work_bytes = NicCore::send_queue_work_bytes(queue.depth);
+  if (private_bytes_ + slot_bytes + work_bytes > config.daemon.app_memory || !made.fetched.map_private(slot_bytes) ||
+      !made.work.map_private(work_bytes)) {
+    areas_.release(made.ring.area);
+    return no_memory(why);
+  }
+  JettyConfig jetty;
+  jetty.wanted_id = queue.wanted_id;
+  jetty.kind = kind;
+  jetty.mode = static_cast<Mode>(queue.mode);
+  jetty.sq.slots = reinterpret_cast<Wqe*>(made.fetched.data());
+  jetty.sq.source = made.ring.slots<Wqe>();
+  jetty.sq.slot_count = queue.ring.slot_count;
+  jetty.sq.depth = queue.depth;
+  jetty.sq.indices = made.ring.indices();
+  jetty.sq.work = made.work.data();
+  jetty.sq.jfc = queue.jfc;
+  jetty.sq.rnr_retry = queue.rnr_retry;
+  jetty.sq.err_timeout = queue.err_timeout;
+  jetty.jfr = queue.jfr;
+  jetty.recv_jfc = queue.recv_jfc;
+  jetty.lower_layer_order = queue.lower_layer_order != 0;
+  jetty.user_data = queue.user_data;
+  jetty.owner = client_.number();
+  const uint32_t area = made.ring.area;
+  auto node = node_for<decltype(jettys_)>(std::move(made));
+  Status status = core([&](NicCore& core, Instant now) {
+    Status created = core.create_jetty(jetty, id);
+    if (created == Status::kOk && !client_.add_queue(*id, &node.mapped().bell)) {
+      core.destroy_jetty(now, *id);
+      created = Status::kNoMemory;
+    }
+    return created;
+  });
+  if (status != Status::kOk) {
+    areas_.release(area);
+    return status == Status::kNoMemory ? no_memory(why) : status;
+  }
+  *bell = node.mapped().bell;
+  private_bytes_ += slot_bytes + work_bytes;
+  remember(jettys_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::destroy(std::map<uint32_t, Jetty>::iterator jetty) {
+  Status status = core([&](NicCore& core, Instant now) {
+    Status destroyed = core.destroy_jetty(now, jetty->first);
+    if (destroyed == Status::kOk) client_.remove_queue(jetty->second.bell);
+    return destroyed;
+  });
+  if (status != Status::kOk) return status;
+  private_bytes_ -= jetty->second.fetched.bytes() + jetty->second.work.bytes();
+  areas_.release(jetty->second.ring.area);
+  jettys_.erase(jetty);
+  return status;
+}
+
+Status AppObjects::destroy_jetty(uint32_t id) {
+  auto found = jettys_.find(id);
+  return found == jettys_.end() ? Status::kInvalid : destroy(found);
+}
+
+Status AppObjects::set_state(uint32_t id, uint32_t state) {
+  if (!is_queue(id) || state > static_cast<uint32_t>(QueueState::kError)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant now) { return core.set_state(now, id, static_cast<QueueState>(state)); });
+}
+
+Status AppObjects::get_state(uint32_t id, uint32_t* state) {
+  if (!is_queue(id)) return Status::kInvalid;
+  *state = static_cast<uint32_t>(core([&](NicCore& core, Instant) { return core.state(id); }));
+  return Status::kOk;
+}
+
+Status AppObjects::set_threshold(uint32_t id, uint32_t slots) {
+  if (!jfrs_.contains(id)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.set_receive_threshold(id, slots); });
+}
+
+Status AppObjects::take_unhandled(uint32_t id, Cqe* out, uint32_t room, uint32_t* count) {
+  if (!jettys_.contains(id)) return Status::kInvalid;
+  *count = core([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });
+  return Status::kOk;
+}
+
+Status AppObjects::bind(uint32_t jetty, uint32_t target) {
+  if (!jettys_.contains(jetty) || !targets_.contains(target)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.bind(jetty, target); });
+}
+
+Status AppObjects::unbind(uint32_t jetty) {
+  if (!jettys_.contains(jetty)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.unbind(jetty); });
+}
+
+// ---- tokens, segments, targets ---------------------------------------------------------------------------------
+
+Status AppObjects::alloc_token(const DaemonConfig& limits, uint32_t* id, std::string* why) {
+  if (tokens_.size() >= limits.app_segments) return quota(why, "app_segments", limits.app_segments);
+  auto node = node_for_id();
+  Status status = core([&](NicCore& core, Instant) { return core.alloc_token_id(id); });
+  if (status != Status::kOk) return no_memory(why);
+  remember(tokens_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::free_token(uint32_t id) {
+  if (!tokens_.contains(id)) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant now) { return core.free_token_id(now, id); });
+  if (status == Status::kOk) tokens_.erase(id);
+  return status;
+}
+
+Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment* segment, std::string* why) {
+  if (segments_.size() >= limits.app_segments) return quota(why, "app_segments", limits.app_segments);
+  if (!tokens_.contains(segment->token_id)) return Status::kInvalid;
+  SegmentConfig config;
+  if (segment->area != 0) {
+    config.memory = areas_.use(segment->area, segment->offset, segment->length);
+    if (config.memory == nullptr) return Status::kInvalid;
+  } else {
+    if (segment->memory >= kUserAddressLimit || segment->length > kUserAddressLimit - segment->memory) {
+      *why = "memory above 2^47 cannot be registered";
+      return Status::kInvalid;
+    }
+    config.memory = foreign_pointer(client_.number(), segment->memory);
+  }
+  config.address = segment->address;
+  config.local_address = segment->local_address;
+  config.length = segment->length;
+  config.token_id = segment->token_id;
+  config.token = {segment->token_required != 0, segment->token_value};
+  config.access = segment->access;
+  config.owner = client_.number();
+  RegisteredSegment registered;
+  auto node = node_for<decltype(segments_)>(segment->area);
+  Status status = core([&](NicCore& core, Instant) { return core.register_segment(config, &registered); });
+  if (status != Status::kOk) {
+    areas_.release(segment->area);
+    return status == Status::kNoMemory ? no_memory(why) : status;
+  }
+  segment->handle = registered.handle;
+  segment->token_id = registered.token_id;
+  remember(segments_, std::move(node), registered.handle);
+  return status;
+}
+
+Status AppObjects::unregister_segment(uint32_t handle) {
+  auto found = segments_.find(handle);
+  if (found == segments_.end()) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
+  if (status != Status::kOk) return status;
+  areas_.release(found->second);
+  segments_.erase(found);
+  return status;
+}
+
+Status AppObjects::add_target(const DaemonConfig& limits, const ipc::AppTarget& target, uint32_t* id,
+                              std::string* why) {
+  if (targets_.size() >= limits.app_targets) return quota(why, "app_targets", limits.app_targets);
+  if (!valid_mode(target.mode) || target.kind > static_cast<uint8_t>(ObjectKind::kGroup)) return Status::kInvalid;
+  TargetConfig config;
+  config.local_eid.bytes = target.local_eid;
+  config.instance.eid.bytes = target.eid;
+  config.instance.uasid = target.uasid;
+  config.kind = static_cast<ObjectKind>(target.kind);
+  config.id = target.id;
+  config.mode = static_cast<Mode>(target.mode);
+  config.token = {target.token_required != 0, target.token_value};
+  config.owner = client_.number();
+  if (!nic_.is_own_eid(config.local_eid)) return Status::kInvalid;
+  if (!nic_.find_path(config.local_eid, config.instance, &config.path, why)) return Status::kInvalid;
+  auto node = node_for_id();
+  Status status = core([&](NicCore& core, Instant now) { return core.add_target(now, config, id); });
+  if (status != Status::kOk) return status == Status::kNoMemory ? no_memory(why) : status;
+  remember(targets_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::remove_target(uint32_t id) {
+  if (!targets_.contains(id)) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant) { return core.remove_target(id); });
+  if (status == Status::kOk) targets_.erase(id);
+  return status;
+}
+
+// ---- the end ---------------------------------------------------------------------------------------------------
+
+bool AppObjects::destroy_all() {
+  while (!jettys_.empty() && destroy(jettys_.begin()) == Status::kOk) {
+  }
+  while (!jfrs_.empty() && destroy_jfr(jfrs_.begin()->first) == Status::kOk) {
+  }
+  while (!segments_.empty() && unregister_segment(segments_.begin()->first) == Status::kOk) {
+  }
+  while (!tokens_.empty() && free_token(*tokens_.begin()) == Status::kOk) {
+  }
+  while (!targets_.empty() && remove_target(*targets_.begin()) == Status::kOk) {
+  }
+  while (!jfcs_.empty() && destroy_jfc(jfcs_.begin()->first) == Status::kOk) {
+  }
+  return count() == 0;
+}
+
+uint32_t AppObjects::count() const {
+  return static_cast<uint32_t>(jettys_.size() + jfrs_.size() + segments_.size() + tokens_.size() + targets_.size() +
+                               jfcs_.size());
+}
+
+std::string AppObjects::summary() const {
+  std::string text;
+  auto add = [&text](size_t n, const char* what) {
+    if (n != 0) text += (text.empty() ? "" : ", ") + std::to_string(n) + " " + what;
+  };
+  add(jettys_.size(), "send queues");
+  add(jfrs_.size(), "receive queues");
+  add(jfcs_.size(), "completion queues");
+  add(segments_.size(), "segments");
+  add(targets_.size(), "targets");
+  add(areas_.bytes() >> 10, "KiB shared");
+  return text;
+}
+
+}  // namespace ub

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one application made in the Core: created, changed and destroyed on its behalf after every number in its
+// request was found to be its own; and destroyed all at once when it is gone.
+//
+// Thread: the control thread. Core calls run under ownership (EmbeddedNic::control).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dataplane/config.h"
+#include "dataplane/embedded_nic.h"
+#include "dataplane/softubd/areas.h"
+#include "dataplane/softubd/client.h"
+#include "lib/ipc/app_call.h"
+
+namespace ub {
+
+class AppObjects {
+ public:
+  // `client` is in the table of clients until destroy_all() has succeeded.
+  AppObjects(EmbeddedNic& nic, Client& client) : nic_(nic), client_(client) {}
+
+  // Each answers kInvalid for what is not this application's or cannot be, kNoMemory with `*why` for a quota.
+  Status add_area(const DaemonConfig&, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why);
+  Status drop_area(uint32_t area);
+  Status create_jfc(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, uint32_t* bell, std::string* why);
+  Status destroy_jfc(uint32_t id);
+  Status create_jfr(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, std::string* why);
+  Status destroy_jfr(uint32_t id);
+  Status create_jetty(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, uint32_t* bell, std::string* why);
+  Status destroy_jetty(uint32_t id);
+  Status set_state(uint32_t id, uint32_t state);
+  Status get_state(uint32_t id, uint32_t* state);
+  Status set_threshold(uint32_t id, uint32_t slots);
+  Status take_unhandled(uint32_t id, Cqe* out, uint32_t room, uint32_t* count);
+  Status alloc_token(const DaemonConfig&, uint32_t* id, std::string* why);
+  Status free_token(uint32_t id);
+  Status register_segment(const DaemonConfig&, ipc::AppSegment*, std::string* why);
+  Status unregister_segment(uint32_t handle);
+  Status add_target(const DaemonConfig&, const ipc::AppTarget&, uint32_t* id, std::string* why);
+  Status remove_target(uint32_t id);
+  Status bind(uint32_t jetty, uint32_t target);
+  Status unbind(uint32_t jetty);
+
+  // Destroys everything, some objects at a time. False: something is still busy, call again later.
+  bool destroy_all();
+  // "3 jettys, 2 segments"; empty: nothing.
+  std::string summary() const;
+  uint32_t count() const;
+
+ private:
+  struct Ring {
+    uint32_t area = 0;
+    std::byte* memory = nullptr;
+    QueueIndices* indices() const { return reinterpret_cast<QueueIndices*>(memory); }
+    template <class Slot>
+    Slot* slots() const {
+      return reinterpret_cast<Slot*>(memory + sizeof(QueueIndices));
+    }
+  };
+  struct Jfc {
+    Ring ring;
+    uint32_t bell;
+  };
+  struct Jfr {
+    Ring ring;
+  };
+  struct Jetty {
+    Ring ring;
+    uint32_t bell;
+    ipc::Mapping fetched, work;  // the Core's own: elements, state of requests
+  };
+
+  bool take_ring(const ipc::AppRing&, Ring*);
+  Status destroy(std::map<uint32_t, Jetty>::iterator);
+  bool is_queue(uint32_t id) const { return jettys_.contains(id) || jfrs_.contains(id); }
+
+  template <class Fn>
+  auto core(Fn&& fn) {
+    return nic_.control(std::forward<Fn>(fn));
+  }
+
+  EmbeddedNic& nic_;
+  Client& client_;
+  Areas areas_;
+  uint64_t private_bytes_ = 0;
+  std::map<uint32_t, Jfc> jfcs_;
+  std::map<uint32_t, Jfr> jfrs_;
+  std::map<uint32_t, Jetty> jettys_;
+  std::map<uint32_t, uint32_t> segments_;  // handle -> area, 0: through the agent
+  std::set<uint32_t> tokens_, targets_;
+};
+
+}  // namespace ub

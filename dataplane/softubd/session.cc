@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/session.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+namespace ub {
+
+namespace {
+
+using ipc::AppCall;
+
+constexpr int kRequestsPerTurn = 16;
+
+// As the process calls itself; it may say anything, so only what can be printed.
+std::string program_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  for (char& c : name) c = c < ' ' || c > '~' ? '?' : c;
+  return name.empty() ? "?" : name;
+}
+
+std::string describe(const ipc::PeerCredentials& peer) {
+  return "process " + std::to_string(peer.pid) + " (" + program_of(peer.pid) + "), user " + std::to_string(peer.uid);
+}
+
+void set_text(ipc::AppAnswer* answer, const std::string& text) {
+  size_t n = std::min(text.size(), sizeof answer->text - 1);
+  std::memcpy(answer->text, text.data(), n);
+  answer->text[n] = 0;
+}
+
+}  // namespace
+
+Session::Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
+                 const ipc::PeerCredentials& peer)
+    : nic_(nic), clients_(clients), config_(config), socket_(std::move(socket)), who_(describe(peer)) {}
+
+bool Session::serve(std::string* why) {
+  for (int n = 0; n < kRequestsPerTurn; ++n) {
+    std::byte message[sizeof(ipc::AppRequest)];
+    size_t bytes, fd_count;
+    ipc::Fd unwanted[ipc::kMaxMessageFds];
+    switch (ipc::receive_message(socket_.get(), message, &bytes, unwanted, &fd_count)) {
+      case ipc::SocketStatus::kOk:
+        if (!handle({message, bytes}, why)) return false;
+        break;
+      case ipc::SocketStatus::kAgain:
+        return true;
+      case ipc::SocketStatus::kClosed:
+      case ipc::SocketStatus::kFailed:
+        return false;
+    }
+  }
+  return true;
+}
+
+bool Session::handle(std::span<const std::byte> message, std::string* why) {
+  ipc::AppRequest request{};
+  std::memcpy(&request, message.data(), std::min(message.size(), sizeof request));
+  if (message.size() < sizeof(ipc::AppHead) || request.head.magic != ipc::kAppCallMagic) {
+    *why = "sent " + std::to_string(message.size()) + " bytes that are no request";
+    return false;
+  }
+  if (request.head.version != ipc::kAppCallVersion) {
+    *why = "its liburma speaks version " + std::to_string(request.head.version) +
+           " of the daemon's protocol, this softubd version " + std::to_string(ipc::kAppCallVersion) +
+           ": use both from one release";
+    return false;
+  }
+  if (message.size() != sizeof request || request.number == 0) {
+    *why = "sent a malformed request";
+    return false;
+  }
+  const bool is_hello = request.call == AppCall::kHello;
+  if (is_hello == attached()) {
+    *why = is_hello ? "said hello twice" : "sent a request before its hello";
+    return false;
+  }
+  Reply reply;
+  reply.answer.number = request.number;
+  std::string sentence;
+  Status status = is_hello ? hello(&reply, &sentence) : call(request, &reply, &sentence);
+  reply.answer.status = static_cast<uint32_t>(status);
+  if (!send(reply, sentence)) {
+    *why = "does not read its answers";
+    return false;
+  }
+  if (is_hello && attached()) client_->close_passed_fds();
+  return true;
+}
+
+bool Session::send(Reply& reply, const std::string& sentence) {
+  set_text(&reply.answer, sentence);
+  reply.answer.head = {ipc::kAppCallMagic, ipc::kAppCallVersion,
+                       static_cast<uint32_t>(sizeof reply.answer + reply.extra_bytes)};
+  std::byte message[sizeof(ipc::AppAnswer) + ipc::kAppAnswerExtra];
+  std::memcpy(message, &reply.answer, sizeof reply.answer);
+  std::memcpy(message + sizeof reply.answer, reply.extra, reply.extra_bytes);
+  return ipc::send_message(socket_.get(), {message, sizeof reply.answer + reply.extra_bytes},
+                           {reply.fds, reply.fd_count}) == ipc::SocketStatus::kOk;
+}
+
+void Session::say_goodbye(const std::string& sentence) {
+  Reply reply;
+  send(reply, sentence);
+  socket_.reset();
+}
+
+Status Session::hello(Reply* reply, std::string* why) {
+  Owner number = nic_.control([&](EmbeddedNic::NicCore&, Instant) { return clients_.free_number(); });
+  if (number == 0) {
+    *why = "the daemon serves daemon.max_apps = " + std::to_string(config_.daemon.max_apps) + " applications already";
+    return Status::kNoMemory;
+  }
+  std::unique_ptr<Client> client = Client::create(number, why);
+  if (client == nullptr) return Status::kNoMemory;
+  Client* raw = client.get();
+  auto objects = std::make_unique<AppObjects>(nic_, *raw);
+  if (!nic_.control([&](EmbeddedNic::NicCore&, Instant) { return clients_.add(std::move(client), why); })) {
+    return Status::kNoMemory;
+  }
+  client_ = raw;
+  objects_ = std::move(objects);
+  reply->fds[0] = raw->page_fd();
+  reply->fds[1] = raw->worker_bell_fd();
+  reply->fds[2] = raw->app_bell_fd();
+  reply->fd_count = 3;
+  ipc::AppInstance& instance = reply->answer.instance;
+  instance = {};
+  instance.uasid = nic_.uasid();
+  instance.mtu = nic_.mtu();
+  for (const Eid& eid : nic_.eids()) {
+    if (instance.eid_count < ipc::kAppEids) instance.eids[instance.eid_count++] = eid.bytes;
+  }
+  return Status::kOk;
+}
+
+Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
+  ipc::AppAnswer& answer = reply->answer;
+  switch (r.call) {
+    case AppCall::kAddArea: {
+      Status status = objects_->add_area(config_.daemon, r.bytes, &answer.id, &reply->passed, why);
+      if (status == Status::kOk) reply->fds[reply->fd_count++] = reply->passed.get();
+      return status;
+    }
+    case AppCall::kTakeUnhandled: {
+      Cqe cqes[ipc::kAppAnswerExtra / sizeof(Cqe)];
+      uint32_t room = std::min<uint32_t>(r.value, std::size(cqes));
+      Status status = objects_->take_unhandled(r.id, cqes, room, &answer.value);
+      reply->extra_bytes = answer.value * sizeof(Cqe);
+      std::memcpy(reply->extra, cqes, reply->extra_bytes);
+      return status;
+    }
+    case AppCall::kCounters:
+    case AppCall::kChannels:
+      return call_report(r, reply);
+    case AppCall::kCreateJfc:
+    case AppCall::kCreateJfr:
+    case AppCall::kCreateJetty:
+    case AppCall::kAllocToken:
+    case AppCall::kRegisterSegment:
+    case AppCall::kAddTarget:
+      return call_create(r, &answer, why);
+    default:
+      return call_object(r, &answer, why);
+  }
+}
+
+Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, std::string* why) {
+  switch (r.call) {
+    case AppCall::kCreateJfc:
+      return objects_->create_jfc(config_, r.queue, &answer->id, &answer->bell, why);
+    case AppCall::kCreateJfr:
+      return objects_->create_jfr(config_, r.queue, &answer->id, why);
+    case AppCall::kCreateJetty:
+      return objects_->create_jetty(config_, r.queue, &answer->id, &answer->bell, why);
+    case AppCall::kAllocToken:
+      return objects_->alloc_token(config_.daemon, &answer->id, why);
+    case AppCall::kRegisterSegment:
+      answer->segment = r.segment;
+      return objects_->register_segment(config_.daemon, &answer->segment, why);
+    default:
+      return objects_->add_target(config_.daemon, r.target, &answer->id, why);
+  }
+}
+
+Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, std::string* why) {
+  switch (r.call) {
+    case AppCall::kDropArea:
+      return objects_->drop_area(r.id);
+    case AppCall::kDestroyJfc:
+      return objects_->destroy_jfc(r.id);
+    case AppCall::kDestroyJfr:
+      return objects_->destroy_jfr(r.id);
+    case AppCall::kDestroyJetty:
+      return objects_->destroy_jetty(r.id);
+    case AppCall::kSetState:
+      return objects_->set_state(r.id, r.value);
+    case AppCall::kGetState:
+      return objects_->get_state(r.id, &answer->value);
+    case AppCall::kSetThreshold:
+      return objects_->set_threshold(r.id, r.value);
+    case AppCall::kFreeToken:
+      return objects_->free_token(r.id);
+    case AppCall::kUnregister:
+      return objects_->unregister_segment(r.id);
+    case AppCall::kRemoveTarget:
+      return objects_->remove_target(r.id);
+    case AppCall::kBind:
+      return objects_->bind(r.id, r.value);
+    case AppCall::kUnbind:
+      return objects_->unbind(r.id);
+    default:
+      *why = "the daemon knows no call " + std::to_string(static_cast<uint32_t>(r.call));
+      return Status::kInvalid;
+  }
+}
+
+Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
+  if (r.call == AppCall::kCounters) {
+    static_assert(sizeof(Counters) <= ipc::kAppAnswerExtra);
+    const Counters counters = nic_.control([](EmbeddedNic::NicCore& core, Instant) { return core.counters(); });
+    std::memcpy(reply->extra, &counters, sizeof counters);
+    reply->extra_bytes = sizeof counters;
+    return Status::kOk;
+  }
+  const std::vector<ChannelInfo> channels = nic_.channels();
+  const size_t first = std::min<size_t>(r.value, channels.size());
+  const size_t count = std::min(channels.size() - first, ipc::kAppAnswerExtra / sizeof(ChannelInfo));
+  std::memcpy(reply->extra, channels.data() + first, count * sizeof(ChannelInfo));
+  reply->extra_bytes = count * sizeof(ChannelInfo);
+  reply->answer.value = static_cast<uint32_t>(count);
+  return Status::kOk;
+}
+
+bool Session::clean_up() {
+  socket_.reset();
+  if (client_ == nullptr) return true;
+  nic_.control([&](EmbeddedNic::NicCore& core, Instant now) {
+    client_->agent().fail_for_ever(core, now);
+    return true;
+  });
+  if (!objects_->destroy_all()) return false;
+  nic_.control([&](EmbeddedNic::NicCore&, Instant) {
+    clients_.remove(client_->number());
+    return true;
+  });
+  objects_.reset();
+  client_ = nullptr;
+  return true;
+}
+
+}  // namespace ub

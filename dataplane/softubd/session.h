@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One application at the control socket: reads its requests, checks them, answers. Ends when it hangs up or breaks
+// the protocol; what it had is destroyed then (server.cc).
+//
+// Thread: the control thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "dataplane/softubd/client_table.h"
+#include "dataplane/softubd/objects.h"
+#include "lib/ipc/app_call.h"
+#include "lib/ipc/unix_socket.h"
+
+namespace ub {
+
+class Session {
+ public:
+  // `config` is the daemon's current one and outlives the session.
+  Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
+          const ipc::PeerCredentials& peer);
+
+  int socket() const { return socket_.get(); }
+  // "process 123 (redis-server), user 1000".
+  const std::string& who() const { return who_; }
+  bool attached() const { return client_ != nullptr; }
+  Owner owner() const { return client_ == nullptr ? Owner{0} : client_->number(); }
+  const AppObjects* objects() const { return objects_.get(); }
+
+  // Serves what has arrived, a bounded number of requests. False: it is over, `*why` says why ("" for a hang-up).
+  bool serve(std::string* why);
+  // Tells the application the last sentence it gets, and hangs up.
+  void say_goodbye(const std::string& sentence);
+  // Destroys what it had. False: call again later.
+  bool clean_up();
+
+ private:
+  struct Reply {
+    ipc::AppAnswer answer{};
+    std::byte extra[ipc::kAppAnswerExtra];
+    size_t extra_bytes = 0;
+    int fds[3];
+    size_t fd_count = 0;
+    ipc::Fd passed;  // closed after sending
+  };
+
+  bool handle(std::span<const std::byte> message, std::string* why);
+  Status hello(Reply*, std::string* why);
+  Status call(const ipc::AppRequest&, Reply*, std::string* why);
+  Status call_create(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
+  Status call_object(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
+  Status call_report(const ipc::AppRequest&, Reply*);
+  bool send(Reply&, const std::string& sentence);
+
+  EmbeddedNic& nic_;
+  ClientTable& clients_;
+  const LoadedConfig& config_;
+  ipc::Fd socket_;
+  std::string who_;
+  Client* client_ = nullptr;  // in the table
+  std::unique_ptr<AppObjects> objects_;
+};
+
+}  // namespace ub

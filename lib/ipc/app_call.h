@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests of an application to the daemon and their answers, over a SOCK_SEQPACKET socket. One request is under way
+// at a time and gets one answer; an answer of number 0 that nobody asked for is the daemon's last sentence before it
+// hangs up. Native byte order: both run on one host. The first 16 bytes never change, so that any two versions can
+// name each other. Both sides zero what a call does not use.
+//
+// A request is the application's word: whoever receives it checks every field.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "lib/ipc/app_page.h"
+
+namespace ub::ipc {
+
+inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
+inline constexpr uint32_t kAppCallVersion = 1;
+
+enum class AppCall : uint32_t {
+  kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
+  kAddArea,          // bytes -> area; descriptor: the memory
+  kDropArea,         // area
+  kCreateJfc,        // queue
+  kDestroyJfc,       // id
+  kCreateJfr,        // queue
+  kDestroyJfr,       // id
+  kCreateJetty,      // queue: jetty or JFS
+  kDestroyJetty,     // id
+  kSetState,         // id, value = QueueState
+  kGetState,         // id -> value
+  kSetThreshold,     // id, value = slots
+  kTakeUnhandled,    // id, value = room -> value = count, cqes behind the answer
+  kAllocToken,       // -> id
+  kFreeToken,        // id
+  kRegisterSegment,  // segment -> segment.handle, segment.token_id
+  kUnregister,       // id = handle
+  kAddTarget,        // target -> id
+  kRemoveTarget,     // id
+  kBind,             // id = jetty, value = target
+  kUnbind,           // id = jetty
+  kCounters,         // counters behind the answer
+  kChannels,         // value = first index -> value = count, ChannelInfo behind the answer
+};
+
+// A ring in an area: QueueIndices, then slots.
+struct AppRing {
+  uint32_t area;
+  uint32_t slot_count;
+  uint64_t offset;  // of the indices, multiple of 64
+};
+
+// All that any object with a ring needs; a call reads its part.
+struct AppQueue {
+  AppRing ring;
+  uint64_t user_data;  // cookie of a JFC
+  uint32_t depth;
+  uint32_t wanted_id;
+  uint32_t jfc;
+  uint32_t jfr;       // of a jetty
+  uint32_t recv_jfc;  // of a jetty
+  uint32_t token_value;
+  uint8_t token_required;
+  uint8_t kind;  // ObjectKind
+  uint8_t mode;  // Mode
+  uint8_t rnr_retry;
+  uint8_t err_timeout;
+  uint8_t min_rnr_timer;
+  uint8_t lower_layer_order;
+  uint8_t reserved;
+};
+
+struct AppSegment {
+  uint64_t memory;  // where the bytes are in the application
+  uint64_t address, local_address, length;
+  uint32_t area;  // of the daemon, 0: any memory, through the agent
+  uint32_t token_id;
+  uint64_t offset;  // in the area
+  uint32_t token_value;
+  uint8_t token_required;
+  uint8_t access;
+  uint8_t reserved[2];
+  uint32_t handle;  // answer
+};
+
+struct AppTarget {
+  std::array<uint8_t, 16> local_eid, eid;
+  uint32_t uasid;
+  uint32_t id;
+  uint32_t token_value;
+  uint8_t token_required;
+  uint8_t kind;
+  uint8_t mode;
+  uint8_t reserved;
+};
+
+struct AppHead {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t bytes;  // of the whole message
+};
+
+struct AppRequest {
+  AppHead head;
+  AppCall call;
+  uint32_t number;  // comes back in the answer, never 0
+  uint32_t id, value;
+  uint64_t bytes;
+  union {
+    AppQueue queue;
+    AppSegment segment;
+    AppTarget target;
+  };
+};
+
+inline constexpr size_t kAppEids = 16;
+struct AppInstance {
+  uint32_t uasid, mtu;
+  uint32_t eid_count;
+  uint32_t reserved;
+  std::array<std::array<uint8_t, 16>, kAppEids> eids;
+};
+
+struct AppAnswer {
+  AppHead head;
+  uint32_t number;
+  uint32_t status;  // Status
+  uint32_t id, value;
+  uint32_t bell;  // of what was created
+  uint32_t reserved;
+  union {
+    AppSegment segment;
+    AppInstance instance;
+  };
+  char text[256];  // why not, ends with 0; empty: no more to say than the status
+};
+
+inline constexpr size_t kAppAnswerExtra = 4096;  // most bytes behind an answer
+inline constexpr uint64_t kLargestArea = uint64_t{1} << 40;
+
+}  // namespace ub::ipc

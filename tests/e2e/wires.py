@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wires that tests run programs over: an environment for each program and, if need be, a place to run it in.
+
+shm and udp connect any number of programs. The DPDK wires have two ends: a program takes a free one when it starts
+and leaves it when it has ended. They run as an ordinary process without hugepages; af_packet needs root.
+"""
+import os
+import subprocess
+import tempfile
+import uuid
+
+
+class Skip(Exception):
+    """Why the wire cannot be had here."""
+
+
+class Wire:
+    """Of the environment: shm, udp, or what somebody has set."""
+
+    def __init__(self, kinds=None):
+        self.name = kinds or os.environ.get("SOFTUB_PORT_KINDS", "(default)")
+        self.variables = {"SOFTUB_PORT_KINDS": kinds} if kinds else {}
+
+    def start(self, args, **options):
+        return subprocess.Popen(args, env={**os.environ, **self.variables}, **options)
+
+    def host(self):
+        """Where the first program is reached by TCP."""
+        return "localhost"
+
+    def close(self):
+        pass
+
+
+class DpdkWire(Wire):
+    """Two ends; self.device(end) has the devargs of each."""
+
+    mtu = 4096
+    root = False
+
+    def __init__(self, plugin):
+        if not plugin or not os.path.exists(plugin):
+            raise Skip("the DPDK port is not built: libdpdk was not found, or -Ddpdk=disabled")
+        if self.root and os.geteuid() != 0:
+            raise Skip("needs root")
+        super().__init__("dpdk")
+        self.name = type(self).__name__.lower()
+        self.plugin = plugin
+        self.id = uuid.uuid4().hex[:8]
+        self.directory = tempfile.TemporaryDirectory(prefix="softub-wire-")
+        self.programs = [None, None]
+
+    def environment(self, end):
+        return {
+            "SOFTUB_PORT_KINDS": "dpdk",
+            "SOFTUB_PORT_MTU": str(self.mtu),
+            "SOFTUB_DPDK_PLUGIN": self.plugin,
+            "SOFTUB_DPDK_DEVICE": self.device(end),
+            "SOFTUB_DPDK_ADDRESSES": f"10.9.0.{end + 1}/24",
+            "SOFTUB_LOG_STATS_DIR": self.directory.name,
+        }
+
+    def free_end(self):
+        for end, program in enumerate(self.programs):
+            if program is None or program.poll() is not None:
+                return end
+        return None
+
+    def start(self, args, **options):
+        """At a free end. With none, the program can look at the others, but has no wire of its own."""
+        end = self.free_end()
+        environment = {**os.environ, **self.environment(end or 0)}
+        program = subprocess.Popen(self.command(end or 0) + args, env=environment, **options)
+        if end is not None:
+            self.programs[end] = program
+        return program
+
+    def command(self, end):
+        return []
+
+    def close(self):
+        self.directory.cleanup()
+
+
+class Memif(DpdkWire):
+    """Shared memory between two DPDK processes, met at an abstract socket."""
+
+    def device(self, end):
+        role = ("server", "client")[end]
+        return f"net_memif0,role={role},socket=softub-{self.id},bsize=8192,mac=02:00:00:00:00:0{end + 1}"
+
+
+class Vhost(DpdkWire):
+    """The two sides of a virtual machine's network card, both of them ordinary processes."""
+
+    def device(self, end):
+        socket = os.path.join(self.directory.name, "vhost.sock")
+        if end == 0:
+            return f"net_vhost0,iface={socket}"
+        return f"net_virtio_user0,path={socket},queue_size=1024,mac=02:00:00:00:00:02"
+
+    def start(self, args, **options):
+        if self.free_end() == 0:  # one that was killed leaves it behind
+            socket = os.path.join(self.directory.name, "vhost.sock")
+            if os.path.exists(socket):
+                os.unlink(socket)
+        return super().start(args, **options)
+
+
+class AfPacket(DpdkWire):
+    """Two network namespaces of our own and a veth pair between them, which their kernels use at the same time."""
+
+    root = True
+    mtu = 1024  # the driver takes no more than frames of an MTU of 1500
+
+    def __init__(self, plugin):
+        super().__init__(plugin)
+        self.name = "af_packet"
+        self.namespaces = [f"softub-{self.id}-{end}" for end in range(2)]
+        try:
+            for namespace in self.namespaces:
+                self.ip("netns", "add", namespace)
+            left, right = self.namespaces
+            self.ip("link", "add", "eth", "netns", left, "type", "veth", "peer", "name", "eth", "netns", right)
+            for end, namespace in enumerate(self.namespaces):
+                self.ip("-n", namespace, "addr", "add", f"10.10.0.{end + 1}/24", "dev", "eth")
+                self.ip("-n", namespace, "link", "set", "lo", "up")
+                self.ip("-n", namespace, "link", "set", "eth", "up")
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.close()
+            output = (getattr(error, "stdout", None) or b"").decode().strip()
+            raise Skip(f"cannot make network namespaces: {output or error}")
+
+    @staticmethod
+    def ip(*args):
+        subprocess.run(["ip", *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def device(self, end):
+        return "net_af_packet0,iface=eth,framesz=2048,framecnt=512,qdisc_bypass=1"
+
+    def command(self, end):
+        return ["ip", "netns", "exec", self.namespaces[end]]
+
+    def host(self):
+        return "10.10.0.1"
+
+    def close(self):
+        for namespace in self.namespaces:
+            subprocess.run(["ip", "netns", "del", namespace], stderr=subprocess.DEVNULL)
+        super().close()
+
+
+DPDK_WIRES = {"memif": Memif, "vhost": Vhost, "af_packet": AfPacket}
+NAMES = ["shm", "udp", *DPDK_WIRES]
+
+
+def make(name, plugin=None):
+    """Raises Skip."""
+    return DPDK_WIRES[name](plugin) if name in DPDK_WIRES else Wire(name)

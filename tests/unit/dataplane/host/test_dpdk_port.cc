@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DPDK port on a ring that gives back what is sent (net_ring). The test looks into the device from the side.
+#include <gtest/gtest.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "dataplane/plugin_port.h"
+#include "lib/base/bytes.h"
+
+extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
+
+namespace ub {
+namespace {
+
+using wire::IpAddress;
+using wire::MacAddress;
+
+const IpAddress kOwn = IpAddress::from_v4(0x0a090001), kPeer = IpAddress::from_v4(0x0a090002);
+constexpr MacAddress kPeerMac{2, 0, 0, 0, 0, 2};
+constexpr size_t kHeaders = 14 + 20 + 8;
+
+struct DpdkPortTest : testing::Test {
+  PluginPortOptions options;
+  std::unique_ptr<PluginPort> port;
+  uint16_t id = 0;
+  std::string error;
+  std::mutex mutex;
+  std::string notices;
+
+  DpdkPortTest() {
+    options.device = "net_ring0";
+    options.addresses = {{kOwn, 24}};
+    options.neighbours = {{kPeer, kPeerMac}};
+    options.mtu = 4096;
+    options.notice = [this](const std::string& sentence) {
+      std::lock_guard lock(mutex);
+      notices += sentence + "\n";
+    };
+  }
+  bool try_open() {
+    error.clear();
+    port.reset(softub_open_port(kPluginPortVersion, options, &error));
+    return port != nullptr;
+  }
+  void open() {
+    ASSERT_TRUE(try_open()) << error;
+    ASSERT_EQ(rte_eth_dev_get_port_by_name("net_ring0", &id), 0);
+    port->set_link(7);
+    ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 1; }));
+  }
+  template <class Condition>
+  static bool within_a_second(Condition condition) {
+    for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return condition();
+  }
+  bool said(const char* words) {
+    std::lock_guard lock(mutex);
+    return notices.find(words) != std::string::npos;
+  }
+
+  // IPv4 and UDP headers as the Core writes them; the rest is a pattern.
+  static void write_frame(std::byte* frame, size_t bytes, const IpAddress& to, uint16_t udp_port = wire::kUbUdpPort) {
+    std::memset(frame, 0, kHeaders);
+    for (size_t i = kHeaders; i < bytes; ++i) frame[i] = static_cast<std::byte>(i * 7);
+    store_be16(frame + 12, wire::kEtherTypeIpv4);
+    store_be16(frame + 14, 0x4500);
+    store_be16(frame + 16, static_cast<uint16_t>(bytes - 14));
+    store_u8(frame + 23, IPPROTO_UDP);
+    store_be32(frame + 26, kOwn.v4());
+    store_be32(frame + 30, to.v4());
+    store_be16(frame + 36, udp_port);
+  }
+  bool send(size_t bytes, const IpAddress& to = kPeer) {
+    std::byte* frame = port->tx_begin(bytes);
+    if (frame == nullptr) return false;
+    write_frame(frame, bytes, to);
+    port->tx_commit(frame, bytes);
+    port->tx_flush(Instant{1});
+    return true;
+  }
+  // A frame that comes from elsewhere, cut into pieces.
+  void inject(const std::vector<std::byte>& frame, size_t pieces = 1) {
+    rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
+    ASSERT_NE(pool, nullptr);
+    rte_mbuf* head = nullptr;
+    size_t done = 0;
+    for (size_t i = 0; i < pieces; ++i) {
+      rte_mbuf* m = rte_pktmbuf_alloc(pool);
+      ASSERT_NE(m, nullptr);
+      auto n = static_cast<uint16_t>((frame.size() - done) / (pieces - i));
+      std::memcpy(rte_pktmbuf_append(m, n), frame.data() + done, n);
+      done += n;
+      if (head == nullptr) {
+        head = m;
+      } else {
+        ASSERT_EQ(rte_pktmbuf_chain(head, m), 0);
+      }
+    }
+    ASSERT_EQ(rte_eth_tx_burst(id, 0, &head, 1), 1);
+  }
+  // What the Core would get.
+  std::vector<std::vector<std::byte>> receive() {
+    RxFrame frames[kBurst];
+    std::vector<std::vector<std::byte>> out;
+    size_t n = port->rx_burst(Instant{1}, frames, kBurst);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_EQ(frames[i].link, 7u);
+      out.emplace_back(frames[i].data, frames[i].data + frames[i].bytes);
+    }
+    port->rx_release();
+    return out;
+  }
+};
+
+TEST_F(DpdkPortTest, FramesGoOutWithAddressesAndComeIn) {
+  open();
+  ASSERT_TRUE(send(4200));
+  auto frames = receive();
+  ASSERT_EQ(frames.size(), 1u);
+  std::vector<std::byte> expected(4200);
+  write_frame(expected.data(), 4200, kPeer);
+  EXPECT_EQ(std::memcmp(frames[0].data(), kPeerMac.data(), 6), 0);
+  EXPECT_TRUE(std::equal(expected.begin() + 12, expected.end(), frames[0].begin() + 12, frames[0].end()));
+  PluginPortCounters c = port->counters();
+  EXPECT_EQ(c.tx_frames, 1u);
+  EXPECT_EQ(c.rx_frames, 1u);
+}
+
+TEST_F(DpdkPortTest, AsksForANeighbourAndDropsMeanwhile) {
+  open();
+  ASSERT_TRUE(send(100, IpAddress::from_v4(0x0a090009)));
+  EXPECT_TRUE(receive().empty());  // the ARP request came back, and is nobody's
+  PluginPortCounters c = port->counters();
+  EXPECT_EQ(c.tx_drop_no_neighbour, 1u);
+  EXPECT_EQ(c.rx_drop_foreign, 1u);
+  ASSERT_TRUE(send(100, IpAddress::from_v4(0x0b000001)));
+  EXPECT_EQ(port->counters().tx_drop_no_route, 1u);
+}
+
+TEST_F(DpdkPortTest, VlanTagsAreWrittenAndRemoved) {
+  options.vlan = 0x123;
+  open();
+  ASSERT_TRUE(send(1000));
+  rte_mbuf* m = nullptr;
+  ASSERT_EQ(rte_eth_rx_burst(id, 0, &m, 1), 1);
+  std::vector<std::byte> tagged(rte_pktmbuf_mtod(m, std::byte*), rte_pktmbuf_mtod(m, std::byte*) + m->pkt_len);
+  rte_pktmbuf_free(m);
+  ASSERT_EQ(tagged.size(), 1004u);
+  EXPECT_EQ(load_be32(tagged.data() + 12), 0x81000123u);
+  store_be16(tagged.data() + 14, 0xe123);  // of any priority
+  inject(tagged);
+  auto frames = receive();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].size(), 1000u);
+  EXPECT_EQ(load_be16(frames[0].data() + 12), wire::kEtherTypeIpv4);
+
+  store_be16(tagged.data() + 14, 0x124);
+  inject(tagged);
+  tagged.erase(tagged.begin() + 12, tagged.begin() + 16);
+  inject(tagged);
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_vlan, 2u);
+}
+
+TEST_F(DpdkPortTest, FramesInPiecesAreJoinedOrRefused) {
+  open();
+  std::vector<std::byte> frame(4200);
+  write_frame(frame.data(), frame.size(), kOwn);
+  inject(frame, 3);
+  auto frames = receive();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0], frame);
+  EXPECT_EQ(port->counters().rx_joined, 1u);
+  inject(std::vector<std::byte>(9000), 3);
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_too_long, 1u);
+}
+
+TEST_F(DpdkPortTest, JumboFrames) {
+  options.mtu = 8192;
+  open();
+  ASSERT_TRUE(send(8300));
+  auto frames = receive();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].size(), 8300u);
+  EXPECT_FALSE(send(20000));  // longer than a buffer
+  EXPECT_EQ(port->counters().tx_too_long, 1u);
+}
+
+TEST_F(DpdkPortTest, AFullDeviceIsBackPressure) {
+  open();
+  size_t sent = 0;
+  while (sent < 100000 && send(100)) ++sent;
+  EXPECT_LT(sent, 100000u);
+  EXPECT_GT(port->counters().tx_full, 0u);
+  size_t received = 0;
+  while (size_t n = receive().size()) {
+    received += n;
+    port->tx_flush(Instant{1});  // what was kept
+  }
+  EXPECT_EQ(received, sent);
+  EXPECT_TRUE(send(100));
+}
+
+TEST_F(DpdkPortTest, AnEmptyPoolIsBackPressure) {
+  open();
+  rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
+  std::vector<rte_mbuf*> taken;
+  while (rte_mbuf* m = rte_pktmbuf_alloc(pool)) taken.push_back(m);
+  EXPECT_FALSE(send(100));
+  EXPECT_EQ(port->counters().tx_no_buffer, 1u);
+  for (rte_mbuf* m : taken) rte_pktmbuf_free(m);
+  EXPECT_TRUE(send(100));
+  EXPECT_EQ(receive().size(), 1u);
+}
+
+TEST_F(DpdkPortTest, WithoutALinkFramesAreDropped) {
+  open();
+  rte_eth_dev_set_link_down(id);
+  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  EXPECT_TRUE(said("lost its link"));
+  ASSERT_TRUE(send(100));
+  EXPECT_EQ(port->counters().tx_drop_no_link, 1u);
+  rte_eth_dev_set_link_up(id);
+  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 3; }));
+  EXPECT_TRUE(said("has a link"));
+  ASSERT_TRUE(send(100));
+  EXPECT_EQ(receive().size(), 1u);
+}
+
+TEST_F(DpdkPortTest, ADeviceThatIsRemoved) {
+  open();
+  rte_eth_dev_info info;
+  ASSERT_EQ(rte_eth_dev_info_get(id, &info), 0);
+  ASSERT_EQ(rte_dev_remove(info.device), 0);
+  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  EXPECT_TRUE(said("DPDK device net_ring0 was removed"));
+  for (int i = 0; i < 1000; ++i) {
+    send(100);
+    EXPECT_TRUE(receive().empty());
+    port->prepare_sleep();
+    port->finish_sleep();
+  }
+  EXPECT_EQ(port->counters().tx_drop_no_link, 1000u);
+  port.reset();
+  open();  // it can come again
+}
+
+TEST_F(DpdkPortTest, DamagedAndForeignFramesAreCounted) {
+  open();
+  std::vector<std::byte> echo(14 + 20 + 8);
+  write_frame(echo.data(), echo.size(), kOwn);
+  store_u8(echo.data() + 23, 1);  // ICMP
+  store_u8(echo.data() + 34, 8);  // echo request
+  store_be16(echo.data() + 36, 0x1234);
+  inject(echo);
+  std::vector<std::byte> other(100);
+  write_frame(other.data(), other.size(), kOwn, 53);
+  inject(other);
+  for (size_t bytes : {1, 13, 14, 33, 34, 41}) inject(std::vector<std::byte>(other.begin(), other.begin() + bytes));
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_checksum, 1u);
+  EXPECT_EQ(port->counters().rx_drop_foreign, 7u);
+}
+
+// ---- bad input: what, where, what to do ----
+
+TEST_F(DpdkPortTest, ADeviceThatIsInUse) {
+  open();
+  PluginPortOptions again = options;
+  EXPECT_EQ(softub_open_port(kPluginPortVersion, again, &error), nullptr);
+  EXPECT_NE(error.find("net_ring0 is in use in this process already; dpdk.device"), std::string::npos) << error;
+}
+
+TEST_F(DpdkPortTest, ADriverThatIsUnknown) {
+  options.device = "net_nonsense0";
+  EXPECT_FALSE(try_open());
+  EXPECT_NE(error.find("\"net_nonsense0\" cannot be opened"), std::string::npos) << error;
+  EXPECT_NE(error.find("check dpdk.device"), std::string::npos) << error;
+}
+
+TEST_F(DpdkPortTest, ArgumentsThatAreWrong) {
+  options.device = "net_memif0,role=nonsense";
+  EXPECT_FALSE(try_open());
+  EXPECT_NE(error.find("cannot be opened"), std::string::npos) << error;
+  EXPECT_NE(error.find("nonsense"), std::string::npos) << error;  // the driver's own words
+}
+
+TEST_F(DpdkPortTest, BuffersOfMemifThatAreTooSmall) {
+  options.device = "net_memif0,role=server,socket=softub-test";
+  EXPECT_FALSE(try_open());
+  EXPECT_NE(error.find("buffers of 2048 bytes"), std::string::npos) << error;
+  EXPECT_NE(error.find("add bsize=8192"), std::string::npos) << error;
+}
+
+TEST_F(DpdkPortTest, APluginOfAnotherVersion) {
+  EXPECT_EQ(softub_open_port(kPluginPortVersion + 1, options, &error), nullptr);
+  EXPECT_NE(error.find("install both from one build"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace ub
