@@ -31,7 +31,8 @@ inline uint64_t foreign_address(const std::byte* p) {
 // The memory part of a Host (lib/transport/host.h).
 class ForeignMemory {
  public:
-  virtual CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) = 0;
+  // `dst` lies in `frame`.
+  virtual CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag) = 0;
   virtual CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) = 0;
   virtual CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag) = 0;
   // The frame was given back: what is still to be gathered into it goes nowhere.

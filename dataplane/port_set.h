@@ -61,21 +61,7 @@ class PortSet {
   void udp_readable() { udp_look_at_ = Instant{}; }
 
   // ---- Host: frames out ----
-  std::byte* tx_begin(uint32_t link, size_t bytes) {
-    switch (kinds_[link]) {
-      case LinkKind::kShm:
-        return shm.tx_begin(link, bytes);
-      case LinkKind::kUdp:
-        return udp.tx_begin(link, bytes);
-      case LinkKind::kPlugin:
-        return plugin->tx_begin(bytes);
-      case LinkKind::kLoopback:
-        return loopback.tx_begin(link, bytes);
-      case LinkKind::kNone:
-        break;
-    }
-    return nullptr;
-  }
+  std::byte* tx_begin(uint32_t link, size_t bytes) { return begun_ = begin_frame(link, bytes); }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     switch (kinds_[link]) {
       case LinkKind::kShm:
@@ -121,7 +107,7 @@ class PortSet {
   // ---- Host: memory ----
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
     if (is_foreign(src)) [[unlikely]]
-      return foreign->gather(dst, src, bytes, tag);
+      return foreign->gather(begun_, dst, src, bytes, tag);
     std::memcpy(dst, src, bytes);
     return CopyResult::kDone;
   }
@@ -167,9 +153,26 @@ class PortSet {
   static constexpr Duration kUdpHot = milliseconds(1);
   static constexpr Duration kUdpPause = microseconds(20);
 
+  std::byte* begin_frame(uint32_t link, size_t bytes) {
+    switch (kinds_[link]) {
+      case LinkKind::kShm:
+        return shm.tx_begin(link, bytes);
+      case LinkKind::kUdp:
+        return udp.tx_begin(link, bytes);
+      case LinkKind::kPlugin:
+        return plugin->tx_begin(bytes);
+      case LinkKind::kLoopback:
+        return loopback.tx_begin(link, bytes);
+      case LinkKind::kNone:
+        break;
+    }
+    return nullptr;
+  }
+
   std::vector<LinkKind> kinds_{LinkKind::kNone};
   Instant udp_hot_until_{};
   Instant udp_look_at_{};
+  std::byte* begun_ = nullptr;  // the frame that gather() fills
   bool udp_sent_ = false;
   bool loopback_used_ = false;
 };

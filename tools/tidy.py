@@ -42,8 +42,11 @@ EMBEDDED = re.compile(r"^lib/urma/[^/]*embedded[^/]*$")
 
 # Single files that may include more, and why.
 MAY_INCLUDE = {
-    "lib/urma/placement.cc": ("dataplane/config.h",),  # chooses the back end from the configuration
+    # chooses the back end from the configuration
+    "lib/urma/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h"),
     "lib/urma/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
+    "lib/urma/daemon/client.h": ("lib/transport/core_types.h",),
+    "lib/urma/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }
 
 PURE = ("lib/base/", "lib/transport/")

@@ -17,6 +17,10 @@ void set_driver_level(uint32_t level) {
   for (const char* pattern : {"pmd.net.memif", "pmd.net.virtio.*"}) rte_log_set_level_pattern(pattern, level);
 }
 
+bool wants_log(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with("--log-level"); });
+}
+
 // Lives for ever: a thread that logs may hold the stream longer than a capture lasts.
 struct Tap {
   std::mutex mutex;
@@ -51,9 +55,9 @@ Tap& tap() {
 
 }  // namespace
 
-LogCapture::LogCapture() {
+LogCapture::LogCapture(const std::vector<std::string>& arguments) {
   Tap& t = tap();
-  if (t.stream == nullptr) return;
+  if (t.stream == nullptr || wants_log(arguments)) return;
   t.before = rte_log_get_stream();
   {
     std::lock_guard lock(t.mutex);
@@ -66,19 +70,15 @@ LogCapture::LogCapture() {
 
 LogCapture::~LogCapture() {
   Tap& t = tap();
-  if (t.stream == nullptr) return;
+  if (!t.listening) return;
   // Before rte_eal_init there is none of DPDK's own, and the standard error stands in.
   rte_openlog_stream(t.before == stderr ? nullptr : t.before);
-  std::string rest;
-  {
-    std::lock_guard lock(t.mutex);
-    t.listening = false;
-    rest.swap(t.heard);
-  }
-  if (!rest.empty()) std::fputs(rest.c_str(), rte_log_get_stream());
+  std::lock_guard lock(t.mutex);
+  t.listening = false;
 }
 
-void hush_drivers() {
+void hush_drivers(const std::vector<std::string>& arguments) {
+  if (wants_log(arguments)) return;
   tap().hushed = true;
   set_driver_level(RTE_LOG_CRIT);
 }

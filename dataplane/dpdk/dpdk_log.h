@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What DPDK and its drivers say while something is tried: their error numbers rarely tell the cause, their log does.
+// Where the arguments for DPDK ask for a log (--log-level), it is left alone.
 //
 // Thread: one capture at a time.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace ub::dpdk {
 
 class LogCapture {
  public:
-  LogCapture();
-  ~LogCapture();  // what nobody asked for goes where DPDK's log goes
+  explicit LogCapture(const std::vector<std::string>& arguments);
+  ~LogCapture();
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
@@ -21,6 +23,6 @@ class LogCapture {
 };
 
 // From now to the next capture: no errors of drivers that complain of a missing peer again and again.
-void hush_drivers();
+void hush_drivers(const std::vector<std::string>& arguments);
 
 }  // namespace ub::dpdk

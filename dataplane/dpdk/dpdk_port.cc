@@ -2,6 +2,7 @@
 #include "dataplane/dpdk/dpdk_port.h"
 
 #include <rte_dev.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
@@ -45,8 +46,24 @@ uint32_t payload_for_device_mtu(uint32_t device_mtu) {
 // "net_memif0,role=client" names net_memif0.
 std::string name_of(const std::string& devargs) { return devargs.substr(0, devargs.find(',')); }
 
-bool wants_log(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](auto& a) { return a.starts_with("--log-level"); });
+// Buffers without gaps between them, where addresses of the device are ours: without hugepages DPDK would not let one
+// cross a page otherwise, and af_xdp, which counts on a row of them, would lose those behind the middle.
+rte_mempool* make_pool(const std::string& name, uint16_t buffer, const char* kind) {
+  rte_pktmbuf_pool_private data_size{};
+  data_size.mbuf_data_room_size = buffer;
+  const unsigned flags = rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
+  rte_mempool* pool = rte_mempool_create_empty(name.c_str(), kPoolBuffers, sizeof(rte_mbuf) + buffer, 0,
+                                               sizeof data_size, SOCKET_ID_ANY, flags);
+  if (pool == nullptr) return nullptr;
+  rte_pktmbuf_pool_init(pool, &data_size);
+  if (int status = rte_mempool_set_ops_byname(pool, kind, nullptr);
+      status != 0 || (status = rte_mempool_populate_default(pool)) < 0) {
+    rte_mempool_free(pool);
+    rte_errno = -status;
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
 }
 
 size_t hash_of(const wire::IpAddress& ip) { return ip.bytes[15] ^ ip.bytes[14] << 3; }
@@ -60,10 +77,10 @@ std::unique_ptr<DpdkPort> DpdkPort::open(const PluginPortOptions& options, std::
   std::unique_ptr<DpdkPort> port(new DpdkPort(options));
   bool ok = false;
   on_eal_thread([&] {
-    LogCapture log;
+    LogCapture log(options.arguments);
     ok = port->probe(error) && port->configure(error) && port->set_up_queues(error) && port->start(error);
     if (!ok) *error += log.text();
-    if (ok && !wants_log(options.arguments)) hush_drivers();
+    if (ok) hush_drivers(options.arguments);
   });
   if (!ok) return nullptr;
   return port;
@@ -129,8 +146,8 @@ bool DpdkPort::configure(std::string* error) {
   return true;
 }
 
-// The driver takes frames in several buffers, but forgets to mark the end of later ones: it delivers frames again, and
-// others glued together.
+// The driver takes a frame in several buffers, but later ones in the same places then look unfinished: frames come
+// many times, and glued together (22.11).
 bool DpdkPort::frames_fit_memif(std::string* error) const {
   if (!is_memif_) return true;
   const size_t at = options_.device.find("bsize=");
@@ -175,8 +192,7 @@ bool DpdkPort::set_up_queues(std::string* error) {
   const auto buffer = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + room);
   // A zero-copy client of memif gives buffers back from DPDK's thread when its peer goes.
   const char* const kind = is_memif_ && has_argument("zero-copy=yes") ? "ring_mp_mc" : "ring_sp_sc";
-  std::string pool = "softub-" + std::to_string(port_);
-  pool_ = rte_pktmbuf_pool_create_by_ops(pool.c_str(), kPoolBuffers, 0, 0, buffer, SOCKET_ID_ANY, kind);
+  pool_ = make_pool("softub-" + std::to_string(port_), buffer, kind);
   if (pool_ == nullptr) {
     *error = "no memory for " + std::to_string(kPoolBuffers) + " buffers of " + std::to_string(buffer) +
              " bytes: " + error_text(rte_errno) + "; give DPDK more (dpdk.arguments, -m)";

@@ -105,7 +105,7 @@ bool init(const std::vector<std::string>& arguments, std::string* error) {
   std::vector<char*> argv;
   for (std::string& a : all) argv.push_back(a.data());
   argv.push_back(nullptr);
-  LogCapture log;
+  LogCapture log(arguments);
   if (rte_eal_init(static_cast<int>(all.size()), argv.data()) >= 0) return true;
   *error =
       "DPDK does not start (" + error_text(rte_errno) + "); check dpdk.arguments: memory, --file-prefix" + log.text();

@@ -49,7 +49,7 @@ void LinkWatch::look() {
   }
   close_device();
   ended_ = true;
-  changed_.notify_all();  // under the lock: then the object may go
+  changed_.notify_all();
 }
 
 void LinkWatch::set_link(bool up) {
@@ -95,9 +95,9 @@ void LinkWatch::close_device() {
   rte_eth_dev_close(options_.port);
 }
 
+// DPDK keeps the calls of a port that is gone, for the next one of the same number; only "all ports" reaches them.
 void LinkWatch::forget_removal() {
-  if (!rte_eth_dev_is_valid_port(options_.port)) return;
-  for (rte_eth_event_type event : kRemovals) rte_eth_dev_callback_unregister(options_.port, event, on_removal, this);
+  for (rte_eth_event_type event : kRemovals) rte_eth_dev_callback_unregister(RTE_ETH_ALL, event, on_removal, this);
 }
 
 int LinkWatch::on_removal(uint16_t, rte_eth_event_type, void* watch, void*) {

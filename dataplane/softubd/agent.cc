@@ -9,20 +9,18 @@ namespace ub {
 
 namespace {
 
-constexpr size_t kLargestFrame = 16384;  // a gather goes to an address within one of the Core's frames
-
 std::byte* data_of(ipc::AppPage& page, uint32_t number) {
   return page.agent_data + size_t{number % ipc::kAgentOps} * ipc::kAgentBytes;
 }
 
 }  // namespace
 
-CopyResult Agent::gather(std::byte* dst, uint64_t address, size_t bytes, CopyTag tag) {
+CopyResult Agent::gather(const std::byte* frame, std::byte* dst, uint64_t address, size_t bytes, CopyTag tag) {
   ipc::AgentOp op{};
   op.kind = ipc::AgentOpKind::kGather;
   op.address = address;
   op.bytes = static_cast<uint32_t>(bytes);
-  return submit(op, {tag, dst, nullptr, op.bytes, true}, nullptr);
+  return submit(op, {tag, frame, dst, nullptr, op.bytes, true}, nullptr);
 }
 
 CopyResult Agent::place(uint64_t address, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
@@ -31,7 +29,7 @@ CopyResult Agent::place(uint64_t address, const std::byte* src, size_t bytes, bo
   op.address = address;
   op.bytes = static_cast<uint32_t>(bytes);
   op.final = final;
-  return submit(op, {tag, nullptr, nullptr, op.bytes, true}, src);
+  return submit(op, {tag, nullptr, nullptr, nullptr, op.bytes, true}, src);
 }
 
 CopyResult Agent::atomic(uint64_t address, const AtomicRequest& request, uint64_t* old, CopyTag tag) {
@@ -42,7 +40,7 @@ CopyResult Agent::atomic(uint64_t address, const AtomicRequest& request, uint64_
   op.atomic_op = static_cast<uint8_t>(request.op);
   op.operand = request.operand;
   op.compare = request.compare;
-  return submit(op, {tag, nullptr, old, op.bytes, true}, nullptr);
+  return submit(op, {tag, nullptr, nullptr, old, op.bytes, true}, nullptr);
 }
 
 CopyResult Agent::submit(const ipc::AgentOp& op, const Pending& pending, const std::byte* payload) try {
@@ -78,7 +76,7 @@ void Agent::publish_waiting() {
 
 void Agent::frame_aborted(const std::byte* frame) {
   auto forget = [frame](Pending& p) {
-    if (p.dst >= frame && p.dst < frame + kLargestFrame) p.dst = nullptr;
+    if (p.frame == frame) p.dst = nullptr;
   };
   for (uint32_t n = consumed_; n != produced_; ++n) forget(pending_[n % ipc::kAgentOps]);
   for (Waiting& w : waiting_) forget(w.pending);

@@ -24,7 +24,7 @@ class Agent {
   explicit Agent(ipc::AppPage& page) : page_(page) {}
 
   // kPending, or kFailed: the agent is stalled, or more waits than it may. `address`: in the application.
-  CopyResult gather(std::byte* dst, uint64_t address, size_t bytes, CopyTag);
+  CopyResult gather(const std::byte* frame, std::byte* dst, uint64_t address, size_t bytes, CopyTag);
   CopyResult place(uint64_t address, const std::byte* src, size_t bytes, bool final, CopyTag);
   CopyResult atomic(uint64_t address, const AtomicRequest&, uint64_t* old, CopyTag);
   void frame_aborted(const std::byte* frame);
@@ -49,8 +49,9 @@ class Agent {
 
   struct Pending {
     CopyTag tag = 0;
-    std::byte* dst = nullptr;  // gather; null: the frame is gone
-    uint64_t* old = nullptr;   // atomic
+    const std::byte* frame = nullptr;  // gather: what it is for
+    std::byte* dst = nullptr;          // and where in it; null: the frame is gone
+    uint64_t* old = nullptr;           // atomic
     uint32_t bytes = 0;
     bool wanted = false;  // the Core waits for it
   };

@@ -95,9 +95,10 @@ void ClientTable::clear_rings() {
   }
 }
 
-CopyResult ClientTable::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+CopyResult ClientTable::gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes,
+                               CopyTag tag) {
   Client* client = find(static_cast<Owner>(foreign_client(src)));
-  return client == nullptr ? CopyResult::kFailed : client->agent().gather(dst, foreign_address(src), bytes, tag);
+  return client == nullptr ? CopyResult::kFailed : client->agent().gather(frame, dst, foreign_address(src), bytes, tag);
 }
 
 CopyResult ClientTable::place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {

@@ -43,7 +43,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   void clear_rings() override;
 
   // ---- ForeignMemory ----
-  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) override;
+  CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag) override;
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) override;
   CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag) override;
   void frame_aborted(const std::byte* frame) override;

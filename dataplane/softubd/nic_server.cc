@@ -55,11 +55,12 @@ NicServer::NicServer(asio::io_context& io, const LoadedConfig& config)
 
 std::unique_ptr<NicServer> NicServer::start(asio::io_context& io, const LoadedConfig& config, std::string* error) {
   std::unique_ptr<NicServer> server(new NicServer(io, config));
-  if (!server->clients_.init(config.daemon.max_apps, error) || !server->listen(error)) return nullptr;
+  if (!server->clients_.init(config.daemon.max_apps, error) || !server->lock_socket(error)) return nullptr;
   auto notice = [](const std::string& sentence) { spdlog::warn("{}", sentence); };
   server->nic_ = EmbeddedNic::start(config, 0, notice, error, &server->clients_);
   if (server->nic_ == nullptr) return nullptr;
   server->apply_settings();
+  if (!server->listen(error)) return nullptr;
   server->accept();
   server->tick();
   return server;
@@ -80,7 +81,7 @@ NicServer::~NicServer() {
 
 // ---- the socket ------------------------------------------------------------------------------------------------
 
-bool NicServer::listen(std::string* error) {
+bool NicServer::lock_socket(std::string* error) {
   socket_path_ = daemon_socket_to_listen(config_.daemon.socket);
   if (!make_directory(socket_path_, config_.daemon.access, error)) return false;
   // Whoever holds the lock may replace a socket that a dead daemon left.
@@ -94,6 +95,11 @@ bool NicServer::listen(std::string* error) {
     *error = "another softubd listens on " + socket_path_ + "; stop it, or set daemon.socket";
     return false;
   }
+  return true;
+}
+
+// Last of all: who finds the socket finds a NIC.
+bool NicServer::listen(std::string* error) {
   struct stat there;
   if (lstat(socket_path_.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) {

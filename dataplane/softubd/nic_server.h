@@ -43,6 +43,7 @@ class NicServer {
   using Connections = std::list<std::shared_ptr<Connection>>;
 
   NicServer(boost::asio::io_context& io, const LoadedConfig& config);
+  bool lock_socket(std::string* error);
   bool listen(std::string* error);
   void apply_settings();
   void accept();

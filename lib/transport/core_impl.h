@@ -262,13 +262,14 @@ void Core<Host>::on_posted(Instant now, uint32_t jetty) {
 template <class Host>
 void Core<Host>::on_completions_read(Instant now, uint32_t jfc) {
   s_.now = now;
-  ta::resume_blocked_jfcs(s_);
-  resume_flush(s_, jfc);
+  if (jfc != 0 && jfc <= s_.jfcs.high_water() && s_.jfcs[jfc].in_use) ta::resume_jfc(s_, jfc);
 }
 
 template <class Host>
 void Core<Host>::on_armed(uint32_t jfc) {
-  if (jfc != 0 && jfc <= s_.jfcs.high_water() && s_.jfcs[jfc].in_use) ta::check_armed(s_, jfc);
+  if (jfc == 0 || jfc > s_.jfcs.high_water() || !s_.jfcs[jfc].in_use) return;
+  ta::resume_jfc(s_, jfc);
+  ta::check_armed(s_, jfc);
 }
 
 template <class Host>

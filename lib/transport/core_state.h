@@ -99,8 +99,8 @@ struct CoreState {
 
   Event events[kEventRing];
   uint32_t event_head = 0, event_tail = 0;
-  uint32_t event_jfcs = 0;    // list
-  uint32_t blocked_jfcs = 0;  // list
+  uint32_t event_jfcs = 0;                      // list
+  uint32_t blocked_head = 0, blocked_tail = 0;  // list of JFCs
   OutRecord outbox[kOutboxRing];
   uint32_t outbox_head = 0, outbox_tail = 0;
   Instant reset_window{};

@@ -32,6 +32,7 @@ enum class Status : uint8_t {
   kNoMemory,  // a table or pool is full
   kExists,    // the id or range is taken
   kBusy,      // other objects still use this one
+  kGone,      // there is no Core any more: the daemon that had it ended (never said by a Core)
 };
 
 // May acknowledgements that nobody waits for stay back for more packets? Whoever says so polls again soon.
@@ -194,6 +195,7 @@ enum class EventKind : uint8_t {
   kChannelUp,        // object = TPN
   kChannelDead,      // object = TPN
   kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
+  kNicGone,          // see Status::kGone; no object (never said by a Core)
 };
 
 struct Event {

@@ -12,7 +12,8 @@
 //
 //     // Memory is IO: each answers kDone, kFailed (the memory is gone) or kPending; after kPending the host
 //     // calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.
-//     // The last (up to 8) bytes of a copy with `final` set become visible after all others.
+//     // The last (up to 8) bytes of a copy with `final` set become visible after all others. gather() fills the frame
+//     // that was begun last; when that frame is aborted, what is still pending goes nowhere.
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
 //     // Real CPU atomics on naturally aligned native integers of 4 or 8 bytes; *old gets the former value.

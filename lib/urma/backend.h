@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What liburma needs from the NIC behind it. The back end is chosen once, at urma_init: embedded (a Core in
-// this process) or, later, the daemon. Rings are the same for both; a back end only brings objects up and
-// down and moves the NIC forward.
+// this process) or the daemon (a Core in softubd, reached over shared memory). Rings are the same for both; a back
+// end brings objects up and down, lends the memory that rings lie in, and moves the NIC forward.
 //
-// Thread: any. Control calls take ownership of the Core for their duration. The event sink is called by
-// whichever thread drives, while it owns the Core: it must be short and must not call the back end.
+// Thread: any. Control calls take ownership of the Core for their duration, or wait for the daemon's answer. The
+// event sink is called by whichever thread drives, one at a time: it must be short and must not call the back end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,11 @@ class Backend {
   virtual uint32_t uasid() const = 0;
   virtual uint32_t port_mtu_bytes() const = 0;
   virtual void set_event_sink(EventSink) = 0;
+
+  // Zeroed memory that the NIC reaches, for rings and for whoever asks (softub_alloc): aligned to 64 bytes, to a page
+  // from 4096 bytes on. Lives as long as somebody holds it, longer than the back end if need be. In a forked child
+  // it is not there, and letting go of it does nothing. Null: out of memory.
+  virtual std::shared_ptr<std::byte> memory(size_t bytes) = 0;
 
   // ---- objects: see Core ----
   virtual Status create_jfc(const JfcConfig&, uint32_t* jfc) = 0;

@@ -41,6 +41,7 @@ urma_status_t urma_delete_context(urma_context_t* ctx) {
   if (context == nullptr) return URMA_EINVAL;
   if (has_children(ctx)) return URMA_EAGAIN;
   context->magic = 0;
+  context->async.remove(context->async_source);  // nobody pushes into a closed descriptor
   context->async.close();
   pthread_mutex_destroy(&ctx->mutex);
   Library::get().give(context);

@@ -10,6 +10,7 @@
 #include "lib/transport/wire/control_record.h"
 #include "lib/urma/backend.h"
 #include "lib/urma/log.h"
+#include "lib/urma/private_memory.h"
 
 namespace ub {
 
@@ -43,6 +44,8 @@ class EmbeddedBackend final : public Backend {
       sink(event);
     });
   }
+
+  std::shared_ptr<std::byte> memory(size_t bytes) override { return urma::private_memory(bytes); }
 
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.create_jfc(config, jfc); });

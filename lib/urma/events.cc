@@ -93,6 +93,10 @@ void on_backend_event(const Event& event) {
     case EventKind::kJfrLimit:
       push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT);
       break;
+    case EventKind::kNicGone:
+      Library::get().for_each<Context>(
+          [](Context& context) { context.async.push(context.async_source, URMA_EVENT_DEV_FATAL); });
+      break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
     case EventKind::kChannelRejected:

@@ -24,24 +24,16 @@ Backend* null_backend() {
   return instance;
 }
 
-// What a leftover holds besides its own memory. A ring is forgotten instead of unmapped where its addresses
-// may belong to somebody else by now.
-void release_ring(RingMemory& ring, bool forget) {
-  if (forget) {
-    ring.forget();
-  } else {
-    ring.release();
-  }
-}
-void release_leftover(Context& context, bool) { context.async.close(); }
-void release_leftover(Jfce& jfce, bool) { close(jfce.pub.fd); }
-void release_leftover(Jfc& jfc, bool forked) { release_ring(jfc.ring, forked); }
-void release_leftover(Jfs& jfs, bool forked) { release_ring(jfs.sq.memory, forked); }
-void release_leftover(Jfr& jfr, bool forked) { release_ring(jfr.memory, forked); }
-void release_leftover(Jetty& jetty, bool forked) { release_ring(jetty.sq.memory, forked); }
-void release_leftover(TokenId&, bool) {}
-void release_leftover(Segment&, bool) {}
-void release_leftover(Target&, bool) {}
+// What a leftover holds besides its own memory.
+void release_leftover(Context& context) { context.async.close(); }
+void release_leftover(Jfce& jfce) { close(jfce.pub.fd); }
+void release_leftover(Jfc& jfc) { jfc.ring.release(); }
+void release_leftover(Jfs& jfs) { jfs.sq.memory.release(); }
+void release_leftover(Jfr& jfr) { jfr.memory.release(); }
+void release_leftover(Jetty& jetty) { jetty.sq.memory.release(); }
+void release_leftover(TokenId&) {}
+void release_leftover(Segment&) {}
+void release_leftover(Target&) {}
 
 }  // namespace
 
@@ -104,12 +96,11 @@ void Library::end_epoch() {
 // Rings and descriptors of objects that an earlier epoch left behind.
 void Library::collect_leftovers() {
   std::lock_guard guard(control_);
-  auto release = [this](auto& object) {
+  auto release = [](auto& object) {
     object.magic = 0;
-    release_leftover(object, forked_);
+    release_leftover(object);
   };
   std::apply([&](auto&... pools) { (pools.reclaim(release), ...); }, pools_);
-  forked_ = false;
 }
 
 // The program ends without urma_uninit. The helper thread must stop: soon the memory it serves is gone.
@@ -141,11 +132,26 @@ void Library::after_fork_child() {
     library.end_epoch();
     library.abandoned_.push_back(library.backend_.release());
   }
-  library.forked_ = true;
   after_fork_parent();
 }
 
 Device* Library::device() { return is_live(&device_) ? &device_ : nullptr; }
+
+void* Library::lend(std::shared_ptr<std::byte> memory) try {
+  void* address = memory.get();
+  if (address == nullptr) return nullptr;
+  std::lock_guard guard(control_);
+  lent_[address].swap(memory);  // a forked child may find an entry of its parent
+  return address;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void Library::take_back(void* memory) {
+  decltype(lent_)::node_type node;  // ends after the lock: the back end may be called
+  std::lock_guard guard(control_);
+  node = lent_.extract(memory);
+}
 
 uint32_t Library::next_jfc_id() {
   std::lock_guard guard(control_);

@@ -7,9 +7,10 @@
 // call of the old epoch is still running.
 //
 // Thread: any. `lifecycle` is held over init and uninit, `control` for bookkeeping only and never over a call
-// of the back end (whose event sink runs in other threads, but takes neither).
+// of the back end, whose event sink runs in other threads and may take `control`.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -50,6 +51,20 @@ class Library {
     pool<T>().give(object);
   }
 
+  // Memory of softub_alloc, from the back end: remembered by address until it is given back, whatever becomes of the
+  // back end. Null: there was none, or no memory to remember it.
+  void* lend(std::shared_ptr<std::byte> memory);
+  void take_back(void* memory);
+
+  // Each live object of this kind, under `control`; for the event sink, too.
+  template <class T, class Fn>
+  void for_each(Fn fn) {
+    std::lock_guard guard(control_);
+    pool<T>().for_each([&](T& object) {
+      if (is_live(&object)) fn(object);
+    });
+  }
+
   // Bookkeeping that concerns two objects (bind): short, no back end calls inside.
   std::mutex& control() { return control_; }
 
@@ -72,12 +87,12 @@ class Library {
   std::mutex control_;
   bool up_ = false;
   bool hooks_installed_ = false;
-  bool forked_ = false;  // leftovers are those of the parent
   std::unique_ptr<Backend> backend_;
   std::vector<Backend*> abandoned_;  // in a child: those of its parents, never destroyed
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;
+  std::map<void*, std::shared_ptr<std::byte>> lent_;
   urma_device_cap_t caps_{};
   Device device_;
 

@@ -30,6 +30,7 @@ struct Context {
   Public pub{};
   uint64_t magic = 0;
   AsyncQueue async;
+  AsyncSource async_source;  // events of the device, which are about no object
 };
 
 struct Jfc;

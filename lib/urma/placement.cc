@@ -2,8 +2,33 @@
 #include "lib/urma/placement.h"
 
 #include "dataplane/config.h"
+#include "dataplane/daemon_socket.h"
+#include "lib/urma/daemon/daemon_backend.h"
+#include "lib/urma/log.h"
 
 namespace ub::urma {
+namespace {
+
+std::unique_ptr<Backend> start_daemon(const Config& config, std::string* error) {
+  DaemonOptions options;
+  options.socket = daemon_socket_to_connect(config.daemon.socket);
+  options.helper_spin = config.progress.helper_spin;
+  options.away_least = config.progress.helper_backoff_min;
+  options.away_most = config.progress.helper_backoff_max;
+  return start_daemon_backend(options, error);
+}
+
+std::unique_ptr<Backend> start_backend(const Config& config, uint32_t wanted_uasid, std::string* error) {
+  const std::string& mode = config.placement.mode;
+  if (mode == "embedded") return start_embedded_backend(wanted_uasid, error);
+  std::unique_ptr<Backend> backend = start_daemon(config, error);
+  if (mode == "daemon") return backend;
+  URMA_LOG_INFO("placement.mode = auto: the NIC is %s%s", backend != nullptr ? "the daemon's" : "embedded, since ",
+                backend != nullptr ? "" : error->c_str());
+  return backend != nullptr ? std::move(backend) : start_embedded_backend(wanted_uasid, error);
+}
+
+}  // namespace
 
 Placement place_nic(uint32_t wanted_uasid) {
   Placement placement;
@@ -23,11 +48,7 @@ Placement place_nic(uint32_t wanted_uasid) {
   settings.max_jfs_depth = config.limits.jfs_depth;
   settings.max_jfr_depth = config.limits.jfr_depth;
   settings.window_packets = config.transport.window_packets;
-  if (config.placement.mode != "embedded") {
-    placement.error = "placement.mode = " + config.placement.mode + ": only 'embedded' is available in this build";
-    return placement;
-  }
-  placement.backend = start_embedded_backend(wanted_uasid, &placement.error);
+  placement.backend = start_backend(config, wanted_uasid, &placement.error);
   return placement;
 }
 

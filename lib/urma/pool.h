@@ -42,16 +42,23 @@ class ObjectPool {
     newest_ = node;
   }
 
+  // Every object in use.
+  template <class Fn>
+  void for_each(Fn fn) {
+    for (Slab* slab = slabs_.get(); slab != nullptr; slab = slab->older.get()) {
+      for (Node& node : slab->nodes) {
+        if (node.in_use) fn(node.object);
+      }
+    }
+  }
+
   // Gives back every object in use, after `release(object)`.
   template <class Release>
   void reclaim(Release release) {
-    for (Slab* slab = slabs_.get(); slab != nullptr; slab = slab->older.get()) {
-      for (Node& node : slab->nodes) {
-        if (!node.in_use) continue;
-        release(node.object);
-        give(&node.object);
-      }
-    }
+    for_each([&](T& object) {
+      release(object);
+      give(&object);
+    });
   }
 
  private:

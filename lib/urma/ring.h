@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // ring.h - the application's ends of the rings of lib/base/work_queue.h: memory, producing, consuming.
-//
-// Ring memory is mapped, not malloc'ed: it is zero without being touched, and MADV_DONTFORK keeps a child
-// from sharing (or copying on write) what a Core of the parent writes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "lib/base/work_queue.h"
 
 namespace ub::urma {
 
-// Indices and slots of one queue in one mapping.
+// Indices and slots of one queue, in memory that the back end reaches.
 class RingMemory {
  public:
   // False: out of memory.
   bool allocate(uint32_t slot_count);
-  void release();
-  // The mapping is not ours to unmap: in a forked child its addresses may serve somebody else by now.
-  void forget() { base_ = nullptr; }
+  void release() { memory_.reset(); }
 
-  QueueIndices* indices() const { return static_cast<QueueIndices*>(base_); }
+  QueueIndices* indices() const { return reinterpret_cast<QueueIndices*>(memory_.get()); }
   template <class Slot>
   Slot* slots() const {
     static_assert(sizeof(Slot) == kSlotBytes);
-    return reinterpret_cast<Slot*>(static_cast<std::byte*>(base_) + sizeof(QueueIndices));
+    return reinterpret_cast<Slot*>(memory_.get() + sizeof(QueueIndices));
   }
 
  private:
-  void* base_ = nullptr;
-  size_t bytes_ = 0;
+  std::shared_ptr<std::byte> memory_;
 };
 
 constexpr uint32_t round_up_pow2(uint32_t n) {

@@ -22,6 +22,8 @@ inline urma_status_t status_of(Status status) {
       return URMA_EEXIST;
     case Status::kBusy:
       return URMA_FAIL;  // "still used"; EAGAIN would say that waiting helps
+    case Status::kGone:
+      return URMA_FAIL;  // nothing helps but urma_uninit and urma_init
   }
   return URMA_FAIL;
 }
@@ -33,6 +35,8 @@ inline int errno_of(Status status) {
       return ENOMEM;
     case Status::kExists:
       return EEXIST;
+    case Status::kGone:
+      return ENODEV;
     default:
       return EIO;
   }

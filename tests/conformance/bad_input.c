@@ -5,11 +5,13 @@
 //
 //   bad_input --processes   the peer is another process; the wire is chosen by SOFTUB_PORT_KINDS
 //   bad_input --loopback    the peer is another context of this process
+//   bad_input --two         a process, and no more than that one: the wire has two ends
 //   ... [part of a name]    only the cases whose name contains it
 //
 // Prints "ok NAME" or "FAIL NAME: WHAT: got X expected Y"; the exit code is 0 if nothing failed.
 #include <arpa/inet.h>
 #include <signal.h>
+#include <softub_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #define GUARD_BYTES 65536u  // behind the registered memory
 
 static urma_context_t* context;
-static bool loopback;
+static bool may_start_another;  // process with a NIC beside us and the peer
 static struct remote* peer;
 static urma_target_seg_t* memory;  // LOCAL_BYTES, registered
 static char* bytes;                // the same, and GUARD_BYTES behind it
@@ -104,6 +106,8 @@ static void check_taken(const char* what, int status, uint32_t length, uint64_t 
   check_number("bytes received", a.length, length);
   check_number("what was received", (long long)a.text, (long long)text);
 }
+
+static bool in_daemon(void) { return strcmp(softub_placement(), "daemon") == 0; }
 
 static void post_receive(uint32_t length) {
   check_number("the peer posts a receive", give_order(peer, ORDER_POST, length).status, URMA_SUCCESS);
@@ -417,7 +421,15 @@ static void full_receive_completion_queue(void) {
   urma_cr_t record;
   for (int i = 0; i < 4; ++i) check_status("one of 4", wait_completion(&q, 10, &record), URMA_CR_SUCCESS);
   check_status("the fifth, while nobody takes", wait_completion(&q, 0.1, &record), NOTHING);
-  for (uint64_t i = 0; i < 8; ++i) check_taken("taken by the peer", URMA_CR_SUCCESS, 8, 100 + i);
+  for (uint64_t i = 0; i < 4; ++i) check_taken("taken by the peer", URMA_CR_SUCCESS, 8, 100 + i);
+  // The others were refused at first, and RM keeps no order then.
+  unsigned taken = 0;
+  for (int i = 0; i < 4; ++i) {
+    struct answer a = give_order(peer, ORDER_TAKE, 0);
+    check_status("taken by the peer", a.status, URMA_CR_SUCCESS);
+    if (a.text - 104 < 4) taken |= 1u << (a.text - 104);
+  }
+  check_number("each of the others once", taken, 15);
   for (uint64_t i = 4; i < 8; ++i) {
     check_status("the others", wait_completion(&q, 10, &record), URMA_CR_SUCCESS);
     check_number("user_ctx", (long long)record.user_ctx, (long long)i);
@@ -558,16 +570,21 @@ static void stop_process(pid_t pid) {
 }
 
 static void stopped_process(void) {
-  if (loopback) return;
+  if (!may_start_another) return;
   struct remote* victim = start_peer(context, false);
   struct queue q = plain_queue();
   struct request w = write_to(victim->part, 0, 100000);
   w.to = victim->work;
   check_status("WRITE before", run(&q, &w), URMA_CR_SUCCESS);
   stop_process(victim->pid);
-  check_silence("request to a stopped process", victim->sink, victim->part);
+  if (in_daemon()) {  // its NIC lives, but nobody can reach the memory
+    check_run("WRITE to memory of a stopped process", w, URMA_CR_REM_ACCESS_ABORT_ERR);
+  } else {
+    check_silence("request to a stopped process", victim->sink, victim->part);
+  }
   good_write();
   kill(victim->pid, SIGCONT);
+  if (in_daemon()) rest_ms(100);
   check_status("WRITE when it runs again", run(&q, &w), URMA_CR_SUCCESS);
   close_queue(&q);
   stop_peer(victim);
@@ -575,7 +592,7 @@ static void stopped_process(void) {
 
 // A long SEND may have to wait for the short one before it.
 static void stopped_process_short_and_long(void) {
-  if (loopback) return;
+  if (!may_start_another || in_daemon()) return;  // a daemon would wait for receives
   struct remote* victim = start_peer(context, false);
   struct queue q = plain_queue();
   struct request small = send_to(victim->sink, 8), large = send_to(victim->sink, 100000);
@@ -659,9 +676,10 @@ static int tear_down(void) {
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "--peer") == 0) return serve_orders(STDIN_FILENO);
-  loopback = strcmp(mode, "--loopback") == 0;
-  if (!loopback && strcmp(mode, "--processes") != 0) {
-    fprintf(stderr, "usage: bad_input --processes|--loopback [part of a name]\n");
+  const bool loopback = strcmp(mode, "--loopback") == 0;
+  may_start_another = strcmp(mode, "--processes") == 0;
+  if (!loopback && !may_start_another && strcmp(mode, "--two") != 0) {
+    fprintf(stderr, "usage: bad_input --processes|--two|--loopback [part of a name]\n");
     return 2;
   }
   alarm(150);  // a call that never returns is a failure, too

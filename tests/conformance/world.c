@@ -2,7 +2,9 @@
 #include "world.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,6 +366,25 @@ int serve_orders(int socket) {
 
 // ---- the peer as we see it --------------------------------------------------------------------------------
 
+// Variables PEER_NAME are NAME for the peer, if it is to have another NIC than we; PEER_NETNS, the network namespace
+// that it enters, as `ip netns` names it.
+static void take_peer_environment(void) {
+  extern char** environ;
+  const char* namespace = getenv("PEER_NETNS");
+  if (namespace != NULL) {
+    char path[256];
+    snprintf(path, sizeof path, "/run/netns/%s", namespace);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    need(fd >= 0 && setns(fd, CLONE_NEWNET) == 0, path);
+  }
+  char* own[64];
+  int count = 0;
+  for (char** entry = environ; *entry != NULL && count < 64; ++entry) {
+    if (strncmp(*entry, "PEER_", 5) == 0) own[count++] = *entry + 5;
+  }
+  for (int i = 0; i < count; ++i) putenv(own[i]);
+}
+
 static void start_process(struct remote* r) {
   int sockets[2];
   need(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
@@ -371,6 +392,7 @@ static void start_process(struct remote* r) {
   need(r->pid >= 0, "fork");
   if (r->pid == 0) {
     dup2(sockets[1], STDIN_FILENO);
+    take_peer_environment();
     execl("/proc/self/exe", "peer", "--peer", NULL);
     _exit(127);
   }

@@ -8,6 +8,7 @@ had here ends with exit code 77 and the cause.
   SOFTUB_PORT_KINDS=udp tests/e2e/run_tools.py --build build
   tests/e2e/run_tools.py --build build --only perf
   tests/e2e/run_tools.py --build build --wire memif --short
+  tests/e2e/run_tools.py --build build --wire udp --placement daemon
 """
 import argparse
 import glob
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import daemons
 import wires
 
 FAILED = 1
@@ -134,7 +136,7 @@ class Tests:
     def hello(self):
         server = Process([self.tools["hello"]])
         try:
-            address = server.wait_for_text(r"^([0-9a-f]{100,})\n").group(1)
+            address = server.wait_for_text(r"(?m)^[0-9a-f]{80,}$").group()
             out = Process([self.tools["hello"], "hello there", address]).expect(0)
             check("read back: hello there" in out, out)
             check("somebody wrote: hello there" in server.expect(0), server.text())
@@ -517,6 +519,10 @@ class Tests:
             before = packets()
             time.sleep(0.5)
             check(packets() > before > 0, "tx.packets does not grow")
+            if Process.wire.name in wires.DPDK_WIRES:
+                counters = shown("counters")["counters"]
+                check(running[0]["wires"] == "dpdk", f"wires: {running[0]['wires']}")
+                check(counters["dpdk.tx.frames"] > 0 and counters["dpdk.link.changes"] == 1, str(counters))
             segments = shown("segments")["segments"]
             check(segments and segments[0]["length"] > 0, f"no segment is shown: {segments}")
             objects = shown("objects")["objects"]
@@ -613,9 +619,15 @@ SHORT = ("hello_write", "hello_write, port number taken", "pingpong SEND", "ping
          "file_copy 1 bytes", "file_copy odd buffers", "file_copy 209715200 bytes", "admin, live instance")
 
 
+# Tests of what instances do to each other, or that look at them.
+INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance")
+
+
 def wanted(name, args):
     if args.wire in wires.DPDK_WIRES and name in MANY_INSTANCES:
         return False  # the wire has two ends
+    if args.placement == "daemon" and name in INSTANCES:
+        return False  # the instances are the daemons
     return args.only in name and (not args.short or name in SHORT)
 
 
@@ -628,6 +640,9 @@ def main():
     for name in places:
         parser.add_argument("--" + name.replace("_", "-"), dest=name)
     parser.add_argument("--wire", choices=wires.NAMES, help="the wire, if not that of the environment")
+    parser.add_argument("--placement", choices=("embedded", "daemon"), default="embedded",
+                        help="daemon: two softubd with the wire between them")
+    parser.add_argument("--softubd", help="the daemon")
     parser.add_argument("--plugin", help="the DPDK port's shared object")
     parser.add_argument("--only", default="", help="only tests whose name contains this")
     parser.add_argument("--short", action="store_true", help="only one test of each sort")
@@ -643,10 +658,29 @@ def main():
         except wires.Skip as why:
             print(f"not run over {args.wire}: {why}")
             return SKIPPED
+    if args.placement == "daemon":
+        softubd = args.softubd or os.path.join(args.build, "dataplane/softubd/softubd")
+        Process.wire = daemons.Daemons(Process.wire, os.path.abspath(softubd))
     try:
+        why = why_not_open(tools) if args.wire and wires.is_optional(args.wire) else ""
+        if why:
+            print(f"not run over {args.wire}: {why}")
+            return SKIPPED
         return run(tools, args)
     finally:
         Process.wire.close()
+
+
+def why_not_open(tools):
+    """Of a wire that a kernel need not have."""
+    program = Process([tools["hello"]])
+    try:
+        program.wait_for_text(r"(?m)^[0-9a-f]{80,}$")
+        return ""
+    except Failure as failure:
+        return failure
+    finally:
+        program.kill()
 
 
 def run(tools, args):

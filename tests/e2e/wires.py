@@ -21,6 +21,14 @@ class Wire:
         self.name = kinds or os.environ.get("SOFTUB_PORT_KINDS", "(default)")
         self.variables = {"SOFTUB_PORT_KINDS": kinds} if kinds else {}
 
+    def environment(self, end):
+        """Of a program at that end."""
+        return dict(self.variables)
+
+    def command(self, end):
+        """What its command line begins with."""
+        return []
+
     def start(self, args, **options):
         return subprocess.Popen(args, env={**os.environ, **self.variables}, **options)
 
@@ -44,7 +52,7 @@ class DpdkWire(Wire):
         if self.root and os.geteuid() != 0:
             raise Skip("needs root")
         super().__init__("dpdk")
-        self.name = type(self).__name__.lower()
+        self.name = next(name for name, kind in DPDK_WIRES.items() if kind is type(self))
         self.plugin = plugin
         self.id = uuid.uuid4().hex[:8]
         self.directory = tempfile.TemporaryDirectory(prefix="softub-wire-")
@@ -74,9 +82,6 @@ class DpdkWire(Wire):
         if end is not None:
             self.programs[end] = program
         return program
-
-    def command(self, end):
-        return []
 
     def close(self):
         self.directory.cleanup()
@@ -112,20 +117,22 @@ class AfPacket(DpdkWire):
 
     root = True
     mtu = 1024  # the driver takes no more than frames of an MTU of 1500
+    tcp_interface = "eth"
 
     def __init__(self, plugin):
         super().__init__(plugin)
-        self.name = "af_packet"
         self.namespaces = [f"softub-{self.id}-{end}" for end in range(2)]
         try:
             for namespace in self.namespaces:
                 self.ip("netns", "add", namespace)
             left, right = self.namespaces
-            self.ip("link", "add", "eth", "netns", left, "type", "veth", "peer", "name", "eth", "netns", right)
+            interfaces = {"eth", self.tcp_interface}
+            for name in interfaces:
+                self.ip("link", "add", name, "netns", left, "type", "veth", "peer", "name", name, "netns", right)
             for end, namespace in enumerate(self.namespaces):
-                self.ip("-n", namespace, "addr", "add", f"10.10.0.{end + 1}/24", "dev", "eth")
-                self.ip("-n", namespace, "link", "set", "lo", "up")
-                self.ip("-n", namespace, "link", "set", "eth", "up")
+                self.ip("-n", namespace, "addr", "add", f"10.10.0.{end + 1}/24", "dev", self.tcp_interface)
+                for name in {"lo", *interfaces}:
+                    self.ip("-n", namespace, "link", "set", name, "up")
         except (OSError, subprocess.CalledProcessError) as error:
             self.close()
             output = (getattr(error, "stdout", None) or b"").decode().strip()
@@ -150,8 +157,23 @@ class AfPacket(DpdkWire):
         super().close()
 
 
-DPDK_WIRES = {"memif": Memif, "vhost": Vhost, "af_packet": AfPacket}
+class AfXdp(AfPacket):
+    """As af_packet, but the interface is lost for the kernel: TCP has another one."""
+
+    mtu = 2048  # a frame must fit in a page
+    tcp_interface = "tcp"
+
+    def device(self, end):
+        return "net_af_xdp0,iface=eth"
+
+
+DPDK_WIRES = {"memif": Memif, "vhost": Vhost, "af_packet": AfPacket, "af_xdp": AfXdp}
 NAMES = ["shm", "udp", *DPDK_WIRES]
+
+
+def is_optional(name):
+    """May the kernel lack it?"""
+    return name == "af_xdp"
 
 
 def make(name, plugin=None):

@@ -41,7 +41,7 @@ void Node::configure() {
   config_.max_jfc = 64;
   config_.max_queues = 128;
   config_.max_segments = 64;
-  config_.max_targets = 512;
+  config_.max_targets = 4096;
   config_.max_peers = 32;
   config_.max_channels = 64;
   config_.max_links = 4;
@@ -72,6 +72,7 @@ void Node::stop() {
   munmap(arena_, arena_bytes_);
   arena_ = nullptr;
   targets_.clear();
+  hostile_rings.clear();
 }
 
 void Node::crash() {
@@ -101,64 +102,58 @@ App* Node::add_app(uint64_t request_bytes, uint64_t receive_bytes) {
   apps_.push_back(std::make_unique<App>());
   App& app = *apps_.back();
   app.uid = world_.next_uid();
+  app.owner = static_cast<Owner>(apps_.size());
   app.local = add_local(app, request_bytes);
   app.inbox = add_local(app, receive_bytes);
   return &app;
 }
 
-Region* Node::add_local(App& app, uint64_t bytes) {
-  auto r = std::make_unique<Region>(world_.next_uid(), bytes, true);
+Region* Node::adopt(std::unique_ptr<Region> r, Owner owner, uint32_t token_id) {
   r->node = index_;
   r->epoch = epoch_;
-  r->app = app.uid;
-  r->address = r->va();
-  r->access = kAccessLocalOnly;
   must(world_,
        core_->register_segment({.memory = r->memory(),
                                 .address = r->address,
                                 .local_address = r->va(),
                                 .length = r->length,
-                                .token_id = 0,
-                                .token = {},
-                                .access = r->access},
+                                .token_id = token_id,
+                                .token = r->token,
+                                .access = r->access,
+                                .owner = owner},
                                &r->registered),
        "register_segment");
-  r->free.add(0, r->length);
   regions_[r->memory()] = r.get();
-  world_.model.add_region(r.get());
   world_.regions.push_back(std::move(r));
   return world_.regions.back().get();
 }
 
+Region* Node::add_local(App& app, uint64_t bytes) {
+  auto made = std::make_unique<Region>(world_.next_uid(), bytes, true);
+  made->app = app.uid;
+  made->address = made->va();
+  made->access = kAccessLocalOnly;
+  made->free.add(0, bytes);
+  Region* r = adopt(std::move(made), app.owner, 0);
+  world_.model.add_region(r);
+  return r;
+}
+
 Region* Node::add_target(App& app, const RegionSpec& spec) {
-  auto r = std::make_unique<Region>(world_.next_uid(), spec.length, false);
-  r->node = index_;
-  r->epoch = epoch_;
-  r->app = app.uid;
-  r->access = spec.access;
-  r->token = spec.token;
-  r->address = spec.odd_address ? (world_.rng.next_u64() >> 4 & ~uint64_t{4095}) : r->va();
+  auto made = std::make_unique<Region>(world_.next_uid(), spec.length, false);
+  made->app = app.uid;
+  made->access = spec.access;
+  made->token = spec.token;
+  made->address = spec.odd_address ? (world_.rng.next_u64() >> 4 & ~uint64_t{4095}) : made->va();
   uint64_t body = spec.length - Region::kAtomicBytes;
-  r->constant_at = Region::kAtomicBytes;
-  r->shared_at = r->constant_at + body / 4;
-  r->owned_at = r->shared_at + body / 8;
-  r->edge_at = spec.length - std::min<uint64_t>(body / 8, 4096);
-  r->free.add(r->owned_at, r->edge_at - r->owned_at);
-  must(world_,
-       core_->register_segment({.memory = r->memory(),
-                                .address = r->address,
-                                .local_address = r->va(),
-                                .length = r->length,
-                                .token_id = spec.token_id,
-                                .token = r->token,
-                                .access = r->access},
-                               &r->registered),
-       "register_segment");
-  app.targets.push_back(r.get());
-  regions_[r->memory()] = r.get();
-  world_.model.add_region(r.get());
-  world_.regions.push_back(std::move(r));
-  return app.targets.back();
+  made->constant_at = Region::kAtomicBytes;
+  made->shared_at = made->constant_at + body / 4;
+  made->owned_at = made->shared_at + body / 8;
+  made->edge_at = spec.length - std::min<uint64_t>(body / 8, 4096);
+  made->free.add(made->owned_at, made->edge_at - made->owned_at);
+  Region* r = adopt(std::move(made), app.owner, spec.token_id);
+  world_.model.add_region(r);
+  app.targets.push_back(r);
+  return r;
 }
 
 Jfc* Node::add_jfc(App& app, uint32_t depth) {
@@ -166,6 +161,7 @@ Jfc* Node::add_jfc(App& app, uint32_t depth) {
   c->uid = world_.next_uid();
   c->node = index_;
   c->app = app.uid;
+  c->owner = app.owner;
   c->depth = depth;
   c->slot_count = std::bit_ceil(depth);
   c->slots.reset(new Cqe[c->slot_count]());
@@ -174,7 +170,8 @@ Jfc* Node::add_jfc(App& app, uint32_t depth) {
                           .slot_count = c->slot_count,
                           .depth = depth,
                           .indices = c->indices.get(),
-                          .cookie = c->uid},
+                          .cookie = c->uid,
+                          .owner = app.owner},
                          &c->handle),
        "create_jfc");
   app.jfcs.push_back(c.get());
@@ -202,7 +199,8 @@ Jfr* Node::add_jfr(App& app, Jfc* jfc, const JfrSpec& spec) {
               .jfc = jfc->handle,
               .token = r->token,
               .min_rnr_timer = spec.min_rnr_timer,
-              .user_data = r->uid};
+              .user_data = r->uid,
+              .owner = app.owner};
   must(world_, core_->create_jfr(c, &r->id), "create_jfr");
   app.jfrs.push_back(r.get());
   world_.jfrs.push_back(std::move(r));
@@ -214,6 +212,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   q->uid = world_.next_uid();
   q->node = index_;
   q->app = app.uid;
+  q->owner = app.owner;
   q->epoch = epoch_;
   q->kind = spec.kind;
   q->mode = spec.mode;
@@ -224,12 +223,14 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   q->rnr_retry = spec.rnr_retry;
   q->slot_count = std::bit_ceil(spec.slots);
   q->slots.reset(new Wqe[q->slot_count]());
+  if (spec.fetched) q->source.reset(new Wqe[q->slot_count]());
   q->work = make_bytes(SimCore::send_queue_work_bytes(spec.depth), true);
   JettyConfig c;
   c.wanted_id = spec.wanted_id;
   c.kind = spec.kind;
   c.mode = spec.mode;
   c.sq = {.slots = q->slots.get(),
+          .source = q->source.get(),
           .slot_count = q->slot_count,
           .depth = q->depth,
           .indices = q->indices.get(),
@@ -241,6 +242,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = spec.mode == Mode::kRc;
   c.user_data = q->uid;
+  c.owner = app.owner;
   must(world_, core_->create_jetty(c, &q->id), "create_jetty");
   world_.model.add_queue(q.get(), epoch_);
   app.queues.push_back(q.get());
@@ -255,6 +257,7 @@ void Node::destroy(Queue* q) {
   world_.model.queue_gone(q);
   q->state = Queue::State::kGone;
   q->slots.reset();
+  q->source.reset();
   q->work.reset();
 }
 
@@ -334,13 +337,13 @@ void Node::revive(Jfr* r) {
   drive();
 }
 
-uint32_t Node::import(const Receiver& to, Mode mode, bool wrong_token) {
-  uint32_t& target = targets_[{to.uid(), mode, wrong_token}];
-  if (target == 0) target = import_again(to, mode, wrong_token);
+uint32_t Node::import(Owner owner, const Receiver& to, Mode mode, bool wrong_token) {
+  uint32_t& target = targets_[{owner, to.uid(), mode, wrong_token}];
+  if (target == 0) target = import_again(owner, to, mode, wrong_token);
   return target;
 }
 
-uint32_t Node::import_again(const Receiver& to, Mode mode, bool wrong_token) {
+uint32_t Node::import_again(Owner owner, const Receiver& to, Mode mode, bool wrong_token) {
   const Node& peer = world_.node(to.node());
   TargetConfig c;
   c.instance = world_.instance_id(to.node(), to.jfr->epoch);
@@ -350,6 +353,7 @@ uint32_t Node::import_again(const Receiver& to, Mode mode, bool wrong_token) {
   c.token = to.jfr->token;
   if (wrong_token) c.token.value ^= 0x10001;
   c.path = {.link = link_, .local = at_, .remote = peer.at()};
+  c.owner = owner;
   uint32_t target = 0;
   must(world_, core_->add_target(world_.now(), c, &target), "add_target");
   return target;
@@ -357,7 +361,7 @@ uint32_t Node::import_again(const Receiver& to, Mode mode, bool wrong_token) {
 
 void Node::bind(Queue* q, Queue* peer) {
   q->peer = peer;
-  q->bound_target = import_again({peer, peer->jfr}, Mode::kRc);
+  q->bound_target = import_again(q->owner, {peer, peer->jfr}, Mode::kRc);
   must(world_, core_->bind(q->id, q->bound_target), "bind");
 }
 
@@ -369,6 +373,8 @@ const Region* Node::find_region(const std::byte* p) const {
 }
 
 bool Node::in_send_ring(const std::byte* p, size_t bytes) const {
+  for (std::span<const std::byte> ring : hostile_rings)
+    if (p >= ring.data() && p + bytes <= ring.data() + ring.size()) return true;
   for (auto& app : apps_) {
     for (const Queue* q : app->queues) {
       auto* first = reinterpret_cast<const std::byte*>(q->slots.get());

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -24,6 +25,7 @@ using SimCore = Core<SimHost>;
 
 struct App {
   uint32_t uid = 0;
+  Owner owner = 0;
   bool alive = true;
   Region* local = nullptr;  // buffers of requests
   Region* inbox = nullptr;  // buffers of receives: of their own, or requests could starve them
@@ -40,6 +42,7 @@ struct QueueSpec {
   uint8_t rnr_retry = 7, err_timeout = 17;
   bool own_recv_jfc = false;
   uint32_t wanted_id = 0;
+  bool fetched = false;  // the application writes a ring of its own, from which the Core fetches
 };
 
 struct JfrSpec {
@@ -74,6 +77,7 @@ class Node {
   Jfr* add_jfr(App&, Jfc*, const JfrSpec&);
   Queue* add_queue(App&, Jfc*, Jfr*, const QueueSpec&);
   Region* add_target(App&, const RegionSpec&);
+  Region* adopt(std::unique_ptr<Region>, Owner, uint32_t token_id);  // registers it
   void kill_app(App&);  // its memory goes now, its objects when the NIC notices
   void bury_app(App&);  // the NIC notices
   void unregister(Region*);
@@ -82,9 +86,9 @@ class Node {
   void revive(Jfr*);                  // READY again
   void destroy(Queue*);
   void destroy(Jfr*);
-  // Handle of a remote receiver; imported once per mode and token.
-  uint32_t import(const Receiver&, Mode, bool wrong_token = false);
-  uint32_t import_again(const Receiver&, Mode, bool wrong_token = false);
+  // Handle of a remote receiver; each application imports once per mode and token.
+  uint32_t import(Owner, const Receiver&, Mode, bool wrong_token = false);
+  uint32_t import_again(Owner, const Receiver&, Mode, bool wrong_token = false);
   void bind(Queue*, Queue* peer);
 
   // ---- work ----
@@ -114,7 +118,8 @@ class Node {
   bool app_alive(uint32_t uid) const;
   Queue* find_queue(uint32_t id) const;
 
-  CoreConfig tweak;  // directed tests change it before boot()
+  CoreConfig tweak;                                       // directed tests change it before boot()
+  std::vector<std::span<const std::byte>> hostile_rings;  // elements that the Core fetched from hostile applications
 
  private:
   void configure();
@@ -137,7 +142,7 @@ class Node {
   std::unique_ptr<SimCore> core_;
   std::vector<std::unique_ptr<App>> apps_;
   std::map<const std::byte*, Region*> regions_;  // looked up by address only
-  std::map<std::tuple<uint32_t, Mode, bool>, uint32_t> targets_;
+  std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
   bool driving_ = false;
 };
 

@@ -47,9 +47,11 @@ void Node::drive() {
 
 void Node::on_event(const Event& e) {
   world_.mix(static_cast<uint64_t>(e.kind) << 56 ^ e.object);
+  if (e.owner >= kFirstHostileOwner) return;
   auto jfc = [&]() -> Jfc* {
     for (auto& c : world_.jfcs)
-      if (c->uid == e.object && c->node == index_) return c->alive ? c.get() : nullptr;  // destroyed meanwhile
+      if (c->uid == e.object && c->node == index_ && c->owner == e.owner)
+        return c->alive ? c.get() : nullptr;  // destroyed meanwhile
     world_.model.fail("node %u: event %u for JFC %llu, which it does not have", index_, static_cast<unsigned>(e.kind),
                       static_cast<unsigned long long>(e.object));
     return nullptr;
@@ -64,6 +66,11 @@ void Node::on_event(const Event& e) {
       break;
     case EventKind::kJfcError:
       if (Jfc* c = jfc(); c != nullptr) c->full_reported = true;
+      break;
+    case EventKind::kJettyError:
+    case EventKind::kJfsError:
+      world_.model.fail("node %u: queue %llu is said to hold a bad element", index_,
+                        static_cast<unsigned long long>(e.object));
       break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:

@@ -20,6 +20,8 @@
 
 namespace ub::sim {
 
+constexpr Owner kFirstHostileOwner = 0x8000;  // hostile.h; the others have smaller numbers
+
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
@@ -49,6 +51,7 @@ struct Region {
   RegisteredSegment registered;
   RangeSet free;
   Bytes storage;
+  bool hostile = false;  // of an application that the oracle does not follow (hostile.h)
 
   // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own,
   // and at the end some contended bytes for requests that run over the edge.
@@ -84,6 +87,7 @@ struct LocalRange {
 
 struct Jfc {
   uint32_t uid = 0, node = 0, app = 0, handle = 0;
+  Owner owner = 0;
   uint32_t depth = 0;
   bool alive = true;
   bool poll_planned = false;
@@ -148,6 +152,7 @@ struct Queue {
   enum class State { kReady, kFlushing, kGone };
 
   uint32_t uid = 0, node = 0, app = 0, id = 0, epoch = 0;
+  Owner owner = 0;
   ObjectKind kind = ObjectKind::kJetty;
   Mode mode = Mode::kRm;
   State state = State::kReady;
@@ -161,6 +166,7 @@ struct Queue {
   uint32_t posted = 0;
   uint32_t full_in_a_row = 0;  // attempts to post for which there was no room
   std::unique_ptr<Wqe[]> slots;
+  std::unique_ptr<Wqe[]> source;  // null: the application writes `slots`
   uint32_t slot_count = 0;
   Bytes work;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();
@@ -169,6 +175,7 @@ struct Queue {
 
   // Writes an element; `head.slots` and the skip are filled in here. False: no room.
   bool push(Wqe head, const WqeExtra* extra, const std::vector<Sge>& sges, const std::byte* inline_data) {
+    Wqe* ring = source ? source.get() : slots.get();
     bool is_inline = (head.flags & kWrInline) != 0;
     uint32_t n = wqe_slots(head.op, static_cast<uint32_t>(sges.size()), is_inline ? head.length : 0);
     uint32_t at = indices->produced.load() % slot_count;
@@ -177,13 +184,13 @@ struct Queue {
     if (unfinished() >= depth) return false;
     if (indices->produced.load() - indices->consumed.load() + skip + n > slot_count) return false;
     if (skip != 0) {
-      slots[at] = Wqe{};
-      slots[at].op = WrOp::kSkip;
-      slots[at].slots = static_cast<uint8_t>(skip);
+      ring[at] = Wqe{};
+      ring[at].op = WrOp::kSkip;
+      ring[at].slots = static_cast<uint8_t>(skip);
       at = 0;
     }
-    for (uint32_t i = 0; i < n; ++i) slots[at + i] = Wqe{};
-    Wqe& e = slots[at];
+    for (uint32_t i = 0; i < n; ++i) ring[at + i] = Wqe{};
+    Wqe& e = ring[at];
     e = head;
     e.slots = static_cast<uint8_t>(n);
     e.sge_count = static_cast<uint8_t>(sges.size());

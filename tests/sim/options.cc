@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/options.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <initializer_list>
@@ -124,6 +125,15 @@ void draw_faults(Prng& rng, Options& o) {
   if (quiet) f = FaultOptions{.span_ns = f.span_ns};
 }
 
+// Last, so that the other options of a seed stay what they were.
+void draw_applications(Prng& rng, Options& o) {
+  o.work.fetched = pick<double>(rng, {0, 0.5, 1});
+  o.fault.hostile = maybe<uint32_t>(rng, 0.4, {1, 1, 2});
+  o.fault.hostile_acts = pick<uint32_t>(rng, {20, 60, 200});
+  o.fault.meddle = maybe<double>(rng, 0.6, {0.01, 0.1});
+  if (o.fault.hostile != 0) o.work.required_token = 1;
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -153,6 +163,10 @@ Options Options::draw(uint64_t seed) {
   draw_host_and_core(rng, o);
   draw_workload(rng, o);
   draw_faults(rng, o);
+  draw_applications(rng, o);
+  // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
+  if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
+    o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
   return o;
 }
 
@@ -175,9 +189,10 @@ std::string Options::text() const {
   LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
-  LINE(work.required_token), LINE(work.odd_address);
+  LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
+  LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
   return s;

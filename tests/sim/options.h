@@ -77,6 +77,7 @@ struct WorkloadOptions {
   uint8_t min_rnr_timer = 6;
   double required_token = 0.6;
   double odd_address = 0.3;  // segments named by an address other than their va
+  double fetched = 0;        // share of the send queues from which the Core fetches elements
 };
 
 struct FaultOptions {
@@ -88,6 +89,9 @@ struct FaultOptions {
   uint32_t jfr_flushes = 0;  // a JFR is set to ERROR, and half of the times to READY again
   uint32_t unregisters = 0;
   uint32_t closes = 0;           // an instance leaves in order and starts anew
+  uint32_t hostile = 0;          // applications on each node that keep to no rule (hostile.h)
+  uint32_t hostile_acts = 0;     // of each
+  double meddle = 0;             // chance that one overwrites something while its Core calls its host
   uint64_t span_ns = 5'000'000;  // faults happen within this time
 };
 

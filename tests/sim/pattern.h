@@ -61,4 +61,16 @@ inline size_t pattern_mismatch(const std::byte* p, WriterId writer, uint64_t at,
   return bytes;
 }
 
+// Do the bytes hold two words in a row of any writer's pattern?
+inline bool holds_pattern(const std::byte* p, size_t bytes) {
+  auto sum_at = [&](size_t i) {
+    uint64_t w;
+    std::memcpy(&w, p + i, 8);
+    return w ^ w >> 29 ^ w >> 58;  // undoes pattern_mix
+  };
+  for (size_t i = 0; i + 16 <= bytes; ++i)
+    if (sum_at(i + 8) - sum_at(i) == kPatternStep) return true;
+  return false;
+}
+
 }  // namespace ub::sim

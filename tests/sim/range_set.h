@@ -50,6 +50,11 @@ class RangeSet {
     return at;
   }
 
+  bool overlaps(uint64_t offset, uint64_t bytes) const {
+    auto next = free_.lower_bound(offset + bytes);
+    return next != free_.begin() && bytes != 0 && std::prev(next)->first + std::prev(next)->second > offset;
+  }
+
   template <class F>
   void for_each(F f) const {
     for (auto [offset, bytes] : free_) f(offset, bytes);

@@ -90,7 +90,8 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
   if (takes_receive(w.op)) {
     const Receiver& r = w.receiver;
     bool dead = !r.jfr->alive || (r.jetty != nullptr && r.jetty->state == Queue::State::kGone);
-    bool dropping = (r.jfr->in_error && !r.jfr->will_revive) || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
+    bool dropping =
+        (r.jfr->in_error && !r.jfr->will_revive) || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
     bool dying = !world.node(r.node()).app_alive(r.jfr->app);
     if (dead || dying) more |= bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout);
     if (dying) more |= bit(CrStatus::kRemOperation);
@@ -167,7 +168,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (w.op != WrOp::kNop) {
     e.target = s.target != 0          ? s.target
                : q->mode == Mode::kRc ? q->bound_target
-                                      : node.import(s.to, q->mode, s.wrong == Wrong::kReceiverToken);
+                                      : node.import(q->owner, s.to, q->mode, s.wrong == Wrong::kReceiverToken);
   }
   if (w.remote != nullptr) {
     e.remote_address = w.remote->address + w.remote_offset;

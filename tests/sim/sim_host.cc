@@ -10,6 +10,7 @@
 namespace ub::sim {
 
 std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
+  world_.meddle(node_);
   if (link != node_.link())
     world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
   if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
@@ -54,6 +55,7 @@ SimHost::Access SimHost::access(const std::byte* p, size_t bytes, bool read_only
 }
 
 bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result) {
+  world_.meddle(node_);
   *result = CopyResult::kFailed;
   switch (access(p, bytes, read_only)) {
     case Access::kGood:
@@ -81,14 +83,21 @@ CopyResult SimHost::enqueue(Pending p) {
 
 void SimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
   std::memcpy(dst, src, bytes);
-  if (const Region* r = node_.find_region(dst); r != nullptr && bytes != 0)
-    world_.model.placed(r, r->offset_of(dst), bytes);
+  const Region* r = node_.find_region(dst);
+  if (r == nullptr || bytes == 0) return;
+  if (r->hostile && holds_pattern(src, bytes))
+    world_.model.fail("node %u: the hostile application got bytes that are not its own: %s", node_.index(),
+                      world_.model.whose(src, src + bytes).c_str());
+  world_.model.placed(r, r->offset_of(dst), bytes);
 }
 
 CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("gather", src, bytes, true, &result)) return result;
+  if (const Region* r = node_.find_region(src); r != nullptr && r->local && r->free.overlaps(r->offset_of(src), bytes))
+    world_.model.fail("node %u: gather of %zu bytes reads offset %llu of region %u, which no request uses",
+                      node_.index(), bytes, static_cast<unsigned long long>(r->offset_of(src)), r->uid);
   if (defer())
     return enqueue({.kind = Kind::kGather,
                     .tag = tag,

@@ -21,6 +21,10 @@ void Workload::build() {
     world_.add_node(at).boot();
   }
   for (uint32_t i = 0; i < o.nodes; ++i) build_apps(world_.node(i));
+  world_.meddler = [this](const Node& node) {
+    for (auto& h : hostile_)
+      if (h->on(node) && meddle_rng_.chance(world_.options.fault.meddle)) h->scribble();
+  };
 }
 
 void Workload::build_apps(Node& node) {
@@ -32,6 +36,26 @@ void Workload::build_apps(Node& node) {
     if (!peer.up() || peer.apps().empty()) continue;
     if (i != node.index() ? rng_.chance(o.rc) : rng_.chance(o.rc / 8)) pair_up(node, peer);
   }
+  if (!stopped_) build_hostile(node);
+}
+
+void Workload::build_hostile(Node& node) {
+  for (uint32_t i = 0; i < world_.options.fault.hostile; ++i) {
+    hostile_.push_back(std::make_unique<Hostile>(world_, node, i, hostile_));
+    plan_act(hostile_.back().get(), world_.options.fault.hostile_acts);
+  }
+}
+
+// Some acts fall into the time of the others' requests, some into that of the faults.
+void Workload::plan_act(Hostile* h, uint32_t left) {
+  if (left == 0) return;
+  const Options& o = world_.options;
+  uint64_t gap = rng_.chance(0.5) ? o.work.gap_ns : o.fault.span_ns / o.fault.hostile_acts;
+  world_.after(nanoseconds(static_cast<int64_t>(1 + rng_.below(2 * gap))), [this, h, left] {
+    if (stopped_ || !h->alive()) return;
+    h->act();
+    plan_act(h, left - 1);
+  });
 }
 
 void Workload::build_app(Node& node) {
@@ -60,7 +84,8 @@ void Workload::build_app(Node& node) {
                 .rnr_retry = o.rnr_retry,
                 .err_timeout = o.err_timeout,
                 .own_recv_jfc = rng_.chance(0.3),
-                .wanted_id = 0};
+                .wanted_id = 0,
+                .fetched = rng_.chance(o.fetched)};
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/sim/hostile.h"
 #include "tests/sim/requests.h"
 #include "tests/sim/world.h"
 
@@ -14,7 +15,8 @@ namespace ub::sim {
 
 class Workload {
  public:
-  explicit Workload(World& world) : world_(world), rng_(world.rng) {}
+  explicit Workload(World& world) : world_(world), rng_(world.rng), meddle_rng_(world.options.seed * 4 + 4) {}
+  ~Workload() { world_.meddler = nullptr; }
 
   void build();  // nodes, applications, objects
   void start();  // begins to post and plans the faults
@@ -35,6 +37,8 @@ class Workload {
   void build_probes();
   void build_apps(Node&);
   void build_app(Node&);
+  void build_hostile(Node&);
+  void plan_act(Hostile*, uint32_t left);
   void pair_up(Node& a, Node& b);  // an RC pair
   void plan_step(Queue*);
   void step(Queue*);
@@ -58,9 +62,11 @@ class Workload {
 
   World& world_;
   Prng& rng_;
+  Prng meddle_rng_;
   uint32_t left_ = 0;
   bool stopped_ = false;
   std::vector<Probe> probes_;
+  std::vector<std::unique_ptr<Hostile>> hostile_;
 };
 
 }  // namespace ub::sim

@@ -105,6 +105,8 @@ void Workload::fault_unregister() {
 void Workload::stop() {
   stopped_ = true;
   left_ = 0;
+  world_.meddler = nullptr;
+  for (auto& h : hostile_) h->end();
   world_.network.heal();
   world_.eager = true;
   for (uint32_t i = 0; i < world_.node_count(); ++i) {
@@ -135,7 +137,8 @@ void Workload::build_probes() {
                                .rnr_retry = 7,
                                .err_timeout = 17,
                                .own_recv_jfc = false,
-                               .wanted_id = 0});
+                               .wanted_id = 0,
+                               .fetched = world_.options.work.fetched > 0});
     Region* target = node.add_target(app, {.length = 65536,
                                            .access = kAccessRead | kAccessWrite | kAccessAtomic,
                                            .token = {},

@@ -80,6 +80,11 @@ class World {
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout
   bool eager = false;   // applications look and refill at once (after the faults)
+  // A Core has called its host: what runs at the same time may do something now, but not call the Core.
+  std::function<void(const Node&)> meddler;
+  void meddle(const Node& n) const {
+    if (meddler) meddler(n);
+  }
 
  private:
   enum class Kind : uint8_t { kDelivery, kCopy, kPoll, kDrive, kAction };

@@ -72,7 +72,11 @@ Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   uint32_t index = s.jfcs.alloc();
   if (index == 0) return Status::kNoMemory;
   Jfc& j = s.jfcs[index];
+  Jfc former = j;
   j = Jfc{};
+  // The list of JFCs that were waited for drops it when its turn comes, not before.
+  j.on_blocked_list = former.on_blocked_list;
+  j.next_blocked = former.next_blocked;
   j.slots = config.slots;
   j.indices = config.indices;
   j.cookie = config.cookie;
@@ -92,11 +96,6 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
     uint32_t* link = &s.event_jfcs;
     while (*link != jfc) link = &s.jfcs[*link].next_event;
     *link = j.next_event;
-  }
-  if (j.on_blocked_list) {
-    uint32_t* link = &s.blocked_jfcs;
-    while (*link != jfc) link = &s.jfcs[*link].next_blocked;
-    *link = j.next_blocked;
   }
   j.in_use = false;
   s.jfcs.free(jfc);
@@ -161,9 +160,14 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
   }
 }
 
+}  // namespace
+
+// No further than the ring is long: the application may post and make room without end.
 void flush_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
-  while (ta::jfc_has_room(s, r.jfc)) {
+  if (r.state != QueueState::kError) return;
+  for (uint32_t first = r.consumed; r.consumed - first <= r.mask;) {
+    if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
     uint32_t receive = take_receive(s, jfr, r.jfc);
     if (receive == 0) return;
     Cqe cqe{};
@@ -178,8 +182,6 @@ void flush_receives(CoreState& s, uint32_t jfr) {
   }
 }
 
-}  // namespace
-
 Status destroy_jfr(CoreState& s, uint32_t id) {
   uint32_t record;
   Jfr* r = jfr_of(s, id, &record);
@@ -191,10 +193,12 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
     r->returned = s.receives[receive].next;
     s.receives.free(receive);
   }
+  ta::stop_waiting(s, r->jfc, record | kWaitingJfr);
   --s.jfcs[r->jfc].users;
   r->state = QueueState::kReset;
   release_id(s, id);
   s.jfrs.free(record);
+  ta::resume_jfc(s, r->jfc);  // the places of its receives are free
   return Status::kOk;
 }
 
@@ -262,11 +266,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   SendQueue& q = s.queues[j->queue];
   ta::remove_from_channel_list(s, j->queue);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
-  if (q.blocked) {
-    uint32_t* link = &s.jfcs[q.jfc].blocked_queues;
-    while (*link != j->queue) link = &s.queues[*link].next_blocked;
-    *link = q.next_blocked;
-  }
+  ta::stop_waiting(s, q.jfc, j->queue);
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;
   --s.jfcs[q.jfc].users;
@@ -286,7 +286,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
   if (Jfr* r = jfr_of(s, id, &record)) {
     if (state == QueueState::kSuspended) return Status::kInvalid;
     r->state = state;
-    if (state == QueueState::kError) flush_receives(s, record);
+    flush_receives(s, record);
     return Status::kOk;
   }
   Jetty* j = jetty_of(s, id, &record);
@@ -391,19 +391,13 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
 
 void return_receive(CoreState& s, uint32_t index) {
   RxReceive& receive = s.receives[index];
-  if (receive.counted) --s.jfcs[receive.jfc].reserved;
+  uint32_t jfr = receive.jfr, jfc = receive.jfc;
+  if (receive.counted) --s.jfcs[jfc].reserved;
   receive.counted = false;
-  Jfr& jfr = s.jfrs[receive.jfr];
-  receive.next = jfr.returned;
-  jfr.returned = index;
-  if (jfr.state == QueueState::kError) flush_receives(s, receive.jfr);
-}
-
-void resume_flush(CoreState& s, uint32_t jfc) {
-  for (uint32_t i = 1; i <= s.jfrs.high_water(); ++i) {
-    const Jfr& r = s.jfrs[i];
-    if (r.state == QueueState::kError && r.jfc == jfc) flush_receives(s, i);
-  }
+  receive.next = s.jfrs[jfr].returned;
+  s.jfrs[jfr].returned = index;
+  flush_receives(s, jfr);
+  ta::resume_jfc(s, jfc);
 }
 
 void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t copies) {

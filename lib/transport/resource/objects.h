@@ -33,7 +33,7 @@ void return_receive_later(CoreState& s, uint32_t receive, uint32_t tpn, uint32_t
 void dead_copy_done(CoreState& s, uint32_t tpn);
 // It was completed.
 void release_receive(CoreState& s, uint32_t receive);
-// Room in a JFC again: JFRs in ERROR go on to flush into it.
-void resume_flush(CoreState& s, uint32_t jfc);
+// A JFR in ERROR gives back what is posted, as far as its JFC has room, and the rest when it has.
+void flush_receives(CoreState& s, uint32_t jfr);
 
 }  // namespace ub

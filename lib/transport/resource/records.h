@@ -25,23 +25,26 @@ struct LinkRecord {
   LinkConfig config;
 };
 
+constexpr uint32_t kWaitingJfr = 1u << 31;
+
 struct Jfc {
   Cqe* slots;
   QueueIndices* indices;
   uint64_t cookie;
   uint32_t mask, depth;
   uint32_t produced;
-  uint32_t reserved;        // places promised to receives that were taken
-  uint32_t users;           // queues that complete into it
-  uint32_t blocked_queues;  // send queues whose completions wait for room: head of a list
-  uint32_t next_event;      // list of JFCs with an event to report
-  uint32_t next_blocked;    // list of JFCs that queues wait for
+  uint32_t reserved;      // places promised to receives that were taken
+  uint32_t users;         // queues that complete into it
+  uint32_t waiting;       // those whose completions wait for room, head of a list: send queues, and JFRs | kWaitingJfr
+  uint32_t next_event;    // list of JFCs with an event to report
+  uint32_t next_blocked;  // list of JFCs that were waited for
   Owner owner;
   bool in_use;
   bool full;  // an episode of being full was reported
   bool on_blocked_list;
   bool completion_event, error_event, event_queued;
 };
+static_assert(sizeof(Jfc) <= 64);
 
 struct Jfr {
   Rqe* slots;
@@ -55,11 +58,13 @@ struct Jfr {
   uint32_t returned;  // receives given back by aborted messages: list of RxReceive
   uint32_t users;     // jettys that share it
   uint32_t threshold;
+  uint32_t next_waiting;  // in the list of its JFC
   Owner owner;
   QueueState state;
   Mode mode;
   uint8_t rnr_code;  // on the wire
   bool limit_armed;
+  bool waits;  // is in that list: it flushes, and there was no room
 };
 
 // A jetty or JFS. Its send queue is a record of its own.
@@ -93,7 +98,7 @@ struct alignas(64) SendQueue {
   uint32_t rcid;   // its id
   uint32_t jfc;
   uint32_t next;          // in the list of the channel it waits for
-  uint32_t next_blocked;  // in the list of the JFC it waits for
+  uint32_t next_waiting;  // in the list of the JFC it waits for
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
@@ -107,7 +112,7 @@ struct alignas(64) SendQueue {
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
-  bool blocked;             // on the JFC's list
+  bool waits;               // is in that list: a completion found no room
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk;   // lane of the receives in flight
   bool pinned_bulk;         // a pinned queue that met its first bulk message

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/completion.h"
 
+#include <utility>
+
+#include "lib/transport/resource/objects.h"
+
 namespace ub::ta {
 
 namespace {
@@ -15,18 +19,27 @@ uint32_t consumed_of(const Jfc& j) {
   return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
 }
 
-void wait_for_room(CoreState& s, uint32_t queue) {
-  SendQueue& q = s.queues[queue];
-  if (q.blocked) return;
-  q.blocked = true;
-  Jfc& j = s.jfcs[q.jfc];
-  q.next_blocked = j.blocked_queues;
-  j.blocked_queues = queue;
-  if (!j.on_blocked_list) {
-    j.on_blocked_list = true;
-    j.next_blocked = s.blocked_jfcs;
-    s.blocked_jfcs = q.jfc;
+// How a send queue or JFR is linked into the list of those that wait for a JFC.
+struct Link {
+  uint32_t& next;
+  bool& waits;
+};
+
+Link link_of(CoreState& s, uint32_t waiter) {
+  if ((waiter & kWaitingJfr) != 0) {
+    Jfr& r = s.jfrs[waiter & ~kWaitingJfr];
+    return {r.next_waiting, r.waits};
   }
+  SendQueue& q = s.queues[waiter];
+  return {q.next_waiting, q.waits};
+}
+
+void append_blocked(CoreState& s, uint32_t jfc) {
+  Jfc& j = s.jfcs[jfc];
+  j.on_blocked_list = true;
+  j.next_blocked = 0;
+  (s.blocked_tail == 0 ? s.blocked_head : s.jfcs[s.blocked_tail].next_blocked) = jfc;
+  s.blocked_tail = jfc;
 }
 
 Cqe send_completion(const CoreState& s, const SendQueue& q) {
@@ -74,7 +87,7 @@ void retire_requests(CoreState& s, uint32_t queue) {
     if (!wr.done || wr.copies != 0) return;
     const Wqe& wqe = q.slots[wr.slot & q.slot_mask];
     if (wr.status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
-      if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, queue);
+      if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, queue);
       Cqe cqe = send_completion(s, q);
       cqe.user_ctx = wqe.user_ctx;
       cqe.status = wr.status;
@@ -89,7 +102,7 @@ void retire_requests(CoreState& s, uint32_t queue) {
     q.indices->consumed.store(end, std::memory_order_release);
   }
   if (q.flush_done_pending) {
-    if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, queue);
+    if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, queue);
     q.flush_done_pending = false;
     Cqe cqe = send_completion(s, q);
     cqe.status = CrStatus::kWrFlushDone;
@@ -97,23 +110,51 @@ void retire_requests(CoreState& s, uint32_t queue) {
   }
 }
 
-void resume_blocked_jfcs(CoreState& s) {
-  uint32_t jfc = s.blocked_jfcs;
-  s.blocked_jfcs = 0;
-  while (jfc != 0) {
-    Jfc& j = s.jfcs[jfc];
-    uint32_t next_jfc = j.next_blocked;
-    j.on_blocked_list = false;
-    uint32_t queue = j.blocked_queues;
-    j.blocked_queues = 0;
-    while (queue != 0) {
-      uint32_t next = s.queues[queue].next_blocked;
-      s.queues[queue].blocked = false;
-      retire_requests(s, queue);
-      queue = next;
+void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter) {
+  Link link = link_of(s, waiter);
+  if (link.waits) return;
+  link.waits = true;
+  Jfc& j = s.jfcs[jfc];
+  link.next = j.waiting;
+  j.waiting = waiter;
+  if (!j.on_blocked_list) append_blocked(s, jfc);
+}
+
+void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter) {
+  Link link = link_of(s, waiter);
+  if (!link.waits) return;
+  link.waits = false;
+  uint32_t* at = &s.jfcs[jfc].waiting;
+  while (*at != waiter) at = &link_of(s, *at).next;
+  *at = link.next;
+}
+
+void resume_jfc(CoreState& s, uint32_t jfc) {
+  Jfc& j = s.jfcs[jfc];
+  if ((j.waiting == 0 && !j.full) || !jfc_has_room(s, jfc)) return;
+  uint32_t waiter = std::exchange(j.waiting, 0);
+  while (waiter != 0) {
+    Link link = link_of(s, waiter);
+    link.waits = false;
+    uint32_t next = link.next;
+    if ((waiter & kWaitingJfr) != 0) {
+      flush_receives(s, waiter & ~kWaitingJfr);
+    } else {
+      retire_requests(s, waiter);
     }
-    jfc = next_jfc;
+    waiter = next;
   }
+}
+
+void resume_next_jfc(CoreState& s) {
+  uint32_t jfc = s.blocked_head;
+  Jfc& j = s.jfcs[jfc];
+  s.blocked_head = j.next_blocked;
+  if (s.blocked_head == 0) s.blocked_tail = 0;
+  j.on_blocked_list = false;
+  if (j.waiting == 0) return;
+  append_blocked(s, jfc);
+  resume_jfc(s, jfc);
 }
 
 void check_armed(CoreState& s, uint32_t jfc) {

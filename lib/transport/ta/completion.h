@@ -16,8 +16,14 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe);
 
 // Completes finished requests from the oldest on.
 void retire_requests(CoreState& s, uint32_t queue);
-// Gives queues that found a JFC full another try.
-void resume_blocked_jfcs(CoreState& s);
+// A completion of this send queue, or JFR | kWaitingJfr, found no room: the rest comes when there is some.
+void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter);
+void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter);
+// There may be room again: what waits for it gets another try.
+void resume_jfc(CoreState& s, uint32_t jfc);
+// The same for one of the JFCs that are waited for, each in its turn: an index that we read a moment too early is
+// read again, however many applications leave their completions where they are.
+void resume_next_jfc(CoreState& s);
 // The application armed the JFC: an event at once if a matching completion waits.
 void check_armed(CoreState& s, uint32_t jfc);
 

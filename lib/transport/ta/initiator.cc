@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/initiator.h"
 
-#include <bit>
+#include <utility>
 
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
@@ -81,7 +81,8 @@ bool valid_length(const Wqe& wqe) {
 }
 
 bool valid_element(const Wqe& wqe) {
-  uint32_t inline_length = (wqe.flags & kWrInline) != 0 ? wqe.length : 0;
+  // A READ or atomic has ranges, whatever its flags say.
+  uint32_t inline_length = (wqe.flags & kWrInline) != 0 && !is_fenced(wqe.op) ? wqe.length : 0;
   return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && valid_length(wqe) &&
          wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
 }
@@ -190,10 +191,12 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
-Choice choose_new(CoreState& s, SendQueue& q) {
+// `may_fetch`: once in each call from outside, or an application that goes on posting would keep us here for ever.
+// What it posts meanwhile comes with a doorbell of its own.
+Choice choose_new(CoreState& s, SendQueue& q, bool* may_fetch) {
   for (;;) {
     if (q.next_slot == q.produced) {
-      if (!fetch_posted(q) || q.next_slot == q.produced) return {};
+      if (!std::exchange(*may_fetch, false) || !fetch_posted(q) || q.next_slot == q.produced) return {};
     }
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     const bool fits = fits_ring(q, q.next_slot, wqe);
@@ -238,7 +241,7 @@ Choice choose_new(CoreState& s, SendQueue& q) {
   }
 }
 
-Choice choose(CoreState& s, SendQueue& q) {
+Choice choose(CoreState& s, SendQueue& q, bool* may_fetch) {
   Choice choice;
   if (q.state != QueueState::kReady) return choice;
   if (q.retries != 0) {
@@ -246,7 +249,7 @@ Choice choose(CoreState& s, SendQueue& q) {
     if (choice.step != Step::kNone) return choice;
   }
   if (unfinished_cut(s, q, &choice)) return choice;
-  return choose_new(s, q);
+  return choose_new(s, q, may_fetch);
 }
 
 void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
@@ -270,9 +273,9 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
-    if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
     s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
   }
+  if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   WrState& wr = q.work[choice.number & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);
   SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, choice.segment);
@@ -331,9 +334,10 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
     return;
   }
+  bool may_fetch = true;
   for (;;) {
     uint32_t started = q.started_tail;
-    Choice choice = choose(s, q);
+    Choice choice = choose(s, q, &may_fetch);
     bool finished_some = q.started_tail != started;
     if (finished_some) retire_requests(s, queue);
     if (choice.step != Step::kNone) {
@@ -355,7 +359,8 @@ bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) 
     if (ch.queue_head == 0) ch.queue_tail = 0;
     q.waits_for = 0;
     uint32_t started = q.started_tail;
-    Choice choice = choose(s, q);
+    bool may_fetch = true;
+    Choice choice = choose(s, q, &may_fetch);
     if (q.started_tail != started) retire_requests(s, queue);
     bool here = choice.step != Step::kNone && choice.channel == channel;
     if (here) commit(s, queue, choice, message);

@@ -33,7 +33,7 @@ class Transmitter {
   // Sends what there is, at most `budget` frames; returns how many left.
   size_t poll(size_t budget, Acks acks) {
     release_orphans();
-    if (s_.blocked_jfcs != 0) ta::resume_blocked_jfcs(s_);
+    if (s_.blocked_head != 0) ta::resume_next_jfc(s_);
     size_t sent = send_records(budget);
     sent += send_data(budget - sent);
     sent += send_acks(acks);
@@ -109,6 +109,7 @@ class Transmitter {
   // Makes the next message the newest one in flight.
   bool begin_next_message(uint32_t channel) {
     Channel& ch = s_.channels[channel];
+    if (ch.unanswered == 0) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
     if (ch.keepalive_due) {
       ch.keepalive_due = false;
       if (ch.outstanding() == 0) return begin_keepalive(ch);

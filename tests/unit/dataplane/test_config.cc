@@ -402,7 +402,10 @@ TEST(Config, document__has_the_row_of_every_key) {
     ++rows;
   }
   size_t documented = 0;
-  for (size_t at = document.find("\n| `"); at != std::string::npos; at = document.find("\n| `", at + 1)) ++documented;
+  for (size_t at = document.find("\n| `"); at != std::string::npos; at = document.find("\n| `", at + 1)) {
+    const size_t end = document.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.", at + 4);
+    if (document[end] == '`') ++documented;  // a key; there are tables of other things
+  }
   EXPECT_EQ(documented, rows) << "docs/configuration.md has rows of keys that are gone";
 }
 

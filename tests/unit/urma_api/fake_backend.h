@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/urma/backend.h"
+#include "lib/urma/private_memory.h"
 
 namespace ub::test {
 
@@ -138,6 +139,7 @@ class FakeBackend final : public Backend {
   uint32_t uasid() const override { return kUasid; }
   uint32_t port_mtu_bytes() const override { return kMtu; }
   void set_event_sink(EventSink sink) override { sink_ = std::move(sink); }
+  std::shared_ptr<std::byte> memory(size_t bytes) override { return urma::private_memory(bytes); }
 
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     if (Status status = take_status(); status != Status::kOk) return status;
