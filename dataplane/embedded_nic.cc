@@ -449,7 +449,8 @@ void EmbeddedNic::publish_statistics() try {
   const NicReport report = report_nic(core.state());
   std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugin{};
   if (ports_.plugin) of_plugin = std::bit_cast<decltype(of_plugin)>(ports_.plugin->counters());
-  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugin);
+  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugin,
+                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report());
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 

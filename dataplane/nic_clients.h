@@ -9,6 +9,7 @@
 
 #include "dataplane/foreign_memory.h"
 #include "dataplane/port_set.h"
+#include "dataplane/stats_page.h"
 #include "lib/base/time.h"
 #include "lib/transport/core.h"
 
@@ -20,6 +21,8 @@ class NicClients {
   virtual bool poll(Core<PortSet>&, Instant now) = 0;
   virtual void on_event(const Event&) = 0;
   virtual ForeignMemory& memory() = 0;
+  // A row for each.
+  virtual std::vector<StatsApp> report() const = 0;
   // When poll() has something to do although nobody rings.
   virtual Instant next_deadline() const = 0;
 

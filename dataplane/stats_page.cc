@@ -19,11 +19,12 @@ namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
 constexpr uint32_t kMaxSegments = 1024;
+constexpr uint32_t kMaxApps = 1024;
 constexpr size_t kNameBytes = 48;
 constexpr const char* kSuffix = ".stats";
 
@@ -52,10 +53,12 @@ struct Body {
   uint64_t updates;
   uint32_t channels_total, channel_rows;
   uint32_t segments_total, segment_rows;
+  uint32_t apps_total, app_rows;
   StatsObjects objects;
   uint64_t counters[kMaxCounters];
   StatsChannel channels[kMaxChannels];
   StatsSegment segments[kMaxSegments];
+  StatsApp apps[kMaxApps];
 };
 
 struct Page {
@@ -261,7 +264,7 @@ StatsPageWriter::~StatsPageWriter() {
 
 void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
                              std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments,
-                             std::span<const uint64_t> port_counters) {
+                             std::span<const uint64_t> port_counters, std::span<const StatsApp> apps) {
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
@@ -276,6 +279,9 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   next.segment_rows = std::min(next.segments_total, kMaxSegments);
   for (uint32_t i = 0; i < next.channel_rows; ++i) next.channels[i] = to_row(channels[i]);
   for (uint32_t i = 0; i < next.segment_rows; ++i) next.segments[i] = segments[i];
+  next.apps_total = static_cast<uint32_t>(apps.size());
+  next.app_rows = std::min(next.apps_total, kMaxApps);
+  std::copy_n(apps.begin(), next.app_rows, next.apps);
 
   auto publish = [&](size_t offset, size_t bytes) {
     publish_words(reinterpret_cast<uint64_t*>(reinterpret_cast<std::byte*>(&page->body) + offset),
@@ -287,6 +293,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   publish(0, offsetof(Body, counters) + (kCounterCount + port_counters_) * sizeof(uint64_t));
   publish(offsetof(Body, channels), next.channel_rows * sizeof(StatsChannel));
   publish(offsetof(Body, segments), next.segment_rows * sizeof(StatsSegment));
+  publish(offsetof(Body, apps), next.app_rows * sizeof(StatsApp));
   sequence.store(s + 2, std::memory_order_release);
 }
 
@@ -382,6 +389,8 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   out.channels_total = b.channels_total;
   out.segments.assign(b.segments, b.segments + std::min(b.segment_rows, kMaxSegments));
   out.segments_total = b.segments_total;
+  out.apps.assign(b.apps, b.apps + std::min(b.app_rows, kMaxApps));
+  out.apps_total = b.apps_total;
   *report = std::move(out);
   return true;
 }

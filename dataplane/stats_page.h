@@ -67,6 +67,19 @@ struct StatsSegment {
 };
 static_assert(sizeof(StatsSegment) == 24);
 
+// An application of a daemon.
+struct StatsApp {
+  uint32_t pid = 0, uid = 0;
+  char program[16] = {};  // as it calls itself
+  uint32_t send_queues = 0, receive_queues = 0, jfcs = 0, segments = 0, targets = 0;
+  uint32_t stalls = 0;        // times that its agent was given up
+  uint64_t shared_bytes = 0;  // areas
+  uint64_t posts = 0;         // doorbells that the worker took
+  uint64_t copies = 0;        // done by its agent
+  uint64_t events_lost = 0;
+};
+static_assert(sizeof(StatsApp) == 80);
+
 // A ChannelInfo in a layout of its own.
 struct StatsChannel {
   uint32_t tpn, peer_tpn;
@@ -100,7 +113,7 @@ class StatsPageWriter {
   // and makes no system call but one for the time of day: meant to be called at most every 100 ms.
   // `port_counters`: values in the order of their names.
   void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>,
-              std::span<const uint64_t> port_counters = {});
+              std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {});
 
   const std::string& path() const { return path_; }
 
@@ -133,6 +146,8 @@ struct StatsReport {
   uint32_t channels_total = 0;  // more than there are rows: the rest did not fit
   std::vector<StatsSegment> segments;
   uint32_t segments_total = 0;
+  std::vector<StatsApp> apps;
+  uint32_t apps_total = 0;
 };
 
 class StatsPageReader {

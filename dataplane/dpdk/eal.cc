@@ -79,7 +79,10 @@ std::vector<std::string> complete(const std::vector<std::string>& arguments) {
   if (!given(arguments, "--file-prefix")) all.push_back("--file-prefix=softub-" + std::to_string(getpid()));
   if (!given(arguments, "--telemetry")) all.push_back("--no-telemetry");
   if (!given(arguments, "--log-level")) all.push_back("--log-level=lib.*:error");
-  if (!given(arguments, "-a") && !given(arguments, "--allow")) all.push_back("--no-pci");
+  // No device is taken at the start, but any may be added later: only one that no driver wants is on the list.
+  if (!given(arguments, "-a") && !given(arguments, "--allow") && !given(arguments, "--no-pci")) {
+    all.insert(all.end(), {"-a", "0000:00:00.0"});
+  }
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
 }

@@ -106,6 +106,7 @@ Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) 
 void Agent::finish(Core<PortSet>& core, Instant now, uint32_t number) {
   const Pending p = pending_[number % ipc::kAgentOps];
   if (!p.wanted) return;  // failed before
+  ++copies_;
   const ipc::AgentOp& op = page_.ops[number % ipc::kAgentOps];
   const bool ok = op.done_ok != 0;
   if (ok && p.dst != nullptr) std::memcpy(p.dst, data_of(page_, number), p.bytes);

@@ -43,6 +43,7 @@ class Agent {
     return has_work() && !stalled_ ? progress_at_ + patience : Instant::never();
   }
   uint64_t times_stalled() const { return times_stalled_; }
+  uint64_t copies() const { return copies_; }
 
  private:
   static constexpr size_t kMostWaiting = 8192;
@@ -78,6 +79,7 @@ class Agent {
   bool gone_ = false;
   bool published_ = false;
   uint64_t times_stalled_ = 0;
+  uint64_t copies_ = 0;  // answered
 };
 
 }  // namespace ub

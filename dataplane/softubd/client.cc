@@ -101,6 +101,28 @@ void Client::ring_if_asleep() {
   [[maybe_unused]] ssize_t n = send(app_bell_.get(), &one, sizeof one, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void Client::set_process(const ipc::PeerCredentials& peer, const std::string& program) {
+  identity_.pid = static_cast<uint32_t>(peer.pid);
+  identity_.uid = peer.uid;
+  program.copy(identity_.program, sizeof identity_.program - 1);
+}
+
+StatsApp Client::report() const {
+  StatsApp row = identity_;
+  auto count = [](const auto& n) { return n.load(std::memory_order_relaxed); };
+  row.send_queues = count(usage.send_queues);
+  row.receive_queues = count(usage.receive_queues);
+  row.jfcs = count(usage.jfcs);
+  row.segments = count(usage.segments);
+  row.targets = count(usage.targets);
+  row.shared_bytes = count(usage.shared_bytes);
+  row.stalls = static_cast<uint32_t>(agent_.times_stalled());
+  row.posts = posts_;
+  row.copies = agent_.copies();
+  row.events_lost = events_lost_;
+  return row;
+}
+
 bool Client::has_finished_copies() const { return agent_.has_work() && agent_.has_finished(); }
 
 }  // namespace ub

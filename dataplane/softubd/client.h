@@ -5,13 +5,16 @@
 // Thread: the owner of the Core; create() any.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "dataplane/softubd/agent.h"
+#include "dataplane/stats_page.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/unix_socket.h"
 
 namespace ub {
 
@@ -52,8 +55,14 @@ class Client {
   bool has_posted() const { return page().posted.any() || page().attention.any(); }
   bool has_finished_copies() const;
 
-  uint64_t posts() const { return posts_; }
-  uint64_t events_lost() const { return events_lost_; }
+  // For the statistics page. What the control thread counts is told by its session.
+  struct Usage {
+    std::atomic<uint32_t> send_queues{0}, receive_queues{0}, jfcs{0}, segments{0}, targets{0};
+    std::atomic<uint64_t> shared_bytes{0};
+  };
+  Usage usage;  // written by the control thread
+  StatsApp report() const;
+  void set_process(const ipc::PeerCredentials&, const std::string& program);
 
  private:
   struct Bells {
@@ -73,6 +82,7 @@ class Client {
   uint32_t events_produced_ = 0;
   bool events_published_ = false;
   uint64_t posts_ = 0, events_lost_ = 0;
+  StatsApp identity_;
 };
 
 }  // namespace ub

@@ -69,6 +69,13 @@ void ClientTable::on_event(const Event& event) {
   if (Client* client = find(event.owner)) client->push_event(event);
 }
 
+std::vector<StatsApp> ClientTable::report() const {
+  std::vector<StatsApp> rows;
+  rows.reserve(active_.size());
+  for (const Client* client : active_) rows.push_back(client->report());
+  return rows;
+}
+
 Instant ClientTable::next_deadline() const {
   Instant deadline = Instant::never();
   for (Client* client : active_) deadline = earlier(deadline, client->agent().deadline(patience_));
@@ -89,10 +96,10 @@ void ClientTable::finish_sleep() {
   for (Client* client : active_) client->finish_sleep();
 }
 
+// What is left, or comes meanwhile, ends the next sleep at once: applications that ring all the time do not hold us here.
 void ClientTable::clear_rings() {
-  epoll_event rung[16];
-  while (epoll_wait(epoll_.get(), rung, std::size(rung), 0) == static_cast<int>(std::size(rung))) {
-  }
+  epoll_event rung[64];
+  epoll_wait(epoll_.get(), rung, std::size(rung), 0);
 }
 
 CopyResult ClientTable::gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes,

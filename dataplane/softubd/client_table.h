@@ -36,6 +36,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   bool poll(Core<PortSet>&, Instant now) override;
   void on_event(const Event&) override;
   ForeignMemory& memory() override { return *this; }
+  std::vector<StatsApp> report() const override;
   Instant next_deadline() const override;
   bool prepare_sleep() override;
   void finish_sleep() override;

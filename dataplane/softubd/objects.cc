@@ -175,10 +175,10 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   if (!take_ring(queue.ring, &made.ring)) return Status::kInvalid;
   const size_t slot_bytes = size_t{queue.ring.slot_count} * kSlotBytes;
   const size_t work_bytes = NicCore::send_queue_work_bytes(queue.depth);
-  if (private_bytes_ + slot_bytes + work_bytes > config.daemon.app_memory || !made.fetched.map_private(slot_bytes) ||
-      !made.work.map_private(work_bytes)) {
+  const bool too_much = private_bytes_ + slot_bytes + work_bytes > config.daemon.app_memory;
+  if (too_much || !made.fetched.map_private(slot_bytes) || !made.work.map_private(work_bytes)) {
     areas_.release(made.ring.area);
-    return no_memory(why);
+    return too_much ? quota(why, "app_memory", config.daemon.app_memory) : no_memory(why);
   }
   JettyConfig jetty;
   jetty.wanted_id = queue.wanted_id;
@@ -380,6 +380,19 @@ bool AppObjects::destroy_all() {
 uint32_t AppObjects::count() const {
   return static_cast<uint32_t>(jettys_.size() + jfrs_.size() + segments_.size() + tokens_.size() + targets_.size() +
                                jfcs_.size());
+}
+
+void AppObjects::publish_usage() {
+  auto tell = [](auto& counter, uint64_t n) {
+    counter.store(static_cast<std::remove_reference_t<decltype(counter.load())>>(n), std::memory_order_relaxed);
+  };
+  Client::Usage& usage = client_.usage;
+  tell(usage.send_queues, jettys_.size());
+  tell(usage.receive_queues, jfrs_.size());
+  tell(usage.jfcs, jfcs_.size());
+  tell(usage.segments, segments_.size());
+  tell(usage.targets, targets_.size());
+  tell(usage.shared_bytes, areas_.bytes());
 }
 
 std::string AppObjects::summary() const {

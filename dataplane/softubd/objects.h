@@ -50,6 +50,8 @@ class AppObjects {
 
   // Destroys everything, some objects at a time. False: something is still busy, call again later.
   bool destroy_all();
+  // Tells the statistics page what there is.
+  void publish_usage();
   // "3 jettys, 2 segments"; empty: nothing.
   std::string summary() const;
   uint32_t count() const;

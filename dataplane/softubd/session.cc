@@ -39,15 +39,19 @@ void set_text(ipc::AppAnswer* answer, const std::string& text) {
 
 Session::Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
                  const ipc::PeerCredentials& peer)
-    : nic_(nic), clients_(clients), config_(config), socket_(std::move(socket)), who_(describe(peer)) {}
+    : nic_(nic), clients_(clients), config_(config), socket_(std::move(socket)), peer_(peer), who_(describe(peer)) {}
 
 bool Session::serve(std::string* why) {
   for (int n = 0; n < kRequestsPerTurn; ++n) {
-    std::byte message[sizeof(ipc::AppRequest)];
+    std::byte message[sizeof(ipc::AppRequest) + 1];  // one more than a request: longer ones are seen
     size_t bytes, fd_count;
     ipc::Fd unwanted[ipc::kMaxMessageFds];
     switch (ipc::receive_message(socket_.get(), message, &bytes, unwanted, &fd_count)) {
       case ipc::SocketStatus::kOk:
+        if (fd_count != 0) {
+          *why = "sent descriptors, which no request has";
+          return false;
+        }
         if (!handle({message, bytes}, why)) return false;
         break;
       case ipc::SocketStatus::kAgain:
@@ -73,7 +77,7 @@ bool Session::handle(std::span<const std::byte> message, std::string* why) {
            ": use both from one release";
     return false;
   }
-  if (message.size() != sizeof request || request.number == 0) {
+  if (message.size() != sizeof request || request.head.bytes != sizeof request || request.number == 0) {
     *why = "sent a malformed request";
     return false;
   }
@@ -86,6 +90,7 @@ bool Session::handle(std::span<const std::byte> message, std::string* why) {
   reply.answer.number = request.number;
   std::string sentence;
   Status status = is_hello ? hello(&reply, &sentence) : call(request, &reply, &sentence);
+  if (attached()) objects_->publish_usage();
   reply.answer.status = static_cast<uint32_t>(status);
   if (!send(reply, sentence)) {
     *why = "does not read its answers";
@@ -127,6 +132,7 @@ Status Session::hello(Reply* reply, std::string* why) {
   }
   client_ = raw;
   objects_ = std::move(objects);
+  raw->set_process(peer_, program_of(peer_.pid));
   reply->fds[0] = raw->page_fd();
   reply->fds[1] = raw->worker_bell_fd();
   reply->fds[2] = raw->app_bell_fd();

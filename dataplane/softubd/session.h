@@ -59,6 +59,7 @@ class Session {
   ClientTable& clients_;
   const LoadedConfig& config_;
   ipc::Fd socket_;
+  const ipc::PeerCredentials peer_;
   std::string who_;
   Client* client_ = nullptr;  // in the table
   std::unique_ptr<AppObjects> objects_;

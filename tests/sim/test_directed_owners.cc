@@ -411,8 +411,8 @@ TEST(Owner, target_of_another__is_none) {
 }
 
 // The handle comes to somebody else while packets of the request that named it are lost: what goes again must not
-// carry the other's token.
-TEST(Owner, target_handed_on_in_flight__the_request_ends) {
+// carry the other's token. A WRITE carries none.
+TEST(Owner, target_handed_on_in_flight__a_message_ends) {
   Stage s;
   Raw x(s, *s.a().node, 0), y(s, *s.b().node, 0);
   uint32_t target = x.import(y);
@@ -425,6 +425,15 @@ TEST(Owner, target_handed_on_in_flight__the_request_ends) {
   ASSERT_EQ(s.a().node->import(s.a().app->owner, s.b().receiver(), Mode::kRm), target);
   s.world.run_for(seconds(1));
   EXPECT_EQ(x.status(e.user_ctx), CrStatus::kLocAccess);
+
+  target = x.import(y);
+  s.world.network.tamper.add(drop(3, from(0, is_request)));
+  e = x.element(WrOp::kWrite, 5000, target, y.region);
+  x.post(e);
+  ASSERT_EQ(x.core().remove_target(target), Status::kOk);
+  ASSERT_EQ(s.a().node->import_again(s.a().app->owner, s.b().receiver(), Mode::kRm), target);
+  s.world.run_for(seconds(1));
+  EXPECT_EQ(x.status(e.user_ctx), kSuccess);
   others_go_on(s);
 }
 

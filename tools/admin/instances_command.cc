@@ -157,6 +157,26 @@ Json segments_json(const StatsReport& r) {
   return rows;
 }
 
+Json apps_json(const StatsReport& r) {
+  Json rows = Json::array();
+  for (const StatsApp& a : r.apps) {
+    rows.push_back({{"pid", a.pid},
+                    {"program", std::string(a.program, strnlen(a.program, sizeof a.program))},
+                    {"uid", a.uid},
+                    {"send_queues", a.send_queues},
+                    {"receive_queues", a.receive_queues},
+                    {"jfcs", a.jfcs},
+                    {"segments", a.segments},
+                    {"targets", a.targets},
+                    {"shared_kib", a.shared_bytes >> 10},
+                    {"posts", a.posts},
+                    {"agent_copies", a.copies},
+                    {"agent_stalls", a.stalls},
+                    {"events_lost", a.events_lost}});
+  }
+  return rows;
+}
+
 // An array of flat objects as a table.
 void print_rows(const Json& rows, uint32_t total, const char* what) {
   if (rows.empty()) {
@@ -240,6 +260,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
     if (what == "counters") document["counters"] = counters_json(r, true);
     if (what == "channels") document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
     if (what == "segments") document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
+    if (what == "apps") document["apps"] = apps_json(r), document["apps_total"] = r.apps_total;
     fmt::print("{}\n", document.dump(2));
     return 0;
   }
@@ -251,6 +272,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
   if (what == "counters") print_pairs(counters_json(r, all));
   if (what == "channels") print_rows(channels_json(r), r.channels_total, "channels");
   if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
+  if (what == "apps") print_rows(apps_json(r), r.apps_total, "applications");
   return 0;
 }
 

@@ -35,9 +35,9 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   devices->add_flag("-c,--caps", caps, "capabilities, too");
   auto* list = app.add_subcommand("list", "instances on this host");
   auto* show = app.add_subcommand("show", "one running instance");
-  show->add_option("what", what, "objects, channels, segments or counters")
+  show->add_option("what", what, "objects, channels, segments, counters, or apps of a daemon")
       ->required()
-      ->check(CLI::IsMember({"objects", "channels", "segments", "counters"}));
+      ->check(CLI::IsMember({"objects", "channels", "segments", "counters", "apps"}));
   show->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
   show->add_flag("--all", all, "counters that are 0, too");
   for (auto* s : {list, show}) {

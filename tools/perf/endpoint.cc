@@ -3,11 +3,13 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <softub_api.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "tools/common/tool_error.h"
@@ -215,12 +217,12 @@ void Endpoint::allocate_memory() {
     receives_ = options_.verify ? receive_slots_ : options_.rx_depth;
     in_bytes = std::max(in_bytes, receive_slots_ * receive_stride_);
   }
-  memory_bytes_ = kControlBytes + out_bytes_ + in_bytes;
-  void* map = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED)
+  memory_bytes_ = (kControlBytes + out_bytes_ + in_bytes + 4095) / 4096 * 4096;
+  void* memory = options_.own_memory ? std::aligned_alloc(4096, memory_bytes_) : softub_alloc(memory_bytes_);
+  if (memory == nullptr)
     throw ToolError(fmt::format("cannot allocate {} MiB: {}", memory_bytes_ >> 20, std::strerror(errno)));
-  madvise(map, memory_bytes_, MADV_HUGEPAGE);
-  memory_ = static_cast<uint8_t*>(map);
+  madvise(memory, memory_bytes_, MADV_HUGEPAGE);
+  memory_ = static_cast<uint8_t*>(memory);
   std::memset(memory_, 0, memory_bytes_);
 
   urma_seg_cfg_t seg = {};
@@ -313,7 +315,11 @@ void Endpoint::close() {
   }
   if (context_ != nullptr) urma_delete_context(context_);
   if (initialised_) urma_uninit();
-  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
+  if (options_.own_memory) {
+    std::free(memory_);
+  } else {
+    softub_free(memory_);
+  }
 }
 
 std::string Endpoint::eid() const {

@@ -4,6 +4,7 @@
 //   options compared -> jettys and memory exchanged -> for each size { prepare, ready, run, done, check, ok }
 // Nothing but the measured operations goes over URMA; all steps go over TCP.
 #include <fmt/format.h>
+#include <softub_api.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -135,11 +136,16 @@ int run(const Options& o) {
                      {"cq_mod", o.cq_mod},
                      {"events", o.events},
                      {"target_mode", target_mode},
+                     {"placement", softub_placement()},
+                     {"own_memory", o.own_memory},
                      {"results", Json::array()}};
     fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}, tx depth {}, inline {}, target: {}{}{}\n", o.test,
                endpoint.device_name(), endpoint.eid(), introduction.value("eid", "?"), o.rc ? "RC" : "RM", o.jettys,
                o.jettys > 1 ? "s" : "", o.tx_depth, endpoint.inline_bytes(), target_mode,
                o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
+    if (std::string(softub_placement()) != "embedded") {
+      fmt::print("# NIC: {}, memory {}\n", softub_placement(), o.own_memory ? "of the process" : "shared with it");
+    }
     if (o.client()) {
       const C2cProbe before = probe(o, hello, cpus);
       document["c2c_before"] = probe_json(before);

@@ -152,6 +152,8 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->capture_default_str();
   app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
   app.add_flag("--token", o.token, "protect jettys and memory with a token");
+  app.add_flag("--own-memory", o.own_memory,
+               "memory of the process instead of softub_alloc: with a daemon, copied by the library's agent");
   app.add_option("--cpu", o.cpu, "pin the application thread to this CPU")->check(CLI::NonNegativeNumber);
   app.add_flag("--report_gbits,--report-gbits", o.report_gbits, "Gb/s instead of MB/s");
   app.add_option("--json", o.json_file, "write the results to this file, too")->type_name("FILE");

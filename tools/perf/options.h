@@ -40,6 +40,7 @@ struct Options {
   bool events = false;
   bool verify = false;
   bool token = false;
+  bool own_memory = false;
   bool report_gbits = false;
   TargetMode target_mode = TargetMode::kPoll;
   int cpu = -1;

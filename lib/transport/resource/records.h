@@ -25,7 +25,7 @@ struct LinkRecord {
   LinkConfig config;
 };
 
-constexpr uint32_t kWaitingJfr = 1u << 31;
+constexpr uint32_t kWaitingJfr = 1u << 31;  // in Jfc::waiting: a JFR, not a send queue
 
 struct Jfc {
   Cqe* slots;
@@ -35,7 +35,7 @@ struct Jfc {
   uint32_t produced;
   uint32_t reserved;      // places promised to receives that were taken
   uint32_t users;         // queues that complete into it
-  uint32_t waiting;       // those whose completions wait for room, head of a list: send queues, and JFRs | kWaitingJfr
+  uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
   uint32_t next_event;    // list of JFCs with an event to report
   uint32_t next_blocked;  // list of JFCs that were waited for
   Owner owner;
@@ -58,13 +58,13 @@ struct Jfr {
   uint32_t returned;  // receives given back by aborted messages: list of RxReceive
   uint32_t users;     // jettys that share it
   uint32_t threshold;
-  uint32_t next_waiting;  // in the list of its JFC
+  uint32_t next_waiting;  // in the ring of its JFC
   Owner owner;
   QueueState state;
   Mode mode;
   uint8_t rnr_code;  // on the wire
   bool limit_armed;
-  bool waits;  // is in that list: it flushes, and there was no room
+  bool waits;  // is in that ring: it flushes, and there was no room
 };
 
 // A jetty or JFS. Its send queue is a record of its own.
@@ -98,7 +98,7 @@ struct alignas(64) SendQueue {
   uint32_t rcid;   // its id
   uint32_t jfc;
   uint32_t next;          // in the list of the channel it waits for
-  uint32_t next_waiting;  // in the list of the JFC it waits for
+  uint32_t next_waiting;  // in the ring of the JFC it waits for
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
@@ -112,7 +112,7 @@ struct alignas(64) SendQueue {
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
-  bool waits;               // is in that list: a completion found no room
+  bool waits;               // is in that ring: a completion found no room
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk;   // lane of the receives in flight
   bool pinned_bulk;         // a pinned queue that met its first bulk message

@@ -19,7 +19,7 @@ uint32_t consumed_of(const Jfc& j) {
   return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
 }
 
-// How a send queue or JFR is linked into the list of those that wait for a JFC.
+// How a send queue or JFR is linked into the ring of those that wait for a JFC.
 struct Link {
   uint32_t& next;
   bool& waits;
@@ -32,6 +32,17 @@ Link link_of(CoreState& s, uint32_t waiter) {
   }
   SendQueue& q = s.queues[waiter];
   return {q.next_waiting, q.waits};
+}
+
+// Takes the one behind `before` out of the ring; it waits no more.
+uint32_t take_next(CoreState& s, Jfc& j, uint32_t before) {
+  uint32_t& next = link_of(s, before).next;
+  const uint32_t waiter = next;
+  Link link = link_of(s, waiter);
+  link.waits = false;
+  next = link.next;
+  if (j.waiting == waiter) j.waiting = before == waiter ? 0 : before;
+  return waiter;
 }
 
 void append_blocked(CoreState& s, uint32_t jfc) {
@@ -115,7 +126,8 @@ void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter) {
   if (link.waits) return;
   link.waits = true;
   Jfc& j = s.jfcs[jfc];
-  link.next = j.waiting;
+  link.next = waiter;
+  if (j.waiting != 0) std::swap(link.next, link_of(s, j.waiting).next);
   j.waiting = waiter;
   if (!j.on_blocked_list) append_blocked(s, jfc);
 }
@@ -123,26 +135,22 @@ void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter) {
 void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter) {
   Link link = link_of(s, waiter);
   if (!link.waits) return;
-  link.waits = false;
-  uint32_t* at = &s.jfcs[jfc].waiting;
-  while (*at != waiter) at = &link_of(s, *at).next;
-  *at = link.next;
+  uint32_t before = link.next;
+  while (link_of(s, before).next != waiter) before = link_of(s, before).next;
+  take_next(s, s.jfcs[jfc], before);
 }
 
 void resume_jfc(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
-  if ((j.waiting == 0 && !j.full) || !jfc_has_room(s, jfc)) return;
-  uint32_t waiter = std::exchange(j.waiting, 0);
-  while (waiter != 0) {
-    Link link = link_of(s, waiter);
-    link.waits = false;
-    uint32_t next = link.next;
+  if (j.waiting == 0 && !j.full) return;
+  const uint32_t last = j.waiting;  // each once, however fast the application makes room
+  for (uint32_t waiter = 0; jfc_has_room(s, jfc) && j.waiting != 0 && waiter != last;) {
+    waiter = take_next(s, j, j.waiting);
     if ((waiter & kWaitingJfr) != 0) {
       flush_receives(s, waiter & ~kWaitingJfr);
     } else {
       retire_requests(s, waiter);
     }
-    waiter = next;
   }
 }
 

@@ -354,7 +354,6 @@ class Transmitter {
     const WrState& wr = q.work[m.work_request & q.work_mask];
     const Wqe& wqe = ta::wqe_of(q, wr);
     const Target& target = s_.targets[wqe.target];
-    payload->gone = target.owner != q.owner;
     ta::SegmentShape shape = ta::shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, m.segment);
     bool last = index + 1 == shape.packets;
     uint32_t in_segment = index * ch.mtu;
@@ -373,6 +372,7 @@ class Transmitter {
     ta->tv = send ? target.token.required : memory_token;
     ta->token_value = send ? target.token.value : wqe.token_value;
     if (send || shape.op == WrOp::kWriteImm) {
+      payload->gone = target.owner != q.owner;
       ta->has_mt = true;
       ta->mt = {wqe.hint, target.kind == ObjectKind::kGroup ? wire::kTcTypeGroup : wire::kTcTypeQueue, target.id};
     }

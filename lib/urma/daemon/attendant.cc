@@ -149,6 +149,7 @@ bool Attendant::take_events() {
   const uint32_t produced = p.events_produced.load(std::memory_order_acquire);
   const uint32_t lost = p.events_lost.load(std::memory_order_acquire);
   if (produced == taken && lost == losses_seen_.load(std::memory_order_relaxed)) return false;
+  if (produced - taken > ipc::kAppEvents) taken = produced - ipc::kAppEvents;  // cannot be; the oldest are lost
   for (; taken != produced; ++taken) {
     const ipc::AppEvent event = p.events[taken % ipc::kAppEvents];
     p.events_consumed.store(taken + 1, std::memory_order_release);
@@ -166,7 +167,7 @@ bool Attendant::take_events() {
 
 // ---- the end ---------------------------------------------------------------------------------------------------
 
-void Attendant::lose(const std::string& why) {
+void Attendant::lose(const char* why) {
   client_.hang_up(why);
   std::lock_guard guard(serving_);
   if (gone() || stop_.load()) return;
@@ -176,10 +177,8 @@ void Attendant::lose(const std::string& why) {
   // A daemon that was only slow, or that says goodbye before it cleans up, may still write into the rings.
   heap_.detach();
   orphans_.adopt();
-  URMA_LOG_ERROR(
-      "the daemon at %s is gone: %s. All requests end with WR_FLUSH_ERR; urma_uninit and urma_init attach "
-      "again",
-      options_.socket.c_str(), client_.why_gone().c_str());
+  URMA_LOG_ERROR("the daemon at %s is gone: %s. Requests end with WR_FLUSH_ERR; urma_uninit, urma_init attach again",
+                 options_.socket.c_str(), client_.why_gone().c_str());
   report({EventKind::kNicGone, 0});
   wake_helper();
 }

@@ -49,7 +49,7 @@ class Attendant {
   void end_wait() { waiters_.fetch_sub(1, std::memory_order_relaxed); }
 
   // The daemon is gone; `why`, unless the client knows better. When this returns its work is taken over.
-  void lose(const std::string& why);
+  void lose(const char* why);
   bool gone() const { return gone_.load(std::memory_order_seq_cst); }
 
  private:

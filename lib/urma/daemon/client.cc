@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 
 namespace ub::urma {
@@ -21,18 +23,20 @@ Status status_of(const ipc::AppAnswer& answer) {
   return answer.status <= static_cast<uint32_t>(Status::kBusy) ? static_cast<Status>(answer.status) : Status::kInvalid;
 }
 
-// What is wrong with a message of that many bytes, or nothing. The version comes first: another one has other sizes.
-std::string fault(const ipc::AppAnswer& answer, size_t bytes) {
+// Is it a message of the daemon, of that many bytes? The version comes first: another one has other sizes.
+bool well_formed(const ipc::AppAnswer& answer, size_t bytes, Sentence* why) {
   const ipc::AppHead& head = answer.head;
-  if (bytes < sizeof head || head.magic != ipc::kAppCallMagic) return "it does not speak as a softubd";
-  if (head.version != ipc::kAppCallVersion) {
-    return "it speaks version " + std::to_string(head.version) + " with applications, this liburma version " +
-           std::to_string(ipc::kAppCallVersion) + "; install both from one release";
+  if (bytes < sizeof head || head.magic != ipc::kAppCallMagic) {
+    why->set("it does not speak as a softubd");
+  } else if (head.version != ipc::kAppCallVersion) {
+    why->set("it speaks version %u with applications, this liburma version %u; install both from one release",
+             head.version, ipc::kAppCallVersion);
+  } else if (bytes < sizeof answer || bytes != head.bytes) {
+    why->set("it sent a message of %zu bytes that says it has %u", bytes, head.bytes);
+  } else {
+    return true;
   }
-  if (bytes < sizeof answer || bytes != head.bytes) {
-    return "it sent a message of " + std::to_string(bytes) + " bytes that says it has " + std::to_string(head.bytes);
-  }
-  return {};
+  return false;
 }
 
 SocketStatus take_message(int socket, Client::Answer* answer, size_t* bytes) {
@@ -67,6 +71,13 @@ ipc::Fd connect_patiently(const std::string& path, Client::Milliseconds patience
 
 }  // namespace
 
+void Sentence::set(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text_, sizeof text_, format, args);
+  va_end(args);
+}
+
 // ---- start -----------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Client> Client::connect(const std::string& path, Milliseconds patience, Welcome* welcome,
@@ -74,14 +85,14 @@ std::unique_ptr<Client> Client::connect(const std::string& path, Milliseconds pa
   ipc::Fd socket = connect_patiently(path, patience, error);
   if (!socket) return nullptr;
   std::unique_ptr<Client> client(new Client(std::move(socket), patience));
-  auto answer = std::make_unique<Answer>();
+  Answer answer;
   std::string why;
-  Status status = client->call(request(ipc::AppCall::kHello), answer.get());
-  if (status == Status::kOk && client->take_welcome(*answer, welcome, &why)) return client;
+  Status status = client->call(request(ipc::AppCall::kHello), &answer);
+  if (status == Status::kOk && client->take_welcome(answer, welcome, &why)) return client;
   if (status == Status::kGone) {
-    why = client->why_gone();
+    why = client->why_gone().c_str();
   } else if (status != Status::kOk) {
-    const std::string text = (*answer)->text;
+    const std::string text = answer->text;
     why = text.empty() ? "it refused" : "it refused: " + text;
   }
   *error = "the daemon at " + path + ": " + why;
@@ -130,48 +141,45 @@ Status Client::call(ipc::AppRequest request, Answer* answer) {
   if (gone()) return Status::kGone;
   if (++number_ == 0) ++number_;
   request.number = number_;
-  std::string why;
+  Sentence why;
   if (exchange(request, answer, &why)) return status_of(answer->body.said);
-  hang_up(why);
+  hang_up(why.c_str());
   return Status::kGone;
 }
 
-bool Client::exchange(const ipc::AppRequest& request, Answer* answer, std::string* why) {
+bool Client::exchange(const ipc::AppRequest& request, Answer* answer, Sentence* why) {
   const auto end = Clock::now() + patience_;
   const std::span message(reinterpret_cast<const std::byte*>(&request), sizeof request);
   for (;;) {
     SocketStatus status = ipc::send_message(socket_.get(), message, {});
     if (status == SocketStatus::kOk) break;
     if (status != SocketStatus::kAgain) {
-      *why = "it hung up without a word";
+      why->set("it hung up without a word");
       return false;
     }
     if (!wait(POLLOUT, end)) {
-      *why = "it takes no requests";
+      why->set("it takes no requests");
       return false;
     }
   }
   if (!receive(end, answer, why)) return false;
   const ipc::AppAnswer& said = answer->body.said;
   if (said.number == request.number) return true;
-  *why = said.number == 0 && said.text[0] != '\0' ? said.text : "it answered what nobody had asked";
+  why->set("%s", said.number == 0 && said.text[0] != '\0' ? said.text : "it answered what nobody had asked");
   return false;
 }
 
-bool Client::receive(Clock::time_point end, Answer* answer, std::string* why) {
+bool Client::receive(Clock::time_point end, Answer* answer, Sentence* why) {
   for (bool in_time = true;;) {
     size_t bytes;
     SocketStatus status = take_message(socket_.get(), answer, &bytes);
-    if (status == SocketStatus::kOk) {
-      *why = fault(answer->body.said, bytes);
-      return why->empty();
-    }
+    if (status == SocketStatus::kOk) return well_formed(answer->body.said, bytes, why);
     if (status != SocketStatus::kAgain) {
-      *why = "it hung up without a word";
+      why->set("it hung up without a word");
       return false;
     }
     if (!in_time) {
-      *why = "it did not answer for " + std::to_string(patience_.count()) + " ms";
+      why->set("it did not answer for %lld ms", static_cast<long long>(patience_.count()));
       return false;
     }
     // We may be what stood still: the last look comes after the end.
@@ -191,34 +199,34 @@ bool Client::wait(short events, Clock::time_point end) const {
 
 // ---- end -------------------------------------------------------------------------------------------------------
 
-void Client::hang_up(const std::string& reason) {
+void Client::hang_up(const char* reason) {
   std::lock_guard guard(reason_lock_);
   if (gone()) return;
-  const std::string words = last_words();
-  reason_ = words.empty() ? reason : words;
+  reason_ = last_words();
+  if (reason_.empty()) reason_.set("%s", reason);
   shutdown(socket_.get(), SHUT_RDWR);
   gone_.store(true, std::memory_order_release);
 }
 
-std::string Client::why_gone() const {
+Sentence Client::why_gone() const {
   std::lock_guard guard(reason_lock_);
   return reason_;
 }
 
 // What the daemon said before it hung up. A connection that was reset tells that once before it gives what came
 // earlier.
-std::string Client::last_words() {
-  auto answer = std::make_unique<Answer>();
-  for (int tries = 0; tries < 4; ++tries) {
+Sentence Client::last_words() {
+  Sentence words, unused;
+  Answer answer;
+  for (int tries = 0; tries < 4 && words.empty(); ++tries) {
     size_t bytes;
-    SocketStatus status = take_message(socket_.get(), answer.get(), &bytes);
+    SocketStatus status = take_message(socket_.get(), &answer, &bytes);
     if (status == SocketStatus::kAgain) break;
-    const ipc::AppAnswer& said = answer->body.said;
-    if (status == SocketStatus::kOk && fault(said, bytes).empty() && said.number == 0 && said.text[0] != '\0') {
-      return said.text;
-    }
+    const ipc::AppAnswer& said = answer.body.said;
+    if (status == SocketStatus::kOk && well_formed(said, bytes, &unused) && said.number == 0)
+      words.set("%s", said.text);
   }
-  return {};
+  return words;
 }
 
 }  // namespace ub::urma

@@ -24,6 +24,17 @@
 
 namespace ub::urma {
 
+// Words for a person, cut where they are too many. Saying why something failed must not fail for want of memory.
+class Sentence {
+ public:
+  void set(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  const char* c_str() const { return text_; }
+  bool empty() const { return text_[0] == '\0'; }
+
+ private:
+  char text_[320] = "";
+};
+
 class Client {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -58,9 +69,9 @@ class Client {
   Status call(ipc::AppRequest request, Answer* answer);
 
   // Ends the connection, if that has not happened yet. The daemon's last sentence, if it said one, beats `reason`.
-  void hang_up(const std::string& reason);
+  void hang_up(const char* reason);
   bool gone() const { return gone_.load(std::memory_order_acquire); }
-  std::string why_gone() const;
+  Sentence why_gone() const;
 
   int socket() const { return socket_.get(); }
 
@@ -69,11 +80,11 @@ class Client {
 
   Client(ipc::Fd socket, Milliseconds patience) : socket_(std::move(socket)), patience_(patience) {}
 
-  bool exchange(const ipc::AppRequest& request, Answer* answer, std::string* why);
-  bool receive(Clock::time_point end, Answer* answer, std::string* why);
+  bool exchange(const ipc::AppRequest& request, Answer* answer, Sentence* why);
+  bool receive(Clock::time_point end, Answer* answer, Sentence* why);
   bool wait(short events, Clock::time_point end) const;
   bool take_welcome(Answer& answer, Welcome* welcome, std::string* why);
-  std::string last_words();
+  Sentence last_words();
 
   const ipc::Fd socket_;
   const Milliseconds patience_;
@@ -81,7 +92,7 @@ class Client {
   uint32_t number_ = 0;
   std::atomic<bool> gone_{false};
   mutable std::mutex reason_lock_;
-  std::string reason_;
+  Sentence reason_;
 };
 
 }  // namespace ub::urma

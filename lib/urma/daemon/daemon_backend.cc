@@ -87,7 +87,7 @@ class DaemonBackend final : public Backend {
 
   std::shared_ptr<std::byte> memory(size_t bytes) override {
     std::shared_ptr<std::byte> block = attendant_.gone() ? nullptr : heap_->allocate(bytes);
-    if (block == nullptr && client_->gone()) attendant_.lose({});
+    if (block == nullptr && client_->gone()) attendant_.lose("");
     return block == nullptr && attendant_.gone() ? private_memory(bytes) : block;
   }
 
@@ -152,7 +152,7 @@ class DaemonBackend final : public Backend {
   Status release(AppCall call, uint32_t id);
   template <class Remember>
   Status remember(AppCall undo, uint32_t id, Remember remember);
-  bool find_ring(const QueueIndices* indices, uint32_t slot_count, ipc::AppRing* ring);
+  Status find_ring(const QueueIndices* indices, uint32_t slot_count, ipc::AppRing* ring);
   void forget(const Registered& memory);
 
   const ipc::AppInstance instance_;
@@ -179,7 +179,7 @@ DaemonBackend::~DaemonBackend() {
 Status DaemonBackend::exchange(const AppRequest& request, Client::Answer* answer) {
   callers_.fetch_add(1);
   Status status = client_->call(request, answer);
-  if (status == Status::kGone) attendant_.lose({});
+  if (status == Status::kGone) attendant_.lose("");
   callers_.fetch_sub(1);
   return status;
 }
@@ -219,31 +219,36 @@ Status DaemonBackend::remember(AppCall undo, uint32_t id, Remember remember) try
 
 // ---- queues ----------------------------------------------------------------------------------------------------
 
-bool DaemonBackend::find_ring(const QueueIndices* indices, uint32_t slot_count, ipc::AppRing* ring) {
+// The ring's memory is held by whoever made it; here it is only named.
+Status DaemonBackend::find_ring(const QueueIndices* indices, uint32_t slot_count, ipc::AppRing* ring) try {
+  if (attendant_.gone()) return Status::kGone;
   auto place = heap_->find(indices, sizeof(QueueIndices) + size_t{slot_count} * kSlotBytes);
-  if (!place) return false;
+  if (!place) return Status::kInvalid;
   *ring = {place->area, slot_count, place->offset};
-  return true;
+  return Status::kOk;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
 }
 
 Status DaemonBackend::create_jfc(const JfcConfig& config, uint32_t* jfc) {
-  if (attendant_.gone()) return Status::kGone;
   AppRequest request = Client::request(AppCall::kCreateJfc);
-  if (!find_ring(config.indices, config.slot_count, &request.queue.ring)) return Status::kInvalid;
+  Status status = find_ring(config.indices, config.slot_count, &request.queue.ring);
+  if (status != Status::kOk) return status;
   request.queue.user_data = config.cookie;
   request.queue.depth = config.depth;
   Client::Answer answer;
-  if (Status status = call(request, &answer); status != Status::kOk) return status;
+  status = call(request, &answer);
+  if (status != Status::kOk) return status;
   *jfc = answer->id;
   jfc_bells_.set(*jfc, answer->bell);
   return remember(AppCall::kDestroyJfc, *jfc, [&] { attendant_.orphans().add_jfc(*jfc, config); });
 }
 
 Status DaemonBackend::create_jfr(const JfrConfig& config, uint32_t* id) {
-  if (attendant_.gone()) return Status::kGone;
   AppRequest request = Client::request(AppCall::kCreateJfr);
   ipc::AppQueue& queue = request.queue;
-  if (!find_ring(config.indices, config.slot_count, &queue.ring)) return Status::kInvalid;
+  Status status = find_ring(config.indices, config.slot_count, &queue.ring);
+  if (status != Status::kOk) return status;
   queue.wanted_id = config.wanted_id;
   queue.mode = static_cast<uint8_t>(config.mode);
   queue.jfc = config.jfc;
@@ -252,16 +257,17 @@ Status DaemonBackend::create_jfr(const JfrConfig& config, uint32_t* id) {
   queue.min_rnr_timer = config.min_rnr_timer;
   queue.user_data = config.user_data;
   Client::Answer answer;
-  if (Status status = call(request, &answer); status != Status::kOk) return status;
+  status = call(request, &answer);
+  if (status != Status::kOk) return status;
   *id = answer->id;
   return remember(AppCall::kDestroyJfr, *id, [&] { attendant_.orphans().add_jfr(*id, config); });
 }
 
 Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
-  if (attendant_.gone()) return Status::kGone;
   AppRequest request = Client::request(AppCall::kCreateJetty);
   ipc::AppQueue& queue = request.queue;
-  if (!find_ring(config.sq.indices, config.sq.slot_count, &queue.ring)) return Status::kInvalid;
+  Status status = find_ring(config.sq.indices, config.sq.slot_count, &queue.ring);
+  if (status != Status::kOk) return status;
   queue.wanted_id = config.wanted_id;
   queue.kind = static_cast<uint8_t>(config.kind);
   queue.mode = static_cast<uint8_t>(config.mode);
@@ -274,7 +280,8 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.lower_layer_order = config.lower_layer_order;
   queue.user_data = config.user_data;
   Client::Answer answer;
-  if (Status status = call(request, &answer); status != Status::kOk) return status;
+  status = call(request, &answer);
+  if (status != Status::kOk) return status;
   *id = answer->id;
   queue_bells_.set(*id, answer->bell);
   return remember(AppCall::kDestroyJetty, *id, [&] { attendant_.orphans().add_queue(*id, config); });
@@ -382,7 +389,7 @@ Status DaemonBackend::add_target(const Eid& local, TargetConfig config, uint32_t
   if (status == Status::kOk) {
     *target = answer->id;
   } else {
-    *why = status == Status::kGone ? "the daemon is gone: " + client_->why_gone() : answer->text;
+    *why = status == Status::kGone ? std::string("the daemon is gone: ") + client_->why_gone().c_str() : answer->text;
   }
   return status;
 } catch (const std::bad_alloc&) {

@@ -362,7 +362,7 @@ TEST_F(DaemonBackendTest, DeathFlushesAndIsTold) {
   EXPECT_EQ(completion(2).status, CrStatus::kWrFlushDone);
   EXPECT_EQ(count_events(EventKind::kCompletion), 1u);
   EXPECT_TRUE(contains(log(), "somebody pulled the plug")) << log();
-  EXPECT_TRUE(contains(log(), "urma_init attach again")) << log();
+  EXPECT_TRUE(contains(log(), "urma_uninit, urma_init attach again")) << log();
 
   post(3);
   EXPECT_EQ(completions(), 4u);

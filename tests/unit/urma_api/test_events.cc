@@ -239,6 +239,28 @@ TEST_F(Events, AsynchronousEvents) {
   EXPECT_FALSE(readable(ctx->async_fd));
 }
 
+TEST_F(Events, ANicThatIsGoneIsToldToEveryContext) {
+  urma_context_t* second = urma_create_context(device, 1);
+  urma_context_t* deleted = urma_create_context(device, 1);
+  ASSERT_EQ(urma_delete_context(deleted), URMA_SUCCESS);
+  fake->raise({EventKind::kNicGone, 0});
+  for (urma_context_t* context : {ctx, second}) {
+    EXPECT_TRUE(readable(context->async_fd));
+    urma_async_event_t event;
+    ASSERT_EQ(urma_get_async_event(context, &event), URMA_SUCCESS);
+    EXPECT_EQ(event.event_type, URMA_EVENT_DEV_FATAL);
+    EXPECT_EQ(event.urma_ctx, context);
+    urma_ack_async_event(&event);
+    EXPECT_FALSE(readable(context->async_fd));
+  }
+  fake->raise({EventKind::kNicGone, 0});  // not collected: goes with its context
+  EXPECT_EQ(urma_delete_context(second), URMA_SUCCESS);
+  fake->next_status = Status::kGone;
+  errno = 0;
+  EXPECT_EQ(make_jfc(), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+}
+
 TEST_F(Events, AsynchronousEventWakesABlockedThread) {
   std::thread worker([&] {
     std::this_thread::sleep_for(milliseconds(20));

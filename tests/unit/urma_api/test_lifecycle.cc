@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "softub_api.h"
 #include "tests/unit/urma_api/fixture.h"
 #include "urma_provider.h"
 
@@ -233,6 +234,48 @@ TEST_F(Lifecycle, BatchesCheckEverythingFirst) {
   EXPECT_EQ(bad_jfc, jfcs[0]);
   EXPECT_EQ(urma_delete_jfs_batch(jfs, 1, &bad), URMA_SUCCESS);
   EXPECT_EQ(urma_delete_jfc_batch(jfcs, 2, &bad_jfc), URMA_SUCCESS);
+}
+
+TEST_F(Lifecycle, MemoryForTheNicOutlivesIt) {
+  EXPECT_STREQ(softub_placement(), "fake");
+  errno = 0;
+  EXPECT_EQ(softub_alloc(0), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  auto* block = static_cast<char*>(softub_alloc(5000));
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 4096, 0u);
+  EXPECT_EQ(block[4999], 0);
+  auto* other = static_cast<char*>(softub_alloc(64));
+  ASSERT_NE(other, nullptr);
+  urma_target_seg_t* seg = make_seg(block, 5000);
+  ASSERT_NE(seg, nullptr);
+  EXPECT_EQ(urma_unregister_seg(seg), URMA_SUCCESS);
+
+  pid_t child = fork();
+  if (child == 0) {
+    softub_free(block);
+    if (urma_init(nullptr) != URMA_SUCCESS) _exit(1);
+    void* own = softub_alloc(5000);
+    if (own == nullptr) _exit(2);
+    memset(own, 1, 5000);
+    softub_free(own);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+
+  EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
+  EXPECT_EQ(softub_placement(), nullptr);
+  EXPECT_EQ(softub_alloc(64), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+  memset(block, 7, 5000);
+  softub_free(block);
+  softub_free(block);  // not ours any more
+  softub_free(nullptr);
+  EXPECT_EQ(urma_init(nullptr), URMA_SUCCESS);
+  other[63] = 1;
+  softub_free(other);
 }
 
 int logged_level = -1;
