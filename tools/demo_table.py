@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what tools/demo measured as one table: SoftUB over both wires beside the kernel's UDP and TCP.
+"""Prints what tools/demo measured as one table: SoftUB over its wires beside the kernel's UDP and TCP.
 
 usage: demo_table.py DIR    with DIR/<wire>-<test>.json of urma_perf and DIR/floor-<name>.json of ub_floor
 """
@@ -8,7 +8,8 @@ import json
 import pathlib
 import sys
 
-COLUMNS = ["SoftUB, shared memory", "SoftUB, UDP", "kernel UDP", "kernel TCP", "bare shared memory"]
+NAMES = {"shm": "SoftUB, shared memory", "udp": "SoftUB, UDP", "memif": "SoftUB, memif"}
+COLUMNS = ["kernel UDP", "kernel TCP", "bare shared memory"]
 
 
 def read(directory, name):
@@ -35,13 +36,12 @@ def floor_bandwidth(directory, name):
     return f"{read(directory, f'floor-{name}')['rate'][0]['gbit_per_s']:.1f} Gb/s"
 
 
-def rows(d):
+def rows(d, wires):
     """A latency is the median of an operation or of two messages there and back; a test counts its half."""
-    wires = ("shm", "udp")
     yield ["READ 64 B", *(latency(d, w, "read_lat", 1) for w in wires), "", "", ""]
     yield ["64 B there and back, polling", *(latency(d, w, "write_lat", 2) for w in wires),
            floor_latency(d, "udp"), floor_latency(d, "tcp"), floor_latency(d, "spsc")]
-    yield ["64 B there and back, blocking", "", "", "", floor_latency(d, "tcp", 1), ""]
+    yield ["64 B there and back, blocking", *[""] * len(wires), "", floor_latency(d, "tcp", 1), ""]
     yield ["64 KiB one way", *(bandwidth(d, w, "write_bw") for w in wires),
            floor_bandwidth(d, "udp-bw"), floor_bandwidth(d, "tcp"), floor_bandwidth(d, "spsc-bw")]
     yield ["64 KiB READ", *(bandwidth(d, w, "read_bw") for w in wires), "", "", ""]
@@ -60,7 +60,8 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     directory = pathlib.Path(sys.argv[1])
-    table = [["", *COLUMNS], *rows(directory)]
+    wires = [wire for wire in NAMES if (directory / f"{wire}-read_lat.json").exists()]
+    table = [["", *(NAMES[wire] for wire in wires), *COLUMNS], *rows(directory, wires)]
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     for row in table:
         print("  ".join(cell.ljust(widths[i]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(row)))

@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "dataplane/daemon_socket.h"
 
@@ -22,6 +24,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr auto kHelloPatience = std::chrono::seconds(5);
+constexpr int kAcceptsPerTurn = 16;
+constexpr int kMostStrangers = 128;  // connections that have not said hello
 constexpr auto kTick = std::chrono::seconds(1);
 constexpr auto kDyingTick = std::chrono::milliseconds(20);
 
@@ -74,8 +78,8 @@ NicServer::~NicServer() {
   for (const auto& c : connections_) {
     c->readable.release();
     c->session->say_goodbye("softubd ends");
-    if (!c->session->clean_up()) dying_.push_back(std::move(c->session));
   }
+  for (const auto& c : connections_) c->session->destroy_objects();
   nic_.reset();  // before what the Core may still refer to
 }
 
@@ -124,23 +128,47 @@ bool NicServer::may_connect(const ipc::PeerCredentials& peer) const {
 void NicServer::accept() {
   listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const boost::system::error_code& failed) {
     if (failed) return;
-    accept_all();
-    accept();
+    try {
+      accepting_ = accept_some();
+    } catch (const std::exception& error) {
+      accepting_ = false;
+      log_.warn(std::string("no room for a connection: ") + error.what());
+    }
+    if (accepting_) accept();  // else with the next tick
   });
 }
 
-void NicServer::accept_all() {
-  while (ipc::Fd socket = ipc::accept_unix(listener_fd_.get())) {
+// A bounded number. False: the system gives no more for now.
+bool NicServer::accept_some() {
+  for (int n = 0; n < kAcceptsPerTurn; ++n) {
+    ipc::Fd socket = ipc::accept_unix(listener_fd_.get());
+    if (!socket && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return true;
+    if (!socket) {
+      log_.warn(std::string("cannot take a connection: ") + strerror(errno) + "; raise the limit of open files");
+      return false;
+    }
     ipc::PeerCredentials peer;
-    if (!ipc::peer_credentials(socket.get(), &peer) || !may_connect(peer) ||
-        connections_.size() >= 2 * size_t{config_.daemon.max_apps}) {
-      log_.warn("refused a connection of process " + std::to_string(peer.pid) + ", user " + std::to_string(peer.uid));
+    if (!ipc::peer_credentials(socket.get(), &peer)) continue;
+    auto session = std::make_unique<Session>(*nic_, clients_, config_, std::move(socket), peer);
+    if (!may_connect(peer)) {
+      const std::string why = "the daemon serves its own user alone: daemon.access = user";
+      log_.warn(session->who() + ": refused: " + why);
+      session->say_goodbye(why);
       continue;
     }
-    auto session = std::make_unique<Session>(*nic_, clients_, config_, std::move(socket), peer);
+    end_oldest_stranger();
     connections_.push_back(std::make_shared<Connection>(io_, std::move(session)));
     read(connections_.back());
   }
+  return true;
+}
+
+// Those that say nothing cannot keep others out.
+void NicServer::end_oldest_stranger() {
+  auto is_stranger = [](const std::shared_ptr<Connection>& c) { return !c->session->attached(); };
+  if (std::count_if(connections_.begin(), connections_.end(), is_stranger) < kMostStrangers) return;
+  const std::shared_ptr<Connection> oldest = *std::find_if(connections_.begin(), connections_.end(), is_stranger);
+  end(oldest, "said no hello, and made room for others");
 }
 
 // ---- sessions --------------------------------------------------------------------------------------------------
@@ -191,6 +219,7 @@ void NicServer::end_liar(Owner owner) {
 }
 
 void NicServer::tick() {
+  if (!std::exchange(accepting_, true)) accept();
   std::erase_if(dying_, [](const std::unique_ptr<Session>& session) { return session->clean_up(); });
   for (const auto& c : Connections(connections_)) {
     if (!c->session->attached() && Clock::now() - c->since > kHelloPatience) end(c, "said no hello");

@@ -47,7 +47,8 @@ class NicServer {
   bool listen(std::string* error);
   void apply_settings();
   void accept();
-  void accept_all();
+  bool accept_some();
+  void end_oldest_stranger();
   void read(const std::shared_ptr<Connection>&);
   void end(const std::shared_ptr<Connection>&, const std::string& why);
   void end_liar(Owner owner);
@@ -61,6 +62,7 @@ class NicServer {
   ipc::Fd lock_, listener_fd_;
   boost::asio::posix::stream_descriptor listener_;
   boost::asio::steady_timer timer_;
+  bool accepting_ = true;
   LimitedLog log_;
   ClientTable clients_;
   std::unique_ptr<EmbeddedNic> nic_;

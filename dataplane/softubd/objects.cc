@@ -53,6 +53,12 @@ bool valid_depth(uint32_t depth, uint32_t slots, uint32_t limit) {
   return depth != 0 && depth <= limit && std::has_single_bit(slots) && depth <= slots;
 }
 
+// A longer one holds no more requests: it could only make the worker copy more at once.
+bool useful_send_ring(uint32_t depth, uint32_t slots) {
+  constexpr uint64_t kSlotsOfRequest = wqe_slots(WrOp::kWriteNotify, 0, 512);  // the longest one that liburma posts
+  return slots <= 2 * std::bit_ceil((depth + 1) * kSlotsOfRequest);
+}
+
 }  // namespace
 
 // ---- areas -----------------------------------------------------------------------------------------------------
@@ -168,7 +174,8 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   const bool jetty_kind = kind == ObjectKind::kJetty;
   if ((!jetty_kind && kind != ObjectKind::kJfs) || !valid_mode(queue.mode) || !jfcs_.contains(queue.jfc) ||
       (jetty_kind && !jfrs_.contains(queue.jfr)) || (queue.recv_jfc != 0 && !jfcs_.contains(queue.recv_jfc)) ||
-      !valid_depth(queue.depth, queue.ring.slot_count, config.limits.jfs_depth)) {
+      !valid_depth(queue.depth, queue.ring.slot_count, config.limits.jfs_depth) ||
+      !useful_send_ring(queue.depth, queue.ring.slot_count)) {
     return Status::kInvalid;
   }
   Jetty made{};

@@ -96,7 +96,11 @@ bool Session::handle(std::span<const std::byte> message, std::string* why) {
     *why = "does not read its answers";
     return false;
   }
-  if (is_hello && attached()) client_->close_passed_fds();
+  if (is_hello && status != Status::kOk) {
+    *why = sentence;
+    return false;
+  }
+  if (is_hello) client_->close_passed_fds();
   return true;
 }
 
@@ -243,6 +247,10 @@ Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
   reply->extra_bytes = count * sizeof(ChannelInfo);
   reply->answer.value = static_cast<uint32_t>(count);
   return Status::kOk;
+}
+
+void Session::destroy_objects() {
+  if (objects_ != nullptr) objects_->destroy_all();
 }
 
 bool Session::clean_up() {

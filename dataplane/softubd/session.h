@@ -6,6 +6,7 @@
 // Thread: the control thread.
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,10 +37,13 @@ class Session {
   void say_goodbye(const std::string& sentence);
   // Destroys what it had. False: call again later.
   bool clean_up();
+  // The daemon ends: what can be destroyed at once. No request of it fails before; it may not know yet.
+  void destroy_objects();
 
  private:
   struct Reply {
-    ipc::AppAnswer answer{};
+    Reply() { std::memset(static_cast<void*>(&answer), 0, sizeof answer); }  // all of it goes to the application
+    ipc::AppAnswer answer;
     std::byte extra[ipc::kAppAnswerExtra];
     size_t extra_bytes = 0;
     int fds[3];

@@ -28,7 +28,7 @@ class IdleYield {
   }
 
  private:
-  static constexpr int64_t kSwitchNs = 1000;  // a yield that takes longer let somebody else run
+  static constexpr int64_t kSwitchNs = 2000;  // a yield that takes longer let somebody else run
   static constexpr uint32_t kMostLooks = 64;  // without a yield
 
   std::atomic<uint32_t> looks_{0};

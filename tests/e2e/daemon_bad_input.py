@@ -246,7 +246,7 @@ def permission(t):
              "whoever runs softubd decides")
         os.chmod(daemon.path, 0o666)  # an administrator who thinks that this is enough
         says(t.app(daemon.path, code=1, variables=elsewhere, **NOBODY), "daemon.access = user")
-        says(daemon.log(), r"refused .*process \d+ \(quota_app\), user " + str(pwd.getpwnam("nobody").pw_uid))
+        says(daemon.log(), r"process \d+ \(quota_app\), user " + str(pwd.getpwnam("nobody").pw_uid) + ": refused")
     with t.softubd({"SOFTUB_DAEMON_ACCESS": "group"}) as daemon:
         check(os.stat(daemon.path).st_mode & 0o777 == 0o660, "the mode of the socket")
         says(t.app(daemon.path, code=1, variables=elsewhere, **NOBODY), "Permission denied")
@@ -270,7 +270,7 @@ def quotas(t):
     with t.softubd(variables) as daemon:
         for kind, (key, made) in kinds.items():
             says(t.app(daemon.path, kind, "100", code=3), f"made {made} {kind}: ENOMEM",
-                 f"refused by the daemon: the daemon's limit daemon.{key} = ")
+                 f"the daemon's limit daemon.{key} = .* per application is reached")
         says(t.app(daemon.path, "memory", "100", code=3), r"made \d+ memory: ENOMEM",
              "the daemon's limit daemon.app_memory = 16777216")
         says(t.app(daemon.path, "jetty", "3"), "made 3 jetty")

@@ -89,12 +89,12 @@ void work(Nic& nic) {
 // A socket that would keep whoever closes it last waiting, and more descriptors than a message may have.
 void send_with_descriptors(RawApp& app, const ipc::AppRequest& r) {
   int fds[200], n = 0;
-  ipc::Fd listener(socket(AF_INET, SOCK_STREAM, 0));
+  static ipc::Fd listener(socket(AF_INET, SOCK_STREAM, 0));  // never accepts, and stays
   sockaddr any{AF_INET, {}};
   socklen_t size = sizeof any;
   ipc::Fd tcp(socket(AF_INET, SOCK_STREAM, 0));
   linger wait{1, 30};
-  if (listen(listener.get(), 1) == 0 && getsockname(listener.get(), &any, &size) == 0 &&
+  if (listen(listener.get(), 100) == 0 && getsockname(listener.get(), &any, &size) == 0 &&
       connect(tcp.get(), &any, size) == 0) {
     setsockopt(tcp.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait);
     const std::string much(1 << 20, 'x');
@@ -383,7 +383,7 @@ void nothing() {
 void long_ring() {
   while (goes_on()) {
     std::unique_ptr<Nic> nic;
-    for (uint32_t slots = 1u << 24; nic == nullptr && slots >= 1u << 12; slots /= 2) nic = make_nic(slots, 16);
+    for (uint32_t slots = 1u << 24; nic == nullptr && slots >= 1u << 8; slots /= 2) nic = make_nic(slots, 16);
     if (nic == nullptr) continue;
     std::printf("%u slots\n", nic->q.slots);
     nic->q.elements[0].op = WrOp::kSkip;

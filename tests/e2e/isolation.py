@@ -133,7 +133,7 @@ class Isolation(kill_four.World):
         """Seconds until only the objects of the honest one are left."""
         begin = time.monotonic()
         while True:
-            objects = self.objects(daemon)
+            objects = self.show("objects", daemon)
             left = {kind: objects[kind] - honest[kind] for kind in kill_four.OBJECTS if objects[kind] != honest[kind]}
             if not left:
                 return time.monotonic() - begin
@@ -172,7 +172,7 @@ class Isolation(kill_four.World):
     def run(self):
         self.start_survivors(self.survivors)
         time.sleep(0.5)
-        honest = self.objects(self.daemons[0])
+        honest = self.show("objects", self.daemons[0])
         print(f"{'':14}rounds a second of the honest pair\n{'case':14}{'alone':>9}{'burner':>9}{'hostile':>9}{'after':>9}"
               f"{'h / b':>8}{'gone s':>8}", flush=True)
         for case in self.args.only or CASES:
@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--patience", type=float, default=3, help="factor for slow machines")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    args.verbose = False
+    args.verbose = args.hold = False
     places = {"softubd": "dataplane/softubd/softubd", "survivor": "tests/e2e/survivor",
               "hostile": "tests/e2e/hostile_app", "admin": "tools/admin/urma_admin",
               "plugin": "dataplane/dpdk/libsoftub_dpdk.so.0"}

@@ -109,8 +109,9 @@ void retire_requests(CoreState& s, uint32_t queue) {
     }
     uint32_t end = wr.slot + wqe.slots;
     ++q.started_head;
-    q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    // In this order: whoever finds the queue of a daemon that died in between does not complete the request again.
     q.indices->consumed.store(end, std::memory_order_release);
+    q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   if (q.flush_done_pending) {
     if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, queue);

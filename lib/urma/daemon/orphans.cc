@@ -100,6 +100,10 @@ void Orphans::adopt() {
     take_along(*jfc.indices);
     jfc.produced = jfc.indices->produced.load(std::memory_order_acquire);
     find_flush_dones(jfc);
+    // Not armed: the Core may have taken the arming and died before it told. Once too often does no harm.
+    if (jfc.indices->armed.load(std::memory_order_relaxed) == static_cast<uint32_t>(Armed::kNo)) {
+      report_({EventKind::kCompletion, jfc.cookie});
+    }
   }
   for (auto& [id, jfr] : jfrs_) take_along(*jfr.indices);
   for (auto& [id, queue] : queues_) {

@@ -320,6 +320,15 @@ TEST_F(OrphansTest, WhoeverWaitsForNothingIsWokenOnce) {
   EXPECT_EQ(events.size(), 1u);
 }
 
+TEST_F(OrphansTest, AnEventThatDiedWithTheDaemonIsTold) {
+  make();
+  complete(success(1, 1));  // which took the arming
+  poll();
+  orphans.adopt();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].object, kCookie);
+}
+
 TEST_F(OrphansTest, LostEventsAreReportedForUnreadJfcs) {
   make();
   orphans.report_unread();
