@@ -13,8 +13,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dataplane/config.h"
@@ -49,13 +53,20 @@ class EmbeddedNic {
   bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
   void set_event_sink(EventSink sink);
 
-  // Runs fn(core, now) as the owner; events it caused are reported before this returns.
+  // Runs fn(core, now) as the owner; events it caused are reported before this returns. A daemon's worker runs it
+  // itself, so that it never waits for a thread that has no CPU.
   template <class Fn>
   auto control(Fn&& fn) {
-    ownership_.own();
-    auto result = fn(worker_->core(), worker_->now());  // must not throw
-    after_control();
-    return result;
+    std::optional<std::invoke_result_t<Fn, NicCore&, Instant>> result;
+    auto run = [&] { result.emplace(fn(worker_->core(), worker_->now())); };  // must not throw
+    if (clients_ != nullptr && helper_.joinable()) {
+      run_on_worker({[](void* what) { (*static_cast<decltype(run)*>(what))(); }, &run});
+    } else {
+      ownership_.own();
+      run();
+      after_control();
+    }
+    return std::move(*result);
   }
 
   // ---- progress, any thread ----
@@ -102,7 +113,12 @@ class EmbeddedNic {
   void helper_main();
   void worker_main();
   bool work_until_idle(bool* worked);
-  void let_others_own();
+  struct Errand {
+    void (*run)(void*) = nullptr;
+    void* what = nullptr;
+  };
+  void run_on_worker(const Errand&);
+  bool run_errand();
   uint64_t rest(bool worked);
   void control_ports();
   void helper_block(Instant until);
@@ -148,6 +164,9 @@ class EmbeddedNic {
   std::atomic<bool> worker_may_sleep_{true};
   std::atomic<int64_t> worker_idle_ns_{0};
   IdleYield idle_yield_;
+  std::mutex errands_;                          // one at a time
+  std::atomic<const Errand*> errand_{nullptr};  // null: none waits
+  std::atomic<uint32_t> errands_done_{0};
 };
 
 }  // namespace ub

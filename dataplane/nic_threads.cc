@@ -180,7 +180,8 @@ bool EmbeddedNic::work_until_idle(bool* worked) {
   Instant idle_since = worker_->now();
   const Instant until = idle_since + kControlPause;
   for (;;) {
-    if (drive_owned()) {
+    const bool driven = drive_owned();
+    if (run_errand() || driven) {
       *worked = true;
       idle_since = worker_->now();
     } else {
@@ -192,16 +193,28 @@ bool EmbeddedNic::work_until_idle(bool* worked) {
       idle_yield_.idle(now_ns, sched_yield);
       ownership_.own();
     }
-    if (ownership_.wanted()) let_others_own();
     if (worker_->now() > until || stop_.load(std::memory_order_relaxed)) return false;
   }
 }
 
-// Owned before and after.
-void EmbeddedNic::let_others_own() {
-  ownership_.release();
-  while (ownership_.wanted()) sched_yield();
-  ownership_.own();
+void EmbeddedNic::run_on_worker(const Errand& errand) {
+  std::lock_guard guard(errands_);
+  const uint32_t before = errands_done_.load(std::memory_order_relaxed);
+  errand_.store(&errand, std::memory_order_release);
+  wake_helper();
+  errands_done_.wait(before, std::memory_order_acquire);
+}
+
+// Owned. One errand: whoever has many shares the worker with those who have packets.
+bool EmbeddedNic::run_errand() {
+  if (errand_.load(std::memory_order_relaxed) == nullptr) return false;
+  const Errand& errand = *errand_.exchange(nullptr, std::memory_order_acquire);
+  errand.run(errand.what);
+  worker_->report([this](const Event& event) { report(event); });
+  statistics_stale_ = true;
+  errands_done_.fetch_add(1, std::memory_order_release);
+  errands_done_.notify_one();
+  return true;
 }
 
 // ---- sleep -----------------------------------------------------------------------------------------------------

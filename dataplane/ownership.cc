@@ -55,7 +55,6 @@ void Ownership::release_slowly() {
 
 void Ownership::own() {
   if (try_own()) return;
-  wanting_.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t tries = 0; !try_own(); ++tries) {
     if (tries < 100) {
       pause_cpu();
@@ -66,7 +65,6 @@ void Ownership::own() {
       nanosleep(&pause, nullptr);
     }
   }
-  wanting_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace ub

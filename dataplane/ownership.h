@@ -35,8 +35,6 @@ class Ownership {
 
   // Waits as long as it takes: for control calls.
   void own();
-  // Does a thread wait in own()? Whoever owns it round after round lets go then.
-  bool wanted() const { return wanting_.load(std::memory_order_relaxed) != 0; }
 
   void release() {
     if (biased_inside_.load(std::memory_order_relaxed) != 0) {
@@ -56,7 +54,6 @@ class Ownership {
   alignas(64) std::atomic<uint32_t> bias_{0};           // thread number, 0: nobody
   alignas(64) std::atomic<uint32_t> biased_inside_{0};  // written by the biased thread alone
   alignas(64) std::atomic<uint32_t> flag_{0};           // the owner when nobody is biased
-  std::atomic<uint32_t> wanting_{0};                    // threads that wait in own()
   uint32_t last_owner_ = 0;                             // under flag_
   uint32_t in_a_row_ = 0;
   bool may_bias_ = false;

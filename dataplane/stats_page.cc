@@ -27,6 +27,8 @@ constexpr uint32_t kMaxSegments = 1024;
 constexpr uint32_t kMaxApps = 1024;
 constexpr size_t kNameBytes = 48;
 constexpr const char* kSuffix = ".stats";
+constexpr const char* kUnfinishedSuffix = ".stats.tmp";  // of a hidden file
+constexpr time_t kUnfinishedSeconds = 60;                // a page is finished sooner, or never
 
 static_assert(kCounterCount <= kMaxCounters);
 
@@ -132,6 +134,32 @@ StatsChannel to_row(const ChannelInfo& c) {
 
 std::string system_error(const std::string& what) { return what + ": " + std::strerror(errno); }
 
+// Names without the suffix.
+std::vector<std::string> list_files(const std::string& directory, const char* suffix, bool hidden) {
+  std::vector<std::string> names;
+  DIR* dir = opendir(directory.c_str());
+  if (dir == nullptr) return names;
+  while (const dirent* entry = readdir(dir)) {
+    std::string_view name = entry->d_name;
+    if (name.ends_with(suffix) && (name.front() == '.') == hidden) {
+      names.emplace_back(name.substr(0, name.size() - std::strlen(suffix)));
+    }
+  }
+  closedir(dir);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Of instances that were killed before their page had its name.
+void remove_unfinished_pages(const std::string& directory) {
+  for (const std::string& name : list_files(directory, kUnfinishedSuffix, true)) {
+    const std::string path = directory + "/" + name + kUnfinishedSuffix;
+    struct stat st;
+    const bool ours = lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+    if (ours && time(nullptr) - st.st_mtime > kUnfinishedSeconds) unlink(path.c_str());
+  }
+}
+
 // Removes pages of instances that died. A page is locked before it gets its name, so a lock that can be taken
 // means that its owner is gone.
 // Somebody else's file may have the same suffix.
@@ -192,18 +220,7 @@ std::string stats_page_path(const std::string& directory, std::string_view name)
 }
 
 std::vector<std::string> list_stats_pages(const std::string& directory) {
-  std::vector<std::string> names;
-  DIR* dir = opendir(directory.c_str());
-  if (dir == nullptr) return names;
-  while (const dirent* entry = readdir(dir)) {
-    std::string_view name = entry->d_name;
-    if (name.ends_with(kSuffix) && name.front() != '.') {
-      names.emplace_back(name.substr(0, name.size() - std::strlen(kSuffix)));
-    }
-  }
-  closedir(dir);
-  std::sort(names.begin(), names.end());
-  return names;
+  return list_files(directory, kSuffix, false);
 }
 
 // ---- writer ---------------------------------------------------------------------------------------------------
@@ -216,9 +233,10 @@ std::unique_ptr<StatsPageWriter> StatsPageWriter::create(const std::string& dire
   }
   mkdir(directory.c_str(), 0700);  // it usually exists; whether it serves is seen below
   remove_dead_pages(directory);
+  remove_unfinished_pages(directory);
   const std::string name = eid_text(id.eids.front()) + "-" + std::to_string(id.udp_port);
   const std::string path = stats_page_path(directory, name);
-  const std::string temporary = directory + "/." + name + "." + std::to_string(getpid()) + ".tmp";
+  const std::string temporary = directory + "/." + name + "." + std::to_string(getpid()) + kUnfinishedSuffix;
   unlink(temporary.c_str());
 
   std::unique_ptr<StatsPageWriter> w(new StatsPageWriter);

@@ -42,30 +42,41 @@ FIGURES = [
      "udp --bw --size 1072", "gbps"),
 ]
 
+DPDK_FLOORS = ("memif", "af_packet", "af_xdp")
+
 
 class Bench:
+    """The programs, each on its CPU. floor() and softub() return a value and the distances that were seen."""
+
     def __init__(self, build, cpus):
         self.perf = os.path.join(build, "tools/perf/urma_perf")
-        self.floor_program = os.path.join(build, "tests/bench/floor/ub_floor")
+        self.floor_directory = os.path.join(build, "tests/bench/floor")
+        self.build = build
         self.cpus = cpus
         self.port = 23000 + os.getpid() % 5000
 
     def floor(self, arguments, what):
-        out = subprocess.run([self.floor_program, *arguments.split(), "--json", "--seconds", "0.6"], check=True,
-                             capture_output=True, text=True, timeout=60)
+        program = "ub_floor_dpdk" if arguments.split()[0] in DPDK_FLOORS else "ub_floor"
+        out = subprocess.run([os.path.join(self.floor_directory, program), *arguments.split(), "--json", "--seconds",
+                              "0.6", "--cpus", ",".join(self.cpus)], check=True, stdout=subprocess.PIPE, text=True,
+                             timeout=60)
         result = json.loads(out.stdout)
         modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
         value = result["latency"][0]["p50_ns"] / 1000 if what == "latency" else result["rate"][0]["gbit_per_s"]
         return value, modes
 
     def softub(self, wire, arguments, what):
-        self.port += 1
         environment = dict(os.environ, SOFTUB_PORT_KINDS=wire.split("-")[0])
         if wire != "shm":  # same address as the floor
             environment.update(SOFTUB_DEVICE_EIDS="127.0.0.1", SOFTUB_PORT_MTU="1024" if wire == "udp-1k" else "4096")
+        return self.perf_pair(arguments, what, environment, environment)
+
+    def perf_pair(self, arguments, what, environment, peer_environment):
+        """urma_perf on both CPUs, the one that measures on the first."""
+        self.port += 1
         command = [self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
-            server = subprocess.Popen(["taskset", "-c", self.cpus[1], *command], env=environment,
+            server = subprocess.Popen(["taskset", "-c", self.cpus[1], *command], env=peer_environment,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 time.sleep(0.5)
@@ -112,17 +123,17 @@ def measure(bench, figure, rounds):
               f"`{perf}` |", flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(figures=FIGURES, make_bench=Bench, description=__doc__):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--cpus", default="0,1")
     options = parser.parse_args()
-    bench = Bench(options.build, options.cpus.split(","))
+    bench = make_bench(options.build, options.cpus.split(","))
     print("| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |")
     print("|---|---|---|---|---|---|")
-    for figure in FIGURES:
+    for figure in figures:
         if options.only in figure[0]:
             try:
                 measure(bench, figure, options.rounds)

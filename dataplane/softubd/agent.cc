@@ -83,24 +83,37 @@ void Agent::frame_aborted(const std::byte* frame) {
 }
 
 Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) {
-  uint32_t consumed = page_.ops_consumed.load(std::memory_order_acquire);
-  if (consumed == consumed_) {
-    if (std::exchange(fresh_, false)) progress_at_ = now;
-    if (!stalled_ && now - progress_at_ >= patience) {
-      stalled_ = true;
-      ++times_stalled_;
-      fail_all(core, now);
-      return Verdict::kWorked;
-    }
-    return Verdict::kNothing;
-  }
+  const uint32_t consumed = page_.ops_consumed.load(std::memory_order_acquire);
+  if (gone_) return Verdict::kNothing;
   if (consumed - consumed_ > produced_ - consumed_) return Verdict::kLied;
-  progress_at_ = now;
+  const Verdict verdict = consumed == consumed_ ? Verdict::kNothing : Verdict::kWorked;
+  if (consumed_ != consumed) moved_at_ = now;
   while (consumed_ != consumed) finish(core, now, consumed_++);
-  if (consumed_ == produced_) stalled_ = false;  // it moves again
+  if (stalled_) {
+    stalled_ = consumed_ != produced_ || now < rests_until_;
+    return verdict;
+  }
   publish_waiting();
-  fresh_ = !has_work();
-  return Verdict::kWorked;
+  if (!has_work()) return verdict;
+  const bool due_done = due_ == consumed_ || due_ - consumed_ > produced_ - consumed_;
+  if (due_done) {
+    due_ = produced_;
+    due_since_ = moved_at_ = now;
+  } else if (now - moved_at_ >= patience || now - due_since_ >= patience * kMoving) {
+    stall(core, now);
+    return Verdict::kWorked;
+  }
+  return verdict;
+}
+
+// Who is slow again and again rests, so that others on the same channels lose little.
+void Agent::stall(Core<PortSet>& core, Instant now) {
+  const bool again = times_stalled_ != 0 && now - stalled_at_ < kForgotten;
+  rests_until_ = again ? now + (now - due_since_) * kRest : now;
+  stalled_at_ = now;
+  stalled_ = true;
+  ++times_stalled_;
+  fail_all(core, now);
 }
 
 void Agent::finish(Core<PortSet>& core, Instant now, uint32_t number) {

@@ -30,23 +30,29 @@ class Agent {
   void frame_aborted(const std::byte* frame);
 
   enum class Verdict : uint8_t { kNothing, kWorked, kLied };
-  // Hands finished operations to the Core; with nothing finished for `patience`, fails all that waits.
+  // Hands finished operations to the Core. With none finished for `patience`, or the oldest not for some times that,
+  // fails all that waits, and all that comes until the application has answered; for longer if it is not the first
+  // time.
   Verdict poll(Core<PortSet>&, Instant now, Duration patience);
   // The application is gone: everything fails, now and later.
   void fail_for_ever(Core<PortSet>&, Instant now);
 
   bool has_finished() const { return page_.ops_consumed.load(std::memory_order_acquire) != consumed_; }
   bool has_work() const { return produced_ != consumed_ || !waiting_.empty(); }
+  bool must_be_polled() const { return has_work() || stalled_; }
   // Were operations published since the last call?
   bool take_published() { return std::exchange(published_, false); }
   Instant deadline(Duration patience) const {
-    return has_work() && !stalled_ ? progress_at_ + patience : Instant::never();
+    return has_work() && !stalled_ ? earlier(moved_at_ + patience, due_since_ + patience * kMoving) : Instant::never();
   }
   uint64_t times_stalled() const { return times_stalled_; }
   uint64_t copies() const { return copies_; }
 
  private:
   static constexpr size_t kMostWaiting = 8192;
+  static constexpr int64_t kMoving = 4;                // times the patience: for an agent that moves, but slowly
+  static constexpr int64_t kRest = 20;                 // times as long as it was waited for
+  static constexpr Duration kForgotten = seconds(60);  // after a stall: the next one is the first again
 
   struct Pending {
     CopyTag tag = 0;
@@ -67,14 +73,16 @@ class Agent {
   void publish(const ipc::AgentOp&, const Pending&, const std::byte* payload);
   void publish_waiting();
   void finish(Core<PortSet>&, Instant now, uint32_t number);
+  void stall(Core<PortSet>&, Instant now);
   void fail_all(Core<PortSet>&, Instant now);
 
   ipc::AppPage& page_;
   Pending pending_[ipc::kAgentOps];
   std::deque<Waiting> waiting_;
   uint32_t produced_ = 0, consumed_ = 0;
-  Instant progress_at_{};
-  bool fresh_ = true;  // no operation since the agent was idle: its patience begins with the next look
+  uint32_t due_ = 0;  // operations before this one are waited for since `due_since_`
+  Instant due_since_{}, moved_at_{};
+  Instant stalled_at_{}, rests_until_{};
   bool stalled_ = false;
   bool gone_ = false;
   bool published_ = false;

@@ -72,7 +72,7 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience)
       core.on_armed(jfcs_.objects[bell]);
     });
   }
-  if (agent_.has_work()) {
+  if (agent_.must_be_polled()) {
     Agent::Verdict copies = agent_.poll(core, now, patience);
     if (copies != Agent::Verdict::kNothing) verdict = copies;
   }

@@ -25,6 +25,7 @@ class Client {
 
   Owner number() const { return number_; }
   Agent& agent() { return agent_; }
+  Pacer& pacer() { return pacer_; }
 
   // For the application: its page; what it writes to to wake the worker; what it reads when it sleeps.
   int page_fd() const { return page_fd_.get(); }
@@ -79,6 +80,7 @@ class Client {
   ipc::Fd page_fd_, worker_bell_, app_bell_, app_bell_far_;
   Bells queues_, jfcs_;
   Agent agent_;
+  Pacer pacer_;
   uint32_t events_produced_ = 0;
   bool events_published_ = false;
   uint64_t posts_ = 0, events_lost_ = 0;

@@ -19,6 +19,11 @@ bool ClientTable::init(uint32_t most_clients, std::string* error) {
   return static_cast<bool>(epoll_);
 }
 
+void ClientTable::set_rate(uint64_t rate) {
+  rate_ = rate;
+  for (Client* client : active_) client->pacer() = {rate, {}};
+}
+
 // In turn, so that a number is not soon used again.
 Owner ClientTable::free_number() const {
   for (size_t tries = 0, n = next_number_; tries < by_number_.size(); ++tries, ++n) {
@@ -36,6 +41,7 @@ bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
     return false;
   }
   Owner number = client->number();
+  client->pacer().bytes_per_second = rate_;
   next_number_ = static_cast<Owner>(number + 1);
   active_.push_back(client.get());
   by_number_[number] = std::move(client);

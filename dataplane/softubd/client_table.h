@@ -24,6 +24,8 @@ class ClientTable final : public NicClients, public ForeignMemory {
   // False and `*error`: no epoll descriptor.
   bool init(uint32_t most_clients, std::string* error);
   void set_patience(Duration patience) { patience_ = patience; }
+  // Bytes per second of each, 0: no limit.
+  void set_rate(uint64_t rate);
 
   // A number that no client has, 0: none left.
   Owner free_number() const;
@@ -55,6 +57,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   std::vector<Client*> active_;  // all of them, dense
   ipc::Fd epoll_;
   Duration patience_ = milliseconds(250);
+  uint64_t rate_ = 0;
   Owner next_number_ = 1;
 };
 

@@ -116,6 +116,7 @@ bool NicServer::listen(std::string* error) {
   listener_fd_ = ipc::listen_unix(socket_path_, error);
   umask(before);
   if (!listener_fd_) return false;
+  ipc::refuse_fds(listener_fd_.get());
   listener_.assign(dup(listener_fd_.get()));
   return true;
 }
@@ -246,6 +247,7 @@ void NicServer::apply_settings() {
   if (!nic_->set_worker(settings, &why)) spdlog::warn("daemon.cores: {}", why);
   nic_->control([&](EmbeddedNic::NicCore&, Instant) {
     clients_.set_patience(to_duration(d.agent_patience));
+    clients_.set_rate(d.app_rate);
     return true;
   });
 }

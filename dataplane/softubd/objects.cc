@@ -114,14 +114,16 @@ Status AppObjects::create_jfc(const LoadedConfig& config, const ipc::AppQueue& q
   return status;
 }
 
+Status AppObjects::destroy_jfc(NicCore& core, const std::pair<const uint32_t, Jfc>& jfc) {
+  Status status = core.destroy_jfc(jfc.first);
+  if (status == Status::kOk) client_.remove_jfc(jfc.second.bell);
+  return status;
+}
+
 Status AppObjects::destroy_jfc(uint32_t id) {
   auto found = jfcs_.find(id);
   if (found == jfcs_.end()) return Status::kInvalid;
-  Status status = core([&](NicCore& core, Instant) {
-    Status destroyed = core.destroy_jfc(id);
-    if (destroyed == Status::kOk) client_.remove_jfc(found->second.bell);
-    return destroyed;
-  });
+  Status status = core([&](NicCore& core, Instant) { return destroy_jfc(core, *found); });
   if (status != Status::kOk) return status;
   areas_.release(found->second.ring.area);
   jfcs_.erase(found);
@@ -198,6 +200,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.sq.indices = made.ring.indices();
   jetty.sq.work = made.work.data();
   jetty.sq.jfc = queue.jfc;
+  jetty.sq.pacer = &client_.pacer();
   jetty.sq.rnr_retry = queue.rnr_retry;
   jetty.sq.err_timeout = queue.err_timeout;
   jetty.jfr = queue.jfr;
@@ -225,22 +228,25 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   return status;
 }
 
-Status AppObjects::destroy(std::map<uint32_t, Jetty>::iterator jetty) {
-  Status status = core([&](NicCore& core, Instant now) {
-    Status destroyed = core.destroy_jetty(now, jetty->first);
-    if (destroyed == Status::kOk) client_.remove_queue(jetty->second.bell);
-    return destroyed;
-  });
-  if (status != Status::kOk) return status;
-  private_bytes_ -= jetty->second.fetched.bytes() + jetty->second.work.bytes();
-  areas_.release(jetty->second.ring.area);
-  jettys_.erase(jetty);
+Status AppObjects::destroy_jetty(NicCore& core, Instant now, const std::pair<const uint32_t, Jetty>& jetty) {
+  Status status = core.destroy_jetty(now, jetty.first);
+  if (status == Status::kOk) client_.remove_queue(jetty.second.bell);
   return status;
+}
+
+void AppObjects::forget_jetty(const Jetty& jetty) {
+  private_bytes_ -= jetty.fetched.bytes() + jetty.work.bytes();
+  areas_.release(jetty.ring.area);
 }
 
 Status AppObjects::destroy_jetty(uint32_t id) {
   auto found = jettys_.find(id);
-  return found == jettys_.end() ? Status::kInvalid : destroy(found);
+  if (found == jettys_.end()) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant now) { return destroy_jetty(core, now, *found); });
+  if (status != Status::kOk) return status;
+  forget_jetty(found->second);
+  jettys_.erase(found);
+  return status;
 }
 
 Status AppObjects::set_state(uint32_t id, uint32_t state) {
@@ -368,19 +374,43 @@ Status AppObjects::remove_target(uint32_t id) {
 
 // ---- the end ---------------------------------------------------------------------------------------------------
 
+// Some at a time: each turn waits for the worker, and the worker has others to serve.
+template <class Objects, class Destroy, class Forget>
+void AppObjects::destroy_each(Objects& all, Destroy destroy, Forget forget) {
+  constexpr int kAtATime = 16;
+  for (bool all_could = true; all_could && !all.empty();) {
+    auto end = all.begin();
+    core([&](NicCore& core, Instant now) {
+      for (int n = 0; n < kAtATime && end != all.end() && all_could; ++n) {
+        all_could = destroy(core, now, *end) == Status::kOk;
+        if (all_could) ++end;
+      }
+      return true;
+    });
+    while (all.begin() != end) {
+      forget(*all.begin());
+      all.erase(all.begin());
+    }
+  }
+}
+
 bool AppObjects::destroy_all() {
-  while (!jettys_.empty() && destroy(jettys_.begin()) == Status::kOk) {
-  }
-  while (!jfrs_.empty() && destroy_jfr(jfrs_.begin()->first) == Status::kOk) {
-  }
-  while (!segments_.empty() && unregister_segment(segments_.begin()->first) == Status::kOk) {
-  }
-  while (!tokens_.empty() && free_token(*tokens_.begin()) == Status::kOk) {
-  }
-  while (!targets_.empty() && remove_target(*targets_.begin()) == Status::kOk) {
-  }
-  while (!jfcs_.empty() && destroy_jfc(jfcs_.begin()->first) == Status::kOk) {
-  }
+  auto release_ring = [this](const auto& object) { areas_.release(object.second.ring.area); };
+  auto nothing = [](uint32_t) {};
+  destroy_each(
+      jettys_, [this](NicCore& core, Instant now, const auto& j) { return destroy_jetty(core, now, j); },
+      [this](const auto& j) { forget_jetty(j.second); });
+  destroy_each(
+      jfrs_, [](NicCore& core, Instant now, const auto& r) { return core.destroy_jfr(now, r.first); }, release_ring);
+  destroy_each(
+      segments_, [](NicCore& core, Instant now, const auto& s) { return core.unregister_segment(now, s.first); },
+      [this](const auto& s) { areas_.release(s.second); });
+  destroy_each(
+      tokens_, [](NicCore& core, Instant now, uint32_t t) { return core.free_token_id(now, t); }, nothing);
+  destroy_each(
+      targets_, [](NicCore& core, Instant, uint32_t t) { return core.remove_target(t); }, nothing);
+  destroy_each(
+      jfcs_, [this](NicCore& core, Instant, const auto& c) { return destroy_jfc(core, c); }, release_ring);
   return count() == 0;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/config.h"
@@ -80,7 +81,12 @@ class AppObjects {
   };
 
   bool take_ring(const ipc::AppRing&, Ring*);
-  Status destroy(std::map<uint32_t, Jetty>::iterator);
+  // The part under ownership, and the rest.
+  Status destroy_jfc(EmbeddedNic::NicCore&, const std::pair<const uint32_t, Jfc>&);
+  Status destroy_jetty(EmbeddedNic::NicCore&, Instant now, const std::pair<const uint32_t, Jetty>&);
+  void forget_jetty(const Jetty&);
+  template <class Objects, class Destroy, class Forget>
+  void destroy_each(Objects&, Destroy, Forget);
   bool is_queue(uint32_t id) const { return jettys_.contains(id) || jfrs_.contains(id); }
 
   template <class Fn>

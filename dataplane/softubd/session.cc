@@ -44,11 +44,11 @@ Session::Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& con
 bool Session::serve(std::string* why) {
   for (int n = 0; n < kRequestsPerTurn; ++n) {
     std::byte message[sizeof(ipc::AppRequest) + 1];  // one more than a request: longer ones are seen
-    size_t bytes, fd_count;
-    ipc::Fd unwanted[ipc::kMaxMessageFds];
-    switch (ipc::receive_message(socket_.get(), message, &bytes, unwanted, &fd_count)) {
+    size_t bytes;
+    bool had_fds;
+    switch (ipc::receive_plain(socket_.get(), message, &bytes, &had_fds)) {
       case ipc::SocketStatus::kOk:
-        if (fd_count != 0) {
+        if (had_fds) {
           *why = "sent descriptors, which no request has";
           return false;
         }

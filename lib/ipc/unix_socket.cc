@@ -5,11 +5,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
+#include <thread>
 
 namespace ub::ipc {
 namespace {
+
+constexpr size_t kMostFds = 253;  // that the kernel lets into a message (SCM_MAX_FD)
 
 bool address_of(const std::string& path, sockaddr_un* address, std::string* error) {
   if (path.size() >= sizeof address->sun_path) {
@@ -21,6 +26,38 @@ bool address_of(const std::string& path, sockaddr_un* address, std::string* erro
   address->sun_family = AF_UNIX;
   std::memcpy(address->sun_path, path.data(), path.size());
   return true;
+}
+
+// Receives a message; `take` gets each descriptor that came with it and for which `control` has room.
+template <class Take>
+SocketStatus receive(int socket, std::span<std::byte> buffer, size_t* bytes, std::span<char> control, Take take) {
+  *bytes = 0;
+  iovec iov{buffer.data(), buffer.size()};
+  msghdr msg{};
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = control.data();
+  msg.msg_controllen = control.size();
+  ssize_t n;
+  do {
+    n = ::recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    if (errno == EAGAIN) return SocketStatus::kAgain;
+    return errno == ECONNRESET ? SocketStatus::kClosed : SocketStatus::kFailed;
+  }
+  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(&msg, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+      take(fd);
+    }
+  }
+  if (n == 0) return SocketStatus::kClosed;
+  *bytes = static_cast<size_t>(n);
+  return SocketStatus::kOk;
 }
 
 Fd make_socket(std::string* error) {
@@ -84,39 +121,38 @@ SocketStatus send_message(int socket, std::span<const std::byte> message, std::s
 }
 
 SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count) {
-  *bytes = 0;
   *fd_count = 0;
-  iovec iov{buffer.data(), buffer.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxMessageFds * sizeof(int))];
-  msghdr msg{};
-  msg.msg_iov = &iov;
-  msg.msg_iovlen = 1;
-  msg.msg_control = control;
-  msg.msg_controllen = sizeof control;
-  ssize_t n;
-  do {
-    n = ::recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (n < 0 && errno == EINTR);
-  if (n < 0) {
-    if (errno == EAGAIN) return SocketStatus::kAgain;
-    return errno == ECONNRESET ? SocketStatus::kClosed : SocketStatus::kFailed;
-  }
-  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(&msg, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-      if (*fd_count < kMaxMessageFds) {
-        fds[(*fd_count)++] = Fd(fd);
-      } else {
-        ::close(fd);
-      }
+  return receive(socket, buffer, bytes, control, [&](int fd) {
+    if (*fd_count < kMaxMessageFds) {
+      fds[(*fd_count)++] = Fd(fd);
+    } else {
+      ::close(fd);
     }
+  });
+}
+
+SocketStatus receive_plain(int socket, std::span<std::byte> buffer, size_t* bytes, bool* had_fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostFds * sizeof(int))];
+  std::array<int, kMostFds> fds;
+  size_t count = 0;
+  SocketStatus status = receive(socket, buffer, bytes, control, [&](int fd) { fds[count++] = fd; });
+  *had_fds = count != 0;
+  auto close_all = [fds, count] {
+    for (size_t i = 0; i < count; ++i) ::close(fds[i]);
+  };
+  try {
+    if (*had_fds) std::thread(close_all).detach();
+  } catch (const std::system_error&) {  // no thread
+    close_all();
   }
-  if (n == 0) return SocketStatus::kClosed;
-  *bytes = static_cast<size_t>(n);
-  return SocketStatus::kOk;
+  return status;
+}
+
+void refuse_fds(int socket) {
+  constexpr int kPassRights = 83;  // SO_PASSRIGHTS
+  const int no = 0;
+  ::setsockopt(socket, SOL_SOCKET, kPassRights, &no, sizeof no);
 }
 
 bool peer_credentials(int socket, PeerCredentials* out) {

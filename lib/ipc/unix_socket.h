@@ -43,6 +43,12 @@ SocketStatus send_message(int socket, std::span<const std::byte> message, std::s
 // message with more descriptors than kMaxMessageFds loses the rest.
 SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count);
 
+// From somebody who is not trusted and has no descriptors to send. What the last holder of a descriptor waits for when
+// it closes it is the sender's choice (SO_LINGER, FUSE): a thread of its own closes them.
+SocketStatus receive_plain(int socket, std::span<std::byte> buffer, size_t* bytes, bool* had_fds);
+// For a listener and what it accepts: the kernel refuses such messages to their sender, if it can (Linux 6.16).
+void refuse_fds(int socket);
+
 bool peer_credentials(int socket, PeerCredentials*);
 
 }  // namespace ub::ipc

@@ -11,6 +11,7 @@
 
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
+#include "lib/transport/ta/pacer.h"
 #include "lib/transport/wire/entity_header.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -129,6 +130,7 @@ struct SendQueueConfig {
   QueueIndices* indices = nullptr;
   std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
   uint32_t jfc = 0;
+  Pacer* pacer = nullptr;    // of the owner; null: as fast as it goes
   uint8_t rnr_retry = 7;     // 7: for ever
   uint8_t err_timeout = 17;  // 4.096 us * 2^n, see WR deadline
 };

@@ -9,7 +9,9 @@ what the hostile one had is gone within a second, and the daemon's log names it 
   tests/e2e/isolation.py --build build --only bells --repeat 9 --seconds 1
 
 The rate of the honest pair (rounds of WRITE, READ, atomic and SEND) is printed: alone, beside a process that burns as
-much CPU and leaves the daemon alone, beside the hostile one, and their ratio. Medians of slices of 50 ms.
+much CPU and leaves the daemon alone, beside the hostile one, and their ratio. Medians of slices of 50 ms. The honest
+pair and the daemons' workers have one core, the hostile ones and the daemons' control threads another: so the ratio
+says what the daemon loses and not what the scheduler gives away; --no-pin leaves that to the system.
 """
 import argparse
 import os
@@ -26,6 +28,7 @@ import wires
 from kill_four import Failure, check
 
 SLICE = 0.05
+HONEST_CORE, OTHER_CORE = "0", "1"
 GONE = 1.0  # seconds until nothing is left of a dead application
 QUOTA = 1000
 LIMITS = {f"SOFTUB_DAEMON_APP_{kind}": str(QUOTA) for kind in ("JETTIES", "JFRS", "JFCS", "SEGMENTS", "TARGETS")}
@@ -53,9 +56,16 @@ CASES = {
     "attach": (["gone"], []),
     "crowd": (["gone"], ["200 applications"]),
     "slow": (["gone"], []),
+    "lazy": (["gone"], []),
     "stopped": (["gone"], []),
 }
-WITH_WRITER = ("slow", "stopped")
+WITH_WRITER = ("slow", "lazy", "stopped")
+ENDS_BY_ITSELF = ("greedy",)
+
+
+def pin(core):
+    """What is started from now on runs there."""
+    os.sched_setaffinity(0, {int(core)})
 
 
 class Hostile:
@@ -76,6 +86,8 @@ class Hostile:
             self.main.send_signal(signal.SIGSTOP)
 
     def start(self, world, name, side, seconds, *more):
+        if name in ENDS_BY_ITSELF:
+            seconds = 60
         command = [world.args.hostile, name, "--socket", world.daemons[side].socket, "--seconds", str(seconds),
                    "--seed", str(world.dice.getrandbits(32)), *more]
         self.parts.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
@@ -99,6 +111,9 @@ class Hostile:
 class Isolation(kill_four.World):
     def __init__(self, args, directory):
         os.environ.update(LIMITS)
+        if args.pin:
+            os.environ["SOFTUB_DAEMON_CORES"] = HONEST_CORE
+            pin(OTHER_CORE)
         super().__init__(args, directory)
 
     def rounds(self):
@@ -170,7 +185,11 @@ class Isolation(kill_four.World):
               + " ".join(said.split("\n")[-2:]).strip()[:60], flush=True)
 
     def run(self):
+        if self.args.pin:
+            pin(HONEST_CORE)
         self.start_survivors(self.survivors)
+        if self.args.pin:
+            pin(OTHER_CORE)
         time.sleep(0.5)
         honest = self.show("objects", self.daemons[0])
         print(f"{'':14}rounds a second of the honest pair\n{'case':14}{'alone':>9}{'burner':>9}{'hostile':>9}{'after':>9}"
@@ -178,8 +197,9 @@ class Isolation(kill_four.World):
         for case in self.args.only or CASES:
             self.run_case(case, honest)
         self.stop_survivors()
-        for number, daemon in enumerate(self.daemons):
+        for daemon in self.daemons:
             self.wait_until_empty(daemon)
+        for number, daemon in enumerate(self.daemons):
             check(daemon.stop() == 0, f"softubd {number} ended with {daemon.process.returncode}")
 
 
@@ -194,12 +214,14 @@ def main():
     parser.add_argument("--repeat", type=int, default=2, help="runs of each case, and of the burner")
     parser.add_argument("--kills", type=int, default=3, help="more runs of each, which are killed")
     parser.add_argument("--patience", type=float, default=3, help="factor for slow machines")
+    parser.add_argument("--no-pin", dest="pin", action="store_false", help="leave processes where the system puts them")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     args.verbose = args.hold = False
     places = {"softubd": "dataplane/softubd/softubd", "survivor": "tests/e2e/survivor",
               "hostile": "tests/e2e/hostile_app", "admin": "tools/admin/urma_admin",
               "plugin": "dataplane/dpdk/libsoftub_dpdk.so.0"}
+    args.pin = args.pin and {0, 1} <= os.sched_getaffinity(0)
     for name, place in places.items():
         setattr(args, name, os.path.abspath(getattr(args, name) or os.path.join(args.build, place)))
     with tempfile.TemporaryDirectory(prefix="softub-isolation-") as directory:

@@ -279,11 +279,13 @@ class World {
   // An element that is right but for what the input changes.
   void element(Input& in) {
     const App& to = in.below(4) == 0 ? good_b_ : bad_b_;
-    Wqe e = bad_a_.request(static_cast<WrOp>(in.below(16)), in.take<uint16_t>(), in.below(2), to);
+    const auto op = static_cast<WrOp>(in.below(16));
+    const uint32_t length = in.take<uint16_t>();
+    Wqe e = bad_a_.request(op, length, in.below(2), to);
     uint32_t changes = in.take<uint8_t>();
     if ((changes & 1) != 0) e.flags = in.take<uint8_t>();
     if ((changes & 2) != 0) e.sge = in.below(2) == 0 ? good_a_.sge(0, e.length) : in.take<Sge>();
-    if ((changes & 4) != 0) e.sge_count = in.take<uint8_t>();
+    if ((changes & 4) != 0) e.sge_count = static_cast<uint8_t>(in.below(20));
     if ((changes & 8) != 0) e.slots = in.take<uint8_t>();
     if ((changes & 16) != 0) e.target = in.take<uint8_t>();
     if ((changes & 32) != 0) e.length = in.take<uint32_t>();
@@ -367,7 +369,8 @@ class World {
     static constexpr WrOp kOps[] = {WrOp::kSend, WrOp::kSendImm, WrOp::kSendInvalidate, WrOp::kWriteImm};
     bad_b_.jfc_indices->consumed.store(bad_b_.jfc_indices->produced.load());
     b_.core.on_completions_read(clock_.now(), bad_b_.jfc);
-    bad_b_.post(bad_b_.request(kOps[in.below(4)], in.take<uint16_t>() % 8192, 0, bad_a_));
+    const WrOp op = kOps[in.below(4)];
+    bad_b_.post(bad_b_.request(op, in.take<uint16_t>() % 8192, 0, bad_a_));
     if (bad_b_.jfr_indices->produced.load() - bad_b_.jfr_indices->consumed.load() < 4) bad_b_.post_receive(0, 8192);
   }
 

@@ -90,6 +90,7 @@ struct alignas(64) SendQueue {
   const Wqe* source;  // elements are fetched from here; null: they are written to `slots`
   QueueIndices* indices;
   struct WrState* work;
+  Pacer* pacer;  // null: none
   uint32_t slot_mask, work_mask;
   uint32_t produced;   // slots, as last seen
   uint32_t next_slot;  // first slot not started

@@ -191,6 +191,15 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
+// False: later; the queue's timer is set.
+bool pacer_allows(CoreState& s, const SendQueue& q) {
+  if (q.pacer == nullptr) return true;
+  const Instant ready = q.pacer->ready_at();
+  if (ready <= s.now) return true;
+  s.timers.arm(s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0])), ready);
+  return false;
+}
+
 // `may_fetch`: once in each call from outside, or an application that goes on posting would keep us here for ever.
 // What it posts meanwhile comes with a doorbell of its own.
 Choice choose_new(CoreState& s, SendQueue& q, bool* may_fetch) {
@@ -216,7 +225,7 @@ Choice choose_new(CoreState& s, SendQueue& q, bool* may_fetch) {
       start_finished(s, q, wqe, CrStatus::kAckTimeout);
       continue;
     }
-    if (!order_allows(s, q, wqe)) return {};
+    if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
       start_finished(s, q, wqe, CrStatus::kLocAccess);  // before the target does what cannot be told
       continue;
@@ -272,6 +281,7 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   tp::Channel& ch = s.channels[choice.channel];
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
     start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
     s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
   }

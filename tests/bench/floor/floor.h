@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the raw paths of this machine reach, without a NIC in between: the yardstick for our own numbers.
-// Two processes, one pinned to each of two CPUs. Every bench runs for Options::seconds per row, and the
+// Two processes (relay: four), pinned to two CPUs. Every bench runs for Options::seconds per row, and the
 // caller probes the distance of the CPUs before and after.
 #pragma once
 
@@ -51,6 +51,7 @@ struct Report {
 // Each fills the rows. They throw std::runtime_error if the system refuses something.
 void run_spsc(const Options& options, Report& report);
 void run_spsc_bandwidth(const Options& options, Report& report);
+void run_relay(const Options& options, Report& report);
 void run_udp(const Options& options, Report& report);
 void run_tcp(const Options& options, Report& report);
 

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   add("c2c", "One cache line between two threads: tells near from far", nullptr);
   add("spsc", "Echo over rings of 64-byte slots in shared memory", run_spsc);
   add("spsc-bw", "Copy in and copy out of a ring in shared memory", run_spsc_bandwidth);
+  add("relay", "Echo through a daemon on either side: four processes, each yields when it finds nothing", run_relay);
   CLI::App* udp = add("udp", "Echo over UDP sockets, polling; with --bw throughput", run_udp);
   CLI::App* tcp = add("tcp", "Echo over TCP sockets, polling and blocking, and a 64 KiB stream", run_tcp);
   for (CLI::App* command : {udp, tcp}) {

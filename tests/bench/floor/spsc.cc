@@ -1,32 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory without protocol. Echo: a ring of 64-byte slots each way, payload and sequence in one cache
-// line, which is what the shared-memory wire can at best reach. Bandwidth: blocks copied into a ring and out
-// of it; the ring is larger than the caches, since lines pulled dirty from the other core's cache are slower
+// Shared memory without protocol. Echo: a ring of 64-byte slots each way. Bandwidth: blocks copied into a ring and
+// out of it; the ring is larger than the caches, since lines pulled dirty from the other core's cache are slower
 // than lines that have been written back.
-#include <atomic>
 #include <memory>
 
 #include "tests/bench/floor/floor.h"
 #include "tests/bench/floor/process.h"
+#include "tests/bench/floor/slots.h"
 
 namespace ub::floor {
 namespace {
 
 using tools::Ticks;
 
-constexpr size_t kSlots = 512;
-constexpr uint64_t kStop = ~uint64_t{0};
-
-struct alignas(64) Slot {
-  char payload[56];
-  std::atomic<uint64_t> sequence;  // n + 1 when message n is in it, written last
-};
-static_assert(sizeof(Slot) == 64);
-
 struct EchoMemory {
-  Slot to_peer[kSlots];
-  Slot to_us[kSlots];
+  Ring to_peer;
+  Ring to_us;
 };
 
 void echo(EchoMemory* memory) {

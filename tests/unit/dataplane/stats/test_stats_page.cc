@@ -197,6 +197,17 @@ TEST_F(StatsPage, DeadInstancesAreRecognisedAndSwept) {
   EXPECT_EQ(list_stats_pages(directory), (std::vector<std::string>{"10.0.0.1-4792", "10.0.0.2-5000"}));
 }
 
+TEST_F(StatsPage, UnfinishedPagesAreSweptOnceTheyAreOld) {
+  const std::string young = directory + "/.10.0.0.7-4792.123.stats.tmp",
+                    old = directory + "/.10.0.0.8-4792.124.stats.tmp";
+  for (const std::string& path : {young, old}) close(creat(path.c_str(), 0600));
+  const timespec times[] = {{1000, 0}, {1000, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, old.c_str(), times, 0), 0);
+  auto w = writer();
+  EXPECT_TRUE(std::filesystem::exists(young));
+  EXPECT_FALSE(std::filesystem::exists(old));
+}
+
 TEST_F(StatsPage, ForeignFilesAreNotSwept) {
   const std::string path = directory + "/results.stats";
   for (const char* content : {"", "x", "numbers that somebody measured"}) {
