@@ -76,12 +76,12 @@ def objects_left(args, daemon, directory):
     return {kind: objects[kind] for kind in OBJECTS if objects[kind]}
 
 
-def wait_until_freed(args, daemon, directory):
-    """Seconds until no object is left. The statistics page lags a little."""
+def wait_until_freed(args, daemon, directory, descriptors):
+    """Seconds until no object and no descriptor is left. The statistics page lags a little."""
     begin = time.monotonic()
-    while left := objects_left(args, daemon, directory):
+    while (left := objects_left(args, daemon, directory)) or Memory(daemon).descriptors > descriptors:
         if time.monotonic() - begin > PATIENCE:
-            raise RuntimeError(f"left in the daemon: {left}")
+            raise RuntimeError(f"left in the daemon: {left}, {Memory(daemon).descriptors - descriptors} descriptors")
         time.sleep(0.05)
     return time.monotonic() - begin
 
@@ -124,7 +124,7 @@ def measure(args, daemon, directory, apps):
     begin = time.monotonic()
     end_all(args, apps)
     end_s = time.monotonic() - begin
-    freed_s = wait_until_freed(args, daemon, directory)
+    freed_s = wait_until_freed(args, daemon, directory, idle.descriptors)
 
     print(f"| {args.apps} applications x {args.jettys} jettys | |\n|---|---|")
     row("start and attach all", f"{attach_s:.2f} s")
@@ -136,7 +136,7 @@ def measure(args, daemon, directory, apps):
     row("more per writing jetty, with its target, once used", per(len(writers) * args.jettys, made, used))
     row(f"WRITEs of 64 B, {len(writers)} pairs", f"{done / args.seconds / 1e6:.3f} M/s, {failed} failed")
     row("slowest pair, share of the mean", f"{slowest * len(writers) / max(done, 1):.2f}")
-    row("killed" if args.kill else "ended", f"{end_s:.2f} s; no objects left {freed_s:.2f} s later")
+    row("killed" if args.kill else "ended", f"{end_s:.2f} s; no objects, no descriptors left {freed_s:.2f} s later")
     row("daemon afterwards", Memory(daemon))
     return 1 if failed else 0
 
