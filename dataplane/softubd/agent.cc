@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/softubd/agent.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -84,10 +85,12 @@ void Agent::frame_aborted(const std::byte* frame) {
 
 Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) {
   const uint32_t consumed = page_.ops_consumed.load(std::memory_order_acquire);
+  clock_ += std::min(now - looked_at_, patience / kLooks);
+  looked_at_ = now;
   if (gone_) return Verdict::kNothing;
   if (consumed - consumed_ > produced_ - consumed_) return Verdict::kLied;
   const Verdict verdict = consumed == consumed_ ? Verdict::kNothing : Verdict::kWorked;
-  if (consumed_ != consumed) moved_at_ = now;
+  if (consumed_ != consumed) moved_at_ = clock_;
   while (consumed_ != consumed) finish(core, now, consumed_++);
   if (stalled_) {
     stalled_ = consumed_ != produced_ || now < rests_until_;
@@ -98,8 +101,8 @@ Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) 
   const bool due_done = due_ == consumed_ || due_ - consumed_ > produced_ - consumed_;
   if (due_done) {
     due_ = produced_;
-    due_since_ = moved_at_ = now;
-  } else if (now - moved_at_ >= patience || now - due_since_ >= patience * kMoving) {
+    due_since_ = moved_at_ = clock_;
+  } else if (clock_ - moved_at_ >= patience || clock_ - due_since_ >= patience * kMoving) {
     stall(core, now);
     return Verdict::kWorked;
   }
@@ -109,7 +112,7 @@ Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) 
 // Who is slow again and again rests, so that others on the same channels lose little.
 void Agent::stall(Core<PortSet>& core, Instant now) {
   const bool again = times_stalled_ != 0 && now - stalled_at_ < kForgotten;
-  rests_until_ = again ? now + (now - due_since_) * kRest : now;
+  rests_until_ = again ? now + (clock_ - due_since_) * kRest : now;
   stalled_at_ = now;
   stalled_ = true;
   ++times_stalled_;

@@ -43,13 +43,14 @@ class Agent {
   // Were operations published since the last call?
   bool take_published() { return std::exchange(published_, false); }
   Instant deadline(Duration patience) const {
-    return has_work() && !stalled_ ? earlier(moved_at_ + patience, due_since_ + patience * kMoving) : Instant::never();
+    return has_work() && !stalled_ ? looked_at_ + patience / kLooks : Instant::never();
   }
   uint64_t times_stalled() const { return times_stalled_; }
   uint64_t copies() const { return copies_; }
 
  private:
   static constexpr size_t kMostWaiting = 8192;
+  static constexpr int64_t kLooks = 8;                 // at least, before the patience is over
   static constexpr int64_t kMoving = 4;                // times the patience: for an agent that moves, but slowly
   static constexpr int64_t kRest = 20;                 // times as long as it was waited for
   static constexpr Duration kForgotten = seconds(60);  // after a stall: the next one is the first again
@@ -81,8 +82,11 @@ class Agent {
   std::deque<Waiting> waiting_;
   uint32_t produced_ = 0, consumed_ = 0;
   uint32_t due_ = 0;  // operations before this one are waited for since `due_since_`
-  Instant due_since_{}, moved_at_{};
-  Instant stalled_at_{}, rests_until_{};
+  // The time in which the application is waited for. The worker may have stood still as well, so from one look to the
+  // next no more than a part of the patience passes.
+  Duration clock_{};
+  Duration due_since_{}, moved_at_{};  // by that clock
+  Instant looked_at_{}, stalled_at_{}, rests_until_{};
   bool stalled_ = false;
   bool gone_ = false;
   bool published_ = false;

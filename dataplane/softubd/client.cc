@@ -34,9 +34,10 @@ std::unique_ptr<Client> Client::create(Owner number, std::string* error) {
   return client;
 }
 
-void Client::close_passed_fds() {
+bool Client::seal_page(std::string* error) {
+  if (!ipc::seal_against_holes(page_fd_.get(), error)) return false;
   page_fd_.reset();
-  app_bell_far_.reset();
+  return true;
 }
 
 bool Client::add_bell(Bells& bells, uint32_t object, uint32_t* bell) try {

@@ -31,7 +31,9 @@ class Client {
   int page_fd() const { return page_fd_.get(); }
   int worker_bell_fd() const { return worker_bell_.get(); }
   int app_bell_fd() const { return app_bell_far_.get(); }
-  void close_passed_fds();
+  void close_passed_fds() { app_bell_far_.reset(); }
+  // The application has mapped its page. False and `*error`: it did something to it.
+  bool seal_page(std::string* error);
 
   // The objects behind its doorbells; 0: none any more. False: out of memory.
   bool add_queue(uint32_t id, uint32_t* bell) { return add_bell(queues_, id, bell); }

@@ -41,11 +41,15 @@ bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
     return false;
   }
   Owner number = client->number();
-  client->pacer().bytes_per_second = rate_;
   next_number_ = static_cast<Owner>(number + 1);
-  active_.push_back(client.get());
   by_number_[number] = std::move(client);
   return true;
+}
+
+void ClientTable::serve(Owner number) {
+  Client* client = find(number);
+  client->pacer().bytes_per_second = rate_;
+  active_.push_back(client);
 }
 
 void ClientTable::remove(Owner number) {

@@ -31,6 +31,8 @@ class ClientTable final : public NicClients, public ForeignMemory {
   Owner free_number() const;
   // False and `*error`.
   bool add(std::unique_ptr<Client>, std::string* error);
+  // From now on its page is looked at; once per client.
+  void serve(Owner number);
   void remove(Owner number);
   Client* find(Owner number) { return number < by_number_.size() ? by_number_[number].get() : nullptr; }
 
@@ -54,7 +56,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
  private:
   std::function<void(Owner)> on_lie_;
   std::vector<std::unique_ptr<Client>> by_number_;
-  std::vector<Client*> active_;  // all of them, dense
+  std::vector<Client*> active_;  // those that are served, dense
   ipc::Fd epoll_;
   Duration patience_ = milliseconds(250);
   uint64_t rate_ = 0;

@@ -72,6 +72,10 @@ Status AppObjects::add_area(const DaemonConfig& limits, uint64_t bytes, uint32_t
   return *area == 0 ? Status::kNoMemory : Status::kOk;
 }
 
+Status AppObjects::area_mapped(uint32_t area, std::string* why) {
+  return areas_.seal(area, why) ? Status::kOk : Status::kInvalid;
+}
+
 Status AppObjects::drop_area(uint32_t area) { return areas_.drop(area) ? Status::kOk : Status::kBusy; }
 
 bool AppObjects::take_ring(const ipc::AppRing& ring, Ring* out) {

@@ -29,6 +29,7 @@ class AppObjects {
 
   // Each answers kInvalid for what is not this application's or cannot be, kNoMemory with `*why` for a quota.
   Status add_area(const DaemonConfig&, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why);
+  Status area_mapped(uint32_t area, std::string* why);
   Status drop_area(uint32_t area);
   Status create_jfc(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, uint32_t* bell, std::string* why);
   Status destroy_jfc(uint32_t id);

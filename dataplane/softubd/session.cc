@@ -86,6 +86,7 @@ bool Session::handle(std::span<const std::byte> message, std::string* why) {
     *why = is_hello ? "said hello twice" : "sent a request before its hello";
     return false;
   }
+  if (attached() && !begin_service(why)) return false;
   Reply reply;
   reply.answer.number = request.number;
   std::string sentence;
@@ -151,6 +152,16 @@ Status Session::hello(Reply* reply, std::string* why) {
   return Status::kOk;
 }
 
+// The worker reads a page only after no hole can be punched into it.
+bool Session::begin_service(std::string* why) {
+  if (std::exchange(served_, true)) return true;
+  if (!client_->seal_page(why)) return false;
+  return nic_.control([&](EmbeddedNic::NicCore&, Instant) {
+    clients_.serve(client_->number());
+    return true;
+  });
+}
+
 Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
   ipc::AppAnswer& answer = reply->answer;
   switch (r.call) {
@@ -202,6 +213,8 @@ Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
 
 Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, std::string* why) {
   switch (r.call) {
+    case AppCall::kAreaMapped:
+      return objects_->area_mapped(r.id, why);
     case AppCall::kDropArea:
       return objects_->drop_area(r.id);
     case AppCall::kDestroyJfc:

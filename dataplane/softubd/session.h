@@ -53,6 +53,7 @@ class Session {
 
   bool handle(std::span<const std::byte> message, std::string* why);
   Status hello(Reply*, std::string* why);
+  bool begin_service(std::string* why);
   Status call(const ipc::AppRequest&, Reply*, std::string* why);
   Status call_create(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
   Status call_object(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
@@ -66,6 +67,7 @@ class Session {
   const ipc::PeerCredentials peer_;
   std::string who_;
   Client* client_ = nullptr;  // in the table
+  bool served_ = false;
   std::unique_ptr<AppObjects> objects_;
 };
 

@@ -101,6 +101,12 @@ bool check_sealed_memfd(int fd, size_t bytes, std::string* error) {
   return true;
 }
 
+bool seal_against_holes(int fd, std::string* error) {
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0) return true;
+  *error = std::string("shared memory cannot be sealed: ") + std::strerror(errno);
+  return false;
+}
+
 bool is_eventfd(int fd) {
   char path[40], target[64];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -48,6 +48,11 @@ Fd create_sealed_memfd(const char* label, size_t bytes, std::string* error);
 // Is it shared memory of exactly that size that can neither shrink nor grow? For descriptors from a peer.
 bool check_sealed_memfd(int fd, size_t bytes, std::string* error);
 
+// From now on nobody can map it for writing, write to its descriptor or punch holes into it; mappings that exist stay as
+// they are. Whoever faults on a page waits for a hole that is being punched around it, so memory of somebody who is not
+// trusted is sealed before it is touched.
+bool seal_against_holes(int fd, std::string* error);
+
 // Is it an eventfd (and not a pipe or socket that could block or name other things)?
 bool is_eventfd(int fd);
 

@@ -99,7 +99,7 @@ class RawApp {
   bool new_area(uint64_t bytes) {
     auto r = request(AppCall::kAddArea);
     r.bytes = bytes;
-    return call(r) && ok();
+    return call(r) && ok() && call(AppCall::kAreaMapped, answer.id) && ok();
   }
 
   // A jetty with all it needs: rings, a token, a segment in the area and one behind the agent, and itself as a target.
@@ -117,7 +117,7 @@ class RawApp {
     const uint64_t ring = sizeof(QueueIndices) + uint64_t{slots} * kSlotBytes;
     const uint64_t rings = (3 * ring + 4095) & ~uint64_t{4095};
     if (!new_area(rings + kMemory)) return false;
-    q->area = answer.id;
+    q->area = areas.back().first;
     std::byte* base = areas.back().second.data();
     q->slots = slots;
     q->cq = reinterpret_cast<QueueIndices*>(base);

@@ -129,6 +129,10 @@ bool hello(App& app) {
 bool add_area(App& app, uint64_t bytes) {
   ipc::AppRequest r = request(AppCall::kAddArea);
   r.bytes = bytes;
+  if (!app.call(r)) return false;
+  if (app.answer.status != 0) return true;
+  r = request(AppCall::kAreaMapped);
+  r.id = app.answer.id;
   return app.call(r);
 }
 

@@ -47,14 +47,17 @@ class DaemonAreas final : public AreaSource {
     }
     return {};
   }
-  void drop_area(uint32_t id) override {
-    AppRequest request = Client::request(AppCall::kDropArea);
-    request.id = id;
-    Client::Answer answer;
-    client_->call(request, &answer);
-  }
+  bool area_mapped(uint32_t id) override { return call(AppCall::kAreaMapped, id) == Status::kOk; }
+  void drop_area(uint32_t id) override { call(AppCall::kDropArea, id); }
 
  private:
+  Status call(AppCall which, uint32_t id) {
+    AppRequest request = Client::request(which);
+    request.id = id;
+    Client::Answer answer;
+    return client_->call(request, &answer);
+  }
+
   const std::shared_ptr<Client> client_;
 };
 

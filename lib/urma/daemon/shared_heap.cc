@@ -16,25 +16,11 @@ namespace {
 constexpr size_t kLine = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kLeastArea = size_t{4} << 20;
-constexpr size_t kWorthGivingBack = 16 * kPage;  // below, clearing is cheaper than faulting pages in again
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 std::byte* round_up(std::byte* at, size_t to) {
   auto address = reinterpret_cast<uintptr_t>(at);
   return at + (round_up(address, to) - address);
-}
-
-void clear(std::byte* at, size_t bytes) {
-  std::byte* end = at + bytes;
-  if (bytes >= kWorthGivingBack) {
-    std::byte* first = round_up(at, kPage);
-    std::byte* last = first + static_cast<size_t>(end - first) / kPage * kPage;
-    if (madvise(first, static_cast<size_t>(last - first), MADV_REMOVE) == 0) {
-      std::memset(at, 0, static_cast<size_t>(first - at));
-      at = last;
-    }
-  }
-  std::memset(at, 0, static_cast<size_t>(end - at));
 }
 
 }  // namespace
@@ -124,7 +110,7 @@ bool SharedHeap::add_area(size_t bytes, bool last_word) {
   Area area;
   area.memory = source_->add_area(bytes, last_word, &area.id);
   if (!area.memory) return false;
-  if (!area.mapping.map(area.memory.get(), bytes, nullptr)) {
+  if (!area.mapping.map(area.memory.get(), bytes, nullptr) || !source_->area_mapped(area.id)) {
     source_->drop_area(area.id);
     return false;
   }
@@ -193,7 +179,7 @@ SharedHeap::Areas::node_type SharedHeap::take_back(std::byte* block) {
   Area& area = *area_of(block);
   auto it = area.blocks.find(block);
   if (--it->second.users != 0) return {};
-  clear(block, it->second.bytes);
+  std::memset(block, 0, it->second.bytes);
   if (auto next = std::next(it); next != area.blocks.end() && next->second.users == 0) {
     free_.erase({next->second.bytes, next->first});
     it->second.bytes += next->second.bytes;

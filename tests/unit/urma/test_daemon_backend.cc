@@ -135,7 +135,7 @@ TEST_F(DaemonBackendTest, AnotherVersion) {
   daemon.refusal = "your version";
   EXPECT_FALSE(start());
   EXPECT_TRUE(contains(error, "speaks version 77")) << error;
-  EXPECT_TRUE(contains(error, "this liburma version 1")) << error;
+  EXPECT_TRUE(contains(error, "this liburma version " + std::to_string(ipc::kAppCallVersion))) << error;
 }
 
 TEST_F(DaemonBackendTest, Refused) {
@@ -203,7 +203,7 @@ TEST_F(DaemonBackendTest, PostingSetsTheBitAndWakesASleeper) {
 TEST_F(DaemonBackendTest, RefusalsGoToTheLogOrToWhy) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {
-    if (request.call == AppCall::kAddArea) return;
+    if (request.call == AppCall::kAddArea || request.call == AppCall::kAreaMapped) return;
     answer->status = static_cast<uint32_t>(Status::kNoMemory);
     std::strcpy(answer->text, "no more than 3");
   };

@@ -29,6 +29,7 @@ class Areas final : public AreaSource {
     EXPECT_TRUE(theirs[*id].map(fd.get(), bytes, &error)) << error;
     return fd;
   }
+  bool area_mapped(uint32_t id) override { return theirs.contains(id); }
   void drop_area(uint32_t id) override { EXPECT_EQ(theirs.erase(id), 1u); }
 
   std::map<uint32_t, ipc::Mapping> theirs;
