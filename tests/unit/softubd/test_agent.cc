@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the daemon waits for an application's agent. The Core behind it has no channel, so what fails goes nowhere.
+#include "dataplane/softubd/agent.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "dataplane/embedded_nic.h"
+#include "lib/ipc/memfd.h"
+#include "lib/transport/tp/copy_tag.h"
+
+namespace ub {
+namespace {
+
+constexpr Duration kPatience = milliseconds(80);
+constexpr CopyTag kTag = CopyTag{static_cast<uint64_t>(tp::CopyKind::kGather)} << 62;
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    LoadedConfig config;
+    config.port.kinds = {"loopback"};
+    config.device.eids = {"127.0.0.1"};
+    std::string error;
+    nic = EmbeddedNic::start(config, 0, {}, &error);
+    EXPECT_NE(nic, nullptr) << error;
+    EXPECT_TRUE(memory.map_private(sizeof(ipc::AppPage)));
+    agent = std::make_unique<Agent>(page());
+  }
+  ipc::AppPage& page() { return *reinterpret_cast<ipc::AppPage*>(memory.data()); }
+  CopyResult submit() { return agent->gather(nullptr, nullptr, 0x1000, 64, kTag); }
+  Agent::Verdict look_after(Duration d) {
+    now += d;
+    return nic->control([&](auto& core, Instant) { return agent->poll(core, now, kPatience); });
+  }
+  // Looks every millisecond.
+  void look_for(Duration d) {
+    for (Instant end = now + d; now < end;) look_after(milliseconds(1));
+  }
+  bool stalled() const { return agent->times_stalled() != 0; }
+
+  std::unique_ptr<EmbeddedNic> nic;
+  ipc::Mapping memory;
+  std::unique_ptr<Agent> agent;
+  Instant now = Instant{} + seconds(1000);
+};
+
+TEST_F(AgentTest, AnswersAreTaken) {
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  EXPECT_TRUE(agent->take_published());
+  EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kNothing);
+  page().ops[0].done_ok = 1;
+  page().ops_consumed.store(1);
+  EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kWorked);
+  EXPECT_FALSE(agent->has_work());
+  EXPECT_EQ(agent->copies(), 1u);
+}
+
+TEST_F(AgentTest, AnIndexAheadOfTheRingIsALie) {
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  page().ops_consumed.store(2);
+  EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kLied);
+}
+
+TEST_F(AgentTest, SilentForItsPatience) {
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience - milliseconds(5));
+  EXPECT_FALSE(stalled());
+  look_for(milliseconds(10));
+  EXPECT_TRUE(stalled());
+  EXPECT_EQ(submit(), CopyResult::kFailed);
+  page().ops_consumed.store(1);
+  look_after(milliseconds(1));
+  EXPECT_EQ(submit(), CopyResult::kPending) << "it answers again";
+}
+
+// The whole machine stood still: that says nothing about the application.
+TEST_F(AgentTest, TimeInWhichNobodyLookedIsNotHeldAgainstIt) {
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_after(milliseconds(1));
+  for (int n = 0; n < 5; ++n) look_after(seconds(10));
+  EXPECT_FALSE(stalled());
+  look_for(kPatience);
+  EXPECT_TRUE(stalled());
+}
+
+TEST_F(AgentTest, AWorkerThatSleepsTillItsDeadlineSeesTheEnd) {
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_after({});
+  int looks = 0;
+  for (; !stalled() && looks < 100; ++looks) look_after(agent->deadline(kPatience) - now);
+  EXPECT_EQ(looks, 8);
+}
+
+TEST_F(AgentTest, WhoMovesButSlowlyIsWaitedForLonger) {
+  uint32_t posted = 0;
+  for (; posted < 200; ++posted) ASSERT_EQ(submit(), CopyResult::kPending);
+  for (uint32_t n = 1; n <= 7; ++n) {
+    page().ops_consumed.store(n);
+    look_for(kPatience / 2);
+  }
+  EXPECT_FALSE(stalled());
+  for (uint32_t n = 8; n <= 10; ++n) {
+    page().ops_consumed.store(n);
+    look_for(kPatience / 2);
+  }
+  EXPECT_TRUE(stalled());
+}
+
+}  // namespace
+}  // namespace ub

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/softubd/areas.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ub {
+namespace {
+
+constexpr size_t kBytes = 64 << 10;
+
+class AreasTest : public testing::Test {
+ protected:
+  bool punch() { return fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kBytes) == 0; }
+
+  Areas areas;
+  ipc::Fd fd;
+  std::string error;
+};
+
+TEST_F(AreasTest, UsedOnlyOnceItCannotHaveHoles) {
+  uint32_t area = areas.add(kBytes, &fd, &error);
+  ASSERT_NE(area, 0u) << error;
+  ipc::Mapping theirs;
+  ASSERT_TRUE(theirs.map(fd.get(), kBytes, &error));
+  EXPECT_TRUE(punch());
+  EXPECT_EQ(areas.use(area, 0, 64), nullptr);
+  ASSERT_TRUE(areas.seal(area, &error)) << error;
+  EXPECT_FALSE(punch());
+  std::byte* ours = areas.use(area, 4096, 64);
+  ASSERT_NE(ours, nullptr);
+  theirs.data()[4096] = std::byte{7};
+  EXPECT_EQ(*ours, std::byte{7});
+  EXPECT_FALSE(ipc::Mapping().map(fd.get(), kBytes, &error)) << "mapped for writing after the seal";
+  EXPECT_FALSE(areas.drop(area)) << "in use";
+  areas.release(area);
+  EXPECT_TRUE(areas.drop(area));
+  EXPECT_EQ(areas.bytes(), 0u);
+}
+
+TEST_F(AreasTest, OneThatLetsNobodySealItIsNotUsed) {
+  uint32_t area = areas.add(kBytes, &fd, &error);
+  ASSERT_EQ(fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL), 0);
+  EXPECT_FALSE(areas.seal(area, &error));
+  EXPECT_NE(error.find("cannot be sealed"), std::string::npos) << error;
+  EXPECT_EQ(areas.use(area, 0, 64), nullptr);
+  EXPECT_TRUE(areas.drop(area));
+}
+
+TEST_F(AreasTest, SealedOnce) {
+  uint32_t area = areas.add(kBytes, &fd, &error);
+  EXPECT_FALSE(areas.seal(area + 1, &error));
+  EXPECT_TRUE(areas.seal(area, &error));
+  EXPECT_FALSE(areas.seal(area, &error));
+}
+
+TEST_F(AreasTest, PlacesAreChecked) {
+  uint32_t area = areas.add(kBytes, &fd, &error);
+  ASSERT_TRUE(areas.seal(area, &error));
+  EXPECT_NE(areas.use(area, 0, kBytes), nullptr);
+  EXPECT_EQ(areas.use(area, 1, kBytes), nullptr);
+  EXPECT_EQ(areas.use(area, UINT64_MAX, 2), nullptr);
+  EXPECT_EQ(areas.use(area, 2, UINT64_MAX), nullptr);
+  EXPECT_EQ(areas.use(area + 1, 0, 1), nullptr);
+}
+
+// Those that were never mapped hold descriptors: few. Dropping one, or mapping it, makes room.
+TEST_F(AreasTest, Limits) {
+  std::vector<uint32_t> unsealed;
+  while (uint32_t area = areas.add(4096, &fd, &error)) unsealed.push_back(area);
+  EXPECT_NE(error.find("not yet mapped"), std::string::npos) << error;
+  ASSERT_GE(unsealed.size(), 2u);
+  EXPECT_TRUE(areas.drop(unsealed[0]));
+  EXPECT_NE(areas.add(4096, &fd, &error), 0u);
+  EXPECT_TRUE(areas.seal(unsealed[1], &error));
+  EXPECT_NE(areas.add(4096, &fd, &error), 0u);
+  EXPECT_EQ(areas.add(4096, &fd, &error), 0u);
+
+  Areas all;
+  size_t count = 0;
+  for (uint32_t area; (area = all.add(4096, &fd, &error)) != 0; ++count) ASSERT_TRUE(all.seal(area, &error));
+  EXPECT_GE(count, 64u);
+  EXPECT_LE(count, 1024u);
+}
+
+}  // namespace
+}  // namespace ub
