@@ -256,7 +256,7 @@ Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
   const std::vector<ChannelInfo> channels = nic_.channels();
   const size_t first = std::min<size_t>(r.value, channels.size());
   const size_t count = std::min(channels.size() - first, ipc::kAppAnswerExtra / sizeof(ChannelInfo));
-  std::memcpy(reply->extra, channels.data() + first, count * sizeof(ChannelInfo));
+  if (count != 0) std::memcpy(reply->extra, channels.data() + first, count * sizeof(ChannelInfo));
   reply->extra_bytes = count * sizeof(ChannelInfo);
   reply->answer.value = static_cast<uint32_t>(count);
   return Status::kOk;

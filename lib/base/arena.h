@@ -17,9 +17,9 @@ class Arena {
   T* take(size_t count) {
     constexpr size_t kAlign = alignof(T) > 64 ? alignof(T) : 64;
     used_ = (used_ + kAlign - 1) / kAlign * kAlign;
-    std::byte* at = base_ + used_;
+    T* at = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
     used_ += count * sizeof(T);
-    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(at);
+    return at;
   }
 
   size_t used_bytes() const { return used_; }

@@ -58,7 +58,7 @@ Daemon& daemon_of_all() {
 
 class App {
  public:
-  explicit App(Daemon& d) : daemon_(d) {
+  explicit App(Daemon& d) {
     int pair[2];
     UB_ASSERT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
     socket_ = ipc::Fd(pair[0]);
@@ -109,7 +109,6 @@ class App {
     return true;
   }
 
-  Daemon& daemon_;
   ipc::Fd socket_;
   std::unique_ptr<Session> session_;
 };
