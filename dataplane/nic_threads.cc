@@ -12,7 +12,7 @@
 #include <cstring>
 #include <new>
 
-#include "dataplane/embedded_nic.h"
+#include "dataplane/nic.h"
 
 namespace ub {
 
@@ -23,13 +23,13 @@ constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for 
 
 }  // namespace
 
-void EmbeddedNic::wake_helper() {
+void Nic::wake_helper() {
   uint64_t one = 1;
   [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
 }
 
 // Owners only: the helper must not sleep past a deadline that came up meanwhile.
-void EmbeddedNic::tell_helper_deadline() {
+void Nic::tell_helper_deadline() {
   uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
   if (wakes_at == 0) return;
   Instant deadline = helper_deadline();
@@ -39,13 +39,13 @@ void EmbeddedNic::tell_helper_deadline() {
 }
 
 // Owners only: when the helper has something to do even if nothing happens.
-Instant EmbeddedNic::helper_deadline() const {
+Instant Nic::helper_deadline() const {
   Instant deadline = worker_->core().next_deadline();
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
 }
 
-void EmbeddedNic::helper_main() {
+void Nic::helper_main() {
   Duration away = to_duration(config_.progress.helper_backoff_min);
   uint64_t seen = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -66,7 +66,7 @@ void EmbeddedNic::helper_main() {
   }
 }
 
-void EmbeddedNic::control_ports() {
+void Nic::control_ports() {
   try {
     ports_.shm.poll_control();
     if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
@@ -75,7 +75,7 @@ void EmbeddedNic::control_ports() {
 }
 
 // Sleeps, unless an application thread begins to wait.
-void EmbeddedNic::helper_stay_away(Duration d) {
+void Nic::helper_stay_away(Duration d) {
   pollfd wake{wake_fd_.get(), POLLIN, 0};
   timespec timeout{0, static_cast<long>(d.ns)};
   ppoll(&wake, 1, &timeout, nullptr);
@@ -83,7 +83,7 @@ void EmbeddedNic::helper_stay_away(Duration d) {
   [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
 }
 
-bool EmbeddedNic::somebody_drives(Duration look) {
+bool Nic::somebody_drives(Duration look) {
   uint64_t before = drives_.load(std::memory_order_relaxed);
   Instant until = worker_->now() + look;
   while (worker_->now() < until) {
@@ -93,7 +93,7 @@ bool EmbeddedNic::somebody_drives(Duration look) {
 }
 
 // Until the helper looks again at a port that cannot wake it.
-Duration EmbeddedNic::next_poll_pause(bool worked) {
+Duration Nic::next_poll_pause(bool worked) {
   const Duration least = to_duration(config_.progress.helper_backoff_min);
   poll_pause_ = worked ? least : std::clamp(poll_pause_ * 2, least, to_duration(config_.progress.helper_backoff_max));
   return poll_pause_;
@@ -101,7 +101,7 @@ Duration EmbeddedNic::next_poll_pause(bool worked) {
 
 // Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
 // let go of it: what was added while it was away, others did.
-uint64_t EmbeddedNic::helper_take_over() {
+uint64_t Nic::helper_take_over() {
   uint64_t begin = drives_.load(std::memory_order_relaxed);
   if (!ownership_.try_own()) {
     helper_stay_away(to_duration(config_.progress.helper_backoff_min));
@@ -124,7 +124,7 @@ uint64_t EmbeddedNic::helper_take_over() {
 }
 
 // Owned: lets go, and blocks until there is work.
-uint64_t EmbeddedNic::rest(bool worked) {
+uint64_t Nic::rest(bool worked) {
   if (statistics_due()) publish_statistics();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
   if (clients_ != nullptr) busy |= clients_->prepare_sleep();
@@ -144,7 +144,7 @@ uint64_t EmbeddedNic::rest(bool worked) {
 
 // ---- worker of a daemon ----------------------------------------------------------------------------------------
 
-bool EmbeddedNic::set_worker(const WorkerSettings& settings, std::string* why) {
+bool Nic::set_worker(const WorkerSettings& settings, std::string* why) {
   worker_may_sleep_.store(settings.may_sleep, std::memory_order_relaxed);
   worker_idle_ns_.store(settings.idle_after.ns, std::memory_order_relaxed);
   wake_helper();
@@ -159,7 +159,7 @@ bool EmbeddedNic::set_worker(const WorkerSettings& settings, std::string* why) {
   return failed == 0;
 }
 
-void EmbeddedNic::worker_main() {
+void Nic::worker_main() {
   while (!stop_.load(std::memory_order_relaxed)) {
     control_ports();
     ownership_.own();
@@ -175,7 +175,7 @@ void EmbeddedNic::worker_main() {
 }
 
 // True: nothing came for so long that the worker may sleep. False: it is time to look for new links.
-bool EmbeddedNic::work_until_idle(bool* worked) {
+bool Nic::work_until_idle(bool* worked) {
   auto now_ns = [this] { return worker_->now().ns; };
   Instant idle_since = worker_->now();
   const Instant until = idle_since + kControlPause;
@@ -197,7 +197,7 @@ bool EmbeddedNic::work_until_idle(bool* worked) {
   }
 }
 
-void EmbeddedNic::run_on_worker(const Errand& errand) {
+void Nic::run_on_worker(const Errand& errand) {
   std::lock_guard guard(errands_);
   const uint32_t before = errands_done_.load(std::memory_order_relaxed);
   errand_.store(&errand, std::memory_order_release);
@@ -206,7 +206,7 @@ void EmbeddedNic::run_on_worker(const Errand& errand) {
 }
 
 // Owned. One errand: whoever has many shares the worker with those who have packets.
-bool EmbeddedNic::run_errand() {
+bool Nic::run_errand() {
   if (errand_.load(std::memory_order_relaxed) == nullptr) return false;
   const Errand& errand = *errand_.exchange(nullptr, std::memory_order_acquire);
   errand.run(errand.what);
@@ -219,7 +219,7 @@ bool EmbeddedNic::run_errand() {
 
 // ---- sleep -----------------------------------------------------------------------------------------------------
 
-void EmbeddedNic::helper_block(Instant until) {
+void Nic::helper_block(Instant until) {
   port_fds_.clear();
   ports_.fds(port_fds_);
   polled_.assign(1, {wake_fd_.get(), POLLIN, 0});

@@ -61,7 +61,7 @@ std::unique_ptr<NicServer> NicServer::start(asio::io_context& io, const LoadedCo
   std::unique_ptr<NicServer> server(new NicServer(io, config));
   if (!server->clients_.init(config.daemon.max_apps, error) || !server->lock_socket(error)) return nullptr;
   auto notice = [](const std::string& sentence) { spdlog::warn("{}", sentence); };
-  server->nic_ = EmbeddedNic::start(config, 0, notice, error, &server->clients_);
+  server->nic_ = Nic::start(config, 0, notice, error, &server->clients_);
   if (server->nic_ == nullptr) return nullptr;
   server->apply_settings();
   if (!server->listen(error)) return nullptr;
@@ -239,13 +239,13 @@ void NicServer::arm_timer() {
 
 void NicServer::apply_settings() {
   const DaemonConfig& d = config_.daemon;
-  EmbeddedNic::WorkerSettings settings;
+  Nic::WorkerSettings settings;
   settings.may_sleep = d.idle != "poll";
   settings.idle_after = d.idle == "sleep" ? Duration{} : to_duration(d.idle_after);
   for (const std::string& core : d.cores) settings.cores.push_back(std::stoi(core));
   std::string why;
   if (!nic_->set_worker(settings, &why)) spdlog::warn("daemon.cores: {}", why);
-  nic_->control([&](EmbeddedNic::NicCore&, Instant) {
+  nic_->control([&](Nic::NicCore&, Instant) {
     clients_.set_patience(to_duration(d.agent_patience));
     clients_.set_rate(d.app_rate);
     return true;

@@ -27,7 +27,7 @@ class NicServer {
   ~NicServer();  // tells the applications, closes the channels
 
   const std::string& socket_path() const { return socket_path_; }
-  const EmbeddedNic& nic() const { return *nic_; }
+  const Nic& nic() const { return *nic_; }
   // Takes over what may change while running; answers the keys that differ and may not, separated by commas.
   std::string reload(const LoadedConfig&);
 
@@ -65,7 +65,7 @@ class NicServer {
   bool accepting_ = true;
   LimitedLog log_;
   ClientTable clients_;
-  std::unique_ptr<EmbeddedNic> nic_;
+  std::unique_ptr<Nic> nic_;
   Connections connections_;
   std::list<std::unique_ptr<Session>> dying_;                   // of which something was busy
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what other threads post

@@ -9,7 +9,7 @@ namespace ub {
 
 namespace {
 
-using NicCore = EmbeddedNic::NicCore;
+using NicCore = Nic::NicCore;
 
 constexpr uint64_t kUserAddressLimit = uint64_t{1} << 47;
 constexpr size_t kPageBytes = 4096;

@@ -3,7 +3,7 @@
 // What one application made in the Core: created, changed and destroyed on its behalf after every number in its
 // request was found to be its own; and destroyed all at once when it is gone.
 //
-// Thread: the control thread. Core calls run under ownership (EmbeddedNic::control).
+// Thread: the control thread. Core calls run under ownership (Nic::control).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "dataplane/config.h"
-#include "dataplane/embedded_nic.h"
+#include "dataplane/nic.h"
 #include "dataplane/softubd/areas.h"
 #include "dataplane/softubd/client.h"
 #include "lib/ipc/app_call.h"
@@ -25,7 +25,7 @@ namespace ub {
 class AppObjects {
  public:
   // `client` is in the table of clients until destroy_all() has succeeded.
-  AppObjects(EmbeddedNic& nic, Client& client) : nic_(nic), client_(client) {}
+  AppObjects(Nic& nic, Client& client) : nic_(nic), client_(client) {}
 
   // Each answers kInvalid for what is not this application's or cannot be, kNoMemory with `*why` for a quota.
   Status add_area(const DaemonConfig&, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why);
@@ -83,8 +83,8 @@ class AppObjects {
 
   bool take_ring(const ipc::AppRing&, Ring*);
   // The part under ownership, and the rest.
-  Status destroy_jfc(EmbeddedNic::NicCore&, const std::pair<const uint32_t, Jfc>&);
-  Status destroy_jetty(EmbeddedNic::NicCore&, Instant now, const std::pair<const uint32_t, Jetty>&);
+  Status destroy_jfc(Nic::NicCore&, const std::pair<const uint32_t, Jfc>&);
+  Status destroy_jetty(Nic::NicCore&, Instant now, const std::pair<const uint32_t, Jetty>&);
   void forget_jetty(const Jetty&);
   template <class Objects, class Destroy, class Forget>
   void destroy_each(Objects&, Destroy, Forget);
@@ -95,7 +95,7 @@ class AppObjects {
     return nic_.control(std::forward<Fn>(fn));
   }
 
-  EmbeddedNic& nic_;
+  Nic& nic_;
   Client& client_;
   Areas areas_;
   uint64_t private_bytes_ = 0;

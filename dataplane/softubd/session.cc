@@ -37,7 +37,7 @@ void set_text(ipc::AppAnswer* answer, const std::string& text) {
 
 }  // namespace
 
-Session::Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
+Session::Session(Nic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
                  const ipc::PeerCredentials& peer)
     : nic_(nic), clients_(clients), config_(config), socket_(std::move(socket)), peer_(peer), who_(describe(peer)) {}
 
@@ -123,7 +123,7 @@ void Session::say_goodbye(const std::string& sentence) {
 }
 
 Status Session::hello(Reply* reply, std::string* why) {
-  Owner number = nic_.control([&](EmbeddedNic::NicCore&, Instant) { return clients_.free_number(); });
+  Owner number = nic_.control([&](Nic::NicCore&, Instant) { return clients_.free_number(); });
   if (number == 0) {
     *why = "the daemon serves daemon.max_apps = " + std::to_string(config_.daemon.max_apps) + " applications already";
     return Status::kNoMemory;
@@ -132,7 +132,7 @@ Status Session::hello(Reply* reply, std::string* why) {
   if (client == nullptr) return Status::kNoMemory;
   Client* raw = client.get();
   auto objects = std::make_unique<AppObjects>(nic_, *raw);
-  if (!nic_.control([&](EmbeddedNic::NicCore&, Instant) { return clients_.add(std::move(client), why); })) {
+  if (!nic_.control([&](Nic::NicCore&, Instant) { return clients_.add(std::move(client), why); })) {
     return Status::kNoMemory;
   }
   client_ = raw;
@@ -156,7 +156,7 @@ Status Session::hello(Reply* reply, std::string* why) {
 bool Session::begin_service(std::string* why) {
   if (std::exchange(served_, true)) return true;
   if (!client_->seal_page(why)) return false;
-  return nic_.control([&](EmbeddedNic::NicCore&, Instant) {
+  return nic_.control([&](Nic::NicCore&, Instant) {
     clients_.serve(client_->number());
     return true;
   });
@@ -248,7 +248,7 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
 Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
   if (r.call == AppCall::kCounters) {
     static_assert(sizeof(Counters) <= ipc::kAppAnswerExtra);
-    const Counters counters = nic_.control([](EmbeddedNic::NicCore& core, Instant) { return core.counters(); });
+    const Counters counters = nic_.control([](Nic::NicCore& core, Instant) { return core.counters(); });
     std::memcpy(reply->extra, &counters, sizeof counters);
     reply->extra_bytes = sizeof counters;
     return Status::kOk;
@@ -269,12 +269,12 @@ void Session::destroy_objects() {
 bool Session::clean_up() {
   socket_.reset();
   if (client_ == nullptr) return true;
-  nic_.control([&](EmbeddedNic::NicCore& core, Instant now) {
+  nic_.control([&](Nic::NicCore& core, Instant now) {
     client_->agent().fail_for_ever(core, now);
     return true;
   });
   if (!objects_->destroy_all()) return false;
-  nic_.control([&](EmbeddedNic::NicCore&, Instant) {
+  nic_.control([&](Nic::NicCore&, Instant) {
     clients_.remove(client_->number());
     return true;
   });

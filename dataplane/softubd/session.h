@@ -21,7 +21,7 @@ namespace ub {
 class Session {
  public:
   // `config` is the daemon's current one and outlives the session.
-  Session(EmbeddedNic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
+  Session(Nic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
           const ipc::PeerCredentials& peer);
 
   int socket() const { return socket_.get(); }
@@ -60,7 +60,7 @@ class Session {
   Status call_report(const ipc::AppRequest&, Reply*);
   bool send(Reply&, const std::string& sentence);
 
-  EmbeddedNic& nic_;
+  Nic& nic_;
   ClientTable& clients_;
   const LoadedConfig& config_;
   ipc::Fd socket_;

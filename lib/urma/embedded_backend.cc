@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// liburma's embedded back end: the calls of Backend on an EmbeddedNic.
+// liburma's embedded back end: the calls of Backend on an Nic.
 #include <map>
 #include <new>
 #include <string>
 
 #include "dataplane/eid.h"
-#include "dataplane/embedded_nic.h"
+#include "dataplane/nic.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/urma/backend.h"
 #include "lib/urma/log.h"
@@ -28,11 +28,11 @@ void log_rejection(const Event& event) {
   }
 }
 
-using NicCore = EmbeddedNic::NicCore;
+using NicCore = Nic::NicCore;
 
 class EmbeddedBackend final : public Backend {
  public:
-  explicit EmbeddedBackend(std::unique_ptr<EmbeddedNic> nic) : nic_(std::move(nic)) {}
+  explicit EmbeddedBackend(std::unique_ptr<Nic> nic) : nic_(std::move(nic)) {}
 
   const char* name() const override { return "embedded"; }
   std::vector<Eid> eids() const override { return nic_->eids(); }
@@ -150,7 +150,7 @@ class EmbeddedBackend final : public Backend {
 
  private:
   std::map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
-  std::unique_ptr<EmbeddedNic> nic_;
+  std::unique_ptr<Nic> nic_;
 };
 
 }  // namespace
@@ -161,7 +161,7 @@ std::unique_ptr<Backend> start_embedded_backend(uint32_t wanted_uasid, std::stri
     *error = loaded.error;
     return nullptr;
   }
-  std::unique_ptr<EmbeddedNic> nic = EmbeddedNic::start(
+  std::unique_ptr<Nic> nic = Nic::start(
       *loaded.config, wanted_uasid, [](const std::string& sentence) { URMA_LOG_ERROR("%s", sentence.c_str()); }, error);
   if (!nic) return nullptr;
   return std::make_unique<EmbeddedBackend>(std::move(nic));

@@ -28,7 +28,7 @@ struct Daemon {
   LoadedConfig config;
   bool lied = false;
   ClientTable clients{[this](Owner) { lied = true; }};
-  std::unique_ptr<EmbeddedNic> nic;
+  std::unique_ptr<Nic> nic;
 
   Daemon() {
     char directory[] = "/tmp/softub-fuzz-XXXXXX";
@@ -44,7 +44,7 @@ struct Daemon {
     config.limits.max_peers = config.limits.max_channels = 256;
     std::string error;
     UB_ASSERT(clients.init(16, &error));
-    nic = EmbeddedNic::start(config, 0, {}, &error, &clients);
+    nic = Nic::start(config, 0, {}, &error, &clients);
     if (nic == nullptr) std::fprintf(stderr, "%s\n", error.c_str());
     UB_ASSERT(nic != nullptr);
     clients.set_patience(milliseconds(1));

@@ -43,14 +43,14 @@ struct AddressFacts {
   bool echo = true;             // a datagram from the address to itself arrived
 };
 
-// Sockets where a daemon may answer, in the order in which applications try them.
+// Where applications look for a daemon.
 struct DaemonFacts {
   struct Socket {
     std::string path;
     bool exists = false;
     std::string error;  // of connecting; empty: somebody answered
   };
-  std::vector<Socket> sockets;  // empty: this build has no key daemon.socket
+  Socket socket;
   std::vector<uint32_t> cores;  // daemon.cores
 };
 

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "dataplane/daemon_socket.h"
 #include "dataplane/eid.h"
 #include "dataplane/stats_page.h"
 #include "lib/ipc/barrier.h"
@@ -160,19 +161,12 @@ DaemonFacts::Socket look_at_socket(const std::string& path) {
   return s;
 }
 
-// By the names of the keys: a build without the daemon has no such rows.
 DaemonFacts look_at_daemon(const LoadedConfig& c) {
   DaemonFacts d;
-  for (const ConfigRow& row : describe(c)) {
-    if (row.key == "daemon.cores") d.cores = parse_cpu_list(row.value);
-    if (row.key != "daemon.socket" || c.placement.mode == "embedded") continue;
-    std::vector<std::string> paths{row.value};
-    if (row.value.empty()) paths = {ipc::Rendezvous::default_directory() + "/softubd.sock", "/run/softub/softubd.sock"};
-    for (const std::string& path : paths) {
-      d.sockets.push_back(look_at_socket(path));
-      if (d.sockets.back().exists) break;  // applications try no further one
-    }
+  for (const std::string& list : c.daemon.cores) {
+    for (uint32_t cpu : parse_cpu_list(list)) d.cores.push_back(cpu);
   }
+  if (c.placement.mode != "embedded") d.socket = look_at_socket(daemon_socket_to_connect(c.daemon.socket));
   return d;
 }
 

@@ -49,17 +49,12 @@ Finding judge_config(const HostFacts& f) {
 Finding judge_placement(const HostFacts& f, const Config& c) {
   const std::string& mode = c.placement.mode;
   if (mode == "embedded") return {"placement", Verdict::kOk, "embedded: the NIC runs in each program", ""};
-  const auto& sockets = f.daemon.sockets;
-  if (sockets.empty())
-    return {"placement", Verdict::kSkipped, mode + ", but this build has no key daemon.socket to look at", ""};
-  std::string tried;
-  for (const DaemonFacts::Socket& s : sockets) {
-    if (s.exists && s.error.empty()) return {"placement", Verdict::kOk, mode + ": a daemon answers at " + s.path, ""};
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", s.path, s.exists ? s.error : "not there");
-  }
+  const DaemonFacts::Socket& s = f.daemon.socket;
+  if (s.exists && s.error.empty()) return {"placement", Verdict::kOk, mode + ": a daemon answers at " + s.path, ""};
+  const std::string tried = s.path + ": " + (s.exists ? s.error : "not there");
   if (mode == "auto") return {"placement", Verdict::kOk, "auto: embedded, for no daemon answers (" + tried + ")", ""};
   return {"placement", Verdict::kProblem, mode + ", but none answers (" + tried + ")",
-          "start softubd; where it runs, look at owner and mode: ls -l " + sockets[0].path +
+          "start softubd; where it runs, look at owner and mode: ls -l " + s.path +
               "; or placement.mode = \"embedded\""};
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -122,6 +123,11 @@ Json objects_json(const StatsObjects& o) {
           {"peers", o.peers}, {"channels", o.channels}, {"links", o.links}};
 }
 
+const char* channel_state(uint8_t state) {
+  constexpr const char* kNames[] = {"free", "requested", "half open", "open", "closing", "dead"};  // ChannelState
+  return state < std::size(kNames) ? kNames[state] : "?";
+}
+
 Json channels_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsChannel& c : r.channels) {
@@ -133,7 +139,7 @@ Json channels_json(const StatsReport& r) {
                     {"link", c.link},
                     {"mtu", c.mtu},
                     {"lane", c.bulk != 0 ? "bulk" : "small"},
-                    {"state", c.state},
+                    {"state", channel_state(c.state)},
                     {"in_flight", c.next_psn - c.oldest_unacked},
                     {"queued", c.queued_messages},
                     {"tx_packets", c.tx_packets},

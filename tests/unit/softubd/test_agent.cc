@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "dataplane/embedded_nic.h"
+#include "dataplane/nic.h"
 #include "lib/ipc/memfd.h"
 #include "lib/transport/tp/copy_tag.h"
 
@@ -23,7 +23,7 @@ class AgentTest : public testing::Test {
     config.port.kinds = {"loopback"};
     config.device.eids = {"127.0.0.1"};
     std::string error;
-    nic = EmbeddedNic::start(config, 0, {}, &error);
+    nic = Nic::start(config, 0, {}, &error);
     EXPECT_NE(nic, nullptr) << error;
     EXPECT_TRUE(memory.map_private(sizeof(ipc::AppPage)));
     agent = std::make_unique<Agent>(page());
@@ -40,7 +40,7 @@ class AgentTest : public testing::Test {
   }
   bool stalled() const { return agent->times_stalled() != 0; }
 
-  std::unique_ptr<EmbeddedNic> nic;
+  std::unique_ptr<Nic> nic;
   ipc::Mapping memory;
   std::unique_ptr<Agent> agent;
   Instant now = Instant{} + seconds(1000);

@@ -124,13 +124,14 @@ TEST(Placement, Daemon) {
   HostFacts f = good_host();
   Config c;
   c.placement.mode = "daemon";
-  EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kSkipped);
-  f.daemon.sockets = {{"/run/a.sock", false, ""}, {"/run/b.sock", true, "Permission denied"}};
+  f.daemon.socket = {"/run/a.sock", false, ""};
   EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kProblem);
-  f.daemon.sockets[1].error.clear();
+  f.daemon.socket = {"/run/a.sock", true, "Permission denied"};
+  EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kProblem);
+  f.daemon.socket.error.clear();
   EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kOk);
   c.placement.mode = "auto";
-  f.daemon.sockets.pop_back();
+  f.daemon.socket.exists = false;
   EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kOk);
 }
 

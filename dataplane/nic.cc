@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/embedded_nic.h"
+#include "dataplane/nic.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -48,9 +48,9 @@ void sleep_for(Duration d) {
 
 }  // namespace
 
-std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
+std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
                                                 std::string* error, NicClients* clients) {
-  std::unique_ptr<EmbeddedNic> nic(new EmbeddedNic);
+  std::unique_ptr<Nic> nic(new Nic);
   nic->config_ = config;
   nic->notice_ = std::move(notice);
   nic->clients_ = clients;
@@ -112,7 +112,7 @@ std::unique_ptr<EmbeddedNic> EmbeddedNic::start(const LoadedConfig& config, uint
   return nic;
 }
 
-void EmbeddedNic::start_helper() {
+void Nic::start_helper() {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -121,7 +121,7 @@ void EmbeddedNic::start_helper() {
   pthread_setname_np(helper_.native_handle(), "softub");
 }
 
-EmbeddedNic::~EmbeddedNic() {
+Nic::~Nic() {
   if (!helper_.joinable()) return;
   stop_.store(true);
   wake_helper();
@@ -141,7 +141,7 @@ EmbeddedNic::~EmbeddedNic() {
 
 // ---- start-up --------------------------------------------------------------------------------------------------
 
-bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
+bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
   udp_port_ = kWellKnownPort;
   if (uses(config, "udp") && !open_udp(config, static_cast<uint16_t>(config.port.udp_port), error)) return false;
   auto generation = static_cast<uint32_t>(random_u64() >> 48);
@@ -152,7 +152,7 @@ bool EmbeddedNic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, 
   return !uses(config, "dpdk") || open_dpdk(config, error);  // the last: the port number is final now
 }
 
-bool EmbeddedNic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
+bool Nic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
   UdpPortOptions options;
   for (size_t i = 0; i < eids_.eids().size(); ++i) {
     if (!is_dpdk_address(eids_.local_ip(i))) options.addresses.push_back(eids_.local_ip(i));
@@ -179,7 +179,7 @@ bool EmbeddedNic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std
 }
 
 // An instance has one port number for all its wires: where another one's name has it already, ours moves on.
-bool EmbeddedNic::open_shm(const LoadedConfig& config, std::string* error) {
+bool Nic::open_shm(const LoadedConfig& config, std::string* error) {
   ShmPortOptions options;
   options.directory = config.port.shm_dir;
   options.ring_bytes = config.port.shm_ring_bytes;
@@ -200,11 +200,11 @@ bool EmbeddedNic::open_shm(const LoadedConfig& config, std::string* error) {
   return false;
 }
 
-bool EmbeddedNic::is_dpdk_address(const wire::IpAddress& ip) const {
+bool Nic::is_dpdk_address(const wire::IpAddress& ip) const {
   return std::any_of(dpdk_networks_.begin(), dpdk_networks_.end(), [&](const IpNetwork& n) { return n.address == ip; });
 }
 
-bool EmbeddedNic::open_dpdk(const LoadedConfig& config, std::string* error) {
+bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
   const DpdkConfig& dpdk = config.dpdk;
   if (dpdk.device.empty() || dpdk_networks_.empty()) {
     *error = "port.kinds has \"dpdk\": dpdk.device and dpdk.addresses must say which device and which addresses";
@@ -227,7 +227,7 @@ bool EmbeddedNic::open_dpdk(const LoadedConfig& config, std::string* error) {
   return ports_.plugin != nullptr;
 }
 
-CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
+CoreConfig Nic::core_config(const LoadedConfig& c) const {
   CoreConfig core;
   core.self = {eids_.eids().front(), uasid_};
   core.incarnation = random_u64();
@@ -255,7 +255,7 @@ CoreConfig EmbeddedNic::core_config(const LoadedConfig& c) const {
   return core;
 }
 
-void EmbeddedNic::add_fixed_links() {
+void Nic::add_fixed_links() {
   NicCore& core = worker_->core();
   ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
   ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
@@ -269,12 +269,12 @@ void EmbeddedNic::add_fixed_links() {
   ports_.set_kind(ports_.udp.link(), LinkKind::kUdp);
 }
 
-uint32_t EmbeddedNic::mtu() const {
+uint32_t Nic::mtu() const {
   if (ports_.plugin) return ports_.plugin->mtu();
   return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu();
 }
 
-void EmbeddedNic::set_event_sink(EventSink sink) {
+void Nic::set_event_sink(EventSink sink) {
   ownership_.own();
   sink_ = std::move(sink);
   ownership_.release();
@@ -282,7 +282,7 @@ void EmbeddedNic::set_event_sink(EventSink sink) {
 
 // ---- driving ---------------------------------------------------------------------------------------------------
 
-void EmbeddedNic::adopt_links() try {
+void Nic::adopt_links() try {
   NicCore& core = worker_->core();
   ports_.shm.adopt_pending([&](const LinkConfig& config) {
     uint32_t link = core.add_link(config);
@@ -299,7 +299,7 @@ void EmbeddedNic::adopt_links() try {
 } catch (const std::bad_alloc&) {  // as if the peers had not come
 }
 
-bool EmbeddedNic::drive_owned() {
+bool Nic::drive_owned() {
   if (asleep_) [[unlikely]]
     wake_up();
   if (ports_.shm.has_pending()) [[unlikely]]
@@ -312,14 +312,14 @@ bool EmbeddedNic::drive_owned() {
 }
 
 // Somebody drives again. The helper is told, so that it looks now and then whether that goes on.
-void EmbeddedNic::wake_up() {
+void Nic::wake_up() {
   ports_.finish_sleep();
   if (clients_ != nullptr) clients_->finish_sleep();
   asleep_ = false;
   if (helper_wakes_at_.load(std::memory_order_relaxed) != 0) wake_helper();
 }
 
-void EmbeddedNic::after_control() {
+void Nic::after_control() {
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
   if (packets) drive_owned();
@@ -328,7 +328,7 @@ void EmbeddedNic::after_control() {
   ownership_.release();
 }
 
-void EmbeddedNic::posted(uint32_t jetty) {
+void Nic::posted(uint32_t jetty) {
   if (ownership_.try_own()) {
     if (asleep_) [[unlikely]]
       wake_up();
@@ -348,14 +348,14 @@ void EmbeddedNic::posted(uint32_t jetty) {
   }
 }
 
-void EmbeddedNic::drive() {
+void Nic::drive() {
   if (!ownership_.try_own()) return;
   drive_owned();
   tell_helper_deadline();
   ownership_.release();
 }
 
-void EmbeddedNic::begin_wait() {
+void Nic::begin_wait() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
   wake_helper();  // it may be staying away because we drove
 }
@@ -371,7 +371,7 @@ bool same_family(const PeerAddress& path, std::string* why) {
 
 }  // namespace
 
-bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why) {
+bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why) {
   auto port = static_cast<uint16_t>(instance.uasid == 0 ? kWellKnownPort : instance.uasid & 0xffff);
   path->local = {wire::IpAddress{local.bytes}, udp_port_};
   path->remote = {wire::IpAddress{instance.eid.bytes}, port};
@@ -405,7 +405,7 @@ bool EmbeddedNic::find_path(const Eid& local, const InstanceId& instance, PeerAd
 }
 
 // A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.
-bool EmbeddedNic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) {
+bool Nic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) {
   if (!ports_.shm.connect(instance, why)) return false;
   Instant until = worker_->now() + kLinkPatience;
   for (;;) {
@@ -422,7 +422,7 @@ bool EmbeddedNic::link_to(const InstanceId& instance, uint32_t* link, std::strin
   return *link != 0;
 }
 
-std::vector<ChannelInfo> EmbeddedNic::channels() {
+std::vector<ChannelInfo> Nic::channels() {
   return control([](NicCore& core, Instant) {
     std::vector<ChannelInfo> rows;
     ChannelInfo info;
@@ -435,9 +435,9 @@ std::vector<ChannelInfo> EmbeddedNic::channels() {
 
 // ---- statistics ------------------------------------------------------------------------------------------------
 
-bool EmbeddedNic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
+bool Nic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
-void EmbeddedNic::publish_statistics() try {
+void Nic::publish_statistics() try {
   statistics_at_ = worker_->now();
   statistics_stale_ = false;
   std::vector<ChannelInfo> channels;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A whole NIC inside a process: Core, ports, ownership, and the helper thread that takes over when no application
-// thread drives. In the daemon no application thread ever does: the helper is then the worker (run_worker). Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
+// thread drives. In the daemon no application thread ever does: the helper is then the worker (nic_threads.cc).
+// Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it looks
 // whether the application does the work itself and then stays away, longer and longer; else it owns the Core,
@@ -34,7 +35,7 @@
 
 namespace ub {
 
-class EmbeddedNic {
+class Nic {
  public:
   using EventSink = std::function<void(const Event&)>;
   using NicCore = Core<PortSet>;
@@ -43,9 +44,9 @@ class EmbeddedNic {
   // `notice` is told, by any thread, what a person should know: peers that turned us away, for example.
   using NoticeSink = std::function<void(const std::string& sentence)>;
   // `clients`: whom the NIC serves as a daemon; they outlive it.
-  static std::unique_ptr<EmbeddedNic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice,
+  static std::unique_ptr<Nic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice,
                                             std::string* error, NicClients* clients = nullptr);
-  ~EmbeddedNic();
+  ~Nic();
 
   const std::vector<Eid>& eids() const { return eids_.eids(); }
   uint32_t uasid() const { return uasid_; }
@@ -89,7 +90,7 @@ class EmbeddedNic {
   bool set_worker(const WorkerSettings&, std::string* why);
 
  private:
-  EmbeddedNic() = default;
+  Nic() = default;
 
   bool open_ports(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
   bool open_udp(const LoadedConfig&, uint16_t wanted_port, std::string* error);
