@@ -160,7 +160,7 @@ std::string range_text(const Key& key) {
   if (key.rule == "ip") return "IP address";
   if (key.rule == "ip=ip") return "EID=IP";
   if (key.rule == "ip=mac") return "IP=MAC";
-  if (key.rule == "ip/prefix") return "IP/prefix";
+  if (key.rule == "ip/prefix@name") return "IP/prefix, IP/prefix@device";
   if (key.rule == "path") return "absolute path";
   if (key.rule == "core") return "CPU number";
   if (key.rule == "name") return "1 to 63 of A-Z a-z 0-9 _ . -";
@@ -334,7 +334,8 @@ std::string check_string(const Key& key, const std::string& text) {
     return good ? "" : subject + " is no number of a CPU";
   }
   if (key.rule == "ip") return is_ip_address(text) ? "" : subject + " is not an IP address";
-  if (key.rule == "ip/prefix") return parse_network(text) ? "" : subject + " is no network such as 10.1.0.2/24";
+  if (key.rule == "ip/prefix@name")
+    return parse_network(text.substr(0, text.find('@'))) ? "" : subject + " is no network such as 10.1.0.2/24";
   if (key.rule == "ip=mac")
     return parse_neighbour(text) ? "" : subject + " is no pair such as 10.1.0.3=02:00:00:00:00:03";
   if (key.rule == "ip=ip") {

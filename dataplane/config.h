@@ -106,13 +106,15 @@ struct PortConfig {
   bool icrc_shm = false;
 };
 
-// A DPDK device, opened if port.kinds has "dpdk".
+// DPDK devices, opened if port.kinds has "dpdk"; dpdk_devices.h takes this apart.
 struct DpdkConfig {
-  // Devargs: "net_memif0,role=client,socket=/run/me/memif.sock", "net_af_packet0,iface=veth0", "0000:01:00.0".
+  // Devargs: "net_memif0,role=client,socket=/run/me/memif.sock", "net_af_packet0,iface=veth0", "0000:01:00.0". Several
+  // are separated by semicolons.
   std::string device;
-  // Its IP addresses with the lengths of their networks: "10.1.0.2/24". They are EIDs unless device.eids says others.
+  // IP addresses with the lengths of their networks: "10.1.0.2/24" of the first device, "10.2.0.2/24@net_memif1" of
+  // another one. They are EIDs unless device.eids says others.
   std::vector<std::string> addresses;
-  // Next hop for everything else, one of each family at most.
+  // Next hop for everything else, one of each family and device at most.
   std::vector<std::string> gateways;
   // Neighbours that need not be asked for: "10.1.0.3=02:00:00:00:00:03".
   std::vector<std::string> neighbours;

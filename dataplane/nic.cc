@@ -14,6 +14,7 @@
 #include <bit>
 #include <new>
 
+#include "dataplane/dpdk_devices.h"
 #include "dataplane/nic_report.h"
 #include "lib/transport/core_impl.h"
 
@@ -58,12 +59,11 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
     nic->ports_.foreign = &clients->memory();
     nic->set_event_sink([clients](const Event& event) { clients->on_event(event); });
   }
+  if (uses(config, "dpdk")) nic->dpdk_ports_ = dpdk_ports(config.dpdk, error);
+  if (uses(config, "dpdk") && nic->dpdk_ports_.empty()) return nullptr;
   std::vector<wire::IpAddress> dpdk_addresses;
-  if (uses(config, "dpdk")) {
-    for (const std::string& text : config.dpdk.addresses) {
-      nic->dpdk_networks_.push_back(*parse_network(text));
-      dpdk_addresses.push_back(nic->dpdk_networks_.back().address);
-    }
+  for (const PluginPortOptions& port : nic->dpdk_ports_) {
+    for (const IpNetwork& network : port.addresses) dpdk_addresses.push_back(network.address);
   }
   if (!nic->eids_.init({config.device.eids, config.device.eid_map, dpdk_addresses}, error)) return nullptr;
   if (!nic->ports_.loopback.ok()) {
@@ -92,11 +92,11 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   identity.uasid = nic->uasid_;
   identity.udp_port = nic->udp_port_;
   const std::pair<bool, const char*> wires[] = {
-      {nic->ports_.shm.is_open(), "shm"}, {nic->ports_.udp.is_open(), "udp"}, {nic->ports_.plugin != nullptr, "dpdk"}};
+      {nic->ports_.shm.is_open(), "shm"}, {nic->ports_.udp.is_open(), "udp"}, {!nic->ports_.plugins.empty(), "dpdk"}};
   for (auto [open, name] : wires) {
     if (open) identity.wires += (identity.wires.empty() ? "" : ", ") + std::string(name);
   }
-  if (nic->ports_.plugin) {
+  if (!nic->ports_.plugins.empty()) {
     identity.port_counters.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
   }
   identity.device = config.device.name;
@@ -149,13 +149,13 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
   uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
   if (uses(config, "shm") && !open_shm(config, error)) return false;
-  return !uses(config, "dpdk") || open_dpdk(config, error);  // the last: the port number is final now
+  return open_dpdk(config, error);  // the last: the port number is final now
 }
 
 bool Nic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
   UdpPortOptions options;
   for (size_t i = 0; i < eids_.eids().size(); ++i) {
-    if (!is_dpdk_address(eids_.local_ip(i))) options.addresses.push_back(eids_.local_ip(i));
+    if (!dpdk_port_of(eids_.local_ip(i))) options.addresses.push_back(eids_.local_ip(i));
   }
   if (!config.port.udp_bind.empty()) {
     options.addresses.clear();
@@ -200,31 +200,25 @@ bool Nic::open_shm(const LoadedConfig& config, std::string* error) {
   return false;
 }
 
-bool Nic::is_dpdk_address(const wire::IpAddress& ip) const {
-  return std::any_of(dpdk_networks_.begin(), dpdk_networks_.end(), [&](const IpNetwork& n) { return n.address == ip; });
+// The number of the DPDK port that has this address of ours.
+std::optional<size_t> Nic::dpdk_port_of(const wire::IpAddress& ip) const {
+  for (size_t i = 0; i < dpdk_ports_.size(); ++i) {
+    for (const IpNetwork& network : dpdk_ports_[i].addresses) {
+      if (network.address == ip) return i;
+    }
+  }
+  return std::nullopt;
 }
 
 bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
-  const DpdkConfig& dpdk = config.dpdk;
-  if (dpdk.device.empty() || dpdk_networks_.empty()) {
-    *error = "port.kinds has \"dpdk\": dpdk.device and dpdk.addresses must say which device and which addresses";
-    return false;
+  for (PluginPortOptions& options : dpdk_ports_) {
+    options.udp_port = udp_port_;
+    options.mtu = config.port.mtu;
+    options.notice = notice_;
+    ports_.plugins.push_back(open_plugin_port(config.dpdk.plugin, options, error));
+    if (ports_.plugins.back() == nullptr) return false;
   }
-  PluginPortOptions options;
-  options.device = dpdk.device;
-  options.arguments = dpdk.arguments;
-  options.addresses = dpdk_networks_;
-  for (const std::string& text : dpdk.gateways) {
-    wire::IpAddress ip = *parse_ip(text);
-    (ip.is_v4() ? options.gateway_v4 : options.gateway_v6) = ip;
-  }
-  for (const std::string& text : dpdk.neighbours) options.neighbours.push_back(*parse_neighbour(text));
-  options.vlan = static_cast<uint16_t>(dpdk.vlan);
-  options.udp_port = udp_port_;
-  options.mtu = config.port.mtu;
-  options.notice = notice_;
-  ports_.plugin = open_plugin_port(dpdk.plugin, options, error);
-  return ports_.plugin != nullptr;
+  return true;
 }
 
 CoreConfig Nic::core_config(const LoadedConfig& c) const {
@@ -259,10 +253,9 @@ void Nic::add_fixed_links() {
   NicCore& core = worker_->core();
   ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
   ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
-  if (ports_.plugin) {
-    plugin_link_ = core.add_link({ports_.plugin->mtu(), false, false});
-    ports_.plugin->set_link(plugin_link_);
-    ports_.set_kind(plugin_link_, LinkKind::kPlugin);
+  for (size_t i = 0; i < ports_.plugins.size(); ++i) {
+    dpdk_links_.push_back(core.add_link({ports_.plugins[i]->mtu(), false, false}));
+    ports_.set_plugin(dpdk_links_.back(), i);
   }
   if (!ports_.udp.is_open()) return;
   ports_.udp.set_link(core.add_link(ports_.udp.link_config()));
@@ -270,7 +263,11 @@ void Nic::add_fixed_links() {
 }
 
 uint32_t Nic::mtu() const {
-  if (ports_.plugin) return ports_.plugin->mtu();
+  if (!ports_.plugins.empty()) {
+    uint32_t mtu = UINT32_MAX;
+    for (const auto& plugin : ports_.plugins) mtu = std::min(mtu, plugin->mtu());
+    return mtu;
+  }
   return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu();
 }
 
@@ -387,8 +384,8 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
     return true;
   }
   wire::IpAddress local_ip = eids_.ip_of(local);
-  if (ports_.plugin && is_dpdk_address(local_ip)) {
-    path->link = plugin_link_;
+  if (std::optional<size_t> of_dpdk = dpdk_port_of(local_ip)) {
+    path->link = dpdk_links_[*of_dpdk];
     path->local.ip = local_ip;
     path->remote.ip = eids_.ip_of(instance.eid);
     return same_family(*path, why);
@@ -447,9 +444,12 @@ void Nic::publish_statistics() try {
     if (core.channel_info(i, &info)) channels.push_back(info);
   }
   const NicReport report = report_nic(core.state());
-  std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugin{};
-  if (ports_.plugin) of_plugin = std::bit_cast<decltype(of_plugin)>(ports_.plugin->counters());
-  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugin,
+  std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugins{};
+  for (const auto& plugin : ports_.plugins) {
+    const auto counters = std::bit_cast<decltype(of_plugins)>(plugin->counters());
+    for (size_t i = 0; i < counters.size(); ++i) of_plugins[i] += counters[i];
+  }
+  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugins,
                       clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report());
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }

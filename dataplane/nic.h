@@ -96,7 +96,7 @@ class Nic {
   bool open_udp(const LoadedConfig&, uint16_t wanted_port, std::string* error);
   bool open_shm(const LoadedConfig&, std::string* error);
   bool open_dpdk(const LoadedConfig&, std::string* error);
-  bool is_dpdk_address(const wire::IpAddress&) const;
+  std::optional<size_t> dpdk_port_of(const wire::IpAddress&) const;
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
@@ -155,8 +155,8 @@ class Nic {
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
   bool statistics_stale_ = true;  // something happened since
-  std::vector<IpNetwork> dpdk_networks_;
-  uint32_t plugin_link_ = 0;
+  std::vector<PluginPortOptions> dpdk_ports_;  // as configured
+  std::vector<uint32_t> dpdk_links_;           // of each
   static constexpr Duration kStatisticsPause = milliseconds(200);
 
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it

@@ -10,6 +10,8 @@
 // Thread: the owner of the Core.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "dataplane/foreign_memory.h"
@@ -29,8 +31,8 @@ class PortSet {
   ShmPort shm;
   UdpPort udp;
   LoopbackPort loopback;
-  std::unique_ptr<PluginPort> plugin;  // DPDK
-  ForeignMemory* foreign = nullptr;    // serves foreign pointers; null: there are none
+  std::vector<std::unique_ptr<PluginPort>> plugins;  // DPDK
+  ForeignMemory* foreign = nullptr;                  // serves foreign pointers; null: there are none
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
@@ -38,12 +40,19 @@ class PortSet {
     if (link >= kinds_.size()) kinds_.resize(link + 1, LinkKind::kNone);
     kinds_[link] = kind;
   }
+  // The link of plugins[index].
+  void set_plugin(uint32_t link, size_t index) {
+    set_kind(link, LinkKind::kPlugin);
+    if (link >= plugin_of_.size()) plugin_of_.resize(link + 1);
+    plugin_of_[link] = plugins[index].get();
+    plugins[index]->set_link(link);
+  }
 
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
     size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
     if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
-    if (plugin && n < room) n += plugin->rx_burst(now, out + n, room - n);
+    n += rx_plugins(now, out + n, room - n);
     if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) {
       size_t got = udp.rx_burst(out + n, room - n);
       if (got != 0) udp_hot_until_ = now + kUdpHot;
@@ -56,7 +65,7 @@ class PortSet {
     shm.rx_release();
     if (loopback_used_) loopback.rx_release();
     if (udp.is_open()) udp.rx_release();
-    if (plugin) plugin->rx_release();
+    for (const auto& plugin : plugins) plugin->rx_release();
   }
   void udp_readable() { udp_look_at_ = Instant{}; }
 
@@ -70,7 +79,7 @@ class PortSet {
         udp_sent_ = true;
         return udp.tx_commit(link, frame, bytes);
       case LinkKind::kPlugin:
-        return plugin->tx_commit(frame, bytes);
+        return plugin_of_[link]->tx_commit(frame, bytes);
       case LinkKind::kLoopback:
         loopback_used_ = true;
         return loopback.tx_commit(link, frame, bytes);
@@ -86,7 +95,7 @@ class PortSet {
       case LinkKind::kUdp:
         return udp.tx_abort(link, frame);
       case LinkKind::kPlugin:
-        return plugin->tx_abort(frame);
+        return plugin_of_[link]->tx_abort(frame);
       case LinkKind::kLoopback:
         return loopback.tx_abort(link, frame);
       case LinkKind::kNone:
@@ -96,7 +105,7 @@ class PortSet {
   void tx_flush(Instant now) {
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
-    if (plugin) plugin->tx_flush(now);
+    for (const auto& plugin : plugins) plugin->tx_flush(now);
     if (udp_sent_ || (udp.is_open() && udp.has_unsent())) {
       if (udp_sent_) udp_hot_until_ = now + kUdpHot;  // answers come soon
       udp_sent_ = false;
@@ -133,25 +142,38 @@ class PortSet {
     bool busy = shm.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
     if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
-    if (plugin) busy |= plugin->prepare_sleep();
+    for (const auto& plugin : plugins) busy |= plugin->prepare_sleep();
     return busy;
   }
   // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
-  bool must_be_polled() const { return plugin && !plugin->can_wake(); }
+  bool must_be_polled() const {
+    return std::any_of(plugins.begin(), plugins.end(), [](const auto& plugin) { return !plugin->can_wake(); });
+  }
   void finish_sleep() {
     shm.finish_sleep();
     udp.finish_sleep();
-    if (plugin) plugin->finish_sleep();
+    for (const auto& plugin : plugins) plugin->finish_sleep();
   }
   void fds(std::vector<int>& out) const {
     shm.fds(out);
     if (udp.is_open()) udp.fds(out);
-    if (plugin) plugin->fds(out);
+    for (const auto& plugin : plugins) plugin->fds(out);
   }
 
  private:
   static constexpr Duration kUdpHot = milliseconds(1);
   static constexpr Duration kUdpPause = microseconds(20);
+
+  // The first is another one each time: a busy one leaves room for the rest.
+  size_t rx_plugins(Instant now, RxFrame* out, size_t room) {
+    size_t n = 0;
+    if (++first_plugin_ >= plugins.size()) first_plugin_ = 0;
+    for (size_t i = 0, at = first_plugin_; i < plugins.size() && n < room; ++i) {
+      n += plugins[at]->rx_burst(now, out + n, room - n);
+      if (++at == plugins.size()) at = 0;
+    }
+    return n;
+  }
 
   std::byte* begin_frame(uint32_t link, size_t bytes) {
     switch (kinds_[link]) {
@@ -160,7 +182,7 @@ class PortSet {
       case LinkKind::kUdp:
         return udp.tx_begin(link, bytes);
       case LinkKind::kPlugin:
-        return plugin->tx_begin(bytes);
+        return plugin_of_[link]->tx_begin(bytes);
       case LinkKind::kLoopback:
         return loopback.tx_begin(link, bytes);
       case LinkKind::kNone:
@@ -170,6 +192,8 @@ class PortSet {
   }
 
   std::vector<LinkKind> kinds_{LinkKind::kNone};
+  std::vector<PluginPort*> plugin_of_;  // by link
+  size_t first_plugin_ = 0;
   Instant udp_hot_until_{};
   Instant udp_look_at_{};
   std::byte* begun_ = nullptr;  // the frame that gather() fills

@@ -14,6 +14,7 @@
 
 #include "dataplane/dpdk/dpdk_log.h"
 #include "dataplane/dpdk/eal.h"
+#include "dataplane/dpdk_devices.h"
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
 
@@ -42,9 +43,6 @@ uint32_t payload_for_device_mtu(uint32_t device_mtu) {
     if (device_mtu >= mtu + kIpOverhead) return mtu;
   return 1024;
 }
-
-// "net_memif0,role=client" names net_memif0.
-std::string name_of(const std::string& devargs) { return devargs.substr(0, devargs.find(',')); }
 
 // Buffers without gaps between them, where addresses of the device are ours: without hugepages DPDK would not let one
 // cross a page otherwise, and af_xdp, which counts on a row of them, would lose those behind the middle.
@@ -86,7 +84,7 @@ std::unique_ptr<DpdkPort> DpdkPort::open(const PluginPortOptions& options, std::
   return port;
 }
 
-DpdkPort::DpdkPort(const PluginPortOptions& options) : options_(options), name_(name_of(options.device)) {}
+DpdkPort::DpdkPort(const PluginPortOptions& options) : options_(options), name_(dpdk_device_name(options.device)) {}
 
 DpdkPort::~DpdkPort() {
   on_eal_thread([this] { remove(); });

@@ -54,6 +54,10 @@ def cases(args, directory):
         return name, lambda: ends_with(args, directory, variables, *words, **options)
 
     yield case("no device", {}, "dpdk.device and dpdk.addresses must say")
+    two = {"SOFTUB_DPDK_DEVICE": "net_ring0;net_ring1"}
+    yield case("two devices, addresses of one", two, "net_ring1 has no address", "10.1.0.2/24@net_ring1")
+    yield case("an address of no device", {**two, "SOFTUB_DPDK_ADDRESSES": "10.9.0.1/24,10.8.0.1/24@net_ring7"},
+               "10.8.0.1/24@net_ring7", "no device of the name net_ring7")
     yield case("no plugin", {**RING, "SOFTUB_DPDK_PLUGIN": "/nonexistent/plugin.so"}, "its plugin cannot be loaded",
                "/nonexistent/plugin.so", "dpdk.plugin")
     yield case("another library as plugin", {**RING, "SOFTUB_DPDK_PLUGIN": "libc.so.6"},

@@ -100,8 +100,8 @@ struct CpuFacts {
   std::vector<uint32_t> allowed_nodes;
 };
 
-struct DpdkFacts {
-  std::string plugin_error, plugin_path;
+struct DpdkDeviceFacts {
+  std::string devargs;
   // A PCI device.
   bool present = false;
   std::string driver;       // bound to it, empty: none
@@ -115,6 +115,12 @@ struct DpdkFacts {
   std::string raw_socket_error;  // of the address family that the driver needs
   std::string socket_directory;  // where its socket will be
   bool socket_directory_usable = true;
+};
+
+struct DpdkFacts {
+  std::string plugin_error, plugin_path;
+  std::vector<DpdkDeviceFacts> devices;
+  std::string assignment_error;  // of devices and addresses to each other
 };
 
 struct HostFacts {

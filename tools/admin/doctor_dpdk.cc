@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "dataplane/eid.h"
+#include "dataplane/dpdk_devices.h"
 #include "dataplane/plugin_port.h"
 #include "tools/admin/doctor_look.h"
 
@@ -38,7 +39,7 @@ std::string link_name(const fs::path& path) {
   return fs::read_symlink(path, error).filename();
 }
 
-void look_at_pci(const std::string& address, DpdkFacts* d) {
+void look_at_pci(const std::string& address, DpdkDeviceFacts* d) {
   const fs::path device = fs::path("/sys/bus/pci/devices") / address;
   std::error_code error;
   d->present = fs::exists(device, error);
@@ -53,7 +54,7 @@ void look_at_pci(const std::string& address, DpdkFacts* d) {
   if (!group) d->group_error = std::strerror(errno);
 }
 
-void look_at_interface(const DeviceName& device, DpdkFacts* d) {
+void look_at_interface(const DeviceName& device, DpdkDeviceFacts* d) {
   d->interface_mtu = static_cast<uint32_t>(number_in("/sys/class/net/" + device.interface + "/mtu"));
   const std::string node = first_line("/sys/class/net/" + device.interface + "/device/numa_node");
   if (!node.empty()) d->numa_node = std::atoi(node.c_str());
@@ -62,18 +63,26 @@ void look_at_interface(const DeviceName& device, DpdkFacts* d) {
   if (!fd) d->raw_socket_error = std::strerror(errno);
 }
 
-}  // namespace
-
-DpdkFacts look_at_dpdk(const Config& c) {
-  DpdkFacts d;
-  look_at_plugin(c.dpdk.plugin, &d);
-  const DeviceName device = parse_device(c.dpdk.device);
+DpdkDeviceFacts look_at_device(const std::string& devargs) {
+  DpdkDeviceFacts d;
+  d.devargs = devargs;
+  const DeviceName device = parse_device(devargs);
   if (device.kind == DeviceName::Kind::kPci) look_at_pci(device.pci, &d);
   if (!device.interface.empty()) look_at_interface(device, &d);
   if (!device.socket.empty()) {
     d.socket_directory = fs::path(device.socket).parent_path();
     d.socket_directory_usable = ::access(d.socket_directory.c_str(), W_OK | X_OK) == 0;
   }
+  return d;
+}
+
+}  // namespace
+
+DpdkFacts look_at_dpdk(const Config& c) {
+  DpdkFacts d;
+  look_at_plugin(c.dpdk.plugin, &d);
+  for (const std::string& devargs : dpdk_devices(c.dpdk)) d.devices.push_back(look_at_device(devargs));
+  dpdk_ports(c.dpdk, &d.assignment_error);
   return d;
 }
 

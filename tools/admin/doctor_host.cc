@@ -118,7 +118,9 @@ std::string statistics_directory(const Config& c) {
 void look_at_addresses(const Config& c, HostFacts* f) {
   EidOptions options{c.device.eids, c.device.eid_map, {}};
   if (uses(c, "dpdk")) {
-    for (const std::string& text : c.dpdk.addresses) options.port_addresses.push_back(parse_network(text)->address);
+    for (const std::string& text : c.dpdk.addresses) {
+      options.port_addresses.push_back(parse_network(text.substr(0, text.find('@')))->address);
+    }
   }
   EidTable table;
   if (!table.init(options, &f->eid_error)) return;

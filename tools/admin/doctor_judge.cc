@@ -161,7 +161,7 @@ Finding judge_hugepages(const HostFacts& f, const Config& c) {
   return r;
 }
 
-Findings judge_limits(const LimitFacts& l, const Config& c) {
+Findings judge_limits(const LimitFacts& l, const std::vector<DpdkDeviceFacts>& devices, const Config& c) {
   Findings out;
   Finding files{"open files", Verdict::kOk, fmt::format("{} (hard limit {})", l.files, l.files_hard), ""};
   if (l.files < kFilesEnough) {
@@ -179,8 +179,10 @@ Findings judge_limits(const LimitFacts& l, const Config& c) {
   }
   out.push_back(maps);
 
-  const DeviceName::Kind kind = parse_device(c.dpdk.device).kind;
-  const bool pins = uses(c, "dpdk") && (kind == DeviceName::Kind::kPci || kind == DeviceName::Kind::kAfXdp);
+  const bool pins = uses(c, "dpdk") && std::any_of(devices.begin(), devices.end(), [](const DpdkDeviceFacts& d) {
+                      const DeviceName::Kind kind = parse_device(d.devargs).kind;
+                      return kind == DeviceName::Kind::kPci || kind == DeviceName::Kind::kAfXdp;
+                    });
   const std::string amount = l.locked == UINT64_MAX ? "no limit" : fmt::format("{} KiB", l.locked >> 10);
   Finding locked{"locked memory", Verdict::kOk, amount + (pins ? "" : "; nothing that is configured needs any"), ""};
   if (pins && l.locked < kDpdkBytes) {
@@ -268,18 +270,21 @@ Findings judge_cpus(const HostFacts& f, const Config& c) {
   }
   out.push_back(cpus);
   const auto& nodes = p.allowed_nodes;
-  if (uses(c, "dpdk") && f.dpdk.numa_node >= 0 && p.numa_nodes > 1 &&
-      std::find(nodes.begin(), nodes.end(), static_cast<uint32_t>(f.dpdk.numa_node)) == nodes.end()) {
+  if (!uses(c, "dpdk") || p.numa_nodes < 2) return out;
+  for (const DpdkDeviceFacts& d : f.dpdk.devices) {
+    if (d.numa_node < 0 || std::find(nodes.begin(), nodes.end(), static_cast<uint32_t>(d.numa_node)) != nodes.end()) {
+      continue;
+    }
     out.push_back({"NUMA", Verdict::kWarning,
-                   fmt::format("the device is at node {}, the CPUs of this process are not", f.dpdk.numa_node),
-                   fmt::format("numactl --cpunodebind={0} --membind={0} PROGRAM", f.dpdk.numa_node)});
+                   fmt::format("{} is at node {}, the CPUs of this process are not", d.devargs, d.numa_node),
+                   fmt::format("numactl --cpunodebind={0} --membind={0} PROGRAM", d.numa_node)});
   }
   return out;
 }
 
 // ---- DPDK ------------------------------------------------------------------------------------------------------
 
-Finding judge_pci(const DeviceName& device, const DpdkFacts& d) {
+Finding judge_pci(const DeviceName& device, const DpdkDeviceFacts& d) {
   Finding r{"DPDK device", Verdict::kProblem, "PCI " + device.pci, ""};
   const std::string bind = "as root: modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci " + device.pci;
   if (!d.present) {
@@ -310,7 +315,7 @@ Finding judge_pci(const DeviceName& device, const DpdkFacts& d) {
   return r;
 }
 
-Finding judge_interface(const DeviceName& device, const DpdkFacts& d) {
+Finding judge_interface(const DeviceName& device, const DpdkDeviceFacts& d) {
   Finding r{"DPDK device", Verdict::kProblem, fmt::format("{} on {}", device.driver, device.interface), ""};
   const bool xdp = device.kind == DeviceName::Kind::kAfXdp;
   if (device.interface.empty()) {
@@ -336,7 +341,7 @@ Finding judge_interface(const DeviceName& device, const DpdkFacts& d) {
   return r;
 }
 
-Finding judge_socket_device(const DeviceName& device, const DpdkFacts& d) {
+Finding judge_socket_device(const DeviceName& device, const DpdkDeviceFacts& d) {
   Finding r{"DPDK device", Verdict::kOk, device.driver, ""};
   if (device.socket.empty()) return r;
   r.found += ", socket " + device.socket;
@@ -347,8 +352,8 @@ Finding judge_socket_device(const DeviceName& device, const DpdkFacts& d) {
   return r;
 }
 
-Finding judge_device(const Config& c, const DpdkFacts& d) {
-  const DeviceName device = parse_device(c.dpdk.device);
+Finding judge_device(const DpdkDeviceFacts& d) {
+  const DeviceName device = parse_device(d.devargs);
   switch (device.kind) {
     case DeviceName::Kind::kBad:
       return {"DPDK device", Verdict::kProblem, device.error,
@@ -376,9 +381,10 @@ Findings judge_dpdk(const Config& c, const DpdkFacts& d) {
     out.push_back({"DPDK plugin", Verdict::kProblem, d.plugin_error,
                    "dpdk.plugin = \"/PATH/libsoftub_dpdk.so.0\"; it is built where libdpdk-dev is installed"});
   }
-  out.push_back(judge_device(c, d));
-  if (c.dpdk.addresses.empty()) {
-    out.push_back({"DPDK addresses", Verdict::kProblem, "dpdk.addresses is empty: the device is an IP host of its own",
+  if (d.devices.empty()) out.push_back(judge_device({}));
+  for (const DpdkDeviceFacts& device : d.devices) out.push_back(judge_device(device));
+  if (!d.assignment_error.empty()) {
+    out.push_back({"DPDK addresses", Verdict::kProblem, d.assignment_error + "; each device is an IP host of its own",
                    "dpdk.addresses = [\"10.9.0.1/24\"]"});
   }
   return out;
@@ -426,7 +432,7 @@ Findings judge_host(const HostFacts& f, const Config& c) {
   }
   append(judge_kernel(f.kernel));
   out.push_back(judge_directory(f.directory, c));
-  append(judge_limits(f.limits, c));
+  append(judge_limits(f.limits, f.dpdk.devices, c));
   append(judge_cpus(f, c));
   out.push_back(judge_hugepages(f, c));
   append(judge_dpdk(c, f.dpdk));

@@ -179,23 +179,45 @@ TEST(Device, PciDrivers) {
   HostFacts f = good_host();
   Config c;
   c.port.kinds = {"dpdk"};
-  c.dpdk.device = "0000:01:00.0";
+  f.dpdk.devices.resize(1);
+  DpdkDeviceFacts& d = f.dpdk.devices[0];
+  d.devargs = "0000:01:00.0";
   auto device = [&] { return find(judge_host(f, c), "DPDK device"); };
   EXPECT_TRUE(says(device(), "does not exist"));
-  f.dpdk.present = true;
-  f.dpdk.driver = "ice";
+  d.present = true;
+  d.driver = "ice";
   EXPECT_TRUE(says(device(), "--bind=vfio-pci 0000:01:00.0"));
-  f.dpdk.driver = "mlx5_core";
+  d.driver = "mlx5_core";
   EXPECT_EQ(device().verdict, Verdict::kOk);
-  f.dpdk.driver = "vfio-pci";
+  d.driver = "vfio-pci";
   EXPECT_TRUE(says(device(), "modprobe"));
-  f.dpdk.vfio = true;
+  d.vfio = true;
   EXPECT_TRUE(says(device(), "IOMMU"));
-  f.dpdk.iommu_group = "12";
-  f.dpdk.group_error = "Permission denied";
+  d.iommu_group = "12";
+  d.group_error = "Permission denied";
   EXPECT_TRUE(says(device(), "chown $USER /dev/vfio/12"));
-  f.dpdk.group_error.clear();
+  d.group_error.clear();
   EXPECT_EQ(device().verdict, Verdict::kOk);
+}
+
+TEST(Device, EachIsJudged) {
+  HostFacts f = good_host();
+  Config c;
+  c.port.kinds = {"dpdk"};
+  EXPECT_EQ(find(judge_host(f, c), "DPDK device").verdict, Verdict::kProblem) << "none";
+  f.dpdk.devices.resize(2);
+  f.dpdk.devices[0].devargs = "net_memif0,role=client";
+  f.dpdk.devices[1].devargs = "net_af_packet0,iface=eth7";
+  size_t good = 0, bad = 0;
+  for (const Finding& r : judge_host(f, c)) {
+    if (r.item != "DPDK device") continue;
+    ++(r.verdict == Verdict::kProblem ? bad : good);
+    EXPECT_TRUE(r.verdict != Verdict::kProblem || says(r, "eth7"));
+  }
+  EXPECT_EQ(good, 1u);
+  EXPECT_EQ(bad, 1u);
+  f.dpdk.assignment_error = "no device of the name x";
+  EXPECT_TRUE(says(find(judge_host(f, c), "DPDK addresses"), "of the name x"));
 }
 
 // ---- firewall --------------------------------------------------------------------------------------------------
