@@ -302,6 +302,10 @@ Parsed parse_node(const Key& key, const toml::node& node) {
       if (!node.is_array()) return wrong_type(key, "an array of strings", node);
       StringList list;
       for (const toml::node& element : *node.as_array()) {
+        if (key.rule == "core" && element.is_integer()) {
+          list.push_back(std::to_string(element.as_integer()->get()));
+          continue;
+        }
         if (!element.is_string()) return wrong_type(key, "an array of strings", element);
         list.push_back(element.as_string()->get());
       }

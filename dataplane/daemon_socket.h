@@ -13,7 +13,8 @@ namespace ub {
 // where a daemon of this user listens: /run/softub/softubd.sock for root, else softubd.sock in the default
 // rendezvous directory.
 std::string daemon_socket_to_listen(const std::string& configured);
-// where an application of this user looks: at the socket of its own user's daemon if there is one, else root's.
+// where an application of this user looks: at the socket of its own user's daemon, unless that one is dead and root's
+// is there; else root's.
 std::string daemon_socket_to_connect(const std::string& configured);
 
 }  // namespace ub

@@ -50,7 +50,7 @@ void sleep_for(Duration d) {
 }  // namespace
 
 std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
-                                                std::string* error, NicClients* clients) {
+                                std::string* error, NicClients* clients) {
   std::unique_ptr<Nic> nic(new Nic);
   nic->config_ = config;
   nic->notice_ = std::move(notice);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sched.h>
 
 #include <atomic>
 #include <functional>
@@ -44,8 +45,8 @@ class Nic {
   // `notice` is told, by any thread, what a person should know: peers that turned us away, for example.
   using NoticeSink = std::function<void(const std::string& sentence)>;
   // `clients`: whom the NIC serves as a daemon; they outlive it.
-  static std::unique_ptr<Nic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice,
-                                            std::string* error, NicClients* clients = nullptr);
+  static std::unique_ptr<Nic> start(const LoadedConfig&, uint32_t wanted_uasid, NoticeSink notice, std::string* error,
+                                    NicClients* clients = nullptr);
   ~Nic();
 
   const std::vector<Eid>& eids() const { return eids_.eids(); }
@@ -154,7 +155,7 @@ class Nic {
   std::atomic<uint32_t> waiters_{0};          // application threads in begin_wait()
   std::unique_ptr<StatsPageWriter> statistics_;
   Instant statistics_at_{};
-  bool statistics_stale_ = true;  // something happened since
+  bool statistics_stale_ = true;               // something happened since
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
   static constexpr Duration kStatisticsPause = milliseconds(200);
@@ -162,6 +163,7 @@ class Nic {
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it
 
   NicClients* clients_ = nullptr;
+  std::optional<cpu_set_t> worker_cpus_;  // before any settings
   std::atomic<bool> worker_may_sleep_{true};
   std::atomic<int64_t> worker_idle_ns_{0};
   IdleYield idle_yield_;

@@ -148,14 +148,18 @@ bool Nic::set_worker(const WorkerSettings& settings, std::string* why) {
   worker_may_sleep_.store(settings.may_sleep, std::memory_order_relaxed);
   worker_idle_ns_.store(settings.idle_after.ns, std::memory_order_relaxed);
   wake_helper();
-  if (settings.cores.empty()) return true;
-  cpu_set_t set;
-  CPU_ZERO(&set);
+  if (!worker_cpus_) {
+    worker_cpus_.emplace();
+    pthread_getaffinity_np(helper_.native_handle(), sizeof *worker_cpus_, &*worker_cpus_);
+  }
+  cpu_set_t set = *worker_cpus_;  // where it might run when it began
+  if (!settings.cores.empty()) CPU_ZERO(&set);
   for (int core : settings.cores) {
     if (core < CPU_SETSIZE) CPU_SET(static_cast<size_t>(core), &set);
   }
   int failed = pthread_setaffinity_np(helper_.native_handle(), sizeof set, &set);
-  if (failed != 0) *why = std::string("the worker may run anywhere: ") + strerror(failed) + "; see nproc for the cores";
+  if (failed != 0)
+    *why = std::string("the worker stays where it was: ") + strerror(failed) + "; see nproc for the cores";
   return failed == 0;
 }
 

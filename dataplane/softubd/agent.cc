@@ -104,7 +104,7 @@ Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) 
     due_since_ = moved_at_ = clock_;
   } else if (clock_ - moved_at_ >= patience || clock_ - due_since_ >= patience * kMoving) {
     stall(core, now);
-    return Verdict::kWorked;
+    return Verdict::kStalled;
   }
   return verdict;
 }

@@ -29,8 +29,8 @@ class Agent {
   CopyResult atomic(uint64_t address, const AtomicRequest&, uint64_t* old, CopyTag);
   void frame_aborted(const std::byte* frame);
 
-  enum class Verdict : uint8_t { kNothing, kWorked, kLied };
-  // Hands finished operations to the Core. With none finished for `patience`, or the oldest not for some times that,
+  enum class Verdict : uint8_t { kNothing, kWorked, kStalled, kLied };
+  // Hands finished operations to the Core. kStalled: with none finished for `patience`, or the oldest not for some times that,
   // fails all that waits, and all that comes until the application has answered; for longer if it is not the first
   // time.
   Verdict poll(Core<PortSet>&, Instant now, Duration patience);

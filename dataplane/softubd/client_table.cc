@@ -67,10 +67,9 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
     client->ring_if_asleep();
     if (verdict == Agent::Verdict::kNothing) continue;
     worked = true;
-    if (verdict == Agent::Verdict::kLied) {
-      client->agent().fail_for_ever(core, now);
-      on_lie_(client->number());
-    }
+    const bool lied = verdict == Agent::Verdict::kLied;
+    if (lied) client->agent().fail_for_ever(core, now);
+    if (lied || verdict == Agent::Verdict::kStalled) on_trouble_(client->number(), lied);
   }
   return worked;
 }

@@ -18,8 +18,9 @@ namespace ub {
 
 class ClientTable final : public NicClients, public ForeignMemory {
  public:
-  // `on_lie` is told, by the worker, which application wrote what cannot be; it must not call back.
-  explicit ClientTable(std::function<void(Owner)> on_lie) : on_lie_(std::move(on_lie)) {}
+  // Told by the worker; must not call back. `lied`: it wrote what cannot be; else its agent is held for stalled.
+  using OnTrouble = std::function<void(Owner, bool lied)>;
+  explicit ClientTable(OnTrouble on_trouble) : on_trouble_(std::move(on_trouble)) {}
 
   // False and `*error`: no epoll descriptor.
   bool init(uint32_t most_clients, std::string* error);
@@ -54,7 +55,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   void frame_aborted(const std::byte* frame) override;
 
  private:
-  std::function<void(Owner)> on_lie_;
+  OnTrouble on_trouble_;
   std::vector<std::unique_ptr<Client>> by_number_;
   std::vector<Client*> active_;  // those that are served, dense
   ipc::Fd epoll_;

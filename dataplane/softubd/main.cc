@@ -24,8 +24,12 @@ using namespace ub;
 
 // The configuration of one NIC: files and variables as for an application, with `file` as the last file if given.
 ConfigResult config_from(const std::string& file) {
-  if (!file.empty()) setenv("SOFTUB_CONFIG", file.c_str(), 1);
-  return load_config();
+  if (file.empty()) return load_config();
+  setenv("SOFTUB_CONFIG", file.c_str(), 1);
+  ConfigResult loaded = load_config();
+  const std::string prefix = "env SOFTUB_CONFIG: ";
+  if (loaded.error.starts_with(prefix)) loaded.error = "argument " + loaded.error.substr(prefix.size());
+  return loaded;
 }
 
 class Softubd {
@@ -41,7 +45,7 @@ class Softubd {
       spdlog::set_level(spdlog::level::from_str(loaded.config->daemon.log_level));
       std::string error;
       std::unique_ptr<NicServer> server = NicServer::start(io_, *loaded.config, &error);
-      if (server == nullptr) return complain(error);
+      if (server == nullptr) return complain(file.empty() ? error : file + ": " + error);
       spdlog::info("serving {} at {}, uasid 0x{:08x}", loaded.config->device.name, server->socket_path(),
                    server->nic().uasid());
       servers_.push_back(std::move(server));
@@ -112,8 +116,19 @@ int main(int argc, char** argv) {
   CLI::App app("softubd: a software NIC of the Unified Bus that serves many applications");
   std::vector<std::string> files;
   app.add_option("FILE", files, "Configuration, one file for each NIC; none: the usual files and variables");
-  app.footer("Settings: urma_admin config, section daemon. SIGHUP reads the configuration again, SIGTERM stops.");
-  CLI11_PARSE(app, argc, argv);
+  app.set_version_flag("--version", std::string("softubd ") + UB_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  softubd                    a NIC by the usual files and variables\n"
+      "  softubd a.toml b.toml      two NICs; each file has a daemon.socket of its own\n"
+      "  SOFTUB_PLACEMENT_MODE=daemon urma_pingpong     a program that uses it\n"
+      "Settings: urma_admin config, section daemon. SIGHUP reads the configuration again, SIGTERM stops.\n"
+      "Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? EXIT_SUCCESS : 2;
+  }
   spdlog::set_default_logger(spdlog::stderr_logger_mt("softubd"));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
   raise_descriptor_limit();

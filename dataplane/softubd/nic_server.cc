@@ -34,16 +34,30 @@ mode_t socket_mode(const std::string& access) {
   return access == "group" ? 0660 : 0600;
 }
 
-// The directory of the socket; one that is made here is as open as the socket.
-bool make_directory(const std::string& socket_path, const std::string& access, std::string* error) {
+mode_t directory_mode(const std::string& access) {
+  if (access == "all") return 0755;
+  return access == "group" ? 0750 : 0700;
+}
+
+// The directory of the socket; one that is made here is as open as the socket. The default one may be left from a run
+// with another daemon.access; one that the configuration names is its owner's business.
+bool make_directory(const std::string& socket_path, const DaemonConfig& config, std::string* error) {
   const std::filesystem::path directory = std::filesystem::path(socket_path).parent_path();
+  const mode_t mode = directory_mode(config.access);
+  struct stat there;
+  if (stat(directory.c_str(), &there) == 0) {
+    if ((mode & ~there.st_mode & 0055) == 0) return true;
+    const bool ours = config.socket.empty() && there.st_uid == geteuid();
+    if (ours && chmod(directory.c_str(), (there.st_mode & 07777) | mode) == 0) return true;
+    spdlog::warn("daemon.access is {}, but {} lets others in only by its mode {:04o}: chmod it, or set daemon.socket",
+                 config.access, directory.string(), there.st_mode & 07777);
+    return true;
+  }
   std::error_code failed;
-  if (std::filesystem::exists(directory, failed)) return true;
   if (!std::filesystem::create_directories(directory, failed)) {
     *error = "cannot make " + directory.string() + ": " + failed.message() + "; set daemon.socket";
     return false;
   }
-  const mode_t mode = access == "all" ? 0755 : (access == "group" ? 0750 : 0700);
   if (chmod(directory.c_str(), mode) != 0) *error = "cannot set the mode of " + directory.string();
   return true;
 }
@@ -51,9 +65,9 @@ bool make_directory(const std::string& socket_path, const std::string& access, s
 }  // namespace
 
 NicServer::NicServer(asio::io_context& io, const LoadedConfig& config)
-    : io_(io), config_(config), listener_(io), timer_(io), clients_([this](Owner owner) {
-        asio::post(io_, [this, owner, alive = std::weak_ptr<bool>(alive_)] {
-          if (!alive.expired()) end_liar(owner);
+    : io_(io), config_(config), listener_(io), timer_(io), clients_([this](Owner owner, bool lied) {
+        asio::post(io_, [this, owner, lied, alive = std::weak_ptr<bool>(alive_)] {
+          if (!alive.expired()) on_trouble(owner, lied);
         });
       }) {}
 
@@ -77,6 +91,7 @@ NicServer::~NicServer() {
   if (listener_fd_) unlink(socket_path_.c_str());
   for (const auto& c : connections_) {
     c->readable.release();
+    if (c->session->attached()) log_.info(c->session->who() + ": loses its NIC");
     c->session->say_goodbye("softubd ends");
   }
   for (const auto& c : connections_) c->session->destroy_objects();
@@ -87,7 +102,7 @@ NicServer::~NicServer() {
 
 bool NicServer::lock_socket(std::string* error) {
   socket_path_ = daemon_socket_to_listen(config_.daemon.socket);
-  if (!make_directory(socket_path_, config_.daemon.access, error)) return false;
+  if (!make_directory(socket_path_, config_.daemon, error)) return false;
   // Whoever holds the lock may replace a socket that a dead daemon left.
   const std::string lock_path = socket_path_ + ".lock";
   lock_ = ipc::Fd(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -212,10 +227,12 @@ void NicServer::end(const std::shared_ptr<Connection>& connection, const std::st
   }
 }
 
-void NicServer::end_liar(Owner owner) {
+void NicServer::on_trouble(Owner owner, bool lied) {
   for (const auto& c : connections_) {
     if (c->session->owner() != owner) continue;
-    return end(std::shared_ptr(c), "wrote an index into its shared page that cannot be");
+    if (lied) return end(std::shared_ptr(c), "wrote an index into its shared page that cannot be");
+    return log_.warn(c->session->who() +
+                     ": copied nothing for daemon.agent_patience; requests to its own memory fail until it goes on");
   }
 }
 

@@ -21,8 +21,7 @@ namespace ub {
 class Session {
  public:
   // `config` is the daemon's current one and outlives the session.
-  Session(Nic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket,
-          const ipc::PeerCredentials& peer);
+  Session(Nic& nic, ClientTable& clients, const LoadedConfig& config, ipc::Fd socket, const ipc::PeerCredentials& peer);
 
   int socket() const { return socket_.get(); }
   // "process 123 (redis-server), user 1000".

@@ -27,7 +27,7 @@ using ipc::AppCall;
 struct Daemon {
   LoadedConfig config;
   bool lied = false;
-  ClientTable clients{[this](Owner) { lied = true; }};
+  ClientTable clients{[this](Owner, bool liar) { lied |= liar; }};
   std::unique_ptr<Nic> nic;
 
   Daemon() {

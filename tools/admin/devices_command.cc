@@ -103,7 +103,9 @@ Json describe_device(urma_device_t* device, bool capabilities) {
 int show_devices(bool capabilities, bool json) {
   const urma_status_t status = urma_init(nullptr);
   if (status != URMA_SUCCESS) {
-    fmt::print(stderr, "urma_admin: liburma does not start; see the system log, and urma_admin config\n");
+    fmt::print(
+        stderr,
+        "urma_admin: liburma does not start; see what it said before, or the system log, and urma_admin config\n");
     return 1;
   }
   int count = 0;

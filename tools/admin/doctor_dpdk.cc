@@ -13,8 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "dataplane/eid.h"
 #include "dataplane/dpdk_devices.h"
+#include "dataplane/eid.h"
 #include "dataplane/plugin_port.h"
 #include "tools/admin/doctor_look.h"
 

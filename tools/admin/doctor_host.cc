@@ -148,7 +148,7 @@ DaemonFacts::Socket look_at_socket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   struct stat st;
-  s.exists = ::stat(path.c_str(), &st) == 0;
+  s.exists = ::stat(path.c_str(), &st) == 0 || errno == EACCES;  // in a directory that is closed to us
   if (path.size() >= sizeof address.sun_path) {
     s.error = "the path is too long for a socket";
     return s;

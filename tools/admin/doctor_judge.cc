@@ -50,12 +50,22 @@ Finding judge_placement(const HostFacts& f, const Config& c) {
   const std::string& mode = c.placement.mode;
   if (mode == "embedded") return {"placement", Verdict::kOk, "embedded: the NIC runs in each program", ""};
   const DaemonFacts::Socket& s = f.daemon.socket;
-  if (s.exists && s.error.empty()) return {"placement", Verdict::kOk, mode + ": a daemon answers at " + s.path, ""};
+  if (s.exists && s.error.empty())
+    return {"placement", Verdict::kOk,
+            mode + ": a daemon answers at " + s.path +
+                " and has the NIC; wires and addresses below are what this "
+                "program would open itself",
+            ""};
   const std::string tried = s.path + ": " + (s.exists ? s.error : "not there");
+  if (s.exists && mode == "daemon") {
+    return {
+        "placement", Verdict::kProblem, mode + ", but none answers (" + tried + ")",
+        "\"permission denied\": daemon.access of softubd says whom it serves, and its directory must be open to them; "
+        "\"connection refused\": it is dead, start it again"};
+  }
   if (mode == "auto") return {"placement", Verdict::kOk, "auto: embedded, for no daemon answers (" + tried + ")", ""};
   return {"placement", Verdict::kProblem, mode + ", but none answers (" + tried + ")",
-          "start softubd; where it runs, look at owner and mode: ls -l " + s.path +
-              "; or placement.mode = \"embedded\""};
+          "start softubd, set daemon.socket to where it listens, or placement.mode = \"embedded\""};
 }
 
 Finding judge_wires(const Config& c) {
