@@ -68,6 +68,8 @@ struct DaemonConfig {
   uint32_t app_jfcs = 4096;
   uint32_t app_segments = 4096;
   uint32_t app_targets = 16384;
+  // Instances that they name; default 1024. All applications share limits.max_peers.
+  uint32_t app_peers = 1024;
   // Bytes shared with the daemon; default 4 GiB. Taken as they are touched.
   uint64_t app_memory = 4ULL << 30;
   // Bytes per second, each request with 256 more; default 0: no limit.

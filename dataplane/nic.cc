@@ -420,13 +420,27 @@ bool Nic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) 
 }
 
 std::vector<ChannelInfo> Nic::channels() {
-  return control([](NicCore& core, Instant) {
-    std::vector<ChannelInfo> rows;
-    ChannelInfo info;
-    for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
-      if (core.channel_info(i, &info)) rows.push_back(info);
+  std::vector<ChannelInfo> rows;
+  ChannelInfo page[64];
+  uint32_t from = 1;
+  do {
+    const size_t count = channels(page, &from);
+    rows.insert(rows.end(), page, page + count);
+  } while (from != 0);
+  return rows;
+}
+
+size_t Nic::channels(std::span<ChannelInfo> out, uint32_t* from) {
+  constexpr uint32_t kMostLooks = 1024;
+  return control([&](NicCore& core, Instant) {
+    size_t count = 0;
+    const uint32_t end = core.channel_table_size() + 1;
+    uint32_t at = std::max(*from, 1u);
+    for (uint32_t looks = 0; at < end && looks < kMostLooks && count < out.size(); ++at, ++looks) {
+      count += core.channel_info(at, &out[count]) ? 1 : 0;
     }
-    return rows;
+    *from = at < end ? at : 0;
+    return count;
   });
 }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -81,6 +82,8 @@ class Nic {
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
   std::vector<ChannelInfo> channels();
+  // Those from number `*from` on, as many as fit; `*from` is the next one then, 0: there are no more. A bounded look.
+  size_t channels(std::span<ChannelInfo> out, uint32_t* from);
 
   // The daemon's settings of its worker; any thread, also while it runs. False and `*why`: the cores were refused.
   struct WorkerSettings {

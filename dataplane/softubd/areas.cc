@@ -32,13 +32,16 @@ uint32_t Areas::add(uint64_t bytes, ipc::Fd* fd, std::string* error) {
   return area;
 }
 
-bool Areas::seal(uint32_t area, std::string* error) {
+bool Areas::begin_use(uint32_t area, std::string* error) {
   auto found = areas_.find(area);
   if (found == areas_.end() || !found->second.unsealed) {
     *error = "there is no such area, or it was said before that it is mapped";
     return false;
   }
-  if (!ipc::seal_against_holes(found->second.unsealed.get(), error)) return false;
+  if (!ipc::is_sealed_against_holes(found->second.unsealed.get())) {
+    *error = "the area is not sealed with F_SEAL_FUTURE_WRITE";
+    return false;
+  }
   found->second.unsealed.reset();
   --unsealed_;
   return true;

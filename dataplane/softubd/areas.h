@@ -20,9 +20,8 @@ class Areas {
  public:
   // A new area of that size and the descriptor to pass on; 0 and `*error`: none.
   uint32_t add(uint64_t bytes, ipc::Fd* fd, std::string* error);
-  // The application has mapped it: no hole can be made from now on. False: there is none, or it does not let itself be
-  // sealed.
-  bool seal(uint32_t area, std::string* error);
+  // The application has mapped and sealed it: no hole can be made from now on. False: there is none, or it is not.
+  bool begin_use(uint32_t area, std::string* error);
   // False: there is none, or it is in use.
   bool drop(uint32_t area);
 

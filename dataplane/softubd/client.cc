@@ -34,8 +34,11 @@ std::unique_ptr<Client> Client::create(Owner number, std::string* error) {
   return client;
 }
 
-bool Client::seal_page(std::string* error) {
-  if (!ipc::seal_against_holes(page_fd_.get(), error)) return false;
+bool Client::check_page(std::string* error) {
+  if (!ipc::is_sealed_against_holes(page_fd_.get())) {
+    *error = "did not seal its page with F_SEAL_FUTURE_WRITE";
+    return false;
+  }
   page_fd_.reset();
   return true;
 }
@@ -78,6 +81,13 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience)
     if (copies != Agent::Verdict::kNothing) verdict = copies;
   }
   return verdict;
+}
+
+void Client::set_rate(Core<PortSet>& core, Instant now, uint64_t bytes_per_second) {
+  pacer_ = {bytes_per_second, {}};
+  for (uint32_t queue : queues_.objects) {
+    if (queue != 0) core.on_posted(now, queue);
+  }
 }
 
 void Client::push_event(const Event& event) {

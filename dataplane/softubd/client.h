@@ -32,8 +32,8 @@ class Client {
   int worker_bell_fd() const { return worker_bell_.get(); }
   int app_bell_fd() const { return app_bell_far_.get(); }
   void close_passed_fds() { app_bell_far_.reset(); }
-  // The application has mapped its page. False and `*error`: it did something to it.
-  bool seal_page(std::string* error);
+  // The application has mapped its page, and must have sealed it.
+  bool check_page(std::string* error);
 
   // The objects behind its doorbells; 0: none any more. False: out of memory.
   bool add_queue(uint32_t id, uint32_t* bell) { return add_bell(queues_, id, bell); }
@@ -46,6 +46,8 @@ class Client {
     jfcs_.objects[bell] = 0;
     jfcs_.free.push_back(bell);
   }
+
+  void set_rate(Core<PortSet>&, Instant now, uint64_t bytes_per_second);
 
   // What was posted, what the agent finished. kLied: end its session.
   Agent::Verdict poll(Core<PortSet>&, Instant now, Duration patience);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "lib/ipc/barrier.h"
 
@@ -19,9 +20,9 @@ bool ClientTable::init(uint32_t most_clients, std::string* error) {
   return static_cast<bool>(epoll_);
 }
 
-void ClientTable::set_rate(uint64_t rate) {
-  rate_ = rate;
-  for (Client* client : active_) client->pacer() = {rate, {}};
+void ClientTable::set_rate(Core<PortSet>& core, Instant now, uint64_t rate) {
+  if (std::exchange(rate_, rate) == rate) return;
+  for (Client* client : active_) client->set_rate(core, now, rate);
 }
 
 // In turn, so that a number is not soon used again.

@@ -25,8 +25,8 @@ class ClientTable final : public NicClients, public ForeignMemory {
   // False and `*error`: no epoll descriptor.
   bool init(uint32_t most_clients, std::string* error);
   void set_patience(Duration patience) { patience_ = patience; }
-  // Bytes per second of each, 0: no limit.
-  void set_rate(uint64_t rate);
+  // Bytes per second of each, 0: no limit. What waits for the old one goes on.
+  void set_rate(Core<PortSet>&, Instant now, uint64_t rate);
 
   // A number that no client has, 0: none left.
   Owner free_number() const;

@@ -148,7 +148,7 @@ void NicServer::accept() {
       accepting_ = accept_some();
     } catch (const std::exception& error) {
       accepting_ = false;
-      log_.warn(std::string("no room for a connection: ") + error.what());
+      log_of_strangers_.warn(std::string("no room for a connection: ") + error.what());
     }
     if (accepting_) accept();  // else with the next tick
   });
@@ -160,7 +160,8 @@ bool NicServer::accept_some() {
     ipc::Fd socket = ipc::accept_unix(listener_fd_.get());
     if (!socket && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return true;
     if (!socket) {
-      log_.warn(std::string("cannot take a connection: ") + strerror(errno) + "; raise the limit of open files");
+      log_of_strangers_.warn(std::string("cannot take a connection: ") + strerror(errno) +
+                             "; raise the limit of open files");
       return false;
     }
     ipc::PeerCredentials peer;
@@ -168,7 +169,7 @@ bool NicServer::accept_some() {
     auto session = std::make_unique<Session>(*nic_, clients_, config_, std::move(socket), peer);
     if (!may_connect(peer)) {
       const std::string why = "the daemon serves its own user alone: daemon.access = user";
-      log_.warn(session->who() + ": refused: " + why);
+      log_of_strangers_.warn(session->who() + ": refused: " + why);
       session->say_goodbye(why);
       continue;
     }
@@ -218,7 +219,7 @@ void NicServer::end(const std::shared_ptr<Connection>& connection, const std::st
   if (why.empty()) {
     if (session->attached()) log_.info(session->who() + ": gone" + tail);
   } else {
-    log_.warn(session->who() + ": " + why + tail);
+    (session->attached() ? log_ : log_of_strangers_).warn(session->who() + ": " + why + tail);
     session->say_goodbye(why);
   }
   if (!session->clean_up()) {
@@ -262,9 +263,9 @@ void NicServer::apply_settings() {
   for (const std::string& core : d.cores) settings.cores.push_back(std::stoi(core));
   std::string why;
   if (!nic_->set_worker(settings, &why)) spdlog::warn("daemon.cores: {}", why);
-  nic_->control([&](Nic::NicCore&, Instant) {
+  nic_->control([&](Nic::NicCore& core, Instant now) {
     clients_.set_patience(to_duration(d.agent_patience));
-    clients_.set_rate(d.app_rate);
+    clients_.set_rate(core, now, d.app_rate);
     return true;
   });
 }

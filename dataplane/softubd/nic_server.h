@@ -64,6 +64,7 @@ class NicServer {
   boost::asio::steady_timer timer_;
   bool accepting_ = true;
   LimitedLog log_;
+  LimitedLog log_of_strangers_;  // who is not attached cannot hide what others did
   ClientTable clients_;
   std::unique_ptr<Nic> nic_;
   Connections connections_;

@@ -73,7 +73,7 @@ Status AppObjects::add_area(const DaemonConfig& limits, uint64_t bytes, uint32_t
 }
 
 Status AppObjects::area_mapped(uint32_t area, std::string* why) {
-  return areas_.seal(area, why) ? Status::kOk : Status::kInvalid;
+  return areas_.begin_use(area, why) ? Status::kOk : Status::kInvalid;
 }
 
 Status AppObjects::drop_area(uint32_t area) { return areas_.drop(area) ? Status::kOk : Status::kBusy; }
@@ -362,18 +362,33 @@ Status AppObjects::add_target(const DaemonConfig& limits, const ipc::AppTarget& 
   config.owner = client_.number();
   if (!nic_.is_own_eid(config.local_eid)) return Status::kInvalid;
   if (!nic_.find_path(config.local_eid, config.instance, &config.path, why)) return Status::kInvalid;
-  auto node = node_for_id();
+  const Peer peer{target.local_eid, target.eid, target.uasid};
+  if (!peers_.contains(peer) && peers_.size() >= limits.app_peers) return quota(why, "app_peers", limits.app_peers);
+  auto node = node_for<decltype(targets_)>(peer);
+  uint32_t& users = peers_[peer];
   Status status = core([&](NicCore& core, Instant now) { return core.add_target(now, config, id); });
-  if (status != Status::kOk) return status == Status::kNoMemory ? no_memory(why) : status;
+  if (status != Status::kOk) {
+    if (users == 0) peers_.erase(peer);
+    return status == Status::kNoMemory ? no_memory(why) : status;
+  }
+  ++users;
   remember(targets_, std::move(node), *id);
   return status;
 }
 
 Status AppObjects::remove_target(uint32_t id) {
-  if (!targets_.contains(id)) return Status::kInvalid;
+  auto found = targets_.find(id);
+  if (found == targets_.end()) return Status::kInvalid;
   Status status = core([&](NicCore& core, Instant) { return core.remove_target(id); });
-  if (status == Status::kOk) targets_.erase(id);
+  if (status != Status::kOk) return status;
+  forget_peer(found->second);
+  targets_.erase(found);
   return status;
+}
+
+void AppObjects::forget_peer(const Peer& peer) {
+  auto found = peers_.find(peer);
+  if (--found->second == 0) peers_.erase(found);
 }
 
 // ---- the end ---------------------------------------------------------------------------------------------------
@@ -412,7 +427,8 @@ bool AppObjects::destroy_all() {
   destroy_each(
       tokens_, [](NicCore& core, Instant now, uint32_t t) { return core.free_token_id(now, t); }, nothing);
   destroy_each(
-      targets_, [](NicCore& core, Instant, uint32_t t) { return core.remove_target(t); }, nothing);
+      targets_, [](NicCore& core, Instant, const auto& t) { return core.remove_target(t.first); },
+      [this](const auto& t) { forget_peer(t.second); });
   destroy_each(
       jfcs_, [this](NicCore& core, Instant, const auto& c) { return destroy_jfc(core, c); }, release_ring);
   return count() == 0;

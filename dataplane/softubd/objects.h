@@ -6,11 +6,13 @@
 // Thread: the control thread. Core calls run under ownership (Nic::control).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -81,11 +83,15 @@ class AppObjects {
     ipc::Mapping fetched, work;  // the Core's own: elements, state of requests
   };
 
+  // What a target is known by in the Core's table of peers, which all applications share.
+  using Peer = std::tuple<std::array<uint8_t, 16>, std::array<uint8_t, 16>, uint32_t>;  // our EID, theirs, uasid
+
   bool take_ring(const ipc::AppRing&, Ring*);
   // The part under ownership, and the rest.
   Status destroy_jfc(Nic::NicCore&, const std::pair<const uint32_t, Jfc>&);
   Status destroy_jetty(Nic::NicCore&, Instant now, const std::pair<const uint32_t, Jetty>&);
   void forget_jetty(const Jetty&);
+  void forget_peer(const Peer&);
   template <class Objects, class Destroy, class Forget>
   void destroy_each(Objects&, Destroy, Forget);
   bool is_queue(uint32_t id) const { return jettys_.contains(id) || jfrs_.contains(id); }
@@ -103,7 +109,9 @@ class AppObjects {
   std::map<uint32_t, Jfr> jfrs_;
   std::map<uint32_t, Jetty> jettys_;
   std::map<uint32_t, uint32_t> segments_;  // handle -> area, 0: through the agent
-  std::set<uint32_t> tokens_, targets_;
+  std::set<uint32_t> tokens_;
+  std::map<uint32_t, Peer> targets_;
+  std::map<Peer, uint32_t> peers_;  // how many targets name each
 };
 
 }  // namespace ub

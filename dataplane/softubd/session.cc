@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -15,6 +16,7 @@ namespace {
 using ipc::AppCall;
 
 constexpr int kRequestsPerTurn = 16;
+constexpr auto kLongestTurn = std::chrono::milliseconds(5);  // what waits for another process ends a turn
 
 // As the process calls itself; it may say anything, so only what can be printed.
 std::string program_of(pid_t pid) {
@@ -42,7 +44,8 @@ Session::Session(Nic& nic, ClientTable& clients, const LoadedConfig& config, ipc
     : nic_(nic), clients_(clients), config_(config), socket_(std::move(socket)), peer_(peer), who_(describe(peer)) {}
 
 bool Session::serve(std::string* why) {
-  for (int n = 0; n < kRequestsPerTurn; ++n) {
+  const auto end = std::chrono::steady_clock::now() + kLongestTurn;
+  for (int n = 0; n < kRequestsPerTurn && std::chrono::steady_clock::now() < end; ++n) {
     std::byte message[sizeof(ipc::AppRequest) + 1];  // one more than a request: longer ones are seen
     size_t bytes;
     bool had_fds;
@@ -155,7 +158,7 @@ Status Session::hello(Reply* reply, std::string* why) {
 // The worker reads a page only after no hole can be punched into it.
 bool Session::begin_service(std::string* why) {
   if (std::exchange(served_, true)) return true;
-  if (!client_->seal_page(why)) return false;
+  if (!client_->check_page(why)) return false;
   return nic_.control([&](Nic::NicCore&, Instant) {
     clients_.serve(client_->number());
     return true;
@@ -253,12 +256,13 @@ Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
     reply->extra_bytes = sizeof counters;
     return Status::kOk;
   }
-  const std::vector<ChannelInfo> channels = nic_.channels();
-  const size_t first = std::min<size_t>(r.value, channels.size());
-  const size_t count = std::min(channels.size() - first, ipc::kAppAnswerExtra / sizeof(ChannelInfo));
-  if (count != 0) std::memcpy(reply->extra, channels.data() + first, count * sizeof(ChannelInfo));
+  ChannelInfo channels[ipc::kAppAnswerExtra / sizeof(ChannelInfo)];
+  uint32_t from = r.value;
+  const size_t count = nic_.channels(channels, &from);
+  std::memcpy(reply->extra, channels, count * sizeof(ChannelInfo));
   reply->extra_bytes = count * sizeof(ChannelInfo);
   reply->answer.value = static_cast<uint32_t>(count);
+  reply->answer.id = from;
   return Status::kOk;
 }
 

@@ -2,7 +2,8 @@
 //
 // Requests of an application to the daemon and their answers, over a SOCK_SEQPACKET socket. One request is under way
 // at a time and gets one answer; an answer of number 0 that nobody asked for is the daemon's last sentence before it
-// hangs up. The request after the first says that the page is mapped. Native byte order: both run on one host. The first 16 bytes never change, so that any two versions can
+// hangs up. The request after the first says that the page is
+// mapped and sealed. Native byte order: both run on one host. The first 16 bytes never change, so that any two versions can
 // name each other. Both sides zero what a call does not use.
 //
 // A request is the application's word: whoever receives it checks every field.
@@ -23,7 +24,7 @@ inline constexpr uint32_t kAppCallVersion = 2;
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
   kAddArea,          // bytes -> area; descriptor: the memory
-  kAreaMapped,       // area: the daemon seals it; only then can rings and segments lie in it
+  kAreaMapped,       // area, mapped and sealed with F_SEAL_FUTURE_WRITE: now rings and segments can lie in it
   kDropArea,         // area
   kCreateJfc,        // queue
   kDestroyJfc,       // id
@@ -44,7 +45,7 @@ enum class AppCall : uint32_t {
   kBind,             // id = jetty, value = target
   kUnbind,           // id = jetty
   kCounters,         // counters behind the answer
-  kChannels,         // value = first index -> value = count, ChannelInfo behind the answer
+  kChannels,         // value = where to begin -> value = count, id = where to go on (0: all), ChannelInfo behind it
 };
 
 // A ring in an area: QueueIndices, then slots.

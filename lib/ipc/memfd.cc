@@ -107,6 +107,11 @@ bool seal_against_holes(int fd, std::string* error) {
   return false;
 }
 
+bool is_sealed_against_holes(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_FUTURE_WRITE) != 0;
+}
+
 bool is_eventfd(int fd) {
   char path[40], target[64];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -49,9 +49,11 @@ Fd create_sealed_memfd(const char* label, size_t bytes, std::string* error);
 bool check_sealed_memfd(int fd, size_t bytes, std::string* error);
 
 // From now on nobody can map it for writing, write to its descriptor or punch holes into it; mappings that exist stay as
-// they are. Whoever faults on a page waits for a hole that is being punched around it, so memory of somebody who is not
-// trusted is sealed before it is touched.
+// they are. Whoever faults on a page waits for a hole that is being punched around it, so memory that is shared with
+// somebody who is not trusted must be sealed before it is touched. Sealing waits for whoever writes to the descriptor:
+// it is for the one who is not trusted to do, and for the other to see that it was done, which never waits.
 bool seal_against_holes(int fd, std::string* error);
+bool is_sealed_against_holes(int fd);
 
 // Is it an eventfd (and not a pipe or socket that could block or name other things)?
 bool is_eventfd(int fd);

@@ -182,7 +182,7 @@ def wrong_files(t):
 
 def unknown_core(t):
     with t.softubd({"SOFTUB_DAEMON_CORES": "9999"}) as daemon:
-        says(daemon.log(), "daemon.cores: the worker may run anywhere", "nproc")
+        says(daemon.log(), "daemon.cores: the worker stays where it was", "nproc")
         says(t.app(daemon.path), "init 0")
 
 

@@ -55,7 +55,8 @@ class RawApp {
     auto r = request(AppCall::kHello);
     if (!connect() || !call(r) || !ok() || !page_fd) return false;
     instance = answer.instance;
-    return page_map.map(page_fd.get(), sizeof(ipc::AppPage), &error_);
+    return page_map.map(page_fd.get(), sizeof(ipc::AppPage), &error_) &&
+           (!seals || ipc::seal_against_holes(page_fd.get(), &error_));
   }
 
   // False: the daemon hung up.
@@ -191,6 +192,7 @@ class RawApp {
 
   static constexpr uint64_t kVa = 0x10000000, kForeignVa = 0x20000000;  // how peers name the two segments
 
+  bool seals = true;  // what it gets, as it must
   ipc::Fd socket, page_fd, daemon_bell, app_bell;
   ipc::Mapping page_map;
   ipc::AppAnswer answer{};
@@ -201,7 +203,8 @@ class RawApp {
  private:
   void add_area(ipc::Fd fd) {
     ipc::Mapping map;
-    if (map.map(fd.get(), static_cast<size_t>(lseek(fd.get(), 0, SEEK_END)), &error_)) {
+    if (map.map(fd.get(), static_cast<size_t>(lseek(fd.get(), 0, SEEK_END)), &error_) &&
+        (!seals || ipc::seal_against_holes(fd.get(), &error_))) {
       areas.emplace_back(answer.id, std::move(map));
       area_fds.push_back(std::move(fd));
     }

@@ -100,11 +100,14 @@ class App {
     UB_ASSERT(bytes >= sizeof answer);
     std::memcpy(&answer, buffer, sizeof answer);
     std::string error;
-    if (fd_count == 3) UB_ASSERT(page.map(fds[0].get(), sizeof(ipc::AppPage), &error));
+    if (fd_count == 3) {
+      UB_ASSERT(page.map(fds[0].get(), sizeof(ipc::AppPage), &error) && ipc::seal_against_holes(fds[0].get(), &error));
+    }
     if (fd_count == 1) {
       UB_ASSERT(ftruncate(fds[0].get(), 0) != 0);  // sealed
       areas.emplace_back(answer.id, ipc::Mapping());
       UB_ASSERT(areas.back().second.map(fds[0].get(), static_cast<size_t>(lseek(fds[0].get(), 0, SEEK_END)), &error));
+      UB_ASSERT(ipc::seal_against_holes(fds[0].get(), &error));
     }
     return true;
   }

@@ -2,171 +2,11 @@
 //
 // Several applications share a Core, and one of them cannot be trusted: what it may do to its rings, and whose
 // memory, targets and tokens it may name.
-#include <span>
-
-#include "tests/sim/directed.h"
+#include <memory>
+#include "tests/sim/directed_raw.h"
 
 namespace ub::sim {
 namespace {
-
-constexpr CrStatus kSuccess = CrStatus::kSuccess;
-
-// An application whose rings a test writes by hand. The oracle does not follow it.
-class Raw {
- public:
-  static constexpr uint32_t kRegionBytes = 512 * 1024;
-  static constexpr uint32_t kToken = 0x4321;
-
-  Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17)
-      : world_(stage.world),
-        node_(node),
-        owner_(static_cast<Owner>(kFirstHostileOwner + number)),
-        slots_(slot_count),
-        source(slot_count),
-        receives(16) {
-    auto r = std::make_unique<Region>(world_.next_uid(), kRegionBytes, true);
-    r->hostile = true;
-    r->address = r->va();
-    r->token = {true, kToken};
-    r->access = kAccessRead | kAccessWrite | kAccessAtomic;
-    for (uint64_t i = 0; i < kRegionBytes; ++i) r->memory()[i] = static_cast<std::byte>(i * 7 + i / 256 + number);
-    region = node_.adopt(std::move(r), owner_, 0);
-    must(core().create_jfc({.slots = completions_.data(),
-                            .slot_count = 64,
-                            .depth = 64,
-                            .indices = &jfc_indices,
-                            .cookie = 0,
-                            .owner = owner_},
-                           &jfc));
-    JfrConfig jc;
-    jc.slots = receives.data();
-    jc.slot_count = static_cast<uint32_t>(receives.size());
-    jc.indices = &jfr_indices;
-    jc.jfc = jfc;
-    jc.owner = owner_;
-    must(core().create_jfr(jc, &jfr));
-    work_ = make_bytes(SimCore::send_queue_work_bytes(16), true);
-    JettyConfig c;
-    c.sq.slots = slots_.data();
-    c.sq.source = source.data();
-    c.sq.slot_count = slot_count;
-    c.sq.depth = 16;
-    c.sq.indices = &indices;
-    c.sq.work = work_.get();
-    c.sq.jfc = jfc;
-    c.sq.err_timeout = err_timeout;
-    c.jfr = jfr;
-    c.owner = owner_;
-    must(core().create_jetty(c, &id));
-    node_.hostile_rings.push_back(std::as_bytes(std::span(slots_)));
-  }
-  ~Raw() {
-    must(core().destroy_jetty(world_.now(), id));
-    must(core().destroy_jfr(world_.now(), jfr));
-    must(core().destroy_jfc(jfc));
-    node_.unregister(region);
-    node_.hostile_rings.clear();
-    EXPECT_TRUE(region->guards_intact());
-  }
-
-  SimCore& core() { return node_.core(); }
-
-  uint32_t import(const Node& peer, ObjectKind kind, uint32_t queue) {
-    TargetConfig c;
-    c.instance = peer.id();
-    c.kind = kind;
-    c.id = queue;
-    c.path = {.link = node_.link(), .local = node_.at(), .remote = peer.at()};
-    c.owner = owner_;
-    uint32_t target = 0;
-    must(core().add_target(world_.now(), c, &target));
-    return target;
-  }
-  uint32_t import(Raw& other) { return import(other.node_, ObjectKind::kJetty, other.id); }
-
-  // A request of this application that is as it should be.
-  Wqe element(WrOp op, uint32_t length, uint32_t target, const Region* remote) {
-    Wqe e{};
-    e.op = op;
-    e.flags = kWrSignaled | kWrToken;
-    e.sge_count = 1;
-    e.slots = static_cast<uint8_t>(wqe_slots(op, 1, 0));
-    e.target = target;
-    e.user_ctx = ++last_;
-    e.length = length;
-    if (remote != nullptr) {
-      e.remote_address = remote->address + kRegionBytes / 2;
-      e.token_id = remote->registered.token_id;
-      e.token_value = remote->token.value;
-    }
-    e.sge = {region->va(), length, region->registered.handle};
-    return e;
-  }
-  // Writes it wherever the index stands; a second slot is left as it is.
-  Wqe& post(const Wqe& e) {
-    uint32_t at = indices.produced.load();
-    Wqe& slot = source[at % source.size()];
-    slot = e;
-    indices.produced.store(at + e.slots, std::memory_order_release);
-    core().on_posted(world_.now(), id);
-    node_.drive();
-    return slot;
-  }
-  Rqe& post_receive(uint32_t bytes, const Region* where) {
-    uint32_t at = jfr_indices.produced.load();
-    Rqe& e = receives[at % receives.size()];
-    e = Rqe{};
-    e.user_ctx = ++last_;
-    e.length = bytes;
-    e.sge_count = e.slots = 1;
-    e.sge[0] = {where->va(), bytes, where->registered.handle};
-    jfr_indices.produced.store(at + 1, std::memory_order_release);
-    return e;
-  }
-  // Status of the completion of that request or receive, which has come by now.
-  CrStatus status(uint64_t user_ctx) const {
-    for (uint32_t i = 0; i != jfc_indices.produced.load(); ++i)
-      if (completions_[i % 64].user_ctx == user_ctx) return completions_[i % 64].status;
-    ADD_FAILURE() << "no completion of " << user_ctx;
-    return CrStatus::kWrUnhandled;
-  }
-  // Posts, and gives it the time it needs.
-  CrStatus outcome(const Wqe& e) {
-    post(e);
-    world_.run_for(milliseconds(20));
-    return status(e.user_ctx);
-  }
-  bool broken() { return core().state(id) == QueueState::kError; }
-
- private:
-  static void must(Status s) { EXPECT_EQ(s, Status::kOk); }
-
-  World& world_;
-  Node& node_;
-  Owner owner_;
-  uint64_t last_ = 0;
-  std::vector<Cqe> completions_{64};
-  std::vector<Wqe> slots_;
-  Bytes work_;
-
- public:
-  std::vector<Wqe> source;
-  std::vector<Rqe> receives;
-  QueueIndices indices{}, jfr_indices{}, jfc_indices{};
-  Region* region = nullptr;
-  uint32_t id = 0, jfr = 0, jfc = 0;
-};
-
-// Does everything between the trusted applications still work?
-void others_go_on(Stage& s) {
-  s.b().give_receives(1);
-  const Wr& w = s.write(5000);
-  const Wr& m = s.send(3000);
-  s.finish();
-  EXPECT_EQ(w.status, kSuccess);
-  EXPECT_EQ(m.status, kSuccess);
-  s.check_memory();
-}
 
 TEST(Element, that_wraps_the_ring__is_bad) {
   Stage s;
@@ -365,6 +205,109 @@ TEST(Index, that_moves_with_every_look__does_not_hold_the_core) {
   others_go_on(s);
 }
 
+// A receive queue with many receives posted, beside the one of `Raw`.
+struct LongQueue {
+  static constexpr uint32_t kSlots = 4096;
+  LongQueue(Raw& x, uint32_t jfc) {
+    for (uint32_t i = 0; i < kSlots; ++i) {
+      receives[i].slots = 1;
+      receives[i].user_ctx = i;
+    }
+    JfrConfig r;
+    r.slots = receives.data();
+    r.slot_count = kSlots;
+    r.indices = &indices;
+    r.jfc = jfc;
+    r.owner = kFirstHostileOwner;
+    EXPECT_EQ(x.core().create_jfr(r, &id), Status::kOk);
+  }
+  std::vector<Rqe> receives{kSlots};
+  QueueIndices indices{};
+  uint32_t id = 0;
+};
+
+// What one application asks for in one call is no reason for the others to wait, and nothing of it is lost.
+TEST(FlushOfReceives, of_a_long_queue__takes_turns_with_the_others) {
+  constexpr uint32_t kVisit = 64;
+  Stage s;
+  SimCore& core = s.a().node->core();
+  Raw x(s, *s.a().node, 0);
+  std::vector<Cqe> completions(2 * LongQueue::kSlots);
+  QueueIndices done{};
+  JfcConfig c{.slots = completions.data(),
+              .slot_count = 2 * LongQueue::kSlots,
+              .depth = 2 * LongQueue::kSlots,
+              .indices = &done,
+              .cookie = 0,
+              .owner = kFirstHostileOwner};
+  uint32_t jfc = 0;
+  ASSERT_EQ(core.create_jfc(c, &jfc), Status::kOk);
+  {
+    LongQueue q(x, jfc), other(x, jfc);
+    auto set = [&](const LongQueue& which, QueueState state) {
+      const uint32_t before = done.produced.load();
+      EXPECT_EQ(core.set_state(s.world.now(), which.id, state), Status::kOk);
+      return done.produced.load() - before;
+    };
+    EXPECT_EQ(set(q, QueueState::kError), 0u);
+    q.indices.produced.store(5);
+    EXPECT_EQ(set(q, QueueState::kError), 5u);  // what was posted in ERROR
+    q.indices.produced.store(LongQueue::kSlots);
+    other.indices.produced.store(LongQueue::kSlots);
+    EXPECT_EQ(set(q, QueueState::kError), kVisit / 2);
+    EXPECT_EQ(set(q, QueueState::kError), 0u);  // the rest comes by itself
+    EXPECT_EQ(set(other, QueueState::kError), kVisit / 2);
+    const uint32_t before = done.produced.load();
+    core.poll_packets(s.world.now(), 32, Acks::kNow);
+    EXPECT_EQ(done.produced.load() - before, kVisit);
+    // READY in between: what is left stays posted.
+    EXPECT_EQ(set(other, QueueState::kReady), 0u);
+    const uint32_t left = LongQueue::kSlots - other.indices.consumed.load();
+    // Nobody rings or reads: the Core's own deadline is all that drives it.
+    s.a().node->drive();
+    s.world.run_for(milliseconds(1));
+    EXPECT_EQ(q.indices.consumed.load(), LongQueue::kSlots);
+    EXPECT_EQ(other.indices.consumed.load(), LongQueue::kSlots - left);
+    EXPECT_EQ(set(other, QueueState::kError), kVisit / 2);
+    s.a().node->drive();
+    s.world.run_for(milliseconds(1));
+    ASSERT_EQ(done.produced.load(), 2 * LongQueue::kSlots);
+    uint64_t next = 0, next_other = 0;
+    for (const Cqe& e : completions) {
+      EXPECT_EQ(e.status, CrStatus::kWrFlush);
+      EXPECT_EQ(e.user_ctx, e.local_id == q.id ? next++ : next_other++);
+    }
+    EXPECT_EQ(next, LongQueue::kSlots);
+    EXPECT_EQ(next_other, LongQueue::kSlots);
+    for (uint32_t id : {q.id, other.id}) EXPECT_EQ(core.destroy_jfr(s.world.now(), id), Status::kOk);
+  }
+  EXPECT_EQ(core.destroy_jfc(jfc), Status::kOk);
+  others_go_on(s);
+}
+
+// A full JFC in the middle of it, and a queue that goes away before its rest was flushed.
+TEST(FlushOfReceives, of_a_long_queue__waits_for_room_and_may_be_destroyed) {
+  Stage s;
+  SimCore& core = s.a().node->core();
+  Raw x(s, *s.a().node, 0);  // its JFC has 64 places
+  LongQueue q(x, x.jfc);
+  q.indices.produced.store(LongQueue::kSlots);
+  core.set_state(s.world.now(), q.id, QueueState::kError);
+  uint32_t flushed = 0;
+  for (int reads = 0; reads < 20; ++reads) {
+    s.a().node->drive();
+    s.world.run_for(milliseconds(1));
+    const uint32_t produced = x.jfc_indices.produced.load();
+    EXPECT_EQ(produced - flushed, 64u);
+    x.jfc_indices.consumed.store(flushed = produced);
+  }
+  EXPECT_EQ(core.destroy_jfr(s.world.now(), q.id), Status::kOk);
+  s.a().node->drive();
+  s.world.run_for(milliseconds(1));
+  EXPECT_EQ(x.jfc_indices.produced.load(), flushed);
+  others_go_on(s);
+}
+
 TEST(Owner, segment_of_another__is_no_source_and_no_place_for_results) {
   Stage s;
   Raw x(s, *s.a().node, 0), y(s, *s.b().node, 0);
@@ -489,6 +432,36 @@ TEST(Pending, long_send__keeps_few_copies_under_way) {
   EXPECT_EQ(w.status, kSuccess);
   EXPECT_EQ(most, 64u);
   s.check_memory();
+}
+
+// The record of its queue is nobody's while copies for it are under way: how they end says nothing about another's.
+TEST(Pending, responses_of_a_destroyed_queue__reach_no_other) {
+  Options o = directed_options();
+  o.host.pending_ns = 5'000'000;
+  Stage s(o);
+  Raw y(s, *s.b().node, 1);
+  auto x = std::make_unique<Raw>(s, *s.a().node, 0);
+  const CoreState& state = s.a().node->core().state();
+  auto record_of = [&](const Raw& r) { return state.jettys[state.ids[r.id].record].queue; };
+  uint32_t target = x->import(y);
+  ASSERT_EQ(x->outcome(x->element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+  const uint32_t record = record_of(*x);
+  const SendQueue& queue = state.queues[record];
+  s.world.options.host.pending = 1;
+  x->post(x->element(WrOp::kRead, 4000, target, y.region));
+  for (int i = 0; i < 100'000 && queue.copies_pending == 0; ++i) s.world.run_for(microseconds(1));
+  ASSERT_NE(queue.copies_pending, 0u);
+  s.world.options.host.pending = 0;
+  x.reset();
+  for (uint32_t n = 0; n < 20; ++n) {
+    Raw z(s, *s.a().node, 2);
+    EXPECT_NE(record_of(z), record);
+  }
+  s.world.run_for(milliseconds(20));
+  EXPECT_EQ(queue.copies_pending, 0u);
+  Raw z(s, *s.a().node, 2);
+  EXPECT_EQ(record_of(z), record);
+  others_go_on(s);
 }
 
 }  // namespace

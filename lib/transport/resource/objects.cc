@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/resource/objects.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "lib/transport/setup/channel_setup.h"
@@ -135,6 +136,8 @@ Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id) {
 
 namespace {
 
+constexpr uint32_t kFlushesPerVisit = 64;  // about 5 us
+
 // Messages that are arriving into receives of this JFR, or for this jetty, lose them.
 void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
   for (uint32_t i = s.haunted_receives; i != 0 && jetty == 0; i = s.receives[i].next) {
@@ -162,11 +165,13 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
 
 }  // namespace
 
-// No further than the ring is long: the application may post and make room without end.
+// No further than the ring is long: the application may post and make room without end. And no further than its share
+// of a visit, for the others wait meanwhile: those that complete into a JFC are visited together.
 void flush_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
-  if (r.state != QueueState::kError) return;
-  for (uint32_t first = r.consumed; r.consumed - first <= r.mask;) {
+  if (r.state != QueueState::kError || r.waits) return;
+  const uint32_t share = std::max(1u, std::min(r.mask + 1, kFlushesPerVisit / s.jfcs[r.jfc].users));
+  for (uint32_t flushed = 0; flushed != share; ++flushed) {
     if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
     uint32_t receive = take_receive(s, jfr, r.jfc);
     if (receive == 0) return;
@@ -180,6 +185,10 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     release_receive(s, receive);
     ta::push_completion(s, r.jfc, cqe);
   }
+  ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
+  // Nobody needs to do anything for the rest to go on, so the driver must not sleep. No queue has the number 0, its
+  // timer only wakes; it is due behind this moment, or a round of timers that is under way would use it up.
+  s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));
 }
 
 Status destroy_jfr(CoreState& s, uint32_t id) {
@@ -276,7 +285,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
     --s.jfrs[j->jfr].users;
     --s.jfcs[j->recv_jfc].users;
   }
-  s.queues.free(j->queue);
+  if (q.copies_pending == 0) s.queues.free(j->queue);  // else with the last of them
   release_id(s, id);
   s.jettys.free(record);
   return Status::kOk;

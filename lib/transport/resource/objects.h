@@ -33,7 +33,7 @@ void return_receive_later(CoreState& s, uint32_t receive, uint32_t tpn, uint32_t
 void dead_copy_done(CoreState& s, uint32_t tpn);
 // It was completed.
 void release_receive(CoreState& s, uint32_t receive);
-// A JFR in ERROR gives back what is posted, as far as its JFC has room, and the rest when it has.
+// A JFR in ERROR gives back what is posted: some now, as far as its JFC has room, and the rest bit by bit.
 void flush_receives(CoreState& s, uint32_t jfr);
 
 }  // namespace ub

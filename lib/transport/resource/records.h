@@ -38,11 +38,12 @@ struct Jfc {
   uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
   uint32_t next_event;    // list of JFCs with an event to report
   uint32_t next_blocked;  // list of JFCs that were waited for
+  uint32_t solicited;     // the newest solicited completion is the so-manieth from the end, 0: none
   Owner owner;
-  bool in_use;
-  bool full;  // an episode of being full was reported
-  bool on_blocked_list;
-  bool completion_event, error_event, event_queued;
+  bool in_use : 1;
+  bool full : 1;  // an episode of being full was reported
+  bool on_blocked_list : 1;
+  bool completion_event : 1, error_event : 1, event_queued : 1;
 };
 static_assert(sizeof(Jfc) <= 64);
 
@@ -64,7 +65,7 @@ struct Jfr {
   Mode mode;
   uint8_t rnr_code;  // on the wire
   bool limit_armed;
-  bool waits;  // is in that ring: it flushes, and there was no room
+  bool waits;  // is in that ring: it flushes, and there was no room, or others had their turn
 };
 
 // A jetty or JFS. Its send queue is a record of its own.
@@ -92,7 +93,7 @@ struct alignas(64) SendQueue {
   struct WrState* work;
   Pacer* pacer;  // null: none
   uint32_t slot_mask, work_mask;
-  uint32_t produced;   // slots, as last seen
+  uint32_t produced;   // slots fetched
   uint32_t next_slot;  // first slot not started
   uint32_t started_head, started_tail;
   uint32_t jetty;  // Jetty record
@@ -104,10 +105,10 @@ struct alignas(64) SendQueue {
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
   uint32_t receives_in_flight;  // segments that take a receive
-  uint32_t retries;             // requests with a segment refused for lack of a receive
+  uint32_t retries;             // requests with a refused segment: a ring by age, see WrState
   Tassn next_tassn;
-  uint32_t looked_ahead;  // up to here the channels that elements need were begun
-  uint32_t waits_for;     // channel on whose list it is, 0: none
+  uint32_t posted;     // slots, as last seen
+  uint32_t waits_for;  // channel on whose list it is, 0: none
   Owner owner;
   QueueState state;
   uint8_t rnr_retry;
@@ -119,7 +120,17 @@ struct alignas(64) SendQueue {
   bool pinned_bulk;         // a pinned queue that met its first bulk message
   bool flush_done_pending;  // in kError: kWrFlushDone not yet delivered
   Duration request_timeout;
+  Instant deadline;           // no request's is earlier
+  Instant no_retry_before;    // none may go until then; past: to be found out
+  Instant passed_at;          // at that time
+  uint32_t passed_slots;      // so many slots were passed for which nothing is sent
+  uint32_t copies_pending;    // of READ responses; they name this record
+  uint32_t looked_ahead;      // up to here the channels that elements need were begun
+  uint32_t receives_from;     // no unfinished request that takes a receive is older
+  uint32_t receives_refused;  // of the receives in flight
+  uint16_t oldest_refused;    // index in `work`, with `retries`
 };
+static_assert(sizeof(SendQueue) <= 192);
 
 // One started work request.
 struct WrState {
@@ -129,9 +140,10 @@ struct WrState {
   uint64_t refused;   // of these, the ones to send again after `retry_at`
   Instant deadline;   // for the next sign of progress
   Instant retry_at;
-  uint16_t segments;  // in all
-  uint16_t cut;       // sent at least once
-  uint16_t base;      // oldest unanswered
+  uint16_t segments;                      // in all
+  uint16_t cut;                           // sent at least once
+  uint16_t base;                          // oldest unanswered
+  uint16_t older_refused, newer_refused;  // neighbours in the ring of those with refused segments, by index
   Tassn first_tassn;
   uint8_t channel_generation;
   uint8_t rnr_left;
@@ -151,7 +163,8 @@ struct Segment {
   uint64_t local_address;
   uint64_t length;
   uint32_t token_id;
-  uint32_t next_in_token;  // other segments of the same token id
+  uint32_t left, right;  // in the tree of its token id: resource/segment_tree.h
+  uint32_t priority;     // there
   Token token;
   Owner owner;
   uint16_t generation;
@@ -159,9 +172,10 @@ struct Segment {
   bool in_use;
   bool own_token_id;  // the token id was allocated with the segment
 };
+static_assert(sizeof(Segment) <= 64);
 
 struct TokenId {
-  uint32_t first_segment;
+  uint32_t segments;  // root of their tree
   uint32_t freed_ms;  // rests since
   bool in_use;
 };

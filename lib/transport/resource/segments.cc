@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/resource/segments.h"
 
+#include "lib/transport/resource/segment_tree.h"
 #include "lib/transport/ta/read_jobs.h"
 
 namespace ub {
@@ -28,9 +29,7 @@ bool inside(uint64_t address, uint64_t bytes, uint64_t start, uint64_t length) {
   return address >= start && offset <= length && bytes <= length - offset;
 }
 
-bool overlaps(const Segment& a, const SegmentConfig& b) {
-  return a.address < b.address + b.length && b.address < a.address + a.length;
-}
+SegmentTree segments_of(CoreState& s, uint32_t token_id) { return {s.segments, s.token_ids[token_id].segments}; }
 
 uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
 
@@ -52,7 +51,7 @@ Status alloc_token_id(CoreState& s, uint32_t* token_id) {
 
 Status free_token_id(CoreState& s, uint32_t token_id) {
   if (token_id == 0 || token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
-  if (s.token_ids[token_id].first_segment != 0) return Status::kBusy;
+  if (s.token_ids[token_id].segments != 0) return Status::kBusy;
   s.token_ids[token_id] = TokenId{0, now_ms(s) + 1, false};
   return Status::kOk;
 }
@@ -64,9 +63,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   uint32_t token_id = config.token_id;
   if (token_id != 0) {
     if (token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
-    for (uint32_t i = s.token_ids[token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
-      if (overlaps(s.segments[i], config)) return Status::kExists;
-    }
+    if (segments_of(s, token_id).overlaps(config.address, config.length)) return Status::kExists;
   }
   uint32_t index = s.segments.alloc();
   if (index == 0) return Status::kNoMemory;
@@ -91,8 +88,8 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   segment.owner = config.owner;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
-  segment.next_in_token = s.token_ids[token_id].first_segment;
-  s.token_ids[token_id].first_segment = index;
+  segment.priority = s.prng.next_u32();
+  segments_of(s, token_id).insert(index);
   *out = {handle_of(s, index), token_id};
   return Status::kOk;
 }
@@ -101,9 +98,7 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
   Segment* segment = segment_of(s, handle);
   if (segment == nullptr) return Status::kInvalid;
   uint32_t index = handle & kIndexMask;
-  uint32_t* link = &s.token_ids[segment->token_id].first_segment;
-  while (*link != index) link = &s.segments[*link].next_in_token;
-  *link = segment->next_in_token;
+  segments_of(s, segment->token_id).remove(index);
   segment->in_use = false;
   if (segment->own_token_id) free_token_id(s, segment->token_id);
   s.segments.free(index);
@@ -121,21 +116,22 @@ std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t add
 
 std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) {
   if (r.token_id == 0 || r.token_id >= kIdSpace) return nullptr;
-  for (uint32_t i = s.token_ids[r.token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
-    const Segment& segment = s.segments[i];
-    if (!inside(r.address, r.bytes, segment.address, segment.length)) continue;
-    if ((segment.access & r.access) == 0) return nullptr;
-    if (segment.token.required && (!r.has_token || r.token_value != segment.token.value)) return nullptr;
-    if (handle != nullptr) *handle = handle_of(s, i);
-    return segment.memory + (r.address - segment.address);
-  }
-  return nullptr;
+  const uint32_t index = segments_of(s, r.token_id).at_or_before(r.address);
+  if (index == 0) return nullptr;
+  const Segment& segment = s.segments[index];
+  if (!inside(r.address, r.bytes, segment.address, segment.length)) return nullptr;
+  if ((segment.access & r.access) == 0) return nullptr;
+  if (segment.token.required && (!r.has_token || r.token_value != segment.token.value)) return nullptr;
+  if (handle != nullptr) *handle = handle_of(s, index);
+  return segment.memory + (r.address - segment.address);
 }
 
 void invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value) {
   if (token_id == 0 || token_id >= kIdSpace) return;
-  for (uint32_t i = s.token_ids[token_id].first_segment; i != 0; i = s.segments[i].next_in_token) {
+  const SegmentTree tree = segments_of(s, token_id);
+  for (uint32_t i = tree.at_or_behind(0), next; i != 0; i = next) {
     Segment& segment = s.segments[i];
+    next = tree.at_or_behind(segment.address + segment.length);
     if (segment.owner != owner) continue;
     if (!segment.token.required || segment.token.value == token_value) segment.access &= kAccessLocalOnly;
   }

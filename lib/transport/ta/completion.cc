@@ -9,9 +9,7 @@ namespace ub::ta {
 
 namespace {
 
-bool matches(const Cqe& cqe, Armed armed) {
-  return armed == Armed::kAny || (cqe.flags & kCqeSolicited) != 0 || cqe.status != CrStatus::kSuccess;
-}
+bool solicited(const Cqe& cqe) { return (cqe.flags & kCqeSolicited) != 0 || cqe.status != CrStatus::kSuccess; }
 
 uint32_t consumed_of(const Jfc& j) {
   uint32_t consumed = j.indices->consumed.load(std::memory_order_acquire);
@@ -84,8 +82,13 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
   j.slots[j.produced & j.mask] = cqe;
   ++j.produced;
   j.indices->produced.store(j.produced, std::memory_order_release);
+  if (solicited(cqe)) {
+    j.solicited = 1;
+  } else if (j.solicited != 0) {
+    ++j.solicited;
+  }
   auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
-  if (armed != Armed::kNo && matches(cqe, armed)) {
+  if (armed != Armed::kNo && (armed == Armed::kAny || j.solicited == 1)) {
     j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
     push_jfc_event(s, jfc, true);
   }
@@ -170,12 +173,11 @@ void check_armed(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
   auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
   if (armed == Armed::kNo) return;
-  for (uint32_t i = consumed_of(j); i != j.produced; ++i) {
-    if (!matches(j.slots[i & j.mask], armed)) continue;
-    j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
-    push_jfc_event(s, jfc, true);
-    return;
-  }
+  // Counted, not looked for in the ring: an application may arm as often as it likes.
+  const uint32_t waiting = j.produced - consumed_of(j);
+  if (armed == Armed::kAny ? waiting == 0 : j.solicited == 0 || j.solicited > waiting) return;
+  j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
+  push_jfc_event(s, jfc, true);
 }
 
 }  // namespace ub::ta

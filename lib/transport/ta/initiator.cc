@@ -6,6 +6,8 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/send_ring.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -35,6 +37,28 @@ void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
   if (takes_receive(op)) q.receives_in_flight += by;
 }
 
+// Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
+// makes us pass at one time.
+constexpr uint32_t kPassedSlots = 256;
+
+uint32_t timer_of(const CoreState& s, const SendQueue& q) {
+  return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));
+}
+
+// May it pass an element that nothing is sent for? False: the queue's timer brings us back in the next round.
+bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
+  if (q.passed_at != s.now) {
+    q.passed_at = s.now;
+    q.passed_slots = 0;
+  }
+  if (q.passed_slots >= kPassedSlots) {
+    s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
+    return false;
+  }
+  q.passed_slots += wqe.slots;
+  return true;
+}
+
 // Takes the element at next_slot into the started requests.
 WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
   WrState& wr = q.work[q.started_tail & q.work_mask];
@@ -51,88 +75,54 @@ WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t chan
   return wr;
 }
 
-void start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
+// False: not now.
+bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
+  if (!may_pass(s, q, wqe)) return false;
   WrState& wr = start_request(s, q, wqe, 0, 0);
   wr.done = true;
   wr.status = status;
-}
-
-// Takes over what was posted. An application that may not write `slots` is read here and nowhere else. False: the
-// index cannot be.
-bool fetch_posted(SendQueue& q) {
-  uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
-  uint32_t oldest = q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot;
-  uint32_t slots = q.slot_mask + 1;
-  if (produced - oldest > slots || produced - q.produced > slots) return false;
-  if (q.source != nullptr) {
-    for (uint32_t at = q.produced; at != produced; ++at) q.slots[at & q.slot_mask] = q.source[at & q.slot_mask];
-  }
-  q.produced = produced;
   return true;
-}
-
-// Does the element lie within what was posted, and in one piece?
-bool fits_ring(const SendQueue& q, uint32_t at, const Wqe& wqe) {
-  return wqe.slots != 0 && wqe.slots <= q.produced - at && wqe.slots <= q.slot_mask + 1 - (at & q.slot_mask);
-}
-
-bool valid_length(const Wqe& wqe) {
-  return is_atomic(wqe.op) ? wqe.length == 4 || wqe.length == 8 : wqe.length <= kMaxMessageBytes;
-}
-
-bool valid_element(const Wqe& wqe) {
-  // A READ or atomic has ranges, whatever its flags say.
-  uint32_t inline_length = (wqe.flags & kWrInline) != 0 && !is_fenced(wqe.op) ? wqe.length : 0;
-  return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && valid_length(wqe) &&
-         wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
 }
 
 // RC: receives are taken in the order of their requests, also when some are refused.
 bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }
 
 // Is a message that takes a receive on its way? Until its answer is here, nobody knows whether it was refused.
-bool receive_under_way(const SendQueue& q) {
-  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-    const WrState& wr = q.work[n & q.work_mask];
-    if (!wr.done && wr.refused == 0 && wr.base != wr.cut && takes_receive(wqe_of(q, wr).op)) return true;
-  }
-  return false;
-}
+bool receive_under_way(const SendQueue& q) { return q.receives_in_flight != q.receives_refused; }
 
 // The oldest refused request whose time has come. Where receives keep their order, only the oldest of those may
 // go, and only when no other is under way: the answers of those bring us back here.
 Choice choose_retry(CoreState& s, SendQueue& q) {
-  bool ordered = keeps_receive_order(s, q);
-  bool receive_waits = ordered && receive_under_way(q);
-  Instant next = Instant::never();
-  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-    const WrState& wr = q.work[n & q.work_mask];
-    if (wr.done || wr.refused == 0) continue;
-    bool receive = takes_receive(wqe_of(q, wr).op);
-    if (receive && receive_waits) continue;
-    if (wr.retry_at <= s.now) {
-      uint32_t first = wr.base;
-      while ((wr.refused & segment_bit(first)) == 0) ++first;
-      return {Step::kRetry, wr.channel, n, first};
+  if (q.no_retry_before <= s.now) {
+    bool ordered = keeps_receive_order(s, q);
+    bool receive_waits = ordered && receive_under_way(q);
+    Instant next = Instant::never();
+    uint32_t index = q.oldest_refused;
+    for (uint32_t left = q.retries; left != 0; --left, index = q.work[index].newer_refused) {
+      const WrState& wr = q.work[index];
+      bool ordered_receive = ordered && takes_receive(wqe_of(q, wr).op);
+      if (ordered_receive && receive_waits) continue;
+      if (wr.retry_at <= s.now) {
+        uint32_t first = wr.base;
+        while ((wr.refused & segment_bit(first)) == 0) ++first;
+        return {Step::kRetry, wr.channel, q.started_head + age_of(q, index), first};
+      }
+      next = earlier(next, wr.retry_at);
+      receive_waits |= ordered_receive;
     }
-    next = earlier(next, wr.retry_at);
-    receive_waits |= receive && ordered;
+    q.no_retry_before = next;  // however often the application rings until then
   }
-  if (!next.is_never()) s.timers.arm(s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0])), next);
+  s.timers.arm(timer_of(s, q), q.no_retry_before);
   return {};
-}
-
-bool refused_for_receive(const SendQueue& q, const WrState& wr) {
-  return !wr.done && wr.refused != 0 && takes_receive(wqe_of(q, wr).op);
 }
 
 // Nothing new that takes a receive goes out while older ones to the same target were, or (RC) may yet be, refused.
 bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (keeps_receive_order(s, q)) return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0);
-  if (q.retries == 0) return false;
-  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-    const WrState& wr = q.work[n & q.work_mask];
-    if (refused_for_receive(q, wr) && wqe_of(q, wr).target == wqe.target) return true;
+  uint32_t index = q.oldest_refused;
+  for (uint32_t left = q.retries; left != 0; --left, index = q.work[index].newer_refused) {
+    const Wqe& refused = wqe_of(q, q.work[index]);
+    if (takes_receive(refused.op) && refused.target == wqe.target) return true;
   }
   return false;
 }
@@ -196,20 +186,27 @@ bool pacer_allows(CoreState& s, const SendQueue& q) {
   if (q.pacer == nullptr) return true;
   const Instant ready = q.pacer->ready_at();
   if (ready <= s.now) return true;
-  s.timers.arm(s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0])), ready);
+  s.timers.arm(timer_of(s, q), ready);
   return false;
 }
 
-// `may_fetch`: once in each call from outside, or an application that goes on posting would keep us here for ever.
+// `may_look`: once in each call from outside, or an application that goes on posting would keep us here for ever.
 // What it posts meanwhile comes with a doorbell of its own.
-Choice choose_new(CoreState& s, SendQueue& q, bool* may_fetch) {
+Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
   for (;;) {
     if (q.next_slot == q.produced) {
-      if (!std::exchange(*may_fetch, false) || !fetch_posted(q) || q.next_slot == q.produced) return {};
+      if (q.produced == q.posted && (!std::exchange(*may_look, false) || !see_posted(q))) return {};
+      fetch(q);
+      if (q.next_slot == q.produced) return {};
     }
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    const bool fits = fits_ring(q, q.next_slot, wqe);
+    bool fits = fits_ring(q, q.next_slot, wqe);
+    if (!fits && q.produced != q.posted) {  // its end may not have been fetched yet
+      fetch(q);
+      fits = fits_ring(q, q.next_slot, wqe);
+    }
     if (wqe.op == WrOp::kSkip && fits) {
+      if (!may_pass(s, q, wqe)) return {};
       q.next_slot += wqe.slots;
       if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
       continue;
@@ -222,35 +219,35 @@ Choice choose_new(CoreState& s, SendQueue& q, bool* may_fetch) {
       return {};
     }
     if ((wqe.flags & kWrDead) != 0) {
-      start_finished(s, q, wqe, CrStatus::kAckTimeout);
+      if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
     if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
-      start_finished(s, q, wqe, CrStatus::kLocAccess);  // before the target does what cannot be told
+      if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // before the target does what cannot be told
       continue;
     }
     if (wqe.op == WrOp::kNop) {
-      start_finished(s, q, wqe, CrStatus::kSuccess);
+      if (!start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
       continue;
     }
     const Target& target = s.targets[wqe.target];
     if (wqe.target == 0 || wqe.target > s.targets.high_water() || !target.in_use || target.owner != q.owner) {
-      start_finished(s, q, wqe, CrStatus::kLocOperation);
+      if (!start_finished(s, q, wqe, CrStatus::kLocOperation)) return {};
       continue;
     }
     bool bulk;
     if (!lane_allows(s, q, wqe, &bulk)) return {};
     uint32_t channel = setup::channel_to(s, target.peer, bulk);
     if (channel == 0) {
-      start_finished(s, q, wqe, CrStatus::kAckTimeout);
+      if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
     return {Step::kStart, channel, q.started_tail, 0};
   }
 }
 
-Choice choose(CoreState& s, SendQueue& q, bool* may_fetch) {
+Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
   Choice choice;
   if (q.state != QueueState::kReady) return choice;
   if (q.retries != 0) {
@@ -258,7 +255,7 @@ Choice choose(CoreState& s, SendQueue& q, bool* may_fetch) {
     if (choice.step != Step::kNone) return choice;
   }
   if (unfinished_cut(s, q, &choice)) return choice;
-  return choose_new(s, q, may_fetch);
+  return choose_new(s, q, may_look);
 }
 
 void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
@@ -283,6 +280,7 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
     start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
+    q.deadline = earlier(q.deadline, s.now + q.request_timeout);
     s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
   }
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
@@ -296,9 +294,11 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   m->segment = static_cast<uint16_t>(choice.segment);
   m->tassn = wr.first_tassn + choice.segment;
   m->retry = false;
+  q.no_retry_before = Instant{};
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
-    if (wr.refused == 0) --q.retries;
+    if (wr.refused == 0) unlink_refused(q, wr);
+    if (takes_receive(shape.op)) --q.receives_refused;
     m->retry = !takes_receive(shape.op) || q.retry_next;
   } else {
     ++wr.cut;
@@ -321,7 +321,8 @@ void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
 // The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
 // times of several dead peers do not add up.
 void set_up_ahead(CoreState& s, SendQueue& q) {
-  if (!fetch_posted(q)) return;
+  if (!see_posted(q)) return;
+  fetch(q);
   uint32_t at = q.looked_ahead;
   if (at - q.next_slot > q.produced - q.next_slot) at = q.next_slot;
   for (int n = 0; at != q.produced && n < 64; ++n) {
@@ -344,10 +345,10 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
     return;
   }
-  bool may_fetch = true;
+  bool may_look = true;
   for (;;) {
     uint32_t started = q.started_tail;
-    Choice choice = choose(s, q, &may_fetch);
+    Choice choice = choose(s, q, &may_look);
     bool finished_some = q.started_tail != started;
     if (finished_some) retire_requests(s, queue);
     if (choice.step != Step::kNone) {
@@ -369,8 +370,8 @@ bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) 
     if (ch.queue_head == 0) ch.queue_tail = 0;
     q.waits_for = 0;
     uint32_t started = q.started_tail;
-    bool may_fetch = true;
-    Choice choice = choose(s, q, &may_fetch);
+    bool may_look = true;
+    Choice choice = choose(s, q, &may_look);
     if (q.started_tail != started) retire_requests(s, queue);
     bool here = choice.step != Step::kNone && choice.channel == channel;
     if (here) commit(s, queue, choice, message);
@@ -422,6 +423,7 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   const Wqe& wqe = wqe_of(q, wr);
   SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, a.segment);
   count_segment(q, wqe, shape.op, -1);
+  q.no_retry_before = Instant{};
   if (ch.unanswered > 0) --ch.unanswered;
   wr.answered |= segment_bit(a.segment);
   while (wr.base < wr.cut && (wr.answered & segment_bit(wr.base)) != 0) {
@@ -435,6 +437,21 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   schedule_queue(s, a.queue);
 }
 
+namespace {
+
+// The oldest unfinished request that takes a receive: the one given, or one before it. What was found not to be one
+// stays so, and is not looked at again.
+uint32_t oldest_receive(SendQueue& q, uint32_t number) {
+  if (q.receives_from - q.started_head > number - q.started_head) q.receives_from = q.started_head;
+  for (; q.receives_from != number; ++q.receives_from) {
+    const WrState& wr = q.work[q.receives_from & q.work_mask];
+    if (!wr.done && takes_receive(wqe_of(q, wr).op)) break;
+  }
+  return q.receives_from;
+}
+
+}  // namespace
+
 void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
@@ -446,11 +463,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   if (takes_receive(op)) {
     bool ordered = keeps_receive_order(s, q);
     // RC: only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
-    bool oldest = true;
-    for (uint32_t n = q.started_head; ordered && n != a.number && oldest; ++n) {
-      const WrState& before = q.work[n & q.work_mask];
-      oldest = before.done || !takes_receive(wqe_of(q, before).op);
-    }
+    bool oldest = !ordered || oldest_receive(q, a.number) == a.number;
     if (ordered && oldest) q.retry_next = wr.blocks_target = true;
     if (oldest && q.rnr_retry < 7) {
       if (wr.rnr_left == 0) {
@@ -460,8 +473,12 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
       --wr.rnr_left;
     }
   }
-  if (wr.refused == 0) ++q.retries;
+  if (wr.refused == 0) link_refused(q, a.number);
   wr.refused |= segment_bit(a.segment);
+  if (takes_receive(shape_of(op, wqe_of(q, wr).length, ch.mtu, s.config.segment_bytes, a.segment).op)) {
+    ++q.receives_refused;
+  }
+  q.no_retry_before = Instant{};
   wr.retry_at = s.now + wire::rnr_duration(rnr_code);
   s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
   schedule_queue(s, a.queue);
@@ -512,13 +529,19 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   const Wqe& wqe = wqe_of(q, wr);
   wr.done = true;
   if (wr.status == CrStatus::kSuccess) wr.status = status;
-  if (wr.refused != 0) --q.retries;
+  if (wr.refused != 0) unlink_refused(q, wr);
+  q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
   tp::Channel& ch = s.channels[wr.channel];
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
-    count_segment(q, wqe, shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op, -1);
-    if ((wr.refused & segment_bit(segment)) == 0 && ch.unanswered > 0) --ch.unanswered;
+    const WrOp op = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op;
+    count_segment(q, wqe, op, -1);
+    if ((wr.refused & segment_bit(segment)) != 0) {
+      if (takes_receive(op)) --q.receives_refused;
+    } else if (ch.unanswered > 0) {
+      --ch.unanswered;
+    }
   }
   tp::stop_half_sent(s, wr.channel, queue, number);
 }
@@ -532,10 +555,12 @@ bool is_alive(const CoreState& s, const WrState& wr) {
 
 }  // namespace
 
-void on_queue_timer(CoreState& s, uint32_t queue) {
+namespace {
+
+// Ends the requests whose time is over, and finds out when the next one's is.
+void end_overdue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  if (!q.in_use) return;
-  Instant next = Instant::never();
+  q.deadline = Instant::never();
   uint32_t timed_out_on = 0;  // a channel, of several the last: the others die by their own timers
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
@@ -546,11 +571,19 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
       give_up(s, queue, n, CrStatus::kAckTimeout);
       continue;
     }
-    next = earlier(next, wr.deadline);
-    if (wr.refused != 0 && wr.retry_at > s.now) next = earlier(next, wr.retry_at);
+    q.deadline = earlier(q.deadline, wr.deadline);
   }
-  if (!next.is_never()) s.timers.arm(s.timer_of_queue(queue), next);
   if (timed_out_on != 0) setup::end_if_silent(s, timed_out_on);
+}
+
+}  // namespace
+
+void on_queue_timer(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (!q.in_use) return;
+  // Mostly it fires for a retry, or to go on in a long ring.
+  if (q.deadline <= s.now) end_overdue(s, queue);
+  s.timers.arm(s.timer_of_queue(queue), q.deadline);
   retire_requests(s, queue);
   schedule_queue(s, queue);
 }
@@ -559,7 +592,7 @@ namespace {
 
 // Marks what was posted, but not started, for a peer whose channel died.
 void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
-  fetch_posted(q);
+  fetch_all(q);
   for (uint32_t at = q.next_slot; at != q.produced;) {
     Wqe& wqe = q.slots[at & q.slot_mask];
     if (!fits_ring(q, at, wqe)) return;
@@ -606,7 +639,7 @@ void flush_queue(CoreState& s, uint32_t queue) {
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
   SendQueue& q = s.queues[queue];
   if (q.state != QueueState::kError || q.flush_done_pending) return 0;
-  fetch_posted(q);
+  fetch_all(q);
   const Jetty& jetty = s.jettys[q.jetty];
   uint32_t n = 0;
   while (q.next_slot != q.produced && n < room) {

@@ -528,12 +528,13 @@ class Receiver {
       uint32_t piece = room < bytes ? static_cast<uint32_t>(room) : bytes;
       std::byte* dst = local_memory(s_, s_.queues[a.queue].owner, sge.segment, sge.address + skip, piece);
       if (dst == nullptr) return CopyResult::kFailed;
-      CopyResult result = host_.place(dst, src, piece, last && piece == bytes,
-                                      tp::response_tag(ch.tpn, a.queue, s_.queues[a.queue].generation, a.number));
+      CopyResult result =
+          host_.place(dst, src, piece, last && piece == bytes, tp::response_tag(ch.tpn, a.queue, a.number));
       if (result == CopyResult::kFailed) return result;
       if (result == CopyResult::kPending) {
         ++ch.copies_pending;
         ++a.wr->copies;
+        ++s_.queues[a.queue].copies_pending;
       }
       src += piece;
       bytes -= piece;
@@ -565,7 +566,11 @@ class Receiver {
 
   void response_placed(const tp::CopyPurpose& purpose, bool ok) {
     SendQueue& q = s_.queues[purpose.queue];
-    if (!q.in_use || (q.generation & 15u) != purpose.queue_generation) return;
+    --q.copies_pending;
+    if (!q.in_use) {  // destroyed meanwhile
+      if (q.copies_pending == 0) s_.queues.free(purpose.queue);
+      return;
+    }
     for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
       if ((n & tp::kWorkRequestMask) != purpose.work_request) continue;
       WrState& wr = q.work[n & q.work_mask];

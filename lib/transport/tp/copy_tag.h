@@ -19,25 +19,23 @@ constexpr uint32_t kWorkRequestMask = 0x3fff;
 struct CopyPurpose {
   CopyKind kind;
   uint32_t tpn;
-  Tpmsn message;              // kPlace
-  uint32_t queue;             // kPlaceResponse
-  uint32_t queue_generation;  // kPlaceResponse: low 4 bits
-  uint32_t work_request;      // kPlaceResponse: low 14 bits of its number
+  Tpmsn message;          // kPlace
+  uint32_t queue;         // kPlaceResponse; its record is not used again before the copy is done
+  uint32_t work_request;  // kPlaceResponse: low 14 bits of its number
 };
 
 constexpr CopyTag gather_tag(uint32_t tpn) { return uint64_t{1} << 62 | tpn; }
 constexpr CopyTag place_tag(uint32_t tpn, Tpmsn message) {
   return uint64_t{2} << 62 | uint64_t{message.value()} << 24 | tpn;
 }
-constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t generation, uint32_t work_request) {
-  return uint64_t{3} << 62 | uint64_t{generation & 15} << 58 | uint64_t{queue & 0xfffff} << 38 |
-         uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
+constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t work_request) {
+  return uint64_t{3} << 62 | uint64_t{queue & 0xfffff} << 38 | uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {
-  return {static_cast<CopyKind>(tag >> 62),        static_cast<uint32_t>(tag & 0xffffff),
+  return {static_cast<CopyKind>(tag >> 62), static_cast<uint32_t>(tag & 0xffffff),
           Tpmsn(static_cast<uint32_t>(tag >> 24)), static_cast<uint32_t>(tag >> 38 & 0xfffff),
-          static_cast<uint32_t>(tag >> 58 & 15),   static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
+          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
 }
 
 }  // namespace ub::tp

@@ -111,7 +111,7 @@ bool Client::take_welcome(Answer& answer, Welcome* welcome, std::string* why) {
   }
   ipc::Fd page = std::move(answer.fds[0]);
   if (!ipc::check_sealed_memfd(page.get(), sizeof(ipc::AppPage), why) ||
-      !welcome->page.map(page.get(), sizeof(ipc::AppPage), why)) {
+      !welcome->page.map(page.get(), sizeof(ipc::AppPage), why) || !ipc::seal_against_holes(page.get(), why)) {
     return false;
   }
   welcome->instance = instance;

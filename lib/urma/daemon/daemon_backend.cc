@@ -416,11 +416,11 @@ std::vector<ChannelInfo> DaemonBackend::channels() {
   Client::Answer answer;
   while (call(request, &answer) == Status::kOk) {
     const size_t count = std::min<size_t>(answer->value, answer.extra_bytes / sizeof(ChannelInfo));
-    if (count == 0) break;
     const size_t before = channels.size();
     channels.resize(before + count);
     std::memcpy(&channels[before], answer.body.extra, count * sizeof(ChannelInfo));
-    request.value += static_cast<uint32_t>(count);
+    if (answer->id <= request.value) break;  // 0: that is all
+    request.value = answer->id;
   }
   return channels;
 }

@@ -110,7 +110,9 @@ bool SharedHeap::add_area(size_t bytes, bool last_word) {
   Area area;
   area.memory = source_->add_area(bytes, last_word, &area.id);
   if (!area.memory) return false;
-  if (!area.mapping.map(area.memory.get(), bytes, nullptr) || !source_->area_mapped(area.id)) {
+  std::string why;
+  if (!area.mapping.map(area.memory.get(), bytes, &why) || !ipc::seal_against_holes(area.memory.get(), &why) ||
+      !source_->area_mapped(area.id)) {
     source_->drop_area(area.id);
     return false;
   }

@@ -30,7 +30,7 @@ class AreaSource {
   virtual ~AreaSource() = default;
   // Memory of exactly that size, all zero. Empty: refused; a person is told why if that is the `last_word`.
   virtual ipc::Fd add_area(size_t bytes, bool last_word, uint32_t* id) = 0;
-  // It is mapped for writing, which can be done once: the source seals it and may use it now.
+  // It is mapped and sealed: the source may use it now.
   virtual bool area_mapped(uint32_t id) = 0;
   virtual void drop_area(uint32_t id) = 0;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace ub {
@@ -27,7 +28,10 @@ TEST_F(AreasTest, UsedOnlyOnceItCannotHaveHoles) {
   ASSERT_TRUE(theirs.map(fd.get(), kBytes, &error));
   EXPECT_TRUE(punch());
   EXPECT_EQ(areas.use(area, 0, 64), nullptr);
-  ASSERT_TRUE(areas.seal(area, &error)) << error;
+  EXPECT_FALSE(areas.begin_use(area, &error));
+  EXPECT_NE(error.find("not sealed"), std::string::npos) << error;
+  ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error)) << error;
+  ASSERT_TRUE(areas.begin_use(area, &error)) << error;
   EXPECT_FALSE(punch());
   std::byte* ours = areas.use(area, 4096, 64);
   ASSERT_NE(ours, nullptr);
@@ -40,25 +44,17 @@ TEST_F(AreasTest, UsedOnlyOnceItCannotHaveHoles) {
   EXPECT_EQ(areas.bytes(), 0u);
 }
 
-TEST_F(AreasTest, OneThatLetsNobodySealItIsNotUsed) {
+TEST_F(AreasTest, UseBeginsOnce) {
   uint32_t area = areas.add(kBytes, &fd, &error);
-  ASSERT_EQ(fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL), 0);
-  EXPECT_FALSE(areas.seal(area, &error));
-  EXPECT_NE(error.find("cannot be sealed"), std::string::npos) << error;
-  EXPECT_EQ(areas.use(area, 0, 64), nullptr);
-  EXPECT_TRUE(areas.drop(area));
-}
-
-TEST_F(AreasTest, SealedOnce) {
-  uint32_t area = areas.add(kBytes, &fd, &error);
-  EXPECT_FALSE(areas.seal(area + 1, &error));
-  EXPECT_TRUE(areas.seal(area, &error));
-  EXPECT_FALSE(areas.seal(area, &error));
+  EXPECT_FALSE(areas.begin_use(area + 1, &error));
+  ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error));
+  EXPECT_TRUE(areas.begin_use(area, &error));
+  EXPECT_FALSE(areas.begin_use(area, &error));
 }
 
 TEST_F(AreasTest, PlacesAreChecked) {
   uint32_t area = areas.add(kBytes, &fd, &error);
-  ASSERT_TRUE(areas.seal(area, &error));
+  ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error) && areas.begin_use(area, &error));
   EXPECT_NE(areas.use(area, 0, kBytes), nullptr);
   EXPECT_EQ(areas.use(area, 1, kBytes), nullptr);
   EXPECT_EQ(areas.use(area, UINT64_MAX, 2), nullptr);
@@ -69,18 +65,24 @@ TEST_F(AreasTest, PlacesAreChecked) {
 // Those that were never mapped hold descriptors: few. Dropping one, or mapping it, makes room.
 TEST_F(AreasTest, Limits) {
   std::vector<uint32_t> unsealed;
-  while (uint32_t area = areas.add(4096, &fd, &error)) unsealed.push_back(area);
+  std::vector<ipc::Fd> fds;
+  while (uint32_t area = areas.add(4096, &fd, &error)) {
+    unsealed.push_back(area);
+    fds.push_back(std::move(fd));
+  }
   EXPECT_NE(error.find("not yet mapped"), std::string::npos) << error;
   ASSERT_GE(unsealed.size(), 2u);
   EXPECT_TRUE(areas.drop(unsealed[0]));
   EXPECT_NE(areas.add(4096, &fd, &error), 0u);
-  EXPECT_TRUE(areas.seal(unsealed[1], &error));
+  EXPECT_TRUE(ipc::seal_against_holes(fds[1].get(), &error) && areas.begin_use(unsealed[1], &error));
   EXPECT_NE(areas.add(4096, &fd, &error), 0u);
   EXPECT_EQ(areas.add(4096, &fd, &error), 0u);
 
   Areas all;
   size_t count = 0;
-  for (uint32_t area; (area = all.add(4096, &fd, &error)) != 0; ++count) ASSERT_TRUE(all.seal(area, &error));
+  for (uint32_t area; (area = all.add(4096, &fd, &error)) != 0; ++count) {
+    ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error) && all.begin_use(area, &error));
+  }
   EXPECT_GE(count, 64u);
   EXPECT_LE(count, 1024u);
 }

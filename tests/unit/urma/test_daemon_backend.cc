@@ -223,12 +223,14 @@ TEST_F(DaemonBackendTest, WhatComesBehindAnAnswer) {
       counters.v[3] = 33;
       extra->assign(reinterpret_cast<const char*>(&counters), sizeof counters);
     } else if (request.call == AppCall::kChannels) {
-      for (uint32_t n = request.value; n < kChannels && extra->size() + sizeof(ChannelInfo) <= 4096; ++n) {
+      uint32_t n = request.value;
+      for (; n < kChannels && extra->size() + sizeof(ChannelInfo) <= 4096; ++n) {
         ChannelInfo info{};
         info.tpn = n;
         extra->append(reinterpret_cast<const char*>(&info), sizeof info);
         ++answer->value;
       }
+      answer->id = n == kChannels ? 0 : n;
     } else if (request.call == AppCall::kTakeUnhandled) {
       Cqe cqe{};
       cqe.user_ctx = 5;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The segments of one token id, in the order of their addresses: a treap whose nodes are the records of the table.
+// Segments of a token id do not overlap, so the one that may hold an address is the last that begins there or before.
+//
+// Whoever registers chooses addresses, order and number of the segments. That must not cost the others: the depth
+// rests on `Segment::priority` alone, which is drawn at random and which applications do not learn.
+#pragma once
+
+#include "lib/base/slab.h"
+#include "lib/transport/resource/records.h"
+
+namespace ub {
+
+// Over the table and a root, 0 if there is none: both belong to the caller.
+class SegmentTree {
+ public:
+  SegmentTree(Slab<Segment>& table, uint32_t& root) : table_(table), root_(root) {}
+
+  // The last segment that begins at the address or before; 0: none.
+  uint32_t at_or_before(uint64_t address) const {
+    uint32_t found = 0;
+    for (uint32_t i = root_; i != 0;) {
+      const Segment& s = table_[i];
+      const bool fits = s.address <= address;
+      if (fits) found = i;
+      i = fits ? s.right : s.left;
+    }
+    return found;
+  }
+
+  // The first segment that begins at the address or behind; 0: none.
+  uint32_t at_or_behind(uint64_t address) const {
+    uint32_t found = 0;
+    for (uint32_t i = root_; i != 0;) {
+      const Segment& s = table_[i];
+      const bool fits = s.address >= address;
+      if (fits) found = i;
+      i = fits ? s.left : s.right;
+    }
+    return found;
+  }
+
+  // Does a segment hold one of these bytes? There is at least one, and none is beyond the end of the address space.
+  bool overlaps(uint64_t address, uint64_t bytes) const {
+    const uint32_t last = at_or_before(address + bytes - 1);
+    return last != 0 && table_[last].address + table_[last].length > address;
+  }
+
+  // It overlaps none in the tree; its address, length and priority are set.
+  void insert(uint32_t index) {
+    Segment& added = table_[index];
+    uint32_t* link = &root_;
+    while (*link != 0 && table_[*link].priority >= added.priority) link = way_to(added.address, *link);
+    // It takes the place of this subtree, which falls into what lies before it and what lies behind.
+    uint32_t rest = *link;
+    *link = index;
+    uint32_t* before = &added.left;
+    uint32_t* behind = &added.right;
+    while (rest != 0) {
+      Segment& s = table_[rest];
+      if (s.address < added.address) {
+        *before = rest;
+        before = &s.right;
+        rest = s.right;
+      } else {
+        *behind = rest;
+        behind = &s.left;
+        rest = s.left;
+      }
+    }
+    *before = *behind = 0;
+  }
+
+  // It is in the tree.
+  void remove(uint32_t index) {
+    uint32_t* link = &root_;
+    while (*link != index) link = way_to(table_[index].address, *link);
+    uint32_t before = table_[index].left, behind = table_[index].right;
+    while (before != 0 && behind != 0) {
+      if (table_[before].priority >= table_[behind].priority) {
+        *link = before;
+        link = &table_[before].right;
+        before = *link;
+      } else {
+        *link = behind;
+        link = &table_[behind].left;
+        behind = *link;
+      }
+    }
+    *link = before != 0 ? before : behind;
+  }
+
+ private:
+  uint32_t* way_to(uint64_t address, uint32_t from) {
+    return address < table_[from].address ? &table_[from].left : &table_[from].right;
+  }
+
+  Slab<Segment>& table_;
+  uint32_t& root_;
+};
+
+}  // namespace ub

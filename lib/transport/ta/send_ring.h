@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ring of a send queue as the application wrote it: what was posted is taken over a part at a time, and checked.
+// For the initiator alone.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/segment_shape.h"
+
+namespace ub::ta {
+
+constexpr uint32_t kFetchedSlots = 256;  // in one go; the longest element fits
+
+// Sees what was posted. False: the index cannot be.
+inline bool see_posted(SendQueue& q) {
+  uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
+  uint32_t oldest = q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot;
+  uint32_t slots = q.slot_mask + 1;
+  if (produced - oldest > slots || produced - q.posted > slots) return false;
+  q.posted = produced;
+  return true;
+}
+
+// Takes over the next of what was posted. An application that may not write `slots` is read here and nowhere else.
+inline void fetch(SendQueue& q, uint32_t most = kFetchedSlots) {
+  if (q.source == nullptr) {
+    q.produced = q.posted;
+    return;
+  }
+  const uint32_t end = q.posted - q.produced < most ? q.posted : q.produced + most;
+  for (uint32_t at = q.produced; at != end; ++at) q.slots[at & q.slot_mask] = q.source[at & q.slot_mask];
+  q.produced = end;
+}
+
+inline void fetch_all(SendQueue& q) {
+  see_posted(q);
+  fetch(q, q.slot_mask + 1);
+}
+
+// Does the element lie within what was fetched, and in one piece?
+inline bool fits_ring(const SendQueue& q, uint32_t at, const Wqe& wqe) {
+  return wqe.slots != 0 && wqe.slots <= q.produced - at && wqe.slots <= q.slot_mask + 1 - (at & q.slot_mask);
+}
+
+inline bool valid_length(const Wqe& wqe) {
+  return is_atomic(wqe.op) ? wqe.length == 4 || wqe.length == 8 : wqe.length <= kMaxMessageBytes;
+}
+
+inline bool valid_element(const Wqe& wqe) {
+  // A READ or atomic has ranges, whatever its flags say.
+  uint32_t inline_length = (wqe.flags & kWrInline) != 0 && !is_fenced(wqe.op) ? wqe.length : 0;
+  return wqe.op <= WrOp::kNop && wqe.sge_count <= kMaxSges && valid_length(wqe) &&
+         wqe.slots >= wqe_slots(wqe.op, inline_length != 0 ? 0 : wqe.sge_count, inline_length);
+}
+
+}  // namespace ub::ta

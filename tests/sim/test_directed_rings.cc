@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an application that cannot be trusted may cost the others by what it leaves in its rings, and how often it rings.
+#include "tests/sim/directed_raw.h"
+
+namespace ub::sim {
+namespace {
+
+// What nothing is sent for is passed a part at a time, and the queue comes back to the rest by itself.
+TEST(Ring, long_and_full_of_nothing__is_passed_in_parts) {
+  Stage s;
+  Raw x(s, *s.a().node, 0, 4096), y(s, *s.b().node, 0);
+  uint32_t target = x.import(y);
+  ASSERT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+  for (WrOp op : {WrOp::kSkip, WrOp::kNop}) {
+    Wqe nothing{};
+    nothing.op = op;
+    nothing.slots = 1;
+    std::fill(x.source.begin(), x.source.end(), nothing);
+    const uint32_t first = x.indices.consumed.load();
+    x.indices.produced.store(first + 4000);
+    for (int i = 0; i < 3; ++i) x.ring();  // no further in one round, however often it rings
+    EXPECT_GE(x.queue().next_slot - first, 256u);
+    EXPECT_LE(x.queue().next_slot - first, 260u);
+    EXPECT_LE(x.queue().produced - first, 1024u);
+    s.a().node->drive();
+    s.world.run_for(milliseconds(1));
+    EXPECT_EQ(x.indices.consumed.load() - first, 4000u);
+    EXPECT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+  }
+  others_go_on(s);
+}
+
+TEST(Ring, element_at_the_end_of_what_is_taken_over__stays_whole) {
+  Stage s;
+  Raw x(s, *s.a().node, 0, 1024), y(s, *s.b().node, 0);
+  uint32_t target = x.import(y);
+  Wqe skip{};
+  skip.op = WrOp::kSkip;
+  skip.slots = 1;
+  for (uint32_t before : {255u, 254u, 253u}) {
+    const uint32_t first = x.indices.produced.load();
+    ASSERT_EQ(x.queue().next_slot, first);
+    for (uint32_t i = 0; i < before; ++i) x.source[(first + i) % 1024] = skip;
+    std::vector<Wqe> all;
+    uint32_t at = first + before;
+    for (int i = 0; i < 4; ++i) {
+      all.push_back(x.element(WrOp::kFetchAdd, 8, target, y.region));
+      x.source[at % 1024] = all.back();
+      at += all.back().slots;
+    }
+    x.indices.produced.store(at);
+    x.ring();
+    s.a().node->drive();
+    s.world.run_for(milliseconds(20));
+    EXPECT_FALSE(x.broken());
+    for (const Wqe& e : all) EXPECT_EQ(x.status(e.user_ctx), kSuccess) << before;
+  }
+  others_go_on(s);
+}
+
+TEST(Armed, solicited__is_counted_and_not_looked_for_in_the_ring) {
+  Stage s;
+  Raw x(s, *s.a().node, 0);
+  auto nop = [&] { x.outcome(x.element(WrOp::kNop, 0, 0, nullptr)); };
+  EXPECT_FALSE(x.told_when_armed(Armed::kAny));
+  EXPECT_FALSE(x.told_when_armed(Armed::kSolicited));
+  for (int i = 0; i < 3; ++i) nop();
+  EXPECT_FALSE(x.told_when_armed(Armed::kSolicited));
+  for (uint32_t i = 0; i < 64; ++i) x.completion(i).flags |= kCqeSolicited;
+  x.jfc_indices.consumed.store(1000);  // cannot be
+  EXPECT_FALSE(x.told_when_armed(Armed::kSolicited));
+  x.jfc_indices.consumed.store(0);
+  EXPECT_TRUE(x.told_when_armed(Armed::kAny));
+
+  EXPECT_FALSE(x.told_when_armed(Armed::kSolicited));
+  x.outcome(x.element(WrOp::kWrite, 8, 0, nullptr));  // no such target: an error counts as solicited
+  EXPECT_EQ(x.jfc_indices.armed.load(), static_cast<uint32_t>(Armed::kNo));
+  nop();
+  nop();
+  EXPECT_TRUE(x.told_when_armed(Armed::kSolicited));
+  x.jfc_indices.consumed.store(3);
+  EXPECT_TRUE(x.told_when_armed(Armed::kSolicited));
+  x.jfc_indices.consumed.store(4);  // the error
+  EXPECT_FALSE(x.told_when_armed(Armed::kSolicited));
+  EXPECT_TRUE(x.told_when_armed(Armed::kAny));
+}
+
+// Each goes again in its own time, whatever the order in which receives come; a bell meanwhile changes nothing.
+TEST(Refused, sends_to_several__go_again_each_by_itself) {
+  Stage s;
+  Raw x(s, *s.a().node, 0);
+  Raw y0(s, *s.b().node, 0), y1(s, *s.b().node, 1), y2(s, *s.b().node, 2), y3(s, *s.b().node, 3);
+  Raw* to[] = {&y0, &y1, &y2, &y3};
+  ASSERT_EQ(x.outcome(x.element(WrOp::kWrite, 100, x.import(y0), y0.region)), kSuccess);
+  std::vector<uint64_t> sends;
+  for (Raw* y : to) {
+    sends.push_back(x.post(x.element(WrOp::kSend, 100, x.import(*y), nullptr)).user_ctx);
+    x.post(x.element(WrOp::kNop, 0, 0, nullptr));
+  }
+  s.world.run_for(milliseconds(20));
+  EXPECT_EQ(x.queue().retries, 4u);
+  for (int i : {2, 0, 3, 1}) {
+    uint64_t receive = to[i]->post_receive(100, to[i]->region).user_ctx;
+    for (int n = 0; n < 20; ++n) {
+      x.ring();
+      s.a().node->drive();
+      s.world.run_for(milliseconds(1));
+    }
+    EXPECT_EQ(to[i]->status(receive), kSuccess) << i;
+  }
+  EXPECT_EQ(x.indices.retired.load(), 9u);
+  EXPECT_EQ(x.queue().retries, 0u);
+  EXPECT_EQ(x.queue().receives_refused, 0u);
+  for (uint64_t send : sends) EXPECT_EQ(x.status(send), kSuccess);
+  others_go_on(s);
+}
+
+}  // namespace
+}  // namespace ub::sim
