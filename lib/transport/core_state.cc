@@ -40,7 +40,11 @@ void push_event(CoreState& s, const Event& event) {
 
 void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
   Jfc& j = s.jfcs[jfc];
-  (completion ? j.completion_event : j.error_event) = true;
+  if (completion) {
+    j.completion_event = true;
+  } else {
+    j.error_event = true;
+  }
   if (j.event_queued) return;
   j.event_queued = true;
   j.next_event = s.event_jfcs;
