@@ -62,7 +62,7 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience)
   auto verdict = Agent::Verdict::kNothing;
   if (page().posted.any()) {
     verdict = Agent::Verdict::kWorked;
-    page().posted.take([&](uint32_t bell) {
+    page().posted.take_some(&posted_from_, kBellsPerRound, [&](uint32_t bell) {
       if (bell >= queues_.objects.size() || queues_.objects[bell] == 0) return;
       ++posts_;
       core.on_posted(now, queues_.objects[bell]);
@@ -70,7 +70,7 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience)
   }
   if (page().attention.any()) {
     verdict = Agent::Verdict::kWorked;
-    page().attention.take([&](uint32_t bell) {
+    page().attention.take_some(&attention_from_, kBellsPerRound, [&](uint32_t bell) {
       if (bell >= jfcs_.objects.size() || jfcs_.objects[bell] == 0) return;
       core.on_completions_read(now, jfcs_.objects[bell]);
       core.on_armed(jfcs_.objects[bell]);

@@ -70,6 +70,8 @@ class Client {
   void set_process(const ipc::PeerCredentials&, const std::string& program);
 
  private:
+  static constexpr uint32_t kBellsPerRound = 64;  // of each kind; others wait meanwhile
+
   struct Bells {
     std::vector<uint32_t> objects{0};  // by number; 0 is nobody's
     std::vector<uint32_t> free;        // has room for all of them: giving back never allocates
@@ -83,6 +85,7 @@ class Client {
   ipc::Mapping page_;
   ipc::Fd page_fd_, worker_bell_, app_bell_, app_bell_far_;
   Bells queues_, jfcs_;
+  uint32_t posted_from_ = 0, attention_from_ = 0;
   Agent agent_;
   Pacer pacer_;
   uint32_t events_produced_ = 0;

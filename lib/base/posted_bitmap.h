@@ -5,6 +5,7 @@
 // must then check each number, for the setter may set what it likes.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -25,14 +26,32 @@ class PostedBitmap {
 
   template <class Fn>
   void take(Fn fn) {
+    uint32_t from = 0;
+    take_some(&from, kNumbers, fn);
+  }
+  // Some `most` numbers, rounded up to the 64 that are together; the rest stays set. `*from` is the taker's place, so
+  // that in the end all have their turn, whoever sets the same ones all the time.
+  template <class Fn>
+  void take_some(uint32_t* from, uint32_t most, Fn fn) {
     any_.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (uint32_t s = 0; s < kNumbers / 4096; ++s) {
-      if (summary_[s].load(std::memory_order_relaxed) == 0) continue;
-      uint64_t groups = summary_[s].exchange(0, std::memory_order_acquire);
+    const uint32_t first = *from / 64;
+    const uint64_t behind = ~uint64_t{0} << (first % 64);
+    for (uint32_t i = 0; i <= kGroups; ++i) {  // the first group is looked at twice: its lower part comes last
+      const uint32_t s = (first / 64 + i) % kGroups;
+      const uint64_t part = i == 0 ? behind : (i == kGroups ? ~behind : ~uint64_t{0});
+      if ((summary_[s].load(std::memory_order_relaxed) & part) == 0) continue;
+      uint64_t groups = summary_[s].fetch_and(~part, std::memory_order_acquire) & part;
       for (; groups != 0; groups &= groups - 1) {
-        uint32_t word = s * 64 + static_cast<uint32_t>(std::countr_zero(groups));
+        const uint32_t word = s * 64 + static_cast<uint32_t>(std::countr_zero(groups));
+        if (most == 0) {
+          summary_[s].fetch_or(groups, std::memory_order_release);
+          any_.store(1, std::memory_order_relaxed);
+          *from = word * 64;
+          return;
+        }
         uint64_t bits = words_[word].exchange(0, std::memory_order_acquire);
+        most -= std::min(most, static_cast<uint32_t>(std::popcount(bits)));
         for (; bits != 0; bits &= bits - 1) fn(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
       }
     }
@@ -40,9 +59,10 @@ class PostedBitmap {
 
  private:
   static_assert(kNumbers % 4096 == 0);
+  static constexpr uint32_t kGroups = kNumbers / 4096;
 
   alignas(64) std::atomic<uint32_t> any_{0};
-  std::atomic<uint64_t> summary_[kNumbers / 4096] = {};
+  std::atomic<uint64_t> summary_[kGroups] = {};
   std::atomic<uint64_t> words_[kNumbers / 64] = {};
 };
 

@@ -39,7 +39,7 @@ void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
 
 // Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
 // makes us pass at one time.
-constexpr uint32_t kPassedSlots = 256;
+constexpr uint32_t kPassedSlots = 32;
 
 uint32_t timer_of(const CoreState& s, const SendQueue& q) {
   return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));

@@ -9,7 +9,7 @@
 
 namespace ub::ta {
 
-constexpr uint32_t kFetchedSlots = 256;  // in one go; the longest element fits
+constexpr uint32_t kFetchedSlots = 64;  // in one go; the longest element fits
 
 // Sees what was posted. False: the index cannot be.
 inline bool see_posted(SendQueue& q) {

@@ -10,6 +10,7 @@
 #include "lib/base/assert.h"
 #include "lib/base/bytes.h"
 #include "lib/base/counters.h"
+#include "lib/base/posted_bitmap.h"
 #include "lib/base/prng.h"
 #include "lib/base/time.h"
 
@@ -113,6 +114,44 @@ TEST(Prng, fill_writes_any_number_of_bytes) {
     Prng(n).fill(w.data(), n);
     EXPECT_EQ(v, w);
   }
+}
+
+TEST(PostedBitmap, takes_what_was_set_once) {
+  PostedBitmap<8192> bitmap;
+  std::vector<uint32_t> taken;
+  auto note = [&](uint32_t n) { taken.push_back(n); };
+  for (uint32_t n : {0u, 63u, 64u, 4095u, 4096u, 8191u, 64u}) bitmap.set(n);
+  ASSERT_TRUE(bitmap.any());
+  bitmap.take(note);
+  EXPECT_EQ(taken, (std::vector<uint32_t>{0, 63, 64, 4095, 4096, 8191}));
+  EXPECT_FALSE(bitmap.any());
+  taken.clear();
+  bitmap.take(note);
+  EXPECT_TRUE(taken.empty());
+}
+
+// Whoever sets all of them all the time keeps nobody out, and each call takes a part.
+TEST(PostedBitmap, takes_some_in_turn) {
+  PostedBitmap<8192> bitmap;
+  std::set<uint32_t> seen;
+  uint32_t from = 0;
+  for (int call = 0; call < 70; ++call) {
+    for (uint32_t n = 0; n < 4200; ++n) bitmap.set(n);
+    bitmap.set(8000);
+    size_t count = 0;
+    bitmap.take_some(&from, 64, [&](uint32_t n) {
+      seen.insert(n);
+      ++count;
+    });
+    EXPECT_GE(count, 1u);
+    EXPECT_LE(count, 127u);
+    EXPECT_TRUE(bitmap.any());
+  }
+  EXPECT_EQ(seen.size(), 4201u);
+  size_t rest = 0;
+  while (bitmap.any()) bitmap.take_some(&from, 64, [&](uint32_t) { ++rest; });
+  EXPECT_LE(rest, 4201u);
+  bitmap.take([&](uint32_t) { ADD_FAILURE() << "left behind"; });
 }
 
 TEST(Counters, names_are_unique_and_help_is_there) {
