@@ -18,6 +18,8 @@ namespace ub {
 
 namespace {
 
+// Somebody always has work for a busy worker; applications that share its core must run, too.
+constexpr Duration kBusySlice = microseconds(5);
 constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
 constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often
 
@@ -180,22 +182,26 @@ void Nic::worker_main() {
 
 // True: nothing came for so long that the worker may sleep. False: it is time to look for new links.
 bool Nic::work_until_idle(bool* worked) {
-  auto now_ns = [this] { return worker_->now().ns; };
-  Instant idle_since = worker_->now();
+  Instant idle_since = worker_->now(), yielded_at = idle_since;
   const Instant until = idle_since + kControlPause;
+  auto give_way = [&] {
+    ownership_.release();
+    idle_yield_.idle([this] { return worker_->now().ns; }, sched_yield);
+    ownership_.own();
+    yielded_at = worker_->now();
+  };
   for (;;) {
     const bool driven = drive_owned();
     if (run_errand() || driven) {
       *worked = true;
       idle_since = worker_->now();
+      if (idle_since - yielded_at >= kBusySlice) give_way();
     } else {
       bool may_sleep = worker_may_sleep_.load(std::memory_order_relaxed);
       if (may_sleep && worker_->now() - idle_since >= Duration{worker_idle_ns_.load(std::memory_order_relaxed)}) {
         return true;
       }
-      ownership_.release();
-      idle_yield_.idle(now_ns, sched_yield);
-      ownership_.own();
+      give_way();
     }
     if (worker_->now() > until || stop_.load(std::memory_order_relaxed)) return false;
   }
