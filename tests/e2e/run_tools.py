@@ -416,7 +416,7 @@ class Tests:
     def admin_live(self):
         """An instance at work is listed, and its counters move."""
         port = free_port()
-        args = [self.tools["perf"], "write_lat", "-p", port, "-D", 4]
+        args = [self.tools["perf"], "write_lat", "-p", port, "-D", 60]  # ended when all was seen
         server = Process(args)
         server.wait_for_text("TCP port")
         client = Process(args + [self.host])
@@ -449,8 +449,9 @@ class Tests:
                 check(objects[kind] > 0, f"no {kind} is counted: {objects}")
             check(shown("channels")["channels"], "no channel is shown")
             Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
-            client.expect(0, 30)
-            server.expect(0, 10)
+            client.popen.send_signal(signal.SIGINT)
+            client.expect(130, 10)
+            server.expect(3, 10)
         finally:
             server.kill()
             client.kill()
