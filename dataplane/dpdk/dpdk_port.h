@@ -2,9 +2,9 @@
 //
 // UB over a DPDK ethdev: one receive and one transmit queue, any PMD. The port is its own IP host (ethernet_host.h).
 //
-// Buffers come from one pool, those freed last first. A frame that
-// is being written lies in a buffer at a constant distance from its mbuf. What the device does not take stays
-// queued and leaves at a later flush. Without a link, frames are dropped: what waits for ever would be kept for ever.
+// Buffers come from one pool, those freed last first. A frame that is being written lies in a buffer at a constant
+// distance from its mbuf. What the device does not take stays queued and leaves at a later flush. Without a link,
+// frames are dropped: what waits for ever would be kept for ever.
 //
 // Thread: the owner of the Core, except open().
 #pragma once

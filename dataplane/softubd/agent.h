@@ -30,9 +30,9 @@ class Agent {
   void frame_aborted(const std::byte* frame);
 
   enum class Verdict : uint8_t { kNothing, kWorked, kStalled, kLied };
-  // Hands finished operations to the Core. kStalled: with none finished for `patience`, or the oldest not for some times that,
-  // fails all that waits, and all that comes until the application has answered; for longer if it is not the first
-  // time.
+  // Hands finished operations to the Core. kStalled: none was finished for `patience`, or the oldest not for some times
+  // that; all that waits failed, and all that comes will until the application has answered, longer if it is not the
+  // first time. kLied: it finished what it was never given.
   Verdict poll(Core<PortSet>&, Instant now, Duration patience);
   // The application is gone: everything fails, now and later.
   void fail_for_ever(Core<PortSet>&, Instant now);

@@ -38,7 +38,7 @@ struct Jfc {
   uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
   uint32_t next_event;    // list of JFCs with an event to report
   uint32_t next_blocked;  // list of JFCs that were waited for
-  uint32_t solicited;     // the newest solicited completion is the so-manieth from the end, 0: none
+  uint32_t solicited;     // place of the newest solicited completion, from the end: 1 is the last; 0: none
   Owner owner;
   bool in_use : 1;
   bool full : 1;  // an episode of being full was reported
