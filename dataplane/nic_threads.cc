@@ -140,7 +140,11 @@ uint64_t Nic::rest(bool worked) {
   if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
   uint64_t end = drives_.load(std::memory_order_relaxed);
   ownership_.release();
-  if (!busy) helper_block(deadline);
+  if (!busy) {
+    helper_block(deadline);
+  } else if (clients_ != nullptr) {
+    clients_->clear_rings();  // or the next sleep ends at once, for what is done by then
+  }
   return end;
 }
 

@@ -47,35 +47,67 @@ bool Client::add_bell(Bells& bells, uint32_t object, uint32_t* bell) try {
   if (bells.free.empty()) {
     if (bells.objects.size() == ipc::kAppBells) return false;
     bells.free.reserve(bells.objects.size() + 1);
-    bells.objects.push_back(0);
+    bells.objects.emplace_back();
     bells.free.push_back(static_cast<uint32_t>(bells.objects.size() - 1));
   }
   *bell = bells.free.back();
   bells.free.pop_back();
-  bells.objects[*bell] = object;
+  bells.objects[*bell] = {object, 0};
   return true;
 } catch (const std::bad_alloc&) {
   return false;
 }
 
-Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience) {
-  auto verdict = Agent::Verdict::kNothing;
+// `serve` is given an object and answers how much there has been to ring for since it exists.
+template <class Serve>
+bool Client::take_bells(ipc::AppBells& bits, Bells& bells, Instant now, Serve serve) {
+  bool useful = false;
+  bits.take_some(&bells.from, kBellsPerRound, [&](uint32_t bell) {
+    bool idle = true;
+    if (bell < bells.objects.size() && bells.objects[bell].object != 0) {
+      Rung& rung = bells.objects[bell];
+      const uint32_t progress = serve(rung.object);
+      idle = static_cast<int32_t>(progress - rung.progress) <= 0;
+      if (!idle) rung.progress = progress;
+    }
+    if (idle) ringing_.charge(now, kIdleBell);
+    useful |= !idle;
+  });
+  return useful;
+}
+
+// True: it had rung.
+bool Client::hear(Core<PortSet>& core, Instant now) {
+  bool rang = false, useful = false;
   if (page().posted.any()) {
-    verdict = Agent::Verdict::kWorked;
-    page().posted.take_some(&posted_from_, kBellsPerRound, [&](uint32_t bell) {
-      if (bell >= queues_.objects.size() || queues_.objects[bell] == 0) return;
+    rang = true;
+    useful |= take_bells(page().posted, queues_, now, [&](uint32_t queue) {
       ++posts_;
-      core.on_posted(now, queues_.objects[bell]);
+      core.on_posted(now, queue);
+      return core.slots_posted(queue);
     });
   }
   if (page().attention.any()) {
-    verdict = Agent::Verdict::kWorked;
-    page().attention.take_some(&attention_from_, kBellsPerRound, [&](uint32_t bell) {
-      if (bell >= jfcs_.objects.size() || jfcs_.objects[bell] == 0) return;
-      core.on_completions_read(now, jfcs_.objects[bell]);
-      core.on_armed(jfcs_.objects[bell]);
+    rang = true;
+    useful |= take_bells(page().attention, jfcs_, now, [&](uint32_t jfc) {
+      core.on_completions_read(now, jfc);
+      core.on_armed(jfc);
+      return core.completions_produced(jfc);
     });
   }
+  const bool woke_us = std::exchange(woke_us_, false);
+  if (useful) {
+    ringing_.give_back(kIdleLook / 2);
+    return true;
+  }
+  if (rang) ringing_.charge(now, kIdleLook);
+  if (woke_us && !agent_.has_finished()) ringing_.charge(now, kIdleWake);
+  return rang;
+}
+
+Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience) {
+  auto verdict = Agent::Verdict::kNothing;
+  if (ringing_.has_any(now) && hear(core, now)) verdict = Agent::Verdict::kWorked;
   if (agent_.must_be_polled()) {
     Agent::Verdict copies = agent_.poll(core, now, patience);
     if (copies != Agent::Verdict::kNothing) verdict = copies;
@@ -84,9 +116,10 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience)
 }
 
 void Client::set_rate(Core<PortSet>& core, Instant now, uint64_t bytes_per_second) {
-  pacer_ = {bytes_per_second, {}};
-  for (uint32_t queue : queues_.objects) {
-    if (queue != 0) core.on_posted(now, queue);
+  pacer_.bytes_per_second = bytes_per_second;
+  pacer_.next = {};
+  for (const Rung& rung : queues_.objects) {
+    if (rung.object != 0) core.on_posted(now, rung.object);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "dataplane/softubd/agent.h"
 #include "dataplane/stats_page.h"
+#include "lib/base/allowance.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/unix_socket.h"
@@ -39,11 +40,11 @@ class Client {
   bool add_queue(uint32_t id, uint32_t* bell) { return add_bell(queues_, id, bell); }
   bool add_jfc(uint32_t jfc, uint32_t* bell) { return add_bell(jfcs_, jfc, bell); }
   void remove_queue(uint32_t bell) {
-    queues_.objects[bell] = 0;
+    queues_.objects[bell] = {};
     queues_.free.push_back(bell);
   }
   void remove_jfc(uint32_t bell) {
-    jfcs_.objects[bell] = 0;
+    jfcs_.objects[bell] = {};
     jfcs_.free.push_back(bell);
   }
 
@@ -55,9 +56,15 @@ class Client {
   // Wakes the application if it sleeps and something was published for it since the last call.
   void ring_if_asleep();
 
+  bool listened_to = false;  // its table watches worker_bell_fd()
+
   void prepare_sleep() { ipc::begin_sleep(page().worker_sleeps); }
   void finish_sleep() { ipc::end_sleep(page().worker_sleeps); }
   bool has_posted() const { return page().posted.any() || page().attention.any(); }
+  // It rang while we slept.
+  void woke_us() { woke_us_ = true; }
+  // Until then it is not heard: it rang too often for nothing.
+  Instant unheard_until() const { return ringing_.ready_at(); }
   bool has_finished_copies() const;
 
   // For the statistics page. What the control thread counts is told by its session.
@@ -72,12 +79,25 @@ class Client {
  private:
   static constexpr uint32_t kBellsPerRound = 64;  // of each kind; others wait meanwhile
 
+  // What ringing for nothing costs an application: some twenty times what it costs us. A bell may come after the worker
+  // found what it was for, so each useful look makes up for half an idle one.
+  static constexpr Duration kIdleBell = microseconds(1), kIdleLook = microseconds(40), kIdleWake = microseconds(100);
+
+  struct Rung {
+    uint32_t object = 0;
+    uint32_t progress = 0;  // of the object, when its bell rang last
+  };
   struct Bells {
-    std::vector<uint32_t> objects{0};  // by number; 0 is nobody's
-    std::vector<uint32_t> free;        // has room for all of them: giving back never allocates
+    std::vector<Rung> objects{Rung{}};  // by number; 0 is nobody's
+    std::vector<uint32_t> free;         // has room for all of them: giving back never allocates
+    uint32_t from = 0;                  // whose turn is next
   };
 
   Client(Owner number, ipc::Mapping page);
+  // True: something had come of it.
+  template <class Serve>
+  bool take_bells(ipc::AppBells&, Bells&, Instant now, Serve);
+  bool hear(Core<PortSet>&, Instant now);
   static bool add_bell(Bells&, uint32_t object, uint32_t* bell);
   ipc::AppPage& page() const { return *reinterpret_cast<ipc::AppPage*>(page_.data()); }
 
@@ -85,7 +105,8 @@ class Client {
   ipc::Mapping page_;
   ipc::Fd page_fd_, worker_bell_, app_bell_, app_bell_far_;
   Bells queues_, jfcs_;
-  uint32_t posted_from_ = 0, attention_from_ = 0;
+  Allowance ringing_;
+  bool woke_us_ = false;
   Agent agent_;
   Pacer pacer_;
   uint32_t events_produced_ = 0;

@@ -34,10 +34,20 @@ Owner ClientTable::free_number() const {
   return 0;
 }
 
-bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
-  // Edge-triggered: each write of the application is an event, whatever it did to the counter.
+// Edge-triggered: each write of the application is an event, whatever it did to the counter.
+bool ClientTable::listen_to(Client& client) {
   epoll_event interest{EPOLLIN | EPOLLET, {}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->worker_bell_fd(), &interest) != 0) {
+  interest.data.u32 = client.number();
+  return client.listened_to = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client.worker_bell_fd(), &interest) == 0;
+}
+
+void ClientTable::close_ears_to(Client& client) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client.worker_bell_fd(), nullptr);
+  client.listened_to = false;
+}
+
+bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
+  if (!listen_to(*client)) {
     *error = std::string("cannot watch an application's doorbell: ") + strerror(errno);
     return false;
   }
@@ -56,15 +66,25 @@ void ClientTable::serve(Owner number) {
 void ClientTable::remove(Owner number) {
   Client* client = find(number);
   if (client == nullptr) return;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client->worker_bell_fd(), nullptr);
+  close_ears_to(*client);
   std::erase(active_, client);
   by_number_[number].reset();
 }
 
 bool ClientTable::poll(Core<PortSet>& core, Instant now) {
   bool worked = false;
+  for (; rung_count_ != 0; --rung_count_) {
+    if (Client* client = find(rung_[rung_count_ - 1])) client->woke_us();
+  }
   for (Client* client : active_) {
     Agent::Verdict verdict = client->poll(core, now, patience_);
+    if (const bool heard = client->unheard_until() <= now; heard != client->listened_to) [[unlikely]] {
+      if (heard) {
+        listen_to(*client);
+      } else {
+        close_ears_to(*client);
+      }
+    }
     client->ring_if_asleep();
     if (verdict == Agent::Verdict::kNothing) continue;
     worked = true;
@@ -88,7 +108,10 @@ std::vector<StatsApp> ClientTable::report() const {
 
 Instant ClientTable::next_deadline() const {
   Instant deadline = Instant::never();
-  for (Client* client : active_) deadline = earlier(deadline, client->agent().deadline(patience_));
+  for (Client* client : active_) {
+    deadline = earlier(deadline, client->agent().deadline(patience_));
+    if (!client->listened_to) deadline = earlier(deadline, client->unheard_until());
+  }
   return deadline;
 }
 
@@ -98,8 +121,9 @@ bool ClientTable::prepare_sleep() {
     client->prepare_sleep();
   }
   ipc::full_fence();
-  return std::any_of(active_.begin(), active_.end(),
-                     [](Client* client) { return client->has_posted() || client->has_finished_copies(); });
+  return std::any_of(active_.begin(), active_.end(), [](Client* client) {
+    return (client->listened_to && client->has_posted()) || client->has_finished_copies();
+  });
 }
 
 void ClientTable::finish_sleep() {
@@ -108,8 +132,10 @@ void ClientTable::finish_sleep() {
 
 // What is left, or comes meanwhile, ends the next sleep at once: applications that ring all the time do not hold us here.
 void ClientTable::clear_rings() {
-  epoll_event rung[64];
-  epoll_wait(epoll_.get(), rung, std::size(rung), 0);
+  epoll_event events[kMostRung];
+  const int count = epoll_wait(epoll_.get(), events, std::size(events), 0);
+  rung_count_ = static_cast<size_t>(std::max(count, 0));
+  for (size_t i = 0; i < rung_count_; ++i) rung_[i] = static_cast<Owner>(events[i].data.u32);
 }
 
 CopyResult ClientTable::gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes,

@@ -6,6 +6,7 @@
 // Thread: the owner of the Core, except fd() and clear_rings(): the worker without ownership.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -55,6 +56,11 @@ class ClientTable final : public NicClients, public ForeignMemory {
   void frame_aborted(const std::byte* frame) override;
 
  private:
+  static constexpr size_t kMostRung = 64;  // at one time
+
+  bool listen_to(Client&);
+  void close_ears_to(Client&);
+
   OnTrouble on_trouble_;
   std::vector<std::unique_ptr<Client>> by_number_;
   std::vector<Client*> active_;  // those that are served, dense
@@ -62,6 +68,8 @@ class ClientTable final : public NicClients, public ForeignMemory {
   Duration patience_ = milliseconds(250);
   uint64_t rate_ = 0;
   Owner next_number_ = 1;
+  std::array<Owner, kMostRung> rung_{};  // who woke us
+  size_t rung_count_ = 0;
 };
 
 }  // namespace ub

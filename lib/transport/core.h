@@ -94,6 +94,9 @@ class Core {
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
   const CoreConfig& config() const;
+  // Count what was posted to a send queue, and what was completed into a JFC, modulo 2^32. Objects that exist.
+  uint32_t slots_posted(uint32_t jetty) const;
+  uint32_t completions_produced(uint32_t jfc) const { return s_.jfcs[jfc].produced; }
   const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
 
  private:

@@ -260,6 +260,13 @@ void Core<Host>::on_posted(Instant now, uint32_t jetty) {
 }
 
 template <class Host>
+uint32_t Core<Host>::slots_posted(uint32_t jetty) const {
+  const SendQueue& q = s_.queues[s_.jettys[s_.ids[jetty].record].queue];
+  const uint32_t produced = q.indices->produced.load(std::memory_order_relaxed);
+  return produced - q.posted <= q.slot_mask + 1 ? produced : q.posted;
+}
+
+template <class Host>
 void Core<Host>::on_completions_read(Instant now, uint32_t jfc) {
   s_.now = now;
   if (jfc != 0 && jfc <= s_.jfcs.high_water() && s_.jfcs[jfc].in_use) ta::resume_jfc(s_, jfc);

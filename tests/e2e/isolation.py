@@ -6,12 +6,16 @@ the daemons are the same processes, the honest pair lost nothing and saw no wron
 what the hostile one had is gone within a second, and the daemon's log names it where it was thrown out.
 
   tests/e2e/isolation.py --build build
-  tests/e2e/isolation.py --build build --only bells --repeat 9 --seconds 1
+  tests/e2e/isolation.py --build build --compare 40 --only bells
 
 The rate of the honest pair (rounds of WRITE, READ, atomic and SEND) is printed: alone, beside a process that burns as
 much CPU and leaves the daemon alone, beside the hostile one, and their ratio. Medians of slices of 50 ms. The honest
 pair and the daemons' workers have one core, the hostile ones and the daemons' control threads another: so the ratio
 says what the daemon loses and not what the scheduler gives away; --no-pin leaves that to the system.
+
+--compare N measures nothing but that ratio, and better: both live at the same time, one of them is always stopped, and
+they change places N times a case, so what the machine does in between strikes both. The ratio is that of the medians
+of each one's N turns; printed beside it is what the same gives for two burners.
 """
 import argparse
 import os
@@ -184,6 +188,33 @@ class Isolation(kill_four.World):
         print(f"{case:14}{a:9.0f}{b:9.0f}{h:9.0f}{l:9.0f}{h / max(b, 1):8.2f}{slowest:8.2f}  "
               + " ".join(said.split("\n")[-2:]).strip()[:60], flush=True)
 
+    def turns(self, one, other, count):
+        """Median rates of the honest pair beside two hostile applications that run in turn."""
+        rates = {one: [], other: []}
+        for part in (one, other):
+            part.main.send_signal(signal.SIGSTOP)
+        for turn in range(2 * count):
+            active = (one, other)[turn % 2]
+            active.main.send_signal(signal.SIGCONT)
+            time.sleep(0.02)
+            rounds, then = self.rounds(), time.monotonic()
+            time.sleep(0.2)
+            rates[active].append((self.rounds() - rounds) / (time.monotonic() - then))
+            active.main.send_signal(signal.SIGSTOP)
+        return [statistics.median(rates[part]) for part in (one, other)]
+
+    def compare(self, case):
+        seconds = 1 + 0.6 * self.args.compare
+        rates = {}
+        for name in ("burn", case):
+            burner, rival = Hostile(self, "burn", seconds), Hostile(self, name, seconds)
+            time.sleep(0.2)
+            rates[name] = self.turns(burner, rival, self.args.compare)
+            for part in (burner, rival):
+                part.kill()
+        ratios = {name: rival / burner for name, (burner, rival) in rates.items()}
+        print(f"{case:14}{rates[case][0]:9.0f}{rates[case][1]:9.0f}{ratios[case]:8.3f}{ratios['burn']:12.3f}", flush=True)
+
     def run(self):
         if self.args.pin:
             pin(HONEST_CORE)
@@ -192,6 +223,13 @@ class Isolation(kill_four.World):
             pin(OTHER_CORE)
         time.sleep(0.5)
         honest = self.show("objects", self.daemons[0])
+        if self.args.compare:
+            print(f"{'':14}rounds a second of the honest pair\n{'case':14}{'burner':>9}{'hostile':>9}{'h / b':>8}"
+                  f"{'two burners':>12}")
+            for case in self.args.only or [case for case in CASES if case not in (*WITH_WRITER, *ENDS_BY_ITSELF)]:
+                self.compare(case)
+            self.stop_survivors()
+            return
         print(f"{'':14}rounds a second of the honest pair\n{'case':14}{'alone':>9}{'burner':>9}{'hostile':>9}{'after':>9}"
               f"{'h / b':>8}{'gone s':>8}", flush=True)
         for case in self.args.only or CASES:
@@ -213,6 +251,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.6, help="of each run")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each case, and of the burner")
     parser.add_argument("--kills", type=int, default=3, help="more runs of each, which are killed")
+    parser.add_argument("--compare", type=int, metavar="N", help="only the ratio, of so many turns each")
     parser.add_argument("--patience", type=float, default=3, help="factor for slow machines")
     parser.add_argument("--no-pin", dest="pin", action="store_false", help="leave processes where the system puts them")
     parser.add_argument("--seed", type=int, default=1)

@@ -17,7 +17,8 @@ class Raw {
   static constexpr uint32_t kRegionBytes = 512 * 1024;
   static constexpr uint32_t kToken = 0x4321;
 
-  Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17)
+  Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17,
+      Pacer* pacer = nullptr)
       : world_(stage.world),
         node_(node),
         owner_(static_cast<Owner>(kFirstHostileOwner + number)),
@@ -55,6 +56,7 @@ class Raw {
     c.sq.work = work_.get();
     c.sq.jfc = jfc;
     c.sq.err_timeout = err_timeout;
+    c.sq.pacer = pacer;
     c.jfr = jfr;
     c.owner = owner_;
     must(core().create_jetty(c, &id));

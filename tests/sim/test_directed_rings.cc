@@ -31,6 +31,40 @@ TEST(Ring, long_and_full_of_nothing__is_passed_in_parts) {
   others_go_on(s);
 }
 
+// An owner's allowance is for all its queues, comes back with time, and is no matter of those who send.
+TEST(Ring, full_of_nothing__costs_no_more_than_the_owners_allowance) {
+  Stage s;
+  Pacer pacer;
+  Raw x(s, *s.a().node, 0, 1 << 16, 17, &pacer), other(s, *s.a().node, 1, 16, 17, &pacer), y(s, *s.b().node, 0);
+  uint32_t target = x.import(y);
+  ASSERT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+  Wqe nothing{};
+  nothing.op = WrOp::kNop;
+  nothing.slots = 1;
+  std::fill(x.source.begin(), x.source.end(), nothing);
+  const uint32_t first = x.indices.consumed.load();
+  const Instant begin = s.world.now();
+  x.indices.produced.store(first + 40'000);
+  x.ring();
+  s.a().node->drive();
+  uint32_t rests = 0;
+  while (x.indices.consumed.load() - first < 40'000 && s.world.now() - begin < seconds(1)) {
+    s.world.run_for(microseconds(100));
+    const auto passed = static_cast<int64_t>(x.indices.consumed.load() - first);
+    EXPECT_LE(Pacer::kPassedSlot * passed, s.world.now() - begin + Allowance::kMost + Pacer::kPassedSlot * 32);
+    if (pacer.passing.has_any(s.world.now())) continue;
+    ++rests;
+    uint64_t nop = other.post(other.element(WrOp::kNop, 0, 0, nullptr)).user_ctx;
+    EXPECT_EQ(other.indices.consumed.load(), other.indices.produced.load() - 1);
+    s.world.run_for(Allowance::kMost);
+    EXPECT_EQ(other.status(nop), kSuccess);
+  }
+  EXPECT_EQ(x.indices.consumed.load() - first, 40'000u);
+  EXPECT_GE(rests, 3u);
+  EXPECT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+  others_go_on(s);
+}
+
 TEST(Ring, element_at_the_end_of_what_is_taken_over__stays_whole) {
   Stage s;
   Raw x(s, *s.a().node, 0, 1024), y(s, *s.b().node, 0);

@@ -38,24 +38,32 @@ void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
 }
 
 // Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
-// makes us pass at one time.
+// makes us pass: so many at one time, and what its owner's allowance is good for in all.
 constexpr uint32_t kPassedSlots = 32;
 
 uint32_t timer_of(const CoreState& s, const SendQueue& q) {
   return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));
 }
 
-// May it pass an element that nothing is sent for? False: the queue's timer brings us back in the next round.
+// May it pass an element that nothing is sent for? False: the queue's timer brings us back.
 bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
+  Allowance* allowance = q.pacer == nullptr ? nullptr : &q.pacer->passing;
+  if (allowance != nullptr && !allowance->has_any(s.now)) {
+    allowance->charge(s.now, Pacer::kPassedSlot);
+    s.timers.arm(timer_of(s, q), allowance->ready_at());
+    return false;
+  }
   if (q.passed_at != s.now) {
     q.passed_at = s.now;
     q.passed_slots = 0;
+    if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedFirst);
   }
   if (q.passed_slots >= kPassedSlots) {
     s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
     return false;
   }
   q.passed_slots += wqe.slots;
+  if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedSlot * wqe.slots);
   return true;
 }
 

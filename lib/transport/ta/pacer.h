@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rate that send queues share: each request puts off the next one by the time that its bytes take. Pauses earn a
-// little credit, so that timers need not be exact.
+// What the send queues of one owner share. A rate: each request puts off the next one by the time that its bytes take;
+// pauses earn a little credit, so that timers need not be exact. And what it may cost by elements that send nothing.
 //
 // Thread: the owner of the Core.
 #pragma once
 
 #include <cstdint>
 
-#include "lib/base/time.h"
+#include "lib/base/allowance.h"
 
 namespace ub {
 
 struct Pacer {
+  // Prices of slots that nothing is sent for, and of the first of them at one time.
+  static constexpr Duration kPassedSlot = microseconds(2), kPassedFirst = microseconds(20);
   static constexpr uint64_t kRequestBytes = 256;  // what a request costs beside its payload
   static constexpr Duration kCredit = milliseconds(1);
 
   uint64_t bytes_per_second = 0;  // 0: no limit
   Instant next{};                 // when the next request is due
+  Allowance passing;
 
   // When a request may start; in the past: now.
   Instant ready_at() const {
@@ -25,7 +28,9 @@ struct Pacer {
     return bytes_per_second == 0 || next.ns <= credit ? Instant{} : Instant{next.ns - credit};
   }
 
+  // A request starts.
   void charge(Instant now, uint64_t payload) {
+    passing.give_back(kPassedFirst);
     if (bytes_per_second == 0) return;
     const auto ns = static_cast<unsigned __int128>(payload + kRequestBytes) * 1'000'000'000 / bytes_per_second;
     next = (next < now ? now : next) + Duration{static_cast<int64_t>(ns)};
