@@ -27,7 +27,7 @@ class NicClients {
   virtual Instant next_deadline() const = 0;
 
   // Around a sleep of the worker. True: something came meanwhile, do not sleep.
-  virtual bool prepare_sleep() = 0;
+  virtual bool prepare_sleep(Instant now) = 0;
   virtual void finish_sleep() = 0;
   // Readable when a client rings; worker thread, without ownership.
   virtual int fd() const = 0;

@@ -21,6 +21,7 @@ namespace {
 // Somebody always has work for a busy worker; applications that share its core must run, too.
 constexpr Duration kBusySlice = microseconds(5);
 constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
+constexpr Duration kErrandSpin = microseconds(50);
 constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often
 
 }  // namespace
@@ -129,7 +130,7 @@ uint64_t Nic::helper_take_over() {
 uint64_t Nic::rest(bool worked) {
   if (statistics_due()) publish_statistics();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
-  if (clients_ != nullptr) busy |= clients_->prepare_sleep();
+  if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->now());
   asleep_ = true;
   bool room_missing = worker_->core().has_packets();
   Instant deadline = helper_deadline();
@@ -216,6 +217,10 @@ void Nic::run_on_worker(const Errand& errand) {
   const uint32_t before = errands_done_.load(std::memory_order_relaxed);
   errand_.store(&errand, std::memory_order_release);
   wake_helper();
+  // To wake us costs the worker more than most errands do.
+  for (const Instant until = worker_->now() + kErrandSpin; worker_->now() < until; sched_yield()) {
+    if (errands_done_.load(std::memory_order_acquire) != before) return;
+  }
   errands_done_.wait(before, std::memory_order_acquire);
 }
 

@@ -132,17 +132,18 @@ void Client::push_event(const Event& event) {
     page().events[events_produced_ % ipc::kAppEvents] = {event.object, static_cast<uint32_t>(event.kind), 0};
     page().events_produced.store(++events_produced_, std::memory_order_release);
   }
-  events_published_ = true;
+  published_ = true;
 }
 
-void Client::ring_if_asleep() {
-  bool published = agent_.take_published();
-  if (!std::exchange(events_published_, false) && !published) return;
+void Client::ring_if_asleep(Instant now) {
+  published_ |= agent_.take_published();
+  if (!published_ || !ringing_.has_any(now)) return;
+  published_ = false;
   ipc::full_fence();
   if (!ipc::must_ring(page().app_sleeps)) return;
   uint64_t one = 1;
-  // A full queue means that it has bells to read.
-  [[maybe_unused]] ssize_t n = send(app_bell_.get(), &one, sizeof one, MSG_DONTWAIT | MSG_NOSIGNAL);
+  // A full queue means that it has bells to read: it is not asleep, whatever it says.
+  if (send(app_bell_.get(), &one, sizeof one, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) ringing_.charge(now, kIdleWake);
 }
 
 void Client::set_process(const ipc::PeerCredentials& peer, const std::string& program) {

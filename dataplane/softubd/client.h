@@ -54,7 +54,7 @@ class Client {
   Agent::Verdict poll(Core<PortSet>&, Instant now, Duration patience);
   void push_event(const Event&);
   // Wakes the application if it sleeps and something was published for it since the last call.
-  void ring_if_asleep();
+  void ring_if_asleep(Instant now);
 
   bool listened_to = false;  // its table watches worker_bell_fd()
 
@@ -110,7 +110,7 @@ class Client {
   Agent agent_;
   Pacer pacer_;
   uint32_t events_produced_ = 0;
-  bool events_published_ = false;
+  bool published_ = false;  // something that a sleeping application must be woken for
   uint64_t posts_ = 0, events_lost_ = 0;
   StatsApp identity_;
 };

@@ -85,7 +85,7 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
         close_ears_to(*client);
       }
     }
-    client->ring_if_asleep();
+    client->ring_if_asleep(now);
     if (verdict == Agent::Verdict::kNothing) continue;
     worked = true;
     const bool lied = verdict == Agent::Verdict::kLied;
@@ -115,9 +115,9 @@ Instant ClientTable::next_deadline() const {
   return deadline;
 }
 
-bool ClientTable::prepare_sleep() {
+bool ClientTable::prepare_sleep(Instant now) {
   for (Client* client : active_) {
-    client->ring_if_asleep();
+    client->ring_if_asleep(now);
     client->prepare_sleep();
   }
   ipc::full_fence();

@@ -44,7 +44,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   ForeignMemory& memory() override { return *this; }
   std::vector<StatsApp> report() const override;
   Instant next_deadline() const override;
-  bool prepare_sleep() override;
+  bool prepare_sleep(Instant now) override;
   void finish_sleep() override;
   int fd() const override { return epoll_.get(); }
   void clear_rings() override;

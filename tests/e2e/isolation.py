@@ -15,7 +15,7 @@ says what the daemon loses and not what the scheduler gives away; --no-pin leave
 
 --compare N measures nothing but that ratio, and better: both live at the same time, one of them is always stopped, and
 they change places N times a case, so what the machine does in between strikes both. The ratio is that of the medians
-of each one's N turns; printed beside it is what the same gives for two burners.
+of each one's N turns; printed beside it is what the same gives for two that do nothing wrong.
 """
 import argparse
 import os
@@ -65,6 +65,7 @@ CASES = {
 }
 WITH_WRITER = ("slow", "lazy", "stopped")
 ENDS_BY_ITSELF = ("greedy",)
+WITH_TRAFFIC = ("deaf",)  # beside what they do wrong: to be compared with somebody who has as much
 
 
 def pin(core):
@@ -206,14 +207,15 @@ class Isolation(kill_four.World):
     def compare(self, case):
         seconds = 1 + 0.6 * self.args.compare
         rates = {}
-        for name in ("burn", case):
-            burner, rival = Hostile(self, "burn", seconds), Hostile(self, name, seconds)
+        peaceful = "modest" if case in WITH_TRAFFIC else "burn"
+        for name in (peaceful, case):
+            burner, rival = Hostile(self, peaceful, seconds), Hostile(self, name, seconds)
             time.sleep(0.2)
             rates[name] = self.turns(burner, rival, self.args.compare)
             for part in (burner, rival):
                 part.kill()
         ratios = {name: rival / burner for name, (burner, rival) in rates.items()}
-        print(f"{case:14}{rates[case][0]:9.0f}{rates[case][1]:9.0f}{ratios[case]:8.3f}{ratios['burn']:12.3f}", flush=True)
+        print(f"{case:14}{rates[case][0]:9.0f}{rates[case][1]:9.0f}{ratios[case]:8.3f}{ratios[peaceful]:12.3f}", flush=True)
 
     def run(self):
         if self.args.pin:
@@ -225,7 +227,7 @@ class Isolation(kill_four.World):
         honest = self.show("objects", self.daemons[0])
         if self.args.compare:
             print(f"{'':14}rounds a second of the honest pair\n{'case':14}{'burner':>9}{'hostile':>9}{'h / b':>8}"
-                  f"{'two burners':>12}")
+                  f"{'two peaceful':>12}")
             for case in self.args.only or [case for case in CASES if case not in (*WITH_WRITER, *ENDS_BY_ITSELF)]:
                 self.compare(case)
             self.stop_survivors()
