@@ -66,6 +66,7 @@ struct DaemonConfig {
   uint32_t app_jetties = 4096;
   uint32_t app_jfrs = 4096;
   uint32_t app_jfcs = 4096;
+  uint32_t app_groups = 64;
   uint32_t app_segments = 4096;
   uint32_t app_targets = 16384;
   // Instances that they name; default 1024. All applications share limits.max_peers.

@@ -37,6 +37,7 @@ NicReport report_nic(const CoreState& s) {
   count_jettys(s, objects);
   objects.jfc = s.jfcs.in_use();
   objects.jfr = s.jfrs.in_use();
+  objects.groups = s.groups.in_use();
   objects.segments = s.segments.in_use();
   objects.targets = s.targets.in_use();
   objects.peers = s.peers.in_use();

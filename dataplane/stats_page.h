@@ -47,6 +47,7 @@ struct StatsObjects {
   uint32_t jfr = 0;
   uint32_t jfs = 0;
   uint32_t jetty = 0;
+  uint32_t groups = 0;
   uint32_t segments = 0;
   uint32_t targets = 0;
   uint32_t peers = 0;

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 # name, wire, urma_perf arguments, what of its result, floor arguments, what of its result
 FIGURES = [
@@ -45,6 +46,13 @@ FIGURES = [
 DPDK_FLOORS = ("memif", "af_packet", "af_xdp")
 
 
+class End(typing.NamedTuple):
+    """Where a program of a pair runs: its environment, what its command line begins with, and how to reach its peer."""
+    environment: dict
+    command: list = []
+    peer: str = "127.0.0.1"
+
+
 class Bench:
     """The programs, each on its CPU. floor() and softub() return a value and the distances that were seen."""
 
@@ -56,32 +64,43 @@ class Bench:
         self.port = 23000 + os.getpid() % 5000
 
     def floor(self, arguments, what):
-        program = "ub_floor_dpdk" if arguments.split()[0] in DPDK_FLOORS else "ub_floor"
-        out = subprocess.run([os.path.join(self.floor_directory, program), *arguments.split(), "--json", "--seconds",
-                              "0.6", "--cpus", ",".join(self.cpus)], check=True, stdout=subprocess.PIPE, text=True,
-                             timeout=60)
-        result = json.loads(out.stdout)
+        return self.run_floor(arguments.split(), what)
+
+    @staticmethod
+    def run(command, **options):
+        """What it prints. Drivers are talkative: of their complaints only those of a failure are shown."""
+        out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        if out.returncode != 0:
+            raise ValueError(f"{' '.join(command)}: {out.stderr.strip()[-1000:]}")
+        return out.stdout
+
+    def run_floor(self, arguments, what, command=()):
+        program = "ub_floor_dpdk" if arguments[0] in DPDK_FLOORS else "ub_floor"
+        result = json.loads(self.run([*command, os.path.join(self.floor_directory, program), *arguments, "--json",
+                                      "--seconds", "0.6", "--cpus", ",".join(self.cpus)], timeout=60))
         modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
-        value = result["latency"][0]["p50_ns"] / 1000 if what == "latency" else result["rate"][0]["gbit_per_s"]
-        return value, modes
+        if what == "latency":
+            return result["latency"][0]["p50_ns"] / 1000, modes
+        row = result["rate"][0]
+        return row["gbit_per_s"] if what == "gbps" else row["msgs_per_s"] / 1e6, modes
 
     def softub(self, wire, arguments, what):
         environment = dict(os.environ, SOFTUB_PORT_KINDS=wire.split("-")[0])
         if wire != "shm":  # same address as the floor
             environment.update(SOFTUB_DEVICE_EIDS="127.0.0.1", SOFTUB_PORT_MTU="1024" if wire == "udp-1k" else "4096")
-        return self.perf_pair(arguments, what, environment, environment)
+        return self.perf_pair(arguments, what, End(environment), End(environment))
 
-    def perf_pair(self, arguments, what, environment, peer_environment):
+    def perf_pair(self, arguments, what, near, far):
         """urma_perf on both CPUs, the one that measures on the first."""
         self.port += 1
         command = [self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
-            server = subprocess.Popen(["taskset", "-c", self.cpus[1], *command], env=peer_environment,
+            server = subprocess.Popen([*far.command, "taskset", "-c", self.cpus[1], *command], env=far.environment,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                time.sleep(0.5)
-                subprocess.run(["taskset", "-c", self.cpus[0], *command, "--json", report.name, "127.0.0.1"], check=True,
-                               env=environment, stdout=subprocess.DEVNULL, timeout=120)
+                time.sleep(1.5 if near.command else 0.5)
+                self.run([*near.command, "taskset", "-c", self.cpus[0], *command, "--json", report.name, near.peer],
+                         env=near.environment, timeout=120)
                 server.wait(20)
             finally:
                 server.kill()
@@ -112,13 +131,13 @@ def measure(bench, figure, rounds):
     if not any(found.values()):
         print(f"{name}: no round in which all probes said the same distance; repeat it", file=sys.stderr)
     unit = {"latency": "us", "pingpong": "us", "rate": "M/s", "gbps": "Gb/s"}[what]
-    floor_unit = "us" if floor_what == "latency" else "Gb/s"
+    floor_unit = {"latency": "us", "rate": "M/s", "gbps": "Gb/s"}[floor_what]
     for mode, runs in found.items():
         if not runs:
             continue
         value = statistics.median(v for v, _ in runs)
         raw = statistics.median(f for _, f in runs)
-        ratio = "" if what == "rate" else f"{value / raw:.2f}"
+        ratio = "" if unit != floor_unit else f"{value / raw:.2f}"
         print(f"| {name} | {mode} ({len(runs)}) | {value:.2f} {unit} | {raw:.2f} {floor_unit} (`{floor}`) | {ratio} | "
               f"`{perf}` |", flush=True)
 

@@ -209,6 +209,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.sq.err_timeout = queue.err_timeout;
   jetty.jfr = queue.jfr;
   jetty.recv_jfc = queue.recv_jfc;
+  jetty.group = queue.group;
   jetty.lower_layer_order = queue.lower_layer_order != 0;
   jetty.user_data = queue.user_data;
   jetty.owner = client_.number();
@@ -250,6 +251,29 @@ Status AppObjects::destroy_jetty(uint32_t id) {
   if (status != Status::kOk) return status;
   forget_jetty(found->second);
   jettys_.erase(found);
+  return status;
+}
+
+Status AppObjects::create_group(const DaemonConfig& limits, const ipc::AppQueue& queue, uint32_t* id,
+                                std::string* why) {
+  if (queue.policy > static_cast<uint8_t>(GroupPolicy::kQueueDepth)) return Status::kInvalid;
+  if (groups_.size() >= limits.app_groups) return quota(why, "app_groups", limits.app_groups);
+  GroupConfig group;
+  group.wanted_id = queue.wanted_id;
+  group.policy = static_cast<GroupPolicy>(queue.policy);
+  group.token = {queue.token_required != 0, queue.token_value};
+  group.owner = client_.number();
+  auto node = node_for_id();
+  Status status = core([&](NicCore& core, Instant) { return core.create_group(group, id); });
+  if (status != Status::kOk) return no_memory(why);
+  remember(groups_, std::move(node), *id);
+  return status;
+}
+
+Status AppObjects::destroy_group(uint32_t id) {
+  if (!groups_.contains(id)) return Status::kInvalid;
+  Status status = core([&](NicCore& core, Instant now) { return core.destroy_group(now, id); });
+  if (status == Status::kOk) groups_.erase(id);
   return status;
 }
 
@@ -420,6 +444,8 @@ bool AppObjects::destroy_all() {
       jettys_, [this](NicCore& core, Instant now, const auto& j) { return destroy_jetty(core, now, j); },
       [this](const auto& j) { forget_jetty(j.second); });
   destroy_each(
+      groups_, [](NicCore& core, Instant now, uint32_t g) { return core.destroy_group(now, g); }, nothing);
+  destroy_each(
       jfrs_, [](NicCore& core, Instant now, const auto& r) { return core.destroy_jfr(now, r.first); }, release_ring);
   destroy_each(
       segments_, [](NicCore& core, Instant now, const auto& s) { return core.unregister_segment(now, s.first); },
@@ -435,8 +461,8 @@ bool AppObjects::destroy_all() {
 }
 
 uint32_t AppObjects::count() const {
-  return static_cast<uint32_t>(jettys_.size() + jfrs_.size() + segments_.size() + tokens_.size() + targets_.size() +
-                               jfcs_.size());
+  return static_cast<uint32_t>(jettys_.size() + jfrs_.size() + groups_.size() + segments_.size() + tokens_.size() +
+                               targets_.size() + jfcs_.size());
 }
 
 void AppObjects::publish_usage() {
@@ -460,6 +486,7 @@ std::string AppObjects::summary() const {
   add(jettys_.size(), "send queues");
   add(jfrs_.size(), "receive queues");
   add(jfcs_.size(), "completion queues");
+  add(groups_.size(), "groups");
   add(segments_.size(), "segments");
   add(targets_.size(), "targets");
   add(areas_.bytes() >> 10, "KiB shared");

@@ -39,6 +39,8 @@ class AppObjects {
   Status destroy_jfr(uint32_t id);
   Status create_jetty(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, uint32_t* bell, std::string* why);
   Status destroy_jetty(uint32_t id);
+  Status create_group(const DaemonConfig&, const ipc::AppQueue&, uint32_t* id, std::string* why);
+  Status destroy_group(uint32_t id);
   Status set_state(uint32_t id, uint32_t state);
   Status get_state(uint32_t id, uint32_t* state);
   Status set_threshold(uint32_t id, uint32_t slots);
@@ -109,6 +111,7 @@ class AppObjects {
   std::map<uint32_t, Jfr> jfrs_;
   std::map<uint32_t, Jetty> jettys_;
   std::map<uint32_t, uint32_t> segments_;  // handle -> area, 0: through the agent
+  std::set<uint32_t> groups_;
   std::set<uint32_t> tokens_;
   std::map<uint32_t, Peer> targets_;
   std::map<Peer, uint32_t> peers_;  // how many targets name each

@@ -187,6 +187,7 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
     case AppCall::kCreateJfc:
     case AppCall::kCreateJfr:
     case AppCall::kCreateJetty:
+    case AppCall::kCreateGroup:
     case AppCall::kAllocToken:
     case AppCall::kRegisterSegment:
     case AppCall::kAddTarget:
@@ -204,6 +205,8 @@ Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->create_jfr(config_, r.queue, &answer->id, why);
     case AppCall::kCreateJetty:
       return objects_->create_jetty(config_, r.queue, &answer->id, &answer->bell, why);
+    case AppCall::kCreateGroup:
+      return objects_->create_group(config_.daemon, r.queue, &answer->id, why);
     case AppCall::kAllocToken:
       return objects_->alloc_token(config_.daemon, &answer->id, why);
     case AppCall::kRegisterSegment:
@@ -226,6 +229,8 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->destroy_jfr(r.id);
     case AppCall::kDestroyJetty:
       return objects_->destroy_jetty(r.id);
+    case AppCall::kDestroyGroup:
+      return objects_->destroy_group(r.id);
     case AppCall::kSetState:
       return objects_->set_state(r.id, r.value);
     case AppCall::kGetState:

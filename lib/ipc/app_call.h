@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 2;
+inline constexpr uint32_t kAppCallVersion = 3;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -44,6 +44,8 @@ enum class AppCall : uint32_t {
   kRemoveTarget,     // id
   kBind,             // id = jetty, value = target
   kUnbind,           // id = jetty
+  kCreateGroup,      // queue: wanted_id, policy, token
+  kDestroyGroup,     // id
   kCounters,         // counters behind the answer
   kChannels,         // value = where to begin -> value = count, id = where to go on (0: all), ChannelInfo behind it
 };
@@ -64,6 +66,7 @@ struct AppQueue {
   uint32_t jfc;
   uint32_t jfr;       // of a jetty
   uint32_t recv_jfc;  // of a jetty
+  uint32_t group;     // of a jetty, 0: none
   uint32_t token_value;
   uint8_t token_required;
   uint8_t kind;  // ObjectKind
@@ -72,7 +75,8 @@ struct AppQueue {
   uint8_t err_timeout;
   uint8_t min_rnr_timer;
   uint8_t lower_layer_order;
-  uint8_t reserved;
+  uint8_t policy;  // GroupPolicy
+  uint8_t reserved[4];
 };
 
 struct AppSegment {

@@ -20,6 +20,7 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/host.h"
+#include "lib/transport/resource/groups.h"
 #include "lib/transport/ta/receiver.h"
 #include "lib/transport/tp/transmitter.h"
 
@@ -49,6 +50,8 @@ class Core {
   Status destroy_jfr(Instant now, uint32_t id);
   Status create_jetty(const JettyConfig&, uint32_t* id);  // kJetty and kJfs
   Status destroy_jetty(Instant now, uint32_t id);
+  Status create_group(const GroupConfig&, uint32_t* id);
+  Status destroy_group(Instant now, uint32_t id);  // kBusy: it has members
 
   // JFS, JFR and jetty. kError flushes: started requests complete with kWrFlush in order, then kWrFlushDone. A JFR
   // flushes what is posted, again when kError is set again, and a receive that a message holds when that ends.

@@ -85,6 +85,17 @@ Status Core<Host>::create_jetty(const JettyConfig& config, uint32_t* id) {
   return ub::create_jetty(s_, config, id);
 }
 template <class Host>
+Status Core<Host>::create_group(const GroupConfig& config, uint32_t* id) {
+  return ub::create_group(s_, config, id);
+}
+
+template <class Host>
+Status Core<Host>::destroy_group(Instant now, uint32_t id) {
+  s_.now = now;
+  return ub::destroy_group(s_, id);
+}
+
+template <class Host>
 Status Core<Host>::destroy_jetty(Instant now, uint32_t id) {
   s_.now = now;
   return ub::destroy_jetty(s_, id);

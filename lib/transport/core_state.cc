@@ -9,6 +9,7 @@ void lay_out(CoreState& s, Arena& arena) {
   s.jfcs.init(arena, c.max_jfc);
   s.jfrs.init(arena, c.max_queues);
   s.jettys.init(arena, c.max_queues);
+  s.groups.init(arena, c.max_groups);
   s.queues.init(arena, c.max_queues);
   s.segments.init(arena, c.max_segments);
   s.targets.init(arena, c.max_targets);

@@ -26,7 +26,7 @@ constexpr uint32_t kPeerBuckets = 8192;
 
 // What an id of the 20-bit space names.
 struct IdSlot {
-  uint32_t record;    // Jetty or Jfr
+  uint32_t record;    // Jetty, Jfr or Group
   uint32_t freed_ms;  // rests since
   ObjectKind kind;
 };
@@ -58,6 +58,7 @@ struct CoreState {
   Slab<Jfc> jfcs;
   Slab<Jfr> jfrs;
   Slab<Jetty> jettys;
+  Slab<Group> groups;
   Slab<SendQueue> queues;
   Slab<Segment> segments;
   Slab<Target> targets;

@@ -80,6 +80,7 @@ struct CoreConfig {
   // Table sizes. Memory is touched only as it is used.
   uint32_t max_jfc = 65536;
   uint32_t max_queues = 65536 * 2;  // JFS, JFR and jettys together
+  uint32_t max_groups = 1024;
   uint32_t max_segments = 65536;
   uint32_t max_targets = 1 << 18;
   uint32_t max_peers = 4096;
@@ -142,8 +143,23 @@ struct JettyConfig {
   SendQueueConfig sq;
   uint32_t jfr = 0;                // id of the shared JFR (kJetty)
   uint32_t recv_jfc = 0;           // completions of messages addressed to this jetty; 0: the JFR's
+  uint32_t group = 0;              // id of the group that it joins; 0: none
   bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
   uint64_t user_data = 0;
+  Owner owner = 0;
+};
+
+// How a group chooses who gets a message. The first two have the API's numbers, the third is the spec's.
+enum class GroupPolicy : uint8_t {
+  kRoundRobin,
+  kHint,        // by the number that the sender gives with the message
+  kQueueDepth,  // whoever has the most receives posted
+};
+
+struct GroupConfig {
+  uint32_t wanted_id = 0;
+  GroupPolicy policy = GroupPolicy::kRoundRobin;
+  Token token;  // checked instead of that of the member's JFR
   Owner owner = 0;
 };
 

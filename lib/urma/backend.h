@@ -45,6 +45,8 @@ class Backend {
   virtual Status destroy_jfr(uint32_t id) = 0;
   virtual Status create_jetty(JettyConfig, uint32_t* id) = 0;  // brings SendQueueConfig::work itself
   virtual Status destroy_jetty(uint32_t id) = 0;
+  virtual Status create_group(const GroupConfig&, uint32_t* id) = 0;
+  virtual Status destroy_group(uint32_t id) = 0;
   virtual Status set_state(uint32_t id, QueueState) = 0;
   virtual QueueState state(uint32_t id) = 0;
   virtual Status set_receive_threshold(uint32_t jfr, uint32_t slots) = 0;

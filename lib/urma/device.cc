@@ -39,6 +39,7 @@ urma_device_cap_t make_caps(const DeviceSettings& settings) {
   cap.feature.bs.oor = 1;
   cap.feature.bs.non_pin = 1;
   cap.feature.bs.selective_retrans = 1;
+  cap.feature.bs.jetty_grp = 1;
   cap.feature.bs.muti_seg_per_token_id = 1;
   cap.feature.bs.ctp_en = 1;
   cap.feature.bs.uboe = 1;
@@ -46,6 +47,8 @@ urma_device_cap_t make_caps(const DeviceSettings& settings) {
   cap.max_jfs = settings.max_jfs;
   cap.max_jfr = settings.max_jfr;
   cap.max_jetty = settings.max_jetty;
+  cap.max_jetty_grp = kMaxGroups;
+  cap.max_jetty_in_jetty_grp = URMA_MAX_JETTY_IN_JETTY_GRP;
   cap.max_jfc_depth = settings.max_jfc_depth;
   cap.max_jfs_depth = settings.max_jfs_depth;
   cap.max_jfr_depth = settings.max_jfr_depth;

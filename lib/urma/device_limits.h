@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lib/base/work_queue.h"
+#include "lib/transport/core_types.h"
 
 namespace ub::urma {
 
@@ -22,6 +23,7 @@ constexpr uint32_t kReservedIdMin = 3;
 constexpr uint32_t kReservedIdMax = 1024;
 constexpr uint32_t kIdLimit = 1U << 20;
 
+constexpr uint32_t kMaxGroups = CoreConfig{}.max_groups;
 constexpr uint32_t kMaxRnrRetry = 7;
 constexpr uint32_t kMaxTimerCode = 31;  // err_timeout, min_rnr_timer
 

@@ -85,6 +85,12 @@ class EmbeddedBackend final : public Backend {
       return status;
     });
   }
+  Status create_group(const GroupConfig& config, uint32_t* id) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.create_group(config, id); });
+  }
+  Status destroy_group(uint32_t id) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.destroy_group(now, id); });
+  }
   Status set_state(uint32_t id, QueueState state) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.set_state(now, id, state); });
   }

@@ -162,7 +162,10 @@ urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjett
   Import import{&rjetty->jetty_id, rjetty->trans_mode, &rjetty->flag, rjetty->tp_type,
                 rjetty->type,      rjetty->policy,     token_value};
   if (!check(import) || kind_of(rjetty->type) == ObjectKind::kNone) return fail(EINVAL);
-  if (rjetty->type == URMA_JETTY_GROUP) return fail(EPERM);  // groups are not built yet
+  if (rjetty->type == URMA_JETTY_GROUP && rjetty->trans_mode != URMA_TM_RM) {
+    URMA_LOG_ERROR("a jetty group is reached in mode RM only");
+    return fail(EINVAL);
+  }
   auto& flag = rjetty->flag.bs;
   if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty->trans_mode);
   if (!order_fits(rjetty->trans_mode, flag.order_type) || !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {

@@ -6,6 +6,7 @@
 #include "lib/urma/children.h"
 #include "lib/urma/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "lib/urma/jetty_group.h"
 #include "lib/urma/jfc.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -47,10 +48,7 @@ bool check(const urma_context_t* ctx, urma_jetty_cfg_t& cfg, Parts* parts) {
                    jfr_cfg.flag.bs.order_type, cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
     return false;
   }
-  if (cfg.jetty_grp != nullptr) {
-    URMA_LOG_ERROR("jetty groups are not supported");
-    return false;
-  }
+  if (!check_group(ctx, cfg, jfr_cfg)) return false;
   if (cfg.id != 0 && (cfg.id < kReservedIdMin || cfg.id >= kIdLimit)) {
     URMA_LOG_ERROR("jetty id %u is not in %u .. %u", cfg.id, kReservedIdMin, kIdLimit - 1);
     return false;
@@ -65,6 +63,7 @@ Status bring_up(Jetty& jetty, const urma_jetty_cfg_t& cfg, const Parts& parts) {
   config.mode = core_mode(cfg.jfs_cfg.trans_mode);
   config.jfr = parts.jfr->pub.jfr_id.id;
   config.recv_jfc = parts.recv_jfc->handle;
+  config.group = group_id(cfg.jetty_grp);
   config.lower_layer_order = pinned_to_lane(cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
   config.user_data = reinterpret_cast<uintptr_t>(&jetty);
   if (!set_up(jetty.sq, cfg.jfs_cfg, *parts.send_jfc, &config.sq)) return Status::kNoMemory;
@@ -122,6 +121,7 @@ urma_jetty_t* urma_create_jetty(urma_context_t* ctx, urma_jetty_cfg_t* jetty_cfg
   parts.send_jfc->users.fetch_add(1);
   parts.recv_jfc->users.fetch_add(1);
   parts.jfr->users.fetch_add(1);
+  join_group(pub);
   add_child(ctx);
   return &pub;
 }
@@ -153,6 +153,7 @@ urma_status_t urma_delete_jetty(urma_jetty_t* jetty_handle) {
   if (pub.jetty_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
   Status status = backend().destroy_jetty(jetty->sq.id);
   if (status != Status::kOk) return status_of(status);
+  leave_group(pub);
   purge_and_release(pub.jetty_cfg.jfs_cfg.jfc, pub);
   purge_and_release(pub.jetty_cfg.shared.jfc, pub);
   jetty->jfr->users.fetch_sub(1);
@@ -179,7 +180,8 @@ urma_status_t urma_get_rjetty(urma_jetty_t* jetty_handle, urma_rjetty_t** rjetty
   const urma_jfs_cfg_t& jfs_cfg = jetty->pub.jetty_cfg.jfs_cfg;
   out->jetty_id = jetty->pub.jetty_id;
   out->trans_mode = jfs_cfg.trans_mode;
-  out->policy = URMA_JETTY_GRP_POLICY_RR;
+  const urma_jetty_grp_t* group = jetty->pub.jetty_cfg.jetty_grp;
+  out->policy = group != nullptr ? group->cfg.policy : URMA_JETTY_GRP_POLICY_RR;
   out->type = URMA_JETTY;
   out->flag.bs.order_type = jfs_cfg.flag.bs.order_type;
   out->flag.bs.token_policy = jetty->jfr->pub.jfr_cfg.flag.bs.token_policy;

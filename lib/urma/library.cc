@@ -31,6 +31,7 @@ void release_leftover(Jfc& jfc) { jfc.ring.release(); }
 void release_leftover(Jfs& jfs) { jfs.sq.memory.release(); }
 void release_leftover(Jfr& jfr) { jfr.memory.release(); }
 void release_leftover(Jetty& jetty) { jetty.sq.memory.release(); }
+void release_leftover(JettyGroup&) {}
 void release_leftover(TokenId&) {}
 void release_leftover(Segment&) {}
 void release_leftover(Target&) {}

@@ -97,7 +97,7 @@ class Library {
   Device device_;
 
   std::tuple<ObjectPool<Context>, ObjectPool<Jfce>, ObjectPool<Jfc>, ObjectPool<Jfs>, ObjectPool<Jfr>,
-             ObjectPool<Jetty>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>>
+             ObjectPool<Jetty>, ObjectPool<JettyGroup>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>>
       pools_;
 };
 

@@ -21,6 +21,8 @@ class NullBackend final : public Backend {
   Status destroy_jfr(uint32_t) override { return Status::kInvalid; }
   Status create_jetty(JettyConfig, uint32_t*) override { return Status::kInvalid; }
   Status destroy_jetty(uint32_t) override { return Status::kInvalid; }
+  Status create_group(const GroupConfig&, uint32_t*) override { return Status::kInvalid; }
+  Status destroy_group(uint32_t) override { return Status::kInvalid; }
   Status set_state(uint32_t, QueueState) override { return Status::kInvalid; }
   QueueState state(uint32_t) override { return QueueState::kError; }
   Status set_receive_threshold(uint32_t, uint32_t) override { return Status::kInvalid; }

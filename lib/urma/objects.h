@@ -93,6 +93,14 @@ struct TokenId {
   bool internal = false;  // allocated by register_seg, goes with the segment
 };
 
+struct JettyGroup {
+  using Public = urma_jetty_grp_t;
+  static constexpr uint64_t kMagic = magic_of("ugroup  ");
+  Public pub{};
+  uint64_t magic = 0;
+  urma_jetty_t* members[URMA_MAX_JETTY_IN_JETTY_GRP] = {};
+};
+
 struct Jetty;
 
 struct Target {

@@ -101,15 +101,6 @@ UNSUPPORTED_STEPS(jfs)
 UNSUPPORTED_STEPS(jfr)
 UNSUPPORTED_STEPS(jetty)
 
-// ---- groups ---------------------------------------------------------------------------------------------------
-
-urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_t* cfg) {
-  return fail(live<Context>(ctx) != nullptr && cfg != nullptr ? EPERM : EINVAL);
-}
-urma_status_t urma_delete_jetty_grp(urma_jetty_grp_t* jetty_grp) {
-  return jetty_grp != nullptr ? URMA_ENOPERM : URMA_EINVAL;
-}
-
 // ---- driver control, addresses, statistics --------------------------------------------------------------------
 
 urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_user_ctl_out_t* out) {

@@ -18,7 +18,7 @@ class Raw {
   static constexpr uint32_t kToken = 0x4321;
 
   Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17,
-      Pacer* pacer = nullptr)
+      Pacer* pacer = nullptr, uint32_t group = 0)
       : world_(stage.world),
         node_(node),
         owner_(static_cast<Owner>(kFirstHostileOwner + number)),
@@ -59,6 +59,7 @@ class Raw {
     c.sq.pacer = pacer;
     c.jfr = jfr;
     c.owner = owner_;
+    c.group = group;
     must(core().create_jetty(c, &id));
     node_.hostile_rings.push_back(std::as_bytes(std::span(slots_)));
   }

@@ -118,9 +118,9 @@ Json counters_json(const StatsReport& r, bool all) {
 }
 
 Json objects_json(const StatsObjects& o) {
-  return {{"jfc", o.jfc},     {"jfr", o.jfr},           {"jfs", o.jfs},
-          {"jetty", o.jetty}, {"segments", o.segments}, {"targets", o.targets},
-          {"peers", o.peers}, {"channels", o.channels}, {"links", o.links}};
+  return {{"jfc", o.jfc},           {"jfr", o.jfr},         {"jfs", o.jfs},       {"jetty", o.jetty},
+          {"segments", o.segments}, {"targets", o.targets}, {"groups", o.groups}, {"peers", o.peers},
+          {"channels", o.channels}, {"links", o.links}};
 }
 
 const char* channel_state(uint8_t state) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lib/transport/resource/groups.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
@@ -20,19 +21,6 @@ bool id_free(const CoreState& s, uint32_t id) {
   if (slot.kind != ObjectKind::kNone) return false;
   return slot.freed_ms == 0 || now_ms(s) - (slot.freed_ms - 1) >= static_cast<uint32_t>(s.config.id_rest.ms());
 }
-
-// The wanted id if it is free, else the next one in turn; 0: none.
-uint32_t allocate_id(CoreState& s, uint32_t wanted) {
-  if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
-  for (uint32_t tries = 0; tries < kIdSpace; ++tries) {
-    uint32_t id = s.next_id;
-    s.next_id = id + 1 == kIdSpace ? kFirstDynamicId : id + 1;
-    if (id_free(s, id)) return id;
-  }
-  return 0;
-}
-
-void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
 
 bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single_bit(slot_count); }
 bool valid_jfc(const CoreState& s, uint32_t jfc) {
@@ -64,6 +52,18 @@ Duration request_timeout(uint8_t err_timeout) {
 }
 
 }  // namespace
+
+uint32_t allocate_id(CoreState& s, uint32_t wanted) {
+  if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
+  for (uint32_t tries = 0; tries < kIdSpace; ++tries) {
+    uint32_t id = s.next_id;
+    s.next_id = id + 1 == kIdSpace ? kFirstDynamicId : id + 1;
+    if (id_free(s, id)) return id;
+  }
+  return 0;
+}
+
+void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
 
 Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) || config.depth == 0 ||
@@ -220,6 +220,9 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
       (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
+  const uint32_t group = config.group == 0 ? 0 : find_group(s, config.group, config.owner);
+  if (config.group != 0 && (group == 0 || jfr == 0 || config.mode != Mode::kRm)) return Status::kInvalid;
+  if (group != 0 && s.groups[group].count == kMaxGroupMembers) return Status::kNoMemory;
   uint32_t record = s.jettys.alloc();
   uint32_t queue = record == 0 ? 0 : s.queues.alloc();
   uint32_t new_id = queue == 0 ? 0 : allocate_id(s, config.wanted_id);
@@ -265,6 +268,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
     ++s.jfcs[j.recv_jfc].users;
   }
   s.ids[new_id] = IdSlot{record, 0, config.kind};
+  if (group != 0) join_group(s, group, record);
   *id = new_id;
   return Status::kOk;
 }
@@ -274,6 +278,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   Jetty* j = jetty_of(s, id, &record);
   if (j == nullptr) return Status::kInvalid;
   SendQueue& q = s.queues[j->queue];
+  leave_group(s, record);
   ta::remove_from_channel_list(s, j->queue);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
   ta::stop_waiting(s, q.jfc, j->queue);

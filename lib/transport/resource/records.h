@@ -17,6 +17,7 @@ constexpr uint32_t kIdSpace = 1u << kIdBits;
 constexpr uint32_t kFirstRequestableId = 3;
 constexpr uint32_t kFirstDynamicId = 1025;
 constexpr uint32_t kMaxSges = 16;
+constexpr uint32_t kMaxGroupMembers = 32;
 constexpr uint32_t kMaxSendDepth = 16384;  // work requests of one queue
 constexpr uint64_t kMaxMessageBytes = 1u << 30;
 
@@ -78,12 +79,23 @@ struct Jetty {
   uint32_t bound_target;     // RC
   uint32_t refused_channel;  // RC: messages that need a receive are answered RNR until that queue's retry comes
   uint32_t refused_rcid;
+  uint32_t group;  // 0: none
   ObjectKind kind;
   Mode mode;
   bool pinned;  // all messages on one lane
   uint8_t pad;
 };
 static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
+
+struct Group {
+  uint32_t members[kMaxGroupMembers];  // Jetty records, in the order in which they joined
+  uint32_t count;
+  uint32_t next;  // whose turn it is
+  uint32_t id;
+  Token token;
+  Owner owner;
+  GroupPolicy policy;
+};
 
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
 struct alignas(64) SendQueue {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/target.h"
 
+#include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/completion.h"
@@ -21,6 +22,36 @@ bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint
   return bound.instance.uasid != 0 && bound.instance.uasid != ch.remote.uasid;
 }
 
+bool token_fits(const Token& token, const wire::TaPacket& packet) {
+  if (!token.required) return true;
+  if (packet.req.opcode == wire::TaOpcode::kWriteImmediate) return packet.imm.token_value == token.value;
+  return packet.tv && packet.token_value == token.value;
+}
+
+// Who is addressed, and may be by this sender? A JFR by itself: jetty 0.
+bool find_receiver(CoreState& s, const wire::TaPacket& packet, uint32_t* jetty, uint32_t* jfr) {
+  const IdSlot& id = s.ids[packet.mt.tc_id];
+  if ((packet.mt.tc_type == wire::kTcTypeGroup) != (id.kind == ObjectKind::kGroup)) return false;
+  *jetty = 0;
+  switch (id.kind) {
+    case ObjectKind::kGroup:
+      if (!token_fits(s.groups[id.record].token, packet)) return false;
+      *jetty = choose_member(s, id.record, packet.mt.hint);
+      *jfr = s.jettys[*jetty].jfr;
+      return *jetty != 0;
+    case ObjectKind::kJetty:
+      *jetty = id.record;
+      *jfr = s.jettys[*jetty].jfr;
+      break;
+    case ObjectKind::kJfr:
+      *jfr = id.record;
+      break;
+    default:
+      return false;
+  }
+  return token_fits(s.jfrs[*jfr].token, packet);
+}
+
 CrOpcode completion_opcode(wire::TaOpcode op) {
   switch (op) {
     case wire::TaOpcode::kSendImmediate:
@@ -38,24 +69,9 @@ CrOpcode completion_opcode(wire::TaOpcode op) {
 
 Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet) {
   tp::Channel& ch = s.channels[channel];
-  const IdSlot& id = s.ids[packet.mt.tc_id];
-  uint32_t jetty_record = 0;
-  uint32_t jfr_record;
-  if (id.kind == ObjectKind::kJetty) {
-    jetty_record = id.record;
-    jfr_record = s.jettys[jetty_record].jfr;
-  } else if (id.kind == ObjectKind::kJfr) {
-    jfr_record = id.record;
-  } else {
-    return kAbort;
-  }
+  uint32_t jetty_record, jfr_record;
+  if (!find_receiver(s, packet, &jetty_record, &jfr_record)) return kAbort;
   Jfr& jfr = s.jfrs[jfr_record];
-  bool write = packet.req.opcode == wire::TaOpcode::kWriteImmediate;
-  if (jfr.token.required) {
-    bool has_token = write || packet.tv;
-    uint32_t value = write ? packet.imm.token_value : packet.token_value;
-    if (!has_token || value != jfr.token.value) return kAbort;
-  }
   if (jfr.state != QueueState::kReady) return {kSilent, 0};
   Jetty* jetty = jetty_record == 0 ? nullptr : &s.jettys[jetty_record];
   if (jetty != nullptr) {

@@ -113,6 +113,8 @@ class DaemonBackend final : public Backend {
     if (status == Status::kOk) attendant_.orphans().remove_queue(id);
     return status;
   }
+  Status create_group(const GroupConfig& config, uint32_t* id) override;
+  Status destroy_group(uint32_t id) override { return release(AppCall::kDestroyGroup, id); }
   Status set_state(uint32_t id, QueueState state) override;
   QueueState state(uint32_t id) override;
   Status set_receive_threshold(uint32_t jfr, uint32_t slots) override {
@@ -280,6 +282,7 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.err_timeout = config.sq.err_timeout;
   queue.jfr = config.jfr;
   queue.recv_jfc = config.recv_jfc;
+  queue.group = config.group;
   queue.lower_layer_order = config.lower_layer_order;
   queue.user_data = config.user_data;
   Client::Answer answer;
@@ -288,6 +291,18 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   *id = answer->id;
   queue_bells_.set(*id, answer->bell);
   return remember(AppCall::kDestroyJetty, *id, [&] { attendant_.orphans().add_queue(*id, config); });
+}
+
+Status DaemonBackend::create_group(const GroupConfig& config, uint32_t* id) {
+  AppRequest request = Client::request(AppCall::kCreateGroup);
+  request.queue.wanted_id = config.wanted_id;
+  request.queue.policy = static_cast<uint8_t>(config.policy);
+  request.queue.token_required = config.token.required;
+  request.queue.token_value = config.token.value;
+  Client::Answer answer;
+  Status status = call(request, &answer);
+  if (status == Status::kOk) *id = answer->id;
+  return status;
 }
 
 Status DaemonBackend::set_state(uint32_t id, QueueState state) {

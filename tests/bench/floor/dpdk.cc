@@ -26,7 +26,8 @@ constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr uint64_t kLinkPatienceNs = 4 * kPatienceNs;  // DPDK takes its time to start
 
 struct Control {
-  std::atomic<bool> started;  // our end: a memif client that comes before its server is not tried again
+  std::atomic<bool> started;    // our end: a memif client that comes before its server is not tried again
+  std::atomic<bool> answering;  // theirs: a veth pair is up before anybody listens
   std::atomic<bool> stop;
 };
 
@@ -47,9 +48,10 @@ Head& head_of(rte_mbuf* m) { return *rte_pktmbuf_mtod(m, Head*); }
 // This process's end. Starts DPDK, so there is one.
 class Device {
  public:
-  Device(const std::string& device, int cpu, const std::atomic<bool>& stop) : stop_(stop) {
+  Device(const std::string& device, int cpu, const std::atomic<bool>& stop)
+      : stop_(stop), shared_with_kernel_(!device.starts_with("net_memif")) {
     start_dpdk(device, cpu);
-    make_pool(device.starts_with("net_memif") ? 8192 : 2048);
+    make_pool(shared_with_kernel_ ? 2048 : 8192);
     rte_eth_conf conf{};
     uint16_t rx = kDescriptors, tx = kDescriptors;
     if (rte_eth_dev_configure(port_, 1, 1, &conf) != 0 || rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx, &tx) != 0 ||
@@ -80,7 +82,10 @@ class Device {
       head_of(frames[i]) = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {2, 0, 0, 0, 0, 1}, kType, 0};
     }
   }
-  uint16_t receive(rte_mbuf** frames) { return rte_eth_rx_burst(port_, 0, frames, kBurst); }
+  uint16_t receive(rte_mbuf** frames) {
+    const uint16_t count = rte_eth_rx_burst(port_, 0, frames, kBurst);
+    return shared_with_kernel_ ? drop_foreign(frames, count) : count;
+  }
   // Waits for room; false: the peer wants to stop.
   bool send(rte_mbuf** frames, uint16_t count) {
     for (uint16_t sent = 0; sent < count;) {
@@ -125,7 +130,18 @@ class Device {
     if (pool_ == nullptr) fail_dpdk("no memory for frames");
   }
 
+  // Frames of the kernels at the ends; what is left stays in order.
+  static uint16_t drop_foreign(rte_mbuf** frames, uint16_t count) {
+    const auto end = std::remove_if(frames, frames + count, [](rte_mbuf* m) {
+      if (head_of(m).type == kType) return false;
+      rte_pktmbuf_free(m);
+      return true;
+    });
+    return static_cast<uint16_t>(end - frames);
+  }
+
   const std::atomic<bool>& stop_;
+  const bool shared_with_kernel_;
   uint16_t port_ = 0;
   rte_mempool* pool_ = nullptr;
 };
@@ -216,9 +232,7 @@ RateRow count_frames(Device& device, const Options& options, size_t bytes) {
     const uint16_t received = device.receive(frames);
     now = monotonic_ns();
     for (uint16_t i = 0; i < received; ++i) {
-      const Head& head = head_of(frames[i]);
-      if (head.type != kType) continue;
-      last = head.number;
+      last = head_of(frames[i]).number;
       ++count;
     }
     rte_pktmbuf_free_bulk(frames, received);
@@ -243,11 +257,15 @@ void run_pair(const Options& options, const Devices& devices, Theirs theirs, Our
     while (!control->started.load()) usleep(1000);
     Device device(devices.peer, options.cpu_peer, control->stop);
     device.wait_for_link();
+    control->answering.store(true);
     theirs(device);
   });
   Device device(devices.near, options.cpu_near, never);
   control->started.store(true);
   device.wait_for_link();
+  for (const uint64_t end = monotonic_ns() + kLinkPatienceNs; !control->answering.load(); usleep(1000)) {
+    if (monotonic_ns() > end) throw std::runtime_error("the other end did not start");
+  }
   ours(device);
   control->stop.store(true);
   peer.join();

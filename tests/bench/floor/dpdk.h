@@ -16,6 +16,7 @@ struct Devices {
 
 constexpr size_t kSmallFrame = 64;       // bytes of a frame, Ethernet header included
 constexpr size_t kPacketFrame = 4144;    // 4 KiB and what SoftUB puts before it
+constexpr size_t kVethFrame = 1088;      // 1 KiB and the same, where an MTU of 1500 is the most
 constexpr size_t kMaxFrame = 8192 - 64;  // in a buffer of 8 KiB
 
 // Ping-pong and echo with a window, for 64 bytes and, if it is another one, Options::size_bytes. Loses nothing.

@@ -31,14 +31,16 @@ int main(int argc, char** argv) {
   app.add_option("--cpus", cpus, "Two CPUs (default: the first two that are allowed)")->expected(2)->delimiter(',');
 
   CLI::App* memif = app.add_subcommand("memif", "Echo over shared memory of two memif devices; with --bw throughput");
-  memif->add_flag("--bw", options.bandwidth, "Measure throughput one way only");
-  memif
-      ->add_option("-s,--size", options.size_bytes,
-                   "Bytes per frame (default 4144 for --bw; the echo takes 64 and, if given, this)")
-      ->check(CLI::Range(kSmallFrame, kMaxFrame));
-  CLI::App* af_packet = app.add_subcommand("af_packet", "Frames of 64 bytes one way over a veth pair; needs root");
+  CLI::App* af_packet = app.add_subcommand("af_packet", "The same over a veth pair by packet sockets; needs root");
   CLI::App* af_xdp = app.add_subcommand("af_xdp", "The same with AF_XDP");
-  for (CLI::App* command : {af_packet, af_xdp}) {
+  for (CLI::App* command : {memif, af_packet, af_xdp}) {
+    command->add_flag("--bw", options.bandwidth, "Measure throughput one way only");
+    command
+        ->add_option("-s,--size", options.size_bytes,
+                     "Bytes per frame (default for --bw: 4144 over memif, else 1088; the echo takes 64 and, if given, "
+                     "this)")
+        ->check(CLI::Range(kSmallFrame, kMaxFrame));
+    if (command == memif) continue;
     command->add_option("interfaces", interfaces, "The two ends, up: that of the receiver first")
         ->expected(2)
         ->required();
@@ -56,14 +58,15 @@ int main(int argc, char** argv) {
     report.bench = "memif";
     const std::string arguments = ",socket=" + socket + ",bsize=8192";
     devices = {"net_memif0,role=server" + arguments, "net_memif0,role=client" + arguments};
-    if (options.size_bytes == 0) options.size_bytes = options.bandwidth ? kPacketFrame : kSmallFrame;
   } else {
     report.bench = af_xdp->parsed() ? "af_xdp" : "af_packet";
     const std::string driver = "net_" + report.bench + "0,iface=";
     const std::string arguments = af_xdp->parsed() ? "" : ",framesz=2048,framecnt=512,qdisc_bypass=1";
     devices = {driver + interfaces[0] + arguments, driver + interfaces[1] + arguments};
-    options.size_bytes = kSmallFrame;
-    options.bandwidth = true;
+  }
+  if (options.size_bytes == 0) {
+    const size_t packet = memif->parsed() ? kPacketFrame : kVethFrame;
+    options.size_bytes = options.bandwidth ? packet : kSmallFrame;
   }
   try {
     report.before = ub::tools::probe_c2c(options.cpu_near, options.cpu_peer);

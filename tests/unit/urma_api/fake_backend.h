@@ -54,6 +54,7 @@ class FakeBackend final : public Backend {
   std::map<uint32_t, Receive> receives;
   std::map<uint32_t, SegmentConfig> segments;
   std::map<uint32_t, TargetConfig> targets;
+  std::map<uint32_t, GroupConfig> groups;
   std::map<uint32_t, bool> token_ids;
   std::vector<uint32_t> doorbells;
   std::atomic<uint32_t> drives{0};
@@ -162,6 +163,18 @@ class FakeBackend final : public Backend {
     return Status::kOk;
   }
   Status destroy_jetty(uint32_t id) override { return erase(queues, id); }
+  Status create_group(const GroupConfig& config, uint32_t* id) override {
+    if (Status status = take_status(); status != Status::kOk) return status;
+    if (Status status = take_id(config.wanted_id, id); status != Status::kOk) return status;
+    groups[*id] = config;
+    return Status::kOk;
+  }
+  Status destroy_group(uint32_t id) override {
+    for (const auto& [jetty, queue] : queues) {
+      if (queue.config.group == id) return Status::kBusy;
+    }
+    return erase(groups, id);
+  }
   Status set_state(uint32_t id, QueueState state) override {
     if (auto it = receives.find(id); it != receives.end()) {
       it->second.state = state;
