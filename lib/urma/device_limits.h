@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "lib/base/work_queue.h"
-#include "lib/transport/core_types.h"
+#include "lib/urma/backend.h"
 
 namespace ub::urma {
 
