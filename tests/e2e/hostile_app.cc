@@ -190,7 +190,7 @@ void requests() {
         0, 1, nic->q.area, nic->q.jfc, nic->q.jfr, nic->q.jetty, nic->q.token, nic->q.segment, nic->q.target};
     auto pick = [&ids] { return random(8) == 0 ? static_cast<uint32_t>(dice()) : ids[dice() % ids.size()]; };
     for (; goes_on(); ++sent) {
-      auto r = request(static_cast<AppCall>(2 + random(23)));
+      auto r = request(static_cast<AppCall>(2 + random(25)));
       r.id = pick();
       r.value = pick();
       r.bytes = random(4) == 0 ? dice() : 4096 * random(64);
@@ -212,6 +212,7 @@ void requests() {
         r.queue.depth = random(4) == 0 ? static_cast<uint32_t>(dice()) : r.queue.ring.slot_count;
         r.queue.jfc = pick();
         r.queue.jfr = pick();
+        r.queue.group = random(2) == 0 ? 0 : pick();
         r.queue.recv_jfc = pick();
         r.queue.kind = static_cast<uint8_t>(random(6));
         r.queue.mode = static_cast<uint8_t>(1 + random(2));

@@ -198,7 +198,7 @@ class Attack {
   uint32_t pick() { return ids_[in_.ConsumeIntegralInRange<size_t>(0, ids_.size() - 1)]; }
 
   bool any_call() {
-    auto r = request(static_cast<AppCall>(in_.ConsumeIntegralInRange(0, 25)));
+    auto r = request(static_cast<AppCall>(in_.ConsumeIntegralInRange(0, 27)));
     r.id = pick();
     r.value = in_.ConsumeBool() ? pick() : in_.ConsumeIntegral<uint32_t>();
     r.bytes = in_.ConsumeBool() ? 4096u * in_.ConsumeIntegralInRange(0, 64) : in_.ConsumeIntegral<uint64_t>();
@@ -206,6 +206,7 @@ class Attack {
       case AppCall::kCreateJfc:
       case AppCall::kCreateJfr:
       case AppCall::kCreateJetty:
+      case AppCall::kCreateGroup:
         fill(&r.queue);
         break;
       case AppCall::kRegisterSegment:
@@ -236,6 +237,8 @@ class Attack {
     q->jfc = pick();
     q->jfr = pick();
     q->recv_jfc = in_.ConsumeBool() ? 0 : pick();
+    q->group = in_.ConsumeBool() ? 0 : pick();
+    q->policy = in_.ConsumeIntegralInRange<uint8_t>(0, 3);
     q->kind = in_.ConsumeBool() ? static_cast<uint8_t>(ObjectKind::kJetty) : in_.ConsumeIntegral<uint8_t>();
     q->mode = in_.ConsumeBool() ? 1 : in_.ConsumeIntegral<uint8_t>();
     q->rnr_retry = in_.ConsumeIntegral<uint8_t>();
