@@ -40,6 +40,17 @@ struct DeviceConfig {
   uint32_t upi = 1;
   // "EID=IP" pairs: where an EID is reached if it is not itself an address of its port. Default empty.
   std::vector<std::string> eid_map;
+  // What programs see and nothing else depends on: ports, 1 to 8, and the state, speed and width of each.
+  uint32_t ports = 1;
+  std::string port_state = "active";
+  std::string port_speed = "100G";
+  uint32_t port_width = 1;
+  // Names of the bits of urma_device_feature_t.
+  std::vector<std::string> features = {"oor",    "non_pin", "selective_retrans", "jetty_grp", "muti_seg_per_token_id",
+                                       "ctp_en", "uboe"};
+  // How many of the 16 priorities, lowest first, stand for RTP, then for CTP; the rest stands for UTP.
+  uint32_t rtp_priorities = 8;
+  uint32_t ctp_priorities = 6;
 };
 
 // Where the NIC runs.

@@ -14,8 +14,11 @@ namespace {
 
 constexpr uint32_t kRtp = 1, kCtp = 2, kUtp = 4;  // bits of the TP type sets
 
-// Which channel type a priority stands for; every program that searches the table finds each type.
-constexpr uint32_t tp_type_of_priority(uint32_t priority) { return priority < 8 ? kRtp : priority < 14 ? kCtp : kUtp; }
+// Which channel type a priority stands for: programs search the table for the one they want.
+uint32_t tp_type_of_priority(const DeviceSettings& settings, uint32_t priority) {
+  if (priority < settings.rtp_priorities) return kRtp;
+  return priority < settings.rtp_priorities + settings.ctp_priorities ? kCtp : kUtp;
+}
 
 urma_mtu_t mtu_code(uint32_t bytes) {
   if (bytes >= 8192) return URMA_MTU_8192;
@@ -36,13 +39,7 @@ urma_eid_t eid_of(const Eid& eid) {
 
 urma_device_cap_t make_caps(const DeviceSettings& settings) {
   urma_device_cap_t cap{};
-  cap.feature.bs.oor = 1;
-  cap.feature.bs.non_pin = 1;
-  cap.feature.bs.selective_retrans = 1;
-  cap.feature.bs.jetty_grp = 1;
-  cap.feature.bs.muti_seg_per_token_id = 1;
-  cap.feature.bs.ctp_en = 1;
-  cap.feature.bs.uboe = 1;
+  cap.feature.value = settings.features;
   cap.max_jfc = settings.max_jfc;
   cap.max_jfs = settings.max_jfs;
   cap.max_jfr = settings.max_jfr;
@@ -79,7 +76,7 @@ urma_device_cap_t make_caps(const DeviceSettings& settings) {
   cap.um_tp_cap.value = kUtp | kCtp;
   for (uint32_t priority = 0; priority < URMA_MAX_PRIORITY_CNT; ++priority) {
     cap.priority_info[priority].SL = priority;
-    cap.priority_info[priority].tp_type.value = tp_type_of_priority(priority);
+    cap.priority_info[priority].tp_type.value = tp_type_of_priority(settings, priority);
   }
   return cap;
 }
@@ -145,13 +142,11 @@ urma_status_t urma_query_device(urma_device_t* dev, urma_device_attr_t* dev_attr
   urma_device_attr_t attr{};
   if (!library.eids().empty()) memcpy(attr.guid.raw, library.eids()[0].bytes.data(), sizeof attr.guid.raw);
   attr.dev_cap = library.caps();
-  attr.port_cnt = 1;
-  urma_port_attr_t& port = attr.port_attr[0];
-  port.max_mtu = URMA_MTU_8192;
-  port.active_mtu = mtu_code(backend().port_mtu_bytes());
-  port.state = URMA_PORT_ACTIVE;
-  port.active_width = URMA_LINK_X1;
-  port.active_speed = URMA_SP_100G;
+  const DeviceSettings& settings = library.settings();
+  attr.port_cnt = static_cast<uint8_t>(settings.ports);
+  const urma_mtu_t mtu = mtu_code(backend().port_mtu_bytes());
+  std::fill_n(attr.port_attr, settings.ports,
+              urma_port_attr_t{URMA_MTU_8192, settings.port_state, settings.port_width, settings.port_speed, mtu});
   attr.reserved_jetty_id_min = kReservedIdMin;
   attr.reserved_jetty_id_max = kReservedIdMax;
   *dev_attr = attr;

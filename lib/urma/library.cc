@@ -58,10 +58,11 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
   backend_ = std::move(placement.backend);
   eids_ = backend_->eids();
   uasid_ = backend_->uasid();
-  caps_ = make_caps(placement.settings);
+  settings_ = std::move(placement.settings);
+  caps_ = make_caps(settings_);
 
   device_.pub = {};
-  snprintf(device_.pub.name, sizeof device_.pub.name, "%s", placement.settings.name.c_str());
+  snprintf(device_.pub.name, sizeof device_.pub.name, "%s", settings_.name.c_str());
   snprintf(device_.pub.path, sizeof device_.pub.path, "softub/%s", backend_->name());
   device_.pub.type = URMA_TRANSPORT_UB;
   device_.pub.ops = provider_ops();

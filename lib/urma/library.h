@@ -32,6 +32,7 @@ class Library {
 
   // Null: not started.
   Device* device();
+  const DeviceSettings& settings() const { return settings_; }
   const urma_device_cap_t& caps() const { return caps_; }
   const std::vector<Eid>& eids() const { return eids_; }
   uint32_t uasid() const { return uasid_; }
@@ -93,6 +94,7 @@ class Library {
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;
   std::map<void*, std::shared_ptr<std::byte>> lent_;
+  DeviceSettings settings_;
   urma_device_cap_t caps_{};
   Device device_;
 

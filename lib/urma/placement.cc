@@ -4,6 +4,7 @@
 #include "dataplane/config.h"
 #include "dataplane/daemon_socket.h"
 #include "lib/urma/daemon/daemon_backend.h"
+#include "lib/urma/device_profile.h"
 #include "lib/urma/log.h"
 
 namespace ub::urma {
@@ -39,7 +40,7 @@ Placement place_nic(uint32_t wanted_uasid) {
   }
   const Config& config = *loaded.config;
   DeviceSettings& settings = placement.settings;
-  settings.name = config.device.name;
+  if (!read_profile(config.device, &settings, &placement.error)) return placement;
   settings.max_jfc = config.limits.max_jfc;
   settings.max_jfs = config.limits.max_jfs;
   settings.max_jfr = config.limits.max_jfr;

@@ -8,10 +8,11 @@
 #include <string>
 
 #include "lib/urma/backend.h"
+#include "lib/urma/include/ub/umdk/urma/urma_types.h"
 
 namespace ub::urma {
 
-// What the device calls itself and how large its tables may be.
+// What the device says of itself, and how large its tables may be.
 struct DeviceSettings {
   std::string name = "softub0";
   uint32_t max_jfc = 65536;
@@ -22,6 +23,13 @@ struct DeviceSettings {
   uint32_t max_jfs_depth = 16384;
   uint32_t max_jfr_depth = 32768;
   uint32_t window_packets = 512;
+  uint32_t ports = 1;
+  urma_port_state_t port_state = URMA_PORT_ACTIVE;
+  urma_speed_t port_speed = URMA_SP_100G;
+  urma_link_width_t port_width = URMA_LINK_X1;
+  uint32_t features = 0;  // urma_device_feature_t::value
+  // Priorities that stand for each type of channel, lowest first; the rest stands for UTP.
+  uint32_t rtp_priorities = 8, ctp_priorities = 6;
 };
 
 struct Placement {

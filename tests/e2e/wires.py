@@ -112,25 +112,20 @@ class Vhost(DpdkWire):
         return super().start(args, **options)
 
 
-class AfPacket(DpdkWire):
-    """Two network namespaces of our own and a veth pair between them, which their kernels use at the same time."""
+class Namespaces:
+    """Two network namespaces of our own, joined by veth pairs; 10.10.0.1 and 10.10.0.2 are on `tcp_interface`."""
 
-    root = True
-    mtu = 1024  # the driver takes no more than frames of an MTU of 1500
-    tcp_interface = "eth"
-
-    def __init__(self, plugin):
-        super().__init__(plugin)
-        self.namespaces = [f"softub-{self.id}-{end}" for end in range(2)]
+    def __init__(self, tcp_interface="eth"):
+        self.names = [f"softub-{uuid.uuid4().hex[:8]}-{end}" for end in range(2)]
         try:
-            for namespace in self.namespaces:
-                self.ip("netns", "add", namespace)
-            left, right = self.namespaces
-            interfaces = {"eth", self.tcp_interface}
+            for name in self.names:
+                self.ip("netns", "add", name)
+            left, right = self.names
+            interfaces = {"eth", tcp_interface}
             for name in interfaces:
                 self.ip("link", "add", name, "netns", left, "type", "veth", "peer", "name", name, "netns", right)
-            for end, namespace in enumerate(self.namespaces):
-                self.ip("-n", namespace, "addr", "add", f"10.10.0.{end + 1}/24", "dev", self.tcp_interface)
+            for end, namespace in enumerate(self.names):
+                self.ip("-n", namespace, "addr", "add", f"{self.address(end)}/24", "dev", tcp_interface)
                 for name in {"lo", *interfaces}:
                     self.ip("-n", namespace, "link", "set", name, "up")
         except (OSError, subprocess.CalledProcessError) as error:
@@ -139,21 +134,44 @@ class AfPacket(DpdkWire):
             raise Skip(f"cannot make network namespaces: {output or error}")
 
     @staticmethod
+    def address(end):
+        return f"10.10.0.{end + 1}"
+
+    @staticmethod
     def ip(*args):
         subprocess.run(["ip", *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def command(self, end):
+        """What a command line there begins with."""
+        return ["ip", "netns", "exec", self.names[end]]
+
+    def close(self):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+
+
+class AfPacket(DpdkWire):
+    """Between two network namespaces, whose kernels use the interfaces at the same time."""
+
+    root = True
+    mtu = 1024  # the driver takes no more than frames of an MTU of 1500
+    tcp_interface = "eth"
+
+    def __init__(self, plugin):
+        super().__init__(plugin)
+        self.namespaces = Namespaces(self.tcp_interface)
 
     def device(self, end):
         return "net_af_packet0,iface=eth,framesz=2048,framecnt=512,qdisc_bypass=1"
 
     def command(self, end):
-        return ["ip", "netns", "exec", self.namespaces[end]]
+        return self.namespaces.command(end)
 
     def host(self):
-        return "10.10.0.1"
+        return self.namespaces.address(0)
 
     def close(self):
-        for namespace in self.namespaces:
-            subprocess.run(["ip", "netns", "del", namespace], stderr=subprocess.DEVNULL)
+        self.namespaces.close()
         super().close()
 
 

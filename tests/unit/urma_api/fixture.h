@@ -9,13 +9,15 @@
 #include <cstring>
 #include <vector>
 
+#include "lib/urma/placement.h"
 #include "tests/unit/urma_api/fake_backend.h"
 #include "urma_api.h"
 
 namespace ub::test {
 
 extern FakeBackend* fake;      // of the running library
-extern bool refuse_placement;  // makes urma_init fail
+extern bool refuse_placement;          // makes urma_init fail
+extern urma::DeviceSettings settings;  // of the next urma_init
 
 class UrmaTest : public ::testing::Test {
  protected:

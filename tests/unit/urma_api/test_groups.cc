@@ -37,7 +37,6 @@ class GroupTest : public UrmaTest {
 TEST_F(GroupTest, LimitsAreTold) {
   urma_device_attr_t attr;
   ASSERT_EQ(urma_query_device(device, &attr), URMA_SUCCESS);
-  EXPECT_EQ(attr.dev_cap.feature.bs.jetty_grp, 1u);
   EXPECT_GE(attr.dev_cap.max_jetty_grp, 1u);
   EXPECT_EQ(attr.dev_cap.max_jetty_in_jetty_grp, URMA_MAX_JETTY_IN_JETTY_GRP);
 }

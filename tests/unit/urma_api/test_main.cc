@@ -6,6 +6,7 @@ namespace ub::test {
 
 FakeBackend* fake = nullptr;
 bool refuse_placement = false;
+urma::DeviceSettings settings;
 
 }  // namespace ub::test
 
@@ -20,6 +21,7 @@ Placement place_nic(uint32_t) {
   auto backend = std::make_unique<test::FakeBackend>();
   test::fake = backend.get();
   placement.backend = std::move(backend);
+  placement.settings = test::settings;
   return placement;
 }
 
