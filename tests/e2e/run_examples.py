@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of docs/guide.md, as it runs them.
+
+  tests/e2e/run_examples.py --build build
+"""
+import argparse
+import os
+import sys
+
+from processes import Failure, Process, check, free_port
+
+
+def run(directory):
+    def start(name, *arguments):
+        return Process([os.path.join(directory, name), *arguments])
+
+    def ask(name, *arguments, code=0):
+        return start(name, "::1", *arguments).expect(code, 30)
+
+    def retry(name, *arguments):
+        """The server may not listen yet."""
+        for _ in range(50):
+            client = start(name, "::1", *arguments)
+            if client.wait(30) == 0:
+                return client.text()
+            check("no server there" in client.text(), client.text())
+        raise Failure(f"{name}: its server never listened")
+
+    os.environ["EXAMPLE_PORT"] = str(free_port())
+    server = start("one_sided")
+    retry("one_sided", "put", "apple", "red")
+    check(ask("one_sided", "get", "apple") == "red\n", "the value is another one")
+    ask("one_sided", "put", "apple", "green")
+    check(ask("one_sided", "get", "apple") == "green\n", "the value did not change")
+    check("no such key" in ask("one_sided", "get", "pear", code=1), "there is no pear")
+    server.kill()
+
+    os.environ["EXAMPLE_PORT"] = str(free_port())
+    server = start("messaging")
+    check(retry("messaging", "1", "2", "3") == "sum 6\n", "the sum is wrong")
+    check(server.expect(0, 20) == "3 numbers, sum 6\n", "the server saw something else")
+
+    os.environ["EXAMPLE_PORT"] = str(free_port())
+    server = start("event_loop")
+    check(retry("event_loop", "hello") == "hello\n", "another echo")
+    check(ask("event_loop", "again") == "again\n", "another echo")
+    server.wait_for_text("client 0 goes\\s+client 0 comes\\s+client 0 goes")
+    server.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    args = parser.parse_args()
+    try:
+        run(os.path.abspath(os.path.join(args.build, "apps/examples")))
+    except Failure as failure:
+        print(f"run_examples: FAIL: {failure}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
