@@ -127,6 +127,15 @@ std::optional<std::pair<wire::IpAddress, wire::MacAddress>> parse_neighbour(cons
   return std::pair{*ip, mac};
 }
 
+std::optional<std::pair<Eid, wire::IpAddress>> parse_eid_mapping(const std::string& text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  auto eid = parse_ip(std::string_view(text).substr(0, equals));
+  auto ip = parse_ip(std::string_view(text).substr(equals + 1));
+  if (!eid || !ip) return std::nullopt;
+  return std::pair{eid_of(*eid), *ip};
+}
+
 std::string to_text(const wire::IpAddress& ip) {
   char text[INET6_ADDRSTRLEN] = "";
   if (ip.is_v4()) {
@@ -191,21 +200,20 @@ bool EidTable::init(const EidOptions& options, std::string* error) {
   local_ips_.clear();
   overrides_.clear();
   for (const std::string& entry : options.eid_map) {
-    size_t equals = entry.find('=');
-    auto eid = equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(0, equals));
-    auto ip = equals == std::string::npos ? std::nullopt : parse_ip(std::string_view(entry).substr(equals + 1));
-    if (!eid || !ip) {
+    auto mapping = parse_eid_mapping(entry);
+    if (!mapping) {
       *error = "device.eid_map: \"" + entry + "\" is not EID=IP with two addresses, as in \"fd00::7=10.0.0.7\"";
       return false;
     }
-    if (!usable(*ip, entry, "device.eid_map", error)) return false;
+    const auto& [eid, ip] = *mapping;
+    if (!usable(ip, entry, "device.eid_map", error)) return false;
     for (const Override& o : overrides_) {
-      if (o.eid == eid_of(*eid)) {
-        *error = "device.eid_map: EID " + to_text(*eid) + " is mapped twice; keep one entry";
+      if (o.eid == eid) {
+        *error = "device.eid_map: EID " + to_text(eid) + " is mapped twice; keep one entry";
         return false;
       }
     }
-    overrides_.push_back({eid_of(*eid), *ip});
+    overrides_.push_back({eid, ip});
   }
   if (options.eids.empty()) {
     std::vector<wire::IpAddress> ips = options.port_addresses;

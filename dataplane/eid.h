@@ -37,6 +37,9 @@ std::optional<IpNetwork> parse_network(const std::string&);
 // "10.1.0.3=02:00:00:00:00:03".
 std::optional<std::pair<wire::IpAddress, wire::MacAddress>> parse_neighbour(const std::string&);
 
+// "fd00::7=10.0.0.7".
+std::optional<std::pair<Eid, wire::IpAddress>> parse_eid_mapping(const std::string&);
+
 struct LocalAddress {
   wire::IpAddress ip;
   std::string interface;

@@ -44,7 +44,7 @@ EMBEDDED = re.compile(r"^lib/urma/[^/]*embedded[^/]*$")
 MAY_INCLUDE = {
     # chooses the back end from the configuration
     "lib/urma/device_profile.h": ("dataplane/config.h",),
-    "lib/urma/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h"),
+    "lib/urma/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
     "lib/urma/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
     "lib/urma/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them

@@ -43,6 +43,7 @@ urma_status_t urma_delete_context(urma_context_t* ctx) {
   context->magic = 0;
   context->async.remove(context->async_source);  // nobody pushes into a closed descriptor
   context->async.close();
+  context->tps.clear();
   pthread_mutex_destroy(&ctx->mutex);
   Library::get().give(context);
   return URMA_SUCCESS;

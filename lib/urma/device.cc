@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lib/urma/device_limits.h"
+#include "lib/urma/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/status.h"
@@ -26,13 +27,6 @@ urma_mtu_t mtu_code(uint32_t bytes) {
   if (bytes >= 2048) return URMA_MTU_2048;
   if (bytes >= 1024) return URMA_MTU_1024;
   return bytes >= 512 ? URMA_MTU_512 : URMA_MTU_256;
-}
-
-urma_eid_t eid_of(const Eid& eid) {
-  urma_eid_t out;
-  static_assert(sizeof out == sizeof eid.bytes);
-  memcpy(&out, eid.bytes.data(), sizeof out);
-  return out;
 }
 
 }  // namespace
@@ -67,7 +61,6 @@ urma_device_cap_t make_caps(const DeviceSettings& settings) {
   cap.max_eid_cnt = URMA_MAX_EID_CNT;
   cap.page_size_cap = 4096 | 2U << 20 | 1U << 30;
   cap.max_oor_cnt = settings.window_packets;
-  cap.max_netaddr_cnt = 1;
   cap.rm_order_cap.bs.oi = 1;
   cap.rc_order_cap.bs.ot = 1;
   cap.rc_order_cap.bs.ol = 1;

@@ -2,8 +2,6 @@
 // Events: from the Core to the queues behind jfce->fd and ctx->async_fd, and from there to waiting threads.
 // URMA API 0.9, 6.6.
 #include <fcntl.h>
-#include <poll.h>
-#include <time.h>
 
 #include <cerrno>
 #include <climits>
@@ -14,6 +12,7 @@
 #include "lib/urma/jfce.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/wait.h"
 
 namespace ub::urma {
 namespace {
@@ -31,45 +30,13 @@ void push_async(const Event& event, urma_async_event_type_t type) {
   if (T* object = named<T>(event)) context_of(object->pub.urma_ctx).async.push(object->async, type);
 }
 
-int64_t now_ms() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
-// Until the fd is readable or the time (ms, -1: no limit) is over; signals do not shorten it. False: broken
-// fd.
-// The back end knows that this thread does not drive meanwhile.
-bool wait_readable(int fd, int time_out) {
-  struct Waiting {
-    Backend& nic = backend();
-    Waiting() { nic.begin_wait(); }
-    ~Waiting() { nic.end_wait(); }
-  } waiting;
-  int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
-  for (;;) {
-    int64_t left = time_out < 0 ? -1 : end - now_ms();
-    if (time_out >= 0 && left < 0) left = 0;
-    pollfd entry{fd, POLLIN, 0};
-    int ready = poll(&entry, 1, static_cast<int>(left));
-    if (ready >= 0) return (entry.revents & POLLNVAL) == 0;
-    if (errno != EINTR) return false;
-  }
-}
-
 int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   uint32_t count = take_events(jfce, room, out);
   if (count != 0) return static_cast<int>(count);
   backend().drive();
-  int64_t end = time_out < 0 ? 0 : now_ms() + time_out;
-  for (;;) {
-    count = take_events(jfce, room, out);
-    if (count != 0) return static_cast<int>(count);
-    int64_t left = time_out < 0 ? -1 : end - now_ms();
-    if (time_out >= 0 && left <= 0) return 0;
-    // From here on the back end's helper drives. Another waiter may take what wakes us: look again.
-    if (!wait_readable(jfce.pub.fd, static_cast<int>(left)) || !is_live(&jfce)) return -1;
-  }
+  // From here on the back end's helper drives.
+  return wait_and_take(
+      jfce.pub.fd, time_out, [&] { return take_events(jfce, room, out); }, [&] { return is_live(&jfce); });
 }
 
 }  // namespace

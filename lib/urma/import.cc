@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Targets: remote JFRs and jettys made addressable, and RC jettys bound to one of them. URMA API
 // 0.9, 6.1, 6.2.
-#include <cstring>
+#include "lib/urma/import.h"
+
 #include <string>
 
 #include "lib/urma/children.h"
+#include "lib/urma/connector.h"
+#include "lib/urma/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -17,23 +20,6 @@ using namespace ub::urma;
 namespace {
 
 constexpr uint32_t kNoTpn = UINT32_MAX;  // channels are found by instance, not by number
-
-// What import_jfr and import_jetty have in common.
-struct Import {
-  const urma_jetty_id_t* id;
-  urma_transport_mode_t mode;
-  urma_import_jetty_flag_t* flag;
-  urma_tp_type_t tp_type;
-  urma_target_type_t type;
-  urma_jetty_grp_policy_t policy;
-  const urma_token_t* token_value;
-};
-
-Eid eid_of(const urma_eid_t& eid) {
-  Eid out;
-  memcpy(out.bytes.data(), eid.raw, sizeof eid.raw);
-  return out;
-}
 
 bool check(const Import& import) {
   if (!valid_mode(import.mode)) {
@@ -65,42 +51,17 @@ ObjectKind kind_of(urma_target_type_t type) {
 }
 
 urma_target_jetty_t* import_target(urma_context_t* ctx, const Import& import) {
-  Library& library = Library::get();
-  auto* target = library.take<Target>();
-  if (target == nullptr) return fail(ENOMEM);
-  Eid own_eid = eid_of(ctx->eid);
   TargetConfig config;
-  config.local_eid = own_eid;
-  config.instance.eid = eid_of(import.id->eid);
-  config.instance.uasid = import.id->uasid;
-  config.kind = kind_of(import.type);
-  config.id = import.id->id;
-  config.mode = core_mode(import.mode);
-  config.token.required = import.flag->bs.token_policy == URMA_TOKEN_PLAIN_TEXT;
-  config.token.value = import.token_value != nullptr ? import.token_value->token : 0;
-  std::string why;
-  Status status = backend().add_target(own_eid, config, &target->handle, &why);
+  Target* target = new_target(ctx, import, &config);
+  if (target == nullptr) return fail(ENOMEM);
+  uint32_t handle = 0;
+  Status status = connect_target(config, &handle);
   if (status != Status::kOk) {
-    URMA_LOG_ERROR("no way to EID " EID_FMT ": %s", EID_ARGS(import.id->eid), why.c_str());
-    library.give(target);
+    discard(*target);
     return fail(errno_of(status));
   }
-  urma_target_jetty_t& pub = target->pub;
-  pub.urma_ctx = ctx;
-  pub.id = *import.id;
-  pub.handle = target->handle;
-  pub.trans_mode = import.mode;
-  pub.tp.tpn = kNoTpn;
-  pub.type = import.type;
-  pub.flag = *import.flag;
-  pub.policy = import.policy;
-  pub.tp_type = import.tp_type;
-  target->uasid = import.id->uasid;
-  target->mode = config.mode;
-  target->is_jfr = import.type == URMA_JFR;
-  add_child(ctx);
-  target->magic = live_magic<Target>();
-  return &pub;
+  make_usable(*target, handle);
+  return &target->pub;
 }
 
 // Both sides forget each other. The caller holds no lock.
@@ -111,18 +72,28 @@ Status unbind(Jetty& jetty) {
     if (jetty.pub.remote_jetty != nullptr) reinterpret_cast<Target*>(jetty.pub.remote_jetty)->bound_by = nullptr;
     jetty.pub.remote_jetty = nullptr;
   }
+  drop_bind_results(jetty);
   return backend().unbind(jetty.sq.id);
 }
 
+// A target that can be used, or whose asynchronous import may still make it so.
+Target* imported(urma_target_jetty_t* handle) {
+  auto* target = reinterpret_cast<Target*>(handle);
+  std::lock_guard guard(Library::get().control());
+  return is_live(target) || (target != nullptr && target->magic == incomplete_magic()) ? target : nullptr;
+}
+
 urma_status_t release(Target& target) {
+  if (abandon(target)) {
+    discard(target);
+    return URMA_SUCCESS;
+  }
   Jetty* jetty = target.bound_by;
   // Programs end a connection this way without unbinding first.
   if (jetty != nullptr && is_live(jetty)) unbind(*jetty);
   Status status = backend().remove_target(target.handle);
   if (status != Status::kOk) return status_of(status);
-  target.magic = 0;
-  drop_child(target.pub.urma_ctx);
-  Library::get().give(&target);
+  discard(target);
   return URMA_SUCCESS;
 }
 
@@ -148,6 +119,104 @@ urma_status_t advise(const urma_jetty_t* jetty_handle, const urma_target_jetty_t
 
 }  // namespace
 
+namespace ub::urma {
+
+int check_import(urma_rjetty_t& rjetty, const urma_token_t* token_value, Import* import) {
+  *import = {&rjetty.jetty_id, rjetty.trans_mode, &rjetty.flag, rjetty.tp_type,
+             rjetty.type,      rjetty.policy,     token_value};
+  if (!check(*import) || kind_of(rjetty.type) == ObjectKind::kNone) return EINVAL;
+  if (rjetty.type == URMA_JETTY_GROUP && rjetty.trans_mode != URMA_TM_RM) {
+    URMA_LOG_ERROR("a jetty group is reached in mode RM only");
+    return EINVAL;
+  }
+  auto& flag = rjetty.flag.bs;
+  if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty.trans_mode);
+  if (order_fits(rjetty.trans_mode, flag.order_type) && tp_type_fits(rjetty.trans_mode, rjetty.tp_type)) return 0;
+  URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty.trans_mode, flag.order_type,
+                 rjetty.tp_type);
+  return EINVAL;
+}
+
+Target* new_target(urma_context_t* ctx, const Import& import, TargetConfig* config) {
+  auto* target = Library::get().take<Target>();
+  if (target == nullptr) return nullptr;
+  config->local_eid = eid_of(ctx->eid);
+  config->instance.eid = eid_of(import.id->eid);
+  config->instance.uasid = import.id->uasid;
+  config->kind = kind_of(import.type);
+  config->id = import.id->id;
+  config->mode = core_mode(import.mode);
+  config->token.required = import.flag->bs.token_policy == URMA_TOKEN_PLAIN_TEXT;
+  config->token.value = import.token_value != nullptr ? import.token_value->token : 0;
+  urma_target_jetty_t& pub = target->pub;
+  pub.urma_ctx = ctx;
+  pub.id = *import.id;
+  pub.trans_mode = import.mode;
+  pub.tp.tpn = kNoTpn;
+  pub.type = import.type;
+  pub.flag = *import.flag;
+  pub.policy = import.policy;
+  pub.tp_type = import.tp_type;
+  target->uasid = import.id->uasid;
+  target->mode = config->mode;
+  target->is_jfr = import.type == URMA_JFR;
+  add_child(ctx);
+  return target;
+}
+
+Status connect_target(const TargetConfig& config, uint32_t* handle) {
+  std::string why;
+  Status status = backend().add_target(config.local_eid, config, handle, &why);
+  if (status != Status::kOk) {
+    URMA_LOG_ERROR("no way to EID " EID_FMT ": %s", EID_RAW_ARGS(config.instance.eid.bytes), why.c_str());
+  }
+  return status;
+}
+
+void make_usable(Target& target, uint32_t handle) {
+  target.handle = handle;
+  target.pub.handle = handle;
+  target.magic = live_magic<Target>();
+}
+
+void discard(Target& target) {
+  drop_child(target.pub.urma_ctx);
+  Library::get().give(&target);
+}
+
+urma_status_t begin_bind(Jetty& jetty, Target& target, bool* bound) {
+  *bound = false;
+  if (jetty.pub.urma_ctx != target.pub.urma_ctx) return URMA_EINVAL;
+  const urma_jfs_cfg_t& cfg = jetty.pub.jetty_cfg.jfs_cfg;
+  if (cfg.trans_mode != URMA_TM_RC || target.pub.trans_mode != URMA_TM_RC) return URMA_ENOPERM;
+  if (cfg.flag.bs.order_type != target.pub.flag.bs.order_type) {
+    URMA_LOG_ERROR("the jetty has order type %u, its target %u", cfg.flag.bs.order_type, target.pub.flag.bs.order_type);
+    return URMA_ENOPERM;
+  }
+  std::lock_guard guard(Library::get().control());
+  *bound = jetty.pub.remote_jetty == &target.pub;
+  if (*bound) return URMA_SUCCESS;
+  if (jetty.pub.remote_jetty != nullptr) return URMA_EEXIST;
+  if (target.bound_by != nullptr) return URMA_EINVAL;
+  jetty.pub.remote_jetty = &target.pub;
+  target.bound_by = &jetty;
+  return URMA_SUCCESS;
+}
+
+urma_status_t finish_bind(Jetty& jetty, Target& target) {
+  Status status = backend().bind(jetty.sq.id, target.handle);
+  if (status != Status::kOk) {
+    std::lock_guard guard(Library::get().control());
+    jetty.pub.remote_jetty = nullptr;
+    target.bound_by = nullptr;
+    return status == Status::kInvalid ? URMA_FAIL : status_of(status);
+  }
+  jetty.sq.bound.store(&target, std::memory_order_release);
+  return URMA_SUCCESS;
+}
+
+}  // namespace ub::urma
+
 urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr, urma_token_t* token_value) {
   if (live<Context>(ctx) == nullptr || rjfr == nullptr) return fail(EINVAL);
   Import import{&rjfr->jfr_id, rjfr->trans_mode,         &rjfr->flag, rjfr->tp_type,
@@ -159,61 +228,33 @@ urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr, urm
 
 urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value) {
   if (live<Context>(ctx) == nullptr || rjetty == nullptr) return fail(EINVAL);
-  Import import{&rjetty->jetty_id, rjetty->trans_mode, &rjetty->flag, rjetty->tp_type,
-                rjetty->type,      rjetty->policy,     token_value};
-  if (!check(import) || kind_of(rjetty->type) == ObjectKind::kNone) return fail(EINVAL);
-  if (rjetty->type == URMA_JETTY_GROUP && rjetty->trans_mode != URMA_TM_RM) {
-    URMA_LOG_ERROR("a jetty group is reached in mode RM only");
-    return fail(EINVAL);
-  }
-  auto& flag = rjetty->flag.bs;
-  if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty->trans_mode);
-  if (!order_fits(rjetty->trans_mode, flag.order_type) || !tp_type_fits(rjetty->trans_mode, rjetty->tp_type)) {
-    URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty->trans_mode, flag.order_type,
-                   rjetty->tp_type);
-    return fail(EINVAL);
-  }
+  Import import;
+  if (int error = check_import(*rjetty, token_value, &import)) return fail(error);
   return import_target(ctx, import);
 }
 
 urma_status_t urma_unimport_jfr(urma_target_jetty_t* target_jfr) {
-  auto* target = live<Target>(target_jfr);
+  Target* target = imported(target_jfr);
   return target != nullptr && target->is_jfr ? release(*target) : URMA_EINVAL;
 }
 
 urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty) {
-  auto* target = live<Target>(tjetty);
+  Target* target = imported(tjetty);
   return target != nullptr && !target->is_jfr ? release(*target) : URMA_EINVAL;
+}
+
+urma_status_t urma_unimport_jetty_async(urma_target_jetty_t* tjetty) {
+  Target* target = imported(tjetty);
+  return target != nullptr ? release(*target) : URMA_EINVAL;
 }
 
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty_handle, urma_target_jetty_t* tjetty) {
   auto* jetty = live<Jetty>(jetty_handle);
   auto* target = live<Target>(tjetty);
-  if (jetty == nullptr || target == nullptr || jetty->pub.urma_ctx != target->pub.urma_ctx) return URMA_EINVAL;
-  const urma_jfs_cfg_t& cfg = jetty->pub.jetty_cfg.jfs_cfg;
-  if (cfg.trans_mode != URMA_TM_RC || target->pub.trans_mode != URMA_TM_RC) return URMA_ENOPERM;
-  if (cfg.flag.bs.order_type != target->pub.flag.bs.order_type) {
-    URMA_LOG_ERROR("the jetty has order type %u, its target %u", cfg.flag.bs.order_type,
-                   target->pub.flag.bs.order_type);
-    return URMA_ENOPERM;
-  }
-  {
-    std::lock_guard guard(Library::get().control());
-    if (jetty->pub.remote_jetty == tjetty) return URMA_SUCCESS;
-    if (jetty->pub.remote_jetty != nullptr) return URMA_EEXIST;
-    if (target->bound_by != nullptr) return URMA_EINVAL;
-    jetty->pub.remote_jetty = tjetty;
-    target->bound_by = jetty;
-  }
-  Status status = backend().bind(jetty->sq.id, target->handle);
-  if (status != Status::kOk) {
-    std::lock_guard guard(Library::get().control());
-    jetty->pub.remote_jetty = nullptr;
-    target->bound_by = nullptr;
-    return status == Status::kInvalid ? URMA_FAIL : status_of(status);
-  }
-  jetty->sq.bound.store(target, std::memory_order_release);
-  return URMA_SUCCESS;
+  if (jetty == nullptr || target == nullptr) return URMA_EINVAL;
+  bool bound = false;
+  urma_status_t status = begin_bind(*jetty, *target, &bound);
+  return status != URMA_SUCCESS || bound ? status : finish_bind(*jetty, *target);
 }
 
 urma_status_t urma_unbind_jetty(urma_jetty_t* jetty_handle) {

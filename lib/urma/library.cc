@@ -35,6 +35,7 @@ void release_leftover(JettyGroup&) {}
 void release_leftover(TokenId&) {}
 void release_leftover(Segment&) {}
 void release_leftover(Target&) {}
+void release_leftover(Notifier& notifier) { close_fds(notifier); }
 
 }  // namespace
 
@@ -60,6 +61,7 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
   uasid_ = backend_->uasid();
   settings_ = std::move(placement.settings);
   caps_ = make_caps(settings_);
+  caps_.max_netaddr_cnt = static_cast<uint32_t>(eids_.size());
 
   device_.pub = {};
   snprintf(device_.pub.name, sizeof device_.pub.name, "%s", settings_.name.c_str());
@@ -74,6 +76,7 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     hooks_installed_ = true;
   }
+  connector_ = std::make_unique<Connector>();
   live_state.backend.store(backend_.get(), std::memory_order_release);
   device_.magic = live_magic<Device>();
   up_ = true;
@@ -84,6 +87,7 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
 urma_status_t Library::stop() {
   std::lock_guard life(lifecycle_);
   if (!up_) return URMA_SUCCESS;
+  connector_->stop();
   end_epoch();
   backend_.reset();
   return URMA_SUCCESS;
@@ -109,6 +113,7 @@ void Library::collect_leftovers() {
 void Library::stop_at_exit() {
   std::unique_lock life(lifecycle_, std::try_to_lock);
   if (!life || !up_) return;
+  connector_->stop();
   end_epoch();
   // Other threads may be inside a call that has already picked the back end; calls are short.
   timespec grace{0, 1'000'000};
@@ -133,6 +138,7 @@ void Library::after_fork_child() {
   if (library.up_) {
     library.end_epoch();
     library.abandoned_.push_back(library.backend_.release());
+    static_cast<void>(library.connector_.release());
   }
   after_fork_parent();
 }

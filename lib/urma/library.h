@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/urma/backend.h"
+#include "lib/urma/connector.h"
 #include "lib/urma/objects.h"
 #include "lib/urma/placement.h"
 #include "lib/urma/pool.h"
@@ -35,8 +36,11 @@ class Library {
   const DeviceSettings& settings() const { return settings_; }
   const urma_device_cap_t& caps() const { return caps_; }
   const std::vector<Eid>& eids() const { return eids_; }
+  const std::vector<EidMapping>& eid_map() const { return settings_.eid_map; }
   uint32_t uasid() const { return uasid_; }
   uint32_t next_jfc_id();
+  // Of the epoch: there is one while any object is live.
+  Connector& connector() { return *connector_; }
 
   // A new object of this kind, not live yet (no magic), or null: out of memory.
   template <class T>
@@ -89,7 +93,8 @@ class Library {
   bool up_ = false;
   bool hooks_installed_ = false;
   std::unique_ptr<Backend> backend_;
-  std::vector<Backend*> abandoned_;  // in a child: those of its parents, never destroyed
+  std::unique_ptr<Connector> connector_;  // its thread must be gone before an epoch ends
+  std::vector<Backend*> abandoned_;       // in a child: those of its parents, never destroyed
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;
@@ -99,7 +104,8 @@ class Library {
   Device device_;
 
   std::tuple<ObjectPool<Context>, ObjectPool<Jfce>, ObjectPool<Jfc>, ObjectPool<Jfs>, ObjectPool<Jfr>,
-             ObjectPool<Jetty>, ObjectPool<JettyGroup>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>>
+             ObjectPool<Jetty>, ObjectPool<JettyGroup>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>,
+             ObjectPool<Notifier>>
       pools_;
 };
 

@@ -14,6 +14,7 @@
 #include "lib/urma/live.h"
 #include "lib/urma/ring.h"
 #include "lib/urma/spinlock.h"
+#include "lib/urma/tp.h"
 
 namespace ub::urma {
 
@@ -31,6 +32,7 @@ struct Context {
   uint64_t magic = 0;
   AsyncQueue async;
   AsyncSource async_source;  // events of the device, which are about no object
+  TpTable tps;
 };
 
 struct Jfc;
@@ -102,6 +104,7 @@ struct JettyGroup {
 };
 
 struct Jetty;
+struct Connect;
 
 struct Target {
   using Public = urma_target_jetty_t;
@@ -112,8 +115,12 @@ struct Target {
   uint32_t uasid = 0;  // 0: the holder of the well-known port, whoever that is
   Mode mode = Mode::kRm;
   bool is_jfr = false;
-  Jetty* bound_by = nullptr;  // RC
+  Jetty* bound_by = nullptr;   // RC
+  Connect* connect = nullptr;  // its asynchronous import, until the result was collected
 };
+
+// The magic of a target whose asynchronous import has not succeeded: all that it is good for is unimporting.
+inline uint64_t incomplete_magic() { return live_magic<Target>() ^ 1; }
 
 // Send side of a JFS or jetty: the producer of its ring and the limits of a request.
 struct SendQueue {

@@ -3,6 +3,7 @@
 
 #include "dataplane/config.h"
 #include "dataplane/daemon_socket.h"
+#include "dataplane/eid.h"
 #include "lib/urma/daemon/daemon_backend.h"
 #include "lib/urma/device_profile.h"
 #include "lib/urma/log.h"
@@ -49,6 +50,9 @@ Placement place_nic(uint32_t wanted_uasid) {
   settings.max_jfs_depth = config.limits.jfs_depth;
   settings.max_jfr_depth = config.limits.jfr_depth;
   settings.window_packets = config.transport.window_packets;
+  for (const std::string& entry : config.device.eid_map) {
+    if (auto mapping = parse_eid_mapping(entry)) settings.eid_map.push_back({mapping->first, mapping->second});
+  }
   placement.backend = start_backend(config, wanted_uasid, &placement.error);
   return placement;
 }

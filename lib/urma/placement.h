@@ -6,11 +6,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/urma/backend.h"
 #include "lib/urma/include/ub/umdk/urma/urma_types.h"
 
 namespace ub::urma {
+
+// An EID that is reached at another address than its own.
+struct EidMapping {
+  Eid eid;
+  wire::IpAddress ip;
+};
 
 // What the device says of itself, and how large its tables may be.
 struct DeviceSettings {
@@ -30,6 +37,7 @@ struct DeviceSettings {
   uint32_t features = 0;  // urma_device_feature_t::value
   // Priorities that stand for each type of channel, lowest first; the rest stands for UTP.
   uint32_t rtp_priorities = 8, ctp_priorities = 6;
+  std::vector<EidMapping> eid_map;
 };
 
 struct Placement {

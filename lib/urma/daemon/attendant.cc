@@ -15,6 +15,7 @@
 
 #include "lib/base/idle_yield.h"
 #include "lib/ipc/barrier.h"
+#include "lib/urma/clock.h"
 #include "lib/urma/log.h"
 
 namespace ub::urma {
@@ -24,12 +25,6 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kNoLimit{-1};
 constexpr nanoseconds kOrphanPause{10'000'000};  // receives may be posted without a word
-
-int64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
 
 void ring(const ipc::Fd& bell) {
   const uint64_t one = 1;

@@ -61,7 +61,9 @@ class FakeBackend final : public Backend {
   std::atomic<int> waiters{0};
   std::atomic<uint32_t> reads_told{0};
   std::function<void()> on_drive;
-  Status next_status = Status::kOk;  // what the next creation answers
+  std::function<void()> on_add_target;  // may hold the calling thread up
+  Status next_status = Status::kOk;     // what the next creation answers
+  Status bind_status = Status::kOk;
 
   // The elements that were posted and not completed yet. Filler is skipped.
   std::vector<const Wqe*> elements(uint32_t id) {
@@ -230,14 +232,23 @@ class FakeBackend final : public Backend {
       *why = "no route";
       return Status::kInvalid;
     }
+    if (on_add_target) on_add_target();
+    std::lock_guard guard(mutex_);
     *target = ++last_handle_;
     targets[*target] = config;
     return Status::kOk;
   }
-  Status remove_target(uint32_t target) override { return erase(targets, target); }
+  Status remove_target(uint32_t target) override {
+    std::lock_guard guard(mutex_);
+    return erase(targets, target);
+  }
+  size_t target_count() {
+    std::lock_guard guard(mutex_);
+    return targets.size();
+  }
   Status bind(uint32_t jetty, uint32_t target) override {
-    queues.at(jetty).bound = target;
-    return Status::kOk;
+    if (bind_status == Status::kOk) queues.at(jetty).bound = target;
+    return bind_status;
   }
   Status unbind(uint32_t jetty) override {
     queues.at(jetty).bound = 0;

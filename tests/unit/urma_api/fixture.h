@@ -15,7 +15,7 @@
 
 namespace ub::test {
 
-extern FakeBackend* fake;      // of the running library
+extern FakeBackend* fake;              // of the running library
 extern bool refuse_placement;          // makes urma_init fail
 extern urma::DeviceSettings settings;  // of the next urma_init
 

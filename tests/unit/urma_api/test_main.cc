@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/urma/placement.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {

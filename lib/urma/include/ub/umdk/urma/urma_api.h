@@ -349,10 +349,11 @@ urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_
 urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr, urma_token_t* token_value);
 
 /**
- * urma_import_jfr over a given transport channel.
+ * urma_import_jfr over a given transport channel. The channel is the one that urma_import_jfr would use; of `cfg`
+ * only tp_handle is looked at.
  *
  * @param token_value must not be NULL. @param cfg channel from urma_get_tp_list, must not be NULL.
- * @return as urma_import_jfr; also errno EINVAL for an unknown channel.
+ * @return as urma_import_jfr; also errno EINVAL for a channel of another context, peer EID or transport mode.
  */
 urma_target_jetty_t* urma_import_jfr_ex(urma_context_t* ctx, urma_rjfr_t* rjfr, urma_token_t* token_value,
                                         urma_import_jfr_ex_cfg_t* cfg);
@@ -368,7 +369,8 @@ urma_status_t urma_unimport_jfr(urma_target_jetty_t* target_jfr);
  * Asks to set up the channel from a send queue to an imported receive queue in advance. RM only. UB devices
  * have nothing to do and succeed at once.
  *
- * @return URMA_SUCCESS; URMA_EINVAL: argument, different contexts, or not RM; URMA_EEXIST: already asked for.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, different contexts, or not RM; URMA_EEXIST: already asked for, never
+ *         said by UB devices.
  */
 urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr);
 
@@ -451,10 +453,11 @@ urma_status_t urma_delete_jetty_batch(urma_jetty_t** jetty_arr, int jetty_num, u
 urma_target_jetty_t* urma_import_jetty(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value);
 
 /**
- * urma_import_jetty over a given transport channel.
+ * urma_import_jetty over a given transport channel. The channel is the one that urma_import_jetty would use; of `cfg`
+ * only tp_handle is looked at.
  *
  * @param token_value must not be NULL. @param cfg channel from urma_get_tp_list, must not be NULL.
- * @return as urma_import_jetty; also errno EINVAL for an unknown channel.
+ * @return as urma_import_jetty; also errno EINVAL for a channel of another context, peer EID or transport mode.
  */
 urma_target_jetty_t* urma_import_jetty_ex(urma_context_t* ctx, urma_rjetty_t* rjetty, urma_token_t* token_value,
                                           urma_import_jetty_ex_cfg_t* cfg);
@@ -471,7 +474,8 @@ urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty);
  * Asks to set up the channel to an imported jetty in advance. RM only. UB devices have nothing to do and
  * succeed at once.
  *
- * @return URMA_SUCCESS; URMA_EINVAL: argument, different contexts, or not RM; URMA_EEXIST: already asked for.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, different contexts, or not RM; URMA_EEXIST: already asked for, never
+ *         said by UB devices.
  */
 urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
 
@@ -493,10 +497,10 @@ urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjet
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
 
 /**
- * urma_bind_jetty over a given transport channel.
+ * urma_bind_jetty over a given transport channel, the one that urma_bind_jetty would use.
  *
  * @param cfg channel from urma_get_tp_list, must not be NULL.
- * @return as urma_bind_jetty; also URMA_EINVAL for an unknown channel.
+ * @return as urma_bind_jetty; also URMA_EINVAL for a channel of another context, peer EID or transport mode.
  */
 urma_status_t urma_bind_jetty_ex(urma_jetty_t* jetty, urma_target_jetty_t* tjetty, urma_bind_jetty_ex_cfg_t* cfg);
 
@@ -531,7 +535,8 @@ void urma_put_rjetty(urma_rjetty_t* rjetty);
 /* ---- Asynchronous connect ------------------------------------------------------------------------ */
 
 /**
- * Creates a channel for the results of asynchronous imports and binds; its fd can be polled.
+ * Creates a channel for the results of asynchronous imports and binds; its fd can be polled. It is readable exactly
+ * while a result waits; do not read it.
  *
  * @return notifier for urma_delete_notifier; NULL: errno EINVAL (argument), EMFILE/ENFILE (no descriptor
  *         left), EIO (device) or ENOMEM.
@@ -539,49 +544,57 @@ void urma_put_rjetty(urma_rjetty_t* rjetty);
 urma_notifier_t* urma_create_notifier(urma_context_t* ctx);
 
 /**
- * Deletes a notifier; outstanding imports and binds are cancelled, uncollected results dropped.
+ * Deletes a notifier; outstanding imports are cancelled, uncollected results dropped. The targets remain to be
+ * released, also those that never became usable.
  *
  * @return URMA_SUCCESS; URMA_EINVAL: argument.
  */
 urma_status_t urma_delete_notifier(urma_notifier_t* notifier);
 
 /**
- * Starts urma_import_jetty. The target may be used after urma_wait_notify reported success for it.
+ * Starts urma_import_jetty. The target may be used after urma_wait_notify reported success for it; before, and if the
+ * import fails, every call but those that release it answers URMA_EINVAL. Does not block: a thread of the library
+ * carries imports out one after the other. As with urma_import_jetty success means that a way to the peer was found
+ * and the channel begun, not that the peer answered: it may start later.
  *
+ * @param rjetty is not changed; the target has the default order type if it is 0.
  * @param user_ctx repeated in the result. @param timeout milliseconds, -1: no limit.
  * @return target for urma_unimport_jetty_async, also needed if the import fails later; NULL: nothing was
- *         started and no result comes, errno as in urma_import_jetty.
+ *         started and no result comes, errno as in urma_import_jetty. Results: URMA_SUCCESS, URMA_ETIMEOUT,
+ *         URMA_FAIL (no way to the peer, or device) or URMA_ENOMEM.
  */
 urma_target_jetty_t* urma_import_jetty_async(urma_notifier_t* notifier, const urma_rjetty_t* rjetty,
                                              const urma_token_t* token_value, uint64_t user_ctx, int timeout);
 
 /**
- * Releases a target of urma_import_jetty_async without waiting; no result is reported.
+ * Releases a target of urma_import_jetty_async at any time; an outstanding import is cancelled and a result that
+ * nobody collected is dropped. No result is reported.
  *
  * @return URMA_SUCCESS; URMA_EINVAL: argument.
  */
 urma_status_t urma_unimport_jetty_async(urma_target_jetty_t* tjetty);
 
 /**
- * Starts urma_bind_jetty. Arguments are checked at once, the rest is reported by urma_wait_notify.
+ * Starts urma_bind_jetty. Arguments are checked at once, the rest is reported by urma_wait_notify. Binding waits for
+ * no peer, so the result is there when the call returns.
  *
- * @param user_ctx repeated in the result. @param timeout milliseconds, -1: no limit.
+ * @param user_ctx repeated in the result. @param timeout milliseconds, -1: no limit; never runs out.
  * @return URMA_SUCCESS: a result will come; otherwise nothing was started: URMA_EINVAL: argument, different
  *         contexts, or target bound to another jetty; URMA_ENOPERM: not RC, or order types differ;
- *         URMA_EEXIST: jetty bound to another target.
+ *         URMA_EEXIST: jetty bound to another target; URMA_ENOMEM. Results: URMA_SUCCESS or URMA_FAIL (device).
  */
 urma_status_t urma_bind_jetty_async(urma_notifier_t* notifier, urma_jetty_t* jetty, urma_target_jetty_t* tjetty,
                                     uint64_t user_ctx, int timeout);
 
 /**
- * urma_unbind_jetty without waiting; no result is reported.
+ * urma_unbind_jetty; a result of the bind that nobody collected is dropped, and no other is reported.
  *
  * @return URMA_SUCCESS; URMA_EINVAL: argument or not bound; URMA_ENOPERM: not RC.
  */
 urma_status_t urma_unbind_jetty_async(urma_jetty_t* jetty);
 
 /**
- * Collects results of a notifier. BLOCKS up to timeout; any number of threads may wait.
+ * Collects results of a notifier. BLOCKS up to timeout, whatever signals come; any number of threads may wait.
  *
  * @param cnt entries of notify[], 0 returns 0. @param timeout milliseconds; 0: only look; -1: no limit.
  * @return number of results; 0: time is over; -1: argument or notifier broken.
@@ -1055,18 +1068,21 @@ void urma_log_set_thread_tag(const char* tag);
 /* ---- Transport channels and addresses ------------------------------------------------------------ */
 
 /**
- * Reads the number of the transport channel of a jetty (user TP).
+ * Reads a number of the transport channel of a jetty (user TP). Channels belong to pairs of instances, not to jettys:
+ * a bound RC jetty answers a number that no other jetty of the process has while it is bound, any other jetty 0.
+ * It is not the number on the wire.
  *
- * @return number, >= 0; -URMA_EINVAL: argument; another negative value: not supported.
+ * @return number, >= 0; -URMA_EINVAL: argument.
  */
 int urma_get_tpn(urma_jetty_t* jetty);
 
 /**
- * Lists the network addresses of a device (user TP).
+ * Lists the network addresses of a device (user TP): one for each EID, with the index of the EID. The length of the
+ * prefix and the MAC address are those of the kernel's interface that has the address; without one, the prefix is the
+ * whole address and the MAC address 0.
  *
  * @param cnt receives the number of entries.
- * @return array for urma_free_net_addr_list; NULL: errno EINVAL (argument), EIO (none or not supported) or
- *         ENOMEM.
+ * @return array for urma_free_net_addr_list; NULL: errno EINVAL (argument), EIO (none) or ENOMEM.
  */
 urma_net_addr_info_t* urma_get_net_addr_list(urma_context_t* ctx, uint32_t* cnt);
 
@@ -1079,69 +1095,75 @@ void urma_free_net_addr_list(urma_net_addr_info_t* net_addr_list);
  * Changes a transport channel (user TP).
  *
  * @param mask members of attr to apply.
- * @return 0; otherwise URMA_EINVAL: argument or unknown channel, or URMA_ENOPERM: not supported.
+ * @return URMA_ENOPERM: not supported.
  */
 int urma_modify_tp(urma_context_t* ctx, uint32_t tpn, urma_tp_cfg_t* cfg, urma_tp_attr_t* attr,
                    urma_tp_attr_mask_t mask);
 
 /**
- * Finds transport channels between two EIDs for the* _ex calls.
+ * Finds transport channels between two EIDs for the calls that end in _ex. There is one for each transport mode and kind, and
+ * asking again gives the same handle. Handles last as long as the context. Nothing is sent.
  *
  * @param cfg kind of channel, mode and EIDs. @param tp_cnt in: entries of tp_list, > 0; out: entries filled.
  * @param tp_list receives the handles.
- * @return URMA_SUCCESS; URMA_EINVAL: argument, *tp_cnt 0, or no such kind or mode; URMA_FAIL: none could be
- *         set up.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, *tp_cnt 0, not exactly one of ctp, rtp and utp, a mode that does
+ *         not go with it, or a local EID that is not the one of the context; URMA_ENOMEM.
  */
 urma_status_t urma_get_tp_list(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint32_t* tp_cnt, urma_tp_info_t* tp_list);
 
 /**
- * Sets attributes of a transport channel.
+ * Sets attributes of a transport channel. They are kept with the handle for urma_get_tp_attr and have no effect on
+ * the wire, where the configuration of the NIC rules.
  *
- * @param tp_handle from urma_get_tp_list. @param tp_attr_cnt number of bits in tp_attr_bitmap.
- * @param tp_attr_bitmap attributes to set, bit n for the n-th attribute; bit 16 is ignored.
- * @return URMA_SUCCESS; URMA_EINVAL: argument or unknown handle; URMA_ENOPERM: not supported.
+ * @param tp_handle from urma_get_tp_list. @param tp_attr_cnt number of bits in tp_attr_bitmap; not looked at.
+ * @param tp_attr_bitmap attributes to set, bit n for the n-th member of the structure from 0 on, reserved ones not
+ *        counted; bit 16 is ignored.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, unknown handle, or bits beyond the last attribute (18).
  */
 urma_status_t urma_set_tp_attr(const urma_context_t* ctx, const uint64_t tp_handle, const uint8_t tp_attr_cnt,
                                const uint32_t tp_attr_bitmap, const urma_tp_attr_value_t* tp_attr);
 
 /**
- * Reads attributes of a transport channel.
+ * Reads the attributes of a transport channel that were set; the others are 0.
  *
  * @param tp_attr_cnt receives the number of valid attributes. @param tp_attr_bitmap receives which ones.
  * @param tp_attr receives the values.
- * @return URMA_SUCCESS; URMA_EINVAL: argument or unknown handle; URMA_ENOPERM: not supported.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument or unknown handle.
  */
 urma_status_t urma_get_tp_attr(const urma_context_t* ctx, const uint64_t tp_handle, uint8_t* tp_attr_cnt,
                                uint32_t* tp_attr_bitmap, urma_tp_attr_value_t* tp_attr);
 
 /**
- * Translates a network address into an EID.
+ * Translates a network address into an EID: the one that device.eid_map in this program's configuration places
+ * there, else the address itself. Whether anybody has it is not asked.
  *
- * @return URMA_SUCCESS; URMA_EINVAL: argument or address family; URMA_ENOPERM: not supported; URMA_FAIL:
- *         unknown.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, address family or address 0.
  */
 urma_status_t urma_get_eid_by_ip(const urma_context_t* ctx, const urma_net_addr_t* net_addr, urma_eid_t* eid);
 
 /**
- * Translates an EID into a network address.
+ * Translates an EID into a network address, the other way round. The prefix is the whole address.
  *
- * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: not supported; URMA_FAIL: unknown.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument or EID 0.
  */
 urma_status_t urma_get_ip_by_eid(const urma_context_t* ctx, const urma_eid_t* eid, urma_net_addr_t* net_addr);
 
 /**
- * Reads the MAC address of the local port.
+ * Reads the MAC address of the kernel's interface that has the address of this context's EID.
  *
  * @param mac receives URMA_MAC_BYTES bytes.
- * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: not supported.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: no interface has it (as with DPDK), or one that is not
+ *         Ethernet (as the loopback).
  */
 urma_status_t urma_get_smac(const urma_context_t* ctx, uint8_t* mac);
 
 /**
- * Finds the MAC address behind a network address. May block while the address is resolved.
+ * Finds the MAC address behind a network address: of our interface that has it, or of an IPv4 neighbour that the
+ * kernel knows. Nothing is sent, so a host that nobody talked to is unknown, and so is one behind a router.
  *
  * @param mac receives URMA_MAC_BYTES bytes.
- * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: not supported; URMA_FAIL: no answer.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, address family or address 0; URMA_ENOPERM: an IPv6 neighbour, or an
+ *         own address that is not on Ethernet; URMA_FAIL: unknown IPv4 neighbour. The log says which.
  */
 urma_status_t urma_get_dmac(const urma_context_t* ctx, const urma_net_addr_t* net_addr, uint8_t* mac);
 
