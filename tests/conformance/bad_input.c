@@ -53,7 +53,7 @@ static struct request read_from(urma_target_seg_t* remote, uint64_t offset, uint
 
 static struct request add_to(urma_target_seg_t* remote, uint64_t offset, uint32_t length) {
   struct request r = write_to(remote, offset, length);
-  r.op = URMA_OPC_FADD;
+  r.op = URMA_OPC_FADD, r.immediate = 1;
   return r;
 }
 

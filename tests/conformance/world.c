@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE 10.0  // seconds for a completion that must come
 #define PEER_BYTES (1u << 20)
 #define QUARTER (PEER_BYTES / 4)
 #define PASSING_BYTES (32u << 20)
@@ -25,22 +24,30 @@
 // ---- results ----------------------------------------------------------------------------------------------
 
 static const char* case_name;
-static bool case_failed;
+static const char* variant_name;
+static bool failed;
 
 void begin_case(const char* name) {
   case_name = name;
-  case_failed = false;
+  variant_name = NULL;
+  failed = false;
 }
 
 bool end_case(void) {
-  if (!case_failed) printf("ok %s\n", case_name);
+  if (!failed) printf("ok %s\n", case_name);
   fflush(stdout);
-  return !case_failed;
+  return !failed;
 }
 
+bool case_failed(void) { return failed; }
+
+void in_variant(const char* name) { variant_name = name; }
+
 void fail_case(const char* what, const char* got, const char* expected) {
-  case_failed = true;
-  printf("FAIL %s: %s: got %s expected %s\n", case_name, what, got, expected);
+  failed = true;
+  printf("FAIL %s%s%s: %s: got %s expected %s\n", case_name, variant_name != NULL ? ", " : "",
+         variant_name != NULL ? variant_name : "", what, got, expected);
+  fflush(stdout);
 }
 
 static const char* status_name(int status) {
@@ -125,6 +132,7 @@ urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64
 urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
                                   urma_transport_mode_t mode) {
   urma_rjetty_t jetty = {.jetty_id = id, .trans_mode = mode, .type = URMA_JETTY};
+  jetty.tp_type = mode == URMA_TM_UM ? URMA_UTP : URMA_RTP;
   urma_token_t value = {token};
   jetty.flag.bs.token_policy = token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
   urma_target_jetty_t* target = urma_import_jetty(context, &jetty, &value);
@@ -140,74 +148,102 @@ urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, u
   return imported;
 }
 
-static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, uint32_t token, urma_transport_mode_t mode,
-                            uint8_t max_sge) {
-  urma_jfr_cfg_t cfg = {.depth = RECEIVES, .trans_mode = mode, .max_sge = max_sge, .jfc = jfc};
+static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, const struct queue_options* o) {
+  urma_jfr_cfg_t cfg = {.depth = RECEIVES, .trans_mode = o->mode, .max_sge = o->max_receive_sge, .jfc = jfc};
   cfg.min_rnr_timer = URMA_TYPICAL_MIN_RNR_TIMER;
-  cfg.token_value.token = token;
-  cfg.flag.bs.token_policy = token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
+  cfg.token_value.token = o->token;
+  cfg.flag.bs.token_policy = o->token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
   urma_jfr_t* jfr = urma_create_jfr(context, &cfg);
   need(jfr != NULL, "urma_create_jfr");
   return jfr;
 }
 
-static struct queue open_with_token(urma_context_t* context, struct queue_options o, uint32_t token) {
-  struct queue q;
-  urma_transport_mode_t mode = o.mode != 0 ? o.mode : URMA_TM_RM;
-  urma_jfc_cfg_t jfc_cfg = {.depth = o.jfc_depth != 0 ? o.jfc_depth : 64};
+struct queue open_queue(urma_context_t* context, struct queue_options o) {
+  struct queue q = {.jfc = NULL};
+  if (o.mode == 0) o.mode = URMA_TM_RM;
+  if (o.max_receive_sge == 0) o.max_receive_sge = 1;
+  urma_jfc_cfg_t jfc_cfg = {.depth = o.jfc_depth != 0 ? o.jfc_depth : 64, .jfce = o.channel};
   q.jfc = urma_create_jfc(context, &jfc_cfg);
   need(q.jfc != NULL, "urma_create_jfc");
-  q.jfr = open_jfr(context, q.jfc, token, mode, o.max_receive_sge != 0 ? o.max_receive_sge : 1);
-  urma_jetty_cfg_t cfg = {.flag.bs.share_jfr = URMA_SHARE_JFR};
+  q.jfr = open_jfr(context, q.jfc, &o);
+  urma_jfs_cfg_t sends = {.depth = o.depth != 0 ? o.depth : 16, .trans_mode = o.mode, .jfc = q.jfc};
+  sends.max_sge = o.max_sge != 0 ? o.max_sge : 1;
+  sends.max_inline_data = o.max_inline;
+  sends.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
+  sends.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
+  if (o.simplex) {
+    q.jfs = urma_create_jfs(context, &sends);
+    need(q.jfs != NULL, "urma_create_jfs");
+    return q;
+  }
+  urma_jetty_cfg_t cfg = {.flag.bs.share_jfr = URMA_SHARE_JFR, .jfs_cfg = sends};
   cfg.shared.jfr = q.jfr;
-  cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = o.depth != 0 ? o.depth : 16, .trans_mode = mode, .jfc = q.jfc};
-  cfg.jfs_cfg.max_sge = o.max_sge != 0 ? o.max_sge : 1;
-  cfg.jfs_cfg.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
-  cfg.jfs_cfg.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
   q.jetty = urma_create_jetty(context, &cfg);
   need(q.jetty != NULL, "urma_create_jetty");
   return q;
 }
 
-struct queue open_queue(urma_context_t* context, struct queue_options options) {
-  return open_with_token(context, options, 0);
-}
-
 void close_queue(struct queue* q) {
   if (q->jetty != NULL) check_number("urma_delete_jetty", urma_delete_jetty(q->jetty), URMA_SUCCESS);
+  if (q->jfs != NULL) check_number("urma_delete_jfs", urma_delete_jfs(q->jfs), URMA_SUCCESS);
   check_number("urma_delete_jfr", urma_delete_jfr(q->jfr), URMA_SUCCESS);
   check_number("urma_delete_jfc", urma_delete_jfc(q->jfc), URMA_SUCCESS);
 }
 
-urma_status_t post(struct queue* q, const struct request* r) {
-  urma_sge_t here = {.addr = r->here, .len = r->bytes, .tseg = r->local};
-  urma_sge_t there = {.addr = r->there, .len = r->bytes, .tseg = r->remote};
-  urma_jfs_wr_t wr = {.opcode = r->op, .flag.bs.complete_enable = 1, .tjetty = r->to, .user_ctx = r->user_ctx};
-  urma_jfs_wr_t* bad = NULL;
+urma_jfs_wr_t build(const struct request* r, urma_sge_t* here, urma_sge_t* there) {
+  urma_jfs_wr_t wr = {.opcode = r->op, .tjetty = r->to, .user_ctx = r->user_ctx};
+  wr.flag.bs.complete_enable = !r->quiet;
+  wr.flag.bs.fence = r->fence;
+  wr.flag.bs.inline_flag = r->inlined;
+  wr.flag.bs.solicited_enable = r->solicited;
+  *here = (urma_sge_t){.addr = r->here, .len = r->bytes, .tseg = r->local};
+  there[0] = (urma_sge_t){.addr = r->there, .len = r->bytes, .tseg = r->remote};
+  there[1] = (urma_sge_t){.addr = r->notify, .len = 8, .tseg = r->remote};
   switch ((int)r->op) {
     case URMA_OPC_READ:
-      wr.rw.src = (urma_sg_t){&there, 1}, wr.rw.dst = (urma_sg_t){&here, 1};
+      wr.rw.src = (urma_sg_t){there, 1}, wr.rw.dst = (urma_sg_t){here, 1};
       break;
     case URMA_OPC_SEND:
-      wr.send.src = (urma_sg_t){&here, 1};
+    case URMA_OPC_SEND_IMM:
+    case URMA_OPC_SEND_INVALIDATE:
+      wr.send = (urma_send_wr_t){.src = {here, 1}, .imm_data = r->immediate, .tseg = r->remote};
       break;
     case URMA_OPC_FADD:
-      wr.faa = (urma_faa_wr_t){.dst = &there, .src = &here, .operand = 1};
+    case URMA_OPC_FSUB:
+    case URMA_OPC_FAND:
+    case URMA_OPC_FOR:
+    case URMA_OPC_FXOR:
+      wr.faa = (urma_faa_wr_t){.dst = there, .src = here, .operand = r->immediate};
       break;
     case URMA_OPC_CAS:
-      wr.cas = (urma_cas_wr_t){.dst = &there, .src = &here};
+    case URMA_OPC_SWAP:
+      wr.cas = (urma_cas_wr_t){.dst = there, .src = here, .cmp_data = r->compare, .swap_data = r->immediate};
+      break;
+    case URMA_OPC_NOP:
       break;
     default:
-      wr.rw.src = (urma_sg_t){&here, 1}, wr.rw.dst = (urma_sg_t){&there, 1};
+      wr.rw.src = (urma_sg_t){here, 1}, wr.rw.dst = (urma_sg_t){there, r->op == URMA_OPC_WRITE_NOTIFY ? 2 : 1};
+      wr.rw.notify_data = r->immediate;
       break;
   }
-  urma_status_t status = urma_post_jetty_send_wr(q->jetty, &wr, &bad);
+  return wr;
+}
+
+urma_status_t post_list(struct queue* q, urma_jfs_wr_t* list, urma_jfs_wr_t** bad) {
+  return q->jfs != NULL ? urma_post_jfs_wr(q->jfs, list, bad) : urma_post_jetty_send_wr(q->jetty, list, bad);
+}
+
+urma_status_t post(struct queue* q, const struct request* r) {
+  urma_sge_t here, there[2];
+  urma_jfs_wr_t wr = build(r, &here, there), *bad = NULL;
+  urma_status_t status = post_list(q, &wr, &bad);
   if (status != URMA_SUCCESS) check_true("bad_wr names the request", bad == &wr);
   return status;
 }
 
-static int wait_on(urma_jfc_t* jfc, double seconds, urma_cr_t* record) {
+int wait_on(urma_jfc_t* jfc, double seconds, urma_cr_t* record) {
   double end = now() + seconds;
+  memset(record, 0xa5, sizeof *record);
   for (int looks = 0;; ++looks) {
     int n = urma_poll_jfc(jfc, 1, record);
     need(n >= 0, "urma_poll_jfc");
@@ -285,7 +321,7 @@ static struct peer* open_peer(void) {
   p->work = open_queue(p->context, (struct queue_options){0});
   p->sink = open_queue(p->context, (struct queue_options){.jfc_depth = 4});
   p->doomed = open_queue(p->context, (struct queue_options){0});
-  p->guarded = open_with_token(p->context, (struct queue_options){0}, JETTY_TOKEN);
+  p->guarded = open_queue(p->context, (struct queue_options){.token = JETTY_TOKEN});
   for (int i = 0; i < 4; ++i) {
     urma_recv(p->guarded.jfr, p->received, (uintptr_t)receive_slot(p, RECEIVES - 1), 64, 0);
     urma_recv(p->doomed.jfr, p->received, (uintptr_t)receive_slot(p, RECEIVES - 1), 64, 0);
@@ -361,7 +397,7 @@ int serve_orders(int socket) {
     need(write(socket, &answer, sizeof answer) == sizeof answer, "answering");
   }
   close_peer(p);
-  return urma_uninit() == URMA_SUCCESS && !case_failed ? 0 : 1;
+  return urma_uninit() == URMA_SUCCESS && !failed ? 0 : 1;
 }
 
 // ---- the peer as we see it --------------------------------------------------------------------------------
@@ -385,20 +421,26 @@ static void take_peer_environment(void) {
   for (int i = 0; i < count; ++i) putenv(own[i]);
 }
 
-static void start_process(struct remote* r) {
+pid_t start_peer_process(int* socket) {
   int sockets[2];
   need(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
-  r->pid = fork();
-  need(r->pid >= 0, "fork");
-  if (r->pid == 0) {
+  pid_t pid = fork();
+  need(pid >= 0, "fork");
+  if (pid == 0) {
     dup2(sockets[1], STDIN_FILENO);
     take_peer_environment();
     execl("/proc/self/exe", "peer", "--peer", NULL);
     _exit(127);
   }
   close(sockets[1]);
-  r->socket = sockets[0];
-  need(read(r->socket, &r->offer, sizeof r->offer) == sizeof r->offer, "the peer does not start");
+  *socket = sockets[0];
+  return pid;
+}
+
+void wait_for_process(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  check_number("exit code of the peer", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), 0);
 }
 
 struct remote* start_peer(urma_context_t* context, bool loopback) {
@@ -407,7 +449,8 @@ struct remote* start_peer(urma_context_t* context, bool loopback) {
     r->local = open_peer();
     r->offer = describe(r->local);
   } else {
-    start_process(r);
+    r->pid = start_peer_process(&r->socket);
+    need(read(r->socket, &r->offer, sizeof r->offer) == sizeof r->offer, "the peer does not start");
   }
   r->work = import_jetty(context, r->offer.work, 0, URMA_TM_RM);
   r->sink = import_jetty(context, r->offer.sink, 0, URMA_TM_RM);
@@ -429,10 +472,8 @@ void stop_peer(struct remote* r) {
   if (r->local != NULL) {
     close_peer(r->local);
   } else {
-    int status = 0;
     close(r->socket);
-    waitpid(r->pid, &status, 0);
-    check_number("exit code of the peer", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), 0);
+    wait_for_process(r->pid);
   }
   free(r);
 }

@@ -20,6 +20,8 @@ extern "C" {
 
 void begin_case(const char* name);
 bool end_case(void);  // prints "ok name" if nothing failed; false if something did
+bool case_failed(void);
+void in_variant(const char* name);  // part of the case, named with what fails; NULL: none
 void fail_case(const char* what, const char* got, const char* expected);
 void check_status(const char* what, int got, int expected);  // urma_cr_status, or NOTHING
 void check_number(const char* what, long long got, long long expected);
@@ -72,6 +74,10 @@ struct remote {
   struct peer* local;  // loopback
 };
 
+// This program again, with --peer and a socket to us as its standard input.
+pid_t start_peer_process(int* socket);
+void wait_for_process(pid_t pid);  // the case fails unless it ends well
+
 struct answer give_order(struct remote* r, enum order_kind kind, uint32_t bytes);
 int serve_orders(int socket);  // main program of the peer process
 struct remote* start_peer(urma_context_t* context, bool loopback);
@@ -85,7 +91,7 @@ urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, u
                                   urma_transport_mode_t mode);
 urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, uint32_t token);
 
-// A jetty with queues of its own. 0 stands for the default.
+// Queues of one's own. 0 stands for the default.
 struct queue_options {
   uint32_t depth;              // 16
   uint32_t jfc_depth;          // 64
@@ -93,11 +99,16 @@ struct queue_options {
   uint8_t max_receive_sge;     // 1
   int rnr_retry;               // 0: 7; to ask for none: -1
   urma_transport_mode_t mode;  // RM
+  bool simplex;                // a JFS and a JFR that nobody shares, no jetty
+  uint32_t max_inline;         // 0: what the library gives
+  uint32_t token;              // of the JFR; 0: none
+  urma_jfce_t* channel;        // of the JFC
 };
 struct queue {
   urma_jfc_t* jfc;
   urma_jfr_t* jfr;
   urma_jetty_t* jetty;
+  urma_jfs_t* jfs;  // simplex
 };
 struct queue open_queue(urma_context_t* context, struct queue_options options);
 void close_queue(struct queue* q);  // a case fails if it cannot be closed
@@ -107,17 +118,28 @@ struct request {
   urma_opcode_t op;
   urma_target_jetty_t* to;
   urma_target_seg_t* local;
-  urma_target_seg_t* remote;  // not for SEND
+  urma_target_seg_t* remote;  // not for SEND; of SEND_INVALIDATE what is invalidated
   uint64_t here, there;       // addresses
   uint32_t bytes;
   uint64_t user_ctx;
+  uint64_t immediate;  // also the notify value, the swap value, or the operand of an atomic
+  uint64_t compare;    // CAS
+  uint64_t notify;     // address, WRITE_NOTIFY
+  bool quiet;          // no completion of success
+  bool fence, inlined, solicited;
 };
+// The same as a work request, of the pieces `here` and `there`[2].
+urma_jfs_wr_t build(const struct request* r, urma_sge_t* here, urma_sge_t* there);
+urma_status_t post_list(struct queue* q, urma_jfs_wr_t* list, urma_jfs_wr_t** bad);
 urma_status_t post(struct queue* q, const struct request* r);
 
 #define NOTHING (-1)     // no completion came
 #define NOT_POSTED (-2)  // posting failed
 
-// The next completion's status, or NOTHING after `seconds`.
+#define PATIENCE 10.0  // seconds for a completion that must come
+
+// The next completion's status, or NOTHING after `seconds`. The record is poisoned before it is polled.
+int wait_on(urma_jfc_t* jfc, double seconds, urma_cr_t* record);
 int wait_completion(struct queue* q, double seconds, urma_cr_t* record);
 // Posts and waits.
 int run(struct queue* q, const struct request* r);
