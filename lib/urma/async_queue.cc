@@ -49,6 +49,11 @@ bool AsyncQueue::take(urma_async_event_t* event) {
   return true;
 }
 
+void AsyncQueue::readmit(AsyncSource& source) {
+  std::lock_guard guard(mutex_);
+  source.closed = false;
+}
+
 void AsyncQueue::remove(AsyncSource& source) {
   std::lock_guard guard(mutex_);
   source.closed = true;

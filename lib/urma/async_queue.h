@@ -33,6 +33,8 @@ class AsyncQueue {
   void push(AsyncSource& source, urma_async_event_type_t type);
   // False: empty.
   bool take(urma_async_event_t* event);
+  // Lets an object that was removed have events again.
+  void readmit(AsyncSource& source);
   // Drops what is queued for an object that goes away, and what may still come.
   void remove(AsyncSource& source);
 

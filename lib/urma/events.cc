@@ -12,6 +12,7 @@
 #include "lib/urma/jfce.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/perf.h"
 #include "lib/urma/wait.h"
 
 namespace ub::urma {
@@ -76,7 +77,9 @@ void on_backend_event(const Event& event) {
 using namespace ub;
 using namespace ub::urma;
 
-urma_status_t urma_rearm_jfc(urma_jfc_t* jfc_handle, bool solicited_only) {
+namespace {
+
+urma_status_t rearm(urma_jfc_t* jfc_handle, bool solicited_only) {
   auto* jfc = live<Jfc>(jfc_handle);
   if (jfc == nullptr || jfc->jfce == nullptr) return URMA_EINVAL;
   tell_if_drained(*jfc);  // the caller may wait now instead of polling until nothing is left
@@ -86,7 +89,7 @@ urma_status_t urma_rearm_jfc(urma_jfc_t* jfc_handle, bool solicited_only) {
   return URMA_SUCCESS;
 }
 
-int urma_wait_jfc(urma_jfce_t* jfce_handle, uint32_t jfc_cnt, int time_out, urma_jfc_t* jfc[]) {
+int wait_handle(urma_jfce_t* jfce_handle, uint32_t jfc_cnt, int time_out, urma_jfc_t** jfc) {
   auto* jfce = live<Jfce>(jfce_handle);
   if (jfce == nullptr || jfc_cnt == 0 || jfc == nullptr) {
     errno = EINVAL;
@@ -96,12 +99,26 @@ int urma_wait_jfc(urma_jfce_t* jfce_handle, uint32_t jfc_cnt, int time_out, urma
   return ub::urma::wait(*jfce, jfc_cnt, time_out, jfc);
 }
 
-void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
+void ack(urma_jfc_t** jfc, uint32_t* nevents, uint32_t jfc_cnt) {
   if (jfc == nullptr || nevents == nullptr) return;
   for (uint32_t i = 0; i < jfc_cnt; ++i) {
     if (nevents[i] == 0) continue;
     if (auto* object = live<Jfc>(jfc[i])) acknowledge(object->pub, &urma_jfc_t::comp_events_acked, nevents[i]);
   }
+}
+
+}  // namespace
+
+urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
+  return with_perf<rearm>(PerfCall::kRearmJfc, jfc, solicited_only);
+}
+
+int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t* jfc[]) {
+  return with_perf<wait_handle>(PerfCall::kWaitJfc, jfce, jfc_cnt, time_out, jfc);
+}
+
+void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
+  with_perf<ack>(PerfCall::kAckJfc, jfc, nevents, jfc_cnt);
 }
 
 urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* event) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jettys: a send queue and a shared JFR under one id.
 #include <cstdlib>
-#include <cstring>
 
-#include "lib/urma/children.h"
-#include "lib/urma/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jetty_group.h"
 #include "lib/urma/jfc.h"
-#include "lib/urma/library.h"
+#include "lib/urma/life.h"
 #include "lib/urma/log.h"
 #include "lib/urma/order.h"
+#include "lib/urma/perf.h"
 #include "lib/urma/receive_queue.h"
 #include "lib/urma/send_queue.h"
 #include "lib/urma/status.h"
@@ -48,15 +46,18 @@ bool check(const urma_context_t* ctx, urma_jetty_cfg_t& cfg, Parts* parts) {
                    jfr_cfg.flag.bs.order_type, cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
     return false;
   }
-  if (!check_group(ctx, cfg, jfr_cfg)) return false;
-  if (cfg.id != 0 && (cfg.id < kReservedIdMin || cfg.id >= kIdLimit)) {
-    URMA_LOG_ERROR("jetty id %u is not in %u .. %u", cfg.id, kReservedIdMin, kIdLimit - 1);
-    return false;
-  }
-  return check_send_limits(cfg.jfs_cfg);
+  return check_group(ctx, cfg, jfr_cfg) && check_wanted_id(cfg.id) && check_send_limits(cfg.jfs_cfg);
 }
 
-Status bring_up(Jetty& jetty, const urma_jetty_cfg_t& cfg, const Parts& parts) {
+// For the configuration in jetty.pub, which was checked.
+Status bring_up(Jetty& jetty, const Parts& parts) {
+  urma_jetty_t& pub = jetty.pub;
+  urma_jetty_cfg_t& cfg = pub.jetty_cfg;
+  cfg.jfs_cfg = effective(cfg.jfs_cfg);
+  jetty.recv_jfc_is_jfrs = cfg.shared.jfc == nullptr;
+  cfg.shared.jfc = &parts.recv_jfc->pub;
+  jetty.jfr = parts.jfr;
+  context_of(pub.urma_ctx).async.readmit(jetty.async);
   JettyConfig config;
   config.wanted_id = cfg.id;
   config.kind = ObjectKind::kJetty;
@@ -68,62 +69,60 @@ Status bring_up(Jetty& jetty, const urma_jetty_cfg_t& cfg, const Parts& parts) {
   config.user_data = reinterpret_cast<uintptr_t>(&jetty);
   if (!set_up(jetty.sq, cfg.jfs_cfg, *parts.send_jfc, &config.sq)) return Status::kNoMemory;
   jetty.magic = live_magic<Jetty>();
-  Status status = backend().create_jetty(config, &jetty.sq.id);
-  if (status == Status::kExists && config.wanted_id != 0) {
-    config.wanted_id = 0;  // a wanted id is a wish
-    status = backend().create_jetty(config, &jetty.sq.id);
-  }
+  Status status = create_queue(config, &jetty.sq.id);
   if (status != Status::kOk) {
-    jetty.magic = 0;
+    make_inactive(jetty);
     jetty.sq.memory.release();
+    return status;
   }
-  return status;
-}
-
-void purge_and_release(urma_jfc_t* handle, const urma_jetty_t& pub) {
-  auto* jfc = live<Jfc>(handle);
-  if (jfc == nullptr) return;
-  purge(*jfc, &pub);
-  jfc->users.fetch_sub(1);
-}
-
-}  // namespace
-
-urma_jetty_t* urma_create_jetty(urma_context_t* ctx, urma_jetty_cfg_t* jetty_cfg) {
-  Parts parts;
-  if (live<Context>(ctx) == nullptr || jetty_cfg == nullptr || !check(ctx, *jetty_cfg, &parts)) {
-    return fail(EINVAL);
-  }
-  Library& library = Library::get();
-  auto* jetty = library.take<Jetty>();
-  if (jetty == nullptr) return fail(ENOMEM);
-  urma_jetty_t& pub = jetty->pub;
-  pub.urma_ctx = ctx;
-  pub.jetty_cfg = *jetty_cfg;
-  pub.jetty_cfg.jfs_cfg = effective(jetty_cfg->jfs_cfg);
-  pub.jetty_cfg.shared.jfc = &parts.recv_jfc->pub;
+  pub.jetty_id = full_id(*pub.urma_ctx, jetty.sq.id);
+  pub.handle = jetty.sq.id;
+  cfg.id = jetty.sq.id;
   pub.urma_jetty_opt.is_actived = true;
-  init_event_members(pub);
-  jetty->async.element = &pub;
-  jetty->jfr = parts.jfr;
-
-  Status status = bring_up(*jetty, pub.jetty_cfg, parts);
-  if (status != Status::kOk) {
-    destroy_event_members(pub);
-    library.give(jetty);
-    return fail(errno_of(status));
-  }
-  memcpy(&pub.jetty_id.eid, &ctx->eid, sizeof pub.jetty_id.eid);
-  pub.jetty_id.uasid = ctx->uasid;
-  pub.jetty_id.id = jetty->sq.id;
-  pub.jetty_cfg.id = jetty->sq.id;
-  pub.handle = jetty->sq.id;
   parts.send_jfc->users.fetch_add(1);
   parts.recv_jfc->users.fetch_add(1);
   parts.jfr->users.fetch_add(1);
   join_group(pub);
-  add_child(ctx);
-  return &pub;
+  return Status::kOk;
+}
+
+}  // namespace
+
+namespace ub::urma {
+
+urma_status_t activate(Jetty& jetty) {
+  Parts parts;
+  if (!check(jetty.pub.urma_ctx, jetty.pub.jetty_cfg, &parts)) return URMA_EINVAL;
+  return activated(bring_up(jetty, parts));
+}
+
+urma_status_t deactivate(Jetty& jetty) {
+  urma_jetty_t& pub = jetty.pub;
+  if (pub.remote_jetty != nullptr) return URMA_ENOPERM;
+  auto acked = [&] { return all_acked(jetty.async.handed_out.load(), pub.async_events_acked); };
+  if (pub.jetty_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
+  Status status = backend().destroy_jetty(jetty.sq.id);
+  if (status != Status::kOk) return status_of(status);
+  leave_group(pub);
+  leave_jfc(pub.jetty_cfg.jfs_cfg.jfc, &pub);
+  leave_jfc(pub.jetty_cfg.shared.jfc, &pub);
+  jetty.jfr->users.fetch_sub(1);
+  context_of(pub.urma_ctx).async.remove(jetty.async);
+  wait_for_acks(pub, acked);
+  make_inactive(jetty);
+  jetty.sq.memory.release();
+  if (jetty.recv_jfc_is_jfrs) pub.jetty_cfg.shared.jfc = nullptr;  // the next JFR may have another one
+  pub.urma_jetty_opt.is_actived = false;
+  return URMA_SUCCESS;
+}
+
+}  // namespace ub::urma
+
+urma_jetty_t* urma_create_jetty(urma_context_t* ctx, urma_jetty_cfg_t* jetty_cfg) {
+  Parts parts;
+  if (live<Context>(ctx) == nullptr || jetty_cfg == nullptr || !check(ctx, *jetty_cfg, &parts)) return fail(EINVAL);
+  auto* jetty = new_inactive<Jetty>(ctx, *jetty_cfg);
+  return jetty != nullptr ? created(*jetty, bring_up(*jetty, parts)) : fail(ENOMEM);
 }
 
 urma_status_t urma_modify_jetty(urma_jetty_t* jetty_handle, urma_jetty_attr_t* attr) {
@@ -144,28 +143,7 @@ urma_status_t urma_query_jetty(urma_jetty_t* jetty_handle, urma_jetty_cfg_t* cfg
   return URMA_SUCCESS;
 }
 
-urma_status_t urma_delete_jetty(urma_jetty_t* jetty_handle) {
-  auto* jetty = live<Jetty>(jetty_handle);
-  if (jetty == nullptr) return URMA_EINVAL;
-  urma_jetty_t& pub = jetty->pub;
-  if (pub.remote_jetty != nullptr) return URMA_ENOPERM;
-  auto acked = [&] { return all_acked(jetty->async.handed_out.load(), pub.async_events_acked); };
-  if (pub.jetty_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
-  Status status = backend().destroy_jetty(jetty->sq.id);
-  if (status != Status::kOk) return status_of(status);
-  leave_group(pub);
-  purge_and_release(pub.jetty_cfg.jfs_cfg.jfc, pub);
-  purge_and_release(pub.jetty_cfg.shared.jfc, pub);
-  jetty->jfr->users.fetch_sub(1);
-  context_of(pub.urma_ctx).async.remove(jetty->async);
-  wait_for_acks(pub, acked);
-  jetty->magic = 0;
-  destroy_event_members(pub);
-  jetty->sq.memory.release();
-  drop_child(pub.urma_ctx);
-  Library::get().give(jetty);
-  return URMA_SUCCESS;
-}
+urma_status_t urma_delete_jetty(urma_jetty_t* jetty) { return delete_object<Jetty>(jetty); }
 
 int urma_flush_jetty(urma_jetty_t* jetty_handle, int cr_cnt, urma_cr_t* cr) {
   auto* jetty = live<Jetty>(jetty_handle);
@@ -192,7 +170,9 @@ urma_status_t urma_get_rjetty(urma_jetty_t* jetty_handle, urma_rjetty_t** rjetty
 
 void urma_put_rjetty(urma_rjetty_t* rjetty) { free(rjetty); }
 
-urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty_handle, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
+namespace {
+
+urma_status_t post_send(urma_jetty_t* jetty_handle, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
   auto* jetty = live<Jetty>(jetty_handle);
   if (jetty == nullptr) [[unlikely]] {
     if (bad_wr != nullptr) *bad_wr = wr;
@@ -201,11 +181,21 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty_handle, urma_jfs_wr_t*
   return post(jetty->sq, wr, bad_wr);
 }
 
-urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty_handle, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
+urma_status_t post_receive(urma_jetty_t* jetty_handle, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
   auto* jetty = live<Jetty>(jetty_handle);
   if (jetty == nullptr) [[unlikely]] {
     if (bad_wr != nullptr) *bad_wr = wr;
     return URMA_EINVAL;
   }
   return post_receives(*jetty->jfr, wr, bad_wr);
+}
+
+}  // namespace
+
+urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
+  return with_perf<post_send>(PerfCall::kJettyPostSend, jetty, wr, bad_wr);
+}
+
+urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
+  return with_perf<post_receive>(PerfCall::kJettyPostRecv, jetty, wr, bad_wr);
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion queues: creation and deletion. Reading is in poll.cc, events are in jfce.cc and events.cc.
+// Completion queues: bringing up and down. Reading is in poll.cc, events are in jfce.cc and events.cc.
 #include "lib/urma/jfc.h"
 
-#include <cstring>
-
-#include "lib/urma/children.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jfce.h"
 #include "lib/urma/library.h"
+#include "lib/urma/life.h"
 #include "lib/urma/log.h"
 #include "lib/urma/status.h"
 
@@ -34,7 +32,9 @@ bool check(const urma_context_t* ctx, const urma_jfc_cfg_t& cfg) {
   return true;
 }
 
-Status bring_up(Jfc& jfc, const urma_jfc_cfg_t& cfg) {
+// For the configuration in jfc.pub, which was checked. The ring is new: so are the indices into it.
+Status bring_up(Jfc& jfc) {
+  const urma_jfc_cfg_t& cfg = jfc.pub.jfc_cfg;
   uint32_t slots = round_up_pow2(cfg.depth);
   if (!jfc.ring.allocate(slots)) return Status::kNoMemory;
   jfc.slots = jfc.ring.slots<Cqe>();
@@ -42,6 +42,10 @@ Status bring_up(Jfc& jfc, const urma_jfc_cfg_t& cfg) {
   jfc.mask = slots - 1;
   jfc.depth = cfg.depth;
   jfc.lock_free = cfg.flag.bs.lock_free;
+  jfc.told_consumed.store(0, std::memory_order_relaxed);
+  jfc.jfce = reinterpret_cast<Jfce*>(cfg.jfce);
+  if (jfc.jfce != nullptr) readmit_events(*jfc.jfce, jfc);
+  context_of(jfc.pub.urma_ctx).async.readmit(jfc.async);
   JfcConfig config;
   config.slots = jfc.slots;
   config.slot_count = slots;
@@ -52,10 +56,15 @@ Status bring_up(Jfc& jfc, const urma_jfc_cfg_t& cfg) {
   jfc.magic = live_magic<Jfc>();
   Status status = backend().create_jfc(config, &jfc.handle);
   if (status != Status::kOk) {
-    jfc.magic = 0;
+    make_inactive(jfc);
     jfc.ring.release();
+    return status;
   }
-  return status;
+  jfc.pub.jfc_id = full_id(*jfc.pub.urma_ctx, Library::get().next_jfc_id());
+  jfc.pub.handle = jfc.handle;
+  jfc.pub.urma_jfc_opt.is_actived = true;
+  if (jfc.jfce != nullptr) jfc.jfce->pub.ref.atomic_cnt.fetch_add(1);
+  return Status::kOk;
 }
 
 }  // namespace
@@ -97,6 +106,41 @@ void purge(Jfc& jfc, const void* user_data) {
   if (was_full) tell_read(jfc);
 }
 
+void leave_jfc(urma_jfc_t* handle, const void* user_data) {
+  auto* jfc = live<Jfc>(handle);
+  if (jfc == nullptr) return;
+  purge(*jfc, user_data);
+  jfc->users.fetch_sub(1);
+}
+
+urma_status_t activate(Jfc& jfc) {
+  if (!check(jfc.pub.urma_ctx, jfc.pub.jfc_cfg)) return URMA_EINVAL;
+  return activated(bring_up(jfc));
+}
+
+urma_status_t deactivate(Jfc& jfc) {
+  urma_jfc_t& pub = jfc.pub;
+  if (jfc.users.load(std::memory_order_acquire) != 0) {
+    URMA_LOG_ERROR("JFC %u is still used by a JFS, JFR or jetty", pub.jfc_id.id);
+    return URMA_FAIL;
+  }
+  auto acked = [&] {
+    return all_acked(jfc.events_handed_out.load(), pub.comp_events_acked) &&
+           all_acked(jfc.async.handed_out.load(), pub.async_events_acked);
+  };
+  if (pub.jfc_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
+  Status status = backend().destroy_jfc(jfc.handle);
+  if (status != Status::kOk) return status_of(status);
+  if (jfc.jfce != nullptr) drop_events(*jfc.jfce, jfc);
+  context_of(pub.urma_ctx).async.remove(jfc.async);
+  wait_for_acks(pub, acked);
+  make_inactive(jfc);
+  if (jfc.jfce != nullptr) jfc.jfce->pub.ref.atomic_cnt.fetch_sub(1);
+  jfc.ring.release();
+  pub.urma_jfc_opt.is_actived = false;
+  return URMA_SUCCESS;
+}
+
 }  // namespace ub::urma
 
 using namespace ub;
@@ -104,30 +148,8 @@ using namespace ub::urma;
 
 urma_jfc_t* urma_create_jfc(urma_context_t* ctx, urma_jfc_cfg_t* jfc_cfg) {
   if (live<Context>(ctx) == nullptr || jfc_cfg == nullptr || !check(ctx, *jfc_cfg)) return fail(EINVAL);
-  Library& library = Library::get();
-  auto* jfc = library.take<Jfc>();
-  if (jfc == nullptr) return fail(ENOMEM);
-  urma_jfc_t& pub = jfc->pub;
-  pub.urma_ctx = ctx;
-  memcpy(&pub.jfc_id.eid, &ctx->eid, sizeof pub.jfc_id.eid);
-  pub.jfc_id.uasid = ctx->uasid;
-  pub.jfc_id.id = library.next_jfc_id();
-  pub.jfc_cfg = *jfc_cfg;
-  pub.urma_jfc_opt.is_actived = true;
-  init_event_members(pub);
-  jfc->async.element = &pub;
-  jfc->jfce = reinterpret_cast<Jfce*>(jfc_cfg->jfce);
-
-  Status status = bring_up(*jfc, *jfc_cfg);
-  if (status != Status::kOk) {
-    destroy_event_members(pub);
-    library.give(jfc);
-    return fail(errno_of(status));
-  }
-  pub.handle = jfc->handle;
-  if (jfc->jfce != nullptr) jfc->jfce->pub.ref.atomic_cnt.fetch_add(1);
-  add_child(ctx);
-  return &pub;
+  auto* jfc = new_inactive<Jfc>(ctx, *jfc_cfg);
+  return jfc != nullptr ? created(*jfc, bring_up(*jfc)) : fail(ENOMEM);
 }
 
 urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
@@ -137,29 +159,4 @@ urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
   return URMA_SUCCESS;
 }
 
-urma_status_t urma_delete_jfc(urma_jfc_t* jfc_handle) {
-  auto* jfc = live<Jfc>(jfc_handle);
-  if (jfc == nullptr) return URMA_EINVAL;
-  if (jfc->users.load(std::memory_order_acquire) != 0) {
-    URMA_LOG_ERROR("JFC %u is still used by a JFS, JFR or jetty", jfc->pub.jfc_id.id);
-    return URMA_FAIL;
-  }
-  urma_jfc_t& pub = jfc->pub;
-  auto acked = [&] {
-    return all_acked(jfc->events_handed_out.load(), pub.comp_events_acked) &&
-           all_acked(jfc->async.handed_out.load(), pub.async_events_acked);
-  };
-  if (pub.jfc_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
-  Status status = backend().destroy_jfc(jfc->handle);
-  if (status != Status::kOk) return status_of(status);
-  if (jfc->jfce != nullptr) drop_events(*jfc->jfce, *jfc);
-  context_of(pub.urma_ctx).async.remove(jfc->async);
-  wait_for_acks(pub, acked);
-  jfc->magic = 0;
-  if (jfc->jfce != nullptr) jfc->jfce->pub.ref.atomic_cnt.fetch_sub(1);
-  destroy_event_members(pub);
-  jfc->ring.release();
-  drop_child(pub.urma_ctx);
-  Library::get().give(jfc);
-  return URMA_SUCCESS;
-}
+urma_status_t urma_delete_jfc(urma_jfc_t* jfc) { return delete_object<Jfc>(jfc); }

@@ -24,4 +24,7 @@ void tell_if_drained(Jfc& jfc);
 // be reading them: not from a lock_free JFC, whose reader takes no lock.
 void purge(Jfc& jfc, const void* user_data);
 
+// A queue that completes into this JFC goes away: its records are purged, and it is no user any more.
+void leave_jfc(urma_jfc_t* jfc, const void* user_data);
+
 }  // namespace ub::urma

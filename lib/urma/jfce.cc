@@ -44,6 +44,11 @@ uint32_t take_events(Jfce& jfce, uint32_t room, urma_jfc_t* out[]) {
   return count;
 }
 
+void readmit_events(Jfce& jfce, Jfc& jfc) {
+  std::lock_guard guard(jfce.mutex);
+  jfc.closed = false;
+}
+
 void drop_events(Jfce& jfce, Jfc& jfc) {
   std::lock_guard guard(jfce.mutex);
   jfc.closed = true;

@@ -10,6 +10,7 @@ namespace ub::urma {
 
 void push_event(Jfce& jfce, Jfc& jfc);
 uint32_t take_events(Jfce& jfce, uint32_t room, urma_jfc_t* out[]);
-void drop_events(Jfce& jfce, Jfc& jfc);
+void drop_events(Jfce& jfce, Jfc& jfc);     // what waits and what may still come
+void readmit_events(Jfce& jfce, Jfc& jfc);  // after drop_events
 
 }  // namespace ub::urma

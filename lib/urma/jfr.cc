@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receive queues. Posting is in post_receive.cc.
 #include <algorithm>
-#include <cstring>
 
-#include "lib/urma/children.h"
 #include "lib/urma/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jfc.h"
 #include "lib/urma/library.h"
+#include "lib/urma/life.h"
 #include "lib/urma/log.h"
 #include "lib/urma/order.h"
 #include "lib/urma/send_queue.h"
@@ -18,7 +17,10 @@ using namespace ub::urma;
 
 namespace {
 
-bool check(urma_jfr_cfg_t& cfg) {
+// A default order type is written back.
+bool check(const urma_context_t* ctx, urma_jfr_cfg_t& cfg, Jfc** jfc) {
+  *jfc = jfc_of(ctx, cfg.jfc);
+  if (*jfc == nullptr) return false;
   const urma_device_cap_t& caps = Library::get().caps();
   if (!valid_mode(cfg.trans_mode)) {
     URMA_LOG_ERROR("transport mode %d is none of RM, RC and UM", cfg.trans_mode);
@@ -43,23 +45,36 @@ bool check(urma_jfr_cfg_t& cfg) {
                    caps.max_jfr_sge, cfg.min_rnr_timer, kMaxTimerCode);
     return false;
   }
-  if (cfg.id != 0 && (cfg.id < kReservedIdMin || cfg.id >= kIdLimit)) {
-    URMA_LOG_ERROR("JFR id %u is not in %u .. %u", cfg.id, kReservedIdMin, kIdLimit - 1);
-    return false;
-  }
-  return true;
+  return check_wanted_id(cfg.id);
 }
 
-Status bring_up(Jfr& jfr, const urma_jfr_cfg_t& cfg, Jfc& jfc, uint32_t* id) {
-  jfr.stride = round_up_pow2(rqe_slots(cfg.max_sge));
-  uint32_t slots = round_up_pow2(cfg.depth) * jfr.stride;
-  if (!jfr.memory.allocate(slots)) return Status::kNoMemory;
-  jfr.ring.slots = jfr.memory.slots<Rqe>();
-  jfr.ring.indices = jfr.memory.indices();
-  jfr.ring.mask = slots - 1;
+void set_up(Jfr& jfr, uint32_t slots) {
+  const urma_jfr_cfg_t& cfg = jfr.pub.jfr_cfg;
+  jfr.ring = {.slots = jfr.memory.slots<Rqe>(), .indices = jfr.memory.indices(), .mask = slots - 1};
   jfr.limit = cfg.depth * jfr.stride;
   jfr.max_sge = cfg.max_sge;
   jfr.lock_free = cfg.flag.bs.lock_free;
+  jfr.rx_threshold = 0;
+  jfr.in_error.store(false, std::memory_order_relaxed);
+}
+
+Status create(JfrConfig config, uint32_t* id) {
+  Status status = backend().create_jfr(config, id);
+  if (status != Status::kExists || config.wanted_id == 0) return status;
+  config.wanted_id = 0;  // a wanted id is a wish
+  return backend().create_jfr(config, id);
+}
+
+// For the configuration in jfr.pub, which was checked.
+Status bring_up(Jfr& jfr, Jfc& jfc) {
+  urma_jfr_t& pub = jfr.pub;
+  urma_jfr_cfg_t& cfg = pub.jfr_cfg;
+  cfg.max_sge = std::max<uint8_t>(cfg.max_sge, 1);
+  context_of(pub.urma_ctx).async.readmit(jfr.async);
+  jfr.stride = round_up_pow2(rqe_slots(cfg.max_sge));
+  uint32_t slots = round_up_pow2(cfg.depth) * jfr.stride;
+  if (!jfr.memory.allocate(slots)) return Status::kNoMemory;
+  set_up(jfr, slots);
 
   JfrConfig config;
   config.wanted_id = cfg.id;
@@ -73,50 +88,60 @@ Status bring_up(Jfr& jfr, const urma_jfr_cfg_t& cfg, Jfc& jfc, uint32_t* id) {
   config.min_rnr_timer = cfg.min_rnr_timer;
   config.user_data = reinterpret_cast<uintptr_t>(&jfr);
   jfr.magic = live_magic<Jfr>();
-  Status status = backend().create_jfr(config, id);
-  if (status == Status::kExists && config.wanted_id != 0) {
-    config.wanted_id = 0;  // a wanted id is a wish
-    status = backend().create_jfr(config, id);
-  }
+  uint32_t id = 0;
+  Status status = create(config, &id);
   if (status != Status::kOk) {
-    jfr.magic = 0;
+    make_inactive(jfr);
     jfr.memory.release();
+    return status;
   }
-  return status;
+  pub.jfr_id = full_id(*pub.urma_ctx, id);
+  pub.handle = id;
+  cfg.id = id;
+  pub.urma_jfr_opt.urma_jfr_id = id;
+  pub.urma_jfr_opt.is_actived = true;
+  jfc.users.fetch_add(1);
+  return Status::kOk;
 }
 
 }  // namespace
 
-urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg) {
-  if (live<Context>(ctx) == nullptr || jfr_cfg == nullptr) return fail(EINVAL);
-  Jfc* jfc = jfc_of(ctx, jfr_cfg->jfc);
-  if (jfc == nullptr || !check(*jfr_cfg)) return fail(EINVAL);
-  Library& library = Library::get();
-  auto* jfr = library.take<Jfr>();
-  if (jfr == nullptr) return fail(ENOMEM);
-  urma_jfr_t& pub = jfr->pub;
-  pub.urma_ctx = ctx;
-  pub.jfr_cfg = *jfr_cfg;
-  pub.jfr_cfg.max_sge = std::max<uint8_t>(jfr_cfg->max_sge, 1);
-  pub.urma_jfr_opt.is_actived = true;
-  init_event_members(pub);
-  jfr->async.element = &pub;
+namespace ub::urma {
 
-  uint32_t id = 0;
-  Status status = bring_up(*jfr, pub.jfr_cfg, *jfc, &id);
-  if (status != Status::kOk) {
-    destroy_event_members(pub);
-    library.give(jfr);
-    return fail(errno_of(status));
+urma_status_t activate(Jfr& jfr) {
+  urma_jfr_t& pub = jfr.pub;
+  Jfc* jfc = nullptr;
+  if (pub.urma_jfr_opt.jfr_opt_mask.bs.urma_jfr_id) pub.jfr_cfg.id = pub.urma_jfr_opt.urma_jfr_id;
+  if (!check(pub.urma_ctx, pub.jfr_cfg, &jfc)) return URMA_EINVAL;
+  return activated(bring_up(jfr, *jfc));
+}
+
+urma_status_t deactivate(Jfr& jfr) {
+  urma_jfr_t& pub = jfr.pub;
+  if (jfr.users.load(std::memory_order_acquire) != 0) {
+    URMA_LOG_ERROR("JFR %u is still shared by a jetty", pub.jfr_id.id);
+    return URMA_FAIL;
   }
-  memcpy(&pub.jfr_id.eid, &ctx->eid, sizeof pub.jfr_id.eid);
-  pub.jfr_id.uasid = ctx->uasid;
-  pub.jfr_id.id = id;
-  pub.jfr_cfg.id = id;
-  pub.handle = id;
-  jfc->users.fetch_add(1);
-  add_child(ctx);
-  return &pub;
+  auto acked = [&] { return all_acked(jfr.async.handed_out.load(), pub.async_events_acked); };
+  if (pub.jfr_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
+  Status status = backend().destroy_jfr(pub.jfr_id.id);
+  if (status != Status::kOk) return status_of(status);
+  leave_jfc(pub.jfr_cfg.jfc, &pub);
+  context_of(pub.urma_ctx).async.remove(jfr.async);
+  wait_for_acks(pub, acked);
+  make_inactive(jfr);
+  jfr.memory.release();
+  pub.urma_jfr_opt.is_actived = false;
+  return URMA_SUCCESS;
+}
+
+}  // namespace ub::urma
+
+urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg) {
+  Jfc* jfc = nullptr;
+  if (live<Context>(ctx) == nullptr || jfr_cfg == nullptr || !check(ctx, *jfr_cfg, &jfc)) return fail(EINVAL);
+  auto* jfr = new_inactive<Jfr>(ctx, *jfr_cfg);
+  return jfr != nullptr ? created(*jfr, bring_up(*jfr, *jfc)) : fail(ENOMEM);
 }
 
 urma_status_t urma_modify_jfr(urma_jfr_t* jfr_handle, urma_jfr_attr_t* attr) {
@@ -174,29 +199,4 @@ urma_status_t urma_query_jfr(urma_jfr_t* jfr_handle, urma_jfr_cfg_t* cfg, urma_j
   return URMA_SUCCESS;
 }
 
-urma_status_t urma_delete_jfr(urma_jfr_t* jfr_handle) {
-  auto* jfr = live<Jfr>(jfr_handle);
-  if (jfr == nullptr) return URMA_EINVAL;
-  urma_jfr_t& pub = jfr->pub;
-  if (jfr->users.load(std::memory_order_acquire) != 0) {
-    URMA_LOG_ERROR("JFR %u is still shared by a jetty", pub.jfr_id.id);
-    return URMA_FAIL;
-  }
-  auto acked = [&] { return all_acked(jfr->async.handed_out.load(), pub.async_events_acked); };
-  if (pub.jfr_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
-  Status status = backend().destroy_jfr(pub.jfr_id.id);
-  if (status != Status::kOk) return status_of(status);
-  auto* jfc = live<Jfc>(pub.jfr_cfg.jfc);
-  if (jfc != nullptr) {
-    purge(*jfc, &pub);
-    jfc->users.fetch_sub(1);
-  }
-  context_of(pub.urma_ctx).async.remove(jfr->async);
-  wait_for_acks(pub, acked);
-  jfr->magic = 0;
-  destroy_event_members(pub);
-  jfr->memory.release();
-  drop_child(pub.urma_ctx);
-  Library::get().give(jfr);
-  return URMA_SUCCESS;
-}
+urma_status_t urma_delete_jfr(urma_jfr_t* jfr) { return delete_object<Jfr>(jfr); }

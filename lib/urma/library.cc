@@ -12,6 +12,7 @@
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
 #include "lib/urma/null_backend.h"
+#include "lib/urma/perf.h"
 
 namespace ub::urma {
 
@@ -134,6 +135,7 @@ void Library::after_fork_parent() {
 // The NIC is the parent's: its threads do not exist here and its rings are not mapped. Even its destructor
 // must not run.
 void Library::after_fork_child() {
+  abandon_perf();
   Library& library = get();
   if (library.up_) {
     library.end_epoch();

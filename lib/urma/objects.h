@@ -178,6 +178,7 @@ struct Jetty {
   alignas(kSlotBytes) uint64_t magic = 0;
   SendQueue sq;
   Jfr* jfr = nullptr;
+  bool recv_jfc_is_jfrs = false;  // the program named none
   AsyncSource async;
 };
 

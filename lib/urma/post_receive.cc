@@ -4,6 +4,7 @@
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/perf.h"
 #include "lib/urma/receive_queue.h"
 
 namespace ub::urma {
@@ -77,13 +78,21 @@ urma_status_t post_receives(Jfr& jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr)
 
 using namespace ub::urma;
 
-urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr_handle, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
+namespace {
+
+urma_status_t post_receive(urma_jfr_t* jfr_handle, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
   auto* jfr = live<Jfr>(jfr_handle);
   if (jfr == nullptr) [[unlikely]] {
     if (bad_wr != nullptr) *bad_wr = wr;
     return URMA_EINVAL;
   }
   return post_receives(*jfr, wr, bad_wr);
+}
+
+}  // namespace
+
+urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
+  return with_perf<post_receive>(PerfCall::kJfrPostRecv, jfr, wr, bad_wr);
 }
 
 urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len, uint64_t user_ctx) {

@@ -56,6 +56,15 @@ bool check_send_order(urma_jfs_cfg_t& cfg) {
   return true;
 }
 
+bool check_wanted_id(uint32_t id) { return id == 0 || within("wanted id", id, kReservedIdMin, kIdLimit - 1); }
+
+Status create_queue(JettyConfig config, uint32_t* id) {
+  Status status = backend().create_jetty(config, id);
+  if (status != Status::kExists || config.wanted_id == 0) return status;
+  config.wanted_id = 0;
+  return backend().create_jetty(config, id);
+}
+
 Jfc* jfc_of(const urma_context_t* ctx, const urma_jfc_t* jfc) {
   Jfc* object = live<Jfc>(jfc);
   if (object != nullptr && object->pub.urma_ctx == ctx) return object;
@@ -78,9 +87,10 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   uint64_t slots = send_ring_slots(cfg.depth, largest_request(cfg.max_sge, cfg.max_inline_data));
   uint32_t slot_count = round_up_pow2(static_cast<uint32_t>(slots));
   if (!sq.memory.allocate(slot_count)) return false;
-  sq.ring.slots = sq.memory.slots<Wqe>();
-  sq.ring.indices = sq.memory.indices();
-  sq.ring.mask = slot_count - 1;
+  sq.ring = {.slots = sq.memory.slots<Wqe>(), .indices = sq.memory.indices(), .mask = slot_count - 1};
+  sq.posted = 0;
+  sq.retired_seen = 0;
+  sq.flush_done.store(false, std::memory_order_relaxed);
   sq.depth = cfg.depth;
   sq.max_sge = cfg.max_sge;
   sq.max_inline = static_cast<uint16_t>(cfg.max_inline_data);

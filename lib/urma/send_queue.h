@@ -13,6 +13,11 @@ bool check_send_order(urma_jfs_cfg_t& cfg);
 // The live JFC of this context behind a handle, or null.
 Jfc* jfc_of(const urma_context_t* ctx, const urma_jfc_t* jfc);
 
+// A wanted id of a queue, 0: any; logs what is wrong.
+bool check_wanted_id(uint32_t id);
+// Backend::create_jetty. A wanted id is a wish: if it is taken, another one is given.
+Status create_queue(JettyConfig config, uint32_t* id);
+
 // `cfg` with the values in force: defaults filled in, what the device does not do switched off.
 urma_jfs_cfg_t effective(const urma_jfs_cfg_t& cfg);
 

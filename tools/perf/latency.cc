@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "tools/common/histogram.h"
+#include "lib/base/histogram.h"
 #include "tools/common/probe.h"
 #include "tools/perf/idle.h"
 #include "tools/perf/pattern.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/common/histogram.h"
+#include "lib/base/histogram.h"
 #include "tools/common/probe.h"
 
 namespace ub::floor {
@@ -30,7 +30,7 @@ struct Options {
 
 struct LatencyRow {
   std::string name;
-  tools::Histogram round_trip_ns;
+  Histogram round_trip_ns;
 };
 
 struct RateRow {

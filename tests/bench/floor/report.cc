@@ -43,7 +43,7 @@ void print_table(const Report& report) {
     printf("\n");
   }
   for (const LatencyRow& row : report.latency) {
-    const tools::Histogram& histogram = row.round_trip_ns;
+    const Histogram& histogram = row.round_trip_ns;
     printf("%-44s %10llu %8llu", row.name.c_str(), static_cast<unsigned long long>(histogram.count()),
            static_cast<unsigned long long>(histogram.min()));
     for (const Percentile& percentile : kPercentiles) {
@@ -69,7 +69,7 @@ void print_json(const Report& report) {
   printf(",\"latency\":[");
   const char* separator = "";
   for (const LatencyRow& row : report.latency) {
-    const tools::Histogram& histogram = row.round_trip_ns;
+    const Histogram& histogram = row.round_trip_ns;
     printf("%s{\"name\":\"%s\",\"count\":%llu,\"min_ns\":%llu,\"mean_ns\":%.1f", separator, row.name.c_str(),
            static_cast<unsigned long long>(histogram.count()), static_cast<unsigned long long>(histogram.min()),
            histogram.mean());

@@ -426,9 +426,6 @@ TEST_F(Arguments, WhatIsNotBuiltSaysSo) {
   urma_user_ctl_in_t in{};
   urma_user_ctl_out_t out{};
   EXPECT_EQ(urma_user_ctl(ctx, &in, &out), URMA_ENOPERM);
-  urma_jfc_cfg_t cfg{};
-  urma_jfc_t* object = nullptr;
-  EXPECT_EQ(urma_alloc_jfc(ctx, &cfg, &object), URMA_ENOPERM);
   EXPECT_EQ(urma_set_context_opt(ctx, URMA_OPT_AGGR_MODE, &in, 4), URMA_EINVAL);
   uint32_t uasid = 0;
   EXPECT_EQ(urma_get_uasid(&uasid), URMA_SUCCESS);

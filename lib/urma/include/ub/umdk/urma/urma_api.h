@@ -615,10 +615,14 @@ urma_status_t urma_ack_notify(urma_context_t* ctx, uint32_t cnt, urma_notify_t* 
  * number is one of URMA_JFC_*, URMA_JFS_*, URMA_JFR_*, URMA_JETTY_* (urma_opcode.h); `len` must be exactly
  * the size of the option:
  *  - options that mirror a member of the _cfg_t: size of that member (pointers: 8 bytes);
- *  - base address and doorbell address 8, id 4, doorbell status 1, PI, PI type and CI 2 bytes;
+ *  - base address and doorbell address 8, id 4, doorbell status 1, PI, PI type and CI 2 bytes; they are stored
+ *    and can be read back, and their bit in urma_*_opt_t tells that they were set. A wanted JFS, JFR or jetty id
+ *    (3 .. 2^20 - 1) is given if it is free; once active, the option is the id that was given. The others have no
+ *    effect here, for the rings are the library's own;
  *  - *_FULL_CTX is not supported.
- * An object created in one step (urma_create_*) is active. Objects reached by alloc end with free, not with
- * delete.
+ * An object created in one step (urma_create_*) is active, and can be stopped and started like the others. While
+ * inactive an object keeps its handle, its configuration and its context, but no ids or requests, and every other
+ * call refuses it; it ends with free. urma_delete_* is deactive and free in one, for any active object.
  */
 
 /**

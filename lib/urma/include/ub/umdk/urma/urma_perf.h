@@ -3,6 +3,8 @@
  * Built-in latency statistics of the data calls (URMA API 0.9).
  *
  * Idea: between start and stop each data call adds its duration to a histogram; the result is read as text.
+ * Every call counts, whatever it answers: among polls those that find nothing, and a wait with all the time it
+ * waited. Two looks at the clock are part of each duration; while stopped, a call pays for one branch.
  */
 #ifndef URMA_PERF_H
 #define URMA_PERF_H
@@ -15,7 +17,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-#define URMA_PERF_THREAD_MAX_NUM (128u) /* threads that are recorded */
+#define URMA_PERF_THREAD_MAX_NUM (128u) /* threads that are recorded at least; here: all */
 
 /* Point of measurement: UB_* below a device, BOND_* below a bonding device. */
 typedef enum urma_perf_type {
@@ -53,7 +55,8 @@ typedef struct urma_perf_stats {
 } urma_perf_stats_t;
 
 /**
- * Clears the statistics and starts recording, process-wide. Any thread; does not block.
+ * Clears the statistics and starts recording, process-wide: all threads, 4 MiB in all. Any thread; does not block.
+ * A forked child does not record until it starts anew.
  *
  * @return URMA_SUCCESS; URMA_EEXIST: already recording; URMA_ENOMEM: out of memory.
  */
@@ -67,7 +70,9 @@ urma_status_t urma_start_perf(void);
 urma_status_t urma_stop_perf(void);
 
 /**
- * Writes the statistics as a table of text lines. Any thread, also while recording; does not block.
+ * Writes the statistics as a table of text lines, in nanoseconds: a heading, then a line for each UB_* point of
+ * measurement with number, average, least, largest and percentiles, all 0 until something is recorded. 2048 bytes are
+ * room enough. Any thread, also while recording; does not block.
  *
  * @param perf_buf receives the text with terminating NUL.
  * @param length in: room in bytes; out: bytes written including the NUL.

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ub::tools {
+namespace ub {
 
 class Histogram {
  public:
@@ -40,7 +40,15 @@ class Histogram {
     max_ = std::max(max_, other.max_);
   }
 
-  void clear() { *this = Histogram(); }
+  // Without a temporary, which would be large for the stack of a thread.
+  void clear() {
+    buckets_.fill(0);
+    count_ = 0;
+    sum_ = 0;
+    sum_of_squares_ = 0;
+    min_ = UINT64_MAX;
+    max_ = 0;
+  }
 
   uint64_t count() const { return count_; }
   uint64_t min() const { return count_ == 0 ? 0 : min_; }  // exact
@@ -94,4 +102,4 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
-}  // namespace ub::tools
+}  // namespace ub

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The histogram against exact sorting, and the probe's promise to end.
+// The histogram against exact sorting.
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "tools/common/histogram.h"
-#include "tools/common/probe.h"
+#include "lib/base/histogram.h"
 
-namespace ub::tools {
+namespace ub {
 namespace {
 
 constexpr double kPercents[] = {0, 0.001, 1, 10, 25, 50, 75, 90, 99, 99.9, 99.99, 99.999, 100};
@@ -117,18 +116,5 @@ TEST(Histogram, moments) {
   EXPECT_DOUBLE_EQ(histogram.stddev(), 2);
 }
 
-TEST(Probe, ends_and_is_plausible) {
-  const C2cProbe probe = probe_c2c();
-  if (!probe.valid) GTEST_SKIP() << "fewer than two CPUs";
-  EXPECT_GT(probe.min_ns, 1);
-  EXPECT_LE(probe.min_ns, probe.median_ns);
-}
-
-TEST(Probe, cpu_that_does_not_exist) {
-  EXPECT_FALSE(probe_c2c(allowed_cpus().front(), 1023).valid);
-  EXPECT_FALSE(probe_c2c(-1, allowed_cpus().front()).valid);
-  EXPECT_FALSE(probe_c2c(0, 0).valid);
-}
-
 }  // namespace
-}  // namespace ub::tools
+}  // namespace ub
