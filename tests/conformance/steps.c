@@ -17,7 +17,7 @@ static urma_target_seg_t* memory;
 
 // A queue in which nothing is active yet.
 static struct queue alloc_queue(void) {
-  struct queue q;
+  struct queue q = {0};
   urma_jfc_cfg_t jfc_cfg = {.depth = 1};
   urma_jfr_cfg_t jfr_cfg = {.depth = 8, .trans_mode = URMA_TM_RM, .min_rnr_timer = URMA_TYPICAL_MIN_RNR_TIMER};
   urma_jetty_cfg_t cfg = {.flag.bs.share_jfr = URMA_SHARE_JFR};

@@ -213,7 +213,7 @@ def hello(path, version):
 
 def other_version(t):
     with t.softubd() as daemon:
-        says(hello(daemon.path, 77), "its liburma speaks version 77", "this softubd version 2", "one release")
+        says(hello(daemon.path, 77), "its liburma speaks version 77", r"this softubd version \d+:", "one release")
         says(daemon.log(), r"process \d+ \(python3?[^)]*\), user 0|process \d+ \(.*\), user \d+", "version 77")
     path = t.path("sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -227,7 +227,7 @@ def other_version(t):
             time.sleep(20)
             os._exit(0)
         try:
-            says(t.app(path, code=1), "it speaks version 77", "this liburma version 2", "one release")
+            says(t.app(path, code=1), "it speaks version 77", r"this liburma version \d+", "one release")
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
