@@ -14,7 +14,7 @@ constexpr rte_eth_event_type kRemovals[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVEN
 
 }  // namespace
 
-LinkWatch::LinkWatch(Options options) : options_(std::move(options)), connecting_(options_.connecting) {
+LinkWatch::LinkWatch(Options options) : options_(std::move(options)) {
   for (rte_eth_event_type event : kRemovals) rte_eth_dev_callback_register(options_.port, event, on_removal, this);
   next_look(nanoseconds(0));
 }
@@ -27,7 +27,6 @@ LinkWatch::~LinkWatch() {
     changed_.wait(lock, [this] { return ended_; });
   }
   rte_eal_alarm_cancel(look, this);  // waits for one that is going on
-  count_as_waiting(false);
   forget_removal();
 }
 
@@ -37,7 +36,6 @@ void LinkWatch::look() {
   if (options_.guarded && !std::exchange(gate_owned_, true)) gate_.own();
   rte_eth_link link{};
   set_link(is_there() && rte_eth_link_get_nowait(options_.port, &link) == 0 && link.link_status == RTE_ETH_LINK_UP);
-  count_as_waiting(!has_link() && is_there());
   if (!has_link()) {
     without_link();
   } else if (options_.guarded) {
@@ -72,19 +70,14 @@ void LinkWatch::without_link() {
     tell("has no link yet; frames are dropped until it comes");
     told_ = true;
   }
-  if (options_.reconnect && since_try_ >= (connecting_ ? kAnswerPatience : kConnectPause)) reconnect();
-}
-
-void LinkWatch::count_as_waiting(bool waits) {
-  if (std::exchange(waits_, waits) != waits) waiting_.fetch_add(waits ? 1 : -1, std::memory_order_relaxed);
+  if (options_.reconnect && since_try_ >= kConnectPause) reconnect();
 }
 
 void LinkWatch::stay_inside() {
   gate_.release();
   {
-    const Duration pause = waiting_.load(std::memory_order_relaxed) != 0 ? kNoLinkPause : kLinkPause;
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::nanoseconds(pause.ns), [this] { return ending_; });
+    changed_.wait_for(lock, std::chrono::nanoseconds(kLinkPause.ns), [this] { return ending_; });
   }
   gate_.own();
 }
@@ -92,7 +85,7 @@ void LinkWatch::stay_inside() {
 void LinkWatch::reconnect() {
   since_try_ = Duration{};
   rte_eth_dev_stop(options_.port);
-  connecting_ = rte_eth_dev_start(options_.port) == 0;
+  rte_eth_dev_start(options_.port);
 }
 
 void LinkWatch::close_device() {

@@ -10,10 +10,7 @@
 // pass. A burst pays two plain stores for that (dataplane/ownership.h). What the interrupt thread does for others in
 // the process waits for up to a tenth of a second.
 //
-// A guarded client also does not connect again by itself: without a link, it is stopped and started now and then. It
-// leaves its server time to answer, for the server's interrupt thread may be guarding other devices; and where a device of
-// the process waits for its link, the others are guarded for shorter times. A server that answers a client which has gone
-// meanwhile keeps a closed descriptor and ends the process (DPDK 22.11).
+// A guarded client also does not connect again by itself: without a link, it is stopped and started now and then.
 //
 // Thread: named at each member.
 #pragma once
@@ -35,10 +32,9 @@ class LinkWatch {
  public:
   struct Options {
     uint16_t port = 0;
-    std::string name;         // of the device
-    bool guarded = false;     // memif
-    bool reconnect = false;   // its client side
-    bool connecting = false;  // the client was started, its server answers or will
+    std::string name;        // of the device
+    bool guarded = false;    // memif
+    bool reconnect = false;  // its client side
     std::function<void(const std::string& sentence)> notice;
   };
 
@@ -64,8 +60,7 @@ class LinkWatch {
   static constexpr Duration kLinkPause = milliseconds(100);     // between looks at a link
   static constexpr Duration kNoLinkPause = milliseconds(10);    // until there is one
   static constexpr Duration kGuardPause = microseconds(20);     // in which a guarded driver acts
-  static constexpr Duration kConnectPause = milliseconds(200);  // between tries of a client without a server
-  static constexpr Duration kAnswerPatience = seconds(2);       // of a client with one
+  static constexpr Duration kConnectPause = milliseconds(200);  // between tries of a client
   static constexpr Duration kPatience = seconds(1);             // without a link, until a person is told
 
   static void look(void* watch);
@@ -73,7 +68,6 @@ class LinkWatch {
   void look();
   void set_link(bool up);
   void without_link();
-  void count_as_waiting(bool waits);
   void stay_inside();
   void reconnect();
   void close_device();
@@ -92,9 +86,6 @@ class LinkWatch {
   bool told_ = false;  // that there is no link
   Duration without_link_{};
   Duration since_try_{};
-  bool connecting_;
-  bool waits_ = false;
-  static inline std::atomic<int> waiting_{0};  // devices of this process without a link
 
   std::mutex mutex_;
   std::condition_variable changed_;
