@@ -2,15 +2,15 @@
 //
 // Whether a device has a link, and whether it may be touched now.
 //
-// A look at the link is due ten times a second; it happens on DPDK's interrupt thread (a timer of its own, "alarm").
+// The interrupt thread of DPDK looks, in rounds over all devices of the process (dataplane/dpdk/link_rounds.h).
 //
 // The memif driver unmaps the rings of a peer that went away on that same thread, whatever the polling thread does
-// with them meanwhile. Such a device is guarded: while it has a link, the interrupt thread stays inside the look and
-// lets the driver act only between two looks, a few dozen microseconds, when it owns the gate that every burst has to
-// pass. A burst pays two plain stores for that (dataplane/ownership.h). What the interrupt thread does for others in
-// the process waits for up to a tenth of a second.
+// with them meanwhile. Such a device is guarded: its driver acts only when the interrupt thread owns the gate that every
+// burst has to pass, which is between two rounds. A burst pays two plain stores for that (dataplane/ownership.h).
 //
-// A guarded client also does not connect again by itself: without a link, it is stopped and started now and then.
+// A guarded client also does not connect again by itself: without a link, it is stopped and started now and then. It
+// leaves its server time to answer, whose interrupt thread may be inside a round: a server that answers a client which
+// has hung up keeps a closed descriptor, at which DPDK ends the process (22.11).
 //
 // Thread: named at each member.
 #pragma once
@@ -18,13 +18,11 @@
 #include <rte_ethdev.h>
 
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
 
 #include "dataplane/ownership.h"
-#include "lib/base/time.h"
 
 namespace ub::dpdk {
 
@@ -32,15 +30,16 @@ class LinkWatch {
  public:
   struct Options {
     uint16_t port = 0;
-    std::string name;        // of the device
-    bool guarded = false;    // memif
-    bool reconnect = false;  // its client side
+    std::string name;         // of the device
+    bool guarded = false;     // memif
+    bool reconnect = false;   // its client side
+    bool connecting = false;  // the client was started: its server has answered, or will
     std::function<void(const std::string& sentence)> notice;
   };
 
-  // Begins to look. Thread: any, after the device was started.
+  // Begins to look. Thread: any but DPDK's, after the device was started.
   explicit LinkWatch(Options);
-  // The last look; a guarded device is stopped and closed in it. Thread: any but DPDK's, after the last burst.
+  // The last look. Thread: any but DPDK's, after the last burst.
   ~LinkWatch();
   LinkWatch(const LinkWatch&) = delete;
   LinkWatch& operator=(const LinkWatch&) = delete;
@@ -56,41 +55,38 @@ class LinkWatch {
   bool is_there() const { return !gone_.load(std::memory_order_relaxed); }
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
- private:
-  static constexpr Duration kLinkPause = milliseconds(100);     // between looks at a link
-  static constexpr Duration kNoLinkPause = milliseconds(10);    // until there is one
-  static constexpr Duration kGuardPause = microseconds(20);     // in which a guarded driver acts
-  static constexpr Duration kConnectPause = milliseconds(200);  // between tries of a client
-  static constexpr Duration kPatience = seconds(1);             // without a link, until a person is told
-
-  static void look(void* watch);
-  static int on_removal(uint16_t port, rte_eth_event_type, void* watch, void*);
+  // ---- the interrupt thread ----
   void look();
+  void let_in();  // a guarded device with a link: bursts pass until keep_out()
+  void keep_out();
+  void last_look();  // a guarded device is stopped and closed
+  void give_up();    // nobody looks any more
+  bool is_guarded() const { return options_.guarded; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kConnectPause{200};  // between tries of a client without a server
+  static constexpr std::chrono::seconds kAnswerPatience{2};       // of a client with one
+  static constexpr std::chrono::seconds kPatience{1};             // without a link, until a person is told
+
+  static int on_removal(uint16_t port, rte_eth_event_type, void* watch, void*);
   void set_link(bool up);
-  void without_link();
-  void stay_inside();
-  void reconnect();
-  void close_device();
+  void without_link(Clock::time_point now);
   void forget_removal();
-  void next_look(Duration pause);
   void tell(const char* what) const;
 
   const Options options_;
   std::atomic<bool> has_link_{false};
   std::atomic<bool> gone_{false};
   std::atomic<uint64_t> changes_{0};
-  Ownership gate_;  // the interrupt thread's outside stay_inside()
+  Ownership gate_;  // the interrupt thread's, but between let_in() and keep_out()
 
   // ---- the interrupt thread ----
   bool gate_owned_ = false;
   bool told_ = false;  // that there is no link
-  Duration without_link_{};
-  Duration since_try_{};
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;
-  bool ended_ = false;  // no look comes any more
+  bool connecting_;    // the last try to connect found a server
+  Clock::time_point lost_ = Clock::now();
+  Clock::time_point tried_ = lost_;  // to connect
 };
 
 }  // namespace ub::dpdk

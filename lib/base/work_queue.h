@@ -178,7 +178,8 @@ static_assert(sizeof(Cqe) == kSlotBytes);
 struct QueueIndices {
   alignas(kSlotBytes) std::atomic<uint32_t> produced;
   alignas(kSlotBytes) std::atomic<uint32_t> consumed;
-  std::atomic<uint32_t> retired;  // send queues: work requests finished (the depth limits requests, not slots)
+  std::atomic<uint32_t> retired;   // send queues: work requests finished (the depth limits requests, not slots)
+  std::atomic<uint32_t> retiring;  // what `retired` becomes now: set before the completion is published
   // Completion queues: what the consumer wants to be told (see Armed); cleared by the Core when it tells.
   alignas(kSlotBytes) std::atomic<uint32_t> armed;
 };

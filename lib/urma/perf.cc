@@ -4,13 +4,13 @@
 #include "lib/urma/perf.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <new>
 
 #include "lib/base/histogram.h"
+#include "lib/urma/clock.h"
 #include "lib/urma/include/ub/umdk/urma/urma_perf.h"
 #include "lib/urma/spinlock.h"
 
@@ -39,11 +39,6 @@ struct Recording {
   Histogram sum;  // of a reader
 };
 std::atomic<Recording*> recording{nullptr};
-
-uint64_t now_ns() {
-  auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
 
 unsigned own_set() {
   static std::atomic<unsigned> threads{0};
@@ -129,7 +124,7 @@ Table make_table() {
 PerfSpan::PerfSpan(PerfCall call) : call_(call), start_ns_(now_ns()) {}
 
 PerfSpan::~PerfSpan() {
-  const uint64_t took = now_ns() - start_ns_;
+  const auto took = static_cast<uint64_t>(now_ns() - start_ns_);
   Recording* r = recording.load(std::memory_order_acquire);
   if (r == nullptr) return;  // a forked child
   Set& set = r->sets[own_set()];

@@ -37,7 +37,7 @@ class PerfSpan {
 
  private:
   const PerfCall call_;
-  const uint64_t start_ns_;
+  const int64_t start_ns_;
 };
 
 template <auto kCall, class... Arguments>

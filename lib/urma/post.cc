@@ -3,6 +3,7 @@
 // written; a chain rings the doorbell once. No allocation, no system call, one lock (none with lock_free).
 #include <cstring>
 
+#include "lib/urma/clock.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
 #include "lib/urma/send_queue.h"
@@ -11,16 +12,27 @@
 namespace ub::urma {
 namespace {
 
-// A daemon publishes a completion some nanoseconds before it counts the request: whoever posts in answer to one must
-// not be refused for that. So a queue that looks full is looked at for a moment.
+// A completion is published before its request is counted as finished, and whoever posts in answer to it must not be
+// refused for that. So a queue that looks full is waited for while its driver is between the two; that is nanoseconds,
+// or as long as the driver is not running.
 [[gnu::noinline, gnu::cold]] bool has_place(SendQueue& sq) {
-  constexpr int kLooks = 64;
-  for (int look = 0; look < kLooks; ++look) {
-    sq.retired_seen = sq.ring.indices->retired.load(std::memory_order_acquire);
+  constexpr int64_t kPatienceNs = 1'000'000'000;  // with a driver that was stopped or died there
+  constexpr int kLooks = 64;                      // before the processor is left to the driver
+  const QueueIndices& indices = *sq.ring.indices;
+  int64_t until = 0;
+  for (int look = 0;; ++look) {
+    const uint32_t retiring = indices.retiring.load(std::memory_order_acquire);
+    sq.retired_seen = indices.retired.load(std::memory_order_acquire);
     if (sq.posted - sq.retired_seen < sq.depth) return true;
-    cpu_relax();
+    if (static_cast<int32_t>(retiring - sq.retired_seen) <= 0) return false;
+    if (look < kLooks) {
+      cpu_relax();
+      continue;
+    }
+    if (look == kLooks) until = now_ns() + kPatienceNs;
+    if (now_ns() >= until) return false;
+    sched_yield();
   }
-  return false;
 }
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse(const char* why) {

@@ -65,6 +65,18 @@ TEST(Ring, full_of_nothing__costs_no_more_than_the_owners_allowance) {
   others_go_on(s);
 }
 
+// Who posts in answer to a completion looks there whether its place is about to be free.
+TEST(Ring, completion__is_announced_before_its_request_is_retired) {
+  Stage s;
+  Raw x(s, *s.a().node, 0, 1024), y(s, *s.b().node, 0);
+  uint32_t target = x.import(y);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    ASSERT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
+    EXPECT_EQ(x.indices.retiring.load(), i);
+    EXPECT_EQ(x.indices.retired.load(), i);
+  }
+}
+
 TEST(Ring, element_at_the_end_of_what_is_taken_over__stays_whole) {
   Stage s;
   Raw x(s, *s.a().node, 0, 1024), y(s, *s.b().node, 0);

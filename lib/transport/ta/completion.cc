@@ -107,7 +107,9 @@ void retire_requests(CoreState& s, uint32_t queue) {
       cqe.status = wr.status;
       cqe.length = wqe.length;
       cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
-      cqe.stamp = static_cast<uint8_t>(q.indices->retired.load(std::memory_order_relaxed) + 1);
+      const uint32_t retiring = q.indices->retired.load(std::memory_order_relaxed) + 1;
+      cqe.stamp = static_cast<uint8_t>(retiring);
+      q.indices->retiring.store(retiring, std::memory_order_relaxed);
       push_completion(s, q.jfc, cqe);
     }
     uint32_t end = wr.slot + wqe.slots;

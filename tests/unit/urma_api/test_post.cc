@@ -334,6 +334,20 @@ TEST_F(Post, DepthCountsRequests) {
   EXPECT_EQ(post(wr), URMA_ENOMEM);
 }
 
+// The driver published the completion and lost the processor before it counted the request.
+TEST_F(Post, WaitsForARequestThatIsBeingRetired) {
+  urma_jfs_wr_t wr = write();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(post(wr), URMA_SUCCESS);
+  fake->queues.at(id()).config.sq.indices->retiring.store(1);
+  std::thread driver([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    fake->finish(id());
+  });
+  EXPECT_EQ(post(wr), URMA_SUCCESS);
+  driver.join();
+  EXPECT_EQ(post(wr), URMA_ENOMEM);
+}
+
 TEST_F(Post, LargestRequestsFitAtFullDepthAndNeverWrap) {
   urma_jfs_cfg_t cfg = send_cfg(jfc, URMA_TM_RM, 5);
   cfg.max_sge = 7;
