@@ -17,7 +17,7 @@
 
 namespace ub::test {
 
-class FakeBackend final : public Backend {
+class FakeBackend : public Backend {
  public:
   struct Jfc {
     JfcConfig config;
