@@ -215,9 +215,14 @@ bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
     options.udp_port = udp_port_;
     options.mtu = config.port.mtu;
     options.notice = notice_;
+    options.link_changed = [this] {
+      links_changed_.store(true, std::memory_order_release);
+      wake_helper();
+    };
     ports_.plugins.push_back(open_plugin_port(config.dpdk.plugin, options, error));
     if (ports_.plugins.back() == nullptr) return false;
   }
+  dpdk_told_up_.assign(dpdk_ports_.size(), true);
   return true;
 }
 
@@ -301,11 +306,23 @@ bool Nic::drive_owned() {
     wake_up();
   if (ports_.shm.has_pending()) [[unlikely]]
     adopt_links();
+  if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
+    report_links();
   bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->now());
   worked |= worker_->drive([this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
+}
+
+void Nic::report_links() {
+  links_changed_.exchange(false, std::memory_order_acquire);
+  for (size_t i = 0; i < ports_.plugins.size(); ++i) {
+    const bool up = ports_.plugins[i]->has_link();
+    if (up == dpdk_told_up_[i]) continue;
+    dpdk_told_up_[i] = up;
+    report({up ? EventKind::kPortUp : EventKind::kPortDown, i});
+  }
 }
 
 // Somebody drives again. The helper is told, so that it looks now and then whether that goes on.

@@ -106,6 +106,7 @@ class Nic {
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
   void adopt_links();
   bool drive_owned();
+  void report_links();
   void after_control();
   void report(const Event& event) {
     if (sink_) sink_(event);
@@ -140,6 +141,8 @@ class Nic {
   EidTable eids_;
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
+  ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
+  std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;
   ipc::Mapping arena_;
   std::unique_ptr<Worker<PortSet>> worker_;
@@ -149,7 +152,6 @@ class Nic {
   bool asleep_ = false;  // prepare_sleep() was called; under ownership
 
   std::thread helper_;
-  ipc::Fd wake_fd_;
   std::vector<int> port_fds_;  // what helper_block() waits for; kept, so that it never allocates
   std::vector<pollfd> polled_;
   std::atomic<bool> stop_{false};
@@ -161,6 +163,7 @@ class Nic {
   bool statistics_stale_ = true;               // something happened since
   std::vector<PluginPortOptions> dpdk_ports_;  // as configured
   std::vector<uint32_t> dpdk_links_;           // of each
+  std::vector<bool> dpdk_told_up_;             // of each: what was last reported; at first that it is
   static constexpr Duration kStatisticsPause = milliseconds(200);
 
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it

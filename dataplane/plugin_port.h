@@ -33,6 +33,7 @@ struct PluginPortOptions {
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
   std::function<void(const std::string& sentence)> notice;               // what a person should know; any thread
+  std::function<void()> link_changed;                                    // has_link() did; any thread, must not block
 };
 
 struct PluginPortCounters {
@@ -55,6 +56,7 @@ class PluginPort {
   virtual uint32_t mtu() const = 0;
   virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
+  virtual bool has_link() const = 0;
 
   // ---- port.h ----
   virtual size_t rx_burst(Instant now, RxFrame* out, size_t room) = 0;
@@ -70,7 +72,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 2;
+constexpr uint32_t kPluginPortVersion = 3;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

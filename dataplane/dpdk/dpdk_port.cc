@@ -221,8 +221,8 @@ bool DpdkPort::start(std::string* error) {
     interrupt_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, 0);
     rte_eth_dev_rx_intr_disable(port_, 0);
   }
-  watch_ =
-      std::make_unique<LinkWatch>(LinkWatch::Options{port_, name_, is_memif_, client, status == 0, options_.notice});
+  watch_ = std::make_unique<LinkWatch>(
+      LinkWatch::Options{port_, name_, is_memif_, client, status == 0, options_.notice, options_.link_changed});
   return true;
 }
 

@@ -33,6 +33,7 @@ class DpdkPort final : public PluginPort {
   uint32_t mtu() const override { return mtu_; }
   PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }
+  bool has_link() const override { return watch_->has_link(); }
 
   size_t rx_burst(Instant now, RxFrame* out, size_t room) override;
   void rx_release() override;

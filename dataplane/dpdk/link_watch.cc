@@ -56,6 +56,7 @@ void LinkWatch::set_link(bool up) {
   changes_.fetch_add(1, std::memory_order_relaxed);
   lost_ = tried_ = Clock::now();
   connecting_ = false;
+  if (options_.changed) options_.changed();
   if (!is_there()) return;
   if (!up) tell("lost its link; frames are dropped until it is back");
   if (up && told_) tell("has a link");

@@ -35,6 +35,7 @@ class LinkWatch {
     bool reconnect = false;   // its client side
     bool connecting = false;  // the client was started: its server has answered, or will
     std::function<void(const std::string& sentence)> notice;
+    std::function<void()> changed;  // has_link() did
   };
 
   // Begins to look. Thread: any but DPDK's, after the device was started.

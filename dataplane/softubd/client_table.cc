@@ -96,7 +96,11 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
 }
 
 void ClientTable::on_event(const Event& event) {
-  if (Client* client = find(event.owner)) client->push_event(event);
+  if (event.kind == EventKind::kPortDown || event.kind == EventKind::kPortUp) {
+    for (Client* client : active_) client->push_event(event);
+  } else if (Client* client = find(event.owner)) {
+    client->push_event(event);
+  }
 }
 
 std::vector<StatsApp> ClientTable::report() const {

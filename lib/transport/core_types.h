@@ -213,7 +213,10 @@ enum class EventKind : uint8_t {
   kChannelUp,        // object = TPN
   kChannelDead,      // object = TPN
   kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
-  kNicGone,          // see Status::kGone; no object (never said by a Core)
+  // Never said by a Core:
+  kNicGone,   // see Status::kGone; no object
+  kPortDown,  // a DPDK device lost its link: object = its number in the configuration; for every owner
+  kPortUp,    // and has it again
 };
 
 struct Event {

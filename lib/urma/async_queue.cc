@@ -17,11 +17,11 @@ void AsyncQueue::close() {
   fd_ = -1;
 }
 
-void AsyncQueue::push(AsyncSource& source, urma_async_event_type_t type) {
+void AsyncQueue::push(AsyncSource& source, urma_async_event_type_t type, uint32_t instead_of) {
   std::lock_guard guard(mutex_);
   uint32_t bit = 1U << type;
   if (source.closed || (source.pending & bit) != 0) return;
-  source.pending |= bit;
+  source.pending = (source.pending & ~instead_of) | bit;
   if (!source.queued) {
     source.queued = true;
     source.next = nullptr;

@@ -30,7 +30,8 @@ class AsyncQueue {
   void close();
   int fd() const { return fd_; }
 
-  void push(AsyncSource& source, urma_async_event_type_t type);
+  // `instead_of`: events by bit that it makes untrue, if they still wait.
+  void push(AsyncSource& source, urma_async_event_type_t type, uint32_t instead_of = 0);
   // False: empty.
   bool take(urma_async_event_t* event);
   // Lets an object that was removed have events again.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: the device opened with one of its EIDs. All contexts of a process share one back end.
 #include <cstring>
+#include <iterator>
 
 #include "lib/urma/children.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
@@ -20,6 +21,9 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
     int error = errno;
     library.give(context);
     return fail(error);
+  }
+  for (uintptr_t port = 0; port < std::size(context->port_sources); ++port) {
+    context->port_sources[port].element = reinterpret_cast<void*>(port);
   }
   urma_context_t& pub = context->pub;
   pub.dev = dev;
@@ -42,6 +46,7 @@ urma_status_t urma_delete_context(urma_context_t* ctx) {
   if (has_children(ctx)) return URMA_EAGAIN;
   context->magic = 0;
   context->async.remove(context->async_source);  // nobody pushes into a closed descriptor
+  for (AsyncSource& port : context->port_sources) context->async.remove(port);
   context->async.close();
   context->tps.clear();
   pthread_mutex_destroy(&ctx->mutex);

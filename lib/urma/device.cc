@@ -140,6 +140,9 @@ urma_status_t urma_query_device(urma_device_t* dev, urma_device_attr_t* dev_attr
   const urma_mtu_t mtu = mtu_code(backend().port_mtu_bytes());
   std::fill_n(attr.port_attr, settings.ports,
               urma_port_attr_t{URMA_MTU_8192, settings.port_state, settings.port_width, settings.port_speed, mtu});
+  for (uint32_t port = 0; port < settings.ports; ++port) {
+    if ((library.lost_ports() >> port & 1) != 0) attr.port_attr[port].state = URMA_PORT_DOWN;
+  }
   attr.reserved_jetty_id_min = kReservedIdMin;
   attr.reserved_jetty_id_max = kReservedIdMax;
   *dev_attr = attr;

@@ -31,6 +31,17 @@ void push_async(const Event& event, urma_async_event_type_t type) {
   if (T* object = named<T>(event)) context_of(object->pub.urma_ctx).async.push(object->async, type);
 }
 
+// The newest state counts: of an event that nobody took and its opposite, one is told.
+void port_changed(uint64_t port, bool up) {
+  Library& library = Library::get();
+  if (port >= MAX_PORT_CNT) return;
+  library.set_port_lost(static_cast<uint32_t>(port), !up);
+  const auto now = up ? URMA_EVENT_PORT_ACTIVE : URMA_EVENT_PORT_DOWN;
+  const auto before = up ? URMA_EVENT_PORT_DOWN : URMA_EVENT_PORT_ACTIVE;
+  library.for_each<Context>(
+      [&](Context& context) { context.async.push(context.port_sources[port], now, 1U << before); });
+}
+
 int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   uint32_t count = take_events(jfce, room, out);
   if (count != 0) return static_cast<int>(count);
@@ -64,6 +75,10 @@ void on_backend_event(const Event& event) {
     case EventKind::kNicGone:
       Library::get().for_each<Context>(
           [](Context& context) { context.async.push(context.async_source, URMA_EVENT_DEV_FATAL); });
+      break;
+    case EventKind::kPortDown:
+    case EventKind::kPortUp:
+      port_changed(event.object, event.kind == EventKind::kPortUp);
       break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:

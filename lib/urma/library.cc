@@ -56,6 +56,7 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
     URMA_LOG_ERROR("no NIC: %s", placement.error.c_str());
     return URMA_FAIL;
   }
+  lost_ports_.store(0, std::memory_order_relaxed);
   placement.backend->set_event_sink(on_backend_event);
   backend_ = std::move(placement.backend);
   eids_ = backend_->eids();

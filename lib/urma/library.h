@@ -10,6 +10,7 @@
 // of the back end, whose event sink runs in other threads and may take `control`.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,12 @@ class Library {
   const std::vector<Eid>& eids() const { return eids_; }
   const std::vector<EidMapping>& eid_map() const { return settings_.eid_map; }
   uint32_t uasid() const { return uasid_; }
+  // Ports whose link went down since the library was started, by bit.
+  uint32_t lost_ports() const { return lost_ports_.load(std::memory_order_relaxed); }
+  void set_port_lost(uint32_t port, bool lost) {
+    const uint32_t bit = 1u << port;
+    lost ? lost_ports_.fetch_or(bit) : lost_ports_.fetch_and(~bit);
+  }
   uint32_t next_jfc_id();
   // Of the epoch: there is one while any object is live.
   Connector& connector() { return *connector_; }
@@ -98,6 +105,7 @@ class Library {
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;
+  std::atomic<uint32_t> lost_ports_{0};
   std::map<void*, std::shared_ptr<std::byte>> lent_;
   DeviceSettings settings_;
   urma_device_cap_t caps_{};

@@ -31,7 +31,8 @@ struct Context {
   Public pub{};
   uint64_t magic = 0;
   AsyncQueue async;
-  AsyncSource async_source;  // events of the device, which are about no object
+  AsyncSource async_source;                // events of the device, which are about no object
+  AsyncSource port_sources[MAX_PORT_CNT];  // element: the port's number, not a pointer
   TpTable tps;
 };
 

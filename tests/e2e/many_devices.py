@@ -20,14 +20,6 @@ from processes import Failure, Process, check, free_port
 NETWORKS = 2
 
 
-class End(wires.Wire):
-    """Where a program runs: an environment."""
-
-    def __init__(self, variables):
-        super().__init__()
-        self.variables = variables
-
-
 def hub_variables(plugin, directory, name):
     devices = [f"net_memif{n},role=server,socket={name}-{n}" for n in range(NETWORKS)]
     return {"SOFTUB_PORT_KINDS": "dpdk", "SOFTUB_PORT_MTU": "1024", "SOFTUB_DPDK_PLUGIN": plugin,
@@ -91,8 +83,8 @@ def main():
         name = "softub-" + uuid.uuid4().hex[:8]
         daemon = daemons.Daemon(args.softubd, directory, 0, hub_variables(plugin, directory, name))
         try:
-            hub = End(daemon.variables())
-            spokes = [End(spoke_variables(plugin, directory, name, n)) for n in range(NETWORKS)]
+            hub = wires.Given(daemon.variables())
+            spokes = [wires.Given(spoke_variables(plugin, directory, name, n)) for n in range(NETWORKS)]
             all_at_once(args, hub, spokes)
             other_network_is_not_reached(args, hub, spokes[0])
             code = daemon.stop()

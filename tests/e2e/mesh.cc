@@ -126,7 +126,8 @@ class Process {
   void run() {
     open();
     meet();
-    const double end = now() + options.seconds;
+    begin_ = now();
+    const double end = begin_ + options.seconds;
     while (now() < end || under_way_ != 0) turn(now() < end);
     publish("sums", sums_.bytes());
     settle();
@@ -328,10 +329,18 @@ class Process {
     if (count == 1) urma_ack_jfc(&woken, &events, 1);
   }
 
+  std::string failure_of(const urma_cr_t& record, uint32_t n) const {
+    std::string what =
+        "after " + std::to_string(now() - begin_) + " s a completion says " + std::to_string(record.status);
+    if ((record.user_ctx & kSendContext) == 0 || n >= options.jettys) return what;
+    return what + ", step " + std::to_string(static_cast<int>(lanes_[n].step)) + " to process " +
+           std::to_string(lanes_[n].to);
+  }
+
   void take(const urma_cr_t& record) {
-    need(record.status == URMA_CR_SUCCESS, "a completion says " + std::to_string(record.status));
-    if ((record.user_ctx & kSendContext) == 0) return take_message(record);
     const auto n = static_cast<uint32_t>(record.user_ctx & ~kSendContext);
+    if (record.status != URMA_CR_SUCCESS) die(failure_of(record, n));
+    if ((record.user_ctx & kSendContext) == 0) return take_message(record);
     need(n < options.jettys && record.user_data == reinterpret_cast<uintptr_t>(lanes_[n].jetty),
          "a stranger's completion");
     Lane& lane = lanes_[n];
@@ -407,6 +416,7 @@ class Process {
   static constexpr uint64_t kSendContext = uint64_t{1} << 63;
 
   std::vector<Lane> lanes_;
+  double begin_ = 0;
   std::vector<Peer> peers_;
   Sums sums_;
   std::mt19937_64 random_;

@@ -40,6 +40,14 @@ class Wire:
         pass
 
 
+class Given(Wire):
+    """An environment of the test's own."""
+
+    def __init__(self, variables):
+        super().__init__()
+        self.variables = variables
+
+
 class DpdkWire(Wire):
     """Two ends; self.device(end) has the devargs of each."""
 

@@ -149,8 +149,10 @@ bool Attendant::take_events() {
     const ipc::AppEvent event = p.events[taken % ipc::kAppEvents];
     p.events_consumed.store(taken + 1, std::memory_order_release);
     events_taken_.store(taken + 1, std::memory_order_relaxed);
-    if (event.kind <= static_cast<uint32_t>(EventKind::kJfrLimit)) {
-      report({static_cast<EventKind>(event.kind), event.object});
+    const auto kind = static_cast<EventKind>(event.kind);
+    if (event.kind <= static_cast<uint32_t>(EventKind::kJfrLimit) || kind == EventKind::kPortDown ||
+        kind == EventKind::kPortUp) {
+      report({kind, event.object});
     }
   }
   if (lost != losses_seen_.load(std::memory_order_relaxed)) {

@@ -261,6 +261,40 @@ TEST_F(Events, ANicThatIsGoneIsToldToEveryContext) {
   EXPECT_EQ(errno, ENODEV);
 }
 
+TEST_F(Events, APortIsToldToEveryContextAndShownByTheDevice) {
+  auto expect = [this](urma_async_event_type_t type, uint32_t port) {
+    urma_async_event_t event;
+    ASSERT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
+    EXPECT_EQ(event.event_type, type);
+    EXPECT_EQ(event.element.port_id, port);
+    urma_ack_async_event(&event);
+    EXPECT_FALSE(readable(ctx->async_fd));
+  };
+  auto state = [this](uint32_t port) {
+    urma_device_attr_t attr;
+    EXPECT_EQ(urma_query_device(device, &attr), URMA_SUCCESS);
+    return attr.port_attr[port].state;
+  };
+  urma_context_t* second = urma_create_context(device, 1);
+  fake->raise({EventKind::kPortDown, 0});
+  EXPECT_EQ(state(0), URMA_PORT_DOWN);
+  EXPECT_TRUE(readable(second->async_fd));
+  expect(URMA_EVENT_PORT_DOWN, 0);
+  fake->raise({EventKind::kPortUp, 0});
+  EXPECT_EQ(state(0), URMA_PORT_ACTIVE);
+  expect(URMA_EVENT_PORT_ACTIVE, 0);
+  fake->raise({EventKind::kPortDown, 5});
+  expect(URMA_EVENT_PORT_DOWN, 5);
+  // Of two that nobody took, the newer one.
+  for (EventKind kind : {EventKind::kPortUp, EventKind::kPortDown}) fake->raise({kind, 5});
+  expect(URMA_EVENT_PORT_DOWN, 5);
+  for (EventKind kind : {EventKind::kPortUp, EventKind::kPortDown, EventKind::kPortUp}) fake->raise({kind, 5});
+  expect(URMA_EVENT_PORT_ACTIVE, 5);
+  fake->raise({EventKind::kPortDown, MAX_PORT_CNT});  // no such port
+  EXPECT_FALSE(readable(ctx->async_fd));
+  EXPECT_EQ(urma_delete_context(second), URMA_SUCCESS);  // with events that nobody took
+}
+
 TEST_F(Events, AsynchronousEventWakesABlockedThread) {
   std::thread worker([&] {
     std::this_thread::sleep_for(milliseconds(20));
