@@ -88,7 +88,11 @@ std::unique_ptr<Client> Client::connect(const std::string& path, Milliseconds pa
   Answer answer;
   std::string why;
   Status status = client->call(request(ipc::AppCall::kHello), &answer);
-  if (status == Status::kOk && client->take_welcome(answer, welcome, &why)) return client;
+  if (status == Status::kOk && client->take_welcome(answer, welcome, &why)) {
+    // From the call after the welcome on the daemon looks at our page: ports are told of without any object, too.
+    status = client->call(request(ipc::AppCall::kCounters), &answer);
+    if (status == Status::kOk) return client;
+  }
   if (status == Status::kGone) {
     why = client->why_gone().c_str();
   } else if (status != Status::kOk) {
