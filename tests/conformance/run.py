@@ -31,6 +31,8 @@ PROGRAMS = {
     "flows": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],
+    "steps": [],
+    "async_connect": [],
     "out_of_memory": [],
     "unreliable": ["--processes"],
 }
