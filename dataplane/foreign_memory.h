@@ -34,7 +34,7 @@ class ForeignMemory {
   // `dst` lies in `frame`.
   virtual CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag) = 0;
   virtual CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) = 0;
-  virtual CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag) = 0;
+  virtual CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) = 0;
   // The frame was given back: what is still to be gathered into it goes nowhere.
   virtual void frame_aborted(const std::byte* frame) = 0;
 

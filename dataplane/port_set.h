@@ -130,7 +130,7 @@ class PortSet {
     }
     return CopyResult::kDone;
   }
-  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
     if (is_foreign(request.address)) [[unlikely]]
       return foreign->atomic(request, old, tag);
     *old = run_atomic(request);

@@ -33,7 +33,7 @@ CopyResult Agent::place(uint64_t address, const std::byte* src, size_t bytes, bo
   return submit(op, {tag, nullptr, nullptr, nullptr, op.bytes, true}, src);
 }
 
-CopyResult Agent::atomic(uint64_t address, const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+CopyResult Agent::atomic(uint64_t address, const AtomicRequest& request, uint128* old, CopyTag tag) {
   ipc::AgentOp op{};
   op.kind = ipc::AgentOpKind::kAtomic;
   op.address = address;

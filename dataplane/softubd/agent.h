@@ -26,7 +26,7 @@ class Agent {
   // kPending, or kFailed: the agent is stalled, or more waits than it may. `address`: in the application.
   CopyResult gather(const std::byte* frame, std::byte* dst, uint64_t address, size_t bytes, CopyTag);
   CopyResult place(uint64_t address, const std::byte* src, size_t bytes, bool final, CopyTag);
-  CopyResult atomic(uint64_t address, const AtomicRequest&, uint64_t* old, CopyTag);
+  CopyResult atomic(uint64_t address, const AtomicRequest&, uint128* old, CopyTag);
   void frame_aborted(const std::byte* frame);
 
   enum class Verdict : uint8_t { kNothing, kWorked, kStalled, kLied };
@@ -59,7 +59,7 @@ class Agent {
     CopyTag tag = 0;
     const std::byte* frame = nullptr;  // gather: what it is for
     std::byte* dst = nullptr;          // and where in it; null: the frame is gone
-    uint64_t* old = nullptr;           // atomic
+    uint128* old = nullptr;            // atomic
     uint32_t bytes = 0;
     bool wanted = false;  // the Core waits for it
   };

@@ -153,7 +153,7 @@ CopyResult ClientTable::place(std::byte* dst, const std::byte* src, size_t bytes
   return client == nullptr ? CopyResult::kFailed : client->agent().place(foreign_address(dst), src, bytes, final, tag);
 }
 
-CopyResult ClientTable::atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+CopyResult ClientTable::atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
   Client* client = find(static_cast<Owner>(foreign_client(request.address)));
   if (client == nullptr) return CopyResult::kFailed;
   return client->agent().atomic(foreign_address(request.address), request, old, tag);

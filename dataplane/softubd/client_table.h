@@ -52,7 +52,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   // ---- ForeignMemory ----
   CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag) override;
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) override;
-  CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag) override;
+  CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) override;
   void frame_aborted(const std::byte* frame) override;
 
  private:

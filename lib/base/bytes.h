@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lib/base/uint128.h"
+
 namespace ub {
 
 static_assert(std::endian::native == std::endian::little, "big-endian hosts are not supported");
@@ -42,7 +44,12 @@ inline void store_be24(std::byte* p, uint32_t v) {
   store_be16(p + 1, static_cast<uint16_t>(v));
 }
 inline void store_be32(std::byte* p, uint32_t v) { detail::store_raw(p, __builtin_bswap32(v)); }
+inline uint128 load_be128(const std::byte* p) { return make_uint128(load_be64(p + 8), load_be64(p)); }
 inline void store_be64(std::byte* p, uint64_t v) { detail::store_raw(p, __builtin_bswap64(v)); }
+inline void store_be128(std::byte* p, uint128 v) {
+  store_be64(p, high_half(v));
+  store_be64(p + 8, low_half(v));
+}
 
 inline uint16_t load_le16(const std::byte* p) { return detail::load_raw<uint16_t>(p); }
 inline uint32_t load_le32(const std::byte* p) { return detail::load_raw<uint32_t>(p); }

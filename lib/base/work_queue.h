@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/base/uint128.h"
+
 namespace ub {
 
 constexpr size_t kSlotBytes = 64;
@@ -82,7 +84,8 @@ struct alignas(kSlotBytes) WqeExtra {
   uint64_t notify_address;  // WRITE_NOTIFY
   uint32_t notify_token_id;
   uint32_t notify_token_value;
-  uint8_t pad[40];
+  uint64_t operand_high, compare_high;  // atomics of 16 bytes: the upper halves of Wqe::immediate and of `compare`
+  uint8_t pad[24];
 };
 static_assert(sizeof(WqeExtra) == kSlotBytes);
 
@@ -92,6 +95,9 @@ constexpr bool has_extra(WrOp op) {
 }
 
 inline const WqeExtra& extra_of(const Wqe& wqe) { return *reinterpret_cast<const WqeExtra*>(&wqe + 1); }
+// Of an atomic; as many of their bytes count as the atomic has.
+inline uint128 operand_of(const Wqe& wqe) { return make_uint128(wqe.immediate, extra_of(wqe).operand_high); }
+inline uint128 compare_of(const Wqe& wqe) { return make_uint128(extra_of(wqe).compare, extra_of(wqe).compare_high); }
 // Inline payload starts in place of `sge` and runs on; behind the WqeExtra where there is one.
 inline const std::byte* inline_bytes(const Wqe& wqe) {
   if (has_extra(wqe.op)) return reinterpret_cast<const std::byte*>(&wqe + 2);

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "lib/base/posted_bitmap.h"
+#include "lib/base/uint128.h"
 
 namespace ub::ipc {
 
@@ -31,10 +32,10 @@ inline constexpr uint32_t kAppEvents = 4096;
 // of operation n lies in agent_data + (n % kAgentOps) * kAgentBytes.
 enum class AgentOpKind : uint8_t { kGather = 1, kPlace = 2, kAtomic = 3 };
 struct alignas(64) AgentOp {
+  uint128 operand, compare;  // kAtomic
+  uint128 old;               // kAtomic: written by the application
   uint64_t address;
-  uint64_t operand, compare;  // kAtomic
-  uint64_t old;               // kAtomic: written by the application
-  uint32_t bytes;             // at most kAgentBytes
+  uint32_t bytes;  // at most kAgentBytes
   AgentOpKind kind;
   uint8_t atomic_op;  // WrOp
   bool final;         // kPlace: the last word becomes visible last

@@ -16,8 +16,8 @@
 //     // that was begun last; when that frame is aborted, what is still pending goes nowhere.
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
-//     // Real CPU atomics on naturally aligned native integers of 4 or 8 bytes; *old gets the former value.
-//     CopyResult atomic(const AtomicRequest&, uint64_t* old, CopyTag tag);
+//     // run_atomic(); *old gets the former value.
+//     CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag tag);
 //   };
 #pragma once
 
@@ -26,21 +26,13 @@
 #include <cstdint>
 #include <cstring>
 
-#include "lib/base/work_queue.h"
+#include "lib/base/atomic_operation.h"
 
 namespace ub {
 
 enum class CopyResult : uint8_t { kDone, kPending, kFailed };
 
 using CopyTag = uint64_t;  // opaque to the host
-
-struct AtomicRequest {
-  std::byte* address;
-  WrOp op;           // kCompareSwap .. kFetchXor
-  uint32_t bytes;    // 4 or 8
-  uint64_t operand;  // swap value or operand
-  uint64_t compare;
-};
 
 // The one copy routine for bytes that an application may be spinning on: the final word goes last.
 inline void copy_final_word_last(std::byte* dst, const std::byte* src, size_t bytes) {
@@ -63,35 +55,6 @@ inline void copy_final_word_last(std::byte* dst, const std::byte* src, size_t by
     __atomic_store_n(reinterpret_cast<uint8_t*>(dst) + bytes - 1, static_cast<uint8_t>(src[bytes - 1]),
                      __ATOMIC_RELEASE);
   }
-}
-
-template <class T>
-T run_atomic(T* at, WrOp op, T operand, T compare) {
-  switch (op) {
-    case WrOp::kCompareSwap: {
-      T expected = compare;
-      __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      return expected;
-    }
-    case WrOp::kSwap:
-      return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAdd:
-      return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchSub:
-      return __atomic_fetch_sub(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAnd:
-      return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchOr:
-      return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    default:
-      return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-  }
-}
-
-inline uint64_t run_atomic(const AtomicRequest& r) {
-  if (r.bytes == 8) return run_atomic(reinterpret_cast<uint64_t*>(r.address), r.op, r.operand, r.compare);
-  return run_atomic(reinterpret_cast<uint32_t*>(r.address), r.op, static_cast<uint32_t>(r.operand),
-                    static_cast<uint32_t>(r.compare));
 }
 
 }  // namespace ub

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/atomic_operation.h"
 #include "lib/urma/device_limits.h"
 #include "lib/urma/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
@@ -50,9 +51,10 @@ urma_device_cap_t make_caps(const DeviceSettings& settings) {
   cap.max_msg_size = kMaxMessage;
   cap.max_read_size = kMaxMessage;
   cap.max_write_size = kMaxMessage;
-  cap.max_cas_size = cap.max_swap_size = 8;
-  cap.max_fetch_and_add_size = cap.max_fetch_and_sub_size = 8;
-  cap.max_fetch_and_and_size = cap.max_fetch_and_or_size = cap.max_fetch_and_xor_size = 8;
+  const uint32_t widest = has_wide_atomics() ? 16 : 8;
+  cap.max_cas_size = cap.max_swap_size = widest;
+  cap.max_fetch_and_add_size = cap.max_fetch_and_sub_size = widest;
+  cap.max_fetch_and_and_size = cap.max_fetch_and_or_size = cap.max_fetch_and_xor_size = widest;
   cap.atomic_feat.value = 0x7f;
   cap.trans_mode = URMA_TM_RM | URMA_TM_RC | URMA_TM_UM;
   cap.congestion_ctrl_alg = URMA_CC_NONE;

@@ -3,6 +3,7 @@
 // written; a chain rings the doorbell once. No allocation, no system call, one lock (none with lock_free).
 #include <cstring>
 
+#include "lib/base/atomic_operation.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
@@ -55,8 +56,8 @@ struct Request {
   uint32_t local_count = 0;
   const urma_sge_t* local = nullptr;
   const urma_sge_t* remote = nullptr;  // [1] is the notify address of a WRITE_NOTIFY
-  uint64_t immediate = 0;
-  uint64_t compare = 0;
+  uint64_t immediate = 0, immediate_high = 0;
+  uint64_t compare = 0, compare_high = 0;
 
   // Found out while judging.
   uint32_t length = 0;
@@ -95,10 +96,31 @@ const char* take_atomic(const urma_sge_t* remote, const urma_sge_t* local, Reque
   r->remote = remote;
   r->local = local;
   r->local_count = 1;
-  if (remote->len != 8 && remote->len != 4) return "atomics are 8 or 4 bytes wide";
+  if (!is_atomic_width(remote->len)) return "atomics are 4, 8 or, where the CPU can, 16 bytes wide";
   if (local->len < remote->len) return "no room for the old value";
   if (remote->addr % remote->len != 0) return "the remote address of an atomic is not aligned";
   return nullptr;
+}
+
+// An operand: its value, or its address if it has 16 bytes. False: no address.
+bool take_operand(uint64_t given, uint32_t bytes, uint64_t* low, uint64_t* high) {
+  *low = given;
+  if (bytes <= sizeof given) return true;
+  if (given == 0) return false;
+  uint64_t halves[2];
+  memcpy(halves, reinterpret_cast<const void*>(given), sizeof halves);
+  *low = halves[0];
+  *high = halves[1];
+  return true;
+}
+
+const char* take_operands(uint64_t operand, uint64_t compare, Request* r) {
+  const uint32_t bytes = r->remote->len;
+  const bool compares = r->op == WrOp::kCompareSwap;
+  return take_operand(operand, bytes, &r->immediate, &r->immediate_high) &&
+                 (!compares || take_operand(compare, bytes, &r->compare, &r->compare_high))
+             ? nullptr
+             : "an operand of 16 bytes is given by its address, which is missing";
 }
 
 // Which union member, which direction. Null: fine.
@@ -121,9 +143,8 @@ const char* take_apart(const urma_jfs_wr_t& wr, Request* r) {
     case URMA_OPC_CAS:
     case URMA_OPC_SWAP:
       r->op = wr.opcode == URMA_OPC_CAS ? WrOp::kCompareSwap : WrOp::kSwap;
-      r->compare = wr.cas.cmp_data;
-      r->immediate = wr.cas.swap_data;
-      return take_atomic(wr.cas.dst, wr.cas.src, r);
+      if (const char* why = take_atomic(wr.cas.dst, wr.cas.src, r)) return why;
+      return take_operands(wr.cas.swap_data, wr.cas.cmp_data, r);
     case URMA_OPC_FADD:
     case URMA_OPC_FSUB:
     case URMA_OPC_FAND:
@@ -132,8 +153,8 @@ const char* take_apart(const urma_jfs_wr_t& wr, Request* r) {
       static_assert(URMA_OPC_FXOR - URMA_OPC_FADD == 4 &&
                     static_cast<int>(WrOp::kFetchXor) - static_cast<int>(WrOp::kFetchAdd) == 4);
       r->op = static_cast<WrOp>(static_cast<int>(WrOp::kFetchAdd) + (wr.opcode - URMA_OPC_FADD));
-      r->immediate = wr.faa.operand;
-      return take_atomic(wr.faa.dst, wr.faa.src, r);
+      if (const char* why = take_atomic(wr.faa.dst, wr.faa.src, r)) return why;
+      return take_operands(wr.faa.operand, 0, r);
     case URMA_OPC_SEND:
     case URMA_OPC_SEND_IMM:
       r->op = wr.opcode == URMA_OPC_SEND ? WrOp::kSend : WrOp::kSendImm;
@@ -270,6 +291,8 @@ urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   if (has_extra(r.op)) {
     auto& extra = reinterpret_cast<WqeExtra&>(wqe[1]);
     extra.compare = r.compare;
+    extra.compare_high = r.compare_high;
+    extra.operand_high = r.immediate_high;
     extra.notify_address = r.op == WrOp::kWriteNotify ? r.remote[1].addr : 0;
     extra.notify_token_id = r.notify_key.token_id;
     extra.notify_token_value = r.notify_key.token_value;

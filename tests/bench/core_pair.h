@@ -147,7 +147,7 @@ class BenchHost {
     }
     return CopyResult::kDone;
   }
-  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag) {
+  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag) {
     *old = run_atomic(request);
     return CopyResult::kDone;
   }

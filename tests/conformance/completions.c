@@ -148,7 +148,9 @@ static void read_body(struct pair* p) {
 
 static uint64_t low(uint64_t word, uint32_t width) { return width == 8 ? word : (uint32_t)word; }
 
-static uint64_t result(urma_opcode_t op, uint64_t old, uint64_t operand, uint64_t compare) {
+typedef unsigned __int128 wide;
+
+static wide result(urma_opcode_t op, wide old, wide operand, wide compare) {
   switch ((int)op) {
     case URMA_OPC_CAS:
       return old == compare ? operand : old;
@@ -180,21 +182,52 @@ static void run_atomic(struct pair* p, urma_opcode_t op, uint32_t width, uint64_
   memcpy(&old, stage.bytes + HERE, 8);
   check_number("the old value, and nothing beside it", (long long)old,
                (long long)(POISON - low(POISON, width) + low(WORD, width)));
-  uint64_t expected = rest | low(result(op, low(WORD, width), operand, r.compare), width);
+  uint64_t expected = rest | low((uint64_t)result(op, low(WORD, width), operand, r.compare), width);
   check_number("the new value, and nothing beside it", (long long)far_word(THERE), (long long)expected);
   check_true("nothing landed before it", far_holds(THERE - GUARD, GUARD, GUARD_SEED));
   check_true("nothing landed behind it", far_holds(THERE + 8, GUARD, GUARD_SEED));
 }
 
+static wide words(uint64_t low_word, uint64_t high_word) { return (wide)high_word << 64 | low_word; }
+
+// Operands of 16 bytes are given by their addresses, and are taken when the request is posted.
+static void run_wide_atomic(struct pair* p, urma_opcode_t op, bool matches) {
+  struct request r = request(p, op);
+  wide before = words(WORD, ~WORD), old = words(POISON, POISON);
+  wide operand = words(OPERAND, ~OPERAND), compare = matches ? before : words(WORD, WORD);
+  far_prepare(THERE, 16);
+  far_set_word(THERE, WORD);
+  far_set_word(THERE + 8, ~WORD);
+  memcpy(stage.bytes + HERE, &old, 16);
+  r.bytes = 16;
+  r.immediate = (uintptr_t)&operand;
+  r.compare = (uintptr_t)&compare;
+  run_one(&p->q, &r, 16);
+  memcpy(&old, stage.bytes + HERE, 16);
+  check_true("the old value of 16 bytes", old == before);
+  check_true("the new value of 16 bytes",
+             words(far_word(THERE), far_word(THERE + 8)) == result(op, before, operand, compare));
+  check_true("nothing landed before it", far_holds(THERE - GUARD, GUARD, GUARD_SEED));
+  check_true("nothing landed behind it", far_holds(THERE + 16, GUARD, GUARD_SEED));
+}
+
+static bool has_wide_atomics(void) {
+  urma_device_attr_t attr;
+  check_number("urma_query_device", urma_query_device(stage.context->dev, &attr), URMA_SUCCESS);
+  return attr.dev_cap.max_cas_size >= 16;
+}
+
 static void run_widths(struct pair* p, urma_opcode_t op) {
   run_atomic(p, op, 8, 0);
   run_atomic(p, op, 4, 0);
+  if (has_wide_atomics()) run_wide_atomic(p, op, false);
 }
 
 static void cas_body(struct pair* p) {
   run_widths(p, URMA_OPC_CAS);  // compares in vain
   run_atomic(p, URMA_OPC_CAS, 8, WORD);
   run_atomic(p, URMA_OPC_CAS, 4, WORD);
+  if (has_wide_atomics()) run_wide_atomic(p, URMA_OPC_CAS, true);
 }
 
 static void swap_body(struct pair* p) { run_widths(p, URMA_OPC_SWAP); }

@@ -23,7 +23,7 @@ struct AtomicPlan {
   uint64_t offset = 0;
   uint32_t bytes = 8;
   WrOp op = WrOp::kFetchAdd;
-  uint64_t operand = 0, compare = 0;
+  uint128 operand = 0, compare = 0;
   uint64_t floor = 0;  // count: successes known when it was posted
 };
 
@@ -36,7 +36,7 @@ class AtomicModel {
   AtomicPlan plan_add();  // FADD on the first word
   // It can have no effect (a wrong token, say): as if it had not been posted.
   void withdraw(const AtomicPlan&);
-  bool succeeded(const AtomicPlan&, uint64_t old, std::string* why);
+  bool succeeded(const AtomicPlan&, uint128 old, std::string* why);
   void uncertain(const AtomicPlan&);
   bool check_final(std::string* why) const;
 
@@ -47,15 +47,15 @@ class AtomicModel {
     WrOp op;
     uint64_t offset;
     uint32_t bytes;
-    uint64_t initial = 0;
+    uint128 initial = 0;
     uint64_t posted = 0, successes = 0, unknown = 0;  // count
-    std::set<uint64_t> olds{};                        // count, exchange: old values seen (exchange: replaced)
-    std::set<uint64_t> possible{}, never{};           // exchange: values that may exist; that must not
-    uint64_t last_seen = 0;
-    uint64_t bits_used = 0, bits_sure = 0, bits_unknown = 0;
+    std::set<uint128> olds{};                         // count, exchange: old values seen (exchange: replaced)
+    std::set<uint128> possible{}, never{};            // exchange: values that may exist; that must not
+    uint128 last_seen = 0;
+    uint128 bits_used = 0, bits_sure = 0, bits_unknown = 0;
   };
-  uint64_t mask(const Word& w) const { return w.bytes == 8 ? ~uint64_t{0} : 0xffffffff; }
-  uint64_t read(const Word& w) const;
+  static uint128 mask(const Word& w) { return w.bytes == 16 ? ~uint128{0} : (uint128{1} << 8 * w.bytes) - 1; }
+  uint128 read(const Word& w) const;
   Word& word_of(const AtomicPlan& p) { return words_.at(p.offset); }
 
   const Region& region_;

@@ -269,7 +269,7 @@ void Hostile::write_element(SendRing& q, uint32_t at) {
     sge = draw_range();
     e.length += sge.length;
   }
-  if (is_atomic(e.op) && (mostly || rng_.chance(0.5))) e.length = rng_.chance(0.5) ? 4 : 8;
+  if (is_atomic(e.op) && (mostly || rng_.chance(0.5))) e.length = 4u << rng_.below(3);
   if ((e.flags & kWrInline) != 0 && (mostly || rng_.chance(0.5))) e.length = static_cast<uint32_t>(rng_.below(200));
   if (!mostly && rng_.chance(0.3)) e.length = rng_.chance(0.5) ? 1u << 30 : rng_.next_u32();
   e.target = rng_.chance(0.8) && !targets_.empty() ? targets_[rng_.below(targets_.size())]
@@ -289,6 +289,8 @@ void Hostile::write_element(SendRing& q, uint32_t at) {
                    .notify_address = r->address + rng_.below(r->length),
                    .notify_token_id = r->registered.token_id,
                    .notify_token_value = rng_.next_u32(),
+                   .operand_high = rng_.next_u64(),
+                   .compare_high = rng_.next_u64(),
                    .pad = {}};
     }
   }

@@ -51,7 +51,7 @@ void Model::check_success(Wr& w) {
   } else if (w.op == WrOp::kRead && w.length != 0) {
     check_read(w);
   } else if (is_atomic(w.op)) {
-    uint64_t old = 0;
+    uint128 old = 0;
     std::memcpy(&old, w.local[0].data(), w.atomic.bytes);
     if (!atomics_.at(w.remote->uid)->succeeded(w.atomic, old, &why)) fail("%s: %s", describe(w).c_str(), why.c_str());
   }

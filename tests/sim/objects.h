@@ -55,7 +55,7 @@ struct Region {
 
   // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own,
   // and at the end some contended bytes for requests that run over the edge.
-  static constexpr uint64_t kAtomicBytes = 64;
+  static constexpr uint64_t kAtomicBytes = 128;
   uint64_t constant_at = 0, shared_at = 0, owned_at = 0, edge_at = 0;
 
   Region(uint32_t uid_, uint64_t length_, bool local_)

@@ -162,9 +162,11 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   e.user_ctx = w.id;
   e.length = w.length;
   e.place_order = s.order;
-  e.immediate = is_atomic(w.op) ? w.atomic.operand : w.immediate;
+  e.immediate = is_atomic(w.op) ? low_half(w.atomic.operand) : w.immediate;
   WqeExtra x{};
-  x.compare = w.atomic.compare;
+  x.compare = low_half(w.atomic.compare);
+  x.compare_high = high_half(w.atomic.compare);
+  x.operand_high = high_half(w.atomic.operand);
   if (w.op != WrOp::kNop) {
     e.target = s.target != 0          ? s.target
                : q->mode == Mode::kRc ? q->bound_target

@@ -132,7 +132,7 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   return CopyResult::kDone;
 }
 
-CopyResult SimHost::atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag) {
+CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
   CopyResult result;
   if (!admit("atomic", request.address, request.bytes, false, &result)) return result;
   if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)

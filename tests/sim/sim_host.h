@@ -30,7 +30,7 @@ class SimHost {
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
-  CopyResult atomic(const AtomicRequest& request, uint64_t* old, CopyTag tag);
+  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag);
 
   // For the node: carries a pending copy out (or not, if its memory is gone) and tells the tag and the
   // result.
@@ -51,7 +51,7 @@ class SimHost {
     bool final;
     std::vector<std::byte> data;  // of a place
     AtomicRequest request;
-    uint64_t* old;
+    uint128* old;
     uint64_t frame;  // of a gather
   };
   struct OpenFrame {

@@ -50,13 +50,14 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   m->rspinfo = rspinfo;
 }
 
-void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint64_t old, uint8_t bytes) {
+void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;
   m->source = request.rc_id;
   m->tassn = request.tassn;
   m->opcode = wire::TaOpcode::kAtomicResponse;
-  m->value = old;
+  m->value = low_half(old);
+  m->value_high = high_half(old);
   m->value_bytes = bytes;
 }
 

@@ -15,7 +15,7 @@ bool room_for_answer(const CoreState& s);
 // Queues TAACK, error or RNR for this request. Successes of consecutive TASSNs share one TAACK.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo);
-void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint64_t old, uint8_t bytes);
+void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes);
 // Queues the response of a READ of `memory`; 0: no job is free.
 uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job);
 // The last response packet of this message was acknowledged.

@@ -368,7 +368,7 @@ class Receiver {
   Verdict run_atomic(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     uint32_t bytes = ta.ma.length;
-    if ((bytes != 4 && bytes != 8) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) {
+    if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) {
       return {wire::kRspError, wire::kErrUnsupportedRequest};
     }
     std::byte* memory =
@@ -483,8 +483,8 @@ class Receiver {
     const Wqe& wqe = wqe_of(q, *a.wr);
     if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
       if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
-      uint64_t old = wqe.length == 8 ? load_be64(ta.payload) : load_be32(ta.payload);
-      std::byte native[8];
+      const uint128 old = load_operand_be(ta.payload, wqe.length);
+      std::byte native[sizeof old];
       std::memcpy(native, &old, sizeof native);
       return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
     }
@@ -495,6 +495,10 @@ class Receiver {
                 (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
     if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
     check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));
+  }
+
+  static uint128 load_operand_be(const std::byte* from, uint32_t bytes) {
+    return bytes == 16 ? load_be128(from) : bytes == 8 ? load_be64(from) : load_be32(from);
   }
 
   static void note_failure(tp::Channel& ch, CrStatus status) {

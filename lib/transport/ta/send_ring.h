@@ -4,6 +4,7 @@
 // For the initiator alone.
 #pragma once
 
+#include "lib/base/atomic_operation.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/ta/segment_shape.h"
 
@@ -43,7 +44,7 @@ inline bool fits_ring(const SendQueue& q, uint32_t at, const Wqe& wqe) {
 }
 
 inline bool valid_length(const Wqe& wqe) {
-  return is_atomic(wqe.op) ? wqe.length == 4 || wqe.length == 8 : wqe.length <= kMaxMessageBytes;
+  return is_atomic(wqe.op) ? is_atomic_width(wqe.length) : wqe.length <= kMaxMessageBytes;
 }
 
 inline bool valid_element(const Wqe& wqe) {

@@ -15,6 +15,7 @@
 
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
+#include "lib/base/uint128.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/tp/message_queue.h"
 
@@ -94,7 +95,7 @@ struct Channel : ChannelHot {
   bool copy_failed;                        // a copy of messages first_failed .. last_failed failed
   Tpmsn first_failed, last_failed;
   uint32_t receive;  // RxReceive of the open SEND
-  uint64_t atomic_old;
+  uint128 atomic_old;
   Psn highest_seen;  // MaxRcvPSN
 
   // ---- gather in progress (memory that answers later) ----

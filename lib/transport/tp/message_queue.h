@@ -36,11 +36,11 @@ struct TxMessage {
   uint8_t rspst, rspinfo;  // kAnswer
   wire::TaOpcode opcode;   // kAnswer
   uint8_t value_bytes;     // kAnswer: length of the atomic's old value
-  uint64_t value;
+  uint64_t value, value_high;
 };
-static_assert(sizeof(TxMessage) == 48);
+static_assert(sizeof(TxMessage) == 56);
 
-constexpr uint32_t kMessagesPerChunk = 21;
+constexpr uint32_t kMessagesPerChunk = 18;
 
 struct MessageChunk {
   uint32_t next;

@@ -330,7 +330,7 @@ class Transmitter {
       }
       payload->atomic_value = m.value_bytes != 0;
       payload->bytes = m.value_bytes;
-      answer_value_ = m.value;
+      answer_value_ = make_uint128(m.value, m.value_high);
       return true;
     }
     const ReadJob& job = s_.jobs[m.source];
@@ -420,8 +420,8 @@ class Transmitter {
     }
     if (p.atomic_operands) {
       // Operand 1 is the swap value or operand, operand 2 what is compared; both always travel, little-endian.
-      uint64_t compare = extra_of(*p.wqe).compare;
-      std::memcpy(dst, &p.wqe->immediate, p.bytes / 2);
+      const uint128 operand = operand_of(*p.wqe), compare = compare_of(*p.wqe);
+      std::memcpy(dst, &operand, p.bytes / 2);
       std::memcpy(dst + p.bytes / 2, &compare, p.bytes / 2);
       return CopyResult::kDone;
     }
@@ -462,11 +462,14 @@ class Transmitter {
     return result;
   }
 
-  static void store_operand_be(std::byte* dst, uint64_t value, uint32_t bytes) {
-    if (bytes == 8) {
-      store_be64(dst, value);
-    } else {
-      store_be32(dst, static_cast<uint32_t>(value));
+  static void store_operand_be(std::byte* dst, uint128 value, uint32_t bytes) {
+    switch (bytes) {
+      case 16:
+        return store_be128(dst, value);
+      case 8:
+        return store_be64(dst, low_half(value));
+      default:
+        return store_be32(dst, static_cast<uint32_t>(value));
     }
   }
 
@@ -563,7 +566,7 @@ class Transmitter {
 
   CoreState& s_;
   Host& host_;
-  uint64_t answer_value_ = 0;
+  uint128 answer_value_ = 0;
 };
 
 }  // namespace ub::tp

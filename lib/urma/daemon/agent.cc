@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/base/atomic_operation.h"
 #include "lib/transport/host.h"
 
 namespace ub::urma {
@@ -12,9 +13,9 @@ constexpr uint32_t kBatch = 16;  // operations under one lock: 128 KiB at most, 
 
 std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-bool run_atomic_op(const ipc::AgentOp& op, uint64_t* old) {
+bool run_atomic_op(const ipc::AgentOp& op, uint128* old) {
   const auto kind = static_cast<WrOp>(op.atomic_op);
-  if ((op.bytes != 4 && op.bytes != 8) || op.address % op.bytes != 0) return false;
+  if (!is_atomic_width(op.bytes) || op.address % op.bytes != 0) return false;
   if (kind < WrOp::kCompareSwap || kind > WrOp::kFetchXor) return false;
   *old = run_atomic({pointer(op.address), kind, op.bytes, op.operand, op.compare});
   return true;
@@ -71,7 +72,7 @@ bool Agent::is_registered(uint64_t address, uint64_t bytes) const {
 
 // ---- operations ------------------------------------------------------------------------------------------------
 
-bool Agent::run(const ipc::AgentOp& op, std::byte* data, uint64_t* old) const {
+bool Agent::run(const ipc::AgentOp& op, std::byte* data, uint128* old) const {
   if (op.bytes > ipc::kAgentBytes || !is_registered(op.address, op.bytes)) return false;
   switch (op.kind) {
     case ipc::AgentOpKind::kGather:
@@ -100,7 +101,7 @@ bool Agent::serve(ipc::AppPage& page) {
   for (uint32_t n = 0; n < waiting && n < kBatch; ++n) {
     ipc::AgentOp& op = page.ops[done % ipc::kAgentOps];
     std::byte* data = page.agent_data + size_t{done % ipc::kAgentOps} * ipc::kAgentBytes;
-    uint64_t old = 0;
+    uint128 old = 0;
     const bool ok = run(op, data, &old);
     op.old = old;
     op.done_ok = ok;

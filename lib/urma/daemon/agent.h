@@ -37,7 +37,7 @@ class Agent {
     uint32_t ends = 0;    // registrations that begin or end here
   };
 
-  bool run(const ipc::AgentOp& op, std::byte* data, uint64_t* old) const;
+  bool run(const ipc::AgentOp& op, std::byte* data, uint128* old) const;
   bool is_registered(uint64_t address, uint64_t bytes) const;
   std::map<uint64_t, Boundary>::iterator boundary(uint64_t address);
   void drop(std::map<uint64_t, Boundary>::iterator boundary);

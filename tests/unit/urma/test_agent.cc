@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/atomic_operation.h"
 #include "lib/base/work_queue.h"
 #include "lib/urma/daemon/agent.h"
 #include "lib/urma/private_memory.h"
@@ -90,6 +91,34 @@ TEST_F(AgentTest, Atomics) {
   EXPECT_FALSE(unknown.done_ok);
   std::memcpy(&word, memory, 8);
   EXPECT_EQ(word, 50u);
+}
+
+TEST_F(AgentTest, WideAtomics) {
+  if (!has_wide_atomics()) GTEST_SKIP() << "the CPU has no atomics of 16 bytes";
+  agent.add(address(0), 64);
+  const uint128 before = make_uint128(~uint64_t{0}, 5);
+  std::memcpy(memory + 16, &before, 16);
+  ipc::AgentOp& add = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
+  add.atomic_op = static_cast<uint8_t>(WrOp::kFetchAdd);
+  add.operand = 1;
+  ipc::AgentOp& vain = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
+  vain.atomic_op = static_cast<uint8_t>(WrOp::kCompareSwap);
+  vain.compare = make_uint128(0, 5);
+  ipc::AgentOp& swap = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
+  swap.atomic_op = static_cast<uint8_t>(WrOp::kCompareSwap);
+  swap.compare = make_uint128(0, 6);
+  swap.operand = make_uint128(7, 8);
+  ipc::AgentOp& crooked = ask(ipc::AgentOpKind::kAtomic, address(8), 16);
+  crooked.atomic_op = static_cast<uint8_t>(WrOp::kSwap);
+  agent.serve(*page);
+  EXPECT_TRUE(add.done_ok && vain.done_ok && swap.done_ok);
+  EXPECT_TRUE(add.old == before);
+  EXPECT_TRUE(vain.old == make_uint128(0, 6) && swap.old == make_uint128(0, 6));
+  EXPECT_FALSE(crooked.done_ok);
+  uint64_t halves[2];
+  std::memcpy(halves, memory + 16, 16);
+  EXPECT_EQ(halves[0], 7u);
+  EXPECT_EQ(halves[1], 8u);
 }
 
 TEST_F(AgentTest, OnlyRegisteredMemory) {

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <thread>
 
+#include "lib/base/atomic_operation.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -203,10 +204,46 @@ TEST_F(Post, Atomics) {
   };
   EXPECT_TRUE(refused(0x10004, 8, 8));
   EXPECT_TRUE(refused(0x10002, 4, 8));
-  EXPECT_TRUE(refused(0x10000, 16, 16));
+  EXPECT_TRUE(refused(0x10000, 32, 32));
   EXPECT_TRUE(refused(0x10000, 8, 4));
   EXPECT_FALSE(refused(0x10004, 4, 8));
   EXPECT_EQ(fake->elements(id()).back()->sge.length, 4u);
+}
+
+// Operands of 16 bytes are given by their addresses.
+TEST_F(Post, WideAtomics) {
+  pieces[0] = {va(64), 16, local, nullptr};
+  far[0].len = 16;
+  urma_jfs_wr_t cas = request(URMA_OPC_CAS);
+  cas.cas.dst = far;
+  cas.cas.src = pieces;
+  uint64_t compare[2] = {1, 2}, swap[2] = {3, 4}, operand[2] = {5, 6};
+  cas.cas.cmp_addr = reinterpret_cast<uint64_t>(compare);
+  cas.cas.swap_addr = reinterpret_cast<uint64_t>(swap);
+  urma_jfs_wr_t fadd = request(URMA_OPC_FADD);
+  fadd.faa.dst = far;
+  fadd.faa.src = pieces;
+  fadd.faa.operand_addr = reinterpret_cast<uint64_t>(operand);
+  if (!has_wide_atomics()) {
+    EXPECT_EQ(post(cas), URMA_EINVAL);
+    GTEST_SKIP() << "the CPU has no atomics of 16 bytes";
+  }
+  const Wqe& wqe = posted(cas);
+  EXPECT_EQ(wqe.length, 16u);
+  EXPECT_TRUE(operand_of(wqe) == make_uint128(3, 4));
+  EXPECT_TRUE(compare_of(wqe) == make_uint128(1, 2));
+  EXPECT_TRUE(operand_of(posted(fadd)) == make_uint128(5, 6));
+  cas.cas.cmp_addr = 0;
+  EXPECT_EQ(post(cas), URMA_EINVAL);
+  cas.opcode = URMA_OPC_SWAP;  // compares nothing
+  EXPECT_TRUE(operand_of(posted(cas)) == make_uint128(3, 4));
+  cas.cas.swap_addr = 0;
+  EXPECT_EQ(post(cas), URMA_EINVAL);
+  fadd.faa.operand_addr = 0;
+  EXPECT_EQ(post(fadd), URMA_EINVAL);
+  fadd.faa.operand_addr = reinterpret_cast<uint64_t>(operand);
+  far[0].addr += 8;
+  EXPECT_EQ(post(fadd), URMA_EINVAL);
 }
 
 TEST_F(Post, SendAndInvalidate) {
