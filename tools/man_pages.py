@@ -26,6 +26,8 @@ PAGES = {
     "Asynchronous events, driver control": ("urma_get_async_event", "asynchronous events"),
     "Log": ("urma_register_log_func", "messages of the library"),
     "Transport channels and addresses": ("urma_get_tp_list", "channels and addresses"),
+    "Latencies of the data calls": ("urma_start_perf", "latencies of the data calls"),
+    "Memory that a daemon reaches, and where the NIC runs": ("softub_alloc", "memory shared with a daemon"),
 }
 SECTION = re.compile(r"^/\* -{4} (.+?)(?: -+)?(?: \*/)?$")
 COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*\));", re.S)
@@ -143,7 +145,7 @@ def main():
             name, summary = PAGES[title]
             introduction = clean(body.split("*/", 1)[0]) if not body.lstrip().startswith("/") else []
             calls = [Call(*match.groups()) for match in COMMENT.finditer(body)]
-            declared = set(re.findall(r"^\w[\w \*]*?(urma_\w+)\(", body, re.M))
+            declared = set(re.findall(r"^\w[\w \*]*?((?:urma|softub)_\w+)\(", body, re.M))
             for missing in sorted(declared - {call.name for call in calls}):
                 print(f"{path}: {missing} has no comment", file=sys.stderr)
                 failed = True

@@ -6,6 +6,7 @@
 #include "lib/urma/children.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
+#include "lib/urma/log.h"
 #include "lib/urma/status.h"
 
 using namespace ub;
@@ -14,7 +15,10 @@ using namespace ub::urma;
 urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
   if (live<Device>(dev) == nullptr) return fail(EINVAL);
   Library& library = Library::get();
-  if (eid_index >= library.eids().size()) return fail(EIO);
+  if (eid_index >= library.eids().size()) {
+    URMA_LOG_ERROR("EID index %u: the device has %zu EIDs", eid_index, library.eids().size());
+    return fail(EIO);
+  }
   auto* context = library.take<Context>();
   if (context == nullptr) return fail(ENOMEM);
   if (!context->async.open()) {
@@ -43,7 +47,10 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
 urma_status_t urma_delete_context(urma_context_t* ctx) {
   auto* context = live<Context>(ctx);
   if (context == nullptr) return URMA_EINVAL;
-  if (has_children(ctx)) return URMA_EAGAIN;
+  if (has_children(ctx)) {
+    URMA_LOG_ERROR("the context still has %lu objects", ctx->ref.atomic_cnt.load() - 1);
+    return URMA_EAGAIN;
+  }
   context->magic = 0;
   context->async.remove(context->async_source);  // nobody pushes into a closed descriptor
   for (AsyncSource& port : context->port_sources) context->async.remove(port);

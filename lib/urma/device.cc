@@ -9,6 +9,7 @@
 #include "lib/urma/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
+#include "lib/urma/log.h"
 #include "lib/urma/status.h"
 
 namespace ub::urma {
@@ -99,8 +100,9 @@ void urma_free_device_list(urma_device_t** device_list) { free(device_list); }
 urma_device_t* urma_get_device_by_name(char* dev_name) {
   if (dev_name == nullptr || strnlen(dev_name, URMA_MAX_NAME) >= URMA_MAX_NAME) return fail(EINVAL);
   Device* device = Library::get().device();
-  if (device == nullptr || strcmp(device->pub.name, dev_name) != 0) return fail(ENODEV);
-  return &device->pub;
+  if (device != nullptr && strcmp(device->pub.name, dev_name) == 0) return &device->pub;
+  if (device != nullptr) URMA_LOG_ERROR("there is no device %s, but %s (device.name)", dev_name, device->pub.name);
+  return fail(ENODEV);
 }
 
 urma_device_t* urma_get_device_by_eid(urma_eid_t eid, urma_transport_type_t type) {

@@ -96,7 +96,11 @@ namespace {
 
 urma_status_t rearm(urma_jfc_t* jfc_handle, bool solicited_only) {
   auto* jfc = live<Jfc>(jfc_handle);
-  if (jfc == nullptr || jfc->jfce == nullptr) return URMA_EINVAL;
+  if (jfc == nullptr) return URMA_EINVAL;
+  if (jfc->jfce == nullptr) {
+    URMA_LOG_ERROR("JFC %u has no JFCE for its events", jfc->pub.jfc_id.id);
+    return URMA_EINVAL;
+  }
   tell_if_drained(*jfc);  // the caller may wait now instead of polling until nothing is left
   Armed armed = solicited_only ? Armed::kSolicited : Armed::kAny;
   jfc->indices->armed.store(static_cast<uint32_t>(armed), std::memory_order_seq_cst);

@@ -4,12 +4,17 @@
 #include <algorithm>
 
 #include "lib/urma/jfc.h"
+#include "lib/urma/log.h"
 #include "lib/urma/send_queue.h"
 
 namespace ub::urma {
 
 int flush(SendQueue& sq, int cr_cnt, urma_cr_t* cr) {
-  if (cr == nullptr || cr_cnt < 1 || static_cast<uint32_t>(cr_cnt) > sq.depth) return -URMA_EINVAL;
+  if (cr == nullptr) return -URMA_EINVAL;
+  if (cr_cnt < 1 || static_cast<uint32_t>(cr_cnt) > sq.depth) {
+    URMA_LOG_ERROR("flush: room for %d records is not in 1 .. %u, the depth of the queue", cr_cnt, sq.depth);
+    return -URMA_EINVAL;
+  }
   if (!sq.flush_done.load(std::memory_order_acquire)) return 0;
   constexpr uint32_t kBatch = 32;
   Cqe batch[kBatch];

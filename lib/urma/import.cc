@@ -64,6 +64,18 @@ urma_target_jetty_t* import_target(urma_context_t* ctx, const Import& import) {
   return &target->pub;
 }
 
+// Both sides remember each other, unless one of them has another already.
+urma_status_t pair(Jetty& jetty, Target& target, bool* bound) {
+  std::lock_guard guard(Library::get().control());
+  *bound = jetty.pub.remote_jetty == &target.pub;
+  if (*bound) return URMA_SUCCESS;
+  if (jetty.pub.remote_jetty != nullptr) return URMA_EEXIST;
+  if (target.bound_by != nullptr) return URMA_EINVAL;
+  jetty.pub.remote_jetty = &target.pub;
+  target.bound_by = &jetty;
+  return URMA_SUCCESS;
+}
+
 // Both sides forget each other. The caller holds no lock.
 Status unbind(Jetty& jetty) {
   {
@@ -188,19 +200,19 @@ urma_status_t begin_bind(Jetty& jetty, Target& target, bool* bound) {
   *bound = false;
   if (jetty.pub.urma_ctx != target.pub.urma_ctx) return URMA_EINVAL;
   const urma_jfs_cfg_t& cfg = jetty.pub.jetty_cfg.jfs_cfg;
-  if (cfg.trans_mode != URMA_TM_RC || target.pub.trans_mode != URMA_TM_RC) return URMA_ENOPERM;
+  if (cfg.trans_mode != URMA_TM_RC || target.pub.trans_mode != URMA_TM_RC) {
+    URMA_LOG_ERROR("only mode RC is bound: the jetty has mode %d, its target %d", cfg.trans_mode,
+                   target.pub.trans_mode);
+    return URMA_ENOPERM;
+  }
   if (cfg.flag.bs.order_type != target.pub.flag.bs.order_type) {
     URMA_LOG_ERROR("the jetty has order type %u, its target %u", cfg.flag.bs.order_type, target.pub.flag.bs.order_type);
     return URMA_ENOPERM;
   }
-  std::lock_guard guard(Library::get().control());
-  *bound = jetty.pub.remote_jetty == &target.pub;
-  if (*bound) return URMA_SUCCESS;
-  if (jetty.pub.remote_jetty != nullptr) return URMA_EEXIST;
-  if (target.bound_by != nullptr) return URMA_EINVAL;
-  jetty.pub.remote_jetty = &target.pub;
-  target.bound_by = &jetty;
-  return URMA_SUCCESS;
+  const urma_status_t status = pair(jetty, target, bound);
+  if (status == URMA_EEXIST) URMA_LOG_ERROR("jetty %u is bound to another target", jetty.pub.jetty_id.id);
+  if (status == URMA_EINVAL) URMA_LOG_ERROR("the target is bound to another jetty");
+  return status;
 }
 
 urma_status_t finish_bind(Jetty& jetty, Target& target) {

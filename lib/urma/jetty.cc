@@ -98,7 +98,10 @@ urma_status_t activate(Jetty& jetty) {
 
 urma_status_t deactivate(Jetty& jetty) {
   urma_jetty_t& pub = jetty.pub;
-  if (pub.remote_jetty != nullptr) return URMA_ENOPERM;
+  if (pub.remote_jetty != nullptr) {
+    URMA_LOG_ERROR("jetty %u is still bound", pub.jetty_id.id);
+    return URMA_ENOPERM;
+  }
   auto acked = [&] { return all_acked(jetty.async.handed_out.load(), pub.async_events_acked); };
   if (pub.jetty_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
   Status status = backend().destroy_jetty(jetty.sq.id);

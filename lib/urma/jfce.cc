@@ -6,6 +6,7 @@
 #include "lib/urma/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
+#include "lib/urma/log.h"
 #include "lib/urma/status.h"
 
 namespace ub::urma {
@@ -88,7 +89,10 @@ urma_jfce_t* urma_create_jfce(urma_context_t* ctx) {
 urma_status_t urma_delete_jfce(urma_jfce_t* jfce_handle) {
   auto* jfce = live<Jfce>(jfce_handle);
   if (jfce == nullptr) return URMA_EINVAL;
-  if (jfce->pub.ref.atomic_cnt.load() > 1) return URMA_FAIL;
+  if (const auto refs = jfce->pub.ref.atomic_cnt.load(); refs > 1) {
+    URMA_LOG_ERROR("the JFCE is still used by %lu JFCs", refs - 1);
+    return URMA_FAIL;
+  }
   jfce->magic = 0;
   close(jfce->pub.fd);
   drop_child(jfce->pub.urma_ctx);

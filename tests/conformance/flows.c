@@ -19,6 +19,16 @@
 static int stream;  // to the other process
 static bool client;
 
+// What the tools call a mode: RS is RC with the order kept by the target, over a channel that jettys share.
+struct kind {
+  urma_transport_mode_t mode;
+  urma_order_type_t order;
+  bool share_tp;
+};
+static const struct kind rm = {URMA_TM_RM, URMA_DEF_ORDER, false};
+static const struct kind rc = {URMA_TM_RC, URMA_DEF_ORDER, false};
+static const struct kind rs = {URMA_TM_RC, URMA_OT, true};
+
 static void tell(const void* data, size_t bytes) { need(write(stream, data, bytes) == (ssize_t)bytes, "telling"); }
 static void hear(void* data, size_t bytes) { need(read(stream, data, bytes) == (ssize_t)bytes, "hearing"); }
 
@@ -45,7 +55,7 @@ struct __attribute__((packed)) card {
 
 struct sample {
   bool events;
-  urma_transport_mode_t mode;
+  struct kind kind;
   urma_context_t* context;
   urma_jfce_t* channel;
   struct queue q;
@@ -66,12 +76,15 @@ static void open_sample(struct sample* s) {
   s->q.jfc = urma_create_jfc(s->context, &jfc);
   need(s->q.jfc != NULL, "urma_create_jfc");
   if (s->events) check_number("urma_rearm_jfc", urma_rearm_jfc(s->q.jfc, false), URMA_SUCCESS);
-  urma_jfr_cfg_t jfr = {.depth = 256, .trans_mode = s->mode, .max_sge = 1, .jfc = s->q.jfc};
+  const urma_transport_mode_t mode = s->kind.mode;
+  urma_jfr_cfg_t jfr = {.depth = 256, .trans_mode = mode, .max_sge = 1, .jfc = s->q.jfc};
+  jfr.flag.bs.order_type = (uint8_t)s->kind.order;
   jfr.min_rnr_timer = URMA_TYPICAL_MIN_RNR_TIMER;
   s->q.jfr = urma_create_jfr(s->context, &jfr);
   need(s->q.jfr != NULL, "urma_create_jfr");
   urma_jetty_cfg_t cfg = {.flag.bs.share_jfr = 1};
-  cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = 256, .trans_mode = s->mode, .priority = 15, .max_sge = 1, .jfc = s->q.jfc};
+  cfg.jfs_cfg = (urma_jfs_cfg_t){.depth = 256, .trans_mode = mode, .priority = 15, .max_sge = 1, .jfc = s->q.jfc};
+  cfg.jfs_cfg.flag.bs.order_type = (uint8_t)s->kind.order;
   cfg.jfs_cfg.rnr_retry = URMA_TYPICAL_RNR_RETRY;
   cfg.jfs_cfg.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
   cfg.shared.jfr = s->q.jfr;
@@ -91,8 +104,13 @@ static void exchange_cards(struct sample* s) {
 }
 
 static void import_their_jetty(struct sample* s) {
-  s->target = import_jetty(s->context, s->theirs.jetty_id, 0, s->mode);
-  if (s->mode == URMA_TM_RC) check_number("bind", urma_bind_jetty(s->q.jetty, s->target), URMA_SUCCESS);
+  urma_rjetty_t jetty = {.jetty_id = s->theirs.jetty_id, .trans_mode = s->kind.mode, .type = URMA_JETTY};
+  jetty.flag.bs.order_type = (uint8_t)s->kind.order;
+  jetty.flag.bs.share_tp = s->kind.share_tp;
+  urma_token_t token = {0};
+  s->target = urma_import_jetty(s->context, &jetty, &token);
+  need(s->target != NULL, "urma_import_jetty");
+  if (s->kind.mode == URMA_TM_RC) check_number("bind", urma_bind_jetty(s->q.jetty, s->target), URMA_SUCCESS);
 }
 
 // The descriptor is rebuilt field by field, with our own EID in it.
@@ -198,25 +216,30 @@ static void close_sample(struct sample* s) {
   check_number("urma_uninit", urma_uninit(), URMA_SUCCESS);
 }
 
-static void sample(urma_transport_mode_t mode, bool events) {
-  struct sample s = {.mode = mode, .events = events};
+static void sample(struct kind kind, bool events) {
+  struct sample s = {.kind = kind, .events = events};
   open_sample(&s);
   (client ? sample_client : sample_server)(&s);
   meet();
   close_sample(&s);
 }
 
-static void sample_rm(void) { sample(URMA_TM_RM, false); }
-static void sample_rc(void) { sample(URMA_TM_RC, false); }
-static void sample_rm_events(void) { sample(URMA_TM_RM, true); }
-static void sample_rc_events(void) { sample(URMA_TM_RC, true); }
+static void sample_rm(void) { sample(rm, false); }
+static void sample_rc(void) { sample(rc, false); }
+static void sample_rs(void) { sample(rs, false); }
+static void sample_rm_events(void) { sample(rm, true); }
+static void sample_rc_events(void) { sample(rc, true); }
 
 // ---- the performance test ---------------------------------------------------------------------------------
 
 #define PERF_BYTES (1u << 20)  // half of it is ours to send, half the peer's to write
 
+// --async_import and --tp_aware.
+enum way { AT_ONCE, ASYNCHRONOUS, BY_CHANNEL };
+
 struct perf {
-  urma_transport_mode_t mode;
+  struct kind kind;
+  enum way way;
   urma_context_t* context;
   urma_token_id_t* token_id;
   char* memory;
@@ -261,9 +284,67 @@ static void open_perf(struct perf* p) {
   urma_put_seg_ctx(blob);
 }
 
+static void connect_at_once(struct perf* p, urma_rjetty_t* theirs) {
+  urma_token_t token = {0};
+  p->target = urma_import_jetty(p->context, theirs, &token);
+  need(p->target != NULL, "urma_import_jetty");
+  if (p->kind.mode != URMA_TM_RC) return;
+  check_number("bind", urma_bind_jetty(p->q.jetty, p->target), URMA_SUCCESS);
+  check_number("bind again", urma_bind_jetty(p->q.jetty, p->target), URMA_SUCCESS);
+}
+
+static void take_result(urma_notifier_t* notifier, urma_notify_type_t type) {
+  urma_notify_t result = {.status = URMA_FAIL};
+  check_number("urma_wait_notify", urma_wait_notify(notifier, 1, &result, 10000), 1);
+  check_number("its type", result.type, type);
+  check_number("its status", result.status, URMA_SUCCESS);
+  check_number("urma_ack_notify", urma_ack_notify(notifier->urma_ctx, 1, &result), URMA_SUCCESS);
+}
+
+static void connect_asynchronously(struct perf* p, const urma_rjetty_t* theirs) {
+  urma_notifier_t* notifier = urma_create_notifier(p->context);
+  need(notifier != NULL, "urma_create_notifier");
+  urma_token_t token = {0};
+  p->target = urma_import_jetty_async(notifier, theirs, &token, 1, 10000);
+  need(p->target != NULL, "urma_import_jetty_async");
+  take_result(notifier, URMA_IMPORT_JETTY_NOTIFY);
+  if (p->kind.mode == URMA_TM_RC) {
+    int status = urma_bind_jetty_async(notifier, p->q.jetty, p->target, 2, 10000);
+    check_number("urma_bind_jetty_async", status, URMA_SUCCESS);
+    take_result(notifier, URMA_BIND_JETTY_NOTIFY);
+  }
+  check_number("urma_delete_notifier", urma_delete_notifier(notifier), URMA_SUCCESS);
+}
+
+// Both tell each other their handle and first packet number.
+static void connect_by_channel(struct perf* p, urma_rjetty_t* theirs) {
+  struct {
+    uint64_t handle;
+    uint32_t psn;
+  } __attribute__((packed)) own = {.psn = 7}, other;
+  urma_get_tp_cfg_t query = {.flag.bs.rtp = 1, .trans_mode = p->kind.mode, .local_eid = p->context->eid};
+  query.peer_eid = theirs->jetty_id.eid;
+  urma_tp_info_t info = {0};
+  uint32_t count = 1;
+  check_number("urma_get_tp_list", urma_get_tp_list(p->context, &query, &count, &info), URMA_SUCCESS);
+  check_number("handles", count, 1);
+  own.handle = info.tp_handle;
+  tell(&own, sizeof own);
+  hear(&other, sizeof other);
+  urma_active_tp_cfg_t channel = {.tp_handle = own.handle, .peer_tp_handle = other.handle};
+  channel.tp_attr = (urma_active_tp_attr_t){.tx_psn = own.psn, .rx_psn = other.psn};
+  urma_token_t token = {0};
+  p->target = urma_import_jetty_ex(p->context, theirs, &token, &channel);
+  need(p->target != NULL, "urma_import_jetty_ex");
+  if (p->kind.mode != URMA_TM_RC) return;
+  check_number("urma_bind_jetty_ex", urma_bind_jetty_ex(p->q.jetty, p->target, &channel), URMA_SUCCESS);
+}
+
 // Queues come and go while the segments stay.
 static void open_queues(struct perf* p) {
-  p->q = open_queue(p->context, (struct queue_options){.mode = p->mode, .depth = 128, .jfc_depth = 512});
+  const struct kind kind = p->kind;
+  struct queue_options options = {.mode = kind.mode, .order = kind.order, .depth = 128, .jfc_depth = 512};
+  p->q = open_queue(p->context, options);
   urma_rjetty_t* blob = NULL;
   uint32_t bytes = 0;
   check_number("urma_get_rjetty", urma_get_rjetty(p->q.jetty, &blob, &bytes), URMA_SUCCESS);
@@ -271,19 +352,23 @@ static void open_queues(struct perf* p) {
   urma_put_rjetty(blob);
   blob = hear_blob();
   blob->tp_type = URMA_RTP;
-  urma_token_t token = {0};
-  p->target = urma_import_jetty(p->context, blob, &token);
-  need(p->target != NULL, "urma_import_jetty");
+  blob->flag.bs.share_tp = kind.share_tp;
+  if (p->way == AT_ONCE) connect_at_once(p, blob);
+  if (p->way == ASYNCHRONOUS) connect_asynchronously(p, blob);
+  if (p->way == BY_CHANNEL) connect_by_channel(p, blob);
   urma_put_rjetty(blob);
-  int advised = p->mode == URMA_TM_RM ? URMA_SUCCESS : URMA_EINVAL;
+  int advised = kind.mode == URMA_TM_RM ? URMA_SUCCESS : URMA_EINVAL;
   check_number("urma_advise_jetty", urma_advise_jetty(p->q.jetty, p->target), advised);
-  if (p->mode == URMA_TM_RC) check_number("bind", urma_bind_jetty(p->q.jetty, p->target), URMA_SUCCESS);
   meet();
 }
 
 static void close_queues(struct perf* p) {
-  if (p->mode == URMA_TM_RC) check_number("urma_unbind_jetty", urma_unbind_jetty(p->q.jetty), URMA_SUCCESS);
-  check_number("urma_unimport_jetty", urma_unimport_jetty(p->target), URMA_SUCCESS);
+  const bool async = p->way == ASYNCHRONOUS;
+  if (p->kind.mode == URMA_TM_RC) {
+    check_number("deletion of a bound jetty", urma_delete_jetty(p->q.jetty), URMA_ENOPERM);
+    check_number("unbind", (async ? urma_unbind_jetty_async : urma_unbind_jetty)(p->q.jetty), URMA_SUCCESS);
+  }
+  check_number("unimport", (async ? urma_unimport_jetty_async : urma_unimport_jetty)(p->target), URMA_SUCCESS);
   meet();
   close_queue(&p->q);
 }
@@ -333,9 +418,9 @@ static void ping_pong(struct perf* p, uint32_t bytes, int rounds) {
   }
 }
 
-static void write_lat(urma_transport_mode_t mode) {
+static void write_lat(struct kind kind) {
   static const uint32_t sizes[] = {1, 2, 8, 64, 1000, 4096, 4097, 65536, 200000};
-  struct perf p = {.mode = mode};
+  struct perf p = {.kind = kind};
   open_perf(&p);
   open_queues(&p);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) ping_pong(&p, sizes[i], sizes[i] > 10000 ? 10 : 50);
@@ -343,8 +428,8 @@ static void write_lat(urma_transport_mode_t mode) {
   close_perf(&p);
 }
 
-static void write_lat_rm(void) { write_lat(URMA_TM_RM); }
-static void write_lat_rc(void) { write_lat(URMA_TM_RC); }
+static void write_lat_rm(void) { write_lat(rm); }
+static void write_lat_rc(void) { write_lat(rc); }
 
 // As many requests as the queue is deep, a completion for every tenth.
 static void hammer(struct perf* p, urma_opcode_t op, uint32_t bytes, uint64_t requests) {
@@ -372,7 +457,7 @@ static void hammer(struct perf* p, urma_opcode_t op, uint32_t bytes, uint64_t re
 // The target of one-sided requests makes no call: it waits in read().
 static void blocked_target(void) {
   enum { kRequests = 2000 };
-  struct perf p = {.mode = URMA_TM_RM};
+  struct perf p = {.kind = rm};
   char sign = 'd';
   open_perf(&p);
   open_queues(&p);
@@ -435,8 +520,8 @@ static void send_both_ways(struct perf* p, uint32_t messages) {
   meet();
 }
 
-static void queues_made_anew(urma_transport_mode_t mode) {
-  struct perf p = {.mode = mode};
+static void queues_made_anew(struct kind kind, enum way way) {
+  struct perf p = {.kind = kind, .way = way};
   open_perf(&p);
   for (int round = 0; round < 5; ++round) {
     open_queues(&p);
@@ -449,11 +534,15 @@ static void queues_made_anew(urma_transport_mode_t mode) {
   close_perf(&p);
 }
 
-static void anew_rm(void) { queues_made_anew(URMA_TM_RM); }
-static void anew_rc(void) { queues_made_anew(URMA_TM_RC); }
+static void anew_rm(void) { queues_made_anew(rm, AT_ONCE); }
+static void anew_rc(void) { queues_made_anew(rc, AT_ONCE); }
+static void anew_rm_async(void) { queues_made_anew(rm, ASYNCHRONOUS); }
+static void anew_rc_async(void) { queues_made_anew(rc, ASYNCHRONOUS); }
+static void anew_rm_channel(void) { queues_made_anew(rm, BY_CHANNEL); }
+static void anew_rs_channel(void) { queues_made_anew(rs, BY_CHANNEL); }
 
 static void send_bw(void) {
-  struct perf p = {.mode = URMA_TM_RM};
+  struct perf p = {.kind = rm};
   open_perf(&p);
   open_queues(&p);
   send_both_ways(&p, 1000);
@@ -469,6 +558,7 @@ static const struct {
 } flows[] = {
     {"sample, RM", sample_rm},
     {"sample, RC", sample_rc},
+    {"sample, RS", sample_rs},
     {"sample, RM, events", sample_rm_events},
     {"sample, RC, events", sample_rc_events},
     {"spinning on the last byte, RM", write_lat_rm},
@@ -477,6 +567,10 @@ static const struct {
     {"SEND both ways with credits", send_bw},
     {"queues made anew, RM", anew_rm},
     {"queues made anew, RC", anew_rc},
+    {"queues made anew, asynchronous, RM", anew_rm_async},
+    {"queues made anew, asynchronous, RC", anew_rc_async},
+    {"queues made anew, chosen channel, RM", anew_rm_channel},
+    {"queues made anew, chosen channel, RS", anew_rs_channel},
 };
 
 static bool run_flow(uint32_t number) {

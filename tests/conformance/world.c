@@ -150,6 +150,7 @@ urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, u
 
 static urma_jfr_t* open_jfr(urma_context_t* context, urma_jfc_t* jfc, const struct queue_options* o) {
   urma_jfr_cfg_t cfg = {.depth = RECEIVES, .trans_mode = o->mode, .max_sge = o->max_receive_sge, .jfc = jfc};
+  cfg.flag.bs.order_type = (uint8_t)o->order;
   cfg.min_rnr_timer = URMA_TYPICAL_MIN_RNR_TIMER;
   cfg.token_value.token = o->token;
   cfg.flag.bs.token_policy = o->token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
@@ -168,6 +169,7 @@ struct queue open_queue(urma_context_t* context, struct queue_options o) {
   q.jfr = open_jfr(context, q.jfc, &o);
   urma_jfs_cfg_t sends = {.depth = o.depth != 0 ? o.depth : 16, .trans_mode = o.mode, .jfc = q.jfc};
   sends.max_sge = o.max_sge != 0 ? o.max_sge : 1;
+  sends.flag.bs.order_type = (uint8_t)o.order;
   sends.max_inline_data = o.max_inline;
   sends.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
   sends.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;

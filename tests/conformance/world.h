@@ -99,6 +99,7 @@ struct queue_options {
   uint8_t max_receive_sge;     // 1
   int rnr_retry;               // 0: 7; to ask for none: -1
   urma_transport_mode_t mode;  // RM
+  urma_order_type_t order;     // the one of the mode
   bool simplex;                // a JFS and a JFR that nobody shares, no jetty
   uint32_t max_inline;         // 0: what the library gives
   uint32_t token;              // of the JFR; 0: none

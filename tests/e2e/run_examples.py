@@ -48,6 +48,15 @@ def run(directory):
     server.wait_for_text("client 0 goes\\s+client 0 comes\\s+client 0 goes")
     server.kill()
 
+    os.environ["EXAMPLE_PORT"] = str(free_port())
+    server = start("lock")
+    check(retry("lock", "show") == "cas 0, ticket 0\n", "somebody was there before")
+    adders = [start("lock", "::1", how, "200") for how in ("cas", "ticket") * 3]
+    for adder in adders:
+        adder.expect(0, 60)
+    check(ask("lock", "show") == "cas 600, ticket 600\n", "additions were lost")
+    server.kill()
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

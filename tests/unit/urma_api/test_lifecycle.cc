@@ -307,5 +307,48 @@ TEST_F(Lifecycle, LogGoesToTheLastSinkRegistered) {
   urma_log_set_thread_tag("-");
 }
 
+// What programs get wrong first; the status alone does not say which of its reasons it was.
+TEST_F(Lifecycle, RefusalsSayWhy) {
+  urma_log_set_level(URMA_VLOG_LEVEL_ERR);
+  urma_register_log_func([](int, char* message) { logged_text += message; });
+  auto told = [](const char* why) {
+    const bool found = logged_text.find(why) != std::string::npos;
+    EXPECT_TRUE(found) << "not told: " << why << "\ntold: " << logged_text;
+    logged_text.clear();
+  };
+  char name[] = "softub7";
+  EXPECT_EQ(urma_get_device_by_name(name), nullptr);
+  told("no device softub7, but softub0");
+  EXPECT_EQ(urma_create_context(device, 77), nullptr);
+  told("EID index 77");
+
+  urma_jfce_t* jfce = urma_create_jfce(ctx);
+  urma_jfc_t *with_channel = make_jfc(16, jfce), *without = make_jfc();
+  EXPECT_EQ(urma_delete_jfce(jfce), URMA_FAIL);
+  told("still used by 1 JFCs");
+  EXPECT_EQ(urma_rearm_jfc(without, false), URMA_EINVAL);
+  told("has no JFCE");
+
+  urma_jfr_t* jfr = make_jfr(with_channel, URMA_TM_RC);
+  urma_jetty_t *a = make_jetty(with_channel, jfr, URMA_TM_RC), *b = make_jetty(with_channel, jfr, URMA_TM_RC);
+  urma_target_jetty_t *x = make_target(URMA_TM_RC), *y = make_target(URMA_TM_RC);
+  EXPECT_EQ(urma_bind_jetty(a, make_target()), URMA_ENOPERM);
+  told("only mode RC is bound");
+  EXPECT_EQ(urma_bind_jetty(a, x), URMA_SUCCESS);
+  EXPECT_EQ(urma_bind_jetty(a, y), URMA_EEXIST);
+  told("is bound to another target");
+  EXPECT_EQ(urma_bind_jetty(b, x), URMA_EINVAL);
+  told("the target is bound to another jetty");
+  EXPECT_EQ(urma_delete_jetty(a), URMA_ENOPERM);
+  told("is still bound");
+  urma_cr_t record;
+  EXPECT_EQ(urma_flush_jetty(a, 9, &record), -URMA_EINVAL);
+  told("not in 1 .. 8");
+  EXPECT_EQ(urma_delete_context(ctx), URMA_EAGAIN);
+  told("still has 9 objects");
+  urma_unregister_log_func();
+  urma_log_set_level(URMA_VLOG_LEVEL_EMERG);
+}
+
 }  // namespace
 }  // namespace ub::test

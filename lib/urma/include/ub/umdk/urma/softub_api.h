@@ -18,6 +18,8 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
+/* ---- Memory that a daemon reaches, and where the NIC runs ----------------------------------------- */
+
 /**
  * Allocates memory that the NIC reaches directly. It is zero, aligned to 64 bytes, from 4096 bytes on to a page, and
  * meant for few large buffers rather than many small ones. Any thread, after urma_init; may block while it asks the

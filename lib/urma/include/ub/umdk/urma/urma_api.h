@@ -249,7 +249,8 @@ urma_jfs_t* urma_create_jfs(urma_context_t* ctx, urma_jfs_cfg_t* jfs_cfg);
  * it. Returns before the flush is over.
  *
  * @param attr mask must hold JFS_STATE.
- * @return URMA_SUCCESS; URMA_EINVAL: argument, mask, or transition not allowed; URMA_FAIL: device.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, mask, or transition not allowed; URMA_EAGAIN: the flush that must end
+ *         first is not over, poll and try again; URMA_FAIL: device.
  */
 urma_status_t urma_modify_jfs(urma_jfs_t* jfs, urma_jfs_attr_t* attr);
 
@@ -407,8 +408,8 @@ urma_jetty_t* urma_create_jetty(urma_context_t* ctx, urma_jetty_cfg_t* jetty_cfg
 /**
  * Changes the state of a jetty; see urma_modify_jfs for ERROR and READY. Returns before the flush is over.
  *
- * @param attr mask must hold JETTY_STATE; JETTY_RX_THRESHOLD belongs to the shared JFR and is not supported.
- * @return URMA_SUCCESS; URMA_EINVAL: argument, mask, or transition not allowed; URMA_FAIL: device.
+ * @param attr mask must be JETTY_STATE; JETTY_RX_THRESHOLD belongs to the shared JFR and is not supported.
+ * @return as urma_modify_jfs.
  */
 urma_status_t urma_modify_jetty(urma_jetty_t* jetty, urma_jetty_attr_t* attr);
 
@@ -919,19 +920,20 @@ void urma_put_seg_ctx(urma_seg_t* seg);
  */
 
 /**
- * Posts send WRs to a send queue.
+ * Posts send WRs to a send queue. A queue in ERROR takes them, too, and starts none: urma_flush_jfs hands them back.
+ * One in RESET starts them when it is READY.
  *
  * @param bad_wr set on failure, must not be NULL.
  * @return URMA_SUCCESS; URMA_EINVAL: argument, opcode, number or length of pieces, target missing, or queue
- *         not ready; URMA_ENOMEM: queue full.
+ *         inactive; URMA_ENOMEM: queue full.
  */
 urma_status_t urma_post_jfs_wr(urma_jfs_t* jfs, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr);
 
 /**
- * Posts receive WRs to a receive queue, shared or not.
+ * Posts receive WRs to a receive queue, shared or not. In ERROR they complete with URMA_CR_WR_FLUSH_ERR.
  *
  * @param bad_wr set on failure, must not be NULL.
- * @return URMA_SUCCESS; URMA_EINVAL: argument, number of pieces, or queue not ready; URMA_ENOMEM: queue full.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, number of pieces, or queue inactive; URMA_ENOMEM: queue full.
  */
 urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr);
 
@@ -1105,8 +1107,8 @@ int urma_modify_tp(urma_context_t* ctx, uint32_t tpn, urma_tp_cfg_t* cfg, urma_t
                    urma_tp_attr_mask_t mask);
 
 /**
- * Finds transport channels between two EIDs for the calls that end in _ex. There is one for each transport mode and kind, and
- * asking again gives the same handle. Handles last as long as the context. Nothing is sent.
+ * Finds transport channels between two EIDs for the calls that end in _ex. There is one for each transport mode and
+ * kind, and asking again gives the same handle. Handles last as long as the context. Nothing is sent.
  *
  * @param cfg kind of channel, mode and EIDs. @param tp_cnt in: entries of tp_list, > 0; out: entries filled.
  * @param tp_list receives the handles.

@@ -163,7 +163,10 @@ typedef int urma_status_t;
 #define URMA_JETTY_USER_CTX 0x3006
 #define URMA_JETTY_FULL_CTX 0x3007
 
-/* urma_jfs_wr_flag_t.place_order: in which order payloads become visible at the target. */
+/*
+ * urma_jfs_wr_flag_t.place_order: in which order the WRs of a queue are done at the target. STRONG is done after all
+ * earlier ones that are RELAX or STRONG. Those with NO_ORDER, which is what 0 means, are not waited for.
+ */
 typedef enum urma_place_order { URMA_NO_ORDER = 0, URMA_RELAX_ORDER = 1, URMA_STRONG_ORDER = 2 } urma_place_order_t;
 
 /* Operation of a send work request; selects the member of the union in urma_jfs_wr_t. */

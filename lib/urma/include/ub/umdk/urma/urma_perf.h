@@ -54,6 +54,8 @@ typedef struct urma_perf_stats {
   } type_record[URMA_PERF_RECORD_TYPE_MAX];
 } urma_perf_stats_t;
 
+/* ---- Latencies of the data calls ----------------------------------------------------------------- */
+
 /**
  * Clears the statistics and starts recording, process-wide: all threads, 4 MiB in all. Any thread; does not block.
  * A forked child does not record until it starts anew.

@@ -466,7 +466,7 @@ typedef struct urma_device_attr {
   urma_device_cap_t dev_cap;
   uint8_t port_cnt; /* used entries of port_attr */
   struct urma_port_attr port_attr[MAX_PORT_CNT];
-  uint32_t reserved_jetty_id_min; /* range of ids that programs may ask for; min is UINT32_MAX if none */
+  uint32_t reserved_jetty_id_min; /* ids that only those get who ask for them; min is UINT32_MAX if none */
   uint32_t reserved_jetty_id_max;
 } urma_device_attr_t;
 
@@ -1075,7 +1075,7 @@ typedef struct urma_sg {
 
 typedef union urma_jfs_wr_flag {
   struct {
-    uint32_t place_order : 2;      /* urma_place_order_t */
+    uint32_t place_order : 2;      /* urma_place_order_t, explained there */
     uint32_t comp_order : 1;       /* receiver completes it after earlier WRs */
     uint32_t fence : 1;            /* wait for earlier READs and atomics */
     uint32_t solicited_enable : 1; /* wakes a receiver that armed for solicited events only */
@@ -1166,8 +1166,8 @@ typedef union urma_cr_flag {
   struct {
     uint8_t s_r : 1;            /* 0: send side, 1: receive side */
     uint8_t jetty : 1;          /* local_id is that of a jetty */
-    uint8_t suspend_done : 1;   /* also marks the end of suspension */
-    uint8_t flush_err_done : 1; /* also marks the end of the flush */
+    uint8_t suspend_done : 1;   /* a WR's record that also marks the end of suspension; never set here */
+    uint8_t flush_err_done : 1; /* likewise of the flush; never set here: the marker is a record of its own */
     uint8_t reserved : 4;
   } bs;
   uint8_t value;
