@@ -25,7 +25,8 @@ TEST(Element, of_an_impossible_length__is_bad) {
   Stage s;
   for (auto [op, length] : {std::pair{WrOp::kFetchAdd, 1u << 30},
                             {WrOp::kSwap, 0u},
-                            {WrOp::kCompareSwap, 16u},
+                            {WrOp::kCompareSwap, 12u},
+                            {WrOp::kCompareSwap, 32u},
                             {WrOp::kWrite, (1u << 30) + 1},
                             {WrOp::kSend, UINT32_MAX}}) {
     Raw x(s, *s.a().node, 0), y(s, *s.b().node, 0);
