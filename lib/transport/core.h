@@ -21,6 +21,8 @@
 #include "lib/transport/core_types.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/ta/datagram_receiver.h"
+#include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/receiver.h"
 #include "lib/transport/tp/transmitter.h"
 
@@ -109,6 +111,8 @@ class Core {
   bool may_carry_data(uint32_t channel);
 
   CoreState s_;
+  ta::DatagramSender<Host> datagram_sender_;
+  ta::DatagramReceiver<Host> datagram_receiver_;
   tp::Transmitter<Host> transmitter_;
   ta::Receiver<Host> receiver_;
 };

@@ -25,7 +25,10 @@ size_t Core<Host>::send_queue_work_bytes(uint32_t depth) {
 
 template <class Host>
 Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
-    : transmitter_(s_, host), receiver_(s_, host) {
+    : datagram_sender_(s_, host),
+      datagram_receiver_(s_, host),
+      transmitter_(s_, host, datagram_sender_),
+      receiver_(s_, host) {
   UB_ASSERT(config.window_packets >= 128 && config.window_packets <= tp::kMaxWindow);
   UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
@@ -42,7 +45,7 @@ Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
 template <class Host>
 uint32_t Core<Host>::add_link(const LinkConfig& config) {
   uint32_t link = s_.links.alloc();
-  if (link != 0) s_.links[link] = LinkRecord{true, config};
+  if (link != 0) s_.links[link] = LinkRecord{true, config, 0, 0, 0, false};
   return link;
 }
 
@@ -184,7 +187,7 @@ void Core<Host>::on_transport_packet(uint32_t link, const wire::NetHeader& net) 
   on_channel_packet(link, net, rtp);
 }
 
-// Set-up records; they always carry an ICRC.
+// Set-up records and messages of UM; they always carry an ICRC.
 template <class Host>
 void Core<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   if (!wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
@@ -198,7 +201,7 @@ void Core<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   }
   if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
   if (ta.is_response || ta.req.opcode != wire::TaOpcode::kSend || ta.mt.tc_id != 0) {
-    return s_.count(Counter::kRxDropNoSuchQueue);
+    return datagram_receiver_.on_datagram(link, net.src, ta);
   }
   setup::Arrival from{link, net.dst, net.src};
   wire::ControlRecord record;
@@ -294,6 +297,11 @@ template <class Host>
 void Core<Host>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
   tp::CopyPurpose purpose = tp::purpose_of(tag);
+  if (purpose.kind == tp::CopyKind::kDatagram) {
+    const tp::DatagramCopy copy = tp::datagram_copy_of(tag);
+    if (copy.arriving) return datagram_receiver_.on_placed(copy, ok);
+    return datagram_sender_.on_gather_done(copy, ok);
+  }
   if (purpose.kind == tp::CopyKind::kGather) {
     uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (channel != 0) transmitter_.on_gather_done(channel, ok);
@@ -336,7 +344,7 @@ Instant Core<Host>::next_deadline() const {
 
 template <class Host>
 bool Core<Host>::has_packets() const {
-  return s_.active_head != 0 || s_.ack_head != 0 || s_.outbox_head != s_.outbox_tail;
+  return s_.active_head != 0 || s_.active_link_head != 0 || s_.ack_head != 0 || s_.outbox_head != s_.outbox_tail;
 }
 
 template <class Host>

@@ -16,7 +16,9 @@ void lay_out(CoreState& s, Arena& arena) {
   s.peers.init(arena, c.max_peers);
   s.channels.init(arena, c.max_channels);
   s.jobs.init(arena, c.read_jobs);
-  s.receives.init(arena, c.max_channels + c.max_queues);
+  s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams);
+  s.gathering.init(arena, kGatheringDatagrams);
+  s.arriving.init(arena, kArrivingDatagrams);
   s.recovery.init(arena, c.max_channels);
   // Every channel may have a full window of one-packet messages in flight; answers share what is left.
   s.messages.init(arena, c.max_channels * (c.window_packets / tp::kMessagesPerChunk + 4));

@@ -66,6 +66,8 @@ struct CoreState {
   Slab<tp::Channel> channels;
   Slab<ReadJob> jobs;
   Slab<RxReceive> receives;
+  Slab<GatheringDatagram> gathering;
+  Slab<ArrivingDatagram> arriving;
   Slab<tp::RecoveryBlock> recovery;
   tp::MessagePool messages;
 
@@ -87,6 +89,9 @@ struct CoreState {
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
+  // Links with datagrams to send.
+  uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;
+  bool datagrams_first = false;                 // so it was at the last turn
   uint32_t haunted_receives = 0;                // list of receives that copies of dead channels may still write
   uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
 
@@ -134,6 +139,16 @@ inline void activate(CoreState& s, uint32_t channel) {
   }
   s.active_tail = channel;
   ++s.active_count;
+}
+
+inline void activate_link(CoreState& s, uint32_t link) {
+  LinkRecord& l = s.links[link];
+  if (l.on_active_list) return;
+  l.on_active_list = true;
+  l.next_active = 0;
+  (s.active_link_tail != 0 ? s.links[s.active_link_tail].next_active : s.active_link_head) = link;
+  s.active_link_tail = link;
+  ++s.active_link_count;
 }
 
 inline void owe_ack(CoreState& s, uint32_t channel) {

@@ -57,6 +57,8 @@ std::vector<StateRow> state_of(const CoreState& s) {
       {"message chunks", s.messages.in_use(), sizeof(tp::MessageChunk)},
       {"READ jobs", s.jobs.in_use(), sizeof(ReadJob)},
       {"receives taken", s.receives.in_use(), sizeof(RxReceive)},
+      {"datagrams under way", s.gathering.in_use(), sizeof(GatheringDatagram)},
+      {"datagrams arriving", s.arriving.in_use(), sizeof(ArrivingDatagram)},
       {"reorder blocks", s.reorder.in_use(), window / 8 + window * sizeof(uint32_t)},
       {"recovery blocks", s.recovery.in_use(), sizeof(tp::RecoveryBlock)},
       {"kept packets", s.kept.in_use(), sizeof(KeptPacket) + s.config.max_frame_bytes},

@@ -14,6 +14,9 @@
 
 #include "lib/base/assert.h"
 #include "lib/base/crc32.h"
+#include "lib/transport/wire/icrc.h"
+#include "lib/transport/wire/transaction_packet.h"
+#include "lib/transport/wire/utp_header.h"
 #include "tests/bench/core_pair.h"
 
 namespace {
@@ -52,7 +55,8 @@ class Input {
 
 // Memory of its own for every ring, so that a sanitizer sees where it ends.
 struct App {
-  App(Node& n, Owner o, Token t) : node(n), owner(o), token(t), memory(new std::byte[kRegionBytes]) {
+  App(Node& n, Owner o, Token t, Mode m = Mode::kRm)
+      : node(n), owner(o), token(t), mode(m), memory(new std::byte[kRegionBytes]) {
     std::memset(memory.get(), owner, kRegionBytes);
     register_memory();
     create_jfc();
@@ -94,6 +98,7 @@ struct App {
     receives.reset(new Rqe[kSlots]());
     jfr_indices = std::make_unique<QueueIndices>();
     JfrConfig c;
+    c.mode = mode;
     c.slots = receives.get();
     c.slot_count = kSlots;
     c.indices = jfr_indices.get();
@@ -103,7 +108,7 @@ struct App {
     c.owner = owner;
     UB_ASSERT(node.core.create_jfr(c, &jfr) == Status::kOk);
   }
-  void create_jetty(Mode mode = Mode::kRm) {
+  void create_jetty() {
     slots.reset(new Wqe[kSlots]());
     source.reset(new Wqe[kSlots]());
     indices = std::make_unique<QueueIndices>();
@@ -145,6 +150,7 @@ struct App {
     TargetConfig t;
     t.instance = bench::instance_of(to.node.number);
     t.id = id;
+    t.mode = mode;
     t.token = presented;
     t.path = {link, bench::endpoint_of(node.number), bench::endpoint_of(to.node.number)};
     t.owner = owner;
@@ -191,6 +197,7 @@ struct App {
   Node& node;
   Owner owner;
   Token token;
+  Mode mode;
   Instant now;
   std::unique_ptr<std::byte[]> memory;
   std::unique_ptr<Cqe[]> completions;
@@ -221,7 +228,8 @@ class World {
         good_a_(a_, 1, {true, secret}),
         good_b_(b_, 2, {true, ~secret}),
         bad_a_(a_, 3, {true, 3}),
-        bad_b_(b_, 4, {true, 4}) {
+        bad_b_(b_, 4, {true, 4}),
+        um_b_(b_, 5, {true, 5}, Mode::kUm) {
     for (uint32_t i = 0; i < sizeof secret_; ++i) secret_[i] = static_cast<uint8_t>(secret >> (i % 4 * 8) ^ i * 37);
     for (App* good : {&good_a_, &good_b_})
       for (uint32_t at = 0; at < kRegionBytes; at += sizeof secret_)
@@ -230,7 +238,11 @@ class World {
     good_a_.add_target(good_b_, wire_.link_at_a, good_b_.jetty, good_b_.token);
     bad_a_.add_target(bad_b_, wire_.link_at_a, bad_b_.jetty, bad_b_.token);
     bad_a_.add_target(good_b_, wire_.link_at_a, good_b_.jetty, bad_a_.token);
-    for (uint32_t i = 0; i < 4; ++i) bad_b_.post_receive(i * 4096, 4096);
+    bad_a_.add_target(um_b_, wire_.link_at_a, um_b_.jetty, um_b_.token);
+    for (uint32_t i = 0; i < 4; ++i) {
+      bad_b_.post_receive(i * 4096, 4096);
+      um_b_.post_receive(i * 4096, 4096);
+    }
     settle(50);
   }
 
@@ -250,7 +262,7 @@ class World {
     UB_ASSERT(good_a_.completions[0].status == CrStatus::kSuccess);
     UB_ASSERT(good_a_.completions[1].status == CrStatus::kSuccess);
     UB_ASSERT(good_b_.completions[0].status == CrStatus::kSuccess && good_b_.completions[0].length == 3000);
-    UB_ASSERT(!bad_a_.holds(secret_, sizeof secret_) && !bad_b_.holds(secret_, sizeof secret_));
+    for (const App* bad : {&bad_a_, &bad_b_, &um_b_}) UB_ASSERT(!bad->holds(secret_, sizeof secret_));
     for (const App* good : {&good_a_, &good_b_})  // what was cleared is there again, and nothing else was changed
       for (uint32_t at = 0; at < kRegionBytes; at += sizeof secret_)
         UB_ASSERT(std::memcmp(good->memory.get() + at, secret_, sizeof secret_) == 0);
@@ -258,7 +270,7 @@ class World {
 
  private:
   void set_time() {
-    for (App* app : {&good_a_, &good_b_, &bad_a_, &bad_b_}) app->now = clock_.now();
+    for (App* app : {&good_a_, &good_b_, &bad_a_, &bad_b_, &um_b_}) app->now = clock_.now();
   }
   void settle(uint32_t rounds) {
     while (rounds-- != 0) {
@@ -281,7 +293,7 @@ class World {
     const App& to = in.below(4) == 0 ? good_b_ : bad_b_;
     const auto op = static_cast<WrOp>(in.below(16));
     const uint32_t length = in.take<uint16_t>();
-    Wqe e = bad_a_.request(op, length, in.below(2), to);
+    Wqe e = bad_a_.request(op, length, in.below(3), to);
     uint32_t changes = in.take<uint8_t>();
     if ((changes & 1) != 0) e.flags = in.take<uint8_t>();
     if ((changes & 2) != 0) e.sge = in.below(2) == 0 ? good_a_.sge(0, e.length) : in.take<Sge>();
@@ -302,7 +314,7 @@ class World {
     Core<bench::BenchHost>& core = a_.core;
     Instant now = clock_.now();
     Cqe out[4];
-    switch (in.below(18)) {
+    switch (in.below(19)) {
       case 0:
         in.take(static_cast<void*>(&bad_a_.source[in.below(kSlots)]), sizeof(Wqe));
         return;
@@ -345,6 +357,8 @@ class World {
         return renew(in);
       case 16:
         return post_from_b(in);
+      case 18:
+        return datagram(in);
       default:
         return settle(1 + in.below(32));
     }
@@ -356,28 +370,64 @@ class World {
     if (how > 0) bad_a_.destroy_jfr();
     if (how > 1) bad_a_.destroy_jfc();
     if (how > 1) bad_a_.create_jfc();
+    static constexpr Mode kModes[] = {Mode::kRm, Mode::kRc, Mode::kUm};
+    bad_a_.mode = kModes[how % 3];
     if (how > 0) bad_a_.create_jfr();
-    bad_a_.create_jetty(how % 2 == 0 ? Mode::kRm : Mode::kRc);
+    bad_a_.create_jetty();
   }
 
   // Messages to the untrusted one, so that its receive ring is read.
   void post_from_b(Input& in) {
-    if (bad_b_.indices->produced.load() - bad_b_.indices->consumed.load() == kDepth) return;
-    for (uint32_t t : bad_b_.targets) UB_ASSERT(b_.core.remove_target(t) == Status::kOk);
-    bad_b_.targets.clear();
-    bad_b_.add_target(bad_a_, wire_.link_at_b, bad_a_.jetty, bad_a_.token);
+    const bool um = bad_a_.mode == Mode::kUm;
+    App& from = um ? um_b_ : bad_b_;
+    if (from.indices->produced.load() - from.indices->consumed.load() == kDepth) return;
+    for (uint32_t t : from.targets) UB_ASSERT(b_.core.remove_target(t) == Status::kOk);
+    from.targets.clear();
+    from.add_target(bad_a_, wire_.link_at_b, bad_a_.jetty, bad_a_.token);
     static constexpr WrOp kOps[] = {WrOp::kSend, WrOp::kSendImm, WrOp::kSendInvalidate, WrOp::kWriteImm};
-    bad_b_.jfc_indices->consumed.store(bad_b_.jfc_indices->produced.load());
-    b_.core.on_completions_read(clock_.now(), bad_b_.jfc);
-    const WrOp op = kOps[in.below(4)];
-    bad_b_.post(bad_b_.request(op, in.take<uint16_t>() % 8192, 0, bad_a_));
-    if (bad_b_.jfr_indices->produced.load() - bad_b_.jfr_indices->consumed.load() < 4) bad_b_.post_receive(0, 8192);
+    from.jfc_indices->consumed.store(from.jfc_indices->produced.load());
+    b_.core.on_completions_read(clock_.now(), from.jfc);
+    const WrOp op = kOps[in.below(um ? 2 : 4)];
+    from.post(from.request(op, in.take<uint16_t>() % (um ? 1025 : 8192), 0, bad_a_));
+    if (from.jfr_indices->produced.load() - from.jfr_indices->consumed.load() < 4) from.post_receive(0, 8192);
+  }
+
+  // A datagram from anywhere, right but for the bits that the input turns. Not one to Jetty 0: set-up is trusted.
+  void datagram(Input& in) {
+    wire::TaPacket ta{};
+    ta.has_ud = ta.has_mt = ta.has_ofst = ta.tv = true;
+    ta.has_imm = in.below(2) != 0;
+    ta.req.opcode = ta.has_imm ? wire::TaOpcode::kSendImmediate : wire::TaOpcode::kSend;
+    ta.ud = 1;
+    ta.mt = {0, wire::kTcTypeQueue, bad_a_.jetty};
+    ta.token_value = bad_a_.token.value;
+    std::byte body[wire::UtpHeader::kSize + wire::kMaxTransactionHeaderSize + 256];
+    wire::UtpHeader{}.write(body);
+    size_t bytes = wire::UtpHeader::kSize;
+    bytes += wire::write_transaction_headers(ta, body + bytes);
+    const size_t payload = size_t{4} * in.below(64);
+    std::memset(body + bytes, 0, payload);
+    bytes += payload;
+    for (uint32_t n = in.below(8); n != 0; --n) body[in.take<uint8_t>() % bytes] ^= in.take<std::byte>();
+    wire::TaPacket again;
+    const wire::Drop drop = wire::parse_transaction(body + wire::UtpHeader::kSize, body + bytes, 0, false, again);
+    if (drop == wire::Drop::kNone && again.has_mt && again.mt.tc_id == 0) return;
+
+    wire::NetTemplate headers;
+    headers.init({}, {}, bench::endpoint_of(9), bench::endpoint_of(1), 0);
+    std::byte frame[wire::NetTemplate::kMaxSize + sizeof body + wire::kIcrcSize];
+    std::byte* end = frame + headers.write(frame, bytes + wire::kIcrcSize, wire::kEcnNotCapable);
+    std::memcpy(end, body, bytes);
+    end += bytes;
+    const std::byte* l3 = frame + wire::kEthSize;
+    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), false));
+    a_.core.on_packet(clock_.now(), wire_.link_at_a, {frame, end + wire::kIcrcSize});
   }
 
   bench::Clock clock_;
   Node a_, b_;
   bench::Wire wire_;
-  App good_a_, good_b_, bad_a_, bad_b_;
+  App good_a_, good_b_, bad_a_, bad_b_, um_b_;
   uint8_t secret_[64];
 };
 

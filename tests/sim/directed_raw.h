@@ -18,10 +18,11 @@ class Raw {
   static constexpr uint32_t kToken = 0x4321;
 
   Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17,
-      Pacer* pacer = nullptr, uint32_t group = 0)
+      Pacer* pacer = nullptr, uint32_t group = 0, Mode mode = Mode::kRm)
       : world_(stage.world),
         node_(node),
         owner_(static_cast<Owner>(kFirstHostileOwner + number)),
+        mode_(mode),
         slots_(slot_count),
         source(slot_count),
         receives(16) {
@@ -43,11 +44,13 @@ class Raw {
     jc.slots = receives.data();
     jc.slot_count = static_cast<uint32_t>(receives.size());
     jc.indices = &jfr_indices;
+    jc.mode = mode;
     jc.jfc = jfc;
     jc.owner = owner_;
     must(core().create_jfr(jc, &jfr));
     work_ = make_bytes(SimCore::send_queue_work_bytes(16), true);
     JettyConfig c;
+    c.mode = mode;
     c.sq.slots = slots_.data();
     c.sq.source = source.data();
     c.sq.slot_count = slot_count;
@@ -79,6 +82,7 @@ class Raw {
     c.instance = peer.id();
     c.kind = kind;
     c.id = queue;
+    c.mode = mode_;
     c.path = {.link = node_.link(), .local = node_.at(), .remote = peer.at()};
     c.owner = owner_;
     uint32_t target = 0;
@@ -159,6 +163,7 @@ class Raw {
   World& world_;
   Node& node_;
   Owner owner_;
+  Mode mode_;
   uint64_t last_ = 0;
   std::vector<Cqe> completions_{64};
   std::vector<Wqe> slots_;

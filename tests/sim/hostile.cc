@@ -8,6 +8,11 @@ namespace {
 
 constexpr uint32_t kRegionBytes = 16384;  // so that its longest requests do not fill the wire for seconds
 
+Mode draw_mode(Prng& rng) {
+  static constexpr Mode kModes[] = {Mode::kRm, Mode::kRm, Mode::kRc, Mode::kRc, Mode::kUm};
+  return kModes[rng.below(5)];
+}
+
 }  // namespace
 
 Hostile::Hostile(World& world, Node& node, uint32_t number, const std::vector<std::unique_ptr<Hostile>>& others)
@@ -60,7 +65,7 @@ void Hostile::create_jfr() {
   r->slots.resize(size_t{1} << rng_.between(0, 6));
   r->jfc = any(jfcs_);
   expect(core().create_jfr({.wanted_id = 0,
-                            .mode = rng_.chance(0.5) ? Mode::kRm : Mode::kRc,
+                            .mode = draw_mode(rng_),
                             .slots = r->slots.data(),
                             .slot_count = static_cast<uint32_t>(r->slots.size()),
                             .indices = r->indices.get(),
@@ -85,7 +90,7 @@ void Hostile::create_queue() {
   q->recv_jfc = q->jfr != nullptr && rng_.chance(0.5) ? any(jfcs_) : nullptr;
   JettyConfig c;
   c.kind = q->jfr != nullptr ? ObjectKind::kJetty : ObjectKind::kJfs;
-  c.mode = rng_.chance(0.5) ? Mode::kRm : Mode::kRc;
+  c.mode = draw_mode(rng_);
   c.sq = {.slots = q->slots.data(),
           .source = q->source.data(),
           .slot_count = static_cast<uint32_t>(q->slots.size()),
@@ -131,7 +136,7 @@ void Hostile::create_target() {
     c.kind = ObjectKind::kJetty;
   }
   c.instance = world_.instance_id(peer, world_.node(peer).epoch());
-  c.mode = rng_.chance(0.5) ? Mode::kRm : Mode::kRc;
+  c.mode = draw_mode(rng_);
   c.token = {true, rng_.next_u32()};
   c.path = {.link = node_.link(), .local = node_.at(), .remote = world_.node(peer).at()};
   c.owner = owner_;

@@ -25,6 +25,8 @@ const char* status_name(CrStatus s) {
   return static_cast<size_t>(s) < std::size(kNames) ? kNames[static_cast<size_t>(s)] : "?";
 }
 
+static const char* mode_name(Mode mode) { return mode == Mode::kRm ? "" : mode == Mode::kRc ? " RC" : " UM"; }
+
 void Model::fail(const char* format, ...) {
   if (!failure_.empty()) return;
   char buf[1024];
@@ -42,9 +44,9 @@ std::string Model::describe(const Wr& w) const {
   std::snprintf(buf, sizeof buf,
                 "wr %" PRIu64
                 " %s %u B (node %u queue %u id %u%s%s order %u -> node %d id %d%s%s%s allowed %x), posted at %.9f s",
-                w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id,
-                w.queue->mode == Mode::kRc ? " RC" : "", w.signaled() ? "" : " unsignaled", w.place_order,
-                static_cast<int>(w.remote_node), w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
+                w.id, op_name(w.op), w.length, w.queue->node, w.queue->uid, w.queue->id, mode_name(w.queue->mode),
+                w.signaled() ? "" : " unsignaled", w.place_order, static_cast<int>(w.remote_node),
+                w.receiver.jfr != nullptr ? static_cast<int>(w.receiver.id()) : -1,
                 (w.flags & kWrFence) != 0 ? " fence" : "", w.wrong != nullptr ? " wrong " : "",
                 w.wrong != nullptr ? w.wrong : "", w.allowed, static_cast<double>(w.posted_ns) / 1e9);
   return buf;
@@ -80,7 +82,14 @@ std::string Model::unresolved() const {
   std::string s;
   for (const auto& [queue, ids] : in_queue_)
     for (uint64_t id : ids) s += "  " + describe(wr(id)) + "\n";
+  for (const auto& [id, w] : wrs_)
+    if (w->must_arrive && w->deliveries == 0) s += "  not received: " + describe(*w) + "\n";
   return s;
+}
+
+bool Model::all_arrived() const {
+  return std::none_of(wrs_.begin(), wrs_.end(),
+                      [](const auto& e) { return e.second->must_arrive && e.second->deliveries == 0; });
 }
 
 uint64_t Model::count(Wr::State state) const {

@@ -63,6 +63,8 @@ struct Wr {
   uint64_t posted_tick = 0, resolved_tick = 0;
   uint64_t posted_ns = 0, resolved_ns = 0;
   bool received = false;
+  uint32_t deliveries = 0;   // UM
+  bool must_arrive = false;  // UM, when nothing gets lost
 
   bool signaled() const { return (flags & kWrSignaled) != 0; }
 };
@@ -103,6 +105,7 @@ class Model {
   void final_check();  // after everything is quiet
 
   uint32_t outstanding() const { return outstanding_; }
+  bool all_arrived() const;  // the datagrams that must
   const Wr& wr(uint64_t id) const { return *wrs_.at(id); }
   AtomicModel& atomics(const Region* r) { return *atomics_.at(r->uid); }
   const std::string& failure() const { return failure_; }
@@ -112,7 +115,8 @@ class Model {
                     const std::byte* end) const;  // for messages: which request wrote these bytes?
   std::string unresolved() const;                 // for a liveness failure
   uint64_t count(Wr::State) const;
-  bool check_last_word = true;  // is the end of a WRITE the last to become visible?
+  bool check_last_word = true;   // is the end of a WRITE the last to become visible?
+  uint32_t most_deliveries = 1;  // of a datagram: more than one if the network duplicates
 
  private:
   struct Inbox {
@@ -139,6 +143,7 @@ class Model {
   bool may_fail_locally(const Receiver&, const Receive&, const Queue* sender) const;
   void check_never_ran(const Wr&);
   void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);
+  void take_datagram(const Receiver&, const Cqe&, const Receive&, const Queue* sender);
   void drop_end(const Wr&);
   void forget_history();
 

@@ -165,8 +165,8 @@ bool Model::left_by_aborted(const LocalRange& l, uint64_t from, uint64_t at, con
     size_t best = pattern_mismatch(p, kReleased | l.region->uid, l.offset + from, left);
     bool whole = best == left;  // up to the end of the range, of a message, or of a packet
     for (const auto& [id, w] : wrs_) {
-      if (!takes_receive(w->op) || w->receiver.jfr != jfr || w->state == Wr::State::kSuccess || w->length <= at)
-        continue;
+      const bool whole_message = w->state == Wr::State::kSuccess && !w->unreliable;
+      if (!takes_receive(w->op) || w->receiver.jfr != jfr || whole_message || w->length <= at) continue;
       size_t most = std::min<size_t>(left, w->length - at);
       size_t same = pattern_mismatch(p, id, at, most);
       if (same < best || same == 0) continue;
@@ -196,16 +196,40 @@ bool Model::carries(const Receive& r, const Wr& w, uint64_t* bad_byte) const {
   return at == w.length;
 }
 
-void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Queue* sender, bool rnr_seen) {
+// What no packet of a UM queue says is which life of an instance is meant: one to a queue that was there before may reach
+// another that has its number, if it has the right token.
+static bool may_reach(const Wr& w, const Receiver& who) {
+  if (w.receiver == who) return true;
+  const Token& wanted = who.jfr->token;
+  const Token& shown = w.receiver.jfr->token;
+  return w.remote_node == who.node() && w.receiver.id() == who.id() && w.remote_epoch < who.jfr->epoch &&
+         (!wanted.required || (shown.required && shown.value == wanted.value));
+}
+
+// It may be lost, and the network may have made a second one, but it is whole and nobody else's.
+void Model::take_datagram(const Receiver& who, const Cqe& c, const Receive& r, const Queue* sender) {
   uint64_t bad_byte = 0;
-  if (sender->mode == Mode::kUm) {
-    for (auto& [id, w] : wrs_)
-      if (w->queue == sender && w->unreliable && w->receiver == who && w->length == c.length &&
-          carries(r, *w, &bad_byte))
-        return;
-    fail("receiver %u: unreliable message of %u bytes that queue %u never sent", who.uid(), c.length, sender->uid);
+  if ((who.jetty != nullptr ? who.jetty->mode : who.jfr->mode) != Mode::kUm)
+    fail("receiver %u, which is not of UM, got an unreliable message", who.uid());
+  if (c.tpn != 0) fail("receiver %u: an unreliable message came over channel %x", who.uid(), c.tpn);
+  for (auto& [id, made] : wrs_) {
+    Wr& w = *made;
+    if (w.queue != sender || !w.may_run || w.length != c.length || w.deliveries == most_deliveries) continue;
+    if (w.op == WrOp::kSendImm ? c.opcode != CrOpcode::kSendImm || c.immediate != w.immediate
+                               : w.op != WrOp::kSend || c.opcode != CrOpcode::kSend)
+      continue;
+    if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0)) continue;
+    if (!may_reach(w, who) || !carries(r, w, &bad_byte)) continue;
+    ++w.deliveries;
     return;
   }
+  fail("receiver %u: unreliable message of %u bytes that queue %u never sent, or too often", who.uid(), c.length,
+       sender->uid);
+}
+
+void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Queue* sender, bool rnr_seen) {
+  uint64_t bad_byte = 0;
+  if (sender->mode == Mode::kUm) return take_datagram(who, c, r, sender);
   Inbox& inbox = inboxes_[{sender->uid, who.uid()}];
   if (c.opcode == CrOpcode::kSend && c.length < 8) {
     ++inbox.alike_received;
@@ -293,7 +317,8 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
   } else if (c.status == CrStatus::kLocLen) {
     bool long_one = std::any_of(wrs_.begin(), wrs_.end(), [&](const auto& e) {
       const Wr& w = *e.second;
-      return w.queue == sender->second && w.receiver == who && w.op != WrOp::kWriteImm && w.length > r.length;
+      const bool addressed = w.unreliable ? w.receiver.jfr != nullptr && may_reach(w, who) : w.receiver == who;
+      return w.queue == sender->second && addressed && w.op != WrOp::kWriteImm && w.length > r.length;
     });
     if (!long_one)
       fail("receiver %u: LOC_LEN, but queue %u sent nothing longer than %u bytes", who.uid(), sender->second->uid,

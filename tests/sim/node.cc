@@ -186,6 +186,7 @@ Jfr* Node::add_jfr(App& app, Jfc* jfc, const JfrSpec& spec) {
   r->app = app.uid;
   r->epoch = epoch_;
   r->jfc = jfc;
+  r->mode = spec.mode;
   r->depth = spec.depth;
   r->token = spec.token;
   r->buffer_bytes = spec.buffer_bytes;

@@ -110,6 +110,7 @@ struct Receive {
 
 struct Jfr {
   uint32_t uid = 0, node = 0, app = 0, id = 0, epoch = 0;
+  Mode mode = Mode::kRm;
   bool alive = true;
   bool in_error = false;
   bool will_revive = false;  // in_error, for a time

@@ -12,9 +12,6 @@
 namespace ub::sim {
 namespace {
 
-// Does the Core send the messages of UM queues over UTP yet?
-constexpr bool kUmReady = false;
-
 template <class T>
 T pick(Prng& rng, std::initializer_list<T> values) {
   return std::data(values)[rng.below(values.size())];
@@ -70,8 +67,7 @@ void draw_workload(Prng& rng, Options& o) {
   w.queues_per_app = pick<uint32_t>(rng, {1, 2, 2, 4});
   w.rc = pick<double>(rng, {0, 0.3, 0.7});
   w.jfs = pick<double>(rng, {0, 0.3});
-  double um = maybe<double>(rng, 0.1, {0.2});
-  w.um = kUmReady ? um : 0;
+  w.um = maybe<double>(rng, 0.3, {0.2, 0.6});
   w.size_cap = big ? pick<uint32_t>(rng, {1 << 20, 3 << 20}) : pick<uint32_t>(rng, {64, 2048, 20'000, 70'000, 200'000});
   w.send_cap = big ? 300'000 : pick<uint32_t>(rng, {64, 2048, 8192, 20'000, 70'000});
   w.large = pick<double>(rng, {0.02, 0.1, 0.5});

@@ -117,6 +117,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   w.length = s.length;
   w.place_order = s.order;
   w.unreliable = q->mode == Mode::kUm;
+  w.must_arrive = s.must_arrive;
   w.immediate = s.immediate != 0 ? s.immediate : 0x1111'0000'0000 + w.id;
   if (s.op == WrOp::kNop) w.length = 0;
   if (s.op != WrOp::kNop) {
@@ -221,6 +222,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   // A result that has no place to go is found out only when it comes.
   w.may_run =
       (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
+  if (w.unreliable && s.wrong != Wrong::kNothing) w.may_run = false;
   if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
   static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
                                            "receiver token", "local range", "local handle"};

@@ -53,7 +53,7 @@ void run_phases(World& world, Workload& load) {
   for (bool strict : {false, true}) {
     world.trace("---- probes");
     load.post_probes(strict);
-    if (!world.run_until([&] { return world.all_resolved(); }, kProbeLimit)) {
+    if (!world.run_until([&] { return world.all_resolved() && world.model.all_arrived(); }, kProbeLimit)) {
       world.model.fail("liveness: after all faults, new requests hang:\n%s", world.model.unresolved().c_str());
       return;
     }

@@ -61,9 +61,10 @@ void Workload::plan_act(Hostile* h, uint32_t left) {
 void Workload::build_app(Node& node) {
   const WorkloadOptions& o = world_.options.work;
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
-  // An application has two receive queues or a few more; some room is lost to fragments.
+  // An application has two receive queues and one for each queue of UM; some room is lost to fragments.
+  const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0);
   App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
-                           16384 + uint64_t{5} * rq_depth * (o.send_cap + 512));
+                           16384 + receive_queues * rq_depth * (o.send_cap + 512));
   Jfc* jfc = node.add_jfc(app, o.jfc_depth);
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
   auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };
@@ -92,7 +93,7 @@ void Workload::build_app(Node& node) {
     bool um = rng_.chance(o.um);
     bool jfs = rng_.chance(o.jfs);
     if (um)
-      queue(Mode::kUm, ObjectKind::kJetty, add_jfr(Mode::kUm));
+      queue(Mode::kUm, jfs ? ObjectKind::kJfs : ObjectKind::kJetty, add_jfr(Mode::kUm));
     else
       queue(Mode::kRm, jfs ? ObjectKind::kJfs : ObjectKind::kJetty, shared);
   }
@@ -212,11 +213,8 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
     for (auto& j : world_.queues)
       if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
         all.push_back({j.get(), r.get()});
-    // A JFR of the mode by itself; those of UM and RC belong to their jettys.
-    if (q->mode == Mode::kRm && jetty_count > 0 &&
-        std::none_of(world_.queues.begin(), world_.queues.end(),
-                     [&](auto& j) { return j->jfr == r.get() && j->mode != Mode::kRm; }))
-      all.push_back({nullptr, r.get()});
+    // A JFR of the mode by itself; those of RC belong to their jettys.
+    if (r->mode == q->mode && (jetty_count > 0 || q->mode == Mode::kUm)) all.push_back({nullptr, r.get()});
   }
   if (all.empty()) return false;
   s->to = all[rng_.below(all.size())];
@@ -245,10 +243,9 @@ RequestSpec Workload::draw_request(Queue* q) {
   if (q->mode == Mode::kUm && s.op != WrOp::kNop) s.op = rng_.chance(0.5) ? WrOp::kSend : WrOp::kSendImm;
   bool message = s.op == WrOp::kSend || s.op == WrOp::kSendImm;
   s.length = draw_size(message ? o.send_cap : o.size_cap);
-  if (q->mode == Mode::kUm) s.length = std::min(s.length, world_.options.mtu);
   if (s.op == WrOp::kWriteNotify) s.length = std::max(s.length, 1u);
-  if (message && q->mode != Mode::kUm && rng_.chance(o.too_long))
-    s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  if (message && rng_.chance(o.too_long)) s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  if (q->mode == Mode::kUm) s.length = std::min(s.length, world_.options.mtu);
   s.signaled = !rng_.chance(o.unsignaled);
   s.fence = rng_.chance(o.fence);
   s.solicited = rng_.chance(0.2);
@@ -277,7 +274,7 @@ bool Workload::post_one(Queue* q) {
     if (which == 0 && s.remote->token.required) s.wrong = Wrong::kToken;
     if (which == 1) s.wrong = Wrong::kTokenId;
     if (which >= 2 && memory) s.wrong = Wrong::kRange;
-  } else if (wrong && takes_receive(s.op) && q->mode == Mode::kRm && s.to.jfr->token.required) {
+  } else if (wrong && takes_receive(s.op) && q->mode != Mode::kRc && s.to.jfr->token.required) {
     s.wrong = Wrong::kReceiverToken;
   }
   if (wrong_local && s.wrong == Wrong::kNothing && s.op != WrOp::kNop && s.length > 1)

@@ -32,6 +32,7 @@ class Workload {
     Node* node;
     Queue* queue;
     Region* target;
+    Queue* um;
   };
 
   void build_probes();

@@ -144,8 +144,13 @@ void Workload::build_probes() {
                                            .token = {},
                                            .odd_address = false,
                                            .token_id = 0});
+    Jfr* um_jfr =
+        node.add_jfr(app, jfc, {.mode = Mode::kUm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
+    QueueSpec um;
+    um.mode = Mode::kUm;
     node.refill(jfr, true);
-    probes_.push_back({&node, q, target});
+    node.refill(um_jfr, true);
+    probes_.push_back({&node, q, target, node.add_queue(app, jfc, um_jfr, um)});
   }
 }
 
@@ -164,8 +169,15 @@ void Workload::post_probes(bool strict) {
         s.plain_add = true;
         if (post(world_, from.queue, s) == nullptr) world_.model.fail("a probe could not be posted");
       }
+      RequestSpec s;
+      s.op = WrOp::kSend;
+      s.length = 100;
+      s.to = {to.um, to.um->jfr};
+      s.must_arrive = true;
+      if (post(world_, from.um, s) == nullptr) world_.model.fail("a probe of UM could not be posted");
     }
     from.node->ring(from.queue);
+    from.node->ring(from.um);
   }
 }
 

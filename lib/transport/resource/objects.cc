@@ -8,6 +8,7 @@
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub {
@@ -138,8 +139,29 @@ namespace {
 
 constexpr uint32_t kFlushesPerVisit = 64;  // about 5 us
 
+// The same for datagrams; a receive into which copies are pending goes back when they are done.
+void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
+  for (uint32_t i = 1; i <= s.arriving.high_water(); ++i) {
+    ArrivingDatagram& d = s.arriving[i];
+    if (!d.in_use || d.receive == 0) continue;
+    RxReceive& r = s.receives[d.receive];
+    if (jetty != 0 ? r.jetty != jetty : r.jfr != jfr) continue;
+    if (jetty == 0) {
+      release_receive(s, d.receive);
+      d.receive = 0;
+      continue;
+    }
+    d.jetty_gone = true;
+    --s.jfcs[r.jfc].reserved;
+    r.counted = false;
+    r.jetty = 0;
+    r.jfc = s.jfrs[r.jfr].jfc;
+  }
+}
+
 // Messages that are arriving into receives of this JFR, or for this jetty, lose them.
 void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
+  detach_arriving(s, jfr, jetty);
   for (uint32_t i = s.haunted_receives; i != 0 && jetty == 0; i = s.receives[i].next) {
     RxReceive& r = s.receives[i];
     if (r.jfr != jfr) continue;
@@ -260,7 +282,9 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.rnr_retry = qc.rnr_retry;
   q.state = QueueState::kReady;
   q.in_use = true;
+  q.unreliable = config.mode == Mode::kUm;
   q.request_timeout = request_timeout(qc.err_timeout);
+  q.deadline = Instant::never();
 
   ++s.jfcs[qc.jfc].users;
   if (jfr != 0) {
@@ -279,7 +303,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   if (j == nullptr) return Status::kInvalid;
   SendQueue& q = s.queues[j->queue];
   leave_group(s, record);
-  ta::remove_from_channel_list(s, j->queue);
+  ta::leave_list(s, j->queue);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
   ta::stop_waiting(s, q.jfc, j->queue);
   s.timers.cancel(s.timer_of_queue(j->queue));

@@ -24,7 +24,12 @@ constexpr uint64_t kMaxMessageBytes = 1u << 30;
 struct LinkRecord {
   bool up;
   LinkConfig config;
+  uint32_t queue_head, queue_tail;  // send queues of UM that wait for their turn here
+  uint32_t next_active;
+  bool on_active_list;
 };
+
+constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
 
 constexpr uint32_t kWaitingJfr = 1u << 31;  // in Jfc::waiting: a JFR, not a send queue
 
@@ -111,7 +116,7 @@ struct alignas(64) SendQueue {
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
   uint32_t jfc;
-  uint32_t next;          // in the list of the channel it waits for
+  uint32_t next;          // in the list of the channel or link it waits for
   uint32_t next_waiting;  // in the ring of the JFC it waits for
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
@@ -120,19 +125,20 @@ struct alignas(64) SendQueue {
   uint32_t retries;             // requests with a refused segment: a ring by age, see WrState
   Tassn next_tassn;
   uint32_t posted;     // slots, as last seen
-  uint32_t waits_for;  // channel on whose list it is, 0: none
+  uint32_t waits_for;  // channel, or link | kWaitsForLink, on whose list it is; 0: none
   Owner owner;
   QueueState state;
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
+  bool unreliable;          // UM: each request is a datagram, complete when it left
   bool waits;               // is in that ring: a completion found no room
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk;   // lane of the receives in flight
   bool pinned_bulk;         // a pinned queue that met its first bulk message
   bool flush_done_pending;  // in kError: kWrFlushDone not yet delivered
   Duration request_timeout;
-  Instant deadline;           // no request's is earlier
+  Instant deadline;           // no request's is earlier; UM: what waits for its port from then on is dropped
   Instant no_retry_before;    // none may go until then; past: to be found out
   Instant passed_at;          // at that time
   uint32_t passed_slots;      // so many slots were passed for which nothing is sent
@@ -245,5 +251,36 @@ struct RxReceive {
   bool counted;  // a place in the JFC is reserved for it
   Sge sges[kMaxSges];
 };
+
+// A datagram whose payload comes from memory that answers later; its request is the newest one started of its queue.
+struct GatheringDatagram {
+  std::byte* frame;
+  uint32_t bytes;  // of the frame
+  uint32_t link;
+  uint32_t queue;
+  uint32_t pending;     // pieces
+  uint32_t generation;  // an answer for an earlier use of this record finds nobody
+  Owner owner;
+  bool v6;
+  bool failed;
+  bool in_use;
+};
+constexpr uint32_t kGatheringDatagrams = 32;  // each holds a frame of a port
+constexpr uint32_t kGatheringOfOwner = 8;
+
+// A datagram on its way into the receive it took.
+struct ArrivingDatagram {
+  Cqe completion;    // but for status and length
+  uint32_t receive;  // 0: its JFR is gone
+  uint32_t bytes;
+  uint32_t pending;
+  uint32_t generation;
+  Owner owner;
+  bool jetty_gone;  // the receive goes back
+  bool failed;
+  bool in_use;
+};
+constexpr uint32_t kArrivingDatagrams = 1024;
+constexpr uint32_t kArrivingOfOwner = 128;
 
 }  // namespace ub

@@ -2,6 +2,7 @@
 //
 // The table of instances we know, by (our EID, their EID and uasid).
 #include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/ta/datagram_queue.h"
 
 namespace ub::setup {
 
@@ -67,6 +68,7 @@ void link_down(CoreState& s, uint32_t link) {
       kill_channel(s, i);
     }
   }
+  ta::leave_link(s, link);
   s.links.free(link);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/initiator.h"
 
-#include <utility>
-
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
-#include "lib/transport/ta/send_ring.h"
+#include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -35,61 +35,6 @@ void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
   if (wqe.place_order != 0) q.unanswered_ordered += by;
   if (is_fenced(op)) q.unanswered_fenced += by;
   if (takes_receive(op)) q.receives_in_flight += by;
-}
-
-// Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
-// makes us pass: so many at one time, and what its owner's allowance is good for in all.
-constexpr uint32_t kPassedSlots = 32;
-
-uint32_t timer_of(const CoreState& s, const SendQueue& q) {
-  return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));
-}
-
-// May it pass an element that nothing is sent for? False: the queue's timer brings us back.
-bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
-  Allowance* allowance = q.pacer == nullptr ? nullptr : &q.pacer->passing;
-  if (allowance != nullptr && !allowance->has_any(s.now)) {
-    allowance->charge(s.now, Pacer::kPassedSlot);
-    s.timers.arm(timer_of(s, q), allowance->ready_at());
-    return false;
-  }
-  if (q.passed_at != s.now) {
-    q.passed_at = s.now;
-    q.passed_slots = 0;
-    if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedFirst);
-  }
-  if (q.passed_slots >= kPassedSlots) {
-    s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
-    return false;
-  }
-  q.passed_slots += wqe.slots;
-  if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedSlot * wqe.slots);
-  return true;
-}
-
-// Takes the element at next_slot into the started requests.
-WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
-  WrState& wr = q.work[q.started_tail & q.work_mask];
-  wr = WrState{};
-  wr.slot = q.next_slot;
-  wr.channel = channel;
-  wr.channel_generation = channel == 0 ? 0 : static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits);
-  wr.segments = static_cast<uint16_t>(segments);
-  wr.first_tassn = q.next_tassn;
-  wr.rnr_left = q.rnr_retry;
-  wr.deadline = s.now + q.request_timeout;
-  ++q.started_tail;
-  q.next_slot += wqe.slots;
-  return wr;
-}
-
-// False: not now.
-bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
-  if (!may_pass(s, q, wqe)) return false;
-  WrState& wr = start_request(s, q, wqe, 0, 0);
-  wr.done = true;
-  wr.status = status;
-  return true;
 }
 
 // RC: receives are taken in the order of their requests, also when some are refused.
@@ -189,47 +134,9 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
-// False: later; the queue's timer is set.
-bool pacer_allows(CoreState& s, const SendQueue& q) {
-  if (q.pacer == nullptr) return true;
-  const Instant ready = q.pacer->ready_at();
-  if (ready <= s.now) return true;
-  s.timers.arm(timer_of(s, q), ready);
-  return false;
-}
-
-// `may_look`: once in each call from outside, or an application that goes on posting would keep us here for ever.
-// What it posts meanwhile comes with a doorbell of its own.
 Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
-  for (;;) {
-    if (q.next_slot == q.produced) {
-      if (q.produced == q.posted && (!std::exchange(*may_look, false) || !see_posted(q))) return {};
-      fetch(q);
-      if (q.next_slot == q.produced) return {};
-    }
-    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    bool fits = fits_ring(q, q.next_slot, wqe);
-    if (!fits && q.produced != q.posted) {  // its end may not have been fetched yet
-      fetch(q);
-      fits = fits_ring(q, q.next_slot, wqe);
-    }
-    if (wqe.op == WrOp::kSkip && fits) {
-      if (!may_pass(s, q, wqe)) return {};
-      q.next_slot += wqe.slots;
-      if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
-      continue;
-    }
-    if (q.started_tail - q.started_head > q.work_mask) return {};
-    if (!fits || !valid_element(wqe)) {  // nothing behind it can be read either
-      q.state = QueueState::kError;
-      s.count(Counter::kBadElement);
-      push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data, q.owner);
-      return {};
-    }
-    if ((wqe.flags & kWrDead) != 0) {
-      if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
-      continue;
-    }
+  while (const Wqe* front = front_element(s, q, may_look)) {
+    const Wqe& wqe = *front;
     if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
       if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // before the target does what cannot be told
@@ -239,20 +146,20 @@ Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
       if (!start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
       continue;
     }
-    const Target& target = s.targets[wqe.target];
-    if (wqe.target == 0 || wqe.target > s.targets.high_water() || !target.in_use || target.owner != q.owner) {
+    if (!names_target(s, q, wqe)) {
       if (!start_finished(s, q, wqe, CrStatus::kLocOperation)) return {};
       continue;
     }
     bool bulk;
     if (!lane_allows(s, q, wqe, &bulk)) return {};
-    uint32_t channel = setup::channel_to(s, target.peer, bulk);
+    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, bulk);
     if (channel == 0) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
     return {Step::kStart, channel, q.started_tail, 0};
   }
+  return {};
 }
 
 Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
@@ -267,17 +174,8 @@ Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
 }
 
 void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
-  SendQueue& q = s.queues[queue];
-  tp::Channel& ch = s.channels[channel];
-  q.waits_for = channel;
-  q.next = 0;
-  if (ch.queue_tail != 0) {
-    s.queues[ch.queue_tail].next = queue;
-  } else {
-    ch.queue_head = queue;
-  }
-  ch.queue_tail = queue;
-  if (ch.is_up()) activate(s, channel);
+  join_list(s, queue, channel);
+  if (s.channels[channel].is_up()) activate(s, channel);
 }
 
 // Turns the choice into a message on its channel.
@@ -336,8 +234,7 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
   for (int n = 0; at != q.produced && n < 64; ++n) {
     const Wqe& wqe = q.slots[at & q.slot_mask];
     if (!fits_ring(q, at, wqe)) break;
-    if (wqe.op < WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
-        s.targets[wqe.target].in_use && s.targets[wqe.target].owner == q.owner) {
+    if (wqe.op < WrOp::kNop && names_target(s, q, wqe)) {
       setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe));
     }
     at += wqe.slots;
@@ -349,6 +246,7 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
 
 void schedule_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
+  if (q.unreliable) return schedule_datagrams(s, queue);
   if (q.waits_for != 0) {
     if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
     return;
@@ -540,6 +438,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   if (wr.refused != 0) unlink_refused(q, wr);
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
+  if (q.unreliable) return cancel_gathering(s, queue);
   tp::Channel& ch = s.channels[wr.channel];
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
@@ -590,8 +489,10 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (!q.in_use) return;
   // Mostly it fires for a retry, or to go on in a long ring.
-  if (q.deadline <= s.now) end_overdue(s, queue);
-  s.timers.arm(s.timer_of_queue(queue), q.deadline);
+  if (!q.unreliable) {
+    if (q.deadline <= s.now) end_overdue(s, queue);
+    s.timers.arm(s.timer_of_queue(queue), q.deadline);
+  }
   retire_requests(s, queue);
   schedule_queue(s, queue);
 }
@@ -619,7 +520,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
 void fail_channel_requests(CoreState& s, uint32_t channel) {
   tp::Channel& ch = s.channels[channel];
   auto generation = static_cast<uint8_t>(ch.tpn >> tp::kTpnIndexBits);
-  while (ch.queue_head != 0) remove_from_channel_list(s, ch.queue_head);
+  while (ch.queue_head != 0) leave_list(s, ch.queue_head);
   for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
     SendQueue& q = s.queues[queue];
     if (!q.in_use) continue;
@@ -629,7 +530,7 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
         give_up(s, queue, n, CrStatus::kAckTimeout);
       }
     }
-    if (ch.peer != 0) mark_dead(s, q, ch);
+    if (ch.peer != 0 && !q.unreliable) mark_dead(s, q, ch);
     retire_requests(s, queue);
     schedule_queue(s, queue);
   }
@@ -637,9 +538,10 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
 
 void flush_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  remove_from_channel_list(s, queue);
+  leave_list(s, queue);
   q.state = QueueState::kError;
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
+  q.deadline = Instant::never();
   q.flush_done_pending = true;
   retire_requests(s, queue);
 }
@@ -669,17 +571,6 @@ uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
     q.indices->consumed.store(q.next_slot, std::memory_order_release);
   }
   return n;
-}
-
-void remove_from_channel_list(CoreState& s, uint32_t queue) {
-  SendQueue& q = s.queues[queue];
-  if (q.waits_for == 0) return;
-  tp::Channel& ch = s.channels[q.waits_for];
-  uint32_t before = 0;
-  for (uint32_t at = ch.queue_head; at != queue; at = s.queues[at].next) before = at;
-  (before == 0 ? ch.queue_head : s.queues[before].next) = q.next;
-  if (ch.queue_tail == queue) ch.queue_tail = before;
-  q.waits_for = 0;
 }
 
 }  // namespace ub::ta

@@ -6,7 +6,7 @@
 // A queue starts its requests in the order they were posted. A request that must wait (fence, strong order, a
 // lane change, limits) holds back what is behind it; retries of refused segments go first when their time comes.
 // A queue with something to send waits in the list of the channel that will carry it, so queues take turns by
-// message; nothing ever scans idle queues.
+// message; nothing ever scans idle queues. Queues of UM have no channel: datagram_queue.h.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -51,6 +51,5 @@ void fail_channel_requests(CoreState& s, uint32_t channel);
 // Modify to ERROR: started requests end with kWrFlush, then kWrFlushDone comes.
 void flush_queue(CoreState& s, uint32_t queue);
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room);
-void remove_from_channel_list(CoreState& s, uint32_t queue);
 
 }  // namespace ub::ta

@@ -16,6 +16,7 @@
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/target.h"
 #include "lib/transport/tp/copy_tag.h"
@@ -398,30 +399,10 @@ class Receiver {
       receive.filled = UINT32_MAX;  // told to the receiver as a length error
       return {wire::kRspError, wire::kErrUnsupportedRequest};
     }
-    if (!scatter(ch, rtp, receive, ta.payload, ta.payload_len)) return kAbort;
+    const Copies copies{tp::place_tag(ch.tpn, rtp.tpmsn), ch.copies_pending};
+    if (!scatter(s_, host_, copies, receive, ta.payload, ta.payload_len, rtp.last)) return kAbort;
     receive.filled += ta.payload_len;
     return kAccepted;
-  }
-
-  // Into the ranges of a receive, from `filled` on.
-  bool scatter(tp::Channel& ch, const wire::RtpHeader& rtp, const RxReceive& receive, const std::byte* src,
-               uint32_t bytes) {
-    uint32_t skip = receive.filled;
-    for (uint32_t i = 0; i < receive.sge_count && bytes > 0; ++i) {
-      const Sge& sge = receive.sges[i];
-      if (skip >= sge.length) {
-        skip -= sge.length;
-        continue;
-      }
-      uint32_t piece = sge.length - skip < bytes ? sge.length - skip : bytes;
-      std::byte* dst = local_memory(s_, s_.jfrs[receive.jfr].owner, sge.segment, sge.address + skip, piece);
-      if (dst == nullptr) return false;
-      if (place(ch, dst, src, piece, rtp.last && piece == bytes, rtp.tpmsn) == CopyResult::kFailed) return false;
-      src += piece;
-      bytes -= piece;
-      skip = 0;
-    }
-    return bytes == 0;
   }
 
   void finish_request(uint32_t channel, const wire::TaPacket& ta) {
@@ -550,9 +531,7 @@ class Receiver {
   // ---- copies ------------------------------------------------------------------------------------------------
 
   CopyResult place(tp::Channel& ch, std::byte* dst, const std::byte* src, uint32_t bytes, bool final, Tpmsn message) {
-    CopyResult result = host_.place(dst, src, bytes, final, tp::place_tag(ch.tpn, message));
-    if (result == CopyResult::kPending) ++ch.copies_pending;
-    return result;
+    return place_piece(host_, {tp::place_tag(ch.tpn, message), ch.copies_pending}, dst, src, bytes, final);
   }
 
   static void note_failed_copy(tp::Channel& ch, Tpmsn message) {

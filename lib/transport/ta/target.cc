@@ -22,12 +22,6 @@ bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint
   return bound.instance.uasid != 0 && bound.instance.uasid != ch.remote.uasid;
 }
 
-bool token_fits(const Token& token, const wire::TaPacket& packet) {
-  if (!token.required) return true;
-  if (packet.req.opcode == wire::TaOpcode::kWriteImmediate) return packet.imm.token_value == token.value;
-  return packet.tv && packet.token_value == token.value;
-}
-
 // Who is addressed, and may be by this sender? A JFR by itself: jetty 0.
 bool find_receiver(CoreState& s, const wire::TaPacket& packet, uint32_t* jetty, uint32_t* jfr) {
   const IdSlot& id = s.ids[packet.mt.tc_id];
@@ -67,6 +61,12 @@ CrOpcode completion_opcode(wire::TaOpcode op) {
 
 }  // namespace
 
+bool token_fits(const Token& token, const wire::TaPacket& packet) {
+  if (!token.required) return true;
+  if (packet.req.opcode == wire::TaOpcode::kWriteImmediate) return packet.imm.token_value == token.value;
+  return packet.tv && packet.token_value == token.value;
+}
+
 Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet) {
   tp::Channel& ch = s.channels[channel];
   uint32_t jetty_record, jfr_record;
@@ -97,19 +97,13 @@ Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& pack
   return kAccepted;
 }
 
-void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes) {
-  tp::Channel& ch = s.channels[channel];
-  uint32_t index = ch.receive;
-  if (index == 0) return;
-  ch.receive = 0;
+Cqe receive_completion(const CoreState& s, uint32_t index, const wire::TaPacket& packet) {
   const RxReceive& receive = s.receives[index];
   const Jfr& jfr = s.jfrs[receive.jfr];
   Cqe cqe{};
   cqe.user_ctx = receive.user_ctx;
-  cqe.status = status;
   cqe.opcode = completion_opcode(packet.req.opcode);
   cqe.flags = kCqeReceive | (packet.req.fce ? kCqeSolicited : 0);
-  cqe.length = static_cast<uint32_t>(bytes);
   cqe.local_id = jfr.id;
   cqe.user_data = jfr.user_data;
   if (receive.jetty != 0) {
@@ -118,15 +112,27 @@ void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& pack
     cqe.local_id = jetty.id;
     cqe.user_data = jetty.user_data;
   }
+  cqe.remote_id = packet.req.rc_id;
+  if (packet.has_imm) cqe.immediate = packet.imm.immediate;
+  return cqe;
+}
+
+void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes) {
+  tp::Channel& ch = s.channels[channel];
+  uint32_t index = ch.receive;
+  if (index == 0) return;
+  ch.receive = 0;
+  const RxReceive& receive = s.receives[index];
+  Cqe cqe = receive_completion(s, index, packet);
+  cqe.status = status;
+  cqe.length = static_cast<uint32_t>(bytes);
   std::memcpy(cqe.remote_eid, ch.remote.eid.bytes.data(), sizeof cqe.remote_eid);
   cqe.remote_uasid = ch.remote.uasid;
-  cqe.remote_id = packet.req.rc_id;
   cqe.tpn = ch.tpn;
-  if (packet.has_imm) cqe.immediate = packet.imm.immediate;
   if (packet.req.opcode == wire::TaOpcode::kSendInvalidate && status == CrStatus::kSuccess) {
     auto token_id = static_cast<uint32_t>(packet.imm.immediate >> 32);
     auto token_value = static_cast<uint32_t>(packet.imm.immediate);
-    invalidate_token_id(s, jfr.owner, token_id, token_value);
+    invalidate_token_id(s, s.jfrs[receive.jfr].owner, token_id, token_value);
     cqe.immediate = uint64_t{token_value} << 32 | token_id;
   }
   uint32_t jfc = receive.jfc;

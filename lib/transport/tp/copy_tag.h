@@ -11,7 +11,7 @@
 
 namespace ub::tp {
 
-enum class CopyKind : uint8_t { kGather = 1, kPlace = 2, kPlaceResponse = 3 };
+enum class CopyKind : uint8_t { kDatagram, kGather, kPlace, kPlaceResponse };
 
 // A queue has at most 16384 requests under way, so these bits of a number tell them apart.
 constexpr uint32_t kWorkRequestMask = 0x3fff;
@@ -30,6 +30,19 @@ constexpr CopyTag place_tag(uint32_t tpn, Tpmsn message) {
 }
 constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t work_request) {
   return uint64_t{3} << 62 | uint64_t{queue & 0xfffff} << 38 | uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
+}
+
+// A copy for a datagram, which has no channel: a record, and which use of it.
+struct DatagramCopy {
+  bool arriving;  // an ArrivingDatagram, else a GatheringDatagram
+  uint32_t record;
+  uint32_t generation;
+};
+constexpr CopyTag datagram_tag(const DatagramCopy& c) {
+  return uint64_t{c.arriving} << 61 | uint64_t{c.record & 0xffff} << 32 | c.generation;
+}
+constexpr DatagramCopy datagram_copy_of(CopyTag tag) {
+  return {(tag >> 61 & 1) != 0, static_cast<uint32_t>(tag >> 32 & 0xffff), static_cast<uint32_t>(tag)};
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {

@@ -13,7 +13,9 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/copy_tag.h"
 #include "lib/transport/tp/receive_state.h"
@@ -28,14 +30,15 @@ namespace ub::tp {
 template <class Host>
 class Transmitter {
  public:
-  Transmitter(CoreState& s, Host& host) : s_(s), host_(host) {}
+  Transmitter(CoreState& s, Host& host, ta::DatagramSender<Host>& datagrams)
+      : s_(s), host_(host), datagrams_(datagrams) {}
 
   // Sends what there is, at most `budget` frames; returns how many left.
   size_t poll(size_t budget, Acks acks) {
     release_orphans();
     if (s_.blocked_head != 0) ta::resume_next_jfc(s_);
     size_t sent = send_records(budget);
-    sent += send_data(budget - sent);
+    sent += send_payload(budget - sent);
     sent += send_acks(acks);
     return sent;
   }
@@ -74,6 +77,18 @@ class Transmitter {
   };
 
   // ---- which packet ------------------------------------------------------------------------------------------
+
+  // Channels and datagrams go first in turn, so that neither can use up the budget every time.
+  size_t send_payload(size_t budget) {
+    if (s_.active_link_head == 0) return send_data(budget);
+    s_.datagrams_first = !s_.datagrams_first;
+    if (s_.datagrams_first) {
+      size_t sent = datagrams_.send(budget);
+      return sent + send_data(budget - sent);
+    }
+    size_t sent = send_data(budget);
+    return sent + datagrams_.send(budget - sent);
+  }
 
   size_t send_data(size_t budget) {
     size_t sent = 0;
@@ -425,41 +440,10 @@ class Transmitter {
       std::memcpy(dst + p.bytes / 2, &compare, p.bytes / 2);
       return CopyResult::kDone;
     }
-    if (p.memory != nullptr) return gather_piece(channel, dst, p.memory, p.bytes);
-    if ((p.wqe->flags & kWrInline) != 0) {
-      return gather_piece(channel, dst, inline_bytes(*p.wqe) + p.offset, p.bytes);
-    }
-    return gather_ranges(channel, p, dst);
-  }
-
-  CopyResult gather_ranges(uint32_t channel, const Payload& p, std::byte* dst) {
-    uint64_t skip = p.offset;
-    uint32_t left = p.bytes;
-    CopyResult result = CopyResult::kDone;
-    for (uint32_t i = 0; i < p.wqe->sge_count && left > 0; ++i) {
-      const Sge& sge = sge_of(*p.wqe, i);
-      if (skip >= sge.length) {
-        skip -= sge.length;
-        continue;
-      }
-      uint32_t piece = sge.length - static_cast<uint32_t>(skip);
-      if (piece > left) piece = left;
-      const std::byte* src = local_memory(s_, p.owner, sge.segment, sge.address + skip, piece);
-      CopyResult copied = src == nullptr ? CopyResult::kFailed : gather_piece(channel, dst, src, piece);
-      if (copied == CopyResult::kFailed) return copied;  // pending pieces finish into nowhere
-      if (copied == CopyResult::kPending) result = copied;
-      dst += piece;
-      left -= piece;
-      skip = 0;
-    }
-    return left == 0 ? result : CopyResult::kFailed;
-  }
-
-  CopyResult gather_piece(uint32_t channel, std::byte* dst, const std::byte* src, uint32_t bytes) {
     Channel& ch = s_.channels[channel];
-    CopyResult result = host_.gather(dst, src, bytes, gather_tag(ch.tpn));
-    if (result == CopyResult::kPending) ++ch.gathers_pending;
-    return result;
+    const ta::Copies copies{gather_tag(ch.tpn), ch.gathers_pending};
+    if (p.memory != nullptr) return ta::gather_piece(host_, copies, dst, p.memory, p.bytes);
+    return ta::gather_request(s_, host_, copies, *p.wqe, p.owner, p.offset, p.bytes, dst);
   }
 
   static void store_operand_be(std::byte* dst, uint128 value, uint32_t bytes) {
@@ -566,6 +550,7 @@ class Transmitter {
 
   CoreState& s_;
   Host& host_;
+  ta::DatagramSender<Host>& datagrams_;
   uint128 answer_value_ = 0;
 };
 

@@ -255,6 +255,36 @@ TEST(Golden, uboe_ipv4_packet_is_read) {
   EXPECT_EQ(std::memcmp(t.payload, "hello", 5), 0);
 }
 
+// The same bytes as an unreliable SEND: to queue 12345 with a token, by uasid 123412B8.
+TEST(Golden, unreliable_send) {
+  constexpr char kBytes[] =
+      "00 30 00 00 00 00 00 00 00 00 00 00 00 00 00 00 | 00 19 12 34 08 1a bc de | 12 34 12 b8 | 00 11 23 45 |"
+      "00 00 00 00 | de ad be ef | 68 65 6c 6c 6f 00 00 00";
+  TaPacket t{};
+  t.req = {.opcode = TaOpcode::kSend, .tassn = Tassn(0x1234), .rc_id = 0xABCDE};
+  t.has_ud = t.has_mt = t.has_ofst = t.tv = true;
+  t.ud = 0x123412B8;
+  t.mt = {0, kTcTypeQueue, 0x12345};
+  t.token_value = 0xDEADBEEF;
+  const UtpHeader utp{.padding = 3, .nlp = kNlpTransaction};
+  EXPECT_EQ(to_hex(concat({written(utp), transaction_of(t, hex("68 65 6c 6c 6f"))})), to_hex(hex(kBytes)));
+  EXPECT_EQ(request_header_size(TaOpcode::kSend, {.ud = true, .tv = true}), 8u + 4 + 4 + 4 + 4);
+
+  const Exact wire(hex(kBytes));
+  UtpHeader back;
+  ASSERT_EQ(UtpHeader::read(wire.begin(), wire.size(), back), Drop::kNone);
+  EXPECT_EQ(back, utp);
+  TaPacket u;
+  ASSERT_EQ(parse_transaction(wire.begin() + UtpHeader::kSize, wire.begin() + wire.size(), back.padding, false, u),
+            Drop::kNone);
+  EXPECT_EQ(u.req.opcode, TaOpcode::kSend);
+  EXPECT_EQ(u.req.rc_id, 0xABCDEu);
+  EXPECT_TRUE(u.has_ud && u.has_mt && u.has_ofst && u.tv && !u.has_imm);
+  EXPECT_EQ(u.ud, 0x123412B8u);
+  EXPECT_EQ(u.mt, (Mtetah{0, kTcTypeQueue, 0x12345}));
+  EXPECT_EQ(u.payload_len, 5u);
+}
+
 TEST(Golden, uboe_ipv6_icrc) {
   const Bytes frame = frame_of(template_v6(), write_hello());
   EXPECT_EQ(to_hex(std::span(frame).last(4)), "e7 b3 7b a2 ");

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/datagram_queue.h"
+
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/queue_front.h"
+#include "lib/transport/ta/waiting_list.h"
+
+namespace ub::ta {
+
+namespace {
+
+// One datagram of a queue at a time has pending payload, so that all of them leave in the order they were posted.
+bool gathering(const SendQueue& q) {
+  return q.started_head != q.started_tail && !q.work[(q.started_tail - 1) & q.work_mask].done;
+}
+
+constexpr Duration kGatheringPause = microseconds(100);
+
+struct Way {
+  uint32_t link;    // 0: no packet is sent, the request ends with
+  CrStatus status;  // this
+  bool lost;        // as on a wire that leads nowhere
+};
+
+Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (wqe.op == WrOp::kNop) return {0, CrStatus::kSuccess, false};
+  if (wqe.op != WrOp::kSend && wqe.op != WrOp::kSendImm) return {0, CrStatus::kUnsupportedOpcode, false};
+  if (!names_target(s, q, wqe)) return {0, CrStatus::kLocOperation, false};
+  const uint32_t link = s.peers[s.targets[wqe.target].peer].path.link;
+  if (link == 0) return {0, CrStatus::kSuccess, true};
+  if (wqe.length > s.links[link].config.mtu) return {0, CrStatus::kLocLen, false};
+  return {link, CrStatus::kSuccess, false};
+}
+
+// Has this owner, or have all together, as many datagrams with pending payload as they may?
+bool too_many_gathering(const CoreState& s, Owner owner) {
+  if (s.gathering.in_use() < kGatheringOfOwner) return false;
+  if (s.gathering.in_use() == kGatheringDatagrams) return true;
+  uint32_t of_owner = 0;
+  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
+    of_owner += s.gathering[i].in_use && s.gathering[i].owner == owner;
+  }
+  return of_owner >= kGatheringOfOwner;
+}
+
+// False: the queue's timer brings us back. It must not stand in a list meanwhile, where it would hold up others.
+bool may_gather(CoreState& s, const SendQueue& q) {
+  if (!too_many_gathering(s, q.owner)) return true;
+  Instant at = s.now + kGatheringPause;
+  if (q.pacer != nullptr) {
+    q.pacer->passing.charge(s.now, Pacer::kPassedSlot);
+    at = later(at, q.pacer->passing.ready_at());
+  }
+  s.timers.arm(timer_of(s, q), at);
+  return false;
+}
+
+void give_up_frame(CoreState& s, uint32_t record) {
+  GatheringDatagram& d = s.gathering[record];
+  UB_ASSERT(s.orphan_count < kOrphanRing);
+  s.orphans[s.orphan_count++] = {d.link, d.frame};
+  d.in_use = false;
+  s.gathering.free(record);
+}
+
+void drop_from_active_links(CoreState& s, uint32_t link) {
+  if (!s.links[link].on_active_list) return;
+  uint32_t before = 0;
+  for (uint32_t at = s.active_link_head; at != link; at = s.links[at].next_active) before = at;
+  (before == 0 ? s.active_link_head : s.links[before].next_active) = s.links[link].next_active;
+  if (s.active_link_tail == link) s.active_link_tail = before;
+  --s.active_link_count;
+  s.links[link].on_active_list = false;
+}
+
+}  // namespace
+
+uint32_t next_datagram(CoreState& s, SendQueue& q) {
+  if (q.state != QueueState::kReady || gathering(q)) return 0;
+  bool may_look = true;
+  while (const Wqe* wqe = front_element(s, q, &may_look)) {
+    if (!pacer_allows(s, q)) return 0;
+    const Way way = way_of(s, q, *wqe);
+    if (way.link != 0) return may_gather(s, q) ? way.link : 0;
+    if (!start_finished(s, q, *wqe, way.status)) return 0;
+    if (way.lost) s.count(Counter::kUmTxNoPath);
+  }
+  return 0;
+}
+
+void schedule_datagrams(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.waits_for != 0) return;
+  const uint32_t started = q.started_tail;
+  const uint32_t link = next_datagram(s, q);
+  if (q.started_tail != started) retire_requests(s, queue);
+  if (link == 0) {
+    q.deadline = Instant::never();
+    return;
+  }
+  if (q.deadline.is_never()) q.deadline = s.now + q.request_timeout;
+  join_list(s, queue, link | kWaitsForLink);
+  activate_link(s, link);
+}
+
+WrState& start_datagram(CoreState& s, SendQueue& q) {
+  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+  if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
+  WrState& wr = start_request(s, q, wqe, 0, 0);
+  q.next_tassn += 1;
+  return wr;
+}
+
+void finish_datagram(CoreState& s, uint32_t queue, CrStatus status) {
+  SendQueue& q = s.queues[queue];
+  WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
+  wr.status = status;
+  wr.done = true;
+  retire_requests(s, queue);
+}
+
+void cancel_gathering(CoreState& s, uint32_t queue) {
+  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
+    if (s.gathering[i].in_use && s.gathering[i].queue == queue) give_up_frame(s, i);
+  }
+}
+
+void leave_link(CoreState& s, uint32_t link) {
+  drop_from_active_links(s, link);
+  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
+    if (!s.gathering[i].in_use || s.gathering[i].link != link) continue;
+    const uint32_t queue = s.gathering[i].queue;
+    give_up_frame(s, i);
+    s.count(Counter::kUmTxNoPath);
+    finish_datagram(s, queue, CrStatus::kSuccess);
+    schedule_datagrams(s, queue);
+  }
+  while (s.links[link].queue_head != 0) {
+    const uint32_t queue = s.links[link].queue_head;
+    leave_list(s, queue);
+    schedule_datagrams(s, queue);  // the peers' paths no longer name the link
+  }
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts an unreliable message into the receive of a UM queue: all of it at once, or it is dropped and counted. Memory may
+// answer later; the receive completes when all pieces are there.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/ta/datagram_target.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/tp/copy_tag.h"
+
+namespace ub::ta {
+
+template <class Host>
+class DatagramReceiver {
+ public:
+  DatagramReceiver(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  void on_datagram(uint32_t link, const wire::Endpoint& source, const wire::TaPacket& packet) {
+    const uint32_t record = admit_datagram(s_, link, source, packet);
+    if (record == 0) return;
+    ArrivingDatagram& d = s_.arriving[record];
+    const RxReceive& receive = s_.receives[d.receive];
+    if (packet.payload_len > receive.length) return complete_datagram(s_, record, CrStatus::kLocLen);
+    const Copies copies{tp::datagram_tag({true, record, d.generation}), d.pending};
+    d.failed = !scatter(s_, host_, copies, receive, packet.payload, packet.payload_len, true);
+    if (d.pending == 0) complete(record);
+  }
+
+  void on_placed(const tp::DatagramCopy& copy, bool ok) {
+    ArrivingDatagram& d = s_.arriving[copy.record];
+    if (!d.in_use || d.generation != copy.generation) return;
+    d.failed |= !ok;
+    if (--d.pending == 0) complete(copy.record);
+  }
+
+ private:
+  void complete(uint32_t record) {
+    complete_datagram(s_, record, s_.arriving[record].failed ? CrStatus::kLocAccess : CrStatus::kSuccess);
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta

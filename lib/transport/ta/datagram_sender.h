@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sends the requests of UM queues: a UTP packet each, at once, never again (UB Base Specification Rev 2.0, 6.2.1, 7.3).
+// Queues of one link take turns by message; a port without room holds up its own queues alone.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/waiting_list.h"
+#include "lib/transport/tp/copy_tag.h"
+#include "lib/transport/wire/icrc.h"
+#include "lib/transport/wire/transaction_packet.h"
+#include "lib/transport/wire/utp_header.h"
+
+namespace ub::ta {
+
+template <class Host>
+class DatagramSender {
+ public:
+  DatagramSender(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // At most `budget` messages; returns how many were dealt with.
+  size_t send(size_t budget) {
+    size_t sent = 0;
+    for (uint32_t turns = s_.active_link_count; turns > 0 && sent < budget && s_.active_link_head != 0; --turns) {
+      const uint32_t link = take_active_link();
+      Sent last = Sent::kYes;
+      while (sent < budget && last == Sent::kYes) {
+        last = send_next(link);
+        sent += last == Sent::kYes;
+      }
+      if (last != Sent::kNothing) activate_link(s_, link);
+    }
+    return sent;
+  }
+
+  void on_gather_done(const tp::DatagramCopy& copy, bool ok) {
+    GatheringDatagram& d = s_.gathering[copy.record];
+    if (!d.in_use || d.generation != copy.generation) return;  // given up meanwhile
+    d.failed |= !ok;
+    if (--d.pending != 0) return;
+    const uint32_t queue = d.queue;
+    if (d.failed) {
+      host_.tx_abort(d.link, d.frame);
+    } else {
+      commit(d);
+    }
+    const CrStatus status = d.failed ? CrStatus::kLocAccess : CrStatus::kSuccess;
+    release(copy.record);
+    finish_datagram(s_, queue, status);
+    schedule_datagrams(s_, queue);
+  }
+
+ private:
+  enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
+
+  uint32_t take_active_link() {
+    const uint32_t link = s_.active_link_head;
+    LinkRecord& l = s_.links[link];
+    s_.active_link_head = l.next_active;
+    if (s_.active_link_head == 0) s_.active_link_tail = 0;
+    --s_.active_link_count;
+    l.on_active_list = false;
+    return link;
+  }
+
+  // The oldest waiting queue's next message; the queue goes to the end.
+  Sent send_next(uint32_t link) {
+    while (const uint32_t queue = s_.links[link].queue_head) {
+      SendQueue& q = s_.queues[queue];
+      const uint32_t started = q.started_tail;
+      const bool here = next_datagram(s_, q) == link;
+      const bool left = here && send_front(queue, link);
+      if (q.started_tail != started) retire_requests(s_, queue);
+      if (here && !left) return Sent::kNoRoom;
+      leave_list(s_, queue);
+      schedule_datagrams(s_, queue);
+      if (here) return Sent::kYes;
+    }
+    return Sent::kNothing;
+  }
+
+  // False: no room now.
+  bool send_front(uint32_t queue, uint32_t link) {
+    SendQueue& q = s_.queues[queue];
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    const Target& target = s_.targets[wqe.target];
+    const PeerAddress& path = s_.peers[target.peer].path;
+    wire::NetTemplate headers;
+    headers.init({}, {}, path.local, path.remote, 0);
+    const wire::TaPacket ta = describe(q, wqe, target);
+    const uint8_t padding = wire::padding_for(wqe.length);
+    const size_t tp_bytes = wire::UtpHeader::kSize +
+                            wire::request_header_size(ta.req.opcode, {.ud = true, .tv = ta.tv}) + wqe.length + padding +
+                            wire::kIcrcSize;
+    const auto bytes = static_cast<uint32_t>(headers.size + tp_bytes);
+    std::byte* frame = host_.tx_begin(link, bytes);
+    if (frame == nullptr) return given_up(q);
+    std::byte* at = frame + headers.write(frame, tp_bytes, wire::kEcnNotCapable);
+    wire::UtpHeader{padding, wire::kNlpTransaction}.write(at);
+    at += wire::UtpHeader::kSize;
+    at += wire::write_transaction_headers(ta, at);
+    std::memset(at + wqe.length, 0, padding);
+    const uint32_t record = take_record(queue, link, frame, bytes, headers.v6());
+    gather(record, wqe, at);
+    return true;
+  }
+
+  // Nobody takes anything out of the port any more: waiting is over, the message is lost.
+  bool given_up(SendQueue& q) {
+    if (s_.now < q.deadline) return false;
+    s_.count(Counter::kUmTxNoRoom);
+    start_datagram(s_, q).done = true;
+    return true;
+  }
+
+  wire::TaPacket describe(const SendQueue& q, const Wqe& wqe, const Target& target) {
+    wire::TaPacket ta{};
+    ta.req.opcode = wire_opcode(wqe.op);
+    ta.req.tassn = q.next_tassn;
+    ta.req.rc_id = q.rcid;
+    ta.req.fce = (wqe.flags & kWrSolicited) != 0;
+    ta.has_ud = ta.has_mt = ta.has_ofst = true;
+    ta.ud = s_.config.self.uasid;
+    ta.mt = {wqe.hint, target.kind == ObjectKind::kGroup ? wire::kTcTypeGroup : wire::kTcTypeQueue, target.id};
+    ta.has_imm = wqe.op == WrOp::kSendImm;
+    ta.imm.immediate = wqe.immediate;
+    ta.tv = target.token.required;
+    ta.token_value = target.token.value;
+    return ta;
+  }
+
+  uint32_t take_record(uint32_t queue, uint32_t link, std::byte* frame, uint32_t bytes, bool v6) {
+    const uint32_t record = s_.gathering.alloc();
+    GatheringDatagram& d = s_.gathering[record];
+    d = {.frame = frame,
+         .bytes = bytes,
+         .link = link,
+         .queue = queue,
+         .pending = 0,
+         .generation = d.generation + 1,
+         .owner = s_.queues[queue].owner,
+         .v6 = v6,
+         .failed = false,
+         .in_use = true};
+    return record;
+  }
+
+  void release(uint32_t record) {
+    s_.gathering[record].in_use = false;
+    s_.gathering.free(record);
+  }
+
+  // The message starts here. Memory at hand: it leaves at once.
+  void gather(uint32_t record, const Wqe& wqe, std::byte* payload) {
+    GatheringDatagram& d = s_.gathering[record];
+    SendQueue& q = s_.queues[d.queue];
+    const Copies copies{tp::datagram_tag({false, record, d.generation}), d.pending};
+    const CopyResult copied =
+        wqe.length == 0 ? CopyResult::kDone : gather_request(s_, host_, copies, wqe, q.owner, 0, wqe.length, payload);
+    WrState& wr = start_datagram(s_, q);
+    q.deadline = Instant::never();
+    if (copied == CopyResult::kPending) return;
+    wr.done = true;
+    if (copied == CopyResult::kFailed) {
+      wr.status = CrStatus::kLocAccess;
+      host_.tx_abort(d.link, d.frame);
+    } else {
+      commit(d);
+    }
+    release(record);
+  }
+
+  void commit(const GatheringDatagram& d) {
+    std::byte* end = d.frame + d.bytes - wire::kIcrcSize;
+    const std::byte* l3 = d.frame + wire::kEthSize;
+    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), d.v6));
+    host_.tx_commit(d.link, d.frame, d.bytes);
+    s_.count(Counter::kTxPackets);
+    s_.count(Counter::kTxBytes, d.bytes);
+    s_.count(Counter::kUmTx);
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta

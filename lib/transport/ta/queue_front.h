@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The front of a send queue: its oldest element that was not started, what may be passed or completed there without a
+// packet, and the step into the started requests. For the initiator and the datagram queues.
+#pragma once
+
+#include <utility>
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/send_ring.h"
+
+namespace ub::ta {
+
+// Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
+// makes us pass: so many at one time, and what its owner's allowance is good for in all.
+constexpr uint32_t kPassedSlots = 32;
+
+inline uint32_t timer_of(const CoreState& s, const SendQueue& q) {
+  return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));
+}
+
+// May it pass an element that nothing is sent for? False: the queue's timer brings us back.
+inline bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
+  Allowance* allowance = q.pacer == nullptr ? nullptr : &q.pacer->passing;
+  if (allowance != nullptr && !allowance->has_any(s.now)) {
+    allowance->charge(s.now, Pacer::kPassedSlot);
+    s.timers.arm(timer_of(s, q), allowance->ready_at());
+    return false;
+  }
+  if (q.passed_at != s.now) {
+    q.passed_at = s.now;
+    q.passed_slots = 0;
+    if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedFirst);
+  }
+  if (q.passed_slots >= kPassedSlots) {
+    s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
+    return false;
+  }
+  q.passed_slots += wqe.slots;
+  if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedSlot * wqe.slots);
+  return true;
+}
+
+// False: later; the queue's timer is set.
+inline bool pacer_allows(CoreState& s, const SendQueue& q) {
+  if (q.pacer == nullptr) return true;
+  const Instant ready = q.pacer->ready_at();
+  if (ready <= s.now) return true;
+  s.timers.arm(timer_of(s, q), ready);
+  return false;
+}
+
+// Takes the element at next_slot into the started requests.
+inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
+  WrState& wr = q.work[q.started_tail & q.work_mask];
+  wr = WrState{};
+  wr.slot = q.next_slot;
+  wr.channel = channel;
+  wr.channel_generation = channel == 0 ? 0 : static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits);
+  wr.segments = static_cast<uint16_t>(segments);
+  wr.first_tassn = q.next_tassn;
+  wr.rnr_left = q.rnr_retry;
+  wr.deadline = s.now + q.request_timeout;
+  ++q.started_tail;
+  q.next_slot += wqe.slots;
+  return wr;
+}
+
+// False: not now.
+inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
+  if (!may_pass(s, q, wqe)) return false;
+  WrState& wr = start_request(s, q, wqe, 0, 0);
+  wr.done = true;
+  wr.status = status;
+  return true;
+}
+
+inline bool names_target(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (wqe.target == 0 || wqe.target > s.targets.high_water()) return false;
+  const Target& target = s.targets[wqe.target];
+  return target.in_use && target.owner == q.owner;
+}
+
+// The oldest element not started, read and checked; nullptr: there is none, or none that may start now.
+// `may_look`: once in each call from outside, or an application that goes on posting would keep us here for ever.
+// What it posts meanwhile comes with a doorbell of its own.
+inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
+  for (;;) {
+    if (q.next_slot == q.produced) {
+      if (q.produced == q.posted && (!std::exchange(*may_look, false) || !see_posted(q))) return nullptr;
+      fetch(q);
+      if (q.next_slot == q.produced) return nullptr;
+    }
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    bool fits = fits_ring(q, q.next_slot, wqe);
+    if (!fits && q.produced != q.posted) {  // its end may not have been fetched yet
+      fetch(q);
+      fits = fits_ring(q, q.next_slot, wqe);
+    }
+    if (wqe.op == WrOp::kSkip && fits) {
+      if (!may_pass(s, q, wqe)) return nullptr;
+      q.next_slot += wqe.slots;
+      if (q.started_head == q.started_tail) q.indices->consumed.store(q.next_slot, std::memory_order_release);
+      continue;
+    }
+    if (q.started_tail - q.started_head > q.work_mask) return nullptr;
+    if (!fits || !valid_element(wqe)) {  // nothing behind it can be read either
+      q.state = QueueState::kError;
+      s.count(Counter::kBadElement);
+      push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data, q.owner);
+      return nullptr;
+    }
+    if ((wqe.flags & kWrDead) == 0) return &wqe;
+    if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return nullptr;
+  }
+}
+
+}  // namespace ub::ta
