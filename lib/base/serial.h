@@ -56,7 +56,7 @@ class Serial {
   Storage value_ = 0;
 };
 
-using Psn = Serial<24, struct PsnTag>;      ///< packet number of one direction of a TP channel
+using Psn = Serial<24, struct PsnTag>;      ///< packet number of one direction of a TP channel or queue pair
 using Tpmsn = Serial<24, struct TpmsnTag>;  ///< message number of one direction of a TP channel
 using Tassn = Serial<16, struct TassnTag>;  ///< transaction segment number of one send queue
 

@@ -34,17 +34,17 @@ void copy_masked(std::byte* dst, const std::byte* src, const Mask& mask) {
 
 }  // namespace
 
-uint32_t icrc_begin(const std::byte* l3, bool is_v6) {
+uint32_t icrc_begin(const std::byte* l3, bool is_v6, uint32_t state) {
   std::byte h[kMaskedV6];
   if (!is_v6) {
     copy_masked(h + kMaskedV4 - 16, l3 + kMaskedV4 - 16, kV4Back);
     copy_masked(h, l3, kV4Front);  // last: the first load is all of it
-    return crc32_update(crc32_init(), h, kMaskedV4);
+    return crc32_update(state, h, kMaskedV4);
   }
   copy_masked(h, l3, kV6Front);
   copy_masked(h + 16, l3 + 16, kV6Middle);
   copy_masked(h + 32, l3 + 32, kV6Back);
-  return crc32_update(crc32_init(), h, kMaskedV6);
+  return crc32_update(state, h, kMaskedV6);
 }
 
 uint32_t icrc_begin_nth24(const std::byte* nth) {

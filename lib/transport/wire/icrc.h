@@ -18,8 +18,9 @@ namespace ub::wire {
 inline constexpr size_t kIcrcSize = 4;
 
 /// CRC state after the masked IP and UDP headers at l3 (28 bytes for IPv4, 48 for IPv6). Masked: ToS, TTL and
-/// header checksum; traffic class, flow label and hop limit; UDP checksum.
-[[nodiscard]] uint32_t icrc_begin(const std::byte* l3, bool is_v6);
+/// header checksum; traffic class, flow label and hop limit; UDP checksum. `state` is what precedes them: nothing,
+/// or what another protocol sums first.
+[[nodiscard]] uint32_t icrc_begin(const std::byte* l3, bool is_v6, uint32_t state = crc32_init());
 
 /// CRC state after the masked NTH24 (10 bytes). Masked: CCI and LBF.
 [[nodiscard]] uint32_t icrc_begin_nth24(const std::byte* nth);

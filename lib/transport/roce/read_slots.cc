@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/roce/read_slots.h"
+
+#include "lib/base/assert.h"
+#include "lib/transport/roce/responder.h"
+
+namespace ub::roce {
+namespace {
+
+/// The slot whose answer has that PSN, or null; the newest, should an old one have the same.
+ReadSlot* slot_at(std::span<ReadSlot> slots, const ReadRing& ring, Psn psn) {
+  for (uint32_t age = 1; age <= ring.slots; ++age) {
+    ReadSlot& slot = slots[(ring.next + ring.slots - age) % ring.slots];
+    if (psn.distance(slot.first_psn) < slot.packets) return &slot;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ReadSlot* add_slot(std::span<ReadSlot> slots, ReadRing& ring, const Packet& packet, uint32_t mtu) {
+  UB_DCHECK(ring.slots <= kMaxReadSlots && ring.slots <= slots.size());
+  if (ring.slots == 0) return nullptr;
+  ReadSlot& slot = slots[ring.next];
+  if (slot.serving) return nullptr;
+  slot = {};
+  slot.first_psn = packet.bth.psn;
+  slot.packets = psns_of(packet, mtu) & 0xFFFFFF;
+  slot.serving = true;
+  if (packet.has(kShapeAtomicEth)) {
+    slot.atomic = true;
+  } else {
+    slot.rkey = packet.reth.rkey;
+    slot.length = packet.reth.length;
+    slot.address = packet.reth.address;
+  }
+  ring.next = static_cast<uint8_t>((ring.next + 1) % ring.slots);
+  return &slot;
+}
+
+ReadSlot* find_read(std::span<ReadSlot> slots, const ReadRing& ring, const Packet& packet, uint32_t mtu) {
+  ReadSlot* slot = slot_at(slots, ring, packet.bth.psn);
+  if (slot == nullptr || slot->atomic || slot->rkey != packet.reth.rkey) return nullptr;
+  const uint64_t skipped = uint64_t{packet.bth.psn.distance(slot->first_psn)} * mtu;
+  const bool same_range =
+      packet.reth.address == slot->address + skipped && packet.reth.length <= slot->length - skipped;
+  return same_range ? slot : nullptr;
+}
+
+ReadSlot* find_atomic(std::span<ReadSlot> slots, const ReadRing& ring, const Packet& packet) {
+  ReadSlot* slot = slot_at(slots, ring, packet.bth.psn);
+  return slot != nullptr && slot->atomic ? slot : nullptr;
+}
+
+}  // namespace ub::roce
