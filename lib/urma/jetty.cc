@@ -104,9 +104,12 @@ urma_status_t deactivate(Jetty& jetty) {
   }
   auto acked = [&] { return all_acked(jetty.async.handed_out.load(), pub.async_events_acked); };
   if (pub.jetty_cfg.flag.bs.non_blocking && acks_missing(pub, acked)) return URMA_EAGAIN;
-  Status status = backend().destroy_jetty(jetty.sq.id);
-  if (status != Status::kOk) return status_of(status);
   leave_group(pub);
+  Status status = backend().destroy_jetty(jetty.sq.id);
+  if (status != Status::kOk) {
+    join_group(pub);
+    return status_of(status);
+  }
   leave_jfc(pub.jetty_cfg.jfs_cfg.jfc, &pub);
   leave_jfc(pub.jetty_cfg.shared.jfc, &pub);
   jetty.jfr->users.fetch_sub(1);

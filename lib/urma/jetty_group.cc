@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jetty groups: jettys behind one id, of which each message gets one. URMA API 0.9, 5.8.
 #include <cstring>
+#include <mutex>
 
 #include "lib/urma/children.h"
 #include "lib/urma/device_limits.h"
@@ -46,16 +47,13 @@ JettyGroup* find_named(const urma_context_t* ctx, const char* name) {
   return found;
 }
 
-Status bring_up(JettyGroup& group, const urma_jetty_grp_cfg_t& cfg, uint32_t* id) {
+Status bring_up(const urma_jetty_grp_cfg_t& cfg, uint32_t* id) {
   GroupConfig config;
   config.wanted_id = cfg.id;
   config.policy = static_cast<GroupPolicy>(cfg.policy);
   config.token.required = cfg.flag.bs.token_policy == URMA_TOKEN_PLAIN_TEXT;
   config.token.value = cfg.token_value.token;
-  group.magic = live_magic<JettyGroup>();
-  Status status = backend().create_group(config, id);
-  if (status != Status::kOk) group.magic = 0;
-  return status;
+  return backend().create_group(config, id);
 }
 
 }  // namespace
@@ -110,6 +108,7 @@ void leave_group(urma_jetty_t& jetty) {
 
 urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_t* cfg) {
   if (live<Context>(ctx) == nullptr || cfg == nullptr || !check(*cfg)) return fail(EINVAL);
+  std::lock_guard guard(Library::get().group_names());  // of two who ask for one name, the second gets the first one's
   if (JettyGroup* known = cfg->name[0] == '\0' ? nullptr : find_named(ctx, cfg->name)) return &known->pub;
   Library& library = Library::get();
   auto* group = library.take<JettyGroup>();
@@ -120,7 +119,7 @@ urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_
   pub.jetty_list = group->members;
   init_event_members(pub);
   pthread_mutex_init(&pub.list_mutex, nullptr);
-  Status status = bring_up(*group, *cfg, &pub.jetty_grp_id.id);
+  Status status = bring_up(*cfg, &pub.jetty_grp_id.id);
   if (status != Status::kOk) {
     destroy_event_members(pub);
     pthread_mutex_destroy(&pub.list_mutex);
@@ -132,6 +131,7 @@ urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_
   pub.cfg.id = pub.jetty_grp_id.id;
   pub.handle = pub.jetty_grp_id.id;
   add_child(ctx);
+  group->magic = live_magic<JettyGroup>();
   return &pub;
 }
 

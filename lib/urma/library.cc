@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/urma/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
 #include "lib/urma/null_backend.h"
@@ -90,7 +91,11 @@ urma_status_t Library::stop() {
   std::lock_guard life(lifecycle_);
   if (!up_) return URMA_SUCCESS;
   connector_->stop();
-  end_epoch();
+  {
+    std::lock_guard guard(control_);
+    end_epoch();
+    wake_waiters();
+  }
   backend_.reset();
   return URMA_SUCCESS;
 }
@@ -99,6 +104,16 @@ void Library::end_epoch() {
   up_ = false;
   live_state.epoch.fetch_add(1, std::memory_order_seq_cst);
   live_state.backend.store(null_backend(), std::memory_order_seq_cst);
+}
+
+// Threads that wait find out that there is nothing to wait for. The descriptors are closed at the next start.
+void Library::wake_waiters() {
+  auto wake = [](int fd, uint64_t magic) {
+    if (magic != 0) raise_event_fd(fd);
+  };
+  pool<Context>().for_each([&](Context& context) { wake(context.async.fd(), context.magic); });
+  pool<Jfce>().for_each([&](Jfce& jfce) { wake(jfce.pub.fd, jfce.magic); });
+  pool<Notifier>().for_each([&](Notifier& notifier) { wake(notifier.results_fd, notifier.magic); });
 }
 
 // Rings and descriptors of objects that an earlier epoch left behind.
@@ -116,7 +131,10 @@ void Library::stop_at_exit() {
   std::unique_lock life(lifecycle_, std::try_to_lock);
   if (!life || !up_) return;
   connector_->stop();
-  end_epoch();
+  {
+    std::lock_guard guard(control_);
+    end_epoch();
+  }
   // Other threads may be inside a call that has already picked the back end; calls are short.
   timespec grace{0, 1'000'000};
   nanosleep(&grace, nullptr);
@@ -125,11 +143,13 @@ void Library::stop_at_exit() {
 
 void Library::before_fork() {
   get().lifecycle_.lock();
+  get().group_names_.lock();
   get().control_.lock();
 }
 
 void Library::after_fork_parent() {
   get().control_.unlock();
+  get().group_names_.unlock();
   get().lifecycle_.unlock();
 }
 

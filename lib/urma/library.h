@@ -79,6 +79,8 @@ class Library {
 
   // Bookkeeping that concerns two objects (bind): short, no back end calls inside.
   std::mutex& control() { return control_; }
+  // Held while a jetty group is looked for by its name and made, over the call of the back end; before `control`.
+  std::mutex& group_names() { return group_names_; }
 
  private:
   Library() = default;
@@ -89,6 +91,7 @@ class Library {
   }
 
   void end_epoch();
+  void wake_waiters();
   void collect_leftovers();
   void stop_at_exit();
   static void before_fork();
@@ -115,6 +118,7 @@ class Library {
              ObjectPool<Jetty>, ObjectPool<JettyGroup>, ObjectPool<TokenId>, ObjectPool<Segment>, ObjectPool<Target>,
              ObjectPool<Notifier>>
       pools_;
+  std::mutex group_names_;
 };
 
 // What urma_query_device answers, from the configuration and the back end.

@@ -5,17 +5,38 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
+#include "lib/urma/library.h"
 #include "lib/urma/live.h"
 
 namespace ub::urma {
+namespace {
+
+std::mutex& control() { return Library::get().control(); }
+
+// A back end may end while we sleep: it is told of our end only in the epoch in which it was told of our start. Epochs
+// change under the same lock.
+class Waiting {
+ public:
+  Waiting() {
+    std::lock_guard guard(control());
+    epoch_ = live_state.epoch.load();
+    backend().begin_wait();
+  }
+  ~Waiting() {
+    std::lock_guard guard(control());
+    if (live_state.epoch.load() == epoch_) backend().end_wait();
+  }
+
+ private:
+  uint64_t epoch_;
+};
+
+}  // namespace
 
 bool wait_readable(int fd, int time_out) {
-  struct Waiting {
-    Backend& nic = backend();
-    Waiting() { nic.begin_wait(); }
-    ~Waiting() { nic.end_wait(); }
-  } waiting;
+  Waiting waiting;
   const int64_t end = now_ns() + int64_t{time_out} * 1'000'000;
   for (int left = time_out;;) {
     pollfd entry{fd, POLLIN, 0};

@@ -61,6 +61,7 @@ class FakeBackend : public Backend {
   std::atomic<int> waiters{0};
   std::atomic<uint32_t> reads_told{0};
   std::function<void()> on_drive;
+  std::function<void()> on_destroy_jetty;
   std::function<void()> on_add_target;  // may hold the calling thread up
   Status next_status = Status::kOk;     // what the next creation answers
   Status bind_status = Status::kOk;
@@ -164,7 +165,10 @@ class FakeBackend : public Backend {
     queues[*id].config = config;
     return Status::kOk;
   }
-  Status destroy_jetty(uint32_t id) override { return erase(queues, id); }
+  Status destroy_jetty(uint32_t id) override {
+    if (on_destroy_jetty) on_destroy_jetty();
+    return erase(queues, id);
+  }
   Status create_group(const GroupConfig& config, uint32_t* id) override {
     if (Status status = take_status(); status != Status::kOk) return status;
     if (Status status = take_id(config.wanted_id, id); status != Status::kOk) return status;

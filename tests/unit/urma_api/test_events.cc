@@ -307,5 +307,23 @@ TEST_F(Events, AsynchronousEventWakesABlockedThread) {
   worker.join();
 }
 
+TEST_F(Events, TheLibraryEndsAroundWaitingThreads) {
+  urma_notifier_t* notifier = urma_create_notifier(ctx);
+  std::thread completions([&] { EXPECT_EQ(wait(-1), -1); });
+  std::thread events([&] {
+    urma_async_event_t event;
+    EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_FAIL);
+  });
+  std::thread imports([&] {
+    urma_notify_t notify;
+    EXPECT_EQ(urma_wait_notify(notifier, 1, &notify, -1), -1);
+  });
+  while (fake->waiters.load() != 3) std::this_thread::yield();
+  EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
+  completions.join();
+  events.join();
+  imports.join();
+}
+
 }  // namespace
 }  // namespace ub::test

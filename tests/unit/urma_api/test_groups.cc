@@ -65,6 +65,18 @@ TEST_F(GroupTest, MembersComeAndGo) {
   EXPECT_TRUE(fake->groups.empty());
 }
 
+// From then on another one may take its place.
+TEST_F(GroupTest, AMemberLeavesBeforeItIsDestroyed) {
+  urma_jetty_grp_t* group = make_group("workers");
+  urma_jetty_t* jetty = make_member(group);
+  ASSERT_NE(jetty, nullptr);
+  uint32_t members = 1;
+  fake->on_destroy_jetty = [&] { members = group->jetty_cnt; };
+  EXPECT_EQ(urma_delete_jetty(jetty), URMA_SUCCESS);
+  fake->on_destroy_jetty = nullptr;
+  EXPECT_EQ(members, 0u);
+}
+
 TEST_F(GroupTest, TheSameNameIsTheSameGroup) {
   urma_jetty_grp_t* group = make_group("one");
   ASSERT_NE(group, nullptr);
