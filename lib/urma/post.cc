@@ -91,7 +91,8 @@ const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint3
   return nullptr;
 }
 
-const char* take_atomic(const urma_sge_t* remote, const urma_sge_t* local, Request* r) {
+// Out of line: take_apart() stays small enough to be part of posting.
+[[gnu::noinline]] const char* take_atomic(const urma_sge_t* remote, const urma_sge_t* local, Request* r) {
   if (remote == nullptr || local == nullptr) return "a piece of the atomic is missing";
   r->remote = remote;
   r->local = local;
@@ -114,7 +115,7 @@ bool take_operand(uint64_t given, uint32_t bytes, uint64_t* low, uint64_t* high)
   return true;
 }
 
-const char* take_operands(uint64_t operand, uint64_t compare, Request* r) {
+[[gnu::noinline]] const char* take_operands(uint64_t operand, uint64_t compare, Request* r) {
   const uint32_t bytes = r->remote->len;
   const bool compares = r->op == WrOp::kCompareSwap;
   return take_operand(operand, bytes, &r->immediate, &r->immediate_high) &&
