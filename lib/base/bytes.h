@@ -37,6 +37,7 @@ inline uint32_t load_be24(const std::byte* p) {
 }
 inline uint32_t load_be32(const std::byte* p) { return __builtin_bswap32(detail::load_raw<uint32_t>(p)); }
 inline uint64_t load_be64(const std::byte* p) { return __builtin_bswap64(detail::load_raw<uint64_t>(p)); }
+inline uint128 load_be128(const std::byte* p) { return make_uint128(load_be64(p + 8), load_be64(p)); }
 
 inline void store_be16(std::byte* p, uint16_t v) { detail::store_raw(p, __builtin_bswap16(v)); }
 inline void store_be24(std::byte* p, uint32_t v) {
@@ -44,7 +45,6 @@ inline void store_be24(std::byte* p, uint32_t v) {
   store_be16(p + 1, static_cast<uint16_t>(v));
 }
 inline void store_be32(std::byte* p, uint32_t v) { detail::store_raw(p, __builtin_bswap32(v)); }
-inline uint128 load_be128(const std::byte* p) { return make_uint128(load_be64(p + 8), load_be64(p)); }
 inline void store_be64(std::byte* p, uint64_t v) { detail::store_raw(p, __builtin_bswap64(v)); }
 inline void store_be128(std::byte* p, uint128 v) {
   store_be64(p, high_half(v));

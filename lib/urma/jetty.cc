@@ -7,6 +7,7 @@
 #include "lib/urma/jfc.h"
 #include "lib/urma/life.h"
 #include "lib/urma/log.h"
+#include "lib/urma/number.h"
 #include "lib/urma/order.h"
 #include "lib/urma/perf.h"
 #include "lib/urma/receive_queue.h"
@@ -134,7 +135,7 @@ urma_jetty_t* urma_create_jetty(urma_context_t* ctx, urma_jetty_cfg_t* jetty_cfg
 urma_status_t urma_modify_jetty(urma_jetty_t* jetty_handle, urma_jetty_attr_t* attr) {
   auto* jetty = live<Jetty>(jetty_handle);
   if (jetty == nullptr || attr == nullptr || attr->mask != JETTY_STATE) return URMA_EINVAL;
-  return change_state(jetty->sq, attr->state);
+  return change_state(jetty->sq, number_of(attr->state));
 }
 
 urma_status_t urma_query_jetty(urma_jetty_t* jetty_handle, urma_jetty_cfg_t* cfg, urma_jetty_attr_t* attr) {

@@ -8,6 +8,7 @@
 #include "lib/urma/library.h"
 #include "lib/urma/life.h"
 #include "lib/urma/log.h"
+#include "lib/urma/number.h"
 #include "lib/urma/order.h"
 #include "lib/urma/send_queue.h"
 #include "lib/urma/status.h"
@@ -152,7 +153,7 @@ urma_status_t urma_modify_jfr(urma_jfr_t* jfr_handle, urma_jfr_attr_t* attr) {
   uint32_t id = jfr->pub.jfr_id.id;
   if ((attr->mask & JFR_STATE) != 0) {
     QueueState state;
-    switch (attr->state) {
+    switch (number_of(attr->state)) {
       case URMA_JFR_STATE_RESET:
         state = QueueState::kReset;
         break;

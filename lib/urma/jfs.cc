@@ -3,6 +3,7 @@
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/jfc.h"
 #include "lib/urma/life.h"
+#include "lib/urma/number.h"
 #include "lib/urma/order.h"
 #include "lib/urma/perf.h"
 #include "lib/urma/send_queue.h"
@@ -85,7 +86,7 @@ urma_jfs_t* urma_create_jfs(urma_context_t* ctx, urma_jfs_cfg_t* jfs_cfg) {
 urma_status_t urma_modify_jfs(urma_jfs_t* jfs_handle, urma_jfs_attr_t* attr) {
   auto* jfs = live<Jfs>(jfs_handle);
   if (jfs == nullptr || attr == nullptr || (attr->mask & JFS_STATE) == 0) return URMA_EINVAL;
-  return change_state(jfs->sq, attr->state);
+  return change_state(jfs->sq, number_of(attr->state));
 }
 
 urma_status_t urma_query_jfs(urma_jfs_t* jfs_handle, urma_jfs_cfg_t* cfg, urma_jfs_attr_t* attr) {

@@ -108,7 +108,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   return true;
 }
 
-urma_status_t change_state(SendQueue& sq, urma_jetty_state_t wanted) {
+urma_status_t change_state(SendQueue& sq, uint32_t wanted) {
   QueueState state;
   switch (wanted) {
     case URMA_JETTY_STATE_RESET:

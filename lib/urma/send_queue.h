@@ -25,7 +25,7 @@ urma_jfs_cfg_t effective(const urma_jfs_cfg_t& cfg);
 bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueConfig* out);
 
 // urma_modify_jfs and urma_modify_jetty. `wanted` is a urma_jetty_state_t.
-urma_status_t change_state(SendQueue& sq, urma_jetty_state_t wanted);
+urma_status_t change_state(SendQueue& sq, uint32_t wanted);
 urma_jetty_state_t state_of(const SendQueue& sq);
 
 // urma_flush_jfs and urma_flush_jetty.
