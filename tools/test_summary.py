@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts what `meson test` ran: every case of a GoogleTest program, and every other test as one.
 
-Prints the failed and the skipped ones (with their reasons) and, last, "N passed, N failed, N skipped".
+Prints the end of what failed tests said, the failed and the skipped ones (with their reasons) and, last,
+"N passed, N failed, N skipped".
 usage: test_summary.py testlog.json status-of-meson-test
 """
 import json
@@ -12,6 +13,8 @@ import sys
 PASSED = re.compile(r"^\[       OK \] (\S+)", re.M)
 FAILED = re.compile(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)$", re.M)
 SKIPPED = re.compile(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)$", re.M)
+
+LINES_OF_A_FAILURE = 20
 
 
 def gtest_skip_reason(output, case):
@@ -25,6 +28,15 @@ def gtest_skip_reason(output, case):
 def last_line(output):
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1] if lines else "no reason given"
+
+
+def print_end(name, test):
+    for stream in ("stdout", "stderr"):
+        lines = (test.get(stream) or "").splitlines()
+        if not lines:
+            continue
+        print(f"\n---- {name}: {stream}, the last {min(len(lines), LINES_OF_A_FAILURE)} of {len(lines)} lines")
+        print("\n".join(lines[-LINES_OF_A_FAILURE:]))
 
 
 def main(log_path, meson_status):
@@ -47,6 +59,8 @@ def main(log_path, meson_status):
         passed += cases[0]
         failed += [(f"{name}: {case}", "") for case in cases[1]]
         skipped += [(f"{name}: {case}", gtest_skip_reason(output, case)) for case in cases[2]]
+        if not good:
+            print_end(name, test)
         if not good and not cases[1]:  # crashed, timed out, or not a GoogleTest program
             failed.append((name, f"{result.lower()}, status {test.get('returncode')}"))
         if good and cases[1]:  # the output of a program that runs others: the status decides
