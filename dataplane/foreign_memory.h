@@ -35,8 +35,9 @@ class ForeignMemory {
   virtual CopyResult gather(const std::byte* frame, std::byte* dst, const std::byte* src, size_t bytes, CopyTag) = 0;
   virtual CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) = 0;
   virtual CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) = 0;
-  // The frame was given back: what is still to be gathered into it goes nowhere.
+  // The frame was given back: what is still to be gathered into it goes nowhere, or to its copy at `held`.
   virtual void frame_aborted(const std::byte* frame) = 0;
+  virtual void frame_held(const std::byte* frame, std::byte* held) = 0;
 
  protected:
   ~ForeignMemory() = default;

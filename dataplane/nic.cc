@@ -247,6 +247,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.max_jfc = c.limits.max_jfc;
   core.max_queues = c.limits.max_jetty + c.limits.max_jfs + c.limits.max_jfr;
   core.max_segments = c.limits.max_segments;
+  core.slow_memory = clients_ != nullptr;
   core.max_peers = c.limits.max_peers;
   core.max_channels = c.limits.max_channels;
   core.read_jobs = c.limits.read_jobs;

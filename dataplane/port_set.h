@@ -89,19 +89,13 @@ class PortSet {
   }
   void tx_abort(uint32_t link, std::byte* frame) {
     if (foreign != nullptr) foreign->frame_aborted(frame);
-    switch (kinds_[link]) {
-      case LinkKind::kShm:
-        return shm.tx_abort(link, frame);
-      case LinkKind::kUdp:
-        return udp.tx_abort(link, frame);
-      case LinkKind::kPlugin:
-        return plugin_of_[link]->tx_abort(frame);
-      case LinkKind::kLoopback:
-        return loopback.tx_abort(link, frame);
-      case LinkKind::kNone:
-        return;
-    }
+    abort_frame(link, frame);
   }
+  void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
+    foreign->frame_held(frame, held);
+    abort_frame(link, frame);
+  }
+  void tx_drop(std::byte* held) { foreign->frame_aborted(held); }
   void tx_flush(Instant now) {
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
@@ -189,6 +183,21 @@ class PortSet {
         break;
     }
     return nullptr;
+  }
+
+  void abort_frame(uint32_t link, std::byte* frame) {
+    switch (kinds_[link]) {
+      case LinkKind::kShm:
+        return shm.tx_abort(link, frame);
+      case LinkKind::kUdp:
+        return udp.tx_abort(link, frame);
+      case LinkKind::kPlugin:
+        return plugin_of_[link]->tx_abort(frame);
+      case LinkKind::kLoopback:
+        return loopback.tx_abort(link, frame);
+      case LinkKind::kNone:
+        return;
+    }
   }
 
   std::vector<LinkKind> kinds_{LinkKind::kNone};

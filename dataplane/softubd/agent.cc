@@ -75,12 +75,25 @@ void Agent::publish_waiting() {
   }
 }
 
+template <class Fn>
+void Agent::each_for(const std::byte* frame, Fn fn) {
+  for (uint32_t n = consumed_; n != produced_; ++n) {
+    if (Pending& p = pending_[n % ipc::kAgentOps]; p.frame == frame) fn(p);
+  }
+  for (Waiting& w : waiting_) {
+    if (w.pending.frame == frame) fn(w.pending);
+  }
+}
+
 void Agent::frame_aborted(const std::byte* frame) {
-  auto forget = [frame](Pending& p) {
-    if (p.frame == frame) p.dst = nullptr;
-  };
-  for (uint32_t n = consumed_; n != produced_; ++n) forget(pending_[n % ipc::kAgentOps]);
-  for (Waiting& w : waiting_) forget(w.pending);
+  each_for(frame, [](Pending& p) { p.frame = p.dst = nullptr; });
+}
+
+void Agent::frame_held(const std::byte* frame, std::byte* held) {
+  each_for(frame, [held](Pending& p) {
+    if (p.dst != nullptr) p.dst = held + (p.dst - p.frame);
+    p.frame = held;
+  });
 }
 
 Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) {

@@ -28,6 +28,7 @@ class Agent {
   CopyResult place(uint64_t address, const std::byte* src, size_t bytes, bool final, CopyTag);
   CopyResult atomic(uint64_t address, const AtomicRequest&, uint128* old, CopyTag);
   void frame_aborted(const std::byte* frame);
+  void frame_held(const std::byte* frame, std::byte* held);
 
   enum class Verdict : uint8_t { kNothing, kWorked, kStalled, kLied };
   // Hands finished operations to the Core. kStalled: none was finished for `patience`, or the oldest not for some times
@@ -73,6 +74,8 @@ class Agent {
   CopyResult submit(const ipc::AgentOp&, const Pending&, const std::byte* payload);
   void publish(const ipc::AgentOp&, const Pending&, const std::byte* payload);
   void publish_waiting();
+  template <class Fn>
+  void each_for(const std::byte* frame, Fn fn);
   void finish(Core<PortSet>&, Instant now, uint32_t number);
   void stall(Core<PortSet>&, Instant now);
   void fail_all(Core<PortSet>&, Instant now);

@@ -163,4 +163,8 @@ void ClientTable::frame_aborted(const std::byte* frame) {
   for (Client* client : active_) client->agent().frame_aborted(frame);
 }
 
+void ClientTable::frame_held(const std::byte* frame, std::byte* held) {
+  for (Client* client : active_) client->agent().frame_held(frame, held);
+}
+
 }  // namespace ub

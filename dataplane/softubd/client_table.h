@@ -54,6 +54,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag) override;
   CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag) override;
   void frame_aborted(const std::byte* frame) override;
+  void frame_held(const std::byte* frame, std::byte* held) override;
 
  private:
   static constexpr size_t kMostRung = 64;  // at one time

@@ -457,7 +457,12 @@ bool AppObjects::destroy_all() {
       [this](const auto& t) { forget_peer(t.second); });
   destroy_each(
       jfcs_, [this](NicCore& core, Instant, const auto& c) { return destroy_jfc(core, c); }, release_ring);
-  return count() == 0;
+  if (count() != 0) return false;
+  core([&](NicCore& core, Instant now) {
+    core.close_owner(now, client_.number());
+    return true;
+  });
+  return true;
 }
 
 uint32_t AppObjects::count() const {

@@ -73,6 +73,8 @@ class Core {
   Status remove_target(uint32_t target);
   Status bind(uint32_t jetty, uint32_t target);  // RC
   Status unbind(uint32_t jetty);
+  // Ends the channels of an application that is gone; its objects were destroyed before.
+  void close_owner(Instant now, Owner);
   // Sends CLOSE on every channel; the driver then polls packets until none come.
   void close(Instant now);
 

@@ -159,6 +159,12 @@ Status Core<Host>::unbind(uint32_t jetty) {
   return unbind_jetty(s_, jetty);
 }
 template <class Host>
+void Core<Host>::close_owner(Instant now, Owner owner) {
+  s_.now = now;
+  setup::close_owner(s_, owner);
+  transmitter_.release_orphans();
+}
+template <class Host>
 void Core<Host>::close(Instant now) {
   s_.now = now;
   setup::close_all(s_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/core_state.h"
 
+#include <limits>
+
 namespace ub {
 
 void lay_out(CoreState& s, Arena& arena) {
@@ -19,6 +21,8 @@ void lay_out(CoreState& s, Arena& arena) {
   s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams);
   s.gathering.init(arena, kGatheringDatagrams);
   s.arriving.init(arena, kArrivingDatagrams);
+  s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
+  s.arriving_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
   s.recovery.init(arena, c.max_channels);
   // Every channel may have a full window of one-packet messages in flight; answers share what is left.
   s.messages.init(arena, c.max_channels * (c.window_packets / tp::kMessagesPerChunk + 4));
@@ -30,6 +34,9 @@ void lay_out(CoreState& s, Arena& arena) {
   s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
   s.kept.init(arena, c.kept_packets);
   s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
+  const uint32_t most_held = c.max_channels + 1 + kGatheringDatagrams;
+  s.held_frames = arena.take<std::byte>(c.slow_memory ? size_t{most_held} * c.max_frame_bytes : 0);
+  s.orphans = arena.take<uint32_t>(most_held);
   s.timers.init(arena, c.max_channels + 1 + c.max_queues);
 }
 

@@ -21,7 +21,6 @@ namespace ub {
 constexpr uint32_t kMaxEids = 64;
 constexpr uint32_t kEventRing = 1024;
 constexpr uint32_t kOutboxRing = 1024;
-constexpr uint32_t kOrphanRing = 1024;
 constexpr uint32_t kPeerBuckets = 8192;
 
 // What an id of the 20-bit space names.
@@ -68,6 +67,8 @@ struct CoreState {
   Slab<RxReceive> receives;
   Slab<GatheringDatagram> gathering;
   Slab<ArrivingDatagram> arriving;
+  uint16_t* gathering_of = nullptr;  // how many an owner has
+  uint16_t* arriving_of = nullptr;
   Slab<tp::RecoveryBlock> recovery;
   tp::MessagePool messages;
 
@@ -95,12 +96,10 @@ struct CoreState {
   uint32_t haunted_receives = 0;                // list of receives that copies of dead channels may still write
   uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
 
-  // Frames whose channel died while memory was still answering; the Core gives them back to the host.
-  struct Orphan {
-    uint32_t link;
-    std::byte* frame;
-  };
-  Orphan orphans[kOrphanRing];
+  // Frames that wait for memory which answers later: one per channel, then one per record of `gathering`.
+  std::byte* held_frames = nullptr;
+  // Those whose channel or queue is gone; the Core tells the host.
+  uint32_t* orphans = nullptr;
   uint32_t orphan_count = 0;
 
   Event events[kEventRing];
@@ -116,6 +115,14 @@ struct CoreState {
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
+  uint32_t held_of_channel(uint32_t channel) const { return channel; }
+  uint32_t held_of_datagram(uint32_t record) const { return config.max_channels + record; }
+  std::byte* held_frame(uint32_t held) {
+    UB_ASSERT(config.slow_memory);
+    return held_frames + size_t{held} * config.max_frame_bytes;
+  }
+  void orphan(uint32_t held) { orphans[orphan_count++] = held; }
+
   uint32_t timer_of_channel(uint32_t channel) const { return channel; }
   uint32_t timer_of_queue(uint32_t queue) const { return config.max_channels + 1 + queue; }
 
@@ -124,6 +131,13 @@ struct CoreState {
 
 // Takes all tables from the arena; a null arena only measures.
 void lay_out(CoreState& s, Arena& arena);
+
+// May one of many take another record of a pool, having `held`? No more than are left for all others, so that one alone
+// gets half of the pool, and whoever takes what he can leaves as much to the next.
+template <class T>
+bool has_share(const Slab<T>& pool, uint32_t held) {
+  return held < pool.capacity() - pool.in_use();
+}
 
 // ---- lists and events, used everywhere -------------------------------------------------------------------------
 // It has something to send.

@@ -13,8 +13,13 @@
 //     // Memory is IO: each answers kDone, kFailed (the memory is gone) or kPending; after kPending the host
 //     // calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.
 //     // The last (up to 8) bytes of a copy with `final` set become visible after all others. gather() fills the frame
-//     // that was begun last; when that frame is aborted, what is still pending goes nowhere.
+//     // that was begun last; when that frame is aborted, what is still pending goes nowhere. It may answer kPending
+//     // only if CoreConfig::slow_memory is set.
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
+//     // After kPending: the Core copied the frame to `held`. The host takes the frame back, so that nobody behind it
+//     // waits for that memory, and lets what is pending for it go to the copy. tx_drop: from now on it goes nowhere.
+//     void tx_hold(uint32_t link, std::byte* frame, std::byte* held);
+//     void tx_drop(std::byte* held);
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
 //     // run_atomic(); *old gets the former value.
 //     CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag tag);

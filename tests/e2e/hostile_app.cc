@@ -548,27 +548,56 @@ void serve_slowly(uint32_t most) {
 void slow() { serve_slowly(1); }
 void lazy() { serve_slowly(ipc::kAgentOps); }
 
-// Writes there, all the time.
-void writer() {
-  auto nic = make_nic();
-  unsigned uasid, jetty, token, byte;
+struct Accomplice {
+  uint32_t target = 0;
+  unsigned token = 0;
+};
+Accomplice find_accomplice(Nic& nic) {
+  Accomplice a;
+  unsigned uasid, jetty, byte;
   int at = 0;
   std::array<uint8_t, 16> eid;
-  if (nic == nullptr || std::sscanf(address.c_str(), "%u %u %u %n", &uasid, &jetty, &token, &at) != 3) return;
+  if (std::sscanf(address.c_str(), "%u %u %u %n", &uasid, &jetty, &a.token, &at) != 3) accuse("no address");
   for (size_t n = 0; n < eid.size() && std::sscanf(address.c_str() + at + 2 * n, "%2x", &byte) == 1; ++n) {
     eid[n] = static_cast<uint8_t>(byte);
   }
-  uint32_t target;
-  if (!nic->app.add_target(uasid, eid, jetty, &target)) accuse("the accomplice finds nobody");
+  if (!nic.app.add_target(uasid, eid, jetty, &a.target)) accuse("the accomplice finds nobody");
+  return a;
+}
+
+// Writes there, all the time.
+void writer() {
+  auto nic = make_nic();
+  if (nic == nullptr) return;
+  const Accomplice to = find_accomplice(*nic);
   RawApp::Queues& q = nic->q;
   while (goes_on()) {
     q.cq->consumed.store(q.cq->produced.load());
     while (nic->posted - q.sq->retired.load() < 64) {
-      nic->app.post(q, nic->posted++, WrOp::kWrite, target, RawApp::kForeignVa, token, 65536);
+      nic->app.post(q, nic->posted++, WrOp::kWrite, to.target, RawApp::kForeignVa, to.token, 65536);
     }
     usleep(200);
   }
   std::printf("%u requests ended\n", q.sq->retired.load());
+}
+
+// Sends from memory that only its agent reaches, leaves all copies undone, and is another application before the
+// daemon's patience is over: four at a time, to the accomplice and to themselves.
+void restless() {
+  while (goes_on()) {
+    std::unique_ptr<Nic> nics[4];
+    for (auto& nic : nics) {
+      if ((nic = make_nic()) == nullptr) continue;
+      const Accomplice to = find_accomplice(*nic);
+      RawApp::Queues& q = nic->q;
+      for (; nic->posted < 16; ++nic->posted) {
+        const bool there = nic->posted % 2 == 0;
+        nic->app.post(q, nic->posted, WrOp::kWrite, there ? to.target : q.target, RawApp::kVa,
+                      there ? to.token : q.token, 4096, true);
+      }
+    }
+    usleep(50'000 + random(150'000));
+  }
 }
 
 // Takes the CPU of a hostile application and leaves the daemon alone.
@@ -596,7 +625,7 @@ constexpr Case kCases[] = {
     {"deaf", deaf},       {"ring_all", ring_all},   {"greedy", greedy},
     {"attach", attach},   {"crowd", crowd},         {"slow", slow},
     {"lazy", lazy},       {"writer", writer},       {"burn", burn},
-    {"modest", modest},
+    {"modest", modest},   {"restless", restless},
 };
 
 }  // namespace

@@ -62,8 +62,10 @@ CASES = {
     "slow": (["gone"], []),
     "lazy": (["gone"], []),
     "stopped": (["gone"], []),
+    "restless": (["gone"], []),
 }
 WITH_WRITER = ("slow", "lazy", "stopped")
+WITH_SERVER = ("restless",)
 ENDS_BY_ITSELF = ("greedy",)
 WITH_TRAFFIC = ("deaf",)  # beside what they do wrong: to be compared with somebody who has as much
 
@@ -80,15 +82,22 @@ class Hostile:
         self.parts = []
         self.case = case
         name = "slow" if case == "stopped" else case
+        if case in WITH_SERVER:
+            server = self.start(world, "slow", 1, seconds)
+            self.main = self.start(world, name, 0, seconds, "--to", self.address_of(server))
+            return
         self.main = self.start(world, name, 0, seconds)
         if case not in WITH_WRITER:
             return
-        line = self.main.stdout.readline()
-        check(line.startswith("address "), f"{case} says {line}")
-        self.start(world, "writer", 1, seconds, "--to", line.split(maxsplit=1)[1])
+        self.start(world, "writer", 1, seconds, "--to", self.address_of(self.main))
         if case == "stopped":
             time.sleep(0.05)
             self.main.send_signal(signal.SIGSTOP)
+
+    def address_of(self, part):
+        line = part.stdout.readline()
+        check(line.startswith("address "), f"{self.case} says {line}")
+        return line.split(maxsplit=1)[1]
 
     def start(self, world, name, side, seconds, *more):
         if name in ENDS_BY_ITSELF:

@@ -164,8 +164,10 @@ class RawApp {
     return true;
   }
 
-  // One request; the caller knows that there is room. `address`: at the target.
-  void post(const Queues& q, uint32_t at, WrOp op, uint32_t target, uint64_t address, uint32_t token, uint32_t bytes) {
+  // One request; the caller knows that there is room. `address`: at the target. `by_agent`: from or to the memory here
+  // that only the agent reaches.
+  void post(const Queues& q, uint32_t at, WrOp op, uint32_t target, uint64_t address, uint32_t token, uint32_t bytes,
+            bool by_agent = false) {
     Wqe& e = q.elements[at & (q.slots - 1)];
     std::memset(static_cast<void*>(&e), 0, sizeof e);
     e.op = op;
@@ -176,7 +178,7 @@ class RawApp {
     e.remote_address = address;
     e.token_id = token;
     e.length = bytes;
-    e.sge = {kVa, bytes, q.segment};
+    e.sge = by_agent ? Sge{kForeignVa, bytes, q.foreign} : Sge{kVa, bytes, q.segment};
     q.sq->produced.store(at + 1, std::memory_order_release);
     ring(q.bell);
   }

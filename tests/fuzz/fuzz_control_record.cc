@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ub::wire::Drop drop = read_control_record({exact.get(), size}, record);
   UB_ASSERT(record_type_name(record.type) != nullptr && record_reason_name(record.reason) != nullptr);
   if (drop != Drop::kNone) return 0;
-  std::byte out[kControlRecordSize];
+  std::byte out[kControlRecordMaxSize];
   write_control_record(record, out);
   ControlRecord again;
   UB_ASSERT(read_control_record(out, again) == Drop::kNone);

@@ -76,6 +76,7 @@ class Raw {
   }
 
   SimCore& core() { return node_.core(); }
+  Owner owner() const { return owner_; }
 
   uint32_t import(const Node& peer, ObjectKind kind, uint32_t queue) {
     TargetConfig c;

@@ -224,6 +224,7 @@ void Hostile::end() {
   for (Region* r : regions_) node_.unregister(r);
   targets_.clear();
   regions_.clear();
+  core().close_owner(world_.now(), owner_);
   node_.drive();
 }
 

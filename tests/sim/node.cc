@@ -42,8 +42,9 @@ void Node::configure() {
   config_.max_queues = 128;
   config_.max_segments = 64;
   config_.max_targets = 4096;
-  config_.max_peers = 32;
-  config_.max_channels = 64;
+  config_.slow_memory = true;
+  config_.max_peers = 256;
+  config_.max_channels = 256;
   config_.max_links = 4;
   config_.max_frame_bytes = world_.options.mtu + 512;
 }
@@ -102,7 +103,7 @@ App* Node::add_app(uint64_t request_bytes, uint64_t receive_bytes) {
   apps_.push_back(std::make_unique<App>());
   App& app = *apps_.back();
   app.uid = world_.next_uid();
-  app.owner = static_cast<Owner>(apps_.size());
+  app.owner = static_cast<Owner>(apps_.size() - 1);  // the first is as one that has the Core to itself
   app.local = add_local(app, request_bytes);
   app.inbox = add_local(app, receive_bytes);
   return &app;
@@ -302,6 +303,7 @@ void Node::bury_app(App& app) {
     c->alive = false;
     c->slots.reset();
   }
+  if (app.owner != 0) core_->close_owner(world_.now(), app.owner);
   drive();
 }
 

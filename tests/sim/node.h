@@ -107,6 +107,7 @@ class Node {
   const InstanceId& id() const { return config_.self; }
   const wire::Endpoint& at() const { return at_; }
   const CoreConfig& config() const { return config_; }
+  size_t copies_pending() const { return host_->pending(); }
   SimCore& core() { return *core_; }
   uint64_t counter(Counter c) const { return core_->counters()[c]; }
   Instant deadline() const { return up() ? core_->next_deadline() : Instant::never(); }
@@ -114,7 +115,6 @@ class Node {
   bool idle(std::string* why) const;  // no channel owes or awaits anything
   const Region* find_region(const std::byte* p) const;
   bool in_send_ring(const std::byte* p, size_t bytes) const;
-  bool in_arena(const std::byte* p) const { return p >= arena_ && p < arena_ + arena_bytes_; }
   bool app_alive(uint32_t uid) const;
   Queue* find_queue(uint32_t id) const;
 

@@ -52,6 +52,7 @@ struct Region {
   RangeSet free;
   Bytes storage;
   bool hostile = false;  // of an application that the oracle does not follow (hostile.h)
+  bool mute = false;     // and that leaves copies undone, as long as anybody waits for one
 
   // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own,
   // and at the end some contended bytes for requests that run over the edge.

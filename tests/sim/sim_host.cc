@@ -18,7 +18,7 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
     refused_ = true;
     return nullptr;
   }
-  open_.push_back({next_frame_++, std::make_unique<std::byte[]>(bytes), bytes});
+  open_.push_back({next_frame_++, std::make_unique<std::byte[]>(bytes), bytes, false});
   return open_.back().memory.get();
 }
 
@@ -28,9 +28,16 @@ void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
   if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
   if (bytes > it->bytes)
     world_.model.fail("node %u: frame of %zu bytes in room for %zu", node_.index(), bytes, it->bytes);
-  Frame f{std::move(it->memory), static_cast<uint32_t>(bytes)};
-  open_.erase(it);
-  world_.network.send(node_.index(), std::move(f));
+  it->bytes = bytes;
+  it->committed = true;
+  send_committed();
+}
+
+void SimHost::send_committed() {
+  for (; !open_.empty() && open_.front().committed; open_.pop_front()) {
+    OpenFrame& f = open_.front();
+    world_.network.send(node_.index(), {std::move(f.memory), static_cast<uint32_t>(f.bytes)});
+  }
 }
 
 void SimHost::tx_abort(uint32_t link, std::byte* frame) {
@@ -38,6 +45,24 @@ void SimHost::tx_abort(uint32_t link, std::byte* frame) {
   auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
   if (it == open_.end()) return world_.model.fail("node %u: tx_abort of a frame that is not open", node_.index());
   open_.erase(it);
+  send_committed();
+}
+
+void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
+  const uint64_t number = frame_at(frame);
+  for (auto& [id, p] : pending_) {
+    if (p.kind != Kind::kGather || p.frame != number) continue;
+    p.dst = held + (p.dst - frame);
+    p.frame = 0;
+    p.held = held;
+  }
+  tx_abort(link, frame);
+}
+
+void SimHost::tx_drop(std::byte* held) {
+  for (auto& [id, p] : pending_) {
+    if (p.held == held) p.dst = p.held = nullptr;
+  }
 }
 
 uint64_t SimHost::frame_at(const std::byte* p) const {
@@ -72,12 +97,18 @@ bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool rea
   return false;
 }
 
-bool SimHost::defer() { return world_.host_rng.chance(world_.options.host.pending); }
+bool SimHost::defer(const std::byte* memory) const {
+  const Region* r = node_.find_region(memory);
+  return (r != nullptr && r->mute) || world_.host_rng.chance(world_.options.host.pending);
+}
 
-CopyResult SimHost::enqueue(Pending p) {
+CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
+  constexpr uint64_t kPatience = 250'000'000;  // ns; of a daemon with an application that does not answer
   uint64_t id = next_copy_++;
   pending_.emplace(id, std::move(p));
-  world_.plan_copy(node_, id, 1 + world_.host_rng.below(world_.options.host.pending_ns));
+  const Region* r = node_.find_region(memory);
+  const bool mute = r != nullptr && r->mute;
+  world_.plan_copy(node_, id, mute ? kPatience : 1 + world_.host_rng.below(world_.options.host.pending_ns));
   return CopyResult::kPending;
 }
 
@@ -98,7 +129,7 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
   if (const Region* r = node_.find_region(src); r != nullptr && r->local && r->free.overlaps(r->offset_of(src), bytes))
     world_.model.fail("node %u: gather of %zu bytes reads offset %llu of region %u, which no request uses",
                       node_.index(), bytes, static_cast<unsigned long long>(r->offset_of(src)), r->uid);
-  if (defer())
+  if (defer(src))
     return enqueue({.kind = Kind::kGather,
                     .tag = tag,
                     .dst = dst,
@@ -108,7 +139,9 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
                     .data = {},
                     .request = {},
                     .old = nullptr,
-                    .frame = frame_at(dst)});
+                    .frame = frame_at(dst),
+                    .held = nullptr},
+                   src);
   std::memcpy(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -117,7 +150,7 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("place", dst, bytes, false, &result)) return result;
-  if (defer())
+  if (defer(dst))
     return enqueue({.kind = Kind::kPlace,
                     .tag = tag,
                     .dst = dst,
@@ -127,7 +160,9 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
                     .data = {src, src + bytes},
                     .request = {},
                     .old = nullptr,
-                    .frame = 0});
+                    .frame = 0,
+                    .held = nullptr},
+                   dst);
   do_place(dst, src, bytes);
   return CopyResult::kDone;
 }
@@ -137,7 +172,7 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
   if (!admit("atomic", request.address, request.bytes, false, &result)) return result;
   if (reinterpret_cast<uintptr_t>(request.address) % request.bytes != 0)
     world_.model.fail("node %u: atomic on an address that is not aligned", node_.index());
-  if (defer())
+  if (defer(request.address))
     return enqueue({.kind = Kind::kAtomic,
                     .tag = tag,
                     .dst = request.address,
@@ -147,7 +182,9 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
                     .data = {},
                     .request = request,
                     .old = old,
-                    .frame = 0});
+                    .frame = 0,
+                    .held = nullptr},
+                   request.address);
   *old = run_atomic(request);
   return CopyResult::kDone;
 }
@@ -161,7 +198,7 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
     case Kind::kGather:
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
-      if (node_.in_arena(p.dst) || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
+      if (p.held != nullptr || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
       return true;
     case Kind::kPlace:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -27,6 +28,8 @@ class SimHost {
   std::byte* tx_begin(uint32_t link, size_t bytes);
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
   void tx_abort(uint32_t link, std::byte* frame);
+  void tx_hold(uint32_t link, std::byte* frame, std::byte* held);
+  void tx_drop(std::byte* held);
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
@@ -52,25 +55,28 @@ class SimHost {
     std::vector<std::byte> data;  // of a place
     AtomicRequest request;
     uint128* old;
-    uint64_t frame;  // of a gather
+    uint64_t frame;   // of a gather; 0: it goes to a held one, if `dst` says where
+    std::byte* held;  // that one
   };
   struct OpenFrame {
     uint64_t number;  // addresses come again, numbers do not
     std::unique_ptr<std::byte[]> memory;
     size_t bytes;
+    bool committed;
   };
 
   Access access(const std::byte* p, size_t bytes, bool read_only) const;
   // Looks at an address the Core uses now. False: `*result` is the answer.
   bool admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result);
-  bool defer();
-  CopyResult enqueue(Pending);
+  bool defer(const std::byte* memory) const;
+  CopyResult enqueue(Pending, const std::byte* memory);
+  void send_committed();
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
   uint64_t frame_at(const std::byte* p) const;  // 0: none that is open
 
   World& world_;
   Node& node_;
-  std::vector<OpenFrame> open_;
+  std::deque<OpenFrame> open_;  // as in a ring: what was begun later waits
   std::map<uint64_t, Pending> pending_;
   uint64_t next_copy_ = 1, next_frame_ = 1;
   bool refused_ = false;

@@ -143,6 +143,7 @@ struct alignas(64) SendQueue {
   Instant passed_at;          // at that time
   uint32_t passed_slots;      // so many slots were passed for which nothing is sent
   uint32_t copies_pending;    // of READ responses; they name this record
+  uint32_t gathering;         // UM: GatheringDatagram of the newest request started, 0: none
   uint32_t looked_ahead;      // up to here the channels that elements need were begun
   uint32_t receives_from;     // no unfinished request that takes a receive is older
   uint32_t receives_refused;  // of the receives in flight
@@ -209,10 +210,14 @@ struct Target {
   bool in_use;
 };
 
-// An instance that we talk to, seen from one of our EIDs.
+// An instance that we talk to, seen from one of our EIDs, by one of the applications that share this Core, or for one
+// of those that share the peer's: each has channels of its own, so that memory which does not answer, on either side,
+// holds up nobody but who asked for it.
 struct Peer {
   Eid local_eid;
   InstanceId instance;  // uasid 0 until it is known
+  Owner owner;          // whose requests go there; 0: those of an application that has the Core to itself
+  uint32_t visitor;     // the peer's application whose requests come from there; 0: as above
   PeerAddress path;
   uint32_t channels[2];  // small, bulk: those that carry our requests
   uint32_t accepted[2];  // those made by the peer's latest REQ; usually the same
@@ -254,18 +259,17 @@ struct RxReceive {
 
 // A datagram whose payload comes from memory that answers later; its request is the newest one started of its queue.
 struct GatheringDatagram {
-  std::byte* frame;
-  uint32_t bytes;  // of the frame
+  uint32_t bytes;  // of its frame
   uint32_t link;
   uint32_t queue;
-  uint32_t pending;     // pieces
+  uint32_t pending;     // pieces; 0: it waits for its turn and for room in the port
   uint32_t generation;  // an answer for an earlier use of this record finds nobody
   Owner owner;
   bool v6;
   bool failed;
   bool in_use;
 };
-constexpr uint32_t kGatheringDatagrams = 32;  // each holds a frame of a port
+constexpr uint32_t kGatheringDatagrams = 4096;
 constexpr uint32_t kGatheringOfOwner = 8;
 
 // A datagram on its way into the receive it took.
@@ -280,7 +284,7 @@ struct ArrivingDatagram {
   bool failed;
   bool in_use;
 };
-constexpr uint32_t kArrivingDatagrams = 1024;
+constexpr uint32_t kArrivingDatagrams = 16384;
 constexpr uint32_t kArrivingOfOwner = 128;
 
 }  // namespace ub

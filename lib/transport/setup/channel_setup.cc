@@ -72,6 +72,7 @@ void send_about(CoreState& s, const Channel& ch, RecordType type, RecordReason r
   r.wanted_eid = ch.remote.eid;
   r.sender_uasid = s.config.self.uasid;
   r.wanted_uasid = ch.remote.uasid;
+  if (type == RecordType::kReq) r.application = s.peers[ch.peer].owner;
   if (type == RecordType::kReq || type == RecordType::kRep) out.pad_to_mtu = ch.offered_mtu;
   send(s, out);
 }
@@ -100,16 +101,18 @@ void send_reply(CoreState& s, const Arrival& from, const ControlRecord& to, Reco
 
 // ---- making channels -------------------------------------------------------------------------------------------
 
-// A record whose TPN has rested, or a new one.
+// A record whose TPN has rested, or a new one, or the one that rests longest: its generation tells late packets apart,
+// and whoever makes channels and leaves them takes none away from others.
 uint32_t take_channel_record(CoreState& s) {
-  uint32_t index = s.resting_head;
+  uint32_t rested = s.resting_head;
   Duration rest = std::max(s.config.id_rest, s.config.rto_max);
-  if (index != 0 && s.now - s.channels[index].freed_at >= rest) {
-    s.resting_head = s.channels[index].next_resting;
-    if (s.resting_head == 0) s.resting_tail = 0;
-    return index;
+  if (rested == 0 || s.now - s.channels[rested].freed_at < rest) {
+    uint32_t fresh = s.channels.alloc();
+    if (fresh != 0 || rested == 0) return fresh;
   }
-  return s.channels.alloc();
+  s.resting_head = s.channels[rested].next_resting;
+  if (s.resting_head == 0) s.resting_tail = 0;
+  return rested;
 }
 
 uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
@@ -229,7 +232,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
   uint32_t& current = peer.channels[ch.bulk ? 1 : 0];
-  if (!ch.initiator && current != channel && !is_self(s, peer)) {
+  if (!ch.initiator && current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
     current = channel;
     ch.carries_requests = true;
@@ -257,11 +260,8 @@ void kill_channel(CoreState& s, uint32_t channel) {
     }
     ch.receive = 0;
   }
-  if (ch.gather_frame != nullptr) {
-    UB_ASSERT(s.orphan_count < kOrphanRing);
-    s.orphans[s.orphan_count++] = {ch.link, ch.gather_frame};
-    ch.gather_frame = nullptr;
-  }
+  if (ch.gather_held) s.orphan(s.held_of_channel(channel));
+  ch.gather_held = false;
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
@@ -281,19 +281,36 @@ void kill_channel(CoreState& s, uint32_t channel) {
   drop_unused_peer(s, ch.peer);
 }
 
+namespace {
+
+// Tells the peer, if it knows the channel.
+void close_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kOpen) return kill_channel(s, channel);
+  ch.state = ChannelState::kClosing;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  send_about(s, ch, RecordType::kClose);
+  arm_setup(s, channel);
+}
+
+}  // namespace
+
 void close_all(CoreState& s) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
-    Channel& ch = s.channels[i];
-    if (!alive(ch)) continue;
-    if (ch.state != ChannelState::kOpen) {
-      kill_channel(s, i);
-      continue;
-    }
-    ch.state = ChannelState::kClosing;
-    ch.created_at = s.now;
-    ch.setup_tries = 0;
-    send_about(s, ch, RecordType::kClose);
-    arm_setup(s, i);
+    if (alive(s.channels[i])) close_channel(s, i);
+  }
+}
+
+// Its number may be given to another application at once: that one makes channels of its own.
+void close_owner(CoreState& s, Owner owner) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (!alive(s.channels[i]) || s.channels[i].state == ChannelState::kClosing) continue;
+    Peer& peer = s.peers[s.channels[i].peer];
+    if (peer.owner != owner || peer.visitor != 0) continue;
+    uint32_t& current = peer.channels[s.channels[i].bulk ? 1 : 0];
+    if (current == i) current = 0;
+    close_channel(s, i);
   }
 }
 
@@ -375,7 +392,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   sender.local_eid = r.wanted_eid;
   sender.instance = {r.sender_eid, r.sender_uasid};
   sender.path = {from.link, from.local, from.remote};
-  uint32_t peer_index = find_or_add_peer(s, sender);
+  uint32_t peer_index = find_or_add_peer(s, sender, r.application);
   if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   Peer& peer = s.peers[peer_index];
 
@@ -403,7 +420,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   ask_former_instance(s, from, r);
   peer.accepted[lane] = channel;
-  if (current == 0 && !is_self(s, peer)) {
+  if (current == 0 && peer.visitor == 0 && !is_self(s, peer)) {
     peer.channels[lane] = channel;
     s.channels[channel].carries_requests = true;
   }

@@ -13,7 +13,7 @@
 namespace ub::setup {
 
 // ---- peers ----
-uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target);
+uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor = 0);
 void drop_unused_peer(CoreState& s, uint32_t peer);
 
 // ---- channels ----
@@ -34,6 +34,7 @@ void kill_channel(CoreState& s, uint32_t channel);
 // A half-open channel was proven by data or CONF.
 void open_channel(CoreState& s, uint32_t channel);
 void close_all(CoreState& s);
+void close_owner(CoreState& s, Owner owner);
 void link_down(CoreState& s, uint32_t link);
 
 // ---- packets and time ----

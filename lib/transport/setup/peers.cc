@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of instances we know, by (our EID, their EID and uasid).
+// The table of instances we know, by (our EID, their EID and uasid, our application, theirs).
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/datagram_queue.h"
 
@@ -24,12 +24,13 @@ bool same_instance(const Peer& peer, const InstanceId& instance, const wire::End
 
 }  // namespace
 
-uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target) {
+uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor) {
   Eid local = target.local_eid == Eid{} ? s.config.self.eid : target.local_eid;
   uint32_t bucket = bucket_of(local, target.instance.eid);
   for (uint32_t i = s.peer_buckets[bucket]; i != 0; i = s.peers[i].next_in_bucket) {
     Peer& peer = s.peers[i];
     if (peer.local_eid != local || !same_instance(peer, target.instance, target.path.remote)) continue;
+    if (peer.owner != target.owner || peer.visitor != visitor) continue;
     if (peer.path.link == 0 || (peer.channels[0] == 0 && peer.channels[1] == 0)) peer.path = target.path;
     return i;
   }
@@ -39,6 +40,8 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target) {
   peer = Peer{};
   peer.local_eid = local;
   peer.instance = target.instance;
+  peer.owner = target.owner;
+  peer.visitor = visitor;
   peer.path = target.path;
   peer.in_use = true;
   peer.next_in_bucket = s.peer_buckets[bucket];

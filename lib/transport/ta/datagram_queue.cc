@@ -9,11 +9,6 @@ namespace ub::ta {
 
 namespace {
 
-// One datagram of a queue at a time has pending payload, so that all of them leave in the order they were posted.
-bool gathering(const SendQueue& q) {
-  return q.started_head != q.started_tail && !q.work[(q.started_tail - 1) & q.work_mask].done;
-}
-
 constexpr Duration kGatheringPause = microseconds(100);
 
 struct Way {
@@ -32,20 +27,10 @@ Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return {link, CrStatus::kSuccess, false};
 }
 
-// Has this owner, or have all together, as many datagrams with pending payload as they may?
-bool too_many_gathering(const CoreState& s, Owner owner) {
-  if (s.gathering.in_use() < kGatheringOfOwner) return false;
-  if (s.gathering.in_use() == kGatheringDatagrams) return true;
-  uint32_t of_owner = 0;
-  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
-    of_owner += s.gathering[i].in_use && s.gathering[i].owner == owner;
-  }
-  return of_owner >= kGatheringOfOwner;
-}
-
 // False: the queue's timer brings us back. It must not stand in a list meanwhile, where it would hold up others.
 bool may_gather(CoreState& s, const SendQueue& q) {
-  if (!too_many_gathering(s, q.owner)) return true;
+  const uint32_t held = s.gathering_of[q.owner];
+  if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
   Instant at = s.now + kGatheringPause;
   if (q.pacer != nullptr) {
     q.pacer->passing.charge(s.now, Pacer::kPassedSlot);
@@ -56,11 +41,8 @@ bool may_gather(CoreState& s, const SendQueue& q) {
 }
 
 void give_up_frame(CoreState& s, uint32_t record) {
-  GatheringDatagram& d = s.gathering[record];
-  UB_ASSERT(s.orphan_count < kOrphanRing);
-  s.orphans[s.orphan_count++] = {d.link, d.frame};
-  d.in_use = false;
-  s.gathering.free(record);
+  if (s.gathering[record].pending != 0) s.orphan(s.held_of_datagram(record));
+  release_gathering(s, record);
 }
 
 void drop_from_active_links(CoreState& s, uint32_t link) {
@@ -76,7 +58,9 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 }  // namespace
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
-  if (q.state != QueueState::kReady || gathering(q)) return 0;
+  if (q.state != QueueState::kReady) return 0;
+  // One datagram of a queue at a time has pending payload, so that all of them leave in the order they were posted.
+  if (q.gathering != 0) return s.gathering[q.gathering].pending == 0 ? s.gathering[q.gathering].link : 0;
   bool may_look = true;
   while (const Wqe* wqe = front_element(s, q, &may_look)) {
     if (!pacer_allows(s, q)) return 0;
@@ -119,10 +103,16 @@ void finish_datagram(CoreState& s, uint32_t queue, CrStatus status) {
   retire_requests(s, queue);
 }
 
+void release_gathering(CoreState& s, uint32_t record) {
+  GatheringDatagram& d = s.gathering[record];
+  d.in_use = false;
+  --s.gathering_of[d.owner];
+  s.queues[d.queue].gathering = 0;
+  s.gathering.free(record);
+}
+
 void cancel_gathering(CoreState& s, uint32_t queue) {
-  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
-    if (s.gathering[i].in_use && s.gathering[i].queue == queue) give_up_frame(s, i);
-  }
+  if (s.queues[queue].gathering != 0) give_up_frame(s, s.queues[queue].gathering);
 }
 
 void leave_link(CoreState& s, uint32_t link) {

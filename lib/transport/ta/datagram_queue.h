@@ -21,6 +21,8 @@ WrState& start_datagram(CoreState& s, SendQueue& q);
 // The newest one started is done.
 void finish_datagram(CoreState& s, uint32_t queue, CrStatus status);
 
+// The record of a datagram that was sent, or never will be.
+void release_gathering(CoreState& s, uint32_t record);
 // The queue is flushed or destroyed: its datagram whose payload is pending, if any, is not sent.
 void cancel_gathering(CoreState& s, uint32_t queue);
 // Nothing goes out over this link any more.

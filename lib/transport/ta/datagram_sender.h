@@ -44,14 +44,7 @@ class DatagramSender {
     d.failed |= !ok;
     if (--d.pending != 0) return;
     const uint32_t queue = d.queue;
-    if (d.failed) {
-      host_.tx_abort(d.link, d.frame);
-    } else {
-      commit(d);
-    }
-    const CrStatus status = d.failed ? CrStatus::kLocAccess : CrStatus::kSuccess;
-    release(copy.record);
-    finish_datagram(s_, queue, status);
+    if (d.failed) finish(copy.record, CrStatus::kLocAccess);
     schedule_datagrams(s_, queue);
   }
 
@@ -87,6 +80,7 @@ class DatagramSender {
   // False: no room now.
   bool send_front(uint32_t queue, uint32_t link) {
     SendQueue& q = s_.queues[queue];
+    if (q.gathering != 0) return send_held(q);
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     const Target& target = s_.targets[wqe.target];
     const PeerAddress& path = s_.peers[target.peer].path;
@@ -99,22 +93,40 @@ class DatagramSender {
                             wire::kIcrcSize;
     const auto bytes = static_cast<uint32_t>(headers.size + tp_bytes);
     std::byte* frame = host_.tx_begin(link, bytes);
-    if (frame == nullptr) return given_up(q);
+    if (frame == nullptr) {
+      if (!given_up(q)) return false;
+      start_datagram(s_, q).done = true;
+      return true;
+    }
     std::byte* at = frame + headers.write(frame, tp_bytes, wire::kEcnNotCapable);
     wire::UtpHeader{padding, wire::kNlpTransaction}.write(at);
     at += wire::UtpHeader::kSize;
     at += wire::write_transaction_headers(ta, at);
     std::memset(at + wqe.length, 0, padding);
-    const uint32_t record = take_record(queue, link, frame, bytes, headers.v6());
-    gather(record, wqe, at);
+    const uint32_t record = take_record(queue, link, bytes, headers.v6());
+    gather(record, wqe, frame, at);
+    return true;
+  }
+
+  // Its payload came from memory that answered later.
+  bool send_held(SendQueue& q) {
+    const uint32_t record = q.gathering;
+    const GatheringDatagram& d = s_.gathering[record];
+    std::byte* frame = host_.tx_begin(d.link, d.bytes);
+    if (frame == nullptr && !given_up(q)) return false;
+    if (frame != nullptr) {
+      std::memcpy(frame, s_.held_frame(s_.held_of_datagram(record)), d.bytes);
+      commit(d, frame);
+    }
+    q.deadline = Instant::never();
+    finish(record, CrStatus::kSuccess);
     return true;
   }
 
   // Nobody takes anything out of the port any more: waiting is over, the message is lost.
-  bool given_up(SendQueue& q) {
+  bool given_up(const SendQueue& q) {
     if (s_.now < q.deadline) return false;
     s_.count(Counter::kUmTxNoRoom);
-    start_datagram(s_, q).done = true;
     return true;
   }
 
@@ -134,11 +146,12 @@ class DatagramSender {
     return ta;
   }
 
-  uint32_t take_record(uint32_t queue, uint32_t link, std::byte* frame, uint32_t bytes, bool v6) {
+  uint32_t take_record(uint32_t queue, uint32_t link, uint32_t bytes, bool v6) {
     const uint32_t record = s_.gathering.alloc();
     GatheringDatagram& d = s_.gathering[record];
-    d = {.frame = frame,
-         .bytes = bytes,
+    s_.queues[queue].gathering = record;
+    ++s_.gathering_of[s_.queues[queue].owner];
+    d = {.bytes = bytes,
          .link = link,
          .queue = queue,
          .pending = 0,
@@ -150,13 +163,14 @@ class DatagramSender {
     return record;
   }
 
-  void release(uint32_t record) {
-    s_.gathering[record].in_use = false;
-    s_.gathering.free(record);
+  void finish(uint32_t record, CrStatus status) {
+    const uint32_t queue = s_.gathering[record].queue;
+    release_gathering(s_, record);
+    finish_datagram(s_, queue, status);
   }
 
   // The message starts here. Memory at hand: it leaves at once.
-  void gather(uint32_t record, const Wqe& wqe, std::byte* payload) {
+  void gather(uint32_t record, const Wqe& wqe, std::byte* frame, std::byte* payload) {
     GatheringDatagram& d = s_.gathering[record];
     SendQueue& q = s_.queues[d.queue];
     const Copies copies{tp::datagram_tag({false, record, d.generation}), d.pending};
@@ -164,22 +178,26 @@ class DatagramSender {
         wqe.length == 0 ? CopyResult::kDone : gather_request(s_, host_, copies, wqe, q.owner, 0, wqe.length, payload);
     WrState& wr = start_datagram(s_, q);
     q.deadline = Instant::never();
-    if (copied == CopyResult::kPending) return;
+    if (copied == CopyResult::kPending) {
+      std::byte* held = s_.held_frame(s_.held_of_datagram(record));
+      std::memcpy(held, frame, d.bytes);
+      return host_.tx_hold(d.link, frame, held);
+    }
     wr.done = true;
     if (copied == CopyResult::kFailed) {
       wr.status = CrStatus::kLocAccess;
-      host_.tx_abort(d.link, d.frame);
+      host_.tx_abort(d.link, frame);
     } else {
-      commit(d);
+      commit(d, frame);
     }
-    release(record);
+    release_gathering(s_, record);
   }
 
-  void commit(const GatheringDatagram& d) {
-    std::byte* end = d.frame + d.bytes - wire::kIcrcSize;
-    const std::byte* l3 = d.frame + wire::kEthSize;
+  void commit(const GatheringDatagram& d, std::byte* frame) {
+    std::byte* end = frame + d.bytes - wire::kIcrcSize;
+    const std::byte* l3 = frame + wire::kEthSize;
     wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), d.v6));
-    host_.tx_commit(d.link, d.frame, d.bytes);
+    host_.tx_commit(d.link, frame, d.bytes);
     s_.count(Counter::kTxPackets);
     s_.count(Counter::kTxBytes, d.bytes);
     s_.count(Counter::kUmTx);

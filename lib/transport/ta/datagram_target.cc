@@ -56,13 +56,8 @@ bool ready(const CoreState& s, uint32_t jetty, const Jfr& jfr) {
 }
 
 bool too_many_arriving(const CoreState& s, Owner owner) {
-  if (s.arriving.in_use() < kArrivingOfOwner) return false;
-  if (s.arriving.in_use() == kArrivingDatagrams) return true;
-  uint32_t of_owner = 0;
-  for (uint32_t i = 1; i <= s.arriving.high_water(); ++i) {
-    of_owner += s.arriving[i].in_use && s.arriving[i].owner == owner;
-  }
-  return of_owner >= kArrivingOfOwner;
+  const uint32_t held = s.arriving_of[owner];
+  return held >= kArrivingOfOwner || !has_share(s.arriving, held);
 }
 
 }  // namespace
@@ -85,6 +80,7 @@ uint32_t admit_datagram(CoreState& s, uint32_t link, const wire::Endpoint& sourc
   }
   s.receives[receive].jetty = jetty;
   const uint32_t record = s.arriving.alloc();
+  ++s.arriving_of[jfr.owner];
   ArrivingDatagram& d = s.arriving[record];
   d = {.completion = receive_completion(s, receive, packet),
        .receive = receive,
@@ -104,6 +100,7 @@ void complete_datagram(CoreState& s, uint32_t record, CrStatus status) {
   ArrivingDatagram& d = s.arriving[record];
   d.in_use = false;
   s.arriving.free(record);
+  --s.arriving_of[d.owner];
   if (d.receive == 0) return;
   if (d.jetty_gone) return return_receive(s, d.receive);
   s.count(status == CrStatus::kSuccess  ? Counter::kUmRx

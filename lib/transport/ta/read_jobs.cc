@@ -18,6 +18,12 @@ tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
   return m;
 }
 
+void release_job(CoreState& s, uint32_t index) {
+  s.jobs[index].in_use = false;
+  s.jobs.free(index);
+  --s.channels[s.jobs[index].channel].read_jobs;
+}
+
 }  // namespace
 
 wire::TaOpcode answer_opcode(wire::TaOpcode request) {
@@ -62,8 +68,10 @@ void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, ui
 }
 
 uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job) {
+  tp::Channel& ch = s.channels[channel];
+  if (!has_share(s.jobs, ch.read_jobs)) return 0;
   uint32_t index = s.jobs.alloc();
-  if (index == 0) return 0;
+  ++ch.read_jobs;
   auto generation = static_cast<uint8_t>(s.jobs[index].generation + 1);
   s.jobs[index] = job;
   s.jobs[index].generation = generation;
@@ -83,8 +91,7 @@ ReadJob* job_of(CoreState& s, const tp::TxMessage& m) {
 void finish_read_job(CoreState& s, const tp::TxMessage& m) {
   ReadJob& job = s.jobs[m.source];
   if (!job.in_use || job.generation != m.generation) return;
-  job.in_use = false;
-  s.jobs.free(m.source);
+  release_job(s, m.source);
 }
 
 void abort_job(CoreState& s, uint32_t index) {
@@ -106,9 +113,7 @@ void abort_jobs_of_segment(CoreState& s, uint32_t segment) {
 
 void drop_jobs_of_channel(CoreState& s, uint32_t channel) {
   for (uint32_t i = 1; i <= s.jobs.high_water(); ++i) {
-    if (!s.jobs[i].in_use || s.jobs[i].channel != channel) continue;
-    s.jobs[i].in_use = false;
-    s.jobs.free(i);
+    if (s.jobs[i].in_use && s.jobs[i].channel == channel) release_job(s, i);
   }
 }
 

@@ -97,7 +97,7 @@ class Receiver {
     }
     // Behind a delivery that waits, or waiting itself; if it cannot be kept, it comes again and goes on from there.
     bool waits_itself = ch.delivered == ch.expected;
-    uint32_t kept = tp::keep_packet(s_, rtp, rest);
+    uint32_t kept = tp::keep_packet(s_, ch, rtp, rest);
     if (kept == 0) {
       s_.count(Counter::kRxNoReorderBuffer);
       return false;
@@ -112,7 +112,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     uint32_t waiting = tp::placed(rtp.tpmsn);
     if (!place_ahead(channel, rtp, rest)) {
-      waiting = tp::keep_packet(s_, rtp, rest);
+      waiting = tp::keep_packet(s_, ch, rtp, rest);
       if (waiting == 0) {
         s_.count(Counter::kRxNoReorderBuffer);
         return false;

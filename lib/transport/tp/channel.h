@@ -96,13 +96,15 @@ struct Channel : ChannelHot {
   Tpmsn first_failed, last_failed;
   uint32_t receive;  // RxReceive of the open SEND
   uint128 atomic_old;
-  Psn highest_seen;  // MaxRcvPSN
+  Psn highest_seen;    // MaxRcvPSN
+  uint32_t kept;       // packets of CoreState::kept
+  uint32_t read_jobs;  // READs that are being served
 
   // ---- gather in progress (memory that answers later) ----
   uint32_t gathers_pending;
   bool gather_failed;
   bool gather_retransmit;
-  std::byte* gather_frame;
+  bool gather_held;  // the frame that waits is in CoreState::held_frames
   uint32_t gather_bytes;
   Psn gather_psn;
 

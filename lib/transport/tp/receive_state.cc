@@ -20,6 +20,11 @@ uint32_t reorder_block(CoreState& s, Channel& ch) {
   return ch.reorder;
 }
 
+void release_kept(CoreState& s, Channel& ch, uint32_t index) {
+  s.kept.free(index);
+  --ch.kept;
+}
+
 }  // namespace
 
 RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
@@ -51,10 +56,10 @@ void accept_in_order(CoreState& s, Channel& ch) {
   }
 }
 
-uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
-  if (rest.size() > s.config.max_frame_bytes) return 0;
+uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
+  if (rest.size() > s.config.max_frame_bytes || !has_share(s.kept, ch.kept)) return 0;
   uint32_t index = s.kept.alloc();
-  if (index == 0) return 0;
+  ++ch.kept;
   s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
   std::memcpy(s.kept_data(index), rest.data(), rest.size());
   return index;
@@ -73,7 +78,7 @@ void delivered_one(CoreState& s, Channel& ch) {
     if (test_bit(bits, slot)) {
       clear_bit(bits, slot);
       uint32_t waiting = s.kept_of(ch.reorder)[slot];
-      if (!is_placed(waiting)) s.kept.free(waiting);
+      if (!is_placed(waiting)) release_kept(s, ch, waiting);
     }
   }
   ++ch.delivered;
@@ -123,7 +128,7 @@ void release_reorder(CoreState& s, Channel& ch) {
   const uint64_t* bits = s.received_bits(ch.reorder);
   for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {
     uint32_t waiting = s.kept_of(ch.reorder)[slot];
-    if (test_bit(bits, slot) && !is_placed(waiting)) s.kept.free(waiting);
+    if (test_bit(bits, slot) && !is_placed(waiting)) release_kept(s, ch, waiting);
   }
   s.reorder.free(ch.reorder);
   ch.reorder = 0;

@@ -31,7 +31,7 @@ void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting);
 void accept_in_order(CoreState& s, Channel& ch);
 
 // Copies what lies behind the transport header into a kept packet; 0: the pool is empty.
-uint32_t keep_packet(CoreState& s, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
+uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
 // Is the packet at the delivery cursor one that was accepted earlier?
 bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting);

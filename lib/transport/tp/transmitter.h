@@ -49,13 +49,12 @@ class Transmitter {
     if (ch.gathers_pending == 0) return;
     ch.gather_failed |= !ok;
     if (--ch.gathers_pending != 0) return;
-    if (ch.gather_frame != nullptr) finish_gather(channel);
-    ch.gather_failed = false;
+    if (!ch.gather_held) ch.gather_failed = false;
     activate(s_, channel);
   }
 
   void release_orphans() {
-    for (uint32_t i = 0; i < s_.orphan_count; ++i) host_.tx_abort(s_.orphans[i].link, s_.orphans[i].frame);
+    for (uint32_t i = 0; i < s_.orphan_count; ++i) host_.tx_drop(s_.held_frame(s_.orphans[i]));
     s_.orphan_count = 0;
   }
 
@@ -115,6 +114,7 @@ class Transmitter {
     Channel& ch = s_.channels[channel];
     if (!ch.is_up()) return Sent::kNothing;
     if (ch.gathers_pending != 0) return Sent::kPending;
+    if (ch.gather_held) return finish_gather(channel);
     Psn psn;
     if (next_resend(s_, ch, &psn)) return send_again(channel, psn);
     if (!ch.mid_message && !begin_next_message(channel)) return Sent::kNothing;
@@ -239,7 +239,10 @@ class Transmitter {
       return Sent::kYes;  // the next turn sends the fake packet
     }
     if (copied == CopyResult::kPending) {
-      ch.gather_frame = frame;
+      std::byte* held = s_.held_frame(s_.held_of_channel(channel));
+      std::memcpy(held, frame, bytes);
+      host_.tx_hold(ch.link, frame, held);
+      ch.gather_held = true;
       ch.gather_bytes = static_cast<uint32_t>(bytes);
       ch.gather_psn = rtp.psn;
       ch.gather_retransmit = again;
@@ -249,11 +252,9 @@ class Transmitter {
     return Sent::kYes;
   }
 
-  // The memory that answers later has answered: the packet leaves, or what it was part of is gone by now.
-  void finish_gather(uint32_t channel) {
+  // Memory that answers later has answered: the packet leaves, unless what it was part of is gone by now.
+  Sent finish_gather(uint32_t channel) {
     Channel& ch = s_.channels[channel];
-    std::byte* frame = ch.gather_frame;
-    ch.gather_frame = nullptr;
     TxMessage* m = nullptr;
     bool wanted;
     if (ch.gather_retransmit) {
@@ -265,18 +266,20 @@ class Transmitter {
       wanted = ch.mid_message;
       if (wanted) m = &ch.in_flight.back(s_.messages);
     }
-    bool failed = ch.gather_failed;
-    ch.gather_failed = false;
     bool alive = m != nullptr && source_alive(*m);
-    if (!alive || failed) {
-      host_.tx_abort(ch.link, frame);
-      if (alive) payload_vanished(*m);
-      return;
+    if (alive && !ch.gather_failed) {
+      std::byte* frame = host_.tx_begin(ch.link, ch.gather_bytes);
+      if (frame == nullptr) return Sent::kNoRoom;
+      std::memcpy(frame, s_.held_frame(s_.held_of_channel(channel)), ch.gather_bytes);
+      wire::RtpHeader rtp;
+      bool last =
+          wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;
+      send_frame(channel, frame, ch.gather_bytes, ch.gather_psn, ch.gather_retransmit, last);
+    } else if (alive) {
+      payload_vanished(*m);
     }
-    wire::RtpHeader rtp;
-    bool last =
-        wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;
-    send_frame(channel, frame, ch.gather_bytes, ch.gather_psn, ch.gather_retransmit, last);
+    ch.gather_held = ch.gather_failed = false;
+    return Sent::kYes;
   }
 
   // Local memory of a request is not there (any more).
@@ -526,7 +529,8 @@ class Transmitter {
     // As long as the largest packet that the MTU allows: UDETAH, IMMETAH and token on top of a full payload.
     constexpr size_t kLargestRequest = wire::Btah::kSize + 4 + 16 + 24 + 4;
     size_t headers_bytes = wire::request_header_size(wire::TaOpcode::kSend, {});
-    size_t payload = wire::kControlRecordSize;
+    const size_t record_bytes = wire::control_record_size(out.record);
+    size_t payload = record_bytes;
     if (out.pad_to_mtu != 0) payload = out.pad_to_mtu + kLargestRequest - headers_bytes;
     size_t tp_bytes = wire::UtpHeader::kSize + headers_bytes + payload;
     size_t bytes = headers.size + tp_bytes + wire::kIcrcSize;
@@ -537,7 +541,7 @@ class Transmitter {
     at += wire::UtpHeader::kSize;
     at += wire::write_transaction_headers(ta, at);
     wire::write_control_record(out.record, at);
-    std::memset(at + wire::kControlRecordSize, 0, payload - wire::kControlRecordSize);
+    std::memset(at + record_bytes, 0, payload - record_bytes);
     at += payload;
     const std::byte* l3 = frame + wire::kEthSize;
     wire::icrc_store(at, wire::icrc_compute(l3, static_cast<size_t>(at - l3), headers.v6()));

@@ -57,6 +57,7 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   out.sender_uasid = sc_free ? 0 : load_be32(p + 88);
   out.wanted_uasid = sc_free ? 0 : load_be32(p + 92);
   out.scid = sc_free ? load_be24(p + 88) : 0;
+  out.application = length >= kControlRecordMaxSize ? load_be32(p + 96) : 0;
   const bool known = out.type >= RecordType::kReq && out.type <= RecordType::kScFree;
   return known ? Drop::kNone : Drop::kBadRecordType;
 }
@@ -65,7 +66,7 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   store_be32(p, kMagicPrefix << 8 | static_cast<uint32_t>('0' + r.version));
   store_u8(p + 4, static_cast<uint8_t>(r.type));
   store_u8(p + 5, static_cast<uint8_t>(r.reason));
-  store_be16(p + 6, kControlRecordSize);
+  store_be16(p + 6, static_cast<uint16_t>(control_record_size(r)));
   store_be64(p + 8, r.sender_incarnation);
   store_be64(p + 16, r.receiver_incarnation);
   store_be32(p + 24, r.attempt);
@@ -90,6 +91,7 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
     store_be32(p + 88, r.sender_uasid);
     store_be32(p + 92, r.wanted_uasid);
   }
+  if (r.application != 0) store_be32(p + 96, r.application);
 }
 
 const char* record_type_name(RecordType type) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// control_record.h - the 96-byte record by which two instances agree on a channel, check that the other is
+// control_record.h - the record, of 96 or 100 bytes, by which two instances agree on a channel, check that the other is
 // alive, and part. The UB Base Specification leaves set-up open (6.3); this form is SoftUB's own: the payload
 // of an unreliable Send to Jetty 0, big-endian. Bytes 0-27 stay the same in every version of the record.
 //
@@ -11,6 +11,7 @@
 //   28 flags; 29-31 sender's TPN        72-87 wanted EID
 //   32 retransmission; 33-35 peer TPN   88-91 sender's uasid, 92-95 wanted uasid
 //   36 CC; 37-39 first PSN of sender    (SC_FREE: 88-90 SCID instead of the uasids)
+//   96-99 sender's application, in records of 100 bytes
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,7 @@
 namespace ub::wire {
 
 inline constexpr size_t kControlRecordSize = 96;
+inline constexpr size_t kControlRecordMaxSize = 100;    ///< with an application
 inline constexpr size_t kControlRecordPrefixSize = 28;  ///< the part common to all versions
 inline constexpr uint8_t kControlRecordVersion = 1;
 
@@ -92,16 +94,23 @@ struct ControlRecord {
   uint32_t sender_uasid = 0;  ///< not in SC_FREE
   uint32_t wanted_uasid = 0;  ///< not in SC_FREE
   uint32_t scid = 0;          ///< SC_FREE only, 24 bits
+  /// REQ: for whom of those that the sender serves the channel is; 0: for all that have none of their own.
+  uint32_t application = 0;
 
   bool operator==(const ControlRecord&) const = default;
 };
 
 /// kBadRecordMagic: not a record, or shorter than its length or than a record. kBadRecordVersion: out.version
 /// and the fields of bytes 4-27 are set, enough to answer REJ. kBadRecordType: the whole record is set. Bytes
-/// behind the 96 are ignored: REQ and REP are padded to probe the path.
+/// behind the length are ignored: REQ and REP are padded to probe the path.
 [[nodiscard]] Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out);
 
-/// Writes kControlRecordSize bytes.
+/// 96, or 100 if the record names an application.
+constexpr size_t control_record_size(const ControlRecord& record) {
+  return record.application == 0 ? kControlRecordSize : kControlRecordMaxSize;
+}
+
+/// Writes control_record_size() bytes.
 void write_control_record(const ControlRecord& record, std::byte* p);
 
 const char* record_type_name(RecordType type);

@@ -150,6 +150,7 @@ void add_record(Line& line, const TaPacket& t) {
   if (r.reason != RecordReason::kNone) line.add(" (%s)", record_reason_name(r.reason));
   line.add(" tpn %06x>%06x psn %u mtu %u flags %02x", r.sender_tpn, r.receiver_tpn, r.initial_psn.value(), r.mtu,
            r.flags);
+  if (r.application != 0) line.add(" application %u", r.application);
 }
 
 /// A Read request has no payload, so its length says whether it has the meta headers.

@@ -39,11 +39,12 @@ ControlRecord random_record(RecordType type, Prng& rng) {
     r.sender_uasid = rng.next_u32();
     r.wanted_uasid = rng.next_u32();
   }
+  if (rng.chance(0.5)) r.application = rng.next_u32() | 1;
   return r;
 }
 
 Bytes bytes_of(const ControlRecord& r) {
-  Bytes b(kControlRecordSize);
+  Bytes b(control_record_size(r));
   write_control_record(r, b.data());
   return b;
 }
@@ -85,6 +86,18 @@ TEST(ControlRecord, fields_are_where_the_layout_says) {
   EXPECT_EQ(to_hex(bytes_of(r)), to_hex(want));
   ControlRecord back;
   ASSERT_EQ(read(want, back), Drop::kNone);
+  EXPECT_EQ(back, r);
+}
+
+TEST(ControlRecord, application_makes_it_longer) {
+  ControlRecord r;
+  r.application = 0xA1A2A3A4;
+  const Bytes b = bytes_of(r);
+  EXPECT_EQ(b.size(), 100u);
+  EXPECT_EQ(to_hex(std::span(b).subspan(6, 2)), "00 64 ");
+  EXPECT_EQ(to_hex(std::span(b).last(4)), "a1 a2 a3 a4 ");
+  ControlRecord back;
+  ASSERT_EQ(read(b, back), Drop::kNone);
   EXPECT_EQ(back, r);
 }
 
@@ -130,7 +143,9 @@ TEST(ControlRecord, truncation_at_every_length_is_refused) {
 
 TEST(ControlRecord, length_field_must_fit_the_bytes_and_the_version) {
   Prng rng(44);
-  Bytes b = bytes_of(random_record(RecordType::kReq, rng));
+  ControlRecord r = random_record(RecordType::kReq, rng);
+  r.application = 0;
+  Bytes b = bytes_of(r);
   ControlRecord back;
   for (uint16_t length : {0, 95, 97, 65535}) {
     store_be16(&b[6], length);
