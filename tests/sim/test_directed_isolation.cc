@@ -77,6 +77,35 @@ TEST(Isolation, mute_destination__holds_up_nobody_else) {
   }
 }
 
+// Bytes for a jetty that is gone are still on their way: nobody else gets the receive until they are there.
+TEST(Pending, receive_of_a_destroyed_jetty__is_not_used_before_its_copies_are_done) {
+  Options o = directed_options();
+  o.host.pending_ns = 5'000'000;
+  Stage s(o);
+  End other = s.b();
+  other.queue = s.b().node->add_queue(*s.b().app, s.b().jfc, s.b().jfr, Stage::usual_queue());
+  s.warm_up();
+  s.b().give_receives(1);
+  s.world.options.host.pending = 1;
+  RequestSpec spec;
+  spec.extra_allowed = bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation);
+  const Wr& lost = s.request(s.a(), s.b(), WrOp::kSend, 1000, spec);
+  const CoreState& state = s.b().node->core().state();
+  auto arriving = [&] {
+    for (uint32_t c = 1; c <= state.channels.high_water(); ++c)
+      if (state.channels[c].receive != 0 && state.channels[c].copies_pending != 0) return true;
+    return false;
+  };
+  ASSERT_TRUE(s.world.run_until(arriving, seconds(1)));
+  s.world.options.host.pending = 0;
+  s.b().node->destroy(s.b().queue);
+  const Wr& next = s.request(s.equip(*s.a().node), other, WrOp::kSend, 10);  // on a channel of its own
+  s.finish();
+  EXPECT_NE(lost.status, kSuccess);
+  EXPECT_EQ(next.status, kSuccess);
+  s.check_memory();
+}
+
 // What waits behind a mute destination is kept, and takes no more of the pool than it leaves.
 TEST(Isolation, what_is_kept_for_the_mute__leaves_room_for_the_rest) {
   Options o = Shared::ring();

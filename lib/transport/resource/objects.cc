@@ -139,6 +139,15 @@ namespace {
 
 constexpr uint32_t kFlushesPerVisit = 64;  // about 5 us
 
+void return_at_end(CoreState& s, uint32_t receive) {
+  RxReceive& r = s.receives[receive];
+  if (r.counted) --s.jfcs[r.jfc].reserved;
+  r.counted = false;
+  r.returns = true;
+  r.jetty = 0;
+  r.jfc = s.jfrs[r.jfr].jfc;
+}
+
 // The same for datagrams; a receive into which copies are pending goes back when they are done.
 void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
   for (uint32_t i = 1; i <= s.arriving.high_water(); ++i) {
@@ -151,11 +160,7 @@ void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
       d.receive = 0;
       continue;
     }
-    d.jetty_gone = true;
-    --s.jfcs[r.jfc].reserved;
-    r.counted = false;
-    r.jetty = 0;
-    r.jfc = s.jfrs[r.jfr].jfc;
+    return_at_end(s, d.receive);
   }
 }
 
@@ -174,14 +179,18 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
     if (ch.receive == 0) continue;
     const RxReceive& r = s.receives[ch.receive];
     if (jetty != 0 ? r.jetty != jetty : r.jfr != jfr) continue;
+    ch.message_rspst = wire::kRspError;
+    ch.message_rspinfo = wire::kErrRemoteAbort;
+    if (jetty != 0 && ch.copies_pending != 0) {  // they may still write into it
+      return_at_end(s, ch.receive);
+      continue;
+    }
     if (jetty != 0) {
       return_receive(s, ch.receive);
     } else {
       release_receive(s, ch.receive);
     }
     ch.receive = 0;
-    ch.message_rspst = wire::kRspError;
-    ch.message_rspinfo = wire::kErrRemoteAbort;
   }
 }
 
@@ -424,6 +433,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   receive.jetty = 0;
   receive.filled = 0;
   receive.counted = true;
+  receive.returns = false;
   ++s.jfcs[jfc].reserved;
   return index;
 }

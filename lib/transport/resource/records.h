@@ -254,6 +254,7 @@ struct RxReceive {
   uint32_t copies;    // how many of its copies are pending
   uint8_t sge_count;
   bool counted;  // a place in the JFC is reserved for it
+  bool returns;  // its jetty is gone: back to the JFR with it when the message ends
   Sge sges[kMaxSges];
 };
 
@@ -280,7 +281,6 @@ struct ArrivingDatagram {
   uint32_t pending;
   uint32_t generation;
   Owner owner;
-  bool jetty_gone;  // the receive goes back
   bool failed;
   bool in_use;
 };

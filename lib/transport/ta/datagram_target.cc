@@ -88,7 +88,6 @@ uint32_t admit_datagram(CoreState& s, uint32_t link, const wire::Endpoint& sourc
        .pending = 0,
        .generation = d.generation + 1,
        .owner = jfr.owner,
-       .jetty_gone = false,
        .failed = false,
        .in_use = true};
   std::memcpy(d.completion.remote_eid, source.ip.bytes.data(), sizeof d.completion.remote_eid);
@@ -102,7 +101,7 @@ void complete_datagram(CoreState& s, uint32_t record, CrStatus status) {
   s.arriving.free(record);
   --s.arriving_of[d.owner];
   if (d.receive == 0) return;
-  if (d.jetty_gone) return return_receive(s, d.receive);
+  if (s.receives[d.receive].returns) return return_receive(s, d.receive);
   s.count(status == CrStatus::kSuccess  ? Counter::kUmRx
           : status == CrStatus::kLocLen ? Counter::kRxDropUmNoFit
                                         : Counter::kRxDropUmNoMemory);

@@ -123,6 +123,7 @@ void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& pack
   if (index == 0) return;
   ch.receive = 0;
   const RxReceive& receive = s.receives[index];
+  if (receive.returns) return return_receive(s, index);
   Cqe cqe = receive_completion(s, index, packet);
   cqe.status = status;
   cqe.length = static_cast<uint32_t>(bytes);
