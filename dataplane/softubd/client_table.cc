@@ -61,6 +61,7 @@ void ClientTable::serve(Owner number) {
   Client* client = find(number);
   client->pacer().bytes_per_second = rate_;
   active_.push_back(client);
+  for (uint64_t port : ports_down_) client->push_event({EventKind::kPortDown, port});
 }
 
 void ClientTable::remove(Owner number) {
@@ -97,6 +98,8 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
 
 void ClientTable::on_event(const Event& event) {
   if (event.kind == EventKind::kPortDown || event.kind == EventKind::kPortUp) {
+    ports_down_.erase(event.object);
+    if (event.kind == EventKind::kPortDown) ports_down_.insert(event.object);
     for (Client* client : active_) client->push_event(event);
   } else if (Client* client = find(event.owner)) {
     client->push_event(event);

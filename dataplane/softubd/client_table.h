@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
   OnTrouble on_trouble_;
   std::vector<std::unique_ptr<Client>> by_number_;
   std::vector<Client*> active_;  // those that are served, dense
+  std::set<uint64_t> ports_down_;  // whoever comes is told
   ipc::Fd epoll_;
   Duration patience_ = milliseconds(250);
   uint64_t rate_ = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An application, embedded and at a daemon, sits behind a memif device whose peer is killed and comes back: it is told
-that its port is down, and that it is active again.
+that its port is down, and that it is active again. One that attaches meanwhile learns that it is down.
 
   tests/e2e/port_events.py --watch build/tests/e2e/port_events --softubd build/dataplane/softubd/softubd \
       --admin build/tools/admin/urma_admin --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
@@ -55,6 +55,10 @@ def comes_and_goes(args, directory, placement):
         wait_for_link(args, nic, ours, 1)
         peer.kill()
         watch.wait_for_text(DOWN)
+        if daemon:
+            late = Process([args.watch, "down"], wires.Given(daemon.variables()))
+            late.wait_for_text("down")
+            late.expect(0)
         peer = Process([args.watch], theirs)
         watch.wait_for_text(ACTIVE)
         said = [line for line in watch.text().splitlines() if line.startswith("event")]
