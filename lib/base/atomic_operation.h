@@ -64,8 +64,9 @@ T run_atomic(T* at, WrOp op, T operand, T compare) {
 
 namespace detail {
 
+// A function of its own: clang would take the instruction away where it inlines it into one without the target.
 #if defined(__x86_64__)
-[[gnu::target("cx16")]]
+[[gnu::target("cx16"), gnu::noinline]]
 #endif
 inline uint128
 compare_swap(uint128* at, uint128 expected, uint128 desired) {
