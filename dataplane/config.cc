@@ -168,7 +168,8 @@ std::string range_text(const Key& key) {
   if (key.rule.starts_with("choice:")) return join(choices(key), ", ");
   if (key.min.empty()) return {};
   const std::string range = std::string(key.min) + ".." + std::string(key.max);
-  return key.rule == "pow2" ? range + ", power of two" : range;
+  if (key.rule == "pow2") return range + ", power of two";
+  return key.rule.empty() ? range : range + ", " + std::string(key.rule);
 }
 
 std::string in_unit(const Key& key) { return key.unit.empty() ? std::string() : concat(" (", key.unit, ")"); }
@@ -381,6 +382,10 @@ std::string check_number(const Key& key, const std::string& shown, uint64_t numb
   if (key.rule == "pow2" && (number & (number - 1)) != 0) {
     return key.full_name() + " = " + shown + " is not a power of two in " + std::string(key.min) + ".." +
            std::string(key.max) + in_unit(key);
+  }
+  if (key.rule == "not 4791" && number == 4791) {
+    return key.full_name() + " = " + shown +
+           " is the port of RoCE: peers would take UB packets for its own; choose another";
   }
   return {};
 }

@@ -170,6 +170,20 @@ struct TransportConfig {
   std::chrono::nanoseconds tpn_rest = std::chrono::seconds(2);
 };
 
+// RoCEv2 beside UB.
+struct RoceKeys {
+  // Speak it; default off.
+  bool enable = false;
+  // Queue pairs, default 65535. Memory is taken when one is created.
+  uint32_t max_qps = 65535;
+  // Packets of a queue pair in flight; default 128. More goes again after a loss.
+  uint32_t window_packets = 128;
+  // Ask for an acknowledgement with every message; default off.
+  bool ack_every_message = false;
+  // Congestion control of RoCE; default off.
+  bool dcqcn = false;
+};
+
 // Bounds of state; the max_ and _depth ones are also the capabilities that the device reports.
 struct LimitsConfig {
   // Jetties per instance, default 65536. Memory is taken when one is created; so for the next four.
@@ -222,6 +236,7 @@ struct Config {
   PortConfig port;
   DpdkConfig dpdk;
   TransportConfig transport;
+  RoceKeys roce;
   LimitsConfig limits;
   ProgressConfig progress;
   LogConfig log;

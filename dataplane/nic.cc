@@ -21,6 +21,7 @@
 namespace ub {
 
 template class Core<PortSet>;
+template class roce::Engine<PortSet>;
 
 namespace {
 
@@ -28,6 +29,7 @@ constexpr uint16_t kWellKnownPort = wire::kUbUdpPort;
 constexpr Duration kTeardownWait = milliseconds(100);
 constexpr int kNamesToTry = 64;
 constexpr Duration kLinkPatience = milliseconds(100);
+constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
 
 uint64_t random_u64() {
@@ -213,6 +215,7 @@ std::optional<size_t> Nic::dpdk_port_of(const wire::IpAddress& ip) const {
 bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
   for (PluginPortOptions& options : dpdk_ports_) {
     options.udp_port = udp_port_;
+    options.roce = config.roce.enable;
     options.mtu = config.port.mtu;
     options.notice = notice_;
     options.link_changed = [this] {
@@ -252,6 +255,10 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.max_channels = c.limits.max_channels;
   core.read_jobs = c.limits.read_jobs;
   core.kept_packets = c.limits.reorder_buffers;
+  core.roce.max_qps = c.roce.enable ? c.roce.max_qps : 0;
+  core.roce.window_packets = static_cast<uint16_t>(c.roce.window_packets);
+  core.roce.ack_every_message = c.roce.ack_every_message;
+  core.roce.dcqcn = c.roce.dcqcn;
   return core;
 }
 
@@ -417,6 +424,22 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
   path->local.ip = eids_.ip_of(local);
   path->remote.ip = eids_.ip_of(instance.eid);
   return same_family(*path, why);
+}
+
+bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
+  const auto found = std::find(dpdk_links_.begin(), dpdk_links_.end(), path.link);
+  if (found == dpdk_links_.end()) return true;  // others have a kernel that asks
+  PluginPort& port = *ports_.plugins[static_cast<size_t>(found - dpdk_links_.begin())];
+  const Instant until = worker_->now() + kNeighbourPatience;
+  while (!control([&](NicCore&, Instant now) { return port.resolve(now, path.remote.ip, path.local.ip); })) {
+    if (worker_->now() > until) {
+      *why = to_text(path.remote.ip) + " is not there: nobody answers for it, and no gateway leads to it";
+      return false;
+    }
+    drive();
+    sleep_for(kLinkPause);
+  }
+  return true;
 }
 
 // A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.

@@ -81,6 +81,9 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
+  // Waits until the port of that path knows where its frames go, as far as it has to ask. False and `*why`: nobody
+  // answered. Without this the first frames to a new neighbour are lost.
+  bool meet_neighbour(const PeerAddress& path, std::string* why);
   std::vector<ChannelInfo> channels();
   // Those from number `*from` on, as many as fit; `*from` is the next one then, 0: there are no more. A bounded look.
   size_t channels(std::span<ChannelInfo> out, uint32_t* from);

@@ -30,6 +30,7 @@ struct PluginPortOptions {
   wire::IpAddress gateway_v4, gateway_v6;
   std::vector<std::pair<wire::IpAddress, wire::MacAddress>> neighbours;  // known beforehand
   uint16_t udp_port = wire::kUbUdpPort;                                  // frames for other ports are dropped
+  bool roce = false;                                                     // frames for RoCE are wanted, too
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
   std::function<void(const std::string& sentence)> notice;               // what a person should know; any thread
@@ -57,6 +58,8 @@ class PluginPort {
   virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
   virtual bool has_link() const = 0;
+  // Is it known where frames for that address go? If not, it is asked for; frames for it are dropped meanwhile.
+  virtual bool resolve(Instant now, const wire::IpAddress& destination, const wire::IpAddress& source) = 0;
 
   // ---- port.h ----
   virtual size_t rx_burst(Instant now, RxFrame* out, size_t room) = 0;
@@ -72,7 +75,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 3;
+constexpr uint32_t kPluginPortVersion = 4;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

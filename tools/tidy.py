@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of this tree that no compiler checks. Prints file:line: rule, and ends with status 1 if there is any.
 
-  - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; urma's embedded back end may see all
+  - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; roce and urma's embedded back end may see all
   - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
   - files have at most 700 lines, no tabs, no trailing space, a final newline, an SPDX line at the top
@@ -33,6 +33,7 @@ LAYERS = [
     ("lib/transport/", ("lib/base/", "lib/transport/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
+    ("lib/roce/", ("lib/", "dataplane/")),
     ("dataplane/", ("lib/base/", "lib/ipc/", "lib/transport/", "dataplane/")),
     ("emu_hw/", ("lib/base/", "lib/transport/", "emu_hw/")),
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),

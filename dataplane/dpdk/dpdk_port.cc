@@ -17,6 +17,7 @@
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
+#include "lib/transport/roce/wire/bth.h"
 
 namespace ub::dpdk {
 namespace {
@@ -28,6 +29,7 @@ using wire::kUdpSize;
 
 constexpr uint32_t kIpOverhead = 150;         // more than all our headers and trailers behind Ethernet
 constexpr unsigned long kMemifBuffer = 2048;  // unless the arguments have bsize
+constexpr unsigned long kPacketHeader = 64;   // of a packet socket, in front of a frame in its ring
 constexpr Duration kRouteAge = milliseconds(100);
 constexpr uint32_t kPoolBuffers = 8192;
 
@@ -136,6 +138,7 @@ bool DpdkPort::configure(std::string* error) {
     return false;
   }
   is_memif_ = std::strcmp(info.driver_name, "net_memif") == 0;
+  is_af_packet_ = std::strcmp(info.driver_name, "net_af_packet") == 0;
   uint16_t device_mtu = 0;
   rte_eth_dev_get_mtu(port_, &device_mtu);
   mtu_ = options_.mtu != 0 ? options_.mtu : payload_for_device_mtu(device_mtu);
@@ -150,13 +153,17 @@ bool DpdkPort::configure(std::string* error) {
   return true;
 }
 
+// A number in the devargs.
+unsigned long DpdkPort::argument(const char* text, unsigned long otherwise) const {
+  const size_t at = options_.device.find(text);
+  return at == std::string::npos ? otherwise : std::strtoul(&options_.device[at + std::strlen(text)], nullptr, 0);
+}
+
 // The driver takes a frame in several buffers, but later ones in the same places then look unfinished: frames come
 // many times, and glued together (22.11).
 bool DpdkPort::frames_fit_memif(std::string* error) const {
   if (!is_memif_) return true;
-  const size_t at = options_.device.find("bsize=");
-  const unsigned long buffer =
-      at == std::string::npos ? kMemifBuffer : std::strtoul(&options_.device[at + 6], nullptr, 0);
+  const unsigned long buffer = argument("bsize=", kMemifBuffer);
   const uint32_t wanted = mtu_ + kIpOverhead + kEthSize + wire::kVlanSize;
   if (buffer >= wanted) return true;
   *error = "DPDK device " + name_ + " has buffers of " + std::to_string(buffer) + " bytes, and packets of " +
@@ -184,6 +191,8 @@ bool DpdkPort::widen(std::string* error) {
   if (device_mtu >= wanted) return true;
   int status = rte_eth_dev_set_mtu(port_, static_cast<uint16_t>(wanted));
   if (status == 0 || status == -ENOTSUP) return true;
+  // af_packet names Ethernet's longest frame whatever the interface and its own ring take (22.11).
+  if (is_af_packet_ && argument("framesz=", 0) >= wanted + kEthSize + wire::kVlanSize + kPacketHeader) return true;
   *error = "DPDK device " + name_ + " has an MTU of " + std::to_string(device_mtu) + " and does not take " +
            std::to_string(wanted) + " for packets of " + std::to_string(mtu_) +
            " bytes; lower port.mtu, or give the device larger buffers in dpdk.device";
@@ -299,8 +308,9 @@ bool DpdkPort::is_for_core(rte_mbuf* m) {
     answer_host(m);
     return false;
   }
-  bool ours =
-      m->data_len >= kEthSize + ip_size + kUdpSize && load_be16(frame + kEthSize + ip_size + 2) == options_.udp_port;
+  const size_t udp = kEthSize + ip_size;
+  const uint16_t port = m->data_len >= udp + kUdpSize ? load_be16(frame + udp + 2) : uint16_t{0};
+  const bool ours = port == options_.udp_port || (port == roce::kUdpPort && options_.roce);
   if (!ours) ++counters_.rx_drop_foreign;
   return ours;  // whether the address is ours the Core sees
 }
@@ -395,6 +405,15 @@ const wire::MacAddress* DpdkPort::route(const wire::IpAddress& destination, cons
   }
   r = {destination, *mac, now_ + kRouteAge};
   return &r.mac;
+}
+
+bool DpdkPort::resolve(Instant now, const wire::IpAddress& destination, const wire::IpAddress& source) {
+  wire::IpAddress hop;
+  if (!neighbours_->next_hop(destination, &hop)) return false;
+  bool must_ask = false;
+  const bool known = neighbours_->find(now, hop, &must_ask) != nullptr;
+  if (must_ask) ask(hop, source);
+  return known;
 }
 
 void DpdkPort::ask(const wire::IpAddress& hop, const wire::IpAddress& source) {

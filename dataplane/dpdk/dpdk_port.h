@@ -34,6 +34,7 @@ class DpdkPort final : public PluginPort {
   PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }
   bool has_link() const override { return watch_->has_link(); }
+  bool resolve(Instant now, const wire::IpAddress& destination, const wire::IpAddress& source) override;
 
   size_t rx_burst(Instant now, RxFrame* out, size_t room) override;
   void rx_release() override;
@@ -70,6 +71,7 @@ class DpdkPort final : public PluginPort {
   bool set_up_queues(std::string* error);
   bool start(std::string* error);
   void remove();
+  unsigned long argument(const char* text, unsigned long otherwise) const;
   bool has_argument(const char* text) const { return options_.device.find(text) != std::string::npos; }
 
   bool is_whole(rte_mbuf*);
@@ -89,7 +91,7 @@ class DpdkPort final : public PluginPort {
   rte_mempool* pool_ = nullptr;
   uint32_t mtu_ = 0;
   uint32_t link_ = 0;
-  bool is_memif_ = false;
+  bool is_memif_ = false, is_af_packet_ = false;
   int interrupt_fd_ = -1;
   bool armed_ = false;  // a frame makes it readable
   Instant now_{};

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "lib/base/counters.h"
@@ -21,6 +22,7 @@
 #include "lib/transport/core_types.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/roce/engine.h"
 #include "lib/transport/ta/datagram_receiver.h"
 #include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/receiver.h"
@@ -95,6 +97,9 @@ class Core {
   // Does anything wait for poll_packets?
   bool has_packets() const;
 
+  // RoCEv2: queue pairs and connections; null: CoreConfig::roce has it off.
+  roce::Engine<Host>* roce() { return roce_ ? &*roce_ : nullptr; }
+
   // ---- looking in ----------------------------------------------------------------------------------------
   const Counters& counters() const;
   // Channels have the numbers 1 to channel_table_size().
@@ -117,6 +122,8 @@ class Core {
   ta::DatagramReceiver<Host> datagram_receiver_;
   tp::Transmitter<Host> transmitter_;
   ta::Receiver<Host> receiver_;
+  std::optional<roce::Engine<Host>> roce_;
+  bool roce_first_ = false;  // so it was at the last turn
 };
 
 }  // namespace ub

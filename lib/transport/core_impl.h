@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/transport/core.h"
+#include "lib/transport/roce/engine_impl.h"
 
 namespace ub {
 
@@ -33,10 +34,12 @@ Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
   UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
   UB_ASSERT(config.max_queues < kIdSpace);
+  UB_ASSERT(config.roce.max_qps <= UINT16_MAX && config.roce.window_packets != 0);
   s_.config = config;
   s_.prng = Prng(config.seed);
   Arena arena(memory);
   lay_out(s_, arena);
+  if (s_.roce != nullptr) roce_.emplace(s_, *s_.roce, host);
   add_eid(config.self.eid);
 }
 
@@ -52,6 +55,7 @@ uint32_t Core<Host>::add_link(const LinkConfig& config) {
 template <class Host>
 void Core<Host>::link_down(Instant now, uint32_t link) {
   s_.now = now;
+  if (roce_) roce_->link_down(link);
   setup::link_down(s_, link);
   transmitter_.release_orphans();
 }
@@ -181,6 +185,7 @@ void Core<Host>::on_packet(Instant now, uint32_t link, std::span<const std::byte
   wire::NetHeader net;
   wire::Drop drop = wire::parse_network(eth_frame, net);
   if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (roce_ && net.dst.port == roce::kUdpPort) return roce_->on_packet(link, net);
   on_transport_packet(link, net);
 }
 
@@ -275,6 +280,7 @@ void Core<Host>::on_posted(Instant now, uint32_t jetty) {
   s_.now = now;
   if (jetty >= kIdSpace) return;
   const IdSlot& slot = s_.ids[jetty];
+  if (slot.kind == ObjectKind::kQp) return roce_->on_posted(slot.record);
   if (slot.kind != ObjectKind::kJetty && slot.kind != ObjectKind::kJfs) return;
   ta::schedule_queue(s_, s_.jettys[slot.record].queue);
 }
@@ -302,6 +308,10 @@ void Core<Host>::on_armed(uint32_t jfc) {
 template <class Host>
 void Core<Host>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
+  if (roce::is_roce_copy(tag)) {
+    roce_->on_copy_done(tag, ok);
+    return transmitter_.release_orphans();
+  }
   tp::CopyPurpose purpose = tp::purpose_of(tag);
   if (purpose.kind == tp::CopyKind::kDatagram) {
     const tp::DatagramCopy copy = tp::datagram_copy_of(tag);
@@ -321,6 +331,10 @@ void Core<Host>::on_timer(Instant now) {
   s_.now = now;
   uint32_t object;
   while (s_.timers.pop_due(now, &object)) {
+    if (object >= s_.first_roce_timer()) {
+      roce_->on_timer(object - s_.first_roce_timer());
+      continue;
+    }
     if (object > s_.config.max_channels) {
       ta::on_queue_timer(s_, object - s_.config.max_channels - 1);
       continue;
@@ -335,7 +349,14 @@ void Core<Host>::on_timer(Instant now) {
 template <class Host>
 size_t Core<Host>::poll_packets(Instant now, size_t budget, Acks acks) {
   s_.now = now;
-  return transmitter_.poll(budget, acks);
+  transmitter_.release_orphans();  // before anybody holds a frame in their places
+  if (!roce_ || !roce_->has_packets()) return transmitter_.poll(budget, acks);
+  // In turn, so that neither can use up the budget every time.
+  roce_first_ = !roce_first_;
+  size_t sent = roce_first_ ? roce_->poll_packets(budget) : transmitter_.poll(budget, acks);
+  const size_t left = budget > sent ? budget - sent : 0;
+  sent += roce_first_ ? transmitter_.poll(left, acks) : roce_->poll_packets(left);
+  return sent;
 }
 
 template <class Host>
@@ -350,6 +371,7 @@ Instant Core<Host>::next_deadline() const {
 
 template <class Host>
 bool Core<Host>::has_packets() const {
+  if (roce_ && roce_->has_packets()) return true;
   return s_.active_head != 0 || s_.active_link_head != 0 || s_.ack_head != 0 || s_.outbox_head != s_.outbox_tail;
 }
 

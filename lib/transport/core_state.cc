@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "lib/transport/roce/state.h"
+
 namespace ub {
 
 void lay_out(CoreState& s, Arena& arena) {
@@ -18,7 +20,7 @@ void lay_out(CoreState& s, Arena& arena) {
   s.peers.init(arena, c.max_peers);
   s.channels.init(arena, c.max_channels);
   s.jobs.init(arena, c.read_jobs);
-  s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams);
+  s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams + c.roce.max_qps);
   s.gathering.init(arena, kGatheringDatagrams);
   s.arriving.init(arena, kArrivingDatagrams);
   s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
@@ -34,10 +36,11 @@ void lay_out(CoreState& s, Arena& arena) {
   s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
   s.kept.init(arena, c.kept_packets);
   s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
-  const uint32_t most_held = c.max_channels + 1 + kGatheringDatagrams;
+  const uint32_t most_held = s.held_of_qp(c.roce.max_qps) + 1;
   s.held_frames = arena.take<std::byte>(c.slow_memory ? size_t{most_held} * c.max_frame_bytes : 0);
   s.orphans = arena.take<uint32_t>(most_held);
-  s.timers.init(arena, c.max_channels + 1 + c.max_queues);
+  s.timers.init(arena, s.first_roce_timer() + roce::timers(c));
+  s.roce = roce::lay_out(c, arena);
 }
 
 void push_event(CoreState& s, const Event& event) {

@@ -18,6 +18,10 @@
 
 namespace ub {
 
+namespace roce {
+struct State;
+}
+
 constexpr uint32_t kMaxEids = 64;
 constexpr uint32_t kEventRing = 1024;
 constexpr uint32_t kOutboxRing = 1024;
@@ -30,10 +34,11 @@ struct IdSlot {
   ObjectKind kind;
 };
 
-// A packet that arrived ahead of what can be delivered: everything behind its transport header.
+// A packet that arrived ahead of what can be delivered: everything behind its transport header. Of RoCE: all of it.
 struct KeptPacket {
   wire::RtpHeader rtp;
   uint32_t bytes;
+  uint32_t next = 0;  // RoCE: of the same queue pair
 };
 
 // A control record on its way out.
@@ -85,7 +90,9 @@ struct CoreState {
   Slab<KeptPacket> kept;
   std::byte* kept_bytes = nullptr;
 
-  TimerHeap timers;  // channels, then send queues
+  TimerHeap timers;  // channels, then send queues, then RoCE
+
+  roce::State* roce = nullptr;  // null: off
 
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
@@ -96,9 +103,9 @@ struct CoreState {
   uint32_t haunted_receives = 0;                // list of receives that copies of dead channels may still write
   uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
 
-  // Frames that wait for memory which answers later: one per channel, then one per record of `gathering`.
+  // Frames that wait for memory which answers later: one per channel, per record of `gathering`, per queue pair.
   std::byte* held_frames = nullptr;
-  // Those whose channel or queue is gone; the Core tells the host.
+  // Those whose channel, queue or queue pair gave them up; the Core tells the host.
   uint32_t* orphans = nullptr;
   uint32_t orphan_count = 0;
 
@@ -117,6 +124,7 @@ struct CoreState {
 
   uint32_t held_of_channel(uint32_t channel) const { return channel; }
   uint32_t held_of_datagram(uint32_t record) const { return config.max_channels + record; }
+  uint32_t held_of_qp(uint32_t qp) const { return config.max_channels + kGatheringDatagrams + qp; }
   std::byte* held_frame(uint32_t held) {
     UB_ASSERT(config.slow_memory);
     return held_frames + size_t{held} * config.max_frame_bytes;
@@ -125,6 +133,7 @@ struct CoreState {
 
   uint32_t timer_of_channel(uint32_t channel) const { return channel; }
   uint32_t timer_of_queue(uint32_t queue) const { return config.max_channels + 1 + queue; }
+  uint32_t first_roce_timer() const { return config.max_channels + 1 + config.max_queues + 1; }
 
   void count(Counter c, uint64_t n = 1) { counters.add(c, n); }
 };
@@ -176,6 +185,12 @@ inline void owe_ack(CoreState& s, uint32_t channel) {
     s.ack_head = channel;
   }
   s.ack_tail = channel;
+}
+
+template <class Host>
+void release_orphans(CoreState& s, Host& host) {
+  for (uint32_t i = 0; i < s.orphan_count; ++i) host.tx_drop(s.held_frame(s.orphans[i]));
+  s.orphan_count = 0;
 }
 
 void push_event(CoreState& s, const Event& event);

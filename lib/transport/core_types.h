@@ -39,8 +39,9 @@ enum class Status : uint8_t {
 // May acknowledgements that nobody waits for stay back for more packets? Whoever says so polls again soon.
 enum class Acks : uint8_t { kNow, kMayWait };
 
-enum class Mode : uint8_t { kRm = 1, kRc = 2, kUm = 4 };  // values of urma_transport_mode_t
-enum class ObjectKind : uint8_t { kNone, kJfs, kJfr, kJetty, kGroup };
+// The values of urma_transport_mode_t, and of a JFR that RoCE queue pairs use: messages of UB do not find it.
+enum class Mode : uint8_t { kRm = 1, kRc = 2, kUm = 4, kRoce = 8 };
+enum class ObjectKind : uint8_t { kNone, kJfs, kJfr, kJetty, kGroup, kQp };
 enum class QueueState : uint8_t { kReset, kReady, kSuspended, kError };
 
 // Access bits of a segment: those of URMA_ACCESS_*.
@@ -55,6 +56,18 @@ struct Token {
 };
 
 // ---- limits and protocol constants of one Core -------------------------------------------------------------
+// RoCEv2 beside UB; lib/transport/roce/types.h has its other values.
+struct RoceConfig {
+  uint32_t max_qps = 0;  // 0: RoCE is off; at most 65535
+  uint32_t max_address_handles = 4096;
+  uint32_t max_listeners = 64;
+  uint32_t max_connections = 4096;
+  uint16_t window_packets = 128;                    // of a queue pair, in flight
+  bool ack_every_message = false;                   // ask for an acknowledgement with every message
+  bool dcqcn = false;                               // mark data as ECN capable and slow down where the network says so
+  uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: as fast as a queue pair may ever go
+};
+
 struct CoreConfig {
   InstanceId self;
   uint64_t incarnation = 1;  // random, non-zero, new at every start
@@ -90,6 +103,8 @@ struct CoreConfig {
   uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap
   uint32_t max_frame_bytes = 9216;  // longest frame of any link
   bool slow_memory = false;         // may the host answer kPending to gather()?
+
+  RoceConfig roce;
 };
 
 // ---- objects -----------------------------------------------------------------------------------------------
@@ -185,6 +200,7 @@ struct LinkConfig {
   uint32_t mtu = 1024;         // payload bytes of a packet: 1024, 2048, 4096 or 8192
   bool icrc_optional = false;  // the wire cannot corrupt: offer to leave the ICRC out
   bool lossless = false;       // back-pressure instead of loss: no congestion window
+  uint16_t roce_port = 0;      // UDP source port of all RoCE packets; 0: each queue pair has its own
 };
 
 struct PeerAddress {
@@ -214,6 +230,10 @@ enum class EventKind : uint8_t {
   kChannelUp,        // object = TPN
   kChannelDead,      // object = TPN
   kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
+  kQpError,          // failed by itself: object = user_data
+  kQpDrained,        // in SQD, and everything that was begun is complete: object = user_data
+  kQpLastReceive,    // in ERROR, and takes no more of its shared JFR: object = user_data
+  kConnection,       // roce::Engine::poll_connection_events() has one: object = its cookie
   // Never said by a Core:
   kNicGone,   // see Status::kGone; no object
   kPortDown,  // a DPDK device lost its link: object = its number in the configuration; for every owner

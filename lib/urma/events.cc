@@ -83,6 +83,10 @@ void on_backend_event(const Event& event) {
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
     case EventKind::kChannelRejected:
+    case EventKind::kQpError:  // RoCE has an interface of its own
+    case EventKind::kQpDrained:
+    case EventKind::kQpLastReceive:
+    case EventKind::kConnection:
       break;
   }
 }

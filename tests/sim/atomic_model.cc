@@ -52,6 +52,19 @@ AtomicPlan AtomicModel::plan_add() {
   return {w.offset, w.bytes, w.op, 1, 0, w.successes};
 }
 
+AtomicPlan AtomicModel::plan_for_qp(Prng& rng, uint64_t unique) {
+  if (rng.chance(0.5)) return plan_add();
+  return plan_exchange(rng, unique, words_.at(16), WrOp::kCompareSwap);
+}
+
+AtomicPlan AtomicModel::plan_exchange(Prng& rng, uint64_t unique, Word& w, WrOp op) {
+  AtomicPlan p{w.offset, w.bytes, op, 0, 0, 0};
+  p.operand = make_uint128(0x51000000 + unique, ~unique) & mask(w);
+  p.compare = rng.chance(0.85) ? w.last_seen : make_uint128(rng.next_u64(), unique) & mask(w);
+  w.possible.insert(p.operand);
+  return p;
+}
+
 AtomicPlan AtomicModel::plan(Prng& rng, uint64_t unique) {
   auto it = words_.begin();
   std::advance(it, static_cast<long>(rng.below(words_.size())));
@@ -64,11 +77,7 @@ AtomicPlan AtomicModel::plan(Prng& rng, uint64_t unique) {
       p.floor = w.successes;
       return p;
     case Use::kExchange:
-      p.op = rng.chance(0.3) ? WrOp::kSwap : WrOp::kCompareSwap;
-      p.operand = make_uint128(0x51000000 + unique, ~unique) & mask(w);
-      p.compare = rng.chance(0.85) ? w.last_seen : make_uint128(rng.next_u64(), unique) & mask(w);
-      w.possible.insert(p.operand);
-      return p;
+      return plan_exchange(rng, unique, w, rng.chance(0.3) ? WrOp::kSwap : WrOp::kCompareSwap);
     case Use::kOwnBit:
       break;
   }

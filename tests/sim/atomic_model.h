@@ -33,7 +33,8 @@ class AtomicModel {
 
   // Chooses a request and counts it as posted.
   AtomicPlan plan(Prng&, uint64_t unique);
-  AtomicPlan plan_add();  // FADD on the first word
+  AtomicPlan plan_add();                           // FADD on the first word
+  AtomicPlan plan_for_qp(Prng&, uint64_t unique);  // of those that RoCE has
   // It can have no effect (a wrong token, say): as if it had not been posted.
   void withdraw(const AtomicPlan&);
   bool succeeded(const AtomicPlan&, uint128 old, std::string* why);
@@ -54,6 +55,7 @@ class AtomicModel {
     uint128 last_seen = 0;
     uint128 bits_used = 0, bits_sure = 0, bits_unknown = 0;
   };
+  static AtomicPlan plan_exchange(Prng&, uint64_t unique, Word&, WrOp);
   static uint128 mask(const Word& w) { return w.bytes == 16 ? ~uint128{0} : (uint128{1} << 8 * w.bytes) - 1; }
   uint128 read(const Word& w) const;
   Word& word_of(const AtomicPlan& p) { return words_.at(p.offset); }

@@ -5,3 +5,4 @@
 #include "tests/sim/sim_host.h"
 
 template class ub::Core<ub::sim::SimHost>;
+template class ub::roce::Engine<ub::sim::SimHost>;

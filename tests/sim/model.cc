@@ -119,6 +119,9 @@ void Model::region_leaving(Region* r) {
     return std::any_of(w.local.begin(), w.local.end(), [&](const LocalRange& l) { return l.region == r; });
   };
   allow_outstanding(uses, bit(CrStatus::kLocAccess));
+  for (const auto& [key, q] : senders_)
+    if (q->qp && (q->app == r->app || (q->peer != nullptr && q->peer->app == r->app)))
+      explain_pair(q, bit(CrStatus::kWrFlush) | bit(CrStatus::kAckTimeout) | bit(CrStatus::kRemOperation));
 }
 
 void Model::receiver_gone(const Receiver& who) {
@@ -151,6 +154,25 @@ void Model::path_broken(uint32_t a, uint32_t b) {
 void Model::queue_flushing(Queue* q) {
   allow_outstanding([&](const Wr& w) { return w.queue == q; }, bit(CrStatus::kWrFlush) | bit(CrStatus::kWrUnhandled));
   flush_done_[q->uid] = false;
+}
+
+void Model::explain(Queue* q, uint32_t statuses) {
+  if (q == nullptr) return;
+  q->explained |= statuses;
+  allow_outstanding([&](const Wr& w) { return w.queue == q; }, statuses);
+}
+
+void Model::explain_pair(Queue* q, uint32_t statuses) {
+  explain(q, statuses);
+  explain(q->peer, statuses);
+}
+
+void Model::broken(Queue* q) {
+  explain(q, bit(CrStatus::kWrFlush));
+  explain(q->peer, bit(CrStatus::kWrFlush) | bit(CrStatus::kAckTimeout));
+  for (Receive& r : q->jfr->posted) r.may_flush = true;
+  if (q->state == Queue::State::kReady) q->state = Queue::State::kFlushing;
+  if (!q->srq) q->jfr->in_error = true;
 }
 
 void Model::queue_gone(Queue* q) {

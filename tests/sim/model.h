@@ -84,6 +84,11 @@ class Model {
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
   void instance_gone(uint32_t node, uint32_t epoch);
   void queue_flushing(Queue*);
+  // Something happened to a queue pair or to its peer that explains these statuses, of all their requests.
+  void explain(Queue*, uint32_t statuses);
+  void explain_pair(Queue*, uint32_t statuses);
+  void broken(Queue*);  // a queue pair is in ERROR
+  size_t outstanding_of(const Queue* q) { return in_queue_[q->uid].size(); }
   void flushed(const Jfr&, size_t held);  // all is quiet: if it is in ERROR, all but so many receives have come back
   void queue_gone(Queue*);
   void path_broken(uint32_t node_a, uint32_t node_b);  // for so long that requests may time out

@@ -5,13 +5,17 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/transport/roce/wire/bth.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
 
 Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed), paths_(kMaxNodes * kMaxNodes) {}
 
-void Network::add_node(uint32_t node, const wire::Endpoint& at) { routes_.emplace_back(at, node); }
+void Network::add_node(uint32_t node, const wire::Endpoint& at) {
+  routes_.emplace_back(at, node);
+  if (at.port == wire::kUbUdpPort) routes_.emplace_back(wire::Endpoint{at.ip, roce::kUdpPort}, node);
+}
 
 uint32_t Network::route(std::span<const std::byte> frame) const {
   wire::NetHeader net;

@@ -47,6 +47,8 @@ void Node::configure() {
   config_.max_channels = 256;
   config_.max_links = 4;
   config_.max_frame_bytes = world_.options.mtu + 512;
+  if (has_roce()) config_.roce.max_qps = 64;
+  config_.roce.ack_every_message = world_.options.work.roce_ack_every;
 }
 
 void Node::boot() {
@@ -254,8 +256,10 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
 
 void Node::destroy(Queue* q) {
   if (q->state == Queue::State::kGone) return;
-  if (core_) must(world_, core_->destroy_jetty(world_.now(), q->id), "destroy_jetty");
+  if (core_ && !q->qp) must(world_, core_->destroy_jetty(world_.now(), q->id), "destroy_jetty");
+  if (core_ && q->qp) must(world_, core_->roce()->destroy_qp(world_.now(), q->id), "destroy_qp");
   if (q->jfr != nullptr) world_.model.receiver_gone({q, q->jfr});
+  if (q->qp) world_.model.broken(q);
   world_.model.queue_gone(q);
   q->state = Queue::State::kGone;
   q->slots.reset();
@@ -313,6 +317,12 @@ void Node::flush(Queue* q) {
   world_.model.queue_flushing(q);
   if (q->jfr != nullptr) world_.model.receiver_dropping({q, q->jfr});
   q->state = Queue::State::kFlushing;
+  if (q->qp) {
+    world_.model.broken(q);
+    must(world_, core_->roce()->modify_qp(world_.now(), q->id, {.qp_state = roce::QpState::kError}, 0), "modify_qp");
+    watch_broken(q);
+    return drive();
+  }
   must(world_, core_->set_state(world_.now(), q->id, QueueState::kError), "set_state(ERROR)");
   drive();
 }
@@ -409,6 +419,14 @@ bool Node::idle(std::string* why) const {
                   c.tpn, c.peer.uasid, c.state, c.next_psn, c.oldest_unacked, c.queued_messages);
     *why += buf;
     return false;
+  }
+  if (const roce::State* r = core_->state().roce) {
+    for (uint32_t i = 1; i <= r->qps.high_water(); ++i) {
+      const roce::Qp& qp = r->qps[i];
+      if (!qp.in_use || !roce::sends(qp.state) || qp.req.oldest == qp.req.end) continue;
+      *why += "a queue pair has requests under way\n";
+      return false;
+    }
   }
   if (core_->has_packets()) *why += "node has packets\n";
   return !core_->has_packets() && host_->pending() == 0;

@@ -45,6 +45,12 @@ struct QueueSpec {
   bool fetched = false;  // the application writes a ring of its own, from which the Core fetches
 };
 
+struct QpSpec {
+  uint32_t depth = 16, slots = 256;
+  bool srq = false, own_recv_jfc = false, fetched = false;
+  uint8_t rnr_retry = 7;
+};
+
 struct JfrSpec {
   Mode mode = Mode::kRm;
   uint32_t depth = 16;
@@ -90,6 +96,10 @@ class Node {
   uint32_t import(Owner, const Receiver&, Mode, bool wrong_token = false);
   uint32_t import_again(Owner, const Receiver&, Mode, bool wrong_token = false);
   void bind(Queue*, Queue* peer);
+  // RoCE. Two queue pairs become a connection; `connect` is for one end.
+  bool has_roce() const { return at_.port == wire::kUbUdpPort; }  // whoever has the address's RoCE port
+  Queue* add_qp(App&, Jfc*, Jfr*, const QpSpec&);
+  void connect(Queue*, uint32_t psn, uint32_t peer_psn, uint8_t rnr_timer);
 
   // ---- work ----
   void ring(Queue* q);  // doorbell
@@ -127,6 +137,7 @@ class Node {
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
   void finish_flush(Queue*);
+  void watch_broken(Queue*);  // until everything has come back; then it goes
   void plan_polls();
   void stop();
 

@@ -72,6 +72,14 @@ void Node::on_event(const Event& e) {
       world_.model.fail("node %u: queue %llu is said to hold a bad element", index_,
                         static_cast<unsigned long long>(e.object));
       break;
+    case EventKind::kQpError:
+      for (auto& q : world_.queues) {
+        if (q->uid != e.object || q->state == Queue::State::kGone) continue;
+        world_.trace("node %u: queue pair %u fails", index_, q->uid);
+        world_.model.broken(q.get());
+        watch_broken(q.get());
+      }
+      break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
       world_.trace("node %u: channel %llx %s", index_, static_cast<unsigned long long>(e.object),
@@ -137,14 +145,18 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
                static_cast<unsigned long long>(c.user_ctx), status_name(c.status), c.length, c.remote_id);
   Receiver who;  // perhaps destroyed since
   for (auto& q : world_.queues)
-    if (jetty && q->uid == c.user_data) who = {q.get(), q->jfr};
+    if ((jetty || q->qp) && q->uid == c.user_data) who = {q.get(), q->jfr};
   for (auto& r : world_.jfrs)
-    if (!jetty && r->uid == c.user_data) who = {nullptr, r.get()};
+    if (!jetty && who.jfr == nullptr && r->uid == c.user_data) who = {nullptr, r.get()};
   if (who.jfr == nullptr || who.id() != c.local_id || who.node() != index_)
     return world_.model.fail("node %u: receive completion for id %u, user data %llu", index_, c.local_id,
                              static_cast<unsigned long long>(c.user_data));
   Jfc* expected = who.jetty != nullptr && who.jetty->recv_jfc != nullptr ? who.jetty->recv_jfc : who.jfr->jfc;
   if (jfc != expected) world_.model.fail("node %u: receive completion of id %u in the wrong JFC", index_, c.local_id);
+  if (who.jetty != nullptr && who.jetty->qp) {
+    const Queue* peer = who.jetty->peer;
+    return world_.model.received(who, c, peer->node, peer->epoch, false);
+  }
   Eid eid;
   std::copy(std::begin(c.remote_eid), std::end(c.remote_eid), eid.bytes.begin());
   uint32_t node = UINT32_MAX, epoch = 0;

@@ -120,6 +120,7 @@ struct Jfr {
   Token token;
   uint32_t buffer_bytes = 0;  // of the receives posted to it, usually
   bool generous = false;      // refilled at every chance, whatever the options say
+  bool of_qp = false;         // the receive queue of one queue pair, or of several
   std::unique_ptr<Rqe[]> slots;
   uint32_t slot_count = 0;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();
@@ -163,6 +164,10 @@ struct Queue {
   Jfc* recv_jfc = nullptr;  // kJetty; null: the JFR's
   Queue* peer = nullptr;    // RC: the jetty at the other end
   uint32_t bound_target = 0;
+  bool qp = false;         // a queue pair of RoCE, of which `peer` is the other end
+  bool srq = false;        // others use its JFR too
+  bool broken = false;     // a request failed: what is behind it is flushed
+  uint32_t explained = 0;  // statuses that something which happened to the pair explains, for all its requests
   uint32_t depth = 0;
   uint8_t rnr_retry = 7;
   uint32_t posted = 0;

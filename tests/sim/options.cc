@@ -130,6 +130,25 @@ void draw_applications(Prng& rng, Options& o) {
   if (o.fault.hostile != 0) o.work.required_token = 1;
 }
 
+// And after them. A third of the seeds has queue pairs beside jettys, some have nothing else.
+void draw_roce(Prng& rng, Options& o) {
+  WorkloadOptions& w = o.work;
+  w.qp_pairs = pick<uint32_t>(rng, {0, 0, 1, 2});
+  w.srq = pick<double>(rng, {0, 0.5, 1});
+  const uint32_t room = std::min(o.mtu, o.net.path_mtu - 120);
+  w.roce_mtu = pick<uint32_t>(rng, {256, 512, 1024, 2048, 4096});
+  while (w.roce_mtu > room) w.roce_mtu /= 2;
+  w.roce_timeout = pick<uint8_t>(rng, {17, 17, 16, 14});
+  w.roce_reads = pick<uint8_t>(rng, {1, 2, 4, 16});
+  w.roce_retry_cnt = pick<uint8_t>(rng, {7, 7, 7, 3, 1, 0});
+  w.roce_ack_every = rng.chance(0.3);
+  const bool only = rng.chance(0.3);
+  if (w.qp_pairs == 0 || !only) return;
+  w.queues_per_app = 0;
+  w.rc = 0;
+  w.qp_pairs = 4;
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -160,6 +179,7 @@ Options Options::draw(uint64_t seed) {
   draw_workload(rng, o);
   draw_faults(rng, o);
   draw_applications(rng, o);
+  draw_roce(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -185,7 +205,9 @@ std::string Options::text() const {
   LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
-  LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched);
+  LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs), LINE(work.srq);
+  LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
+  LINE(work.roce_ack_every);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);

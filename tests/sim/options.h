@@ -78,6 +78,13 @@ struct WorkloadOptions {
   double required_token = 0.6;
   double odd_address = 0.3;  // segments named by an address other than their va
   double fetched = 0;        // share of the send queues from which the Core fetches elements
+  uint32_t qp_pairs = 0;     // pairs of RoCE queue pairs of each two nodes
+  double srq = 0;            // share of the queue pairs whose receive queue is the application's
+  uint32_t roce_mtu = 1024;
+  uint8_t roce_timeout = 17;
+  uint8_t roce_reads = 4;  // READs and atomics in flight
+  uint8_t roce_retry_cnt = 7;
+  bool roce_ack_every = false;  // an acknowledgement with every message
 };
 
 struct FaultOptions {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "lib/transport/roce/wire/packet.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/network_header.h"
@@ -26,6 +27,8 @@ struct PacketInfo {
   bool has_ta = false;
   wire::TaPacket ta{};
   bool has_record = false;
+  bool roce = false;
+  roce::Packet roce_packet{};
   wire::ControlRecord record{};
 
   bool data() const { return valid && !utp && rtp.is_data(); }
@@ -52,6 +55,10 @@ inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte>
   p.to = to;
   p.frame = frame;
   if (wire::parse_network(frame, p.net) != wire::Drop::kNone || p.net.tp_size() < wire::RtpHeader::kSize) return p;
+  if (p.net.dst.port == roce::kUdpPort) {
+    p.roce = roce::parse_packet(p.net.tph, p.net.end, p.roce_packet) == roce::Drop::kNone;
+    return p;
+  }
   p.utp = (static_cast<uint8_t>(*p.net.tph) & 0x7f) == 0;
   const std::byte* body = p.net.tph + wire::RtpHeader::kSize;
   if (wire::RtpHeader::read(p.net.tph, p.net.tp_size(), p.rtp) != wire::Drop::kNone) return p;

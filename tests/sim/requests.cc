@@ -84,6 +84,7 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
   bool abort = s.wrong != Wrong::kNothing && !wrong_local;
   if (w.remote != nullptr && w.length != 0) {
     abort = abort || (w.remote->access & needed_access(w.op)) == 0 || w.remote->state != Region::State::kLive;
+    abort = abort || (q->qp && w.remote->app != q->peer->app);  // another protection domain
     abort = abort || (w.notify != nullptr && (w.notify->state != Region::State::kLive));
   }
   if (abort) ok = 0, more |= bit(CrStatus::kRemAccessAbort);
@@ -98,6 +99,13 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
     if (dropping || r.jfr->in_error) more |= bit(CrStatus::kAckTimeout);
     if (dead || dropping) ok = 0;
     if (w.op != WrOp::kWriteImm && w.length > r.jfr->buffer_bytes) more |= bit(CrStatus::kRemOperation);
+  }
+  if (q->qp) {
+    more |= q->explained;
+    if (q->peer->state != Queue::State::kReady) ok = 0, more |= bit(CrStatus::kAckTimeout);
+    if (w.op == WrOp::kSend || w.op == WrOp::kSendImm) {
+      if (w.length > w.receiver.jfr->buffer_bytes) more |= bit(CrStatus::kRemUnsupported);
+    }
   }
   const Node& peer = world.node(w.remote_node);
   if (!peer.up() || peer.epoch() != w.remote_epoch) ok = 0, more |= bit(CrStatus::kAckTimeout);
@@ -128,7 +136,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (is_atomic(s.op)) {
     w.remote = s.remote;
     AtomicModel& a = world.model.atomics(s.remote);
-    w.atomic = s.plain_add ? a.plan_add() : a.plan(world.rng, w.id);
+    w.atomic = s.plain_add ? a.plan_add() : q->qp ? a.plan_for_qp(world.rng, w.id) : a.plan(world.rng, w.id);
     w.op = w.atomic.op;
     w.length = w.atomic.bytes;
     w.remote_offset = w.atomic.offset;
@@ -169,7 +177,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   x.compare_high = high_half(w.atomic.compare);
   x.operand_high = high_half(w.atomic.operand);
   if (w.op != WrOp::kNop) {
-    e.target = s.target != 0          ? s.target
+    e.target = q->qp                  ? 0
+               : s.target != 0        ? s.target
                : q->mode == Mode::kRc ? q->bound_target
                                       : node.import(q->owner, s.to, q->mode, s.wrong == Wrong::kReceiverToken);
   }
@@ -180,6 +189,10 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
       e.flags |= kWrToken;
       e.token_value = w.remote->token.value ^ (s.wrong == Wrong::kToken ? 0x100 : 0);
     }
+  }
+  if (q->qp) {
+    w.immediate = e.immediate = is_atomic(w.op) ? e.immediate : e.immediate & 0xffff'ffff;
+    e.token_id = roce::make_rkey(e.token_id, e.token_value);
   }
   if (w.notify != nullptr) {
     x.notify_address = w.notify->address + w.notify_offset;
@@ -216,7 +229,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
                    s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle || takes_receive(w.op);
   if (w.remote != nullptr &&
       (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
-       s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId))
+       s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId || (q->qp && w.remote->app != q->peer->app)))
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
   // A result that has no place to go is found out only when it comes.
@@ -228,6 +241,9 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
                                            "receiver token", "local range", "local handle"};
   w.wrong = kNames[static_cast<size_t>(s.wrong)];
   const Wr& posted = world.model.post(std::move(made));
+  // A request that may fail takes the queue pair with it.
+  if (q->qp && (w.allowed & ~bit(CrStatus::kSuccess)) != 0)
+    world.model.explain_pair(q, bit(CrStatus::kWrFlush) | bit(CrStatus::kAckTimeout));
   if (world.verbose) world.trace("node %u: post %s", q->node, world.model.describe(posted).c_str());
   return &posted;
 }

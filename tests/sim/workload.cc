@@ -35,6 +35,8 @@ void Workload::build_apps(Node& node) {
     Node& peer = world_.node(i);
     if (!peer.up() || peer.apps().empty()) continue;
     if (i != node.index() ? rng_.chance(o.rc) : rng_.chance(o.rc / 8)) pair_up(node, peer);
+    const uint32_t pairs = i != node.index() ? o.qp_pairs : o.qp_pairs / 2;
+    for (uint32_t n = 0; n < pairs && node.has_roce() && peer.has_roce(); ++n) pair_qps(node, peer);
   }
   if (!stopped_) build_hostile(node);
 }
@@ -62,12 +64,17 @@ void Workload::build_app(Node& node) {
   const WorkloadOptions& o = world_.options.work;
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
   // An application has two receive queues and one for each queue of UM; some room is lost to fragments.
-  const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0);
+  const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0) + 2 * o.qp_pairs * (world_.options.nodes + 1);
   App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
                            16384 + receive_queues * rq_depth * (o.send_cap + 512));
-  Jfc* jfc = node.add_jfc(app, o.jfc_depth);
-  Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, o.jfc_depth) : jfc;
-  auto token = [&] { return Token{rng_.chance(o.required_token), rng_.next_u32()}; };
+  // A half message to a queue pair whose peer is gone holds a place for as long as nobody tells the queue pair.
+  const uint32_t depth = std::max(o.jfc_depth, o.qp_pairs == 0 ? 0 : o.qp_pairs * (world_.options.nodes + 1) + 2);
+  Jfc* jfc = node.add_jfc(app, depth);
+  Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, depth) : jfc;
+  auto token = [&] {
+    const bool required = rng_.chance(o.required_token);
+    return Token{required, o.qp_pairs == 0 ? rng_.next_u32() : rng_.next_u32() & roce::kKeyMask};
+  };
   auto add_jfr = [&](Mode mode) {
     JfrSpec s{.mode = mode,
               .depth = rq_depth,
@@ -120,7 +127,7 @@ void Workload::pair_up(Node& a, Node& b) {
   auto free_queue = [&](Node& n, const Queue* not_this) -> Queue* {
     for (auto& app : n.apps())
       for (Queue* q : app->queues)
-        if (app->alive && q->mode == Mode::kRc && q->peer == nullptr && q != not_this &&
+        if (app->alive && q->mode == Mode::kRc && !q->qp && q->peer == nullptr && q != not_this &&
             q->state == Queue::State::kReady)
           return q;
     return nullptr;
@@ -130,6 +137,57 @@ void Workload::pair_up(Node& a, Node& b) {
   if (qa == nullptr || qb == nullptr) return;
   a.bind(qa, qb);
   b.bind(qb, qa);
+}
+
+Queue* Workload::add_qp(Node& node, App& app) {
+  const WorkloadOptions& o = world_.options.work;
+  Jfc* jfc = app.jfcs[rng_.below(app.jfcs.size())];
+  const bool srq = rng_.chance(o.srq);
+  Jfr* jfr = nullptr;
+  for (Jfr* r : app.jfrs)
+    if (srq && r->of_qp && r->generous && r->alive) jfr = r;
+  if (jfr == nullptr) {
+    jfr = node.add_jfr(app, jfc,
+                       {.mode = Mode::kRc,
+                        .depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap),
+                        .buffer_bytes = o.send_cap,
+                        .token = {},
+                        .min_rnr_timer = o.min_rnr_timer});
+    jfr->generous = srq;
+  }
+  Queue* q = node.add_qp(app, jfc, jfr,
+                         {.depth = o.sq_depth,
+                          .slots = std::max<uint32_t>(16, o.sq_depth * 8),
+                          .srq = srq,
+                          .own_recv_jfc = rng_.chance(0.3),
+                          .fetched = rng_.chance(o.fetched),
+                          .rnr_retry = o.rnr_retry});
+  node.refill(jfr, true);
+  return q;
+}
+
+void Workload::pair_qps(Node& a, Node& b) {
+  auto app_on = [&](Node& n) -> App* {
+    std::vector<App*> live;
+    for (auto& app : n.apps())
+      if (app->alive && !app->jfcs.empty()) live.push_back(app.get());
+    return live.empty() ? nullptr : live[rng_.below(live.size())];
+  };
+  App *x = app_on(a), *y = app_on(b);
+  if (x == nullptr || y == nullptr) return;
+  connect_qps(add_qp(a, *x), add_qp(b, *y));
+}
+
+void Workload::connect_qps(Queue* qa, Queue* qb) {
+  qa->peer = qb;
+  qb->peer = qa;
+  auto psn = [&] {
+    return rng_.chance(0.5) ? 0xFFFFFF - static_cast<uint32_t>(rng_.below(100)) : rng_.next_u32() >> 8;
+  };
+  const uint32_t from_a = psn(), from_b = psn();
+  const auto timer = static_cast<uint8_t>(std::max<uint32_t>(1, world_.options.work.min_rnr_timer));
+  world_.node(qa->node).connect(qa, from_a, from_b, timer);
+  world_.node(qb->node).connect(qb, from_b, from_a, timer);
 }
 
 void Workload::start() {
@@ -223,11 +281,11 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
   return true;
 }
 
-Region* Workload::choose_region(const Receiver& to, bool must_have_atomics) {
+Region* Workload::choose_region(const Receiver& to, bool must_have_atomics, uint32_t app) {
   std::vector<Region*> all;
   uint32_t epoch = to.jfr->epoch;
   for (auto& r : world_.regions) {
-    if (r->local || r->node != to.node() || r->epoch != epoch) continue;
+    if (r->local || r->node != to.node() || r->epoch != epoch || (app != 0 && r->app != app)) continue;
     if (r->state == Region::State::kGone && !rng_.chance(0.1)) continue;
     if (must_have_atomics && (r->access & kAccessAtomic) == 0 && !rng_.chance(0.1)) continue;
     if ((r->access & kAccessWrite) == 0 && !rng_.chance(0.3)) continue;
@@ -240,6 +298,7 @@ RequestSpec Workload::draw_request(Queue* q) {
   const WorkloadOptions& o = world_.options.work;
   RequestSpec s;
   s.op = draw_op();
+  if (q->qp && (s.op == WrOp::kNop || s.op == WrOp::kWriteNotify)) s.op = WrOp::kWrite;
   if (q->mode == Mode::kUm && s.op != WrOp::kNop) s.op = rng_.chance(0.5) ? WrOp::kSend : WrOp::kSendImm;
   bool message = s.op == WrOp::kSend || s.op == WrOp::kSendImm;
   s.length = draw_size(message ? o.send_cap : o.size_cap);
@@ -262,7 +321,9 @@ bool Workload::post_one(Queue* q) {
   if (!choose_peer(q, &s)) return false;
   bool memory = writes_remote(s.op) || s.op == WrOp::kRead, atomic = is_atomic(s.op);
   if (memory || atomic) {
-    s.remote = choose_region(s.to, atomic);
+    // Mostly what its protection domain has.
+    const uint32_t app = q->qp && !(o.wrong > 0 && rng_.chance(0.05)) ? q->peer->app : 0;
+    s.remote = choose_region(s.to, atomic, app);
     if (s.remote == nullptr) return false;
     uint64_t shared = s.remote->owned_at - s.remote->shared_at;
     if (writes_remote(s.op) && rng_.chance(o.overlap) && s.length < shared)

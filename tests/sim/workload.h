@@ -41,12 +41,17 @@ class Workload {
   void build_hostile(Node&);
   void plan_act(Hostile*, uint32_t left);
   void pair_up(Node& a, Node& b);  // an RC pair
+  void pair_qps(Node& a, Node& b);
+  void connect_qps(Queue*, Queue*);
+  Queue* add_qp(Node&, App&);
+  void build_probe_qps();
+  void post_probe_qps();
   void plan_step(Queue*);
   void step(Queue*);
   bool post_one(Queue*);
   RequestSpec draw_request(Queue*);
   bool choose_peer(Queue*, RequestSpec*);
-  Region* choose_region(const Receiver&, bool must_have_atomics);
+  Region* choose_region(const Receiver&, bool must_have_atomics, uint32_t app);  // 0: of any
   uint32_t draw_size(uint32_t cap);
   WrOp draw_op();
   void plan_faults();
@@ -67,6 +72,7 @@ class Workload {
   uint32_t left_ = 0;
   bool stopped_ = false;
   std::vector<Probe> probes_;
+  std::vector<Queue*> probe_qps_;
   std::vector<std::unique_ptr<Hostile>> hostile_;
 };
 

@@ -85,7 +85,7 @@ void Workload::fault_jfr_flush() {
   if (app == nullptr || app->jfrs.empty()) return;
   Node& node = world_.node(app->local->node);
   Jfr* r = app->jfrs[rng_.below(app->jfrs.size())];
-  if (r->in_error) return;
+  if (r->in_error || r->of_qp) return;
   bool for_a_time = rng_.chance(0.5);
   node.flush(r, for_a_time);
   if (!for_a_time) return;
@@ -125,7 +125,7 @@ void Workload::build_probes() {
   for (uint32_t i = 0; i < world_.node_count(); ++i) {
     Node& node = world_.node(i);
     if (!node.up()) node.boot();
-    App& app = *node.add_app(1 << 17, 1 << 18);
+    App& app = *node.add_app(1 << 17, 1 << 20);
     Jfc* jfc = node.add_jfc(app, 64);
     Jfr* jfr =
         node.add_jfr(app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
@@ -154,8 +154,50 @@ void Workload::build_probes() {
   }
 }
 
+void Workload::build_probe_qps() {
+  world_.strict = true;  // as many retries as there can be
+  for (Probe& x : probes_) {
+    for (Probe& y : probes_) {
+      if (&x >= &y || !x.node->has_roce() || !y.node->has_roce()) continue;
+      Queue* ends[2];
+      for (int i = 0; i < 2; ++i) {
+        const Probe& p = i == 0 ? x : y;
+        App* app = p.node->apps().back().get();
+        Jfr* jfr =
+            p.node->add_jfr(*app, app->jfcs.front(),
+                            {.mode = Mode::kRc, .depth = 8, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
+        ends[i] = p.node->add_qp(*app, app->jfcs.front(), jfr, {.fetched = world_.options.work.fetched > 0});
+        p.node->refill(jfr, true);
+        probe_qps_.push_back(ends[i]);
+      }
+      connect_qps(ends[0], ends[1]);
+    }
+  }
+}
+
+void Workload::post_probe_qps() {
+  for (Queue* q : probe_qps_) {
+    Region* target = nullptr;
+    for (const Probe& p : probes_)
+      if (p.node->index() == q->peer->node) target = p.target;
+    for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd}) {
+      RequestSpec s;
+      s.op = op;
+      s.length = op == WrOp::kSend ? 100 : 3000;
+      s.to = {q->peer, q->peer->jfr};
+      s.remote = target;
+      s.plain_add = true;
+      if (post(world_, q, s) == nullptr) world_.model.fail("a probe of RoCE could not be posted");
+    }
+    world_.node(q->node).ring(q);
+  }
+}
+
 void Workload::post_probes(bool strict) {
-  if (probes_.empty()) build_probes();
+  if (probes_.empty()) {
+    build_probes();
+    if (world_.options.work.qp_pairs != 0) build_probe_qps();
+  }
   world_.strict = strict;
   for (Probe& from : probes_) {
     for (Probe& to : probes_) {
@@ -179,6 +221,7 @@ void Workload::post_probes(bool strict) {
     from.node->ring(from.queue);
     from.node->ring(from.um);
   }
+  post_probe_qps();
 }
 
 void Workload::tear_down() {
@@ -192,6 +235,9 @@ void Workload::tear_down() {
         if (q->state == Queue::State::kReady && (q->unfinished() != 0 || unread != 0))
           world_.model.fail("node %u queue %u: all is done, but %u requests are not retired and %u slots not consumed",
                             q->node, q->uid, q->unfinished(), unread);
+        if (q->qp && q->state == Queue::State::kFlushing && !q->srq && !q->jfr->posted.empty())
+          world_.model.fail("node %u queue pair %u: in ERROR, and %zu receives did not come back", q->node, q->uid,
+                            q->jfr->posted.size());
       }
       node.bury_app(*app);
       app->alive = false;

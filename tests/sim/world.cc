@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "lib/transport/wire/pretty_print.h"
+#include "tests/sim/packet_info.h"
 
 namespace ub::sim {
 
@@ -152,7 +153,9 @@ bool World::run_until(const std::function<bool()>& done, Duration limit) {
 bool World::all_resolved() {
   if (model.outstanding() == 0) return true;
   for (auto& q : queues)
-    if (q->state == Queue::State::kReady && q->unfinished() == 0 && q->jfc->waiting() == 0) model.all_retired(q.get());
+    if ((q->state == Queue::State::kReady || (q->qp && q->state != Queue::State::kGone)) && q->unfinished() == 0 &&
+        q->jfc->waiting() == 0)
+      model.all_retired(q.get());
   return model.outstanding() == 0;
 }
 
@@ -181,7 +184,16 @@ void World::trace_frame(const char* what, uint32_t from, uint32_t to, std::span<
   mix(uint64_t{frame.size()} << 32 | from << 8 | to);
   if (!verbose) return;
   char text[512];
-  wire::format_packet(frame, text, sizeof text);
+  if (const PacketInfo p = inspect(from, to, frame); p.roce) {
+    const roce::Packet& r = p.roce_packet;
+    int n = std::snprintf(text, sizeof text, "%s qp %u psn %06x%s", roce::opcode_name(r.bth.opcode), r.bth.dest_qp,
+                          r.bth.psn.value(), r.bth.ack_req ? " ack_req" : "");
+    if (r.has(roce::kShapeAeth))
+      std::snprintf(text + n, sizeof text - static_cast<size_t>(n), " syndrome %02x msn %u", r.aeth.syndrome.code,
+                    r.aeth.msn.value());
+  } else {
+    wire::format_packet(frame, text, sizeof text);
+  }
   std::printf("%.9f %s %u>%u %s\n", static_cast<double>(now_.ns) / 1e9, what, from, to, text);
 }
 

@@ -93,9 +93,12 @@ void TcpSocket::send(const std::string& message) {
   std::string frame(4, '\0');
   const uint32_t length = htonl(static_cast<uint32_t>(message.size()));
   std::memcpy(frame.data(), &length, 4);
-  frame += message;
-  for (size_t done = 0; done < frame.size();) {
-    ssize_t n = ::send(fd_, frame.data() + done, frame.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+  send_bytes(frame + message);
+}
+
+void TcpSocket::send_bytes(std::string_view bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    ssize_t n = ::send(fd_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EINTR) {
@@ -188,9 +191,11 @@ TcpListener::~TcpListener() {
   if (fd_ >= 0) close(fd_);
 }
 
-TcpSocket TcpListener::accept() {
+TcpSocket TcpListener::accept(int timeout_ms) {
   for (;;) {
-    wait_for(fd_, POLLIN, -1);
+    if (!wait_for(fd_, POLLIN, timeout_ms)) {
+      throw ToolError(kExitPeerLost, fmt::format("nobody has connected for {} s", timeout_ms / 1000.0));
+    }
     int fd = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) return TcpSocket(fd);
   }

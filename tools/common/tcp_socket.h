@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ub::tools {
@@ -27,6 +28,9 @@ class TcpSocket {
   void send(const std::string& message);
   // Negative: waits for ever. ToolError when the time is over.
   std::string receive(int timeout_ms = -1);
+  // Bare bytes, for peers with a protocol of their own.
+  void send_bytes(std::string_view bytes);
+  void receive_bytes(void* to, size_t bytes, int timeout_ms);
 
   enum class State { kQuiet, kReadable, kClosed };
   State state() const;  // does not block
@@ -38,8 +42,6 @@ class TcpSocket {
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
-  void receive_bytes(void* to, size_t bytes, int timeout_ms);
-
   int fd_ = -1;
 };
 
@@ -51,7 +53,7 @@ class TcpListener {
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
-  TcpSocket accept();
+  TcpSocket accept(int timeout_ms = -1);
   uint16_t port() const { return port_; }
 
  private:

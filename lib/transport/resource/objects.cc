@@ -23,11 +23,6 @@ bool id_free(const CoreState& s, uint32_t id) {
   return slot.freed_ms == 0 || now_ms(s) - (slot.freed_ms - 1) >= static_cast<uint32_t>(s.config.id_rest.ms());
 }
 
-bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single_bit(slot_count); }
-bool valid_jfc(const CoreState& s, uint32_t jfc) {
-  return jfc != 0 && jfc <= s.jfcs.high_water() && s.jfcs[jfc].in_use;
-}
-
 Jfr* jfr_of(CoreState& s, uint32_t id, uint32_t* record) {
   if (id >= kIdSpace || s.ids[id].kind != ObjectKind::kJfr) return nullptr;
   *record = s.ids[id].record;
@@ -53,6 +48,11 @@ Duration request_timeout(uint8_t err_timeout) {
 }
 
 }  // namespace
+
+bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single_bit(slot_count); }
+bool valid_jfc(const CoreState& s, uint32_t jfc) {
+  return jfc != 0 && jfc <= s.jfcs.high_water() && s.jfcs[jfc].in_use;
+}
 
 uint32_t allocate_id(CoreState& s, uint32_t wanted) {
   if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
@@ -222,17 +222,57 @@ void flush_receives(CoreState& s, uint32_t jfr) {
   s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));
 }
 
+namespace {
+
+// A receive element out of the ring. The application may write there at any time: what is checked is the copy.
+struct PostedReceive {
+  Rqe slot[rqe_slots(kMaxSges)];
+};
+
+// The oldest one posted; false: there is none, or it is none.
+bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
+  if (produced == r.consumed) return false;
+  uint32_t at = r.consumed & r.mask;
+  out->slot[0] = r.slots[at];
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const Rqe& head = out->slot[0];
+  if (head.slots == 0 || head.slots > produced - r.consumed || head.slots > r.mask + 1 - at) return false;
+  if (head.skip != 0) return true;
+  if (head.sge_count > kMaxSges || head.slots < rqe_slots(head.sge_count)) return false;
+  for (uint32_t i = 1; i < rqe_slots(head.sge_count); ++i) out->slot[i] = r.slots[at + i];
+  return true;
+}
+
+void free_returned(CoreState& s, Jfr& r) {
+  while (r.returned != 0) {
+    const uint32_t receive = r.returned;
+    r.returned = s.receives[receive].next;
+    s.receives.free(receive);
+  }
+}
+
+}  // namespace
+
+void discard_receives(CoreState& s, uint32_t jfr) {
+  Jfr& r = s.jfrs[jfr];
+  free_returned(s, r);
+  ta::stop_waiting(s, r.jfc, jfr | kWaitingJfr);
+  const uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
+  uint32_t dropped = 0;
+  for (PostedReceive rqe; fetch_receive(r, produced, &rqe); r.consumed += rqe.slot[0].slots) {
+    dropped += rqe.slot[0].skip == 0;
+  }
+  r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + dropped, std::memory_order_relaxed);
+  r.indices->consumed.store(r.consumed, std::memory_order_release);
+}
+
 Status destroy_jfr(CoreState& s, uint32_t id) {
   uint32_t record;
   Jfr* r = jfr_of(s, id, &record);
   if (r == nullptr) return Status::kInvalid;
   if (r->users != 0) return Status::kBusy;
   detach_open_receives(s, record, 0);
-  while (r->returned != 0) {
-    uint32_t receive = r->returned;
-    r->returned = s.receives[receive].next;
-    s.receives.free(receive);
-  }
+  free_returned(s, *r);
   ta::stop_waiting(s, r->jfc, record | kWaitingJfr);
   --s.jfcs[r->jfc].users;
   r->state = QueueState::kReset;
@@ -371,29 +411,6 @@ Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t slots) {
   r->limit_armed = slots != 0;
   return Status::kOk;
 }
-
-namespace {
-
-// A receive element out of the ring. The application may write there at any time: what is checked is the copy.
-struct PostedReceive {
-  Rqe slot[rqe_slots(kMaxSges)];
-};
-
-// The oldest one posted; false: there is none, or it is none.
-bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
-  if (produced == r.consumed) return false;
-  uint32_t at = r.consumed & r.mask;
-  out->slot[0] = r.slots[at];
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const Rqe& head = out->slot[0];
-  if (head.slots == 0 || head.slots > produced - r.consumed || head.slots > r.mask + 1 - at) return false;
-  if (head.skip != 0) return true;
-  if (head.sge_count > kMaxSges || head.slots < rqe_slots(head.sge_count)) return false;
-  for (uint32_t i = 1; i < rqe_slots(head.sge_count); ++i) out->slot[i] = r.slots[at + i];
-  return true;
-}
-
-}  // namespace
 
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   Jfr& r = s.jfrs[jfr];

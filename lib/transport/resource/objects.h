@@ -27,6 +27,9 @@ Status remove_target(CoreState& s, uint32_t target);
 Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target);
 Status unbind_jetty(CoreState& s, uint32_t jetty);
 
+bool valid_jfc(const CoreState& s, uint32_t jfc);
+bool valid_ring(uint32_t slot_count);
+
 // A receive for an incoming message, with a place in its JFC. 0: none now.
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
 // The message it was taken for vanished: the next one gets it.
@@ -39,5 +42,7 @@ void dead_copy_done(CoreState& s, uint32_t tpn);
 void release_receive(CoreState& s, uint32_t receive);
 // A JFR in ERROR gives back what is posted: some now, as far as its JFC has room, and the rest bit by bit.
 void flush_receives(CoreState& s, uint32_t jfr);
+// Forgets what is posted, without completions.
+void discard_receives(CoreState& s, uint32_t jfr);
 
 }  // namespace ub

@@ -32,6 +32,7 @@ struct LinkRecord {
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
 
 constexpr uint32_t kWaitingJfr = 1u << 31;  // in Jfc::waiting: a JFR, not a send queue
+constexpr uint32_t kWaitingQp = 1u << 30;   // a queue pair of RoCE
 
 struct Jfc {
   Cqe* slots;
@@ -102,16 +103,22 @@ struct Group {
   GroupPolicy policy;
 };
 
-// The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
-struct alignas(64) SendQueue {
+// The ring of a send queue, and how far it was read.
+struct SendRing {
   Wqe* slots;
   const Wqe* source;  // elements are fetched from here; null: they are written to `slots`
   QueueIndices* indices;
-  struct WrState* work;
-  Pacer* pacer;  // null: none
-  uint32_t slot_mask, work_mask;
+  uint32_t slot_mask;
+  uint32_t posted;     // slots, as last seen
   uint32_t produced;   // slots fetched
   uint32_t next_slot;  // first slot not started
+};
+
+// The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
+struct alignas(64) SendQueue : SendRing {
+  struct WrState* work;
+  Pacer* pacer;  // null: none
+  uint32_t work_mask;
   uint32_t started_head, started_tail;
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
@@ -124,7 +131,6 @@ struct alignas(64) SendQueue {
   uint32_t receives_in_flight;  // segments that take a receive
   uint32_t retries;             // requests with a refused segment: a ring by age, see WrState
   Tassn next_tassn;
-  uint32_t posted;     // slots, as last seen
   uint32_t waits_for;  // channel, or link | kWaitsForLink, on whose list it is; 0: none
   Owner owner;
   QueueState state;

@@ -126,15 +126,25 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) 
   return segment.memory + (r.address - segment.address);
 }
 
-void invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value) {
-  if (token_id == 0 || token_id >= kIdSpace) return;
+std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request) {
+  uint32_t handle;
+  std::byte* memory = remote_memory(s, request, &handle);
+  return memory != nullptr && s.segments[handle & kIndexMask].owner == owner ? memory : nullptr;
+}
+
+bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value) {
+  bool found = false;
+  if (token_id == 0 || token_id >= kIdSpace) return found;
   const SegmentTree tree = segments_of(s, token_id);
   for (uint32_t i = tree.at_or_behind(0), next; i != 0; i = next) {
     Segment& segment = s.segments[i];
     next = tree.at_or_behind(segment.address + segment.length);
     if (segment.owner != owner) continue;
-    if (!segment.token.required || segment.token.value == token_value) segment.access &= kAccessLocalOnly;
+    if (segment.token.required && segment.token.value != token_value) continue;
+    segment.access &= kAccessLocalOnly;
+    found = true;
   }
+  return found;
 }
 
 }  // namespace ub

@@ -26,7 +26,9 @@ struct RemoteAccess {
 };
 // Memory that a peer may touch so, or nullptr. `handle` may be null.
 std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
-// A peer revokes a token id (SEND_INVALIDATE): its segments refuse remote access from now on.
-void invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value);
+// The same, of this owner's segments only.
+std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request);
+// A peer revokes a token id (SEND_INVALIDATE): its segments refuse remote access from now on. False: it has none.
+bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value);
 
 }  // namespace ub

@@ -18,11 +18,22 @@ ReadSlot* slot_at(std::span<ReadSlot> slots, const ReadRing& ring, Psn psn) {
 
 }  // namespace
 
+bool has_slot(std::span<const ReadSlot> slots, const ReadRing& ring) {
+  return ring.slots != 0 && (!slots[ring.next].serving || slots[ring.next].again);
+}
+
+ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring) {
+  for (uint32_t i = 0; i < ring.slots; ++i) {
+    ReadSlot& slot = slots[(ring.next + i) % ring.slots];
+    if (slot.serving) return &slot;
+  }
+  return nullptr;
+}
+
 ReadSlot* add_slot(std::span<ReadSlot> slots, ReadRing& ring, const Packet& packet, uint32_t mtu) {
   UB_DCHECK(ring.slots <= kMaxReadSlots && ring.slots <= slots.size());
-  if (ring.slots == 0) return nullptr;
+  if (!has_slot(slots, ring)) return nullptr;
   ReadSlot& slot = slots[ring.next];
-  if (slot.serving) return nullptr;
   slot = {};
   slot.first_psn = packet.bth.psn;
   slot.packets = psns_of(packet, mtu) & 0xFFFFFF;
@@ -33,6 +44,7 @@ ReadSlot* add_slot(std::span<ReadSlot> slots, ReadRing& ring, const Packet& pack
     slot.rkey = packet.reth.rkey;
     slot.length = packet.reth.length;
     slot.address = packet.reth.address;
+    slot.part = {0, packet.reth.length};
   }
   ring.next = static_cast<uint8_t>((ring.next + 1) % ring.slots);
   return &slot;

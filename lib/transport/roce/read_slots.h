@@ -20,10 +20,17 @@ struct ReadSlot {
   uint32_t packets : 24 = 0;  // PSNs that the answer takes; 0: never used
   bool atomic : 1 = false;
   bool serving : 1 = false;  // its answer has not left yet
+  bool again : 1 = false;    // it left before, and was asked for once more
   uint32_t rkey = 0;         // READ
   uint32_t length = 0;       // READ
   uint64_t address = 0;      // READ
-  uint64_t original = 0;     // atomic: what was there before
+  union {
+    uint64_t original = 0;  // atomic: what was there before
+    struct {
+      uint32_t skipped;  // READ: packets of the answer that the peer did not ask for once more,
+      uint32_t asked;    // and bytes that it did
+    } part;
+  };
 };
 static_assert(sizeof(ReadSlot) == 32);
 
@@ -33,8 +40,14 @@ struct ReadRing {
 };
 
 /// A slot for a request that is executed for the first time, marked as serving. Null: as many as the QP has are being
-/// served, so the peer asked for more than it may.
+/// served for the first time, so the peer asked for more than it may.
 [[nodiscard]] ReadSlot* add_slot(std::span<ReadSlot> slots, ReadRing& ring, const Packet& packet, uint32_t mtu);
+
+/// Would add_slot() have one?
+[[nodiscard]] bool has_slot(std::span<const ReadSlot> slots, const ReadRing& ring);
+
+/// The oldest slot whose answer has not left, or null.
+[[nodiscard]] ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring);
 
 /// The slot of a READ that comes again, if it asks for nothing but what is left of the same READ from its PSN on.
 [[nodiscard]] ReadSlot* find_read(std::span<ReadSlot> slots, const ReadRing& ring, const Packet& packet, uint32_t mtu);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "lib/transport/resource/objects.h"
+#include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/state.h"
 
 namespace ub::ta {
 
@@ -17,7 +19,7 @@ uint32_t consumed_of(const Jfc& j) {
   return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
 }
 
-// How a send queue or JFR is linked into the ring of those that wait for a JFC.
+// How a send queue, JFR or queue pair is linked into the ring of those that wait for a JFC.
 struct Link {
   uint32_t& next;
   bool& waits;
@@ -27,6 +29,10 @@ Link link_of(CoreState& s, uint32_t waiter) {
   if ((waiter & kWaitingJfr) != 0) {
     Jfr& r = s.jfrs[waiter & ~kWaitingJfr];
     return {r.next_waiting, r.waits};
+  }
+  if ((waiter & kWaitingQp) != 0) {
+    roce::Qp& qp = s.roce->qps[waiter & ~kWaitingQp];
+    return {qp.next_waiting, qp.waits};
   }
   SendQueue& q = s.queues[waiter];
   return {q.next_waiting, q.waits};
@@ -154,6 +160,8 @@ void resume_jfc(CoreState& s, uint32_t jfc) {
     waiter = take_next(s, j, j.waiting);
     if ((waiter & kWaitingJfr) != 0) {
       flush_receives(s, waiter & ~kWaitingJfr);
+    } else if ((waiter & kWaitingQp) != 0) {
+      roce::retire_requests(s, *s.roce, waiter & ~kWaitingQp);
     } else {
       retire_requests(s, waiter);
     }

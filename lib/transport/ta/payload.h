@@ -79,4 +79,26 @@ bool scatter(CoreState& s, Host& host, const Copies& copies, const RxReceive& re
   return bytes == 0;
 }
 
+// Into the ranges of a request that brings bytes, from `offset` on. False: a range is not there, or too few are.
+template <class Host>
+bool scatter_request(CoreState& s, Host& host, const Copies& copies, const Wqe& wqe, Owner owner, uint64_t offset,
+                     const std::byte* src, uint32_t bytes, bool final) {
+  for (uint32_t i = 0; i < wqe.sge_count && bytes > 0; ++i) {
+    const Sge& sge = sge_of(wqe, i);
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const uint64_t room = sge.length - offset;
+    const uint32_t piece = room < bytes ? static_cast<uint32_t>(room) : bytes;
+    std::byte* dst = local_memory(s, owner, sge.segment, sge.address + offset, piece);
+    if (dst == nullptr) return false;
+    if (place_piece(host, copies, dst, src, piece, final && piece == bytes) == CopyResult::kFailed) return false;
+    src += piece;
+    bytes -= piece;
+    offset = 0;
+  }
+  return bytes == 0;
+}
+
 }  // namespace ub::ta

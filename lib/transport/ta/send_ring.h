@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ring of a send queue as the application wrote it: what was posted is taken over a part at a time, and checked.
-// For the initiator alone.
+// For the initiator, and the queue pairs of RoCE.
 #pragma once
 
 #include "lib/base/atomic_operation.h"
@@ -12,18 +12,21 @@ namespace ub::ta {
 
 constexpr uint32_t kFetchedSlots = 64;  // in one go; the longest element fits
 
-// Sees what was posted. False: the index cannot be.
-inline bool see_posted(SendQueue& q) {
+// Sees what was posted. `oldest`: first slot that is in use. False: the index cannot be.
+inline bool see_posted(SendRing& q, uint32_t oldest) {
   uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
-  uint32_t oldest = q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot;
   uint32_t slots = q.slot_mask + 1;
   if (produced - oldest > slots || produced - q.posted > slots) return false;
   q.posted = produced;
   return true;
 }
 
+inline bool see_posted(SendQueue& q) {
+  return see_posted(q, q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot);
+}
+
 // Takes over the next of what was posted. An application that may not write `slots` is read here and nowhere else.
-inline void fetch(SendQueue& q, uint32_t most = kFetchedSlots) {
+inline void fetch(SendRing& q, uint32_t most = kFetchedSlots) {
   if (q.source == nullptr) {
     q.produced = q.posted;
     return;
@@ -39,7 +42,7 @@ inline void fetch_all(SendQueue& q) {
 }
 
 // Does the element lie within what was fetched, and in one piece?
-inline bool fits_ring(const SendQueue& q, uint32_t at, const Wqe& wqe) {
+inline bool fits_ring(const SendRing& q, uint32_t at, const Wqe& wqe) {
   return wqe.slots != 0 && wqe.slots <= q.produced - at && wqe.slots <= q.slot_mask + 1 - (at & q.slot_mask);
 }
 

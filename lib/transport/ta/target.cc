@@ -39,6 +39,7 @@ bool find_receiver(CoreState& s, const wire::TaPacket& packet, uint32_t* jetty, 
       break;
     case ObjectKind::kJfr:
       *jfr = id.record;
+      if (s.jfrs[*jfr].mode == Mode::kRoce) return false;
       break;
     default:
       return false;

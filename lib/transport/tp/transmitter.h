@@ -35,7 +35,6 @@ class Transmitter {
 
   // Sends what there is, at most `budget` frames; returns how many left.
   size_t poll(size_t budget, Acks acks) {
-    release_orphans();
     if (s_.blocked_head != 0) ta::resume_next_jfc(s_);
     size_t sent = send_records(budget);
     sent += send_payload(budget - sent);
@@ -53,10 +52,7 @@ class Transmitter {
     activate(s_, channel);
   }
 
-  void release_orphans() {
-    for (uint32_t i = 0; i < s_.orphan_count; ++i) host_.tx_drop(s_.held_frame(s_.orphans[i]));
-    s_.orphan_count = 0;
-  }
+  void release_orphans() { ub::release_orphans(s_, host_); }
 
  private:
   static constexpr uint32_t kPacketsPerAck = 8;  // an acknowledgement that may wait does so for this many

@@ -317,6 +317,11 @@ TEST(Config, range__numbers) {
             "env SOFTUB_PORT_DSCP: port.dscp = 99999999999999999999999 is out of range 0..63 (code point)");
 }
 
+TEST(Config, range__a_port_that_is_not_ours) {
+  EXPECT_EQ(error_of_text("[port]\nudp_port = 4791\n"),
+            "2:1: port.udp_port = 4791 is the port of RoCE: peers would take UB packets for its own; choose another");
+}
+
 TEST(Config, range__times_and_sizes) {
   EXPECT_EQ(error_of_text("[transport]\nrto_min = \"1us\"\n"),
             "2:1: transport.rto_min = 1us is out of range 100us..10s (time)");

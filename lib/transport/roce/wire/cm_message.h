@@ -52,7 +52,7 @@ struct CmReq {
   uint8_t remote_timeout = 20;      ///< 5 bits: 4.096 us * 2^n for the answer of who is asked
   uint8_t transport = 0;            ///< 2 bits: 0 reliable connection, 1 unreliable connection
   bool flow_control = false;        ///< its ACKs carry credits
-  Psn starting_psn;                 ///< of what the sender will send
+  Psn starting_psn;                 ///< of what the receiver will send
   uint8_t local_timeout = 20;       ///< 5 bits: as remote_timeout, of who asks
   uint8_t retry_count = 7;          ///< 3 bits
   uint16_t pkey = 0xFFFF;

@@ -13,6 +13,7 @@
 
 #include "dataplane/plugin_port.h"
 #include "lib/base/bytes.h"
+#include "lib/transport/roce/wire/bth.h"
 
 extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
 
@@ -268,6 +269,36 @@ TEST_F(DpdkPortTest, DamagedAndForeignFramesAreCounted) {
   EXPECT_TRUE(receive().empty());
   EXPECT_EQ(port->counters().rx_drop_checksum, 1u);
   EXPECT_EQ(port->counters().rx_drop_foreign, 7u);
+}
+
+TEST_F(DpdkPortTest, RoceFramesAreForeignUnlessRoceIsOn) {
+  std::vector<std::byte> frame(100);
+  write_frame(frame.data(), frame.size(), kOwn, roce::kUdpPort);
+  open();
+  inject(frame);
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_foreign, 1u);
+  port.reset();
+  options.roce = true;
+  open();
+  inject(frame);
+  EXPECT_EQ(receive().size(), 1u);
+  EXPECT_EQ(port->counters().rx_drop_foreign, 0u);
+}
+
+TEST_F(DpdkPortTest, ANeighbourIsAskedForBeforeThereAreFramesForIt) {
+  const IpAddress other = IpAddress::from_v4(kPeer.v4() + 1), elsewhere = IpAddress::from_v4(0x08080808);
+  open();
+  EXPECT_TRUE(port->resolve(Instant{1}, kPeer, kOwn));  // known from the options
+  EXPECT_FALSE(port->resolve(Instant{1}, elsewhere, kOwn));
+  EXPECT_FALSE(port->resolve(Instant{1}, other, kOwn));
+  port->tx_flush(Instant{1});
+  rte_mbuf* question = nullptr;
+  ASSERT_EQ(rte_eth_rx_burst(id, 0, &question, 1), 1);  // the ring gives back what was sent
+  EXPECT_EQ(load_be16(rte_pktmbuf_mtod(question, std::byte*) + 12), 0x0806);
+  EXPECT_EQ(load_be32(rte_pktmbuf_mtod(question, std::byte*) + 38), other.v4());
+  rte_pktmbuf_free(question);
+  EXPECT_EQ(port->counters().tx_drop_no_neighbour, 0u);
 }
 
 // ---- bad input: what, where, what to do ----

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connections of queue pairs as RDMA-CM makes them: by address and port, over queue pair 1 of both NICs.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "lib/roce/queue_pair.h"
+
+namespace ub::verbs {
+
+using roce::ConnectionEvent;
+using roce::ConnectionEventKind;
+
+/// rdma_conn_param, and what both queue pairs need besides.
+struct ConnectionParameters {
+  std::span<const std::byte> private_data;
+  uint8_t responder_resources = 1;  // READs and atomics that we serve at a time
+  uint8_t initiator_depth = 1;      // that we have in flight
+  uint8_t retry_count = 7;
+  uint8_t rnr_retry_count = 7;
+  uint8_t path_mtu = 3;  // asked for by connect()
+  uint8_t timeout = 14;
+};
+
+/// One connection, or somebody who waits for some.
+class ConnectionId {
+ public:
+  explicit ConnectionId(Device& device);
+  ~ConnectionId();  // a connection that is there is parted, a request that was not answered is rejected
+  ConnectionId(const ConnectionId&) = delete;
+  ConnectionId& operator=(const ConnectionId&) = delete;
+
+  /// Requests to this port come as events.
+  Status listen(uint16_t port);
+  /// The queue pair is in INIT; kEstablished tells that it is in RTS.
+  Status connect(const QueuePair& qp, const AhAttributes& path, uint16_t port, const ConnectionParameters&);
+  /// Of a request: this becomes its connection.
+  Status accept(const ConnectionEvent& request, const QueuePair& qp, const ConnectionParameters&);
+  Status reject(const ConnectionEvent& request, std::span<const std::byte> private_data);
+  Status disconnect();
+
+  /// The oldest event of this id; moves the NIC forward if there is none.
+  std::optional<ConnectionEvent> poll_event();
+
+ private:
+  friend class Device;
+  std::optional<ConnectionEvent> take();
+
+  Device& device_;
+  uint64_t cookie_ = 0;
+  uint32_t listener_ = 0;
+  uint32_t connection_ = 0;             // 0: none
+  std::deque<ConnectionEvent> events_;  // under the lock of the device
+};
+
+}  // namespace ub::verbs

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/roce/device.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "dataplane/config.h"
+#include "dataplane/eid.h"
+
+namespace ub::verbs {
+
+// ---- device --------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Device> Device::open(std::function<void(const std::string&)> notice, std::string* error) {
+  ConfigResult loaded = load_config();
+  if (!loaded.config) {
+    *error = loaded.error;
+    return nullptr;
+  }
+  loaded.config->roce.enable = true;
+  std::unique_ptr<Device> device(new Device);
+  device->nic_ = Nic::start(*loaded.config, 0, std::move(notice), error);
+  if (!device->nic_) return nullptr;
+  device->nic_->set_event_sink([errors = &device->errors_](const Event& event) {
+    if (event.kind == EventKind::kQpError || event.kind == EventKind::kConnection) errors->fetch_add(1);
+  });
+  return device;
+}
+
+std::vector<Gid> Device::gids() const {
+  std::vector<Gid> all;
+  for (const Eid& eid : nic_->eids()) all.push_back(Gid{eid.bytes});
+  return all;
+}
+
+uint8_t Device::active_mtu() const { return roce::code_of_mtu(nic_->mtu()); }
+
+bool Device::find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why) {
+  PeerAddress address;
+  if (!nic_->find_path(eid_of(sgid), {eid_of(dgid), 0}, &address, why)) return false;
+  if (!nic_->meet_neighbour(address, why)) return false;
+  path->link = address.link;
+  path->sgid = address.local.ip;
+  path->dgid = address.remote.ip;
+  return true;
+}
+
+Counters Device::counters() {
+  return control([](NicCore& core, Instant) { return core.counters(); });
+}
+
+Owner Device::next_domain() {
+  const std::lock_guard guard(lock_);
+  return ++last_domain_;
+}
+
+// ---- what belongs to it --------------------------------------------------------------------------------------------
+
+Status ProtectionDomain::create(Device& device, std::unique_ptr<ProtectionDomain>* out) {
+  const Owner owner = device.next_domain();
+  if (owner == 0) return Status::kNoMemory;  // all numbers were used; they are not used twice
+  out->reset(new ProtectionDomain(device, owner));
+  return Status::kOk;
+}
+
+uint8_t engine_access(uint32_t access) {
+  uint8_t bits = 0;
+  if (access & kRemoteWrite) bits |= kAccessWrite;
+  if (access & kRemoteRead) bits |= kAccessRead;
+  if (access & kRemoteAtomic) bits |= kAccessAtomic;
+  return bits;
+}
+
+Status MemoryRegion::create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,
+                            std::unique_ptr<MemoryRegion>* out) {
+  uint32_t key = 0;
+  if (getrandom(&key, sizeof key, 0) != sizeof key) return Status::kNoMemory;
+  SegmentConfig config;
+  config.memory = static_cast<std::byte*>(address);
+  config.address = config.local_address = reinterpret_cast<uintptr_t>(address);
+  config.length = length;
+  config.token = {true, key & roce::kKeyMask};
+  config.access = engine_access(access) != 0 ? engine_access(access) : kAccessLocalOnly;
+  config.owner = domain.owner_;
+  RegisteredSegment segment;
+  const Status status =
+      domain.device_.control([&](Nic::NicCore& core, Instant) { return core.register_segment(config, &segment); });
+  if (status == Status::kOk) out->reset(new MemoryRegion(domain.device_, segment, key & roce::kKeyMask));
+  return status;
+}
+
+MemoryRegion::~MemoryRegion() {
+  device_.control([&](Nic::NicCore& core, Instant now) { return core.unregister_segment(now, segment_.handle); });
+}
+
+Status AddressHandle::create(ProtectionDomain& domain, const AhAttributes& attributes,
+                             std::unique_ptr<AddressHandle>* out) {
+  uint32_t handle = 0;
+  const Status status = domain.device_.engine([&](auto& engine, Instant) {
+    return engine.create_ah({attributes, domain.owner_}, &handle);
+  });
+  if (status == Status::kOk) out->reset(new AddressHandle(domain.device_, handle));
+  return status;
+}
+
+AddressHandle::~AddressHandle() {
+  device_.engine([&](auto& engine, Instant) { return engine.destroy_ah(handle_); });
+}
+
+}  // namespace ub::verbs

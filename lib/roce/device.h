@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RoCEv2 for applications, with the nouns of verbs: a device, and what belongs to it. What a queue pair does is in
+// queue_pair.h, how connections are made in connection.h. Attributes have the names and units of libibverbs, so that a
+// front with its calls would translate structs and nothing else.
+//
+// Objects are made by `create`, end with their destructor, and must end before what they were made of. A queue pair's
+// and a completion queue's calls are for one thread at a time; everything else may be called by any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dataplane/nic.h"
+#include "lib/transport/roce/types.h"
+
+namespace ub::verbs {
+
+using roce::AhAttributes;
+using roce::Gid;
+using roce::QpAttributes;
+using roce::QpState;
+using roce::QpType;
+
+class ConnectionId;
+
+/// A NIC in this process.
+class Device {
+ public:
+  /// Of the configuration files and the environment, with RoCE switched on whatever they say. `notice` is told, by any
+  /// thread, what a person should know. Null and a sentence in `*error`.
+  static std::unique_ptr<Device> open(std::function<void(const std::string&)> notice, std::string* error);
+
+  std::vector<Gid> gids() const;
+  /// Of the largest path MTU, 1 to 5.
+  uint8_t active_mtu() const;
+  /// Fills in how `dgid` is reached from `sgid`, once it has answered. False and a sentence: there is no way.
+  bool find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why);
+  Counters counters();
+  /// Moves the NIC forward if nobody else does. Polling an empty completion queue does so, too.
+  void drive() { nic_->drive(); }
+
+ private:
+  friend class ProtectionDomain;
+  friend class MemoryRegion;
+  friend class AddressHandle;
+  friend class CompletionQueue;
+  friend class ReceiveQueue;
+  friend class SharedReceiveQueue;
+  friend class QueuePair;
+  friend class ConnectionId;
+  using NicCore = Nic::NicCore;
+
+  Device() = default;
+
+  template <class Fn>
+  auto control(Fn&& fn) {
+    return nic_->control(std::forward<Fn>(fn));
+  }
+  template <class Fn>
+  auto engine(Fn&& fn) {
+    return nic_->control([&](NicCore& core, Instant now) { return fn(*core.roce(), now); });
+  }
+  Owner next_domain();
+  void take_connection_events();
+
+  // Raised whenever a queue pair may have gone to ERROR: what is posted to it from then on is to be flushed.
+  std::atomic<uint32_t> errors_{0};
+  std::unique_ptr<Nic> nic_;
+  std::mutex lock_;  // of what follows; never held while the NIC is called
+  Owner last_domain_ = 0;
+  std::map<uint32_t, uint32_t> qpn_of_receive_queue_;
+  uint64_t last_cookie_ = 0;
+  std::map<uint64_t, ConnectionId*> connections_;  // by cookie
+};
+
+/// Regions and queue pairs of one domain cannot be used with those of another.
+class ProtectionDomain {
+ public:
+  static Status create(Device& device, std::unique_ptr<ProtectionDomain>* out);
+  Device& device() const { return device_; }
+
+ private:
+  friend class MemoryRegion;
+  friend class AddressHandle;
+  friend class QueuePair;
+  friend class SharedReceiveQueue;
+  friend class ConnectionId;
+  ProtectionDomain(Device& device, Owner owner) : device_(device), owner_(owner) {}
+
+  Device& device_;
+  Owner owner_;
+};
+
+/// Bits of access, with the values of ibv_access_flags. Local writing is always possible.
+enum Access : uint32_t {
+  kLocalWrite = 1 << 0,
+  kRemoteWrite = 1 << 1,
+  kRemoteRead = 1 << 2,
+  kRemoteAtomic = 1 << 3,
+};
+/// As the engine has them, for QpAttributes::qp_access_flags.
+uint8_t engine_access(uint32_t access);
+
+/// Registered memory; the application's, which must live longer.
+class MemoryRegion {
+ public:
+  static Status create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,
+                       std::unique_ptr<MemoryRegion>* out);
+  ~MemoryRegion();
+  MemoryRegion(const MemoryRegion&) = delete;
+  MemoryRegion& operator=(const MemoryRegion&) = delete;
+
+  uint32_t lkey() const { return segment_.handle; }
+  uint32_t rkey() const { return roce::make_rkey(segment_.token_id, key_); }
+
+ private:
+  MemoryRegion(Device& device, RegisteredSegment segment, uint32_t key)
+      : device_(device), segment_(segment), key_(key) {}
+
+  Device& device_;
+  RegisteredSegment segment_;
+  uint32_t key_;
+};
+
+/// Where a datagram goes.
+class AddressHandle {
+ public:
+  static Status create(ProtectionDomain& domain, const AhAttributes& attributes, std::unique_ptr<AddressHandle>* out);
+  ~AddressHandle();
+  AddressHandle(const AddressHandle&) = delete;
+  AddressHandle& operator=(const AddressHandle&) = delete;
+
+  uint32_t handle() const { return handle_; }
+
+ private:
+  AddressHandle(Device& device, uint32_t handle) : device_(device), handle_(handle) {}
+
+  Device& device_;
+  uint32_t handle_;
+};
+
+}  // namespace ub::verbs

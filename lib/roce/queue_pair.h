@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue pairs and shared receive queues: making them, moving them through their states, posting.
+#pragma once
+
+#include <span>
+
+#include "lib/ipc/memfd.h"
+#include "lib/roce/completion_queue.h"
+#include "lib/roce/device.h"
+#include "lib/urma/ring.h"
+
+namespace ub::verbs {
+
+/// With the values of ibv_wr_opcode.
+enum class WrOpcode : uint8_t {
+  kRdmaWrite = 0,
+  kRdmaWriteWithImm = 1,
+  kSend = 2,
+  kSendWithImm = 3,
+  kRdmaRead = 4,
+  kAtomicCmpAndSwp = 5,
+  kAtomicFetchAndAdd = 6,
+  kSendWithInv = 9,
+};
+
+/// Bits of SendRequest::send_flags, with the values of ibv_send_flags.
+enum SendFlags : uint32_t {
+  kSendFence = 1 << 0,
+  kSendSignaled = 1 << 1,
+  kSendSolicited = 1 << 2,
+  kSendInline = 1 << 3,
+};
+
+/// ibv_send_wr. `segment` of a range is its lkey.
+struct SendRequest {
+  uint64_t wr_id = 0;
+  std::span<const Sge> sg_list;
+  WrOpcode opcode = WrOpcode::kSend;
+  uint32_t send_flags = 0;
+  uint32_t imm_data = 0;
+  uint32_t invalidate_rkey = 0;
+  uint64_t remote_addr = 0;
+  uint32_t rkey = 0;
+  uint64_t compare_add = 0, swap = 0;  // atomics
+  const AddressHandle* ah = nullptr;   // UD
+  uint32_t remote_qpn = 0, remote_qkey = 0;
+};
+
+/// ibv_recv_wr.
+struct ReceiveRequest {
+  uint64_t wr_id = 0;
+  std::span<const Sge> sg_list;
+};
+
+/// ibv_qp_cap.
+struct QpCapabilities {
+  uint32_t max_send_wr = 1, max_recv_wr = 1;
+  uint32_t max_send_sge = 1, max_recv_sge = 1;
+  uint32_t max_inline_data = 0;
+};
+
+/// Where receives are posted: of one queue pair, or shared.
+class ReceiveQueue {
+ public:
+  explicit ReceiveQueue(Device& device) : device_(device) {}
+  ~ReceiveQueue();
+  ReceiveQueue(const ReceiveQueue&) = delete;
+  ReceiveQueue& operator=(const ReceiveQueue&) = delete;
+
+  Status open(Owner owner, uint32_t jfc, uint32_t max_wr, uint32_t max_sge);
+  Status post(const ReceiveRequest&);
+  void flush();  // again, when its queue pair is in error
+  uint32_t id() const { return id_; }
+
+ private:
+  Device& device_;
+  ipc::Mapping memory_;
+  urma::RingProducer<Rqe> ring_;
+  uint32_t stride_ = 0, limit_ = 0, max_sge_ = 0;
+  uint32_t id_ = 0;
+};
+
+class SharedReceiveQueue {
+ public:
+  static Status create(ProtectionDomain&, uint32_t max_wr, uint32_t max_sge, std::unique_ptr<SharedReceiveQueue>* out);
+
+  Status post_recv(const ReceiveRequest& request) { return receives_.post(request); }
+
+ private:
+  friend class QueuePair;
+  explicit SharedReceiveQueue(Device& device) : receives_(device) {}
+
+  std::unique_ptr<CompletionQueue> unused_;  // a receive queue has one; that of the queue pair is used instead
+  ReceiveQueue receives_;
+};
+
+/// ibv_qp_init_attr.
+struct QpInitAttributes {
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* recv_cq = nullptr;
+  SharedReceiveQueue* srq = nullptr;
+  QpCapabilities cap;
+  QpType qp_type = QpType::kRc;
+  bool sq_sig_all = false;
+};
+
+class QueuePair {
+ public:
+  static Status create(ProtectionDomain& domain, const QpInitAttributes& attributes, std::unique_ptr<QueuePair>* out);
+  ~QueuePair();  // its completions stay where they are
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  uint32_t qp_num() const { return qpn_; }
+  /// `mask`: roce::QpAttribute bits; qp_state always counts.
+  Status modify(const QpAttributes& attributes, uint32_t mask);
+  Status query(QpAttributes* attributes) const;
+
+  /// kBusy: the queue is full. kInvalid: nothing was posted.
+  Status post_send(const SendRequest&);
+  Status post_recv(const ReceiveRequest&);
+
+ private:
+  QueuePair(Device& device, const QpInitAttributes& attributes) : device_(device), attributes_(attributes) {}
+
+  Status open(Owner owner);
+  Status check(const SendRequest&, uint32_t* length) const;
+  bool has_place();
+  bool is_in_error();
+  void write(const SendRequest&, uint32_t length, uint32_t slots, Wqe* wqe) const;
+
+  Device& device_;
+  QpInitAttributes attributes_;
+  ipc::Mapping memory_, work_;
+  urma::RingProducer<Wqe> ring_;
+  uint32_t posted_ = 0;
+  uint32_t errors_seen_ = 0;  // of the device, when this queue pair was last known to be well
+  uint32_t qpn_ = 0;
+  std::unique_ptr<ReceiveQueue> own_receives_;  // null: shared
+};
+
+}  // namespace ub::verbs

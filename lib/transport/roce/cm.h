@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// cm.h - connections of queue pairs by management datagrams on QP 1: listeners, the table of connections, and what each
+// step of cm_connection.h means for the queue pair. InfiniBand Architecture Specification volume 1, 12; RDMA-CM's
+// addresses (annex A11). The queue pair of a connection goes from INIT to RTS when both ends agree, to ERROR when they
+// part.
+#pragma once
+
+#include <span>
+
+#include "lib/transport/roce/state.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::roce {
+
+Status listen(State& r, const ListenConfig& config, uint32_t* listener);
+Status stop_listening(CoreState& s, State& r, uint32_t listener);
+Status connect(CoreState& s, State& r, const ConnectConfig& config, uint32_t* connection);
+Status accept_connection(CoreState& s, State& r, uint32_t connection, const AcceptConfig& config);
+Status reject_connection(CoreState& s, State& r, uint32_t connection, PrivateData private_data);
+Status disconnect(CoreState& s, State& r, uint32_t connection);
+size_t take_connection_events(State& r, std::span<ConnectionEvent> out);
+
+/// A datagram for QP 1.
+void on_mad(CoreState& s, State& r, const AhAttributes& back, std::span<const std::byte> mad);
+void on_connection_timer(CoreState& s, State& r, uint32_t connection);
+/// The first packet came for a queue pair that has a connection: whoever sent it is ready.
+void on_first_packet(CoreState& s, State& r, uint32_t connection);
+/// The queue pair of a connection is destroyed.
+void forget_qp(CoreState& s, State& r, uint32_t connection);
+/// Nobody is reached over that link any more.
+void drop_connections(CoreState& s, State& r, uint32_t link);
+
+}  // namespace ub::roce

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/roce/completion.h"
+
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/roce/posted.h"
+#include "lib/transport/roce/state.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/send_ring.h"
+
+namespace ub::roce {
+namespace {
+
+constexpr uint32_t kFlushesPerVisit = 64;
+
+/// The slots up to `end` are the application's again.
+void give_back(const SendRing& ring, uint32_t end) {
+  ring.indices->consumed.store(end, std::memory_order_release);
+  ring.indices->retired.store(ring.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+/// False: there is no room.
+bool complete(CoreState& s, uint32_t index, Qp& qp, const Wqe& wqe, uint32_t end, CrStatus status) {
+  if (status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
+    if (!ta::jfc_has_room(s, qp.jfc)) {
+      ta::wait_for_room(s, qp.jfc, index | kWaitingQp);
+      return false;
+    }
+    Cqe cqe{};
+    cqe.user_ctx = wqe.user_ctx;
+    cqe.status = status;
+    cqe.opcode = CrOpcode::kNone;
+    cqe.local_id = qp.qpn;
+    cqe.remote_id = static_cast<uint32_t>(wqe.op);
+    cqe.length = wqe.length;
+    cqe.user_data = qp.user_data;
+    const uint32_t retiring = qp.ring.indices->retired.load(std::memory_order_relaxed) + 1;
+    cqe.stamp = static_cast<uint8_t>(retiring);
+    qp.ring.indices->retiring.store(retiring, std::memory_order_relaxed);
+    ta::push_completion(s, qp.jfc, cqe);
+  }
+  give_back(qp.ring, end);
+  return true;
+}
+
+CrStatus status_of(const Qp& qp, uint32_t number) {
+  if (qp.state != QpState::kError || static_cast<int32_t>(number - qp.begin_of_end) < 0) return CrStatus::kSuccess;
+  const CrStatus status = qp.started[number & qp.work_mask].status;
+  return status == CrStatus::kSuccess ? CrStatus::kWrFlush : status;
+}
+
+/// Has the request come to its end?
+bool finished(const Qp& qp, uint32_t number) {
+  if (qp.started[number & qp.work_mask].copies != 0) return false;
+  return static_cast<int32_t>(qp.req.head - number) > 0 || status_of(qp, number) != CrStatus::kSuccess;
+}
+
+/// What was posted and never begun: a share of it, for others wait meanwhile.
+void flush_posted(CoreState& s, State& r, uint32_t index) {
+  Qp& qp = r.qps[index];
+  Posted front;
+  bool broken;
+  for (uint32_t n = 0; n < kFlushesPerVisit; ++n) {
+    if (!look_at_front(s, r, qp, &front, &broken)) return;
+    const uint32_t end = qp.ring.next_slot + front.wqe->slots;
+    if (!complete(s, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
+    qp.ring.next_slot = end;
+  }
+  activate(r, index);
+}
+
+}  // namespace
+
+void retire_requests(CoreState& s, State& r, uint32_t index) {
+  Qp& qp = r.qps[index];
+  if (qp.waits) return;  // its turn comes when there is room
+  for (; qp.retired != qp.req.tail; ++qp.retired) {
+    if (!finished(qp, qp.retired)) return;
+    const uint32_t slot = qp.started[qp.retired & qp.work_mask].slot;
+    const Wqe& wqe = qp.ring.slots[slot & qp.ring.slot_mask];
+    if (!complete(s, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
+  }
+  if (qp.state == QpState::kError) return flush_posted(s, r, index);
+  if (qp.state == QpState::kSqd && qp.drain_event) {
+    qp.drain_event = false;
+    push_event(s, EventKind::kQpDrained, qp.user_data, qp.owner);
+  }
+}
+
+void complete_receive(CoreState& s, Qp& qp, CrStatus status, Cqe& cqe) {
+  cqe.user_ctx = s.receives[qp.receive].user_ctx;
+  cqe.status = status;
+  cqe.flags |= kCqeReceive;
+  cqe.local_id = qp.qpn;
+  if (qp.type != QpType::kUd) cqe.remote_id = qp.peer_qpn;
+  cqe.user_data = qp.user_data;
+  release_receive(s, qp.receive);
+  qp.receive = 0;
+  ta::push_completion(s, qp.recv_jfc, cqe);
+}
+
+void discard_posted(Qp& qp) {
+  SendRing& ring = qp.ring;
+  uint32_t dropped = qp.req.tail - qp.retired;
+  const uint32_t oldest = dropped == 0 ? ring.next_slot : qp.started[qp.retired & qp.work_mask].slot;
+  if (ta::see_posted(ring, oldest)) ta::fetch(ring, ring.slot_mask + 1);
+  while (ring.next_slot != ring.produced) {
+    const Wqe& wqe = ring.slots[ring.next_slot & ring.slot_mask];
+    if (!ta::fits_ring(ring, ring.next_slot, wqe)) break;
+    dropped += wqe.op != WrOp::kSkip;
+    ring.next_slot += wqe.slots;
+  }
+  ring.indices->retired.store(ring.indices->retired.load(std::memory_order_relaxed) + dropped,
+                              std::memory_order_relaxed);
+  ring.indices->consumed.store(ring.next_slot, std::memory_order_release);
+}
+
+}  // namespace ub::roce

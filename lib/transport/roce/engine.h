@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine.h - RoCEv2 inside a Core: wiring. The Core hands over what arrives on UDP port 4791 and what concerns queue
+// pairs; applications reach the rest by Core::roce(). Rules are in the other files of this folder, memory and frames in
+// executor.h and transmitter.h. docs/roce-design.md says what is where.
+//
+// Thread: as the Core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/roce/executor.h"
+#include "lib/transport/roce/state.h"
+#include "lib/transport/roce/transmitter.h"
+#include "lib/transport/roce/types.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::roce {
+
+template <class Host>
+class Engine {
+ public:
+  Engine(CoreState& s, State& r, Host& host);
+
+  // ---- queue pairs -----------------------------------------------------------------------------------------------
+  /// Size of SendQueueConfig::work for a queue pair of that depth; zero, 64-byte aligned.
+  static size_t work_bytes(uint32_t depth);
+
+  Status create_qp(const QpConfig&, uint32_t* qpn);
+  /// `mask`: QpAttribute bits, which fields count; qp_state always does. kInvalid: nothing changed.
+  Status modify_qp(Instant now, uint32_t qpn, const QpAttributes&, uint32_t mask);
+  Status query_qp(uint32_t qpn, QpAttributes*) const;
+  /// At once, in any state. What was posted is gone without completions; receives of a shared JFR that a message held
+  /// go back there.
+  Status destroy_qp(Instant now, uint32_t qpn);
+
+  Status create_ah(const AddressHandleConfig&, uint32_t* ah);
+  Status destroy_ah(uint32_t ah);
+
+  // ---- connections -----------------------------------------------------------------------------------------------
+  Status listen(const ListenConfig&, uint32_t* listener);  ///< kExists: the port is taken
+  Status stop_listening(Instant now, uint32_t listener);   ///< requests not yet answered are rejected
+  Status connect(Instant now, const ConnectConfig&, uint32_t* connection);
+  Status accept(Instant now, uint32_t connection, const AcceptConfig&);
+  Status reject(Instant now, uint32_t connection, PrivateData private_data = {});
+  /// The queue pair goes to ERROR now; kDisconnected comes when the peer has answered. A connection that was not made
+  /// yet is given up without an event.
+  Status disconnect(Instant now, uint32_t connection);
+  /// The oldest events; EventKind::kConnection told of each.
+  size_t poll_connection_events(std::span<ConnectionEvent>);
+
+  // ---- from the Core ---------------------------------------------------------------------------------------------
+  /// A packet for port 4791. Sets nothing but what concerns RoCE; `s.now` is set.
+  void on_packet(uint32_t link, const wire::NetHeader& net);
+  void on_posted(uint32_t qp);
+  void on_copy_done(CopyTag, bool ok);
+  void on_timer(uint32_t timer);  ///< counted from CoreState::first_roce_timer()
+  /// At most `budget` frames; returns how many left.
+  size_t poll_packets(size_t budget);
+  bool has_packets() const;
+  void link_down(uint32_t link);
+
+ private:
+  void on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet);
+  void on_congestion(uint32_t qp);
+  void owe_cnp(uint32_t qp);
+  bool admits(const Qp& qp, uint32_t link, const wire::NetHeader& net, const Packet& packet);
+
+  CoreState& s_;
+  State& r_;
+  Host& host_;
+  Transmitter<Host> transmitter_;
+  Executor<Host> executor_;
+};
+
+}  // namespace ub::roce

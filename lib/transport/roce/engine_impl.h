@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine_impl.h - the definitions of Engine<Host>; for core_impl.h alone.
+#pragma once
+
+#include "lib/transport/roce/cm.h"
+#include "lib/transport/roce/datagram.h"
+#include "lib/transport/roce/engine.h"
+#include "lib/transport/roce/wire/icrc.h"
+
+namespace ub::roce {
+
+template <class Host>
+Engine<Host>::Engine(CoreState& s, State& r, Host& host)
+    : s_(s), r_(r), host_(host), transmitter_(s, r, host), executor_(s, r, host) {}
+
+template <class Host>
+size_t Engine<Host>::work_bytes(uint32_t depth) {
+  return std::bit_ceil(depth) * kWorkBytes;
+}
+
+// ---- queue pairs ---------------------------------------------------------------------------------------------------
+
+template <class Host>
+Status Engine<Host>::create_qp(const QpConfig& config, uint32_t* qpn) {
+  return roce::create_qp(s_, r_, config, qpn);
+}
+template <class Host>
+Status Engine<Host>::modify_qp(Instant now, uint32_t qpn, const QpAttributes& attributes, uint32_t mask) {
+  s_.now = now;
+  return roce::modify_qp(s_, r_, qpn, attributes, mask);
+}
+template <class Host>
+Status Engine<Host>::query_qp(uint32_t qpn, QpAttributes* attributes) const {
+  return roce::query_qp(s_, r_, qpn, attributes);
+}
+template <class Host>
+Status Engine<Host>::destroy_qp(Instant now, uint32_t qpn) {
+  s_.now = now;
+  return roce::destroy_qp(s_, r_, qpn);
+}
+
+template <class Host>
+Status Engine<Host>::create_ah(const AddressHandleConfig& config, uint32_t* ah) {
+  return roce::create_ah(s_, r_, config, ah);
+}
+template <class Host>
+Status Engine<Host>::destroy_ah(uint32_t ah) {
+  return roce::destroy_ah(r_, ah);
+}
+
+// ---- connections ---------------------------------------------------------------------------------------------------
+
+template <class Host>
+Status Engine<Host>::listen(const ListenConfig& config, uint32_t* listener) {
+  return roce::listen(r_, config, listener);
+}
+template <class Host>
+Status Engine<Host>::stop_listening(Instant now, uint32_t listener) {
+  s_.now = now;
+  return roce::stop_listening(s_, r_, listener);
+}
+template <class Host>
+Status Engine<Host>::connect(Instant now, const ConnectConfig& config, uint32_t* connection) {
+  s_.now = now;
+  return roce::connect(s_, r_, config, connection);
+}
+template <class Host>
+Status Engine<Host>::accept(Instant now, uint32_t connection, const AcceptConfig& config) {
+  s_.now = now;
+  return accept_connection(s_, r_, connection, config);
+}
+template <class Host>
+Status Engine<Host>::reject(Instant now, uint32_t connection, PrivateData private_data) {
+  s_.now = now;
+  return reject_connection(s_, r_, connection, private_data);
+}
+template <class Host>
+Status Engine<Host>::disconnect(Instant now, uint32_t connection) {
+  s_.now = now;
+  return roce::disconnect(s_, r_, connection);
+}
+template <class Host>
+size_t Engine<Host>::poll_connection_events(std::span<ConnectionEvent> out) {
+  return take_connection_events(r_, out);
+}
+
+// ---- packets -------------------------------------------------------------------------------------------------------
+
+template <class Host>
+void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
+  s_.count(Counter::kRoceRxPackets);
+  Packet packet;
+  Drop drop = net.tp_size() < Bth::kSize ? Drop::kTooShort
+              : !icrc_fits(net)          ? Drop::kBadIcrc
+                                         : parse_packet(net.tph, net.end, packet);
+  if (drop != Drop::kNone) s_.count(drop_counter(drop));
+  if (drop == Drop::kTooShort || drop == Drop::kBadIcrc) return;
+  if (drop != Drop::kNone && !is_invalid_request(drop, packet)) return;
+  if (packet.bth.dest_qp == kGsiQp) return on_management(link, net, packet);
+  const uint32_t index = find_qp(s_, packet.bth.dest_qp);
+  if (index == 0) return s_.count(Counter::kRoceRxDropUnknownQp);
+  Qp& qp = r_.qps[index];
+  if (!admits(qp, link, net, packet)) return;
+  if (packet.has(kShapeCnp)) return on_congestion(index);
+  if (net.ecn == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
+  ++qp.rx_packets;
+  if (qp.fresh) {
+    qp.fresh = false;
+    if (qp.connection != 0) on_first_packet(s_, r_, qp.connection);
+  }
+  if (qp.type == QpType::kUd) return deliver_datagram(s_, r_, host_, index, packet, net);
+  if (drop == Drop::kNone && !packet.has(kShapeRequest)) return executor_.on_answer(index, packet);
+  executor_.on_request(index, drop, packet, {net.tph, net.tp_size()});
+}
+
+template <class Host>
+void Engine<Host>::on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet) {
+  if (!packet.has(kShapeDeth)) return s_.count(Counter::kRoceRxDropWrongTransport);
+  if (packet.deth.qkey != kGsiQkey) return s_.count(Counter::kRoceRxDropBadQkey);
+  const AhAttributes back{link, net.dst.ip, net.src.ip, 0};
+  on_mad(s_, r_, back, {packet.payload, packet.payload_bytes});
+}
+
+template <class Host>
+bool Engine<Host>::admits(const Qp& qp, uint32_t link, const wire::NetHeader& net, const Packet& packet) {
+  const auto refuse = [this](Counter why) {
+    s_.count(why);
+    return false;
+  };
+  constexpr Transport kOfType[] = {Transport::kRc, Transport::kUc, Transport::kUd};
+  const Transport transport = transport_of(packet.bth.opcode);
+  if (transport != kOfType[static_cast<uint8_t>(qp.type)] && transport != Transport::kCnp) {
+    return refuse(Counter::kRoceRxDropWrongTransport);
+  }
+  if (!receives(qp.state)) return refuse(Counter::kRoceRxDropWrongState);
+  constexpr uint16_t kPartition = 0x7FFF;  // the upper bit says how much of a member the sender is
+  if ((packet.bth.pkey & kPartition) != (kDefaultPkey & kPartition)) return refuse(Counter::kRoceRxDropBadPkey);
+  if (qp.type != QpType::kUd && (link != qp.path.link || net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
+    return refuse(Counter::kRoceRxDropWrongPeer);
+  }
+  return true;
+}
+
+template <class Host>
+void Engine<Host>::on_congestion(uint32_t qp) {
+  s_.count(Counter::kRoceRxCnp);
+  if (!s_.config.roce.dcqcn) return;
+  on_cnp(r_.qps[qp].pace, s_.now, line_rate(s_));
+  arm_timer(s_, r_, qp);
+}
+
+// A packet of the peer met congestion: the peer is told, so often and no more.
+template <class Host>
+void Engine<Host>::owe_cnp(uint32_t index) {
+  Qp& qp = r_.qps[index];
+  if (qp.type != QpType::kRc || s_.now < qp.next_cnp) return;
+  qp.next_cnp = s_.now + kCnpPause;
+  qp.owes_cnp = true;
+  activate(r_, index);
+}
+
+template <class Host>
+void Engine<Host>::on_posted(uint32_t qp) {
+  const Qp& record = r_.qps[qp];
+  if (sends(record.state)) return activate(r_, qp);
+  if (record.state != QpState::kError) return;
+  retire_requests(s_, r_, qp);
+  if (!record.srq && record.copies_pending == 0) flush_receives(s_, record.jfr);
+}
+
+template <class Host>
+void Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
+  const CopyPurpose purpose = purpose_of(tag);
+  switch (purpose.what) {
+    case CopyFor::kGather:
+      return transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+    case CopyFor::kPlace:
+      return executor_.on_place_done(purpose.qp, ok);
+    case CopyFor::kResponse:
+      return on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
+  }
+}
+
+template <class Host>
+void Engine<Host>::on_timer(uint32_t timer) {
+  const uint32_t qps = s_.config.roce.max_qps;
+  if (timer > qps) return on_connection_timer(s_, r_, timer - qps - 1);
+  on_qp_timer(s_, r_, timer);
+}
+
+template <class Host>
+size_t Engine<Host>::poll_packets(size_t budget) {
+  return transmitter_.send(budget);
+}
+
+template <class Host>
+bool Engine<Host>::has_packets() const {
+  return r_.active_head != 0 || r_.mad_head != r_.mad_tail;
+}
+
+template <class Host>
+void Engine<Host>::link_down(uint32_t link) {
+  drop_connections(s_, r_, link);
+  for (uint32_t i = 1; i <= r_.qps.high_water(); ++i) {
+    const Qp& qp = r_.qps[i];
+    if (!qp.in_use || qp.path.link != link || qp.state < QpState::kRtr) continue;
+    if (qp.type == QpType::kUd && qp.gathering == Gathering::kNothing) continue;  // it only was the last one used
+    fail_requests(s_, r_, i, qp.req.head, qp.req.head == qp.req.tail ? CrStatus::kSuccess : CrStatus::kAckTimeout);
+    release_orphans(s_, host_);
+  }
+}
+
+}  // namespace ub::roce

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// executor.h - carries out what arrives for reliable queue pairs: requests at the responder (payload into memory,
+// receives, atomics, READs to be answered), acknowledgements and responses at the requester. InfiniBand Architecture
+// Specification volume 1, 9.7.
+//
+// Memory may answer later. The last packet of a message is placed when all before it are, and counts when it is placed
+// itself: until then it, and what comes behind it, lies in the pool of kept packets, and nothing is acknowledged.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/segments.h"
+#include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/copy_tag.h"
+#include "lib/transport/roce/state.h"
+#include "lib/transport/ta/payload.h"
+
+namespace ub::roce {
+
+template <class Host>
+class Executor {
+ public:
+  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
+
+  using Raw = std::span<const std::byte>;  // from BTH to the ICRC
+
+  /// A request packet; `parsed` is kNone or one of is_invalid_request().
+  void on_request(uint32_t index, Drop parsed, const Packet& packet, Raw raw) {
+    Qp& qp = r_.qps[index];
+    const bool behind_kept = qp.kept_head != 0 && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
+    if (behind_kept || !process(index, parsed, packet)) keep(qp, packet, raw);
+  }
+
+  /// An ACK packet, READ response or atomic acknowledgement.
+  void on_answer(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if (!sends(qp.state)) return s_.count(Counter::kRoceRxDropWrongState);
+    const Progress progress = packet.bth.opcode == Opcode::kRcAck ? on_ack_packet(qp, packet) : on_data(index, packet);
+    if (progress.stale) s_.count(Counter::kRoceRxStale);
+    if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
+  }
+
+  void on_place_done(uint32_t index, bool ok) {
+    if (on_placed(s_, r_, index, ok)) resume(index);
+  }
+
+ private:
+  enum class Verdict : uint8_t { kDone, kNotReady, kInvalid, kAccess, kOperation };
+
+  static constexpr uint32_t kCopiesAhead = 64;  // of one queue pair, pending
+
+  // ---- order -----------------------------------------------------------------------------------------------------
+
+  /// False: it waits for copies.
+  bool process(uint32_t index, Drop parsed, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    switch (judge(qp.resp, parsed, packet)) {
+      case Arrival::kExecute:
+        return execute(index, packet);
+      case Arrival::kAckAgain:
+        s_.count(Counter::kRoceRxDuplicate);
+        owe_ack(index);
+        return true;
+      case Arrival::kReadAgain:
+        serve_again(index, packet, find_read(slots_of(qp), qp.reads, packet, qp.resp.mtu));
+        return true;
+      case Arrival::kAtomicAgain:
+        serve_again(index, packet, find_atomic(slots_of(qp), qp.reads, packet));
+        return true;
+      case Arrival::kGap:
+        s_.count(Counter::kRoceRxOutOfSequence);
+        owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
+        return true;
+      case Arrival::kInvalid:
+        refuse_and_fail(s_, r_, index, NakCode::kInvalidRequest);
+        return true;
+      case Arrival::kSilent:
+        s_.count(Counter::kRoceRxDropRefused);
+        return true;
+    }
+    return true;
+  }
+
+  bool execute(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    const bool last = packet.has(kShapeLast);
+    if (!qp.executed) {
+      if (qp.copies_pending >= (last ? 1 : kCopiesAhead)) return false;
+      const Verdict verdict = begin(index, packet);
+      if (verdict != Verdict::kDone) {
+        turn_down(index, verdict);
+        return true;
+      }
+      qp.executed = last;
+    }
+    if (last && qp.copies_pending != 0) return false;
+    qp.executed = false;
+    if (!last || finish(index, packet)) accept_packet(index, packet);
+    return true;
+  }
+
+  void accept_packet(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    accept(qp.resp, packet);
+    s_.count(Counter::kRoceRxRequest);
+    if (qp.owed == Owed::kReply) qp.owed = Owed::kNothing;
+    if (qp.serving) {
+      activate(r_, index);
+    } else if (packet.bth.ack_req) {
+      owe_ack(index);
+    }
+  }
+
+  void turn_down(uint32_t index, Verdict verdict) {
+    Qp& qp = r_.qps[index];
+    switch (verdict) {
+      case Verdict::kNotReady:
+        return owe_reply(index, not_ready(qp.resp, qp.rnr_timer));
+      case Verdict::kInvalid:
+        return refuse_and_fail(s_, r_, index, NakCode::kInvalidRequest);
+      case Verdict::kAccess:
+        return refuse_and_fail(s_, r_, index, NakCode::kRemoteAccess);
+      default:
+        return refuse_and_fail(s_, r_, index, NakCode::kRemoteOperation);
+    }
+  }
+
+  void owe_ack(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    if (qp.owed == Owed::kNothing) qp.owed = Owed::kAck;  // a NAK acknowledges what is before it
+    activate(r_, index);
+  }
+
+  void owe_reply(uint32_t index, const Reply& reply) {
+    Qp& qp = r_.qps[index];
+    qp.reply = reply;
+    qp.owed = Owed::kReply;
+    activate(r_, index);
+  }
+
+  // ---- kept packets ----------------------------------------------------------------------------------------------
+
+  void keep(Qp& qp, const Packet& packet, Raw raw) {
+    const Psn next = qp.kept_head == 0 ? qp.resp.expected : qp.kept_end;
+    if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
+    const bool follows = packet.bth.psn == next && raw.size() <= s_.config.max_frame_bytes;
+    const uint32_t kept = follows ? s_.kept.alloc() : 0;
+    if (kept == 0) {
+      qp.kept_dropped = true;
+      return s_.count(Counter::kRoceRxDropNoKept);
+    }
+    std::memcpy(s_.kept_data(kept), raw.data(), raw.size());
+    s_.kept[kept].bytes = static_cast<uint32_t>(raw.size());
+    s_.kept[kept].next = 0;
+    (qp.kept_head == 0 ? qp.kept_head : s_.kept[qp.kept_tail].next) = kept;
+    qp.kept_tail = kept;
+    qp.kept_end = next + psns_of(packet, qp.resp.mtu);
+  }
+
+  /// The copies that were waited for are done.
+  void resume(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    while (const uint32_t kept = qp.kept_head) {
+      Packet packet;
+      const std::byte* raw = s_.kept_data(kept);
+      const Drop parsed = parse_packet(raw, raw + s_.kept[kept].bytes, packet);
+      if (!process(index, parsed, packet)) return;
+      if (qp.kept_head != kept) return;  // an error has dropped them all
+      qp.kept_head = s_.kept[kept].next;
+      s_.kept.free(kept);
+    }
+    if (!qp.kept_dropped || qp.state == QpState::kError) return;
+    qp.kept_dropped = false;
+    if (!qp.resp.refused) owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
+  }
+
+  // ---- requests --------------------------------------------------------------------------------------------------
+
+  /// Checks a packet and carries it out, but for what waits for its copies.
+  Verdict begin(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if (packet.has(kShapeFirst)) qp.message_bytes = 0;
+    if (packet.has(kShapeSend)) return begin_send(index, packet);
+    if (packet.has(kShapeWrite)) return begin_write(index, packet);
+    return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(qp, packet);
+  }
+
+  Verdict begin_send(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if (packet.has(kShapeFirst) && !take(qp)) return Verdict::kNotReady;
+    RxReceive& receive = s_.receives[qp.receive];
+    if (packet.payload_bytes > receive.length - receive.filled) {
+      qp.receive_status = CrStatus::kLocLen;
+      return Verdict::kInvalid;
+    }
+    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
+    if (!ta::scatter(s_, host_, copies, receive, packet.payload, packet.payload_bytes, packet.has(kShapeLast))) {
+      qp.receive_status = CrStatus::kLocAccess;
+      return Verdict::kOperation;
+    }
+    receive.filled += packet.payload_bytes;
+    qp.message_bytes += packet.payload_bytes;
+    return Verdict::kDone;
+  }
+
+  bool take(Qp& qp) {
+    if (s_.jfrs[qp.jfr].state != QueueState::kReady) return false;
+    qp.receive = take_receive(s_, qp.jfr, qp.recv_jfc);
+    qp.receive_status = CrStatus::kSuccess;
+    return qp.receive != 0;
+  }
+
+  std::byte* memory(const Qp& qp, uint32_t rkey, uint64_t address, uint64_t bytes, uint8_t access) {
+    return remote_memory_of(s_, qp.owner, {token_id_of(rkey), true, key_of(rkey), address, bytes, access});
+  }
+
+  Verdict begin_write(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if (packet.has(kShapeFirst)) {
+      if ((qp.access & kAccessWrite) == 0 || packet.reth.length > kMaxRequestBytes) return Verdict::kInvalid;
+      const Reth& whole = packet.reth;
+      if (whole.length != 0 && memory(qp, whole.rkey, whole.address, whole.length, kAccessWrite) == nullptr) {
+        return Verdict::kAccess;
+      }
+    }
+    if (packet.has(kShapeImm) && !take(qp)) return Verdict::kNotReady;
+    qp.message_bytes += packet.payload_bytes;
+    if (packet.payload_bytes == 0) return Verdict::kDone;
+    const WritePlace place = write_place(qp.resp, packet);
+    std::byte* to = memory(qp, place.rkey, place.address, packet.payload_bytes, kAccessWrite);
+    if (to == nullptr) return Verdict::kAccess;  // gone since the first packet
+    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
+    const CopyResult result =
+        ta::place_piece(host_, copies, to, packet.payload, packet.payload_bytes, packet.has(kShapeLast));
+    return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
+  }
+
+  Verdict begin_read(Qp& qp, const Packet& packet) {
+    const Reth& reth = packet.reth;
+    if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(qp), qp.reads)) {
+      return Verdict::kInvalid;
+    }
+    if (reth.length != 0 && memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
+      return Verdict::kAccess;
+    }
+    add(qp, packet);
+    return Verdict::kDone;
+  }
+
+  Verdict begin_atomic(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(qp), qp.reads)) return Verdict::kInvalid;
+    const AtomicEth& a = packet.atomic;
+    std::byte* at = memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
+    if (at == nullptr) return Verdict::kAccess;
+    if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
+    const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
+    const AtomicRequest request{at, op, sizeof(uint64_t), a.swap_or_add, a.compare};
+    const CopyResult result = host_.atomic(request, &qp.atomic_old, copy_tag(CopyFor::kPlace, index, 0));
+    if (result == CopyResult::kPending) ++qp.copies_pending;
+    return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
+  }
+
+  /// All of a message is in memory. False: that failed after all.
+  bool finish(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    if (qp.copy_failed) {
+      qp.copy_failed = false;
+      return fail(index, NakCode::kRemoteOperation);
+    }
+    if (packet.has(kShapeAtomicEth)) add(qp, packet)->original = low_half(qp.atomic_old);
+    if (packet.has(kShapeIeth)) {
+      const uint32_t rkey = packet.invalidated_rkey;
+      if (!invalidate_token_id(s_, qp.owner, token_id_of(rkey), key_of(rkey))) {
+        return fail(index, NakCode::kRemoteAccess);
+      }
+    }
+    if (qp.receive != 0) {
+      Cqe cqe{};
+      const bool imm = packet.has(kShapeImm), inv = packet.has(kShapeIeth);
+      cqe.opcode = packet.has(kShapeWrite) ? CrOpcode::kWriteImm
+                                           : (imm   ? CrOpcode::kSendImm
+                                              : inv ? CrOpcode::kSendInvalidate
+                                                    : CrOpcode::kSend);
+      cqe.immediate = imm ? packet.immediate : inv ? packet.invalidated_rkey : 0;
+      cqe.flags = packet.bth.solicited ? kCqeSolicited : 0;
+      cqe.length = qp.message_bytes;
+      complete_receive(s_, qp, CrStatus::kSuccess, cqe);
+    }
+    return true;
+  }
+
+  bool fail(uint32_t index, NakCode why) {
+    r_.qps[index].receive_status = CrStatus::kLocAccess;
+    refuse_and_fail(s_, r_, index, why);
+    return false;
+  }
+
+  // ---- READs and atomics -----------------------------------------------------------------------------------------
+
+  std::span<ReadSlot> slots_of(const Qp& qp) { return {r_.read_slots.at(qp.read_block), qp.reads.slots}; }
+
+  ReadSlot* add(Qp& qp, const Packet& packet) {
+    ReadSlot* slot = add_slot(slots_of(qp), qp.reads, packet, qp.resp.mtu);
+    serve(qp, *slot);
+    return slot;
+  }
+
+  void serve(Qp& qp, const ReadSlot& slot) {
+    const auto place = static_cast<uint32_t>(&slot - slots_of(qp).data());
+    if (place == qp.serving_slot) qp.served = 0;
+    qp.serving = true;
+  }
+
+  void serve_again(uint32_t index, const Packet& packet, ReadSlot* slot) {
+    if (slot == nullptr) return s_.count(Counter::kRoceRxDropNoSlot);
+    s_.count(Counter::kRoceRxDuplicate);
+    Qp& qp = r_.qps[index];
+    if (!slot->atomic) slot->part = {packet.bth.psn.distance(slot->first_psn), packet.reth.length};
+    if (!slot->serving) slot->again = true;
+    slot->serving = true;
+    serve(qp, *slot);
+    activate(r_, index);
+  }
+
+  // ---- at the requester ------------------------------------------------------------------------------------------
+
+  Progress on_ack_packet(Qp& qp, const Packet& packet) {
+    const Syndrome syndrome = packet.aeth.syndrome;
+    const bool sequence = syndrome.kind() == AckKind::kNak && syndrome.nak_code() == NakCode::kPsnSequence;
+    s_.count(syndrome.kind() == AckKind::kAck   ? Counter::kRoceRxAck
+             : syndrome.kind() == AckKind::kRnr ? Counter::kRoceRxRnr
+             : sequence                         ? Counter::kRoceRxNakSequence
+                                                : Counter::kRoceRxNakError);
+    return on_ack(qp.req, ring_of(qp), s_.now, packet.bth.psn, packet.aeth);
+  }
+
+  Progress on_data(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    const bool atomic = packet.has(kShapeAtomicAckEth);
+    Response response = on_response(qp.req, ring_of(qp), s_.now, packet.bth.psn, packet.has(kShapeLast),
+                                    atomic ? 0 : packet.payload_bytes);
+    if (!response.taken) return response.progress;
+    s_.count(Counter::kRoceRxResponse);
+    const uint32_t place = response.request & qp.work_mask;
+    CrStatus status = CrStatus::kSuccess;
+    if ((qp.requests[place].kind == RequestKind::kAtomic) != atomic) {
+      status = CrStatus::kRemRespLen;
+    } else if (!place_answer(index, qp.started[place], response, packet)) {
+      status = CrStatus::kLocAccess;
+    }
+    if (status != CrStatus::kSuccess) fail_requests(s_, r_, index, response.request, status);
+    return response.progress;
+  }
+
+  bool place_answer(uint32_t index, StartedRequest& started, const Response& response, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    const Wqe& wqe = qp.ring.slots[started.slot & qp.ring.slot_mask];
+    uint32_t pending = 0;
+    const ta::Copies copies{copy_tag(CopyFor::kResponse, index, response.request), pending};
+    const bool atomic = packet.has(kShapeAtomicAckEth);
+    std::byte original[sizeof packet.original];
+    std::memcpy(original, &packet.original, sizeof original);
+    const bool placed =
+        ta::scatter_request(s_, host_, copies, wqe, qp.owner, response.offset, atomic ? original : packet.payload,
+                            atomic ? sizeof original : packet.payload_bytes, packet.has(kShapeLast));
+    started.copies += pending;
+    qp.response_copies += pending;
+    return placed;
+  }
+
+  CoreState& s_;
+  State& r_;
+  Host& host_;
+};
+
+}  // namespace ub::roce

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/roce/state.h"
+
+#include <bit>
+#include <new>
+
+namespace ub::roce {
+
+void ReadSlotPool::init(Arena& arena, uint32_t max_qps) {
+  // As if each queue pair had one block of each size: those of one size are never used for another.
+  slots_ = arena.take<ReadSlot>(size_t{max_qps} * ((2u << (kSizes - 1)) - 1) + 1);
+}
+
+uint32_t ReadSlotPool::take(uint32_t slots) {
+  UB_DCHECK(slots >= 1 && slots <= kMaxReadSlots);
+  const auto size = static_cast<uint32_t>(std::bit_width(slots - 1));
+  uint32_t block = free_[size];
+  if (block != 0) {
+    free_[size] = slots_[block].rkey;
+  } else {
+    block = used_;
+    used_ += 1u << size;
+  }
+  for (uint32_t i = 0; i < 1u << size; ++i) slots_[block + i] = {};
+  return block;
+}
+
+void ReadSlotPool::give_back(uint32_t block, uint32_t slots) {
+  const auto size = static_cast<uint32_t>(std::bit_width(slots - 1));
+  slots_[block].rkey = free_[size];
+  free_[size] = block;
+}
+
+State* lay_out(const CoreConfig& config, Arena& arena) {
+  const RoceConfig& c = config.roce;
+  if (c.max_qps == 0) return nullptr;
+  auto* place = arena.take<State>(1);
+  State measured;
+  State& r = place == nullptr ? measured : *new (place) State;
+  r.qps.init(arena, c.max_qps);
+  r.address_handles.init(arena, c.max_address_handles);
+  r.listeners.init(arena, c.max_listeners);
+  r.connections.init(arena, c.max_connections);
+  r.read_slots.init(arena, c.max_qps);
+  r.arriving.init(arena, c.max_qps);
+  r.mads = arena.take<OutgoingMad>(kMadRing);
+  r.connection_events = arena.take<ConnectionEvent>(kConnectionEvents);
+  r.requesters = arena.take<uint32_t>(kRequesterBuckets);
+  return place;
+}
+
+uint32_t timers(const CoreConfig& config) {
+  return config.roce.max_qps == 0 ? 0 : config.roce.max_qps + config.roce.max_connections + 2;
+}
+
+uint32_t find_qp(const CoreState& s, uint32_t qpn) {
+  return qpn < kIdSpace && s.ids[qpn].kind == ObjectKind::kQp ? s.ids[qpn].record : 0;
+}
+
+void activate(State& r, uint32_t index) {
+  Qp& qp = r.qps[index];
+  if (qp.active) return;
+  qp.active = true;
+  qp.next_active = 0;
+  (r.active_tail != 0 ? r.qps[r.active_tail].next_active : r.active_head) = index;
+  r.active_tail = index;
+  ++r.active_count;
+}
+
+}  // namespace ub::roce

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// state.h - all that the RoCE engine of one Core knows: its tables, lists and outgoing management datagrams. Plain
+// state beside CoreState, which has what UB and RoCE share. CoreState points here if RoCE is on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "lib/base/slab.h"
+#include "lib/transport/core_state.h"
+#include "lib/transport/roce/cm_connection.h"
+#include "lib/transport/roce/qp.h"
+#include "lib/transport/roce/read_slots.h"
+#include "lib/transport/roce/types.h"
+
+namespace ub::roce {
+
+struct AddressHandle {
+  AhAttributes attributes;
+  wire::NetTemplate headers;
+  Owner owner = 0;
+  bool in_use = false;
+};
+
+/// READ and atomic slots: blocks of 1, 2, 4, 8 or 16 of them, one for each queue pair that receives.
+class ReadSlotPool {
+ public:
+  void init(Arena& arena, uint32_t max_qps);
+  /// A block for so many slots (1 to kMaxReadSlots), all unused.
+  uint32_t take(uint32_t slots);
+  void give_back(uint32_t block, uint32_t slots);
+  ReadSlot* at(uint32_t block) { return slots_ + block; }
+
+ private:
+  static constexpr uint32_t kSizes = 5;
+
+  ReadSlot* slots_ = nullptr;
+  uint32_t used_ = 1;  // 0 is no block
+  uint32_t free_[kSizes] = {};
+};
+
+struct Listener {
+  ListenConfig config;
+  bool in_use = false;
+};
+
+/// A management datagram on its way out.
+struct OutgoingMad {
+  AhAttributes path;
+  std::array<std::byte, kMadSize> mad;
+};
+
+inline constexpr uint32_t kMadRing = 256;
+inline constexpr uint32_t kConnectionEvents = 256;
+inline constexpr uint32_t kRequesterBuckets = 1024;
+
+/// A connection and what is known of its peer.
+struct Connection {
+  CmConnection cm;
+  AhAttributes path;
+  uint64_t cookie = 0;
+  uint32_t qpn = 0;  ///< 0: none yet
+  uint32_t listener = 0;
+  uint32_t generation = 0;
+  uint32_t requester_id = 0;  ///< passive: communication id of who asked
+  uint32_t next_in_bucket = 0;
+  Psn local_psn, remote_psn;
+  Owner owner = 0;
+  uint16_t local_port = 0, remote_port = 0;
+  uint8_t path_mtu = 0;
+  uint8_t responder_resources = 0, initiator_depth = 0;  ///< what the two ends agree on, ours
+  uint8_t timeout = 0, retry_count = 0, rnr_retry = 0;
+  bool in_use = false;
+};
+
+struct State {
+  Slab<Qp> qps;
+  Slab<AddressHandle> address_handles;
+  Slab<Listener> listeners;
+  Slab<Connection> connections;
+  ReadSlotPool read_slots;
+  Slab<Cqe> arriving;  ///< of each UD queue pair: what the datagram that it places will be completed with
+
+  /// Queue pairs with something to send.
+  uint32_t active_head = 0, active_tail = 0, active_count = 0;
+
+  OutgoingMad* mads = nullptr;  ///< kMadRing
+  uint32_t mad_head = 0, mad_tail = 0;
+  ConnectionEvent* connection_events = nullptr;  ///< kConnectionEvents
+  uint32_t* requesters = nullptr;                ///< kRequesterBuckets: passive connections, by requester_id
+  uint32_t event_head = 0, event_tail = 0;
+  uint64_t next_transaction = 0;
+  uint32_t gsi_psn = 0;
+  CmTimes times;
+};
+
+/// Null where RoCE is off, or where the arena only measures.
+State* lay_out(const CoreConfig& config, Arena& arena);
+/// How many timers it has.
+uint32_t timers(const CoreConfig& config);
+
+// ---- numbers in the heap of timers ---------------------------------------------------------------------------------
+inline uint32_t timer_of_qp(const CoreState& s, uint32_t qp) { return s.first_roce_timer() + qp; }
+inline uint32_t timer_of_connection(const CoreState& s, uint32_t connection) {
+  return s.first_roce_timer() + s.config.roce.max_qps + 1 + connection;
+}
+
+/// Record of a queue pair, 0: there is none of that number.
+uint32_t find_qp(const CoreState& s, uint32_t qpn);
+
+/// DCQCN counts in KB/s.
+inline uint32_t line_rate(const CoreState& s) {
+  return static_cast<uint32_t>(s.config.roce.line_bytes_per_second / 1000);
+}
+
+/// It has something to send.
+void activate(State& r, uint32_t qp);
+
+}  // namespace ub::roce

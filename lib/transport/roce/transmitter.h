@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// transmitter.h - builds the packets of the RoCE engine straight into the host's frames: of a queue pair first the
+// answers to READs and atomics, then the acknowledgement or refusal that it owes, then requests. Queue pairs take turns.
+//
+// No packet is stored: payload is gathered from the memory of its request, or of the READ that it answers, also when it
+// goes again. Memory may answer later: a queue pair sends nothing else until it has.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/resource/segments.h"
+#include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/copy_tag.h"
+#include "lib/transport/roce/dcqcn.h"
+#include "lib/transport/roce/posted.h"
+#include "lib/transport/roce/state.h"
+#include "lib/transport/roce/wire/icrc.h"
+#include "lib/transport/ta/payload.h"
+
+namespace ub::roce {
+
+template <class Host>
+class Transmitter {
+ public:
+  Transmitter(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
+
+  /// At most `budget` frames; returns how many left.
+  size_t send(size_t budget) {
+    size_t sent = send_mads(budget);
+    for (uint32_t turns = r_.active_count; turns > 0 && sent < budget && r_.active_head != 0; --turns) {
+      const uint32_t index = take_active();
+      if (r_.qps[index].in_use) sent += take_turn(index, budget - sent);
+    }
+    return sent;
+  }
+
+  void on_gather_done(uint32_t index, uint32_t sequence, bool ok) {
+    Qp& qp = r_.qps[index];
+    if (qp.gathering == Gathering::kNothing || qp.gather_sequence != sequence) return;  // given up meanwhile
+    qp.gather_failed |= !ok;
+    if (--qp.gather_pending == 0) activate(r_, index);
+  }
+
+ private:
+  static constexpr size_t kPacketsPerTurn = 16;
+  static constexpr uint32_t kPacketsPerAck = 16;
+  static constexpr uint32_t kControlledQkey = 1u << 31;  // 10.2.5: not for applications to choose
+
+  enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
+
+  /// A frame with its headers, and where its payload goes.
+  struct Frame {
+    std::byte* begin;
+    std::byte* payload;
+    uint32_t bytes;
+  };
+
+  // ---- whose turn it is ------------------------------------------------------------------------------------------
+
+  uint32_t take_active() {
+    const uint32_t index = r_.active_head;
+    Qp& qp = r_.qps[index];
+    r_.active_head = qp.next_active;
+    if (r_.active_head == 0) r_.active_tail = 0;
+    --r_.active_count;
+    qp.active = false;
+    return index;
+  }
+
+  size_t take_turn(uint32_t index, size_t budget) {
+    size_t sent = 0;
+    Sent last = Sent::kYes;
+    while (last == Sent::kYes && sent < budget && sent < kPacketsPerTurn) {
+      last = send_next(index);
+      sent += last == Sent::kYes;
+    }
+    if (last == Sent::kYes || last == Sent::kNoRoom) activate(r_, index);
+    return sent;
+  }
+
+  Sent send_next(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    if (qp.gathering != Gathering::kNothing) return qp.gather_pending != 0 ? Sent::kPending : send_held(index);
+    if (qp.state == QpState::kError) retire_requests(s_, r_, index);
+    if (qp.owes_cnp) return send_cnp(qp);
+    const bool may_send_data = may_leave(qp.pace, s_.now) || qp.state == QpState::kError;
+    if (!may_send_data) arm_timer(s_, r_, index);
+    if (qp.serving) {
+      const Sent sent = may_send_data ? send_response(index) : Sent::kPending;
+      if (sent != Sent::kNothing) return sent;
+    }
+    // Nothing is acknowledged that is not in memory yet.
+    if (qp.owed != Owed::kNothing && qp.copies_pending == 0) return send_reply(qp);
+    return sends(qp.state) && may_send_data ? send_request(index) : Sent::kNothing;
+  }
+
+  Sent send_cnp(Qp& qp) {
+    Packet packet = to_peer(qp, Opcode::kCnp, Psn());
+    packet.bth.becn = true;
+    Frame frame;
+    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    commit(qp, frame.begin, frame.bytes);
+    qp.owes_cnp = false;
+    s_.count(Counter::kRoceTxCnp);
+    return Sent::kYes;
+  }
+
+  /// Data may be marked where DCQCN heeds it.
+  uint8_t data_ecn() const { return s_.config.roce.dcqcn ? wire::kEcnEct0 : wire::kEcnNotCapable; }
+
+  // ---- frames ----------------------------------------------------------------------------------------------------
+
+  /// False: no room.
+  bool begin_frame(uint32_t link, const wire::NetTemplate& headers, Packet& packet, uint32_t payload_bytes, uint8_t ecn,
+                   Frame* out) {
+    packet.bth.padding = static_cast<uint8_t>(-payload_bytes & 3);
+    const size_t udp_bytes = header_size(packet.bth.opcode) + payload_bytes + packet.bth.padding + wire::kIcrcSize;
+    out->bytes = static_cast<uint32_t>(headers.size + udp_bytes);
+    out->begin = host_.tx_begin(link, out->bytes);
+    if (out->begin == nullptr) return false;
+    std::byte* at = out->begin + headers.write(out->begin, udp_bytes, ecn);
+    out->payload = at + write_headers(packet, at);
+    std::memset(out->payload + payload_bytes, 0, packet.bth.padding);
+    return true;
+  }
+
+  void commit(uint32_t link, bool v6, std::byte* frame, uint32_t bytes) {
+    std::byte* end = frame + bytes - wire::kIcrcSize;
+    const std::byte* l3 = frame + wire::kEthSize;
+    wire::icrc_store(end, icrc_compute(l3, static_cast<size_t>(end - l3), v6));
+    host_.tx_commit(link, frame, bytes);
+    s_.count(Counter::kTxPackets);
+    s_.count(Counter::kTxBytes, bytes);
+  }
+
+  void commit(Qp& qp, std::byte* frame, uint32_t bytes) {
+    commit(qp.path.link, qp.headers.v6(), frame, bytes);
+    ++qp.tx_packets;
+  }
+
+  static Packet to_peer(const Qp& qp, Opcode opcode, Psn psn) {
+    Packet packet{};
+    packet.bth.opcode = opcode;
+    packet.bth.dest_qp = qp.peer_qpn;
+    packet.bth.psn = psn;
+    return packet;
+  }
+
+  /// The frame waits for its payload, in nobody's way.
+  void hold(uint32_t index, Gathering what, const Frame& frame, Psn psn) {
+    Qp& qp = r_.qps[index];
+    std::byte* held = s_.held_frame(s_.held_of_qp(index));
+    std::memcpy(held, frame.begin, frame.bytes);
+    host_.tx_hold(qp.path.link, frame.begin, held);
+    qp.gathering = what;
+    qp.gather_bytes = frame.bytes;
+    qp.gather_psn = psn;
+    qp.gather_failed = false;
+  }
+
+  /// Its payload has come: it leaves, or is not the next one any more.
+  Sent send_held(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    const bool request = qp.gathering == Gathering::kRequest;
+    NextPacket next;
+    if (!(request ? wants_request(qp, &next) : wants_response(qp))) {
+      release_held(qp);
+      return Sent::kYes;
+    }
+    if (qp.gather_failed) {
+      release_held(qp);
+      return request ? cannot_go_on(index, next.request) : response_failed(index);
+    }
+    std::byte* frame = host_.tx_begin(qp.path.link, qp.gather_bytes);
+    if (frame == nullptr) return Sent::kNoRoom;
+    std::memcpy(frame, s_.held_frame(s_.held_of_qp(index)), qp.gather_bytes);
+    release_held(qp);
+    if (request) {
+      send_built(index, next, frame, qp.gather_bytes);
+    } else {
+      commit(qp, frame, qp.gather_bytes);
+      part_sent(qp, *slot_being_served(qp));
+    }
+    return Sent::kYes;
+  }
+
+  static void release_held(Qp& qp) {
+    qp.gathering = Gathering::kNothing;
+    ++qp.gather_sequence;
+  }
+
+  ta::Copies gather_copies(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    qp.gather_pending = 0;
+    return {copy_tag(CopyFor::kGather, index, qp.gather_sequence), qp.gather_pending};
+  }
+
+  /// Pieces that are still pending finish into nowhere.
+  void abort_frame(Qp& qp, std::byte* frame) {
+    host_.tx_abort(qp.path.link, frame);
+    ++qp.gather_sequence;
+  }
+
+  // ---- acknowledgements ------------------------------------------------------------------------------------------
+
+  Aeth ack_of(Qp& qp) {
+    qp.resp.credits = kNoCredits;
+    if (!qp.srq) {
+      const Jfr& jfr = s_.jfrs[qp.jfr];
+      qp.resp.credits = credit_code(jfr.indices->produced.load(std::memory_order_relaxed) - jfr.consumed);
+    }
+    return {Syndrome::ack(qp.resp.credits), qp.resp.msn};
+  }
+
+  Sent send_reply(Qp& qp) {
+    const Aeth ack = ack_of(qp);
+    const Reply reply = qp.owed == Owed::kAck ? Reply{qp.resp.expected - 1, ack} : qp.reply;
+    Packet packet = to_peer(qp, Opcode::kRcAck, reply.psn);
+    packet.aeth = reply.aeth;
+    Frame frame;
+    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    commit(qp, frame.begin, frame.bytes);
+    qp.owed = Owed::kNothing;
+    const Syndrome s = reply.aeth.syndrome;
+    s_.count(s.kind() == AckKind::kAck               ? Counter::kRoceTxAck
+             : s.kind() == AckKind::kRnr             ? Counter::kRoceTxRnr
+             : s.nak_code() == NakCode::kPsnSequence ? Counter::kRoceTxNakSequence
+                                                     : Counter::kRoceTxNakError);
+    return Sent::kYes;
+  }
+
+  // ---- answers to READs and atomics ------------------------------------------------------------------------------
+
+  Sent send_response(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    const std::span<ReadSlot> slots{r_.read_slots.at(qp.read_block), qp.reads.slots};
+    ReadSlot* slot = next_to_serve(slots, qp.reads);
+    if (slot == nullptr) {
+      qp.serving = false;
+      return Sent::kNothing;
+    }
+    const auto place = static_cast<uint8_t>(slot - slots.data());
+    if (place != qp.serving_slot) qp.served = 0;
+    qp.serving_slot = place;
+    return slot->atomic ? send_original(qp, *slot) : send_part(index, *slot);
+  }
+
+  Sent send_original(Qp& qp, ReadSlot& slot) {
+    Packet packet = to_peer(qp, Opcode::kRcAtomicAck, slot.first_psn);
+    packet.aeth = ack_of(qp);
+    packet.original = slot.original;
+    Frame frame;
+    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    commit(qp, frame.begin, frame.bytes);
+    s_.count(Counter::kRoceTxResponse);
+    slot.serving = false;
+    return Sent::kYes;
+  }
+
+  static Opcode part_opcode(bool first, bool last) {
+    if (first) return last ? Opcode::kRcReadReplyOnly : Opcode::kRcReadReplyFirst;
+    return last ? Opcode::kRcReadReplyLast : Opcode::kRcReadReplyMiddle;
+  }
+
+  Sent send_part(uint32_t index, ReadSlot& slot) {
+    Qp& qp = r_.qps[index];
+    const uint32_t mtu = qp.resp.mtu, done = qp.served * mtu;
+    const uint32_t left = slot.part.asked - done;
+    const uint32_t bytes = left < mtu ? left : mtu;
+    const Psn psn = slot.first_psn + slot.part.skipped + qp.served;
+    Packet packet = to_peer(qp, part_opcode(qp.served == 0, left <= mtu), psn);
+    packet.aeth = ack_of(qp);
+    const uint64_t address = slot.address + uint64_t{slot.part.skipped} * mtu + done;
+    const std::byte* memory = nullptr;
+    if (bytes != 0) {
+      memory = remote_memory_of(s_, qp.owner,
+                                {token_id_of(slot.rkey), true, key_of(slot.rkey), address, bytes, kAccessRead});
+      if (memory == nullptr) return answer_failed(index, slot, psn, NakCode::kRemoteAccess);
+    }
+    Frame frame;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    const ta::Copies copies = gather_copies(index);
+    const CopyResult copied =
+        bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
+    if (copied == CopyResult::kFailed) {
+      abort_frame(qp, frame.begin);
+      return answer_failed(index, slot, psn, NakCode::kRemoteOperation);
+    }
+    if (copied == CopyResult::kPending) {
+      hold(index, Gathering::kResponse, frame, psn);
+      return Sent::kPending;
+    }
+    commit(qp, frame.begin, frame.bytes);
+    part_sent(qp, slot);
+    return Sent::kYes;
+  }
+
+  void part_sent(Qp& qp, ReadSlot& slot) {
+    on_paced(qp.pace, s_.now, qp.resp.mtu, line_rate(s_));
+    s_.count(Counter::kRoceTxResponse);
+    ++qp.served;
+    if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;
+    slot.serving = false;
+    qp.served = 0;
+  }
+
+  /// The memory is gone since the READ was accepted.
+  Sent answer_failed(uint32_t index, ReadSlot& slot, Psn psn, NakCode why) {
+    slot.serving = false;
+    r_.qps[index].serving = false;
+    if (r_.qps[index].state != QpState::kError) refuse_and_fail(s_, r_, index, why, &psn);
+    return Sent::kYes;
+  }
+
+  ReadSlot* slot_being_served(Qp& qp) {
+    const std::span<ReadSlot> slots{r_.read_slots.at(qp.read_block), qp.reads.slots};
+    ReadSlot* slot = qp.serving ? next_to_serve(slots, qp.reads) : nullptr;
+    return slot != nullptr && slot - slots.data() == qp.serving_slot ? slot : nullptr;
+  }
+
+  /// It may have been asked for from another place meanwhile.
+  bool wants_response(Qp& qp) {
+    const ReadSlot* slot = slot_being_served(qp);
+    return slot != nullptr && !slot->atomic && slot->first_psn + slot->part.skipped + qp.served == qp.gather_psn;
+  }
+
+  Sent response_failed(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    return answer_failed(index, *slot_being_served(qp), qp.gather_psn, NakCode::kRemoteOperation);
+  }
+
+  // ---- requests --------------------------------------------------------------------------------------------------
+
+  static Opcode request_opcode(const Wqe& wqe, bool first, bool last) {
+    switch (wqe.op) {
+      case WrOp::kRead:
+        return Opcode::kRcReadRequest;
+      case WrOp::kCompareSwap:
+        return Opcode::kRcCompareSwap;
+      case WrOp::kFetchAdd:
+        return Opcode::kRcFetchAdd;
+      case WrOp::kWrite:
+      case WrOp::kWriteImm: {
+        const bool imm = wqe.op == WrOp::kWriteImm;
+        if (!last) return first ? Opcode::kRcWriteFirst : Opcode::kRcWriteMiddle;
+        if (first) return imm ? Opcode::kRcWriteOnlyImm : Opcode::kRcWriteOnly;
+        return imm ? Opcode::kRcWriteLastImm : Opcode::kRcWriteLast;
+      }
+      default: {
+        if (!last) return first ? Opcode::kRcSendFirst : Opcode::kRcSendMiddle;
+        if (wqe.op == WrOp::kSendImm) return first ? Opcode::kRcSendOnlyImm : Opcode::kRcSendLastImm;
+        if (wqe.op == WrOp::kSendInvalidate) return first ? Opcode::kRcSendOnlyInv : Opcode::kRcSendLastInv;
+        return first ? Opcode::kRcSendOnly : Opcode::kRcSendLast;
+      }
+    }
+  }
+
+  Sent send_request(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    NextPacket next;
+    if (!next_packet(qp.req, ring_of(qp), s_.now, &next)) {
+      if (!start_next(s_, r_, index) || !next_packet(qp.req, ring_of(qp), s_.now, &next)) return Sent::kNothing;
+    }
+    const SentRequest& request = qp.requests[next.request & qp.work_mask];
+    const Wqe& wqe = wqe_of(qp, next.request);
+    if (qp.type == QpType::kUd && !aim(qp, wqe)) return cannot_go_on(index, next.request);
+    const uint32_t offset = next.skipped * qp.req.mtu;
+    const uint32_t left = has_response(request.kind) ? 0 : request.length - offset;
+    const uint32_t bytes = left < qp.req.mtu ? left : qp.req.mtu;
+    Packet packet = describe(qp, wqe, request, next, offset);
+    packet.bth.ack_req = asks(qp, next);
+    Frame frame;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    const ta::Copies copies = gather_copies(index);
+    const CopyResult copied = bytes == 0
+                                  ? CopyResult::kDone
+                                  : ta::gather_request(s_, host_, copies, wqe, qp.owner, offset, bytes, frame.payload);
+    if (copied == CopyResult::kFailed) {
+      abort_frame(qp, frame.begin);
+      return cannot_go_on(index, next.request);
+    }
+    if (copied == CopyResult::kPending) {
+      hold(index, Gathering::kRequest, frame, packet.bth.psn);
+      return Sent::kPending;
+    }
+    send_built(index, next, frame.begin, frame.bytes);
+    return Sent::kYes;
+  }
+
+  /// A datagram goes where its address handle says. False: that is gone.
+  bool aim(Qp& qp, const Wqe& wqe) {
+    const AddressHandle& ah = r_.address_handles[wqe.target];
+    if (!ah.in_use || ah.owner != qp.owner || !s_.links[ah.attributes.link].up) return false;
+    qp.path = ah.attributes;
+    qp.headers = ah.headers;
+    return true;
+  }
+
+  static const Wqe& wqe_of(const Qp& qp, uint32_t request) {
+    return qp.ring.slots[qp.started[request & qp.work_mask].slot & qp.ring.slot_mask];
+  }
+
+  Packet describe(const Qp& qp, const Wqe& wqe, const SentRequest& request, const NextPacket& next, uint32_t offset) {
+    const bool first = next.skipped == 0;
+    Packet packet = to_peer(qp, request_opcode(wqe, first, next.last), request.first_psn + next.skipped);
+    if (qp.type == QpType::kUd) {
+      packet.bth.opcode = wqe.op == WrOp::kSendImm ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
+      packet.bth.dest_qp = wqe.token_id & kQpnMask;
+      packet.deth = {(wqe.token_value & kControlledQkey) != 0 ? qp.qkey : wqe.token_value, qp.qpn};
+    }
+    packet.bth.solicited = next.last && (wqe.flags & kWrSolicited) != 0 && takes_receive(request.kind);
+    packet.immediate = static_cast<uint32_t>(wqe.immediate);
+    packet.invalidated_rkey = wqe.token_id;
+    packet.reth = {wqe.remote_address, wqe.token_id, request.length};
+    if (request.kind == RequestKind::kRead)
+      packet.reth = {wqe.remote_address + offset, wqe.token_id, request.length - offset};
+    if (request.kind == RequestKind::kAtomic) {
+      packet.atomic = {wqe.remote_address, wqe.token_id, wqe.immediate, extra_of(wqe).compare};
+    }
+    return packet;
+  }
+
+  /// Is an acknowledgement asked for: because nothing more can go now, or it is time?
+  bool asks(Qp& qp, const NextPacket& next) {
+    if (qp.type != QpType::kRc) return false;
+    if (next.must_ask || qp.ask_always || (next.last && s_.config.roce.ack_every_message)) return true;
+    if (qp.req.cursor.value() % kPacketsPerAck == kPacketsPerAck - 1) return true;
+    RequesterState after = qp.req;
+    sent(after, ring_of(qp), s_.now, next);
+    return !more_to_send(s_, r_, qp, after);
+  }
+
+  void send_built(uint32_t index, const NextPacket& next, std::byte* frame, uint32_t bytes) {
+    Qp& qp = r_.qps[index];
+    const bool again = qp.req.cursor != qp.req.sent_end;
+    s_.count(qp.type == QpType::kUd ? Counter::kRoceTxDatagram
+             : again                ? Counter::kRoceTxRetransmit
+                                    : Counter::kRoceTxRequest);
+    commit(qp, frame, bytes);
+    on_paced(qp.pace, s_.now, bytes, line_rate(s_));
+    sent(qp.req, ring_of(qp), s_.now, next);
+    if (qp.type == QpType::kRc) return arm_timer(s_, r_, index);
+    // Nobody acknowledges it: it is complete.
+    (void)on_ack(qp.req, ring_of(qp), s_.now, qp.req.sent_end - 1, Aeth{});
+    retire_requests(s_, r_, index);
+  }
+
+  bool wants_request(Qp& qp, NextPacket* next) {
+    return sends(qp.state) && next_packet(qp.req, ring_of(qp), s_.now, next) && qp.req.cursor == qp.gather_psn;
+  }
+
+  /// Memory of a request is gone. It fails when all before it are complete; so that these are acknowledged, they go
+  /// again and ask for it.
+  Sent cannot_go_on(uint32_t index, uint32_t request) {
+    Qp& qp = r_.qps[index];
+    if (request == qp.req.head) {
+      fail_requests(s_, r_, index, request, CrStatus::kLocAccess);
+      return Sent::kNothing;
+    }
+    if (!qp.ask_always) {
+      qp.ask_always = true;
+      qp.req.cursor = qp.req.oldest;
+      qp.req.cursor_request = qp.req.head;
+      return Sent::kYes;
+    }
+    return Sent::kNothing;
+  }
+
+  // ---- management datagrams --------------------------------------------------------------------------------------
+
+  size_t send_mads(size_t budget) {
+    size_t n = 0;
+    for (; n < budget && r_.mad_head != r_.mad_tail; ++n, ++r_.mad_head) {
+      if (!send_mad(r_.mads[r_.mad_head % kMadRing])) break;
+    }
+    return n;
+  }
+
+  bool send_mad(const OutgoingMad& out) {
+    if (!s_.links[out.path.link].up) return true;  // nobody is there any more
+    wire::NetTemplate headers;
+    const uint16_t fixed = s_.links[out.path.link].config.roce_port;
+    headers.init({}, {}, {out.path.sgid, fixed != 0 ? fixed : kMadSourcePort}, {out.path.dgid, kUdpPort}, 0);
+    Packet packet{};
+    packet.bth.opcode = Opcode::kUdSendOnly;
+    packet.bth.dest_qp = kGsiQp;
+    packet.bth.psn = Psn(r_.gsi_psn);
+    packet.deth = {kGsiQkey, kGsiQp};
+    Frame frame;
+    if (!begin_frame(out.path.link, headers, packet, kMadSize, wire::kEcnNotCapable, &frame)) return false;
+    std::memcpy(frame.payload, out.mad.data(), kMadSize);
+    commit(out.path.link, headers.v6(), frame.begin, frame.bytes);
+    ++r_.gsi_psn;
+    s_.count(Counter::kRoceTxDatagram);
+    return true;
+  }
+
+  static constexpr uint16_t kMadSourcePort = 0xC001;
+
+  CoreState& s_;
+  State& r_;
+  Host& host_;
+};
+
+}  // namespace ub::roce

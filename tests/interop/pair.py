@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/roce_peer against itself, each test over DPDK's memif: what matrix.py needs a guest for, without root and in
+seconds. It shows that both roles work, not that another implementation agrees.
+
+  tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import wires  # noqa: E402
+from processes import free_port  # noqa: E402
+
+TESTS = ["rc_pingpong", "ud_pingpong", "send_lat", "send_bw", "write_lat", "write_bw", "read_lat", "read_bw",
+         "atomic_lat", "atomic_bw", "rping"]
+SERVER_ADDRESS = "10.9.0.1"
+
+
+def sizes_of(test):
+    if test.startswith("atomic"):
+        return [8]
+    return [5, 4096] if test == "ud_pingpong" else [5, 4096, 1 << 20] if test != "rping" else [64, 65000]
+
+
+def run(args, test, size):
+    """"" or what went wrong."""
+    wire = wires.Memif(args.plugin)
+    port = str(free_port())
+    command = [args.peer, test, "-p", port, "-s", str(size), "-n", "50", "--time-limit", "20", "--linger", "0.1"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "stdin": subprocess.DEVNULL}
+    echo = ["--echo"] if test.endswith("pingpong") else []  # one side has to, as the real tools do
+    server = wire.start([*command, *echo], **options)
+    client = None
+    try:
+        first = server.stdout.readline()
+        if not first.startswith("listening"):
+            return f"the server says: {first}{server.stdout.read()}"
+        client = wire.start([*command, SERVER_ADDRESS if test == "rping" else "localhost"], **options)
+        said = client.communicate(timeout=40)[0]
+        rest = server.communicate(timeout=40)[0]
+        if client.returncode == 0 and server.returncode == 0:
+            return ""
+        return f"client {client.returncode}: {said.strip()}; server {server.returncode}: {rest.strip()}"
+    except subprocess.TimeoutExpired:
+        return "still runs after 40 s"
+    finally:
+        for process in filter(None, (server, client)):
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        wire.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", required=True, help="roce_peer")
+    parser.add_argument("--plugin", help="libsoftub_dpdk.so.0")
+    parser.add_argument("--only", default="", help="regular expression: which tests")
+    args = parser.parse_args()
+    failed = 0
+    for test in TESTS:
+        for size in sizes_of(test) if re.search(args.only, test) else []:
+            try:
+                wrong = run(args, test, size)
+            except wires.Skip as reason:
+                print(f"skipped: {reason}")
+                return 77
+            print(f"{test:<12} {size:>8}  {'FAIL: ' + wrong if wrong else 'pass'}", flush=True)
+            failed += bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

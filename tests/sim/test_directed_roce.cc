@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue pairs of RoCE, packet by packet: what the requester and the responder of docs/roce-design.md promise when one
+// packet is lost, doubled or late. What is executed once, in order, and completed, the oracle sees.
+#include "tests/sim/directed.h"
+
+namespace ub::sim {
+namespace {
+
+using roce::Opcode;
+constexpr CrStatus kSuccess = CrStatus::kSuccess;
+
+Options roce_options() {
+  Options o = directed_options();
+  o.work.qp_pairs = 1;
+  o.work.roce_mtu = 1024;
+  o.work.roce_timeout = 8;  // 1 ms
+  return o;
+}
+
+// Two nodes, a queue pair on each, connected; 64 receives of 4096 bytes where a test posts them.
+struct RoceStage : Stage {
+  explicit RoceStage(Options o = roce_options(), uint8_t rnr_retry = 7) : Stage(o) {
+    for (End& e : ends) {
+      jfr.push_back(
+          e.node->add_jfr(*e.app, e.jfc, {.mode = Mode::kRc, .depth = 64, .buffer_bytes = 4096, .token = {}}));
+      qp.push_back(e.node->add_qp(*e.app, e.jfc, jfr.back(), {.depth = 128, .slots = 512, .rnr_retry = rnr_retry}));
+      target.push_back(e.node->add_target(*e.app, {.length = 1 << 20, .token = {true, 0x123}}));
+    }
+    qp[0]->peer = qp[1];
+    qp[1]->peer = qp[0];
+    ends[0].node->connect(qp[0], 0xFFFFF0, 77, 1);
+    ends[1].node->connect(qp[1], 77, 0xFFFFF0, 1);
+  }
+  void give(uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) ASSERT_TRUE(ends[1].node->post_receive(jfr[1], 4096, 1));
+  }
+  const Wr& add(WrOp op, uint32_t length, RequestSpec s = {}) {
+    s.op = op;
+    s.length = length;
+    s.to = {qp[1], jfr[1]};
+    if (s.remote == nullptr) s.remote = target[1];
+    s.plain_add = true;
+    s.extra_allowed |= extra_allowed;
+    const Wr* w = post(world, qp[0], s);
+    UB_ASSERT(w != nullptr);
+    return *w;
+  }
+  const Wr& go(WrOp op, uint32_t length, RequestSpec s = {}) {
+    const Wr& w = add(op, length, s);
+    ring();
+    return w;
+  }
+  void ring() { ends[0].node->ring(qp[0]); }
+  uint64_t sent(Counter c) { return ends[0].node->counter(c); }
+  uint64_t got(Counter c) { return ends[1].node->counter(c); }
+  TamperRule& tamper(TamperRule r) { return world.network.tamper.add(std::move(r)); }
+
+  std::vector<Jfr*> jfr;
+  std::vector<Queue*> qp;
+  std::vector<Region*> target;
+};
+
+// Packets of one node with this opcode.
+Matcher packet(uint32_t from, Opcode op) {
+  return [=](const PacketInfo& p) { return p.from == from && p.roce && p.roce_packet.bth.opcode == op; };
+}
+
+// ---- requester -------------------------------------------------------------------------------------------------
+
+TEST(Roce, acknowledgement__is_asked_for_every_sixteen_packets_and_at_the_end) {
+  RoceStage s;
+  TamperRule& asked = s.tamper(watch([](const PacketInfo& p) { return p.roce && p.roce_packet.bth.ack_req; }));
+  s.go(WrOp::kWrite, 60 * 1024);
+  s.finish();
+  EXPECT_EQ(asked.hits, 4u);  // PSNs ffffff, f, 1f, and the last, 2b
+  s.check_memory();
+}
+
+TEST(Roce, lost_middle__is_repaired_by_one_nak) {
+  RoceStage s;
+  s.tamper(drop(1, packet(0, Opcode::kRcWriteMiddle), 20));
+  const Wr& w = s.go(WrOp::kWrite, 60 * 1024);
+  const double took = s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.got(Counter::kRoceTxNakSequence), 1u);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  EXPECT_LT(took, 0.001);
+  s.check_memory();
+}
+
+TEST(Roce, lost_tail__is_repaired_by_the_timer) {
+  RoceStage s;
+  s.tamper(drop(1, packet(0, Opcode::kRcWriteLast)));
+  const Wr& w = s.go(WrOp::kWrite, 3000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, lost_acknowledgement__is_given_again_without_executing_again) {
+  RoceStage s;
+  s.give(1);
+  s.tamper(drop(1, packet(1, Opcode::kRcAck)));
+  const Wr& w = s.go(WrOp::kSend, 100);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.got(Counter::kRoceRxDuplicate), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, lost_nak__is_repaired_by_the_timer) {
+  RoceStage s;
+  s.tamper(drop(1, packet(0, Opcode::kRcWriteMiddle)));
+  s.tamper(drop(1, packet(1, Opcode::kRcAck)));
+  const Wr& w = s.go(WrOp::kWrite, 5000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, lost_read_response__is_asked_for_from_there_on) {
+  RoceStage s;
+  s.tamper(drop(1, packet(1, Opcode::kRcReadReplyMiddle), 3));
+  std::vector<uint32_t> asked;
+  s.tamper(watch([&](const PacketInfo& p) {
+    if (packet(0, Opcode::kRcReadRequest)(p)) asked.push_back(p.roce_packet.reth.length);
+    return false;
+  }));
+  const Wr& w = s.go(WrOp::kRead, 10'000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(asked, (std::vector<uint32_t>{10'000, 10'000 - 4 * 1024}));
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
+TEST(Roce, lost_answer_of_an_atomic__comes_from_its_slot) {
+  RoceStage s;
+  s.tamper(drop(1, packet(1, Opcode::kRcAtomicAck)));
+  s.add(WrOp::kFetchAdd, 8);
+  const Wr& w = s.go(WrOp::kFetchAdd, 8);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_GE(s.got(Counter::kRoceRxDuplicate), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, doubled_and_late_packets__change_nothing) {
+  RoceStage s;
+  s.give(8);
+  s.tamper(duplicate(kAlways, milliseconds(3), [](const PacketInfo& p) { return p.roce; }));
+  for (int i = 0; i < 8; ++i) {
+    s.add(WrOp::kSend, 2000);
+    s.add(WrOp::kFetchAdd, 8);
+    s.add(WrOp::kRead, 3000);
+  }
+  s.ring();
+  s.finish();
+  s.check_memory();
+  EXPECT_GT(s.sent(Counter::kRoceRxStale), 0u);
+}
+
+TEST(Roce, swapped_packets__are_asked_for_again) {
+  RoceStage s;
+  s.tamper(swap_with_next(3, packet(0, Opcode::kRcWriteMiddle), 5));
+  const Wr& w = s.go(WrOp::kWrite, 60 * 1024);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_GE(s.got(Counter::kRoceTxNakSequence), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, damaged_packets__are_dropped_and_counted) {
+  RoceStage s;
+  s.tamper(corrupt(1, packet(0, Opcode::kRcWriteOnly)));
+  const Wr& w = s.go(WrOp::kWrite, 500);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTxRetransmit), 1u);
+  s.check_memory();
+}
+
+TEST(Roce, silence__ends_it_after_the_retries) {
+  RoceStage s;
+  s.extra_allowed = bit(CrStatus::kAckTimeout);
+  TamperRule& lost = s.tamper(drop(kAlways, [](const PacketInfo& p) { return p.roce; }));
+  const Wr& first = s.add(WrOp::kWrite, 100);
+  const Wr& second = s.go(WrOp::kWrite, 100);
+  const double took = s.finish();
+  EXPECT_EQ(first.status, CrStatus::kAckTimeout);
+  EXPECT_EQ(second.status, CrStatus::kWrFlush);
+  EXPECT_EQ(lost.hits, 2u * 8);
+  EXPECT_GT(took, 0.008);
+}
+
+// ---- receives --------------------------------------------------------------------------------------------------
+
+TEST(Roce, no_receive__is_waited_for) {
+  RoceStage s;
+  const Wr& w = s.go(WrOp::kSend, 100);
+  s.world.run_for(milliseconds(2));
+  EXPECT_GT(s.got(Counter::kRoceTxRnr), 0u);
+  s.give(1);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
+TEST(Roce, no_receive__fails_when_the_retries_are_used_up) {
+  RoceStage s(roce_options(), 2);
+  const Wr& w = s.go(WrOp::kSend, 100);
+  s.finish();
+  EXPECT_EQ(w.status, CrStatus::kRnrRetryExceeded);
+  EXPECT_EQ(s.got(Counter::kRoceTxRnr), 3u);
+}
+
+TEST(Roce, credits__hold_messages_back) {
+  RoceStage s;
+  s.give(3);
+  s.go(WrOp::kSend, 100);
+  s.finish();  // its acknowledgement says: two more
+  TamperRule& sends = s.tamper(watch(packet(0, Opcode::kRcSendOnly)));
+  for (int i = 0; i < 8; ++i) s.add(WrOp::kSend, 100);
+  s.ring();
+  s.world.run_for(microseconds(15));
+  EXPECT_EQ(sends.hits, 2u);
+  s.give(6);
+  s.finish();
+  s.check_memory();
+}
+
+// ---- responder -------------------------------------------------------------------------------------------------
+
+TEST(Roce, other_protection_domain__is_refused) {
+  RoceStage s;
+  App* stranger = s.b().node->add_app(4096, 4096);
+  RequestSpec spec;
+  spec.remote = s.b().node->add_target(*stranger, {.length = 8192, .token = {true, 0x123}});
+  const Wr& w = s.go(WrOp::kWrite, 100, spec);
+  s.finish();
+  EXPECT_EQ(w.status, CrStatus::kRemAccessAbort);
+}
+
+TEST(Roce, segment_gone_in_the_middle_of_a_read) {
+  RoceStage s;
+  s.tamper(delay(kAlways, milliseconds(1), packet(1, Opcode::kRcReadReplyMiddle), 3));
+  const Wr& w = s.go(WrOp::kRead, 500'000);
+  s.world.run_for(microseconds(12));
+  s.b().node->unregister(s.target[1]);
+  s.finish();
+  EXPECT_NE(w.state, Wr::State::kOutstanding);
+}
+
+TEST(Roce, slow_memory__is_not_acknowledged_early) {
+  Options o = roce_options();
+  o.host.pending = 1;
+  o.host.pending_ns = 50'000;
+  o.work.roce_timeout = 14;
+  RoceStage s(o);
+  s.give(10);
+  for (int i = 0; i < 10; ++i) {
+    s.add(WrOp::kSend, 3000);
+    s.add(WrOp::kWrite, 5000);
+    s.add(WrOp::kRead, 5000);
+    s.add(WrOp::kFetchAdd, 8);
+  }
+  s.ring();
+  s.finish();
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
+TEST(Roce, one_port__carries_both) {
+  RoceStage s;
+  s.give(1);
+  const Wr& ub = s.write(3000);
+  const Wr& rc = s.go(WrOp::kSend, 3000);
+  s.finish();
+  EXPECT_EQ(ub.status, kSuccess);
+  EXPECT_EQ(rc.status, kSuccess);
+  EXPECT_EQ(s.got(Counter::kRoceRxRequest), 3u);
+  EXPECT_EQ(s.got(Counter::kTpRxData), 3u);
+  s.check_memory();
+}
+
+}  // namespace
+}  // namespace ub::sim

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// UD queue pairs and connections by management datagrams, between two Cores.
+#include "tests/unit/roce/engine_pair.h"
+
+namespace ub::roce {
+namespace {
+
+constexpr uint32_t kQkey = 0x11111111;
+
+class DatagramTest : public EnginePair {
+ protected:
+  void ready(TestQp& q) {
+    QpAttributes to;
+    to.qp_state = QpState::kInit;
+    to.qkey = kQkey;
+    ASSERT_EQ(q.node.roce().modify_qp(now, q.qpn, to, kQpPkey | kQpPort | kQpQkey), Status::kOk);
+    to.qp_state = QpState::kRtr;
+    ASSERT_EQ(q.node.roce().modify_qp(now, q.qpn, to, 0), Status::kOk);
+    to.qp_state = QpState::kRts;
+    ASSERT_EQ(q.node.roce().modify_qp(now, q.qpn, to, kQpSendPsn), Status::kOk);
+  }
+  uint32_t handle(TestNode& from, TestNode& to) {
+    uint32_t ah = 0;
+    AddressHandleConfig config;
+    config.attributes = {from.link, from.gid, to.gid, 0};
+    EXPECT_EQ(from.roce().create_ah(config, &ah), Status::kOk);
+    return ah;
+  }
+  Wqe& post(TestQp& x, uint32_t bytes, uint32_t ah, uint32_t qpn, uint32_t qkey = kQkey) {
+    Wqe& w = x.post(WrOp::kSendImm, 0, bytes);
+    w.target = ah;
+    w.token_id = qpn;
+    w.token_value = qkey;
+    w.immediate = 0x12345678;
+    return w;
+  }
+};
+
+TEST_F(DatagramTest, ArrivesBehindFortyBytes) {
+  for (bool slow : {false, true}) {
+    a.host.slow = b.host.slow = slow;
+    TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
+    ready(x);
+    ready(y);
+    fill(x, 1);
+    y.post_receive(1000, 3000);
+    post(x, 2001, handle(a, b), y.qpn);
+    x.ring(now);
+    exchange();
+    const auto sent = x.poll(), received = y.poll();
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].status, CrStatus::kSuccess);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0].status, CrStatus::kSuccess);
+    EXPECT_EQ(received[0].opcode, CrOpcode::kSendImm);
+    EXPECT_EQ(received[0].immediate, 0x12345678u);
+    EXPECT_EQ(received[0].length, 2041u);
+    EXPECT_EQ(received[0].remote_id, x.qpn);
+    EXPECT_EQ(std::memcmp(received[0].remote_eid, a.gid.bytes.data(), 16), 0);
+    EXPECT_TRUE(same(y, 1040, x, 0, 2001));
+    EXPECT_EQ(y.memory[1020], std::byte{0x45});  // the IPv4 header, in the second half of the area
+    EXPECT_EQ(y.memory[1039], a.gid.is_v4() ? std::byte{2} : std::byte{0});
+  }
+}
+
+TEST_F(DatagramTest, DropsWhatDoesNotFit) {
+  TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
+  ready(x);
+  ready(y);
+  const uint32_t ah = handle(a, b);
+  post(x, 10, ah, y.qpn);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(count(b, Counter::kRoceRxDropNoReceive), 1u);
+  y.post_receive(0, 100);
+  post(x, 61, ah, y.qpn);
+  post(x, 10, ah, y.qpn, kQkey + 1);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(count(b, Counter::kRoceRxDropNoFit), 1u);
+  EXPECT_EQ(count(b, Counter::kRoceRxDropBadQkey), 1u);
+  post(x, 60, ah, y.qpn);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(x.poll().size(), 4u);
+  EXPECT_EQ(y.poll().size(), 1u);
+}
+
+TEST_F(DatagramTest, AnElementThatCannotBe) {
+  TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
+  ready(x);
+  post(x, 4097, handle(a, b), y.qpn);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(x.poll().at(0).status, CrStatus::kLocLen);
+  TestQp z(a, {.type = QpType::kUd});
+  ready(z);
+  post(z, 10, 77, y.qpn);
+  z.ring(now);
+  exchange();
+  EXPECT_EQ(z.poll().at(0).status, CrStatus::kLocOperation);
+  EXPECT_EQ(a.roce().destroy_ah(77), Status::kInvalid);
+}
+
+// ---- connections ---------------------------------------------------------------------------------------------------
+
+class ConnectionTest : public EnginePair {
+ protected:
+  void init(TestQp& q) {
+    ASSERT_EQ(q.node.roce().modify_qp(now, q.qpn, usual(QpState::kInit, q, q), kToInit), Status::kOk);
+  }
+  ConnectConfig to_b(TestQp& x) {
+    ConnectConfig c;
+    c.qpn = x.qpn;
+    c.path = {a.link, a.gid, b.gid, 0};
+    c.local_port = 40000;
+    c.remote_port = 7174;
+    c.timeout = 8;
+    c.cookie = 11;
+    c.private_data = hello;
+    return c;
+  }
+  std::vector<ConnectionEvent> events(TestNode& n) {
+    std::vector<ConnectionEvent> all(8);
+    all.resize(n.roce().poll_connection_events(all));
+    return all;
+  }
+  ConnectionEvent only(TestNode& n, ConnectionEventKind kind) {
+    const auto all = events(n);
+    EXPECT_EQ(all.size(), 1u);
+    if (all.empty()) return {};
+    EXPECT_EQ(all[0].kind, kind);
+    return all[0];
+  }
+  void listen() {
+    ListenConfig c;
+    c.port = 7174;
+    c.cookie = 5;
+    ASSERT_EQ(b.roce().listen(c, &listener), Status::kOk);
+    EXPECT_EQ(b.roce().listen(c, &listener), Status::kExists);
+  }
+  void establish(TestQp& x, TestQp& y) {
+    listen();
+    init(x);
+    init(y);
+    ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+    settle(milliseconds(900));
+    const ConnectionEvent request = only(b, ConnectionEventKind::kConnectRequest);
+    EXPECT_EQ(request.cookie, 5u);
+    EXPECT_EQ(request.remote_qpn, x.qpn);
+    EXPECT_EQ(request.remote_port, 40000);
+    EXPECT_EQ(request.private_data[0], hello[0]);
+    AcceptConfig accept;
+    accept.qpn = y.qpn;
+    accept.responder_resources = accept.initiator_depth = 9;
+    accept.cookie = 12;
+    at_b = request.connection;
+    ASSERT_EQ(b.roce().accept(now, at_b, accept), Status::kOk);
+    EXPECT_EQ(b.roce().accept(now, at_b, accept), Status::kInvalid);
+    settle(milliseconds(900));
+    EXPECT_EQ(only(a, ConnectionEventKind::kEstablished).cookie, 11u);
+  }
+
+  const Bytes hello{std::byte{0x68}, std::byte{0x69}};
+  uint32_t listener = 0, at_a = 0, at_b = 0;
+};
+
+TEST_F(ConnectionTest, MadeUsedAndParted) {
+  TestQp x(a), y(b);
+  establish(x, y);
+  EXPECT_EQ(only(b, ConnectionEventKind::kEstablished).cookie, 12u);
+  EXPECT_EQ(state_of(x), QpState::kRts);
+  EXPECT_EQ(state_of(y), QpState::kRts);
+  QpAttributes agreed;
+  EXPECT_EQ(b.roce().query_qp(y.qpn, &agreed), Status::kOk);
+  EXPECT_EQ(agreed.max_rd_atomic, 1);  // what the other end serves
+  fill(x, 4);
+  y.post_receive(0, 100);
+  x.post(WrOp::kSend, 0, 100);
+  x.post(WrOp::kRead, 500, 100, y.rkey);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(x.poll().size(), 2u);
+  EXPECT_TRUE(same(y, 0, x, 0, 100));
+  EXPECT_EQ(b.roce().disconnect(now, at_b), Status::kOk);
+  settle();
+  only(a, ConnectionEventKind::kDisconnected);
+  only(b, ConnectionEventKind::kDisconnected);
+  EXPECT_EQ(state_of(x), QpState::kError);
+  EXPECT_EQ(state_of(y), QpState::kError);
+  EXPECT_EQ(a.roce().disconnect(now, at_a), Status::kInvalid);  // gone, after its time of rest
+}
+
+// 12.7.31: who asks, and who replies, says with which PSN the other one shall begin.
+TEST_F(ConnectionTest, StartingPsnIsThatOfTheReceiver) {
+  Psn for_b, for_a;
+  filter = [&](TestNode&, Bytes& frame) {
+    const Packet packet = parse(frame);
+    CmHead head;
+    if (packet.bth.dest_qp != 1 || CmHead::read({packet.payload, packet.payload_bytes}, head) != Drop::kNone) return true;
+    const std::byte* body = packet.payload + kMadHeadSize;
+    if (head.type == CmType::kReq) for_b = CmReq::read(body).starting_psn;
+    if (head.type == CmType::kRep) for_a = CmRep::read(body).starting_psn;
+    return true;
+  };
+  TestQp x(a), y(b);
+  establish(x, y);
+  QpAttributes at_x, at_y;
+  EXPECT_EQ(a.roce().query_qp(x.qpn, &at_x), Status::kOk);
+  EXPECT_EQ(b.roce().query_qp(y.qpn, &at_y), Status::kOk);
+  EXPECT_EQ(Psn(at_x.sq_psn), for_a);
+  EXPECT_EQ(Psn(at_x.rq_psn), for_b);
+  EXPECT_EQ(Psn(at_y.sq_psn), for_b);
+  EXPECT_EQ(Psn(at_y.rq_psn), for_a);
+}
+
+TEST_F(ConnectionTest, MadeDespiteLoss) {
+  uint32_t n = 0;
+  filter = [&](TestNode&, Bytes&) { return ++n % 2 == 0; };
+  TestQp x(a), y(b);
+  establish(x, y);
+  settle(seconds(60));
+  EXPECT_EQ(events(b).size(), 1u);
+}
+
+TEST_F(ConnectionTest, DataSpeaksForALostRtu) {
+  TestQp x(a), y(b);
+  filter = [&](TestNode&, Bytes& frame) {
+    const Packet p = parse(frame);
+    return !p.has(kShapeDeth) || load_be16(p.payload + 16) != static_cast<uint16_t>(CmType::kRtu);
+  };
+  establish(x, y);
+  EXPECT_TRUE(events(b).empty());
+  x.post(WrOp::kWrite, 0, 8, y.rkey);
+  x.ring(now);
+  exchange();
+  only(b, ConnectionEventKind::kEstablished);
+}
+
+TEST_F(ConnectionTest, Refused) {
+  TestQp x(a), y(b);
+  init(x);
+  ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+  exchange();
+  EXPECT_EQ(only(a, ConnectionEventKind::kRejected).reason, RejReason::kInvalidServiceId);
+  listen();
+  ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+  exchange();
+  EXPECT_EQ(b.roce().reject(now, only(b, ConnectionEventKind::kConnectRequest).connection, hello), Status::kOk);
+  exchange();
+  const ConnectionEvent no = only(a, ConnectionEventKind::kRejected);
+  EXPECT_EQ(no.reason, RejReason::kConsumer);
+  EXPECT_EQ(no.private_data[1], hello[1]);
+  ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+  exchange();
+  EXPECT_EQ(b.roce().stop_listening(now, listener), Status::kOk);
+  exchange();
+  only(a, ConnectionEventKind::kRejected);
+}
+
+TEST_F(ConnectionTest, NobodyThere) {
+  TestQp x(a);
+  init(x);
+  filter = [](TestNode&, Bytes&) { return false; };
+  ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+  settle(seconds(120));
+  only(a, ConnectionEventKind::kUnreachable);
+  ConnectConfig bad = to_b(x);
+  bad.qpn = 4711;
+  EXPECT_EQ(a.roce().connect(now, bad, &at_a), Status::kInvalid);
+}
+
+TEST_F(ConnectionTest, DestroyedQueuePairSaysGoodbye) {
+  TestQp x(a), y(b);
+  establish(x, y);
+  events(b);
+  EXPECT_EQ(a.roce().destroy_qp(now, x.qpn), Status::kOk);
+  settle();
+  only(b, ConnectionEventKind::kDisconnected);
+  EXPECT_EQ(state_of(y), QpState::kError);
+}
+
+TEST_F(ConnectionTest, OnlyManagementReachesQp1) {
+  TestQp x(a, {.type = QpType::kUd});
+  Packet p{};
+  p.bth.opcode = Opcode::kRcSendOnly;
+  p.bth.dest_qp = 1;
+  a.core->on_packet(now, a.link, frame_of(packet_bytes(p)));
+  EXPECT_EQ(count(a, Counter::kRoceRxDropWrongTransport), 1u);
+  p.bth.opcode = Opcode::kUdSendOnly;
+  a.core->on_packet(now, a.link, frame_of(packet_bytes(p, Bytes(256))));
+  EXPECT_EQ(count(a, Counter::kRoceRxDropBadQkey), 1u);
+  p.deth.qkey = kGsiQkey;
+  a.core->on_packet(now, a.link, frame_of(packet_bytes(p, Bytes(256))));
+  EXPECT_EQ(count(a, Counter::kRoceRxDropBadMad), 1u);
+}
+
+}  // namespace
+}  // namespace ub::roce

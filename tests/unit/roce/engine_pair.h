@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine_pair.h - two Cores with queue pairs, joined by queues of frames that a test can look into, lose and change.
+// Time is the test's; memory answers at once, or when the test says so.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lib/transport/core_impl.h"
+#include "tests/unit/roce/roce_test_util.h"
+
+namespace ub::roce {
+
+/// What a Core needs from outside (lib/transport/host.h).
+class TestHost {
+ public:
+  std::deque<Bytes> frames;  ///< that left
+  bool slow = false;         ///< copies wait for finish_copies()
+  bool full = false;         ///< no room for frames
+  bool lost = false;         ///< memory is gone when a slow copy is carried out
+
+  std::byte* tx_begin(uint32_t, size_t bytes) {
+    if (full) return nullptr;
+    open_.push_back({std::make_unique<Bytes>(bytes), std::make_shared<std::byte*>()});
+    *open_.back().at = open_.back().bytes->data();
+    return *open_.back().at;
+  }
+  void tx_commit(uint32_t, std::byte* frame, size_t bytes) {
+    frames.push_back(take(frame, nullptr));
+    frames.back().resize(bytes);
+  }
+  void tx_abort(uint32_t, std::byte* frame) { take(frame, nullptr); }
+  void tx_hold(uint32_t, std::byte* frame, std::byte* held) { take(frame, held); }
+  void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
+
+  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
+    const Open& frame = open_frame(dst);
+    // Into nowhere, once the frame was given up.
+    return copy(tag, [at = frame.at, offset = dst - *frame.at, src, bytes] {
+      if (*at != nullptr) std::memcpy(*at + offset, src, bytes);
+    });
+  }
+  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool, CopyTag tag) {
+    return copy(tag, [dst, data = Bytes(src, src + bytes)] { std::memcpy(dst, data.data(), data.size()); });
+  }
+  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
+    return copy(tag, [=] { *old = run_atomic(request); });
+  }
+
+  size_t open_frames() const { return open_.size(); }
+  size_t pending_copies() const { return pending_.size(); }
+  /// Carries the pending copies out, the oldest first; true: there was one.
+  bool finish_copies(Core<TestHost>& core, Instant now) {
+    if (pending_.empty()) return false;
+    while (!pending_.empty()) {
+      auto [tag, run] = std::move(pending_.front());
+      pending_.pop_front();
+      if (!lost) run();
+      core.on_copy_done(now, tag, !lost);
+    }
+    return true;
+  }
+
+ private:
+  CopyResult copy(CopyTag tag, std::function<void()> run) {
+    if (slow) {
+      pending_.emplace_back(tag, std::move(run));
+      return CopyResult::kPending;
+    }
+    run();
+    return CopyResult::kDone;
+  }
+  struct Open {
+    std::unique_ptr<Bytes> bytes;
+    std::shared_ptr<std::byte*> at;  // where what is pending for it goes
+  };
+  const Open& open_frame(const std::byte* at) const {
+    auto it = std::find_if(open_.begin(), open_.end(), [=](const Open& f) {
+      return at >= f.bytes->data() && at <= f.bytes->data() + f.bytes->size();
+    });
+    UB_ASSERT(it != open_.end());
+    return *it;
+  }
+  Bytes take(const std::byte* frame, std::byte* held) {
+    auto it = std::find_if(open_.begin(), open_.end(), [=](const Open& f) { return f.bytes->data() == frame; });
+    UB_ASSERT(it != open_.end());
+    Bytes bytes = std::move(*it->bytes);
+    *it->at = held;
+    if (held != nullptr) held_[held] = it->at;
+    open_.erase(it);
+    return bytes;
+  }
+
+  std::vector<Open> open_;
+  std::map<std::byte*, std::shared_ptr<std::byte*>> held_;
+  std::deque<std::pair<CopyTag, std::function<void()>>> pending_;
+};
+
+/// A Core, and the rings of one queue pair after another.
+struct TestNode {
+  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}) {
+    CoreConfig config;
+    config.self = {{}, address};
+    config.max_queues = 16;
+    config.max_channels = 4;
+    config.max_peers = 4;
+    config.max_segments = 64;
+    config.max_links = 4;
+    config.max_targets = 16;
+    config.max_jfc = 64;
+    config.kept_packets = 8;
+    config.slow_memory = true;
+    config.roce = roce;
+    arena.resize(Core<TestHost>::arena_bytes(config) / sizeof(Line) + 1);
+    core = std::make_unique<Core<TestHost>>(config, reinterpret_cast<std::byte*>(arena.data()), host);
+    link = core->add_link({.mtu = 4096});
+    gid = wire::IpAddress::from_v4(0x0A000000 | address);
+  }
+  Engine<TestHost>& roce() { return *core->roce(); }
+
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> arena;
+  TestHost host;
+  std::unique_ptr<Core<TestHost>> core;
+  uint32_t link = 0;
+  Gid gid;
+};
+
+/// A queue pair with rings, completion queue and memory of its own.
+struct TestQp {
+  static constexpr uint32_t kSlots = 64, kDepth = 16;
+
+  struct Options {
+    uint32_t cq_depth = 64;
+    QpType type = QpType::kRc;
+    uint32_t shared_jfr = 0;
+    size_t memory_bytes = 1 << 16;
+  };
+
+  explicit TestQp(TestNode& n) : TestQp(n, Options()) {}
+  TestQp(TestNode& n, const Options& o) : node(n), memory(o.memory_bytes) {
+    EXPECT_EQ(node.core->create_jfc({.slots = cqes, .slot_count = kSlots, .depth = o.cq_depth, .indices = &cq}, &jfc),
+              Status::kOk);
+    jfr = o.shared_jfr;
+    if (jfr == 0) {
+      JfrConfig c;
+      c.slots = rqes;
+      c.slot_count = kSlots;
+      c.indices = &rq;
+      c.jfc = jfc;
+      c.user_data = 77;
+      EXPECT_EQ(node.core->create_jfr(c, &jfr), Status::kOk);
+    }
+    work.resize(Engine<TestHost>::work_bytes(kDepth) / 64);
+    QpConfig c;
+    c.type = o.type;
+    c.sq = {.slots = wqes,
+            .slot_count = kSlots,
+            .depth = kDepth,
+            .indices = &sq,
+            .work = reinterpret_cast<std::byte*>(work.data()),
+            .jfc = jfc};
+    c.jfr = jfr;
+    c.srq = o.shared_jfr != 0;
+    c.recv_jfc = jfc;
+    c.user_data = 99;
+    EXPECT_EQ(node.roce().create_qp(c, &qpn), Status::kOk);
+    RegisteredSegment registered;
+    SegmentConfig mine;
+    mine.memory = memory.data();
+    mine.address = kAddress;
+    mine.local_address = reinterpret_cast<uint64_t>(memory.data());
+    mine.length = memory.size();
+    mine.token = {true, kKey};
+    mine.access = kAccessRead | kAccessWrite | kAccessAtomic;
+    EXPECT_EQ(node.core->register_segment(mine, &registered), Status::kOk);
+    segment = registered.handle;
+    rkey = make_rkey(registered.token_id, kKey);
+  }
+
+  static constexpr uint32_t kKey = 0x5A5;
+  static constexpr uint64_t kAddress = 0x10000;
+
+  Sge sge(uint32_t offset, uint32_t length) {
+    return {reinterpret_cast<uint64_t>(memory.data()) + offset, length, segment};
+  }
+
+  Wqe& post(WrOp op, uint32_t offset, uint32_t length, uint32_t remote_rkey = 0, uint64_t remote = kAddress) {
+    const uint32_t slots = wqe_slots(op, 1, 0);
+    uint32_t at = sq.produced.load();
+    if (at % kSlots + slots > kSlots) {
+      Wqe& skip = wqes[at % kSlots];
+      skip = {};
+      skip.op = WrOp::kSkip;
+      skip.slots = static_cast<uint8_t>(kSlots - at % kSlots);
+      at += skip.slots;
+    }
+    Wqe& w = wqes[at % kSlots];
+    w = {};
+    w.op = op;
+    w.flags = kWrSignaled;
+    w.slots = static_cast<uint8_t>(slots);
+    w.sge_count = 1;
+    w.user_ctx = ++posted;
+    w.length = length;
+    w.sge = sge(offset, length);
+    w.token_id = remote_rkey;
+    w.remote_address = remote;
+    sq.produced.store(at + slots);
+    return w;
+  }
+  void ring(Instant now) { node.core->on_posted(now, qpn); }
+
+  void post_receive(uint32_t offset, uint32_t length) {
+    Rqe& r = rqes[rq.produced.load() % kSlots];
+    r = {};
+    r.user_ctx = 1000 + offset;
+    r.length = length;
+    r.sge_count = 1;
+    r.slots = 1;
+    r.sge[0] = sge(offset, length);
+    rq.produced.store(rq.produced.load() + 1);
+  }
+
+  std::vector<Cqe> poll() {
+    std::vector<Cqe> all;
+    for (; polled != cq.produced.load(); ++polled) all.push_back(cqes[polled % kSlots]);
+    cq.consumed.store(polled);
+    return all;
+  }
+
+  TestNode& node;
+  Bytes memory;
+  Wqe wqes[kSlots];
+  Rqe rqes[kSlots];
+  Cqe cqes[kSlots];
+  QueueIndices sq{}, rq{}, cq{};
+  std::vector<TestNode::Line> work;
+  uint32_t jfc = 0, jfr = 0, qpn = 0, segment = 0, rkey = 0;
+  uint64_t posted = 0;
+  uint32_t polled = 0;
+};
+
+inline constexpr uint32_t kToInit = kQpPkey | kQpPort | kQpAccess;
+inline constexpr uint32_t kToRtr = kQpPath | kQpMtu | kQpDestination | kQpReceivePsn | kQpReadsServed | kQpRnrTimer;
+inline constexpr uint32_t kToRts = kQpSendPsn | kQpTimeout | kQpRetries | kQpRnrRetries | kQpReadsInFlight;
+
+class EnginePair : public testing::Test {
+ protected:
+  QpAttributes usual(QpState state, const TestQp& self, const TestQp& peer) {
+    QpAttributes to;
+    to.qp_state = state;
+    to.path_mtu = 3;
+    to.dest_qp_num = peer.qpn;
+    to.rq_psn = 0xFFFFF0 + (peer.qpn & 7);  // soon to wrap
+    to.sq_psn = 0xFFFFF0 + (self.qpn & 7);
+    to.qp_access_flags = kAccessRead | kAccessWrite | kAccessAtomic;
+    to.ah_attr = {self.node.link, self.node.gid, peer.node.gid, 0};
+    to.max_rd_atomic = to.max_dest_rd_atomic = 4;
+    to.min_rnr_timer = 1;
+    to.timeout = 8;  // about 1 ms
+    to.retry_cnt = retries;
+    to.rnr_retry = 3;
+    return to;
+  }
+  void to_rts(TestQp& self, const TestQp& peer, uint8_t mtu = 3) {
+    QpAttributes to = usual(QpState::kInit, self, peer);
+    to.path_mtu = mtu;
+    Engine<TestHost>& roce = self.node.roce();
+    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToInit), Status::kOk);
+    to.qp_state = QpState::kRtr;
+    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToRtr), Status::kOk);
+    to.qp_state = QpState::kRts;
+    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToRts), Status::kOk);
+  }
+  void connect(TestQp& x, TestQp& y, uint8_t mtu = 3) {
+    to_rts(x, y, mtu);
+    to_rts(y, x, mtu);
+  }
+  QpState state_of(TestQp& q) {
+    QpAttributes now_it_has;
+    EXPECT_EQ(q.node.roce().query_qp(q.qpn, &now_it_has), Status::kOk);
+    return now_it_has.qp_state;
+  }
+
+  /// Everything that a node has to send; true: there was something.
+  bool drain(TestNode& from) {
+    bool any = false;
+    while (from.core->poll_packets(now, 64) != 0) any = true;
+    return any;
+  }
+  /// Delivers what lies in the queues. `filter` may change a frame; false: it is lost.
+  using Filter = std::function<bool(TestNode& from, Bytes& frame)>;
+  bool deliver(TestNode& from, TestNode& to) {
+    bool any = false;
+    while (!from.host.frames.empty()) {
+      Bytes frame = std::move(from.host.frames.front());
+      from.host.frames.pop_front();
+      any = true;
+      if (filter && !filter(from, frame)) continue;
+      to.core->on_packet(now, to.link, frame);
+    }
+    return any;
+  }
+  void exchange() {
+    for (bool any = true; any;) {
+      any = drain(a) | drain(b);
+      any |= deliver(a, b);
+      any |= deliver(b, a);
+      if (!hold_copies) any |= a.host.finish_copies(*a.core, now) | b.host.finish_copies(*b.core, now);
+    }
+  }
+  /// Lets time pass until nothing is planned within so much time.
+  void settle(Duration limit = seconds(5)) {
+    const Instant end = now + limit;
+    for (exchange();; exchange()) {
+      const Instant next = earlier(a.core->next_deadline(), b.core->next_deadline());
+      if (next > end) return;
+      now = later(now, next);
+      a.core->on_timer(now);
+      b.core->on_timer(now);
+    }
+  }
+  static Packet parse(const Bytes& frame) {
+    wire::NetHeader net;
+    EXPECT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
+    Packet packet{};
+    EXPECT_TRUE(icrc_fits(net));
+    EXPECT_EQ(parse_packet(net.tph, net.end, packet), Drop::kNone);
+    return packet;
+  }
+  /// The packets that a node would send now, and has not.
+  std::vector<Packet> sent_by(TestNode& node) {
+    drain(node);
+    std::vector<Packet> all;
+    for (const Bytes& frame : node.host.frames) all.push_back(parse(frame));
+    return all;
+  }
+  static uint64_t count(TestNode& node, Counter c) { return node.core->counters()[c]; }
+
+  Instant now{1'000'000};
+  TestNode a{1}, b{2};
+  Filter filter;
+  bool hold_copies = false;
+  uint8_t retries = 3;
+};
+
+inline void fill(TestQp& q, uint8_t seed) {
+  for (size_t i = 0; i < q.memory.size(); ++i) q.memory[i] = static_cast<std::byte>(seed + i * 7 + (i >> 8));
+}
+inline bool same(const TestQp& x, size_t at, const TestQp& y, size_t from, size_t bytes) {
+  return std::equal(x.memory.begin() + static_cast<ptrdiff_t>(at),
+                    x.memory.begin() + static_cast<ptrdiff_t>(at + bytes),
+                    y.memory.begin() + static_cast<ptrdiff_t>(from));
+}
+
+}  // namespace ub::roce
