@@ -90,10 +90,10 @@ class Bench:
             environment.update(SOFTUB_DEVICE_EIDS="127.0.0.1", SOFTUB_PORT_MTU="1024" if wire == "udp-1k" else "4096")
         return self.perf_pair(arguments, what, End(environment), End(environment))
 
-    def perf_pair(self, arguments, what, near, far):
-        """urma_perf on both CPUs, the one that measures on the first."""
+    def perf_pair(self, arguments, what, near, far, program=None):
+        """urma_perf, or a program that measures in its manner, on both CPUs, the one that measures on the first."""
         self.port += 1
-        command = [self.perf, *arguments.split(), "-p", str(self.port)]
+        command = [program or self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
             server = subprocess.Popen([*far.command, "taskset", "-c", self.cpus[1], *command], env=far.environment,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -131,7 +131,7 @@ def measure(bench, figure, rounds):
     if not any(found.values()):
         print(f"{name}: no round in which all probes said the same distance; repeat it", file=sys.stderr)
     unit = {"latency": "us", "pingpong": "us", "rate": "M/s", "gbps": "Gb/s"}[what]
-    floor_unit = {"latency": "us", "rate": "M/s", "gbps": "Gb/s"}[floor_what]
+    floor_unit = {"latency": "us", "pingpong": "us", "rate": "M/s", "gbps": "Gb/s"}[floor_what]
     for mode, runs in found.items():
         if not runs:
             continue
@@ -142,7 +142,10 @@ def measure(bench, figure, rounds):
               f"`{perf}` |", flush=True)
 
 
-def main(figures=FIGURES, make_bench=Bench, description=__doc__):
+HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
+
+
+def main(figures=FIGURES, make_bench=Bench, description=__doc__, header=HEADER):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=5)
@@ -150,7 +153,7 @@ def main(figures=FIGURES, make_bench=Bench, description=__doc__):
     parser.add_argument("--cpus", default="0,1")
     options = parser.parse_args()
     bench = make_bench(options.build, options.cpus.split(","))
-    print("| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |")
+    print(header)
     print("|---|---|---|---|---|---|")
     for figure in figures:
         if options.only in figure[0]:

@@ -36,6 +36,7 @@ LAYERS = [
     ("lib/roce/", ("lib/", "dataplane/")),
     ("dataplane/", ("lib/base/", "lib/ipc/", "lib/transport/", "dataplane/")),
     ("emu_hw/", ("lib/base/", "lib/transport/", "emu_hw/")),
+    ("apps/examples/roce_", ("lib/roce/",)),
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),
 ]
 LAYERED = ("lib/", "dataplane/", "emu_hw/", "tools/", "apps/", "tests/")

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/bench/core_pair.h"
+#include "tests/bench/state_rows.h"
 
 namespace ub::bench {
 namespace {
@@ -28,47 +29,6 @@ constexpr size_t kWireBytes = 256 * 1024;
 [[noreturn]] void fail(const char* what, uint32_t jetty, uint32_t peer) {
   std::fprintf(stderr, "ub_scale: %s (jetty %u, peer %u)\n", what, jetty, peer);
   std::exit(1);
-}
-
-// ---- state ------------------------------------------------------------------------------------------------
-
-struct StateRow {
-  const char* name;
-  uint64_t count;
-  uint64_t bytes_each;
-  uint64_t bytes() const { return count * bytes_each; }
-};
-
-constexpr uint64_t kTimerBytes = 20;  // an entry of the heap and its place in it
-
-// What the Core holds now. Sizes of a record include its places in the tables beside it.
-std::vector<StateRow> state_of(const CoreState& s) {
-  uint64_t window = s.config.window_packets;
-  return {
-      {"jetty records", s.jettys.in_use(), sizeof(Jetty) + sizeof(IdSlot)},
-      {"send queue records", s.queues.in_use(), sizeof(ub::SendQueue) + kTimerBytes},
-      {"JFR records", s.jfrs.in_use(), sizeof(Jfr) + sizeof(IdSlot)},
-      {"JFC records", s.jfcs.in_use(), sizeof(Jfc)},
-      {"segment records", s.segments.in_use(), sizeof(Segment) + sizeof(TokenId)},
-      {"target records (imports)", s.targets.in_use(), sizeof(Target)},
-      {"link records", s.links.in_use(), sizeof(LinkRecord)},
-      {"peer records", s.peers.in_use(), sizeof(Peer)},
-      {"channels", s.channels.in_use(), sizeof(tp::Channel) + kTimerBytes},
-      {"message chunks", s.messages.in_use(), sizeof(tp::MessageChunk)},
-      {"READ jobs", s.jobs.in_use(), sizeof(ReadJob)},
-      {"receives taken", s.receives.in_use(), sizeof(RxReceive)},
-      {"datagrams under way", s.gathering.in_use(), sizeof(GatheringDatagram)},
-      {"datagrams arriving", s.arriving.in_use(), sizeof(ArrivingDatagram)},
-      {"reorder blocks", s.reorder.in_use(), window / 8 + window * sizeof(uint32_t)},
-      {"recovery blocks", s.recovery.in_use(), sizeof(tp::RecoveryBlock)},
-      {"kept packets", s.kept.in_use(), sizeof(KeptPacket) + s.config.max_frame_bytes},
-  };
-}
-
-uint64_t total(const std::vector<StateRow>& rows) {
-  uint64_t sum = 0;
-  for (const StateRow& row : rows) sum += row.bytes();
-  return sum;
 }
 
 // ---- the world --------------------------------------------------------------------------------------------

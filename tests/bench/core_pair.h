@@ -263,8 +263,10 @@ struct Wire {
 // ---- objects ----------------------------------------------------------------------------------------------
 
 struct Region {
-  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic) : pages(bytes) {
+  Region(Node& node, size_t bytes, uint8_t access = kAccessRead | kAccessWrite | kAccessAtomic, Token token = {})
+      : pages(bytes) {
     SegmentConfig s;
+    s.token = token;
     s.memory = pages.data();
     s.address = s.local_address = address();
     s.length = bytes;
@@ -325,24 +327,23 @@ struct ReceiveQueue {
   uint32_t produced = 0;
 };
 
-// A jetty's send queue; receives come from a queue that it may share.
-struct SendQueue {
-  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t depth)
-      : slots(2 * depth), work(work_bytes(depth)) {
-    JettyConfig c;
-    c.sq.slots = slots.data();
-    c.sq.slot_count = static_cast<uint32_t>(slots.count());
-    c.sq.depth = depth;
-    c.sq.indices = indices.data();
-    c.sq.work = work.data();
-    c.sq.jfc = jfc.id;
-    c.jfr = jfr.id;
-    UB_ASSERT(node.core.create_jetty(c, &id) == Status::kOk);
+// Where work is posted, and what the Core needs for it.
+struct SendRing {
+  SendRing(uint32_t ring_depth, size_t work_bytes) : depth(ring_depth), slots(2 * ring_depth), work(work_bytes) {}
+
+  SendQueueConfig config(const CompletionQueue& jfc) {
+    SendQueueConfig c;
+    c.slots = slots.data();
+    c.slot_count = static_cast<uint32_t>(slots.count());
+    c.depth = depth;
+    c.indices = indices.data();
+    c.work = work.data();
+    c.jfc = jfc.id;
+    return c;
   }
-  static size_t work_bytes(uint32_t depth) { return Core<BenchHost>::send_queue_work_bytes(depth); }
-  // Ring, work and indices of a queue of that depth.
-  static size_t memory_bytes(uint32_t depth) {
-    return 2 * depth * sizeof(Wqe) + work_bytes(depth) + sizeof(QueueIndices);
+  // Ring, work and indices.
+  static size_t memory_bytes(uint32_t depth, size_t work_bytes) {
+    return 2 * depth * sizeof(Wqe) + work_bytes + sizeof(QueueIndices);
   }
 
   // Writes an element with one local range; the caller keeps to the depth.
@@ -364,11 +365,25 @@ struct SendQueue {
     indices[0].produced.store(produced, std::memory_order_release);
   }
 
+  uint32_t depth;
   Ring<Wqe> slots;
   Pages work;
   Ring<QueueIndices> indices{1};
-  uint32_t id = 0;
+  uint32_t id = 0;  // of the object whose ring this is
   uint32_t produced = 0;
+};
+
+// A jetty's send queue; receives come from a queue that it may share.
+struct SendQueue : SendRing {
+  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth)
+      : SendRing(ring_depth, work_bytes(ring_depth)) {
+    JettyConfig c;
+    c.sq = config(jfc);
+    c.jfr = jfr.id;
+    UB_ASSERT(node.core.create_jetty(c, &id) == Status::kOk);
+  }
+  static size_t work_bytes(uint32_t depth) { return Core<BenchHost>::send_queue_work_bytes(depth); }
+  static size_t memory_bytes(uint32_t depth) { return SendRing::memory_bytes(depth, work_bytes(depth)); }
 };
 
 // Two nodes, one wire, and on each side one of everything; channels are up when the constructor returns.

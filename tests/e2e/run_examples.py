@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/guide.md, as it runs them.
+"""The programs of docs/guide.md and docs/roce.md, as these run them.
 
   tests/e2e/run_examples.py --build build
 """
@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 
+import wires
 from processes import Failure, Process, check, free_port
 
 
@@ -58,12 +59,26 @@ def run(directory):
     server.kill()
 
 
+def run_roce(directory):
+    """Over shared memory, each with an address of its own."""
+    def start(address, *arguments):
+        wire = wires.Given({"SOFTUB_PORT_KINDS": "shm", "SOFTUB_DEVICE_EIDS": address})
+        return Process([os.path.join(directory, "roce_write"), *arguments], wire)
+
+    server = start("127.0.0.1")
+    server.wait_for_text("waiting on RDMA port")
+    start("127.0.0.2", "127.0.0.1", "written by RoCE").expect(0, 30)
+    check("written by RoCE\n" in server.expect(0, 30), "the server read something else")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     args = parser.parse_args()
     try:
-        run(os.path.abspath(os.path.join(args.build, "apps/examples")))
+        directory = os.path.abspath(os.path.join(args.build, "apps/examples"))
+        run(directory)
+        run_roce(directory)
     except Failure as failure:
         print(f"run_examples: FAIL: {failure}")
         return 1

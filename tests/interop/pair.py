@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/roce_peer against itself, each test over DPDK's memif: what matrix.py needs a guest for, without root and in
-seconds. It shows that both roles work, not that another implementation agrees.
+seconds. It shows that both roles work, not that another implementation agrees. With --perf the tests of roce_perf, too.
 
   tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
 """
@@ -17,6 +17,7 @@ from processes import free_port  # noqa: E402
 
 TESTS = ["rc_pingpong", "ud_pingpong", "send_lat", "send_bw", "write_lat", "write_bw", "read_lat", "read_bw",
          "atomic_lat", "atomic_bw", "rping"]
+PERF_TESTS = ["send_lat", "send_bw", "write_lat", "write_lat --to-completion", "write_bw", "read_lat", "read_bw"]
 SERVER_ADDRESS = "10.9.0.1"
 
 
@@ -26,18 +27,27 @@ def sizes_of(test):
     return [5, 4096] if test == "ud_pingpong" else [5, 4096, 1 << 20] if test != "rping" else [64, 65000]
 
 
-def run(args, test, size):
+def pairs(args):
+    """Name, size, and the command of both sides but for the server's address."""
+    for test in TESTS:
+        for size in sizes_of(test):
+            yield test, size, [args.peer, test, "-s", str(size), "-n", "50", "--time-limit", "20", "--linger", "0.1"]
+    for test in PERF_TESTS if args.perf else []:
+        for size in 1, 5000:
+            yield f"perf {test}", size, [args.perf, *test.split(), "-s", str(size), "-n", "300"]
+
+
+def run(args, test, command):
     """"" or what went wrong."""
     wire = wires.Memif(args.plugin)
-    port = str(free_port())
-    command = [args.peer, test, "-p", port, "-s", str(size), "-n", "50", "--time-limit", "20", "--linger", "0.1"]
+    command = [*command, "-p", str(free_port())]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "stdin": subprocess.DEVNULL}
     echo = ["--echo"] if test.endswith("pingpong") else []  # one side has to, as the real tools do
     server = wire.start([*command, *echo], **options)
     client = None
     try:
         first = server.stdout.readline()
-        if not first.startswith("listening"):
+        if not first.startswith(("listening", "waiting")):
             return f"the server says: {first}{server.stdout.read()}"
         client = wire.start([*command, SERVER_ADDRESS if test == "rping" else "localhost"], **options)
         said = client.communicate(timeout=40)[0]
@@ -58,19 +68,21 @@ def run(args, test, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", required=True, help="roce_peer")
+    parser.add_argument("--perf", help="roce_perf")
     parser.add_argument("--plugin", help="libsoftub_dpdk.so.0")
     parser.add_argument("--only", default="", help="regular expression: which tests")
     args = parser.parse_args()
     failed = 0
-    for test in TESTS:
-        for size in sizes_of(test) if re.search(args.only, test) else []:
-            try:
-                wrong = run(args, test, size)
-            except wires.Skip as reason:
-                print(f"skipped: {reason}")
-                return 77
-            print(f"{test:<12} {size:>8}  {'FAIL: ' + wrong if wrong else 'pass'}", flush=True)
-            failed += bool(wrong)
+    for test, size, command in pairs(args):
+        if not re.search(args.only, test):
+            continue
+        try:
+            wrong = run(args, test, command)
+        except wires.Skip as reason:
+            print(f"skipped: {reason}")
+            return 77
+        print(f"{test:<30} {size:>8}  {'FAIL: ' + wrong if wrong else 'pass'}", flush=True)
+        failed += bool(wrong)
     return 1 if failed else 0
 
 

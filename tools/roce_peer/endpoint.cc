@@ -166,10 +166,17 @@ void Endpoint::turn() {
   }
 }
 
-verbs::WorkCompletion Endpoint::take(verbs::CompletionQueue& queue) {
+verbs::WorkCompletion Endpoint::next(verbs::CompletionQueue& queue) {
   verbs::WorkCompletion wc;
   while (queue.poll(std::span(&wc, 1)) == 0) turn();
   return wc;
+}
+
+uint32_t Endpoint::take(verbs::CompletionQueue& queue) {
+  verbs::WorkCompletion some[16];
+  const size_t count = queue.poll(some);
+  for (size_t i = 0; i < count; ++i) check(some[i]);
+  return static_cast<uint32_t>(count);
 }
 
 void Endpoint::check(const verbs::WorkCompletion& wc) {
@@ -179,19 +186,19 @@ void Endpoint::check(const verbs::WorkCompletion& wc) {
 }
 
 verbs::WorkCompletion Endpoint::wait_for_send() {
-  const verbs::WorkCompletion wc = take(*send_queue_);
+  const verbs::WorkCompletion wc = next(*send_queue_);
   check(wc);
   return wc;
 }
 
 verbs::WorkCompletion Endpoint::wait_for_receive() {
-  const verbs::WorkCompletion wc = take(*receive_queue_);
+  const verbs::WorkCompletion wc = next(*receive_queue_);
   check(wc);
   return wc;
 }
 
 void Endpoint::wait_for_last_send() {
-  const verbs::WorkCompletion wc = take(*send_queue_);
+  const verbs::WorkCompletion wc = next(*send_queue_);
   if (wc.status != verbs::WcStatus::kRetryExcErr) check(wc);
 }
 

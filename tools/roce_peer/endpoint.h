@@ -43,6 +43,9 @@ class Endpoint {
   verbs::Device& device() { return *device_; }
   verbs::ProtectionDomain& domain() { return *domain_; }
   verbs::QueuePair& qp() { return *qp_; }
+  uint32_t qpn() const { return qp_->qp_num(); }
+  verbs::CompletionQueue& send_queue() { return *send_queue_; }
+  verbs::CompletionQueue& receive_queue() { return *receive_queue_; }
   const Gid& gid() const { return gid_; }
   uint32_t psn() const { return psn_; }
   uint8_t port_mtu() const;  // of the options, as a code
@@ -60,7 +63,9 @@ class Endpoint {
 
   void post_receive(uint64_t id, const Sge& where);
   void post_send(const verbs::SendRequest&);
-  // The next completion; one that failed is an error.
+  // Takes some completions and returns how many; moves the NIC forward if there are none. One that failed is an error.
+  uint32_t take(verbs::CompletionQueue& queue);
+  // The next completion, in the same way.
   verbs::WorkCompletion wait_for_send();
   verbs::WorkCompletion wait_for_receive();
   // Of a tool that leaves when it has what it waits for: the acknowledgement of our last message may be lost, and
@@ -74,7 +79,7 @@ class Endpoint {
 
  private:
   using Clock = std::chrono::steady_clock;
-  verbs::WorkCompletion take(verbs::CompletionQueue& queue);
+  verbs::WorkCompletion next(verbs::CompletionQueue& queue);
   void check(const verbs::WorkCompletion&);
 
   Options options_;
