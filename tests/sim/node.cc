@@ -53,6 +53,7 @@ void Node::configure() {
 
 void Node::boot() {
   ++epoch_;
+  drive_planned_ = false;
   configure();
   arena_bytes_ = SimCore::arena_bytes(config_);
   void* p = mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -109,6 +109,7 @@ class Node {
   void deliver(const Frame&);
   void copy_done(uint64_t copy);
   void drive();  // timers, packets, events, until nothing more is to do now
+  void drive_as_planned();
 
   // ---- looking in ----
   uint32_t index() const { return index_; }
@@ -155,6 +156,7 @@ class Node {
   std::map<const std::byte*, Region*> regions_;  // looked up by address only
   std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
   bool driving_ = false;
+  bool drive_planned_ = false;  // for when there may be room for frames
 };
 
 }  // namespace ub::sim

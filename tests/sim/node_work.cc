@@ -25,6 +25,11 @@ void Node::copy_done(uint64_t copy) {
   drive();
 }
 
+void Node::drive_as_planned() {
+  drive_planned_ = false;
+  drive();
+}
+
 void Node::drive() {
   if (driving_) return;
   driving_ = true;
@@ -40,7 +45,10 @@ void Node::drive() {
       break;
     }
   }
-  if (host_->take_refused()) world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
+  if (host_->take_refused() && !drive_planned_) {
+    world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
+    drive_planned_ = true;
+  }
   plan_polls();
   driving_ = false;
 }

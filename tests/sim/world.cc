@@ -96,7 +96,7 @@ void World::happen(const Planned& p) {
   Node& n = *nodes_[p.node];
   if (!n.up() || n.epoch() != p.epoch) return;
   if (p.kind == Kind::kCopy) n.copy_done(p.what);
-  if (p.kind == Kind::kDrive) n.drive();
+  if (p.kind == Kind::kDrive) n.drive_as_planned();
   if (p.kind == Kind::kPoll) {
     Jfc* jfc = jfcs[p.what].get();
     jfc->poll_planned = false;
