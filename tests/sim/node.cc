@@ -285,12 +285,21 @@ void Node::unregister(Region* r) {
   r->state = Region::State::kGone;
 }
 
+// By number: their places in memory differ from run to run.
+std::vector<Region*> Node::regions_of(const App& app) const {
+  std::vector<Region*> all;
+  for (const auto& [p, r] : regions_)
+    if (r->app == app.uid) all.push_back(r);
+  std::sort(all.begin(), all.end(), [](const Region* x, const Region* y) { return x->uid < y->uid; });
+  return all;
+}
+
 void Node::kill_app(App& app) {
   world_.trace("node %u: app %u dies", index_, app.uid);
   world_.model.receivers_dying(app.uid);
   app.alive = false;
-  for (auto& [p, r] : regions_) {
-    if (r->app != app.uid || r->state != Region::State::kLive) continue;
+  for (Region* r : regions_of(app)) {
+    if (r->state != Region::State::kLive) continue;
     r->state = Region::State::kDying;
     world_.model.region_leaving(r);
   }
@@ -300,8 +309,7 @@ void Node::bury_app(App& app) {
   world_.trace("node %u: app %u is buried", index_, app.uid);
   for (Queue* q : app.queues) destroy(q);
   for (Jfr* r : app.jfrs) destroy(r);
-  for (auto& [p, r] : regions_)
-    if (r->app == app.uid) unregister(r);
+  for (Region* r : regions_of(app)) unregister(r);
   for (Jfc* c : app.jfcs) {
     if (!c->alive) continue;
     must(world_, core_->destroy_jfc(c->handle), "destroy_jfc");

@@ -141,6 +141,7 @@ class Node {
   void watch_broken(Queue*);  // until everything has come back; then it goes
   void plan_polls();
   void stop();
+  std::vector<Region*> regions_of(const App&) const;
 
   World& world_;
   uint32_t index_;
