@@ -196,7 +196,7 @@ struct LimitsConfig {
   uint32_t max_jfr = 65536;
   // Registered segments per instance, default 65536.
   uint32_t max_segments = 65536;
-  // Peer instances known at a time, default 4096. Memory is taken when one is met.
+  // Peer instances known at a time, in a daemon for each application; default 16384. Memory is taken when one is met.
   uint32_t max_peers = 16384;
   // Transport channels, one or two per peer, default 16384. Memory is taken when one is set up.
   uint32_t max_channels = 16384;

@@ -139,6 +139,7 @@ namespace {
 
 constexpr uint32_t kFlushesPerVisit = 64;  // about 5 us
 
+// Its jetty is gone while bytes may still be copied into it: it goes back when its message ends.
 void return_at_end(CoreState& s, uint32_t receive) {
   RxReceive& r = s.receives[receive];
   if (r.counted) --s.jfcs[r.jfc].reserved;
@@ -148,7 +149,7 @@ void return_at_end(CoreState& s, uint32_t receive) {
   r.jfc = s.jfrs[r.jfr].jfc;
 }
 
-// The same for datagrams; a receive into which copies are pending goes back when they are done.
+// detach_open_receives() for datagrams.
 void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
   for (uint32_t i = 1; i <= s.arriving.high_water(); ++i) {
     ArrivingDatagram& d = s.arriving[i];

@@ -30,7 +30,7 @@ void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting);
 // The packet at `expected` was accepted; `expected` moves over everything accepted behind it.
 void accept_in_order(CoreState& s, Channel& ch);
 
-// Copies what lies behind the transport header into a kept packet; 0: the pool is empty.
+// Copies what lies behind the transport header into a kept packet; 0: the channel has its share of them.
 uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
 // Is the packet at the delivery cursor one that was accepted earlier?
