@@ -187,12 +187,6 @@ inline void owe_ack(CoreState& s, uint32_t channel) {
   s.ack_tail = channel;
 }
 
-template <class Host>
-void release_orphans(CoreState& s, Host& host) {
-  for (uint32_t i = 0; i < s.orphan_count; ++i) host.tx_drop(s.held_frame(s.orphans[i]));
-  s.orphan_count = 0;
-}
-
 void push_event(CoreState& s, const Event& event);
 inline void push_event(CoreState& s, EventKind kind, uint64_t object, Owner owner = 0) {
   push_event(s, {kind, object, owner});

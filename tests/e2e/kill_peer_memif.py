@@ -22,7 +22,7 @@ def run(args, survivor_end):
         of_c = {"SOFTUB_PORT_KINDS": "shm", "SOFTUB_DEVICE_EIDS": "127.0.0.1"}
         for variables in (of_a, of_b, of_c):
             variables["SOFTUB_PORT_SHM_DIR"] = shm_dir
-        command = [args.kill_peer, "--rounds", str(args.rounds)]
+        command = [args.kill_peer, "--slow-wire", "--rounds", str(args.rounds)]
         if args.seed is not None:
             command += ["--seed", str(args.seed)]
         for who, variables in (("A", of_a), ("B", of_b), ("C", of_c)):

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
@@ -149,9 +150,7 @@ class Transmitter {
   /// The frame waits for its payload, in nobody's way.
   void hold(uint32_t index, Gathering what, const Frame& frame, Psn psn) {
     Qp& qp = r_.qps[index];
-    std::byte* held = s_.held_frame(s_.held_of_qp(index));
-    std::memcpy(held, frame.begin, frame.bytes);
-    host_.tx_hold(qp.path.link, frame.begin, held);
+    hold_frame(s_, host_, s_.held_of_qp(index), qp.path.link, frame.begin, frame.bytes);
     qp.gathering = what;
     qp.gather_bytes = frame.bytes;
     qp.gather_psn = psn;
@@ -171,9 +170,8 @@ class Transmitter {
       release_held(qp);
       return request ? cannot_go_on(index, next.request) : response_failed(index);
     }
-    std::byte* frame = host_.tx_begin(qp.path.link, qp.gather_bytes);
+    std::byte* frame = resume_frame(s_, host_, s_.held_of_qp(index), qp.path.link, qp.gather_bytes);
     if (frame == nullptr) return Sent::kNoRoom;
-    std::memcpy(frame, s_.held_frame(s_.held_of_qp(index)), qp.gather_bytes);
     release_held(qp);
     if (request) {
       send_built(index, next, frame, qp.gather_bytes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
@@ -112,12 +113,9 @@ class DatagramSender {
   bool send_held(SendQueue& q) {
     const uint32_t record = q.gathering;
     const GatheringDatagram& d = s_.gathering[record];
-    std::byte* frame = host_.tx_begin(d.link, d.bytes);
+    std::byte* frame = resume_frame(s_, host_, s_.held_of_datagram(record), d.link, d.bytes);
     if (frame == nullptr && !given_up(q)) return false;
-    if (frame != nullptr) {
-      std::memcpy(frame, s_.held_frame(s_.held_of_datagram(record)), d.bytes);
-      commit(d, frame);
-    }
+    if (frame != nullptr) commit(d, frame);
     q.deadline = Instant::never();
     finish(record, CrStatus::kSuccess);
     return true;
@@ -179,9 +177,7 @@ class DatagramSender {
     WrState& wr = start_datagram(s_, q);
     q.deadline = Instant::never();
     if (copied == CopyResult::kPending) {
-      std::byte* held = s_.held_frame(s_.held_of_datagram(record));
-      std::memcpy(held, frame, d.bytes);
-      return host_.tx_hold(d.link, frame, held);
+      return hold_frame(s_, host_, s_.held_of_datagram(record), d.link, frame, d.bytes);
     }
     wr.done = true;
     if (copied == CopyResult::kFailed) {

@@ -502,30 +502,14 @@ class Receiver {
 
   CopyResult place_response(tp::Channel& ch, const AnsweredSegment& a, uint64_t skip, const std::byte* src,
                             uint32_t bytes, bool last) {
-    const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
-    for (uint32_t i = 0; i < wqe.sge_count && bytes > 0; ++i) {
-      const Sge& sge = sge_of(wqe, i);
-      if (skip >= sge.length) {
-        skip -= sge.length;
-        continue;
-      }
-      uint64_t room = sge.length - skip;
-      uint32_t piece = room < bytes ? static_cast<uint32_t>(room) : bytes;
-      std::byte* dst = local_memory(s_, s_.queues[a.queue].owner, sge.segment, sge.address + skip, piece);
-      if (dst == nullptr) return CopyResult::kFailed;
-      CopyResult result =
-          host_.place(dst, src, piece, last && piece == bytes, tp::response_tag(ch.tpn, a.queue, a.number));
-      if (result == CopyResult::kFailed) return result;
-      if (result == CopyResult::kPending) {
-        ++ch.copies_pending;
-        ++a.wr->copies;
-        ++s_.queues[a.queue].copies_pending;
-      }
-      src += piece;
-      bytes -= piece;
-      skip = 0;
-    }
-    return bytes == 0 ? CopyResult::kDone : CopyResult::kFailed;
+    SendQueue& q = s_.queues[a.queue];
+    uint32_t pending = 0;
+    const Copies copies{tp::response_tag(ch.tpn, a.queue, a.number), pending};
+    const bool placed = scatter_request(s_, host_, copies, wqe_of(q, *a.wr), q.owner, skip, src, bytes, last);
+    ch.copies_pending += pending;
+    a.wr->copies = static_cast<uint16_t>(a.wr->copies + pending);
+    q.copies_pending += pending;
+    return placed ? CopyResult::kDone : CopyResult::kFailed;
   }
 
   // ---- copies ------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_setup.h"
@@ -235,9 +236,7 @@ class Transmitter {
       return Sent::kYes;  // the next turn sends the fake packet
     }
     if (copied == CopyResult::kPending) {
-      std::byte* held = s_.held_frame(s_.held_of_channel(channel));
-      std::memcpy(held, frame, bytes);
-      host_.tx_hold(ch.link, frame, held);
+      hold_frame(s_, host_, s_.held_of_channel(channel), ch.link, frame, bytes);
       ch.gather_held = true;
       ch.gather_bytes = static_cast<uint32_t>(bytes);
       ch.gather_psn = rtp.psn;
@@ -264,9 +263,8 @@ class Transmitter {
     }
     bool alive = m != nullptr && source_alive(*m);
     if (alive && !ch.gather_failed) {
-      std::byte* frame = host_.tx_begin(ch.link, ch.gather_bytes);
+      std::byte* frame = resume_frame(s_, host_, s_.held_of_channel(channel), ch.link, ch.gather_bytes);
       if (frame == nullptr) return Sent::kNoRoom;
-      std::memcpy(frame, s_.held_frame(s_.held_of_channel(channel)), ch.gather_bytes);
       wire::RtpHeader rtp;
       bool last =
           wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 
 #include "dataplane/nic.h"
@@ -55,6 +56,24 @@ TEST_F(AgentTest, AnswersAreTaken) {
   EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kWorked);
   EXPECT_FALSE(agent->has_work());
   EXPECT_EQ(agent->copies(), 1u);
+}
+
+// Bytes for a frame that was held go to its copy, those for one that was given up nowhere.
+TEST_F(AgentTest, BytesFollowTheirFrame) {
+  std::byte frames[2][64] = {}, held[2][64] = {};
+  for (auto& frame : frames) ASSERT_EQ(agent->gather(frame, frame + 8, 0x1000, 16, kTag), CopyResult::kPending);
+  for (int i = 0; i < 2; ++i) agent->frame_held(frames[i], held[i]);
+  agent->frame_aborted(held[1]);
+  for (uint32_t n = 0; n < 2; ++n) {
+    std::memset(page().agent_data + n * ipc::kAgentBytes, 0x5a, 16);
+    page().ops[n].done_ok = 1;
+  }
+  page().ops_consumed.store(2);
+  EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kWorked);
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(held[0][i], std::byte{i >= 8 && i < 24 ? uint8_t{0x5a} : uint8_t{0}}) << i;
+    EXPECT_EQ(frames[0][i] | frames[1][i] | held[1][i], std::byte{0}) << i;
+  }
 }
 
 TEST_F(AgentTest, AnIndexAheadOfTheRingIsALie) {
