@@ -16,6 +16,7 @@
 #include <mutex>
 #include <new>
 
+#include "lib/base/tick_scale.h"
 #include "ub_get_clock.h"
 
 namespace {
@@ -300,43 +301,25 @@ constexpr int64_t kIntervalNs = 30'000'000;
 constexpr int kReadings = 100;             // per end of the interval
 constexpr double kMaxDisagreement = 1e-4;  // between two measurements
 
-struct Reading {
-  uint64_t cycles;
-  int64_t ns;
-};
-
 int64_t monotonic_ns() {
   timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Reads both clocks at the same moment as nearly as possible: of many readings the one in which the least
-// number of cycles passed around the call of the other clock, so one without an interruption.
-Reading read_both() {
-  Reading best{};
-  uint64_t least = UINT64_MAX;
-  for (int i = 0; i < kReadings; ++i) {
-    const uint64_t before = get_cycles();
-    const int64_t ns = monotonic_ns();
-    const uint64_t around = get_cycles() - before;
-    if (around < least) {
-      least = around;
-      best = {before + around / 2, ns};
-    }
-  }
-  return best;
+ub::ClockPair read_clocks() {
+  return ub::read_both<kReadings>(get_cycles, [] { return static_cast<uint64_t>(monotonic_ns()); });
 }
 
 // Error: about 50 ns at each end, 3e-6 of the interval.
 double measure_mhz() {
-  const Reading first = read_both();
-  for (int64_t left = kIntervalNs; left > 0; left = first.ns + kIntervalNs - monotonic_ns()) {
+  const ub::ClockPair first = read_clocks();
+  for (int64_t left = kIntervalNs; left > 0; left = static_cast<int64_t>(first.ns) + kIntervalNs - monotonic_ns()) {
     timespec pause{0, static_cast<long>(left)};
     (void)nanosleep(&pause, nullptr);  // a signal only ends it early
   }
-  const Reading last = read_both();
-  return static_cast<double>(last.cycles - first.cycles) * 1e3 / static_cast<double>(last.ns - first.ns);
+  const ub::ClockPair last = read_clocks();
+  return static_cast<double>(last.ticks - first.ticks) * 1e3 / static_cast<double>(last.ns - first.ns);
 }
 
 struct Rate {
