@@ -172,6 +172,7 @@ template <class Host>
 void Core<Host>::close(Instant now) {
   s_.now = now;
   setup::close_all(s_);
+  if (roce_) roce_->close();
   transmitter_.release_orphans();
 }
 

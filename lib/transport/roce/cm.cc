@@ -450,6 +450,11 @@ Status reject_connection(CoreState& s, State& r, uint32_t connection, PrivateDat
 Status disconnect(CoreState& s, State& r, uint32_t connection) {
   const uint32_t record = record_of(r, connection);
   if (record == 0) return Status::kInvalid;
+  part(s, r, record);
+  return Status::kOk;
+}
+
+void part(CoreState& s, State& r, uint32_t record) {
   Connection& c = r.connections[record];
   fail_qp(s, r, c);
   if (c.cm.state == CmState::kReqSent) {
@@ -459,7 +464,6 @@ Status disconnect(CoreState& s, State& r, uint32_t connection) {
   } else {
     carry_out(s, r, record, disconnect(c.cm, s.now, r.times));
   }
-  return Status::kOk;
 }
 
 size_t take_connection_events(State& r, std::span<ConnectionEvent> out) {

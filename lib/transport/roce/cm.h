@@ -18,6 +18,8 @@ Status connect(CoreState& s, State& r, const ConnectConfig& config, uint32_t* co
 Status accept_connection(CoreState& s, State& r, uint32_t connection, const AcceptConfig& config);
 Status reject_connection(CoreState& s, State& r, uint32_t connection, PrivateData private_data);
 Status disconnect(CoreState& s, State& r, uint32_t connection);
+/// The same, of a record in use.
+void part(CoreState& s, State& r, uint32_t record);
 size_t take_connection_events(State& r, std::span<ConnectionEvent> out);
 
 /// A datagram for QP 1.

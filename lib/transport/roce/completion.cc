@@ -43,7 +43,7 @@ bool complete(CoreState& s, uint32_t index, Qp& qp, const Wqe& wqe, uint32_t end
 }
 
 CrStatus status_of(const Qp& qp, uint32_t number) {
-  if (qp.state != QpState::kError || static_cast<int32_t>(number - qp.begin_of_end) < 0) return CrStatus::kSuccess;
+  if (!flushes_sends(qp.state) || static_cast<int32_t>(number - qp.begin_of_end) < 0) return CrStatus::kSuccess;
   const CrStatus status = qp.started[number & qp.work_mask].status;
   return status == CrStatus::kSuccess ? CrStatus::kWrFlush : status;
 }
@@ -79,7 +79,7 @@ void retire_requests(CoreState& s, State& r, uint32_t index) {
     const Wqe& wqe = qp.ring.slots[slot & qp.ring.slot_mask];
     if (!complete(s, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
   }
-  if (qp.state == QpState::kError) return flush_posted(s, r, index);
+  if (flushes_sends(qp.state)) return flush_posted(s, r, index);
   if (qp.state == QpState::kSqd && qp.drain_event) {
     qp.drain_event = false;
     push_event(s, EventKind::kQpDrained, qp.user_data, qp.owner);

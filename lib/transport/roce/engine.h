@@ -62,6 +62,7 @@ class Engine {
   size_t poll_packets(size_t budget);
   bool has_packets() const;
   void link_down(uint32_t link);
+  void close();  ///< says goodbye to all peers
 
  private:
   void on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet);

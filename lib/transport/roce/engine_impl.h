@@ -163,9 +163,9 @@ template <class Host>
 void Engine<Host>::on_posted(uint32_t qp) {
   const Qp& record = r_.qps[qp];
   if (sends(record.state)) return activate(r_, qp);
-  if (record.state != QpState::kError) return;
+  if (!flushes_sends(record.state)) return;
   retire_requests(s_, r_, qp);
-  if (!record.srq && record.copies_pending == 0) flush_receives(s_, record.jfr);
+  if (record.state == QpState::kError && !record.srq && record.copies_pending == 0) flush_receives(s_, record.jfr);
 }
 
 template <class Host>
@@ -196,6 +196,15 @@ size_t Engine<Host>::poll_packets(size_t budget) {
 template <class Host>
 bool Engine<Host>::has_packets() const {
   return r_.active_head != 0 || r_.mad_head != r_.mad_tail;
+}
+
+template <class Host>
+void Engine<Host>::close() {
+  for (uint32_t record = 1; record <= r_.connections.high_water(); ++record) {
+    if (!r_.connections[record].in_use) continue;
+    part(s_, r_, record);
+    (void)transmitter_.send(1);  // so that there is room for the next goodbye
+  }
 }
 
 template <class Host>

@@ -8,6 +8,7 @@
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/datagram.h"
+#include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
 
@@ -129,15 +130,40 @@ void flush_receive_side(CoreState& s, Qp& qp) {
   set_state(s, s.jfrs[qp.jfr].id, QueueState::kError);
 }
 
+/// From request `number` on, which has that status, they come back.
+void end_requests(Qp& qp, QpState state, uint32_t number, CrStatus status) {
+  qp.state = state;
+  qp.begin_of_end = number;
+  if (number != qp.req.tail) qp.started[number & qp.work_mask].status = status;
+}
+
 void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
   if (qp.state == QpState::kError) return;
-  qp.state = QpState::kError;
-  qp.begin_of_end = number;
-  if (number != qp.req.tail) qp.started[number & qp.work_mask].status = status;
+  if (qp.state == QpState::kSqe) number = qp.begin_of_end, status = CrStatus::kSuccess;
+  end_requests(qp, QpState::kError, number, status);
   stop_traffic(s, qp, index);
   retire_requests(s, r, index);
   if (qp.copies_pending == 0) flush_receive_side(s, qp);
+}
+
+/// It goes on receiving.
+void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
+  Qp& qp = r.qps[index];
+  end_requests(qp, QpState::kSqe, number, status);
+  drop_gather(s, qp, index);
+  retire_requests(s, r, index);
+}
+
+/// From SQE to RTS. False: what was posted has not all come back.
+bool resume_sending(CoreState& s, const State& r, Qp& qp) {
+  Posted front;
+  bool broken;
+  if (qp.waits || qp.retired != qp.req.tail || look_at_front(s, r, qp, &front, &broken)) return false;
+  RequesterState& req = qp.req;
+  req.head = req.cursor_request = req.tail;
+  req.oldest = req.cursor = req.end = req.sent_end;
+  return true;
 }
 
 /// What it was told between RESET and ERROR is gone; rings are empty.
@@ -174,6 +200,12 @@ uint32_t jfr_record(const CoreState& s, uint32_t id, Owner owner) {
   return s.jfrs[s.ids[id].record].owner == owner ? s.ids[id].record : 0;
 }
 
+/// The first one is anywhere: packets for a queue pair of the instance that had this address before find nobody.
+uint32_t wanted_qpn(CoreState& s, const State& r) {
+  if (r.next_qpn != 0) return r.next_qpn;
+  return kFirstDynamicId + s.prng.next_u32() % (kIdSpace - kFirstDynamicId);
+}
+
 bool valid_queue(const CoreState& s, const SendQueueConfig& sq) {
   return sq.slots != nullptr && sq.indices != nullptr && sq.work != nullptr && valid_ring(sq.slot_count) &&
          sq.depth != 0 && sq.depth <= kMaxSendDepth && valid_jfc(s, sq.jfc);
@@ -192,11 +224,12 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   // A JFR has jettys or queue pairs, and one queue pair unless it is said to be shared.
   if (s.jfrs[jfr].users != 0 && (!config.srq || s.jfrs[jfr].mode != Mode::kRoce)) return Status::kBusy;
   const uint32_t index = r.qps.alloc();
-  const uint32_t id = index == 0 ? 0 : allocate_id(s, 0);
+  const uint32_t id = index == 0 ? 0 : allocate_id(s, wanted_qpn(s, r));
   if (id == 0) {
     if (index != 0) r.qps.free(index);
     return Status::kNoMemory;
   }
+  r.next_qpn = id + 1;
   Qp& qp = r.qps[index];
   const bool active = qp.active;  // the list drops it when its turn comes
   const uint32_t next_active = qp.next_active, gather_sequence = qp.gather_sequence;
@@ -235,6 +268,7 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   Qp& qp = r.qps[index];
   if (!step_is_allowed(qp.type, qp.state, a.qp_state, mask) || !valid_values(s, qp, a, mask)) return Status::kInvalid;
   if (a.qp_state == QpState::kReset && copies_pending(qp)) return Status::kBusy;
+  if (qp.state == QpState::kSqe && a.qp_state == QpState::kRts && !resume_sending(s, r, qp)) return Status::kBusy;
   apply(s, r, qp, a, mask);
   const QpState before = qp.state;
   if (a.qp_state == QpState::kError) {
@@ -311,7 +345,8 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
 
 void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
-  if (qp.state == QpState::kError) return;
+  if (flushes_sends(qp.state)) return;
+  if (qp.type == QpType::kUd) return to_send_error(s, r, index, number, status);
   qp.owed = Owed::kNothing;
   qp.serving = false;
   push_event(s, EventKind::kQpError, qp.user_data, qp.owner);

@@ -122,7 +122,8 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& attri
 Status query_qp(const CoreState& s, const State& r, uint32_t qpn, QpAttributes* out);
 Status destroy_qp(CoreState& s, State& r, uint32_t qpn);
 
-/// To ERROR: request `number` fails with that status (kSuccess: it is flushed), all behind it are flushed.
+/// To ERROR, or of datagrams to SQE: request `number` fails with that status (kSuccess: it is flushed), all behind it
+/// are flushed.
 void fail_requests(CoreState& s, State& r, uint32_t qp, uint32_t number, CrStatus status);
 /// To ERROR, for what the peer asked; it is told so once what it asked before is answered. `answer_to`: not for the
 /// expected packet, but in place of that part of an answer.

@@ -46,6 +46,8 @@ enum QpAttribute : uint32_t {
 /// Does it take packets; may it send?
 constexpr bool receives(QpState s) { return s >= QpState::kRtr && s <= QpState::kSqe; }
 constexpr bool sends(QpState s) { return s == QpState::kRts || s == QpState::kSqd; }
+/// Does all that is posted for sending come back?
+constexpr bool flushes_sends(QpState s) { return s == QpState::kSqe || s == QpState::kError; }
 
 /// "RESET", ...
 const char* qp_state_name(QpState s);

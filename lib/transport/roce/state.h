@@ -90,6 +90,7 @@ struct State {
   ConnectionEvent* connection_events = nullptr;  ///< kConnectionEvents
   uint32_t* requesters = nullptr;                ///< kRequesterBuckets: passive connections, by requester_id
   uint32_t event_head = 0, event_tail = 0;
+  uint32_t next_qpn = 0;  ///< to be tried; 0: none was given yet
   uint64_t next_transaction = 0;
   uint32_t gsi_psn = 0;
   CmTimes times;

@@ -82,7 +82,7 @@ class Transmitter {
   Sent send_next(uint32_t index) {
     Qp& qp = r_.qps[index];
     if (qp.gathering != Gathering::kNothing) return qp.gather_pending != 0 ? Sent::kPending : send_held(index);
-    if (qp.state == QpState::kError) retire_requests(s_, r_, index);
+    if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
     const bool may_send_data = may_leave(qp.pace, s_.now) || qp.state == QpState::kError;
     if (!may_send_data) arm_timer(s_, r_, index);

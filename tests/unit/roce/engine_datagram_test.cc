@@ -9,6 +9,11 @@ constexpr uint32_t kQkey = 0x11111111;
 
 class DatagramTest : public EnginePair {
  protected:
+  std::vector<CrStatus> statuses(TestQp& q) {
+    std::vector<CrStatus> all;
+    for (const Cqe& c : q.poll()) all.push_back(c.status);
+    return all;
+  }
   void ready(TestQp& q) {
     QpAttributes to;
     to.qp_state = QpState::kInit;
@@ -100,6 +105,65 @@ TEST_F(DatagramTest, AnElementThatCannotBe) {
   exchange();
   EXPECT_EQ(z.poll().at(0).status, CrStatus::kLocOperation);
   EXPECT_EQ(a.roce().destroy_ah(77), Status::kInvalid);
+}
+
+// 10.3.1.7: what fails here ends sending, and all that is posted comes back, until it is told to go on.
+TEST_F(DatagramTest, ReceivesAlthoughASendFailed) {
+  for (bool slow : {false, true}) {
+    a.host.slow = b.host.slow = slow;
+    TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
+    ready(x);
+    ready(y);
+    const uint32_t there = handle(a, b), back = handle(b, a);
+    post(x, 10, there, y.qpn);
+    post(x, 4097, there, y.qpn);
+    post(x, 10, there, y.qpn);
+    x.ring(now);
+    y.post_receive(0, 100);
+    exchange();
+    EXPECT_EQ(statuses(x), (std::vector{CrStatus::kSuccess, CrStatus::kLocLen, CrStatus::kWrFlush}));
+    EXPECT_EQ(state_of(x), QpState::kSqe);
+    EXPECT_EQ(y.poll().size(), 1u);
+    post(x, 10, there, y.qpn);
+    x.ring(now);
+    exchange();
+    EXPECT_EQ(statuses(x), std::vector{CrStatus::kWrFlush});
+
+    x.post_receive(0, 100);
+    post(y, 10, back, x.qpn);
+    y.ring(now);
+    exchange();
+    EXPECT_EQ(x.poll().at(0).status, CrStatus::kSuccess);
+    EXPECT_EQ(y.poll().at(0).status, CrStatus::kSuccess);
+
+    QpAttributes to;
+    to.qp_state = QpState::kRts;
+    ASSERT_EQ(a.roce().modify_qp(now, x.qpn, to, 0), Status::kOk);
+    y.post_receive(0, 100);
+    post(x, 10, there, y.qpn);
+    x.ring(now);
+    exchange();
+    EXPECT_EQ(statuses(x), std::vector{CrStatus::kSuccess});
+    EXPECT_EQ(y.poll().at(0).status, CrStatus::kSuccess);
+  }
+}
+
+TEST_F(DatagramTest, SendingGoesOnOnlyWhenAllHasComeBack) {
+  TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
+  ready(x);
+  post(x, 4097, handle(a, b), y.qpn);
+  x.ring(now);
+  exchange();
+  post(x, 10, handle(a, b), y.qpn);  // not rung for
+  QpAttributes to;
+  to.qp_state = QpState::kRts;
+  EXPECT_EQ(a.roce().modify_qp(now, x.qpn, to, 0), Status::kBusy);
+  x.ring(now);
+  exchange();
+  EXPECT_EQ(a.roce().modify_qp(now, x.qpn, to, 0), Status::kOk);
+  to.qp_state = QpState::kError;
+  EXPECT_EQ(a.roce().modify_qp(now, x.qpn, to, 0), Status::kOk);
+  EXPECT_EQ(statuses(x), (std::vector{CrStatus::kLocLen, CrStatus::kWrFlush}));
 }
 
 // ---- connections ---------------------------------------------------------------------------------------------------
@@ -197,7 +261,8 @@ TEST_F(ConnectionTest, StartingPsnIsThatOfTheReceiver) {
   filter = [&](TestNode&, Bytes& frame) {
     const Packet packet = parse(frame);
     CmHead head;
-    if (packet.bth.dest_qp != 1 || CmHead::read({packet.payload, packet.payload_bytes}, head) != Drop::kNone) return true;
+    if (packet.bth.dest_qp != 1 || CmHead::read({packet.payload, packet.payload_bytes}, head) != Drop::kNone)
+      return true;
     const std::byte* body = packet.payload + kMadHeadSize;
     if (head.type == CmType::kReq) for_b = CmReq::read(body).starting_psn;
     if (head.type == CmType::kRep) for_a = CmRep::read(body).starting_psn;
@@ -275,6 +340,16 @@ TEST_F(ConnectionTest, DestroyedQueuePairSaysGoodbye) {
   establish(x, y);
   events(b);
   EXPECT_EQ(a.roce().destroy_qp(now, x.qpn), Status::kOk);
+  settle();
+  only(b, ConnectionEventKind::kDisconnected);
+  EXPECT_EQ(state_of(y), QpState::kError);
+}
+
+TEST_F(ConnectionTest, AnInstanceThatEndsSaysGoodbye) {
+  TestQp x(a), y(b);
+  establish(x, y);
+  events(b);
+  a.core->close(now);
   settle();
   only(b, ConnectionEventKind::kDisconnected);
   EXPECT_EQ(state_of(y), QpState::kError);

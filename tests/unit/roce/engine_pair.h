@@ -107,6 +107,7 @@ class TestHost {
 struct TestNode {
   explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}) {
     CoreConfig config;
+    config.seed = address;
     config.self = {{}, address};
     config.max_queues = 16;
     config.max_channels = 4;

@@ -387,6 +387,14 @@ TEST_F(EngineTest, FullCompletionQueueLosesNothing) {
   EXPECT_EQ(all, 6u);
 }
 
+// Packets for the queue pair that an address had before find nobody in the next instance there.
+TEST_F(EngineTest, NumbersBeginAnywhereAndFollowEachOther) {
+  TestQp x(a), y(b), next(a);
+  EXPECT_GE(x.qpn, kFirstDynamicId);
+  EXPECT_NE(x.qpn, y.qpn);
+  EXPECT_EQ(next.qpn, x.qpn + 1);
+}
+
 TEST_F(EngineTest, WrongStepsChangeNothing) {
   TestQp x(a), y(b);
   QpAttributes to = usual(QpState::kRtr, x, y);
