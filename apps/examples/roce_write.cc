@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,7 +61,7 @@ struct Side {
 
   ConnectionEvent wait(ConnectionId& id, ConnectionEventKind kind) {
     std::optional<ConnectionEvent> event;
-    while (!(event = id.poll_event())) continue;  // polling moves the NIC
+    while (!(event = id.wait_event(std::chrono::hours(1)))) continue;
     require(event->kind == kind, event->kind == ConnectionEventKind::kRejected      ? "rejected: no server there"
                                  : event->kind == ConnectionEventKind::kUnreachable ? "nobody answers"
                                                                                     : "the connection has ended");
@@ -68,7 +69,7 @@ struct Side {
   }
   WorkCompletion wait() {
     WorkCompletion done;
-    while (queue->poll(std::span(&done, 1)) == 0) continue;
+    while (queue->poll(std::span(&done, 1)) == 0) queue->wait(std::chrono::hours(1));
     require(done.status == WcStatus::kSuccess, wc_status_name(done.status));
     return done;
   }

@@ -144,10 +144,24 @@ size_t CompletionQueue::poll(std::span<WorkCompletion> out) {
   return take(out);
 }
 
+bool CompletionQueue::wait(std::chrono::nanoseconds limit) {
+  if (waiting() != 0) return true;
+  indices_->armed.store(static_cast<uint32_t>(Armed::kAny), std::memory_order_seq_cst);
+  device_.control([&](Nic::NicCore& core, Instant) {
+    core.on_armed(jfc_);
+    return true;
+  });
+  return device_.wait_until(limit, [this] { return waiting() != 0; });
+}
+
+uint32_t CompletionQueue::waiting() const {
+  return indices_->produced.load(std::memory_order_acquire) - indices_->consumed.load(std::memory_order_relaxed);
+}
+
 size_t CompletionQueue::take(std::span<WorkCompletion> out) {
   const uint32_t consumed = indices_->consumed.load(std::memory_order_relaxed);
-  const uint32_t waiting = indices_->produced.load(std::memory_order_acquire) - consumed;
-  const auto count = static_cast<uint32_t>(std::min<size_t>(waiting, out.size()));
+  const uint32_t there = waiting();
+  const auto count = static_cast<uint32_t>(std::min<size_t>(there, out.size()));
   for (uint32_t i = 0; i < count; ++i) {
     const Cqe& cqe = slots_[(consumed + i) & mask_];
     out[i] = convert(cqe);
@@ -159,7 +173,7 @@ size_t CompletionQueue::take(std::span<WorkCompletion> out) {
   }
   indices_->consumed.store(consumed + count, std::memory_order_release);
   read_since_told_ += count;
-  if (count != 0 && waiting >= depth_) tell_read();
+  if (count != 0 && there >= depth_) tell_read();
   return count;
 }
 

@@ -67,12 +67,15 @@ class CompletionQueue {
 
   /// Takes the oldest completions and returns how many; moves the NIC forward if there are none.
   size_t poll(std::span<WorkCompletion> out);
+  /// Blocks until there is something to take, at most for `limit`. False: there is not.
+  bool wait(std::chrono::nanoseconds limit);
 
  private:
   friend class QueuePair;
   friend class SharedReceiveQueue;
   explicit CompletionQueue(Device& device) : device_(device) {}
 
+  uint32_t waiting() const;
   size_t take(std::span<WorkCompletion> out);
   void tell_read();
 

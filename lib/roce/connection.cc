@@ -103,6 +103,15 @@ std::optional<ConnectionEvent> ConnectionId::poll_event() {
   return take();
 }
 
+std::optional<ConnectionEvent> ConnectionId::wait_event(std::chrono::nanoseconds limit) {
+  std::optional<ConnectionEvent> event;
+  device_.wait_until(limit, [&] {
+    device_.take_connection_events();
+    return (event = take()).has_value();
+  });
+  return event;
+}
+
 std::optional<ConnectionEvent> ConnectionId::take() {
   const std::lock_guard guard(device_.lock_);
   if (events_.empty()) return std::nullopt;

@@ -43,6 +43,8 @@ class ConnectionId {
 
   /// The oldest event of this id; moves the NIC forward if there is none.
   std::optional<ConnectionEvent> poll_event();
+  /// The same, but blocks until there is one, at most for `limit`.
+  std::optional<ConnectionEvent> wait_event(std::chrono::nanoseconds limit);
 
  private:
   friend class Device;

@@ -9,6 +9,28 @@
 #include "dataplane/eid.h"
 
 namespace ub::verbs {
+namespace {
+
+constexpr size_t kMostAsyncEvents = 4096;
+
+std::optional<AsyncEventKind> async_kind_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::kQpError:
+      return AsyncEventKind::kQpFatal;
+    case EventKind::kQpDrained:
+      return AsyncEventKind::kSqDrained;
+    case EventKind::kQpLastReceive:
+      return AsyncEventKind::kQpLastWqeReached;
+    case EventKind::kPortDown:
+      return AsyncEventKind::kPortDown;
+    case EventKind::kPortUp:
+      return AsyncEventKind::kPortUp;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
 
 // ---- device --------------------------------------------------------------------------------------------------------
 
@@ -22,9 +44,7 @@ std::unique_ptr<Device> Device::open(std::function<void(const std::string&)> not
   std::unique_ptr<Device> device(new Device);
   device->nic_ = Nic::start(*loaded.config, 0, std::move(notice), error);
   if (!device->nic_) return nullptr;
-  device->nic_->set_event_sink([errors = &device->errors_](const Event& event) {
-    if (event.kind == EventKind::kQpError || event.kind == EventKind::kConnection) errors->fetch_add(1);
-  });
+  device->nic_->set_event_sink([self = device.get()](const Event& event) { self->on_event(event); });
   return device;
 }
 
@@ -50,12 +70,61 @@ Counters Device::counters() {
   return control([](NicCore& core, Instant) { return core.counters(); });
 }
 
+// ---- events --------------------------------------------------------------------------------------------------------
+
+void Device::on_event(const Event& event) {
+  if (event.kind == EventKind::kQpError || event.kind == EventKind::kConnection) errors_.fetch_add(1);
+  const std::lock_guard guard(event_lock_);
+  if (const auto kind = async_kind_of(event.kind); kind && async_events_.size() < kMostAsyncEvents) {
+    async_events_.push_back({*kind, event.object});
+  }
+  ++events_told_;
+  event_told_.notify_all();
+}
+
+bool Device::wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  nic_->begin_wait();
+  bool is_ready, in_time = true;
+  for (;;) {
+    std::unique_lock guard(event_lock_);
+    const uint64_t seen = events_told_;
+    guard.unlock();
+    is_ready = ready();
+    if (is_ready || !in_time) break;
+    guard.lock();
+    in_time = event_told_.wait_until(guard, end, [&] { return events_told_ != seen; });
+  }
+  nic_->end_wait();
+  return is_ready;
+}
+
+std::optional<AsyncEvent> Device::take_async_event() {
+  const std::lock_guard guard(event_lock_);
+  if (async_events_.empty()) return std::nullopt;
+  const AsyncEvent event = async_events_.front();
+  async_events_.pop_front();
+  return event;
+}
+
+std::optional<AsyncEvent> Device::poll_async_event() {
+  if (const auto event = take_async_event()) return event;
+  drive();
+  return take_async_event();
+}
+
+std::optional<AsyncEvent> Device::wait_async_event(std::chrono::nanoseconds limit) {
+  std::optional<AsyncEvent> event;
+  wait_until(limit, [&] { return (event = take_async_event()).has_value(); });
+  return event;
+}
+
+// ---- what belongs to it --------------------------------------------------------------------------------------------
+
 Owner Device::next_domain() {
   const std::lock_guard guard(lock_);
   return ++last_domain_;
 }
-
-// ---- what belongs to it --------------------------------------------------------------------------------------------
 
 Status ProtectionDomain::create(Device& device, std::unique_ptr<ProtectionDomain>* out) {
   const Owner owner = device.next_domain();

@@ -9,12 +9,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +35,20 @@ using roce::QpType;
 
 class ConnectionId;
 
+enum class AsyncEventKind : uint8_t {
+  kQpFatal,           // it went to ERROR by itself
+  kSqDrained,         // in SQD, and all that was begun is complete
+  kQpLastWqeReached,  // in ERROR, and takes no more of its shared receive queue
+  kPortDown,
+  kPortUp,  // of a DPDK device
+};
+
+/// ibv_async_event.
+struct AsyncEvent {
+  AsyncEventKind kind;
+  uint64_t object;  // QpInitAttributes::qp_context; of a port, its number in the configuration
+};
+
 /// A NIC in this process.
 class Device {
  public:
@@ -44,6 +62,10 @@ class Device {
   /// Fills in how `dgid` is reached from `sgid`, once it has answered. False and a sentence: there is no way.
   bool find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why);
   Counters counters();
+  /// The oldest event of the device; moves the NIC forward if there is none. 4096 are kept, later ones are lost.
+  std::optional<AsyncEvent> poll_async_event();
+  /// The same, but blocks until there is one, at most for `limit`.
+  std::optional<AsyncEvent> wait_async_event(std::chrono::nanoseconds limit);
   /// Moves the NIC forward if nobody else does. Polling an empty completion queue does so, too.
   void drive() { nic_->drive(); }
 
@@ -70,15 +92,25 @@ class Device {
   }
   Owner next_domain();
   void take_connection_events();
+  void on_event(const Event&);
+  std::optional<AsyncEvent> take_async_event();
+  // Blocks until `ready()` or the end of `limit`, and says which. It is asked again after each event of the NIC.
+  bool wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready);
 
   // Raised whenever a queue pair may have gone to ERROR: what is posted to it from then on is to be flushed.
   std::atomic<uint32_t> errors_{0};
-  std::unique_ptr<Nic> nic_;
   std::mutex lock_;  // of what follows; never held while the NIC is called
   Owner last_domain_ = 0;
   std::map<uint32_t, uint32_t> qpn_of_receive_queue_;
   uint64_t last_cookie_ = 0;
   std::map<uint64_t, ConnectionId*> connections_;  // by cookie
+
+  std::mutex event_lock_;  // of what follows; taken inside the NIC, too
+  std::condition_variable event_told_;
+  uint64_t events_told_ = 0;
+  std::deque<AsyncEvent> async_events_;
+
+  std::unique_ptr<Nic> nic_;  // ends first: until then it tells events
 };
 
 /// Regions and queue pairs of one domain cannot be used with those of another.

@@ -120,6 +120,7 @@ Status QueuePair::create(ProtectionDomain& domain, const QpInitAttributes& attri
                          std::unique_ptr<QueuePair>* out) {
   const QpCapabilities& cap = attributes.cap;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr || cap.max_send_wr == 0 ||
+      &attributes.send_cq->device_ != &domain.device_ || &attributes.recv_cq->device_ != &domain.device_ ||
       cap.max_send_wr > kMaxDepth || cap.max_send_sge > kMaxSges || cap.max_inline_data > roce::kMaxInline) {
     return Status::kInvalid;
   }
@@ -156,6 +157,7 @@ Status QueuePair::open(Owner owner) {
   config.srq = !own_receives_;
   config.recv_jfc = attributes_.recv_cq->jfc_;
   config.owner = owner;
+  config.user_data = attributes_.qp_context;
   uint32_t qpn = 0;
   const Status status = device_.engine([&](auto& engine, Instant) { return engine.create_qp(config, &qpn); });
   if (status != Status::kOk) return status;

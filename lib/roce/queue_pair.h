@@ -103,6 +103,7 @@ struct QpInitAttributes {
   QpCapabilities cap;
   QpType qp_type = QpType::kRc;
   bool sq_sig_all = false;
+  uint64_t qp_context = 0;  // comes back in AsyncEvent
 };
 
 class QueuePair {
