@@ -18,6 +18,7 @@
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/bench/core_pair.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 
@@ -27,31 +28,6 @@ using bench::Node;
 constexpr uint32_t kRegionBytes = 32 * 1024;
 constexpr uint32_t kSlots = 16;  // of every ring
 constexpr uint32_t kDepth = 8;
-
-// The input, read from the front; zeros when it is used up.
-class Input {
- public:
-  Input(const uint8_t* data, size_t bytes) : data_(data), left_(bytes) {}
-  bool empty() const { return left_ == 0; }
-  void take(void* to, size_t bytes) {
-    size_t n = bytes < left_ ? bytes : left_;
-    std::memset(to, 0, bytes);
-    if (n != 0) std::memcpy(to, data_, n);
-    data_ += n;
-    left_ -= n;
-  }
-  template <class T>
-  T take() {
-    T value;
-    take(&value, sizeof value);
-    return value;
-  }
-  uint32_t below(uint32_t n) { return take<uint8_t>() % n; }
-
- private:
-  const uint8_t* data_;
-  size_t left_;
-};
 
 // Memory of its own for every ring, so that a sanitizer sees where it ends.
 struct App {

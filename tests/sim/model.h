@@ -54,7 +54,7 @@ struct Wr {
   AtomicPlan atomic;
   std::vector<LocalRange> local;  // sources, or where results go
   uint32_t allowed = 0;           // bits of CrStatus
-  bool unreliable = false;        // UM
+  bool unreliable = false;        // UM, UD
   bool may_run = true;            // may it have an effect at the target?
   const char* wrong = nullptr;    // what is wrong with it on purpose
 
@@ -63,11 +63,15 @@ struct Wr {
   uint64_t posted_tick = 0, resolved_tick = 0;
   uint64_t posted_ns = 0, resolved_ns = 0;
   bool received = false;
-  uint32_t deliveries = 0;   // UM
-  bool must_arrive = false;  // UM, when nothing gets lost
+  uint32_t qpn = 0, qkey = 0;  // UD: what it shows
+  uint32_t deliveries = 0;     // UM, UD
+  bool must_arrive = false;    // the same, when nothing gets lost
 
   bool signaled() const { return (flags & kWrSignaled) != 0; }
 };
+
+// Is the receiver whom a message of UM names, or one that took its place?
+bool may_reach(const Wr&, const Receiver&);
 
 class Model {
  public:
@@ -148,7 +152,9 @@ class Model {
   bool may_fail_locally(const Receiver&, const Receive&, const Queue* sender) const;
   void check_never_ran(const Wr&);
   void take_message(const Receiver&, const Cqe&, const Receive&, Queue* sender, bool rnr_seen);
+  bool is_datagram(const Wr&, const Cqe&, uint32_t length) const;
   void take_datagram(const Receiver&, const Cqe&, const Receive&, const Queue* sender);
+  void take_ud(const Receiver&, const Cqe&, const Receive&, uint32_t sender_node);
   void drop_end(const Wr&);
   void forget_history();
 

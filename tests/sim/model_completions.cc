@@ -134,7 +134,7 @@ void Model::completed(Queue* q, const Cqe& c) {
   resolve_in_order(q, c.user_ctx, c.status, "completion");
   if (!q->qp || c.status == CrStatus::kSuccess || q->broken) return;
   q->broken = true;
-  broken(q);
+  q->ud() ? explain(q, bit(CrStatus::kWrFlush)) : broken(q);
 }
 
 void Model::unhandled(Queue* q, const Cqe& c) {
@@ -201,37 +201,6 @@ bool Model::carries(const Receive& r, const Wr& w, uint64_t* bad_byte) const {
     position += l.bytes;
   }
   return at == w.length;
-}
-
-// What no packet of a UM queue says is which life of an instance is meant: one to a queue that was there before may reach
-// another that has its number, if it has the right token.
-static bool may_reach(const Wr& w, const Receiver& who) {
-  if (w.receiver == who) return true;
-  const Token& wanted = who.jfr->token;
-  const Token& shown = w.receiver.jfr->token;
-  return w.remote_node == who.node() && w.receiver.id() == who.id() && w.remote_epoch < who.jfr->epoch &&
-         (!wanted.required || (shown.required && shown.value == wanted.value));
-}
-
-// It may be lost, and the network may have made a second one, but it is whole and nobody else's.
-void Model::take_datagram(const Receiver& who, const Cqe& c, const Receive& r, const Queue* sender) {
-  uint64_t bad_byte = 0;
-  if ((who.jetty != nullptr ? who.jetty->mode : who.jfr->mode) != Mode::kUm)
-    fail("receiver %u, which is not of UM, got an unreliable message", who.uid());
-  if (c.tpn != 0) fail("receiver %u: an unreliable message came over channel %x", who.uid(), c.tpn);
-  for (auto& [id, made] : wrs_) {
-    Wr& w = *made;
-    if (w.queue != sender || !w.may_run || w.length != c.length || w.deliveries == most_deliveries) continue;
-    if (w.op == WrOp::kSendImm ? c.opcode != CrOpcode::kSendImm || c.immediate != w.immediate
-                               : w.op != WrOp::kSend || c.opcode != CrOpcode::kSend)
-      continue;
-    if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0)) continue;
-    if (!may_reach(w, who) || !carries(r, w, &bad_byte)) continue;
-    ++w.deliveries;
-    return;
-  }
-  fail("receiver %u: unreliable message of %u bytes that queue %u never sent, or too often", who.uid(), c.length,
-       sender->uid);
 }
 
 void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Queue* sender, bool rnr_seen) {
@@ -309,6 +278,11 @@ void Model::received(const Receiver& who, const Cqe& c, uint32_t sender_node, ui
   }
   Receive r = *it;
   jfr->posted.erase(it);
+  if (who.jetty != nullptr && who.jetty->ud()) {
+    take_ud(who, c, r, sender_node);
+    for (const LocalRange& l : r.ranges) release(l);
+    return;
+  }
   auto sender = senders_.find({sender_node, sender_epoch, c.remote_id});
   if (c.status == CrStatus::kSuccess || c.status == CrStatus::kLocLen) {
     if (sender == senders_.end()) {

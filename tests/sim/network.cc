@@ -50,6 +50,12 @@ void Network::damage(Frame& f) {
   }
 }
 
+// Only what its sender says may be marked, and only of RoCE.
+void Network::mark(Frame& f) {
+  if (!say_congestion({f.data.get(), f.bytes})) return;
+  ++marked_;
+}
+
 // From now until arrival, without reordering of its own.
 uint64_t Network::travel_time(Path& p, size_t bytes) {
   const NetworkOptions& o = world_.options.net;
@@ -108,6 +114,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
   if (!healed_) {
     if (!world_.options.lossless && p.queued >= o.queue_frames) return;
     if (lost(p)) return;
+    if (rng_.chance(o.mark)) mark(f);
     if (rng_.chance(o.corrupt)) damage(f);
     if (rng_.chance(o.duplicate)) {
       uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);

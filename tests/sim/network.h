@@ -46,6 +46,7 @@ class Network {
   void heal();                                 // no fault from now on; frames under way keep their delay
   size_t under_way() const { return slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
+  uint64_t marked() const { return marked_; }  // frames that said congestion
 
   Tamper tamper;
 
@@ -70,11 +71,13 @@ class Network {
   uint64_t travel_time(Path&, size_t bytes);
   bool lost(Path&);
   void damage(Frame&);
+  void mark(Frame&);
   static Frame copy(const Frame&);
 
   World& world_;
   Prng rng_;
   bool healed_ = false;
+  uint64_t marked_ = 0;
   std::vector<Path> paths_;
   std::vector<std::pair<wire::Endpoint, uint32_t>> routes_;
   std::vector<Slot> slots_;

@@ -39,7 +39,7 @@ void Node::configure() {
   config_.keepalive_idle = nanoseconds(static_cast<int64_t>(o.keepalive_ns));
   config_.first_psn = o.first_psn;
   config_.max_jfc = 64;
-  config_.max_queues = 128;
+  config_.max_queues = 512;
   config_.max_segments = 64;
   config_.max_targets = 4096;
   config_.slow_memory = true;
@@ -47,8 +47,12 @@ void Node::configure() {
   config_.max_channels = 256;
   config_.max_links = 4;
   config_.max_frame_bytes = world_.options.mtu + 512;
-  if (has_roce()) config_.roce.max_qps = 64;
-  config_.roce.ack_every_message = world_.options.work.roce_ack_every;
+  const WorkloadOptions& w = world_.options.work;
+  if (has_roce()) config_.roce.max_qps = 256;
+  config_.roce.ack_every_message = w.roce_ack_every;
+  config_.roce.dcqcn = w.dcqcn;
+  config_.roce.line_bytes_per_second = w.line_rate;
+  config_.roce.max_connections = w.cm_table;
 }
 
 void Node::boot() {
@@ -64,6 +68,7 @@ void Node::boot() {
   const Options& o = world_.options;
   link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless});
   if (link_ == 0) world_.model.fail("add_link was refused");
+  if (has_roce()) core_->state().roce->times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
                static_cast<unsigned long long>(config_.incarnation));
@@ -76,6 +81,7 @@ void Node::stop() {
   munmap(arena_, arena_bytes_);
   arena_ = nullptr;
   targets_.clear();
+  address_handles_.clear();
   hostile_rings.clear();
 }
 
@@ -316,6 +322,8 @@ void Node::bury_app(App& app) {
     c->alive = false;
     c->slots.reset();
   }
+  drop_address_handles(app.owner);
+  if (world_.on_app_gone) world_.on_app_gone(*this, app);
   if (app.owner != 0) core_->close_owner(world_.now(), app.owner);
   drive();
 }

@@ -46,9 +46,11 @@ struct QueueSpec {
 };
 
 struct QpSpec {
+  roce::QpType type = roce::QpType::kRc;
   uint32_t depth = 16, slots = 256;
   bool srq = false, own_recv_jfc = false, fetched = false;
   uint8_t rnr_retry = 7;
+  uint32_t qkey = 0;  // UD
 };
 
 struct JfrSpec {
@@ -100,6 +102,10 @@ class Node {
   bool has_roce() const { return at_.port == wire::kUbUdpPort; }  // whoever has the address's RoCE port
   Queue* add_qp(App&, Jfc*, Jfr*, const QpSpec&);
   void connect(Queue*, uint32_t psn, uint32_t peer_psn, uint8_t rnr_timer);
+  void get_ready(Queue*);  // RC: to INIT, for who connects it by RDMA-CM; UD: to RTS
+  uint32_t address_handle(Owner, uint32_t node);
+  uint32_t connections() const;  // of RDMA-CM, that the engine knows
+  uint32_t listeners() const;
 
   // ---- work ----
   void ring(Queue* q);  // doorbell
@@ -138,7 +144,10 @@ class Node {
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
   void finish_flush(Queue*);
-  void watch_broken(Queue*);  // until everything has come back; then it goes
+  void watch_broken(Queue*);      // until everything has come back; then it goes
+  void watch_send_error(Queue*);  // of UD: until everything has come back; then it goes on
+  void take_datagram(const Receiver&, const Cqe&);
+  void drop_address_handles(Owner);
   void plan_polls();
   void stop();
   std::vector<Region*> regions_of(const App&) const;
@@ -156,6 +165,7 @@ class Node {
   std::vector<std::unique_ptr<App>> apps_;
   std::map<const std::byte*, Region*> regions_;  // looked up by address only
   std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
+  std::map<std::pair<Owner, uint32_t>, uint32_t> address_handles_;  // of an application, by the node they name
   bool driving_ = false;
   bool drive_planned_ = false;  // for when there may be room for frames
 };

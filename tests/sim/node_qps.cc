@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queue pairs of an instance: made, connected, and let go when they are in ERROR.
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
+namespace {
+
+bool is_header(const std::vector<std::byte>& grh, const wire::IpAddress& from, const wire::IpAddress& to) {
+  const size_t bytes = from.is_v4() ? 4 : 16;
+  const size_t sources = roce::kGrhBytes - 2 * bytes;
+  const auto holds = [&](size_t at, const wire::IpAddress& ip) {
+    return std::memcmp(grh.data() + at, ip.bytes.data() + 16 - bytes, bytes) == 0;
+  };
+  const size_t first = from.is_v4() ? roce::kGrhBytes - wire::kIpv4Size : 0;
+  const bool zeros = std::all_of(grh.begin(), grh.begin() + static_cast<ptrdiff_t>(first),
+                                 [](std::byte b) { return b == std::byte{}; });
+  return zeros && grh[first] >> 4 == (from.is_v4() ? std::byte{4} : std::byte{6}) && holds(sources, from) &&
+         holds(sources + bytes, to);
+}
+
+}  // namespace
 
 Queue* Node::add_qp(App& app, Jfc* jfc, Jfr* jfr, const QpSpec& spec) {
   auto q = std::make_unique<Queue>();
@@ -16,8 +34,9 @@ Queue* Node::add_qp(App& app, Jfc* jfc, Jfr* jfr, const QpSpec& spec) {
   q->owner = app.owner;
   q->epoch = epoch_;
   q->kind = ObjectKind::kQp;
-  q->mode = Mode::kRc;
+  q->mode = spec.type == roce::QpType::kUd ? Mode::kUm : Mode::kRc;
   q->qp = true;
+  q->qkey = spec.qkey;
   q->srq = spec.srq;
   q->jfc = jfc;
   q->jfr = jfr;
@@ -29,6 +48,7 @@ Queue* Node::add_qp(App& app, Jfc* jfc, Jfr* jfr, const QpSpec& spec) {
   if (spec.fetched) q->source.reset(new Wqe[q->slot_count]());
   q->work = make_bytes(roce::Engine<SimHost>::work_bytes(spec.depth), true);
   roce::QpConfig c;
+  c.type = spec.type;
   c.sq = {.slots = q->slots.get(),
           .source = q->source.get(),
           .slot_count = q->slot_count,
@@ -76,6 +96,76 @@ void Node::connect(Queue* q, uint32_t psn, uint32_t peer_psn, uint8_t rnr_timer)
   }
 }
 
+void Node::get_ready(Queue* q) {
+  using namespace roce;
+  QpAttributes a;
+  a.qkey = q->qkey;
+  a.qp_access_flags = kAccessRead | kAccessWrite | kAccessAtomic;
+  a.sq_psn = 0xFFFFFF - static_cast<uint32_t>(world_.rng.below(100));
+  const auto step = [&](QpState state, uint32_t mask) {
+    a.qp_state = state;
+    if (core_->roce()->modify_qp(world_.now(), q->id, a, mask) != Status::kOk)
+      world_.model.fail("node %u: queue pair %u did not get to %s", index_, q->uid, qp_state_name(state));
+  };
+  if (!q->ud()) return step(QpState::kInit, kQpPkey | kQpPort | kQpAccess);
+  step(QpState::kInit, kQpPkey | kQpPort | kQpQkey);
+  step(QpState::kRtr, 0);
+  step(QpState::kRts, kQpSendPsn);
+}
+
+uint32_t Node::address_handle(Owner owner, uint32_t node) {
+  uint32_t& ah = address_handles_[{owner, node}];
+  const roce::AhAttributes path{link_, at_.ip, world_.node(node).at_.ip, 0};
+  if (ah == 0 && core_->roce()->create_ah({path, owner}, &ah) != Status::kOk)
+    world_.model.fail("node %u: create_ah was refused", index_);
+  return ah;
+}
+
+void Node::drop_address_handles(Owner owner) {
+  for (const auto& [key, ah] : address_handles_)
+    if (key.first == owner && core_->roce()->destroy_ah(ah) != Status::kOk)
+      world_.model.fail("node %u: destroy_ah was refused", index_);
+  std::erase_if(address_handles_, [&](const auto& e) { return e.first.first == owner; });
+}
+
+uint32_t Node::connections() const {
+  const roce::State* r = core_->state().roce;
+  if (r == nullptr) return 0;
+  uint32_t n = 0;
+  for (uint32_t i = 1; i <= r->connections.high_water(); ++i) n += r->connections[i].in_use;
+  return n;
+}
+
+uint32_t Node::listeners() const {
+  const roce::State* r = core_->state().roce;
+  if (r == nullptr) return 0;
+  uint32_t n = 0;
+  for (uint32_t i = 1; i <= r->listeners.high_water(); ++i) n += r->listeners[i].in_use;
+  return n;
+}
+
+// The area in front of a datagram holds the IP header that it came with: at its end, behind zeros.
+void Node::take_datagram(const Receiver& who, const Cqe& c) {
+  uint32_t from = 0;
+  while (from < world_.node_count() &&
+         !(world_.node(from).has_roce() &&
+           std::equal(std::begin(c.remote_eid), std::end(c.remote_eid), world_.node(from).at_.ip.bytes.begin())))
+    ++from;
+  if (c.status == CrStatus::kSuccess && from == world_.node_count())
+    return world_.model.fail("node %u: datagram of an unknown address", index_);
+  const auto& posted = who.jfr->posted;
+  const auto receive = std::find_if(posted.begin(), posted.end(), [&](const Receive& r) { return r.id == c.user_ctx; });
+  if (c.status == CrStatus::kSuccess && receive != posted.end()) {
+    std::vector<std::byte> grh;
+    for (const LocalRange& l : receive->ranges)
+      for (uint32_t i = 0; i < l.bytes && grh.size() < roce::kGrhBytes; ++i) grh.push_back(l.data()[i]);
+    if (grh.size() == roce::kGrhBytes && !is_header(grh, world_.node(from).at_.ip, at_.ip))
+      world_.model.fail("node %u: the GRH area of receive %llu is not the header of its datagram", index_,
+                        static_cast<unsigned long long>(c.user_ctx));
+  }
+  world_.model.received(who, c, from, 0, false);
+}
+
 // In ERROR: everything comes back, the peer learns of it by what it sends, or because somebody tells it.
 void Node::watch_broken(Queue* q) {
   const uint32_t epoch = epoch_;
@@ -87,10 +177,26 @@ void Node::watch_broken(Queue* q) {
     destroy(q);
     if (!q->srq) destroy(q->jfr);
     drive();
+    if (peer == nullptr) return;
     Node& other = world_.node(peer->node);
-    if (other.up() && other.epoch() == peer->epoch && other.app_alive(peer->app) && world_.rng.chance(0.5)) {
+    if (other.up() && other.epoch() == peer->epoch && other.app_alive(peer->app) &&
+        (world_.eager || world_.rng.chance(0.5))) {
       other.flush(peer);
     }
+  });
+}
+
+void Node::watch_send_error(Queue* q) {
+  const uint32_t epoch = epoch_;
+  world_.after(nanoseconds(static_cast<int64_t>(1 + world_.rng.below(3'000'000))), [this, q, epoch] {
+    if (!up() || epoch_ != epoch || q->state != Queue::State::kReady || !app_alive(q->app)) return;
+    if (world_.model.outstanding_of(q) != 0) return watch_send_error(q);
+    roce::QpAttributes to;
+    to.qp_state = roce::QpState::kRts;
+    if (core_->roce()->modify_qp(world_.now(), q->id, to, 0) != Status::kOk)
+      world_.model.fail("node %u: queue pair %u may not send again", index_, q->uid);
+    q->broken = false;
+    q->explained &= ~bit(CrStatus::kWrFlush);
   });
 }
 

@@ -37,9 +37,12 @@ void Node::drive() {
     if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
     size_t sent = core_->poll_packets(world_.now(), 32, Acks::kMayWait);
     Event events[16];
-    while (size_t n = core_->poll_events(events))
+    bool told = false;  // whoever was told may have done something
+    while (size_t n = core_->poll_events(events)) {
       for (size_t i = 0; i < n; ++i) on_event(events[i]);
-    if (sent == 0 || world_.failed()) break;
+      told = true;
+    }
+    if ((sent == 0 && !told) || world_.failed()) break;
     if (round > 100'000) {
       world_.model.fail("node %u sends without end", index_);
       break;
@@ -87,6 +90,10 @@ void Node::on_event(const Event& e) {
         world_.model.broken(q.get());
         watch_broken(q.get());
       }
+      break;
+    case EventKind::kConnection:
+      for (roce::ConnectionEvent one; core_->roce()->poll_connection_events({&one, 1}) != 0;)
+        if (world_.on_connection) world_.on_connection(*this, one);
       break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
@@ -145,7 +152,9 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
                                status_name(c.status), c.local_id);
     world_.trace("node %u: queue %u completes wr %llu %s", index_, q->uid, static_cast<unsigned long long>(c.user_ctx),
                  status_name(c.status));
+    const bool was_broken = q->broken;
     world_.model.completed(q, c);
+    if (q->ud() && q->broken && !was_broken) watch_send_error(q);
     if (c.status == CrStatus::kWrFlushDone) finish_flush(q);
     return;
   }
@@ -161,8 +170,10 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
                              static_cast<unsigned long long>(c.user_data));
   Jfc* expected = who.jetty != nullptr && who.jetty->recv_jfc != nullptr ? who.jetty->recv_jfc : who.jfr->jfc;
   if (jfc != expected) world_.model.fail("node %u: receive completion of id %u in the wrong JFC", index_, c.local_id);
+  if (who.jetty != nullptr && who.jetty->ud()) return take_datagram(who, c);
   if (who.jetty != nullptr && who.jetty->qp) {
     const Queue* peer = who.jetty->peer;
+    if (peer == nullptr) return world_.model.fail("node %u: a message, but no connection", index_);
     return world_.model.received(who, c, peer->node, peer->epoch, false);
   }
   Eid eid;

@@ -165,6 +165,7 @@ struct Queue {
   Queue* peer = nullptr;    // RC: the jetty at the other end
   uint32_t bound_target = 0;
   bool qp = false;         // a queue pair of RoCE, of which `peer` is the other end
+  uint32_t qkey = 0;       // of UD
   bool srq = false;        // others use its JFR too
   bool broken = false;     // a request failed: what is behind it is flushed
   uint32_t explained = 0;  // statuses that something which happened to the pair explains, for all its requests
@@ -178,6 +179,7 @@ struct Queue {
   Bytes work;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();
 
+  bool ud() const { return qp && mode == Mode::kUm; }
   uint32_t unfinished() const { return posted - indices->retired.load(); }
 
   // Writes an element; `head.slots` and the skip are filled in here. False: no room.

@@ -149,6 +149,23 @@ void draw_roce(Prng& rng, Options& o) {
   w.qp_pairs = 4;
 }
 
+// What such queue pairs may have besides.
+void draw_roce_services(Prng& rng, Options& o) {
+  WorkloadOptions& w = o.work;
+  const bool on = w.qp_pairs != 0;
+  w.ud_queues = maybe<uint32_t>(rng, on ? 0.6 : 0, {1, 2});
+  w.connects = maybe<uint32_t>(rng, on ? 0.6 : 0, {2, 8, 24});
+  w.hang_up = pick<double>(rng, {0, 0.3, 1});
+  w.reject = pick<double>(rng, {0, 0.2, 0.6});
+  w.cm_tries = pick<uint8_t>(rng, {15, 15, 4, 1});
+  w.cm_table = pick<uint32_t>(rng, {4096, 4096, 4});
+  w.dcqcn = rng.chance(on ? 0.5 : 0);
+  w.line_rate = pick<uint64_t>(rng, {125'000'000, 125'000'000, 1'250'000'000});
+  o.net.mark = maybe<double>(rng, on ? 0.4 : 0, {0.01, 0.1, 0.5, 1});
+  // Long enough for what is lost to come again, at times.
+  if (w.connects != 0 && rng.chance(0.5)) o.fault.span_ns = std::max<uint64_t>(o.fault.span_ns, 1'000'000'000);
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -180,6 +197,7 @@ Options Options::draw(uint64_t seed) {
   draw_faults(rng, o);
   draw_applications(rng, o);
   draw_roce(rng, o);
+  draw_roce_services(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -207,7 +225,8 @@ std::string Options::text() const {
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
   LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs), LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
-  LINE(work.roce_ack_every);
+  LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);
+  LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.line_rate), LINE(net.mark);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);

@@ -70,7 +70,16 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
   return true;
 }
 
+uint32_t expected_of_ud(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
+  CrStatus status = CrStatus::kSuccess;
+  if (s.wrong == Wrong::kLocalRange) status = CrStatus::kLocAccess;
+  if (w.length > longest_datagram(world.options)) status = CrStatus::kLocLen;
+  if (s.wrong == Wrong::kLocalHandle) status = CrStatus::kLocOperation;
+  return bit(status) | q->explained;
+}
+
 uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
+  if (q->ud()) return expected_of_ud(world, q, w, s);
   if (w.unreliable)
     return bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
                                                                                : CrStatus::kSuccess);
@@ -112,7 +121,29 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
   return ok | more;
 }
 
+// Number of something that takes no datagrams, or of nothing.
+uint32_t wrong_qpn(World& world, const Receiver& to) {
+  std::vector<uint32_t> others;
+  for (const auto& other : world.queues)
+    if (other->node == to.node() && other->epoch == to.jetty->epoch && !other->ud()) others.push_back(other->id);
+  if (others.empty() || world.rng.chance(0.5)) return 0x800000 | to.id();
+  return others[world.rng.below(others.size())];
+}
+
+// Where a datagram goes, and what it shows there.
+void aim(World& world, const Queue* q, const RequestSpec& s, Wr* w, Wqe* e) {
+  constexpr uint32_t kOwnQkey = 1u << 31;
+  const bool own = s.wrong != Wrong::kReceiverToken && q->qkey == s.to.jetty->qkey && world.rng.chance(0.3);
+  w->qpn = s.wrong == Wrong::kTokenId ? wrong_qpn(world, s.to) : s.to.id();
+  w->qkey = s.wrong == Wrong::kReceiverToken ? s.to.jetty->qkey ^ 1 : s.to.jetty->qkey;
+  e->token_id = w->qpn;
+  e->token_value = own ? kOwnQkey : w->qkey;
+  e->target = s.wrong == Wrong::kLocalHandle ? 0x7fff'fff0 : world.node(q->node).address_handle(q->owner, s.to.node());
+}
+
 }  // namespace
+
+uint32_t longest_datagram(const Options& o) { return std::min(o.mtu, roce::kMaxPathMtu); }
 
 const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (q->unfinished() >= q->depth) return nullptr;
@@ -182,6 +213,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
                : q->mode == Mode::kRc ? q->bound_target
                                       : node.import(q->owner, s.to, q->mode, s.wrong == Wrong::kReceiverToken);
   }
+  if (q->ud()) aim(world, q, s, &w, &e);
   if (w.remote != nullptr) {
     e.remote_address = w.remote->address + w.remote_offset;
     e.token_id = s.wrong == Wrong::kTokenId ? 0xffff0 : w.remote->registered.token_id;
@@ -192,7 +224,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   }
   if (q->qp) {
     w.immediate = e.immediate = is_atomic(w.op) ? e.immediate : e.immediate & 0xffff'ffff;
-    e.token_id = roce::make_rkey(e.token_id, e.token_value);
+    if (!q->ud()) e.token_id = roce::make_rkey(e.token_id, e.token_value);
   }
   if (w.notify != nullptr) {
     x.notify_address = w.notify->address + w.notify_offset;
@@ -206,7 +238,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
         *std::max_element(list.begin(), list.end(), [](const Sge& a, const Sge& b) { return a.length < b.length; });
     const Region& local = *w.local.front().region;
     if (s.wrong == Wrong::kLocalRange) victim.address = local.va() + local.length + world.rng.below(64);
-    if (s.wrong == Wrong::kLocalHandle) victim.segment = 0x7fff'fff0;
+    if (s.wrong == Wrong::kLocalHandle && !q->ud()) victim.segment = 0x7fff'fff0;
   }
   Bytes payload;
   if (inlined) {
@@ -236,6 +268,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   w.may_run =
       (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
   if (w.unreliable && s.wrong != Wrong::kNothing) w.may_run = false;
+  if (q->ud()) w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0;
   if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
   static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
                                            "receiver token", "local range", "local handle"};
@@ -243,7 +276,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   const Wr& posted = world.model.post(std::move(made));
   // A request that may fail takes the queue pair with it.
   if (q->qp && (w.allowed & ~bit(CrStatus::kSuccess)) != 0)
-    world.model.explain_pair(q, bit(CrStatus::kWrFlush) | bit(CrStatus::kAckTimeout));
+    world.model.explain_pair(q, bit(CrStatus::kWrFlush) | (q->ud() ? 0 : bit(CrStatus::kAckTimeout)));
   if (world.verbose) world.trace("node %u: post %s", q->node, world.model.describe(posted).c_str());
   return &posted;
 }

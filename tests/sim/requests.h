@@ -13,11 +13,11 @@ namespace ub::sim {
 enum class Wrong : uint8_t {
   kNothing,
   kToken,          // of the segment
-  kTokenId,        // names no segment
+  kTokenId,        // names no segment; UD: no queue pair that takes datagrams
   kRange,          // leaves the segment, or never meets it
-  kReceiverToken,  // of the jetty or JFR
+  kReceiverToken,  // of the jetty or JFR; UD: the Q_Key
   kLocalRange,     // leaves its local segment
-  kLocalHandle,    // names no local segment
+  kLocalHandle,    // names no local segment; UD: no address handle
 };
 
 constexpr uint64_t kAnywhere = UINT64_MAX;
@@ -35,10 +35,13 @@ struct RequestSpec {
   uint64_t immediate = 0;  // 0: a number that no other request has
   Wrong wrong = Wrong::kNothing;
   bool plain_add = false;      // atomics: FADD of 1 on the first word
-  bool must_arrive = false;    // UM: nothing gets lost
+  bool must_arrive = false;    // UM, UD: nothing gets lost
   uint32_t target = 0;         // 0: imported (RC: bound) as needed
   uint32_t extra_allowed = 0;  // statuses that the caller provoked
 };
+
+// Bytes of UD.
+uint32_t longest_datagram(const Options&);
 
 // Posts without ringing the doorbell. Null: no room in the queue or no memory left.
 const Wr* post(World&, Queue*, const RequestSpec&);

@@ -11,6 +11,8 @@ namespace {
 constexpr Duration kResolveLimit = seconds(60);
 constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
+constexpr Duration kConnectLimit = seconds(10);  // what was lost comes again within 4.3 s
+constexpr Duration kRateLimit = seconds(2);
 
 // Receives that half messages hold, whose senders died and whose channels have not noticed yet.
 size_t held_receives(const CoreState& s, uint32_t jfr_id) {
@@ -32,6 +34,52 @@ void check_flushed(World& world) {
   }
 }
 
+// Connections by RDMA-CM: everybody knows what became of them.
+bool settle(World& world, Workload& load) {
+  std::string why;
+  if (world.run_until([&] { return load.connections().settled(&why); }, kConnectLimit)) return true;
+  world.model.fail("liveness: %s", why.c_str());
+  return false;
+}
+
+// And they end.
+bool end_connections(World& world, Workload& load) {
+  if (!settle(world, load)) return false;
+  load.connections().part_all();
+  if (world.run_until([&] { return load.connections().at_rest(); }, kConnectLimit)) return true;
+  world.model.fail("liveness: connections do not come to rest");
+  return false;
+}
+
+bool slowed_down(World& world) {
+  for (uint32_t i = 0; i < world.node_count(); ++i) {
+    const roce::State* r = world.node(i).up() ? world.node(i).core().state().roce : nullptr;
+    for (uint32_t n = 1; r != nullptr && n <= r->qps.high_water(); ++n)
+      if (r->qps[n].in_use && roce::receives(r->qps[n].state) && r->qps[n].pace.rate != 0) return true;
+  }
+  return false;
+}
+
+// Nobody says congestion any more: every queue pair is as fast as it can be again. Before, only what was marked slowed
+// one down.
+bool check_rates(World& world) {
+  for (uint32_t i = 0; i < world.node_count(); ++i)
+    if (world.network.marked() == 0 && world.node(i).up() && world.node(i).counter(Counter::kRoceTxCnp) != 0)
+      world.model.fail("node %u told of congestion that there was none of", i);
+  if (!world.run_until([&] { return !slowed_down(world); }, kRateLimit))
+    world.model.fail("liveness: a queue pair stays slow after congestion is over");
+  return !world.failed();
+}
+
+bool quiet(World& world) {
+  if (world.run_until_quiet(kQuietLimit)) return true;
+  std::string why;
+  for (uint32_t i = 0; i < world.node_count(); ++i)
+    if (world.node(i).up()) world.node(i).idle(&why);
+  world.model.fail("liveness: not quiet: %zu frames under way\n%s", world.network.under_way(), why.c_str());
+  return false;
+}
+
 void run_phases(World& world, Workload& load) {
   load.build();
   load.start();
@@ -50,6 +98,10 @@ void run_phases(World& world, Workload& load) {
   // Instances that are down come back, the packets of the past die out.
   if (!world.run_for(seconds(3))) return;
 
+  if (!end_connections(world, load)) return;
+  load.build_probes();
+  if (!settle(world, load)) return;
+  load.use_probes_connected();
   for (bool strict : {false, true}) {
     world.trace("---- probes");
     load.post_probes(strict);
@@ -58,13 +110,7 @@ void run_phases(World& world, Workload& load) {
       return;
     }
   }
-  if (!world.run_until_quiet(kQuietLimit)) {
-    std::string why;
-    for (uint32_t i = 0; i < world.node_count(); ++i)
-      if (world.node(i).up()) world.node(i).idle(&why);
-    world.model.fail("liveness: not quiet: %zu frames under way\n%s", world.network.under_way(), why.c_str());
-    return;
-  }
+  if (!quiet(world) || !check_rates(world) || !end_connections(world, load) || !quiet(world)) return;
   check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;

@@ -18,6 +18,15 @@ Options roce_options() {
   return o;
 }
 
+// Memory answers later, and the timer is far away.
+Options slow_options() {
+  Options o = roce_options();
+  o.host.pending = 1;
+  o.host.pending_ns = 50'000;
+  o.work.roce_timeout = 14;
+  return o;
+}
+
 // Two nodes, a queue pair on each, connected; 64 receives of 4096 bytes where a test posts them.
 struct RoceStage : Stage {
   explicit RoceStage(Options o = roce_options(), uint8_t rnr_retry = 7) : Stage(o) {
@@ -173,6 +182,27 @@ TEST(Roce, swapped_packets__are_asked_for_again) {
   s.check_memory();
 }
 
+TEST(Roce, swapped_tail__is_asked_for_again_without_the_timer) {
+  RoceStage s(slow_options());  // the NAK waits for memory, and the gap closes meanwhile
+  s.tamper(swap_with_next(1, packet(0, Opcode::kRcWriteMiddle)));
+  const Wr& w = s.go(WrOp::kWrite, 3000);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
+TEST(Roce, request_behind_a_read__is_acknowledged_without_the_timer) {
+  RoceStage s(slow_options());
+  s.give(1);
+  s.add(WrOp::kRead, 8000);
+  const Wr& w = s.go(WrOp::kSend, 100);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
 TEST(Roce, damaged_packets__are_dropped_and_counted) {
   RoceStage s;
   s.tamper(corrupt(1, packet(0, Opcode::kRcWriteOnly)));
@@ -256,11 +286,7 @@ TEST(Roce, segment_gone_in_the_middle_of_a_read) {
 }
 
 TEST(Roce, slow_memory__is_not_acknowledged_early) {
-  Options o = roce_options();
-  o.host.pending = 1;
-  o.host.pending_ns = 50'000;
-  o.work.roce_timeout = 14;
-  RoceStage s(o);
+  RoceStage s(slow_options());
   s.give(10);
   for (int i = 0; i < 10; ++i) {
     s.add(WrOp::kSend, 3000);
@@ -285,6 +311,60 @@ TEST(Roce, one_port__carries_both) {
   EXPECT_EQ(s.got(Counter::kRoceRxRequest), 3u);
   EXPECT_EQ(s.got(Counter::kTpRxData), 3u);
   s.check_memory();
+}
+
+// ---- congestion ------------------------------------------------------------------------------------------------
+
+uint32_t rate(const End& e, const Queue* q) {
+  const CoreState& s = e.node->core().state();
+  return s.roce->qps[roce::find_qp(s, q->id)].pace.rate;
+}
+
+Options marked() {
+  Options o = roce_options();
+  o.work.dcqcn = true;
+  o.work.line_rate = 1'250'000'000;
+  o.work.roce_timeout = 17;
+  o.net.mark = 1;
+  return o;
+}
+
+TEST(Roce, congestion__slows_the_sender_down_and_is_forgotten) {
+  RoceStage s(marked());
+  const Wr& w = s.go(WrOp::kWrite, 300'000);
+  const double took = s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_GT(s.got(Counter::kRoceTxCnp), 1u);
+  EXPECT_EQ(s.got(Counter::kRoceTxCnp), s.sent(Counter::kRoceRxCnp));
+  EXPECT_LE(s.got(Counter::kRoceTxCnp), took / 50e-6 + 1);  // not one for each packet
+  EXPECT_LT(rate(s.a(), s.qp[0]), 1'250'000u);
+  EXPECT_GT(rate(s.a(), s.qp[0]), 0u);
+  EXPECT_GT(took, 1e-3);
+  s.world.network.heal();
+  EXPECT_TRUE(s.world.run_until([&] { return rate(s.a(), s.qp[0]) == 0; }, seconds(1)));
+  s.check_memory();
+}
+
+TEST(Roce, congestion__slows_whoever_answers_a_read) {
+  RoceStage s(marked());
+  for (int i = 0; i < 8; ++i) s.add(WrOp::kRead, 200'000);
+  s.ring();
+  s.finish();
+  EXPECT_GT(s.sent(Counter::kRoceTxCnp), 1u);
+  EXPECT_GT(rate(s.b(), s.qp[1]), 0u);
+  s.world.network.heal();
+  EXPECT_TRUE(s.world.run_until([&] { return rate(s.b(), s.qp[1]) == 0; }, seconds(1)));
+  s.check_memory();
+}
+
+TEST(Roce, without_dcqcn__nothing_may_be_marked) {
+  Options o = marked();
+  o.work.dcqcn = false;
+  RoceStage s(o);
+  s.go(WrOp::kWrite, 30'000);
+  s.finish();
+  EXPECT_EQ(s.world.network.marked(), 0u);
+  EXPECT_EQ(s.got(Counter::kRoceTxCnp), 0u);
 }
 
 }  // namespace

@@ -7,6 +7,13 @@
 
 namespace ub::sim {
 
+Workload::Workload(World& world)
+    : world_(world),
+      rng_(world.rng),
+      meddle_rng_(world.options.seed * 4 + 4),
+      connections_(world, {.make_qp = [this](Node& node, App& app) { return add_connectable(node, app); },
+                           .established = [this](Queue* q) { use_connected(q); }}) {}
+
 void Workload::build() {
   const Options& o = world_.options;
   for (uint32_t i = 0; i < o.nodes; ++i) {
@@ -38,6 +45,8 @@ void Workload::build_apps(Node& node) {
     const uint32_t pairs = i != node.index() ? o.qp_pairs : o.qp_pairs / 2;
     for (uint32_t n = 0; n < pairs && node.has_roce() && peer.has_roce(); ++n) pair_qps(node, peer);
   }
+  if (o.connects != 0 && node.has_roce() && rng_.chance(0.8))
+    connections_.listen(node, *node.apps()[node.apps().size() - 1 - rng_.below(o.apps_per_node)]);
   if (!stopped_) build_hostile(node);
 }
 
@@ -66,9 +75,10 @@ void Workload::build_app(Node& node) {
   // An application has two receive queues and one for each queue of UM; some room is lost to fragments.
   const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0) + 2 * o.qp_pairs * (world_.options.nodes + 1);
   App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
-                           16384 + receive_queues * rq_depth * (o.send_cap + 512));
+                           16384 + receive_queues * rq_depth * (o.send_cap + 512) + receive_bytes_of_services());
   // A half message to a queue pair whose peer is gone holds a place for as long as nobody tells the queue pair.
-  const uint32_t depth = std::max(o.jfc_depth, o.qp_pairs == 0 ? 0 : o.qp_pairs * (world_.options.nodes + 1) + 2);
+  const uint32_t held = o.qp_pairs == 0 ? 0 : o.qp_pairs * (world_.options.nodes + 1) + o.connects + 2;
+  const uint32_t depth = std::max(o.jfc_depth, held);
   Jfc* jfc = node.add_jfc(app, depth);
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, depth) : jfc;
   auto token = [&] {
@@ -121,6 +131,7 @@ void Workload::build_app(Node& node) {
                           .odd_address = rng_.chance(o.odd_address),
                           .token_id = 0});
   for (Jfr* r : app.jfrs) node.refill(r, true);
+  for (uint32_t i = 0; i < o.ud_queues && node.has_roce(); ++i) add_ud(node, app);
 }
 
 void Workload::pair_up(Node& a, Node& b) {
@@ -139,60 +150,10 @@ void Workload::pair_up(Node& a, Node& b) {
   b.bind(qb, qa);
 }
 
-Queue* Workload::add_qp(Node& node, App& app) {
-  const WorkloadOptions& o = world_.options.work;
-  Jfc* jfc = app.jfcs[rng_.below(app.jfcs.size())];
-  const bool srq = rng_.chance(o.srq);
-  Jfr* jfr = nullptr;
-  for (Jfr* r : app.jfrs)
-    if (srq && r->of_qp && r->generous && r->alive) jfr = r;
-  if (jfr == nullptr) {
-    jfr = node.add_jfr(app, jfc,
-                       {.mode = Mode::kRc,
-                        .depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap),
-                        .buffer_bytes = o.send_cap,
-                        .token = {},
-                        .min_rnr_timer = o.min_rnr_timer});
-    jfr->generous = srq;
-  }
-  Queue* q = node.add_qp(app, jfc, jfr,
-                         {.depth = o.sq_depth,
-                          .slots = std::max<uint32_t>(16, o.sq_depth * 8),
-                          .srq = srq,
-                          .own_recv_jfc = rng_.chance(0.3),
-                          .fetched = rng_.chance(o.fetched),
-                          .rnr_retry = o.rnr_retry});
-  node.refill(jfr, true);
-  return q;
-}
-
-void Workload::pair_qps(Node& a, Node& b) {
-  auto app_on = [&](Node& n) -> App* {
-    std::vector<App*> live;
-    for (auto& app : n.apps())
-      if (app->alive && !app->jfcs.empty()) live.push_back(app.get());
-    return live.empty() ? nullptr : live[rng_.below(live.size())];
-  };
-  App *x = app_on(a), *y = app_on(b);
-  if (x == nullptr || y == nullptr) return;
-  connect_qps(add_qp(a, *x), add_qp(b, *y));
-}
-
-void Workload::connect_qps(Queue* qa, Queue* qb) {
-  qa->peer = qb;
-  qb->peer = qa;
-  auto psn = [&] {
-    return rng_.chance(0.5) ? 0xFFFFFF - static_cast<uint32_t>(rng_.below(100)) : rng_.next_u32() >> 8;
-  };
-  const uint32_t from_a = psn(), from_b = psn();
-  const auto timer = static_cast<uint8_t>(std::max<uint32_t>(1, world_.options.work.min_rnr_timer));
-  world_.node(qa->node).connect(qa, from_a, from_b, timer);
-  world_.node(qb->node).connect(qb, from_b, from_a, timer);
-}
-
 void Workload::start() {
   left_ = world_.options.work.requests;
   for (auto& q : world_.queues) plan_step(q.get());
+  plan_connects();
   plan_faults();
 }
 
@@ -264,6 +225,7 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
   std::vector<Receiver> all;
   bool stale = rng_.chance(0.05);
   for (auto& r : world_.jfrs) {
+    if (r->of_qp != q->qp) continue;
     bool live = r->alive && r->epoch == world_.node(r->node).epoch();
     uint32_t jetty_count = 0;
     for (auto& j : world_.queues) jetty_count += j->jfr == r.get();
@@ -272,7 +234,7 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
       if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
         all.push_back({j.get(), r.get()});
     // A JFR of the mode by itself; those of RC belong to their jettys.
-    if (r->mode == q->mode && (jetty_count > 0 || q->mode == Mode::kUm)) all.push_back({nullptr, r.get()});
+    if (!q->qp && r->mode == q->mode && (jetty_count > 0 || q->mode == Mode::kUm)) all.push_back({nullptr, r.get()});
   }
   if (all.empty()) return false;
   s->to = all[rng_.below(all.size())];
@@ -301,10 +263,14 @@ RequestSpec Workload::draw_request(Queue* q) {
   if (q->qp && (s.op == WrOp::kNop || s.op == WrOp::kWriteNotify)) s.op = WrOp::kWrite;
   if (q->mode == Mode::kUm && s.op != WrOp::kNop) s.op = rng_.chance(0.5) ? WrOp::kSend : WrOp::kSendImm;
   bool message = s.op == WrOp::kSend || s.op == WrOp::kSendImm;
-  s.length = draw_size(message ? o.send_cap : o.size_cap);
+  const uint32_t send_cap = q->qp && q->peer != nullptr ? q->peer->jfr->buffer_bytes : o.send_cap;
+  s.length = draw_size(message ? send_cap : o.size_cap);
   if (s.op == WrOp::kWriteNotify) s.length = std::max(s.length, 1u);
-  if (message && rng_.chance(o.too_long)) s.length = o.send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
-  if (q->mode == Mode::kUm) s.length = std::min(s.length, world_.options.mtu);
+  if (message && rng_.chance(o.too_long)) s.length = send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  if (q->ud())
+    s.length = std::min(s.length, longest_datagram(world_.options) + rng_.chance(o.too_long / 4));
+  else if (q->mode == Mode::kUm)
+    s.length = std::min(s.length, world_.options.mtu);
   s.signaled = !rng_.chance(o.unsignaled);
   s.fence = rng_.chance(o.fence);
   s.solicited = rng_.chance(0.2);
@@ -335,6 +301,8 @@ bool Workload::post_one(Queue* q) {
     if (which == 0 && s.remote->token.required) s.wrong = Wrong::kToken;
     if (which == 1) s.wrong = Wrong::kTokenId;
     if (which >= 2 && memory) s.wrong = Wrong::kRange;
+  } else if (wrong && q->ud()) {
+    s.wrong = which == 0 ? Wrong::kTokenId : Wrong::kReceiverToken;
   } else if (wrong && takes_receive(s.op) && q->mode != Mode::kRc && s.to.jfr->token.required) {
     s.wrong = Wrong::kReceiverToken;
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/sim/connections.h"
 #include "tests/sim/hostile.h"
 #include "tests/sim/requests.h"
 #include "tests/sim/world.h"
@@ -15,7 +16,7 @@ namespace ub::sim {
 
 class Workload {
  public:
-  explicit Workload(World& world) : world_(world), rng_(world.rng), meddle_rng_(world.options.seed * 4 + 4) {}
+  explicit Workload(World& world);
   ~Workload() { world_.meddler = nullptr; }
 
   void build();  // nodes, applications, objects
@@ -24,8 +25,11 @@ class Workload {
   void stop();  // posts nothing more, no fault happens from now on
   // After the faults every pair of instances must work again. The first requests may find out that their
   // channel died at the other end and fail with it; strict ones must succeed.
+  void build_probes();
   void post_probes(bool strict);
-  void tear_down();  // everything can be destroyed
+  void use_probes_connected();  // by RDMA-CM, as build_probes() asked for
+  void tear_down();             // everything can be destroyed
+  Connections& connections() { return connections_; }
 
  private:
   struct Probe {
@@ -35,7 +39,6 @@ class Workload {
     Queue* um;
   };
 
-  void build_probes();
   void build_apps(Node&);
   void build_app(Node&);
   void build_hostile(Node&);
@@ -43,8 +46,20 @@ class Workload {
   void pair_up(Node& a, Node& b);  // an RC pair
   void pair_qps(Node& a, Node& b);
   void connect_qps(Queue*, Queue*);
-  Queue* add_qp(Node&, App&);
+  uint32_t receives_of(uint32_t buffer_bytes) const;
+  uint64_t receive_bytes_of_services() const;
+  App* app_on(Node&);
+  Queue* add_qp(Node&, App&, roce::QpType, uint32_t receives, uint32_t buffer_bytes);
+  Queue* add_rc(Node&, App&);
+  Queue* add_ud(Node&, App&);
+  Queue* add_connectable(Node&, App&);
+  void tell_of_dead_peers();
+  void plan_connects();
+  void ask_somebody();
+  void use_connected(Queue*);
+  Queue* add_probe_qp(const Probe&, roce::QpType);
   void build_probe_qps();
+  void ask_probes();
   void post_probe_qps();
   void plan_step(Queue*);
   void step(Queue*);
@@ -73,6 +88,8 @@ class Workload {
   bool stopped_ = false;
   std::vector<Probe> probes_;
   std::vector<Queue*> probe_qps_;
+  std::vector<std::pair<Queue*, Queue*>> ud_probes_;  // from, to
+  Connections connections_;
   std::vector<std::unique_ptr<Hostile>> hostile_;
 };
 

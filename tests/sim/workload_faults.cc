@@ -119,13 +119,15 @@ void Workload::stop() {
         if (c->alive) node.poll(c, UINT32_MAX);
     }
   }
+  connections_.settle();
+  tell_of_dead_peers();
 }
 
 void Workload::build_probes() {
   for (uint32_t i = 0; i < world_.node_count(); ++i) {
     Node& node = world_.node(i);
     if (!node.up()) node.boot();
-    App& app = *node.add_app(1 << 17, 1 << 20);
+    App& app = *node.add_app(1 << 17, (1 << 20) + receive_bytes_of_services());
     Jfc* jfc = node.add_jfc(app, 64);
     Jfr* jfr =
         node.add_jfr(app, jfc, {.mode = Mode::kRm, .depth = 32, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
@@ -152,52 +154,12 @@ void Workload::build_probes() {
     node.refill(um_jfr, true);
     probes_.push_back({&node, q, target, node.add_queue(app, jfc, um_jfr, um)});
   }
-}
-
-void Workload::build_probe_qps() {
-  world_.strict = true;  // as many retries as there can be
-  for (Probe& x : probes_) {
-    for (Probe& y : probes_) {
-      if (&x >= &y || !x.node->has_roce() || !y.node->has_roce()) continue;
-      Queue* ends[2];
-      for (int i = 0; i < 2; ++i) {
-        const Probe& p = i == 0 ? x : y;
-        App* app = p.node->apps().back().get();
-        Jfr* jfr =
-            p.node->add_jfr(*app, app->jfcs.front(),
-                            {.mode = Mode::kRc, .depth = 8, .buffer_bytes = 4096, .token = {}, .min_rnr_timer = 6});
-        ends[i] = p.node->add_qp(*app, app->jfcs.front(), jfr, {.fetched = world_.options.work.fetched > 0});
-        p.node->refill(jfr, true);
-        probe_qps_.push_back(ends[i]);
-      }
-      connect_qps(ends[0], ends[1]);
-    }
-  }
-}
-
-void Workload::post_probe_qps() {
-  for (Queue* q : probe_qps_) {
-    Region* target = nullptr;
-    for (const Probe& p : probes_)
-      if (p.node->index() == q->peer->node) target = p.target;
-    for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd}) {
-      RequestSpec s;
-      s.op = op;
-      s.length = op == WrOp::kSend ? 100 : 3000;
-      s.to = {q->peer, q->peer->jfr};
-      s.remote = target;
-      s.plain_add = true;
-      if (post(world_, q, s) == nullptr) world_.model.fail("a probe of RoCE could not be posted");
-    }
-    world_.node(q->node).ring(q);
-  }
+  if (world_.options.work.qp_pairs == 0) return;
+  build_probe_qps();
+  ask_probes();
 }
 
 void Workload::post_probes(bool strict) {
-  if (probes_.empty()) {
-    build_probes();
-    if (world_.options.work.qp_pairs != 0) build_probe_qps();
-  }
   world_.strict = strict;
   for (Probe& from : probes_) {
     for (Probe& to : probes_) {

@@ -80,6 +80,9 @@ class World {
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout
   bool eager = false;   // applications look and refill at once (after the faults)
+  // RDMA-CM: what an instance told, and an application that is buried.
+  std::function<void(Node&, const roce::ConnectionEvent&)> on_connection;
+  std::function<void(Node&, const App&)> on_app_gone;
   // A Core has called its host: what runs at the same time may do something now, but not call the Core.
   std::function<void(const Node&)> meddler;
   void meddle(const Node& n) const {

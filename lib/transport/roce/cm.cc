@@ -81,6 +81,9 @@ void refuse(CoreState& s, State& r, const AhAttributes& back, const CmHead& head
 
 bool events_full(const State& r) { return r.event_tail - r.event_head == kConnectionEvents; }
 
+/// Anybody may ask to connect: half of the room is for what becomes of the others.
+bool room_for_request(const State& r) { return r.event_tail - r.event_head < kConnectionEvents / 2; }
+
 void tell(CoreState& s, State& r, uint32_t record, ConnectionEventKind kind, const ConnectionEvent& what,
           PrivateData data = {}) {
   const Connection& c = r.connections[record];
@@ -175,7 +178,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   if (req.transport != 0) return no(RejReason::kInvalidTransport);
   const uint32_t mtu = mtu_of_code(req.path_mtu_code);
   if (mtu == 0 || mtu > s.links[back.link].config.mtu) return no(RejReason::kInvalidMtu);
-  if (req.local_comm_id == 0 || events_full(r)) return s.count(Counter::kRoceRxDropCm);  // it comes again
+  if (req.local_comm_id == 0 || !room_for_request(r)) return s.count(Counter::kRoceRxDropCm);  // it comes again
   const uint32_t record = add_connection(s, r);
   if (record == 0) return no(RejReason::kNoResources);
   Connection& c = r.connections[record];
@@ -258,7 +261,9 @@ void conclude(CoreState& s, State& r, uint32_t record, const CmStep& step, CmTyp
 /// Does the message come from the peer of this connection?
 bool from_peer(const Connection& c, const AhAttributes& back, CmType type, uint32_t sender) {
   if (c.path.dgid != back.dgid || c.path.link != back.link) return false;
-  if (c.cm.remote_comm_id == 0) return type == CmType::kRep || type == CmType::kRej || type == CmType::kMra;
+  if (c.cm.remote_comm_id == 0) {
+    return type == CmType::kRep || type == CmType::kRej || type == CmType::kMra || type == CmType::kDreq;
+  }
   return c.cm.remote_comm_id == sender || (type == CmType::kRej && sender == 0);
 }
 

@@ -48,11 +48,15 @@ CmStep establish(CmConnection& c) {
   return {CmEvent::kEstablished, false};
 }
 
-CmStep on_dreq(CmConnection& c, Instant now, const CmTimes& times) {
+CmStep on_dreq(CmConnection& c, Instant now, const CmTimes& times, const CmDreq& dreq) {
   if (c.state == CmState::kTimeWait) {
     return send(c, CmType::kDrep, CmDrep{c.local_comm_id, c.remote_comm_id, {}});
   }
-  if (c.state != CmState::kEstablished && c.state != CmState::kRepSent && c.state != CmState::kDreqSent) return {};
+  if (c.state != CmState::kReqSent && c.state != CmState::kRepSent && c.state != CmState::kEstablished &&
+      c.state != CmState::kDreqSent) {
+    return {};
+  }
+  c.remote_comm_id = dreq.local_comm_id;  // kReqSent: the REP is late or lost, and means nothing any more
   rest(c, now, times);
   return send(c, CmType::kDrep, CmDrep{c.local_comm_id, c.remote_comm_id, {}}, CmEvent::kDisconnected);
 }
@@ -164,7 +168,7 @@ CmStep on_message(CmConnection& c, Instant now, const CmTimes& times, CmType typ
       on_mra(c, now, CmMra::read(body));
       return {};
     case CmType::kDreq:
-      return on_dreq(c, now, times);
+      return on_dreq(c, now, times, CmDreq::read(body));
     case CmType::kDrep:
       if (c.state != CmState::kDreqSent) return {};
       rest(c, now, times);

@@ -7,6 +7,7 @@
 //   active    connect > ReqSent > (REP) RepReceived > ready > Established
 //   passive   receive > ReqReceived > accept > RepSent > (RTU, or data) Established
 //   both      Established > disconnect > DreqSent > (DREP) TimeWait > Closed;  (DREQ) > TimeWait
+//   active    ReqSent > (DREQ) > TimeWait: the passive side accepted and hung up, and its REP is late
 //
 // Each step may leave a datagram in `mad`, which is to be sent to the peer then. REQ, REP and DREQ go again until they
 // are answered; what comes twice is answered twice.

@@ -70,6 +70,7 @@ class Executor {
         return true;
       case Arrival::kGap:
         s_.count(Counter::kRoceRxOutOfSequence);
+        qp.gap_seen_at = packet.bth.psn;
         owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
         return true;
       case Arrival::kInvalid:
@@ -85,17 +86,20 @@ class Executor {
   bool execute(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     const bool last = packet.has(kShapeLast);
-    if (!qp.executed) {
+    if (qp.executed == kNotExecuted) {
       if (qp.copies_pending >= (last ? 1 : kCopiesAhead)) return false;
       const Verdict verdict = begin(index, packet);
       if (verdict != Verdict::kDone) {
         turn_down(index, verdict);
         return true;
       }
-      qp.executed = last;
+      if (last) qp.executed = packet.bth.opcode;
+    } else if (qp.executed != packet.bth.opcode) {  // it was not kept, and this is another one in its place
+      turn_down(index, Verdict::kInvalid);
+      return true;
     }
     if (last && qp.copies_pending != 0) return false;
-    qp.executed = false;
+    qp.executed = kNotExecuted;
     if (!last || finish(index, packet)) accept_packet(index, packet);
     return true;
   }
@@ -104,12 +108,20 @@ class Executor {
     Qp& qp = r_.qps[index];
     accept(qp.resp, packet);
     s_.count(Counter::kRoceRxRequest);
-    if (qp.owed == Owed::kReply) qp.owed = Owed::kNothing;
-    if (qp.serving) {
-      activate(r_, index);
+    if (qp.owed == Owed::kReply) revise_reply(index);
+    if (!packet.has(kShapeSend) && !packet.has(kShapeWrite)) {
+      activate(r_, index);  // its answer acknowledges it
     } else if (packet.bth.ack_req) {
       owe_ack(index);
     }
+  }
+
+  /// The packet that a NAK or RNR NAK asks for has come before that left. What came too early was dropped all the same.
+  void revise_reply(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    qp.owed = Owed::kNothing;
+    const bool gap = qp.reply.aeth.syndrome == Syndrome::nak(NakCode::kPsnSequence);
+    if (gap && !qp.gap_seen_at.before(qp.resp.expected)) owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
   }
 
   void turn_down(uint32_t index, Verdict verdict) {
@@ -145,7 +157,7 @@ class Executor {
     const Psn next = qp.kept_head == 0 ? qp.resp.expected : qp.kept_end;
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
     const bool follows = packet.bth.psn == next && raw.size() <= s_.config.max_frame_bytes;
-    const uint32_t kept = follows ? s_.kept.alloc() : 0;
+    const uint32_t kept = follows && has_share(s_.kept, qp.kept) ? s_.kept.alloc() : 0;
     if (kept == 0) {
       qp.kept_dropped = true;
       return s_.count(Counter::kRoceRxDropNoKept);
@@ -155,6 +167,7 @@ class Executor {
     s_.kept[kept].next = 0;
     (qp.kept_head == 0 ? qp.kept_head : s_.kept[qp.kept_tail].next) = kept;
     qp.kept_tail = kept;
+    ++qp.kept;
     qp.kept_end = next + psns_of(packet, qp.resp.mtu);
   }
 
@@ -168,10 +181,12 @@ class Executor {
       if (!process(index, parsed, packet)) return;
       if (qp.kept_head != kept) return;  // an error has dropped them all
       qp.kept_head = s_.kept[kept].next;
+      --qp.kept;
       s_.kept.free(kept);
     }
     if (!qp.kept_dropped || qp.state == QpState::kError) return;
     qp.kept_dropped = false;
+    qp.gap_seen_at = qp.resp.expected;
     if (!qp.resp.refused) owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
   }
 

@@ -71,13 +71,25 @@ void set_reads_served(State& r, Qp& qp, uint8_t slots) {
   qp.serving = false;
 }
 
-void apply(const CoreState& s, State& r, Qp& qp, const QpAttributes& a, uint32_t mask) {
+/// The frame that waits for its payload is not wanted any more.
+void drop_gather(CoreState& s, Qp& qp, uint32_t index) {
+  if (qp.gathering == Gathering::kNothing) return;
+  if (qp.gather_pending != 0) s.orphan(s.held_of_qp(index));
+  qp.gathering = Gathering::kNothing;
+  ++qp.gather_sequence;
+}
+
+void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32_t mask) {
+  Qp& qp = r.qps[index];
   const auto says = [mask](uint32_t bit) { return (mask & bit) != 0; };
   RequesterState& req = qp.req;
   if (says(kQpAccess)) qp.access = a.qp_access_flags;
   if (says(kQpQkey)) qp.qkey = a.qkey;
   if (says(kQpDestination)) qp.peer_qpn = a.dest_qp_num;
-  if (says(kQpPath)) set_path(s, qp, a.ah_attr);
+  if (says(kQpPath)) {
+    drop_gather(s, qp, index);  // its headers are those of the former path
+    set_path(s, qp, a.ah_attr);
+  }
   if (says(kQpMtu)) set_mtu(qp, a.path_mtu);
   if (says(kQpReceivePsn)) qp.resp.expected = Psn(a.rq_psn);
   if (says(kQpReadsServed)) set_reads_served(r, qp, a.max_dest_rd_atomic);
@@ -101,21 +113,15 @@ void drop_kept(CoreState& s, Qp& qp) {
     s.kept.free(packet);
   }
   qp.kept_tail = 0;
-}
-
-/// The frame that waits for its payload is not wanted any more.
-void drop_gather(CoreState& s, Qp& qp, uint32_t index) {
-  if (qp.gathering == Gathering::kNothing) return;
-  if (qp.gather_pending != 0) s.orphan(s.held_of_qp(index));
-  qp.gathering = Gathering::kNothing;
-  ++qp.gather_sequence;
+  qp.kept = 0;
 }
 
 /// Nothing is received or sent any more, and nothing of what was.
 void stop_traffic(CoreState& s, Qp& qp, uint32_t index) {
   drop_kept(s, qp);
   drop_gather(s, qp, index);
-  qp.executed = qp.kept_dropped = false;
+  qp.executed = kNotExecuted;
+  qp.kept_dropped = false;
   qp.req.deadline = Instant::never();
   qp.req.wait_until = {};
 }
@@ -267,9 +273,11 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   if (index == 0 || a.qp_state > QpState::kError) return Status::kInvalid;
   Qp& qp = r.qps[index];
   if (!step_is_allowed(qp.type, qp.state, a.qp_state, mask) || !valid_values(s, qp, a, mask)) return Status::kInvalid;
-  if (a.qp_state == QpState::kReset && copies_pending(qp)) return Status::kBusy;
+  // An atomic that memory has not answered yet will need its slot.
+  const bool forgets = a.qp_state == QpState::kReset || (mask & kQpReadsServed) != 0;
+  if (forgets && copies_pending(qp)) return Status::kBusy;
   if (qp.state == QpState::kSqe && a.qp_state == QpState::kRts && !resume_sending(s, r, qp)) return Status::kBusy;
-  apply(s, r, qp, a, mask);
+  apply(s, r, index, a, mask);
   const QpState before = qp.state;
   if (a.qp_state == QpState::kError) {
     qp.owed = Owed::kNothing;
@@ -345,7 +353,13 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
 
 void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
-  if (flushes_sends(qp.state)) return;
+  if (qp.state == QpState::kSqe) return;
+  if (qp.state == QpState::kError) {  // what is older than the error may fail too, while it waits for its copies
+    if (static_cast<int32_t>(number - qp.begin_of_end) >= 0) return;
+    qp.begin_of_end = number;
+    qp.started[number & qp.work_mask].status = status;
+    return;
+  }
   if (qp.type == QpType::kUd) return to_send_error(s, r, index, number, status);
   qp.owed = Owed::kNothing;
   qp.serving = false;

@@ -38,6 +38,9 @@ enum class Owed : uint8_t {
   kLastReply,  ///< the same, and the end: the queue pair is in ERROR
 };
 
+/// Only the last packet of a message waits for its copies, and this one never is.
+inline constexpr Opcode kNotExecuted = Opcode::kRcSendFirst;
+
 /// Payload of the packet that is being built comes from memory that answers later.
 enum class Gathering : uint8_t { kNothing, kRequest, kResponse };
 
@@ -70,7 +73,7 @@ struct alignas(64) Qp {
   uint8_t serving_slot;     ///< which one that is
   CrStatus receive_status;  ///< kSuccess, or what became of `receive`
   uint8_t rnr_timer;
-  bool executed : 1;      ///< the packet at `expected` was; it waits for its copies
+  Opcode executed;        ///< of the packet at `expected`, which waits for its copies; kNotExecuted
   bool copy_failed : 1;   ///< of the open message
   bool kept_dropped : 1;  ///< there was no room to keep what came
   bool srq : 1;
@@ -113,6 +116,8 @@ struct alignas(64) Qp {
   uint8_t timeout;   ///< code
   uint64_t user_data;
   uint64_t tx_packets, rx_packets;
+  Psn gap_seen_at;  ///< while a sequence NAK is owed: the packet that came too early
+  uint32_t kept;    ///< packets in the list
 };
 static_assert(sizeof(Qp) <= 512);
 

@@ -122,7 +122,7 @@ enum class ConnectionEventKind : uint8_t {
   kEstablished,     ///< the queue pair is in RTS
   kRejected,        ///< by the peer, with `reason`
   kUnreachable,     ///< nobody answered
-  kDisconnected,    ///< the queue pair is in ERROR
+  kDisconnected,    ///< the queue pair is in ERROR; in INIT if the peer accepted and hung up before we heard of it
 };
 
 struct ConnectionEvent {

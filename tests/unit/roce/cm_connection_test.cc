@@ -259,6 +259,19 @@ TEST(CmConnection, patience) {
   EXPECT_EQ(p.active.deadline, p.now + nanoseconds(4096) * (1 << 20));
 }
 
+TEST(CmConnection, goodbye_before_the_answer_ends_it) {
+  Pair p;
+  EXPECT_EQ(p.start(), kSend);
+  std::array<std::byte, kCmBodySize> body{};
+  CmDreq{0xB2, 0xA1, 17, {}}.write(body.data());
+  EXPECT_EQ(on_message(p.active, p.now, p.times, CmType::kDreq, body.data()), (CmStep{CmEvent::kDisconnected, true}));
+  EXPECT_EQ(type_of(p.active), CmType::kDrep);
+  EXPECT_EQ(CmDrep::read(p.active.mad.data() + kMadHeadSize).remote_comm_id, 0xB2u);
+  CmRep{}.write(body.data());
+  EXPECT_EQ(on_message(p.active, p.now, p.times, CmType::kRep, body.data()), kNothing);
+  EXPECT_EQ(p.active.state, CmState::kTimeWait);
+}
+
 TEST(CmConnection, messages_out_of_place_change_nothing) {
   const CmState states[] = {CmState::kClosed,  CmState::kReqSent,     CmState::kRepReceived, CmState::kReqReceived,
                             CmState::kRepSent, CmState::kEstablished, CmState::kDreqSent,    CmState::kTimeWait};
@@ -266,7 +279,8 @@ TEST(CmConnection, messages_out_of_place_change_nothing) {
       {CmType::kRep, {CmState::kReqSent}},
       {CmType::kRtu, {CmState::kRepSent}},
       {CmType::kRej, {CmState::kReqSent, CmState::kRepReceived, CmState::kRepSent}},
-      {CmType::kDreq, {CmState::kEstablished, CmState::kRepSent, CmState::kDreqSent, CmState::kTimeWait}},
+      {CmType::kDreq,
+       {CmState::kReqSent, CmState::kEstablished, CmState::kRepSent, CmState::kDreqSent, CmState::kTimeWait}},
       {CmType::kDrep, {CmState::kDreqSent}}};
   const std::array<std::byte, kCmBodySize> body{};
   for (const auto& [type, where] : heard) {

@@ -355,6 +355,30 @@ TEST_F(ConnectionTest, AnInstanceThatEndsSaysGoodbye) {
   EXPECT_EQ(state_of(y), QpState::kError);
 }
 
+TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
+  TestQp x(a), y(b);
+  establish(x, y);
+  Packet p{};
+  p.bth.opcode = Opcode::kUdSendOnly;
+  p.bth.dest_qp = kGsiQp;
+  p.deth = {kGsiQkey, kGsiQp};
+  Bytes addresses(CmReq::kPrivateDataSize), mad(kMadSize);
+  CmIpHeader{{a.gid, 40001}, b.gid}.write(addresses.data());
+  CmReq req;
+  req.service_id = service_id_of_port(7174);
+  req.private_data = addresses;
+  for (req.local_comm_id = 1; req.local_comm_id <= 300; ++req.local_comm_id) {
+    write_cm({CmType::kReq, req.local_comm_id}, req, std::span<std::byte, kMadSize>(mad));
+    b.core->on_packet(now, b.link, frame_of(packet_bytes(p, mad)));
+  }
+  EXPECT_EQ(a.roce().disconnect(now, at_a), Status::kOk);
+  settle();
+  std::vector<ConnectionEvent> all(512);
+  all.resize(b.roce().poll_connection_events(all));
+  EXPECT_EQ(all.back().kind, ConnectionEventKind::kDisconnected);
+  EXPECT_EQ(all.size(), 128u + 1);  // half of the room, and this one
+}
+
 TEST_F(ConnectionTest, OnlyManagementReachesQp1) {
   TestQp x(a, {.type = QpType::kUd});
   Packet p{};

@@ -6,106 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstring>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "lib/transport/core_impl.h"
 #include "tests/unit/roce/roce_test_util.h"
+#include "tests/unit/roce/test_host.h"
 
 namespace ub::roce {
 
-/// What a Core needs from outside (lib/transport/host.h).
-class TestHost {
- public:
-  std::deque<Bytes> frames;  ///< that left
-  bool slow = false;         ///< copies wait for finish_copies()
-  bool full = false;         ///< no room for frames
-  bool lost = false;         ///< memory is gone when a slow copy is carried out
-
-  std::byte* tx_begin(uint32_t, size_t bytes) {
-    if (full) return nullptr;
-    open_.push_back({std::make_unique<Bytes>(bytes), std::make_shared<std::byte*>()});
-    *open_.back().at = open_.back().bytes->data();
-    return *open_.back().at;
-  }
-  void tx_commit(uint32_t, std::byte* frame, size_t bytes) {
-    frames.push_back(take(frame, nullptr));
-    frames.back().resize(bytes);
-  }
-  void tx_abort(uint32_t, std::byte* frame) { take(frame, nullptr); }
-  void tx_hold(uint32_t, std::byte* frame, std::byte* held) { take(frame, held); }
-  void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
-
-  CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
-    const Open& frame = open_frame(dst);
-    // Into nowhere, once the frame was given up.
-    return copy(tag, [at = frame.at, offset = dst - *frame.at, src, bytes] {
-      if (*at != nullptr) std::memcpy(*at + offset, src, bytes);
-    });
-  }
-  CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool, CopyTag tag) {
-    return copy(tag, [dst, data = Bytes(src, src + bytes)] { std::memcpy(dst, data.data(), data.size()); });
-  }
-  CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
-    return copy(tag, [=] { *old = run_atomic(request); });
-  }
-
-  size_t open_frames() const { return open_.size(); }
-  size_t pending_copies() const { return pending_.size(); }
-  /// Carries the pending copies out, the oldest first; true: there was one.
-  bool finish_copies(Core<TestHost>& core, Instant now) {
-    if (pending_.empty()) return false;
-    while (!pending_.empty()) {
-      auto [tag, run] = std::move(pending_.front());
-      pending_.pop_front();
-      if (!lost) run();
-      core.on_copy_done(now, tag, !lost);
-    }
-    return true;
-  }
-
- private:
-  CopyResult copy(CopyTag tag, std::function<void()> run) {
-    if (slow) {
-      pending_.emplace_back(tag, std::move(run));
-      return CopyResult::kPending;
-    }
-    run();
-    return CopyResult::kDone;
-  }
-  struct Open {
-    std::unique_ptr<Bytes> bytes;
-    std::shared_ptr<std::byte*> at;  // where what is pending for it goes
-  };
-  const Open& open_frame(const std::byte* at) const {
-    auto it = std::find_if(open_.begin(), open_.end(), [=](const Open& f) {
-      return at >= f.bytes->data() && at <= f.bytes->data() + f.bytes->size();
-    });
-    UB_ASSERT(it != open_.end());
-    return *it;
-  }
-  Bytes take(const std::byte* frame, std::byte* held) {
-    auto it = std::find_if(open_.begin(), open_.end(), [=](const Open& f) { return f.bytes->data() == frame; });
-    UB_ASSERT(it != open_.end());
-    Bytes bytes = std::move(*it->bytes);
-    *it->at = held;
-    if (held != nullptr) held_[held] = it->at;
-    open_.erase(it);
-    return bytes;
-  }
-
-  std::vector<Open> open_;
-  std::map<std::byte*, std::shared_ptr<std::byte*>> held_;
-  std::deque<std::pair<CopyTag, std::function<void()>>> pending_;
-};
-
 /// A Core, and the rings of one queue pair after another.
 struct TestNode {
-  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}) {
+  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8) {
     CoreConfig config;
     config.seed = address;
     config.self = {{}, address};
@@ -116,7 +29,7 @@ struct TestNode {
     config.max_links = 4;
     config.max_targets = 16;
     config.max_jfc = 64;
-    config.kept_packets = 8;
+    config.kept_packets = kept_packets;
     config.slow_memory = true;
     config.roce = roce;
     arena.resize(Core<TestHost>::arena_bytes(config) / sizeof(Line) + 1);

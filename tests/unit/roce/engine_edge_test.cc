@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where two things meet: a gap and its repair in one burst, a READ and what follows it, memory that answers when the
+// queue pair has moved on, a pool that is used up.
+#include "tests/unit/roce/engine_pair.h"
+
+namespace ub::roce {
+namespace {
+
+constexpr CrStatus kOk = CrStatus::kSuccess;
+
+class EdgeTest : public EnginePair {
+ protected:
+  static void expect_status(const std::vector<Cqe>& cqes, const std::vector<CrStatus>& wanted) {
+    ASSERT_EQ(cqes.size(), wanted.size());
+    for (size_t i = 0; i < cqes.size(); ++i) EXPECT_EQ(cqes[i].status, wanted[i]) << i;
+  }
+  static Status to_state(TestQp& q, Instant now, QpState state, QpAttributes a = {}, uint32_t mask = 0) {
+    a.qp_state = state;
+    return q.node.roce().modify_qp(now, q.qpn, a, mask);
+  }
+  /// A packet from node a to node b, right in everything but what the test says.
+  static Bytes request_for(const TestQp& y, Opcode op, Psn psn, size_t bytes = 0) {
+    Packet p{};
+    p.bth.opcode = op;
+    p.bth.dest_qp = y.qpn;
+    p.bth.psn = psn;
+    p.reth = {TestQp::kAddress, y.rkey, static_cast<uint32_t>(bytes)};
+    p.atomic = {TestQp::kAddress, y.rkey, 1, 0};
+    return frame_of(packet_bytes(p, Bytes(bytes)));
+  }
+};
+
+// ---- order -----------------------------------------------------------------------------------------------------
+
+TEST_F(EdgeTest, WhatFollowsAReadIsAcknowledgedToo) {
+  TestQp x(a), y(b);
+  connect(x, y);
+  y.post_receive(0, 100);
+  x.post(WrOp::kRead, 0, 3000, y.rkey);
+  x.post(WrOp::kSend, 0, 100);
+  x.ring(now);
+  exchange();  // no time passes
+  expect_status(x.poll(), {kOk, kOk});
+}
+
+TEST_F(EdgeTest, AGapThatClosesBeforeItIsReportedStillTellsWhatWasDropped) {
+  TestQp x(a), y(b);
+  connect(x, y);
+  fill(x, 1);
+  x.post(WrOp::kWrite, 0, 3000, y.rkey);
+  x.ring(now);
+  drain(a);
+  ASSERT_EQ(a.host.frames.size(), 3u);
+  std::swap(a.host.frames[1], a.host.frames[2]);
+  exchange();  // no time passes
+  expect_status(x.poll(), {kOk});
+  EXPECT_TRUE(same(y, 0, x, 0, 3000));
+}
+
+// ---- memory that answers later -----------------------------------------------------------------------------------
+
+TEST_F(EdgeTest, AResponseThatCannotBePlacedFailsItsRequestInErrorToo) {
+  a.host.slow = true;
+  hold_copies = true;
+  TestQp x(a), y(b);
+  connect(x, y);
+  x.post(WrOp::kRead, 0, 100, y.rkey);
+  x.post(WrOp::kRead, 100, 100, y.rkey);
+  x.ring(now);
+  exchange();
+  ASSERT_EQ(a.host.pending_copies(), 2u);
+  EXPECT_EQ(to_state(x, now, QpState::kError), Status::kOk);
+  a.host.lost = true;
+  a.host.finish_copies(*a.core, now);
+  expect_status(x.poll(), {CrStatus::kLocAccess, CrStatus::kWrFlush});
+}
+
+TEST_F(EdgeTest, ReadSlotsStayWhileAnAtomicNeedsOne) {
+  b.host.slow = true;
+  hold_copies = true;
+  TestQp x(a), y(b);
+  connect(x, y);
+  x.post(WrOp::kFetchAdd, 0, 8, y.rkey).immediate = 1;
+  x.ring(now);
+  exchange();
+  ASSERT_EQ(b.host.pending_copies(), 1u);
+  ASSERT_EQ(to_state(y, now, QpState::kSqd), Status::kOk);
+  EXPECT_EQ(to_state(y, now, QpState::kSqd, {}, kQpReadsServed), Status::kBusy);
+  hold_copies = false;
+  exchange();
+  expect_status(x.poll(), {kOk});
+  EXPECT_EQ(to_state(y, now, QpState::kSqd, {}, kQpReadsServed), Status::kOk);
+}
+
+TEST_F(EdgeTest, AFrameThatWaitsForMemoryDoesNotOutliveItsPath) {
+  a.host.slow = true;
+  hold_copies = true;
+  TestQp x(a), y(b);
+  connect(x, y);
+  x.post(WrOp::kWrite, 0, 1, y.rkey);
+  x.ring(now);
+  drain(a);
+  ASSERT_EQ(a.host.pending_copies(), 1u);
+  ASSERT_EQ(to_state(x, now, QpState::kSqd), Status::kOk);
+  QpAttributes other;
+  other.ah_attr = {a.link, wire::v6_address(1), wire::v6_address(2), 0};
+  ASSERT_EQ(to_state(x, now, QpState::kSqd, other, kQpPath), Status::kOk);
+  for (bool any = true; any;) any = drain(a) | a.host.finish_copies(*a.core, now);
+  ASSERT_EQ(a.host.frames.size(), 1u);
+  EXPECT_EQ(parse(a.host.frames[0]).payload_bytes, 1u);  // and the ICRC fits
+  wire::NetHeader net;
+  ASSERT_EQ(wire::parse_network(a.host.frames[0], net), wire::Drop::kNone);
+  EXPECT_TRUE(net.v6);
+}
+
+// ---- the pool of kept packets ------------------------------------------------------------------------------------
+
+TEST_F(EdgeTest, OneQueuePairDoesNotTakeTheWholePool) {
+  b.host.slow = true;
+  hold_copies = true;
+  TestQp x1(a), y1(b), x2(a), y2(b);
+  connect(x1, y1);
+  connect(x2, y2);
+  for (int i = 0; i < 16; ++i) x1.post(WrOp::kWrite, 0, 8, y1.rkey);
+  x1.ring(now);
+  exchange();
+  EXPECT_EQ(count(b, Counter::kRoceRxDropNoKept), 16u - 4);  // half of eight
+  x2.post(WrOp::kWrite, 0, 8, y2.rkey);
+  x2.post(WrOp::kWrite, 0, 8, y2.rkey);
+  x2.ring(now);
+  exchange();
+  EXPECT_EQ(count(b, Counter::kRoceRxDropNoKept), 16u - 4);
+  hold_copies = false;
+  settle();
+  EXPECT_EQ(x1.poll().size(), 16u);
+  EXPECT_EQ(x2.poll().size(), 2u);
+  EXPECT_EQ(b.core->state().kept.in_use(), 0u);
+}
+
+TEST_F(EdgeTest, WhatWaitsForMemoryIsFinishedByTheSamePacketAlone) {
+  TestNode full(2, {.max_qps = 8}, 0);  // nothing can be kept
+  full.host.slow = true;
+  TestQp x(a), y(full);
+  to_rts(y, x);
+  QpAttributes at;
+  ASSERT_EQ(full.roce().query_qp(y.qpn, &at), Status::kOk);
+  y.post_receive(0, 100);
+  full.core->on_packet(now, full.link, request_for(y, Opcode::kRcSendOnly, Psn(at.rq_psn), 10));
+  EXPECT_EQ(count(full, Counter::kRoceRxDropNoKept), 1u);
+  ASSERT_EQ(full.host.pending_copies(), 1u);
+  full.core->on_packet(now, full.link, request_for(y, Opcode::kRcFetchAdd, Psn(at.rq_psn)));
+  full.host.finish_copies(*full.core, now);
+  full.core->on_packet(now, full.link, request_for(y, Opcode::kRcFetchAdd, Psn(at.rq_psn)));
+  EXPECT_EQ(state_of(y), QpState::kError);
+  const std::vector<Packet> sent = sent_by(full);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].bth.opcode, Opcode::kRcAck);
+  EXPECT_EQ(sent[0].aeth.syndrome, Syndrome::nak(NakCode::kInvalidRequest));
+}
+
+}  // namespace
+}  // namespace ub::roce
