@@ -151,6 +151,7 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
   uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
   if (uses(config, "shm") && !open_shm(config, error)) return false;
+  if (config.roce.enable && ports_.udp.is_open()) ports_.udp.open_roce(notice_);
   return open_dpdk(config, error);  // the last: the port number is final now
 }
 
@@ -424,6 +425,13 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
   path->local.ip = eids_.ip_of(local);
   path->remote.ip = eids_.ip_of(instance.eid);
   return same_family(*path, why);
+}
+
+bool Nic::carries_roce(const PeerAddress& path, std::string* why) const {
+  if (!ports_.udp.is_open() || path.link != ports_.udp.link() || ports_.udp.has_roce(path.local.ip)) return true;
+  *why =
+      "no RoCE at " + to_text(path.local.ip) + ": another program has its UDP port " + std::to_string(roce::kUdpPort);
+  return false;
 }
 
 bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {

@@ -81,6 +81,8 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
+  // Do packets of RoCE leave by that path? False and `*why`: the UDP port of RoCE at our address is somebody else's.
+  bool carries_roce(const PeerAddress& path, std::string* why) const;
   // Waits until the port of that path knows where its frames go, as far as it has to ask. False and `*why`: nobody
   // answered. Without this the first frames to a new neighbour are lost.
   bool meet_neighbour(const PeerAddress& path, std::string* why);

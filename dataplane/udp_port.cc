@@ -107,6 +107,7 @@ void UdpPort::close() {
 
 bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
   close();
+  options_ = options;
   if (options.addresses.empty()) {
     *error = "UDP port: no address to bind";
     return false;
@@ -133,10 +134,10 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
   }
 
   bool taken = false;
-  bool done = open_sockets(options, options.wanted_port, &taken, error);
+  bool done = open_sockets(options.wanted_port, &taken, error);
   // An ephemeral port that is free on one address may be taken on another.
   for (int attempt = 0; !done && taken && !options.port_required && attempt < 32; ++attempt)
-    done = open_sockets(options, 0, &taken, error);
+    done = open_sockets(0, &taken, error);
   if (!done) {
     if (taken) *error += "; another instance has it: leave the choice to the port, or configure another";
     close();
@@ -168,55 +169,82 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
   static_assert(kTxSlots == 64);
 
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
-  bool watched = static_cast<bool>(epoll_);
-  for (size_t i = 0; i < sockets_.size() && watched; ++i) {
-    epoll_event event{};
-    event.events = EPOLLONESHOT;
-    event.data.u64 = i;
-    watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, sockets_[i].fd.get(), &event) == 0;
-  }
-  if (!watched) {
-    *error = std::string("UDP port: cannot watch the sockets: ") + std::strerror(errno);
+  for (const Socket& s : sockets_) {
+    if (watch(s, error)) continue;
     close();
     return false;
   }
   return true;
 }
 
-bool UdpPort::open_sockets(const UdpPortOptions& options, uint16_t port, bool* taken, std::string* error) {
-  *taken = false;
-  sockets_.clear();
-  port_ = port;
-  for (const wire::IpAddress& ip : options.addresses) {
+void UdpPort::open_roce(const Notice& notice) {
+  for (const wire::IpAddress& ip : options_.addresses) {
     Socket s;
     s.ip = ip;
-    s.v6 = !ip.is_v4();
-    s.fd = ipc::Fd(::socket(s.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!s.fd) {
-      *error = "UDP port: cannot open a socket for " + to_text(ip) + ": " + std::strerror(errno);
-      return false;
+    bool taken = false;
+    std::string error;
+    if (open_socket(s, roce::kUdpPort, &taken, &error) && watch(s, &error)) {
+      sockets_.push_back(std::move(s));
+      continue;
     }
-    if (!set_options(s, options, error)) return false;
-    sockaddr_any address;
-    socklen_t bytes = fill(&address, ip, port_);
-    if (::bind(s.fd.get(), &address.base, bytes) != 0) {
-      int e = errno;
-      *taken = e == EADDRINUSE;
-      *error = "UDP port: cannot bind " + to_text(ip) + " port " + std::to_string(port_) + ": " + std::strerror(e);
-      if (e == EADDRNOTAVAIL) *error += "; the address is not one of this host (device.eids, port.udp_bind)";
-      return false;
-    }
-    bytes = sizeof address;
-    if (::getsockname(s.fd.get(), &address.base, &bytes) != 0) return false;
-    port_ = ntohs(s.v6 ? address.v6.sin6_port : address.v4.sin_port);
+    if (taken) error += "; Soft-RoCE of the kernel or another instance has it";
+    if (notice) notice(error + ". There is no RoCE at this address; UB goes on");
+  }
+}
+
+bool UdpPort::has_roce(const wire::IpAddress& ip) const {
+  return std::any_of(sockets_.begin(), sockets_.end(),
+                     [&](const Socket& s) { return s.ip == ip && s.port == roce::kUdpPort; });
+}
+
+bool UdpPort::watch(const Socket& s, std::string* error) {
+  epoll_event event{};
+  event.events = EPOLLONESHOT;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.fd.get(), &event) == 0) return true;
+  *error = "UDP port: cannot watch the socket of " + to_text(s.ip) + ": " + std::strerror(errno);
+  return false;
+}
+
+bool UdpPort::open_sockets(uint16_t port, bool* taken, std::string* error) {
+  sockets_.clear();
+  port_ = port;
+  for (const wire::IpAddress& ip : options_.addresses) {
+    Socket s;
+    s.ip = ip;
+    if (!open_socket(s, port_, taken, error)) return false;
+    port_ = s.port;
     sockets_.push_back(std::move(s));
   }
   return true;
 }
 
-bool UdpPort::set_options(Socket& s, const UdpPortOptions& options, std::string* error) {
+bool UdpPort::open_socket(Socket& s, uint16_t port, bool* taken, std::string* error) {
+  *taken = false;
+  s.v6 = !s.ip.is_v4();
+  s.fd = ipc::Fd(::socket(s.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!s.fd) {
+    *error = "UDP port: cannot open a socket for " + to_text(s.ip) + ": " + std::strerror(errno);
+    return false;
+  }
+  if (!set_options(s, error)) return false;
+  sockaddr_any address;
+  socklen_t bytes = fill(&address, s.ip, port);
+  if (::bind(s.fd.get(), &address.base, bytes) != 0) {
+    int e = errno;
+    *taken = e == EADDRINUSE;
+    *error = "UDP port: cannot bind " + to_text(s.ip) + " port " + std::to_string(port) + ": " + std::strerror(e);
+    if (e == EADDRNOTAVAIL) *error += "; the address is not one of this host (device.eids, port.udp_bind)";
+    return false;
+  }
+  bytes = sizeof address;
+  if (::getsockname(s.fd.get(), &address.base, &bytes) != 0) return false;
+  s.port = ntohs(s.v6 ? address.v6.sin6_port : address.v4.sin_port);
+  return true;
+}
+
+bool UdpPort::set_options(Socket& s, std::string* error) {
   int fd = s.fd.get();
-  int tos = (options.dscp & 0x3f) << 2 | (options.ecn & 3);
+  int tos = (options_.dscp & 0x3f) << 2 | (options_.ecn & 3);
   int failed;
   if (s.v6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -245,8 +273,8 @@ bool UdpPort::set_options(Socket& s, const UdpPortOptions& options, std::string*
     if (::setsockopt(fd, SOL_SOCKET, force, &value, sizeof value) != 0)  // beyond the limit: privileged
       ::setsockopt(fd, SOL_SOCKET, plain, &value, sizeof value);
   };
-  wish(SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
-  wish(SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
+  wish(SO_SNDBUFFORCE, SO_SNDBUF, options_.send_buffer_bytes);
+  wish(SO_RCVBUFFORCE, SO_RCVBUF, options_.receive_buffer_bytes);
   return true;
 }
 
@@ -296,8 +324,9 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
   }
   size_t payload = headers == 0 ? 0 : size_t{load_be16(frame + headers - 4)} - kUdpSize;
   if (headers != 0 && payload <= bytes - headers) {
+    const uint16_t source_port = load_be16(frame + headers - kUdpSize);
     for (Socket& s : sockets_) {
-      if (s.ip != source) continue;
+      if (s.ip != source || s.port != source_port) continue;
       tx.iov = {frame + headers, payload};
       s.queue[s.queue_count++] = static_cast<uint16_t>(slot);
       ++queued_;
@@ -465,7 +494,7 @@ void UdpPort::write_headers_v4(std::byte* frame, const Socket& s, const sockaddr
   store_be32(ip + 16, destination);
   std::byte* udp = ip + kIpv4Size;
   store_be16(udp, ntohs(from.sin_port));
-  store_be16(udp + 2, port_);
+  store_be16(udp + 2, s.port);
   store_be16(udp + 4, static_cast<uint16_t>(kUdpSize + payload));
   store_be16(udp + 6, 0);
 }
@@ -482,7 +511,7 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
   std::memcpy(ip + 24, s.ip.bytes.data(), 16);
   std::byte* udp = ip + kIpv6Size;
   store_be16(udp, ntohs(from.sin6_port));
-  store_be16(udp + 2, port_);
+  store_be16(udp + 2, s.port);
   store_be16(udp + 4, static_cast<uint16_t>(kUdpSize + payload));
   store_be16(udp + 6, 0);
 }
@@ -490,12 +519,11 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
 // ---- sleep ----
 
 bool UdpPort::prepare_sleep() {
-  for (size_t i = 0; i < sockets_.size(); ++i) {
+  for (const Socket& s : sockets_) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLONESHOT;
-    if (sockets_[i].queue_count != 0) event.events |= EPOLLOUT;
-    event.data.u64 = i;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, sockets_[i].fd.get(), &event);
+    if (s.queue_count != 0) event.events |= EPOLLOUT;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
   }
   return false;
 }

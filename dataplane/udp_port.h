@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UB over ordinary UDP sockets (UBoE): no privilege, no device, any routed network.
+// UB over ordinary UDP sockets (UBoE), and RoCEv2 beside it: no privilege, no device, any routed network.
 //
-// One unconnected socket per local address, IPv4 or IPv6, all on the same UDP port. The Core hands over whole
-// frames; the UDP payload leaves through the socket of the frame's source address to its destination address
-// and port. On receive the Ethernet, IP and UDP headers are written in front of the payload as the ICRC rules
-// want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum 0, TOS as received if wanted
-// (ECN). The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence IP_MTU_DISCOVER=DO and no
-// connect.
+// One unconnected socket per local address, IPv4 or IPv6, all on the same UDP port; for RoCE a second one per address,
+// on port 4791. The Core hands over whole frames; the UDP payload leaves through the socket of the frame's source
+// address and port to its destination address and port. On receive the Ethernet, IP and UDP headers are written in
+// front of the payload as the ICRC rules want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum
+// 0, TOS as received if wanted (ECN). The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence
+// IP_MTU_DISCOVER=DO and no connect. What others sent as ID a socket does not tell (LinkConfig::identification_lost).
 //
 // One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch
 // is full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for
@@ -16,7 +16,7 @@
 // Possible later: UDP_SEGMENT (one system call for many packets to one peer) where the path is known not to
 // split; not built, since on a path with GSO off it costs a software split in the kernel.
 //
-// Thread: the owner of the Core, except open() and port() (start-up) and the constants.
+// Thread: the owner of the Core, except open(), open_roce() and port() (start-up), the constants and has_roce().
 #pragma once
 
 #include <netinet/in.h>
@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +34,7 @@
 #include "lib/base/time.h"
 #include "lib/ipc/fd.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/roce/wire/bth.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {
@@ -58,7 +60,7 @@ struct UdpPortCounters {
   uint64_t tx_again = 0;             // flushes that left frames behind: socket buffer full
   uint64_t tx_drop_too_long = 0;     // EMSGSIZE: longer than the path takes
   uint64_t tx_drop_unreachable = 0;  // no route, no host, refused
-  uint64_t tx_drop_bad_frame = 0;    // not IPv4/IPv6 UDP from one of our addresses
+  uint64_t tx_drop_bad_frame = 0;    // not IPv4/IPv6 UDP from one of our sockets
   uint64_t tx_drop_other = 0;
   uint64_t rx_frames = 0;
   uint64_t rx_drop_too_long = 0;  // longer than the port's MTU allows
@@ -74,13 +76,18 @@ class UdpPort {
 
   // Opens and binds the sockets. False: a sentence in `*error`, nothing is open.
   bool open(const UdpPortOptions&, std::string* error);
+  // Opens the sockets of RoCE, at the addresses of open(). `notice` hears of each address whose port 4791 somebody
+  // else has: there is no RoCE there.
+  using Notice = std::function<void(const std::string& sentence)>;
+  void open_roce(const Notice& notice);
+  bool has_roce(const wire::IpAddress&) const;
   void close();
   bool is_open() const { return !sockets_.empty(); }
 
-  uint16_t port() const { return port_; }  // host order, the same on all addresses
+  uint16_t port() const { return port_; }  // of UB, host order, the same on all addresses
   uint32_t mtu() const { return mtu_; }    // payload bytes of a packet
   // For Core::add_link; then tell the port the number it got.
-  LinkConfig link_config() const { return {mtu_, false, false}; }
+  LinkConfig link_config() const { return {mtu_, false, false, roce::kUdpPort, true}; }
   void set_link(uint32_t link) { link_ = link; }
   uint32_t link() const { return link_; }
   // Local end of a path from our address number `index` of the options.
@@ -112,6 +119,7 @@ class UdpPort {
   struct Socket {
     ipc::Fd fd;
     wire::IpAddress ip;
+    uint16_t port = 0;
     bool v6 = false;
     uint16_t queue[kTxSlots];  // committed slots in order
     uint32_t queue_count = 0;
@@ -119,8 +127,10 @@ class UdpPort {
   };
   struct Buffers;  // slots and the kernel's message headers
 
-  bool open_sockets(const UdpPortOptions&, uint16_t port, bool* taken, std::string* error);
-  bool set_options(Socket&, const UdpPortOptions&, std::string* error);
+  bool open_sockets(uint16_t port, bool* taken, std::string* error);
+  bool open_socket(Socket&, uint16_t port, bool* taken, std::string* error);
+  bool set_options(Socket&, std::string* error);
+  bool watch(const Socket&, std::string* error);
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
   void count_send_error(int error);
@@ -128,7 +138,8 @@ class UdpPort {
   void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload, uint8_t tos) const;
   void write_headers_v6(std::byte* frame, const Socket&, const sockaddr_in6&, size_t payload, uint8_t tos) const;
 
-  std::vector<Socket> sockets_;
+  UdpPortOptions options_;
+  std::vector<Socket> sockets_;  // of UB, in the order of the addresses, then of RoCE
   std::unique_ptr<Buffers> buffers_;
   uint64_t free_slots_ = 0;  // bit per transmit slot
   uint32_t queued_ = 0;      // committed, not sent

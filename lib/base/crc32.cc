@@ -74,6 +74,32 @@ uint32_t table_run(uint32_t state, std::byte* dst, const std::byte* src, size_t 
   return state;
 }
 
+// ---------------------------------------------------------------- backwards
+
+/// a * b mod P, reflected: the highest bit is x^0.
+constexpr uint32_t times(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = 0x80000000; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0) product ^= b;
+    b = (b >> 1) ^ ((b & 1) != 0 ? kPolyReflected : 0);
+  }
+  return product;
+}
+
+/// x^(-8 * 2^k) mod P.
+constexpr std::array<uint32_t, 16> make_rewinds() {
+  uint32_t r = 0x80000000;
+  for (int i = 0; i < 8; ++i) r = (r & 0x80000000) != 0 ? (r ^ kPolyReflected) << 1 | 1 : r << 1;
+  std::array<uint32_t, 16> powers{};
+  for (uint32_t& power : powers) {
+    power = r;
+    r = times(r, r);
+  }
+  return powers;
+}
+
+constexpr auto kRewinds = make_rewinds();
+
 // ---------------------------------------------------------------- carry-less multiplication
 
 #if defined(__x86_64__)
@@ -308,6 +334,13 @@ uint32_t first_copy(uint32_t state, std::byte* dst, const std::byte* src, size_t
 
 uint32_t crc32_update(uint32_t state, const std::byte* data, size_t size_bytes) {
   return g_update.load(std::memory_order_relaxed)(state, nullptr, data, size_bytes);
+}
+
+uint32_t crc32_rewind(uint32_t state, size_t zero_bytes) {
+  for (size_t i = 0; i < kRewinds.size(); ++i) {
+    if ((zero_bytes >> i & 1) != 0) state = times(state, kRewinds[i]);
+  }
+  return state;
 }
 
 uint32_t crc32_copy_update(uint32_t state, std::byte* dst, const std::byte* src, size_t size_bytes) {

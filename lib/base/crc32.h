@@ -19,6 +19,9 @@ constexpr uint32_t crc32_final(uint32_t state) { return ~state; }
 /// so the sum fits the copy even if another thread changes the source meanwhile.
 [[nodiscard]] uint32_t crc32_copy_update(uint32_t state, std::byte* dst, const std::byte* src, size_t size_bytes);
 
+/// The state that `zero_bytes` bytes of zero (less than 64 KiB) made this one of.
+[[nodiscard]] uint32_t crc32_rewind(uint32_t state, size_t zero_bytes);
+
 // For tests and benchmarks: the engines one by one.
 enum class Crc32Engine { kTable, kPclmul, kVpclmul };
 bool crc32_engine_supported(Crc32Engine engine);

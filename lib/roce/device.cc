@@ -59,7 +59,7 @@ uint8_t Device::active_mtu() const { return roce::code_of_mtu(nic_->mtu()); }
 bool Device::find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why) {
   PeerAddress address;
   if (!nic_->find_path(eid_of(sgid), {eid_of(dgid), 0}, &address, why)) return false;
-  if (!nic_->meet_neighbour(address, why)) return false;
+  if (!nic_->carries_roce(address, why) || !nic_->meet_neighbour(address, why)) return false;
   path->link = address.link;
   path->sgid = address.local.ip;
   path->dgid = address.remote.ip;

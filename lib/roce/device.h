@@ -68,6 +68,8 @@ class Device {
   std::optional<AsyncEvent> wait_async_event(std::chrono::nanoseconds limit);
   /// Moves the NIC forward if nobody else does. Polling an empty completion queue does so, too.
   void drive() { nic_->drive(); }
+  /// What it is made of, for those who speak UB on it, too. Its event sink is taken.
+  Nic& nic() { return *nic_; }
 
  private:
   friend class ProtectionDomain;

@@ -197,10 +197,11 @@ struct RegisteredSegment {
 
 // How packets reach a peer. Frames carry complete addresses, so a link is all that a port needs besides.
 struct LinkConfig {
-  uint32_t mtu = 1024;         // payload bytes of a packet: 1024, 2048, 4096 or 8192
-  bool icrc_optional = false;  // the wire cannot corrupt: offer to leave the ICRC out
-  bool lossless = false;       // back-pressure instead of loss: no congestion window
-  uint16_t roce_port = 0;      // UDP source port of all RoCE packets; 0: each queue pair has its own
+  uint32_t mtu = 1024;               // payload bytes of a packet: 1024, 2048, 4096 or 8192
+  bool icrc_optional = false;        // the wire cannot corrupt: offer to leave the ICRC out
+  bool lossless = false;             // back-pressure instead of loss: no congestion window
+  uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
+  bool identification_lost = false;  // of received IPv4 packets: the header was made anew, with ID 0
 };
 
 struct PeerAddress {

@@ -9,6 +9,7 @@
 #include "lib/urma/jetty_group.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/number.h"
 #include "lib/urma/status.h"
 
 using namespace ub;
@@ -24,8 +25,8 @@ bool check(const urma_jetty_grp_cfg_t& cfg) {
     URMA_LOG_ERROR("the name of a jetty group does not end within %zu characters", sizeof cfg.name);
     return false;
   }
-  if (static_cast<uint32_t>(cfg.policy) > kQueueDepthPolicy) {
-    URMA_LOG_ERROR("jetty group policy %d is none of 0 (round robin), 1 (hint), 2 (queue depth)", cfg.policy);
+  if (const uint32_t policy = number_of(cfg.policy); policy > kQueueDepthPolicy) {
+    URMA_LOG_ERROR("jetty group policy %u is none of 0 (round robin), 1 (hint), 2 (queue depth)", policy);
     return false;
   }
   if (cfg.flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT) {

@@ -90,8 +90,8 @@ static void open_sample(struct sample* s) {
   cfg.shared.jfr = s->q.jfr;
   s->q.jetty = urma_create_jetty(s->context, &cfg);
   need(s->q.jetty != NULL, "urma_create_jetty");
-  s->memory = memalign(4096, SAMPLE_BYTES);  // touched where it is used
-  memset(s->memory, 0, 4096);
+  s->memory = mmap(NULL, SAMPLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  need(s->memory != MAP_FAILED, "mmap");
   s->segment = register_memory(s->context, s->memory, SAMPLE_BYTES, URMA_ACCESS_READ | URMA_ACCESS_WRITE);
 }
 

@@ -5,9 +5,13 @@ shm and udp connect any number of programs. The DPDK wires have two ends: a prog
 and leaves it when it has ended. They run as an ordinary process without hugepages; af_packet needs root.
 """
 import os
+import socket
 import subprocess
 import tempfile
 import uuid
+
+
+ROCE_PORT = 4791
 
 
 class Skip(Exception):
@@ -48,6 +52,47 @@ class Given(Wire):
         self.variables = variables
 
 
+class Addresses(Wire):
+    """shm or udp between two programs that have an address each, as RoCE needs it, and meet nobody else."""
+
+    def __init__(self, kinds):
+        super().__init__(kinds)
+        self.started = 0
+        self.directory = tempfile.TemporaryDirectory(prefix="softub-wire-")
+        if kinds == "udp":
+            for end in range(2):
+                self.look_for_port(self.address(end))
+
+    @staticmethod
+    def address(end):
+        return f"127.{64 + os.getpid() // 250 % 128}.{os.getpid() % 250}.{end + 1}"
+
+    @staticmethod
+    def look_for_port(address):
+        try:
+            with socket.socket(type=socket.SOCK_DGRAM) as s:
+                s.bind((address, ROCE_PORT))
+        except OSError as error:
+            raise Skip(f"UDP port {ROCE_PORT} of {address}: {error.strerror}")
+
+    def environment(self, end):
+        return {
+            **self.variables,
+            "SOFTUB_DEVICE_EIDS": self.address(end),
+            "SOFTUB_PORT_MTU": "4096",  # of its own accord it takes more at 127.0.0.1 than elsewhere
+            "SOFTUB_PORT_SHM_DIR": self.directory.name,
+            "SOFTUB_LOG_STATS_DIR": self.directory.name,
+        }
+
+    def close(self):
+        self.directory.cleanup()
+
+    def start(self, args, **options):
+        end = self.started % 2
+        self.started += 1
+        return subprocess.Popen(args, env={**os.environ, **self.environment(end)}, **options)
+
+
 class DpdkWire(Wire):
     """Two ends; self.device(end) has the devargs of each."""
 
@@ -72,9 +117,13 @@ class DpdkWire(Wire):
             "SOFTUB_PORT_MTU": str(self.mtu),
             "SOFTUB_DPDK_PLUGIN": self.plugin,
             "SOFTUB_DPDK_DEVICE": self.device(end),
-            "SOFTUB_DPDK_ADDRESSES": f"10.9.0.{end + 1}/24",
+            "SOFTUB_DPDK_ADDRESSES": f"{self.address(end)}/24",
             "SOFTUB_LOG_STATS_DIR": self.directory.name,
         }
+
+    @staticmethod
+    def address(end):
+        return f"10.9.0.{end + 1}"
 
     def free_end(self):
         for end, program in enumerate(self.programs):
@@ -205,3 +254,8 @@ def is_optional(name):
 def make(name, plugin=None):
     """Raises Skip."""
     return DPDK_WIRES[name](plugin) if name in DPDK_WIRES else Wire(name)
+
+
+def make_for_roce(name, plugin=None):
+    """Whose ends have addresses of their own, `address(end)`. Raises Skip."""
+    return DPDK_WIRES[name](plugin) if name in DPDK_WIRES else Addresses(name)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/roce_peer against itself, each test over DPDK's memif: what matrix.py needs a guest for, without root and in
-seconds. It shows that both roles work, not that another implementation agrees. With --perf the tests of roce_perf, too.
+"""tools/roce_peer against itself, each test over DPDK's memif or another wire: what matrix.py needs a guest for,
+without root and in seconds. It shows that both roles work, not that another implementation agrees. With --perf the
+tests of roce_perf, too.
 
   tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
+  tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --wire udp
 """
 import argparse
 import os
@@ -18,7 +20,6 @@ from processes import free_port  # noqa: E402
 TESTS = ["rc_pingpong", "ud_pingpong", "send_lat", "send_bw", "write_lat", "write_bw", "read_lat", "read_bw",
          "atomic_lat", "atomic_bw", "rping"]
 PERF_TESTS = ["send_lat", "send_bw", "write_lat", "write_lat --to-completion", "write_bw", "read_lat", "read_bw"]
-SERVER_ADDRESS = "10.9.0.1"
 
 
 def sizes_of(test):
@@ -39,17 +40,19 @@ def pairs(args):
 
 def run(args, test, command):
     """"" or what went wrong."""
-    wire = wires.Memif(args.plugin)
+    wire = wires.make_for_roce(args.wire, args.plugin)
     command = [*command, "-p", str(free_port())]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "stdin": subprocess.DEVNULL}
     echo = ["--echo"] if test.endswith("pingpong") else []  # one side has to, as the real tools do
     server = wire.start([*command, *echo], **options)
     client = None
     try:
-        first = server.stdout.readline()
-        if not first.startswith(("listening", "waiting")):
-            return f"the server says: {first}{server.stdout.read()}"
-        client = wire.start([*command, SERVER_ADDRESS if test == "rping" else "localhost"], **options)
+        said = ""
+        while not (line := server.stdout.readline()).startswith(("listening", "waiting")):
+            said += line
+            if not line:
+                return f"the server says: {said}"
+        client = wire.start([*command, wire.address(0) if test == "rping" else "localhost"], **options)
         said = client.communicate(timeout=40)[0]
         rest = server.communicate(timeout=40)[0]
         if client.returncode == 0 and server.returncode == 0:
@@ -69,6 +72,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", required=True, help="roce_peer")
     parser.add_argument("--perf", help="roce_perf")
+    parser.add_argument("--wire", default="memif", choices=["shm", "udp", "memif"])
     parser.add_argument("--plugin", help="libsoftub_dpdk.so.0")
     parser.add_argument("--only", default="", help="regular expression: which tests")
     args = parser.parse_args()

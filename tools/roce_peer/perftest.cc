@@ -39,6 +39,8 @@ class Perftest {
     if (is_atomic()) std::fill_n(target_.bytes.begin(), area(), std::byte{0});
     fill_pattern(local_.bytes, 0);
     fill_pattern(local_send_.bytes, 0);
+    // The peer may write as soon as it has met us.
+    if (o.test == Test::kWriteLat) target_.bytes[o.size - 1] = std::byte{0};
     endpoint_.to_init(kAllAccess);
     if (receives()) {
       for (uint32_t i = 0; i < o.rx_depth && i < slots(); ++i) post_receive(i);
@@ -235,7 +237,6 @@ class Perftest {
   // Both write in turn, the server first; the last byte counts.
   void take_turns_writing() {
     volatile std::byte* const last = &target_.bytes[o_.size - 1];
-    *last = std::byte{0};
     for (uint32_t i = 0; i < o_.iterations; ++i) {
       const uint32_t awaited = o_.serves() ? i : i + 1;
       while (awaited != 0 && *last != static_cast<std::byte>(awaited)) endpoint_.turn();

@@ -90,9 +90,9 @@ template <class Host>
 void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   s_.count(Counter::kRoceRxPackets);
   Packet packet;
-  Drop drop = net.tp_size() < Bth::kSize ? Drop::kTooShort
-              : !icrc_fits(net)          ? Drop::kBadIcrc
-                                         : parse_packet(net.tph, net.end, packet);
+  Drop drop = net.tp_size() < Bth::kSize  ? Drop::kTooShort
+              : !has_good_icrc(link, net) ? Drop::kBadIcrc
+                                          : parse_packet(net.tph, net.end, packet);
   if (drop != Drop::kNone) s_.count(drop_counter(drop));
   if (drop == Drop::kTooShort || drop == Drop::kBadIcrc) return;
   if (drop != Drop::kNone && !is_invalid_request(drop, packet)) return;
@@ -111,6 +111,11 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   if (qp.type == QpType::kUd) return deliver_datagram(s_, r_, host_, index, packet, net);
   if (drop == Drop::kNone && !packet.has(kShapeRequest)) return executor_.on_answer(index, packet);
   executor_.on_request(index, drop, packet, {net.tph, net.tp_size()});
+}
+
+template <class Host>
+bool Engine<Host>::has_good_icrc(uint32_t link, const wire::NetHeader& net) const {
+  return s_.links[link].config.identification_lost ? icrc_fits_some_identification(net) : icrc_fits(net);
 }
 
 template <class Host>

@@ -75,6 +75,17 @@ TEST_P(Crc32, random_lengths_alignments_and_cuts) {
 INSTANTIATE_TEST_SUITE_P(Engines, Crc32, testing::ValuesIn(kEngines),
                          [](const auto& engine) { return crc32_engine_name(engine.param); });
 
+TEST(Crc32Rewind, takes_zero_bytes_back) {
+  Prng rng(6);
+  const std::vector<std::byte> zeros(65535);
+  for (size_t n = 0; n < 300; ++n) {
+    const uint32_t state = rng.next_u32();
+    ASSERT_EQ(crc32_rewind(bitwise(state, zeros.data(), n), n), state) << n;
+  }
+  for (size_t n : {size_t{4096}, size_t{9000}, size_t{65535}})
+    EXPECT_EQ(crc32_rewind(crc32_update(crc32_init(), zeros.data(), n), n), crc32_init()) << n;
+}
+
 TEST(Crc32Chosen, is_the_fastest_supported_and_agrees) {
   const Crc32Engine chosen = crc32_engine_chosen();
   EXPECT_TRUE(crc32_engine_supported(chosen));

@@ -68,6 +68,17 @@ TEST_F(DatagramTest, ArrivesBehindFortyBytes) {
   }
 }
 
+TEST_F(DatagramTest, LinkOfSocketsHasOneSourcePort) {
+  a.link = a.core->add_link({.mtu = 4096, .roce_port = kUdpPort});
+  TestQp x(a, {.type = QpType::kUd});
+  ready(x);
+  post(x, 100, handle(a, b), 5);
+  x.ring(now);
+  drain(a);
+  ASSERT_EQ(a.host.frames.size(), 1u);
+  EXPECT_EQ(source_port(a.host.frames[0]), kUdpPort);
+}
+
 TEST_F(DatagramTest, DropsWhatDoesNotFit) {
   TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
   ready(x);
@@ -377,6 +388,19 @@ TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   all.resize(b.roce().poll_connection_events(all));
   EXPECT_EQ(all.back().kind, ConnectionEventKind::kDisconnected);
   EXPECT_EQ(all.size(), 128u + 1);  // half of the room, and this one
+}
+
+TEST_F(ConnectionTest, LinkOfSocketsHasOneSourcePort) {
+  for (TestNode* n : {&a, &b}) n->link = n->core->add_link({.mtu = 4096, .roce_port = kUdpPort});
+  size_t frames = 0;
+  filter = [&](TestNode&, Bytes& frame) {
+    EXPECT_EQ(source_port(frame), kUdpPort);
+    ++frames;
+    return true;
+  };
+  TestQp x(a), y(b);
+  establish(x, y);
+  EXPECT_GE(frames, 3u);
 }
 
 TEST_F(ConnectionTest, OnlyManagementReachesQp1) {

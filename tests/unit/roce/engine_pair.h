@@ -252,6 +252,11 @@ class EnginePair : public testing::Test {
     EXPECT_EQ(parse_packet(net.tph, net.end, packet), Drop::kNone);
     return packet;
   }
+  static uint16_t source_port(const Bytes& frame) {
+    wire::NetHeader net;
+    EXPECT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
+    return net.src.port;
+  }
   /// The packets that a node would send now, and has not.
   std::vector<Packet> sent_by(TestNode& node) {
     drain(node);

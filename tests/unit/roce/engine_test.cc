@@ -416,6 +416,32 @@ TEST_F(EngineTest, WrongStepsChangeNothing) {
   EXPECT_EQ(a.roce().modify_qp(now, 4711, to, kToRtr), Status::kInvalid);
 }
 
+// A NIC on the other side writes an IPv4 identification, which the sum covers and a socket does not hand over.
+TEST_F(EngineTest, LinkOfSockets) {
+  for (bool lost : {true, false}) {
+    for (TestNode* n : {&a, &b})
+      n->link = n->core->add_link({.mtu = 4096, .roce_port = kUdpPort, .identification_lost = lost});
+    filter = [&](TestNode&, Bytes& frame) {
+      EXPECT_EQ(source_port(frame), kUdpPort);
+      std::byte* l3 = &frame[wire::kEthSize];
+      std::byte* end = &frame[frame.size() - wire::kIcrcSize];
+      set_identification(&frame, 0xA6B9);
+      wire::icrc_store(end, icrc_compute(l3, static_cast<size_t>(end - l3), false));
+      set_identification(&frame, 0);
+      return true;
+    };
+    TestQp x(a), y(b);
+    connect(x, y);
+    fill(x, 1);
+    x.post(WrOp::kWrite, 0, 5000, y.rkey);
+    x.ring(now);
+    settle();
+    expect_status(x.poll(), {lost ? kOk : CrStatus::kAckTimeout});
+    EXPECT_EQ(same(x, 0, y, 0, 5000), lost);
+    EXPECT_EQ(count(b, Counter::kRoceRxDropBadIcrc) == 0, lost);
+  }
+}
+
 TEST_F(EngineTest, AMillionBytesAndManyWindows) {
   TestQp x(a, {.memory_bytes = 1 << 21}), y(b, {.memory_bytes = 1 << 21});
   connect(x, y, 1);

@@ -30,11 +30,11 @@ uint32_t icrc_by_definition(Bytes packet, bool v6) {
   return ~crc;
 }
 
-bool matches(const Bytes& frame) {
+bool matches(const Bytes& frame, bool (*fits)(const wire::NetHeader&) = icrc_fits) {
   const Exact exact(frame);
   wire::NetHeader net;
   EXPECT_EQ(wire::parse_network(exact.span(), net), wire::Drop::kNone);
-  return icrc_fits(net);
+  return fits(net);
 }
 
 TEST(RoceIcrc, start_is_the_state_behind_eight_bytes_of_ones) {
@@ -74,6 +74,37 @@ TEST(RoceIcrc, one_wrong_bit_is_found_unless_a_hop_may_write_it) {
   }
 }
 
+TEST(RoceIcrc, fits_without_the_identification) {
+  for (const auto& [name, good] : golden::all()) {
+    Bytes lost = good;
+    set_identification(&lost, 0);
+    EXPECT_FALSE(matches(lost)) << name;  // Linux does not send ID 0
+    EXPECT_TRUE(matches(lost, icrc_fits_some_identification)) << name;
+    EXPECT_TRUE(matches(good, icrc_fits_some_identification)) << name;
+    for (size_t at = wire::kEthSize + wire::kIpv4Size + wire::kUdpSize; at < lost.size(); ++at) {
+      Bytes bad = lost;
+      bad[at] ^= std::byte{0x10};
+      const bool masked = at == wire::kEthSize + wire::kIpv4Size + wire::kUdpSize + 4;
+      ASSERT_EQ(matches(bad, icrc_fits_some_identification), masked) << name << " byte " << at;
+    }
+  }
+}
+
+TEST(RoceIcrc, ipv6_has_no_identification) {
+  Prng rng(52);
+  const size_t behind = 64 + wire::kIpv6Size + wire::kUdpSize - 4;
+  for (const bool v6 : {false, true}) {
+    Bytes frame = frame_of(random_bytes(v6 ? 64 : 64 + wire::kIpv6Size - wire::kIpv4Size, rng), v6);
+    EXPECT_TRUE(matches(frame, icrc_fits_some_identification));
+    // What another identification would make of the sum.
+    Bytes difference(behind);
+    difference[0] = std::byte{0xA6};
+    std::byte* icrc = &frame[frame.size() - wire::kIcrcSize];
+    wire::icrc_store(icrc, wire::icrc_load(icrc) ^ crc32_update(0, difference.data(), behind));
+    EXPECT_EQ(matches(frame, icrc_fits_some_identification), !v6);
+  }
+}
+
 TEST(RoceIcrc, too_short_for_a_transport_header) {
   for (size_t size = 0; size < Bth::kSize; ++size) {
     Bytes packet(size);
@@ -81,6 +112,7 @@ TEST(RoceIcrc, too_short_for_a_transport_header) {
     Bytes frame(net.size + size + wire::kIcrcSize);
     net.write(frame.data(), size + wire::kIcrcSize, 0);
     EXPECT_FALSE(matches(frame)) << size;
+    EXPECT_FALSE(matches(frame, icrc_fits_some_identification)) << size;
   }
 }
 

@@ -94,4 +94,15 @@ inline Bytes random_bytes(size_t n, Prng& rng) {
   return b;
 }
 
+/// Of an IPv4 frame; its checksum is right again then.
+inline void set_identification(Bytes* frame, uint16_t identification) {
+  std::byte* ip = frame->data() + wire::kEthSize;
+  store_be16(ip + 4, identification);
+  store_be16(ip + 10, 0);
+  uint32_t sum = 0;
+  for (size_t at = 0; at < wire::kIpv4Size; at += 2) sum += load_be16(ip + at);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  store_be16(ip + 10, static_cast<uint16_t>(~(sum + (sum >> 16))));
+}
+
 }  // namespace ub::roce

@@ -9,6 +9,7 @@ namespace ub::roce {
 namespace {
 
 constexpr size_t kCongestionByte = 4;  // of BTH: FECN, BECN and reserved bits
+constexpr size_t kIdentification = 4;  // of the IPv4 header: two bytes
 
 constexpr size_t network_size(bool is_v6) { return (is_v6 ? wire::kIpv6Size : wire::kIpv4Size) + wire::kUdpSize; }
 
@@ -29,6 +30,16 @@ uint32_t icrc_compute(const std::byte* l3, size_t size_bytes, bool is_v6) {
 bool icrc_fits(const wire::NetHeader& net) {
   if (net.tp_size() < Bth::kSize) return false;
   return icrc_compute(net.l3, static_cast<size_t>(net.end - net.l3), net.v6) == wire::icrc_load(net.end);
+}
+
+// Sums of two packets that differ in the identification alone differ by it, moved on by what follows: taken back, the
+// difference must be two bytes.
+bool icrc_fits_some_identification(const wire::NetHeader& net) {
+  if (icrc_fits(net)) return true;
+  if (net.v6 || net.tp_size() < Bth::kSize) return false;
+  const auto size_bytes = static_cast<size_t>(net.end - net.l3);
+  const uint32_t difference = icrc_compute(net.l3, size_bytes, false) ^ wire::icrc_load(net.end);
+  return crc32_rewind(difference, size_bytes - kIdentification) >> 16 == 0;
 }
 
 }  // namespace ub::roce

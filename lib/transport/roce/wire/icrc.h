@@ -26,4 +26,8 @@ inline constexpr uint32_t kIcrcStart = 0xDEBB20E3;
 /// Whether the ICRC at net.end fits the packet. False as well if there is no whole BTH.
 [[nodiscard]] bool icrc_fits(const wire::NetHeader& net);
 
+/// The same where nobody knows the IPv4 identification that the sender wrote, which the sum covers: whether there is
+/// one that fits. Of 32 bits 16 are left to find errors with. IPv6 has none, so nothing is lost there.
+[[nodiscard]] bool icrc_fits_some_identification(const wire::NetHeader& net);
+
 }  // namespace ub::roce

@@ -15,6 +15,7 @@
 #include "dataplane/eid.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/udp_port.h"
+#include "lib/transport/roce/wire/bth.h"
 
 // A full socket buffer cannot be had on loopback (the kernel does not count what it delivered), so these two
 // stand in for the C library's and refuse when told to.
@@ -322,6 +323,106 @@ TEST(UdpPort, mtu) {
   EXPECT_FALSE(p.open("127.0.0.1", 1500));
   EXPECT_NE(p.error.find("1500"), std::string::npos);
 }
+
+// ---- RoCE ----------------------------------------------------------------------------------------------------------
+
+// Ports of RoCE at addresses of loopback that no other process of these tests has.
+class UdpPortRoce : public testing::TestWithParam<bool> {
+ protected:
+  static wire::IpAddress address(uint8_t last) {
+    const auto pid = static_cast<uint32_t>(::getpid());
+    return wire::IpAddress::from_v4(127U << 24 | (pid & 0x3fff) << 8 | last);
+  }
+  bool open(UdpPort& port, const wire::IpAddress& ip, uint32_t link) {
+    UdpPortOptions o;
+    o.addresses = {ip};
+    o.wanted_port = 0;
+    o.mtu = 1024;
+    if (!port.open(o, &error)) return false;
+    port.set_link(link);
+    port.open_roce([this](const std::string& sentence) { notices.push_back(sentence); });
+    return true;
+  }
+  void SetUp() override {
+    if (GetParam()) {  // there is one address only
+      here = there = *parse_ip("::1");
+      if (!open(a, here, 5)) GTEST_SKIP() << "no IPv6 here: " << error;
+    } else {
+      here = address(1), there = address(2);
+      ASSERT_TRUE(open(a, here, 5)) << error;
+      ASSERT_TRUE(open(b, there, 6)) << error;
+    }
+    if (!notices.empty()) GTEST_SKIP() << notices[0];
+  }
+  static wire::Endpoint roce_at(const wire::IpAddress& ip) { return {ip, roce::kUdpPort}; }
+
+  UdpPort a, b;
+  wire::IpAddress here, there;
+  std::string error;
+  std::vector<std::string> notices;
+  RxFrame rx[kBurst];
+};
+
+TEST_P(UdpPortRoce, both_protocols_keep_their_ports) {
+  UdpPort& other = GetParam() ? a : b;
+  EXPECT_EQ(a.link_config().roce_port, roce::kUdpPort);
+  EXPECT_TRUE(a.link_config().identification_lost);
+  EXPECT_TRUE(a.has_roce(here));
+  EXPECT_FALSE(a.has_roce(address(3)));
+  EXPECT_NE(a.port(), roce::kUdpPort);
+  const Bytes roce = make_frame(roce_at(here), roce_at(there), 100, 1, 0);
+  const Bytes ub = make_frame(a.local_endpoint(0), other.local_endpoint(0), 200, 2, 0);
+  for (const Bytes& f : {roce, ub, roce, ub}) {
+    ASSERT_TRUE(send(a, f));
+    a.tx_flush({});
+    ASSERT_EQ(receive(other, rx, kBurst), 1u);
+    EXPECT_EQ(rx[0].link, other.link());
+    EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), f);
+  }
+  EXPECT_EQ(a.counters().tx_frames, 4u);
+  EXPECT_EQ(other.counters().rx_frames, 4u);
+}
+
+TEST_P(UdpPortRoce, a_packet_wakes_a_sleeper) {
+  UdpPort& other = GetParam() ? a : b;
+  std::vector<int> fds;
+  other.fds(fds);
+  ASSERT_EQ(fds.size(), 1u);
+  pollfd poll_fd{fds[0], POLLIN, 0};
+  EXPECT_FALSE(other.prepare_sleep());
+  EXPECT_EQ(::poll(&poll_fd, 1, 0), 0);
+  ASSERT_TRUE(send(a, make_frame(roce_at(here), roce_at(there), 64, 1)));
+  a.tx_flush({});
+  EXPECT_EQ(::poll(&poll_fd, 1, 1000), 1);
+}
+
+TEST_P(UdpPortRoce, somebody_else_has_the_port) {
+  UdpPort late;
+  ASSERT_TRUE(open(late, here, 7)) << error;
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_NE(notices[0].find(to_text(here)), std::string::npos) << notices[0];
+  EXPECT_NE(notices[0].find("4791"), std::string::npos) << notices[0];
+  EXPECT_FALSE(late.has_roce(here));
+  ASSERT_TRUE(send(late, make_frame(roce_at(here), roce_at(there), 64, 1)));
+  EXPECT_EQ(late.counters().tx_drop_bad_frame, 1u);
+  // UB goes on.
+  ASSERT_TRUE(send(late, make_frame(late.local_endpoint(0), a.local_endpoint(0), 64, 1)));
+  late.tx_flush({});
+  EXPECT_EQ(receive(a, rx, kBurst), 1u);
+}
+
+// Who opens anew gets a port for UB only until it asks for RoCE again, and leaves 4791 to others.
+TEST_P(UdpPortRoce, close_gives_the_port_back) {
+  a.close();
+  EXPECT_FALSE(a.has_roce(here));
+  UdpPort next;
+  ASSERT_TRUE(open(next, here, 7)) << error;
+  EXPECT_TRUE(notices.empty());
+  EXPECT_TRUE(next.has_roce(here));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, UdpPortRoce, testing::Bool(),
+                         [](const auto& v6) { return v6.param ? "ipv6" : "ipv4"; });
 
 TEST(LoopbackPort, echoes_at_the_next_burst) {
   LoopbackPort port;

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""UB and RoCE at the same time on the same ports, and their counters apart.
+
+One NIC for both, over shared memory, UDP sockets and memif (both_protocols.cc); then urma_perf beside roce_perf, NICs
+of their own, on the same addresses over UDP sockets; then without UDP port 4791. What cannot be had here is named.
+
+  tests/e2e/both_protocols.py --build build
+"""
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import wires
+from processes import Failure, Process, check, free_port
+
+MESSAGES = 3000  # of both_protocols.cc, each way
+OF_MESSAGES = ("tp.tx.data", "tp.rx.data", "roce.tx.request", "roce.rx.request")  # one packet each, at least
+
+
+class Admin:
+    def __init__(self, program, wire):
+        self.program = program
+        self.environment = {**os.environ, **wire.environment(0)}
+
+    def counters(self, process):
+        """Of the NIC in that process; empty: not yet."""
+        shown = subprocess.run([self.program, "show", "counters", "--all", "--json", "-i", str(process.popen.pid)],
+                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return json.loads(shown.stdout)["counters"] if shown.returncode == 0 else {}
+
+    def wait(self, process, good):
+        """The page is written now and then."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            counters = self.counters(process)
+            if counters and good(counters):
+                return counters
+            check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
+            time.sleep(0.05)
+        raise Failure(f"{process.name()}: its counters stayed at {nonzero(counters)}")
+
+
+def nonzero(counters):
+    return {name: value for name, value in counters.items() if value != 0}
+
+
+def check_no_drops(process, counters):
+    drops = {name: value for name, value in nonzero(counters).items()
+             if name.startswith(("rx.drop.", "roce.rx.drop.")) or name.endswith("error")}
+    check(not drops, f"{process.name()} dropped packets: {drops}")
+
+
+def ub_part(counters):
+    """Of what only UB counts: rx.* and tx.* are of the port."""
+    return {name: value for name, value in nonzero(counters).items()
+            if name.startswith(("tp.", "ta.", "um.", "rx.drop."))}
+
+
+def roce_part(counters):
+    return {name: value for name, value in nonzero(counters).items() if name.startswith("roce.")}
+
+
+def one_nic(args, name):
+    """Returns why it cannot be had, or nothing."""
+    try:
+        wire = wires.make_for_roce(name, args.plugin)
+    except wires.Skip as reason:
+        return reason
+    port = free_port()
+    server = Process([args.program, port], wire)
+    client = None
+    try:
+        server.wait_for_text("TCP port")
+        client = Process([args.program, port, "localhost"], wire)
+        admin = Admin(args.admin, wire)
+        for process in client, server:
+            process.wait_for_text("exchanged", 60)
+        for process in client, server:
+            counters = admin.wait(process, lambda c: all(c[name] >= MESSAGES for name in OF_MESSAGES))
+            check_no_drops(process, counters)
+            check(counters["rx.packets"] >= counters["roce.rx.packets"] + counters["tp.rx.data"], nonzero(counters))
+            process.kill(signal.SIGINT)
+        for process in client, server:
+            process.expect(0, 20)
+    finally:
+        for process in filter(None, (client, server)):
+            process.kill()
+        wire.close()
+    return None
+
+
+def two_nics(args):
+    """The first holds UDP port 4792 of the address, the second 4791. Returns why it cannot be had, or nothing."""
+    try:
+        wire = wires.make_for_roce("udp")
+    except wires.Skip as reason:
+        return reason
+    pairs = []
+    try:
+        for program, test in (args.perf, ["write_lat", "-D", "60"]), (args.roce_perf, ["write_lat", "-n", "100000000"]):
+            port = free_port()
+            server = Process([program, *test, "-p", port], wire)
+            pairs.append([server])
+            server.wait_for_text("TCP port")
+            pairs[-1].append(Process([program, *test, "-p", port, "localhost"], wire))
+        admin = Admin(args.admin, wire)
+        for process in pairs[0]:
+            counters = admin.wait(process, lambda c: c["tp.rx.data"] >= MESSAGES)
+            check_no_drops(process, counters)
+            check(not roce_part(counters), f"RoCE at a NIC of UB: {roce_part(counters)}")
+        for process in pairs[1]:
+            counters = admin.wait(process, lambda c: c["roce.rx.request"] >= MESSAGES)
+            check_no_drops(process, counters)
+            check(not ub_part(counters), f"UB at a NIC of RoCE: {ub_part(counters)}")
+        for process in sum(pairs, []):
+            check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
+    finally:
+        for process in sum(pairs, []):
+            process.kill()
+        wire.close()
+    return None
+
+
+def port_taken(args):
+    """Somebody else has UDP port 4791: said at the start, and by whoever wants a path from there."""
+    try:
+        wire = wires.make_for_roce("udp")
+    except wires.Skip as reason:
+        return reason
+    command = [args.roce_perf, "write_lat", "-n", "10", "-p", free_port()]
+    server = client = None
+    with socket.socket(type=socket.SOCK_DGRAM) as holder:
+        holder.bind((wire.address(0), wires.ROCE_PORT))
+        try:
+            server = Process(command, wire)
+            server.wait_for_text("TCP port")
+            check("There is no RoCE at this address" in server.text(), server.text())
+            client = Process([*command, "localhost"], wire)
+            check("no RoCE at " + wire.address(0) in server.expect(1, 30), server.text())
+            client.expect(1, 30)
+        finally:
+            for process in filter(None, (server, client)):
+                process.kill()
+            wire.close()
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--plugin", help="libsoftub_dpdk.so.0")
+    args = parser.parse_args()
+    build = os.path.abspath(args.build)
+    args.program = os.path.join(build, "tests/e2e/both_protocols")
+    args.admin = os.path.join(build, "tools/admin/urma_admin")
+    args.perf = os.path.join(build, "tools/perf/urma_perf")
+    args.roce_perf = os.path.join(build, "tools/roce_perf/roce_perf")
+    args.plugin = args.plugin or os.path.join(build, "dataplane/dpdk/libsoftub_dpdk.so.0")
+    cases = [(f"one NIC, {name}", lambda name=name: one_nic(args, name)) for name in ("shm", "udp", "memif")]
+    cases.append(("two NICs of one address, udp", lambda: two_nics(args)))
+    cases.append(("UDP port 4791 is taken", lambda: port_taken(args)))
+    failed = 0
+    for name, run in cases:
+        try:
+            missing = run()
+            print(f"{name:<30} {f'not run: {missing}' if missing else 'pass'}", flush=True)
+        except Failure as failure:
+            print(f"{name:<30} FAIL: {failure}", flush=True)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
