@@ -69,7 +69,7 @@ class Engine {
   void on_congestion(uint32_t qp);
   void owe_cnp(uint32_t qp);
   bool has_good_icrc(uint32_t link, const wire::NetHeader& net) const;
-  bool admits(const Qp& qp, uint32_t link, const wire::NetHeader& net, const Packet& packet);
+  bool admits(const Qp& qp, const wire::NetHeader& net, const Packet& packet);
 
   CoreState& s_;
   State& r_;

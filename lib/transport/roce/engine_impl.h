@@ -100,7 +100,7 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   const uint32_t index = find_qp(s_, packet.bth.dest_qp);
   if (index == 0) return s_.count(Counter::kRoceRxDropUnknownQp);
   Qp& qp = r_.qps[index];
-  if (!admits(qp, link, net, packet)) return;
+  if (!admits(qp, net, packet)) return;
   if (packet.has(kShapeCnp)) return on_congestion(index);
   if (net.ecn == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
   ++qp.rx_packets;
@@ -127,7 +127,7 @@ void Engine<Host>::on_management(uint32_t link, const wire::NetHeader& net, cons
 }
 
 template <class Host>
-bool Engine<Host>::admits(const Qp& qp, uint32_t link, const wire::NetHeader& net, const Packet& packet) {
+bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet& packet) {
   const auto refuse = [this](Counter why) {
     s_.count(why);
     return false;
@@ -140,7 +140,8 @@ bool Engine<Host>::admits(const Qp& qp, uint32_t link, const wire::NetHeader& ne
   if (!receives(qp.state)) return refuse(Counter::kRoceRxDropWrongState);
   constexpr uint16_t kPartition = 0x7FFF;  // the upper bit says how much of a member the sender is
   if ((packet.bth.pkey & kPartition) != (kDefaultPkey & kPartition)) return refuse(Counter::kRoceRxDropBadPkey);
-  if (qp.type != QpType::kUd && (link != qp.path.link || net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
+  // By which link does not matter: two processes that find each other at the same time have two.
+  if (qp.type != QpType::kUd && (net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
     return refuse(Counter::kRoceRxDropWrongPeer);
   }
   return true;

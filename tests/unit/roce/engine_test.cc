@@ -387,6 +387,20 @@ TEST_F(EngineTest, FullCompletionQueueLosesNothing) {
   EXPECT_EQ(all, 6u);
 }
 
+// Two processes that find each other at the same time have two links, and each may send by another one.
+TEST_F(EngineTest, LinksMayCross) {
+  TestQp x(a), y(b);
+  connect(x, y, 1);
+  for (TestNode* n : {&a, &b}) n->link = n->core->add_link({.mtu = 4096});  // what comes does so by this one
+  fill(x, 3);
+  x.post(WrOp::kWrite, 0, 5000, y.rkey);
+  x.post(WrOp::kRead, 8000, 5000, y.rkey);
+  x.ring(now);
+  exchange();
+  expect_status(x.poll(), {kOk, kOk});
+  EXPECT_TRUE(same(x, 8000, x, 0, 5000));
+}
+
 // Packets for the queue pair that an address had before find nobody in the next instance there.
 TEST_F(EngineTest, NumbersBeginAnywhereAndFollowEachOther) {
   TestQp x(a), y(b), next(a);

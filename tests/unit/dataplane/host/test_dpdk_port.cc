@@ -61,9 +61,12 @@ struct DpdkPortTest : testing::Test {
     for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return condition();
   }
+  // The thread that counts a change speaks of it afterwards.
   bool said(const char* words) {
-    std::lock_guard lock(mutex);
-    return notices.find(words) != std::string::npos;
+    return within_a_second([&] {
+      std::lock_guard lock(mutex);
+      return notices.find(words) != std::string::npos;
+    });
   }
 
   // IPv4 and UDP headers as the Core writes them; the rest is a pattern.
