@@ -160,8 +160,7 @@ void Library::after_fork_child() {
   Library& library = get();
   if (library.up_) {
     library.end_epoch();
-    library.abandoned_.push_back(library.backend_.release());
-    static_cast<void>(library.connector_.release());
+    library.abandoned_.emplace_back(library.backend_.release(), library.connector_.release());
   }
   after_fork_parent();
 }

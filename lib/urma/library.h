@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lib/urma/backend.h"
@@ -103,8 +104,8 @@ class Library {
   bool up_ = false;
   bool hooks_installed_ = false;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Connector> connector_;  // its thread must be gone before an epoch ends
-  std::vector<Backend*> abandoned_;       // in a child: those of its parents, never destroyed
+  std::unique_ptr<Connector> connector_;                    // its thread must be gone before an epoch ends
+  std::vector<std::pair<Backend*, Connector*>> abandoned_;  // in a child: those of its parents, never destroyed
   std::vector<Eid> eids_;
   uint32_t uasid_ = 0;
   uint32_t jfc_ids_ = 0;
