@@ -187,6 +187,7 @@ struct QueueIndices {
   std::atomic<uint32_t> retired;   // send queues: work requests finished (the depth limits requests, not slots)
   std::atomic<uint32_t> retiring;  // what `retired` becomes now: set before the completion is published
   // Completion queues: what the consumer wants to be told (see Armed); cleared by the Core when it tells.
+  // Receive queues: kAny while they are in ERROR, set by the Core: it does not see what is posted unless it is told.
   alignas(kSlotBytes) std::atomic<uint32_t> armed;
 };
 

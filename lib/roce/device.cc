@@ -73,7 +73,6 @@ Counters Device::counters() {
 // ---- events --------------------------------------------------------------------------------------------------------
 
 void Device::on_event(const Event& event) {
-  if (event.kind == EventKind::kQpError || event.kind == EventKind::kConnection) errors_.fetch_add(1);
   const std::lock_guard guard(event_lock_);
   if (const auto kind = async_kind_of(event.kind); kind && async_events_.size() < kMostAsyncEvents) {
     async_events_.push_back({*kind, event.object});

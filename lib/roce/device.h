@@ -8,7 +8,6 @@
 // and a completion queue's calls are for one thread at a time; everything else may be called by any.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -99,8 +98,6 @@ class Device {
   // Blocks until `ready()` or the end of `limit`, and says which. It is asked again after each event of the NIC.
   bool wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready);
 
-  // Raised whenever a queue pair may have gone to ERROR: what is posted to it from then on is to be flushed.
-  std::atomic<uint32_t> errors_{0};
   std::mutex lock_;  // of what follows; never held while the NIC is called
   Owner last_domain_ = 0;
   std::map<uint32_t, uint32_t> qpn_of_receive_queue_;

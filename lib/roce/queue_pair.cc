@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 
@@ -101,8 +102,9 @@ Status ReceiveQueue::post(const ReceiveRequest& request) {
   return Status::kOk;
 }
 
-void ReceiveQueue::flush() {
-  device_.control([&](Nic::NicCore& core, Instant now) { return core.set_state(now, id_, QueueState::kError); });
+bool ReceiveQueue::wants_bell() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between what was posted and the question
+  return ring_.indices->armed.load(std::memory_order_relaxed) != 0;
 }
 
 Status SharedReceiveQueue::create(ProtectionDomain& domain, uint32_t max_wr, uint32_t max_sge,
@@ -179,7 +181,6 @@ QueuePair::~QueuePair() {
 }
 
 Status QueuePair::modify(const QpAttributes& attributes, uint32_t mask) {
-  if (attributes.qp_state == QpState::kError) device_.errors_.fetch_add(1);
   return device_.engine([&](auto& engine, Instant now) { return engine.modify_qp(now, qpn_, attributes, mask); });
 }
 
@@ -190,17 +191,8 @@ Status QueuePair::query(QpAttributes* attributes) const {
 Status QueuePair::post_recv(const ReceiveRequest& request) {
   if (!own_receives_) return Status::kInvalid;
   const Status status = own_receives_->post(request);
-  if (status == Status::kOk && is_in_error()) own_receives_->flush();
+  if (status == Status::kOk && own_receives_->wants_bell()) device_.nic_->posted(qpn_);
   return status;
-}
-
-bool QueuePair::is_in_error() {
-  const uint32_t errors = device_.errors_.load();
-  if (errors == errors_seen_) return false;
-  QpAttributes now;
-  if (query(&now) == Status::kOk && now.qp_state == QpState::kError) return true;
-  errors_seen_ = errors;
-  return false;
 }
 
 // ---- sending -------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class ReceiveQueue {
 
   Status open(Owner owner, uint32_t jfc, uint32_t max_wr, uint32_t max_sge);
   Status post(const ReceiveRequest&);
-  void flush();  // again, when its queue pair is in error
+  bool wants_bell() const;  // its queue pair is in ERROR, and is to be told of what was posted
   uint32_t id() const { return id_; }
 
  private:
@@ -128,7 +128,6 @@ class QueuePair {
   Status open(Owner owner);
   Status check(const SendRequest&, uint32_t* length) const;
   bool has_place();
-  bool is_in_error();
   void write(const SendRequest&, uint32_t length, uint32_t slots, Wqe* wqe) const;
 
   Device& device_;
@@ -136,7 +135,6 @@ class QueuePair {
   ipc::Mapping memory_, work_;
   urma::RingProducer<Wqe> ring_;
   uint32_t posted_ = 0;
-  uint32_t errors_seen_ = 0;  // of the device, when this queue pair was last known to be well
   uint32_t qpn_ = 0;
   std::unique_ptr<ReceiveQueue> own_receives_;  // null: shared
 };

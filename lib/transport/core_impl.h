@@ -34,7 +34,8 @@ Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
   UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
   UB_ASSERT(config.max_queues < kIdSpace);
-  UB_ASSERT(config.roce.max_qps <= UINT16_MAX && config.roce.window_packets != 0);
+  UB_ASSERT(config.roce.max_qps <= UINT16_MAX && config.roce.max_connections <= UINT16_MAX);
+  UB_ASSERT(config.roce.window_packets != 0);
   s_.config = config;
   s_.prng = Prng(config.seed);
   Arena arena(memory);

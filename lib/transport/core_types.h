@@ -61,7 +61,7 @@ struct RoceConfig {
   uint32_t max_qps = 0;  // 0: RoCE is off; at most 65535
   uint32_t max_address_handles = 4096;
   uint32_t max_listeners = 64;
-  uint32_t max_connections = 4096;
+  uint32_t max_connections = 4096;                  // at most 65535
   uint16_t window_packets = 128;                    // of a queue pair, in flight
   bool ack_every_message = false;                   // ask for an acknowledgement with every message
   bool dcqcn = false;                               // mark data as ECN capable and slow down where the network says so

@@ -141,6 +141,7 @@ class Node {
  private:
   void configure();
   Region* add_local(App&, uint64_t bytes);
+  bool take_events();
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
   void finish_flush(Queue*);
@@ -149,6 +150,8 @@ class Node {
   void take_datagram(const Receiver&, const Cqe&);
   void drop_address_handles(Owner);
   void plan_polls();
+  void attend();  // something has come: drives now, or when more may have come
+  void plan_drive(uint64_t within_ns);
   void stop();
   std::vector<Region*> regions_of(const App&) const;
 
@@ -167,7 +170,8 @@ class Node {
   std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
   std::map<std::pair<Owner, uint32_t>, uint32_t> address_handles_;  // of an application, by the node they name
   bool driving_ = false;
-  bool drive_planned_ = false;  // for when there may be room for frames
+  bool drive_planned_ = false;
+  uint32_t unattended_ = 0;  // frames and copies that came since it was driven
 };
 
 }  // namespace ub::sim

@@ -15,14 +15,39 @@ void Node::ring(Queue* q) {
 
 void Node::deliver(const Frame& f) {
   core_->on_packet(world_.now(), link_, f.span());
-  drive();
+  attend();
 }
 
 void Node::copy_done(uint64_t copy) {
   CopyTag tag = 0;
   bool ok = host_->finish(copy, &tag);
   core_->on_copy_done(world_.now(), tag, ok);
-  drive();
+  attend();
+}
+
+bool Node::take_events() {
+  Event events[16];
+  bool any = false;
+  while (size_t n = core_->poll_events(events)) {
+    for (size_t i = 0; i < n; ++i) on_event(events[i]);
+    any = true;
+  }
+  return any;
+}
+
+void Node::attend() {
+  constexpr uint32_t kBurst = 32;  // frames that a worker takes at most before it sends
+  const uint64_t pause = world_.options.host.burst_ns;
+  if (pause == 0 || ++unattended_ == kBurst) return drive();
+  take_events();
+  plan_polls();
+  plan_drive(pause);
+}
+
+void Node::plan_drive(uint64_t within_ns) {
+  if (drive_planned_) return;
+  world_.plan_drive(*this, 1 + world_.host_rng.below(within_ns));
+  drive_planned_ = true;
 }
 
 void Node::drive_as_planned() {
@@ -33,25 +58,18 @@ void Node::drive_as_planned() {
 void Node::drive() {
   if (driving_) return;
   driving_ = true;
+  unattended_ = 0;
   for (uint32_t round = 0;; ++round) {
     if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
     size_t sent = core_->poll_packets(world_.now(), 32, Acks::kMayWait);
-    Event events[16];
-    bool told = false;  // whoever was told may have done something
-    while (size_t n = core_->poll_events(events)) {
-      for (size_t i = 0; i < n; ++i) on_event(events[i]);
-      told = true;
-    }
+    const bool told = take_events();  // whoever was told may have done something
     if ((sent == 0 && !told) || world_.failed()) break;
     if (round > 100'000) {
       world_.model.fail("node %u sends without end", index_);
       break;
     }
   }
-  if (host_->take_refused() && !drive_planned_) {
-    world_.plan_drive(*this, 1 + world_.host_rng.below(world_.options.host.tx_room_ns));
-    drive_planned_ = true;
-  }
+  if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
   plan_polls();
   driving_ = false;
 }
@@ -212,6 +230,9 @@ bool Node::post_receive(Jfr* jfr, uint32_t bytes, uint32_t sges) {
   }
   if (!jfr->push(r)) return give_back();
   world_.model.posted_receive(jfr, r);
+  if (jfr->of_qp && jfr->indices->armed.load() != 0) {
+    (void)core_->set_state(world_.now(), jfr->id, QueueState::kError);
+  }
   return true;
 }
 

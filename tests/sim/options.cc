@@ -166,6 +166,8 @@ void draw_roce_services(Prng& rng, Options& o) {
   if (w.connects != 0 && rng.chance(0.5)) o.fault.span_ns = std::max<uint64_t>(o.fault.span_ns, 1'000'000'000);
 }
 
+void draw_bursts(Prng& rng, Options& o) { o.host.burst_ns = maybe<uint64_t>(rng, 0.4, {300, 3000, 30'000}); }
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -198,6 +200,7 @@ Options Options::draw(uint64_t seed) {
   draw_applications(rng, o);
   draw_roce(rng, o);
   draw_roce_services(rng, o);
+  draw_bursts(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -211,7 +214,7 @@ std::string Options::text() const {
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
-  LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns);
+  LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes);
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn);

@@ -375,6 +375,9 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
   if (Jfr* r = jfr_of(s, id, &record)) {
     if (state == QueueState::kSuspended) return Status::kInvalid;
     r->state = state;
+    r->indices->armed.store(static_cast<uint32_t>(state == QueueState::kError ? Armed::kAny : Armed::kNo),
+                            std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // who posts looks at it behind publishing
     flush_receives(s, record);
     return Status::kOk;
   }

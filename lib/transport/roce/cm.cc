@@ -111,6 +111,18 @@ void fail_qp(CoreState& s, State& r, const Connection& c) {
   (void)modify_qp(s, r, c.qpn, error, 0);
 }
 
+/// The peer is out of reach, or has forgotten it.
+void lose_connection(CoreState& s, State& r, uint32_t record) {
+  const Connection& c = r.connections[record];
+  const bool told = c.cm.state == CmState::kTimeWait || c.cm.state == CmState::kReqReceived;
+  if (!told) {
+    const bool was = c.cm.state == CmState::kEstablished || c.cm.state == CmState::kDreqSent;
+    fail_qp(s, r, c);
+    tell(s, r, record, was ? ConnectionEventKind::kDisconnected : ConnectionEventKind::kUnreachable, {});
+  }
+  drop_connection(s, r, record);
+}
+
 /// What a step of the connection asks for, but for what its event tells the application.
 void carry_out(CoreState& s, State& r, uint32_t record, const CmStep& step) {
   Connection& c = r.connections[record];
@@ -160,13 +172,22 @@ uint32_t find_listener(const State& r, uint16_t port, const Gid& address) {
   return 0;
 }
 
+/// Does the REQ that began the connection come again? Else its sender has started anew, and begins with the same id.
+bool is_repetition(const Connection& c, const CmReq& req) {
+  return c.cm.remote_qpn == req.qpn && c.remote_psn == req.starting_psn;
+}
+
 void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& head, const std::byte* body) {
   const CmReq req = CmReq::read(body);
+  const auto no = [&](RejReason reason) { refuse(s, r, back, head, req.local_comm_id, reason); };
   const uint32_t known = find_requester(r, back.dgid, req.local_comm_id);
-  if (known != 0) {
+  if (known != 0 && is_repetition(r.connections[known], req)) {
     return carry_out(s, r, known, on_message(r.connections[known].cm, s.now, r.times, CmType::kReq, body));
   }
-  const auto no = [&](RejReason reason) { refuse(s, r, back, head, req.local_comm_id, reason); };
+  if (known != 0) {
+    lose_connection(s, r, known);
+    return no(RejReason::kStaleConnection);
+  }
   CmIpHeader addresses;
   if (!is_tcp_service(req.service_id)) return no(RejReason::kInvalidServiceId);
   if (const Drop drop = CmIpHeader::read(req.private_data, addresses); drop != Drop::kNone) {
@@ -313,15 +334,7 @@ void forget_qp(CoreState& s, State& r, uint32_t record) {
 
 void drop_connections(CoreState& s, State& r, uint32_t link) {
   for (uint32_t i = 1; i <= r.connections.high_water(); ++i) {
-    Connection& c = r.connections[i];
-    if (!c.in_use || c.path.link != link) continue;
-    const bool told = c.cm.state == CmState::kTimeWait || c.cm.state == CmState::kReqReceived;
-    if (!told) {
-      const bool was = c.cm.state == CmState::kEstablished || c.cm.state == CmState::kDreqSent;
-      fail_qp(s, r, c);
-      tell(s, r, i, was ? ConnectionEventKind::kDisconnected : ConnectionEventKind::kUnreachable, {});
-    }
-    drop_connection(s, r, i);
+    if (r.connections[i].in_use && r.connections[i].path.link == link) lose_connection(s, r, i);
   }
 }
 

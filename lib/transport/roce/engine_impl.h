@@ -141,7 +141,8 @@ bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet
   constexpr uint16_t kPartition = 0x7FFF;  // the upper bit says how much of a member the sender is
   if ((packet.bth.pkey & kPartition) != (kDefaultPkey & kPartition)) return refuse(Counter::kRoceRxDropBadPkey);
   // By which link does not matter: two processes that find each other at the same time have two.
-  if (qp.type != QpType::kUd && (net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
+  const bool has_peer = qp.type != QpType::kUd || transport == Transport::kCnp;  // of UD: where the last one went
+  if (has_peer && (net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
     return refuse(Counter::kRoceRxDropWrongPeer);
   }
   return true;

@@ -134,7 +134,7 @@ bool start_next(CoreState& s, State& r, uint32_t index) {
     return false;
   }
   if (!may_start(s, qp, qp.req, front)) {
-    if (qp.pacer != nullptr && qp.pacer->ready_at() > s.now) s.timers.arm(timer_of_qp(s, index), qp.pacer->ready_at());
+    if (qp.pacer != nullptr && qp.pacer->ready_at() > s.now) arm_timer(s, r, index);
     return false;
   }
   take_front(qp, *front.wqe);

@@ -273,9 +273,10 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   if (index == 0 || a.qp_state > QpState::kError) return Status::kInvalid;
   Qp& qp = r.qps[index];
   if (!step_is_allowed(qp.type, qp.state, a.qp_state, mask) || !valid_values(s, qp, a, mask)) return Status::kInvalid;
-  // An atomic that memory has not answered yet will need its slot.
-  const bool forgets = a.qp_state == QpState::kReset || (mask & kQpReadsServed) != 0;
-  if (forgets && copies_pending(qp)) return Status::kBusy;
+  // An atomic that memory has not answered yet will need its slot; so does an answer that has not left.
+  const bool moves_slots = (mask & kQpReadsServed) != 0;
+  if ((moves_slots || a.qp_state == QpState::kReset) && copies_pending(qp)) return Status::kBusy;
+  if (moves_slots && qp.serving) return Status::kBusy;
   if (qp.state == QpState::kSqe && a.qp_state == QpState::kRts && !resume_sending(s, r, qp)) return Status::kBusy;
   apply(s, r, index, a, mask);
   const QpState before = qp.state;
@@ -380,10 +381,12 @@ void refuse_and_fail(CoreState& s, State& r, uint32_t index, NakCode why, const 
 // ---- the rest ------------------------------------------------------------------------------------------------------
 
 void arm_timer(CoreState& s, const State& r, uint32_t index) {
-  const RequesterState& req = r.qps[index].req;
-  const Instant wake = req.wait_until > s.now ? req.wait_until : Instant::never();
-  const Instant pace = rate_deadline(r.qps[index].pace, s.now);
-  s.timers.arm(timer_of_qp(s, index), earlier(earlier(req.deadline, wake), pace));
+  const Qp& qp = r.qps[index];
+  const auto if_ahead = [&s](Instant t) { return t > s.now ? t : Instant::never(); };
+  const Instant wake = if_ahead(qp.req.wait_until);
+  const Instant turn = qp.pacer == nullptr ? Instant::never() : if_ahead(qp.pacer->ready_at());
+  const Instant pace = rate_deadline(qp.pace, s.now);
+  s.timers.arm(timer_of_qp(s, index), earlier(earlier(qp.req.deadline, wake), earlier(turn, pace)));
 }
 
 void on_progress(CoreState& s, State& r, uint32_t index, const Progress& progress) {

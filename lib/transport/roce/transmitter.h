@@ -201,18 +201,18 @@ class Transmitter {
 
   // ---- acknowledgements ------------------------------------------------------------------------------------------
 
-  Aeth ack_of(Qp& qp) {
+  /// Everything so far, with as many credits as there are now.
+  Reply ack_of(Qp& qp) {
     qp.resp.credits = kNoCredits;
     if (!qp.srq) {
       const Jfr& jfr = s_.jfrs[qp.jfr];
       qp.resp.credits = credit_code(jfr.indices->produced.load(std::memory_order_relaxed) - jfr.consumed);
     }
-    return {Syndrome::ack(qp.resp.credits), qp.resp.msn};
+    return acknowledge(qp.resp);
   }
 
   Sent send_reply(Qp& qp) {
-    const Aeth ack = ack_of(qp);
-    const Reply reply = qp.owed == Owed::kAck ? Reply{qp.resp.expected - 1, ack} : qp.reply;
+    const Reply reply = qp.owed == Owed::kAck ? ack_of(qp) : qp.reply;
     Packet packet = to_peer(qp, Opcode::kRcAck, reply.psn);
     packet.aeth = reply.aeth;
     Frame frame;
@@ -245,7 +245,7 @@ class Transmitter {
 
   Sent send_original(Qp& qp, ReadSlot& slot) {
     Packet packet = to_peer(qp, Opcode::kRcAtomicAck, slot.first_psn);
-    packet.aeth = ack_of(qp);
+    packet.aeth = ack_of(qp).aeth;
     packet.original = slot.original;
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
@@ -267,7 +267,7 @@ class Transmitter {
     const uint32_t bytes = left < mtu ? left : mtu;
     const Psn psn = slot.first_psn + slot.part.skipped + qp.served;
     Packet packet = to_peer(qp, part_opcode(qp.served == 0, left <= mtu), psn);
-    packet.aeth = ack_of(qp);
+    packet.aeth = ack_of(qp).aeth;
     const uint64_t address = slot.address + uint64_t{slot.part.skipped} * mtu + done;
     const std::byte* memory = nullptr;
     if (bytes != 0) {

@@ -117,5 +117,35 @@ TEST_F(CongestionTest, AMarkSlowsTheSenderDown) {
   EXPECT_EQ(done[0].status, CrStatus::kSuccess);
 }
 
+TEST_F(CongestionTest, ADatagramSenderHeedsOnlyWhomItSendsTo) {
+  TestQp x(*slow_b, {.type = QpType::kUd});
+  Engine<TestHost>& roce = slow_b->roce();
+  QpAttributes to;
+  to.qp_state = QpState::kInit;
+  ASSERT_EQ(roce.modify_qp(now, x.qpn, to, kQpPkey | kQpPort | kQpQkey), Status::kOk);
+  to.qp_state = QpState::kRtr;
+  ASSERT_EQ(roce.modify_qp(now, x.qpn, to, 0), Status::kOk);
+  to.qp_state = QpState::kRts;
+  ASSERT_EQ(roce.modify_qp(now, x.qpn, to, kQpSendPsn), Status::kOk);
+  Packet cnp{};
+  cnp.bth.opcode = Opcode::kCnp;
+  cnp.bth.becn = true;
+  cnp.bth.dest_qp = x.qpn;
+  const Bytes of_a = frame_of(packet_bytes(cnp));
+  slow_b->core->on_packet(now, slow_b->link, of_a);
+  EXPECT_EQ(count(*slow_b, Counter::kRoceRxDropWrongPeer), 1u);
+  EXPECT_EQ(count(*slow_b, Counter::kRoceRxCnp), 0u);
+
+  AddressHandleConfig path;
+  path.attributes = {slow_b->link, slow_b->gid, slow_a->gid, 0};
+  Wqe& w = x.post(WrOp::kSend, 0, 100);
+  ASSERT_EQ(roce.create_ah(path, &w.target), Status::kOk);
+  w.token_id = 17;
+  x.ring(now);
+  drain(*slow_b);
+  slow_b->core->on_packet(now, slow_b->link, of_a);
+  EXPECT_EQ(count(*slow_b, Counter::kRoceRxCnp), 1u);
+}
+
 }  // namespace
 }  // namespace ub::roce

@@ -366,6 +366,38 @@ TEST_F(ConnectionTest, AnInstanceThatEndsSaysGoodbye) {
   EXPECT_EQ(state_of(y), QpState::kError);
 }
 
+TEST_F(ConnectionTest, AnInstanceThatStartsAnewEndsWhatItHasForgotten) {
+  TestQp x(a), y(b);
+  Bytes request;
+  filter = [&](TestNode& from, Bytes& frame) {
+    if (&from == &a && request.empty()) request = frame;
+    return true;
+  };
+  establish(x, y);
+  (void)events(b);
+  b.core->on_packet(now, b.link, request);  // once more
+  EXPECT_TRUE(events(b).empty());
+
+  Packet packet = parse(request);
+  Bytes mad(packet.payload, packet.payload + packet.payload_bytes);
+  CmReq other = CmReq::read(mad.data() + kMadHeadSize);
+  const Bytes private_data(other.private_data.begin(), other.private_data.end());
+  other.private_data = private_data;
+  other.starting_psn += 1;
+  other.write(mad.data() + kMadHeadSize);
+  b.core->on_packet(now, b.link, frame_of(packet_bytes(packet, mad)));
+  EXPECT_EQ(only(b, ConnectionEventKind::kDisconnected).cookie, 12u);
+  EXPECT_EQ(state_of(y), QpState::kError);
+  EXPECT_EQ(b.roce().disconnect(now, at_b), Status::kInvalid);
+  drain(b);
+  ASSERT_EQ(b.host.frames.size(), 1u);
+  const Bytes answer = b.host.frames.front();
+  packet = parse(answer);
+  EXPECT_EQ(CmRej::read(packet.payload + kMadHeadSize).reason, RejReason::kStaleConnection);
+  b.core->on_packet(now, b.link, frame_of(packet_bytes(parse(request), mad)));  // it tries again, and is heard
+  EXPECT_EQ(only(b, ConnectionEventKind::kConnectRequest).remote_qpn, x.qpn);
+}
+
 TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   TestQp x(a), y(b);
   establish(x, y);

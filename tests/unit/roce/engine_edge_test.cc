@@ -57,6 +57,22 @@ TEST_F(EdgeTest, AGapThatClosesBeforeItIsReportedStillTellsWhatWasDropped) {
   EXPECT_TRUE(same(y, 0, x, 0, 3000));
 }
 
+TEST_F(EdgeTest, AReceivePostedInErrorIsAnnouncedAndComesBack) {
+  TestQp x(a), y(b);
+  connect(x, y);
+  x.post(WrOp::kWrite, 0, 100, y.rkey ^ 1);
+  x.ring(now);
+  EXPECT_EQ(x.rq.armed.load(), 0u);
+  exchange();
+  expect_status(x.poll(), {CrStatus::kRemAccessAbort});
+  EXPECT_NE(x.rq.armed.load(), 0u);  // who posts sees it, also before an event has told of the error
+  x.post_receive(0, 100);
+  x.ring(now);
+  expect_status(x.poll(), {CrStatus::kWrFlush});
+  ASSERT_EQ(to_state(x, now, QpState::kReset), Status::kOk);
+  EXPECT_EQ(x.rq.armed.load(), 0u);
+}
+
 // ---- memory that answers later -----------------------------------------------------------------------------------
 
 TEST_F(EdgeTest, AResponseThatCannotBePlacedFailsItsRequestInErrorToo) {
@@ -90,6 +106,43 @@ TEST_F(EdgeTest, ReadSlotsStayWhileAnAtomicNeedsOne) {
   exchange();
   expect_status(x.poll(), {kOk});
   EXPECT_EQ(to_state(y, now, QpState::kSqd, {}, kQpReadsServed), Status::kOk);
+}
+
+TEST_F(EdgeTest, ReadSlotsStayUntilTheirAnswersHaveLeft) {
+  TestQp x(a), y(b);
+  connect(x, y);
+  fill(y, 3);
+  x.post(WrOp::kRead, 0, 3000, y.rkey);
+  x.ring(now);
+  drain(a);
+  deliver(a, b);
+  ASSERT_EQ(to_state(y, now, QpState::kSqd), Status::kOk);
+  QpAttributes one;
+  one.max_dest_rd_atomic = 1;
+  EXPECT_EQ(to_state(y, now, QpState::kSqd, one, kQpReadsServed), Status::kBusy);
+  exchange();
+  expect_status(x.poll(), {kOk});
+  EXPECT_TRUE(same(x, 0, y, 0, 3000));
+  EXPECT_EQ(to_state(y, now, QpState::kSqd, one, kQpReadsServed), Status::kOk);
+}
+
+TEST_F(EdgeTest, ARequestThatWaitsForItsRateDoesNotPutOffARetransmission) {
+  Pacer pacer;
+  pacer.bytes_per_second = 100'000;
+  TestQp x(a, {.pacer = &pacer}), y(b);
+  connect(x, y);
+  bool lost = false;
+  filter = [&](TestNode& from, Bytes&) { return &from != &a || std::exchange(lost, true); };
+  x.post(WrOp::kWrite, 0, 1000, y.rkey);
+  x.post(WrOp::kWrite, 0, 1000, y.rkey);
+  x.ring(now);
+  exchange();
+  const Instant second = pacer.ready_at();
+  ASSERT_GT(second, now + milliseconds(5));
+  EXPECT_LE(a.core->next_deadline(), now + milliseconds(2));
+  settle();
+  expect_status(x.poll(), {kOk, kOk});
+  EXPECT_GE(now, second);
 }
 
 TEST_F(EdgeTest, AFrameThatWaitsForMemoryDoesNotOutliveItsPath) {

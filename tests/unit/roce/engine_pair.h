@@ -58,6 +58,7 @@ struct TestQp {
     QpType type = QpType::kRc;
     uint32_t shared_jfr = 0;
     size_t memory_bytes = 1 << 16;
+    Pacer* pacer = nullptr;
   };
 
   explicit TestQp(TestNode& n) : TestQp(n, Options()) {}
@@ -82,7 +83,8 @@ struct TestQp {
             .depth = kDepth,
             .indices = &sq,
             .work = reinterpret_cast<std::byte*>(work.data()),
-            .jfc = jfc};
+            .jfc = jfc,
+            .pacer = o.pacer};
     c.jfr = jfr;
     c.srq = o.shared_jfr != 0;
     c.recv_jfc = jfc;
