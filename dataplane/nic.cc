@@ -427,6 +427,16 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
   return same_family(*path, why);
 }
 
+bool Nic::has_roce(std::string* why) const {
+  if (ports_.shm.is_open() || !ports_.plugins.empty()) return true;
+  for (const Eid& eid : eids()) {
+    if (ports_.udp.has_roce(eids_.ip_of(eid))) return true;
+  }
+  *why = "nobody could reach this program by RoCE: UDP port " + std::to_string(roce::kUdpPort) +
+         " of its addresses belongs to another program. Give it an address of its own (device.eids)";
+  return false;
+}
+
 bool Nic::carries_roce(const PeerAddress& path, std::string* why) const {
   if (!ports_.udp.is_open() || path.link != ports_.udp.link() || ports_.udp.has_roce(path.local.ip)) return true;
   *why =

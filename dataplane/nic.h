@@ -81,6 +81,9 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
+  // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
+  // somebody else's.
+  bool has_roce(std::string* why) const;
   // Do packets of RoCE leave by that path? False and `*why`: the UDP port of RoCE at our address is somebody else's.
   bool carries_roce(const PeerAddress& path, std::string* why) const;
   // Waits until the port of that path knows where its frames go, as far as it has to ask. False and `*why`: nobody

@@ -53,6 +53,8 @@ socklen_t fill(sockaddr_any* out, const wire::IpAddress& ip, uint16_t port) {
   return sizeof out->v6;
 }
 
+bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >> 24 == 127; }
+
 void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
 // Type-of-service byte of a received packet.
@@ -125,7 +127,8 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
     for (const auto& ip : options.addresses) {
       uint32_t mtu = 1024;
       for (const LocalAddress& l : locals) {
-        if (l.ip != ip) continue;
+        const bool within = l.loopback && in_loopback_net(l.ip) && in_loopback_net(ip);  // all of it, not listed
+        if (l.ip != ip && !within) continue;
         mtu = payload_for_interface_mtu(l.interface_mtu);
         if (l.loopback && mtu > options.loopback_mtu) mtu = options.loopback_mtu;
       }

@@ -55,7 +55,7 @@ struct Side {
     require(QueuePair::create(*domain, init, &qp), "make a queue pair");
     QpAttributes to;
     to.qp_state = QpState::kInit;
-    to.qp_access_flags = engine_access(kRemoteWrite);
+    to.qp_access_flags = kRemoteWrite;
     require(qp->modify(to, roce::kQpPkey | roce::kQpPort | roce::kQpAccess), "move the queue pair to INIT");
   }
 

@@ -82,7 +82,10 @@ Status ConnectionId::accept(const ConnectionEvent& request, const QueuePair& qp,
   config.cookie = cookie_;
   const Status status =
       device_.engine([&](auto& engine, Instant now) { return engine.accept(now, request.connection, config); });
-  if (status == Status::kOk) connection_ = request.connection;
+  if (status == Status::kOk) {
+    connection_ = request.connection;
+    made_ = true;  // as far as we are concerned
+  }
   return status;
 }
 
@@ -93,7 +96,9 @@ Status ConnectionId::reject(const ConnectionEvent& request, std::span<const std:
 
 Status ConnectionId::disconnect() {
   if (connection_ == 0) return Status::kInvalid;
-  return device_.engine([&](auto& engine, Instant now) { return engine.disconnect(now, connection_); });
+  const Status status = device_.engine([&](auto& engine, Instant now) { return engine.disconnect(now, connection_); });
+  if (!made_) connection_ = 0;
+  return status;
 }
 
 std::optional<ConnectionEvent> ConnectionId::poll_event() {
@@ -114,20 +119,16 @@ std::optional<ConnectionEvent> ConnectionId::wait_event(std::chrono::nanoseconds
 
 std::optional<ConnectionEvent> ConnectionId::take() {
   const std::lock_guard guard(device_.lock_);
-  if (events_.empty()) return std::nullopt;
-  const ConnectionEvent event = events_.front();
-  events_.pop_front();
-  switch (event.kind) {
-    case ConnectionEventKind::kRejected:
-    case ConnectionEventKind::kUnreachable:
-    case ConnectionEventKind::kDisconnected:
-      connection_ = 0;
-      break;
-    case ConnectionEventKind::kConnectRequest:
-    case ConnectionEventKind::kEstablished:
-      break;
+  while (!events_.empty()) {
+    const ConnectionEvent event = events_.front();
+    events_.pop_front();
+    if (event.kind == ConnectionEventKind::kConnectRequest) return event;
+    if (event.connection != connection_) continue;  // of one that was given up
+    made_ = event.kind == ConnectionEventKind::kEstablished;
+    if (!made_) connection_ = 0;
+    return event;
   }
-  return event;
+  return std::nullopt;
 }
 
 }  // namespace ub::verbs

@@ -39,11 +39,12 @@ class ConnectionId {
   /// Of a request: this becomes its connection.
   Status accept(const ConnectionEvent& request, const QueuePair& qp, const ConnectionParameters&);
   Status reject(const ConnectionEvent& request, std::span<const std::byte> private_data);
+  /// Parts: kDisconnected tells when. A connection that was asked for and not made is given up at once, without event.
   Status disconnect();
 
   /// The oldest event of this id; moves the NIC forward if there is none.
   std::optional<ConnectionEvent> poll_event();
-  /// The same, but blocks until there is one, at most for `limit`.
+  /// The same, but blocks until there is one, at most for `limit`; nanoseconds::max(): for ever.
   std::optional<ConnectionEvent> wait_event(std::chrono::nanoseconds limit);
 
  private:
@@ -54,6 +55,7 @@ class ConnectionId {
   uint64_t cookie_ = 0;
   uint32_t listener_ = 0;
   uint32_t connection_ = 0;             // 0: none
+  bool made_ = false;                   // both ends agreed, or we did
   std::deque<ConnectionEvent> events_;  // under the lock of the device
 };
 

@@ -43,7 +43,8 @@ std::unique_ptr<Device> Device::open(std::function<void(const std::string&)> not
   loaded.config->roce.enable = true;
   std::unique_ptr<Device> device(new Device);
   device->nic_ = Nic::start(*loaded.config, 0, std::move(notice), error);
-  if (!device->nic_) return nullptr;
+  if (!device->nic_ || !device->nic_->has_roce(error)) return nullptr;
+  error->clear();
   device->nic_->set_event_sink([self = device.get()](const Event& event) { self->on_event(event); });
   return device;
 }
@@ -82,7 +83,9 @@ void Device::on_event(const Event& event) {
 }
 
 bool Device::wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready) {
-  const auto end = std::chrono::steady_clock::now() + limit;
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  const auto end = limit < Clock::time_point::max() - now ? now + limit : Clock::time_point::max();
   nic_->begin_wait();
   bool is_ready, in_time = true;
   for (;;) {
@@ -132,16 +135,9 @@ Status ProtectionDomain::create(Device& device, std::unique_ptr<ProtectionDomain
   return Status::kOk;
 }
 
-uint8_t engine_access(uint32_t access) {
-  uint8_t bits = 0;
-  if (access & kRemoteWrite) bits |= kAccessWrite;
-  if (access & kRemoteRead) bits |= kAccessRead;
-  if (access & kRemoteAtomic) bits |= kAccessAtomic;
-  return bits;
-}
-
 Status MemoryRegion::create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,
                             std::unique_ptr<MemoryRegion>* out) {
+  if ((access & ~kEveryAccess) != 0) return Status::kInvalid;
   uint32_t key = 0;
   if (getrandom(&key, sizeof key, 0) != sizeof key) return Status::kNoMemory;
   SegmentConfig config;
@@ -149,7 +145,7 @@ Status MemoryRegion::create(ProtectionDomain& domain, void* address, size_t leng
   config.address = config.local_address = reinterpret_cast<uintptr_t>(address);
   config.length = length;
   config.token = {true, key & roce::kKeyMask};
-  config.access = engine_access(access) != 0 ? engine_access(access) : kAccessLocalOnly;
+  config.access = to_engine_access(access) != 0 ? to_engine_access(access) : kAccessLocalOnly;
   config.owner = domain.owner_;
   RegisteredSegment segment;
   const Status status =

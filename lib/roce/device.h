@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "dataplane/nic.h"
+#include "lib/roce/access.h"
 #include "lib/transport/roce/types.h"
 
 namespace ub::verbs {
@@ -130,17 +131,7 @@ class ProtectionDomain {
   Owner owner_;
 };
 
-/// Bits of access, with the values of ibv_access_flags. Local writing is always possible.
-enum Access : uint32_t {
-  kLocalWrite = 1 << 0,
-  kRemoteWrite = 1 << 1,
-  kRemoteRead = 1 << 2,
-  kRemoteAtomic = 1 << 3,
-};
-/// As the engine has them, for QpAttributes::qp_access_flags.
-uint8_t engine_access(uint32_t access);
-
-/// Registered memory; the application's, which must live longer.
+/// Registered memory; the application's, which must live longer. `access`: bits of Access.
 class MemoryRegion {
  public:
   static Status create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,

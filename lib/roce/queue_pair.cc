@@ -181,11 +181,16 @@ QueuePair::~QueuePair() {
 }
 
 Status QueuePair::modify(const QpAttributes& attributes, uint32_t mask) {
-  return device_.engine([&](auto& engine, Instant now) { return engine.modify_qp(now, qpn_, attributes, mask); });
+  if ((mask & roce::kQpAccess) != 0 && (attributes.qp_access_flags & ~kEveryAccess) != 0) return Status::kInvalid;
+  QpAttributes translated = attributes;
+  translated.qp_access_flags = to_engine_access(attributes.qp_access_flags);
+  return device_.engine([&](auto& engine, Instant now) { return engine.modify_qp(now, qpn_, translated, mask); });
 }
 
 Status QueuePair::query(QpAttributes* attributes) const {
-  return device_.engine([&](auto& engine, Instant) { return engine.query_qp(qpn_, attributes); });
+  const Status status = device_.engine([&](auto& engine, Instant) { return engine.query_qp(qpn_, attributes); });
+  if (status == Status::kOk) attributes->qp_access_flags = from_engine_access(attributes->qp_access_flags);
+  return status;
 }
 
 Status QueuePair::post_recv(const ReceiveRequest& request) {

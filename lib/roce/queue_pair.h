@@ -85,11 +85,17 @@ class SharedReceiveQueue {
  public:
   static Status create(ProtectionDomain&, uint32_t max_wr, uint32_t max_sge, std::unique_ptr<SharedReceiveQueue>* out);
 
-  Status post_recv(const ReceiveRequest& request) { return receives_.post(request); }
+  /// By any thread.
+  Status post_recv(const ReceiveRequest& request) {
+    const std::lock_guard guard(lock_);
+    return receives_.post(request);
+  }
 
  private:
   friend class QueuePair;
   explicit SharedReceiveQueue(Device& device) : receives_(device) {}
+
+  std::mutex lock_;
 
   std::unique_ptr<CompletionQueue> unused_;  // a receive queue has one; that of the queue pair is used instead
   ReceiveQueue receives_;

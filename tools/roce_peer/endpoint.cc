@@ -107,7 +107,7 @@ uint8_t Endpoint::port_mtu() const {
 void Endpoint::to_init(uint32_t access, uint32_t qkey) {
   QpAttributes a;
   a.qp_state = QpState::kInit;
-  a.qp_access_flags = verbs::engine_access(access);
+  a.qp_access_flags = static_cast<uint8_t>(access);
   a.qkey = qkey;
   const bool is_ud = qkey != 0;
   require(qp_->modify(a, roce::kQpPkey | roce::kQpPort | (is_ud ? roce::kQpQkey : roce::kQpAccess)),

@@ -204,6 +204,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   if (record == 0) return no(RejReason::kNoResources);
   Connection& c = r.connections[record];
   c.path = back;
+  c.path.traffic_class = req.traffic_class;
   c.listener = listener;
   c.cookie = r.listeners[listener].config.cookie;
   c.owner = r.listeners[listener].config.owner;

@@ -187,7 +187,7 @@ class ConnectionTest : public EnginePair {
   ConnectConfig to_b(TestQp& x) {
     ConnectConfig c;
     c.qpn = x.qpn;
-    c.path = {a.link, a.gid, b.gid, 0};
+    c.path = {a.link, a.gid, b.gid, class_of_traffic};
     c.local_port = 40000;
     c.remote_port = 7174;
     c.timeout = 8;
@@ -238,6 +238,7 @@ class ConnectionTest : public EnginePair {
 
   const Bytes hello{std::byte{0x68}, std::byte{0x69}};
   uint32_t listener = 0, at_a = 0, at_b = 0;
+  uint8_t class_of_traffic = 0;
 };
 
 TEST_F(ConnectionTest, MadeUsedAndParted) {
@@ -288,6 +289,17 @@ TEST_F(ConnectionTest, StartingPsnIsThatOfTheReceiver) {
   EXPECT_EQ(Psn(at_x.rq_psn), for_b);
   EXPECT_EQ(Psn(at_y.sq_psn), for_b);
   EXPECT_EQ(Psn(at_y.rq_psn), for_a);
+}
+
+TEST_F(ConnectionTest, TrafficClassIsThatOfTheRequester) {
+  TestQp x(a), y(b);
+  class_of_traffic = 0x68;
+  establish(x, y);
+  for (TestQp* q : {&x, &y}) {
+    QpAttributes has;
+    ASSERT_EQ(q->node.roce().query_qp(q->qpn, &has), Status::kOk);
+    EXPECT_EQ(has.ah_attr.traffic_class, 0x68);
+  }
 }
 
 TEST_F(ConnectionTest, MadeDespiteLoss) {

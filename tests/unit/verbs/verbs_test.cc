@@ -16,6 +16,7 @@ namespace ub::verbs {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
 constexpr seconds kLong{30};
 constexpr uint32_t kToInit = roce::kQpPkey | roce::kQpPort | roce::kQpAccess;
@@ -69,7 +70,7 @@ class VerbsTest : public testing::Test {
   void init(QueuePair& qp) {
     QpAttributes to;
     to.qp_state = QpState::kInit;
-    to.qp_access_flags = engine_access(kAll);
+    to.qp_access_flags = kAll;
     EXPECT_EQ(qp.modify(to, kToInit), Status::kOk);
   }
   void to_rts(QueuePair& qp, const QueuePair& peer) {
@@ -311,6 +312,47 @@ TEST_F(VerbsTest, ConnectionsAreMadeAndParted) {
   EXPECT_EQ(client.disconnect(), Status::kInvalid);
 }
 
+TEST_F(VerbsTest, AConnectionThatIsGivenUpLeavesItsIdFree) {
+  auto a = make(usual()), b = make(usual());
+  init(*a);
+  init(*b);
+  ConnectionId server(*device), client(*device), connection(*device);
+  ASSERT_EQ(server.listen(7000), Status::kOk);
+  ASSERT_EQ(client.connect(*a, path, 7000, {}), Status::kOk);
+  EXPECT_EQ(client.connect(*a, path, 7000, {}), Status::kBusy);
+  ASSERT_TRUE(server.wait_event(kLong).has_value());
+  EXPECT_EQ(client.disconnect(), Status::kOk);
+  EXPECT_EQ(client.disconnect(), Status::kInvalid);
+  ASSERT_EQ(client.connect(*a, path, 7000, {}), Status::kOk);
+  const auto request = server.wait_event(kLong);
+  ASSERT_TRUE(request.has_value());
+  ASSERT_EQ(connection.accept(*request, *b, {}), Status::kOk);
+  const auto event = client.wait_event(nanoseconds::max());
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->kind, ConnectionEventKind::kEstablished);
+}
+
+TEST_F(VerbsTest, AccessHasTheBitsOfVerbs) {
+  auto a = make(usual()), b = make(usual());
+  to_rts(*a, *b);
+  to_rts(*b, *a);
+  QpAttributes to;
+  to.qp_state = QpState::kRts;
+  to.qp_access_flags = kRemoteRead;
+  EXPECT_EQ(b->modify(to, roce::kQpAccess), Status::kOk);
+  EXPECT_EQ(b->query(&to), Status::kOk);
+  EXPECT_EQ(to.qp_access_flags, kRemoteRead);
+  to.qp_access_flags = 16;
+  EXPECT_EQ(b->modify(to, roce::kQpAccess), Status::kInvalid);
+  const Sge from = range(0, 8);
+  SendRequest r = write(from, 1000);
+  r.opcode = WrOpcode::kRdmaRead;
+  EXPECT_EQ(a->post_send(r), Status::kOk);
+  EXPECT_EQ(take(*queue, 1)[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(a->post_send(write(from, 1000)), Status::kOk);
+  EXPECT_EQ(take(*queue, 1)[0].status, WcStatus::kRemInvReqErr);
+}
+
 TEST_F(VerbsTest, NobodyListens) {
   auto a = make(usual());
   init(*a);
@@ -377,6 +419,21 @@ TEST_F(VerbsTest, ObjectsOfTwoDevicesDoNotMix) {
   ASSERT_EQ(ProtectionDomain::create(*second, &elsewhere), Status::kOk);
   std::unique_ptr<QueuePair> qp;
   EXPECT_EQ(QueuePair::create(*elsewhere, usual(), &qp), Status::kInvalid);
+}
+
+TEST(VerbsDevice, WithoutTheUdpPortNobodyCouldReachIt) {
+  setenv("SOFTUB_PORT_KINDS", "udp", 1);
+  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.77", 1);
+  const auto notice = [](const std::string&) {};
+  std::string error = "left over";
+  const auto first = Device::open(notice, &error);
+  ASSERT_NE(first, nullptr) << error;
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(first->active_mtu(), 5);  // of the loopback interface, as 127.0.0.1
+  EXPECT_EQ(Device::open(notice, &error), nullptr);
+  EXPECT_NE(error.find("4791"), std::string::npos) << error;
+  unsetenv("SOFTUB_DEVICE_EIDS");
+  unsetenv("SOFTUB_PORT_KINDS");
 }
 
 TEST(VerbsDevice, ABadConfigurationIsExplained) {
