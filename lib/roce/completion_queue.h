@@ -51,7 +51,7 @@ struct WorkCompletion {
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;  // if it succeeded
   uint32_t byte_len = 0;
-  uint32_t imm_data = 0;  // or the rkey that was invalidated
+  uint32_t imm_data = 0;  // a number in the order of the host: no ntohl(); or the rkey that was invalidated
   uint32_t qp_num = 0;
   uint32_t src_qp = 0;
   uint32_t wc_flags = 0;
@@ -67,7 +67,7 @@ class CompletionQueue {
 
   /// Takes the oldest completions and returns how many; moves the NIC forward if there are none.
   size_t poll(std::span<WorkCompletion> out);
-  /// Blocks until there is something to take, at most for `limit`. False: there is not.
+  /// Blocks until there is something to take, at most for `limit`; nanoseconds::max(): for ever. False: there is not.
   bool wait(std::chrono::nanoseconds limit);
 
  private:

@@ -13,15 +13,16 @@ namespace ub::verbs {
 using roce::ConnectionEvent;
 using roce::ConnectionEventKind;
 
-/// rdma_conn_param, and what both queue pairs need besides.
+/// rdma_conn_param, and what both queue pairs need besides. accept() heeds private_data, the two depths and
+/// rnr_retry_count; the rest is as the request says.
 struct ConnectionParameters {
-  std::span<const std::byte> private_data;
-  uint8_t responder_resources = 1;  // READs and atomics that we serve at a time
-  uint8_t initiator_depth = 1;      // that we have in flight
-  uint8_t retry_count = 7;
-  uint8_t rnr_retry_count = 7;
-  uint8_t path_mtu = 3;  // asked for by connect()
-  uint8_t timeout = 14;
+  std::span<const std::byte> private_data;  // at most 56 bytes of connect(), 196 of accept(), 148 of reject()
+  uint8_t responder_resources = 1;          // READs and atomics that we serve at a time, at most 16
+  uint8_t initiator_depth = 1;              // that we have in flight, at most 16
+  uint8_t retry_count = 7;                  // at most 7
+  uint8_t rnr_retry_count = 7;              // 7: for ever
+  uint8_t path_mtu = 3;  // 1 to 5: 256 to 4096; more than the peer's port admits: kRejected, kInvalidMtu
+  uint8_t timeout = 14;  // 4.096 us * 2^n, at most 31
 };
 
 /// One connection, or somebody who waits for some.
@@ -32,14 +33,17 @@ class ConnectionId {
   ConnectionId(const ConnectionId&) = delete;
   ConnectionId& operator=(const ConnectionId&) = delete;
 
-  /// Requests to this port come as events.
+  /// Requests to this port come as events. kExists: somebody of this process listens there. kBusy, of all of these: the
+  /// id listens or has a connection.
   Status listen(uint16_t port);
-  /// The queue pair is in INIT; kEstablished tells that it is in RTS.
+  /// The queue pair is in INIT; kEstablished tells that it is in RTS. kRejected: nobody listens, or with what reason;
+  /// kUnreachable: nobody answers, after about 50 s.
   Status connect(const QueuePair& qp, const AhAttributes& path, uint16_t port, const ConnectionParameters&);
   /// Of a request: this becomes its connection.
   Status accept(const ConnectionEvent& request, const QueuePair& qp, const ConnectionParameters&);
   Status reject(const ConnectionEvent& request, std::span<const std::byte> private_data);
-  /// Parts: kDisconnected tells when. A connection that was asked for and not made is given up at once, without event.
+  /// Parts: kDisconnected tells when, at once if the peer answers and after about 50 s if it does not. A connection that
+  /// was asked for and not made is given up at once, without event.
   Status disconnect();
 
   /// The oldest event of this id; moves the NIC forward if there is none.

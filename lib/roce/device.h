@@ -4,8 +4,14 @@
 // queue_pair.h, how connections are made in connection.h. Attributes have the names and units of libibverbs, so that a
 // front with its calls would translate structs and nothing else.
 //
-// Objects are made by `create`, end with their destructor, and must end before what they were made of. A queue pair's
-// and a completion queue's calls are for one thread at a time; everything else may be called by any.
+// Objects are made by `create`, end with their destructor, and must end before what they were made of. Those of a queue
+// pair, a completion queue and a connection are for one thread at a time: unlike in libibverbs they have no lock.
+// Everything else may be called by any.
+//
+// Calls that fail change nothing. kInvalid: an argument is out of its range, names an object of another device or
+// domain, or does not fit the state; the comment of each call names its own. kNoMemory: no memory, or a table of the
+// NIC is full (65 535 queue pairs or roce.max_qps, 4 096 address handles, 64 listeners, 4 096 connections). kBusy: said
+// where it can be.
 #pragma once
 
 #include <chrono>
@@ -53,13 +59,15 @@ struct AsyncEvent {
 class Device {
  public:
   /// Of the configuration files and the environment, with RoCE switched on whatever they say. `notice` is told, by any
-  /// thread, what a person should know. Null and a sentence in `*error`.
+  /// thread, what a person should know; it may be empty. Null and a sentence in `*error`. A process may have several,
+  /// each with addresses of its own (device.eids).
   static std::unique_ptr<Device> open(std::function<void(const std::string&)> notice, std::string* error);
 
   std::vector<Gid> gids() const;
   /// Of the largest path MTU, 1 to 5.
   uint8_t active_mtu() const;
-  /// Fills in how `dgid` is reached from `sgid`, once it has answered. False and a sentence: there is no way.
+  /// Fills in how `dgid` is reached from `sgid`, once it has answered: blocks, on a DPDK port up to 3 s (ARP, neighbour
+  /// discovery). False and a sentence: there is no way.
   bool find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why);
   Counters counters();
   /// The oldest event of the device; moves the NIC forward if there is none. 4096 are kept, later ones are lost.
@@ -131,7 +139,8 @@ class ProtectionDomain {
   Owner owner_;
 };
 
-/// Registered memory; the application's, which must live longer. `access`: bits of Access.
+/// Registered memory; the application's, which must live longer. `access`: bits of Access. kInvalid: no bytes, or other
+/// bits. When it ends, requests that name it fail, here with kLocProtErr, of peers with kRemAccessErr.
 class MemoryRegion {
  public:
   static Status create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,
@@ -152,7 +161,7 @@ class MemoryRegion {
   uint32_t key_;
 };
 
-/// Where a datagram goes.
+/// Where a datagram goes; as find_path() says. kInvalid: that path is not there (any more).
 class AddressHandle {
  public:
   static Status create(ProtectionDomain& domain, const AhAttributes& attributes, std::unique_ptr<AddressHandle>* out);

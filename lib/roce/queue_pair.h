@@ -37,23 +37,23 @@ struct SendRequest {
   uint64_t wr_id = 0;
   std::span<const Sge> sg_list;
   WrOpcode opcode = WrOpcode::kSend;
-  uint32_t send_flags = 0;
-  uint32_t imm_data = 0;
+  uint32_t send_flags = 0;  // without kSendSignaled, and sq_sig_all, success is not told
+  uint32_t imm_data = 0;    // a number in the order of the host: no htonl()
   uint32_t invalidate_rkey = 0;
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
-  uint64_t compare_add = 0, swap = 0;  // atomics
-  const AddressHandle* ah = nullptr;   // UD
-  uint32_t remote_qpn = 0, remote_qkey = 0;
+  uint64_t compare_add = 0, swap = 0;        // atomics
+  const AddressHandle* ah = nullptr;         // UD
+  uint32_t remote_qpn = 0, remote_qkey = 0;  // UD; bit 31 of the Q_Key: the queue pair's own instead
 };
 
-/// ibv_recv_wr.
+/// ibv_recv_wr. Of UD the first 40 bytes are for the GRH; an IPv4 header is in the last 20 of them.
 struct ReceiveRequest {
   uint64_t wr_id = 0;
   std::span<const Sge> sg_list;
 };
 
-/// ibv_qp_cap.
+/// ibv_qp_cap. At most 16 384 requests, 16 ranges, 512 bytes inline.
 struct QpCapabilities {
   uint32_t max_send_wr = 1, max_recv_wr = 1;
   uint32_t max_send_sge = 1, max_recv_sge = 1;
@@ -83,9 +83,10 @@ class ReceiveQueue {
 
 class SharedReceiveQueue {
  public:
+  /// At most 16 384 receives of 16 ranges.
   static Status create(ProtectionDomain&, uint32_t max_wr, uint32_t max_sge, std::unique_ptr<SharedReceiveQueue>* out);
 
-  /// By any thread.
+  /// By any thread. kBusy: the queue is full. kInvalid: more ranges than were asked for at creation.
   Status post_recv(const ReceiveRequest& request) {
     const std::lock_guard guard(lock_);
     return receives_.post(request);
@@ -96,12 +97,11 @@ class SharedReceiveQueue {
   explicit SharedReceiveQueue(Device& device) : receives_(device) {}
 
   std::mutex lock_;
-
   std::unique_ptr<CompletionQueue> unused_;  // a receive queue has one; that of the queue pair is used instead
   ReceiveQueue receives_;
 };
 
-/// ibv_qp_init_attr.
+/// ibv_qp_init_attr. Without `srq` the queue pair has a receive queue of its own.
 struct QpInitAttributes {
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
@@ -120,11 +120,22 @@ class QueuePair {
   QueuePair& operator=(const QueuePair&) = delete;
 
   uint32_t qp_num() const { return qpn_; }
-  /// `mask`: roce::QpAttribute bits; qp_state always counts.
+  /// To `qp_state`, which always counts, with the attributes that `mask` names: bits roce::kQp..., which are not those
+  /// of ibv_qp_attr_mask. qp_access_flags: bits of Access. A step demands (and admits besides)
+  ///   INIT    kQpPkey, kQpPort, and of RC and UC kQpAccess, of UD kQpQkey
+  ///   RTR     of RC and UC kQpPath, kQpMtu, kQpDestination, kQpReceivePsn, of RC also kQpReadsServed, kQpRnrTimer
+  ///           (kQpPkey, kQpAccess; of UD kQpPkey, kQpQkey)
+  ///   RTS     kQpSendPsn, of RC also kQpTimeout, kQpRetries, kQpRnrRetries, kQpReadsInFlight (kQpAccess, kQpRnrTimer;
+  ///           of UD kQpQkey); from SQD and SQE nothing
+  ///   RESET, ERROR, SQD   nothing; RESET and ERROR are reached from everywhere, SQD from RTS
+  /// kInvalid: no such step, too little or too much in `mask`, or a value out of its range (types.h). kBusy: memory or
+  /// an answer to a READ is under way, or from SQE not everything has come back: later.
   Status modify(const QpAttributes& attributes, uint32_t mask);
   Status query(QpAttributes* attributes) const;
 
-  /// kBusy: the queue is full. kInvalid: nothing was posted.
+  /// kBusy: the queue is full. kInvalid: nothing was posted: more ranges or inline bytes than were asked for at
+  /// creation, an atomic of other than 8 bytes, an operation that the type does not have. What else is wrong (lkey,
+  /// state, length) comes as a completion. post_recv() of a queue pair with `srq`: kInvalid.
   Status post_send(const SendRequest&);
   Status post_recv(const ReceiveRequest&);
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/roce_peer against itself, each test over DPDK's memif or another wire: what matrix.py needs a guest for,
-without root and in seconds. It shows that both roles work, not that another implementation agrees. With --perf the
-tests of roce_perf, too.
+without root and in seconds. It shows that both roles work, not that another implementation agrees. The tests of
+roce_perf, too, where it is built.
 
-  tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
-  tests/interop/pair.py --peer build/tools/roce_peer/roce_peer --wire udp
+  tests/interop/pair.py --build build
+  tests/interop/pair.py --build build --wire udp
 """
 import argparse
 import os
@@ -68,14 +68,25 @@ def run(args, test, command):
         wire.close()
 
 
+def built(build, name):
+    path = os.path.abspath(os.path.join(build, name))
+    return path if os.path.exists(path) else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", required=True, help="roce_peer")
+    parser.add_argument("--build", default="build", help="build directory, where the next three are unless named")
+    parser.add_argument("--peer", help="roce_peer")
     parser.add_argument("--perf", help="roce_perf")
     parser.add_argument("--wire", default="memif", choices=["shm", "udp", "memif"])
     parser.add_argument("--plugin", help="libsoftub_dpdk.so.0")
     parser.add_argument("--only", default="", help="regular expression: which tests")
     args = parser.parse_args()
+    args.peer = args.peer or built(args.build, "tools/roce_peer/roce_peer")
+    args.perf = args.perf or built(args.build, "tools/roce_perf/roce_perf")
+    args.plugin = args.plugin or built(args.build, "dataplane/dpdk/libsoftub_dpdk.so.0")
+    if not args.peer or not os.access(args.peer, os.X_OK):
+        parser.error("there is no roce_peer: build first, and name --build or --peer")
     failed = 0
     for test, size, command in pairs(args):
         if not re.search(args.only, test):

@@ -123,6 +123,10 @@ void Endpoint::to_init(uint32_t access, uint32_t qkey) {
 verbs::AhAttributes Endpoint::path_to(const Gid& gid) {
   verbs::AhAttributes path;
   std::string why;
+  if (gid == gid_) {
+    throw ToolError("both sides have the address " + to_text(gid_) +
+                    ": give each process its own, as with SOFTUB_DEVICE_EIDS=127.0.0.2");
+  }
   if (!device_->find_path(gid_, gid, &path, &why)) throw ToolError(why);
   return path;
 }

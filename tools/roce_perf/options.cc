@@ -18,7 +18,9 @@ const char* const kExamples = R"(Examples:
   roce_perf write_lat -s 64 server-host        the side that measures
 Both sides need the same test, sizes and numbers. Times of write_lat and send_lat are half a round trip, those of
 read_lat and of write_lat --to-completion the whole operation. The NIC is that of the configuration files and of the
-environment (SOFTUB_DPDK_DEVICE ...), with RoCE on; its wire must be one with IP addresses.
+environment (SOFTUB_DPDK_DEVICE ...). Each process needs an address of its own, so on one host:
+  SOFTUB_DEVICE_EIDS=127.0.0.1 roce_perf write_lat
+  SOFTUB_DEVICE_EIDS=127.0.0.2 roce_perf write_lat localhost
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 }  // namespace
