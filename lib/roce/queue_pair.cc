@@ -211,6 +211,9 @@ Status QueuePair::check(const SendRequest& request, uint32_t* length) const {
     return Status::kInvalid;
   }
   if (is_ud && (request.ah == nullptr || (op != WrOp::kSend && op != WrOp::kSendImm))) return Status::kInvalid;
+  if (attributes_.qp_type == QpType::kUc && (op == WrOp::kRead || op == WrOp::kSendInvalidate || has_extra(op))) {
+    return Status::kInvalid;
+  }
   if (has_extra(op) && bytes != kAtomicBytes) return Status::kInvalid;
   if ((request.send_flags & kSendInline) != 0 && (bytes > cap.max_inline_data || has_extra(op) || op == WrOp::kRead)) {
     return Status::kInvalid;

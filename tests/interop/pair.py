@@ -17,14 +17,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import wires  # noqa: E402
 from processes import free_port  # noqa: E402
 
-TESTS = ["rc_pingpong", "ud_pingpong", "send_lat", "send_bw", "write_lat", "write_bw", "read_lat", "read_bw",
-         "atomic_lat", "atomic_bw", "rping"]
+TESTS = ["rc_pingpong", "uc_pingpong", "ud_pingpong", "send_lat", "send_bw", "write_lat", "write_bw", "read_lat",
+         "read_bw", "atomic_lat", "atomic_bw", "rping", "send_lat -c UC", "write_lat -c UC", "write_bw -c UC"]
 PERF_TESTS = ["send_lat", "send_bw", "write_lat", "write_lat --to-completion", "write_bw", "read_lat", "read_bw"]
 
 
 def sizes_of(test):
     if test.startswith("atomic"):
         return [8]
+    if test.startswith("uc") or test.endswith("UC"):
+        return [5, 4096, 65536]  # a message that the buffers of any wire take: what is lost does not come again
     return [5, 4096] if test == "ud_pingpong" else [5, 4096, 1 << 20] if test != "rping" else [64, 65000]
 
 
@@ -32,7 +34,8 @@ def pairs(args):
     """Name, size, and the command of both sides but for the server's address."""
     for test in TESTS:
         for size in sizes_of(test):
-            yield test, size, [args.peer, test, "-s", str(size), "-n", "50", "--time-limit", "20", "--linger", "0.1"]
+            options = ["-s", str(size), "-n", "50", "--time-limit", "20", "--linger", "0.1"]
+            yield test, size, [args.peer, *test.split(), *options]
     for test in PERF_TESTS if args.perf else []:
         for size in 1, 5000:
             yield f"perf {test}", size, [args.perf, *test.split(), "-s", str(size), "-n", "300"]

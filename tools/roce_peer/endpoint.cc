@@ -75,6 +75,7 @@ Sge Buffer::range(size_t offset, uint32_t length) const { return {address() + of
 
 Endpoint::Endpoint(const Options& options, verbs::QpType type)
     : options_(options),
+      type_(type),
       end_(Clock::now() +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.time_limit_s))) {
   std::string error;
@@ -140,8 +141,10 @@ void Endpoint::connect(const Remote& remote, uint8_t reads_served) {
   a.ah_attr = path_to(remote.gid);
   a.max_dest_rd_atomic = reads_served;
   a.min_rnr_timer = kMinRnrTimer;
-  require(qp_->modify(a, roce::kQpPath | roce::kQpMtu | roce::kQpDestination | roce::kQpReceivePsn |
-                             roce::kQpReadsServed | roce::kQpRnrTimer),
+  constexpr uint32_t kToRtr = roce::kQpPath | roce::kQpMtu | roce::kQpDestination | roce::kQpReceivePsn;
+  constexpr uint32_t kReliableToRtr = roce::kQpReadsServed | roce::kQpRnrTimer;
+  const bool reliable = type_ == verbs::QpType::kRc;
+  require(qp_->modify(a, kToRtr | (reliable ? kReliableToRtr : 0)),
           "move the queue pair to RTR with what the other tool sent");
   a.qp_state = QpState::kRts;
   a.sq_psn = psn_;
@@ -149,9 +152,9 @@ void Endpoint::connect(const Remote& remote, uint8_t reads_served) {
   a.retry_cnt = kRetries;
   a.rnr_retry = kRetries;
   a.max_rd_atomic = remote.reads;
-  require(qp_->modify(
-              a, roce::kQpSendPsn | roce::kQpTimeout | roce::kQpRetries | roce::kQpRnrRetries | roce::kQpReadsInFlight),
-          "move the queue pair to RTS");
+  constexpr uint32_t kReliableToRts =
+      roce::kQpTimeout | roce::kQpRetries | roce::kQpRnrRetries | roce::kQpReadsInFlight;
+  require(qp_->modify(a, roce::kQpSendPsn | (reliable ? kReliableToRts : 0)), "move the queue pair to RTS");
 }
 
 void Endpoint::post_receive(uint64_t id, const Sge& where) {

@@ -83,6 +83,7 @@ class Endpoint {
   void check(const verbs::WorkCompletion&);
 
   Options options_;
+  verbs::QpType type_;
   std::unique_ptr<verbs::Device> device_;
   std::unique_ptr<verbs::ProtectionDomain> domain_;
   std::unique_ptr<verbs::CompletionQueue> send_queue_, receive_queue_;

@@ -21,7 +21,7 @@ using roce::Gid;
 
 inline constexpr std::string_view kDone{"done", 5};  // with its NUL
 
-// ---- ibv_rc_pingpong, ibv_ud_pingpong ------------------------------------------------------------------------------
+// ---- ibv_{rc,uc,ud}_pingpong --------------------------------------------------------------------------------------
 struct PingpongLine {
   static constexpr size_t kBytes = 52;
 

@@ -13,6 +13,8 @@ std::string run(const Options& o) {
   switch (o.test) {
     case Test::kRcPingpong:
       return run_rc_pingpong(o);
+    case Test::kUcPingpong:
+      return run_uc_pingpong(o);
     case Test::kUdPingpong:
       return run_ud_pingpong(o);
     case Test::kRping:

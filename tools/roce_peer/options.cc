@@ -10,17 +10,10 @@ namespace ub::roce_peer {
 namespace {
 
 const std::map<std::string, Test> kTests = {
-    {"rc_pingpong", Test::kRcPingpong},
-    {"ud_pingpong", Test::kUdPingpong},
-    {"send_lat", Test::kSendLat},
-    {"send_bw", Test::kSendBw},
-    {"write_lat", Test::kWriteLat},
-    {"write_bw", Test::kWriteBw},
-    {"read_lat", Test::kReadLat},
-    {"read_bw", Test::kReadBw},
-    {"atomic_lat", Test::kAtomicLat},
-    {"atomic_bw", Test::kAtomicBw},
-    {"rping", Test::kRping},
+    {"rc_pingpong", Test::kRcPingpong}, {"uc_pingpong", Test::kUcPingpong}, {"ud_pingpong", Test::kUdPingpong},
+    {"send_lat", Test::kSendLat},       {"send_bw", Test::kSendBw},         {"write_lat", Test::kWriteLat},
+    {"write_bw", Test::kWriteBw},       {"read_lat", Test::kReadLat},       {"read_bw", Test::kReadBw},
+    {"atomic_lat", Test::kAtomicLat},   {"atomic_bw", Test::kAtomicBw},     {"rping", Test::kRping},
 };
 
 const char* const kExamples = R"(Examples:
@@ -34,11 +27,12 @@ to, or listens at, an address of this host's kernel, except rping's, which meets
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 void set_defaults(Options* o) {
-  const bool pingpong = o->test == Test::kRcPingpong || o->test == Test::kUdPingpong;
+  const bool connected = o->test == Test::kRcPingpong || o->test == Test::kUcPingpong;
+  const bool pingpong = connected || o->test == Test::kUdPingpong;
   const bool atomic = o->test == Test::kAtomicLat || o->test == Test::kAtomicBw;
   if (o->port == 0) o->port = o->test == Test::kRping ? 7174 : 18515;
   if (o->size == 0) {
-    o->size = o->test == Test::kRcPingpong   ? 4096
+    o->size = connected                      ? 4096
               : o->test == Test::kUdPingpong ? 1024
               : o->test == Test::kRping      ? 64
               : atomic                       ? 8
@@ -55,7 +49,7 @@ void set_defaults(Options* o) {
 Options parse_options(int argc, char** argv) {
   Options o;
   CLI::App app(
-      "Plays the other end of ibv_rc_pingpong, ibv_ud_pingpong, perftest (ib_{send,write,read,atomic}_{lat,bw}) "
+      "Plays the other end of ibv_{rc,uc,ud}_pingpong, perftest (ib_{send,write,read,atomic}_{lat,bw}) "
       "and rping against an unmodified tool, and compares the data.",
       "roce_peer");
   app.footer(kExamples);
@@ -74,6 +68,9 @@ Options parse_options(int argc, char** argv) {
       ->check(CLI::Range(0, 31));
   app.add_option("-t,--tx-depth", o.tx_depth, "Requests in flight (128)")->check(CLI::Range(1u, 8192u));
   app.add_option("-r,--rx-depth", o.rx_depth, "Receives posted (512)")->check(CLI::Range(1u, 8192u));
+  std::string connection = "RC";
+  app.add_option("-c,--connection", connection, "Of perftest's send and write: RC or UC, as there (RC)")
+      ->check(CLI::IsMember({"RC", "UC"}));
   app.add_flag("--echo", o.echo, "A pingpong as the tools play it: what came goes back, and nothing is compared");
   app.add_option("--time-limit", o.time_limit_s, "Seconds for all of it (60)")->check(CLI::Range(0.1, 1e6));
   app.add_option("--linger", o.linger_s, "Seconds that we go on answering after the last message (0.5)")
@@ -84,9 +81,15 @@ Options parse_options(int argc, char** argv) {
     std::exit(app.exit(e) == 0 ? 0 : 2);
   }
   o.test = kTests.at(test);
+  o.unreliable = connection == "UC";
   set_defaults(&o);
   if ((o.test == Test::kAtomicLat || o.test == Test::kAtomicBw) && o.size != 8) {
     std::fprintf(stderr, "atomics are 8 bytes long: leave -s out\n");
+    std::exit(2);
+  }
+  const bool sends_or_writes = o.is_perftest() && o.test <= Test::kWriteBw;
+  if (o.unreliable && !sends_or_writes) {
+    std::fprintf(stderr, "-c UC goes with send_lat, send_bw, write_lat and write_bw\n");
     std::exit(2);
   }
   return o;

@@ -8,6 +8,7 @@ namespace ub::roce_peer {
 
 enum class Test : uint8_t {
   kRcPingpong,
+  kUcPingpong,
   kUdPingpong,
   kSendLat,
   kSendBw,
@@ -29,6 +30,7 @@ struct Options {
   uint32_t mtu = 0;  // bytes; 0: the port's
   uint32_t gid_index = 0;
   uint8_t timeout = 14;
+  bool unreliable = false;  // perftest over UC
   bool echo = false;
   double time_limit_s = 60;
   double linger_s = 0.5;

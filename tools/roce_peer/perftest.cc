@@ -31,7 +31,7 @@ class Perftest {
  public:
   explicit Perftest(const Options& o)
       : o_(o),
-        endpoint_(o, verbs::QpType::kRc),
+        endpoint_(o, o.unreliable ? verbs::QpType::kUc : verbs::QpType::kRc),
         target_(endpoint_.domain(), 2 * size_t{area()}, kAllAccess),
         local_(endpoint_.domain(), size_t{slots()} * step(), verbs::kLocalWrite),
         talk_(o, [this] { endpoint_.turn(); }) {

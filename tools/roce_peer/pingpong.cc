@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ibv_rc_pingpong and ibv_ud_pingpong. They receive into the very buffer that they send from, so what we sent last is
-// what comes next: every message of ours is different, and compared when it returns.
+// ibv_{rc,uc,ud}_pingpong. They receive into the very buffer that they send from, so what we sent last is what comes
+// next: every message of ours is different, and compared when it returns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,10 +85,8 @@ std::string summary(const Options& o, Endpoint& endpoint) {
                      o.echo ? "none compared" : "all compared", endpoint.counters());
 }
 
-}  // namespace
-
-std::string run_rc_pingpong(const Options& o) {
-  Pingpong pingpong(o, verbs::QpType::kRc);
+std::string run_connected(const Options& o, verbs::QpType type) {
+  Pingpong pingpong(o, type);
   Endpoint& endpoint = pingpong.endpoint();
   Conversation talk(o, [&] { endpoint.turn(); });
   pingpong.meet(talk, [&](const PingpongLine& peer) {
@@ -97,6 +95,12 @@ std::string run_rc_pingpong(const Options& o) {
   pingpong.play({});
   return summary(o, endpoint);
 }
+
+}  // namespace
+
+std::string run_rc_pingpong(const Options& o) { return run_connected(o, verbs::QpType::kRc); }
+
+std::string run_uc_pingpong(const Options& o) { return run_connected(o, verbs::QpType::kUc); }
 
 std::string run_ud_pingpong(const Options& o) {
   Pingpong pingpong(o, verbs::QpType::kUd);

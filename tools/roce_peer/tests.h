@@ -10,6 +10,7 @@ namespace ub::roce_peer {
 
 // What a person reads at the end.
 std::string run_rc_pingpong(const Options&);
+std::string run_uc_pingpong(const Options&);
 std::string run_ud_pingpong(const Options&);
 std::string run_perftest(const Options&);
 std::string run_rping(const Options&);

@@ -98,6 +98,19 @@ void complete_receive(CoreState& s, Qp& qp, CrStatus status, Cqe& cqe) {
   ta::push_completion(s, qp.recv_jfc, cqe);
 }
 
+Cqe message_completion(const Qp& qp, const Packet& packet) {
+  Cqe cqe{};
+  const bool imm = packet.has(kShapeImm), inv = packet.has(kShapeIeth);
+  cqe.opcode = packet.has(kShapeWrite) ? CrOpcode::kWriteImm
+               : imm                   ? CrOpcode::kSendImm
+               : inv                   ? CrOpcode::kSendInvalidate
+                                       : CrOpcode::kSend;
+  cqe.immediate = imm ? packet.immediate : inv ? packet.invalidated_rkey : 0;
+  cqe.flags = packet.bth.solicited ? kCqeSolicited : 0;
+  cqe.length = qp.message_bytes;
+  return cqe;
+}
+
 void discard_posted(Qp& qp) {
   SendRing& ring = qp.ring;
   uint32_t dropped = qp.req.tail - qp.retired;

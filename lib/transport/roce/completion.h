@@ -11,6 +11,8 @@ namespace ub::roce {
 void retire_requests(CoreState& s, State& r, uint32_t qp);
 /// Completes the receive that a message holds. Of `cqe` what the message says is set.
 void complete_receive(CoreState& s, Qp& qp, CrStatus status, Cqe& cqe);
+/// What a receive completes with, by the last packet of its message.
+Cqe message_completion(const Qp& qp, const Packet& packet);
 /// The send ring is empty then, without completions.
 void discard_posted(Qp& qp);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // engine.h - RoCEv2 inside a Core: wiring. The Core hands over what arrives on UDP port 4791 and what concerns queue
 // pairs; applications reach the rest by Core::roce(). Rules are in the other files of this folder, memory and frames in
-// executor.h and transmitter.h. docs/roce-design.md says what is where.
+// executor.h, unreliable.h and transmitter.h. docs/roce-design.md says what is where.
 //
 // Thread: as the Core.
 #pragma once
@@ -16,6 +16,7 @@
 #include "lib/transport/roce/state.h"
 #include "lib/transport/roce/transmitter.h"
 #include "lib/transport/roce/types.h"
+#include "lib/transport/roce/unreliable.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::roce {
@@ -65,6 +66,7 @@ class Engine {
   void close();  ///< says goodbye to all peers
 
  private:
+  void on_placed(uint32_t qp, bool ok);
   void on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet);
   void on_congestion(uint32_t qp);
   void owe_cnp(uint32_t qp);
@@ -76,6 +78,7 @@ class Engine {
   Host& host_;
   Transmitter<Host> transmitter_;
   Executor<Host> executor_;
+  Unreliable<Host> unreliable_;
 };
 
 }  // namespace ub::roce

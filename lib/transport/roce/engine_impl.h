@@ -11,7 +11,7 @@ namespace ub::roce {
 
 template <class Host>
 Engine<Host>::Engine(CoreState& s, State& r, Host& host)
-    : s_(s), r_(r), host_(host), transmitter_(s, r, host), executor_(s, r, host) {}
+    : s_(s), r_(r), host_(host), transmitter_(s, r, host), executor_(s, r, host), unreliable_(s, r, host) {}
 
 template <class Host>
 size_t Engine<Host>::work_bytes(uint32_t depth) {
@@ -109,6 +109,7 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
     if (qp.connection != 0) on_first_packet(s_, r_, qp.connection);
   }
   if (qp.type == QpType::kUd) return deliver_datagram(s_, r_, host_, index, packet, net);
+  if (qp.type == QpType::kUc) return unreliable_.on_request(index, packet, {net.tph, net.tp_size()});
   if (drop == Drop::kNone && !packet.has(kShapeRequest)) return executor_.on_answer(index, packet);
   executor_.on_request(index, drop, packet, {net.tph, net.tp_size()});
 }
@@ -160,7 +161,7 @@ void Engine<Host>::on_congestion(uint32_t qp) {
 template <class Host>
 void Engine<Host>::owe_cnp(uint32_t index) {
   Qp& qp = r_.qps[index];
-  if (qp.type != QpType::kRc || s_.now < qp.next_cnp) return;
+  if (qp.type == QpType::kUd || s_.now < qp.next_cnp) return;
   qp.next_cnp = s_.now + kCnpPause;
   qp.owes_cnp = true;
   activate(r_, index);
@@ -182,10 +183,17 @@ void Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
     case CopyFor::kGather:
       return transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
     case CopyFor::kPlace:
-      return executor_.on_place_done(purpose.qp, ok);
+      return on_placed(purpose.qp, ok);
     case CopyFor::kResponse:
       return on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
   }
+}
+
+template <class Host>
+void Engine<Host>::on_placed(uint32_t index, bool ok) {
+  if (!roce::on_placed(s_, r_, index, ok)) return;
+  if (r_.qps[index].type == QpType::kUc) return unreliable_.resume(index);
+  executor_.resume(index);
 }
 
 template <class Host>
@@ -221,7 +229,11 @@ void Engine<Host>::link_down(uint32_t link) {
     const Qp& qp = r_.qps[i];
     if (!qp.in_use || qp.path.link != link || qp.state < QpState::kRtr) continue;
     if (qp.type == QpType::kUd && qp.gathering == Gathering::kNothing) continue;  // it only was the last one used
-    fail_requests(s_, r_, i, qp.req.head, qp.req.head == qp.req.tail ? CrStatus::kSuccess : CrStatus::kAckTimeout);
+    if (qp.type == QpType::kUc && qp.state != QpState::kError) {
+      break_down(s_, r_, i, qp.req.head, CrStatus::kSuccess);
+    } else {
+      fail_requests(s_, r_, i, qp.req.head, qp.req.head == qp.req.tail ? CrStatus::kSuccess : CrStatus::kAckTimeout);
+    }
     release_orphans(s_, host_);
   }
 }

@@ -7,21 +7,16 @@
 // itself: until then it, and what comes behind it, lies in the pool of kept packets, and nothing is acknowledged.
 #pragma once
 
-#include "lib/transport/core_state.h"
-#include "lib/transport/host.h"
-#include "lib/transport/resource/objects.h"
-#include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
-#include "lib/transport/roce/copy_tag.h"
-#include "lib/transport/roce/state.h"
-#include "lib/transport/ta/payload.h"
+#include "lib/transport/roce/kept_packets.h"
+#include "lib/transport/roce/placement.h"
 
 namespace ub::roce {
 
 template <class Host>
 class Executor {
  public:
-  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
+  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host), placement_(s, r, host) {}
 
   using Raw = std::span<const std::byte>;  // from BTH to the ICRC
 
@@ -41,15 +36,23 @@ class Executor {
     if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
   }
 
-  void on_place_done(uint32_t index, bool ok) {
-    if (on_placed(s_, r_, index, ok)) resume(index);
+  /// The copies that were waited for are done.
+  void resume(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    while (const uint32_t kept = qp.kept_head) {
+      Packet packet;
+      const Drop parsed = parse_oldest_kept(s_, qp, &packet);
+      if (!process(index, parsed, packet)) return;
+      if (qp.kept_head != kept) return;  // an error has dropped them all
+      drop_oldest_kept(s_, qp);
+    }
+    if (!qp.kept_dropped || qp.state == QpState::kError) return;
+    qp.kept_dropped = false;
+    qp.gap_seen_at = qp.resp.expected;
+    if (!qp.resp.refused) owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
   }
 
  private:
-  enum class Verdict : uint8_t { kDone, kNotReady, kInvalid, kAccess, kOperation };
-
-  static constexpr uint32_t kCopiesAhead = 64;  // of one queue pair, pending
-
   // ---- order -----------------------------------------------------------------------------------------------------
 
   /// False: it waits for copies.
@@ -156,99 +159,19 @@ class Executor {
   void keep(Qp& qp, const Packet& packet, Raw raw) {
     const Psn next = qp.kept_head == 0 ? qp.resp.expected : qp.kept_end;
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
-    const bool follows = packet.bth.psn == next && raw.size() <= s_.config.max_frame_bytes;
-    const uint32_t kept = follows && has_share(s_.kept, qp.kept) ? s_.kept.alloc() : 0;
-    if (kept == 0) {
+    if (packet.bth.psn != next || !keep_packet(s_, qp, raw)) {
       qp.kept_dropped = true;
       return s_.count(Counter::kRoceRxDropNoKept);
     }
-    std::memcpy(s_.kept_data(kept), raw.data(), raw.size());
-    s_.kept[kept].bytes = static_cast<uint32_t>(raw.size());
-    s_.kept[kept].next = 0;
-    (qp.kept_head == 0 ? qp.kept_head : s_.kept[qp.kept_tail].next) = kept;
-    qp.kept_tail = kept;
-    ++qp.kept;
     qp.kept_end = next + psns_of(packet, qp.resp.mtu);
-  }
-
-  /// The copies that were waited for are done.
-  void resume(uint32_t index) {
-    Qp& qp = r_.qps[index];
-    while (const uint32_t kept = qp.kept_head) {
-      Packet packet;
-      const std::byte* raw = s_.kept_data(kept);
-      const Drop parsed = parse_packet(raw, raw + s_.kept[kept].bytes, packet);
-      if (!process(index, parsed, packet)) return;
-      if (qp.kept_head != kept) return;  // an error has dropped them all
-      qp.kept_head = s_.kept[kept].next;
-      --qp.kept;
-      s_.kept.free(kept);
-    }
-    if (!qp.kept_dropped || qp.state == QpState::kError) return;
-    qp.kept_dropped = false;
-    qp.gap_seen_at = qp.resp.expected;
-    if (!qp.resp.refused) owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
   }
 
   // ---- requests --------------------------------------------------------------------------------------------------
 
   /// Checks a packet and carries it out, but for what waits for its copies.
   Verdict begin(uint32_t index, const Packet& packet) {
-    Qp& qp = r_.qps[index];
-    if (packet.has(kShapeFirst)) qp.message_bytes = 0;
-    if (packet.has(kShapeSend)) return begin_send(index, packet);
-    if (packet.has(kShapeWrite)) return begin_write(index, packet);
-    return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(qp, packet);
-  }
-
-  Verdict begin_send(uint32_t index, const Packet& packet) {
-    Qp& qp = r_.qps[index];
-    if (packet.has(kShapeFirst) && !take(qp)) return Verdict::kNotReady;
-    RxReceive& receive = s_.receives[qp.receive];
-    if (packet.payload_bytes > receive.length - receive.filled) {
-      qp.receive_status = CrStatus::kLocLen;
-      return Verdict::kInvalid;
-    }
-    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
-    if (!ta::scatter(s_, host_, copies, receive, packet.payload, packet.payload_bytes, packet.has(kShapeLast))) {
-      qp.receive_status = CrStatus::kLocAccess;
-      return Verdict::kOperation;
-    }
-    receive.filled += packet.payload_bytes;
-    qp.message_bytes += packet.payload_bytes;
-    return Verdict::kDone;
-  }
-
-  bool take(Qp& qp) {
-    if (s_.jfrs[qp.jfr].state != QueueState::kReady) return false;
-    qp.receive = take_receive(s_, qp.jfr, qp.recv_jfc);
-    qp.receive_status = CrStatus::kSuccess;
-    return qp.receive != 0;
-  }
-
-  std::byte* memory(const Qp& qp, uint32_t rkey, uint64_t address, uint64_t bytes, uint8_t access) {
-    return remote_memory_of(s_, qp.owner, {token_id_of(rkey), true, key_of(rkey), address, bytes, access});
-  }
-
-  Verdict begin_write(uint32_t index, const Packet& packet) {
-    Qp& qp = r_.qps[index];
-    if (packet.has(kShapeFirst)) {
-      if ((qp.access & kAccessWrite) == 0 || packet.reth.length > kMaxRequestBytes) return Verdict::kInvalid;
-      const Reth& whole = packet.reth;
-      if (whole.length != 0 && memory(qp, whole.rkey, whole.address, whole.length, kAccessWrite) == nullptr) {
-        return Verdict::kAccess;
-      }
-    }
-    if (packet.has(kShapeImm) && !take(qp)) return Verdict::kNotReady;
-    qp.message_bytes += packet.payload_bytes;
-    if (packet.payload_bytes == 0) return Verdict::kDone;
-    const WritePlace place = write_place(qp.resp, packet);
-    std::byte* to = memory(qp, place.rkey, place.address, packet.payload_bytes, kAccessWrite);
-    if (to == nullptr) return Verdict::kAccess;  // gone since the first packet
-    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
-    const CopyResult result =
-        ta::place_piece(host_, copies, to, packet.payload, packet.payload_bytes, packet.has(kShapeLast));
-    return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
+    if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement_.place(index, packet);
+    return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(r_.qps[index], packet);
   }
 
   Verdict begin_read(Qp& qp, const Packet& packet) {
@@ -256,7 +179,7 @@ class Executor {
     if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(qp), qp.reads)) {
       return Verdict::kInvalid;
     }
-    if (reth.length != 0 && memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
+    if (reth.length != 0 && placement_.memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
       return Verdict::kAccess;
     }
     add(qp, packet);
@@ -267,7 +190,7 @@ class Executor {
     Qp& qp = r_.qps[index];
     if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(qp), qp.reads)) return Verdict::kInvalid;
     const AtomicEth& a = packet.atomic;
-    std::byte* at = memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
+    std::byte* at = placement_.memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
     if (at == nullptr) return Verdict::kAccess;
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
     const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
@@ -292,15 +215,7 @@ class Executor {
       }
     }
     if (qp.receive != 0) {
-      Cqe cqe{};
-      const bool imm = packet.has(kShapeImm), inv = packet.has(kShapeIeth);
-      cqe.opcode = packet.has(kShapeWrite) ? CrOpcode::kWriteImm
-                                           : (imm   ? CrOpcode::kSendImm
-                                              : inv ? CrOpcode::kSendInvalidate
-                                                    : CrOpcode::kSend);
-      cqe.immediate = imm ? packet.immediate : inv ? packet.invalidated_rkey : 0;
-      cqe.flags = packet.bth.solicited ? kCqeSolicited : 0;
-      cqe.length = qp.message_bytes;
+      Cqe cqe = message_completion(qp, packet);
       complete_receive(s_, qp, CrStatus::kSuccess, cqe);
     }
     return true;
@@ -388,6 +303,7 @@ class Executor {
   CoreState& s_;
   State& r_;
   Host& host_;
+  Placement<Host> placement_;
 };
 
 }  // namespace ub::roce

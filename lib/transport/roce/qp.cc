@@ -8,6 +8,7 @@
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/datagram.h"
+#include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
@@ -105,16 +106,6 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
 }
 
 // ---- the way out -----------------------------------------------------------------------------------------------
-
-void drop_kept(CoreState& s, Qp& qp) {
-  while (qp.kept_head != 0) {
-    const uint32_t packet = qp.kept_head;
-    qp.kept_head = s.kept[packet].next;
-    s.kept.free(packet);
-  }
-  qp.kept_tail = 0;
-  qp.kept = 0;
-}
 
 /// Nothing is received or sent any more, and nothing of what was.
 void stop_traffic(CoreState& s, Qp& qp, uint32_t index) {
@@ -223,7 +214,7 @@ bool valid_queue(const CoreState& s, const SendQueueConfig& sq) {
 
 Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) {
   const uint32_t jfr = jfr_record(s, config.jfr, config.owner);
-  if (jfr == 0 || (config.type != QpType::kRc && config.type != QpType::kUd) || !valid_queue(s, config.sq) ||
+  if (jfr == 0 || config.type > QpType::kUd || !valid_queue(s, config.sq) ||
       (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
@@ -262,7 +253,7 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   ++s.jfcs[qp.recv_jfc].users;
   ++s.jfrs[jfr].users;
   s.jfrs[jfr].mode = Mode::kRoce;
-  if (qp.type == QpType::kUd) qp.arriving = r.arriving.alloc();
+  if (qp.type != QpType::kRc) qp.arriving = r.arriving.alloc();
   s.ids[id] = IdSlot{index, 0, ObjectKind::kQp};
   *qpn = id;
   return Status::kOk;
@@ -361,7 +352,12 @@ void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
     qp.started[number & qp.work_mask].status = status;
     return;
   }
-  if (qp.type == QpType::kUd) return to_send_error(s, r, index, number, status);
+  if (qp.type != QpType::kRc) return to_send_error(s, r, index, number, status);
+  break_down(s, r, index, number, status);
+}
+
+void break_down(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
+  Qp& qp = r.qps[index];
   qp.owed = Owed::kNothing;
   qp.serving = false;
   push_event(s, EventKind::kQpError, qp.user_data, qp.owner);

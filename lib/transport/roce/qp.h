@@ -67,13 +67,13 @@ struct alignas(64) Qp {
   uint32_t message_bytes;         ///< so far, of the open message
   Reply reply;
   uint32_t read_block;  ///< in ReadSlotPool; 0: none
-  uint32_t arriving;    ///< UD: in State::arriving
+  uint32_t arriving;    ///< UC, UD: in State::arriving
   uint32_t served;      ///< packets that have left of the slot that is being served
   ReadRing reads;
   uint8_t serving_slot;     ///< which one that is
   CrStatus receive_status;  ///< kSuccess, or what became of `receive`
   uint8_t rnr_timer;
-  Opcode executed;        ///< of the packet at `expected`, which waits for its copies; kNotExecuted
+  Opcode executed;        ///< of the last packet of a message, which waits for its copies; kNotExecuted
   bool copy_failed : 1;   ///< of the open message
   bool kept_dropped : 1;  ///< there was no room to keep what came
   bool srq : 1;
@@ -127,9 +127,11 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& attri
 Status query_qp(const CoreState& s, const State& r, uint32_t qpn, QpAttributes* out);
 Status destroy_qp(CoreState& s, State& r, uint32_t qpn);
 
-/// To ERROR, or of datagrams to SQE: request `number` fails with that status (kSuccess: it is flushed), all behind it
+/// To ERROR, or of UC and UD to SQE: request `number` fails with that status (kSuccess: it is flushed), all behind it
 /// are flushed.
 void fail_requests(CoreState& s, State& r, uint32_t qp, uint32_t number, CrStatus status);
+/// To ERROR, of whatever type: it can neither send nor receive any more. Request `number` as above.
+void break_down(CoreState& s, State& r, uint32_t qp, uint32_t number, CrStatus status);
 /// To ERROR, for what the peer asked; it is told so once what it asked before is answered. `answer_to`: not for the
 /// expected packet, but in place of that part of an answer.
 void refuse_and_fail(CoreState& s, State& r, uint32_t qp, NakCode why, const Psn* answer_to = nullptr);

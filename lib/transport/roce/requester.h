@@ -2,7 +2,8 @@
 // requester.h - what a queue pair of a reliable connection has sent and what became of it: which packet goes next,
 // what an acknowledgement or a response means, when to go back and when to give up. InfiniBand Architecture
 // Specification volume 1, 9.7 and 9.9. Touches no memory and builds no packet: a packet is named by its request and
-// its place there, and is built again if it is lost.
+// its place there, and is built again if it is lost. Of unreliable connections and datagrams the caller acknowledges
+// each packet as it leaves.
 //
 // Requests are numbered from 0 on; those begun and not complete lie in a ring that the caller owns. The caller begins
 // one when next_packet() has nothing and there is room, and completes as many of the oldest as Progress says.

@@ -41,6 +41,14 @@ Arrival judge(const ResponderState& s, Drop parsed, const Packet& packet) {
   return follows(s, packet) && has_right_length(s, packet) ? Arrival::kExecute : Arrival::kInvalid;
 }
 
+UnreliableArrival judge_unreliable(const ResponderState& s, const Packet& packet) {
+  const int32_t ahead = packet.bth.psn.signed_distance(s.expected);
+  if (ahead < 0 && ahead >= -kLatePackets) return UnreliableArrival::kLate;
+  if (!packet.has(kShapeFirst) && (ahead != 0 || !follows(s, packet))) return UnreliableArrival::kLost;
+  if (!has_right_length(s, packet)) return UnreliableArrival::kLost;
+  return packet.has(kShapeFirst) ? UnreliableArrival::kBegins : UnreliableArrival::kGoesOn;
+}
+
 void accept(ResponderState& s, const Packet& packet) {
   if (packet.has(kShapeWrite)) {
     const bool first = packet.has(kShapeFirst);

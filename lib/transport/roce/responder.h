@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// responder.h - where a request of a reliable connection stands at its responder, and what it is answered: the next
-// one, one that came before, one behind a gap, or one that cannot be. InfiniBand Architecture Specification volume 1,
-// 9.7 and 9.9. Knows PSNs, MSNs and the order of opcodes; touches no memory and builds no packet.
+// responder.h - where a request of a connection stands at its responder, and what it is answered: the next one, one
+// that came before, one behind a gap, or one that cannot be. InfiniBand Architecture Specification volume 1, 9.7 to
+// 9.9. Knows PSNs, MSNs and the order of opcodes; touches no memory and builds no packet.
 //
 // For each request packet: judge() says what to do. For kExecute the caller checks keys and receives, carries the
 // packet out and calls accept(), or refuses it with refuse() or not_ready(); the state is that of the next packet then.
@@ -40,6 +40,20 @@ enum class Arrival : uint8_t {
 
 /// `parsed` is the result of the parser: kNone, or one of is_invalid_request(). The packet is a request.
 [[nodiscard]] Arrival judge(const ResponderState& s, Drop parsed, const Packet& packet);
+
+enum class UnreliableArrival : uint8_t {
+  kBegins,  // a message, whatever is missing before it: execute
+  kGoesOn,  // with the open message: execute
+  kLost,    // its message cannot be whole any more: drop it
+  kLate,    // it came before, or what follows it did: drop it, all else stays
+};
+
+/// So far behind a packet may be late; beyond, more were lost than can be counted.
+inline constexpr int32_t kLatePackets = 1 << 15;
+
+/// The same of an unreliable connection (9.8.2): what is missing does not come again. An open message ends with
+/// whatever does not go on with it, and unless that is late, its PSN is `expected` then.
+[[nodiscard]] UnreliableArrival judge_unreliable(const ResponderState& s, const Packet& packet);
 
 /// The expected packet was carried out.
 void accept(ResponderState& s, const Packet& packet);

@@ -80,7 +80,7 @@ struct State {
   Slab<Listener> listeners;
   Slab<Connection> connections;
   ReadSlotPool read_slots;
-  Slab<Cqe> arriving;  ///< of each UD queue pair: what the datagram that it places will be completed with
+  Slab<Cqe> arriving;  ///< of each UC and UD queue pair: what the message that it places will be completed with
 
   /// Queue pairs with something to send.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;

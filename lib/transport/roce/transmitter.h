@@ -401,6 +401,7 @@ class Transmitter {
   Packet describe(const Qp& qp, const Wqe& wqe, const SentRequest& request, const NextPacket& next, uint32_t offset) {
     const bool first = next.skipped == 0;
     Packet packet = to_peer(qp, request_opcode(wqe, first, next.last), request.first_psn + next.skipped);
+    if (qp.type == QpType::kUc) packet.bth.opcode = unreliable(packet.bth.opcode);
     if (qp.type == QpType::kUd) {
       packet.bth.opcode = wqe.op == WrOp::kSendImm ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
       packet.bth.dest_qp = wqe.token_id & kQpnMask;
@@ -438,7 +439,7 @@ class Transmitter {
     on_paced(qp.pace, s_.now, bytes, line_rate(s_));
     sent(qp.req, ring_of(qp), s_.now, next);
     if (qp.type == QpType::kRc) return arm_timer(s_, r_, index);
-    // Nobody acknowledges it: it is complete.
+    // Nobody acknowledges it: its request is complete when the last packet has left.
     (void)on_ack(qp.req, ring_of(qp), s_.now, qp.req.sent_end - 1, Aeth{});
     retire_requests(s_, r_, index);
   }

@@ -74,11 +74,13 @@ class CongestionTest : public EnginePair {
     slow_a = std::make_unique<TestNode>(uint8_t{1}, with);
     slow_b = std::make_unique<TestNode>(uint8_t{2}, with);
   }
+  void slow_down(QpType type);
+
   std::unique_ptr<TestNode> slow_a, slow_b;
 };
 
-TEST_F(CongestionTest, AMarkSlowsTheSenderDown) {
-  TestQp x(*slow_a), y(*slow_b);
+void CongestionTest::slow_down(QpType type) {
+  TestQp x(*slow_a, {.type = type}), y(*slow_b, {.type = type});
   connect(x, y);
   x.post(WrOp::kWrite, 0, 32'768, y.rkey);
   x.ring(now);
@@ -116,6 +118,10 @@ TEST_F(CongestionTest, AMarkSlowsTheSenderDown) {
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].status, CrStatus::kSuccess);
 }
+
+TEST_F(CongestionTest, AMarkSlowsTheSenderDown) { slow_down(QpType::kRc); }
+
+TEST_F(CongestionTest, AMarkSlowsAnUnreliableSenderDown) { slow_down(QpType::kUc); }
 
 TEST_F(CongestionTest, ADatagramSenderHeedsOnlyWhomItSendsTo) {
   TestQp x(*slow_b, {.type = QpType::kUd});

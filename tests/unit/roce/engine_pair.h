@@ -62,7 +62,7 @@ struct TestQp {
   };
 
   explicit TestQp(TestNode& n) : TestQp(n, Options()) {}
-  TestQp(TestNode& n, const Options& o) : node(n), memory(o.memory_bytes) {
+  TestQp(TestNode& n, const Options& o) : node(n), type(o.type), memory(o.memory_bytes) {
     EXPECT_EQ(node.core->create_jfc({.slots = cqes, .slot_count = kSlots, .depth = o.cq_depth, .indices = &cq}, &jfc),
               Status::kOk);
     jfr = o.shared_jfr;
@@ -155,6 +155,7 @@ struct TestQp {
   }
 
   TestNode& node;
+  const QpType type;
   Bytes memory;
   Wqe wqes[kSlots];
   Rqe rqes[kSlots];
@@ -169,6 +170,8 @@ struct TestQp {
 inline constexpr uint32_t kToInit = kQpPkey | kQpPort | kQpAccess;
 inline constexpr uint32_t kToRtr = kQpPath | kQpMtu | kQpDestination | kQpReceivePsn | kQpReadsServed | kQpRnrTimer;
 inline constexpr uint32_t kToRts = kQpSendPsn | kQpTimeout | kQpRetries | kQpRnrRetries | kQpReadsInFlight;
+
+inline constexpr uint32_t kUcToRtr = kQpPath | kQpMtu | kQpDestination | kQpReceivePsn, kUcToRts = kQpSendPsn;
 
 class EnginePair : public testing::Test {
  protected:
@@ -194,9 +197,9 @@ class EnginePair : public testing::Test {
     Engine<TestHost>& roce = self.node.roce();
     ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToInit), Status::kOk);
     to.qp_state = QpState::kRtr;
-    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToRtr), Status::kOk);
+    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, self.type == QpType::kUc ? kUcToRtr : kToRtr), Status::kOk);
     to.qp_state = QpState::kRts;
-    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, kToRts), Status::kOk);
+    ASSERT_EQ(roce.modify_qp(now, self.qpn, to, self.type == QpType::kUc ? kUcToRts : kToRts), Status::kOk);
   }
   void connect(TestQp& x, TestQp& y, uint8_t mtu = 3) {
     to_rts(x, y, mtu);

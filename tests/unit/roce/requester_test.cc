@@ -80,6 +80,21 @@ TEST(Requester, an_acknowledgement_completes_all_before_it) {
   EXPECT_TRUE(r.s.deadline.is_never());
 }
 
+TEST(Requester, unreliable__what_is_acknowledged_as_it_leaves_meets_no_limit) {
+  Requester r(0xFFFFF0);
+  r.s.window = 4;
+  begin(r.s, r.ring, Kind::kSend, 50 * kMtu);
+  for (uint32_t i = 0; i < 50; ++i) {
+    NextPacket p;
+    ASSERT_TRUE(next_packet(r.s, r.ring, r.now, &p));
+    EXPECT_FALSE(p.must_ask);
+    sent(r.s, r.ring, r.now, p);
+    EXPECT_EQ(r.ack((r.s.sent_end - 1).value()).completed, i == 49 ? 1u : 0u);
+    EXPECT_TRUE(r.s.deadline.is_never());
+  }
+  EXPECT_TRUE(may_begin(r.s, r.ring, Kind::kSend, kMaxRequestBytes));
+}
+
 TEST(Requester, the_window_is_a_limit) {
   Requester r;
   r.s.window = 4;

@@ -271,5 +271,41 @@ TEST(Responder, everything_once_and_in_order_whatever_the_path_does) {
   }
 }
 
+// ---- unreliable connections ----------------------------------------------------------------------------------------
+
+TEST(Responder, unreliable__any_beginning_is_good) {
+  using enum UnreliableArrival;
+  ResponderState s = at(0xFFFFFE);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendOnly, 0xFFFFFE, 5)), kBegins);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteFirst, 0x2000, kMtu, 2 * kMtu)), kBegins);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendMiddle, 0xFFFFFE, kMtu)), kLost);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteLast, 0xFFFFFE, 1)), kLost);
+  s.open = OpenMessage::kSend;
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendOnly, 0xFFFFFE, 5)), kBegins);
+}
+
+TEST(Responder, unreliable__a_message_goes_on_without_a_gap) {
+  using enum UnreliableArrival;
+  ResponderState s = at(10);
+  accept(s, request(Opcode::kUcWriteFirst, 10, kMtu, 2 * kMtu + 3));
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteMiddle, 11, kMtu)), kGoesOn);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteMiddle, 12, kMtu)), kLost);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendMiddle, 11, kMtu)), kLost);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteMiddle, 11, kMtu / 2)), kLost);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteLast, 11, 3)), kLost);  // too soon
+  accept(s, request(Opcode::kUcWriteMiddle, 11, kMtu));
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteLastImm, 12, 3)), kGoesOn);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcWriteLast, 12, 4)), kLost);
+}
+
+TEST(Responder, unreliable__what_came_before_is_late_and_what_is_far_behind_is_new) {
+  using enum UnreliableArrival;
+  const ResponderState s = at(5);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendOnly, 4)), kLate);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendOnly, (Psn(5) - kLatePackets).value())), kLate);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendOnly, (Psn(5) - kLatePackets - 1).value())), kBegins);
+  EXPECT_EQ(judge_unreliable(s, request(Opcode::kUcSendLast, (Psn(5) - kLatePackets - 1).value(), 1)), kLost);
+}
+
 }  // namespace
 }  // namespace ub::roce

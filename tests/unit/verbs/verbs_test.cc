@@ -73,7 +73,7 @@ class VerbsTest : public testing::Test {
     to.qp_access_flags = kAll;
     EXPECT_EQ(qp.modify(to, kToInit), Status::kOk);
   }
-  void to_rts(QueuePair& qp, const QueuePair& peer) {
+  void to_rts(QueuePair& qp, const QueuePair& peer, uint32_t to_rtr = kToRtr, uint32_t to_rts = kToRts) {
     init(qp);
     QpAttributes to;
     to.ah_attr = path;
@@ -84,9 +84,9 @@ class VerbsTest : public testing::Test {
     to.min_rnr_timer = 1;  // 10 us
     to.retry_cnt = to.rnr_retry = 7;
     to.qp_state = QpState::kRtr;
-    EXPECT_EQ(qp.modify(to, kToRtr), Status::kOk);
+    EXPECT_EQ(qp.modify(to, to_rtr), Status::kOk);
     to.qp_state = QpState::kRts;
-    EXPECT_EQ(qp.modify(to, kToRts), Status::kOk);
+    EXPECT_EQ(qp.modify(to, to_rts), Status::kOk);
   }
   Sge range(size_t at, uint32_t bytes) const {
     return {reinterpret_cast<uintptr_t>(memory.data() + at), bytes, region->lkey()};
@@ -286,6 +286,32 @@ TEST_F(VerbsTest, DatagramsAndTheirErrorState) {
   EXPECT_EQ(a->modify(to, 0), Status::kOk);
 }
 
+TEST_F(VerbsTest, UnreliableConnections) {
+  constexpr uint32_t kUcToRtr = roce::kQpPath | roce::kQpMtu | roce::kQpDestination | roce::kQpReceivePsn;
+  QpInitAttributes attributes = usual();
+  attributes.qp_type = QpType::kUc;
+  auto a = make(attributes), b = make(attributes);
+  to_rts(*a, *b, kUcToRtr, roce::kQpSendPsn);
+  to_rts(*b, *a, kUcToRtr, roce::kQpSendPsn);
+  for (size_t i = 0; i < 3000; ++i) memory[i] = static_cast<unsigned char>(i * 7);
+  const Sge from = range(0, 3000), receive = range(4000, 3000);
+  ReceiveRequest wanted;
+  wanted.sg_list = std::span(&receive, 1);
+  EXPECT_EQ(b->post_recv(wanted), Status::kOk);
+  SendRequest r = write(from, 4000);
+  r.opcode = WrOpcode::kRdmaRead;
+  EXPECT_EQ(a->post_send(r), Status::kInvalid);
+  r.opcode = WrOpcode::kSendWithInv;
+  EXPECT_EQ(a->post_send(r), Status::kInvalid);
+  r.opcode = WrOpcode::kSend;
+  EXPECT_EQ(a->post_send(r), Status::kOk);
+  for (const WorkCompletion& w : take(*queue, 2)) {
+    EXPECT_EQ(w.status, WcStatus::kSuccess);
+    EXPECT_EQ(w.byte_len, 3000u);
+  }
+  EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + 3000, memory.begin() + 4000));
+}
+
 TEST_F(VerbsTest, ConnectionsAreMadeAndParted) {
   auto a = make(usual()), b = make(usual());
   init(*a);
@@ -369,7 +395,7 @@ TEST_F(VerbsTest, WhatCannotBeIsRefusedAndChangesNothing) {
            [](QpInitAttributes& i) { i.send_cq = nullptr; }, [](QpInitAttributes& i) { i.cap.max_send_wr = 0; },
            [](QpInitAttributes& i) { i.cap.max_send_sge = 1000; },
            [](QpInitAttributes& i) { i.cap.max_inline_data = 1 << 20; },
-           [](QpInitAttributes& i) { i.qp_type = QpType::kUc; }}) {
+           [](QpInitAttributes& i) { i.qp_type = static_cast<QpType>(3); }}) {
     QpInitAttributes attributes = usual();
     spoil(attributes);
     EXPECT_EQ(QueuePair::create(*domain, attributes, &qp), Status::kInvalid);

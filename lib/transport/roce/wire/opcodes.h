@@ -102,6 +102,11 @@ struct OpcodeTable {
 inline constexpr OpcodeTable kOpcodes{};
 }  // namespace detail
 
+/// The code by which an unreliable connection sends what a reliable one does: SENDs without invalidate, and WRITEs.
+constexpr Opcode unreliable(Opcode rc) {
+  return static_cast<Opcode>(static_cast<uint8_t>(rc) | static_cast<uint8_t>(Transport::kUc) << 5);
+}
+
 /// PacketShape bits; 0 for a code that is not known.
 constexpr uint16_t packet_shape(Opcode op) { return detail::kOpcodes.shape[static_cast<uint8_t>(op)]; }
 

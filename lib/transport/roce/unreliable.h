@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// unreliable.h - carries out what arrives for queue pairs of unreliable connections. InfiniBand Architecture
+// Specification volume 1, 9.8.2. Nothing is answered, so nothing comes again: a message that cannot be carried out, or
+// of which a packet is missing, is dropped and counted, its receive is for the next one, and the queue pair goes on.
+//
+// Memory may answer later. A message begins when no copy is pending, its last packet is placed when all before it are,
+// and it counts when that is: what comes meanwhile lies in the pool of kept packets, or is lost if there is no room.
+#pragma once
+
+#include <utility>
+
+#include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/kept_packets.h"
+#include "lib/transport/roce/placement.h"
+
+namespace ub::roce {
+
+template <class Host>
+class Unreliable {
+ public:
+  Unreliable(CoreState& s, State& r, Host& host) : s_(s), r_(r), placement_(s, r, host) {}
+
+  /// `raw`: from BTH to the ICRC.
+  void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
+    Qp& qp = r_.qps[index];
+    if (qp.kept_head == 0 && process(index, packet)) return;
+    if (!keep_packet(s_, qp, raw)) s_.count(Counter::kRoceRxDropNoKept);
+  }
+
+  /// No copy is pending any more.
+  void resume(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    if (qp.executed != kNotExecuted) {
+      finish(qp);
+    } else if (qp.resp.open == OpenMessage::kNone) {
+      release(qp);
+    }
+    while (qp.kept_head != 0) {
+      Packet packet;
+      if (parse_oldest_kept(s_, qp, &packet) == Drop::kNone && !process(index, packet)) return;
+      drop_oldest_kept(s_, qp);
+    }
+  }
+
+ private:
+  /// False: it waits for copies, and nothing has changed.
+  bool process(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    const UnreliableArrival arrival = judge_unreliable(qp.resp, packet);
+    if (arrival == UnreliableArrival::kLate) {
+      s_.count(Counter::kRoceRxDuplicate);
+      return true;
+    }
+    if (must_wait(qp, arrival, packet)) return false;
+    if (packet.bth.psn != qp.resp.expected) s_.count(Counter::kRoceRxOutOfSequence);
+    if (arrival != UnreliableArrival::kGoesOn && qp.resp.open != OpenMessage::kNone) {
+      s_.count(Counter::kRoceRxDropIncomplete);
+      give_up(qp);
+    }
+    qp.resp.expected = packet.bth.psn;
+    if (arrival != UnreliableArrival::kLost) {
+      execute(index, packet);
+    } else {
+      s_.count(Counter::kRoceRxDropRefused);
+      ++qp.resp.expected;
+    }
+    return true;
+  }
+
+  static bool must_wait(const Qp& qp, UnreliableArrival arrival, const Packet& packet) {
+    if (arrival == UnreliableArrival::kLost) return false;
+    const bool at_an_end = packet.has(kShapeFirst) || packet.has(kShapeLast);
+    return qp.copies_pending >= (at_an_end ? 1 : kCopiesAhead);
+  }
+
+  void execute(uint32_t index, const Packet& packet) {
+    Qp& qp = r_.qps[index];
+    const Verdict verdict = placement_.place(index, packet);
+    if (verdict != Verdict::kDone) {
+      ++qp.resp.expected;
+      return turn_down(qp, packet.has(kShapeSend), verdict);
+    }
+    accept(qp.resp, packet);
+    s_.count(Counter::kRoceRxRequest);
+    if (!packet.has(kShapeLast)) return;
+    r_.arriving[qp.arriving] = message_completion(qp, packet);
+    qp.executed = packet.bth.opcode;
+    if (qp.copies_pending == 0) finish(qp);
+  }
+
+  /// All of a message is in memory, or that failed after all.
+  void finish(Qp& qp) {
+    const bool send = (packet_shape(std::exchange(qp.executed, kNotExecuted)) & kShapeSend) != 0;
+    if (qp.copy_failed) return turn_down(qp, send, Verdict::kOperation);
+    if (qp.receive != 0) complete_receive(s_, qp, CrStatus::kSuccess, r_.arriving[qp.arriving]);
+  }
+
+  void turn_down(Qp& qp, bool send, Verdict verdict) {
+    s_.count(verdict == Verdict::kNotReady ? Counter::kRoceRxDropNoReceive
+             : send                        ? Counter::kRoceRxDropNoFit
+                                           : Counter::kRoceRxDropBadAccess);
+    // A receive that names no memory would be in the way for ever; one that is too short may fit the next message.
+    qp.receive_status = send && verdict == Verdict::kOperation ? CrStatus::kLocAccess : CrStatus::kSuccess;
+    give_up(qp);
+  }
+
+  void give_up(Qp& qp) {
+    qp.resp.open = OpenMessage::kNone;
+    if (qp.copies_pending == 0) release(qp);
+  }
+
+  /// The receive of a message that was given up is for the next one, once nothing is written there any more.
+  void release(Qp& qp) {
+    qp.copy_failed = false;
+    if (qp.receive == 0) return;
+    if (qp.receive_status == CrStatus::kSuccess) return return_receive(s_, std::exchange(qp.receive, 0));
+    Cqe cqe{};
+    cqe.opcode = CrOpcode::kNone;
+    complete_receive(s_, qp, qp.receive_status, cqe);
+  }
+
+  CoreState& s_;
+  State& r_;
+  Placement<Host> placement_;
+};
+
+}  // namespace ub::roce
