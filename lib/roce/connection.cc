@@ -17,6 +17,8 @@ uint16_t ephemeral_port() {
 
 // Engine to ids. Events of an id that is gone are for nobody; the connection itself was parted then.
 void Device::take_connection_events() {
+  // Who looks for an event waits until others have handed out what they took.
+  const std::lock_guard distribution(distribution_lock_);
   ConnectionEvent page[16];
   for (;;) {
     const size_t count = engine([&](auto& e, Instant) { return e.poll_connection_events(page); });

@@ -7,6 +7,7 @@
 
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
+#include "lib/ipc/mapped.h"
 
 namespace ub::verbs {
 namespace {
@@ -137,7 +138,9 @@ Status ProtectionDomain::create(Device& device, std::unique_ptr<ProtectionDomain
 
 Status MemoryRegion::create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,
                             std::unique_ptr<MemoryRegion>* out) {
-  if ((access & ~kEveryAccess) != 0) return Status::kInvalid;
+  const bool written = (access & (kLocalWrite | kRemoteWrite | kRemoteAtomic)) != 0;
+  const bool there = ipc::is_mapped(reinterpret_cast<uintptr_t>(address), length, written);
+  if ((access & ~kEveryAccess) != 0 || !there) return Status::kInvalid;
   uint32_t key = 0;
   if (getrandom(&key, sizeof key, 0) != sizeof key) return Status::kNoMemory;
   SegmentConfig config;

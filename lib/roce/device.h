@@ -70,7 +70,8 @@ class Device {
   /// discovery). False and a sentence: there is no way.
   bool find_path(const Gid& sgid, const Gid& dgid, AhAttributes* path, std::string* why);
   Counters counters();
-  /// The oldest event of the device; moves the NIC forward if there is none. 4096 are kept, later ones are lost.
+  /// The oldest event of the device; moves the NIC forward if there is none. 4 096 are kept, and
+  /// 1 024 of what happens at one moment; later ones are lost (counter events_lost).
   std::optional<AsyncEvent> poll_async_event();
   /// The same, but blocks until there is one, at most for `limit`.
   std::optional<AsyncEvent> wait_async_event(std::chrono::nanoseconds limit);
@@ -107,7 +108,8 @@ class Device {
   // Blocks until `ready()` or the end of `limit`, and says which. It is asked again after each event of the NIC.
   bool wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready);
 
-  std::mutex lock_;  // of what follows; never held while the NIC is called
+  std::mutex distribution_lock_;  // events of connections on their way from the engine to their ids
+  std::mutex lock_;               // of what follows; never held while the NIC is called
   Owner last_domain_ = 0;
   std::map<uint32_t, uint32_t> qpn_of_receive_queue_;
   uint64_t last_cookie_ = 0;
@@ -139,8 +141,9 @@ class ProtectionDomain {
   Owner owner_;
 };
 
-/// Registered memory; the application's, which must live longer. `access`: bits of Access. kInvalid: no bytes, or other
-/// bits. When it ends, requests that name it fail, here with kLocProtErr, of peers with kRemAccessErr.
+/// Registered memory; the application's, which must live longer, since the NIC of this process writes there for peers.
+/// `access`: bits of Access. kInvalid: no bytes, other bits, or memory that is not mapped, or not writable and is to be
+/// written. When it ends, requests that name it fail, here with kLocProtErr, of peers with kRemAccessErr.
 class MemoryRegion {
  public:
   static Status create(ProtectionDomain& domain, void* address, size_t length, uint32_t access,

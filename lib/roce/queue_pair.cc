@@ -73,6 +73,7 @@ Status ReceiveQueue::open(Owner owner, uint32_t jfc, uint32_t max_wr, uint32_t m
   config.slots = ring_.slots;
   config.slot_count = slots;
   config.indices = ring_.indices;
+  config.receive_slots = static_cast<uint8_t>(stride_);
   config.jfc = jfc;
   config.owner = owner;
   uint32_t id = 0;
@@ -123,6 +124,7 @@ Status QueuePair::create(ProtectionDomain& domain, const QpInitAttributes& attri
   const QpCapabilities& cap = attributes.cap;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr || cap.max_send_wr == 0 ||
       &attributes.send_cq->device_ != &domain.device_ || &attributes.recv_cq->device_ != &domain.device_ ||
+      (attributes.srq != nullptr && &attributes.srq->receives_.device() != &domain.device_) ||
       cap.max_send_wr > kMaxDepth || cap.max_send_sge > kMaxSges || cap.max_inline_data > roce::kMaxInline) {
     return Status::kInvalid;
   }

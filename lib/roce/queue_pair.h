@@ -72,6 +72,7 @@ class ReceiveQueue {
   Status post(const ReceiveRequest&);
   bool wants_bell() const;  // its queue pair is in ERROR, and is to be told of what was posted
   uint32_t id() const { return id_; }
+  const Device& device() const { return device_; }
 
  private:
   Device& device_;

@@ -134,6 +134,7 @@ struct JfrConfig {
   Token token;
   uint8_t min_rnr_timer = 12;  // code of urma-api 6.8, rounded up to the wire's
   uint64_t user_data = 0;      // Cqe::user_data of messages addressed to the JFR itself
+  uint8_t receive_slots = 1;   // of each receive, where all have as many: RoCE's credits are receives
   Owner owner = 0;
 };
 

@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/ipc/mapped.h"
 #include "lib/urma/children.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
-#include "lib/urma/mapped.h"
 #include "lib/urma/status.h"
 #include "lib/urma/token.h"
 
@@ -62,7 +62,7 @@ bool check(const urma_context_t* ctx, const urma_seg_cfg_t& cfg) {
 // The NIC touches it later on behalf of peers: better refused now than a crash then.
 bool usable(const urma_seg_cfg_t& cfg) {
   const bool writable = (cfg.flag.bs.access & (URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC)) != 0;
-  if (is_mapped(cfg.va, cfg.len, writable)) return true;
+  if (ipc::is_mapped(cfg.va, cfg.len, writable)) return true;
   URMA_LOG_ERROR("segment of 0x%llx bytes at 0x%llx: not all of it is mapped memory that can be read%s",
                  static_cast<unsigned long long>(cfg.len), static_cast<unsigned long long>(cfg.va),
                  writable ? " and written" : "");

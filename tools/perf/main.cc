@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "tools/common/affinity.h"
+#include "tools/common/json_file.h"
 #include "tools/common/tool_error.h"
 #include "tools/perf/endpoint.h"
-#include "tools/perf/json_file.h"
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/perf/tests.h"

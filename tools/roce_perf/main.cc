@@ -4,8 +4,9 @@
 // operations goes over RoCE; what they tell each other goes over TCP.
 #include <fmt/format.h>
 
-#include <fstream>
+#include <optional>
 
+#include "tools/common/json_file.h"
 #include "tools/common/probe.h"
 #include "tools/common/tool_error.h"
 #include "tools/roce_perf/test.h"
@@ -46,6 +47,8 @@ void print(const Options& o, const Json& row) {
 }
 
 void run(const Options& o) {
+  std::optional<tools::JsonFile> json_file;
+  if (!o.json_file.empty()) json_file.emplace(o.json_file);
   Test test(o);
   tools::Peer peer(meet(o), "roce_perf", "the peer");
   try {
@@ -56,7 +59,7 @@ void run(const Options& o) {
     if (o.client()) {
       const Json document = run_client(test, peer);
       print(o, document.at("results").at(0));
-      if (!o.json_file.empty()) std::ofstream(o.json_file) << document.dump() << '\n';
+      if (json_file) json_file->write(document);
       peer.send("done");
     } else {
       test.answer(peer);

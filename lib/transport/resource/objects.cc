@@ -121,6 +121,7 @@ Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id) {
   r.slots = config.slots;
   r.indices = config.indices;
   r.user_data = config.user_data;
+  r.receive_slots = std::max<uint8_t>(config.receive_slots, 1);
   r.owner = config.owner;
   r.token = config.token;
   r.id = new_id;

@@ -70,7 +70,8 @@ struct Jfr {
   Owner owner;
   QueueState state;
   Mode mode;
-  uint8_t rnr_code;  // on the wire
+  uint8_t rnr_code;       // on the wire
+  uint8_t receive_slots;  // usually
   bool limit_armed;
   bool waits;  // is in that ring: it flushes, and there was no room, or others had their turn
 };

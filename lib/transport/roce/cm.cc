@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lib/transport/roce/qp.h"
 
@@ -10,8 +11,10 @@ namespace ub::roce {
 namespace {
 
 constexpr size_t kOwnPrivateData = CmReq::kPrivateDataSize - CmIpHeader::kSize;  // of a REQ, for the application
-constexpr uint8_t kRnrTimer = 12;                                                // 0.64 ms
+constexpr uint32_t kBacklog = 128;  // requests of a listener that wait for the application
+constexpr uint8_t kRnrTimer = 12;   // 0.64 ms
 constexpr uint8_t kMaxTimeout = 31;
+constexpr uint8_t kLongestAsked = 20;  // acknowledgement timeout that a REQ may ask for: 4.3 s, eight times
 
 // ---- names -------------------------------------------------------------------------------------------------------
 // A communication id is the record and which use of it.
@@ -49,6 +52,17 @@ uint32_t add_connection(CoreState& s, State& r) {
   return record;
 }
 
+/// The queue pair may have another connection.
+void release_qp(const CoreState& s, State& r, uint32_t record) {
+  const uint32_t qp = find_qp(s, r.connections[record].qpn);
+  if (qp != 0 && r.qps[qp].connection == record) r.qps[qp].connection = 0;
+}
+
+/// The request is answered, or gone.
+void stop_waiting(State& r, Connection& c) {
+  if (std::exchange(c.waits, false)) --r.listeners[c.listener].waiting;
+}
+
 void drop_connection(CoreState& s, State& r, uint32_t record) {
   Connection& c = r.connections[record];
   s.timers.cancel(timer_of_connection(s, record));
@@ -57,8 +71,8 @@ void drop_connection(CoreState& s, State& r, uint32_t record) {
     while (*at != record) at = &r.connections[*at].next_in_bucket;
     *at = c.next_in_bucket;
   }
-  const uint32_t qp = find_qp(s, c.qpn);
-  if (qp != 0 && r.qps[qp].connection == record) r.qps[qp].connection = 0;
+  release_qp(s, r, record);
+  stop_waiting(r, c);
   c.in_use = false;
   r.connections.free(record);
 }
@@ -79,16 +93,16 @@ void refuse(CoreState& s, State& r, const AhAttributes& back, const CmHead& head
   send_mad(s, r, back, mad);
 }
 
-bool events_full(const State& r) { return r.event_tail - r.event_head == kConnectionEvents; }
+bool events_full(const State& r) { return r.event_tail - r.event_head == r.event_room; }
 
-/// Anybody may ask to connect: half of the room is for what becomes of the others.
-bool room_for_request(const State& r) { return r.event_tail - r.event_head < kConnectionEvents / 2; }
+/// Anybody may ask to connect: most of the room is for what becomes of the others.
+bool room_for_request(const State& r) { return r.event_tail - r.event_head < r.event_room / 3; }
 
 void tell(CoreState& s, State& r, uint32_t record, ConnectionEventKind kind, const ConnectionEvent& what,
           PrivateData data = {}) {
   const Connection& c = r.connections[record];
   if (events_full(r)) return s.count(Counter::kEventsLost);
-  ConnectionEvent& e = r.connection_events[r.event_tail++ % kConnectionEvents];
+  ConnectionEvent& e = r.connection_events[r.event_tail++ % r.event_room];
   e = what;
   e.kind = kind;
   e.owner = c.owner;
@@ -128,6 +142,7 @@ void carry_out(CoreState& s, State& r, uint32_t record, const CmStep& step) {
   Connection& c = r.connections[record];
   if (step.send) send_mad(s, r, c.path, c.cm.mad);
   if (!c.cm.deadline.is_never()) s.timers.arm(timer_of_connection(s, record), c.cm.deadline);
+  if (c.cm.state == CmState::kTimeWait) release_qp(s, r, record);
   if (c.cm.state == CmState::kClosed) drop_connection(s, r, record);
 }
 
@@ -199,13 +214,16 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   if (req.transport != 0) return no(RejReason::kInvalidTransport);
   const uint32_t mtu = mtu_of_code(req.path_mtu_code);
   if (mtu == 0 || mtu > s.links[back.link].config.mtu) return no(RejReason::kInvalidMtu);
-  if (req.local_comm_id == 0 || !room_for_request(r)) return s.count(Counter::kRoceRxDropCm);  // it comes again
+  const bool full = r.listeners[listener].waiting == kBacklog || !room_for_request(r);
+  if (req.local_comm_id == 0 || full) return s.count(Counter::kRoceRxDropCm);  // it comes again
   const uint32_t record = add_connection(s, r);
   if (record == 0) return no(RejReason::kNoResources);
   Connection& c = r.connections[record];
   c.path = back;
   c.path.traffic_class = req.traffic_class;
   c.listener = listener;
+  c.waits = true;
+  ++r.listeners[listener].waiting;
   c.cookie = r.listeners[listener].config.cookie;
   c.owner = r.listeners[listener].config.owner;
   c.requester_id = req.local_comm_id;
@@ -217,7 +235,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   c.path_mtu = req.path_mtu_code;
   c.responder_resources = req.initiator_depth;  // until accept(): what the peer would have of each
   c.initiator_depth = req.responder_resources;
-  c.timeout = req.ack_timeout;
+  c.timeout = req.ack_timeout == 0 ? kLongestAsked : std::min(req.ack_timeout, kLongestAsked);
   c.retry_count = req.retry_count;
   c.rnr_retry = req.rnr_retry;
   receive_request(c.cm, head, req, id_of(r, record));
@@ -350,20 +368,20 @@ Status listen(State& r, const ListenConfig& config, uint32_t* listener) {
   }
   const uint32_t index = r.listeners.alloc();
   if (index == 0) return Status::kNoMemory;
-  r.listeners[index] = {config, true};
+  r.listeners[index] = {config, true, 0};
   *listener = index;
   return Status::kOk;
 }
 
 Status stop_listening(CoreState& s, State& r, uint32_t listener) {
   if (listener == 0 || listener > r.listeners.high_water() || !r.listeners[listener].in_use) return Status::kInvalid;
-  r.listeners[listener].in_use = false;
-  r.listeners.free(listener);
   for (uint32_t i = 1; i <= r.connections.high_water(); ++i) {
     Connection& c = r.connections[i];
     if (!c.in_use || c.listener != listener || c.cm.state != CmState::kReqReceived) continue;
     carry_out(s, r, i, reject(c.cm, RejReason::kInvalidServiceId));
   }
+  r.listeners[listener].in_use = false;
+  r.listeners.free(listener);
   return Status::kOk;
 }
 
@@ -442,6 +460,7 @@ Status accept_connection(CoreState& s, State& r, uint32_t connection, const Acce
   }
   Qp& qp = r.qps[find_qp(s, config.qpn)];
   qp.connection = record;
+  stop_waiting(r, c);
   c.cookie = config.cookie;
   CmRep rep;
   rep.qpn = config.qpn;
@@ -487,8 +506,7 @@ void part(CoreState& s, State& r, uint32_t record) {
 
 size_t take_connection_events(State& r, std::span<ConnectionEvent> out) {
   size_t n = 0;
-  while (n < out.size() && r.event_head != r.event_tail)
-    out[n++] = r.connection_events[r.event_head++ % kConnectionEvents];
+  while (n < out.size() && r.event_head != r.event_tail) out[n++] = r.connection_events[r.event_head++ % r.event_room];
   return n;
 }
 

@@ -76,10 +76,11 @@ CmStep on_rej(CmConnection& c, const CmRej& rej) {
 }
 
 /// Whoever asks for patience gets what it asks for, in the state it is about.
-void on_mra(CmConnection& c, Instant now, const CmMra& mra) {
+void on_mra(CmConnection& c, Instant now, const CmTimes& times, const CmMra& mra) {
   const CmAbout awaited = c.state == CmState::kReqSent ? CmAbout::kReq : CmAbout::kRep;
   if ((c.state != CmState::kReqSent && c.state != CmState::kRepSent) || mra.about != awaited) return;
-  c.deadline = later(c.deadline, now + nanoseconds(4096) * (int64_t{1} << mra.service_timeout));
+  const Duration asked = nanoseconds(4096) * (int64_t{1} << mra.service_timeout);
+  c.deadline = later(c.deadline, now + std::min(asked, times.patience));
 }
 
 /// Nobody answers.
@@ -165,7 +166,7 @@ CmStep on_message(CmConnection& c, Instant now, const CmTimes& times, CmType typ
     case CmType::kRej:
       return on_rej(c, CmRej::read(body));
     case CmType::kMra:
-      on_mra(c, now, CmMra::read(body));
+      on_mra(c, now, times, CmMra::read(body));
       return {};
     case CmType::kDreq:
       return on_dreq(c, now, times, CmDreq::read(body));

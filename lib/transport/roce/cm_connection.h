@@ -53,6 +53,7 @@ struct CmTimes {
   Duration longest = milliseconds(4300);  // but not longer than this
   uint8_t tries = 15;
   Duration time_wait = seconds(1);
+  Duration patience = seconds(60);  // at most, with a peer that asks for some
 };
 
 struct CmConnection {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/roce/state.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -44,7 +45,8 @@ State* lay_out(const CoreConfig& config, Arena& arena) {
   r.read_slots.init(arena, c.max_qps);
   r.arriving.init(arena, c.max_qps);
   r.mads = arena.take<OutgoingMad>(kMadRing);
-  r.connection_events = arena.take<ConnectionEvent>(kConnectionEvents);
+  r.event_room = 3 * std::max(c.max_connections, 64u);
+  r.connection_events = arena.take<ConnectionEvent>(r.event_room);
   r.requesters = arena.take<uint32_t>(kRequesterBuckets);
   return place;
 }

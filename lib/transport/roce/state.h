@@ -43,6 +43,7 @@ class ReadSlotPool {
 struct Listener {
   ListenConfig config;
   bool in_use = false;
+  uint32_t waiting = 0;  ///< requests that the application has not answered
 };
 
 /// A management datagram on its way out.
@@ -52,7 +53,6 @@ struct OutgoingMad {
 };
 
 inline constexpr uint32_t kMadRing = 256;
-inline constexpr uint32_t kConnectionEvents = 256;
 inline constexpr uint32_t kRequesterBuckets = 1024;
 
 /// A connection and what is known of its peer.
@@ -72,6 +72,7 @@ struct Connection {
   uint8_t responder_resources = 0, initiator_depth = 0;  ///< what the two ends agree on, ours
   uint8_t timeout = 0, retry_count = 0, rnr_retry = 0;
   bool in_use = false;
+  bool waits = false;  ///< counts in its listener's `waiting`
 };
 
 struct State {
@@ -87,7 +88,8 @@ struct State {
 
   OutgoingMad* mads = nullptr;  ///< kMadRing
   uint32_t mad_head = 0, mad_tail = 0;
-  ConnectionEvent* connection_events = nullptr;  ///< kConnectionEvents
+  ConnectionEvent* connection_events = nullptr;  ///< event_room
+  uint32_t event_room = 0;                       ///< that and the end of every connection, and requests
   uint32_t* requesters = nullptr;                ///< kRequesterBuckets: passive connections, by requester_id
   uint32_t event_head = 0, event_tail = 0;
   uint32_t next_qpn = 0;  ///< to be tried; 0: none was given yet

@@ -206,7 +206,8 @@ class Transmitter {
     qp.resp.credits = kNoCredits;
     if (!qp.srq) {
       const Jfr& jfr = s_.jfrs[qp.jfr];
-      qp.resp.credits = credit_code(jfr.indices->produced.load(std::memory_order_relaxed) - jfr.consumed);
+      const uint32_t slots = jfr.indices->produced.load(std::memory_order_relaxed) - jfr.consumed;
+      qp.resp.credits = credit_code(slots / jfr.receive_slots);
     }
     return acknowledge(qp.resp);
   }

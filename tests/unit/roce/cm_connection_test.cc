@@ -257,6 +257,11 @@ TEST(CmConnection, patience) {
   mra.write(body.data());
   EXPECT_EQ(on_message(p.active, p.now, p.times, CmType::kMra, body.data()), kNothing);
   EXPECT_EQ(p.active.deadline, p.now + nanoseconds(4096) * (1 << 20));
+  mra.about = CmAbout::kReq;
+  mra.service_timeout = 31;  // 2.4 hours
+  mra.write(body.data());
+  EXPECT_EQ(on_message(p.active, p.now, p.times, CmType::kMra, body.data()), kNothing);
+  EXPECT_EQ(p.active.deadline, p.now + p.times.patience);
 }
 
 TEST(CmConnection, goodbye_before_the_answer_ends_it) {

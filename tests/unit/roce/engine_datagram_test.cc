@@ -413,6 +413,7 @@ TEST_F(ConnectionTest, AnInstanceThatStartsAnewEndsWhatItHasForgotten) {
 TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   TestQp x(a), y(b);
   establish(x, y);
+  (void)events(b);
   Packet p{};
   p.bth.opcode = Opcode::kUdSendOnly;
   p.bth.dest_qp = kGsiQp;
@@ -431,7 +432,89 @@ TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   std::vector<ConnectionEvent> all(512);
   all.resize(b.roce().poll_connection_events(all));
   EXPECT_EQ(all.back().kind, ConnectionEventKind::kDisconnected);
-  EXPECT_EQ(all.size(), 128u + 1);  // half of the room, and this one
+  EXPECT_EQ(all.size(), 128u + 1);  // as many as may wait for an answer, and this one
+
+  EXPECT_EQ(b.roce().reject(now, all[0].connection, {}), Status::kOk);
+  for (int more = 0; more < 2; ++more, ++req.local_comm_id) {
+    write_cm({CmType::kReq, req.local_comm_id}, req, std::span<std::byte, kMadSize>(mad));
+    b.core->on_packet(now, b.link, frame_of(packet_bytes(p, mad)));
+  }
+  EXPECT_EQ(events(b).size(), 1u);
+}
+
+TEST_F(ConnectionTest, EveryEndIsTold) {
+  TestNode server{2, {.max_qps = 400}};
+  ListenConfig l;
+  l.port = 7174;
+  ASSERT_EQ(server.roce().listen(l, &listener), Status::kOk);
+  Packet p{};
+  p.bth.opcode = Opcode::kUdSendOnly;
+  p.bth.dest_qp = kGsiQp;
+  p.deth = {kGsiQkey, kGsiQp};
+  Bytes addresses(CmReq::kPrivateDataSize), mad(kMadSize);
+  CmIpHeader{{a.gid, 40001}, server.gid}.write(addresses.data());
+  std::vector<std::unique_ptr<TestQp>> qps;
+  TestQp first(server);
+  for (uint32_t n = 1; n <= 300; ++n) {
+    CmReq req;
+    req.local_comm_id = n;
+    req.service_id = service_id_of_port(7174);
+    req.private_data = addresses;
+    write_cm({CmType::kReq, n}, req, std::span<std::byte, kMadSize>(mad));
+    server.core->on_packet(now, server.link, frame_of(packet_bytes(p, mad)));
+    qps.push_back(std::make_unique<TestQp>(
+        server, TestQp::Options{.shared_jfr = first.jfr, .shared_jfc = first.jfc, .memory_bytes = 64}));
+    init(*qps.back());
+    AcceptConfig accept;
+    accept.qpn = qps.back()->qpn;
+    ASSERT_EQ(server.roce().accept(now, only(server, ConnectionEventKind::kConnectRequest).connection, accept),
+              Status::kOk);
+  }
+  server.core->link_down(now, server.link);
+  std::vector<ConnectionEvent> all(1000);
+  EXPECT_EQ(server.roce().poll_connection_events(all), 300u);
+}
+
+TEST_F(ConnectionTest, ARequesterCannotMakeUsWaitForEver) {
+  listen();
+  TestQp x(a), y(b);
+  init(x);
+  init(y);
+  ConnectConfig c = to_b(x);
+  c.timeout = 0;
+  ASSERT_EQ(a.roce().connect(now, c, &at_a), Status::kOk);
+  settle(milliseconds(900));
+  AcceptConfig accept;
+  accept.qpn = y.qpn;
+  const uint32_t at = only(b, ConnectionEventKind::kConnectRequest).connection;
+  ASSERT_EQ(b.roce().accept(now, at, accept), Status::kOk);
+  QpAttributes has;
+  ASSERT_EQ(b.roce().query_qp(y.qpn, &has), Status::kOk);
+  EXPECT_EQ(has.timeout, 20);
+}
+
+TEST_F(ConnectionTest, AQueuePairThatWasNeverReadyMayConnectAgainAtOnce) {
+  listen();
+  TestQp x(a), y(b);
+  init(x);
+  init(y);
+  ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
+  settle(milliseconds(100));
+  AcceptConfig accept;
+  accept.qpn = y.qpn;
+  const uint32_t at = only(b, ConnectionEventKind::kConnectRequest).connection;
+  ASSERT_EQ(b.roce().accept(now, at, accept), Status::kOk);
+  filter = [&](TestNode& from, Bytes& frame) {  // the REP is late
+    const Packet packet = parse(frame);
+    CmHead head;
+    return &from != &b || CmHead::read({packet.payload, packet.payload_bytes}, head) != Drop::kNone ||
+           head.type != CmType::kRep;
+  };
+  settle(milliseconds(100));
+  ASSERT_EQ(b.roce().disconnect(now, at), Status::kOk);
+  settle(milliseconds(100));
+  EXPECT_EQ(only(a, ConnectionEventKind::kDisconnected).connection, at_a);
+  EXPECT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
 }
 
 TEST_F(ConnectionTest, LinkOfSocketsHasOneSourcePort) {

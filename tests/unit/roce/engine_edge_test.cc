@@ -57,6 +57,19 @@ TEST_F(EdgeTest, AGapThatClosesBeforeItIsReportedStillTellsWhatWasDropped) {
   EXPECT_TRUE(same(y, 0, x, 0, 3000));
 }
 
+TEST_F(EdgeTest, CreditsAreReceivesNotSlots) {
+  TestQp x(a), y(b, {.receive_slots = 4});
+  connect(x, y);
+  for (int slot = 0; slot < 8; ++slot) y.post_receive(0, 100);
+  x.post(WrOp::kWrite, 0, 100, y.rkey);
+  x.ring(now);
+  drain(a);
+  deliver(a, b);
+  const auto answers = sent_by(b);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].aeth.syndrome, Syndrome::ack(credit_code(2)));
+}
+
 TEST_F(EdgeTest, AReceivePostedInErrorIsAnnouncedAndComesBack) {
   TestQp x(a), y(b);
   connect(x, y);

@@ -25,7 +25,7 @@ struct TestNode {
     config.max_queues = 16;
     config.max_channels = 4;
     config.max_peers = 4;
-    config.max_segments = 64;
+    config.max_segments = 512;
     config.max_links = 4;
     config.max_targets = 16;
     config.max_jfc = 64;
@@ -56,15 +56,19 @@ struct TestQp {
   struct Options {
     uint32_t cq_depth = 64;
     QpType type = QpType::kRc;
-    uint32_t shared_jfr = 0;
+    uint32_t shared_jfr = 0, shared_jfc = 0;
+    uint8_t receive_slots = 1;
     size_t memory_bytes = 1 << 16;
     Pacer* pacer = nullptr;
   };
 
   explicit TestQp(TestNode& n) : TestQp(n, Options()) {}
   TestQp(TestNode& n, const Options& o) : node(n), type(o.type), memory(o.memory_bytes) {
-    EXPECT_EQ(node.core->create_jfc({.slots = cqes, .slot_count = kSlots, .depth = o.cq_depth, .indices = &cq}, &jfc),
-              Status::kOk);
+    jfc = o.shared_jfc;
+    const JfcConfig completions{.slots = cqes, .slot_count = kSlots, .depth = o.cq_depth, .indices = &cq};
+    if (jfc == 0) {
+      EXPECT_EQ(node.core->create_jfc(completions, &jfc), Status::kOk);
+    }
     jfr = o.shared_jfr;
     if (jfr == 0) {
       JfrConfig c;
@@ -73,6 +77,7 @@ struct TestQp {
       c.indices = &rq;
       c.jfc = jfc;
       c.user_data = 77;
+      c.receive_slots = o.receive_slots;
       EXPECT_EQ(node.core->create_jfr(c, &jfr), Status::kOk);
     }
     work.resize(Engine<TestHost>::work_bytes(kDepth) / 64);

@@ -208,8 +208,8 @@ TEST_F(Tp, AttributesAreReadBack) {
   EXPECT_EQ(got.at, 0);  // was not in the bitmap
   EXPECT_EQ(got.dip[15], 9);
   EXPECT_EQ(got.dscp, 0);
-  EXPECT_EQ(got.data_udp_srcport, 4711);
-  EXPECT_EQ(got.sl_bitmap, 0xabcd);
+  EXPECT_EQ(+got.data_udp_srcport, 4711);
+  EXPECT_EQ(+got.sl_bitmap, 0xabcd);
   EXPECT_EQ(got.udp_global_en, 0);
 
   values.retry_times_init = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ interface of RoCE, on a NIC that talks to itself: objects, posting, waiting, events, and what is refused.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -358,6 +359,34 @@ TEST_F(VerbsTest, AConnectionThatIsGivenUpLeavesItsIdFree) {
   EXPECT_EQ(event->kind, ConnectionEventKind::kEstablished);
 }
 
+TEST_F(VerbsTest, EachOfManyThreadsHearsOfItsConnection) {
+  constexpr int kThreads = 8, kRounds = 20;
+  ConnectionId server(*device);
+  ASSERT_EQ(server.listen(7000), Status::kOk);
+  std::vector<std::thread> threads;
+  std::atomic<int> refused{0};
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        auto a = make(usual());
+        init(*a);
+        ConnectionId client(*device);
+        ASSERT_EQ(client.connect(*a, path, 7000, {}), Status::kOk);
+        const auto event = client.wait_event(nanoseconds::max());
+        ASSERT_TRUE(event.has_value());
+        refused += event->kind == ConnectionEventKind::kRejected;
+      }
+    });
+  }
+  for (int n = 0; n < kThreads * kRounds; ++n) {
+    const auto request = server.wait_event(nanoseconds::max());
+    ASSERT_TRUE(request.has_value());
+    EXPECT_EQ(server.reject(*request, {}), Status::kOk);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, kThreads * kRounds);
+}
+
 TEST_F(VerbsTest, AccessHasTheBitsOfVerbs) {
   auto a = make(usual()), b = make(usual());
   to_rts(*a, *b);
@@ -403,6 +432,15 @@ TEST_F(VerbsTest, WhatCannotBeIsRefusedAndChangesNothing) {
   }
   std::unique_ptr<MemoryRegion> empty;
   EXPECT_EQ(MemoryRegion::create(*domain, memory.data(), 0, kAll, &empty), Status::kInvalid);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* pages = mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  EXPECT_EQ(MemoryRegion::create(*domain, pages, 2 * page, kRemoteWrite, &empty), Status::kInvalid);
+  EXPECT_EQ(MemoryRegion::create(*domain, pages, 2 * page, kRemoteRead, &empty), Status::kOk);
+  empty.reset();
+  munmap(static_cast<char*>(pages) + page, page);
+  EXPECT_EQ(MemoryRegion::create(*domain, pages, 2 * page, kRemoteRead, &empty), Status::kInvalid);
+  munmap(pages, page);
   AhAttributes nowhere = path;
   nowhere.link = 1000;
   std::unique_ptr<AddressHandle> ah;
@@ -445,6 +483,11 @@ TEST_F(VerbsTest, ObjectsOfTwoDevicesDoNotMix) {
   ASSERT_EQ(ProtectionDomain::create(*second, &elsewhere), Status::kOk);
   std::unique_ptr<QueuePair> qp;
   EXPECT_EQ(QueuePair::create(*elsewhere, usual(), &qp), Status::kInvalid);
+  std::unique_ptr<SharedReceiveQueue> shared;
+  ASSERT_EQ(SharedReceiveQueue::create(*elsewhere, 4, 1, &shared), Status::kOk);
+  QpInitAttributes attributes = usual();
+  attributes.srq = shared.get();
+  EXPECT_EQ(QueuePair::create(*domain, attributes, &qp), Status::kInvalid);
 }
 
 TEST(VerbsDevice, WithoutTheUdpPortNobodyCouldReachIt) {

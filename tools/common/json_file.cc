@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/perf/json_file.h"
+#include "tools/common/json_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

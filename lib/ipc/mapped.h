@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace ub::urma {
+namespace ub::ipc {
 
 // Is all of [address, address + length) mapped readable, and writable if wanted? Reads /proc/self/maps: some
 // microseconds for each hundred mappings. Where that cannot be read the answer is yes.
 bool is_mapped(uint64_t address, uint64_t length, bool writable);
 
-}  // namespace ub::urma
+}  // namespace ub::ipc

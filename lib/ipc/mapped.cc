@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/urma/mapped.h"
+#include "lib/ipc/mapped.h"
 
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
-namespace ub::urma {
+namespace ub::ipc {
 
 bool is_mapped(uint64_t address, uint64_t length, bool writable) {
   std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);
@@ -28,4 +28,4 @@ bool is_mapped(uint64_t address, uint64_t length, bool writable) {
   return covered >= end;
 }
 
-}  // namespace ub::urma
+}  // namespace ub::ipc
