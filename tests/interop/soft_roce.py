@@ -85,13 +85,15 @@ class Ours:
             said = [server.stdout.readline()]
             while said[-1] and not said[-1].startswith("waiting"):
                 said.append(server.stdout.readline())
-            with tempfile.NamedTemporaryFile() as report:
-                client = self.start(1, *arguments, "--json", report.name, self.wire.host())
+            with tempfile.TemporaryDirectory() as directory:
+                report = os.path.join(directory, "report.json")
+                client = self.start(1, *arguments, "--json", report, self.wire.host())
                 output = client.communicate(timeout=120)[0]
                 if client.returncode != 0:
                     raise RuntimeError(f"roce_perf {' '.join(arguments)}: {output}{''.join(said)}")
                 server.wait(20)
-                return json.load(report)["results"][0]["t_typical_us"]
+                with open(report, encoding="utf-8") as file:
+                    return json.load(file)["results"][0]["t_typical_us"]
         finally:
             for process in filter(None, (server, client)):
                 process.kill()
