@@ -214,6 +214,21 @@ class ConnectionTest : public EnginePair {
     ASSERT_EQ(b.roce().listen(c, &listener), Status::kOk);
     EXPECT_EQ(b.roce().listen(c, &listener), Status::kExists);
   }
+  /// The frame of a REQ of node a to the port that listen() has.
+  Bytes request_to(const TestNode& to, uint32_t id) {
+    Packet p{};
+    p.bth.opcode = Opcode::kUdSendOnly;
+    p.bth.dest_qp = kGsiQp;
+    p.deth = {kGsiQkey, kGsiQp};
+    Bytes addresses(CmReq::kPrivateDataSize), mad(kMadSize);
+    CmIpHeader{{a.gid, 40001}, to.gid}.write(addresses.data());
+    CmReq req;
+    req.local_comm_id = id;
+    req.service_id = service_id_of_port(7174);
+    req.private_data = addresses;
+    write_cm({CmType::kReq, id}, req, std::span<std::byte, kMadSize>(mad));
+    return frame_of(packet_bytes(p, mad));
+  }
   void establish(TestQp& x, TestQp& y) {
     listen();
     init(x);
@@ -414,19 +429,8 @@ TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   TestQp x(a), y(b);
   establish(x, y);
   (void)events(b);
-  Packet p{};
-  p.bth.opcode = Opcode::kUdSendOnly;
-  p.bth.dest_qp = kGsiQp;
-  p.deth = {kGsiQkey, kGsiQp};
-  Bytes addresses(CmReq::kPrivateDataSize), mad(kMadSize);
-  CmIpHeader{{a.gid, 40001}, b.gid}.write(addresses.data());
-  CmReq req;
-  req.service_id = service_id_of_port(7174);
-  req.private_data = addresses;
-  for (req.local_comm_id = 1; req.local_comm_id <= 300; ++req.local_comm_id) {
-    write_cm({CmType::kReq, req.local_comm_id}, req, std::span<std::byte, kMadSize>(mad));
-    b.core->on_packet(now, b.link, frame_of(packet_bytes(p, mad)));
-  }
+  uint32_t id = 1;
+  for (; id <= 300; ++id) b.core->on_packet(now, b.link, request_to(b, id));
   EXPECT_EQ(a.roce().disconnect(now, at_a), Status::kOk);
   settle();
   std::vector<ConnectionEvent> all(512);
@@ -435,10 +439,7 @@ TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   EXPECT_EQ(all.size(), 128u + 1);  // as many as may wait for an answer, and this one
 
   EXPECT_EQ(b.roce().reject(now, all[0].connection, {}), Status::kOk);
-  for (int more = 0; more < 2; ++more, ++req.local_comm_id) {
-    write_cm({CmType::kReq, req.local_comm_id}, req, std::span<std::byte, kMadSize>(mad));
-    b.core->on_packet(now, b.link, frame_of(packet_bytes(p, mad)));
-  }
+  for (; id <= 302; ++id) b.core->on_packet(now, b.link, request_to(b, id));
   EXPECT_EQ(events(b).size(), 1u);
 }
 
@@ -447,21 +448,10 @@ TEST_F(ConnectionTest, EveryEndIsTold) {
   ListenConfig l;
   l.port = 7174;
   ASSERT_EQ(server.roce().listen(l, &listener), Status::kOk);
-  Packet p{};
-  p.bth.opcode = Opcode::kUdSendOnly;
-  p.bth.dest_qp = kGsiQp;
-  p.deth = {kGsiQkey, kGsiQp};
-  Bytes addresses(CmReq::kPrivateDataSize), mad(kMadSize);
-  CmIpHeader{{a.gid, 40001}, server.gid}.write(addresses.data());
   std::vector<std::unique_ptr<TestQp>> qps;
   TestQp first(server);
-  for (uint32_t n = 1; n <= 300; ++n) {
-    CmReq req;
-    req.local_comm_id = n;
-    req.service_id = service_id_of_port(7174);
-    req.private_data = addresses;
-    write_cm({CmType::kReq, n}, req, std::span<std::byte, kMadSize>(mad));
-    server.core->on_packet(now, server.link, frame_of(packet_bytes(p, mad)));
+  for (uint32_t id = 1; id <= 300; ++id) {
+    server.core->on_packet(now, server.link, request_to(server, id));
     qps.push_back(std::make_unique<TestQp>(
         server, TestQp::Options{.shared_jfr = first.jfr, .shared_jfc = first.jfc, .memory_bytes = 64}));
     init(*qps.back());
