@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ interface of RoCE, on a NIC that talks to itself: objects, posting, waiting, events, and what is refused.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -501,6 +503,26 @@ TEST(VerbsDevice, WithoutTheUdpPortNobodyCouldReachIt) {
   EXPECT_EQ(first->active_mtu(), 5);  // of the loopback interface, as 127.0.0.1
   EXPECT_EQ(Device::open(notice, &error), nullptr);
   EXPECT_NE(error.find("4791"), std::string::npos) << error;
+  unsetenv("SOFTUB_DEVICE_EIDS");
+  unsetenv("SOFTUB_PORT_KINDS");
+}
+
+TEST(VerbsDevice, WithoutTheUdpPortSocketsLeadNowhere) {
+  const int holder = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(4791);
+  inet_pton(AF_INET, "127.0.0.78", &at.sin_addr);
+  ASSERT_EQ(bind(holder, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+  setenv("SOFTUB_PORT_KINDS", "shm,udp", 1);
+  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.78", 1);
+  std::string error, why;
+  const auto there = Device::open([](const std::string&) {}, &error);
+  ASSERT_NE(there, nullptr) << error;  // for shared memory
+  AhAttributes path;
+  EXPECT_FALSE(there->find_path(there->gids()[0], Gid::from_v4(0x7F00004F), &path, &why));
+  EXPECT_NE(why.find("no RoCE at 127.0.0.78"), std::string::npos) << why;
+  close(holder);
   unsetenv("SOFTUB_DEVICE_EIDS");
   unsetenv("SOFTUB_PORT_KINDS");
 }
