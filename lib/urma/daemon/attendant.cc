@@ -76,11 +76,14 @@ bool Attendant::start_helper(std::string* error) {
 void Attendant::set_event_sink(Backend::EventSink sink) {
   std::lock_guard guard(sink_lock_);
   sink_ = std::move(sink);
+  for (const Event& event : early_) sink_(event);
+  early_.clear();
 }
 
 void Attendant::report(const Event& event) {
   std::lock_guard guard(sink_lock_);
-  if (sink_) sink_(event);
+  if (sink_) return sink_(event);
+  early_.push_back(event);
 }
 
 // ---- ringing ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lib/ipc/app_page.h"
 #include "lib/ipc/fd.h"
@@ -78,6 +79,7 @@ class Attendant {
   std::atomic<uint32_t> losses_seen_{0};
   std::mutex sink_lock_;  // events are reported one at a time
   Backend::EventSink sink_;
+  std::vector<Event> early_;  // came before there was a sink: which ports are down
   Orphans orphans_;
 
   std::thread helper_;

@@ -52,16 +52,22 @@ class DaemonBackendTest : public testing::Test {
     urma_unregister_log_func();
   }
 
-  bool start() {
+  bool attach() {
     DaemonOptions options;
     options.socket = daemon.path();
     options.patience = patience;
     nic = start_daemon_backend(options, &error);
-    if (nic == nullptr) return false;
+    return nic != nullptr;
+  }
+  void listen() {
     nic->set_event_sink([this](const Event& event) {
       std::lock_guard guard(events_lock);
       events.push_back(event);
     });
+  }
+  bool start() {
+    if (!attach()) return false;
+    listen();
     return true;
   }
   std::string log() {
@@ -329,6 +335,15 @@ TEST_F(DaemonBackendTest, EventsReachTheSink) {
   daemon.page().events_lost.store(1);
   nic->drive();
   ASSERT_TRUE(eventually([&] { return count_events(EventKind::kCompletion) == 2; }));
+}
+
+TEST_F(DaemonBackendTest, WhatIsToldBeforeSomebodyListensIsNotLost) {
+  ASSERT_TRUE(attach()) << error;
+  daemon.raise(0, static_cast<uint32_t>(EventKind::kPortDown));
+  ASSERT_TRUE(eventually([&] { return daemon.page().events_consumed.load() == 1; }));
+  nic->drive();  // whoever took it has told it
+  listen();
+  EXPECT_TRUE(eventually([&] { return count_events(EventKind::kPortDown) == 1; }));
 }
 
 TEST_F(DaemonBackendTest, AWaiterWakesTheHelper) {
