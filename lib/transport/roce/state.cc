@@ -45,7 +45,7 @@ State* lay_out(const CoreConfig& config, Arena& arena) {
   r.read_slots.init(arena, c.max_qps);
   r.arriving.init(arena, c.max_qps);
   r.mads = arena.take<OutgoingMad>(kMadRing);
-  r.event_room = 3 * std::max(c.max_connections, 64u);
+  r.event_room = std::bit_ceil(3 * std::max(c.max_connections, 64u));  // head and tail wrap
   r.connection_events = arena.take<ConnectionEvent>(r.event_room);
   r.requesters = arena.take<uint32_t>(kRequesterBuckets);
   return place;

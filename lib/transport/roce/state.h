@@ -89,8 +89,8 @@ struct State {
   OutgoingMad* mads = nullptr;  ///< kMadRing
   uint32_t mad_head = 0, mad_tail = 0;
   ConnectionEvent* connection_events = nullptr;  ///< event_room
-  uint32_t event_room = 0;                       ///< that and the end of every connection, and requests
-  uint32_t* requesters = nullptr;                ///< kRequesterBuckets: passive connections, by requester_id
+  uint32_t event_room = 0;         ///< for the beginning and the end of every connection, and requests; a power of two
+  uint32_t* requesters = nullptr;  ///< kRequesterBuckets: passive connections, by requester_id
   uint32_t event_head = 0, event_tail = 0;
   uint32_t next_qpn = 0;  ///< to be tried; 0: none was given yet
   uint64_t next_transaction = 0;
