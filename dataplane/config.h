@@ -38,6 +38,8 @@ struct DeviceConfig {
   std::vector<std::string> eids;
   // Partition (24 bits), default 1. A peer of another one is refused at set-up. Free.
   uint32_t upi = 1;
+  // First block of 1024 ids that the instance gives out, 3..1023; default 0: any that is free.
+  uint32_t id_block = 0;
   // "EID=IP" pairs: where an EID is reached if it is not itself an address of its port. Default empty.
   std::vector<std::string> eid_map;
   // What programs see and nothing else depends on: ports, 1 to 8, and the state, speed and width of each.

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "dataplane/socket_address.h"
 #include "lib/ipc/fd.h"
 
 namespace ub {
@@ -37,37 +38,21 @@ wire::IpAddress from_sockaddr(const sockaddr* a) {
   return ip;
 }
 
-socklen_t to_sockaddr(const wire::IpAddress& ip, uint16_t port, sockaddr_storage* out) {
-  std::memset(out, 0, sizeof *out);
-  if (ip.is_v4()) {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(out);
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    v4->sin_addr.s_addr = htonl(ip.v4());
-    return sizeof *v4;
-  }
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(out);
-  v6->sin6_family = AF_INET6;
-  v6->sin6_port = htons(port);
-  std::memcpy(&v6->sin6_addr, ip.bytes.data(), 16);
-  return sizeof *v6;
-}
-
 // The source address that the kernel would use towards `target`, optionally when bound to `source`. A
 // connected UDP socket knows it and sends nothing. Empty: no route.
 std::optional<wire::IpAddress> source_towards(const wire::IpAddress& target, const wire::IpAddress* source) {
   ipc::Fd fd(::socket(target.is_v4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return std::nullopt;
-  sockaddr_storage a;
+  SocketAddress a;
   if (source != nullptr) {
-    socklen_t n = to_sockaddr(*source, 0, &a);
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), n) != 0) return std::nullopt;
+    socklen_t n = fill(&a, *source, 0);
+    if (::bind(fd.get(), &a.base, n) != 0) return std::nullopt;
   }
-  socklen_t n = to_sockaddr(target, 9, &a);
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&a), n) != 0) return std::nullopt;
+  socklen_t n = fill(&a, target, 9);
+  if (::connect(fd.get(), &a.base, n) != 0) return std::nullopt;
   n = sizeof a;
-  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &n) != 0) return std::nullopt;
-  return from_sockaddr(reinterpret_cast<sockaddr*>(&a));
+  if (::getsockname(fd.get(), &a.base, &n) != 0) return std::nullopt;
+  return from_sockaddr(&a.base);
 }
 
 bool is_unspecified(const wire::IpAddress& ip) {

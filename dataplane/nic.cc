@@ -17,6 +17,7 @@
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/nic_report.h"
 #include "lib/transport/core_impl.h"
+#include "lib/transport/wire/id_port.h"
 
 namespace ub {
 
@@ -27,7 +28,6 @@ namespace {
 
 constexpr uint16_t kWellKnownPort = wire::kUbUdpPort;
 constexpr Duration kTeardownWait = milliseconds(100);
-constexpr int kNamesToTry = 64;
 constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
@@ -83,6 +83,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
   for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
   nic->add_fixed_links();
+  nic->adopt_claims();
   nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!nic->wake_fd_) {
     *error = "cannot create an eventfd: out of descriptors";
@@ -128,6 +129,7 @@ Nic::~Nic() {
   stop_.store(true);
   wake_helper();
   helper_.join();
+  for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
   // A thread that was interrupted while it owned the Core must not hang the exit.
   Instant limit = worker_->now() + kTeardownWait;
   while (!ownership_.try_own()) {
@@ -143,64 +145,70 @@ Nic::~Nic() {
 
 // ---- start-up --------------------------------------------------------------------------------------------------
 
+// An instance has one port number for all its wires: the wanted one, or that of its first block of ids, which nobody
+// else can have.
 bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
-  udp_port_ = kWellKnownPort;
-  if (uses(config, "udp") && !open_udp(config, static_cast<uint16_t>(config.port.udp_port), error)) return false;
+  if (!claim_first_ids(config, error)) return false;
   auto generation = static_cast<uint32_t>(random_u64() >> 48);
   // The low half says where we are reached; only the generation is free to choose.
   if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
-  uasid_ = (generation == 0 ? 1 : generation) << 16 | udp_port_;
-  if (uses(config, "shm") && !open_shm(config, error)) return false;
+  uasid_ = (generation == 0 ? 1 : generation) << 16;
+  std::vector<ClaimSocket> bound = claims_.take_sockets();
+  bool taken = false;
+  bool open = open_at(config, static_cast<uint16_t>(config.port.udp_port), &bound, &taken, error);
+  if (!open && taken) open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  if (!open) return false;
+  claims_.give_back(std::move(bound));
   if (config.roce.enable && ports_.udp.is_open()) ports_.udp.open_roce(notice_);
   return open_dpdk(config, error);  // the last: the port number is final now
 }
 
-bool Nic::open_udp(const LoadedConfig& config, uint16_t wanted_port, std::string* error) {
-  UdpPortOptions options;
-  for (size_t i = 0; i < eids_.eids().size(); ++i) {
-    if (!dpdk_port_of(eids_.local_ip(i))) options.addresses.push_back(eids_.local_ip(i));
-  }
-  if (!config.port.udp_bind.empty()) {
-    options.addresses.clear();
-    for (const std::string& text : config.port.udp_bind) {
-      std::optional<wire::IpAddress> ip = parse_ip(text);
-      if (!ip) {
-        *error = "port.udp_bind: '" + text + "' is no IP address";
-        return false;
-      }
-      options.addresses.push_back(*ip);
+// `*taken`: another instance has the port on one of the wires.
+bool Nic::open_at(const LoadedConfig& config, uint16_t port, std::vector<ClaimSocket>* bound, bool* taken,
+                  std::string* error) {
+  udp_port_ = port;
+  uasid_ = (uasid_ & 0xffff0000) | port;
+  if (uses(config, "shm") && !open_shm(config, taken, error)) return false;
+  if (!uses(config, "udp") || open_udp(config, bound, taken, error)) return true;
+  ports_.shm.close();
+  return false;
+}
+
+bool Nic::udp_addresses(const LoadedConfig& config, std::vector<wire::IpAddress>* addresses, std::string* error) const {
+  for (const std::string& text : config.port.udp_bind) {
+    std::optional<wire::IpAddress> ip = parse_ip(text);
+    if (!ip) {
+      *error = "port.udp_bind: '" + text + "' is no IP address";
+      return false;
     }
+    addresses->push_back(*ip);
   }
-  options.wanted_port = wanted_port;
+  for (size_t i = 0; config.port.udp_bind.empty() && i < eids_.eids().size(); ++i) {
+    if (!dpdk_port_of(eids_.local_ip(i))) addresses->push_back(eids_.local_ip(i));
+  }
+  return true;
+}
+
+bool Nic::open_udp(const LoadedConfig& config, std::vector<ClaimSocket>* bound, bool* taken, std::string* error) {
+  UdpPortOptions options;
+  if (!udp_addresses(config, &options.addresses, error)) return false;
+  options.wanted_port = udp_port_;
+  options.port_required = true;
   options.mtu = config.port.mtu;
   options.send_buffer_bytes = config.port.udp_sndbuf;
   options.receive_buffer_bytes = config.port.udp_rcvbuf;
   options.dscp = static_cast<uint8_t>(config.port.dscp);
-  if (!ports_.udp.open(options, error)) return false;
-  udp_port_ = ports_.udp.port();
-  return true;
+  return ports_.udp.open(options, error, taken, bound);
 }
 
-// An instance has one port number for all its wires: where another one's name has it already, ours moves on.
-bool Nic::open_shm(const LoadedConfig& config, std::string* error) {
+bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) {
   ShmPortOptions options;
   options.directory = config.port.shm_dir;
   options.ring_bytes = config.port.shm_ring_bytes;
   options.mtu = config.port.shm_mtu;
   options.icrc_optional = !config.port.icrc_shm;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
-  for (int tries = 0; tries < kNamesToTry; ++tries) {
-    bool taken = false;
-    if (ports_.shm.open(options, eids_.eids(), uasid_, error, &taken)) return true;
-    if (!taken) return false;
-    if (!ports_.udp.is_open()) {
-      udp_port_ = static_cast<uint16_t>(49152 + random_u64() % 16384);
-    } else if (!open_udp(config, 0, error)) {
-      return false;
-    }
-    uasid_ = (uasid_ & 0xffff0000) | udp_port_;
-  }
-  return false;
+  return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
 }
 
 // The number of the DPDK port that has this address of ours.
@@ -233,6 +241,7 @@ bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
 CoreConfig Nic::core_config(const LoadedConfig& c) const {
   CoreConfig core;
   core.self = {eids_.eids().front(), uasid_};
+  core.every_id = false;
   core.incarnation = random_u64();
   core.seed = random_u64();
   core.upi = c.device.upi;
@@ -409,21 +418,24 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
       link_to(instance, &path->link, &shm_error)) {
     return true;
   }
-  wire::IpAddress local_ip = eids_.ip_of(local);
-  if (std::optional<size_t> of_dpdk = dpdk_port_of(local_ip)) {
+  if (wire_path(local, instance.eid, port, path, why)) return true;
+  if (!shm_error.empty()) *why += " (" + shm_error + ")";
+  return false;
+}
+
+// By IP: over a DPDK device or UDP sockets.
+bool Nic::wire_path(const Eid& local, const Eid& eid, uint16_t port, PeerAddress* path, std::string* why) const {
+  path->local = {eids_.ip_of(local), udp_port_};
+  path->remote = {eids_.ip_of(eid), port};
+  if (std::optional<size_t> of_dpdk = dpdk_port_of(path->local.ip)) {
     path->link = dpdk_links_[*of_dpdk];
-    path->local.ip = local_ip;
-    path->remote.ip = eids_.ip_of(instance.eid);
-    return same_family(*path, why);
-  }
-  if (!ports_.udp.is_open()) {
-    *why = "no instance " + to_text(instance.eid) + " port " + std::to_string(port) + " on this host" +
-           (shm_error.empty() ? "" : " (" + shm_error + ")") + ", and port.kinds has no 'udp' to reach another one";
+  } else if (ports_.udp.is_open()) {
+    path->link = ports_.udp.link();
+  } else {
+    *why = "no instance " + to_text(eid) + " port " + std::to_string(port) +
+           " on this host, and port.kinds has no 'udp' to reach another one";
     return false;
   }
-  path->link = ports_.udp.link();
-  path->local.ip = eids_.ip_of(local);
-  path->remote.ip = eids_.ip_of(instance.eid);
   return same_family(*path, why);
 }
 

@@ -2,7 +2,8 @@
 //
 // A whole NIC inside a process: Core, ports, ownership, and the helper thread that takes over when no application
 // thread drives. In the daemon no application thread ever does: the helper is then the worker (nic_threads.cc).
-// Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port.
+// Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
+// other instance of the host has (docs/identity.md).
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it looks
 // whether the application does the work itself and then stays away, longer and longer; else it owns the Core,
@@ -26,6 +27,7 @@
 
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
+#include "dataplane/id_claims.h"
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
@@ -79,6 +81,32 @@ class Nic {
   void begin_wait();
   void end_wait() { waiters_.fetch_sub(1, std::memory_order_relaxed); }
 
+  // Makes something that has an id: fn(core, now) answers a Status and stores `*id`. `*wanted`, which fn reads, is the
+  // id that is asked for by number, or 0; it becomes 0 where it is another instance's. Takes further blocks of ids as
+  // they are needed; kNoMemory: none can be had. The calling thread waits for system calls, so not for the data path.
+  template <class Fn>
+  Status with_id(uint32_t* wanted, const uint32_t* id, Fn&& fn) {
+    const uint32_t asked = *wanted;
+    if (asked != 0 && !claim_id(asked)) *wanted = 0;
+    Status status;
+    do status = control(fn);
+    while (status == Status::kNoId && claim_more_ids());
+    if (*wanted != 0 && (status != Status::kOk || *id != asked)) release_id(asked);
+    return status == Status::kNoId ? Status::kNoMemory : status;
+  }
+  // The same for token ids, which nobody asks for by number.
+  template <class Fn>
+  Status with_id(Fn&& fn) {
+    uint32_t none = 0;
+    return with_id(&none, &none, std::forward<Fn>(fn));
+  }
+  // The object of that id was destroyed: other instances may have the id if it was asked for by number.
+  void release_id(uint32_t id);
+
+  // Which instance has that id of that EID? kOk: `*uasid`. kBusy: it is being asked, come again soon. kInvalid and
+  // `*why`: nobody has it, or there is no way there. Never waits for a peer longer than find_path() does.
+  Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid, std::string* why);
+
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
@@ -105,13 +133,22 @@ class Nic {
   Nic() = default;
 
   bool open_ports(const LoadedConfig&, uint32_t wanted_uasid, std::string* error);
-  bool open_udp(const LoadedConfig&, uint16_t wanted_port, std::string* error);
-  bool open_shm(const LoadedConfig&, std::string* error);
+  bool open_at(const LoadedConfig&, uint16_t port, std::vector<ClaimSocket>* bound, bool* taken, std::string* error);
+  bool open_udp(const LoadedConfig&, std::vector<ClaimSocket>* bound, bool* taken, std::string* error);
+  bool open_shm(const LoadedConfig&, bool* taken, std::string* error);
+  bool udp_addresses(const LoadedConfig&, std::vector<wire::IpAddress>*, std::string* error) const;
+  bool claim_first_ids(const LoadedConfig&, std::string* error);
   bool open_dpdk(const LoadedConfig&, std::string* error);
   std::optional<size_t> dpdk_port_of(const wire::IpAddress&) const;
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
+  bool wire_path(const Eid& local, const Eid& eid, uint16_t port, PeerAddress* path, std::string* why) const;
+  bool path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
+                      std::string* why);
+  bool claim_id(uint32_t id);
+  bool claim_more_ids();
+  void adopt_claims();
   void adopt_links();
   bool drive_owned();
   void report_links();
@@ -149,6 +186,7 @@ class Nic {
   EidTable eids_;
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
+  IdClaims claims_;
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;

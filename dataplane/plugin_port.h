@@ -29,7 +29,7 @@ struct PluginPortOptions {
   std::vector<IpNetwork> addresses;    // ours, with their networks; at least one
   wire::IpAddress gateway_v4, gateway_v6;
   std::vector<std::pair<wire::IpAddress, wire::MacAddress>> neighbours;  // known beforehand
-  uint16_t udp_port = wire::kUbUdpPort;                                  // frames for other ports are dropped
+  uint16_t udp_port = wire::kUbUdpPort;                                  // and those of ids; others' frames are dropped
   bool roce = false;                                                     // frames for RoCE are wanted, too
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device

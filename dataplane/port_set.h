@@ -36,6 +36,7 @@ class PortSet {
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
+  LinkKind kind_of(uint32_t link) const { return link < kinds_.size() ? kinds_[link] : LinkKind::kNone; }
   void set_kind(uint32_t link, LinkKind kind) {
     if (link >= kinds_.size()) kinds_.resize(link + 1, LinkKind::kNone);
     kinds_[link] = kind;
@@ -67,7 +68,10 @@ class PortSet {
     if (udp.is_open()) udp.rx_release();
     for (const auto& plugin : plugins) plugin->rx_release();
   }
-  void udp_readable() { udp_look_at_ = Instant{}; }
+  void udp_readable() {
+    udp_look_at_ = Instant{};
+    udp.look_at_rare();
+  }
 
   // ---- Host: frames out ----
   std::byte* tx_begin(uint32_t link, size_t bytes) { return begun_ = begin_frame(link, bytes); }

@@ -97,6 +97,13 @@ class ShmPort {
   // Is an instance listening under (eid, low half of uasid; 0: the well-known port)? One connect attempt is
   // the only proof; this looks for the name, which a killed process leaves behind.
   bool is_listed(const Eid&, uint32_t uasid) const;
+  // The port of ids is ours (id_claims.h); and no more.
+  void announce_ids(uint16_t port);
+  void retract_ids(uint16_t port);
+  // The uasid of the instance of this user that said so last, and may be gone; 0: none did. What turned out to be wrong
+  // is to be forgotten.
+  uint32_t holder_of_ids(const Eid&, uint16_t port) const;
+  void forget_holder(const Eid&, uint16_t port, uint32_t uasid) const;
   // Starts a link; it gets its number at the next adopt_pending(). Never blocks. False and `*error`: nobody
   // there, table full, out of descriptors. Does nothing if a link to that instance exists.
   bool connect(const InstanceId& peer, std::string* error);

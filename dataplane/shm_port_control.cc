@@ -131,6 +131,24 @@ bool ShmPort::is_listed(const Eid& eid, uint32_t uasid) const {
   return open_ && rendezvous_.listed({eid.bytes, port_of(uasid)});
 }
 
+void ShmPort::announce_ids(uint16_t port) {
+  std::lock_guard lock(control_mutex_);
+  for (const Eid& eid : eids_) rendezvous_.announce({eid.bytes, port}, uasid_);
+}
+
+void ShmPort::retract_ids(uint16_t port) {
+  std::lock_guard lock(control_mutex_);
+  for (const Eid& eid : eids_) rendezvous_.retract({eid.bytes, port});
+}
+
+uint32_t ShmPort::holder_of_ids(const Eid& eid, uint16_t port) const {
+  return open_ ? rendezvous_.holder({eid.bytes, port}).value_or(0) : 0;
+}
+
+void ShmPort::forget_holder(const Eid& eid, uint16_t port, uint32_t uasid) const {
+  rendezvous_.forget_holder({eid.bytes, port}, uasid);
+}
+
 std::string ShmPort::take_refusal() {
   std::lock_guard lock(control_mutex_);
   return std::exchange(refusal_, {});

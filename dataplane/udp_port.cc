@@ -12,6 +12,7 @@
 #include <new>
 
 #include "dataplane/eid.h"
+#include "dataplane/socket_address.h"
 #include "lib/base/bytes.h"
 #include "lib/ipc/memfd.h"
 
@@ -30,28 +31,6 @@ using wire::kUdpSize;
 
 constexpr size_t kHeadersV4 = kEthSize + kIpv4Size + kUdpSize;
 constexpr size_t kHeadersV6 = kEthSize + kIpv6Size + kUdpSize;
-
-struct sockaddr_any {
-  union {
-    sockaddr base;
-    sockaddr_in v4;
-    sockaddr_in6 v6;
-  };
-};
-
-socklen_t fill(sockaddr_any* out, const wire::IpAddress& ip, uint16_t port) {
-  std::memset(out, 0, sizeof *out);
-  if (ip.is_v4()) {
-    out->v4.sin_family = AF_INET;
-    out->v4.sin_port = htons(port);
-    std::memcpy(&out->v4.sin_addr, ip.bytes.data() + 12, 4);
-    return sizeof out->v4;
-  }
-  out->v6.sin6_family = AF_INET6;
-  out->v6.sin6_port = htons(port);
-  std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
-  return sizeof out->v6;
-}
 
 bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >> 24 == 127; }
 
@@ -80,14 +59,14 @@ struct UdpPort::Buffers {
 
   struct Tx {
     iovec iov;
-    sockaddr_any to;
+    SocketAddress to;
     socklen_t to_bytes;
   } tx_slot[kTxSlots];
   mmsghdr tx_message[kTxSlots];
 
   struct Rx {
     iovec iov;
-    sockaddr_any from;
+    SocketAddress from;
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   } rx_slot[kRxSlots];
   mmsghdr rx_message[kRxSlots];
@@ -98,7 +77,9 @@ UdpPort::~UdpPort() { close(); }
 
 void UdpPort::close() {
   sockets_.clear();
+  rare_.clear();
   epoll_.reset();
+  rare_epoll_.reset();
   buffers_.reset();
   free_slots_ = 0;
   queued_ = 0;
@@ -107,7 +88,7 @@ void UdpPort::close() {
   port_ = 0;
 }
 
-bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
+bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* taken, std::vector<ClaimSocket>* bound) {
   close();
   options_ = options;
   if (options.addresses.empty()) {
@@ -136,13 +117,11 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
     }
   }
 
-  bool taken = false;
-  bool done = open_sockets(options.wanted_port, &taken, error);
-  // An ephemeral port that is free on one address may be taken on another.
-  for (int attempt = 0; !done && taken && !options.port_required && attempt < 32; ++attempt)
-    done = open_sockets(0, &taken, error);
+  bool is_taken = false;
+  const bool done = open_all(error, &is_taken, bound);
+  if (taken != nullptr) *taken = is_taken;
   if (!done) {
-    if (taken) *error += "; another instance has it: leave the choice to the port, or configure another";
+    if (is_taken) *error += "; another instance has it: leave the choice to the port, or configure another";
     close();
     return false;
   }
@@ -172,6 +151,7 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error) {
   static_assert(kTxSlots == 64);
 
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  rare_epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
   for (const Socket& s : sockets_) {
     if (watch(s, error)) continue;
     close();
@@ -208,13 +188,57 @@ bool UdpPort::watch(const Socket& s, std::string* error) {
   return false;
 }
 
-bool UdpPort::open_sockets(uint16_t port, bool* taken, std::string* error) {
+bool UdpPort::open_all(std::string* error, bool* taken, std::vector<ClaimSocket>* bound) {
+  bool done = open_sockets(options_.wanted_port, taken, error, bound);
+  // An ephemeral port that is free on one address may be taken on another.
+  for (int attempt = 0; !done && *taken && !options_.port_required && attempt < 32; ++attempt)
+    done = open_sockets(0, taken, error, nullptr);
+  return done;
+}
+
+void UdpPort::listen(std::vector<ClaimSocket> claims) {
+  for (ClaimSocket& claim : claims) {
+    Socket s;
+    std::string error;
+    s.ip = claim.ip;
+    s.port = claim.port;
+    s.v6 = !claim.ip.is_v4();
+    s.fd = std::move(claim.fd);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = static_cast<uint32_t>(s.fd.get());
+    // One that cannot be read still says whose the ids are.
+    if (set_options(s, &error, true)) ::epoll_ctl(rare_epoll_.get(), EPOLL_CTL_ADD, s.fd.get(), &event);
+    rare_.push_back(std::move(s));
+  }
+}
+
+void UdpPort::stop_listening(uint16_t port) {
+  for (Socket& s : rare_) {
+    if (s.port != port) continue;
+    for (uint32_t i = 0; i < s.queue_count; ++i) release_slot(s.queue[i]);
+    queued_ -= s.queue_count;
+  }
+  std::erase_if(rare_, [port](const Socket& s) { return s.port == port; });
+}
+
+bool UdpPort::open_sockets(uint16_t port, bool* taken, std::string* error, std::vector<ClaimSocket>* bound) {
   sockets_.clear();
   port_ = port;
   for (const wire::IpAddress& ip : options_.addresses) {
     Socket s;
     s.ip = ip;
-    if (!open_socket(s, port_, taken, error)) return false;
+    auto have = [&](const ClaimSocket& b) { return b.ip == ip && b.port == port; };
+    const auto claim = bound != nullptr ? std::find_if(bound->begin(), bound->end(), have) : decltype(bound->end()){};
+    if (bound != nullptr && claim != bound->end()) {
+      s.fd = std::move(claim->fd);
+      s.port = port;
+      s.v6 = !ip.is_v4();
+      bound->erase(claim);
+      if (!set_options(s, error)) return false;
+    } else if (!open_socket(s, port_, taken, error)) {
+      return false;
+    }
     port_ = s.port;
     sockets_.push_back(std::move(s));
   }
@@ -230,7 +254,7 @@ bool UdpPort::open_socket(Socket& s, uint16_t port, bool* taken, std::string* er
     return false;
   }
   if (!set_options(s, error)) return false;
-  sockaddr_any address;
+  SocketAddress address;
   socklen_t bytes = fill(&address, s.ip, port);
   if (::bind(s.fd.get(), &address.base, bytes) != 0) {
     int e = errno;
@@ -245,7 +269,7 @@ bool UdpPort::open_socket(Socket& s, uint16_t port, bool* taken, std::string* er
   return true;
 }
 
-bool UdpPort::set_options(Socket& s, std::string* error) {
+bool UdpPort::set_options(Socket& s, std::string* error, bool rare) {
   int fd = s.fd.get();
   int tos = (options_.dscp & 0x3f) << 2 | (options_.ecn & 3);
   int failed;
@@ -276,6 +300,7 @@ bool UdpPort::set_options(Socket& s, std::string* error) {
     if (::setsockopt(fd, SOL_SOCKET, force, &value, sizeof value) != 0)  // beyond the limit: privileged
       ::setsockopt(fd, SOL_SOCKET, plain, &value, sizeof value);
   };
+  if (rare) return true;
   wish(SO_SNDBUFFORCE, SO_SNDBUF, options_.send_buffer_bytes);
   wish(SO_RCVBUFFORCE, SO_RCVBUF, options_.receive_buffer_bytes);
   return true;
@@ -284,8 +309,7 @@ bool UdpPort::set_options(Socket& s, std::string* error) {
 // ---- send ----
 
 std::byte* UdpPort::tx_begin(uint32_t, size_t bytes) {
-  if (free_slots_ == 0 && !blocked_ && queued_ != 0)
-    for (Socket& s : sockets_) send_queue(s);
+  if (free_slots_ == 0 && !blocked_ && queued_ != 0) send_queues();
   if (free_slots_ == 0 || bytes > slot_bytes_) [[unlikely]] {
     ++counters_.tx_no_room;
     return nullptr;
@@ -327,11 +351,9 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
   }
   size_t payload = headers == 0 ? 0 : size_t{load_be16(frame + headers - 4)} - kUdpSize;
   if (headers != 0 && payload <= bytes - headers) {
-    const uint16_t source_port = load_be16(frame + headers - kUdpSize);
-    for (Socket& s : sockets_) {
-      if (s.ip != source || s.port != source_port) continue;
+    if (Socket* s = socket_of(source, load_be16(frame + headers - kUdpSize))) {
       tx.iov = {frame + headers, payload};
-      s.queue[s.queue_count++] = static_cast<uint16_t>(slot);
+      s->queue[s->queue_count++] = static_cast<uint16_t>(slot);
       ++queued_;
       return;
     }
@@ -343,7 +365,24 @@ void UdpPort::tx_commit(uint32_t, std::byte* frame, size_t bytes) {
 void UdpPort::tx_flush(Instant) {
   if (queued_ == 0) return;
   blocked_ = false;
+  send_queues();
+}
+
+UdpPort::Socket* UdpPort::socket_of(const wire::IpAddress& source, uint16_t port) {
+  for (auto* sockets : {&sockets_, &rare_}) {
+    for (Socket& s : *sockets) {
+      if (s.ip == source && s.port == port) return &s;
+    }
+  }
+  return nullptr;
+}
+
+void UdpPort::send_queues() {
   for (Socket& s : sockets_) send_queue(s);
+  for (Socket& s : rare_) {
+    if (queued_ == 0) return;
+    send_queue(s);
+  }
 }
 
 void UdpPort::send_queue(Socket& s) {
@@ -414,6 +453,9 @@ void UdpPort::count_send_error(int error) {
 
 size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
   if (room == 0) return 0;
+  if (--until_rare_ == 0) [[unlikely]] {
+    if (size_t count = receive_rare(out, room)) return count;
+  }
   // With several sockets two are asked each time, in turn: an empty one costs a system call.
   size_t count = 0;
   size_t asked = std::min<size_t>(sockets_.size(), 2);
@@ -424,6 +466,17 @@ size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
     ++next_socket_;
   }
   return count;
+}
+
+size_t UdpPort::receive_rare(RxFrame* out, size_t room) {
+  until_rare_ = kRareTurn;
+  epoll_event ready;
+  if (rare_.empty() || ::epoll_wait(rare_epoll_.get(), &ready, 1, 0) != 1) return 0;
+  until_rare_ = 1;  // there may be more
+  for (Socket& s : rare_) {
+    if (static_cast<uint32_t>(s.fd.get()) == ready.data.u32) return receive(s, out, std::min(room, kRxSlots));
+  }
+  return 0;
 }
 
 size_t UdpPort::receive(Socket& s, RxFrame* out, size_t room) {
@@ -533,6 +586,7 @@ bool UdpPort::prepare_sleep() {
 
 void UdpPort::fds(std::vector<int>& out) const {
   if (epoll_) out.push_back(epoll_.get());
+  if (rare_epoll_) out.push_back(rare_epoll_.get());
 }
 
 }  // namespace ub

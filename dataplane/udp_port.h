@@ -3,7 +3,7 @@
 // UB over ordinary UDP sockets (UBoE), and RoCEv2 beside it: no privilege, no device, any routed network.
 //
 // One unconnected socket per local address, IPv4 or IPv6, all on the same UDP port; for RoCE a second one per address,
-// on port 4791. The Core hands over whole frames; the UDP payload leaves through the socket of the frame's source
+// on port 4791; further ones on the ports of our ids, where nothing comes but questions for them. The Core hands over whole frames; the UDP payload leaves through the socket of the frame's source
 // address and port to its destination address and port. On receive the Ethernet, IP and UDP headers are written in
 // front of the payload as the ICRC rules want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum
 // 0, TOS as received if wanted (ECN). The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence
@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/id_claims.h"
 #include "dataplane/port.h"
 #include "lib/base/time.h"
 #include "lib/ipc/fd.h"
@@ -74,13 +75,19 @@ class UdpPort {
   UdpPort(const UdpPort&) = delete;
   UdpPort& operator=(const UdpPort&) = delete;
 
-  // Opens and binds the sockets. False: a sentence in `*error`, nothing is open.
-  bool open(const UdpPortOptions&, std::string* error);
+  // Opens and binds the sockets. False: a sentence in `*error`, nothing is open; `*taken`: another program has the port.
+  // `bound`: sockets that have the wanted port already, at some of the addresses; they are taken from it.
+  bool open(const UdpPortOptions&, std::string* error, bool* taken = nullptr,
+            std::vector<ClaimSocket>* bound = nullptr);
   // Opens the sockets of RoCE, at the addresses of open(). `notice` hears of each address whose port 4791 somebody
   // else has: there is no RoCE there.
   using Notice = std::function<void(const std::string& sentence)>;
   void open_roce(const Notice& notice);
   bool has_roce(const wire::IpAddress&) const;
+  // Ports of ids (id_claims.h), at our addresses or others: what comes there is read now and then, and answered from
+  // there. The owner of the Core.
+  void listen(std::vector<ClaimSocket>);
+  void stop_listening(uint16_t port);
   void close();
   bool is_open() const { return !sockets_.empty(); }
 
@@ -95,6 +102,8 @@ class UdpPort {
 
   // ---- Port (port.h) ----
   size_t rx_burst(RxFrame* out, size_t room);
+  // Something may have come to a port of ids.
+  void look_at_rare() { until_rare_ = 1; }
   void rx_release() {}
   std::byte* tx_begin(uint32_t link, size_t bytes);
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
@@ -127,12 +136,16 @@ class UdpPort {
   };
   struct Buffers;  // slots and the kernel's message headers
 
-  bool open_sockets(uint16_t port, bool* taken, std::string* error);
+  bool open_all(std::string* error, bool* taken, std::vector<ClaimSocket>* bound);
+  bool open_sockets(uint16_t port, bool* taken, std::string* error, std::vector<ClaimSocket>* bound);
   bool open_socket(Socket&, uint16_t port, bool* taken, std::string* error);
-  bool set_options(Socket&, std::string* error);
+  bool set_options(Socket&, std::string* error, bool rare = false);
   bool watch(const Socket&, std::string* error);
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
+  void send_queues();
+  size_t receive_rare(RxFrame* out, size_t room);
+  Socket* socket_of(const wire::IpAddress& source, uint16_t port);
   void count_send_error(int error);
   size_t receive(Socket&, RxFrame* out, size_t room);
   void write_headers_v4(std::byte* frame, const Socket&, const sockaddr_in&, size_t payload, uint8_t tos) const;
@@ -140,6 +153,7 @@ class UdpPort {
 
   UdpPortOptions options_;
   std::vector<Socket> sockets_;  // of UB, in the order of the addresses, then of RoCE
+  std::vector<Socket> rare_;     // of ids
   std::unique_ptr<Buffers> buffers_;
   uint64_t free_slots_ = 0;  // bit per transmit slot
   uint32_t queued_ = 0;      // committed, not sent
@@ -150,7 +164,10 @@ class UdpPort {
   uint32_t mtu_ = 1024;
   uint16_t port_ = 0;
   size_t slot_bytes_ = 0;
+  static constexpr uint32_t kRareTurn = 256;  // receives, until the rare sockets are looked at
+  uint32_t until_rare_ = kRareTurn;
   ipc::Fd epoll_;
+  ipc::Fd rare_epoll_;
   UdpPortCounters counters_;
 };
 

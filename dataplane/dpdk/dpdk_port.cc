@@ -18,6 +18,7 @@
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/id_port.h"
 
 namespace ub::dpdk {
 namespace {
@@ -310,7 +311,7 @@ bool DpdkPort::is_for_core(rte_mbuf* m) {
   }
   const size_t udp = kEthSize + ip_size;
   const uint16_t port = m->data_len >= udp + kUdpSize ? load_be16(frame + udp + 2) : uint16_t{0};
-  const bool ours = port == options_.udp_port || (port == roce::kUdpPort && options_.roce);
+  const bool ours = port == options_.udp_port || wire::is_id_port(port) || (port == roce::kUdpPort && options_.roce);
   if (!ours) ++counters_.rx_drop_foreign;
   return ours;  // whether the address is ours the Core sees
 }

@@ -152,7 +152,7 @@ Status AppObjects::create_jfr(const LoadedConfig& config, const ipc::AppQueue& q
   jfr.user_data = queue.user_data;
   jfr.owner = client_.number();
   auto node = node_for<decltype(jfrs_)>(made);
-  Status status = core([&](NicCore& core, Instant) { return core.create_jfr(jfr, id); });
+  Status status = nic_.with_id(&jfr.wanted_id, id, [&](NicCore& core, Instant) { return core.create_jfr(jfr, id); });
   if (status != Status::kOk) {
     areas_.release(made.ring.area);
     return status == Status::kNoMemory ? no_memory(why) : status;
@@ -166,6 +166,7 @@ Status AppObjects::destroy_jfr(uint32_t id) {
   if (found == jfrs_.end()) return Status::kInvalid;
   Status status = core([&](NicCore& core, Instant now) { return core.destroy_jfr(now, id); });
   if (status != Status::kOk) return status;
+  nic_.release_id(id);
   areas_.release(found->second.ring.area);
   jfrs_.erase(found);
   return status;
@@ -215,7 +216,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.owner = client_.number();
   const uint32_t area = made.ring.area;
   auto node = node_for<decltype(jettys_)>(std::move(made));
-  Status status = core([&](NicCore& core, Instant now) {
+  Status status = nic_.with_id(&jetty.wanted_id, id, [&](NicCore& core, Instant now) {
     Status created = core.create_jetty(jetty, id);
     if (created == Status::kOk && !client_.add_queue(*id, &node.mapped().bell)) {
       core.destroy_jetty(now, *id);
@@ -249,6 +250,7 @@ Status AppObjects::destroy_jetty(uint32_t id) {
   if (found == jettys_.end()) return Status::kInvalid;
   Status status = core([&](NicCore& core, Instant now) { return destroy_jetty(core, now, *found); });
   if (status != Status::kOk) return status;
+  nic_.release_id(id);
   forget_jetty(found->second);
   jettys_.erase(found);
   return status;
@@ -264,7 +266,8 @@ Status AppObjects::create_group(const DaemonConfig& limits, const ipc::AppQueue&
   group.token = {queue.token_required != 0, queue.token_value};
   group.owner = client_.number();
   auto node = node_for_id();
-  Status status = core([&](NicCore& core, Instant) { return core.create_group(group, id); });
+  Status status =
+      nic_.with_id(&group.wanted_id, id, [&](NicCore& core, Instant) { return core.create_group(group, id); });
   if (status != Status::kOk) return no_memory(why);
   remember(groups_, std::move(node), *id);
   return status;
@@ -273,7 +276,9 @@ Status AppObjects::create_group(const DaemonConfig& limits, const ipc::AppQueue&
 Status AppObjects::destroy_group(uint32_t id) {
   if (!groups_.contains(id)) return Status::kInvalid;
   Status status = core([&](NicCore& core, Instant now) { return core.destroy_group(now, id); });
-  if (status == Status::kOk) groups_.erase(id);
+  if (status != Status::kOk) return status;
+  nic_.release_id(id);
+  groups_.erase(id);
   return status;
 }
 
@@ -314,7 +319,7 @@ Status AppObjects::unbind(uint32_t jetty) {
 Status AppObjects::alloc_token(const DaemonConfig& limits, uint32_t* id, std::string* why) {
   if (tokens_.size() >= limits.app_segments) return quota(why, "app_segments", limits.app_segments);
   auto node = node_for_id();
-  Status status = core([&](NicCore& core, Instant) { return core.alloc_token_id(id); });
+  Status status = nic_.with_id([&](NicCore& core, Instant) { return core.alloc_token_id(id); });
   if (status != Status::kOk) return no_memory(why);
   remember(tokens_, std::move(node), *id);
   return status;
@@ -350,7 +355,7 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   config.owner = client_.number();
   RegisteredSegment registered;
   auto node = node_for<decltype(segments_)>(segment->area);
-  Status status = core([&](NicCore& core, Instant) { return core.register_segment(config, &registered); });
+  Status status = nic_.with_id([&](NicCore& core, Instant) { return core.register_segment(config, &registered); });
   if (status != Status::kOk) {
     areas_.release(segment->area);
     return status == Status::kNoMemory ? no_memory(why) : status;
@@ -371,6 +376,13 @@ Status AppObjects::unregister_segment(uint32_t handle) {
   return status;
 }
 
+// Asks once and does not wait: who asks comes again.
+Status AppObjects::find_instance(const ipc::AppTarget& target, bool token_id, uint32_t* uasid, std::string* why) {
+  const Eid local{target.local_eid}, eid{target.eid};
+  if (!nic_.is_own_eid(local) || target.id == 0 || target.id >= kIdSpace) return Status::kInvalid;
+  return nic_.find_instance(local, eid, target.id, token_id, uasid, why);
+}
+
 Status AppObjects::add_target(const DaemonConfig& limits, const ipc::AppTarget& target, uint32_t* id,
                               std::string* why) {
   if (targets_.size() >= limits.app_targets) return quota(why, "app_targets", limits.app_targets);
@@ -385,6 +397,10 @@ Status AppObjects::add_target(const DaemonConfig& limits, const ipc::AppTarget& 
   config.token = {target.token_required != 0, target.token_value};
   config.owner = client_.number();
   if (!nic_.is_own_eid(config.local_eid)) return Status::kInvalid;
+  if (config.instance.uasid == 0) {
+    *why = "whose the id is has to be found out first";
+    return Status::kInvalid;
+  }
   if (!nic_.find_path(config.local_eid, config.instance, &config.path, why)) return Status::kInvalid;
   const Peer peer{target.local_eid, target.eid, target.uasid};
   if (!peers_.contains(peer) && peers_.size() >= limits.app_peers) return quota(why, "app_peers", limits.app_peers);
@@ -439,14 +455,23 @@ void AppObjects::destroy_each(Objects& all, Destroy destroy, Forget forget) {
 
 bool AppObjects::destroy_all() {
   auto release_ring = [this](const auto& object) { areas_.release(object.second.ring.area); };
+  auto release_receive_queue = [&](const auto& r) {
+    nic_.release_id(r.first);
+    release_ring(r);
+  };
+  auto release_id = [this](uint32_t id) { nic_.release_id(id); };
   auto nothing = [](uint32_t) {};
   destroy_each(
       jettys_, [this](NicCore& core, Instant now, const auto& j) { return destroy_jetty(core, now, j); },
-      [this](const auto& j) { forget_jetty(j.second); });
+      [this](const auto& j) {
+        nic_.release_id(j.first);
+        forget_jetty(j.second);
+      });
   destroy_each(
-      groups_, [](NicCore& core, Instant now, uint32_t g) { return core.destroy_group(now, g); }, nothing);
+      groups_, [](NicCore& core, Instant now, uint32_t g) { return core.destroy_group(now, g); }, release_id);
   destroy_each(
-      jfrs_, [](NicCore& core, Instant now, const auto& r) { return core.destroy_jfr(now, r.first); }, release_ring);
+      jfrs_, [](NicCore& core, Instant now, const auto& r) { return core.destroy_jfr(now, r.first); },
+      release_receive_queue);
   destroy_each(
       segments_, [](NicCore& core, Instant now, const auto& s) { return core.unregister_segment(now, s.first); },
       [this](const auto& s) { areas_.release(s.second); });

@@ -49,6 +49,8 @@ class AppObjects {
   Status free_token(uint32_t id);
   Status register_segment(const DaemonConfig&, ipc::AppSegment*, std::string* why);
   Status unregister_segment(uint32_t handle);
+  // kBusy: it is being asked.
+  Status find_instance(const ipc::AppTarget& target, bool token_id, uint32_t* uasid, std::string* why);
   Status add_target(const DaemonConfig&, const ipc::AppTarget&, uint32_t* id, std::string* why);
   Status remove_target(uint32_t id);
   Status bind(uint32_t jetty, uint32_t target);

@@ -190,6 +190,7 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
     case AppCall::kCreateGroup:
     case AppCall::kAllocToken:
     case AppCall::kRegisterSegment:
+    case AppCall::kFindInstance:
     case AppCall::kAddTarget:
       return call_create(r, &answer, why);
     default:
@@ -212,6 +213,8 @@ Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
     case AppCall::kRegisterSegment:
       answer->segment = r.segment;
       return objects_->register_segment(config_.daemon, &answer->segment, why);
+    case AppCall::kFindInstance:
+      return objects_->find_instance(r.target, r.value != 0, &answer->value, why);
     default:
       return objects_->add_target(config_.daemon, r.target, &answer->id, why);
   }

@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 4;
+inline constexpr uint32_t kAppCallVersion = 5;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -40,7 +40,8 @@ enum class AppCall : uint32_t {
   kFreeToken,        // id
   kRegisterSegment,  // segment -> segment.handle, segment.token_id
   kUnregister,       // id = handle
-  kAddTarget,        // target -> id
+  kFindInstance,     // target: local_eid, eid, id; value = 1: a token id -> value = uasid; kBusy: come again
+  kAddTarget,        // target, whose uasid is known -> id
   kRemoveTarget,     // id
   kBind,             // id = jetty, value = target
   kUnbind,           // id = jetty

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -44,9 +46,11 @@ LockStatus lock_file(const std::string& path, Fd* out) {
   return LockStatus::kTaken;
 }
 
-bool parse_name(std::string_view text, Rendezvous::Name* out) {
-  constexpr std::string_view kSuffix = ".sock";
-  if (text.size() < 34 + kSuffix.size() || text[32] != '-' || !text.ends_with(kSuffix)) return false;
+constexpr std::string_view kSocketSuffix = ".sock";
+constexpr std::string_view kHolderSuffix = ".id";
+
+bool parse_name(std::string_view text, std::string_view suffix, Rendezvous::Name* out) {
+  if (text.size() < 34 + suffix.size() || text[32] != '-' || !text.ends_with(suffix)) return false;
   auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
   for (size_t i = 0; i < 16; ++i) {
     int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
@@ -54,7 +58,7 @@ bool parse_name(std::string_view text, Rendezvous::Name* out) {
     out->eid[i] = static_cast<uint8_t>(high * 16 + low);
   }
   uint32_t port = 0;
-  std::string_view digits = text.substr(33, text.size() - 33 - kSuffix.size());
+  std::string_view digits = text.substr(33, text.size() - 33 - suffix.size());
   if (digits.empty() || digits.size() > 5) return false;
   for (char c : digits) {
     if (c < '0' || c > '9') return false;
@@ -63,6 +67,18 @@ bool parse_name(std::string_view text, Rendezvous::Name* out) {
   if (port > 65535) return false;
   out->port = static_cast<uint16_t>(port);
   return true;
+}
+
+std::vector<Rendezvous::Name> names_with(const std::string& directory, std::string_view suffix) {
+  std::vector<Rendezvous::Name> names;
+  DIR* dir = ::opendir(directory.c_str());
+  if (dir == nullptr) return names;
+  while (const dirent* d = ::readdir(dir)) {
+    Rendezvous::Name name;
+    if (parse_name(d->d_name, suffix, &name)) names.push_back(name);
+  }
+  ::closedir(dir);
+  return names;
 }
 
 }  // namespace
@@ -101,6 +117,7 @@ bool Rendezvous::open(const std::string& directory, std::string* error) {
     return false;
   }
   for (const Name& name : list()) remove_if_stale(name);  // what killed processes left
+  remove_stale_holders();
   return true;
 }
 
@@ -112,7 +129,7 @@ std::string Rendezvous::stem(const Name& name) const {
   return directory_ + "/" + text;
 }
 
-std::string Rendezvous::path_of(const Name& name) const { return stem(name) + ".sock"; }
+std::string Rendezvous::path_of(const Name& name) const { return stem(name) + std::string(kSocketSuffix); }
 
 Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* error) {
   Entry entry;
@@ -144,13 +161,55 @@ Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* err
   return PublishStatus::kOk;
 }
 
+void Rendezvous::announce(const Name& name, uint32_t uasid) {
+  const std::pair said(name, uasid);
+  if (std::find(announced_.begin(), announced_.end(), said) != announced_.end()) return;
+  char text[16];
+  std::snprintf(text, sizeof text, "%08x", uasid);
+  const std::string path = stem(name) + std::string(kHolderSuffix), made = path + "." + text;
+  ::unlink(made.c_str());
+  if (::symlink(text, made.c_str()) != 0 || ::rename(made.c_str(), path.c_str()) != 0) return;
+  announced_.push_back(said);
+}
+
+void Rendezvous::retract(const Name& name) {
+  std::erase_if(announced_, [&](const auto& said) {
+    if (said.first != name) return false;
+    forget_holder(name, said.second);
+    return true;
+  });
+}
+
+std::optional<uint32_t> Rendezvous::holder(const Name& name) const {
+  char text[16];
+  const ssize_t n = ::readlink((stem(name) + std::string(kHolderSuffix)).c_str(), text, sizeof text);
+  uint32_t uasid = 0;
+  if (n != 8) return std::nullopt;
+  const auto [end, status] = std::from_chars(text, text + n, uasid, 16);
+  return status == std::errc() && end == text + n && uasid != 0 ? std::optional(uasid) : std::nullopt;
+}
+
+void Rendezvous::forget_holder(const Name& name, uint32_t uasid) const {
+  if (holder(name) == uasid) ::unlink((stem(name) + std::string(kHolderSuffix)).c_str());
+}
+
+// Of killed processes. Who lives has published a socket before.
+void Rendezvous::remove_stale_holders() const {
+  for (const Name& name : names_with(directory_, kHolderSuffix)) {
+    const std::optional<uint32_t> uasid = holder(name);
+    if (uasid && !listed({name.eid, static_cast<uint16_t>(*uasid)})) forget_holder(name, *uasid);
+  }
+}
+
 void Rendezvous::withdraw() {
+  const auto announced = std::exchange(announced_, {});
   for (Entry& e : entries_) {
     // In a forked child the descriptors are closed and the files are the parent's.
     struct stat st;
     if (::fstat(e.lock.get(), &st) == 0 && same_file(e.lock.get(), stem(e.name) + ".lock")) {
       ::unlink(path_of(e.name).c_str());
       ::unlink((stem(e.name) + ".lock").c_str());
+      for (const auto& [name, uasid] : announced) forget_holder(name, uasid);
     }
   }
   entries_.clear();
@@ -161,17 +220,7 @@ bool Rendezvous::listed(const Name& name) const {
   return ::lstat(path_of(name).c_str(), &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-std::vector<Rendezvous::Name> Rendezvous::list() const {
-  std::vector<Name> names;
-  DIR* dir = ::opendir(directory_.c_str());
-  if (dir == nullptr) return names;
-  while (const dirent* d = ::readdir(dir)) {
-    Name name;
-    if (parse_name(d->d_name, &name)) names.push_back(name);
-  }
-  ::closedir(dir);
-  return names;
-}
+std::vector<Rendezvous::Name> Rendezvous::list() const { return names_with(directory_, kSocketSuffix); }
 
 bool Rendezvous::remove_if_stale(const Name& name) const {
   Fd lock;

@@ -4,6 +4,8 @@
 //
 //   <dir>/<EID, 32 hex digits>-<port>.sock   the socket
 //   <dir>/<EID, 32 hex digits>-<port>.lock   locked (flock) while its owner lives: nobody else takes the name
+//   <dir>/<EID, 32 hex digits>-<port>.id     a symbolic link: whoever has that port of ids (docs/identity.md); its text
+//                                            is the uasid, whose lower half is the port of a socket above
 //
 // The default directory is private to a user (mode 0700) and its name holds user id and network namespace, so
 // that equal addresses in different namespaces do not meet. A killed owner leaves its files behind; its lock
@@ -14,7 +16,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/ipc/fd.h"
@@ -49,6 +53,14 @@ class Rendezvous {
   size_t published() const { return entries_.size(); }
   const Name& name(size_t i) const { return entries_[i].name; }
   int listener(size_t i) const { return entries_[i].listener.get(); }
+  // Says that the port of ids is ours: we have bound it. Replaces what somebody said who is gone. Without effect if the
+  // file system refuses.
+  void announce(const Name& port_of_ids, uint32_t uasid);
+  void retract(const Name& port_of_ids);
+  // Who said so last, and may be gone. Empty: nobody did.
+  std::optional<uint32_t> holder(const Name& port_of_ids) const;
+  // That was not true any more: removed, unless somebody else said so meanwhile.
+  void forget_holder(const Name& port_of_ids, uint32_t uasid) const;
   // Removes our sockets and gives the names back.
   void withdraw();
 
@@ -67,9 +79,11 @@ class Rendezvous {
   };
 
   std::string stem(const Name&) const;
+  void remove_stale_holders() const;
 
   std::string directory_;
   std::vector<Entry> entries_;
+  std::vector<std::pair<Name, uint32_t>> announced_;
 };
 
 }  // namespace ub::ipc

@@ -48,6 +48,17 @@ class Core {
   // Further EIDs under which this instance answers (the first is CoreConfig::self.eid).
   Status add_eid(const Eid&);
 
+  // A block of ids (wire/id_port.h) is this instance's to give out, with CoreConfig::every_id false. Ids that programs
+  // ask for by number are the host's to allow.
+  void add_id_block(uint32_t block);
+  // Is there a jetty, JFS, JFR or group of that id, or such a token id?
+  bool has_id(uint32_t id, bool token_id) const;
+  // Which instance has that id of that EID? Asks whoever is at the path. kBusy: asked, or asked again if it was long
+  // ago; the answer comes as a packet, come again. kOk, kInvalid: answered by the instance `*uasid`, which has it, or
+  // has not. What is not collected is forgotten when room is needed.
+  Status find(Instant now, const FindConfig&, uint32_t* uasid);
+
+  // What follows and makes something with an id answers kNoId when the blocks are used up.
   Status create_jfc(const JfcConfig&, uint32_t* jfc);
   Status destroy_jfc(uint32_t jfc);  // kBusy while a queue completes into it
   Status create_jfr(const JfrConfig&, uint32_t* id);

@@ -72,6 +72,20 @@ Status Core<Host>::add_eid(const Eid& eid) {
 }
 
 template <class Host>
+void Core<Host>::add_id_block(uint32_t block) {
+  ub::add_id_block(s_, block);
+}
+template <class Host>
+bool Core<Host>::has_id(uint32_t id, bool token_id) const {
+  return setup::has_id(s_, id, token_id);
+}
+template <class Host>
+Status Core<Host>::find(Instant now, const FindConfig& config, uint32_t* uasid) {
+  s_.now = now;
+  return setup::find(s_, config, uasid);
+}
+
+template <class Host>
 Status Core<Host>::create_jfc(const JfcConfig& config, uint32_t* jfc) {
   return ub::create_jfc(s_, config, jfc);
 }

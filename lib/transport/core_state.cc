@@ -9,6 +9,7 @@ namespace ub {
 
 void lay_out(CoreState& s, Arena& arena) {
   const CoreConfig& c = s.config;
+  for (uint32_t block = wire::kFirstIdBlock; c.every_id && block < wire::kIdBlocks; ++block) s.id_blocks.add(block);
   s.links.init(arena, c.max_links);
   s.jfcs.init(arena, c.max_jfc);
   s.jfrs.init(arena, c.max_queues);

@@ -11,7 +11,9 @@
 #include "lib/base/slab.h"
 #include "lib/base/timer_heap.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/resource/id_space.h"
 #include "lib/transport/resource/records.h"
+#include "lib/transport/setup/finding.h"
 #include "lib/transport/tp/channel.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/rtp_header.h"
@@ -79,9 +81,11 @@ struct CoreState {
 
   IdSlot* ids = nullptr;         // kIdSpace
   TokenId* token_ids = nullptr;  // kIdSpace
-  uint32_t next_id = kFirstDynamicId;
-  uint32_t next_token_id = 1;
+  IdBlocks id_blocks;            // of both
+  uint32_t next_id = 0;          // whose turn it is
+  uint32_t next_token_id = 0;
   uint32_t* peer_buckets = nullptr;
+  setup::Findings findings;
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
   Slab<uint32_t> reorder;

@@ -31,6 +31,7 @@ enum class Status : uint8_t {
   kOk,
   kInvalid,   // an argument is out of range or names nothing
   kNoMemory,  // a table or pool is full
+  kNoId,      // no id is left in the blocks that the Core has (add_id_block)
   kExists,    // the id or range is taken
   kBusy,      // other objects still use this one
   kGone,      // there is no Core any more: the daemon that had it ended (never said by a Core)
@@ -73,6 +74,7 @@ struct CoreConfig {
   uint64_t incarnation = 1;  // random, non-zero, new at every start
   uint64_t seed = 1;         // of every random choice that the Core makes
   uint32_t upi = 1;
+  bool every_id = true;  // all ids are ours to give out; false: those of the blocks that add_id_block() brings
   uint32_t first_psn = UINT32_MAX;  // initial PSN of every channel, for tests; UINT32_MAX: random
 
   // Protocol.
@@ -213,13 +215,22 @@ struct PeerAddress {
 
 struct TargetConfig {
   Eid local_eid;        // under which of our EIDs we speak; all zero: CoreConfig::self.eid
-  InstanceId instance;  // uasid 0: whoever holds the well-known port of that address
+  InstanceId instance;  // with its uasid, see Core::find
   ObjectKind kind = ObjectKind::kJetty;
   uint32_t id = 0;
   Mode mode = Mode::kRm;
   Token token;  // presented with every message that takes a receive
   PeerAddress path;
   Owner owner = 0;
+};
+
+// An object whose instance is looked for.
+struct FindConfig {
+  Eid local_eid;  // under which of our EIDs we ask
+  Eid eid;
+  uint32_t id = 0;
+  bool token_id = false;  // of memory, not of a queue or group
+  PeerAddress path;       // its remote port is that of the id
 };
 
 // ---- out ---------------------------------------------------------------------------------------------------

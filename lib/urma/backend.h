@@ -55,7 +55,11 @@ class Backend {
   virtual Status free_token_id(uint32_t token_id) = 0;
   virtual Status register_segment(const SegmentConfig&, RegisteredSegment*) = 0;
   virtual Status unregister_segment(uint32_t handle) = 0;
-  // Finds the way to the instance (shared-memory wire if it is listed on this host, else IP) and adds it.
+  // Which instance has that id of that EID, or that token id? kOk: `*uasid`. kBusy: it is being asked; come again soon,
+  // for nothing is repeated otherwise; `*why` is what to say when that was in vain. kInvalid with `*why`: nobody.
+  virtual Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
+                               std::string* why) = 0;
+  // Finds the way to the instance, whose uasid is known (shared-memory wire if it is listed on this host, else IP) and adds it.
   // `path` of the configuration is filled in here. kInvalid with `*why`: no way to that EID.
   virtual Status add_target(const Eid& local, TargetConfig, uint32_t* target, std::string* why) = 0;
   virtual Status remove_target(uint32_t target) = 0;

@@ -220,11 +220,15 @@ void Connector::connect_next(std::unique_lock<std::mutex>& lock) {
   TargetConfig config = running_.front().config;
   lock.unlock();
   uint32_t handle = 0;
-  Status status = connect_target(config, &handle);
+  auto wanted = [this] {
+    std::lock_guard guard(control());
+    return !stopping_ && !running_.empty() && !is_over(running_.front(), now_ns());
+  };
+  Status status = connect_target(config, wanted, &handle);
   lock.lock();
   if (!running_.empty()) {
     Connect& done = running_.front();
-    if (status == Status::kOk) make_usable(*target_of(done), handle);
+    if (status == Status::kOk) make_usable(*target_of(done), config, handle);
     // What the back end finds invalid is the device's matter, see errno_of().
     return conclude(done, status == Status::kInvalid ? URMA_FAIL : status_of(status));
   }

@@ -53,11 +53,12 @@ class EmbeddedBackend final : public Backend {
   Status destroy_jfc(uint32_t jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.destroy_jfc(jfc); });
   }
-  Status create_jfr(const JfrConfig& config, uint32_t* id) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.create_jfr(config, id); });
+  Status create_jfr(const JfrConfig& wanted, uint32_t* id) override {
+    JfrConfig config = wanted;
+    return nic_->with_id(&config.wanted_id, id, [&](NicCore& core, Instant) { return core.create_jfr(config, id); });
   }
   Status destroy_jfr(uint32_t id) override {
-    return nic_->control([&](NicCore& core, Instant now) { return core.destroy_jfr(now, id); });
+    return released(id, nic_->control([&](NicCore& core, Instant now) { return core.destroy_jfr(now, id); }));
   }
 
   // The queue's work memory belongs to the id it got.
@@ -67,7 +68,7 @@ class EmbeddedBackend final : public Backend {
     ipc::Mapping& work = made[0];
     if (!work.map_private(NicCore::send_queue_work_bytes(config.sq.depth))) return Status::kNoMemory;
     config.sq.work = work.data();
-    return nic_->control([&](NicCore& core, Instant) {
+    return nic_->with_id(&config.wanted_id, id, [&](NicCore& core, Instant) {
       Status status = core.create_jetty(config, id);
       if (status != Status::kOk) return status;
       auto node = made.extract(0);
@@ -79,17 +80,18 @@ class EmbeddedBackend final : public Backend {
     return Status::kNoMemory;
   }
   Status destroy_jetty(uint32_t id) override {
-    return nic_->control([&](NicCore& core, Instant now) {
+    return released(id, nic_->control([&](NicCore& core, Instant now) {
       Status status = core.destroy_jetty(now, id);
       if (status == Status::kOk) work_.erase(id);
       return status;
-    });
+    }));
   }
-  Status create_group(const GroupConfig& config, uint32_t* id) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.create_group(config, id); });
+  Status create_group(const GroupConfig& wanted, uint32_t* id) override {
+    GroupConfig config = wanted;
+    return nic_->with_id(&config.wanted_id, id, [&](NicCore& core, Instant) { return core.create_group(config, id); });
   }
   Status destroy_group(uint32_t id) override {
-    return nic_->control([&](NicCore& core, Instant now) { return core.destroy_group(now, id); });
+    return released(id, nic_->control([&](NicCore& core, Instant now) { return core.destroy_group(now, id); }));
   }
   Status set_state(uint32_t id, QueueState state) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.set_state(now, id, state); });
@@ -104,16 +106,22 @@ class EmbeddedBackend final : public Backend {
     return nic_->control([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });
   }
   Status alloc_token_id(uint32_t* token_id) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.alloc_token_id(token_id); });
+    return nic_->with_id([&](NicCore& core, Instant) { return core.alloc_token_id(token_id); });
   }
   Status free_token_id(uint32_t token_id) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.free_token_id(now, token_id); });
   }
   Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.register_segment(config, out); });
+    return nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(config, out); });
   }
   Status unregister_segment(uint32_t handle) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
+  }
+  Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
+                       std::string* why) override try {
+    return nic_->find_instance(local, eid, id, token_id, uasid, why);
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
   }
   Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override try {
     config.local_eid = local;
@@ -155,6 +163,12 @@ class EmbeddedBackend final : public Backend {
   std::vector<ChannelInfo> channels() override { return nic_->channels(); }
 
  private:
+  // An id that somebody asked for by number is there for others again.
+  Status released(uint32_t id, Status status) {
+    if (status == Status::kOk) nic_->release_id(id);
+    return status;
+  }
+
   std::map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
   std::unique_ptr<Nic> nic_;
 };

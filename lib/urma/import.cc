@@ -8,6 +8,7 @@
 #include "lib/urma/children.h"
 #include "lib/urma/connector.h"
 #include "lib/urma/eid.h"
+#include "lib/urma/find.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -55,12 +56,13 @@ urma_target_jetty_t* import_target(urma_context_t* ctx, const Import& import) {
   Target* target = new_target(ctx, import, &config);
   if (target == nullptr) return fail(ENOMEM);
   uint32_t handle = 0;
-  Status status = connect_target(config, &handle);
+  Status status = connect_target(
+      config, [] { return true; }, &handle);
   if (status != Status::kOk) {
     discard(*target);
     return fail(errno_of(status));
   }
-  make_usable(*target, handle);
+  make_usable(*target, config, handle);
   return &target->pub;
 }
 
@@ -169,23 +171,28 @@ Target* new_target(urma_context_t* ctx, const Import& import, TargetConfig* conf
   pub.flag = *import.flag;
   pub.policy = import.policy;
   pub.tp_type = import.tp_type;
-  target->uasid = import.id->uasid;
   target->mode = config->mode;
   target->is_jfr = import.type == URMA_JFR;
   add_child(ctx);
   return target;
 }
 
-Status connect_target(const TargetConfig& config, uint32_t* handle) {
+Status connect_target(TargetConfig& config, const std::function<bool()>& wanted, uint32_t* handle) {
   std::string why;
-  Status status = backend().add_target(config.local_eid, config, handle, &why);
+  InstanceId& peer = config.instance;
+  Status status = Status::kOk;
+  if (peer.uasid == 0) {
+    status = find_instance(config.local_eid, peer.eid, config.id, false, wanted, &peer.uasid, &why);
+  }
+  if (status == Status::kOk) status = backend().add_target(config.local_eid, config, handle, &why);
   if (status != Status::kOk) {
     URMA_LOG_ERROR("no way to EID " EID_FMT ": %s", EID_RAW_ARGS(config.instance.eid.bytes), why.c_str());
   }
   return status;
 }
 
-void make_usable(Target& target, uint32_t handle) {
+void make_usable(Target& target, const TargetConfig& config, uint32_t handle) {
+  target.uasid = config.instance.uasid;
   target.handle = handle;
   target.pub.handle = handle;
   target.magic = live_magic<Target>();

@@ -3,6 +3,8 @@
 // Thread: any.
 #pragma once
 
+#include <functional>
+
 #include "lib/urma/objects.h"
 
 namespace ub::urma {
@@ -22,9 +24,10 @@ struct Import {
 int check_import(urma_rjetty_t& rjetty, const urma_token_t* token_value, Import* import);
 // A target that is no good yet (no magic), counted as a child of its context. Null: out of memory.
 Target* new_target(urma_context_t* ctx, const Import& import, TargetConfig* config);
-// Finds the way to the peer and begins the channel to it; a refusal is logged.
-Status connect_target(const TargetConfig& config, uint32_t* handle);
-void make_usable(Target& target, uint32_t handle);
+// Finds the peer, if its uasid is not known, and the way to it, and begins the channel to it; a refusal is logged. Stores
+// the uasid. `wanted`: see find_instance().
+Status connect_target(TargetConfig& config, const std::function<bool()>& wanted, uint32_t* handle);
+void make_usable(Target& target, const TargetConfig& config, uint32_t handle);
 // Ends a target that the back end does not have.
 void discard(Target& target);
 

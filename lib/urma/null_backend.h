@@ -31,6 +31,9 @@ class NullBackend final : public Backend {
   Status free_token_id(uint32_t) override { return Status::kInvalid; }
   Status register_segment(const SegmentConfig&, RegisteredSegment*) override { return Status::kInvalid; }
   Status unregister_segment(uint32_t) override { return Status::kInvalid; }
+  Status find_instance(const Eid&, const Eid&, uint32_t, bool, uint32_t*, std::string*) override {
+    return Status::kInvalid;
+  }
   Status add_target(const Eid&, TargetConfig, uint32_t*, std::string*) override { return Status::kInvalid; }
   Status remove_target(uint32_t) override { return Status::kInvalid; }
   Status bind(uint32_t, uint32_t) override { return Status::kInvalid; }

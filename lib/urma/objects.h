@@ -113,7 +113,7 @@ struct Target {
   alignas(kSlotBytes) Public pub{};
   alignas(kSlotBytes) uint64_t magic = 0;
   uint32_t handle = 0;
-  uint32_t uasid = 0;  // 0: the holder of the well-known port, whoever that is
+  uint32_t uasid = 0;  // of the instance that was found, whatever the program named
   Mode mode = Mode::kRm;
   bool is_jfr = false;
   Jetty* bound_by = nullptr;   // RC

@@ -72,11 +72,12 @@ bool find_key(const urma_sge_t& sge, const Target& target, RemoteKey* key) {
     auto* segment = live<Segment>(sge.tseg);
     if (segment == nullptr) return false;
     // The channel follows the target: memory of another instance is not behind it.
-    if (target.uasid != 0 && segment->uasid != target.uasid) return false;
+    if (segment->uasid != target.uasid) return false;
     *key = {segment->token_id, segment->token_value, segment->token_required};
     return true;
   }
   if (sge.user_tseg == nullptr) return false;
+  // It names no instance; its token id does, among those of the target's host.
   *key = {sge.user_tseg->token_id, sge.user_tseg->token_value.token,
           sge.user_tseg->attr.bs.token_policy != URMA_TOKEN_NONE};
   return true;

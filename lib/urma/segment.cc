@@ -5,6 +5,8 @@
 
 #include "lib/ipc/mapped.h"
 #include "lib/urma/children.h"
+#include "lib/urma/eid.h"
+#include "lib/urma/find.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -66,6 +68,17 @@ bool usable(const urma_seg_cfg_t& cfg) {
   URMA_LOG_ERROR("segment of 0x%llx bytes at 0x%llx: not all of it is mapped memory that can be read%s",
                  static_cast<unsigned long long>(cfg.len), static_cast<unsigned long long>(cfg.va),
                  writable ? " and written" : "");
+  return false;
+}
+
+// Whose memory is it? Logs that nobody's.
+bool find_owner(const urma_context_t& ctx, const urma_seg_t& seg, uint32_t* uasid) {
+  std::string why;
+  if (find_instance(
+          eid_of(ctx.eid), eid_of(seg.ubva.eid), seg.token_id, true, [] { return true; }, uasid, &why) == Status::kOk) {
+    return true;
+  }
+  URMA_LOG_ERROR("segment not imported: %s", why.c_str());
   return false;
 }
 
@@ -164,12 +177,15 @@ urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_to
     return fail(EINVAL);
   }
   Library& library = Library::get();
+  uint32_t uasid = seg->ubva.uasid;
+  if (uasid == 0 && !find_owner(*ctx, *seg, &uasid)) return fail(EIO);
   auto* segment = library.take<Segment>();
   if (segment == nullptr) return fail(ENOMEM);
   segment->pub.seg = *seg;
   segment->pub.urma_ctx = ctx;
   segment->imported = true;
   set_key(*segment, policy, token_value != nullptr ? token_value->token : 0);
+  segment->uasid = uasid;
   add_child(ctx);
   segment->magic = live_magic<Segment>();
   return &segment->pub;

@@ -17,6 +17,7 @@ inline urma_status_t status_of(Status status) {
     case Status::kInvalid:
       return URMA_EINVAL;
     case Status::kNoMemory:
+    case Status::kNoId:
       return URMA_ENOMEM;
     case Status::kExists:
       return URMA_EEXIST;
@@ -32,6 +33,7 @@ inline urma_status_t status_of(Status status) {
 inline int errno_of(Status status) {
   switch (status) {
     case Status::kNoMemory:
+    case Status::kNoId:
       return ENOMEM;
     case Status::kExists:
       return EEXIST;

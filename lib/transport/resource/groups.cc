@@ -43,7 +43,7 @@ Status create_group(CoreState& s, const GroupConfig& config, uint32_t* id) {
   const uint32_t new_id = allocate_id(s, config.wanted_id);
   if (new_id == 0) {
     s.groups.free(index);
-    return Status::kNoMemory;
+    return Status::kNoId;
   }
   Group& g = s.groups[index];
   g = Group{};

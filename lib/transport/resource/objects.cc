@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/resource/id_space.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
@@ -14,14 +15,6 @@
 namespace ub {
 
 namespace {
-
-uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
-
-bool id_free(const CoreState& s, uint32_t id) {
-  const IdSlot& slot = s.ids[id];
-  if (slot.kind != ObjectKind::kNone) return false;
-  return slot.freed_ms == 0 || now_ms(s) - (slot.freed_ms - 1) >= static_cast<uint32_t>(s.config.id_rest.ms());
-}
 
 Jfr* jfr_of(CoreState& s, uint32_t id, uint32_t* record) {
   if (id >= kIdSpace || s.ids[id].kind != ObjectKind::kJfr) return nullptr;
@@ -53,18 +46,6 @@ bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single
 bool valid_jfc(const CoreState& s, uint32_t jfc) {
   return jfc != 0 && jfc <= s.jfcs.high_water() && s.jfcs[jfc].in_use;
 }
-
-uint32_t allocate_id(CoreState& s, uint32_t wanted) {
-  if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
-  for (uint32_t tries = 0; tries < kIdSpace; ++tries) {
-    uint32_t id = s.next_id;
-    s.next_id = id + 1 == kIdSpace ? kFirstDynamicId : id + 1;
-    if (id_free(s, id)) return id;
-  }
-  return 0;
-}
-
-void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
 
 Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   if (config.slots == nullptr || config.indices == nullptr || !valid_ring(config.slot_count) || config.depth == 0 ||
@@ -114,7 +95,7 @@ Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id) {
   uint32_t new_id = allocate_id(s, config.wanted_id);
   if (new_id == 0) {
     s.jfrs.free(index);
-    return Status::kNoMemory;
+    return Status::kNoId;
   }
   Jfr& r = s.jfrs[index];
   r = Jfr{};
@@ -302,7 +283,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   if (new_id == 0) {
     if (queue != 0) s.queues.free(queue);
     if (record != 0) s.jettys.free(record);
-    return Status::kNoMemory;
+    return queue == 0 ? Status::kNoMemory : Status::kNoId;
   }
   Jetty& j = s.jettys[record];
   j = Jetty{};
@@ -500,7 +481,9 @@ void release_receive(CoreState& s, uint32_t index) {
 // ---- targets ---------------------------------------------------------------------------------------------------
 
 Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
-  if (config.path.link == 0 || config.path.link > s.links.high_water()) return Status::kInvalid;
+  if (config.path.link == 0 || config.path.link > s.links.high_water() || config.instance.uasid == 0) {
+    return Status::kInvalid;
+  }
   uint32_t index = s.targets.alloc();
   if (index == 0) return Status::kNoMemory;
   uint32_t peer = setup::find_or_add_peer(s, config);

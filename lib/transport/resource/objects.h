@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creating and destroying what applications own: JFCs, JFRs, jettys and JFSs with their send queues, targets.
-// Also the 20-bit id space that JFS, JFR, jettys and groups share: ids go up in turn and rest after use.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -17,10 +16,6 @@ Status destroy_jetty(CoreState& s, uint32_t id);
 Status set_state(CoreState& s, uint32_t id, QueueState state);
 QueueState state_of(const CoreState& s, uint32_t id);
 Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t slots);
-
-// The wanted id if it is free, else the next one in turn; 0: none.
-uint32_t allocate_id(CoreState& s, uint32_t wanted);
-void release_id(CoreState& s, uint32_t id);
 
 Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target);
 Status remove_target(CoreState& s, uint32_t target);

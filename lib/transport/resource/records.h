@@ -12,10 +12,6 @@
 
 namespace ub {
 
-constexpr uint32_t kIdBits = 20;  // of jetty, JFS, JFR, group and token ids
-constexpr uint32_t kIdSpace = 1u << kIdBits;
-constexpr uint32_t kFirstRequestableId = 3;
-constexpr uint32_t kFirstDynamicId = 1025;
 constexpr uint32_t kMaxSges = 16;
 constexpr uint32_t kMaxGroupMembers = 32;
 constexpr uint32_t kMaxSendDepth = 16384;  // work requests of one queue
@@ -222,9 +218,9 @@ struct Target {
 // holds up nobody but who asked for it.
 struct Peer {
   Eid local_eid;
-  InstanceId instance;  // uasid 0 until it is known
-  Owner owner;          // whose requests go there; 0: those of an application that has the Core to itself
-  uint32_t visitor;     // the peer's application whose requests come from there; 0: as above
+  InstanceId instance;
+  Owner owner;       // whose requests go there; 0: those of an application that has the Core to itself
+  uint32_t visitor;  // the peer's application whose requests come from there; 0: as above
   PeerAddress path;
   uint32_t channels[2];  // small, bulk: those that carry our requests
   uint32_t accepted[2];  // those made by the peer's latest REQ; usually the same

@@ -31,28 +31,19 @@ bool inside(uint64_t address, uint64_t bytes, uint64_t start, uint64_t length) {
 
 SegmentTree segments_of(CoreState& s, uint32_t token_id) { return {s.segments, s.token_ids[token_id].segments}; }
 
-uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
-
 }  // namespace
 
 Status alloc_token_id(CoreState& s, uint32_t* token_id) {
-  for (uint32_t tries = 1; tries < kIdSpace; ++tries) {
-    uint32_t id = s.next_token_id;
-    s.next_token_id = id + 1 == kIdSpace ? 1 : id + 1;
-    TokenId& t = s.token_ids[id];
-    bool rests = t.freed_ms != 0 && now_ms(s) - (t.freed_ms - 1) < static_cast<uint32_t>(s.config.id_rest.ms());
-    if (t.in_use || rests) continue;
-    t = TokenId{0, 0, true};
-    *token_id = id;
-    return Status::kOk;
-  }
-  return Status::kNoMemory;
+  const uint32_t id = allocate_token_id(s);
+  if (id == 0) return Status::kNoId;
+  *token_id = id;
+  return Status::kOk;
 }
 
 Status free_token_id(CoreState& s, uint32_t token_id) {
   if (token_id == 0 || token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
   if (s.token_ids[token_id].segments != 0) return Status::kBusy;
-  s.token_ids[token_id] = TokenId{0, now_ms(s) + 1, false};
+  release_token_id(s, token_id);
   return Status::kOk;
 }
 

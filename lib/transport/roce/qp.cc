@@ -221,7 +221,7 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   // A JFR has jettys or queue pairs, and one queue pair unless it is said to be shared.
   if (s.jfrs[jfr].users != 0 && (!config.srq || s.jfrs[jfr].mode != Mode::kRoce)) return Status::kBusy;
   const uint32_t index = r.qps.alloc();
-  const uint32_t id = index == 0 ? 0 : allocate_id(s, wanted_qpn(s, r));
+  const uint32_t id = index == 0 ? 0 : allocate_private_id(s, wanted_qpn(s, r));
   if (id == 0) {
     if (index != 0) r.qps.free(index);
     return Status::kNoMemory;

@@ -5,6 +5,8 @@
 #include <bit>
 
 #include "lib/transport/resource/objects.h"
+#include "lib/transport/setup/finding.h"
+#include "lib/transport/setup/send_record.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/congestion_window.h"
@@ -29,14 +31,6 @@ constexpr Duration kPingPause = milliseconds(10);
 constexpr uint8_t kOffered = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
 
 // ---- sending records -------------------------------------------------------------------------------------------
-
-void send(CoreState& s, const OutRecord& out) {
-  if (s.outbox_tail - s.outbox_head == kOutboxRing) {
-    s.count(Counter::kRecordsLost);
-    return;
-  }
-  s.outbox[s.outbox_tail++ % kOutboxRing] = out;
-}
 
 uint8_t sack_size_code(const CoreState& s) {
   uint32_t bits = std::min<uint32_t>(s.config.window_packets, wire::kSackMaxBits);
@@ -74,29 +68,7 @@ void send_about(CoreState& s, const Channel& ch, RecordType type, RecordReason r
   r.wanted_uasid = ch.remote.uasid;
   if (type == RecordType::kReq) r.application = s.peers[ch.peer].owner;
   if (type == RecordType::kReq || type == RecordType::kRep) out.pad_to_mtu = ch.offered_mtu;
-  send(s, out);
-}
-
-// An answer that needs no channel.
-void send_reply(CoreState& s, const Arrival& from, const ControlRecord& to, RecordType type, RecordReason reason) {
-  OutRecord out{};
-  out.link = from.link;
-  out.local = from.local;
-  out.remote = from.remote;
-  ControlRecord& r = out.record;
-  r.type = type;
-  r.reason = reason;
-  r.sender_incarnation = s.config.incarnation;
-  r.receiver_incarnation = to.sender_incarnation;
-  r.attempt = to.attempt;
-  r.sender_tpn = to.receiver_tpn;
-  r.receiver_tpn = to.sender_tpn;
-  r.upi = s.config.upi;
-  r.sender_eid = to.wanted_eid;
-  r.wanted_eid = to.sender_eid;
-  r.sender_uasid = s.config.self.uasid;
-  r.wanted_uasid = to.sender_uasid;
-  send(s, out);
+  send_record(s, out);
 }
 
 // ---- making channels -------------------------------------------------------------------------------------------
@@ -180,8 +152,7 @@ bool is_self(const CoreState& s, const Peer& peer) {
 
 void arm_setup(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
-  Duration pause = s.config.setup_retry_min * (int64_t{1} << std::min<int>(ch.setup_tries, 20));
-  ch.setup_at = s.now + std::min(pause, s.config.setup_retry_max);
+  ch.setup_at = s.now + setup_pause(s, ch.setup_tries);
   s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
 }
 
@@ -318,13 +289,6 @@ void close_owner(CoreState& s, Owner owner) {
 
 namespace {
 
-// May we talk to the sender of this REQ at all?
-bool acceptable_request(const CoreState& s, const ControlRecord& r) {
-  if (r.upi == 0 || r.upi != s.config.upi || r.sender_uasid == 0) return false;
-  if (r.wanted_uasid != 0 && r.wanted_uasid != s.config.self.uasid) return false;
-  return std::find(s.eids, s.eids + s.eid_count, r.wanted_eid) != s.eids + s.eid_count;
-}
-
 bool valid_parameters(const ControlRecord& r) {
   return r.mtu >= kMinMtu && r.mtu <= 8192 && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wire::CcAlgorithm::kNone &&
@@ -378,7 +342,7 @@ void ask_former_instance(CoreState& s, const Arrival& from, const ControlRecord&
 }
 
 void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
-  if (!acceptable_request(s, r)) {
+  if (!meant_for_us(s, r)) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kUnknownEntity);
   }
@@ -539,6 +503,10 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
       return on_pong(s, r);
     case RecordType::kReset:
       return on_reset(s, r);
+    case RecordType::kFind:
+      return on_find(s, from, r);
+    case RecordType::kFound:
+      return on_found(s, from, r);
     case RecordType::kScFree:
       return;  // we hand out no sequence contexts
   }

@@ -8,18 +8,11 @@ namespace ub::setup {
 
 namespace {
 
-// By EID alone, so that a peer imported without its uasid is found by its address, too.
 uint32_t bucket_of(const Eid& local, const Eid& remote) {
   uint64_t h = 0xcbf29ce484222325;
   for (uint8_t b : local.bytes) h = (h ^ b) * 0x100000001b3;
   for (uint8_t b : remote.bytes) h = (h ^ b) * 0x100000001b3;
   return static_cast<uint32_t>(h >> 32) % kPeerBuckets;
-}
-
-bool same_instance(const Peer& peer, const InstanceId& instance, const wire::Endpoint& remote) {
-  if (peer.instance.eid != instance.eid) return false;
-  if (peer.instance.uasid == instance.uasid) return true;
-  return peer.instance.uasid == 0 && peer.path.remote == remote;
 }
 
 }  // namespace
@@ -29,7 +22,7 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
   uint32_t bucket = bucket_of(local, target.instance.eid);
   for (uint32_t i = s.peer_buckets[bucket]; i != 0; i = s.peers[i].next_in_bucket) {
     Peer& peer = s.peers[i];
-    if (peer.local_eid != local || !same_instance(peer, target.instance, target.path.remote)) continue;
+    if (peer.local_eid != local || peer.instance != target.instance) continue;
     if (peer.owner != target.owner || peer.visitor != visitor) continue;
     if (peer.path.link == 0 || (peer.channels[0] == 0 && peer.channels[1] == 0)) peer.path = target.path;
     return i;

@@ -40,7 +40,9 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   out.selective = (retransmission & kSelective) != 0;
   out.oor = (retransmission & kOor) != 0;
   out.sack_size_code = retransmission & 7;
-  out.receiver_tpn = load_be24(p + 33);
+  const bool names_object = out.type == RecordType::kFind || out.type == RecordType::kFound;
+  out.receiver_tpn = names_object ? 0 : load_be24(p + 33);
+  out.object = names_object ? load_be24(p + 33) : 0;
   out.cc = static_cast<CcAlgorithm>(load_u8(p + 36));
   out.initial_psn = Psn(load_be24(p + 37));
   out.mtu = load_be16(p + 40);
@@ -58,7 +60,7 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   out.wanted_uasid = sc_free ? 0 : load_be32(p + 92);
   out.scid = sc_free ? load_be24(p + 88) : 0;
   out.application = length >= kControlRecordMaxSize ? load_be32(p + 96) : 0;
-  const bool known = out.type >= RecordType::kReq && out.type <= RecordType::kScFree;
+  const bool known = out.type >= RecordType::kReq && out.type <= RecordType::kFound;
   return known ? Drop::kNone : Drop::kBadRecordType;
 }
 
@@ -73,7 +75,8 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   store_u8(p + 28, r.flags);
   store_be24(p + 29, r.sender_tpn);
   store_u8(p + 32, static_cast<uint8_t>((r.selective ? kSelective : 0) | (r.oor ? kOor : 0) | (r.sack_size_code & 7)));
-  store_be24(p + 33, r.receiver_tpn);
+  const bool names_object = r.type == RecordType::kFind || r.type == RecordType::kFound;
+  store_be24(p + 33, names_object ? r.object : r.receiver_tpn);
   store_u8(p + 36, static_cast<uint8_t>(r.cc));
   store_be24(p + 37, r.initial_psn.value());
   store_be16(p + 40, r.mtu);
@@ -116,6 +119,10 @@ const char* record_type_name(RecordType type) {
       return "RESET";
     case RecordType::kScFree:
       return "SC_FREE";
+    case RecordType::kFind:
+      return "FIND";
+    case RecordType::kFound:
+      return "FOUND";
   }
   return "?";
 }

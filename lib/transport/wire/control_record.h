@@ -12,6 +12,7 @@
 //   32 retransmission; 33-35 peer TPN   88-91 sender's uasid, 92-95 wanted uasid
 //   36 CC; 37-39 first PSN of sender    (SC_FREE: 88-90 SCID instead of the uasids)
 //   96-99 sender's application, in records of 100 bytes
+//   FIND and FOUND: 33-35 an id of the wanted EID instead of a TPN
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,8 @@ enum class RecordType : uint8_t {
   kPong = 8,
   kReset = 9,
   kScFree = 10,
+  kFind = 11,   ///< who has that id of the wanted EID?
+  kFound = 12,  ///< the sender, if the reason is kNone; else it is asked for it, and has not
 };
 
 enum class RecordReason : uint8_t {
@@ -47,7 +50,7 @@ enum class RecordReason : uint8_t {
   kNoResources = 1,
   kParameter = 2,
   kGlare = 3,
-  kUnknownEntity = 4,  ///< EID, uasid or UPI
+  kUnknownEntity = 4,  ///< EID, uasid, UPI or id
   kUnknownTpn = 5,
   kRestarted = 6,
   kAdmin = 7,
@@ -64,6 +67,8 @@ inline constexpr uint8_t kRecordCaqmEcn = 1 << 4;
 inline constexpr uint8_t kRecordIcrcOff = 1 << 5;
 inline constexpr uint8_t kRecordSpray = 1 << 6;
 inline constexpr uint8_t kRecordBulk = 1 << 7;  ///< bulk lane
+// of FIND
+inline constexpr uint8_t kRecordTokenId = 1 << 0;  ///< the id is a token id
 
 struct ControlRecord {
   uint8_t version = kControlRecordVersion;
@@ -94,6 +99,7 @@ struct ControlRecord {
   uint32_t sender_uasid = 0;  ///< not in SC_FREE
   uint32_t wanted_uasid = 0;  ///< not in SC_FREE
   uint32_t scid = 0;          ///< SC_FREE only, 24 bits
+  uint32_t object = 0;        ///< FIND and FOUND only, 24 bits
   /// REQ: for whom of those that the sender serves the channel is; 0: for all that have none of their own.
   uint32_t application = 0;
 

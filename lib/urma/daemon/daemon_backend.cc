@@ -129,6 +129,8 @@ class DaemonBackend final : public Backend {
   Status free_token_id(uint32_t token_id) override { return release(AppCall::kFreeToken, token_id); }
   Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override;
   Status unregister_segment(uint32_t handle) override;
+  Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
+                       std::string* why) override;
   Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override;
   Status remove_target(uint32_t target) override { return release(AppCall::kRemoveTarget, target); }
 
@@ -159,6 +161,7 @@ class DaemonBackend final : public Backend {
   Status remember(AppCall undo, uint32_t id, Remember remember);
   Status find_ring(const QueueIndices* indices, uint32_t slot_count, ipc::AppRing* ring);
   void forget(const Registered& memory);
+  std::string why_not(Status status, const Client::Answer& answer) const;
 
   const ipc::AppInstance instance_;
   const std::shared_ptr<Client> client_;
@@ -392,6 +395,29 @@ Status DaemonBackend::unregister_segment(uint32_t handle) {
   return release(AppCall::kUnregister, handle);
 }
 
+Status DaemonBackend::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
+                                    std::string* why) try {
+  AppRequest request = Client::request(AppCall::kFindInstance);
+  request.target.local_eid = local.bytes;
+  request.target.eid = eid.bytes;
+  request.target.id = id;
+  request.value = token_id ? 1 : 0;
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status == Status::kOk) {
+    *uasid = answer->value;
+  } else {
+    *why = why_not(status, answer);
+  }
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
+}
+
+std::string DaemonBackend::why_not(Status status, const Client::Answer& answer) const {
+  return status == Status::kGone ? std::string("the daemon is gone: ") + client_->why_gone().c_str() : answer->text;
+}
+
 Status DaemonBackend::add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) try {
   AppRequest request = Client::request(AppCall::kAddTarget);
   request.target.local_eid = local.bytes;
@@ -407,7 +433,7 @@ Status DaemonBackend::add_target(const Eid& local, TargetConfig config, uint32_t
   if (status == Status::kOk) {
     *target = answer->id;
   } else {
-    *why = status == Status::kGone ? std::string("the daemon is gone: ") + client_->why_gone().c_str() : answer->text;
+    *why = why_not(status, answer);
   }
   return status;
 } catch (const std::bad_alloc&) {

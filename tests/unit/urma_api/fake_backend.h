@@ -63,7 +63,10 @@ class FakeBackend : public Backend {
   std::function<void()> on_drive;
   std::function<void()> on_destroy_jetty;
   std::function<void()> on_add_target;  // may hold the calling thread up
-  Status next_status = Status::kOk;     // what the next creation answers
+  // Whose ids and token ids are, for those who do not know the uasid; found after so many looks in vain.
+  std::map<std::tuple<std::array<uint8_t, 16>, uint32_t, bool>, uint32_t> owners;
+  uint32_t busy_looks = 0, looks = 0;
+  Status next_status = Status::kOk;  // what the next creation answers
   Status bind_status = Status::kOk;
 
   // The elements that were posted and not completed yet. Filler is skipped.
@@ -231,6 +234,23 @@ class FakeBackend : public Backend {
     return Status::kOk;
   }
   Status unregister_segment(uint32_t handle) override { return erase(segments, handle); }
+  Status find_instance(const Eid&, const Eid& at, uint32_t id, bool token_id, uint32_t* uasid,
+                       std::string* why) override {
+    std::lock_guard guard(mutex_);
+    ++looks;
+    if (busy_looks != 0) {
+      --busy_looks;
+      *why = "no answer";
+      return Status::kBusy;
+    }
+    auto found = owners.find({at.bytes, id, token_id});
+    if (found == owners.end()) {
+      *why = "nobody";
+      return Status::kInvalid;
+    }
+    *uasid = found->second;
+    return Status::kOk;
+  }
   Status add_target(const Eid&, TargetConfig config, uint32_t* target, std::string* why) override {
     if (config.instance.eid == eid(99)) {
       *why = "no route";

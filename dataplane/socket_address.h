@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addresses in the kernel's form.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "lib/transport/wire/network_header.h"
+
+namespace ub {
+
+struct SocketAddress {
+  union {
+    sockaddr base;
+    sockaddr_in v4;
+    sockaddr_in6 v6;
+  };
+};
+
+// Answers its length.
+inline socklen_t fill(SocketAddress* out, const wire::IpAddress& ip, uint16_t port) {
+  std::memset(out, 0, sizeof *out);
+  if (ip.is_v4()) {
+    out->v4.sin_family = AF_INET;
+    out->v4.sin_port = htons(port);
+    std::memcpy(&out->v4.sin_addr, ip.bytes.data() + 12, 4);
+    return sizeof out->v4;
+  }
+  out->v6.sin6_family = AF_INET6;
+  out->v6.sin6_port = htons(port);
+  std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
+  return sizeof out->v6;
+}
+
+}  // namespace ub

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/finding.h"
+
+#include <algorithm>
+
+#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/send_record.h"
+
+namespace ub::setup {
+
+using wire::ControlRecord;
+using wire::RecordReason;
+using wire::RecordType;
+
+namespace {
+
+void ask(CoreState& s, Finding& f) {
+  OutRecord out{};
+  out.link = f.what.path.link;
+  out.local = f.what.path.local;
+  out.remote = f.what.path.remote;
+  ControlRecord& r = out.record;
+  r.type = RecordType::kFind;
+  r.sender_incarnation = s.config.incarnation;
+  r.attempt = f.attempt;
+  r.object = f.what.id;
+  r.flags = f.what.token_id ? wire::kRecordTokenId : 0;
+  r.upi = s.config.upi;
+  r.sender_eid = f.what.local_eid;
+  r.wanted_eid = f.what.eid;
+  r.sender_uasid = s.config.self.uasid;
+  send_record(s, out);
+  f.next_at = s.now + setup_pause(s, f.tries++);
+}
+
+Finding& begin(CoreState& s, const FindConfig& what) {
+  auto older = [](const Finding& a, const Finding& b) {
+    if ((a.what.id == 0) != (b.what.id == 0)) return a.what.id == 0;
+    return a.next_at < b.next_at;
+  };
+  Finding& f = *std::min_element(s.findings.begin(), s.findings.end(), older);
+  f = Finding{what, Status::kBusy, 0, s.prng.next_u32(), 0, {}};
+  return f;
+}
+
+}  // namespace
+
+bool has_id(const CoreState& s, uint32_t id, bool token_id) {
+  if (id >= kIdSpace) return false;
+  if (token_id) return s.token_ids[id].in_use;
+  const ObjectKind kind = s.ids[id].kind;
+  return kind != ObjectKind::kNone && kind != ObjectKind::kQp;
+}
+
+Status find(CoreState& s, const FindConfig& what, uint32_t* uasid) {
+  if (what.id == 0 || what.path.link == 0 || what.path.link > s.links.high_water()) return Status::kInvalid;
+  auto known = std::find_if(s.findings.begin(), s.findings.end(), [&](const Finding& f) { return f.is(what); });
+  Finding& f = known != s.findings.end() ? *known : begin(s, what);
+  if (f.state == Status::kBusy) {
+    if (f.next_at <= s.now) ask(s, f);
+    return Status::kBusy;
+  }
+  *uasid = f.uasid;
+  f.what.id = 0;
+  return f.state;
+}
+
+// Whoever asks much gets no answer before it takes one away from channels.
+void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (r.upi != s.config.upi || s.outbox_tail - s.outbox_head >= kOutboxRing / 4) return;
+  const bool here = meant_for_us(s, r) && has_id(s, r.object, (r.flags & wire::kRecordTokenId) != 0);
+  ControlRecord answer = reply_to(s, r, RecordType::kFound, here ? RecordReason::kNone : RecordReason::kUnknownEntity);
+  answer.object = r.object;
+  send_record(s, {from.link, 0, from.local, from.remote, answer});
+}
+
+// From where it was asked, and about what was asked: whoever sees the question may lie, others cannot.
+void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (r.upi != s.config.upi || r.sender_uasid == 0) return;
+  for (Finding& f : s.findings) {
+    if (f.what.id == 0 || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
+    if (f.what.path.link != from.link || f.what.path.remote != from.remote || f.what.eid != r.sender_eid) continue;
+    f.uasid = r.sender_uasid;
+    f.state = r.reason == RecordReason::kNone ? Status::kOk : Status::kInvalid;
+    return;
+  }
+}
+
+}  // namespace ub::setup
