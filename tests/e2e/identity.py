@@ -264,8 +264,9 @@ class World:
             self.take_number(worker)
 
     def take_number(self, worker):
-        """The id that it had in its last life, or wants first; what a dead process held may take a while."""
-        check(self.own_until(worker, "jetty", worker.number) is not None,
+        """The id that it wants, or had in its last life; what a dead process held may take a while."""
+        patience = 0 if worker.life == 1 else 30
+        check(self.own_until(worker, "jetty", worker.number, patience) is not None,
               f"{worker.name()}, life {worker.life}, does not get jetty id {worker.number}, which nobody holds")
 
     def own_until(self, worker, kind, number, patience=30):
@@ -439,18 +440,29 @@ class World:
             self.drop(worker, object)
 
     # ---- what must not work ----
+    def crossed_pairs(self):
+        """Target and segment of two processes of a host, some of each sort."""
+        sorts = {}
+        for b in self.workers:
+            for c in self.workers:
+                if b is not c and b.host is c.host:
+                    same_daemon = b.daemon is not None and b.daemon == c.daemon
+                    sort = (b is self.workers[0], b.daemon is None, c.daemon is None, same_daemon)
+                    sorts.setdefault(sort, []).append((b, c))
+        return [pair for pairs in sorts.values() for pair in self.dice.sample(pairs, min(2, len(pairs)))]
+
     def crossed(self):
         self.connect(self.all_pairs())
-        pairs = [(b, c) for b in self.workers for c in self.workers if b is not c and b.host is c.host]
-        self.dice.shuffle(pairs)
-        pairs.sort(key=lambda pair: pair[0] is not self.workers[0])  # the first one as target, then any
-        for b, c in pairs[:3] + self.dice.sample(pairs[3:], min(9, len(pairs) - 3)):
+        wrong = []
+        for b, c in self.crossed_pairs():
             a = self.dice.choice([worker for worker in self.workers if worker not in (b, c)])
-            for way, ended in a.must(f"crossed {b.index} {c.index} {c.uasid}").items():
-                a.check(ended in ("refused", REM_ACCESS_ABORT),
-                        f"{way}: target of {b.name()}, segment of {c.name()}: status {ended}, expected was a refusal "
-                        "by post or REM_ACCESS_ABORT (8)")
-            must_all({worker: "verify" for worker in self.workers})
+            ended = a.must(f"crossed {b.index} {c.index} {c.uasid}")
+            bad = [f"{way} {status}" for way, status in ended.items() if status not in ("refused", REM_ACCESS_ABORT)]
+            if bad:
+                wrong.append(f"{a.name()} to target of {b.name()} with segment of {c.name()}: {', '.join(bad)}")
+        check(not wrong, "target of one process, segment of another: expected was a refusal by post or status "
+              "REM_ACCESS_ABORT (8), but\n  " + "\n  ".join(wrong))
+        must_all({worker: "verify" for worker in self.workers})
 
     def absent(self):
         eid = self.workers[0].eid
@@ -515,6 +527,8 @@ class World:
         self.nobody_has({worker: ("jetty", victim.eid, victim.number) for worker, victim in zip(live, victims)})
         self.connect(self.all_pairs(live))  # whoever died, the others find each other
         self.round(self.all_pairs(live))
+        if self.where == "udp" or self.args.seconds:
+            self.inherit(live, self.dice.choice(victims))
         if daemon:
             daemon.host.daemons[daemon.daemon] = self.start_daemon_again(daemon)
         self.open(victims)
@@ -523,6 +537,16 @@ class World:
         must_all({victim: "untouched" for victim in victims})
         self.connect(self.all_pairs())
         self.round(self.all_pairs())
+
+    def inherit(self, live, victim):
+        """Somebody else takes the number of a dead process: whoever imported it before does not reach him."""
+        heir, sender = self.dice.sample([w for w in live if w.host is victim.host], 2)
+        handle = self.own_until(heir, "jetty", victim.number)
+        heir.check(handle is not None, f"does not get jetty id {victim.number}, which {victim.name()} held when it died")
+        self.probe(sender, heir, victim.number)
+        must_all({worker: f"stale {victim.index}" for worker in live})
+        heir.must("verify")
+        self.drop(heir, {"handle": handle, "id": victim.number})
 
     def start_daemon_again(self, worker):
         old = worker.host.daemons[worker.daemon]
