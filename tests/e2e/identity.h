@@ -40,13 +40,13 @@ inline struct {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  printf("violation process %u, life %u: %s (errno %s)\n", options.index, options.life, text, strerror(errno));
+  printf("violation %s\n", text);
   fflush(stdout);
   _exit(3);
 }
 
 inline void must(bool condition, const char* what) {
-  if (!condition) violation("%s fails", what);
+  if (!condition) violation("%s fails, errno %s", what, strerror(errno));
 }
 
 template <class T>

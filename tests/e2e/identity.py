@@ -12,7 +12,7 @@ Where: shm, udp: one host; namespaces: half of the processes in each of two netw
   self     every process with itself: SEND, WRITE, READ in RM, RC and UM
   traffic  every process with every one; every byte, and who sent it
   numbers  an id asked for by number belongs to one on the whole host, until it is destroyed
-  many     as ids, with many jettys in every process, that come and go
+  many     as ids, with many jettys in every process, 10 000 in two of them, that come and go
   crossed  target of one process, segment of another: refused, and nobody's memory is touched
   absent   an import of what nobody holds fails soon, and the log names EID and id
   kills    processes and daemons are killed under load, the first one that was started, too: the others import each
@@ -44,6 +44,7 @@ USERS = (65534, 65533, 0)
 PATIENCE = 150.0  # seconds for an answer: some of what a process waits for takes 30
 SOON = 20.0       # for an import of what nobody holds: promised are 10, of a machine that is not starved
 NUMBERS = range(3, 1025)  # nobody gets one of these who did not ask for it
+LOTS = 10_000  # jettys of one process of each placement in the part many
 REM_ACCESS_ABORT = "8"
 
 
@@ -85,7 +86,8 @@ class Worker:
     def name(self):
         where = "embedded" if self.daemon is None else f"at daemon {self.daemon}"
         user = "" if self.user is None else f", user {self.user}"
-        return f"process {self.index} ({where} on {self.host.name}{user})"
+        life = "" if self.life == 1 else f", life {self.life}"
+        return f"process {self.index} ({where} on {self.host.name}{user}{life})"
 
     def start(self):
         self.life += 1
@@ -147,7 +149,7 @@ class Worker:
             if line.startswith("log "):
                 self.log.append(line[4:])
             elif line.startswith("violation"):
-                raise Failure(f"{self.name()}: {line}" + "".join(f"\n  {text}" for text in self.log))
+                raise Failure(f"{self.name()}: {line[10:]}" + "".join(f"\n  {text}" for text in self.log))
             else:
                 return line
 
@@ -243,8 +245,8 @@ class World:
 
     def start_daemon(self, host, number):
         # Its log and its socket are where no other user comes.
-        return daemons.Daemon(self.args.softubd, host.variables()["XDG_RUNTIME_DIR"], number, host.variables(),
-                              host.command)
+        return daemons.Daemon(self.args.softubd, host.variables()["XDG_RUNTIME_DIR"], number,
+                              {**host.variables(), "SOFTUB_DAEMON_APP_JETTIES": "65535"}, host.command)
 
     def start(self):
         early = self.workers[:1] if self.first == "embedded" else []
@@ -267,7 +269,7 @@ class World:
         """The id that it wants, or had in its last life; what a dead process held may take a while."""
         patience = 0 if worker.life == 1 else 30
         check(self.own_until(worker, "jetty", worker.number, patience) is not None,
-              f"{worker.name()}, life {worker.life}, does not get jetty id {worker.number}, which nobody holds")
+              f"{worker.name()} does not get jetty id {worker.number}, which nobody holds")
 
     def own_until(self, worker, kind, number, patience=30):
         """The handle of an object with this id, or None."""
@@ -317,8 +319,10 @@ class World:
         self.check_unique()
 
     def many(self):
+        lots = [self.workers[0], next(worker for worker in self.workers if worker.daemon is not None)]
         for _ in range(2):
-            for worker, said in must_all({w: f"many {self.args.jettys}" for w in self.workers}).items():
+            counts = {worker: LOTS if worker in lots else self.args.jettys for worker in self.workers}
+            for worker, said in must_all({w: f"many {count}" for w, count in counts.items()}).items():
                 worker.objects = {n: kind for n, kind in worker.objects.items() if kind != "one of many"}
                 for number in said["ids"].split(","):
                     if number:
@@ -379,9 +383,10 @@ class World:
         self.verify(pairs)
 
     def self(self):
-        pairs = {worker: [worker] for worker in self.workers}
-        self.connect(pairs)
-        self.round(pairs)
+        for workers in (self.workers[:1], self.workers):  # the first one alone: nobody else takes or answers anything
+            pairs = {worker: [worker] for worker in workers}
+            self.connect(pairs)
+            self.round(pairs)
 
     def all_pairs(self, workers=None):
         workers = workers or self.workers
@@ -469,9 +474,8 @@ class World:
         nobody = socket.inet_aton(".".join([*wires.Addresses.address(0).split(".")[:3], "251"])).hex()
         holes = [("jetty", eid, self.free_numbers.pop()), ("jfr", eid, self.free_numbers.pop()),
                  ("jetty", eid, self.dice.randrange(300_000, 1_000_000)), ("jetty", eid[:24] + nobody, 5000)]
-        askers = [next(w for w in self.workers if w.daemon is None), next(w for w in self.workers if w.daemon is not None)]
-        for hole in holes:
-            self.nobody_has({worker: hole for worker in askers})
+        # Of two neighbours one is embedded.
+        self.nobody_has({worker: holes[worker.index // 2 % len(holes)] for worker in self.workers})
 
     def nobody_has(self, imports):
         """{worker: (kind, EID, id)}"""
@@ -527,7 +531,7 @@ class World:
         self.nobody_has({worker: ("jetty", victim.eid, victim.number) for worker, victim in zip(live, victims)})
         self.connect(self.all_pairs(live))  # whoever died, the others find each other
         self.round(self.all_pairs(live))
-        if self.where == "udp" or self.args.seconds:
+        if self.where != "namespaces" or self.args.seconds:
             self.inherit(live, self.dice.choice(victims))
         if daemon:
             daemon.host.daemons[daemon.daemon] = self.start_daemon_again(daemon)
@@ -609,7 +613,7 @@ def main():
     parser.add_argument("--where", choices=PLACES, action="append", help="may be repeated; default: all")
     parser.add_argument("--only", choices=PARTS, action="append", help="may be repeated; default: all")
     parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--jettys", type=int, default=300, help="of each process in the part many")
+    parser.add_argument("--jettys", type=int, default=300, help="of all others in the part many")
     parser.add_argument("--seconds", type=float, default=0, help="of kills at each place; default: once")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     args = parser.parse_args()
