@@ -32,6 +32,25 @@ inline struct {
   uint64_t address = 0;
 } options;
 
+// ---- the log ---------------------------------------------------------------------------------------------------
+
+inline std::mutex log_lock;
+inline std::vector<std::string> log_lines;
+
+inline void keep_line(int level, char* message) {
+  if (level > URMA_VLOG_LEVEL_WARNING) return;
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::lock_guard guard(log_lock);
+  log_lines.push_back(line);
+}
+
+inline void tell_log() {
+  std::lock_guard guard(log_lock);
+  for (const std::string& line : log_lines) printf("log %s\n", line.c_str());
+  log_lines.clear();
+}
+
 // ---- the end ---------------------------------------------------------------------------------------------------
 
 [[noreturn]] [[gnu::format(printf, 1, 2)]] inline void violation(const char* format, ...) {
@@ -40,6 +59,7 @@ inline struct {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  tell_log();
   printf("violation %s\n", text);
   fflush(stdout);
   _exit(3);
@@ -59,25 +79,6 @@ inline double now() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-// ---- the log ---------------------------------------------------------------------------------------------------
-
-inline std::mutex log_lock;
-inline std::vector<std::string> log_lines;
-
-inline void keep_line(int level, char* message) {
-  if (level > URMA_VLOG_LEVEL_WARNING) return;
-  std::string line = message;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::lock_guard guard(log_lock);
-  log_lines.push_back(line);
-}
-
-inline void tell_log() {
-  std::lock_guard guard(log_lock);
-  for (const std::string& line : log_lines) printf("log %s\n", line.c_str());
-  log_lines.clear();
 }
 
 // ---- patterns --------------------------------------------------------------------------------------------------

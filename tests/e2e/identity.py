@@ -55,7 +55,7 @@ class Host:
         self.name = name
         self.eid = eid
         self.command = list(command)
-        self.directory = os.path.join(directory, name)
+        self.directory = os.path.join(directory, "h" + name[-1])  # short, for paths of sockets are limited
         os.mkdir(self.directory)
         os.chmod(self.directory, 0o711)
         self.kinds = kinds
@@ -63,7 +63,7 @@ class Host:
 
     def variables(self, user=None):
         user = os.geteuid() if user is None else user
-        runtime = os.path.join(self.directory, f"user{user}")
+        runtime = os.path.join(self.directory, f"u{user}")
         if not os.path.isdir(runtime):
             os.mkdir(runtime, 0o700)
             os.chown(runtime, user, -1)
@@ -624,7 +624,7 @@ def main():
     print(f"seed {args.seed}", flush=True)
     results = []
     for where in args.where or PLACES:
-        with tempfile.TemporaryDirectory(prefix="softub-identity-") as directory:
+        with tempfile.TemporaryDirectory(prefix="softub-id-") as directory:
             begin = time.monotonic()
             results.append(run_place(args, where, directory))
             if results[-1] == "ok":
