@@ -319,7 +319,9 @@ class World:
         self.check_unique()
 
     def many(self):
-        lots = [self.workers[0], next(worker for worker in self.workers if worker.daemon is not None)]
+        lots = []
+        if self.where == "udp" or self.args.seconds:
+            lots = [self.workers[0], next(worker for worker in self.workers if worker.daemon is not None)]
         for _ in range(2):
             counts = {worker: LOTS if worker in lots else self.args.jettys for worker in self.workers}
             for worker, said in must_all({w: f"many {count}" for w, count in counts.items()}).items():
@@ -408,15 +410,21 @@ class World:
 
     def numbers(self):
         self.connect(self.all_pairs())
+        cases = []
         for host in self.hosts:
             group = [worker for worker in self.workers if worker.host is host]
             for kind in ("jetty", "jetty", "jfr", "group"):
-                first, second, third = self.dice.sample(group, 3)
-                number = self.free_numbers.pop()
-                self.number_of_one(kind, number, first, second, third, self.dice.choice(self.workers))
-            self.number_of_all(self.dice.randrange(300_000, 1_000_000), group)
+                cases.append((kind, self.free_numbers.pop(), *self.dice.sample(group, 3), self.dice.choice(self.workers)))
+        for case in cases:
+            self.number_of_one(*case)
+        # All were given back before the first is taken again: a number may rest for a while.
+        for case in cases:
+            self.number_of_next(*case)
+        for host in self.hosts:
+            self.number_of_all(self.dice.randrange(300_000, 1_000_000), [w for w in self.workers if w.host is host])
 
     def number_of_one(self, kind, number, first, second, third, sender):
+        """The first gets it, nobody else."""
         held = self.own(first, kind, number)
         first.check(held["id"] == number, f"asks for {kind} id {number}, which nobody has, and gets {held['id']}")
         others = {worker: self.own(worker, kind, number) for worker in (second, third)}
@@ -428,6 +436,9 @@ class World:
         self.drop(first, held)
         for worker, got in others.items():
             self.drop(worker, got)
+
+    def number_of_next(self, kind, number, first, second, _, sender):
+        """It was given back: another one gets it."""
         handle = self.own_until(second, kind, number)
         second.check(handle is not None, f"does not get {kind} id {number}, which {first.name()} has given back")
         self.check_unique()
