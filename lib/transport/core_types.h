@@ -13,6 +13,7 @@
 #include "lib/base/work_queue.h"
 #include "lib/transport/ta/pacer.h"
 #include "lib/transport/wire/entity_header.h"
+#include "lib/transport/wire/id_port.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {

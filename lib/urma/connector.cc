@@ -7,11 +7,14 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <new>
+#include <string>
 #include <system_error>
 
 #include "lib/urma/clock.h"
 #include "lib/urma/event_fd.h"
+#include "lib/urma/find.h"
 #include "lib/urma/import.h"
 #include "lib/urma/library.h"
 #include "lib/urma/status.h"
@@ -146,6 +149,7 @@ bool Connector::submit(Notifier& notifier, Target& target, const TargetConfig& c
   connect.list = &made;
   connect.place = made.begin();
   connect.config = config;
+  connect.find_until = now_ns() + kFindPatienceNs;
   connect.result.type = URMA_IMPORT_JETTY_NOTIFY;
   connect.result.user_ctx = user_ctx;
   connect.result.tjetty = &target.pub;
@@ -213,18 +217,29 @@ void Connector::run() {
   }
 }
 
-// Holds `lock`, but not while it waits for the back end.
+// Holds `lock`, but not while it waits for the back end. One whose peer has not answered yet lets the others go on.
 void Connector::connect_next(std::unique_lock<std::mutex>& lock) {
+  constexpr auto kPause = std::chrono::milliseconds(1);
   if (is_over(queued_.front(), now_ns())) return conclude(queued_.front(), URMA_ETIMEOUT);
   move(queued_.front(), running_);
   TargetConfig config = running_.front().config;
+  const bool give_up = now_ns() > running_.front().find_until;
   lock.unlock();
   uint32_t handle = 0;
-  auto wanted = [this] {
-    std::lock_guard guard(control());
-    return !stopping_ && !running_.empty() && !is_over(running_.front(), now_ns());
-  };
-  Status status = connect_target(config, wanted, &handle);
+  std::string why;
+  Status status = look_for_instance(config, &why);
+  if (status == Status::kBusy) {
+    if (!give_up) {
+      backend().drive();
+      lock.lock();
+      if (!running_.empty()) move(running_.front(), queued_);
+      wake_.wait_for(lock, kPause);
+      return;
+    }
+    status = Status::kInvalid;
+  }
+  if (status == Status::kOk) status = add_target(config, &handle, &why);
+  if (status != Status::kOk) log_refusal(config, why);
   lock.lock();
   if (!running_.empty()) {
     Connect& done = running_.front();

@@ -26,7 +26,8 @@ struct Connect {
   std::list<Connect>* list = nullptr;  // it is in this one
   std::list<Connect>::iterator place;
   TargetConfig config{};
-  int64_t deadline = 0;  // of now_ns(), while it is outstanding; 0: none
+  int64_t deadline = 0;    // of now_ns(), while it is outstanding; 0: none
+  int64_t find_until = 0;  // of now_ns(): so long its peer is asked for
   urma_notify_t result{};
 };
 

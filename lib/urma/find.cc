@@ -12,19 +12,17 @@ namespace ub::urma {
 
 namespace {
 
-constexpr int64_t kPatienceNs = 4'000'000'000;
 constexpr int64_t kFirstPauseNs = 5'000;  // a peer that polls answers within some microseconds
 constexpr int64_t kLongestPauseNs = 1'000'000;
 
 }  // namespace
 
-Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, const std::function<bool()>& wanted,
-                     uint32_t* uasid, std::string* why) {
-  const int64_t until = now_ns() + kPatienceNs;
+Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid, std::string* why) {
+  const int64_t until = now_ns() + kFindPatienceNs;
   for (int64_t pause = kFirstPauseNs;; pause = std::min(pause * 2, kLongestPauseNs)) {
     const Status status = backend().find_instance(local, eid, id, token_id, uasid, why);
     if (status != Status::kBusy) return status;
-    if (now_ns() > until || !wanted()) return Status::kInvalid;
+    if (now_ns() > until) return Status::kInvalid;
     backend().drive();
     const timespec rest{0, static_cast<long>(pause)};
     nanosleep(&rest, nullptr);

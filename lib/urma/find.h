@@ -3,16 +3,16 @@
 // Thread: any; waits, and moves the NIC forward meanwhile.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 
 #include "lib/urma/backend.h"
 
 namespace ub::urma {
 
-// The id of a queue or group, or a token id, of that EID. kOk: `*uasid`. Else `*why`; nothing is known after 4 seconds, or
-// when `wanted`, which is asked now and then, answers no.
-Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, const std::function<bool()>& wanted,
-                     uint32_t* uasid, std::string* why);
+constexpr int64_t kFindPatienceNs = 4'000'000'000;  // then nobody has it
+
+// The id of a queue or group, or a token id, of that EID. kOk: `*uasid`. Else `*why`.
+Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid, std::string* why);
 
 }  // namespace ub::urma

@@ -51,13 +51,23 @@ ObjectKind kind_of(urma_target_type_t type) {
   return ObjectKind::kNone;
 }
 
+// Waits for whoever has the id.
+Status connect_target(TargetConfig& config, uint32_t* handle) {
+  std::string why;
+  InstanceId& peer = config.instance;
+  Status status = Status::kOk;
+  if (peer.uasid == 0) status = find_instance(config.local_eid, peer.eid, config.id, false, &peer.uasid, &why);
+  if (status == Status::kOk) status = add_target(config, handle, &why);
+  if (status != Status::kOk) log_refusal(config, why);
+  return status;
+}
+
 urma_target_jetty_t* import_target(urma_context_t* ctx, const Import& import) {
   TargetConfig config;
   Target* target = new_target(ctx, import, &config);
   if (target == nullptr) return fail(ENOMEM);
   uint32_t handle = 0;
-  Status status = connect_target(
-      config, [] { return true; }, &handle);
+  Status status = connect_target(config, &handle);
   if (status != Status::kOk) {
     discard(*target);
     return fail(errno_of(status));
@@ -177,18 +187,19 @@ Target* new_target(urma_context_t* ctx, const Import& import, TargetConfig* conf
   return target;
 }
 
-Status connect_target(TargetConfig& config, const std::function<bool()>& wanted, uint32_t* handle) {
-  std::string why;
+Status look_for_instance(TargetConfig& config, std::string* why) {
   InstanceId& peer = config.instance;
-  Status status = Status::kOk;
-  if (peer.uasid == 0) {
-    status = find_instance(config.local_eid, peer.eid, config.id, false, wanted, &peer.uasid, &why);
-  }
-  if (status == Status::kOk) status = backend().add_target(config.local_eid, config, handle, &why);
-  if (status != Status::kOk) {
-    URMA_LOG_ERROR("no way to EID " EID_FMT ": %s", EID_RAW_ARGS(config.instance.eid.bytes), why.c_str());
-  }
-  return status;
+  if (peer.uasid != 0) return Status::kOk;
+  return backend().find_instance(config.local_eid, peer.eid, config.id, false, &peer.uasid, why);
+}
+
+Status add_target(const TargetConfig& config, uint32_t* handle, std::string* why) {
+  return backend().add_target(config.local_eid, config, handle, why);
+}
+
+void log_refusal(const TargetConfig& config, const std::string& why) {
+  URMA_LOG_ERROR("no way to id %u of EID " EID_FMT ": %s", config.id, EID_RAW_ARGS(config.instance.eid.bytes),
+                 why.c_str());
 }
 
 void make_usable(Target& target, const TargetConfig& config, uint32_t handle) {

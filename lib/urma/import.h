@@ -3,7 +3,7 @@
 // Thread: any.
 #pragma once
 
-#include <functional>
+#include <string>
 
 #include "lib/urma/objects.h"
 
@@ -24,9 +24,11 @@ struct Import {
 int check_import(urma_rjetty_t& rjetty, const urma_token_t* token_value, Import* import);
 // A target that is no good yet (no magic), counted as a child of its context. Null: out of memory.
 Target* new_target(urma_context_t* ctx, const Import& import, TargetConfig* config);
-// Finds the peer, if its uasid is not known, and the way to it, and begins the channel to it; a refusal is logged. Stores
-// the uasid. `wanted`: see find_instance().
-Status connect_target(TargetConfig& config, const std::function<bool()>& wanted, uint32_t* handle);
+// One look for the instance of a target that names none. kOk: `config` has it; kBusy: come again.
+Status look_for_instance(TargetConfig& config, std::string* why);
+// Finds the way to the instance and begins the channel to it.
+Status add_target(const TargetConfig& config, uint32_t* handle, std::string* why);
+void log_refusal(const TargetConfig& config, const std::string& why);
 void make_usable(Target& target, const TargetConfig& config, uint32_t handle);
 // Ends a target that the back end does not have.
 void discard(Target& target);

@@ -74,8 +74,7 @@ bool usable(const urma_seg_cfg_t& cfg) {
 // Whose memory is it? Logs that nobody's.
 bool find_owner(const urma_context_t& ctx, const urma_seg_t& seg, uint32_t* uasid) {
   std::string why;
-  if (find_instance(
-          eid_of(ctx.eid), eid_of(seg.ubva.eid), seg.token_id, true, [] { return true; }, uasid, &why) == Status::kOk) {
+  if (find_instance(eid_of(ctx.eid), eid_of(seg.ubva.eid), seg.token_id, true, uasid, &why) == Status::kOk) {
     return true;
   }
   URMA_LOG_ERROR("segment not imported: %s", why.c_str());

@@ -49,7 +49,7 @@ TEST_F(DeviceTest, DefaultsSatisfyPrograms) {
   EXPECT_EQ(cap.trans_mode, URMA_TM_RM | URMA_TM_RC | URMA_TM_UM);
   EXPECT_EQ(cap.page_size_cap & 4096, 4096u);
   EXPECT_EQ(attr.reserved_jetty_id_min, 3u);
-  EXPECT_EQ(attr.reserved_jetty_id_max, 1024u);
+  EXPECT_EQ(attr.reserved_jetty_id_max, 3071u);
   for (uint32_t wanted : {1u, 2u, 4u}) {  // exactly RTP, CTP, UTP
     EXPECT_TRUE(std::any_of(std::begin(cap.priority_info), std::end(cap.priority_info),
                             [wanted](const urma_sl_info& info) { return info.tp_type.value == wanted; }));

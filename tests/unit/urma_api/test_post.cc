@@ -313,12 +313,6 @@ TEST_F(Post, RefusesWhatItMust) {
   EXPECT_EQ(urma_post_jfs_wr(jfs, &wr, nullptr), URMA_EINVAL);
 }
 
-TEST_F(Post, TargetOfUnknownInstanceTakesAnySegment) {
-  target = make_target(URMA_TM_RM, 0);
-  urma_jfs_wr_t wr = write();
-  EXPECT_EQ(post(wr), URMA_SUCCESS);
-}
-
 TEST_F(Post, DatagramsAreShortSends) {
   jfs = make_jfs(jfc, URMA_TM_UM);
   target = make_target(URMA_TM_UM);

@@ -112,10 +112,25 @@ TEST(ControlRecord, sc_free_has_its_scid_in_place_of_the_uasids) {
   EXPECT_EQ(back, r);
 }
 
+TEST(ControlRecord, find_and_found_have_an_id_in_place_of_the_peers_tpn) {
+  for (RecordType type : {RecordType::kFind, RecordType::kFound}) {
+    ControlRecord r;
+    r.type = type;
+    r.object = 0x0ABCDE;
+    r.flags = kRecordTokenId;
+    const Bytes b = bytes_of(r);
+    EXPECT_EQ(to_hex(std::span(b).subspan(4, 1)), type == RecordType::kFind ? "0b " : "0c ");
+    EXPECT_EQ(to_hex(std::span(b).subspan(28, 8)), "01 00 00 00 00 0a bc de ");
+    ControlRecord back;
+    ASSERT_EQ(read(b, back), Drop::kNone);
+    EXPECT_EQ(back, r);
+  }
+}
+
 TEST(ControlRecord, random_records_round_trip) {
   Prng rng(41);
   for (int i = 0; i < 5000; ++i) {
-    const ControlRecord r = random_record(static_cast<RecordType>(1 + rng.below(10)), rng);
+    const ControlRecord r = random_record(static_cast<RecordType>(1 + rng.below(12)), rng);
     ControlRecord back;
     ASSERT_EQ(read(bytes_of(r), back), Drop::kNone);
     ASSERT_EQ(back, r);

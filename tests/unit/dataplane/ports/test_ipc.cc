@@ -155,6 +155,76 @@ TEST(Rendezvous, stale_socket_of_a_killed_process) {
   EXPECT_EQ(r.publish(name, &error), Rendezvous::PublishStatus::kOk) << error;
 }
 
+// Who has a port of ids: the last who said so, until he takes it back or nobody listens for him any more.
+TEST(Rendezvous, holder__is_who_announced_last) {
+  TempDir dir;
+  std::string error;
+  const Rendezvous::Name ids{{1}, 61500}, other{{2}, 61500};
+  Rendezvous a, b;
+  ASSERT_TRUE(a.open(dir.path, &error) && b.open(dir.path, &error)) << error;
+  ASSERT_EQ(a.publish({{1}, 4792}, &error), Rendezvous::PublishStatus::kOk);
+  ASSERT_EQ(b.publish({{1}, 61600}, &error), Rendezvous::PublishStatus::kOk);
+  EXPECT_EQ(a.holder(ids), std::nullopt);
+  a.announce(ids, 0x1234'12b8);
+  a.announce(ids, 0x1234'12b8);
+  EXPECT_EQ(b.holder(ids), 0x1234'12b8u);
+  EXPECT_EQ(b.holder(other), std::nullopt);
+  EXPECT_EQ(a.list().size(), 2u) << "what is announced is no instance";
+  b.announce(ids, 0x5678'f0a0);
+  EXPECT_EQ(a.holder(ids), 0x5678'f0a0u);
+  a.retract(ids);  // it is b's by now
+  EXPECT_EQ(a.holder(ids), 0x5678'f0a0u);
+  a.forget_holder(ids, 0x1234'12b8);
+  EXPECT_EQ(a.holder(ids), 0x5678'f0a0u);
+  a.forget_holder(ids, 0x5678'f0a0);
+  EXPECT_EQ(a.holder(ids), std::nullopt);
+  b.announce({{1}, 61501}, 0x5678'f0a0);
+  b.withdraw();
+  EXPECT_EQ(a.holder({{1}, 61501}), std::nullopt);
+}
+
+TEST(Rendezvous, holder__of_a_killed_process_is_forgotten_at_the_next_start) {
+  TempDir dir;
+  std::string error;
+  const Rendezvous::Name ids{{9}, 61500}, living{{9}, 61501};
+  Rendezvous earlier;
+  ASSERT_TRUE(earlier.open(dir.path, &error)) << error;
+  ASSERT_EQ(earlier.publish({{9}, 8}, &error), Rendezvous::PublishStatus::kOk);
+  earlier.announce(living, 0x10008);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    Rendezvous r;
+    const bool ok = r.open(dir.path, &error) && r.publish({{9}, 7}, &error) == Rendezvous::PublishStatus::kOk;
+    r.announce(ids, 0x10007);
+    ::kill(::getpid(), ok ? SIGKILL : SIGTERM);
+  }
+  int status;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  ASSERT_EQ(WTERMSIG(status), SIGKILL);
+  EXPECT_EQ(earlier.holder(ids), 0x10007u);
+  Rendezvous next;
+  ASSERT_TRUE(next.open(dir.path, &error)) << error;
+  EXPECT_EQ(next.holder(ids), std::nullopt);
+  EXPECT_EQ(next.holder(living), 0x10008u);
+}
+
+TEST(Rendezvous, holder__is_nobody_where_the_link_says_nonsense) {
+  TempDir dir;
+  std::string error;
+  Rendezvous r;
+  ASSERT_TRUE(r.open(dir.path, &error)) << error;
+  const Rendezvous::Name ids{{}, 61500};
+  const std::string path = dir.path + "/" + std::string(32, '0') + "-61500.id";
+  for (const char* text : {"0", "00000000", "1234567", "123456789", "1234567x", "../../etc/passwd", "-1234567"}) {
+    ::unlink(path.c_str());
+    ASSERT_EQ(::symlink(text, path.c_str()), 0);
+    EXPECT_EQ(r.holder(ids), std::nullopt) << text;
+  }
+  ::unlink(path.c_str());
+  ASSERT_EQ(::symlink("0001f0a0", path.c_str()), 0);
+  EXPECT_EQ(r.holder(ids), 0x1f0a0u);
+}
+
 TEST(Doorbell, rings_a_sleeper_once) {
   Doorbell bell;
   std::string error;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports without a uasid: whose the id is, is found out before, and requests go there and nowhere else.
+#include <string>
+
+#include "tests/unit/urma_api/fixture.h"
+
+using namespace ub;
+using namespace ub::test;
+
+namespace {
+
+class Find : public UrmaTest {
+ protected:
+  static std::array<uint8_t, 16> far_eid() { return FakeBackend::eid(50).bytes; }
+  // The instance `uasid` of the peer has these.
+  void own(uint32_t uasid, uint32_t id, uint32_t token_id) {
+    fake->owners[{far_eid(), id, false}] = uasid;
+    fake->owners[{far_eid(), token_id, true}] = uasid;
+  }
+  urma_target_jetty_t* import_jetty(uint32_t id) {
+    urma_rjetty_t rjetty = peer(URMA_TM_RM, id, 0);
+    return urma_import_jetty(ctx, &rjetty, nullptr);
+  }
+  const TargetConfig& config_of(const urma_target_jetty_t* target) {
+    return fake->targets.at(static_cast<uint32_t>(target->handle));
+  }
+  // Eight bytes to memory of `segment`, over the channel to `target`.
+  urma_status_t write(urma_jetty_t* jetty, urma_target_jetty_t* target, urma_target_seg_t* segment) {
+    uint64_t bytes = 5;
+    urma_sge_t near{}, remote{};
+    near.addr = reinterpret_cast<uint64_t>(&bytes);
+    near.len = remote.len = sizeof bytes;
+    remote.addr = 0x10000;
+    remote.tseg = segment;
+    urma_jfs_wr_t wr{};
+    wr.opcode = URMA_OPC_WRITE;
+    wr.tjetty = target;
+    wr.flag.bs.inline_flag = 1;
+    wr.rw.src = {&near, 1};
+    wr.rw.dst = {&remote, 1};
+    urma_jfs_wr_t* bad = nullptr;
+    return urma_post_jetty_send_wr(jetty, &wr, &bad);
+  }
+};
+
+TEST_F(Find, ImportTakesTheInstanceThatHasTheId) {
+  own(71, 5000, 6000);
+  urma_target_jetty_t* target = import_jetty(5000);
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(config_of(target).instance.uasid, 71u);
+  EXPECT_EQ(config_of(target).id, 5000u);
+  EXPECT_EQ(target->id.uasid, 0u) << "what the program named stays";
+  urma_unimport_jetty(target);
+}
+
+TEST_F(Find, JfrAndGroupAreFoundToo) {
+  own(71, 5000, 6000);
+  urma_rjfr_t rjfr{};
+  memcpy(rjfr.jfr_id.eid.raw, far_eid().data(), 16);
+  rjfr.jfr_id.id = 5000;
+  rjfr.trans_mode = URMA_TM_UM;
+  rjfr.tp_type = URMA_UTP;
+  urma_target_jetty_t* jfr = urma_import_jfr(ctx, &rjfr, nullptr);
+  ASSERT_NE(jfr, nullptr);
+  EXPECT_EQ(config_of(jfr).instance.uasid, 71u);
+  urma_unimport_jfr(jfr);
+  urma_rjetty_t group = peer(URMA_TM_RM, 5000, 0);
+  group.type = URMA_JETTY_GROUP;
+  urma_target_jetty_t* target = urma_import_jetty(ctx, &group, nullptr);
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(config_of(target).instance.uasid, 71u);
+  urma_unimport_jetty(target);
+}
+
+TEST_F(Find, WhoNamesAUasidIsNotAsked) {
+  urma_target_jetty_t* target = make_target(URMA_TM_RM, 77);
+  urma_target_seg_t* segment = make_remote_seg(77);
+  ASSERT_TRUE(target != nullptr && segment != nullptr);
+  EXPECT_EQ(fake->looks, 0u);
+  urma_unimport_seg(segment);
+  urma_unimport_jetty(target);
+}
+
+TEST_F(Find, NobodysIdIsRefusedWithALine) {
+  errno = 0;
+  EXPECT_EQ(import_jetty(5001), nullptr);
+  EXPECT_NE(errno, 0);
+  EXPECT_TRUE(fake->targets.empty());
+  errno = 0;
+  EXPECT_EQ(make_remote_seg(0, URMA_TOKEN_NONE, 0, 6001), nullptr);
+  EXPECT_NE(errno, 0);
+}
+
+TEST_F(Find, ASlowAnswerIsWaitedFor) {
+  own(71, 5000, 6000);
+  fake->busy_looks = 20;
+  urma_target_jetty_t* target = import_jetty(5000);
+  ASSERT_NE(target, nullptr);
+  EXPECT_EQ(fake->looks, 21u);
+  fake->busy_looks = 3;
+  urma_target_seg_t* segment = make_remote_seg(0, URMA_TOKEN_NONE, 0, 6000);
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(fake->looks, 25u);
+  urma_unimport_seg(segment);
+  urma_unimport_jetty(target);
+}
+
+TEST_F(Find, NoAnswerEndsTheImport) {
+  own(71, 5000, 6000);
+  fake->busy_looks = UINT32_MAX;
+  EXPECT_EQ(import_jetty(5000), nullptr);
+  EXPECT_GE(fake->looks, 10u);
+  fake->busy_looks = 0;
+}
+
+// Target and segment of one instance go together, however each was named; those of two never do.
+TEST_F(Find, MemoryOfAnotherInstanceIsRefused) {
+  own(71, 5000, 6000);
+  own(72, 5001, 6001);
+  urma_jfc_t* jfc = make_jfc();
+  urma_jfr_t* jfr = make_jfr(jfc);
+  urma_jetty_t* jetty = make_jetty(jfc, jfr);
+  ASSERT_NE(jetty, nullptr);
+  urma_target_jetty_t* by_id = import_jetty(5000);
+  urma_target_jetty_t* by_uasid = make_target(URMA_TM_RM, 71);
+  urma_target_seg_t* named = make_remote_seg(71);
+  urma_target_seg_t* found = make_remote_seg(0, URMA_TOKEN_NONE, 0, 6000);
+  urma_target_seg_t* others_named = make_remote_seg(72);
+  urma_target_seg_t* others_found = make_remote_seg(0, URMA_TOKEN_NONE, 0, 6001);
+  ASSERT_TRUE(by_id != nullptr && by_uasid != nullptr && named != nullptr && found != nullptr &&
+              others_named != nullptr && others_found != nullptr);
+  for (urma_target_jetty_t* target : {by_id, by_uasid}) {
+    EXPECT_EQ(write(jetty, target, named), URMA_SUCCESS);
+    EXPECT_EQ(write(jetty, target, found), URMA_SUCCESS);
+    EXPECT_EQ(write(jetty, target, others_named), URMA_EINVAL);
+    EXPECT_EQ(write(jetty, target, others_found), URMA_EINVAL);
+  }
+  EXPECT_EQ(fake->elements(jetty->jetty_id.id).size(), 4u);
+  for (urma_target_seg_t* segment : {named, found, others_named, others_found}) urma_unimport_seg(segment);
+  for (urma_target_jetty_t* target : {by_id, by_uasid}) urma_unimport_jetty(target);
+  urma_delete_jetty(jetty);
+  urma_delete_jfr(jfr);
+  urma_delete_jfc(jfc);
+}
+
+}  // namespace
