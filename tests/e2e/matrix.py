@@ -163,7 +163,8 @@ def table(results, placements, names):
 def document(text):
     rows = "".join(f"* **{name}**: {what}\n" for name, what in TESTS.items())
     return ("# Tests on every placement and wire\n\nPrinted by `tests/e2e/matrix.py --build build --write docs/matrix.md`"
-            " (as root; af_packet needs namespaces).\nNo hugepages; memif and vhost would run as an ordinary user, too."
+            " (as root).\nNo hugepages. An ordinary user gets all of it but af_xdp, where user namespaces are allowed; what he"
+            "\ndoes not get says `not run`, with the cause."
             f"\n\n{text}\n{rows}")
 
 

@@ -12,7 +12,8 @@ PATH=$PATH:/usr/sbin:/sbin
 become_root() {
   [[ $(id -u) -ne 0 ]] || return 0
   command -v unshare >/dev/null || skip "needs root, or unshare, which is not here"
-  local enter=(unshare --user --map-root-user --mount) own_run='mount -t tmpfs tmpfs /run && mkdir /run/netns' error
+  # With a network of its own, which `ip netns add` goes back to.
+  local enter=(unshare --user --map-root-user --net --mount) own_run='mount -t tmpfs tmpfs /run && mkdir /run/netns' error
   error=$("${enter[@]}" sh -c "$own_run" 2>&1) ||
     skip "needs root, or user namespaces for ordinary users, which cannot be made here: ${error:-no word why}"
   exec "${enter[@]}" sh -c "$own_run && exec \"\$@\"" sh "$BASH" "$0" "$@"
