@@ -101,6 +101,7 @@ copy() {
     from=fd77:1::2 to=fd77:2::2 host="[$to]"
   fi
   rm -rf "$here/in" && mkdir "$here/in"
+  : >"$here/receiver"  # or the port of the last one might be read before this one starts
   export SOFTUB_PORT_KINDS=udp SOFTUB_LOG_STATS_DIR=$here SOFTUB_PORT_SHM_DIR=$here
   SOFTUB_DEVICE_EIDS=$to in_right timeout -k 1 "$limit" \
     "$file_copy" receive --dir "$here/in" --port 0 --once >"$here/receiver" 2>&1 &
