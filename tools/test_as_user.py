@@ -66,7 +66,7 @@ def run(user, build, home, arguments):
     if not meson:
         raise NotRun("there is no meson")
     keep = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TERM") if name in os.environ}
-    environment = {**keep, "PATH": USER_PATH, "HOME": home, "TMPDIR": home, "XDG_RUNTIME_DIR": runtime,
+    environment = {**keep, "PATH": USER_PATH, "HOME": home, "XDG_RUNTIME_DIR": runtime,
                    "USER": user.pw_name, "LOGNAME": user.pw_name}
     # `meson test` joins the name of its log to that of its directory: a whole path stays what it is.
     command = [meson, "test", "-C", build, "--no-rebuild", "--logbase", os.path.join(home, "testlog"), *arguments]

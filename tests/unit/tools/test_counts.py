@@ -140,7 +140,7 @@ class AsUser(Directory):
         os.mkdir(self.path("build"))
         with open(self.path("bin/meson"), "w", encoding="ascii") as file:
             file.write('#!/bin/sh\nwhile [ "$1" != --logbase ]; do [ "$1" != -C ] || build=$2; shift; done\n'
-                       '! touch "$build/mine" 2>/dev/null && touch "$HOME/mine" "$TMPDIR/mine" || exit 3\n'
+                       '! touch "$build/mine" 2>/dev/null && touch "$HOME/mine" || exit 3\n'
                        'cd "$XDG_RUNTIME_DIR" && mode=$(stat -c %a .) || exit 4\n'
                        r'''printf '{"name": "who", "result": "OK", "stdout": "%s %s %s"}\n' '''
                        '"$(id -u)" "$(id -G)" "$mode" >"$2.json"\nexit 5\n')
