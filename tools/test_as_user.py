@@ -37,8 +37,8 @@ def check_open(user, path):
         mode = "r" if length == len(parts) else "x"
         if not may(user, "x", part) or not may(user, mode, part):
             bits = stat.S_IMODE(os.stat(part).st_mode)
-            raise NotRun(f"{user.pw_name} cannot use {path}: {part} is closed to other users than its own (mode {bits:04o}); "
-                         f"put the checkout where others can read it, or: chmod o+rx {part}")
+            raise NotRun(f"{user.pw_name} cannot use {path}: {part} is closed to other users than its own "
+                         f"(mode {bits:04o}); put the checkout where others can read it, or: chmod o+rx {part}")
 
 
 def user_named(name):

@@ -86,7 +86,7 @@ class Causes(unittest.TestCase):
 
     def test_scripts(self):
         with Refusing() as environment:
-            for script, arguments in ("namespaces.sh", ["--file-copy", "/bin/true"]), ("two_hosts.sh", ["--build", "/"]):
+            for script, *arguments in ("namespaces.sh", "--file-copy", "/bin/true"), ("two_hosts.sh", "--build", "/"):
                 done = subprocess.run(["bash", os.path.join(HERE, script), *arguments], env=environment,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 self.assertEqual(done.returncode, 77, done.stdout)
@@ -112,7 +112,8 @@ class Namespaces(unittest.TestCase):
             self.assertEqual(len(set(inside)), 3)
             listen = ("import socket; s = socket.create_server(('10.10.0.1', 0)); print(s.getsockname()[1], flush=True);"
                       "s.accept()[0].send(b'hello')")
-            ask = "import socket, sys; print(socket.create_connection(('10.10.0.1', int(sys.argv[1]))).recv(9).decode())"
+            ask = ("import socket, sys;"
+                   "print(socket.create_connection(('10.10.0.1', int(sys.argv[1]))).recv(9).decode())")
             with subprocess.Popen([*namespaces.command(0), sys.executable, "-c", listen], stdout=subprocess.PIPE,
                                   text=True) as server:
                 port = server.stdout.readline().strip()

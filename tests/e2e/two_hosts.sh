@@ -6,7 +6,8 @@
 #
 #   tests/e2e/two_hosts.sh --build build [--verbose]
 #
-# An ordinary user needs user namespaces. Exit code 77: it cannot run. What needs nft or iptables is left out where there is neither.
+# An ordinary user needs user namespaces. Exit code 77: it cannot run. What needs nft or iptables is left out where
+# there is neither.
 set -uo pipefail
 
 skip() { echo "two_hosts: not run: $1"; exit 77; }

@@ -245,7 +245,7 @@ class AfXdp(AfPacket):
 
     def __init__(self, plugin):
         if not is_root_of_host():
-            raise Skip("needs root of the host: the kernel loads an XDP program for nobody else (CAP_BPF, CAP_NET_ADMIN)")
+            raise Skip("needs root of the host: the kernel loads XDP programs for nobody else (CAP_BPF, CAP_NET_ADMIN)")
         super().__init__(plugin)
 
     def device(self, end):

@@ -9,7 +9,8 @@ peer that shares no code with SoftUB. Without KVM, too.
 
 The guest's RoCE NIC, rxe0, is on a tap `roce0` (10.77.0.2), its GID 1 is that address. A second card on the bridge
 `tcp` (10.78.0.2, the host has 10.78.0.1) is for what the tools tell each other over TCP. All of it lies in a network
-namespace without a name, which goes with the last process in it. Needs qemu-system-x86, apt, and root or user namespaces.
+namespace without a name, which goes with the last process in it. Needs qemu-system-x86, apt, and root or user
+namespaces.
 """
 import argparse
 import base64
