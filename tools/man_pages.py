@@ -3,13 +3,15 @@
 """Manual pages of liburma out of its public headers, which say everything already: one page for each group of calls
 (a section of urma_api.h), a name for each call, and urma(7) with the rules that hold for all.
 
-usage: man_pages.py DIRECTORY HEADER...
+usage: man_pages.py DIRECTORY|--check HEADER...
 
-Writes DIRECTORY/man3 and DIRECTORY/man7; as an install script of meson, below the prefix. Ends with 1 and a line for each call without a comment, so that none goes undocumented.
+Writes DIRECTORY/man3 and DIRECTORY/man7; as an install script of meson, below the prefix; with --check, nothing that
+stays. Ends with 1 and a line for each call without a comment, so that none goes undocumented.
 """
 import os
 import re
 import sys
+import tempfile
 
 # Sections of the headers and the names of their pages.
 PAGES = {
@@ -130,7 +132,14 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     directory, headers = sys.argv[1], sys.argv[2:]
-    directory = os.path.join(os.environ.get("MESON_INSTALL_DESTDIR_PREFIX", ""), directory)
+    if directory == "--check":
+        with tempfile.TemporaryDirectory(prefix="softub-man-") as nowhere:
+            return write_all(nowhere, headers)
+    return write_all(os.path.join(os.environ.get("MESON_INSTALL_DESTDIR_PREFIX", ""), directory), headers)
+
+
+def write_all(directory, headers):
+    """1 if something lacks a page or a comment."""
     failed = False
     for path in headers:
         with open(path, encoding="utf-8") as file:

@@ -4,7 +4,7 @@
 
 Prints the end of what failed tests said, the failed and the skipped ones (with their reasons) and, last,
 "N passed, N failed, N skipped".
-usage: test_summary.py testlog.json status-of-meson-test
+usage: test_summary.py testlog.json status-of-meson-test [and the same of further runs]
 """
 import json
 import re
@@ -39,41 +39,55 @@ def print_end(name, test):
         print("\n".join(lines[-LINES_OF_A_FAILURE:]))
 
 
-def main(log_path, meson_status):
-    passed, failed, skipped = 0, [], []
-    try:
-        with open(log_path, encoding="utf-8") as log:
-            tests = [json.loads(line) for line in log if line.strip()]
-    except FileNotFoundError:
-        tests = []
-    for test in tests:
+class Counts:
+    """Of one run after the other."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, [], []
+
+    def add_run(self, log_path, meson_status):
+        failed_before = len(self.failed)
+        try:
+            with open(log_path, encoding="utf-8") as log:
+                tests = [json.loads(line) for line in log if line.strip()]
+        except FileNotFoundError:
+            tests = []
+        for test in tests:
+            self.add_test(test)
+        if meson_status != 0 and len(self.failed) == failed_before:
+            self.failed.append(("meson test", f"status {meson_status}"))
+
+    def add_test(self, test):
         name, result = test["name"], test["result"]
         output = (test.get("stdout") or "") + "\n" + (test.get("stderr") or "")
         if result == "SKIP":
-            skipped.append((name, last_line(output)))
-            continue
+            self.skipped.append((name, last_line(output)))
+            return
         good = result in ("OK", "EXPECTEDFAIL")
         cases = len(PASSED.findall(output)), FAILED.findall(output), SKIPPED.findall(output)
         if not any(cases):
             cases = (1 if good else 0), [], []
-        passed += cases[0]
-        failed += [(f"{name}: {case}", "") for case in cases[1]]
-        skipped += [(f"{name}: {case}", gtest_skip_reason(output, case)) for case in cases[2]]
-        if not good:
-            print_end(name, test)
-        if not good and not cases[1]:  # crashed, timed out, or not a GoogleTest program
-            failed.append((name, f"{result.lower()}, status {test.get('returncode')}"))
-        if good and cases[1]:  # the output of a program that runs others: the status decides
-            del failed[-len(cases[1]):]
-    if meson_status != 0 and not failed:
-        failed.append(("meson test", f"status {meson_status}"))
+        self.passed += cases[0]
+        self.skipped += [(f"{name}: {case}", gtest_skip_reason(output, case)) for case in cases[2]]
+        if good:  # what FAILED then is of a program that the test runs: the status decides
+            return
+        print_end(name, test)
+        self.failed += [(f"{name}: {case}", "") for case in cases[1]]
+        if not cases[1]:  # crashed, timed out, or not a GoogleTest program
+            self.failed.append((name, f"{result.lower()}, status {test.get('returncode')}"))
+
+
+def main(*runs):
+    counts = Counts()
+    for log_path, meson_status in zip(runs[::2], runs[1::2]):
+        counts.add_run(log_path, int(meson_status))
     print()
-    for kind, entries in (("skipped", skipped), ("FAILED", failed)):
+    for kind, entries in (("skipped", counts.skipped), ("FAILED", counts.failed)):
         for name, reason in entries:
             print(f"{kind}: {name}" + (f": {reason}" if reason else ""))
-    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
-    return 1 if failed else 0
+    print(f"{counts.passed} passed, {len(counts.failed)} failed, {len(counts.skipped)} skipped")
+    return 1 if counts.failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    sys.exit(main(*sys.argv[1:]))

@@ -404,16 +404,14 @@ int serve_orders(int socket) {
 
 // ---- the peer as we see it --------------------------------------------------------------------------------
 
-// Variables PEER_NAME are NAME for the peer, if it is to have another NIC than we; PEER_NETNS, the network namespace
-// that it enters, as `ip netns` names it.
+// Variables PEER_NAME are NAME for the peer, if it is to have another NIC than we; PEER_NETNS, the file of the network
+// namespace that it enters.
 static void take_peer_environment(void) {
   extern char** environ;
   const char* namespace = getenv("PEER_NETNS");
   if (namespace != NULL) {
-    char path[256];
-    snprintf(path, sizeof path, "/run/netns/%s", namespace);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    need(fd >= 0 && setns(fd, CLONE_NEWNET) == 0, path);
+    int fd = open(namespace, O_RDONLY | O_CLOEXEC);
+    need(fd >= 0 && setns(fd, CLONE_NEWNET) == 0, namespace);
   }
   char* own[64];
   int count = 0;

@@ -105,6 +105,14 @@ def wait_for(condition, what, seconds=20):
         time.sleep(0.01)
 
 
+def logs(daemon, *patterns):
+    """Says them within a while: the answer to an application may be out before the line about it."""
+    try:
+        wait_for(lambda: all(re.search(pattern, daemon.log()) for pattern in patterns), "a line of the log", 10)
+    except Failure:
+        says(daemon.log(), *patterns)
+
+
 # ---- places ----------------------------------------------------------------------------------------------------
 
 def no_daemon(t):
@@ -182,7 +190,7 @@ def wrong_files(t):
 
 def unknown_core(t):
     with t.softubd({"SOFTUB_DAEMON_CORES": "9999"}) as daemon:
-        says(daemon.log(), "daemon.cores: the worker stays where it was", "nproc")
+        logs(daemon, "daemon.cores: the worker stays where it was", "nproc")
         says(t.app(daemon.path), "init 0")
 
 
@@ -214,7 +222,7 @@ def hello(path, version):
 def other_version(t):
     with t.softubd() as daemon:
         says(hello(daemon.path, 77), "its liburma speaks version 77", r"this softubd version \d+:", "one release")
-        says(daemon.log(), r"process \d+ \(python3?[^)]*\), user 0|process \d+ \(.*\), user \d+", "version 77")
+        logs(daemon, r"process \d+ \(python3?[^)]*\), user 0|process \d+ \(.*\), user \d+", "version 77")
     path = t.path("sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
@@ -246,7 +254,7 @@ def permission(t):
              "whoever runs softubd decides")
         os.chmod(daemon.path, 0o666)  # an administrator who thinks that this is enough
         says(t.app(daemon.path, code=1, variables=elsewhere, **NOBODY), "daemon.access = user")
-        says(daemon.log(), r"process \d+ \(quota_app\), user " + str(pwd.getpwnam("nobody").pw_uid) + ": refused")
+        logs(daemon, r"process \d+ \(quota_app\), user " + str(pwd.getpwnam("nobody").pw_uid) + ": refused")
     with t.softubd({"SOFTUB_DAEMON_ACCESS": "group"}) as daemon:
         check(os.stat(daemon.path).st_mode & 0o777 == 0o660, "the mode of the socket")
         says(t.app(daemon.path, code=1, variables=elsewhere, **NOBODY), "Permission denied")
@@ -284,7 +292,7 @@ def max_apps(t):
             for holder in holders:
                 holder.stdout.readline()
             says(t.app(daemon.path, code=1), "daemon.max_apps = 2", "already")
-            says(daemon.log(), r"process \d+ \(quota_app\), user \d+: .*daemon.max_apps = 2")
+            logs(daemon, r"process \d+ \(quota_app\), user \d+: .*daemon.max_apps = 2")
             says(t.app(daemon.path, mode="auto"), "embedded", "daemon.max_apps = 2", "init 0")
             holders[0].kill()
             holders[0].wait()
@@ -311,12 +319,12 @@ def reload(t):
         write("[daemon]\napp_jfcs = 8\nmax_apps = 9\n[port]\nshm_mtu = 2048\n")
         daemon.send_signal(signal.SIGHUP)
         wait_for(lambda: "needs a restart" in daemon.log(), "the reload")
-        says(daemon.log(), "taken over", "needs a restart to change: .*daemon.max_apps", "restart to change: .*port.shm_mtu")
+        logs(daemon, "taken over", "needs a restart to change: .*daemon.max_apps", "restart to change: .*port.shm_mtu")
         says(t.app(daemon.path, "jfc", "20", code=3), "daemon.app_jfcs = 8")
         write("[daemon]\napp_jfcs = 12\nidle = 7\n")
         daemon.send_signal(signal.SIGHUP)
         wait_for(lambda: "not taken over" in daemon.log(), "the refusal")
-        says(daemon.log(), "configuration not taken over: " + re.escape(path), "daemon.idle")
+        logs(daemon, "configuration not taken over: " + re.escape(path), "daemon.idle")
         says(t.app(daemon.path, "jfc", "20", code=3), "daemon.app_jfcs = 8")
         os.unlink(path)
         daemon.send_signal(signal.SIGHUP)

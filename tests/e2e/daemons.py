@@ -71,6 +71,9 @@ class Daemons:
     def command(self, end):
         return self.wire.command(end)
 
+    def network_namespace(self, end):
+        return self.wire.network_namespace(end)
+
     def host(self):
         return self.wire.host()
 

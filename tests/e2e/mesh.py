@@ -6,7 +6,7 @@ afterwards nothing is left: no object in the daemon, no instance on the host.
   tests/e2e/mesh.py --build build --where embedded-shm --processes 10 --jettys 100 --seconds 60
 
 Where: embedded-shm, embedded-udp: one host; embedded-namespaces: half of them in each of two network namespaces, over
-UDP between the halves (needs root); daemon-shm: one softubd on one host; daemon-namespaces: a softubd in each.
+UDP between the halves; daemon-shm: one softubd on one host; daemon-namespaces: a softubd in each.
 """
 import argparse
 import json

@@ -7,8 +7,14 @@
 #
 # Copies a small and a big file for each of MTU 1500 and 9000, IPv4 and IPv6; then where the path is narrower
 # than the hosts' interfaces; then through a router that loses, delays and reorders packets: by tc netem, and
-# by a small program behind a tun device, which needs nothing else of the kernel. Exit code 77: it cannot run.
+# by a small program behind a tun device, which needs nothing else of the kernel. An ordinary user needs user
+# namespaces. Exit code 77: it cannot run.
 set -uo pipefail
+
+skip() { echo "namespaces: not run: $1"; exit 77; }
+# shellcheck source=tests/e2e/user_namespace.sh
+source "$(dirname "$0")/user_namespace.sh"
+become_root "$@"
 
 file_copy='' big=101 only=''
 while [[ $# -gt 0 ]]; do
@@ -21,8 +27,6 @@ while [[ $# -gt 0 ]]; do
 done
 [[ -x $file_copy ]] || { echo "namespaces: --file-copy must name the program" >&2; exit 2; }
 
-skip() { echo "namespaces: not run: $1"; exit 77; }
-[[ $(id -u) -eq 0 ]] || skip "needs root, to make network namespaces"
 for tool in ip cmp python3; do command -v "$tool" >/dev/null || skip "there is no $tool"; done
 
 here=$(mktemp -d "${TMPDIR:-/tmp}/softub-ns-XXXXXX")
@@ -97,6 +101,7 @@ copy() {
     from=fd77:1::2 to=fd77:2::2 host="[$to]"
   fi
   rm -rf "$here/in" && mkdir "$here/in"
+  : >"$here/receiver"  # or the port of the last one might be read before this one starts
   export SOFTUB_PORT_KINDS=udp SOFTUB_LOG_STATS_DIR=$here SOFTUB_PORT_SHM_DIR=$here
   SOFTUB_DEVICE_EIDS=$to in_right timeout -k 1 "$limit" \
     "$file_copy" receive --dir "$here/in" --port 0 --once >"$here/receiver" 2>&1 &

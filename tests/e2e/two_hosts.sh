@@ -6,8 +6,14 @@
 #
 #   tests/e2e/two_hosts.sh --build build [--verbose]
 #
-# Needs root. Exit code 77: it cannot run. What needs nft or iptables is left out where there is neither.
+# An ordinary user needs user namespaces. Exit code 77: it cannot run. What needs nft or iptables is left out where
+# there is neither.
 set -uo pipefail
+
+skip() { echo "two_hosts: not run: $1"; exit 77; }
+# shellcheck source=tests/e2e/user_namespace.sh
+source "$(dirname "$0")/user_namespace.sh"
+become_root "$@"
 
 build='' verbose=''
 while [[ $# -gt 0 ]]; do
@@ -21,10 +27,7 @@ for tool in admin/urma_admin perf/urma_perf pingpong/urma_pingpong; do
   [[ -x $build/tools/$tool ]] || { echo "two_hosts: --build must name a build directory: no tools/$tool" >&2; exit 2; }
   PATH=$build/tools/${tool%/*}:$PATH
 done
-PATH=$PATH:/usr/sbin:/sbin
 
-skip() { echo "two_hosts: not run: $1"; exit 77; }
-[[ $(id -u) -eq 0 ]] || skip "needs root, to make network namespaces"
 for tool in ip python3; do command -v "$tool" >/dev/null || skip "there is no $tool"; done
 
 here=$(mktemp -d "${TMPDIR:-/tmp}/softub-two-XXXXXX")

@@ -2,7 +2,8 @@
 """The wires that tests run programs over: an environment for each program and, if need be, a place to run it in.
 
 shm and udp connect any number of programs. The DPDK wires have two ends: a program takes a free one when it starts
-and leaves it when it has ended. They run as an ordinary process without hugepages; af_packet needs root.
+and leaves it when it has ended. They run as an ordinary process without hugepages; af_packet needs network namespaces,
+which an ordinary user has where user namespaces are allowed; af_xdp needs root.
 """
 import os
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import uuid
 
+from network_namespaces import NetworkNamespace, Unavailable, is_root_of_host
 
 ROCE_PORT = 4791
 
@@ -32,6 +34,10 @@ class Wire:
     def command(self, end):
         """What its command line begins with."""
         return []
+
+    def network_namespace(self, end):
+        """The file of that which a program at that end runs in; None: of ours."""
+        return None
 
     def start(self, args, **options):
         return subprocess.Popen(args, env={**os.environ, **self.variables}, **options)
@@ -97,13 +103,10 @@ class DpdkWire(Wire):
     """Two ends; self.device(end) has the devargs of each."""
 
     mtu = 4096
-    root = False
 
     def __init__(self, plugin):
         if not plugin or not os.path.exists(plugin):
             raise Skip("the DPDK port is not built: libdpdk was not found, or -Ddpdk=disabled")
-        if self.root and os.geteuid() != 0:
-            raise Skip("needs root")
         super().__init__("dpdk")
         self.name = next(name for name, kind in DPDK_WIRES.items() if kind is type(self))
         self.plugin = plugin
@@ -170,47 +173,46 @@ class Vhost(DpdkWire):
 
 
 class Namespaces:
-    """Two network namespaces of our own, joined by veth pairs; 10.10.0.1 and 10.10.0.2 are on `tcp_interface`."""
+    """Two network namespaces with a veth pair between them, `eth` in both, and another one for TCP, if it is to be
+    another. An ordinary user gets them, too, where user namespaces are allowed. Raises Skip."""
 
     def __init__(self, tcp_interface="eth"):
-        self.names = [f"softub-{uuid.uuid4().hex[:8]}-{end}" for end in range(2)]
+        self.ends = []
         try:
-            for name in self.names:
-                self.ip("netns", "add", name)
-            left, right = self.names
+            self.ends.append(NetworkNamespace())
+            self.ends.append(NetworkNamespace(beside=self.ends[0]))
+            left, right = self.ends
             interfaces = {"eth", tcp_interface}
             for name in interfaces:
-                self.ip("link", "add", name, "netns", left, "type", "veth", "peer", "name", name, "netns", right)
-            for end, namespace in enumerate(self.names):
-                self.ip("-n", namespace, "addr", "add", f"{self.address(end)}/24", "dev", tcp_interface)
+                left.ip("link", "add", name, "type", "veth", "peer", "name", name, "netns", str(right.holder.pid))
+            for number, end in enumerate(self.ends):
+                end.ip("addr", "add", f"{self.address(number)}/24", "dev", tcp_interface)
                 for name in {"lo", *interfaces}:
-                    self.ip("-n", namespace, "link", "set", name, "up")
-        except (OSError, subprocess.CalledProcessError) as error:
+                    end.ip("link", "set", name, "up")
+        except Unavailable as error:
             self.close()
-            output = (getattr(error, "stdout", None) or b"").decode().strip()
-            raise Skip(f"cannot make network namespaces: {output or error}")
+            raise Skip(f"no network namespaces: {error}") from None
 
     @staticmethod
     def address(end):
         return f"10.10.0.{end + 1}"
 
-    @staticmethod
-    def ip(*args):
-        subprocess.run(["ip", *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
     def command(self, end):
         """What a command line there begins with."""
-        return ["ip", "netns", "exec", self.names[end]]
+        return self.ends[end].command()
+
+    def path(self, end):
+        """A file that setns() takes, in a program at either end."""
+        return self.ends[end].path()
 
     def close(self):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+        for end in self.ends:
+            end.close()
 
 
 class AfPacket(DpdkWire):
     """Between two network namespaces, whose kernels use the interfaces at the same time."""
 
-    root = True
     mtu = 1024  # the driver takes no more than frames of an MTU of 1500
     tcp_interface = "eth"
 
@@ -223,6 +225,9 @@ class AfPacket(DpdkWire):
 
     def command(self, end):
         return self.namespaces.command(end)
+
+    def network_namespace(self, end):
+        return self.namespaces.path(end)
 
     def host(self):
         return self.namespaces.address(0)
@@ -237,6 +242,11 @@ class AfXdp(AfPacket):
 
     mtu = 2048  # a frame must fit in a page
     tcp_interface = "tcp"
+
+    def __init__(self, plugin):
+        if not is_root_of_host():
+            raise Skip("needs root of the host: the kernel loads XDP programs for nobody else (CAP_BPF, CAP_NET_ADMIN)")
+        super().__init__(plugin)
 
     def device(self, end):
         return "net_af_xdp0,iface=eth"

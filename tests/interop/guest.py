@@ -9,7 +9,8 @@ peer that shares no code with SoftUB. Without KVM, too.
 
 The guest's RoCE NIC, rxe0, is on a tap `roce0` (10.77.0.2), its GID 1 is that address. A second card on the bridge
 `tcp` (10.78.0.2, the host has 10.78.0.1) is for what the tools tell each other over TCP. All of it lies in a network
-namespace without a name, which goes with the last process in it. Needs root, qemu-system-x86 and apt.
+namespace without a name, which goes with the last process in it. Needs qemu-system-x86, apt, and root or user
+namespaces.
 """
 import argparse
 import base64
@@ -24,29 +25,24 @@ import tempfile
 import threading
 import time
 
-import guest_image
-from guest_image import Skip
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import guest_image  # noqa: E402
+from guest_image import Skip  # noqa: E402
+from network_namespaces import NetworkNamespace, Unavailable  # noqa: E402
 
 CHANNELS = 4  # commands at a time
 
 
-class Network:
+class Network(NetworkNamespace):
     """A namespace with the bridge `tcp`, on which the host is 10.78.0.1."""
 
     def __init__(self):
-        if os.geteuid() != 0:
-            raise Skip("needs root")
         if not os.path.exists("/dev/net/tun"):
             raise Skip("there is no /dev/net/tun")
-        try:  # it ends when the pipe is closed, hence with this process, however that ends
-            self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo here; exec cat"],
-                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                           start_new_session=True)
-        except OSError as error:
-            raise Skip(f"unshare cannot be run: {error.strerror}") from None
-        if self.holder.stdout.readline() != b"here\n":
-            reason = self.holder.communicate()[1].decode(errors="replace").strip()
-            raise Skip(f"cannot make a network namespace: {reason}")
+        try:
+            super().__init__()
+        except Unavailable as why:
+            raise Skip(f"no network namespace: {why}") from None
         try:
             self.ip("link", "set", "lo", "up")
             self.add_bridge("tcp")
@@ -55,15 +51,11 @@ class Network:
             self.close()
             raise
 
-    def command(self):
-        """What a command line in the namespace begins with."""
-        return ["nsenter", "--target", str(self.holder.pid), "--net"]
-
     def ip(self, *args):
-        done = subprocess.run([*self.command(), "ip", *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode != 0:
-            raise Skip(f"ip {' '.join(args)}: {done.stdout.decode(errors='replace').strip()}")
-        return done.stdout.decode()
+        try:
+            return super().ip(*args)
+        except Unavailable as why:
+            raise Skip(str(why)) from None
 
     def add_bridge(self, name):
         self.ip("link", "add", name, "type", "bridge")
@@ -79,12 +71,6 @@ class Network:
         self.ip("link", "add", name, "mtu", str(mtu), "type", "veth", "peer", "name", other, "mtu", str(mtu))
         for end in name, other:
             self.ip("link", "set", end, "addrgenmode", "none", "up")
-
-    def close(self):
-        self.holder.stdin.close()
-        self.holder.wait()
-        self.holder.stdout.close()
-        self.holder.stderr.close()
 
 
 class Result:

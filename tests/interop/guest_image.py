@@ -81,6 +81,8 @@ def unpack(cache, package):
         try:
             download(package, debs)
         except Skip:  # lists that name a version which is not there any more
+            if os.geteuid() != 0:
+                raise  # only root may update them: what has failed is the cause
             call("apt-get", "update")
             download(package, debs)
     new = target + ".new"
