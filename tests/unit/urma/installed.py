@@ -7,6 +7,7 @@ usage: installed.py --build BUILD
 Exit code 77: skipped, with the cause.
 """
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -82,14 +83,25 @@ def check_versions(output):
     return faults
 
 
+def reason_not_to(build):
+    for tool in ("cmake", "meson", "ninja"):
+        if shutil.which(tool) is None:
+            return f"there is no {tool} on this machine"
+    with open(os.path.join(build, "meson-info/intro-buildoptions.json")) as file:
+        sanitizer = next(option["value"] for option in json.load(file) if option["name"] == "b_sanitize")
+    if sanitizer != "none":
+        return f"a library built with b_sanitize={sanitizer} does not go into programs without it"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     build = os.path.abspath(parser.parse_args().build)
-    for tool in ("cmake", "meson"):
-        if shutil.which(tool) is None:
-            print(f"skipped: there is no {tool} on this machine")
-            return SKIPPED
+    reason = reason_not_to(build)
+    if reason:
+        print("skipped:", reason)
+        return SKIPPED
     with tempfile.TemporaryDirectory() as directory:
         root, source, made = (os.path.join(directory, name) for name in ("root", "source", "made"))
         run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)

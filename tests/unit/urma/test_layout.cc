@@ -510,9 +510,7 @@ TEST(UbUtil, BitSearch) {
 
 TEST(UbUtil, BitmapZeroClearsTheWordsOfItsBits) {
   const unsigned long all = ~0UL;
-  const struct {
-    unsigned long bits, words;
-  } rows[] = {{0, 0}, {1, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}};
+  const struct { unsigned long bits, words; } rows[] = {{0, 0}, {1, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}};
   for (const auto& row : rows) {
     unsigned long array[4] = {all, all, all, all};
     bitmap_zero(row.bits, array);
