@@ -361,6 +361,7 @@ void Nic::after_control() {
 }
 
 void Nic::posted(uint32_t jetty) {
+  ipc::KeepErrno kept;
   if (ownership_.try_own()) {
     if (asleep_) [[unlikely]]
       wake_up();
@@ -381,6 +382,7 @@ void Nic::posted(uint32_t jetty) {
 }
 
 void Nic::drive() {
+  ipc::KeepErrno kept;
   if (!ownership_.try_own()) return;
   drive_owned();
   tell_helper_deadline();
@@ -388,6 +390,7 @@ void Nic::drive() {
 }
 
 void Nic::begin_wait() {
+  ipc::KeepErrno kept;
   waiters_.fetch_add(1, std::memory_order_relaxed);
   wake_helper();  // it may be staying away because we drove
 }

@@ -35,6 +35,7 @@
 #include "dataplane/worker.h"
 #include "lib/base/idle_yield.h"
 #include "lib/ipc/fd.h"
+#include "lib/ipc/keep_errno.h"
 #include "lib/ipc/memfd.h"
 
 namespace ub {
@@ -59,9 +60,10 @@ class Nic {
   void set_event_sink(EventSink sink);
 
   // Runs fn(core, now) as the owner; events it caused are reported before this returns. A daemon's worker runs it
-  // itself, so that it never waits for a thread that has no CPU.
+  // itself, so that it never waits for a thread that has no CPU. Like the calls for progress it leaves errno alone.
   template <class Fn>
   auto control(Fn&& fn) {
+    ipc::KeepErrno kept;
     std::optional<std::invoke_result_t<Fn, NicCore&, Instant>> result;
     auto run = [&] { result.emplace(fn(worker_->core(), worker_->now())); };  // must not throw
     if (clients_ != nullptr && helper_.joinable()) {
@@ -74,7 +76,7 @@ class Nic {
     return std::move(*result);
   }
 
-  // ---- progress, any thread ----
+  // ---- progress, any thread; errno stays as it is ----
   void posted(uint32_t jetty);
   void drive();
   // An application thread blocks until an event: the helper drives meanwhile.

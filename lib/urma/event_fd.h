@@ -10,12 +10,15 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "lib/ipc/keep_errno.h"
+
 namespace ub::urma {
 
 // -1: errno says why. Blocking unless the application sets O_NONBLOCK: that flag is how it asks for it.
 inline int open_event_fd() { return eventfd(0, EFD_CLOEXEC); }
 
 inline void raise_event_fd(int fd) {
+  ipc::KeepErrno kept;
   uint64_t one = 1;
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
   }
@@ -23,6 +26,7 @@ inline void raise_event_fd(int fd) {
 
 // Only after raise_event_fd: an eventfd at zero would block.
 inline void lower_event_fd(int fd) {
+  ipc::KeepErrno kept;
   uint64_t count;
   while (read(fd, &count, sizeof count) < 0 && errno == EINTR) {
   }

@@ -38,11 +38,13 @@ class Waiting {
 bool wait_readable(int fd, int time_out) {
   Waiting waiting;
   const int64_t end = now_ns() + int64_t{time_out} * 1'000'000;
+  const int before = errno;
   for (int left = time_out;;) {
     pollfd entry{fd, POLLIN, 0};
     int ready = poll(&entry, 1, left);
+    if (ready < 0 && errno != EINTR) return false;
+    errno = before;
     if (ready >= 0) return (entry.revents & POLLNVAL) == 0;
-    if (errno != EINTR) return false;
     if (time_out >= 0) left = static_cast<int>(std::max<int64_t>(0, (end - now_ns() + 999'999) / 1'000'000));
   }
 }

@@ -10,6 +10,7 @@
 namespace ub::urma {
 
 // Until the fd is readable or the time (ms, negative: no limit) is over; signals do not shorten it. False: broken fd.
+// errno stays as it is, unless poll() itself fails.
 bool wait_readable(int fd, int time_out);
 
 // Waits until take() got something, and returns how much; 0: the time is over; -1: the fd is broken or the object

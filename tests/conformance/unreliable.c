@@ -100,6 +100,24 @@ static void as_long_as_a_packet(void) {
   close_pair(&p);
 }
 
+// There is no CTP: who asks for it gets UTP, and nothing else changes.
+static void by_ctp(void) {
+  struct pair p = open_um(0);
+  urma_rjetty_t jetty = {.jetty_id = p.far.receives, .trans_mode = URMA_TM_UM, .type = URMA_JETTY, .tp_type = URMA_CTP};
+  urma_target_jetty_t* target = urma_import_jetty(stage.context, &jetty, &(urma_token_t){0});
+  need(target != NULL, "urma_import_jetty");
+  check_number("tp_type", target->tp_type, URMA_CTP);
+  struct request s = request_to(&p.far, URMA_OPC_SEND, 100);
+  s.to = target;
+  fill(stage.bytes + s.here - near_address(0), s.bytes, SEED);
+  far_prepare(PLACE, s.bytes);
+  far_receive(&p.far, PLACE, s.bytes, 1);
+  send_until_received(&p, &s, NULL);
+  check_true("the bytes", far_landed(PLACE, s.bytes, SEED));
+  check_number("unimporting", urma_unimport_jetty(target), URMA_SUCCESS);
+  close_pair(&p);
+}
+
 static void no_operation(void) {
   struct pair p = open_um(0);
   struct request s = request_to(&p.far, URMA_OPC_NOP, 0);
@@ -113,6 +131,7 @@ static const struct test_case cases[] = {
     {"longer than the receive", longer_than_the_receive},
     {"wrong token", wrong_token},
     {"as long as a packet", as_long_as_a_packet},
+    {"by CTP", by_ctp},
     {"NOP", no_operation},
 };
 

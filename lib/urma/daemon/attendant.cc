@@ -15,6 +15,7 @@
 
 #include "lib/base/idle_yield.h"
 #include "lib/ipc/barrier.h"
+#include "lib/ipc/keep_errno.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/log.h"
 
@@ -27,6 +28,7 @@ constexpr nanoseconds kNoLimit{-1};
 constexpr nanoseconds kOrphanPause{10'000'000};  // receives may be posted without a word
 
 void ring(const ipc::Fd& bell) {
+  ipc::KeepErrno kept;
   const uint64_t one = 1;
   [[maybe_unused]] ssize_t n = write(bell.get(), &one, sizeof one);
 }

@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/ipc/keep_errno.h"
 #include "lib/urma/daemon/attendant.h"
 #include "lib/urma/daemon/bell_table.h"
 #include "lib/urma/daemon/client.h"
@@ -184,7 +185,9 @@ DaemonBackend::~DaemonBackend() {
 
 // ---- calls -----------------------------------------------------------------------------------------------------
 
+// Some data calls come here, too (a receive in ERROR, flush): errno stays as it is.
 Status DaemonBackend::exchange(const AppRequest& request, Client::Answer* answer) {
+  ipc::KeepErrno kept;
   callers_.fetch_add(1);
   Status status = client_->call(request, answer);
   if (status == Status::kGone) attendant_.lose("");

@@ -508,6 +508,16 @@ TEST(UbUtil, BitSearch) {
   EXPECT_EQ(130u, ub_find_next_zero_bit(array, 130, 129));
 }
 
+TEST(UbUtil, BitmapZeroClearsTheWordsOfItsBits) {
+  const unsigned long all = ~0UL;
+  const struct { unsigned long bits, words; } rows[] = {{0, 0}, {1, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}};
+  for (const auto& row : rows) {
+    unsigned long array[4] = {all, all, all, all};
+    bitmap_zero(row.bits, array);
+    for (unsigned long i = 0; i < 4; ++i) EXPECT_EQ(i < row.words ? 0 : all, array[i]) << row.bits << " bits";
+  }
+}
+
 TEST(UbUtil, CheckedMemory) {
   char a[4] = {1, 2, 3, 4}, b[4] = {};
   EXPECT_EQ(0, memcpy_s_large_buf(b, 4, a, 4));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the control calls accept, refuse and fill in.
 #include <sys/mman.h>
+#include <urma_ubagg.h>
 
 #include "tests/unit/urma_api/fixture.h"
 
@@ -420,6 +421,33 @@ TEST_F(Arguments, StatesAreMappedAndQueried) {
   urma_jetty_t* jetty = make_jetty(jfc, make_jfr(jfc));
   urma_jetty_attr_t jetty_attr{JETTY_RX_THRESHOLD | JETTY_STATE, 1, URMA_JETTY_STATE_ERROR};
   EXPECT_EQ(urma_modify_jetty(jetty, &jetty_attr), URMA_EINVAL);
+}
+
+TEST_F(Arguments, ADeviceByItselfIsInStandaloneMode) {
+  auto set = [&](uint32_t mode, uint32_t level, uint32_t bytes = sizeof(bondp_set_bonding_mode_in_t)) {
+    const uint32_t wanted[2] = {mode, level};  // numbers of any kind may come
+    urma_user_ctl_in_t in{};
+    urma_user_ctl_out_t out{};
+    in.opcode = BONDP_USER_CTL_SET_BONDING_MODE;
+    in.addr = reinterpret_cast<uint64_t>(wanted);
+    in.len = bytes;
+    return urma_user_ctl(ctx, &in, &out);
+  };
+  EXPECT_EQ(set(BONDP_BONDING_MODE_STANDALONE, BONDP_BONDING_LEVEL_IODIE), URMA_SUCCESS);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_STANDALONE, BONDP_BONDING_LEVEL_PORT), URMA_SUCCESS);
+  EXPECT_EQ(ctx->aggr_mode, URMA_AGGR_MODE_STANDALONE);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_ACTIVE_BACKUP, BONDP_BONDING_LEVEL_PORT), URMA_ENOPERM);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_BALANCE, BONDP_BONDING_LEVEL_PORT), URMA_ENOPERM);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_MAX, BONDP_BONDING_LEVEL_PORT), URMA_EINVAL);
+  EXPECT_EQ(set(UINT32_MAX, BONDP_BONDING_LEVEL_PORT), URMA_EINVAL);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_STANDALONE, BONDP_BONDING_LEVEL_MAX), URMA_EINVAL);
+  EXPECT_EQ(set(BONDP_BONDING_MODE_STANDALONE, BONDP_BONDING_LEVEL_PORT, 4), URMA_EINVAL);
+  urma_user_ctl_in_t nothing{};
+  urma_user_ctl_out_t out{};
+  nothing.opcode = BONDP_USER_CTL_SET_BONDING_MODE;
+  nothing.len = sizeof(bondp_set_bonding_mode_in_t);
+  EXPECT_EQ(urma_user_ctl(ctx, &nothing, &out), URMA_EINVAL);
+  EXPECT_EQ(urma_user_ctl(ctx, nullptr, &out), URMA_EINVAL);
 }
 
 TEST_F(Arguments, WhatIsNotBuiltSaysSo) {

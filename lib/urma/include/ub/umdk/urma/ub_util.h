@@ -142,6 +142,11 @@ static inline bool test_bit(unsigned long nr, const unsigned long* addr) {
   return ((addr[nr / BITS_PER_LONG] >> (nr % BITS_PER_LONG)) & 1UL) != 0;
 }
 
+/** Clears an array of nbits bits: the whole words that hold them. */
+static inline void bitmap_zero(unsigned long nbits, unsigned long* addr) {
+  if (nbits != 0) memset(addr, 0, (nbits - 1) / BITS_PER_LONG * sizeof(*addr) + sizeof(*addr));
+}
+
 /** Text for an errno value of either sign. Rules of strerror: the next call in any thread may overwrite it.
  */
 static inline const char* ub_strerror(int err) { return strerror(err < 0 ? -err : err); }

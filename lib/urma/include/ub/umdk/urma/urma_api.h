@@ -13,6 +13,8 @@
  *    do not wait for the peer or for other program threads.
  *  - Data calls (post, poll, rearm, wait, ack) may be made at the same time on one object, except when it was
  *    created with lock_free; then the caller serialises them. They do not block.
+ *  - Data calls, urma_flush_*, urma_get_async_event and urma_ack_async_event leave errno as it was when they succeed
+ *    or find nothing. When they fail they may change it.
  *  - Arguments are borrowed for the time of the call. A returned object belongs to the library; the caller
  *    holds it until the matching delete, free, unimport or unregister call.
  *  - Control calls check the pointers passed and the pointers found in structs passed. Data calls check the
@@ -1010,10 +1012,12 @@ urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* even
 void urma_ack_async_event(urma_async_event_t* event);
 
 /**
- * Passes a driver-specific command. Defined for bonding devices, see urma_ubagg.h.
+ * Passes a driver-specific command. Defined for bonding devices, see urma_ubagg.h. A device of this library stands
+ * alone: BONDP_USER_CTL_SET_BONDING_MODE succeeds for BONDP_BONDING_MODE_STANDALONE, which it is in already; there is
+ * no other mode and no other command.
  *
  * @param in command and input. @param out room for the answer, addr may be 0.
- * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: unknown command; URMA_FAIL: command failed.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: unknown command or mode; URMA_FAIL: command failed.
  */
 urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_user_ctl_out_t* out);
 

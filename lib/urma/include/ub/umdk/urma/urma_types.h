@@ -60,14 +60,22 @@ extern "C" {
 #define JFR_NAME_MAX_LEN 256
 #define URMA_MAX_SEGS_PER_UR_OPT 64
 
-/* printf support: printf("eid " EID_FMT "\n", EID_ARGS(ctx->eid)) prints eight groups of four hex digits. */
+/*
+ * printf support: printf("eid " EID_FMT "\n", EID_ARGS(ctx->eid)) prints eight groups of four hex digits. A program may
+ * have them already, or define them again with the same tokens: none may be added here, not even parentheses.
+ */
+#ifndef EID_FMT
 #define EID_FMT "%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x:%2.2x%2.2x"
+#endif
 /* clang-format off */
-#define EID_RAW_ARGS(p)                                                                       \
-  (p)[0], (p)[1], (p)[2], (p)[3], (p)[4], (p)[5], (p)[6], (p)[7], (p)[8], (p)[9], (p)[10], (p)[11], \
-      (p)[12], (p)[13], (p)[14], (p)[15]
+#ifndef EID_RAW_ARGS
+#define EID_RAW_ARGS(p) \
+  p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15]
+#endif
 /* clang-format on */
+#ifndef EID_ARGS
 #define EID_ARGS(eid) EID_RAW_ARGS((eid).raw)
+#endif
 
 /*
  * Mask bits that tell which advanced option is meant. They do not follow the order of the bits in
