@@ -27,9 +27,10 @@ using wire::kIpv4Size;
 using wire::kIpv6Size;
 using wire::kUdpSize;
 
-constexpr uint32_t kIpOverhead = 150;         // more than all our headers and trailers behind Ethernet
-constexpr unsigned long kMemifBuffer = 2048;  // unless the arguments have bsize
-constexpr unsigned long kPacketHeader = 64;   // of a packet socket, in front of a frame in its ring
+constexpr uint32_t kIpOverhead = 150;               // more than all our headers and trailers behind Ethernet
+constexpr unsigned long kMemifBuffer = 2048;        // unless the arguments have bsize
+constexpr char kMemifSocket[] = "/run/memif.sock";  // unless they have socket
+constexpr unsigned long kPacketHeader = 64;         // of a packet socket, in front of a frame in its ring
 constexpr Duration kRouteAge = milliseconds(100);
 constexpr uint32_t kPoolBuffers = 8192;
 
@@ -175,6 +176,13 @@ unsigned long DpdkPort::argument(const char* text, unsigned long otherwise) cons
   return at == std::string::npos ? otherwise : std::strtoul(&options_.device[at + std::strlen(text)], nullptr, 0);
 }
 
+std::string DpdkPort::text_argument(const char* text, const char* otherwise) const {
+  const size_t at = options_.device.find(text);
+  if (at == std::string::npos) return otherwise;
+  const size_t begin = at + std::strlen(text);
+  return options_.device.substr(begin, options_.device.find(',', begin) - begin);
+}
+
 // The driver takes a frame in several buffers, but later ones in the same places then look unfinished: frames come
 // many times, and glued together (22.11).
 bool DpdkPort::frames_fit_memif(std::string* error) const {
@@ -234,10 +242,10 @@ bool DpdkPort::set_up_queues(std::string* error) {
 }
 
 bool DpdkPort::start(std::string* error) {
-  // A client of memif, which is the default, does not start without its server: it is tried again until there is one.
+  // A client of memif, which is the default, does not start without its server: its watch tries until there is one.
   const bool client = is_memif_ && !has_argument("role=server") && !has_argument("role=master");
-  int status = rte_eth_dev_start(port_);
-  if (status != 0 && !client) {
+  const int status = client ? 0 : rte_eth_dev_start(port_);
+  if (status != 0) {
     *error = "DPDK device " + name_ + " does not start: " + error_text(status);
     return false;
   }
@@ -246,8 +254,8 @@ bool DpdkPort::start(std::string* error) {
     interrupt_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, 0);
     rte_eth_dev_rx_intr_disable(port_, 0);
   }
-  watch_ = std::make_unique<LinkWatch>(
-      LinkWatch::Options{port_, name_, is_memif_, client, status == 0, options_.notice, options_.link_changed});
+  watch_ = std::make_unique<LinkWatch>(LinkWatch::Options{
+      port_, name_, is_memif_, client, text_argument("socket=", kMemifSocket), options_.notice, options_.link_changed});
   return true;
 }
 

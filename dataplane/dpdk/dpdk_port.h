@@ -75,6 +75,7 @@ class DpdkPort final : public PluginPort {
   bool start(std::string* error);
   void remove();
   unsigned long argument(const char* text, unsigned long otherwise) const;
+  std::string text_argument(const char* text, const char* otherwise) const;
   bool has_argument(const char* text) const { return options_.device.find(text) != std::string::npos; }
 
   bool is_whole(rte_mbuf*);

@@ -5,6 +5,9 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +19,7 @@
 
 #include "dataplane/plugin_port.h"
 #include "lib/base/bytes.h"
+#include "lib/ipc/fd.h"
 #include "lib/transport/roce/wire/bth.h"
 
 extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
@@ -429,6 +433,48 @@ TEST_F(DpdkPortTest, ANeighbourIsAskedForBeforeThereAreFramesForIt) {
   EXPECT_EQ(load_be32(rte_pktmbuf_mtod(question, std::byte*) + 38), other.v4());
   rte_pktmbuf_free(question);
   EXPECT_EQ(port->counters().tx_drop_no_neighbour, 0u);
+}
+
+// ---- memif ----
+
+// A server of the test's own, which says nothing.
+class SilentServer {
+ public:
+  explicit SilentServer(const char* name) : path_(testing::TempDir() + name + std::to_string(getpid())) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.data(), std::min(path_.size(), sizeof address.sun_path - 1));
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+  }
+  ~SilentServer() { unlink(path_.c_str()); }
+  ipc::Fd accept() { return ipc::Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
+  std::string device(const char* name) const {
+    return name + (",role=client,bsize=8192,socket-abstract=no,socket=" + path_);
+  }
+
+ private:
+  std::string path_;
+  ipc::Fd listener_{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+};
+
+// As the server of a program that has opened its device and not started it yet. The client came back only when the time
+// was over that a server has to answer.
+TEST_F(DpdkPortTest, AServerThatHangsUpIsTriedAgainWhileASilentOneIsWaitedFor) {
+  SilentServer silent("silent"), refusing("refusing");
+  options.device = silent.device("net_memif0");
+  ASSERT_TRUE(try_open()) << error;
+  options.device = refusing.device("net_memif1");
+  std::unique_ptr<PluginPort> second(softub_open_port(kPluginPortVersion, options, &error));
+  ASSERT_NE(second, nullptr) << error;
+  std::vector<ipc::Fd> waits;
+  size_t refused = 0;
+  while (waits.size() < 2) {
+    if (refusing.accept()) ++refused;  // and hangs up
+    if (ipc::Fd connection = silent.accept()) waits.push_back(std::move(connection));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(refused, 3u);
 }
 
 // ---- bad input: what, where, what to do ----
