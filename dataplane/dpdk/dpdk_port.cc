@@ -433,7 +433,7 @@ void DpdkPort::send_to(const wire::MacAddress& mac, std::byte* frame) {
 
 void DpdkPort::hold(const wire::IpAddress& hop, std::byte* frame) {
   std::byte* dropped = waiting_.hold(hop, frame);
-  ++counters_.tx_waited;
+  if (dropped != frame) ++counters_.tx_waited;
   if (dropped == nullptr) return;
   ++counters_.tx_drop_waiting_full;
   rte_pktmbuf_free(mbuf_of(dropped));
