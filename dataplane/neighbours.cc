@@ -77,17 +77,19 @@ void Neighbours::learn(Instant now, const wire::IpAddress& ip, const wire::MacAd
   }
   Entry& e = it->second;
   if (e.fixed) return;
+  if (!e.known) news_ = ip;
   e.mac = mac;
   e.known = true;
   e.confirmed = now;
 }
 
-// Forgets the one that was not used for longest.
+// Forgets the one that was not used for longest, those that never answered first: whoever sends to many addresses that
+// nobody has takes no neighbour away from others.
 void Neighbours::make_room() {
   auto oldest = entries_.end();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (it->second.fixed) continue;
-    if (oldest == entries_.end() || it->second.used < oldest->second.used) oldest = it;
+    if (oldest == entries_.end() || goes_before(it->second, oldest->second)) oldest = it;
   }
   if (oldest != entries_.end()) entries_.erase(oldest);
 }

@@ -4,13 +4,15 @@
 // questions and answers are written and read in ethernet_host.h.
 //
 // An entry is confirmed by an answer, asked for again while it is used, and forgotten when nobody uses it. While an
-// address is unknown its frames are dropped: loss is what the transport is made for.
+// address is unknown its frames wait (waiting_frames.h).
 //
 // Thread: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/base/time.h"
@@ -43,6 +45,9 @@ class Neighbours {
   // Somebody said who he is; believed if he is of our networks, and either asked for or asking us.
   void learn(Instant now, const wire::IpAddress&, const wire::MacAddress&, bool asks_us);
 
+  // Whom learn() made known since the last call, if anybody: the last one.
+  std::optional<wire::IpAddress> take_news() { return std::exchange(news_, std::nullopt); }
+
   size_t size() const { return entries_.size(); }
 
  private:
@@ -58,11 +63,13 @@ class Neighbours {
     bool operator()(const wire::IpAddress& a, const wire::IpAddress& b) const { return a.bytes < b.bytes; }
   };
 
+  static bool goes_before(const Entry& a, const Entry& b) { return a.known == b.known ? a.used < b.used : b.known; }
   void make_room();
 
   std::vector<IpNetwork> own_;
   wire::IpAddress gateway_v4_, gateway_v6_;
   std::map<wire::IpAddress, Entry, Less> entries_;
+  std::optional<wire::IpAddress> news_;
 };
 
 }  // namespace ub

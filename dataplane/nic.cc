@@ -459,12 +459,26 @@ bool Nic::carries_roce(const PeerAddress& path, std::string* why) const {
   return false;
 }
 
+PluginPort* Nic::dpdk_port_at(uint32_t link) const {
+  const auto found = std::find(dpdk_links_.begin(), dpdk_links_.end(), link);
+  return found == dpdk_links_.end() ? nullptr : ports_.plugins[static_cast<size_t>(found - dpdk_links_.begin())].get();
+}
+
+void Nic::look_for_neighbour(const PeerAddress& path) {
+  PluginPort* port = dpdk_port_at(path.link);
+  if (port == nullptr) return;
+  control([&](NicCore&, Instant now) {
+    const bool known = port->resolve(now, path.remote.ip, path.local.ip);
+    if (!known) port->tx_flush(now);
+    return known;
+  });
+}
+
 bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
-  const auto found = std::find(dpdk_links_.begin(), dpdk_links_.end(), path.link);
-  if (found == dpdk_links_.end()) return true;  // others have a kernel that asks
-  PluginPort& port = *ports_.plugins[static_cast<size_t>(found - dpdk_links_.begin())];
+  PluginPort* port = dpdk_port_at(path.link);
+  if (port == nullptr) return true;
   const Instant until = worker_->now() + kNeighbourPatience;
-  while (!control([&](NicCore&, Instant now) { return port.resolve(now, path.remote.ip, path.local.ip); })) {
+  while (!control([&](NicCore&, Instant now) { return port->resolve(now, path.remote.ip, path.local.ip); })) {
     if (worker_->now() > until) {
       *why = to_text(path.remote.ip) + " is not there: nobody answers for it, and no gateway leads to it";
       return false;

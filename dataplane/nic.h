@@ -116,8 +116,10 @@ class Nic {
   bool has_roce(std::string* why) const;
   // Do packets of RoCE leave by that path? False and `*why`: the UDP port of RoCE at our address is somebody else's.
   bool carries_roce(const PeerAddress& path, std::string* why) const;
-  // Waits until the port of that path knows where its frames go, as far as it has to ask. False and `*why`: nobody
-  // answered. Without this the first frames to a new neighbour are lost.
+  // Asks where frames for that path go, if its port has no kernel that asks when they come. Does not wait: a port keeps
+  // a few frames until the answer is there.
+  void look_for_neighbour(const PeerAddress& path);
+  // The same, and waits for the answer. False and `*why`: nobody answered.
   bool meet_neighbour(const PeerAddress& path, std::string* why);
   std::vector<ChannelInfo> channels();
   // Those from number `*from` on, as many as fit; `*from` is the next one then, 0: there are no more. A bounded look.
@@ -142,6 +144,7 @@ class Nic {
   bool claim_first_ids(const LoadedConfig&, std::string* error);
   bool open_dpdk(const LoadedConfig&, std::string* error);
   std::optional<size_t> dpdk_port_of(const wire::IpAddress&) const;
+  PluginPort* dpdk_port_at(uint32_t link) const;  // null: another kind of link
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);

@@ -43,7 +43,7 @@ void Nic::tell_helper_deadline() {
 
 // Owners only: when the helper has something to do even if nothing happens.
 Instant Nic::helper_deadline() const {
-  Instant deadline = worker_->core().next_deadline();
+  Instant deadline = earlier(worker_->core().next_deadline(), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
 }

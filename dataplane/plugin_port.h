@@ -58,7 +58,7 @@ class PluginPort {
   virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
   virtual bool has_link() const = 0;
-  // Is it known where frames for that address go? If not, it is asked for; frames for it are dropped meanwhile.
+  // Is it known where frames for that address go? If not, it is asked for; frames for it wait meanwhile.
   virtual bool resolve(Instant now, const wire::IpAddress& destination, const wire::IpAddress& source) = 0;
 
   // ---- port.h ----
@@ -68,6 +68,8 @@ class PluginPort {
   virtual void tx_commit(std::byte* frame, size_t bytes) = 0;
   virtual void tx_abort(std::byte* frame) = 0;
   virtual void tx_flush(Instant now) = 0;
+  // When tx_flush() has something to do although nobody sent anything.
+  virtual Instant next_deadline() const = 0;
   // True: do not block. A device that cannot wake a sleeper (can_wake) is looked at by the helper now and then.
   virtual bool prepare_sleep() = 0;
   virtual void finish_sleep() = 0;
@@ -75,7 +77,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 4;
+constexpr uint32_t kPluginPortVersion = 5;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

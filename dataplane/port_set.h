@@ -135,6 +135,13 @@ class PortSet {
     return CopyResult::kDone;
   }
 
+  // When tx_flush() has something to do although nobody sent anything.
+  Instant next_deadline() const {
+    Instant deadline = Instant::never();
+    for (const auto& plugin : plugins) deadline = earlier(deadline, plugin->next_deadline());
+    return deadline;
+  }
+
   // ---- sleep ----
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();

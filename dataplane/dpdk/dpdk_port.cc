@@ -28,9 +28,10 @@ using wire::kIpv4Size;
 using wire::kIpv6Size;
 using wire::kUdpSize;
 
-constexpr uint32_t kIpOverhead = 150;         // more than all our headers and trailers behind Ethernet
-constexpr unsigned long kMemifBuffer = 2048;  // unless the arguments have bsize
-constexpr unsigned long kPacketHeader = 64;   // of a packet socket, in front of a frame in its ring
+constexpr uint32_t kIpOverhead = 150;               // more than all our headers and trailers behind Ethernet
+constexpr unsigned long kMemifBuffer = 2048;        // unless the arguments have bsize
+constexpr char kMemifSocket[] = "/run/memif.sock";  // unless they have socket
+constexpr unsigned long kPacketHeader = 64;         // of a packet socket, in front of a frame in its ring
 constexpr Duration kRouteAge = milliseconds(100);
 constexpr uint32_t kPoolBuffers = 8192;
 
@@ -73,6 +74,21 @@ rte_mempool* make_pool(const std::string& name, uint16_t buffer) {
   return pool;
 }
 
+// Of an IP packet that the Core wrote.
+wire::IpAddress source_of(const std::byte* frame) {
+  wire::IpAddress source;
+  if (load_be16(frame + 12) == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 12));
+  std::memcpy(source.bytes.data(), frame + kEthSize + 8, 16);
+  return source;
+}
+
+wire::IpAddress destination_of(const std::byte* frame) {
+  wire::IpAddress destination;
+  if (load_be16(frame + 12) == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 16));
+  std::memcpy(destination.bytes.data(), frame + kEthSize + 24, 16);
+  return destination;
+}
+
 size_t hash_of(const wire::IpAddress& ip) { return ip.bytes[15] ^ ip.bytes[14] << 3; }
 
 }  // namespace
@@ -106,6 +122,7 @@ void DpdkPort::remove() {
   watch_.reset();
   rte_pktmbuf_free_bulk(queued_, queued_count_);
   rte_pktmbuf_free_bulk(spare_, static_cast<unsigned>(spare_count_));
+  while (std::byte* frame = waiting_.take_any()) rte_pktmbuf_free(mbuf_of(frame));
   rx_release();
   if (port_ != kNone && rte_eth_dev_is_valid_port(port_)) {
     rte_eth_dev_stop(port_);
@@ -158,6 +175,13 @@ bool DpdkPort::configure(std::string* error) {
 unsigned long DpdkPort::argument(const char* text, unsigned long otherwise) const {
   const size_t at = options_.device.find(text);
   return at == std::string::npos ? otherwise : std::strtoul(&options_.device[at + std::strlen(text)], nullptr, 0);
+}
+
+std::string DpdkPort::text_argument(const char* text, const char* otherwise) const {
+  const size_t at = options_.device.find(text);
+  if (at == std::string::npos) return otherwise;
+  const size_t begin = at + std::strlen(text);
+  return options_.device.substr(begin, options_.device.find(',', begin) - begin);
 }
 
 // The driver takes a frame in several buffers, but later ones in the same places then look unfinished: frames come
@@ -219,10 +243,10 @@ bool DpdkPort::set_up_queues(std::string* error) {
 }
 
 bool DpdkPort::start(std::string* error) {
-  // A client of memif, which is the default, does not start without its server: it is tried again until there is one.
+  // A client of memif, which is the default, does not start without its server: its watch tries until there is one.
   const bool client = is_memif_ && !has_argument("role=server") && !has_argument("role=master");
-  int status = rte_eth_dev_start(port_);
-  if (status != 0 && !client) {
+  const int status = client ? 0 : rte_eth_dev_start(port_);
+  if (status != 0) {
     *error = "DPDK device " + name_ + " does not start: " + error_text(status);
     return false;
   }
@@ -231,8 +255,8 @@ bool DpdkPort::start(std::string* error) {
     interrupt_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, 0);
     rte_eth_dev_rx_intr_disable(port_, 0);
   }
-  watch_ = std::make_unique<LinkWatch>(
-      LinkWatch::Options{port_, name_, is_memif_, client, status == 0, options_.notice, options_.link_changed});
+  watch_ = std::make_unique<LinkWatch>(LinkWatch::Options{
+      port_, name_, is_memif_, client, text_argument("socket=", kMemifSocket), options_.notice, options_.link_changed});
   return true;
 }
 
@@ -323,6 +347,7 @@ void DpdkPort::answer_host(rte_mbuf* m) {
   bool fits = m->data_len <= rte_pktmbuf_tailroom(answer);
   EthernetHost::Verdict verdict = EthernetHost::Verdict::kForeign;
   if (fits) verdict = host_->on_frame(now_, {data_of(m), m->data_len}, data_of(answer), &bytes);
+  hear_news();
   ++(verdict == EthernetHost::Verdict::kForeign   ? counters_.rx_drop_foreign
      : verdict == EthernetHost::Verdict::kDamaged ? counters_.rx_drop_checksum
                                                   : counters_.rx_host);
@@ -371,41 +396,85 @@ void DpdkPort::tx_commit(std::byte* frame, size_t bytes) {
   rte_mbuf* m = mbuf_of(frame);
   m->data_len = static_cast<uint16_t>(bytes);
   m->pkt_len = static_cast<uint32_t>(bytes);
-  bool v4 = load_be16(frame + 12) == wire::kEtherTypeIpv4;
-  wire::IpAddress source, destination;
-  if (v4) {
-    source = wire::IpAddress::from_v4(load_be32(frame + kEthSize + 12));
-    destination = wire::IpAddress::from_v4(load_be32(frame + kEthSize + 16));
-  } else {
-    std::memcpy(source.bytes.data(), frame + kEthSize + 8, 16);
-    std::memcpy(destination.bytes.data(), frame + kEthSize + 24, 16);
-  }
-  const wire::MacAddress* mac = route(destination, source);
-  if (mac == nullptr) return rte_pktmbuf_free(m);
-  std::memcpy(frame, mac->data(), 6);
-  std::memcpy(frame + 6, host_->mac().data(), 6);
-  ++counters_.tx_frames;
-  queue(m);
+  const wire::MacAddress* mac = route(frame);
+  if (mac != nullptr) send_to(*mac, frame);
 }
 
-const wire::MacAddress* DpdkPort::route(const wire::IpAddress& destination, const wire::IpAddress& source) {
+// Null: the frame waits, or was dropped.
+const wire::MacAddress* DpdkPort::route(std::byte* frame) {
+  const wire::IpAddress destination = destination_of(frame);
   Route& r = routes_[hash_of(destination) % kRoutes];
   if (r.destination == destination && now_ < r.until) [[likely]]
     return &r.mac;
   wire::IpAddress hop;
   if (!neighbours_->next_hop(destination, &hop)) {
     ++counters_.tx_drop_no_route;
+    rte_pktmbuf_free(mbuf_of(frame));
     return nullptr;
   }
   bool must_ask = false;
   const wire::MacAddress* mac = neighbours_->find(now_, hop, &must_ask);
-  if (must_ask) ask(hop, source);
-  if (mac == nullptr) {
-    ++counters_.tx_drop_no_neighbour;
+  if (must_ask) ask(hop, source_of(frame));
+  if (mac == nullptr || waiting_.waits_for(hop)) {  // nobody overtakes those that wait
+    hold(hop, frame);
     return nullptr;
   }
   r = {destination, *mac, now_ + kRouteAge};
   return &r.mac;
+}
+
+void DpdkPort::send_to(const wire::MacAddress& mac, std::byte* frame) {
+  std::memcpy(frame, mac.data(), 6);
+  std::memcpy(frame + 6, host_->mac().data(), 6);
+  ++counters_.tx_frames;
+  queue(mbuf_of(frame));
+}
+
+// ---- frames that wait for their next hop ---------------------------------------------------------------------------
+
+void DpdkPort::hold(const wire::IpAddress& hop, std::byte* frame) {
+  std::byte* dropped = waiting_.hold(hop, frame);
+  if (dropped != frame) ++counters_.tx_waited;
+  if (dropped == nullptr) return;
+  ++counters_.tx_drop_waiting_full;
+  rte_pktmbuf_free(mbuf_of(dropped));
+}
+
+void DpdkPort::hear_news() {
+  const std::optional<wire::IpAddress> hop = neighbours_->take_news();
+  if (!hop || waiting_.empty()) return;
+  bool must_ask = false;
+  const wire::MacAddress* mac = neighbours_->find(now_, *hop, &must_ask);
+  if (mac != nullptr) waiting_.answer(*hop, *mac);
+  send_answered();
+}
+
+void DpdkPort::send_answered() {
+  while (waiting_.has_answered()) {
+    if (queued_count_ == kTxQueue) send();
+    if (queued_count_ == kTxQueue) return;
+    wire::MacAddress mac;
+    std::byte* frame = waiting_.take_answered(&mac);
+    send_to(mac, frame);
+  }
+}
+
+void DpdkPort::serve_waiting() {
+  const uint64_t link_changes = watch_->changes();
+  if (std::exchange(link_changes_, link_changes) != link_changes) waiting_.ask_again(now_);
+  waiting_.ask(now_, [this](const wire::IpAddress& hop, const std::byte* frame) {
+    bool must_ask = false;
+    neighbours_->find(now_, hop, &must_ask);  // an answer is believed while we know that we asked
+    if (queued_count_ == kTxQueue) send();
+    if (queued_count_ == kTxQueue) return false;
+    ask(hop, source_of(frame));
+    return true;
+  });
+  while (std::byte* frame = waiting_.take_late(now_)) {
+    ++counters_.tx_drop_no_neighbour;
+    rte_pktmbuf_free(mbuf_of(frame));
+  }
+  send_answered();
 }
 
 bool DpdkPort::resolve(Instant now, const wire::IpAddress& destination, const wire::IpAddress& source) {
@@ -418,6 +487,7 @@ bool DpdkPort::resolve(Instant now, const wire::IpAddress& destination, const wi
 }
 
 void DpdkPort::ask(const wire::IpAddress& hop, const wire::IpAddress& source) {
+  if (!watch_->has_link()) return;
   rte_mbuf* m = queued_count_ == kTxQueue ? nullptr : take_buffer();
   if (m == nullptr) return;
   auto bytes = static_cast<uint16_t>(host_->write_question(hop, source, data_of(m)));
@@ -458,6 +528,8 @@ void DpdkPort::drop_queued() {
 
 void DpdkPort::tx_flush(Instant now) {
   now_ = now;
+  if (!waiting_.empty()) [[unlikely]]
+    serve_waiting();
   if (queued_count_ != 0) send();
 }
 
@@ -466,7 +538,7 @@ void DpdkPort::tx_flush(Instant now) {
 bool DpdkPort::prepare_sleep() {
   if (!watch_->enter()) return false;
   armed_ = interrupt_fd_ >= 0 && rte_eth_dev_rx_intr_enable(port_, 0) == 0;
-  bool busy = rte_eth_rx_queue_count(port_, 0) > 0 || queued_count_ != 0;
+  bool busy = rte_eth_rx_queue_count(port_, 0) > 0 || queued_count_ != 0 || waiting_.has_answered();
   watch_->leave();
   return busy;
 }

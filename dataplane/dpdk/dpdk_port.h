@@ -4,7 +4,8 @@
 //
 // Buffers come from one pool, those freed last first. A frame that is being written lies in a buffer at a constant
 // distance from its mbuf. What the device does not take stays queued and leaves at a later flush. Without a link,
-// frames are dropped: what waits for ever would be kept for ever.
+// frames are dropped: what waits for ever would be kept for ever. A few wait for a while: those whose next hop is not
+// known yet (waiting_frames.h).
 //
 // Thread: the owner of the Core, except open().
 #pragma once
@@ -20,6 +21,7 @@
 #include "dataplane/dpdk/link_watch.h"
 #include "dataplane/ethernet_host.h"
 #include "dataplane/plugin_port.h"
+#include "dataplane/waiting_frames.h"
 
 namespace ub::dpdk {
 
@@ -42,6 +44,7 @@ class DpdkPort final : public PluginPort {
   void tx_commit(std::byte* frame, size_t bytes) override;
   void tx_abort(std::byte* frame) override;
   void tx_flush(Instant now) override;
+  Instant next_deadline() const override { return waiting_.next_deadline(); }
   bool prepare_sleep() override;
   void finish_sleep() override;
   void fds(std::vector<int>&) const override;
@@ -72,13 +75,19 @@ class DpdkPort final : public PluginPort {
   bool start(std::string* error);
   void remove();
   unsigned long argument(const char* text, unsigned long otherwise) const;
+  std::string text_argument(const char* text, const char* otherwise) const;
   bool has_argument(const char* text) const { return options_.device.find(text) != std::string::npos; }
 
   bool is_whole(rte_mbuf*);
   bool is_for_core(rte_mbuf*);
   bool strip_vlan(rte_mbuf*);
   void answer_host(rte_mbuf*);
-  const wire::MacAddress* route(const wire::IpAddress& destination, const wire::IpAddress& source);
+  const wire::MacAddress* route(std::byte* frame);
+  void hold(const wire::IpAddress& hop, std::byte* frame);
+  void hear_news();
+  void serve_waiting();
+  void send_answered();
+  void send_to(const wire::MacAddress&, std::byte* frame);
   void ask(const wire::IpAddress& hop, const wire::IpAddress& source);
   void queue(rte_mbuf*);
   void send();
@@ -100,6 +109,8 @@ class DpdkPort final : public PluginPort {
   std::unique_ptr<Neighbours> neighbours_;
   std::unique_ptr<EthernetHost> host_;
   Route routes_[kRoutes];
+  WaitingFrames waiting_;
+  uint64_t link_changes_ = 0;  // that waiting_ was told of
 
   rte_mbuf* received_[kBurst];
   uint16_t received_count_ = 0;

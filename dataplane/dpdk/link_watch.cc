@@ -12,7 +12,7 @@ constexpr rte_eth_event_type kRemovals[] = {RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVEN
 
 }  // namespace
 
-LinkWatch::LinkWatch(Options options) : options_(std::move(options)), connecting_(options_.connecting) {
+LinkWatch::LinkWatch(Options options) : options_(std::move(options)), connection_(options_.server) {
   for (rte_eth_event_type event : kRemovals) rte_eth_dev_callback_register(options_.port, event, on_removal, this);
   LinkRounds::of_process().join(*this);
 }
@@ -54,8 +54,8 @@ void LinkWatch::set_link(bool up) {
   if (up == has_link()) return;
   has_link_.store(up, std::memory_order_release);
   changes_.fetch_add(1, std::memory_order_relaxed);
-  lost_ = tried_ = Clock::now();
-  connecting_ = false;
+  lost_ = Clock::now();
+  reconnect_.tried(lost_);
   if (options_.changed) options_.changed();
   if (!is_there()) return;
   if (!up) tell("lost its link; frames are dropped until it is back");
@@ -69,10 +69,11 @@ void LinkWatch::without_link(Clock::time_point now) {
     tell("has no link yet; frames are dropped until it comes");
     told_ = true;
   }
-  if (!options_.reconnect || now - tried_ < (connecting_ ? kAnswerPatience : kConnectPause)) return;
-  tried_ = now;
+  if (!options_.connects || !reconnect_.is_due(now, connection_.is_open())) return;
+  reconnect_.tried(now);
   rte_eth_dev_stop(options_.port);
-  connecting_ = rte_eth_dev_start(options_.port) == 0;
+  connection_.begin();
+  connection_.end(rte_eth_dev_start(options_.port) == 0);
 }
 
 // DPDK keeps the calls of a port that is gone, for the next one of the same number; only "all ports" reaches them.

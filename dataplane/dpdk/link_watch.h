@@ -8,9 +8,10 @@
 // with them meanwhile. Such a device is guarded: its driver acts only when the interrupt thread owns the gate that every
 // burst has to pass, which is between two rounds. A burst pays two plain stores for that (dataplane/ownership.h).
 //
-// A guarded client also does not connect again by itself: without a link, it is stopped and started now and then. It
-// leaves its server time to answer, whose interrupt thread may be inside a round: a server that answers a client which
-// has hung up keeps a closed descriptor, at which DPDK ends the process (22.11).
+// A guarded client also does not connect again by itself: it is started by the first round, and without a link it is
+// stopped and started now and then (reconnect.h). It leaves its server time to answer, whose interrupt thread may be
+// inside a round: a server that answers a client which has hung up keeps a closed descriptor, at which DPDK ends the
+// process (22.11). A server that has hung up itself is not waited for.
 //
 // Thread: named at each member.
 #pragma once
@@ -22,6 +23,8 @@
 #include <functional>
 #include <string>
 
+#include "dataplane/dpdk/reconnect.h"
+#include "dataplane/dpdk/server_connection.h"
 #include "dataplane/ownership.h"
 
 namespace ub::dpdk {
@@ -30,15 +33,15 @@ class LinkWatch {
  public:
   struct Options {
     uint16_t port = 0;
-    std::string name;         // of the device
-    bool guarded = false;     // memif
-    bool reconnect = false;   // its client side
-    bool connecting = false;  // the client was started: its server has answered, or will
+    std::string name;       // of the device
+    bool guarded = false;   // memif
+    bool connects = false;  // its client side, not started yet
+    std::string server;     // whose socket it connects to
     std::function<void(const std::string& sentence)> notice;
     std::function<void()> changed;  // has_link() did
   };
 
-  // Begins to look. Thread: any but DPDK's, after the device was started.
+  // Begins to look. Thread: any but DPDK's, after the device was started; a client is started by the looks.
   explicit LinkWatch(Options);
   // The last look. Thread: any but DPDK's, after the last burst.
   ~LinkWatch();
@@ -66,9 +69,7 @@ class LinkWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kConnectPause{200};  // between tries of a client without a server
-  static constexpr std::chrono::seconds kAnswerPatience{2};       // of a client with one
-  static constexpr std::chrono::seconds kPatience{1};             // without a link, until a person is told
+  static constexpr std::chrono::seconds kPatience{1};  // without a link, until a person is told
 
   static int on_removal(uint16_t port, rte_eth_event_type, void* watch, void*);
   void set_link(bool up);
@@ -85,9 +86,9 @@ class LinkWatch {
   // ---- the interrupt thread ----
   bool gate_owned_ = false;
   bool told_ = false;  // that there is no link
-  bool connecting_;    // the last try to connect found a server
   Clock::time_point lost_ = Clock::now();
-  Clock::time_point tried_ = lost_;  // to connect
+  Reconnect reconnect_;
+  ServerConnection connection_;
 };
 
 }  // namespace ub::dpdk

@@ -406,6 +406,7 @@ Status AppObjects::add_target(const DaemonConfig& limits, const ipc::AppTarget& 
   if (!peers_.contains(peer) && peers_.size() >= limits.app_peers) return quota(why, "app_peers", limits.app_peers);
   auto node = node_for<decltype(targets_)>(peer);
   uint32_t& users = peers_[peer];
+  nic_.look_for_neighbour(config.path);
   Status status = core([&](NicCore& core, Instant now) { return core.add_target(now, config, id); });
   if (status != Status::kOk) {
     if (users == 0) peers_.erase(peer);

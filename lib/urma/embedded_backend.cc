@@ -126,6 +126,7 @@ class EmbeddedBackend final : public Backend {
   Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override try {
     config.local_eid = local;
     if (!nic_->find_path(local, config.instance, &config.path, why)) return Status::kInvalid;
+    nic_->look_for_neighbour(config.path);
     return nic_->control([&](NicCore& core, Instant now) { return core.add_target(now, config, target); });
   } catch (const std::bad_alloc&) {
     return Status::kNoMemory;

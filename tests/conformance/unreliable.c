@@ -27,6 +27,19 @@ static void send_until_received(struct pair* p, const struct request* s, urma_cr
   check_status("the receive", status, URMA_CR_SUCCESS);
 }
 
+// Nobody has spoken to the peer's host before: whoever asks where that is keeps the datagram meanwhile.
+static void the_first_one(void) {
+  struct pair p = open_um(0);
+  struct request s = request_to(&p.far, URMA_OPC_SEND, 100);
+  fill(stage.bytes + s.here - near_address(0), s.bytes, SEED);
+  far_prepare(PLACE, 100);
+  far_receive(&p.far, PLACE, 100, 1);
+  check_status("SEND", run(&p.q, &s), URMA_CR_SUCCESS);
+  check_status("the receive", far_take(&p.far, PATIENCE, NULL), URMA_CR_SUCCESS);
+  check_true("the bytes", far_landed(PLACE, 100, SEED));
+  close_pair(&p);
+}
+
 static void without_receive(void) {
   struct pair p = open_um(0);
   struct request s = request_to(&p.far, URMA_OPC_SEND, 8);
@@ -126,6 +139,7 @@ static void no_operation(void) {
 }
 
 static const struct test_case cases[] = {
+    {"the first one", the_first_one},  // the first case, too: later ones find the neighbours known
     {"without receive", without_receive},
     {"to a deleted jetty", to_a_deleted_jetty},
     {"longer than the receive", longer_than_the_receive},

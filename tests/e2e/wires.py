@@ -103,6 +103,7 @@ class DpdkWire(Wire):
     """Two ends; self.device(end) has the devargs of each."""
 
     mtu = 4096
+    prefix = 24
 
     def __init__(self, plugin):
         if not plugin or not os.path.exists(plugin):
@@ -120,7 +121,7 @@ class DpdkWire(Wire):
             "SOFTUB_PORT_MTU": str(self.mtu),
             "SOFTUB_DPDK_PLUGIN": self.plugin,
             "SOFTUB_DPDK_DEVICE": self.device(end),
-            "SOFTUB_DPDK_ADDRESSES": f"{self.address(end)}/24",
+            "SOFTUB_DPDK_ADDRESSES": f"{self.address(end)}/{self.prefix}",
             "SOFTUB_LOG_STATS_DIR": self.directory.name,
         }
 
@@ -153,6 +154,16 @@ class Memif(DpdkWire):
     def device(self, end):
         role = ("server", "client")[end]
         return f"net_memif0,role={role},socket=softub-{self.id},bsize=8192,mac=02:00:00:00:00:0{end + 1}"
+
+
+class MemifV6(Memif):
+    """With neighbour discovery in place of ARP."""
+
+    prefix = 64
+
+    @staticmethod
+    def address(end):
+        return f"fd09::{end + 1}"
 
 
 class Vhost(DpdkWire):
@@ -252,8 +263,9 @@ class AfXdp(AfPacket):
         return "net_af_xdp0,iface=eth"
 
 
-DPDK_WIRES = {"memif": Memif, "vhost": Vhost, "af_packet": AfPacket, "af_xdp": AfXdp}
+DPDK_WIRES = {"memif": Memif, "vhost": Vhost, "af_packet": AfPacket, "af_xdp": AfXdp, "memif_v6": MemifV6}
 NAMES = ["shm", "udp", *DPDK_WIRES]
+VARIANTS = ("memif_v6",)  # of another one: only where named
 
 
 def is_optional(name):

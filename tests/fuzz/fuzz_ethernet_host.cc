@@ -45,6 +45,7 @@ struct Host {
     UB_ASSERT(verdict == Verdict::kAnswer || bytes == 0);
     UB_ASSERT(table.size() <= Neighbours::kMaxEntries);
     bool ask;
+    if (const auto news = table.take_news()) UB_ASSERT(table.find(now, *news, &ask) != nullptr);
     const MacAddress* fixed = table.find(now, kFixed4, &ask);
     UB_ASSERT(fixed != nullptr && *fixed == kFixedMac && !ask);
     for (const IpAddress& ip : {kAsked4, kAsked6}) {

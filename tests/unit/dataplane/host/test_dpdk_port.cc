@@ -5,14 +5,21 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "dataplane/plugin_port.h"
 #include "lib/base/bytes.h"
+#include "lib/ipc/fd.h"
 #include "lib/transport/roce/wire/bth.h"
 
 extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
@@ -24,7 +31,8 @@ using wire::IpAddress;
 using wire::MacAddress;
 
 const IpAddress kOwn = IpAddress::from_v4(0x0a090001), kPeer = IpAddress::from_v4(0x0a090002);
-constexpr MacAddress kPeerMac{2, 0, 0, 0, 0, 2};
+const IpAddress kUnknown = IpAddress::from_v4(0x0a090009);
+constexpr MacAddress kPeerMac{2, 0, 0, 0, 0, 2}, kUnknownMac{2, 0, 0, 0, 0, 9};
 constexpr size_t kHeaders = 14 + 20 + 8;
 
 struct DpdkPortTest : testing::Test {
@@ -89,6 +97,37 @@ struct DpdkPortTest : testing::Test {
     port->tx_flush(Instant{1});
     return true;
   }
+  void write_and_commit(size_t bytes, const IpAddress& to) {
+    std::byte* frame = port->tx_begin(bytes);
+    ASSERT_NE(frame, nullptr);
+    write_frame(frame, bytes, to);
+    port->tx_commit(frame, bytes);
+  }
+  // What the device was given: the ring gives it back.
+  std::vector<std::vector<std::byte>> take_all() {
+    std::vector<std::vector<std::byte>> frames;
+    rte_mbuf* m = nullptr;
+    while (rte_eth_rx_burst(id, 0, &m, 1) == 1) {
+      frames.emplace_back(rte_pktmbuf_mtod(m, std::byte*), rte_pktmbuf_mtod(m, std::byte*) + m->pkt_len);
+      rte_pktmbuf_free(m);
+    }
+    return frames;
+  }
+  static std::vector<size_t> lengths(const std::vector<std::vector<std::byte>>& frames) {
+    std::vector<size_t> out;
+    for (const auto& frame : frames) out.push_back(frame.size());
+    return out;
+  }
+  // To us: that this address is there.
+  static std::vector<std::byte> arp_answer(const IpAddress& ip, const MacAddress& mac) {
+    std::vector<std::byte> frame(42);
+    store_be16(frame.data() + 12, 0x0806);
+    store_be64(frame.data() + 14, uint64_t{0x0001'0800'0604} << 16 | 2);
+    std::memcpy(frame.data() + 22, mac.data(), 6);
+    store_be32(frame.data() + 28, ip.v4());
+    store_be32(frame.data() + 38, kOwn.v4());
+    return frame;
+  }
   // A frame that comes from elsewhere, cut into pieces.
   void inject(const std::vector<std::byte>& frame, size_t pieces = 1) {
     rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
@@ -137,15 +176,107 @@ TEST_F(DpdkPortTest, FramesGoOutWithAddressesAndComeIn) {
   EXPECT_EQ(c.rx_frames, 1u);
 }
 
-TEST_F(DpdkPortTest, AsksForANeighbourAndDropsMeanwhile) {
+TEST_F(DpdkPortTest, NoNetworkOfOursAndNoGateway) {
   open();
-  ASSERT_TRUE(send(100, IpAddress::from_v4(0x0a090009)));
-  EXPECT_TRUE(receive().empty());  // the ARP request came back, and is nobody's
-  PluginPortCounters c = port->counters();
-  EXPECT_EQ(c.tx_drop_no_neighbour, 1u);
-  EXPECT_EQ(c.rx_drop_foreign, 1u);
   ASSERT_TRUE(send(100, IpAddress::from_v4(0x0b000001)));
+  EXPECT_TRUE(take_all().empty());
   EXPECT_EQ(port->counters().tx_drop_no_route, 1u);
+}
+
+TEST_F(DpdkPortTest, FramesWaitForTheirNeighbourAndLeaveInOrder) {
+  open();
+  for (size_t i = 0; i < 5; ++i) ASSERT_TRUE(send(100 + i, kUnknown));
+  ASSERT_TRUE(send(50));  // others do not wait
+  EXPECT_EQ(lengths(take_all()), (std::vector<size_t>{42, 50}));
+  EXPECT_EQ(port->counters().tx_waited, 5u);
+  EXPECT_EQ(port->counters().tx_frames, 1u);
+  inject(arp_answer(kUnknown, kUnknownMac));
+  EXPECT_TRUE(receive().empty());
+  ASSERT_TRUE(send(99, kUnknown));
+  const auto frames = take_all();
+  EXPECT_EQ(lengths(frames), (std::vector<size_t>{100, 101, 102, 103, 104, 99}));
+  for (const auto& frame : frames) EXPECT_EQ(std::memcmp(frame.data(), kUnknownMac.data(), 6), 0);
+  EXPECT_EQ(port->counters().tx_frames, 7u);
+  EXPECT_TRUE(port->next_deadline().is_never());
+}
+
+TEST_F(DpdkPortTest, ANeighbourThatAsksUsIsKnownFromThenOn) {
+  open();
+  ASSERT_TRUE(send(100, kUnknown));
+  take_all();
+  std::vector<std::byte> question = arp_answer(kUnknown, kUnknownMac);
+  store_be16(question.data() + 20, 1);
+  inject(question);
+  receive();
+  port->tx_flush(Instant{1});
+  EXPECT_EQ(lengths(take_all()), (std::vector<size_t>{100, 42}));  // and our answer
+}
+
+TEST_F(DpdkPortTest, MoreFramesWaitThanTheDeviceTakesAtOnce) {
+  open();
+  for (size_t i = 0; i < 64; ++i) ASSERT_TRUE(send(100 + i, kUnknown));
+  ASSERT_TRUE(send(300, kUnknown));  // too many
+  EXPECT_EQ(port->counters().tx_drop_waiting_full, 1u);
+  for (size_t i = 0; i < 40; ++i) write_and_commit(50, kPeer);  // are queued already
+  inject(arp_answer(kUnknown, kUnknownMac));
+  receive();
+  port->tx_flush(Instant{1});
+  const std::vector<size_t> sent = lengths(take_all());
+  std::vector<size_t> waited;
+  std::copy_if(sent.begin(), sent.end(), std::back_inserter(waited), [](size_t n) { return n >= 100; });
+  ASSERT_EQ(waited.size(), 64u);
+  EXPECT_TRUE(std::is_sorted(waited.begin(), waited.end()));
+}
+
+TEST_F(DpdkPortTest, ANeighbourThatDoesNotAnswerIsAskedAgainAndGivenUp) {
+  open();
+  ASSERT_TRUE(send(100, kUnknown));
+  size_t questions = lengths(take_all()).size();
+  Instant now{1};
+  while (!port->next_deadline().is_never()) {
+    ASSERT_GT(port->next_deadline(), now);
+    now = port->next_deadline();
+    port->tx_flush(now);
+    questions += lengths(take_all()).size();
+    ASSERT_LT(questions, 100u);
+  }
+  EXPECT_GT(questions, 5u);
+  EXPECT_EQ(port->counters().tx_drop_no_neighbour, 1u);
+  EXPECT_EQ(port->counters().tx_frames, 0u);
+}
+
+// As whoever is sent on a tour of addresses by an application might do it.
+TEST_F(DpdkPortTest, ManyNeighboursThatAreNotThereTakeNoMoreBuffersThanThereIsRoom) {
+  options.addresses = {{kOwn, 8}};
+  open();
+  rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
+  const unsigned before = rte_mempool_in_use_count(pool);
+  for (uint32_t i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(send(100, IpAddress::from_v4(0x0a100000 + i)));
+    take_all();
+  }
+  EXPECT_LE(rte_mempool_in_use_count(pool), before + 512 + 64);
+  EXPECT_EQ(port->counters().tx_drop_waiting_full, 5000u - 512);
+  ASSERT_TRUE(send(100));
+  EXPECT_EQ(lengths(take_all()), std::vector<size_t>{100});
+  port->tx_flush(Instant{1} + seconds(4));
+  EXPECT_EQ(port->counters().tx_drop_no_neighbour, 512u);
+  take_all();  // the ring outlives the device
+}
+
+TEST_F(DpdkPortTest, FramesWaitForANeighbourBehindALinkThatIsDown) {
+  open();
+  rte_eth_dev_set_link_down(id);
+  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  ASSERT_TRUE(send(100, kUnknown));
+  rte_eth_dev_set_link_up(id);
+  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 3; }));
+  port->tx_flush(Instant{2});  // long before the next question would be due
+  EXPECT_EQ(lengths(take_all()), std::vector<size_t>{42});
+  inject(arp_answer(kUnknown, kUnknownMac));
+  receive();
+  port->tx_flush(Instant{2});
+  EXPECT_EQ(lengths(take_all()), std::vector<size_t>{100});
 }
 
 TEST_F(DpdkPortTest, VlanTagsAreWrittenAndRemoved) {
@@ -302,6 +433,48 @@ TEST_F(DpdkPortTest, ANeighbourIsAskedForBeforeThereAreFramesForIt) {
   EXPECT_EQ(load_be32(rte_pktmbuf_mtod(question, std::byte*) + 38), other.v4());
   rte_pktmbuf_free(question);
   EXPECT_EQ(port->counters().tx_drop_no_neighbour, 0u);
+}
+
+// ---- memif ----
+
+// A server of the test's own, which says nothing.
+class SilentServer {
+ public:
+  explicit SilentServer(const char* name) : path_(testing::TempDir() + name + std::to_string(getpid())) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.data(), std::min(path_.size(), sizeof address.sun_path - 1));
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+  }
+  ~SilentServer() { unlink(path_.c_str()); }
+  ipc::Fd accept() { return ipc::Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
+  std::string device(const char* name) const {
+    return name + (",role=client,bsize=8192,socket-abstract=no,socket=" + path_);
+  }
+
+ private:
+  std::string path_;
+  ipc::Fd listener_{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+};
+
+// As the server of a program that has opened its device and not started it yet. The client came back only when the time
+// was over that a server has to answer.
+TEST_F(DpdkPortTest, AServerThatHangsUpIsTriedAgainWhileASilentOneIsWaitedFor) {
+  SilentServer silent("silent"), refusing("refusing");
+  options.device = silent.device("net_memif0");
+  ASSERT_TRUE(try_open()) << error;
+  options.device = refusing.device("net_memif1");
+  std::unique_ptr<PluginPort> second(softub_open_port(kPluginPortVersion, options, &error));
+  ASSERT_NE(second, nullptr) << error;
+  std::vector<ipc::Fd> waits;
+  size_t refused = 0;
+  while (waits.size() < 2) {
+    if (refusing.accept()) ++refused;  // and hangs up
+    if (ipc::Fd connection = silent.accept()) waits.push_back(std::move(connection));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(refused, 3u);
 }
 
 // ---- bad input: what, where, what to do ----

@@ -89,6 +89,27 @@ TEST_F(NeighboursTest, StaticOnesStay) {
   EXPECT_FALSE(ask);
 }
 
+TEST_F(NeighboursTest, SaysOnceWhoBecameKnown) {
+  table.find(now, v4(0x0a000002), &ask);
+  EXPECT_EQ(table.take_news(), std::nullopt);
+  table.learn(now, v4(0x0a000002), kMac, false);
+  EXPECT_EQ(table.take_news(), v4(0x0a000002));
+  EXPECT_EQ(table.take_news(), std::nullopt);
+  table.learn(now, v4(0x0a000002), kMac, false);  // was known
+  EXPECT_EQ(table.take_news(), std::nullopt);
+  table.learn(now, v4(0x0a000003), kMac, true);  // nobody asked, but it will hear from us
+  EXPECT_EQ(table.take_news(), v4(0x0a000003));
+}
+
+TEST_F(NeighboursTest, AddressesThatNobodyHasPushOutNoNeighbour) {
+  Neighbours wide({{v4(0x0a000001), 8}}, {}, {});
+  wide.find(now, v4(0x0a000002), &ask);
+  wide.learn(now, v4(0x0a000002), kMac, false);
+  for (uint32_t i = 1; i < 2 * Neighbours::kMaxEntries; ++i) wide.find(now + nanoseconds(i), v4(0x0a010000 + i), &ask);
+  EXPECT_EQ(wide.size(), Neighbours::kMaxEntries);
+  EXPECT_NE(wide.find(now + seconds(1), v4(0x0a000002), &ask), nullptr);
+}
+
 TEST_F(NeighboursTest, AFullTableForgetsTheLeastUsed) {
   table.add_static(v4(0x0a000004), kMac);
   Neighbours wide({{v4(0x0a000001), 8}}, {}, {});
