@@ -108,7 +108,7 @@ struct PortConfig {
   // Largest payload of a packet on the shared-memory wire, bytes; default 4096. Larger makes small messages
   // wait longer.
   uint32_t shm_mtu = 4096;
-  // UDP port; the first instance of an address takes it, the others an ephemeral one. Default 4792.
+  // UDP port; the first instance of an address takes it, the others that of their first block of ids. Default 4792.
   uint32_t udp_port = 4792;
   // Addresses to bind UDP sockets to. Default empty: those of the EIDs.
   std::vector<std::string> udp_bind;

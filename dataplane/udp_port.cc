@@ -152,6 +152,9 @@ bool UdpPort::open(const UdpPortOptions& options, std::string* error, bool* take
 
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
   rare_epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event rare{};
+  rare.events = EPOLLIN;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, rare_epoll_.get(), &rare);
   for (const Socket& s : sockets_) {
     if (watch(s, error)) continue;
     close();
@@ -586,7 +589,6 @@ bool UdpPort::prepare_sleep() {
 
 void UdpPort::fds(std::vector<int>& out) const {
   if (epoll_) out.push_back(epoll_.get());
-  if (rare_epoll_) out.push_back(rare_epoll_.get());
 }
 
 }  // namespace ub
