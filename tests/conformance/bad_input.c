@@ -687,6 +687,9 @@ int main(int argc, char** argv) {
   begin_case("malformed configuration");
   malformed_configuration();
   int failed = !end_case();
+  begin_case("a block of ids that cannot be had");
+  unusable_id_block();
+  failed += !end_case();
   context = open_nic();
   peer = start_peer(context, loopback);
   bytes = aligned_alloc(4096, LOCAL_BYTES + GUARD_BYTES);

@@ -2,10 +2,13 @@
 //
 // Start-up that fails: with configuration files that are wrong (the log says where and why), with devices and
 // EIDs that do not exist.
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/conformance/world.h"
@@ -51,6 +54,45 @@ void malformed_configuration(void) {
   if (kept != NULL) setenv("SOFTUB_CONFIG", kept, 1);
   free(kept);
   check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
+}
+
+static void start_with_block(const char* block, const char* what, const char* advice) {
+  setenv("SOFTUB_DEVICE_ID_BLOCK", block, 1);
+  log_text[0] = 0;
+  check_number("urma_init", urma_init(NULL), URMA_FAIL);
+  check_mentions("device.id_block");
+  check_mentions(what);
+  check_mentions(advice);
+}
+
+// An embedded NIC that is to begin with a block of ids which it cannot have (docs/identity.md).
+void unusable_id_block(void) {
+  enum { kCount = 3 };
+  const char* names[kCount] = {"SOFTUB_PLACEMENT_MODE", "SOFTUB_DEVICE_EIDS", "SOFTUB_PORT_KINDS"};
+  const char* values[kCount] = {"embedded", "127.7.7.7", "shm,udp"};
+  char* kept[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    kept[i] = getenv(names[i]) != NULL ? strdup(getenv(names[i])) : NULL;
+    setenv(names[i], values[i], 1);
+  }
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(61440 + 77)};
+  at.sin_addr.s_addr = htonl(0x7f070707);
+  need(fd >= 0 && bind(fd, (struct sockaddr*)&at, sizeof at) == 0, "the port of a block of ids");
+  check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
+  start_with_block("77", "61517", "127.7.7.7");
+  start_with_block("2", "block 2", "3 to 1023");
+  close(fd);
+  setenv("SOFTUB_DEVICE_ID_BLOCK", "77", 1);
+  check_number("urma_init with the block, which is free", urma_init(NULL), URMA_SUCCESS);
+  check_number("urma_uninit", urma_uninit(), URMA_SUCCESS);
+  check_number("urma_unregister_log_func", urma_unregister_log_func(), URMA_SUCCESS);
+  unsetenv("SOFTUB_DEVICE_ID_BLOCK");
+  for (int i = 0; i < kCount; ++i) {
+    unsetenv(names[i]);
+    if (kept[i] != NULL) setenv(names[i], kept[i], 1);
+    free(kept[i]);
+  }
 }
 
 void check_unknown_device(urma_context_t* context) {

@@ -151,6 +151,7 @@ int take_async_events(urma_context_t* context, const urma_jfc_t* jfc);
 // ---- cases of bad_start.c ---------------------------------------------------------------------------------
 
 void malformed_configuration(void);  // before urma_init
+void unusable_id_block(void);        // before urma_init
 void check_unknown_device(urma_context_t* context);
 
 #ifdef __cplusplus
