@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the raw paths of this machine reach, without a NIC in between: the yardstick for our own numbers.
-// Two processes (relay: four), pinned to two CPUs. Every bench runs for Options::seconds per row, and the
+// Two processes (relay: four), pinned to two CPUs unless Options::unpinned. Every bench runs for Options::seconds per row, and the
 // caller probes the distance of the CPUs before and after.
 #pragma once
 
@@ -24,6 +24,8 @@ struct Options {
   std::string address = "127.0.0.1";       // of the process that measures
   std::string peer_address = "127.0.0.1";  // of the other one
   bool bandwidth = false;
+  bool unpinned = false;     // the kernel chooses the CPUs
+  bool blocking = false;     // UDP: both sides sleep until something comes
   bool unconnected = false;  // UDP: a socket that could speak to many peers names one for each datagram
   unsigned batch = 32;       // datagrams per system call
 };
@@ -52,6 +54,9 @@ struct Report {
 void run_spsc(const Options& options, Report& report);
 void run_spsc_bandwidth(const Options& options, Report& report);
 void run_relay(const Options& options, Report& report);
+void run_helper(const Options& options, Report& report);
+void run_eventfd(const Options& options, Report& report);
+void run_placement(const Options& options, Report& report);
 void run_udp(const Options& options, Report& report);
 void run_tcp(const Options& options, Report& report);
 

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   app.add_option("-t,--seconds", options.seconds, "Length of each measurement")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
+  app.add_flag("--unpinned", options.unpinned, "Leave it to the kernel where the processes run");
   app.add_option("--cpus", cpus, "Two CPUs (default: the first two that are allowed)")->expected(2)->delimiter(',');
 
   auto add = [&](const char* name, const char* help, void (*bench)(const Options&, Report&)) {
@@ -38,6 +39,9 @@ int main(int argc, char** argv) {
   add("spsc", "Echo over rings of 64-byte slots in shared memory", run_spsc);
   add("spsc-bw", "Copy in and copy out of a ring in shared memory", run_spsc_bandwidth);
   add("relay", "Echo through a daemon on either side: four processes, each yields when it finds nothing", run_relay);
+  add("helper", "Both processes spin on their memory; beside each a thread sleeps that moves the word", run_helper);
+  add("placement", "The same, but the sender writes into the other process", run_placement);
+  add("eventfd", "Both processes sleep on an eventfd", run_eventfd);
   CLI::App* udp = add("udp", "Echo over UDP sockets, polling; with --bw throughput", run_udp);
   CLI::App* tcp = add("tcp", "Echo over TCP sockets, polling and blocking, and a 64 KiB stream", run_tcp);
   for (CLI::App* command : {udp, tcp}) {
@@ -47,6 +51,7 @@ int main(int argc, char** argv) {
     command->add_option("--address", options.address, "IP address of the measuring side")->capture_default_str();
     command->add_option("--peer-address", options.peer_address, "IP address of the other side")->capture_default_str();
   }
+  udp->add_flag("--blocking", options.blocking, "Sleep until a datagram comes, instead of polling");
   udp->add_flag("--unconnected", options.unconnected,
                 "Sockets that name the peer of every datagram (sendto, recvfrom)");
   udp->add_option("--batch", options.batch, "Datagrams per system call of --bw")

@@ -17,11 +17,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/bench/floor/floor.h"
 #include "tools/common/affinity.h"
 
 namespace ub::floor {
 
 [[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what + ": " + strerror(errno)); }
+
+// Pins the calling thread. kAnyCpu: leaves it alone.
+constexpr int kAnyCpu = -1;
+inline void pin(int cpu) {
+  if (cpu != kAnyCpu && !tools::pin_to_cpu(cpu)) fail("pin to CPU " + std::to_string(cpu));
+}
+inline int near_cpu(const Options& options) { return options.unpinned ? kAnyCpu : options.cpu_near; }
+inline int peer_cpu(const Options& options) { return options.unpinned ? kAnyCpu : options.cpu_peer; }
 
 // A memfd that both processes map: create it before the Peer.
 template <typename T>
@@ -58,7 +67,7 @@ class Peer {
     if (getppid() != parent) _exit(1);
     int status = 1;
     try {
-      if (!tools::pin_to_cpu(cpu)) fail("pin to CPU " + std::to_string(cpu));
+      pin(cpu);
       body();
       status = 0;
     } catch (const std::exception& error) {

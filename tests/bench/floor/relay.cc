@@ -52,12 +52,12 @@ void run_relay(const Options& options, Report& report) {
   report.size_bytes = sizeof(Slot);
   const Shared<RelayMemory> shared;
   RelayMemory& m = *shared.operator->();
-  const Peer app_b(options.cpu_peer, [&] { run_echo(m.daemon_to_b, m.b_to_daemon); });
-  const Peer daemon_b(options.cpu_peer,
+  const Peer app_b(peer_cpu(options), [&] { run_echo(m.daemon_to_b, m.b_to_daemon); });
+  const Peer daemon_b(peer_cpu(options),
                       [&] { run_daemon(m.b_to_daemon, m.daemon_back, m.daemon_to_daemon, m.daemon_to_b); });
-  const Peer daemon_a(options.cpu_near,
+  const Peer daemon_a(near_cpu(options),
                       [&] { run_daemon(m.a_to_daemon, m.daemon_to_daemon, m.daemon_back, m.daemon_to_a); });
-  if (!tools::pin_to_cpu(options.cpu_near)) fail("pin to CPU " + std::to_string(options.cpu_near));
+  pin(near_cpu(options));
 
   LatencyRow row{"SPSC slots of 64 B through two daemons", {}};
   const double ns_per_tick = Ticks::ns_per_tick();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel UDP and TCP between two processes: what our NIC is compared with.
-// UDP always polls (MSG_DONTWAIT). TCP polls and blocks: the latter is what most programs do.
+// UDP polls (MSG_DONTWAIT) or blocks, TCP does both: blocking is what most programs do.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -106,11 +106,11 @@ struct UdpEnd {
     if (connected) return ::send(fd(), data, size, MSG_DONTWAIT);
     return sendto(fd(), data, size, MSG_DONTWAIT, other.get(), other.length);
   }
-  ssize_t receive(char* data, size_t size) const {
-    if (connected) return recv(fd(), data, size, MSG_DONTWAIT);
+  ssize_t receive(char* data, size_t size, int flags) const {
+    if (connected) return recv(fd(), data, size, flags);
     sockaddr_storage from;
     socklen_t length = sizeof(from);
-    return recvfrom(fd(), data, size, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &length);
+    return recvfrom(fd(), data, size, flags, reinterpret_cast<sockaddr*>(&from), &length);
   }
 };
 
@@ -123,19 +123,22 @@ struct UdpPair {
     near.meet(peer);
     peer.meet(near);
   }
+  // A lost datagram ends a wait.
+  void limit_waits() const {
+    const timeval limit{0, kLostAfterNs / 1000};
+    for (const UdpEnd* end : {&near, &peer}) setsockopt(end->fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  }
 };
-
-void pin_near(const Options& options) {
-  if (!tools::pin_to_cpu(options.cpu_near)) fail("pin to CPU " + std::to_string(options.cpu_near));
-}
 
 void udp_latency(const Options& options, Report& report) {
   const size_t size = report.size_bytes;
+  const int flags = options.blocking ? 0 : MSG_DONTWAIT;
   UdpPair pair(options, !options.unconnected);
-  Peer peer(options.cpu_peer, [&] {
+  if (options.blocking) pair.limit_waits();
+  Peer peer(peer_cpu(options), [&] {
     std::vector<char> buffer(size);
     for (;;) {
-      const ssize_t bytes = pair.peer.receive(buffer.data(), size);
+      const ssize_t bytes = pair.peer.receive(buffer.data(), size, flags);
       if (bytes < 0 && !would_block()) fail("recv");
       if (bytes < 0) continue;
       if (buffer[0] == kStopByte) return;
@@ -144,8 +147,10 @@ void udp_latency(const Options& options, Report& report) {
       }
     }
   });
-  pin_near(options);
-  LatencyRow row{options.unconnected ? "UDP, polling, unconnected" : "UDP, polling", {}};
+  pin(near_cpu(options));
+  LatencyRow row{
+      std::string("UDP, ") + (options.blocking ? "blocking" : "polling") + (options.unconnected ? ", unconnected" : ""),
+      {}};
   std::vector<char> buffer(size);
   const uint64_t start = monotonic_ns();
   const uint64_t warm_up_end = start + static_cast<uint64_t>(options.seconds * 1e8);
@@ -157,7 +162,7 @@ void udp_latency(const Options& options, Report& report) {
     uint64_t then;
     ssize_t bytes;
     do {
-      bytes = pair.near.receive(buffer.data(), size);
+      bytes = pair.near.receive(buffer.data(), size, flags);
       then = monotonic_ns();
       if (bytes < 0 && !would_block()) fail("recv");
     } while (bytes < 0 && then - sent < kLostAfterNs);
@@ -195,7 +200,7 @@ void udp_bandwidth(const Options& options, Report& report) {
   const size_t size = report.size_bytes;
   UdpPair pair(options, true);
   const Shared<BandwidthMemory> memory;
-  Peer peer(options.cpu_peer, [&] {
+  Peer peer(peer_cpu(options), [&] {
     Batch batch(size, options.batch);
     while (memory->stop.load(std::memory_order_relaxed) == 0) {
       const int count = sendmmsg(pair.peer.fd(), batch.headers.data(), options.batch, MSG_DONTWAIT);
@@ -203,7 +208,7 @@ void udp_bandwidth(const Options& options, Report& report) {
       if (count > 0) memory->sent.fetch_add(static_cast<uint64_t>(count), std::memory_order_relaxed);
     }
   });
-  pin_near(options);
+  pin(near_cpu(options));
   Batch batch(size, options.batch);
   const uint64_t warm_up_end = monotonic_ns() + static_cast<uint64_t>(options.seconds * 1e8);
   const uint64_t end = warm_up_end + static_cast<uint64_t>(options.seconds * 1e9);
@@ -277,7 +282,7 @@ bool send_all(int fd, const char* data, size_t size, int flags) {
 void tcp_latency(const Options& options, Report& report, const char* name, int flags) {
   const size_t size = report.size_bytes;
   TcpPair pair(options);
-  Peer peer(options.cpu_peer, [&] {
+  Peer peer(peer_cpu(options), [&] {
     pair.near = Socket();  // else the stream would have no end
     std::vector<char> buffer(size);
     while (receive_all(pair.peer.fd(), buffer.data(), size, flags) &&
@@ -285,7 +290,7 @@ void tcp_latency(const Options& options, Report& report, const char* name, int f
     }
   });
   pair.peer = Socket();
-  pin_near(options);
+  pin(near_cpu(options));
   LatencyRow row{name, {}};
   std::vector<char> buffer(size);
   const uint64_t start = monotonic_ns();
@@ -308,14 +313,14 @@ void tcp_latency(const Options& options, Report& report, const char* name, int f
 void tcp_bandwidth(const Options& options, Report& report) {
   constexpr size_t kWriteBytes = 64 << 10;
   TcpPair pair(options);
-  Peer peer(options.cpu_peer, [&] {
+  Peer peer(peer_cpu(options), [&] {
     pair.near = Socket();
     const std::vector<char> buffer(kWriteBytes, 'x');
     while (send_all(pair.peer.fd(), buffer.data(), buffer.size(), 0)) {
     }
   });
   pair.peer = Socket();
-  pin_near(options);
+  pin(near_cpu(options));
   std::vector<char> buffer(kWriteBytes);
   const uint64_t warm_up_end = monotonic_ns() + static_cast<uint64_t>(options.seconds * 1e8);
   const uint64_t end = warm_up_end + static_cast<uint64_t>(options.seconds * 1e9);
