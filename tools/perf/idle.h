@@ -25,6 +25,12 @@ class Idle {
       return false;
     return look();
   }
+  // The same without giving up the CPU or calling anything, for whoever has nothing else to do. Much rarer.
+  bool quietly() {
+    if (++turns_ % (1u << 22) != 0) [[likely]]
+      return false;
+    return peer_.message_waits();
+  }
   void progress() { turns_ = 0; }  // something happened
   // For loops that sleep between their turns.
   bool now() {

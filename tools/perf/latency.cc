@@ -35,7 +35,7 @@ bool wait_for_write(const Options& o, Endpoint& endpoint, uint8_t seed, bool dri
   idle.progress();
   while (*last != seed) {
     if (drive) endpoint.reap();
-    if (idle()) return false;
+    if (drive ? idle() : idle.quietly()) return false;
   }
   std::atomic_thread_fence(std::memory_order_acquire);
   if (o.verify) {
@@ -73,9 +73,12 @@ void one_round(const Options& o, Endpoint& endpoint, Peer& peer, Idle& idle) {
   if (endpoint.room(0) == 0) make_room(endpoint, peer);
   endpoint.post(0, 1);
   if (!o.ping_pong()) return wait_for_end(o, endpoint, idle);
+  const bool poll = o.waiting == Waiting::kPoll;
+  if (o.waiting == Waiting::kCompleted) wait_for_end(o, endpoint, idle);
   const bool answered = o.verb == Verb::kSend
                             ? wait_for_send(o, endpoint, idle)
-                            : wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), true, idle);
+                            : wait_for_write(o, endpoint, static_cast<uint8_t>(endpoint.posted(0)), poll, idle);
+  if (!poll) endpoint.reap();
   if (!answered) throw ToolError("the peer ended the test early");
 }
 
@@ -118,7 +121,7 @@ Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
 void answer_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
   if (!o.ping_pong()) return answer_bandwidth(o, endpoint, peer);
   Idle idle(peer, Idle::kNoLimit);
-  const bool drive = o.target_mode == TargetMode::kPoll;
+  const bool drive = o.target_mode == TargetMode::kPoll && o.waiting == Waiting::kPoll;
   for (;;) {
     const auto seed = static_cast<uint8_t>(endpoint.posted(0) + 1);
     const bool came =
@@ -127,7 +130,9 @@ void answer_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
     if (stop_requested) [[unlikely]]
       throw_if_stopped();
     if (endpoint.room(0) == 0) make_room(endpoint, peer);
+    if (o.waiting == Waiting::kSpin) endpoint.reap();
     endpoint.post(0, 1);
+    if (o.waiting == Waiting::kCompleted) wait_for_end(o, endpoint, idle);
   }
   drain(endpoint, peer);
 }

@@ -68,6 +68,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
   if (o.target_mode == TargetMode::kSpinMemory && o.verb == Verb::kSend) {
     return "the target of a SEND waits for completions: --target-mode poll or block";
   }
+  if (o.waiting != Waiting::kPoll && (o.verb != Verb::kWrite || !o.ping_pong())) return "--wait is for write_lat";
   if (o.target_mode == TargetMode::kBlock && o.verb == Verb::kWrite && o.ping_pong()) {
     return "the target of write_lat answers, it cannot block: --target-mode poll or spin-memory, or --to-completion";
   }
@@ -88,6 +89,10 @@ const char* target_mode_name(TargetMode m) {
   return m == TargetMode::kPoll ? "poll" : m == TargetMode::kBlock ? "block" : "spin-memory";
 }
 
+const char* waiting_name(Waiting w) {
+  return w == Waiting::kPoll ? "poll" : w == Waiting::kSpin ? "spin" : "completion-spin";
+}
+
 uint64_t Options::iterations_for(uint64_t size) const {
   if (iterations != 0) return iterations;
   const uint64_t usual = bandwidth ? 50000 : 10000;
@@ -99,7 +104,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   Options o;
   uint64_t size = 0;
   bool all = false, ignored = false;
-  std::string mode = "rm", target_mode = "poll", atomic_type = "FETCH_AND_ADD";
+  std::string mode = "rm", target_mode = "poll", waiting = "poll", atomic_type = "FETCH_AND_ADD";
 
   CLI::App app("urma_perf - latency and bandwidth of URMA operations between two processes", "urma_perf");
   app.footer(kExamples);
@@ -150,6 +155,11 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
                  "(send tests: sleep on events), or spin on memory")
       ->check(CLI::IsMember({"poll", "block", "spin-memory"}))
       ->capture_default_str();
+  app.add_option("--wait", waiting,
+                 "write_lat, both sides: poll until the other one's message comes, spin on memory and call nothing "
+                 "(the completion is taken afterwards), or take the completion first and then spin (as perftest)")
+      ->check(CLI::IsMember({"poll", "spin", "completion-spin"}))
+      ->capture_default_str();
   app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
   app.add_flag("--token", o.token, "protect jettys and memory with a token");
   app.add_flag("--own-memory", o.own_memory,
@@ -172,6 +182,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   if (app.count("--warmup") == 0) {
     o.warmup = o.iterations != 0 ? std::min<uint64_t>(1000, o.iterations / 10 + 1) : 1000;
   }
+  o.waiting = waiting == "poll" ? Waiting::kPoll : waiting == "spin" ? Waiting::kSpin : Waiting::kCompleted;
   std::string mistake = timed ? check_duration(o.duration_s) : "";
   if (mistake.empty()) mistake = check(o, size, all, mode, target_mode, atomic_type);
   if (!mistake.empty()) {
@@ -183,12 +194,19 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
 }
 
 Json common_options(const Options& o) {
-  return {{"version", UB_VERSION}, {"test", o.test},
-          {"-s", o.sizes},         {"-m", o.rc ? "rc" : "rm"},
-          {"-b", o.bidirectional}, {"-r", o.rx_depth},
-          {"-t", o.tx_depth},      {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
-          {"--jettys", o.jettys},  {"--verify", o.verify},
-          {"--token", o.token},    {"--to-completion", o.to_completion}};
+  return {{"version", UB_VERSION},
+          {"test", o.test},
+          {"-s", o.sizes},
+          {"-m", o.rc ? "rc" : "rm"},
+          {"-b", o.bidirectional},
+          {"-r", o.rx_depth},
+          {"-t", o.tx_depth},
+          {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
+          {"--jettys", o.jettys},
+          {"--verify", o.verify},
+          {"--token", o.token},
+          {"--to-completion", o.to_completion},
+          {"--wait", waiting_name(o.waiting)}};
 }
 
 std::string compare_options(const Json& mine, const Json& theirs) {

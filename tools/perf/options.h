@@ -14,6 +14,12 @@ namespace ub::tools {
 
 enum class Verb { kWrite, kRead, kSend, kAtomic };
 enum class TargetMode { kPoll, kBlock, kSpinMemory };
+// write_lat: what both sides do while they wait for the other one's message.
+enum class Waiting {
+  kPoll,      // poll for completions
+  kSpin,      // spin on memory and call nothing; the completion is taken when the answer is there
+  kCompleted  // take the completion first, then spin on memory and call nothing, as perftest does
+};
 
 struct Options {
   Verb verb = Verb::kWrite;
@@ -43,6 +49,7 @@ struct Options {
   bool own_memory = false;
   bool report_gbits = false;
   TargetMode target_mode = TargetMode::kPoll;
+  Waiting waiting = Waiting::kPoll;
   int cpu = -1;
   std::string json_file;
 
@@ -54,6 +61,7 @@ struct Options {
 };
 
 const char* target_mode_name(TargetMode);
+const char* waiting_name(Waiting);
 
 // Nothing: the program is done (help, version, mistake), with `*exit_code`.
 std::optional<Options> parse_options(int argc, char** argv, int* exit_code);
