@@ -13,7 +13,10 @@
 // Thread: the helper.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "lib/base/time.h"
 
 namespace ub {
 
@@ -21,12 +24,14 @@ class HelperPolicy {
  public:
   static constexpr int kAnyCpu = -1;
 
-  // It woke and drove. `found`: there were frames; `drives`: those of the application since the helper slept.
-  void woke(bool found, uint64_t drives) {
-    if (found) {
+  // It woke and drove. `found`: there were frames; `drives`: those of the application in the `slept` before.
+  void woke(bool found, uint64_t drives, Duration slept) {
+    // All the time, so that the frames would not have waited for us, though we were in its way.
+    const bool all_the_time = drives >= kDrivesAtLeast && static_cast<int64_t>(drives) * kDriveOfPoller.ns >= slept.ns;
+    if (found && !all_the_time) {
       trust_ = kMostTrust;
     } else if (drives >= kDrivesOfPoller && trust_ != 0) {
-      --trust_;
+      trust_ -= all_the_time ? std::min(trust_, kMostTrust / 2) : 1;
     }
   }
   bool application_polls() const { return trust_ == 0; }
@@ -38,7 +43,7 @@ class HelperPolicy {
     bool avoid = false;
     bool operator==(const Place&) const = default;
   };
-  // It answered a ring from CPU `ringer` (kAnyCpu: not known), whose NIC sleeps or polls.
+  // It answered a ring from CPU `ringer` (kAnyCpu: not known), who sleeps or polls.
   Place answered(int ringer, bool sleeps) {
     in_a_row_ = ringer == last_.cpu && sleeps != last_.avoid ? in_a_row_ + 1 : 0;
     last_ = {ringer, !sleeps};
@@ -48,7 +53,8 @@ class HelperPolicy {
 
  private:
   static constexpr uint32_t kFirstTrust = 2, kMostTrust = 8;
-  static constexpr uint64_t kDrivesOfPoller = 4;
+  static constexpr uint64_t kDrivesOfPoller = 4, kDrivesAtLeast = 32;
+  static constexpr Duration kDriveOfPoller = nanoseconds(200);
   static constexpr uint32_t kRingsToMove = 4;
 
   uint32_t trust_ = kFirstTrust;

@@ -31,7 +31,7 @@ constexpr int kNamesToTry = 64;
 constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
-constexpr Duration kOwnerPatience = microseconds(1);
+constexpr Duration kOwnerPatience = microseconds(4);
 
 uint64_t random_u64() {
   uint64_t value = 0;
@@ -373,8 +373,10 @@ void Nic::after_control() {
   release();
 }
 
+// A helper that owns the Core is gone in a moment: it costs less to wait for that than to leave the doorbell to it, and
+// peers are then rung from this CPU, which they can have.
 void Nic::posted(uint32_t jetty) {
-  if (ownership_.try_own()) {
+  if (own_soon(kOwnerPatience)) {
     application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     worker_->send_posted(jetty, [this](const Event& event) { report(event); });
@@ -383,9 +385,8 @@ void Nic::posted(uint32_t jetty) {
     return;
   }
   worker_->posted().set(jetty);
-  // The owner may have looked before the bit was there: try again for about as long as it takes to wake the helper, or
-  // leave it to that.
-  if (own_soon(kOwnerPatience)) {
+  // The owner may have looked before the bit was there: try again, or leave it to the helper.
+  if (ownership_.try_own()) {
     application_drives();
     drive_owned();
     tell_helper_deadline();

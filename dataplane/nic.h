@@ -147,7 +147,7 @@ class Nic {
   bool stay_away(Duration d);
   bool somebody_drives(Duration look);
   bool own_soon(Duration patience);
-  void choose_cpu(bool met_sleeper);
+  void choose_cpu(bool met_poller);
   void move_to(HelperPolicy::Place place);
   void application_drives();
   void release();
@@ -177,6 +177,7 @@ class Nic {
   HelperPolicy::Place helper_place_;
   cpu_set_t helper_cpus_{};  // where it might run when it began
   uint64_t drives_at_rest_ = 0;
+  Instant rested_at_{};
   std::atomic<bool> application_polls_{false};  // the helper stays away
   std::atomic<bool> events_used_{false};        // somebody may sleep until a completion comes
   std::atomic<bool> stop_{false};

@@ -33,7 +33,10 @@ void Nic::helper_main() {
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
     if (!application_polls_.load()) {
-      if (policy_.application_polls()) policy_.application_stopped();
+      if (policy_.application_polls()) {
+        policy_.application_stopped();
+        ports_.shm.set_polled(false);
+      }
       away = to_duration(config_.progress.helper_backoff_min);
       helper_take_over();
     } else if (waiters_.load() == 0 && stay_away(away)) {
@@ -87,31 +90,33 @@ void Nic::helper_take_over() {
   const uint64_t begin = drives_.load(std::memory_order_relaxed);
   const uint64_t application_drove = begin - drives_at_rest_;
   const uint64_t received = ports_.received();
+  const Instant woke_at = worker_->now();
   if (asleep_) {
     ports_.stop_asking();
     asleep_ = false;
   }
   const Duration usual_spin = to_duration(config_.progress.helper_spin);
-  Duration spin = usual_spin;
-  bool worked = false, answered = false, met_sleeper = false;
+  Duration spin{};
+  bool worked = false, met_poller = false;
   for (Instant idle_since = worker_->now(); !stop_.load(std::memory_order_relaxed);) {
     if (drive_owned()) {
-      worked = answered = true;
-      met_sleeper = ports_.shm.take_met_sleeper();
-      // Who sleeps does not answer at once; perhaps it would even need this CPU to do so.
-      spin = met_sleeper ? Duration{} : usual_spin;
+      worked = true;
+      met_poller |= ports_.shm.take_met_poller();
       idle_since = worker_->now();
+      // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
+      spin = met_poller || ports_.udp_is_hot(idle_since) ? usual_spin : Duration{};
       if (ports_.shm.has_bells() || drives_.load(std::memory_order_relaxed) - begin > kDrivesInARow) break;
     } else if (worker_->now() - idle_since >= spin) {
       break;
     }
   }
   const bool found = ports_.received() != received;
-  policy_.woke(found, application_drove);
-  if (found && answered) choose_cpu(met_sleeper);
+  policy_.woke(found, application_drove, woke_at - rested_at_);
+  if (found) choose_cpu(met_poller);
   if (policy_.application_polls()) {
     ports_.finish_sleep();
     drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+    ports_.shm.set_polled(true);
     application_polls_.store(true);
     release();
     move_to({});
@@ -137,6 +142,7 @@ void Nic::helper_rest(bool worked, bool nap) {
     }
   }
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+  rested_at_ = worker_->now();
   release();
   if (!busy) block(deadline);
   if (busy || ports_.woken_by(polled_)) control_ports();
@@ -144,7 +150,9 @@ void Nic::helper_rest(bool worked, bool nap) {
 
 // ---- its CPU -------------------------------------------------------------------------------------------------------
 
-void Nic::choose_cpu(bool met_sleeper) { move_to(policy_.answered(ports_.shm.rung_from(), met_sleeper)); }
+void Nic::choose_cpu(bool met_poller) {
+  if (ports_.shm.is_open()) move_to(policy_.answered(ports_.shm.rung_from(), !met_poller));
+}
 
 // A peer may say any number: only CPUs that we had at first count. Refused: it stays where it is.
 void Nic::move_to(HelperPolicy::Place place) {

@@ -72,6 +72,7 @@ class PortSet {
     for (const auto& plugin : plugins) plugin->rx_release();
   }
   void udp_readable() { udp_look_at_ = Instant{}; }
+  bool udp_is_hot(Instant now) const { return udp.is_open() && now < udp_hot_until_; }
   // How many frames came, ever.
   uint64_t received() const { return received_; }
 

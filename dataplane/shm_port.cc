@@ -236,10 +236,10 @@ bool ShmPort::flush_link(Link& l) {
     return false;
   l.tx.publish();
   if (!l.peer.attached()) return true;
+  met_poller_ |= l.peer.polled();
   const ipc::Consumer found = l.peer.after_publish(hurries);
   if (found == ipc::Consumer::kAwake) [[likely]]
     return true;
-  met_sleeper_ = true;
   if (found == ipc::Consumer::kDozing) return false;
   ++counters_.tx_doorbells;
   hold_bells_ ? bells_.push_back(l.peer.bell()) : l.peer.ring();

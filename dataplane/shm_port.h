@@ -172,8 +172,12 @@ class ShmPort {
   void stop_asking() { doorbell_.end_sleep(); }
   // The CPU of the peer that rang last, as it says; -1: not known.
   int rung_from() const { return doorbell_.rung_from(); }
-  // Was a peer asleep when something was sent to it, since the last call? Nobody who sleeps answers at once.
-  bool take_met_sleeper() { return std::exchange(met_sleeper_, false); }
+  // An application thread polls all the time, or does not any more.
+  void set_polled(bool yes) {
+    if (open_) doorbell_.set_polled(yes);
+  }
+  // Was something sent to a peer that polls, since the last call? Then more will come soon.
+  bool take_met_poller() { return std::exchange(met_poller_, false); }
   void fds(std::vector<int>&) const;
   int doorbell_fd() const { return doorbell_.event_fd(); }
 
@@ -323,7 +327,7 @@ class ShmPort {
   size_t turn_ = 0;               // of active_
   size_t idle_turn_ = 0;          // of order_
   bool scanning_ = false;         // there are more than kPollAll links
-  bool met_sleeper_ = false;
+  bool met_poller_ = false;
   bool hold_bells_ = false;
   Bells bells_;
   ShmPortCounters counters_;

@@ -6,6 +6,7 @@
 //   word        written by                                  read by
 //   mode        consumer (sleep, doze, scan bits on);       every producer, at each flush
 //               a producer that rings takes sleep and doze off
+//   polled      consumer, when that changes                 a producer that thinks of spinning for the answer
 //   rung_from   a producer that rings: the CPU it is on     consumer, when it wakes
 //   active[]    consumer (bit on: "I poll this ring");      producers in scan mode; consumer each scan
 //               a producer turns its own bit on
@@ -51,6 +52,7 @@ struct DoorbellPage {
   static constexpr uint32_t kWords = 64;
 
   alignas(64) std::atomic<uint32_t> mode;
+  std::atomic<uint32_t> polled;  // not 0: an application thread polls all the time
   alignas(64) std::atomic<uint64_t> active[kWords];
   alignas(64) std::atomic<uint32_t> rung_from;  // number + 1; 0: not known
 };
@@ -78,6 +80,7 @@ class Doorbell {
     if (page()->mode.load(std::memory_order_relaxed) & DoorbellPage::kAsleep)
       page()->mode.fetch_and(~DoorbellPage::kAsleep, std::memory_order_seq_cst);
   }
+  void set_polled(bool yes) { page()->polled.store(yes ? 1 : 0, std::memory_order_relaxed); }
   // The CPU of whoever rang last; -1: not known. As a peer says.
   int rung_from() const { return static_cast<int>(page()->rung_from.load(std::memory_order_relaxed)) - 1; }
   void drain();  // empties the eventfd
@@ -117,6 +120,7 @@ class PeerDoorbell {
   // Checks and takes over what a peer sent: its page and eventfd, and our bit in its bitmap.
   bool attach(Fd page, Fd event, uint32_t link, std::string* error);
   bool attached() const { return static_cast<bool>(mapping_); }
+  bool polled() const { return page()->polled.load(std::memory_order_relaxed) != 0; }
   // The consumer does not count on heavy barriers that reach us.
   void set_fence_needed(bool needed) { fence_ = needed; }
 
