@@ -117,7 +117,10 @@ void run(End& me, End& peer, uint32_t seed) {
       if (random() % 4 == 0) me.tx.publish();
     }
     me.tx.publish();
-    if (me.peer.after_publish()) ++me.rings;
+    if (me.peer.after_publish() == Consumer::kAsleep) {
+      me.peer.ring();
+      ++me.rings;
+    }
 
     // Each frame is answered by one.
     if (stopping && (answers ? peer.done.load() : next_in == next_out)) {

@@ -243,7 +243,9 @@ class Transmitter {
       ch.gather_retransmit = again;
       return Sent::kPending;
     }
+    const bool may_wait = m.kind == MessageKind::kAnswer && payload.bytes == 0 && !again;
     send_frame(channel, frame, bytes, rtp.psn, again, last);
+    if (may_wait) host_.tx_may_wait(ch.link);
     return Sent::kYes;
   }
 
@@ -494,6 +496,7 @@ class Transmitter {
     }
     seal(ch, frame, bytes);
     host_.tx_commit(ch.link, frame, bytes);
+    host_.tx_may_wait(ch.link);
     ack_sent(ch);
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
     s_.count(Counter::kTxPackets);

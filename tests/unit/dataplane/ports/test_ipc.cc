@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -231,16 +232,26 @@ TEST(Doorbell, rings_a_sleeper_once) {
   ASSERT_TRUE(bell.create(&error));
   PeerDoorbell peer;
   ASSERT_TRUE(peer.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 70, &error)) << error;
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   bell.begin_sleep();
-  EXPECT_TRUE(peer.after_publish());
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAsleep);
+  peer.ring();
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   uint64_t count = 0;
   EXPECT_EQ(::read(bell.event_fd(), &count, 8), 8);
   EXPECT_EQ(count, 1u);
   bell.drain();
+  bell.begin_doze();
+  EXPECT_EQ(peer.after_publish(/*hurries=*/false), Consumer::kDozing);
+  EXPECT_EQ(peer.after_publish(), Consumer::kAsleep);
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
+  EXPECT_EQ(bell.rung_from(), ::sched_getcpu());
+  // A sleep after a doze is a sleep.
+  bell.begin_doze();
+  bell.begin_sleep();
+  EXPECT_EQ(peer.after_publish(/*hurries=*/false), Consumer::kAsleep);
   bell.start_scan();
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   EXPECT_EQ(bell.active_word(1), uint64_t{1} << 6);
   bell.clear_active(70);
   EXPECT_EQ(bell.active_word(1), 0u);
