@@ -45,7 +45,7 @@ class HelperPolicy {
   };
   // It answered a ring from CPU `ringer` (kAnyCpu: not known), who sleeps or polls.
   Place answered(int ringer, bool sleeps) {
-    in_a_row_ = ringer == last_.cpu && sleeps != last_.avoid ? in_a_row_ + 1 : 0;
+    in_a_row_ = ringer == last_.cpu && sleeps != last_.avoid ? in_a_row_ + 1 : 1;
     last_ = {ringer, !sleeps};
     if (in_a_row_ >= kRingsToMove) place_ = last_;
     return place_;

@@ -112,7 +112,9 @@ class ShmPort {
   // returns at once when another thread is in it. True: something waits for the owner (has_pending()).
   bool poll_control();
   // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
-  void clear_doorbell() { doorbell_.drain(); }
+  void clear_doorbell() {
+    if (open_) doorbell_.drain();
+  }
   // Is there something for adopt_pending() and then take_dead_links()? One load.
   bool has_pending() const { return pending_.load(std::memory_order_acquire); }
   // A sentence about the last peer that was turned away, or that turned us away, since the last call; or "".
@@ -176,7 +178,9 @@ class ShmPort {
   bool prepare_nap(bool wake_for_all);
   void finish_sleep();
   // Instead of finish_sleep(), for an owner that empties the eventfd itself, later.
-  void stop_asking() { doorbell_.end_sleep(); }
+  void stop_asking() {
+    if (open_) doorbell_.end_sleep();
+  }
   // The CPU of the peer that rang last, as it says; -1: not known.
   int rung_from() const { return doorbell_.rung_from(); }
   // An application thread polls all the time, or does not any more.

@@ -60,6 +60,19 @@ TEST(ShmPort, connect__both_at_once_gives_two_links_that_work) {
   EXPECT_EQ(b.receive().size(), 2u);
 }
 
+// An instance without this wire has the port all the same.
+TEST(ShmPort, sleep__of_a_port_that_is_not_open) {
+  ShmPort port;
+  EXPECT_FALSE(port.prepare_sleep());
+  port.finish_sleep();
+  EXPECT_FALSE(port.prepare_nap(false));
+  port.stop_asking();
+  port.clear_doorbell();
+  port.set_polled(true);
+  port.tx_flush(at_us(0));
+  EXPECT_FALSE(port.has_bells());
+}
+
 TEST(ShmPort, open__name_taken) {
   TempDir dir;
   Node a, b;
