@@ -36,6 +36,8 @@ void Nic::helper_main() {
       if (policy_.application_polls()) {
         policy_.application_stopped();
         ports_.shm.set_polled(false);
+        drives_at_rest_ = drives_.load(std::memory_order_relaxed);  // what it did while it polled is no news
+        rested_at_ = worker_->now();
       }
       away = to_duration(config_.progress.helper_backoff_min);
       helper_take_over();

@@ -30,7 +30,7 @@ void Nic::wake_helper() {
   [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
 }
 
-// Owners only: the helper must not sleep past a deadline that came up meanwhile.
+// Owners only: the helper must not sleep past a deadline that came up meanwhile, nor on what only it knows of.
 void Nic::tell_helper_deadline() {
   uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
   if (wakes_at == 0) return;
@@ -42,6 +42,7 @@ void Nic::tell_helper_deadline() {
 
 // Owners only: when the helper has something to do even if nothing happens.
 Instant Nic::helper_deadline() const {
+  if (ports_.has_own_frames()) return Instant{};
   Instant deadline = earlier(worker_->core().next_deadline(), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;

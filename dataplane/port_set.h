@@ -152,6 +152,9 @@ class PortSet {
     return deadline;
   }
 
+  // Is there something to receive that rings nobody? Then whoever lets go must tell the helper.
+  bool has_own_frames() const { return loopback_used_ && loopback.has_frames(); }
+
   // ---- sleep ----
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
