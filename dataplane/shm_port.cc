@@ -315,13 +315,18 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
 
 // ---- sleep ----
 
-bool ShmPort::prepare_sleep() {
-  if (!open_) return false;
-  give_back();
+// What nobody was told of yet.
+void ShmPort::announce() {
   for (Link* l : unflushed_) {
     if (flush_link(*l) && !l->watched) watch(*l, Instant{});  // at the next flush
   }
   unflushed_.clear();
+}
+
+bool ShmPort::prepare_sleep() {
+  if (!open_) return false;
+  give_back();
+  announce();
   // Nobody will look at these while we sleep.
   for (size_t i = watch_.head; i < watch_.links.size(); ++i) {
     Link* l = watch_.links[i];
@@ -339,6 +344,7 @@ bool ShmPort::prepare_sleep() {
 bool ShmPort::prepare_nap(bool wake_for_all) {
   if (!open_) return false;
   give_back();
+  announce();
   wake_for_all ? doorbell_.begin_sleep() : doorbell_.begin_doze();
   const bool waiting = anything_waits();
   if (waiting) doorbell_.end_sleep();

@@ -15,9 +15,9 @@
 //      accept, hello, reply, hang-up               take_dead_links() -> Core::link_down -> drop_link()
 //      under control_mutex_                     rx_*, tx_*, prepare_sleep, finish_sleep: no lock
 //
-// Waking a peer: at tx_flush if it says that it sleeps (and not for what can wait, if it only dozes); else when nothing was consumed for `doorbell_after`
-// (up to 8 times that, while such rings prove needless), which is checked at later flushes; and in
-// prepare_sleep(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
+// Waking a peer: at tx_flush if it says that it sleeps (and not for what can wait, if it only dozes); else when nothing
+// was consumed for `doorbell_after` (up to 8 times that, while such rings prove needless), which is checked at later
+// flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
 // what it published is still delivered, then the link is reported dead.
 //
 // Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index
@@ -293,6 +293,7 @@ class ShmPort {
   void activate(Link&);
   bool deactivate(Link&);
   bool flush_link(Link&);
+  void announce();
   bool anything_waits() const;
   void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);

@@ -27,8 +27,8 @@
 #define SLOTS 64u
 #define BULK_BYTES (512u << 10)
 #define MOST_UNDER_WAY 12
-#define SLOW 0.05       // seconds of a turn that is worth a line
-#define ENDLESS 6.0     // seconds of a turn that will not end; shorter than the long timers
+#define SLOW 0.05        // seconds of a turn that is worth a line
+#define ENDLESS 6.0      // seconds of a turn that will not end; shorter than the long timers
 #define TIME_LIMIT 30.0  // seconds for everything
 
 enum kind { KIND_WRITE, KIND_BULK, KIND_WRITE_IMM, KIND_SEND, KIND_READ, KINDS };
@@ -481,8 +481,8 @@ static uint32_t in_two_processes(struct plan plan) {
 // polls is left as it is: to look again by and by is how it notices that the polling ended.
 static void make_timers_long(void) {
   static const char* const settings[][2] = {
-      {"TRANSPORT_RTO_MIN", "10s"},           {"TRANSPORT_RTO_MAX", "60s"},    {"TRANSPORT_CHANNEL_TIMEOUT", "600s"},
-      {"TRANSPORT_KEEPALIVE_IDLE", "3600s"},  {"PROGRESS_DOORBELL_AFTER", "1s"}, {"LOG_STATS_DIR", "/dev/null"},
+      {"TRANSPORT_RTO_MIN", "10s"},          {"TRANSPORT_RTO_MAX", "60s"},      {"TRANSPORT_CHANNEL_TIMEOUT", "600s"},
+      {"TRANSPORT_KEEPALIVE_IDLE", "3600s"}, {"PROGRESS_DOORBELL_AFTER", "1s"}, {"LOG_STATS_DIR", "/dev/null"},
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; ++i) {
     char name[64];

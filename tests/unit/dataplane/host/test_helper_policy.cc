@@ -68,9 +68,9 @@ TEST(HelperPolicy, all_the_time__bounds) {
     int64_t slept_ns;
     bool all_the_time;
   } const cases[] = {
-      {31, 0, false},          {31, 31 * 200, false},    {32, 0, true},
-      {32, 32 * 200, true},    {32, 32 * 200 + 1, false}, {33, 33 * 200, true},
-      {1000, 200'000, true},   {1000, 200'001, false},
+      {31, 0, false},        {31, 31 * 200, false},     {32, 0, true},
+      {32, 32 * 200, true},  {32, 32 * 200 + 1, false}, {33, 33 * 200, true},
+      {1000, 200'000, true}, {1000, 200'001, false},
   };
   for (const auto& c : cases) {
     HelperPolicy policy;
@@ -82,8 +82,8 @@ TEST(HelperPolicy, all_the_time__bounds) {
 // Half of the trust is lost each time, so that what is left of it may be less than that.
 TEST(HelperPolicy, trust__never_falls_below_nothing) {
   HelperPolicy policy;
-  policy.woke(true, 0, kLong);                                     // 8
-  for (int i = 0; i < 5; ++i) policy.woke(false, 4, kLong);        // 3
+  policy.woke(true, 0, kLong);                               // 8
+  for (int i = 0; i < 5; ++i) policy.woke(false, 4, kLong);  // 3
   policy.woke(false, 100, nanoseconds(1));
   EXPECT_TRUE(policy.application_polls());
   for (int i = 0; i < 3; ++i) {

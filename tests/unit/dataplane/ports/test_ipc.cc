@@ -7,8 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lib/ipc/barrier.h"
 #include "lib/ipc/doorbell.h"
@@ -259,6 +263,146 @@ TEST(Doorbell, rings_a_sleeper_once) {
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.page_fd())), 0, &error));
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.event_fd())), Fd(::dup(bell.event_fd())), 0, &error));
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 4096, &error));
+}
+
+struct Bells {
+  Doorbell consumer;
+  std::vector<PeerDoorbell> producers;
+
+  explicit Bells(uint32_t count) : producers(count) {
+    std::string error;
+    EXPECT_TRUE(consumer.create(&error)) << error;
+    for (uint32_t i = 0; i < count; ++i) {
+      EXPECT_TRUE(producers[i].attach(Fd(::dup(consumer.page_fd())), Fd(::dup(consumer.event_fd())), i, &error));
+    }
+  }
+  uint64_t rings() {
+    uint64_t count = 0;
+    return ::read(consumer.event_fd(), &count, sizeof count) == sizeof count ? count : 0;
+  }
+};
+
+TEST(Doorbell, doze__what_can_wait_leaves_it_for_what_hurries) {
+  Bells b(2);
+  b.consumer.begin_doze();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kDozing);
+    EXPECT_EQ(b.producers[1].after_publish(false), Consumer::kDozing);
+  }
+  EXPECT_EQ(b.consumer.rung_from(), -1) << "nobody rang";
+  EXPECT_EQ(b.producers[1].after_publish(true), Consumer::kAsleep);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAwake) << "it is being rung";
+  EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kAwake);
+  EXPECT_EQ(b.rings(), 0u) << "to ring is the caller's part";
+}
+
+TEST(Doorbell, doze__ends_and_becomes_a_sleep_and_again) {
+  Bells b(1);
+  PeerDoorbell& peer = b.producers[0];
+  b.consumer.begin_doze();
+  b.consumer.end_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAwake);
+  EXPECT_EQ(peer.after_publish(true), Consumer::kAwake);
+  b.consumer.begin_doze();
+  b.consumer.begin_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAsleep);
+  b.consumer.begin_sleep();
+  b.consumer.begin_doze();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kDozing);
+  b.consumer.end_sleep();
+  b.consumer.begin_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAsleep) << "nothing of the doze is left";
+}
+
+TEST(Doorbell, scan__outlives_sleep_and_doze) {
+  Bells b(1);
+  b.consumer.start_scan();
+  b.consumer.begin_doze();
+  EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kDozing);
+  EXPECT_EQ(b.consumer.active_word(0), 1u) << "the ring is alive also for who dozes";
+  b.consumer.clear_active(0);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAsleep);
+  b.consumer.begin_sleep();
+  b.consumer.end_sleep();
+  b.consumer.clear_active(0);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAwake);
+  EXPECT_EQ(b.consumer.active_word(0), 1u);
+}
+
+TEST(Doorbell, polled__is_seen_by_producers_and_wakes_nobody) {
+  Bells b(2);
+  EXPECT_FALSE(b.producers[0].polled());
+  b.consumer.set_polled(true);
+  EXPECT_TRUE(b.producers[0].polled() && b.producers[1].polled());
+  b.consumer.begin_sleep();
+  EXPECT_TRUE(b.producers[0].polled());
+  EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAsleep);
+  b.consumer.set_polled(false);
+  EXPECT_FALSE(b.producers[1].polled());
+}
+
+TEST(Doorbell, rung_from__is_the_cpu_of_who_rang) {
+  Bells b(1);
+  EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAwake);
+  EXPECT_EQ(b.consumer.rung_from(), -1);
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<size_t>(cpu), &all)) continue;
+    b.consumer.begin_doze();
+    std::thread([&] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<size_t>(cpu), &one);
+      ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+      EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAsleep);
+    }).join();
+    EXPECT_EQ(b.consumer.rung_from(), cpu);
+  }
+}
+
+// One producer is to ring, whatever they all see.
+TEST(Doorbell, sleeper__is_rung_by_exactly_one_of_many_producers) {
+  constexpr uint32_t kProducers = 4;
+  constexpr int kSleeps = 2000;
+  Bells b(kProducers);
+  std::atomic<int> sleep{0}, found{0}, ready{0};
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kProducers; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 1; n <= kSleeps; ++n) {
+        while (sleep.load() < n) std::this_thread::yield();
+        if (b.producers[i].after_publish() == Consumer::kAsleep) found.fetch_add(1);
+        ready.fetch_add(1);
+      }
+    });
+  }
+  int wrong = 0;
+  for (int n = 1; n <= kSleeps; ++n) {
+    n % 2 == 0 ? b.consumer.begin_sleep() : b.consumer.begin_doze();
+    sleep.store(n);
+    while (ready.load() < n * static_cast<int>(kProducers)) std::this_thread::yield();
+    wrong += found.exchange(0) != 1;
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Doorbell, bell__is_good_when_its_doorbell_is_gone) {
+  auto b = std::make_unique<Bells>(1);
+  Fd event(::dup(b->consumer.event_fd()));
+  PeerDoorbell::Bell bell = b->producers[0].bell();
+  b->producers.clear();
+  PeerDoorbell::ring(bell);
+  EXPECT_EQ(b->rings(), 1u);
+  b.reset();
+  PeerDoorbell::ring(bell);
+  PeerDoorbell::ring(bell);
+  uint64_t count = 0;
+  EXPECT_EQ(::read(event.get(), &count, sizeof count), 8);
+  EXPECT_EQ(count, 2u);
+  PeerDoorbell::ring(PeerDoorbell::Bell());  // none
+  PeerDoorbell().ring();
 }
 
 }  // namespace
