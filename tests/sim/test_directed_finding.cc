@@ -126,6 +126,29 @@ TEST(Finding, several_questions__do_not_mix) {
   EXPECT_EQ(s.uasid, s.b_uasid());
 }
 
+// One number at once: as an id and as a token id, here and there.
+TEST(Finding, questions_that_differ_in_one_thing__do_not_mix) {
+  Search s;
+  constexpr uint32_t kNumber = 500'000;
+  GroupConfig named;
+  named.wanted_id = kNumber;
+  uint32_t group = 0;
+  ASSERT_EQ(s.b().node->core().create_group(named, &group), Status::kOk);
+  ASSERT_EQ(group, kNumber);
+  s.lead(kNumber, 1);
+  s.lead(kNumber, 2);
+  FindConfig id = s.what(kNumber), token_id = s.what(kNumber, true), elsewhere = id;
+  elsewhere.eid = s.ends[2].node->id().eid;
+  elsewhere.path.remote.ip = s.ends[2].node->at().ip;
+  for (const FindConfig& f : {id, token_id, elsewhere}) EXPECT_EQ(s.look(f), Status::kBusy);
+  s.world.run_for(milliseconds(1));
+  EXPECT_EQ(s.look(elsewhere), Status::kInvalid);
+  EXPECT_EQ(s.uasid, s.ends[2].node->id().uasid);
+  EXPECT_EQ(s.look(token_id), Status::kInvalid);
+  EXPECT_EQ(s.look(id), Status::kOk);
+  EXPECT_EQ(s.uasid, s.b_uasid());
+}
+
 // More questions than are remembered: the oldest begin anew, and all are answered in the end.
 TEST(Finding, many_questions__are_all_answered) {
   Search s;

@@ -107,6 +107,24 @@ TEST(IdSpace, what_was_given_back__rests) {
   EXPECT_EQ(allocate_token_id(*state.s), token_ids[9]);
 }
 
+// However far the turn has to go.
+TEST(IdSpace, the_only_free_one__is_found_wherever_it_lies) {
+  State state;
+  add_id_block(*state.s, kBlock);
+  std::vector<uint32_t> ids, token_ids;
+  for (uint32_t n = 0; n < wire::kIdsOfBlock; ++n) {
+    ids.push_back(state.take());
+    token_ids.push_back(allocate_token_id(*state.s));
+  }
+  for (size_t at : {size_t{0}, ids.size() - 1, ids.size() - 1, ids.size() - 2, size_t{1}, size_t{0}}) {
+    release_id(*state.s, ids[at]);
+    release_token_id(*state.s, token_ids[at]);
+    state.s->now = state.s->now + state.s->config.id_rest;
+    EXPECT_EQ(state.take(), ids[at]) << at;
+    EXPECT_EQ(allocate_token_id(*state.s), token_ids[at]) << at;
+  }
+}
+
 TEST(IdSpace, wanted_ids__are_given_as_asked_or_another_one) {
   State state;
   add_id_block(*state.s, kBlock);
