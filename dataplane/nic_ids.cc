@@ -74,21 +74,21 @@ void Nic::adopt_claims() try {
 // One that was killed keeps its ports until the kernel has done with its memory: what has the port and does not answer
 // is waited for. A daemon does not wait; others want something of it.
 bool Nic::claim_id(uint32_t id) {
-  std::string why;
   const Instant until = worker_->now() + kDeathPatience;
-  while (!claims_.claim_id(id, &why)) {
-    if (!why.empty() && notice_)
+  const timespec pause{0, kDeathLookNs};
+  const Eid& here = eids().front();
+  std::string why;
+  for (bool dying = clients_ == nullptr;;) {
+    if (claims_.claim_id(id, &why)) break;
+    if (!why.empty() && notice_) {
       notice_("the id " + std::to_string(id) + ", which was asked for, cannot be had: " + why);
-    uint32_t holder;
-    if (!why.empty() || clients_ != nullptr || worker_->now() > until) return false;
-    if (find_instance(eids().front(), eids().front(), id, false, &holder, &why) != Status::kBusy) {
-      if (why.empty() || !claims_.claim_id(id, &why)) return false;
-      break;
     }
+    if (!why.empty() || !dying || worker_->now() > until) return false;
+    uint32_t holder;
+    std::string ignored;
+    dying = find_instance(here, here, id, false, &holder, &ignored) == Status::kBusy;
     drive();
-    const timespec pause{0, kDeathLookNs};
-    nanosleep(&pause, nullptr);
-    why.clear();
+    if (dying) nanosleep(&pause, nullptr);
   }
   adopt_claims();
   return true;
