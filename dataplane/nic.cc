@@ -418,7 +418,7 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
   }
   std::string shm_error;
   if (ports_.shm.is_open() && ports_.shm.is_listed(instance.eid, instance.uasid) &&
-      link_to(instance, &path->link, &shm_error)) {
+      link_to(instance, kLinkPatience, &path->link, &shm_error)) {
     return true;
   }
   if (wire_path(local, instance.eid, port, path, why)) return true;
@@ -490,9 +490,9 @@ bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
 }
 
 // A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.
-bool Nic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) {
+bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link, std::string* why) {
   if (!ports_.shm.connect(instance, why)) return false;
-  Instant until = worker_->now() + kLinkPatience;
+  Instant until = worker_->now() + patience;
   for (;;) {
     control_ports();
     ShmPort::LinkState state = ports_.shm.link_state(instance, why);

@@ -146,9 +146,8 @@ TEST(Finding, many_questions__are_all_answered) {
 TEST(Finding, many_silent_peers__leave_the_others_their_answers) {
   Search s;
   const FindConfig healthy = s.what(s.b().queue->id);
-  s.world.network.tamper.add(drop(kAlways, [&](const PacketInfo& p) {
-    return p.is_record(RecordType::kFind) && p.record.object != healthy.id;
-  }));
+  s.world.network.tamper.add(drop(
+      kAlways, [&](const PacketInfo& p) { return p.is_record(RecordType::kFind) && p.record.object != healthy.id; }));
   for (uint32_t i = 1; i <= 300; ++i) s.lead(Search::kNobodys + i, 1);
   Status status = Status::kBusy;
   for (int round = 0; round < 20 && status == Status::kBusy; ++round) {

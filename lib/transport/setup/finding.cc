@@ -33,9 +33,7 @@ void ask(CoreState& s, Finding& f) {
   f.next_at = s.now + setup_pause(s, f.tries++);
 }
 
-bool is_free(const CoreState& s, const Finding& f) {
-  return f.what.id == 0 || s.now - f.looked_at >= kAbandonedAfter;
-}
+bool is_free(const CoreState& s, const Finding& f) { return f.what.id == 0 || s.now - f.looked_at >= kAbandonedAfter; }
 
 Finding& begin(CoreState& s, const FindConfig& what) {
   auto gives_way = [&s](const Finding& a, const Finding& b) {
