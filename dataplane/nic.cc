@@ -31,6 +31,8 @@ constexpr Duration kTeardownWait = milliseconds(100);
 constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
+constexpr int kNameTries = 100;
+constexpr Duration kNamePause = milliseconds(10);
 
 uint64_t random_u64() {
   uint64_t value = 0;
@@ -156,7 +158,12 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   std::vector<ClaimSocket> bound = claims_.take_sockets();
   bool taken = false;
   bool open = open_at(config, static_cast<uint16_t>(config.port.udp_port), &bound, &taken, error);
-  if (!open && taken) open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  // Nobody else has the second name. Where processes were killed, others may be clearing it up, who are as slow as the
+  // machine is busy.
+  for (int tries = 0; !open && taken && tries < kNameTries; ++tries) {
+    if (tries != 0) sleep_for(kNamePause);
+    open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  }
   if (!open) return false;
   claims_.give_back(std::move(bound));
   if (config.roce.enable && ports_.udp.is_open()) ports_.udp.open_roce(notice_);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Imports without a uasid that find nobody: of what is no id, and of a process that is stopped.
+// What processes that end or stop leave to others: names to clear up, and imports without a uasid that find nobody.
 //
 //   bad_import   beside processes of its own; the wire is chosen by SOFTUB_PORT_KINDS
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +91,46 @@ static void silent_beside_healthy(void) {
   stop_peer(healthy);
 }
 
+static void lock_name(const char* directory, unsigned port) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/00000000000000000000ffff7f070707-%u.lock", directory, port);
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  need(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0, "locking a name");
+}
+
+// Another process has the first name, and somebody clears the second one up, which a killed process left.
+static void name_cleared_up(void) {
+  char directory[] = "/tmp/softub-name-XXXXXX", command[64];
+  need(mkdtemp(directory) != NULL, "mkdtemp");
+  int ready[2];
+  need(pipe(ready) == 0, "pipe");
+  const pid_t others = fork();
+  need(others >= 0, "fork");
+  if (others == 0) {
+    lock_name(directory, 4792);
+    lock_name(directory, 61440 + 77);
+    need(write(ready[1], "", 1) == 1, "write");
+    rest_ms(200);
+    _exit(0);
+  }
+  char byte;
+  need(read(ready[0], &byte, 1) == 1, "read");
+  const char* names[] = {"SOFTUB_PORT_SHM_DIR", "SOFTUB_DEVICE_ID_BLOCK"};
+  setenv("SOFTUB_DEVICE_EIDS", "127.7.7.7", 1);
+  setenv(names[0], directory, 1);
+  setenv(names[1], "77", 1);
+  check_number("urma_init", urma_init(NULL), URMA_SUCCESS);
+  check_number("urma_uninit", urma_uninit(), URMA_SUCCESS);
+  for (int i = 0; i < 2; ++i) {
+    unsetenv(names[i]);
+    close(ready[i]);
+  }
+  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 1);
+  wait_for_process(others);
+  snprintf(command, sizeof command, "rm -r %s", directory);
+  need(system(command) == 0, "removing the directory");
+}
+
 static int run_case(const char* name, void (*body)(void)) {
   begin_case(name);
   body();
@@ -97,9 +140,10 @@ static int run_case(const char* name, void (*body)(void)) {
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "--peer") == 0) return serve_orders(STDIN_FILENO);
   alarm(120);
-  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
+  setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 1);
+  int failed = run_case("name cleared up", name_cleared_up);
   context = open_nic();
-  int failed = run_case("no id", no_id);
+  failed += run_case("no id", no_id);
   failed += run_case("silent beside healthy", silent_beside_healthy);
   begin_case("tear-down");
   check_number("urma_delete_context", urma_delete_context(context), URMA_SUCCESS);
