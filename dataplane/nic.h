@@ -147,7 +147,7 @@ class Nic {
   PluginPort* dpdk_port_at(uint32_t link) const;  // null: another kind of link
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
-  bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
+  bool link_to(const InstanceId& instance, Duration patience, uint32_t* link, std::string* why);
   bool wire_path(const Eid& local, const Eid& eid, uint16_t port, PeerAddress* path, std::string* why) const;
   bool path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
                       std::string* why);

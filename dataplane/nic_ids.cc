@@ -115,10 +115,11 @@ void Nic::release_id(uint32_t id) {
   });
 }
 
-// Asked over shared memory if a process of this user said that the port is its own, else at the port itself.
+// Asked over shared memory if a process of this user said that the port is its own, else at the port itself. The
+// question waits in the link until the holder looks there, so nobody waits here for one that is stopped.
 bool Nic::path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
                          std::string* why) {
-  if (holder != 0 && ports_.shm.is_listed(eid, holder) && link_to({eid, holder}, &path->link, why)) {
+  if (holder != 0 && ports_.shm.is_listed(eid, holder) && link_to({eid, holder}, Duration{}, &path->link, why)) {
     path->local = {wire::IpAddress{local.bytes}, udp_port_};
     path->remote = {wire::IpAddress{eid.bytes}, port};
     return true;
@@ -132,6 +133,11 @@ bool Nic::path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32
 
 Status Nic::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                           std::string* why) {
+  if (id >= wire::kIdSpace) {  // it has no port
+    *why = std::to_string(id) + " is no " + (token_id ? "token id" : "id") + ": they end with " +
+           std::to_string(wire::kIdSpace - 1);
+    return Status::kInvalid;
+  }
   const uint16_t port = wire::port_of_id(id);
   const std::string nobody =
       "no instance of " + to_text(eid) + " has the " + (token_id ? "token id " : "id ") + std::to_string(id);

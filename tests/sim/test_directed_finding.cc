@@ -165,6 +165,49 @@ TEST(Finding, many_questions__are_all_answered) {
   EXPECT_EQ(open.size(), 0u);
 }
 
+// More questions than are remembered, all but one without an answer: they do not push the answer away.
+TEST(Finding, many_silent_peers__leave_the_others_their_answers) {
+  Search s;
+  const FindConfig healthy = s.what(s.b().queue->id);
+  s.world.network.tamper.add(drop(
+      kAlways, [&](const PacketInfo& p) { return p.is_record(RecordType::kFind) && p.record.object != healthy.id; }));
+  for (uint32_t i = 1; i <= 300; ++i) s.lead(Search::kNobodys + i, 1);
+  Status status = Status::kBusy;
+  for (int round = 0; round < 20 && status == Status::kBusy; ++round) {
+    status = s.look(healthy);
+    if (status == Status::kBusy) s.world.run_for(milliseconds(1));
+    for (uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(s.look(s.what(Search::kNobodys + i)), Status::kBusy);
+  }
+  EXPECT_EQ(status, Status::kOk);
+}
+
+// Its asker gave up before the answer came. Who asks much later hears what is true then.
+TEST(Finding, an_answer_that_nobody_collected__is_not_kept) {
+  Search s;
+  const FindConfig f = s.what(s.b().queue->id);
+  ASSERT_EQ(s.look(f), Status::kBusy);
+  s.world.run_for(milliseconds(1));
+  s.b().node->crash();
+  s.b().node->boot();
+  s.world.run_for(seconds(2));
+  EXPECT_EQ(s.find(f), Status::kInvalid);  // the new life has no queue
+  EXPECT_EQ(s.uasid, s.b_uasid());
+}
+
+// Nor does it ask as seldom as the one before it did in the end.
+TEST(Finding, a_question_that_was_given_up__begins_anew) {
+  Search s;
+  const FindConfig f = s.what(s.b().queue->id);
+  auto& finds = s.world.network.tamper.add(watch(record(0, RecordType::kFind)));
+  auto& lost = s.world.network.tamper.add(drop(kAlways, record(0, RecordType::kFind)));
+  ASSERT_EQ(s.find(f), Status::kBusy);
+  s.world.run_for(seconds(2));
+  lost.count = lost.hits + 2;
+  const uint32_t before = finds.hits;
+  EXPECT_EQ(s.find(f, milliseconds(100)), Status::kOk);
+  EXPECT_EQ(finds.hits - before, 3u);
+}
+
 // What is not answered exactly so is not believed.
 TEST(Finding, forged_answers__are_not_believed) {
   Search s;
