@@ -26,6 +26,9 @@ class IdBlocks {
   }
   bool has(uint32_t block) const { return (words_[block / 64] >> block % 64 & 1) != 0; }
   uint32_t ids() const { return count_ * wire::kIdsOfBlock; }
+  // With so many, ids that rest are given out before further blocks are asked for: whoever makes and destroys objects
+  // without end takes no more of the host.
+  bool enough() const { return count_ >= 16; }
 
   // That id if it lies in one of the blocks, else the first id of the next block, from the last on with the first.
   // There is a block.
@@ -47,7 +50,8 @@ struct CoreState;
 // The turn begins anywhere in the first one: what was meant for a former instance with the same block finds nobody.
 void add_id_block(CoreState& s, uint32_t block);
 
-// The wanted id if it is free, else the next one in turn of those that this instance has; 0: none is left. Whether the
+// The wanted id if it is free, else the next one in turn of those that this instance has, and with many of them the one
+// that has rested longest; 0: none is left. Whether the
 // wanted id is this instance's to give out is the caller's to know.
 uint32_t allocate_id(CoreState& s, uint32_t wanted);
 void release_id(CoreState& s, uint32_t id);
