@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataplane/id_claims.h"
 #include "dataplane/softubd/client.h"
+#include "lib/ipc/rendezvous.h"
+#include "lib/transport/wire/id_port.h"
 
 namespace ub {
 namespace {
@@ -113,6 +118,40 @@ TEST_F(ObjectsTest, AnIdAskedForTwiceIsGivenBackWithItsObject) {
   EXPECT_TRUE(is_there_for_others(2904)) << why;
   EXPECT_NE(make_group(2904), 2904u) << "it rests";
   EXPECT_TRUE(is_there_for_others(2904)) << why;
+}
+
+// Somebody else is at the socket that a dead process named: what he does not have, another one may.
+TEST(FindInstance, ALinkThatIsOldIsNotBelieved) {
+  char directory[] = "/tmp/softub-find-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  LoadedConfig config;
+  config.port.kinds = {"shm", "udp"};
+  config.port.shm_dir = directory;
+  config.device.eids = {"127.3.2.7"};
+  std::string why;
+  {
+    const auto named = Nic::start(config, 0, {}, &why), holder = Nic::start(config, 0, {}, &why),
+               asker = Nic::start(config, 0, {}, &why);
+    ASSERT_TRUE(named != nullptr && holder != nullptr && asker != nullptr) << why;
+    GroupConfig group;
+    group.wanted_id = 2905;
+    uint32_t id = 0;
+    ASSERT_EQ(holder->with_id(&group.wanted_id, &id,
+                              [&](Nic::NicCore& core, Instant) { return core.create_group(group, &id); }),
+              Status::kOk);
+    ASSERT_EQ(id, 2905u);
+    const Eid eid = asker->eids().front();
+    ipc::Rendezvous dead;
+    ASSERT_TRUE(dead.open(directory, &why)) << why;
+    dead.announce({eid.bytes, wire::port_of_id(id)}, named->uasid() ^ 0x10000);
+    uint32_t uasid = 0;
+    Status status;
+    while ((status = asker->find_instance(eid, eid, id, false, &uasid, &why)) == Status::kBusy) asker->drive();
+    EXPECT_EQ(status, Status::kOk) << why;
+    EXPECT_EQ(uasid, holder->uasid());
+    EXPECT_EQ(dead.holder({eid.bytes, wire::port_of_id(id)}), std::nullopt);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace
