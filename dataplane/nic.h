@@ -152,6 +152,7 @@ class Nic {
   bool path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
                       std::string* why);
   bool claim_id(uint32_t id);
+  bool claim_now(uint32_t id, std::string* why);
   bool claim_more_ids();
   void adopt_claims();
   void adopt_links();
@@ -192,6 +193,7 @@ class Nic {
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
   IdClaims claims_;
+  std::mutex claiming_;  // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;

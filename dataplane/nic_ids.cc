@@ -79,7 +79,7 @@ bool Nic::claim_id(uint32_t id) {
   const Eid& here = eids().front();
   std::string why;
   for (bool dying = clients_ == nullptr;;) {
-    if (claims_.claim_id(id, &why)) break;
+    if (claim_now(id, &why)) return true;
     if (!why.empty() && notice_) {
       notice_("the id " + std::to_string(id) + ", which was asked for, cannot be had: " + why);
     }
@@ -90,11 +90,17 @@ bool Nic::claim_id(uint32_t id) {
     drive();
     if (dying) nanosleep(&pause, nullptr);
   }
+}
+
+bool Nic::claim_now(uint32_t id, std::string* why) {
+  std::lock_guard guard(claiming_);
+  if (!claims_.claim_id(id, why)) return false;
   adopt_claims();
   return true;
 }
 
 bool Nic::claim_more_ids() {
+  std::lock_guard guard(claiming_);
   std::string why;
   if (!claims_.claim_block(0, &why)) {
     if (notice_) notice_(why);
@@ -105,6 +111,7 @@ bool Nic::claim_more_ids() {
 }
 
 void Nic::release_id(uint32_t id) {
+  std::lock_guard guard(claiming_);
   if (!claims_.release_id(id)) return;
   const uint16_t port = wire::port_of_id(id);
   if (ports_.shm.is_open()) ports_.shm.retract_ids(port);
