@@ -58,7 +58,7 @@ class Starved(isolation.Isolation):
         super().__init__(args, directory)
 
     def survivor_of(self, number, peer, side, nice=0):
-        survivor = kill_four.Survivor(self, number, peer, side, [] if self.args.usual else ["--patient"])
+        survivor = kill_four.Survivor(self, number, peer, side, ["--unhurried" if self.args.usual else "--patient"])
         survivor.command = ["nice", "-n", str(nice), *survivor.command]
         return survivor
 

@@ -5,15 +5,15 @@
 // that dies comes back with a new address, which is imported; when the daemon dies, everything is torn down and begun
 // again. It ends with 3 and a sentence when it sees what may never be:
 //   - a wrong byte, a message twice, a message lost that had been reported done, a counter that counted wrong;
-//   - a request that does not end within 10 s (--patient: 100 s), a completion that nobody waits for, or out of order;
+//   - a request that does not end within 10 s (--unhurried: 100 s), a completion that nobody waits for, or out of order;
 //   - an error of a request to a peer that lives, a call that fails although it may not;
 //   - an event or the end of the daemon not told, a descriptor or thread left over after urma_uninit.
 //
-//   survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient]
+//   survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient] [--unhurried]
 //
 // DIR/NAME.address: for the peer. DIR/NAME.page: struct Page, for the test. --may-stall: one of the two may be
 // stopped for a while, so that memory which only it can reach is refused; that is no error then. --patient: its requests
-// have 34 s instead of 4 s for each sign of progress.
+// have 34 s instead of 4 s for each sign of progress, and it is as unhurried as whoever gets hardly any CPU.
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ struct Request {
 enum class Mode { kPoll, kNap, kWait };
 
 struct Manner {
-  bool may_stall = false, patient = false;
+  bool may_stall = false, patient = false, unhurried = false;
 };
 
 // From urma_init to urma_uninit.
@@ -204,9 +204,9 @@ class Life {
     take_completions();
     if (!under_way_.empty() && now() - under_way_.front().posted > limit()) {
       const Request& r = under_way_.front();
-      violation("request %llu of %zu, step %d of lane %u, %u bytes, has not ended for 10 s",
+      violation("request %llu of %zu, step %d of lane %u, %u bytes, has not ended for %.0f s",
                 static_cast<unsigned long long>(r.number), under_way_.size(), static_cast<int>(r.lane->step),
-                r.lane->number, r.lane->bytes);
+                r.lane->number, r.lane->bytes, limit());
     }
     take_async_event();
     if (told_) throw Lost{};
@@ -244,7 +244,7 @@ class Life {
     urma_jfc_t* event = nullptr;
     int n = urma_wait_jfc(jfce_, 1, 20, &event);
     if (n == 0 && poll()) {
-      n = urma_wait_jfc(jfce_, 1, 3000, &event);
+      n = urma_wait_jfc(jfce_, 1, static_cast<int>(300 * limit()), &event);
       if (n == 0) violation("a completion raised no event");
     }
     must(n == 0 || (n == 1 && event == jfc_), "urma_wait_jfc");
@@ -301,7 +301,7 @@ class Life {
 
   // ---- requests ----
   // Seconds to the end of one.
-  double limit() const { return manner_.patient ? 100.0 : 10.0; }
+  double limit() const { return manner_.patient || manner_.unhurried ? 100.0 : 10.0; }
 
   uint64_t here(const Lane& lane, const void* part) {
     return segments_[lane.here]->seg.ubva.va +
@@ -622,6 +622,8 @@ int main(int argc, char** argv) {
       manner.may_stall = true;
     } else if (option == "--patient") {
       manner.patient = true;
+    } else if (option == "--unhurried") {
+      manner.unhurried = true;
     } else if (option == "--directory" && value) {
       directory = argv[++i];
     } else if (option == "--name" && value) {
@@ -636,7 +638,9 @@ int main(int argc, char** argv) {
     }
   }
   if (name.empty() || peer.empty() || directory.empty()) {
-    fprintf(stderr, "usage: survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient]\n");
+    fprintf(stderr,
+            "usage: survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient] "
+            "[--unhurried]\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
