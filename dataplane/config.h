@@ -75,6 +75,8 @@ struct DaemonConfig {
   std::chrono::nanoseconds idle_after = std::chrono::microseconds(200);
   // How long an application may leave a copy undone; default 250 ms. Raising it can hold up others for so long.
   std::chrono::nanoseconds agent_patience = std::chrono::milliseconds(250);
+  // The same for one that is healthy and gets no CPU; default 30 s.
+  std::chrono::nanoseconds starved_patience = std::chrono::seconds(30);
   uint32_t max_apps = 1024;
   uint32_t app_jetties = 4096;
   uint32_t app_jfrs = 4096;

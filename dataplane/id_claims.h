@@ -46,6 +46,7 @@ class IdClaims {
   bool claim_id(uint32_t id, std::string* why);
   bool release_id(uint32_t id);
 
+  // Those that stand for what is ours.
   std::vector<uint16_t> ports() const;
   bool has(uint16_t port) const;
 

@@ -32,6 +32,8 @@ constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
 constexpr Duration kOwnerPatience = microseconds(4);
+constexpr int kNameTries = 100;
+constexpr Duration kNamePause = milliseconds(10);
 
 uint64_t random_u64() {
   uint64_t value = 0;
@@ -161,7 +163,12 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   std::vector<ClaimSocket> bound = claims_.take_sockets();
   bool taken = false;
   bool open = open_at(config, static_cast<uint16_t>(config.port.udp_port), &bound, &taken, error);
-  if (!open && taken) open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  // Nobody else has the second name. Where processes were killed, others may be clearing it up, who are as slow as the
+  // machine is busy.
+  for (int tries = 0; !open && taken && tries < kNameTries; ++tries) {
+    if (tries != 0) sleep_for(kNamePause);
+    open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  }
   if (!open) return false;
   claims_.give_back(std::move(bound));
   if (config.roce.enable && ports_.udp.is_open()) ports_.udp.open_roce(notice_);
@@ -449,7 +456,7 @@ bool Nic::find_path(const Eid& local, const InstanceId& instance, PeerAddress* p
   }
   std::string shm_error;
   if (ports_.shm.is_open() && ports_.shm.is_listed(instance.eid, instance.uasid) &&
-      link_to(instance, &path->link, &shm_error)) {
+      link_to(instance, kLinkPatience, &path->link, &shm_error)) {
     return true;
   }
   if (wire_path(local, instance.eid, port, path, why)) return true;
@@ -521,9 +528,9 @@ bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
 }
 
 // A shared-memory link, if the other instance wants one. One that is stopped gets its link; it may go on later.
-bool Nic::link_to(const InstanceId& instance, uint32_t* link, std::string* why) {
+bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link, std::string* why) {
   if (!ports_.shm.connect(instance, why)) return false;
-  Instant until = worker_->now() + kLinkPatience;
+  Instant until = worker_->now() + patience;
   for (;;) {
     control_ports();
     ShmPort::LinkState state = ports_.shm.link_state(instance, why);

@@ -150,11 +150,12 @@ class Nic {
   PluginPort* dpdk_port_at(uint32_t link) const;  // null: another kind of link
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
-  bool link_to(const InstanceId& instance, uint32_t* link, std::string* why);
+  bool link_to(const InstanceId& instance, Duration patience, uint32_t* link, std::string* why);
   bool wire_path(const Eid& local, const Eid& eid, uint16_t port, PeerAddress* path, std::string* why) const;
   bool path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
                       std::string* why);
   bool claim_id(uint32_t id);
+  bool claim_now(uint32_t id, std::string* why);
   bool claim_more_ids();
   void adopt_claims();
   void adopt_links();
@@ -204,6 +205,7 @@ class Nic {
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
   IdClaims claims_;
+  std::mutex claiming_;  // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;

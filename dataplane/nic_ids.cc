@@ -74,27 +74,33 @@ void Nic::adopt_claims() try {
 // One that was killed keeps its ports until the kernel has done with its memory: what has the port and does not answer
 // is waited for. A daemon does not wait; others want something of it.
 bool Nic::claim_id(uint32_t id) {
-  std::string why;
   const Instant until = worker_->now() + kDeathPatience;
-  while (!claims_.claim_id(id, &why)) {
-    if (!why.empty() && notice_)
+  const timespec pause{0, kDeathLookNs};
+  const Eid& here = eids().front();
+  std::string why;
+  for (bool dying = clients_ == nullptr;;) {
+    if (claim_now(id, &why)) return true;
+    if (!why.empty() && notice_) {
       notice_("the id " + std::to_string(id) + ", which was asked for, cannot be had: " + why);
-    uint32_t holder;
-    if (!why.empty() || clients_ != nullptr || worker_->now() > until) return false;
-    if (find_instance(eids().front(), eids().front(), id, false, &holder, &why) != Status::kBusy) {
-      if (why.empty() || !claims_.claim_id(id, &why)) return false;
-      break;
     }
+    if (!why.empty() || !dying || worker_->now() > until) return false;
+    uint32_t holder;
+    std::string ignored;
+    dying = find_instance(here, here, id, false, &holder, &ignored) == Status::kBusy;
     drive();
-    const timespec pause{0, kDeathLookNs};
-    nanosleep(&pause, nullptr);
-    why.clear();
+    if (dying) nanosleep(&pause, nullptr);
   }
+}
+
+bool Nic::claim_now(uint32_t id, std::string* why) {
+  std::lock_guard guard(claiming_);
+  if (!claims_.claim_id(id, why)) return false;
   adopt_claims();
   return true;
 }
 
 bool Nic::claim_more_ids() {
+  std::lock_guard guard(claiming_);
   std::string why;
   if (!claims_.claim_block(0, &why)) {
     if (notice_) notice_(why);
@@ -105,6 +111,7 @@ bool Nic::claim_more_ids() {
 }
 
 void Nic::release_id(uint32_t id) {
+  std::lock_guard guard(claiming_);
   if (!claims_.release_id(id)) return;
   const uint16_t port = wire::port_of_id(id);
   if (ports_.shm.is_open()) ports_.shm.retract_ids(port);
@@ -115,10 +122,11 @@ void Nic::release_id(uint32_t id) {
   });
 }
 
-// Asked over shared memory if a process of this user said that the port is its own, else at the port itself.
+// Asked over shared memory if a process of this user said that the port is its own, else at the port itself. The
+// question waits in the link until the holder looks there, so nobody waits here for one that is stopped.
 bool Nic::path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32_t holder, PeerAddress* path,
                          std::string* why) {
-  if (holder != 0 && ports_.shm.is_listed(eid, holder) && link_to({eid, holder}, &path->link, why)) {
+  if (holder != 0 && ports_.shm.is_listed(eid, holder) && link_to({eid, holder}, Duration{}, &path->link, why)) {
     path->local = {wire::IpAddress{local.bytes}, udp_port_};
     path->remote = {wire::IpAddress{eid.bytes}, port};
     return true;
@@ -132,6 +140,11 @@ bool Nic::path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32
 
 Status Nic::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                           std::string* why) {
+  if (id >= wire::kIdSpace) {  // it has no port
+    *why = std::to_string(id) + " is no " + (token_id ? "token id" : "id") + ": they end with " +
+           std::to_string(wire::kIdSpace - 1);
+    return Status::kInvalid;
+  }
   const uint16_t port = wire::port_of_id(id);
   const std::string nobody =
       "no instance of " + to_text(eid) + " has the " + (token_id ? "token id " : "id ") + std::to_string(id);

@@ -231,13 +231,7 @@ bool UdpPort::open_sockets(uint16_t port, bool* taken, std::string* error, std::
   for (const wire::IpAddress& ip : options_.addresses) {
     Socket s;
     s.ip = ip;
-    auto have = [&](const ClaimSocket& b) { return b.ip == ip && b.port == port; };
-    const auto claim = bound != nullptr ? std::find_if(bound->begin(), bound->end(), have) : decltype(bound->end()){};
-    if (bound != nullptr && claim != bound->end()) {
-      s.fd = std::move(claim->fd);
-      s.port = port;
-      s.v6 = !ip.is_v4();
-      bound->erase(claim);
+    if (bound != nullptr && take_bound(s, port, bound)) {
       if (!set_options(s, error)) return false;
     } else if (!open_socket(s, port_, taken, error)) {
       return false;
@@ -245,6 +239,17 @@ bool UdpPort::open_sockets(uint16_t port, bool* taken, std::string* error, std::
     port_ = s.port;
     sockets_.push_back(std::move(s));
   }
+  return true;
+}
+
+bool UdpPort::take_bound(Socket& s, uint16_t port, std::vector<ClaimSocket>* bound) {
+  auto fits = [&](const ClaimSocket& b) { return b.ip == s.ip && b.port == port; };
+  const auto found = std::find_if(bound->begin(), bound->end(), fits);
+  if (found == bound->end()) return false;
+  s.fd = std::move(found->fd);
+  s.port = port;
+  s.v6 = !s.ip.is_v4();
+  bound->erase(found);
   return true;
 }
 

@@ -140,6 +140,7 @@ class UdpPort {
 
   bool open_all(std::string* error, bool* taken, std::vector<ClaimSocket>* bound);
   bool open_sockets(uint16_t port, bool* taken, std::string* error, std::vector<ClaimSocket>* bound);
+  static bool take_bound(Socket&, uint16_t port, std::vector<ClaimSocket>* bound);
   bool open_socket(Socket&, uint16_t port, bool* taken, std::string* error);
   bool set_options(Socket&, std::string* error, bool rare = false);
   bool watch(const Socket&, std::string* error);

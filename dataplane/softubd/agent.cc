@@ -96,10 +96,11 @@ void Agent::frame_held(const std::byte* frame, std::byte* held) {
   });
 }
 
-Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) {
+Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, const Patience& patience) {
   const uint32_t consumed = page_.ops_consumed.load(std::memory_order_acquire);
-  clock_ += std::min(now - looked_at_, patience / kLooks);
+  clock_ += std::min(now - looked_at_, patience.usual / kLooks);
   looked_at_ = now;
+  patience_ = patience;
   if (gone_) return Verdict::kNothing;
   if (consumed - consumed_ > produced_ - consumed_) return Verdict::kLied;
   const Verdict verdict = consumed == consumed_ ? Verdict::kNothing : Verdict::kWorked;
@@ -110,25 +111,70 @@ Agent::Verdict Agent::poll(Core<PortSet>& core, Instant now, Duration patience) 
     return verdict;
   }
   publish_waiting();
-  if (!has_work()) return verdict;
   const bool due_done = due_ == consumed_ || due_ - consumed_ > produced_ - consumed_;
+  if (due_done) end_wait(now);
+  if (!has_work()) return verdict;
   if (due_done) {
-    due_ = produced_;
-    due_since_ = moved_at_ = clock_;
-  } else if (clock_ - moved_at_ >= patience || clock_ - due_since_ >= patience * kMoving) {
-    stall(core, now);
-    return Verdict::kStalled;
+    begin_wait(now);
+  } else if (is_overdue()) {
+    const Verdict asked = ask(core, now);
+    if (asked != Verdict::kNothing) return asked;
   }
   return verdict;
 }
 
-// Who is slow again and again rests, so that others on the same channels lose little.
-void Agent::stall(Core<PortSet>& core, Instant now) {
+// ---- an application that leaves copies undone ------------------------------------------------------------------
+
+void Agent::begin_wait(Instant now) {
+  due_ = produced_;
+  due_since_ = moved_at_ = clock_;
+  due_at_ = now;
+  ++wait_;
+}
+
+void Agent::end_wait(Instant now) {
+  asked_ = false;
+  if (std::exchange(starved_, false)) longest_starved_ = std::max(longest_starved_, now - due_at_);
+}
+
+bool Agent::is_overdue() const {
+  return clock_ - moved_at_ >= patience_.usual || clock_ - due_since_ >= patience_.usual * kMoving;
+}
+
+Agent::Verdict Agent::ask(Core<PortSet>& core, Instant now) {
+  const bool too_long = clock_ - due_since_ >= patience_.starved;
+  const bool unanswered = asked_ && clock_ - asked_at_ >= patience_.usual * kUnanswered;
+  if (too_long || unanswered) {
+    give_up(core, now, starved_ && too_long ? Condition::kStarved : Condition::kUnclear);
+    return Verdict::kStalled;
+  }
+  if (asked_ || clock_ < ask_from_) return Verdict::kNothing;
+  asked_ = true;
+  asked_at_ = clock_;
+  return Verdict::kOverdue;
+}
+
+bool Agent::answer(Core<PortSet>& core, Instant now, uint32_t wait, Condition condition) {
+  if (!asked_ || wait != wait_ || stalled_ || gone_) return false;
+  asked_ = false;
+  ask_from_ = clock_ + kAskPause;
+  if (condition == Condition::kStarved && !std::exchange(starved_, true)) ++times_starved_;
+  if (condition == Condition::kStarved || condition == Condition::kUnclear || !is_overdue()) return false;
+  give_up(core, now, condition);
+  return true;
+}
+
+// Who is slow again and again rests, so that others on the same channels lose little. What it was waited for because
+// it was starved does not count.
+void Agent::give_up(Core<PortSet>& core, Instant now, Condition why) {
   const bool again = times_stalled_ != 0 && now - stalled_at_ < kForgotten;
-  rests_until_ = again ? now + (clock_ - due_since_) * kRest : now;
+  const Duration waited = std::min(clock_ - due_since_, patience_.usual * kMoving);
+  rests_until_ = again ? now + waited * kRest : now;
   stalled_at_ = now;
   stalled_ = true;
   ++times_stalled_;
+  last_stall_ = {why, now - due_at_};
+  end_wait(now);
   fail_all(core, now);
 }
 

@@ -12,12 +12,19 @@
 #include <vector>
 
 #include "dataplane/port_set.h"
+#include "dataplane/softubd/starvation.h"
 #include "lib/base/time.h"
 #include "lib/ipc/app_page.h"
 #include "lib/transport/core.h"
 #include "lib/transport/host.h"
 
 namespace ub {
+
+// How long an application may leave copies undone.
+struct Patience {
+  Duration usual = milliseconds(250);  // then somebody looks what is the matter with it
+  Duration starved = seconds(30);      // if it is healthy and gets no CPU; up to `usual`: nobody looks
+};
 
 class Agent {
  public:
@@ -30,11 +37,25 @@ class Agent {
   void frame_aborted(const std::byte* frame);
   void frame_held(const std::byte* frame, std::byte* held);
 
-  enum class Verdict : uint8_t { kNothing, kWorked, kStalled, kLied };
-  // Hands finished operations to the Core. kStalled: none was finished for `patience`, or the oldest not for some times
-  // that; all that waits failed, and all that comes will until the application has answered, longer if it is not the
-  // first time. kLied: it finished what it was never given.
-  Verdict poll(Core<PortSet>&, Instant now, Duration patience);
+  enum class Verdict : uint8_t { kNothing, kWorked, kOverdue, kStalled, kLied };
+  // Hands finished operations to the Core. kOverdue: none was finished for the usual patience, or the oldest not for
+  // some times that; it waits for an answer() to what was said to be missing, but not for long. kStalled: it was given
+  // up, all that waits failed, and all that comes will until the application has answered, longer if it is not the
+  // first time; stall() says more. kLied: it finished what it was never given.
+  Verdict poll(Core<PortSet>&, Instant now, const Patience&);
+
+  // Which wait kOverdue was about.
+  uint32_t wait() const { return wait_; }
+  // What the application does in the wait with that number. True: so it was given up, as by kStalled.
+  bool answer(Core<PortSet>&, Instant now, uint32_t wait, Condition);
+
+  // The last time that it was given up.
+  struct Stall {
+    Condition why = Condition::kUnclear;  // kStarved: it was waited for as long as may be; kUnclear: nobody looked
+    Duration waited;
+  };
+  const Stall& stall() const { return last_stall_; }
+
   // The application is gone: everything fails, now and later.
   void fail_for_ever(Core<PortSet>&, Instant now);
 
@@ -43,18 +64,24 @@ class Agent {
   bool must_be_polled() const { return has_work() || stalled_; }
   // Were operations published since the last call?
   bool take_published() { return std::exchange(published_, false); }
-  Instant deadline(Duration patience) const {
-    return has_work() && !stalled_ ? looked_at_ + patience / kLooks : Instant::never();
+  Instant deadline(const Patience& patience) const {
+    return has_work() && !stalled_ ? looked_at_ + patience.usual / kLooks : Instant::never();
   }
   uint64_t times_stalled() const { return times_stalled_; }
+  // How often it was waited for because it was starved, and the longest such wait.
+  uint32_t times_starved() const { return times_starved_; }
+  Duration longest_starved() const { return longest_starved_; }
   uint64_t copies() const { return copies_; }
 
  private:
   static constexpr size_t kMostWaiting = 8192;
-  static constexpr int64_t kLooks = 8;                 // at least, before the patience is over
-  static constexpr int64_t kMoving = 4;                // times the patience: for an agent that moves, but slowly
-  static constexpr int64_t kRest = 20;                 // times as long as it was waited for
-  static constexpr Duration kForgotten = seconds(60);  // after a stall: the next one is the first again
+  static constexpr int64_t kLooks = 8;   // at least, before the patience is over
+  static constexpr int64_t kMoving = 4;  // times the patience: for an agent that moves, but slowly
+  // Times the patience, from question to answer: on a busy machine the control thread needs seconds for what it is at.
+  static constexpr int64_t kUnanswered = 20;
+  static constexpr int64_t kRest = 20;                      // times as long as it was waited for
+  static constexpr Duration kForgotten = seconds(60);       // after a stall: the next one is the first again
+  static constexpr Duration kAskPause = milliseconds(100);  // from an answer to the next question
 
   struct Pending {
     CopyTag tag = 0;
@@ -77,7 +104,11 @@ class Agent {
   template <class Fn>
   void each_for(const std::byte* frame, Fn fn);
   void finish(Core<PortSet>&, Instant now, uint32_t number);
-  void stall(Core<PortSet>&, Instant now);
+  bool is_overdue() const;
+  Verdict ask(Core<PortSet>&, Instant now);
+  void begin_wait(Instant now);
+  void end_wait(Instant now);
+  void give_up(Core<PortSet>&, Instant now, Condition why);
   void fail_all(Core<PortSet>&, Instant now);
 
   ipc::AppPage& page_;
@@ -89,11 +120,19 @@ class Agent {
   // next no more than a part of the patience passes.
   Duration clock_{};
   Duration due_since_{}, moved_at_{};  // by that clock
-  Instant looked_at_{}, stalled_at_{}, rests_until_{};
+  Duration asked_at_{}, ask_from_{};   // by that clock
+  Instant looked_at_{}, stalled_at_{}, rests_until_{}, due_at_{};
+  Patience patience_;  // of the last look
+  uint32_t wait_ = 0;
+  bool asked_ = false;    // and not answered
+  bool starved_ = false;  // in this wait
   bool stalled_ = false;
   bool gone_ = false;
   bool published_ = false;
+  Stall last_stall_;
   uint64_t times_stalled_ = 0;
+  uint32_t times_starved_ = 0;
+  Duration longest_starved_{};
   uint64_t copies_ = 0;  // answered
 };
 

@@ -105,7 +105,7 @@ bool Client::hear(Core<PortSet>& core, Instant now) {
   return rang;
 }
 
-Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, Duration patience) {
+Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, const Patience& patience) {
   auto verdict = Agent::Verdict::kNothing;
   if (ringing_.has_any(now) && hear(core, now)) verdict = Agent::Verdict::kWorked;
   if (agent_.must_be_polled()) {
@@ -162,6 +162,8 @@ StatsApp Client::report() const {
   row.targets = count(usage.targets);
   row.shared_bytes = count(usage.shared_bytes);
   row.stalls = static_cast<uint32_t>(agent_.times_stalled());
+  row.starved = agent_.times_starved();
+  row.longest_starved_ms = static_cast<uint32_t>(agent_.longest_starved().ns / 1'000'000);
   row.posts = posts_;
   row.copies = agent_.copies();
   row.events_lost = events_lost_;

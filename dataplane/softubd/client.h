@@ -51,7 +51,7 @@ class Client {
   void set_rate(Core<PortSet>&, Instant now, uint64_t bytes_per_second);
 
   // What was posted, what the agent finished. kLied: end its session.
-  Agent::Verdict poll(Core<PortSet>&, Instant now, Duration patience);
+  Agent::Verdict poll(Core<PortSet>&, Instant now, const Patience&);
   void push_event(const Event&);
   // Wakes the application if it sleeps and something was published for it since the last call.
   void ring_if_asleep(Instant now);

@@ -89,9 +89,10 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
     client->ring_if_asleep(now);
     if (verdict == Agent::Verdict::kNothing) continue;
     worked = true;
-    const bool lied = verdict == Agent::Verdict::kLied;
-    if (lied) client->agent().fail_for_ever(core, now);
-    if (lied || verdict == Agent::Verdict::kStalled) on_trouble_(client->number(), lied);
+    if (verdict == Agent::Verdict::kWorked) continue;
+    Agent& agent = client->agent();
+    if (verdict == Agent::Verdict::kLied) agent.fail_for_ever(core, now);
+    on_trouble_(client->number(), {verdict, agent.wait(), agent.stall()});
   }
   return worked;
 }

@@ -20,13 +20,19 @@ namespace ub {
 
 class ClientTable final : public NicClients, public ForeignMemory {
  public:
-  // Told by the worker; must not call back. `lied`: it wrote what cannot be; else its agent is held for stalled.
-  using OnTrouble = std::function<void(Owner, bool lied)>;
+  // What is the matter with an application: kOverdue, kStalled, kLied.
+  struct Trouble {
+    Agent::Verdict what;
+    uint32_t wait;       // kOverdue: to be answered
+    Agent::Stall stall;  // kStalled
+  };
+  // Told by the worker; must not call back.
+  using OnTrouble = std::function<void(Owner, const Trouble&)>;
   explicit ClientTable(OnTrouble on_trouble) : on_trouble_(std::move(on_trouble)) {}
 
   // False and `*error`: no epoll descriptor.
   bool init(uint32_t most_clients, std::string* error);
-  void set_patience(Duration patience) { patience_ = patience; }
+  void set_patience(const Patience& patience) { patience_ = patience; }
   // Bytes per second of each, 0: no limit. What waits for the old one goes on.
   void set_rate(Core<PortSet>&, Instant now, uint64_t rate);
 
@@ -65,10 +71,10 @@ class ClientTable final : public NicClients, public ForeignMemory {
 
   OnTrouble on_trouble_;
   std::vector<std::unique_ptr<Client>> by_number_;
-  std::vector<Client*> active_;  // those that are served, dense
+  std::vector<Client*> active_;    // those that are served, dense
   std::set<uint64_t> ports_down_;  // whoever comes is told
   ipc::Fd epoll_;
-  Duration patience_ = milliseconds(250);
+  Patience patience_;
   uint64_t rate_ = 0;
   Owner next_number_ = 1;
   std::array<Owner, kMostRung> rung_{};  // who woke us

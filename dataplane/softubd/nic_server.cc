@@ -65,9 +65,13 @@ bool make_directory(const std::string& socket_path, const DaemonConfig& config, 
 }  // namespace
 
 NicServer::NicServer(asio::io_context& io, const LoadedConfig& config)
-    : io_(io), config_(config), listener_(io), timer_(io), clients_([this](Owner owner, bool lied) {
-        asio::post(io_, [this, owner, lied, alive = std::weak_ptr<bool>(alive_)] {
-          if (!alive.expired()) on_trouble(owner, lied);
+    : io_(io),
+      config_(config),
+      listener_(io),
+      timer_(io),
+      clients_([this](Owner owner, const ClientTable::Trouble& trouble) {
+        asio::post(io_, [this, owner, trouble, alive = std::weak_ptr<bool>(alive_)] {
+          if (!alive.expired()) on_trouble(owner, trouble);
         });
       }) {}
 
@@ -228,12 +232,16 @@ void NicServer::end(const std::shared_ptr<Connection>& connection, const std::st
   }
 }
 
-void NicServer::on_trouble(Owner owner, bool lied) {
+void NicServer::on_trouble(Owner owner, const ClientTable::Trouble& trouble) {
   for (const auto& c : connections_) {
     if (c->session->owner() != owner) continue;
-    if (lied) return end(std::shared_ptr(c), "wrote an index into its shared page that cannot be");
-    return log_.warn(c->session->who() +
-                     ": copied nothing for daemon.agent_patience; requests to its own memory fail until it goes on");
+    if (trouble.what == Agent::Verdict::kLied) {
+      return end(std::shared_ptr(c), "wrote an index into its shared page that cannot be");
+    }
+    const std::string sentence = trouble.what == Agent::Verdict::kStalled ? Session::describe_stall(trouble.stall)
+                                                                          : c->session->look_after(trouble.wait);
+    if (!sentence.empty()) log_.warn(c->session->who() + ": " + sentence);
+    return;
   }
 }
 
@@ -264,7 +272,7 @@ void NicServer::apply_settings() {
   std::string why;
   if (!nic_->set_worker(settings, &why)) spdlog::warn("daemon.cores: {}", why);
   nic_->control([&](Nic::NicCore& core, Instant now) {
-    clients_.set_patience(to_duration(d.agent_patience));
+    clients_.set_patience({to_duration(d.agent_patience), to_duration(d.starved_patience)});
     clients_.set_rate(core, now, d.app_rate);
     return true;
   });

@@ -51,7 +51,7 @@ class NicServer {
   void end_oldest_stranger();
   void read(const std::shared_ptr<Connection>&);
   void end(const std::shared_ptr<Connection>&, const std::string& why);
-  void on_trouble(Owner owner, bool lied);
+  void on_trouble(Owner owner, const ClientTable::Trouble&);
   void tick();
   void arm_timer();
   bool may_connect(const ipc::PeerCredentials&) const;

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 namespace ub {
 
@@ -16,6 +18,7 @@ namespace {
 using ipc::AppCall;
 
 constexpr int kRequestsPerTurn = 16;
+constexpr auto kStarvingPause = std::chrono::seconds(10);    // between lines about one application
 constexpr auto kLongestTurn = std::chrono::milliseconds(5);  // what waits for another process ends a turn
 
 // As the process calls itself; it may say anything, so only what can be printed.
@@ -29,6 +32,30 @@ std::string program_of(pid_t pid) {
 
 std::string describe(const ipc::PeerCredentials& peer) {
   return "process " + std::to_string(peer.pid) + " (" + program_of(peer.pid) + "), user " + std::to_string(peer.uid);
+}
+
+const char* name_of(Condition condition) {
+  switch (condition) {
+    case Condition::kStopped:
+      return "it is stopped";
+    case Condition::kAsleep:
+      return "it sleeps";
+    case Condition::kRan:
+      return "it runs and does not copy";
+    case Condition::kUnseen:
+      return "/proc does not tell what it does";
+    case Condition::kStarved:
+      return "it got no CPU for daemon.starved_patience";
+    case Condition::kUnclear:
+      break;
+  }
+  return "nobody looked what it does";
+}
+
+std::string in_seconds(Duration d) {
+  char text[32];
+  snprintf(text, sizeof text, "%.2f s", static_cast<double>(d.ns) * 1e-9);
+  return text;
 }
 
 void set_text(ipc::AppAnswer* answer, const std::string& text) {
@@ -141,6 +168,7 @@ Status Session::hello(Reply* reply, std::string* why) {
   client_ = raw;
   objects_ = std::move(objects);
   raw->set_process(peer_, program_of(peer_.pid));
+  process_ = ProcessReader(peer_.pid);
   reply->fds[0] = raw->page_fd();
   reply->fds[1] = raw->worker_bell_fd();
   reply->fds[2] = raw->app_bell_fd();
@@ -272,6 +300,28 @@ Status Session::call_report(const ipc::AppRequest& r, Reply* reply) {
   reply->answer.value = static_cast<uint32_t>(count);
   reply->answer.id = from;
   return Status::kOk;
+}
+
+// ---- copies left undone ----------------------------------------------------------------------------------------
+
+std::string Session::look_after(uint32_t wait) {
+  if (std::exchange(judged_wait_, wait) != wait) judge_.forget();
+  const Condition condition = judge_.judge(process_.read());
+  const auto stall = nic_.control([&](Nic::NicCore& core, Instant now) -> std::optional<Agent::Stall> {
+    Agent& agent = client_->agent();
+    if (!agent.answer(core, now, wait, condition)) return std::nullopt;
+    return agent.stall();
+  });
+  if (stall) return describe_stall(*stall);
+  const auto now = std::chrono::steady_clock::now();
+  if (condition != Condition::kStarved || now - told_of_starving_ < kStarvingPause) return "";
+  told_of_starving_ = now;
+  return "leaves copies undone because it gets no CPU; it is waited for, urma_admin show apps tells how long";
+}
+
+std::string Session::describe_stall(const Agent::Stall& stall) {
+  return "left copies undone for " + in_seconds(stall.waited) + ": " + name_of(stall.why) +
+         "; requests to its own memory fail until it goes on";
 }
 
 void Session::destroy_objects() {

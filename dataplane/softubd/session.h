@@ -6,6 +6,7 @@
 // Thread: the control thread.
 #pragma once
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "dataplane/softubd/client_table.h"
 #include "dataplane/softubd/objects.h"
+#include "dataplane/softubd/process_reader.h"
 #include "lib/ipc/app_call.h"
 #include "lib/ipc/unix_socket.h"
 
@@ -34,6 +36,11 @@ class Session {
   bool serve(std::string* why);
   // Tells the application the last sentence it gets, and hangs up.
   void say_goodbye(const std::string& sentence);
+  // It leaves copies undone, in the wait with that number: what does it do? Given up for it or not, a sentence for the
+  // log, "" if there is nothing to tell.
+  std::string look_after(uint32_t wait);
+  // A sentence about having been given up.
+  static std::string describe_stall(const Agent::Stall&);
   // Destroys what it had. False: call again later.
   bool clean_up();
   // The daemon ends: what can be destroyed at once. No request of it fails before; it may not know yet.
@@ -68,6 +75,10 @@ class Session {
   Client* client_ = nullptr;  // in the table
   bool served_ = false;
   std::unique_ptr<AppObjects> objects_;
+  ProcessReader process_{0};  // once it is attached
+  StarvationJudge judge_;
+  uint32_t judged_wait_ = 0;
+  std::chrono::steady_clock::time_point told_of_starving_{};
 };
 
 }  // namespace ub

@@ -55,7 +55,7 @@ class Core {
   bool has_id(uint32_t id, bool token_id) const;
   // Which instance has that id of that EID? Asks whoever is at the path. kBusy: asked, or asked again if it was long
   // ago; the answer comes as a packet, come again. kOk, kInvalid: answered by the instance `*uasid`, which has it, or
-  // has not. What is not collected is forgotten when room is needed.
+  // has not. A question that nobody comes back to is forgotten after a second, with its answer.
   Status find(Instant now, const FindConfig&, uint32_t* uasid);
 
   // What follows and makes something with an id answers kNoId when the blocks are used up.

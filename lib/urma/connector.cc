@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
@@ -149,7 +150,6 @@ bool Connector::submit(Notifier& notifier, Target& target, const TargetConfig& c
   connect.list = &made;
   connect.place = made.begin();
   connect.config = config;
-  connect.find_until = now_ns() + kFindPatienceNs;
   connect.result.type = URMA_IMPORT_JETTY_NOTIFY;
   connect.result.user_ctx = user_ctx;
   connect.result.tjetty = &target.pub;
@@ -220,10 +220,13 @@ void Connector::run() {
 // Holds `lock`, but not while it waits for the back end. One whose peer has not answered yet lets the others go on.
 void Connector::connect_next(std::unique_lock<std::mutex>& lock) {
   constexpr auto kPause = std::chrono::milliseconds(1);
+  constexpr size_t kMostLooks = 32;  // in a row
   if (is_over(queued_.front(), now_ns())) return conclude(queued_.front(), URMA_ETIMEOUT);
   move(queued_.front(), running_);
   TargetConfig config = running_.front().config;
-  const bool give_up = now_ns() > running_.front().find_until;
+  int64_t& until = running_.front().find_until;
+  if (until == 0) until = now_ns() + kFindPatienceNs;  // others may have kept it waiting
+  const bool give_up = now_ns() > until;
   lock.unlock();
   uint32_t handle = 0;
   std::string why;
@@ -233,7 +236,10 @@ void Connector::connect_next(std::unique_lock<std::mutex>& lock) {
       backend().drive();
       lock.lock();
       if (!running_.empty()) move(running_.front(), queued_);
-      wake_.wait_for(lock, kPause);
+      if (++silent_ >= std::min(queued_.size(), kMostLooks)) {
+        silent_ = 0;
+        wake_.wait_for(lock, kPause);
+      }
       return;
     }
     status = Status::kInvalid;

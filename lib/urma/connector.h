@@ -27,7 +27,7 @@ struct Connect {
   std::list<Connect>::iterator place;
   TargetConfig config{};
   int64_t deadline = 0;    // of now_ns(), while it is outstanding; 0: none
-  int64_t find_until = 0;  // of now_ns(): so long its peer is asked for
+  int64_t find_until = 0;  // of now_ns(): so long its peer is asked for; 0: nobody asked yet
   urma_notify_t result{};
 };
 
@@ -76,6 +76,7 @@ class Connector {
   std::condition_variable wake_;
   std::list<Connect> queued_;
   std::list<Connect> running_;  // what the thread is at: one or none
+  size_t silent_ = 0;           // imports looked at since the thread paused, without an answer of their peers
   bool stopping_ = false;
   std::thread worker_;
 };

@@ -684,12 +684,7 @@ int main(int argc, char** argv) {
   }
   alarm(150);  // a call that never returns is a failure, too
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
-  begin_case("malformed configuration");
-  malformed_configuration();
-  int failed = !end_case();
-  begin_case("a block of ids that cannot be had");
-  unusable_id_block();
-  failed += !end_case();
+  int failed = run_bad_starts();
   context = open_nic();
   peer = start_peer(context, loopback);
   bytes = aligned_alloc(4096, LOCAL_BYTES + GUARD_BYTES);

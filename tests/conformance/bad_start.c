@@ -42,7 +42,7 @@ static void start_with_file(const char* text, const char* line, const char* key,
   check_mentions(path);
 }
 
-void malformed_configuration(void) {
+static void malformed_configuration(void) {
   const char* before = getenv("SOFTUB_CONFIG");
   char* kept = before != NULL ? strdup(before) : NULL;
   check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
@@ -66,7 +66,7 @@ static void start_with_block(const char* block, const char* what, const char* ad
 }
 
 // An embedded NIC that is to begin with a block of ids which it cannot have (docs/identity.md).
-void unusable_id_block(void) {
+static void unusable_id_block(void) {
   enum { kCount = 3 };
   const char* names[kCount] = {"SOFTUB_PLACEMENT_MODE", "SOFTUB_DEVICE_EIDS", "SOFTUB_PORT_KINDS"};
   const char* values[kCount] = {"embedded", "127.7.7.7", "shm,udp"};
@@ -93,6 +93,15 @@ void unusable_id_block(void) {
     if (kept[i] != NULL) setenv(names[i], kept[i], 1);
     free(kept[i]);
   }
+}
+
+int run_bad_starts(void) {
+  begin_case("malformed configuration");
+  malformed_configuration();
+  int failed = !end_case();
+  begin_case("a block of ids that cannot be had");
+  unusable_id_block();
+  return failed + !end_case();
 }
 
 void check_unknown_device(urma_context_t* context) {

@@ -150,8 +150,7 @@ int take_async_events(urma_context_t* context, const urma_jfc_t* jfc);
 
 // ---- cases of bad_start.c ---------------------------------------------------------------------------------
 
-void malformed_configuration(void);  // before urma_init
-void unusable_id_block(void);        // before urma_init
+int run_bad_starts(void);  // before urma_init: cases of a start that fails; how many did
 void check_unknown_device(urma_context_t* context);
 
 #ifdef __cplusplus

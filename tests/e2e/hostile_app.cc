@@ -525,15 +525,22 @@ void crowd() {
 
 // ---- with an accomplice at another daemon ----------------------------------------------------------------------
 
-// Offers memory of its own and serves `most` operations now and then; prints where it is, for `writer`.
-void serve_slowly(uint32_t most) {
+// Offers memory of its own and prints where it is, for `writer`.
+std::unique_ptr<Nic> offer_memory() {
   auto nic = make_nic();
-  if (nic == nullptr) return;
+  if (nic == nullptr) return nic;
   const ipc::AppInstance& i = nic->app.instance;
   std::printf("address %u %u %u ", i.uasid, nic->q.jetty, nic->q.token);
   for (uint8_t byte : i.eids[0]) std::printf("%02x", byte);
   std::printf("\n");
   std::fflush(stdout);
+  return nic;
+}
+
+// Serves `most` operations now and then.
+void serve_slowly(uint32_t most) {
+  auto nic = offer_memory();
+  if (nic == nullptr) return;
   ipc::AppPage& page = nic->app.page();
   while (goes_on()) {
     usleep(100'000);
@@ -547,6 +554,13 @@ void serve_slowly(uint32_t most) {
 
 void slow() { serve_slowly(1); }
 void lazy() { serve_slowly(ipc::kAgentOps); }
+
+// Has better things to do with its CPU. With the lowest priority beside others that burn, it looks starved.
+void spin() {
+  auto nic = offer_memory();
+  while (goes_on()) {
+  }
+}
 
 struct Accomplice {
   uint32_t target = 0;
@@ -624,8 +638,8 @@ constexpr Case kCases[] = {
     {"nothing", nothing}, {"long_ring", long_ring}, {"full_eventfd", full_eventfd},
     {"deaf", deaf},       {"ring_all", ring_all},   {"greedy", greedy},
     {"attach", attach},   {"crowd", crowd},         {"slow", slow},
-    {"lazy", lazy},       {"writer", writer},       {"burn", burn},
-    {"modest", modest},   {"restless", restless},
+    {"lazy", lazy},       {"spin", spin},           {"writer", writer},
+    {"burn", burn},       {"modest", modest},       {"restless", restless},
 };
 
 }  // namespace

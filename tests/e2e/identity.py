@@ -430,9 +430,12 @@ class World:
         others = {worker: self.own(worker, kind, number) for worker in (second, third)}
         for worker, got in others.items():
             worker.check(got["id"] != number, f"gets {kind} id {number}, which {first.name()} has")
+        again = self.own(first, kind, number)
+        first.check(again["id"] != number, f"has {kind} id {number}, asks for it again, and gets it again")
         self.check_unique()
         if kind == "jetty":
             self.probe(sender, first, number)
+        self.drop(first, again)
         self.drop(first, held)
         for worker, got in others.items():
             self.drop(worker, got)

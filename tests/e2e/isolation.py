@@ -62,9 +62,10 @@ CASES = {
     "slow": (["gone"], []),
     "lazy": (["gone"], []),
     "stopped": (["gone"], []),
+    "spin": (["gone"], []),
     "restless": (["gone"], []),
 }
-WITH_WRITER = ("slow", "lazy", "stopped")
+WITH_WRITER = ("slow", "lazy", "stopped", "spin")
 WITH_SERVER = ("restless",)
 ENDS_BY_ITSELF = ("greedy",)
 WITH_TRAFFIC = ("deaf",)  # beside what they do wrong: to be compared with somebody who has as much
@@ -78,7 +79,7 @@ def pin(core):
 class Hostile:
     """One misbehaving application at a daemon, and its accomplice at the other one if it needs one."""
 
-    def __init__(self, world, case, seconds):
+    def __init__(self, world, case, seconds, prefix=()):
         self.parts = []
         self.case = case
         name = "slow" if case == "stopped" else case
@@ -86,7 +87,7 @@ class Hostile:
             server = self.start(world, "slow", 1, seconds)
             self.main = self.start(world, name, 0, seconds, "--to", self.address_of(server))
             return
-        self.main = self.start(world, name, 0, seconds)
+        self.main = self.start(world, name, 0, seconds, prefix=prefix)
         if case not in WITH_WRITER:
             return
         self.start(world, "writer", 1, seconds, "--to", self.address_of(self.main))
@@ -99,10 +100,10 @@ class Hostile:
         check(line.startswith("address "), f"{self.case} says {line}")
         return line.split(maxsplit=1)[1]
 
-    def start(self, world, name, side, seconds, *more):
+    def start(self, world, name, side, seconds, *more, prefix=()):
         if name in ENDS_BY_ITSELF:
             seconds = 60
-        command = [world.args.hostile, name, "--socket", world.daemons[side].socket, "--seconds", str(seconds),
+        command = [*prefix, world.args.hostile, name, "--socket", world.daemons[side].socket, "--seconds", str(seconds),
                    "--seed", str(world.dice.getrandbits(32)), *more]
         self.parts.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return self.parts[-1]

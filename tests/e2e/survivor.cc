@@ -5,14 +5,15 @@
 // that dies comes back with a new address, which is imported; when the daemon dies, everything is torn down and begun
 // again. It ends with 3 and a sentence when it sees what may never be:
 //   - a wrong byte, a message twice, a message lost that had been reported done, a counter that counted wrong;
-//   - a request that does not end within 10 s, a completion that nobody waits for, or out of order;
+//   - a request that does not end within 10 s (--unhurried: 100 s), a completion that nobody waits for, or out of order;
 //   - an error of a request to a peer that lives, a call that fails although it may not;
 //   - an event or the end of the daemon not told, a descriptor or thread left over after urma_uninit.
 //
-//   survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall]
+//   survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient] [--unhurried]
 //
 // DIR/NAME.address: for the peer. DIR/NAME.page: struct Page, for the test. --may-stall: one of the two may be
-// stopped for a while, so that memory which only it can reach is refused; that is no error then.
+// stopped for a while, so that memory which only it can reach is refused; that is no error then. --patient: its requests
+// have 34 s instead of 4 s for each sign of progress, and it is as unhurried as whoever gets hardly any CPU.
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,7 +34,7 @@
 
 namespace {
 
-constexpr double kLimit = 10.0;      // seconds to the end of a request
+constexpr uint8_t kPatientErrTimeout = 20;
 constexpr double kSuspicion = 15.0;  // seconds until a peer that refused a request must have been dead
 constexpr double kLookEvery = 0.005, kPauseAfterError = 0.02;
 constexpr size_t kRemembered = 8;
@@ -73,11 +74,15 @@ struct Request {
 
 enum class Mode { kPoll, kNap, kWait };
 
+struct Manner {
+  bool may_stall = false, patient = false, unhurried = false;
+};
+
 // From urma_init to urma_uninit.
 class Life {
  public:
-  Life(std::string name, std::string peer, bool may_stall, uint64_t seed)
-      : name_(std::move(name)), peer_(std::move(peer)), may_stall_(may_stall), dice_(seed) {
+  Life(std::string name, std::string peer, const Manner& manner, uint64_t seed)
+      : name_(std::move(name)), peer_(std::move(peer)), manner_(manner), dice_(seed) {
     mode_ = static_cast<Mode>(dice_() % 3);
     for (uint32_t i = 0; i < kLanes; ++i) {
       Lane& lane = lanes_[i];
@@ -156,7 +161,7 @@ class Life {
     cfg.jfs_cfg.depth = 2 * kLanes;
     cfg.jfs_cfg.trans_mode = URMA_TM_RM;
     cfg.jfs_cfg.rnr_retry = URMA_TYPICAL_RNR_RETRY;
-    cfg.jfs_cfg.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;
+    cfg.jfs_cfg.err_timeout = manner_.patient ? kPatientErrTimeout : URMA_TYPICAL_ERR_TIMEOUT;
     cfg.jfs_cfg.jfc = jfc_;
     jetty_ = made(urma_create_jetty(context_, &cfg), "urma_create_jetty");
   }
@@ -197,11 +202,11 @@ class Life {
       }
     }
     take_completions();
-    if (!under_way_.empty() && now() - under_way_.front().posted > kLimit) {
+    if (!under_way_.empty() && now() - under_way_.front().posted > limit()) {
       const Request& r = under_way_.front();
-      violation("request %llu of %zu, step %d of lane %u, %u bytes, has not ended for 10 s",
+      violation("request %llu of %zu, step %d of lane %u, %u bytes, has not ended for %.0f s",
                 static_cast<unsigned long long>(r.number), under_way_.size(), static_cast<int>(r.lane->step),
-                r.lane->number, r.lane->bytes);
+                r.lane->number, r.lane->bytes, limit());
     }
     take_async_event();
     if (told_) throw Lost{};
@@ -239,7 +244,7 @@ class Life {
     urma_jfc_t* event = nullptr;
     int n = urma_wait_jfc(jfce_, 1, 20, &event);
     if (n == 0 && poll()) {
-      n = urma_wait_jfc(jfce_, 1, 3000, &event);
+      n = urma_wait_jfc(jfce_, 1, static_cast<int>(300 * limit()), &event);
       if (n == 0) violation("a completion raised no event");
     }
     must(n == 0 || (n == 1 && event == jfc_), "urma_wait_jfc");
@@ -284,7 +289,7 @@ class Life {
     ending_ = true;
     page->losses.fetch_add(1);
     if (jetty_ == nullptr) return;
-    for (double end = now() + kLimit; !under_way_.empty() || flush_dones_ == 0 || !told_;) {
+    for (double end = now() + limit(); !under_way_.empty() || flush_dones_ == 0 || !told_;) {
       poll();
       take_async_event();
       if (now() > end) {
@@ -295,6 +300,9 @@ class Life {
   }
 
   // ---- requests ----
+  // Seconds to the end of one.
+  double limit() const { return manner_.patient || manner_.unhurried ? 100.0 : 10.0; }
+
   uint64_t here(const Lane& lane, const void* part) {
     return segments_[lane.here]->seg.ubva.va +
            static_cast<uint64_t>(static_cast<const unsigned char*>(part) -
@@ -432,7 +440,7 @@ class Life {
 
   void judge(int status, Remote& remote) {
     if (status == URMA_CR_WR_FLUSH_ERR) return;
-    if (may_stall_ && (status == URMA_CR_REM_ACCESS_ABORT_ERR || status == URMA_CR_LOC_ACCESS_ERR)) return;
+    if (manner_.may_stall && (status == URMA_CR_REM_ACCESS_ABORT_ERR || status == URMA_CR_LOC_ACCESS_ERR)) return;
     const bool of_the_dead = status == URMA_CR_REM_ACCESS_ABORT_ERR || status == URMA_CR_ACK_TIMEOUT_ERR;
     if (!of_the_dead) violation("a request ended with status %d; our longest turn took %.3f s", status, longest_turn_);
     if (remote.refused_at == 0) remote.refused_at = now(), remote.refused_with = status;
@@ -545,7 +553,7 @@ class Life {
   };
 
   const std::string name_, peer_;
-  const bool may_stall_;
+  const Manner manner_;
   std::mt19937_64 dice_;
   Mode mode_;
   uint64_t self_ = 0;
@@ -606,12 +614,16 @@ void open_page(const std::string& path) {
 int main(int argc, char** argv) {
   std::string name, peer;
   uint64_t seed = 1;
-  bool may_stall = false;
+  Manner manner;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     const bool value = i + 1 < argc;
     if (option == "--may-stall") {
-      may_stall = true;
+      manner.may_stall = true;
+    } else if (option == "--patient") {
+      manner.patient = true;
+    } else if (option == "--unhurried") {
+      manner.unhurried = true;
     } else if (option == "--directory" && value) {
       directory = argv[++i];
     } else if (option == "--name" && value) {
@@ -626,7 +638,9 @@ int main(int argc, char** argv) {
     }
   }
   if (name.empty() || peer.empty() || directory.empty()) {
-    fprintf(stderr, "usage: survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall]\n");
+    fprintf(stderr,
+            "usage: survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient] "
+            "[--unhurried]\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -639,7 +653,7 @@ int main(int argc, char** argv) {
       rest(0.005);
       continue;
     }
-    Life(name, peer, may_stall, ++seed).live();
+    Life(name, peer, manner, ++seed).live();
     must(urma_uninit() == URMA_SUCCESS, "urma_uninit");
     check_leftovers();
   }

@@ -27,7 +27,7 @@ using ipc::AppCall;
 struct Daemon {
   LoadedConfig config;
   bool lied = false;
-  ClientTable clients{[this](Owner, bool liar) { lied |= liar; }};
+  ClientTable clients{[this](Owner, const ClientTable::Trouble& t) { lied |= t.what == Agent::Verdict::kLied; }};
   std::unique_ptr<Nic> nic;
 
   Daemon() {
@@ -47,7 +47,7 @@ struct Daemon {
     nic = Nic::start(config, 0, {}, &error, &clients);
     if (nic == nullptr) std::fprintf(stderr, "%s\n", error.c_str());
     UB_ASSERT(nic != nullptr);
-    clients.set_patience(milliseconds(1));
+    clients.set_patience({milliseconds(1), Duration{}});
   }
 };
 

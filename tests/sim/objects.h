@@ -51,8 +51,9 @@ struct Region {
   RegisteredSegment registered;
   RangeSet free;
   Bytes storage;
-  bool hostile = false;  // of an application that the oracle does not follow (hostile.h)
-  bool mute = false;     // and that leaves copies undone, as long as anybody waits for one
+  bool hostile = false;   // of an application that the oracle does not follow (hostile.h)
+  bool mute = false;      // and that leaves copies undone, as long as anybody waits for one
+  Instant starved_until;  // its application gets no CPU: copies are done after that
 
   // Parts of a target region: words for atomics, constant bytes, contended bytes, ranges that requests own,
   // and at the end some contended bytes for requests that run over the edge.

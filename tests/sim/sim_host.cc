@@ -99,7 +99,8 @@ bool SimHost::admit(const char* what, const std::byte* p, size_t bytes, bool rea
 
 bool SimHost::defer(const std::byte* memory) const {
   const Region* r = node_.find_region(memory);
-  return (r != nullptr && r->mute) || world_.host_rng.chance(world_.options.host.pending);
+  return (r != nullptr && (r->mute || world_.now() < r->starved_until)) ||
+         world_.host_rng.chance(world_.options.host.pending);
 }
 
 CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
@@ -108,7 +109,10 @@ CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
   pending_.emplace(id, std::move(p));
   const Region* r = node_.find_region(memory);
   const bool mute = r != nullptr && r->mute;
-  world_.plan_copy(node_, id, mute ? kPatience : 1 + world_.host_rng.below(world_.options.host.pending_ns));
+  uint64_t delay = mute ? kPatience : 1 + world_.host_rng.below(world_.options.host.pending_ns);
+  if (r != nullptr && world_.now() < r->starved_until)
+    delay += static_cast<uint64_t>((r->starved_until - world_.now()).ns);
+  world_.plan_copy(node_, id, delay);
   return CopyResult::kPending;
 }
 

@@ -126,6 +126,29 @@ TEST(Finding, several_questions__do_not_mix) {
   EXPECT_EQ(s.uasid, s.b_uasid());
 }
 
+// One number at once: as an id and as a token id, here and there.
+TEST(Finding, questions_that_differ_in_one_thing__do_not_mix) {
+  Search s;
+  constexpr uint32_t kNumber = 500'000;
+  GroupConfig named;
+  named.wanted_id = kNumber;
+  uint32_t group = 0;
+  ASSERT_EQ(s.b().node->core().create_group(named, &group), Status::kOk);
+  ASSERT_EQ(group, kNumber);
+  s.lead(kNumber, 1);
+  s.lead(kNumber, 2);
+  FindConfig id = s.what(kNumber), token_id = s.what(kNumber, true), elsewhere = id;
+  elsewhere.eid = s.ends[2].node->id().eid;
+  elsewhere.path.remote.ip = s.ends[2].node->at().ip;
+  for (const FindConfig& f : {id, token_id, elsewhere}) EXPECT_EQ(s.look(f), Status::kBusy);
+  s.world.run_for(milliseconds(1));
+  EXPECT_EQ(s.look(elsewhere), Status::kInvalid);
+  EXPECT_EQ(s.uasid, s.ends[2].node->id().uasid);
+  EXPECT_EQ(s.look(token_id), Status::kInvalid);
+  EXPECT_EQ(s.look(id), Status::kOk);
+  EXPECT_EQ(s.uasid, s.b_uasid());
+}
+
 // More questions than are remembered: the oldest begin anew, and all are answered in the end.
 TEST(Finding, many_questions__are_all_answered) {
   Search s;
@@ -140,6 +163,49 @@ TEST(Finding, many_questions__are_all_answered) {
     s.world.run_for(milliseconds(1));
   }
   EXPECT_EQ(open.size(), 0u);
+}
+
+// More questions than are remembered, all but one without an answer: they do not push the answer away.
+TEST(Finding, many_silent_peers__leave_the_others_their_answers) {
+  Search s;
+  const FindConfig healthy = s.what(s.b().queue->id);
+  s.world.network.tamper.add(drop(
+      kAlways, [&](const PacketInfo& p) { return p.is_record(RecordType::kFind) && p.record.object != healthy.id; }));
+  for (uint32_t i = 1; i <= 300; ++i) s.lead(Search::kNobodys + i, 1);
+  Status status = Status::kBusy;
+  for (int round = 0; round < 20 && status == Status::kBusy; ++round) {
+    status = s.look(healthy);
+    if (status == Status::kBusy) s.world.run_for(milliseconds(1));
+    for (uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(s.look(s.what(Search::kNobodys + i)), Status::kBusy);
+  }
+  EXPECT_EQ(status, Status::kOk);
+}
+
+// Its asker gave up before the answer came. Who asks much later hears what is true then.
+TEST(Finding, an_answer_that_nobody_collected__is_not_kept) {
+  Search s;
+  const FindConfig f = s.what(s.b().queue->id);
+  ASSERT_EQ(s.look(f), Status::kBusy);
+  s.world.run_for(milliseconds(1));
+  s.b().node->crash();
+  s.b().node->boot();
+  s.world.run_for(seconds(2));
+  EXPECT_EQ(s.find(f), Status::kInvalid);  // the new life has no queue
+  EXPECT_EQ(s.uasid, s.b_uasid());
+}
+
+// Nor does it ask as seldom as the one before it did in the end.
+TEST(Finding, a_question_that_was_given_up__begins_anew) {
+  Search s;
+  const FindConfig f = s.what(s.b().queue->id);
+  auto& finds = s.world.network.tamper.add(watch(record(0, RecordType::kFind)));
+  auto& lost = s.world.network.tamper.add(drop(kAlways, record(0, RecordType::kFind)));
+  ASSERT_EQ(s.find(f), Status::kBusy);
+  s.world.run_for(seconds(2));
+  lost.count = lost.hits + 2;
+  const uint32_t before = finds.hits;
+  EXPECT_EQ(s.find(f, milliseconds(100)), Status::kOk);
+  EXPECT_EQ(finds.hits - before, 3u);
 }
 
 // What is not answered exactly so is not believed.

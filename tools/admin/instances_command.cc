@@ -178,6 +178,8 @@ Json apps_json(const StatsReport& r) {
                     {"posts", a.posts},
                     {"agent_copies", a.copies},
                     {"agent_stalls", a.stalls},
+                    {"agent_starved", a.starved},
+                    {"longest_starved_ms", a.longest_starved_ms},
                     {"events_lost", a.events_lost}});
   }
   return rows;

@@ -18,15 +18,24 @@ bool id_free(const CoreState& s, uint32_t id) {
   return s.ids[id].kind == ObjectKind::kNone && !rests(s, s.ids[id].freed_ms);
 }
 
-// The next one in turn for which `is_free` holds.
-template <class IsFree>
-uint32_t take_turn(const IdBlocks& blocks, uint32_t& turn, IsFree is_free) {
+// The next one in turn for which `fits` holds.
+template <class Fits>
+uint32_t take_turn(const IdBlocks& blocks, uint32_t& turn, Fits fits) {
   for (uint32_t tries = blocks.ids(); tries != 0; --tries) {
     const uint32_t id = blocks.next(turn);
     turn = id + 1;
-    if (is_free(id)) return id;
+    if (fits(id)) return id;
   }
   return 0;
+}
+
+// One that is not used and has rested; where there is none, and enough blocks, one that is not used: the turn comes to
+// those first that were given out, and so as a rule given back, longest ago.
+template <class IsUsed, class Rests>
+uint32_t take_free(const IdBlocks& blocks, uint32_t& turn, IsUsed is_used, Rests is_resting) {
+  const uint32_t id = take_turn(blocks, turn, [&](uint32_t n) { return !is_used(n) && !is_resting(n); });
+  if (id != 0 || !blocks.enough()) return id;
+  return take_turn(blocks, turn, [&](uint32_t n) { return !is_used(n); });
 }
 
 }  // namespace
@@ -41,7 +50,9 @@ void add_id_block(CoreState& s, uint32_t block) {
 
 uint32_t allocate_id(CoreState& s, uint32_t wanted) {
   if (wanted >= kFirstRequestableId && wanted < kIdSpace && id_free(s, wanted)) return wanted;
-  return take_turn(s.id_blocks, s.next_id, [&](uint32_t id) { return id_free(s, id); });
+  return take_free(
+      s.id_blocks, s.next_id, [&](uint32_t id) { return s.ids[id].kind != ObjectKind::kNone; },
+      [&](uint32_t id) { return rests(s, s.ids[id].freed_ms); });
 }
 
 void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
@@ -55,10 +66,9 @@ uint32_t allocate_private_id(CoreState& s, uint32_t from) {
 }
 
 uint32_t allocate_token_id(CoreState& s) {
-  const uint32_t id = take_turn(s.id_blocks, s.next_token_id, [&](uint32_t token_id) {
-    const TokenId& t = s.token_ids[token_id];
-    return !t.in_use && !rests(s, t.freed_ms);
-  });
+  const uint32_t id = take_free(
+      s.id_blocks, s.next_token_id, [&](uint32_t token_id) { return s.token_ids[token_id].in_use; },
+      [&](uint32_t token_id) { return rests(s, s.token_ids[token_id].freed_ms); });
   if (id != 0) s.token_ids[id] = TokenId{0, 0, true};
   return id;
 }

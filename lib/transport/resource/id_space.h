@@ -17,7 +17,7 @@ using wire::kFirstRequestableId;
 using wire::kIdBits;
 using wire::kIdSpace;
 
-// Blocks of ids, and where the turn is in them.
+// A set of blocks of ids.
 class IdBlocks {
  public:
   void add(uint32_t block) {
@@ -26,6 +26,9 @@ class IdBlocks {
   }
   bool has(uint32_t block) const { return (words_[block / 64] >> block % 64 & 1) != 0; }
   uint32_t ids() const { return count_ * wire::kIdsOfBlock; }
+  // With so many, ids that rest are given out before further blocks are asked for: whoever makes and destroys objects
+  // without end takes no more of the host.
+  bool enough() const { return count_ >= 16; }
 
   // That id if it lies in one of the blocks, else the first id of the next block, from the last on with the first.
   // There is a block.
@@ -44,11 +47,13 @@ class IdBlocks {
 
 struct CoreState;
 
-// The turn begins anywhere in the first one: what was meant for a former instance with the same block finds nobody.
+// The turn begins anywhere in the first one, so that what was meant for a former instance with the same block finds
+// nobody, as a rule.
 void add_id_block(CoreState& s, uint32_t block);
 
-// The wanted id if it is free, else the next one in turn of those that this instance has; 0: none is left. Whether the
-// wanted id is this instance's to give out is the caller's to know.
+// The wanted id if it is free, else the next free one in turn of this instance's blocks. Where all others rest and there
+// are enough blocks, one that rests; 0: none is left. Whether the wanted id is this instance's to give out is the
+// caller's to know.
 uint32_t allocate_id(CoreState& s, uint32_t wanted);
 void release_id(CoreState& s, uint32_t id);
 // The first free id from there on, of this instance or not: numbers that no other instance sees. 0: none.

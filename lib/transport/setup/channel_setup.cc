@@ -552,10 +552,15 @@ void kill_silent(CoreState& s, uint32_t channel) {
   drop_unused_peer(s, peer);
 }
 
+// While the next packet waits for memory of this side, nothing goes again that the peer could acknowledge.
+bool is_silent(const CoreState& s, const Channel& ch, Duration limit) {
+  return ch.gathers_pending == 0 && s.now - ch.progress_at >= limit;
+}
+
 void on_open_timer(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   if (ch.rto_at <= s.now) {
-    if (s.now - ch.progress_at >= ch.give_up_after) return kill_silent(s, channel);
+    if (is_silent(s, ch, ch.give_up_after)) return kill_silent(s, channel);
     tp::on_retransmission_timeout(s, channel);
   }
   Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
@@ -574,8 +579,7 @@ void on_open_timer(CoreState& s, uint32_t channel) {
 void end_if_silent(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   Duration limit = ch.give_up_after - ch.give_up_after / 8;
-  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && s.now - ch.progress_at >= limit)
-    kill_silent(s, channel);
+  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && is_silent(s, ch, limit)) kill_silent(s, channel);
 }
 
 void on_channel_timer(CoreState& s, uint32_t channel) {

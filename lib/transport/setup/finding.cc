@@ -33,13 +33,16 @@ void ask(CoreState& s, Finding& f) {
   f.next_at = s.now + setup_pause(s, f.tries++);
 }
 
+bool is_free(const CoreState& s, const Finding& f) { return f.what.id == 0 || s.now - f.looked_at >= kAbandonedAfter; }
+
 Finding& begin(CoreState& s, const FindConfig& what) {
-  auto older = [](const Finding& a, const Finding& b) {
-    if ((a.what.id == 0) != (b.what.id == 0)) return a.what.id == 0;
-    return a.next_at < b.next_at;
+  auto gives_way = [&s](const Finding& a, const Finding& b) {
+    if (is_free(s, a) != is_free(s, b)) return is_free(s, a);
+    if ((a.state == Status::kBusy) != (b.state == Status::kBusy)) return a.state == Status::kBusy;
+    return a.looked_at < b.looked_at;
   };
-  Finding& f = *std::min_element(s.findings.begin(), s.findings.end(), older);
-  f = Finding{what, Status::kBusy, 0, s.prng.next_u32(), 0, {}};
+  Finding& f = *std::min_element(s.findings.begin(), s.findings.end(), gives_way);
+  f = Finding{what, Status::kBusy, 0, s.prng.next_u32(), 0, {}, s.now};
   return f;
 }
 
@@ -54,8 +57,10 @@ bool has_id(const CoreState& s, uint32_t id, bool token_id) {
 
 Status find(CoreState& s, const FindConfig& what, uint32_t* uasid) {
   if (what.id == 0 || what.path.link == 0 || what.path.link > s.links.high_water()) return Status::kInvalid;
-  auto known = std::find_if(s.findings.begin(), s.findings.end(), [&](const Finding& f) { return f.is(what); });
+  auto known = std::find_if(s.findings.begin(), s.findings.end(),
+                            [&](const Finding& f) { return f.is(what) && !is_free(s, f); });
   Finding& f = known != s.findings.end() ? *known : begin(s, what);
+  f.looked_at = s.now;
   if (f.state == Status::kBusy) {
     if (f.next_at <= s.now) ask(s, f);
     return Status::kBusy;
@@ -78,7 +83,7 @@ void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
 void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.upi != s.config.upi || r.sender_uasid == 0) return;
   for (Finding& f : s.findings) {
-    if (f.what.id == 0 || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
+    if (is_free(s, f) || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
     if (f.what.path.link != from.link || f.what.path.remote != from.remote || f.what.eid != r.sender_eid) continue;
     f.uasid = r.sender_uasid;
     f.state = r.reason == RecordReason::kNone ? Status::kOk : Status::kInvalid;

@@ -26,13 +26,16 @@ struct Finding {
   uint32_t uasid;   // of whoever answered
   uint32_t attempt;
   uint32_t tries;
-  Instant next_at;  // the next try's
+  Instant next_at;    // the next try's
+  Instant looked_at;  // by an asker, the last time
   bool is(const FindConfig& other) const {
     return what.id == other.id && what.eid == other.eid && what.local_eid == other.local_eid &&
            what.token_id == other.token_id && what.path.link == other.path.link;
   }
 };
-// Beyond so many the one that was asked longest ago gives way; its askers begin anew.
+// What no asker came for since is nobody's any more: its answer may be old.
+constexpr Duration kAbandonedAfter = seconds(1);
+// Beyond so many the one that was looked at longest ago gives way, answers last; its askers begin anew.
 using Findings = std::array<Finding, 256>;
 
 bool has_id(const CoreState& s, uint32_t id, bool token_id);

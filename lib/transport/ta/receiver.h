@@ -40,14 +40,15 @@ class Receiver {
         s_.count(Counter::kTpRxDuplicate);
         break;
       case tp::RxVerdict::kBeyondWindow:
-        return s_.count(Counter::kTpRxBeyondWindow);
+        s_.count(Counter::kTpRxBeyondWindow);
+        return refuse(channel, rtp, verdict);
       case tp::RxVerdict::kAhead:
-        if (!take_ahead(channel, rtp, rest)) return;
+        if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
-        if (!take_in_order(channel, rtp, rest)) return;
+        if (!take_in_order(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxData);
         break;
     }
@@ -78,6 +79,14 @@ class Receiver {
   static constexpr uint32_t kCopiesAhead = 64;  // of one channel, pending
 
   // ---- order -------------------------------------------------------------------------------------------------
+
+  // A packet that comes again, since there is no room for it while memory is awaited. The peer does not know whom we
+  // wait for, nor how long it may take: it hears what was accepted before, so that it does not take us for dead.
+  void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
+    const tp::Channel& ch = s_.channels[channel];
+    const bool waits = ch.stalled || ch.copies_pending != 0;
+    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, rtp, verdict);
+  }
 
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];

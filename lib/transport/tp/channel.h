@@ -75,7 +75,7 @@ struct Channel : ChannelHot {
 
   // ---- time ----
   Instant rto_at;       // never: nothing outstanding
-  Instant progress_at;  // last time something was acknowledged, or the flight began
+  Instant progress_at;  // last acknowledgement of what is in flight, be it nothing new, or the flight began
   Instant heard_at;     // last packet from the peer
   Instant ack_due;      // an acknowledgement that is owed leaves by then
   Instant created_at, setup_at, freed_at;
@@ -107,6 +107,7 @@ struct Channel : ChannelHot {
   bool gather_held;  // the frame that waits is in CoreState::held_frames
   uint32_t gather_bytes;
   Psn gather_psn;
+  Instant gather_since;  // the newest packet that waits, or waited
 
   // ---- identity, set-up ----
   uint32_t peer;  // Peer record

@@ -46,9 +46,10 @@ void message_acked(CoreState& s, Channel& ch, TxMessage& m) {
   ch.in_flight.pop(s.messages);
 }
 
-// All packets before `to` were received.
+// All packets before `to` were received. Nothing new: the peer got something and has no room for it yet.
 void acknowledge_until(CoreState& s, uint32_t channel, Psn to) {
   Channel& ch = s.channels[channel];
+  ch.progress_at = s.now;
   uint32_t packets = to.distance(ch.oldest_unacked);
   if (packets == 0) return;
   if (ch.timing && to.after(ch.timed_psn)) {
@@ -77,7 +78,6 @@ void acknowledge_until(CoreState& s, uint32_t channel, Psn to) {
   }
   if (!ch.lossless) cc_acked(ch.cc, packets);
   ch.timeouts = 0;
-  ch.progress_at = s.now;
   if (ch.outstanding() == 0) release_recovery(s, ch);
   restart_rto(s, channel);
   activate(s, channel);
@@ -214,10 +214,7 @@ void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const w
       --r.resend_count;
     }
   }
-  if (progress) {
-    ch.timeouts = 0;
-    ch.progress_at = s.now;
-  }
+  if (progress) ch.timeouts = 0;
   if (!ch.fast) return;
   bool first_hole = true;
   Psn previous_high = r.high_resent;

@@ -50,6 +50,8 @@ class Transmitter {
     ch.gather_failed |= !ok;
     if (--ch.gathers_pending != 0) return;
     if (!ch.gather_held) ch.gather_failed = false;
+    // Nothing could be sent again meanwhile, so the peer had nothing to acknowledge.
+    ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (s_.now - ch.gather_since) : s_.now;
     activate(s_, channel);
   }
 
@@ -229,6 +231,7 @@ class Transmitter {
     write_rtp(ch, rtp, frame, static_cast<size_t>(end - frame) - ch.headers.size);
 
     CopyResult copied = gather(channel, payload, at);
+    if (ch.gathers_pending != 0) ch.gather_since = s_.now;
     size_t bytes = static_cast<size_t>(end - frame) + wire::kIcrcSize;
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);

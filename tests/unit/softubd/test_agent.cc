@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "dataplane/nic.h"
 #include "lib/ipc/memfd.h"
@@ -15,6 +16,7 @@ namespace ub {
 namespace {
 
 constexpr Duration kPatience = milliseconds(80);
+constexpr Duration kStarvedPatience = seconds(5);
 constexpr CopyTag kTag = CopyTag{static_cast<uint64_t>(tp::CopyKind::kGather)} << 62;
 
 class AgentTest : public testing::Test {
@@ -31,9 +33,19 @@ class AgentTest : public testing::Test {
   }
   ipc::AppPage& page() { return *reinterpret_cast<ipc::AppPage*>(memory.data()); }
   CopyResult submit() { return agent->gather(nullptr, nullptr, 0x1000, 64, kTag); }
+  // Whoever is asked what the application does says `condition`, at once; none: nobody is there to say it.
   Agent::Verdict look_after(Duration d) {
     now += d;
-    return nic->control([&](auto& core, Instant) { return agent->poll(core, now, kPatience); });
+    return nic->control([&](auto& core, Instant) {
+      const Agent::Verdict verdict = agent->poll(core, now, {kPatience, starved_patience});
+      if (verdict != Agent::Verdict::kOverdue) return verdict;
+      ++questions;
+      if (condition) agent->answer(core, now, agent->wait(), *condition);
+      return verdict;
+    });
+  }
+  bool answer(uint32_t wait, Condition late) {
+    return nic->control([&](auto& core, Instant) { return agent->answer(core, now, wait, late); });
   }
   // Looks every millisecond.
   void look_for(Duration d) {
@@ -45,6 +57,9 @@ class AgentTest : public testing::Test {
   ipc::Mapping memory;
   std::unique_ptr<Agent> agent;
   Instant now = Instant{} + seconds(1000);
+  Duration starved_patience = kStarvedPatience;
+  std::optional<Condition> condition = Condition::kAsleep;
+  int questions = 0;
 };
 
 TEST_F(AgentTest, AnswersAreTaken) {
@@ -108,7 +123,7 @@ TEST_F(AgentTest, AWorkerThatSleepsTillItsDeadlineSeesTheEnd) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_after({});
   int looks = 0;
-  for (; !stalled() && looks < 100; ++looks) look_after(agent->deadline(kPatience) - now);
+  for (; !stalled() && looks < 100; ++looks) look_after(agent->deadline({kPatience, starved_patience}) - now);
   EXPECT_EQ(looks, 8);
 }
 
@@ -125,6 +140,130 @@ TEST_F(AgentTest, WhoMovesButSlowlyIsWaitedForLonger) {
     look_for(kPatience / 2);
   }
   EXPECT_TRUE(stalled());
+}
+
+// ---- starved or stuck ------------------------------------------------------------------------------------------
+
+TEST_F(AgentTest, WhatIsNotStarvedIsGivenUp) {
+  for (Condition c : {Condition::kStopped, Condition::kAsleep, Condition::kRan, Condition::kUnseen}) {
+    agent = std::make_unique<Agent>(page());
+    page().ops_consumed.store(0);
+    condition = c;
+    ASSERT_EQ(submit(), CopyResult::kPending);
+    look_for(kPatience + milliseconds(5));
+    EXPECT_TRUE(stalled());
+    EXPECT_EQ(agent->stall().why, c);
+    EXPECT_GE(agent->stall().waited, kPatience);
+    EXPECT_EQ(agent->times_starved(), 0u);
+  }
+}
+
+TEST_F(AgentTest, WhoIsStarvedLosesNothing) {
+  condition = Condition::kStarved;
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience * 20);
+  EXPECT_FALSE(stalled());
+  EXPECT_EQ(submit(), CopyResult::kPending) << "what comes meanwhile waits, too";
+  page().ops[0].done_ok = page().ops[1].done_ok = 1;
+  page().ops_consumed.store(2);
+  EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kWorked);
+  look_after(milliseconds(1));
+  EXPECT_EQ(agent->copies(), 2u);
+  EXPECT_EQ(agent->times_starved(), 1u);
+  EXPECT_GE(agent->longest_starved(), kPatience * 20);
+  EXPECT_FALSE(stalled());
+}
+
+TEST_F(AgentTest, NobodyIsAskedBeforeThePatienceIsOverAndSeldomAfterwards) {
+  condition = Condition::kStarved;
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience - milliseconds(5));
+  EXPECT_EQ(questions, 0);
+  look_for(milliseconds(1000));
+  EXPECT_GE(questions, 8);
+  EXPECT_LE(questions, 11);
+}
+
+TEST_F(AgentTest, TheSecondAnswerDecidesWhereTheFirstIsUnclear) {
+  condition = Condition::kUnclear;
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience + milliseconds(50));
+  EXPECT_FALSE(stalled());
+  condition = Condition::kRan;
+  look_for(milliseconds(100));
+  EXPECT_TRUE(stalled());
+}
+
+TEST_F(AgentTest, StarvingEndsToo) {
+  condition = Condition::kStarved;
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kStarvedPatience - milliseconds(20));
+  EXPECT_FALSE(stalled());
+  look_for(milliseconds(40));
+  EXPECT_TRUE(stalled());
+  EXPECT_EQ(agent->stall().why, Condition::kStarved);
+}
+
+TEST_F(AgentTest, WithoutPatienceForTheStarvedNobodyIsAsked) {
+  starved_patience = {};
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience + milliseconds(5));
+  EXPECT_TRUE(stalled());
+  EXPECT_EQ(questions, 0);
+}
+
+TEST_F(AgentTest, NobodyAnswers) {
+  condition.reset();
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience * 20);
+  EXPECT_FALSE(stalled());
+  look_for(kPatience * 2);
+  EXPECT_TRUE(stalled());
+  EXPECT_EQ(agent->stall().why, Condition::kUnclear);
+  EXPECT_EQ(questions, 1);
+}
+
+TEST_F(AgentTest, AnAnswerThatCameTooLateChangesNothing) {
+  condition.reset();
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience + milliseconds(5));
+  ASSERT_EQ(questions, 1);
+  const uint32_t wait = agent->wait();
+  page().ops_consumed.store(1);
+  look_after(milliseconds(1));
+  EXPECT_FALSE(answer(wait, Condition::kStopped)) << "it has copied meanwhile";
+  ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience + milliseconds(5));
+  ASSERT_EQ(questions, 2);
+  EXPECT_FALSE(answer(wait, Condition::kStopped)) << "an answer to another question";
+  EXPECT_FALSE(stalled());
+  EXPECT_TRUE(answer(agent->wait(), Condition::kStopped));
+}
+
+// It finished one operation between question and answer; others still wait.
+TEST_F(AgentTest, WhoMovesAgainIsNotGivenUp) {
+  condition.reset();
+  for (int n = 0; n < 2; ++n) ASSERT_EQ(submit(), CopyResult::kPending);
+  look_for(kPatience + milliseconds(5));
+  page().ops_consumed.store(1);
+  look_after(milliseconds(1));
+  EXPECT_FALSE(answer(agent->wait(), Condition::kAsleep));
+  EXPECT_FALSE(stalled());
+}
+
+// The rest after a stall is for what it could have done: else the starved would rest for minutes.
+TEST_F(AgentTest, TheRestDoesNotGrowWithStarving) {
+  condition = Condition::kStarved;
+  for (uint32_t n = 1; n <= 2; ++n) {
+    ASSERT_EQ(submit(), CopyResult::kPending);
+    look_for(kStarvedPatience + milliseconds(20));
+    ASSERT_EQ(agent->times_stalled(), n);
+    page().ops_consumed.store(n);
+    look_after(milliseconds(1));
+  }
+  EXPECT_EQ(submit(), CopyResult::kFailed);
+  look_for(kPatience * 4 * 20);
+  EXPECT_EQ(submit(), CopyResult::kPending);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class ClientTest : public testing::Test {
   ipc::AppPage& page() { return *reinterpret_cast<ipc::AppPage*>(page_memory.data()); }
   Agent::Verdict look() {
     now += microseconds(1);
-    return nic->control([&](Nic::NicCore& core, Instant) { return client->poll(core, now, milliseconds(80)); });
+    return nic->control([&](Nic::NicCore& core, Instant) { return client->poll(core, now, Patience{}); });
   }
   bool heard() const { return client->unheard_until() <= now; }
   // So many times; true: it is heard to the end.

@@ -3,10 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "dataplane/id_claims.h"
 #include "dataplane/softubd/client.h"
+#include "lib/ipc/rendezvous.h"
+#include "lib/transport/wire/id_port.h"
 
 namespace ub {
 namespace {
@@ -33,6 +39,20 @@ class ObjectsTest : public testing::Test {
     return objects->add_target(config.daemon, target, id, &why);
   }
 
+  // May another instance of this host have that id?
+  bool is_there_for_others(uint32_t id) {
+    IdClaims other;
+    other.set_addresses({wire::IpAddress{nic->eids().front().bytes}});
+    return other.claim_id(id, &why);
+  }
+  uint32_t make_group(uint32_t wanted) {
+    ipc::AppQueue queue{};
+    queue.wanted_id = wanted;
+    uint32_t id = 0;
+    EXPECT_EQ(objects->create_group(config.daemon, queue, &id, &why), Status::kOk) << why;
+    return id;
+  }
+
   LoadedConfig config;
   std::unique_ptr<Nic> nic;
   std::unique_ptr<Client> client;
@@ -55,6 +75,83 @@ TEST_F(ObjectsTest, PeersOfOneApplicationAreLimited) {
   EXPECT_EQ(objects->remove_target(ids[3]), Status::kOk);
   EXPECT_EQ(import(0x20000, &id), Status::kOk) << why;
   EXPECT_EQ(objects->remove_target(ids[1]), Status::kInvalid);
+}
+
+// What an application held that died is there for processes that are no applications of this daemon, too.
+TEST_F(ObjectsTest, IdsAskedForAreGivenBackWithAllObjects) {
+  constexpr size_t kBytes = 64 << 10;
+  uint32_t area = 0, bell = 0, id = 0;
+  ipc::Fd fd;
+  ASSERT_EQ(objects->add_area(config.daemon, kBytes, &area, &fd, &why), Status::kOk) << why;
+  ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &why)) << why;
+  ASSERT_EQ(objects->area_mapped(area, &why), Status::kOk) << why;
+  ipc::AppQueue queue{};
+  queue.ring = {area, 4, 0};
+  queue.depth = 4;
+  queue.mode = static_cast<uint8_t>(Mode::kRm);
+  queue.kind = static_cast<uint8_t>(ObjectKind::kJetty);
+  ASSERT_EQ(objects->create_jfc(config, queue, &queue.jfc, &bell, &why), Status::kOk) << why;
+  queue.recv_jfc = queue.jfc;
+  queue.wanted_id = 2901;
+  queue.ring.offset = 16 << 10;
+  ASSERT_EQ(objects->create_jfr(config, queue, &queue.jfr, &why), Status::kOk) << why;
+  EXPECT_EQ(queue.jfr, 2901u);
+  queue.wanted_id = 2902;
+  queue.ring.offset = 32 << 10;
+  ASSERT_EQ(objects->create_jetty(config, queue, &id, &bell, &why), Status::kOk) << why;
+  EXPECT_EQ(id, 2902u);
+  EXPECT_EQ(make_group(2903), 2903u);
+  for (uint32_t held : {2901, 2902, 2903}) EXPECT_FALSE(is_there_for_others(held)) << held;
+  while (!objects->destroy_all()) {
+  }
+  for (uint32_t held : {2901, 2902, 2903}) EXPECT_TRUE(is_there_for_others(held)) << held << ": " << why;
+}
+
+// Whoever asks again for an id that it has, gets another one, and holds the first no longer than its object lives.
+TEST_F(ObjectsTest, AnIdAskedForTwiceIsGivenBackWithItsObject) {
+  EXPECT_EQ(make_group(2904), 2904u);
+  const uint32_t other = make_group(2904);
+  EXPECT_NE(other, 2904u);
+  EXPECT_EQ(objects->destroy_group(other), Status::kOk);
+  EXPECT_FALSE(is_there_for_others(2904));
+  EXPECT_EQ(objects->destroy_group(2904), Status::kOk);
+  EXPECT_TRUE(is_there_for_others(2904)) << why;
+  EXPECT_NE(make_group(2904), 2904u) << "it rests";
+  EXPECT_TRUE(is_there_for_others(2904)) << why;
+}
+
+// Somebody else is at the socket that a dead process named: what he does not have, another one may.
+TEST(FindInstance, ALinkThatIsOldIsNotBelieved) {
+  char directory[] = "/tmp/softub-find-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  LoadedConfig config;
+  config.port.kinds = {"shm", "udp"};
+  config.port.shm_dir = directory;
+  config.device.eids = {"127.3.2.7"};
+  std::string why;
+  {
+    const auto named = Nic::start(config, 0, {}, &why), holder = Nic::start(config, 0, {}, &why),
+               asker = Nic::start(config, 0, {}, &why);
+    ASSERT_TRUE(named != nullptr && holder != nullptr && asker != nullptr) << why;
+    GroupConfig group;
+    group.wanted_id = 2905;
+    uint32_t id = 0;
+    ASSERT_EQ(holder->with_id(&group.wanted_id, &id,
+                              [&](Nic::NicCore& core, Instant) { return core.create_group(group, &id); }),
+              Status::kOk);
+    ASSERT_EQ(id, 2905u);
+    const Eid eid = asker->eids().front();
+    ipc::Rendezvous dead;
+    ASSERT_TRUE(dead.open(directory, &why)) << why;
+    dead.announce({eid.bytes, wire::port_of_id(id)}, named->uasid() ^ 0x10000);
+    uint32_t uasid = 0;
+    Status status;
+    while ((status = asker->find_instance(eid, eid, id, false, &uasid, &why)) == Status::kBusy) asker->drive();
+    EXPECT_EQ(status, Status::kOk) << why;
+    EXPECT_EQ(uasid, holder->uasid());
+    EXPECT_EQ(dead.holder({eid.bytes, wire::port_of_id(id)}), std::nullopt);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

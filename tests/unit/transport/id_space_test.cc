@@ -107,6 +107,62 @@ TEST(IdSpace, what_was_given_back__rests) {
   EXPECT_EQ(allocate_token_id(*state.s), token_ids[9]);
 }
 
+// However far the turn has to go.
+TEST(IdSpace, the_only_free_one__is_found_wherever_it_lies) {
+  State state;
+  add_id_block(*state.s, kBlock);
+  std::vector<uint32_t> ids, token_ids;
+  for (uint32_t n = 0; n < wire::kIdsOfBlock; ++n) {
+    ids.push_back(state.take());
+    token_ids.push_back(allocate_token_id(*state.s));
+  }
+  for (size_t at : {size_t{0}, ids.size() - 1, ids.size() - 1, ids.size() - 2, size_t{1}, size_t{0}}) {
+    release_id(*state.s, ids[at]);
+    release_token_id(*state.s, token_ids[at]);
+    state.s->now = state.s->now + state.s->config.id_rest;
+    EXPECT_EQ(state.take(), ids[at]) << at;
+    EXPECT_EQ(allocate_token_id(*state.s), token_ids[at]) << at;
+  }
+}
+
+// Whoever makes and destroys without end is content with some blocks, and never gets what is used.
+TEST(IdSpace, with_many_blocks__what_rested_longest_is_given_out_again) {
+  State state;
+  for (uint32_t block = 0; block < 15; ++block) add_id_block(*state.s, kBlock + block);
+  const uint32_t kept = state.take(), kept_token = allocate_token_id(*state.s);
+  std::vector<uint32_t> order, token_order;
+  while (const uint32_t id = state.take()) {
+    order.push_back(id);
+    release_id(*state.s, id);
+  }
+  while (const uint32_t id = allocate_token_id(*state.s)) {
+    token_order.push_back(id);
+    release_token_id(*state.s, id);
+  }
+  EXPECT_EQ(order.size(), 15 * wire::kIdsOfBlock - 1) << "all but the one that is kept, and then none";
+  EXPECT_EQ(token_order.size(), 15 * wire::kIdsOfBlock - 1);
+  add_id_block(*state.s, kBlock + 15);
+  for (uint32_t n = 0; n < 2 * 16 * wire::kIdsOfBlock; ++n) {
+    const uint32_t id = state.take(), token = allocate_token_id(*state.s);
+    ASSERT_NE(id, 0u);
+    ASSERT_NE(token, 0u);
+    ASSERT_NE(id, kept);
+    ASSERT_NE(token, kept_token);
+    release_id(*state.s, id);
+    release_token_id(*state.s, token);
+  }
+  const uint32_t next = state.take();
+  release_id(*state.s, next);
+  std::set<uint32_t> seen;
+  for (uint32_t n = 0; n < 16 * wire::kIdsOfBlock - 2; ++n) {
+    const uint32_t id = state.take();
+    ASSERT_NE(id, next) << "it rested shortest, and comes last";
+    ASSERT_TRUE(seen.insert(id).second);
+    release_id(*state.s, id);
+  }
+  EXPECT_EQ(state.take(), next);
+}
+
 TEST(IdSpace, wanted_ids__are_given_as_asked_or_another_one) {
   State state;
   add_id_block(*state.s, kBlock);

@@ -87,6 +87,8 @@ def reason_not_to(build):
     for tool in ("cmake", "meson", "ninja"):
         if shutil.which(tool) is None:
             return f"there is no {tool} on this machine"
+    if not os.access(os.path.join(build, "meson-logs"), os.W_OK):
+        return f"meson install writes a log into {build}, which belongs to another user"
     with open(os.path.join(build, "meson-info/intro-buildoptions.json")) as file:
         sanitizer = next(option["value"] for option in json.load(file) if option["name"] == "b_sanitize")
     if sanitizer != "none":

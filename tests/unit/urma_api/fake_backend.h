@@ -63,7 +63,8 @@ class FakeBackend : public Backend {
   std::function<void()> on_drive;
   std::function<void()> on_destroy_jetty;
   std::function<void()> on_add_target;  // may hold the calling thread up
-  // Whose ids and token ids are, for those who do not know the uasid; found after so many looks in vain.
+  // Whose ids and token ids are, for those who do not know the uasid; found after so many looks in vain. 0: of one that
+  // never answers.
   std::map<std::tuple<std::array<uint8_t, 16>, uint32_t, bool>, uint32_t> owners;
   uint32_t busy_looks = 0, looks = 0;
   Status next_status = Status::kOk;  // what the next creation answers
@@ -249,7 +250,7 @@ class FakeBackend : public Backend {
       return Status::kInvalid;
     }
     *uasid = found->second;
-    return Status::kOk;
+    return *uasid != 0 ? Status::kOk : Status::kBusy;
   }
   Status add_target(const Eid&, TargetConfig config, uint32_t* target, std::string* why) override {
     if (config.instance.eid == eid(99)) {

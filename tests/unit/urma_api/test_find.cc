@@ -24,20 +24,27 @@ class Find : public UrmaTest {
   const TargetConfig& config_of(const urma_target_jetty_t* target) {
     return fake->targets.at(static_cast<uint32_t>(target->handle));
   }
-  // Eight bytes to memory of `segment`, over the channel to `target`.
-  urma_status_t write(urma_jetty_t* jetty, urma_target_jetty_t* target, urma_target_seg_t* segment) {
+  urma_target_jetty_t* import_jetty(urma_notifier_t* notifier, uint32_t id, uint64_t user_ctx) {
+    urma_rjetty_t rjetty = peer(URMA_TM_RM, id, 0);
+    return urma_import_jetty_async(notifier, &rjetty, nullptr, user_ctx, -1);
+  }
+  // Eight bytes to memory of `segment`, over the channel to `target`; and eight to memory of `notified`, if given.
+  urma_status_t write(urma_jetty_t* jetty, urma_target_jetty_t* target, urma_target_seg_t* segment,
+                      urma_target_seg_t* notified = nullptr) {
     uint64_t bytes = 5;
-    urma_sge_t near{}, remote{};
+    urma_sge_t near{}, remote[2]{};
     near.addr = reinterpret_cast<uint64_t>(&bytes);
-    near.len = remote.len = sizeof bytes;
-    remote.addr = 0x10000;
-    remote.tseg = segment;
+    near.len = remote[0].len = remote[1].len = sizeof bytes;
+    remote[0].addr = 0x10000;
+    remote[0].tseg = segment;
+    remote[1].addr = 0x10008;
+    remote[1].tseg = notified;
     urma_jfs_wr_t wr{};
-    wr.opcode = URMA_OPC_WRITE;
+    wr.opcode = notified == nullptr ? URMA_OPC_WRITE : URMA_OPC_WRITE_NOTIFY;
     wr.tjetty = target;
     wr.flag.bs.inline_flag = 1;
     wr.rw.src = {&near, 1};
-    wr.rw.dst = {&remote, 1};
+    wr.rw.dst = {remote, notified == nullptr ? 1U : 2U};
     urma_jfs_wr_t* bad = nullptr;
     return urma_post_jetty_send_wr(jetty, &wr, &bad);
   }
@@ -134,13 +141,59 @@ TEST_F(Find, MemoryOfAnotherInstanceIsRefused) {
     EXPECT_EQ(write(jetty, target, found), URMA_SUCCESS);
     EXPECT_EQ(write(jetty, target, others_named), URMA_EINVAL);
     EXPECT_EQ(write(jetty, target, others_found), URMA_EINVAL);
+    EXPECT_EQ(write(jetty, target, named, found), URMA_SUCCESS);
+    EXPECT_EQ(write(jetty, target, named, others_named), URMA_EINVAL);
+    EXPECT_EQ(write(jetty, target, named, others_found), URMA_EINVAL);
+    EXPECT_EQ(write(jetty, target, others_found, named), URMA_EINVAL);
   }
-  EXPECT_EQ(fake->elements(jetty->jetty_id.id).size(), 4u);
+  EXPECT_EQ(fake->elements(jetty->jetty_id.id).size(), 6u);
   for (urma_target_seg_t* segment : {named, found, others_named, others_found}) urma_unimport_seg(segment);
   for (urma_target_jetty_t* target : {by_id, by_uasid}) urma_unimport_jetty(target);
   urma_delete_jetty(jetty);
   urma_delete_jfr(jfr);
   urma_delete_jfc(jfc);
+}
+
+TEST_F(Find, AnAsynchronousImportIsOfTheInstanceThatWasFound) {
+  own(71, 5000, 6000);
+  own(72, 5001, 6001);
+  urma_jfc_t* jfc = make_jfc();
+  urma_jfr_t* jfr = make_jfr(jfc);
+  urma_jetty_t* jetty = make_jetty(jfc, jfr);
+  urma_notifier_t* notifier = urma_create_notifier(ctx);
+  ASSERT_TRUE(jetty != nullptr && notifier != nullptr);
+  fake->busy_looks = 3;
+  urma_target_jetty_t* target = import_jetty(notifier, 5000, 1);
+  urma_notify_t got{};
+  ASSERT_EQ(urma_wait_notify(notifier, 1, &got, -1), 1);
+  EXPECT_EQ(got.status, URMA_SUCCESS);
+  EXPECT_EQ(config_of(target).instance.uasid, 71u);
+  urma_target_seg_t* segment = make_remote_seg(0, URMA_TOKEN_NONE, 0, 6000);
+  urma_target_seg_t* others = make_remote_seg(0, URMA_TOKEN_NONE, 0, 6001);
+  EXPECT_EQ(write(jetty, target, segment), URMA_SUCCESS);
+  EXPECT_EQ(write(jetty, target, others), URMA_EINVAL);
+  for (urma_target_seg_t* each : {segment, others}) urma_unimport_seg(each);
+  urma_unimport_jetty(target);
+  urma_delete_notifier(notifier);
+  urma_delete_jetty(jetty);
+  urma_delete_jfr(jfr);
+  urma_delete_jfc(jfc);
+}
+
+TEST_F(Find, AnAsynchronousImportThatWaitsLetsOthersGoOn) {
+  own(0, 5001, 6001);  // never answers
+  own(71, 5000, 6000);
+  urma_notifier_t* notifier = urma_create_notifier(ctx);
+  ASSERT_NE(notifier, nullptr);
+  urma_target_jetty_t* silent = import_jetty(notifier, 5001, 1);
+  urma_target_jetty_t* target = import_jetty(notifier, 5000, 2);
+  urma_notify_t got{};
+  ASSERT_EQ(urma_wait_notify(notifier, 1, &got, -1), 1);
+  EXPECT_EQ(got.user_ctx, 2u);
+  EXPECT_EQ(got.status, URMA_SUCCESS);
+  EXPECT_EQ(urma_unimport_jetty(silent), URMA_SUCCESS);
+  EXPECT_EQ(urma_unimport_jetty(target), URMA_SUCCESS);
+  EXPECT_EQ(urma_delete_notifier(notifier), URMA_SUCCESS);
 }
 
 }  // namespace

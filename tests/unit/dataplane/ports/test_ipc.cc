@@ -131,7 +131,7 @@ TEST(Rendezvous, open__refuses_what_others_can_write) {
   EXPECT_FALSE(r.open(path, &error));
   EXPECT_NE(error.find("0700"), std::string::npos) << error;
   EXPECT_FALSE(r.open("/dev/null", &error));
-  EXPECT_FALSE(r.open("/nonexistent/x", &error));
+  EXPECT_FALSE(r.open(dir.path + "/none/x", &error));
   ASSERT_EQ(::symlink(dir.path.c_str(), (dir.path + "/link").c_str()), 0);
   EXPECT_FALSE(r.open(dir.path + "/link", &error));
 }
@@ -211,6 +211,41 @@ TEST(Rendezvous, holder__of_a_killed_process_is_forgotten_at_the_next_start) {
   ASSERT_TRUE(next.open(dir.path, &error)) << error;
   EXPECT_EQ(next.holder(ids), std::nullopt);
   EXPECT_EQ(next.holder(living), 0x10008u);
+}
+
+TEST(Rendezvous, a_port_of_ids__can_be_announced_again) {
+  TempDir dir;
+  std::string error;
+  Rendezvous r;
+  ASSERT_TRUE(r.open(dir.path, &error)) << error;
+  for (const uint16_t port : {uint16_t{62500}, uint16_t{62501}, uint16_t{62500}}) {
+    r.announce({{1}, port}, 0x1234'12b8);
+    EXPECT_EQ(r.holder({{1}, port}), 0x1234'12b8u);
+    r.retract({{1}, port});
+    EXPECT_EQ(r.holder({{1}, port}), std::nullopt);
+  }
+}
+
+// Its descriptors are closed; what lies in the directory is its parent's.
+TEST(Rendezvous, a_forked_child__takes_nothing_of_its_parents_back) {
+  TempDir dir;
+  std::string error;
+  const Rendezvous::Name name{{9}, 7}, ids{{9}, 61500};
+  Rendezvous r;
+  ASSERT_TRUE(r.open(dir.path, &error)) << error;
+  ASSERT_EQ(r.publish(name, &error), Rendezvous::PublishStatus::kOk) << error;
+  r.announce(ids, 0x10007);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::close_range(3, ~0U, 0);
+    r.withdraw();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(r.listed(name));
+  EXPECT_EQ(r.holder(ids), 0x10007u);
 }
 
 TEST(Rendezvous, holder__is_nobody_where_the_link_says_nonsense) {

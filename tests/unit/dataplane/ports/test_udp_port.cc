@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "dataplane/eid.h"
+#include "dataplane/id_claims.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/udp_port.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/id_port.h"
 
 // A full socket buffer cannot be had on loopback (the kernel does not count what it delivered), so these two
 // stand in for the C library's and refuse when told to.
@@ -229,6 +231,28 @@ TEST(UdpPort, tx_flush__an_error_costs_one_frame) {
   refuse_after = -1;
   EXPECT_EQ(p.a.counters().tx_drop_too_long, 5u);
   EXPECT_FALSE(p.a.has_unsent());
+}
+
+TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.3.2.3"));
+  constexpr uint32_t kId = 1703;
+  IdClaims claims;
+  claims.set_addresses({*parse_ip("127.3.2.3")});
+  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
+  p.a.listen(claims.take_sockets());
+  const wire::Endpoint ids{*parse_ip("127.3.2.3"), wire::port_of_id(kId)};
+  refuse_with = EAGAIN;
+  refuse_after = 0;
+  for (uint8_t i = 0; i < 5; ++i) ASSERT_TRUE(send(p.a, make_frame(ids, p.b.local_endpoint(0), 100, i)));
+  p.a.tx_flush({});
+  refuse_after = -1;
+  EXPECT_TRUE(p.a.has_unsent());
+  p.a.stop_listening(ids.port);
+  EXPECT_FALSE(p.a.has_unsent());
+  std::set<std::byte*> open;
+  while (std::byte* f = p.a.tx_begin(5, 200)) ASSERT_TRUE(open.insert(f).second);
+  EXPECT_EQ(open.size(), 64u);
 }
 
 TEST(UdpPort, drops_have_names) {

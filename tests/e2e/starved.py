@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Applications of a daemon that are healthy and get hardly any CPU (survivor.cc): none of their requests fails.
+
+  tests/e2e/starved.py crowd --build build
+  tests/e2e/starved.py crowd --build build --seconds 60 --nice 0 --usual    # as the nightly run does
+  tests/e2e/starved.py beside --build build
+
+crowd: sixteen applications at one daemon, in pairs, and twelve processes that do nothing but burn CPU, all on two CPUs;
+they attach under that load, too. The applications are nicer than the burners, so that they starve on any machine; with
+--nice 0 as many as there are compete as equals. Their requests have 34 s for each sign of progress, with --usual 4 s.
+Nicer ones must have been waited for; where equals were never starved, the last line says that this run proves nothing.
+
+beside: at one daemon an application that is starved for good (lowest priority, on one CPU with burners), hostile ones
+that leave copies undone (hostile_app.cc: asleep, stopped, running, or looking starved on purpose), and an honest pair
+with a CPU of its own. The starved one loses nothing; the hostile ones are found out, and nothing is left of them
+when they have ended; the honest pair goes on. Its rate is printed, before and meanwhile.
+
+All of them use memory of their own beside that of softub_alloc, so that the daemon needs their hands.
+"""
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import isolation
+import kill_four
+import wires
+from kill_four import Failure, check
+
+LONGEST_START = 100  # seconds to the first round, under the load
+PARTS = ("crowd", "beside")
+# What hostile applications do, how nice they are, and what the daemon's log says of them.
+HOSTILE = (
+    ("lazy", 0, None),
+    ("stopped", 0, "it is stopped"),
+    ("spin", 0, "runs and does not copy|gets no CPU"),  # what the machine is busy with besides, nobody knows
+    ("spin", 19, "gets no CPU"),
+)
+
+
+def pin(cpus):
+    """What is started from now on runs there."""
+    os.sched_setaffinity(0, cpus)
+
+
+class Starved(isolation.Isolation):
+    def __init__(self, args, directory):
+        self.cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.burners = []
+        pin(self.cpus)
+        if args.part == "beside":
+            os.environ["SOFTUB_DAEMON_CORES"] = str(self.cpus[-1])
+        super().__init__(args, directory)
+
+    def survivor_of(self, number, peer, side, nice=0):
+        survivor = kill_four.Survivor(self, number, peer, side, ["--unhurried" if self.args.usual else "--patient"])
+        survivor.command = ["nice", "-n", str(nice), *survivor.command]
+        return survivor
+
+    def burn(self, count, cpus, seconds):
+        pin(cpus)
+        command = [self.args.hostile, "burn", "--socket", "-", "--seconds", str(seconds)]
+        self.burners += [subprocess.Popen(command) for _ in range(count)]
+        pin(self.cpus)
+
+    def quench(self):
+        for burner in self.burners:
+            burner.kill()
+            burner.wait()
+        self.burners.clear()
+
+    def row_of(self, survivor):
+        """What the daemon says of it."""
+        return next(row for row in self.show("apps", survivor.daemon) if row["pid"] == survivor.process.pid)
+
+    def check_unharmed(self, survivors):
+        """Nothing failed, and the daemon gave up none of them."""
+        self.check_processes()
+        for survivor in survivors:
+            failed = {kill_four.STATUSES[i]: n for i, n in enumerate(survivor.page.statuses) if n and i}
+            check(not failed, f"requests of {survivor.name} failed: {failed}")
+            check(survivor.page.lives == 1, f"{survivor.name} attached {survivor.page.lives} times")
+            check(survivor.page.receives_failed == 0, f"{survivor.name}: {survivor.page.receives_failed} receives failed")
+            stalls = self.row_of(survivor)["agent_stalls"]
+            check(stalls == 0, f"{survivor.name} was given up {stalls} times")
+
+    def wait_for_rounds(self, survivors, rounds):
+        begin = time.monotonic()
+        while any(survivor.page.rounds < rounds for survivor in survivors):
+            self.check_processes()
+            check(time.monotonic() < begin + LONGEST_START, f"no traffic for {LONGEST_START} s")
+            time.sleep(0.1)
+
+    # ---- parts ----
+    def crowd(self):
+        survivors = [self.survivor_of(n, n ^ 1, 0, self.args.nice) for n in range(self.args.apps)]
+        self.burn(self.args.burners, self.cpus, 10 * self.args.seconds + 600)
+        begin = time.monotonic()
+        for survivor in survivors:
+            survivor.start()
+            self.running.append(survivor)
+        self.wait_for_rounds(survivors, 1)
+        attached = time.monotonic() - begin
+        end = time.monotonic() + self.args.seconds
+        while time.monotonic() < end:
+            time.sleep(0.5)
+            self.check_processes()
+        rounds = [survivor.page.rounds for survivor in survivors]
+        pause = max(survivor.page.pause_us for survivor in survivors) / 1e6
+        self.check_unharmed(survivors)
+        rows = [self.row_of(survivor) for survivor in survivors]
+        waits, longest = sum(row["agent_starved"] for row in rows), max(row["longest_starved_ms"] for row in rows)
+        check(waits > 0 or self.args.nice == 0, "no application was ever waited for: the test tests nothing")
+        self.quench()
+        self.stop_survivors()
+        print(f"crowd: {len(survivors)} applications and {self.args.burners} burners on {len(self.cpus)} CPUs for "
+              f"{self.args.seconds:.0f} s, first rounds after {attached:.1f} s: {sum(rounds)} rounds, fewest {min(rounds)}, "
+              f"longest pause {pause:.2f} s; waited for {waits} times, for {longest / 1000:.2f} s at most; "
+              "no request failed", flush=True)
+        if waits == 0:
+            print("crowd: this machine starved nobody, so nothing is proved", flush=True)
+
+    def beside(self):
+        burnt, free = self.cpus[:1], self.cpus[-1:]
+        pin(free)
+        honest = [self.survivor_of(0, 1, 0), self.survivor_of(1, 0, 1)]
+        self.start_survivors(honest)
+        starved = [self.survivor_of(2, 3, 0, nice=19), self.survivor_of(3, 2, 1)]
+        self.start_survivors(starved)
+        os.sched_setaffinity(starved[0].process.pid, burnt)
+        for thread in os.listdir(f"/proc/{starved[0].process.pid}/task"):
+            os.sched_setaffinity(int(thread), burnt)
+        objects = self.show("objects", self.daemons[0])
+        alone = self.rates_of(honest, self.args.seconds)
+        self.burn(8, burnt, 600)
+        for case, nice, reason in HOSTILE:
+            self.one_beside(case, nice, reason, objects, honest, starved, alone, burnt)
+        self.check_unharmed(honest + starved)
+        row = self.row_of(starved[0])
+        check(row["agent_starved"] > 0, "the starved application was never waited for: the test tests nothing")
+        print(f"the starved one: {starved[0].page.rounds} rounds, waited for {row['agent_starved']} times, for "
+              f"{row['longest_starved_ms'] / 1000:.2f} s at most; no request failed", flush=True)
+        self.quench()
+        self.stop_survivors()
+
+    def rates_of(self, pair, seconds):
+        """Their rounds a second, slice by slice."""
+        before, self.survivors = self.survivors, pair
+        rates = self.rates(seconds)
+        self.survivors = before
+        return statistics.median(rates)
+
+    def one_beside(self, case, nice, reason, objects, honest, starved, alone, burnt):
+        log_from = len(self.daemons[0].log())
+        pin(burnt)
+        hostile = isolation.Hostile(self, case, 10 * LONGEST_START, ["nice", "-n", str(nice)])
+        pin(self.cpus)
+        rounds = [survivor.page.rounds for survivor in honest]
+        rate = self.rates_of(honest, self.args.seconds)
+        if reason:
+            self.wait_for_log(reason, log_from, case)
+        check(all(s.page.rounds > then for s, then in zip(honest, rounds)), f"{case}: the honest pair stood still")
+        hostile.kill()
+        self.wait_until_gone(self.daemons[0], objects)
+        self.wait_for_log("gone", log_from, case)
+        self.check_unharmed(honest + starved)
+        print(f"beside {case}, nice {nice}: {rate:.0f} rounds a second of the honest pair, {alone:.0f} before", flush=True)
+
+    def wait_for_log(self, pattern, log_from, case):
+        line = re.compile(r"process \d+ \(hostile_app\), user \d+: .*(" + pattern + ")")
+        end = time.monotonic() + LONGEST_START
+        while not line.search(self.daemons[0].log()[log_from:]):
+            self.check_processes()
+            check(time.monotonic() < end,
+                  f"the daemon's log does not say '{pattern}' of {case}:\n{self.daemons[0].log()[log_from:][-3000:]}")
+            time.sleep(0.05)
+
+    def run(self):
+        getattr(self, self.args.part)()
+        for daemon in self.daemons:
+            self.wait_until_empty(daemon)
+        for number, daemon in enumerate(self.daemons):
+            check(daemon.stop() == 0, f"softubd {number} ended with {daemon.process.returncode}")
+
+    def close(self):
+        self.quench()
+        super().close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--build", default="build", help="build directory, for the programs that are not named")
+    for program in ("softubd", "survivor", "hostile", "admin"):
+        parser.add_argument("--" + program)
+    parser.add_argument("--seconds", type=float, default=2, help="of the load, beside: of each hostile application")
+    parser.add_argument("--usual", action="store_true", help="requests have the usual time")
+    parser.add_argument("--apps", type=int, default=16, help="of the crowd")
+    parser.add_argument("--burners", type=int, default=12, help="beside the crowd")
+    parser.add_argument("--nice", type=int, default=14, help="of the crowd; the burners and the daemon have 0")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    args.verbose = args.pin = False
+    args.wire, args.plugin, args.patience = "shm", None, 30  # seconds to clean up: the machine is busy
+    places = {"softubd": "dataplane/softubd/softubd", "survivor": "tests/e2e/survivor",
+              "hostile": "tests/e2e/hostile_app", "admin": "tools/admin/urma_admin"}
+    for name, place in places.items():
+        setattr(args, name, os.path.abspath(getattr(args, name) or os.path.join(args.build, place)))
+    with tempfile.TemporaryDirectory(prefix="softub-starved-") as directory:
+        world = Starved(args, directory)
+        try:
+            world.run()
+            return 0
+        except (Failure, RuntimeError, subprocess.TimeoutExpired) as failure:
+            print(f"starved: FAIL: {failure}")
+            world.report()
+            return 1
+        finally:
+            world.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
