@@ -88,6 +88,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
   nic->add_fixed_links();
   nic->adopt_claims();
+  if (!nic->alarm_.create(error)) return nullptr;
   nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!nic->wake_fd_) {
     *error = "cannot create an eventfd: out of descriptors";
@@ -113,7 +114,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
     directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
   }
   nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
-  std::vector<int> fds{nic->wake_fd_.get()};
+  std::vector<int> fds{nic->wake_fd_.get(), nic->alarm_.fd()};
   nic->ports_.fds(fds);
   if (clients != nullptr) fds.push_back(clients->fd());
   for (int fd : fds) nic->polled_.push_back({fd, POLLIN, 0});
@@ -145,7 +146,7 @@ Nic::~Nic() {
   worker_->core().close(worker_->now());
   limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
-  while (worker_->now() < limit && (worker_->drive(ignore) || worker_->core().has_packets())) {
+  while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
   }
   release();
 }
@@ -331,13 +332,13 @@ void Nic::adopt_links() try {
 } catch (const std::bad_alloc&) {  // as if the peers had not come
 }
 
-bool Nic::drive_owned() {
+bool Nic::drive_owned(Acks acks) {
   if (ports_.shm.has_pending()) [[unlikely]]
     adopt_links();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
   bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->now());
-  worked |= worker_->drive([this](const Event& event) { report(event); });
+  worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
@@ -354,10 +355,11 @@ void Nic::report_links() {
 }
 
 // Owned, by an application thread: the NIC stays asleep, so that peers go on ringing; who drives now may stop at any
-// moment. Devices cannot be driven while they sleep.
-void Nic::application_drives() {
+// moment, and then no acknowledgement may be left. Devices cannot be driven while they sleep.
+Acks Nic::application_drives() {
   if (asleep_ && !ports_.plugins.empty()) [[unlikely]]
     wake_up();
+  return asleep_ ? Acks::kNow : Acks::kMayWait;
 }
 
 // Owned: somebody drives again. The helper is told, so that it looks now and then whether that goes on.
@@ -382,8 +384,8 @@ void Nic::release() {
 void Nic::after_control() {
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
-  application_drives();
-  if (packets) drive_owned();
+  const Acks acks = application_drives();
+  if (packets) drive_owned(acks);
   statistics_stale_ = true;
   tell_helper_deadline();
   release();
@@ -394,9 +396,9 @@ void Nic::after_control() {
 void Nic::posted(uint32_t jetty) {
   ipc::KeepErrno kept;
   if (own_soon(kOwnerPatience)) {
-    application_drives();
+    const Acks acks = application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    worker_->send_posted(jetty, [this](const Event& event) { report(event); });
+    worker_->send_posted(jetty, acks, [this](const Event& event) { report(event); });
     tell_helper_deadline();
     release();
     return;
@@ -404,8 +406,7 @@ void Nic::posted(uint32_t jetty) {
   worker_->posted().set(jetty);
   // The owner may have looked before the bit was there: try again, or leave it to the helper.
   if (ownership_.try_own()) {
-    application_drives();
-    drive_owned();
+    drive_owned(application_drives());
     tell_helper_deadline();
     release();
   } else {
@@ -416,8 +417,7 @@ void Nic::posted(uint32_t jetty) {
 void Nic::drive() {
   ipc::KeepErrno kept;
   if (!ownership_.try_own()) return;
-  application_drives();
-  drive_owned();
+  drive_owned(application_drives());
   tell_helper_deadline();
   release();
 }

@@ -27,6 +27,7 @@
 
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
+#include "dataplane/alarm.h"
 #include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
 #include "dataplane/nic_clients.h"
@@ -159,7 +160,7 @@ class Nic {
   bool claim_more_ids();
   void adopt_claims();
   void adopt_links();
-  bool drive_owned();
+  bool drive_owned(Acks acks);
   void report_links();
   void after_control();
   void report(const Event& event) {
@@ -183,16 +184,18 @@ class Nic {
   void control_ports();
   Instant sleep_limit(bool worked);
   void block(Instant until);
+  void rest_until(Instant deadline);
   void drain_wake_fd();
   void helper_take_over();
   void helper_rest(bool worked, bool nap);
+  bool nothing_left() const;
   void helper_sleep(Duration d);
   bool stay_away(Duration d);
   bool somebody_drives(Duration look);
   bool own_soon(Duration patience);
   void choose_cpu(bool met_poller);
   void move_to(HelperPolicy::Place place);
-  void application_drives();
+  Acks application_drives();
   void release();
   void wake_up();
   Instant helper_deadline() const;
@@ -217,7 +220,8 @@ class Nic {
   bool asleep_ = false;  // prepare_sleep() was called; under ownership
 
   std::thread helper_;
-  std::vector<pollfd> polled_;  // what it sleeps on: wake_fd_, the ports, the clients
+  std::vector<pollfd> polled_;  // what it sleeps on: wake_fd_, alarm_, the ports, the clients
+  Alarm alarm_;
   HelperPolicy policy_;
   HelperPolicy::Place helper_place_;
   cpu_set_t helper_cpus_{};  // where it might run when it began

@@ -3,7 +3,7 @@
 // The helper: what drives the NIC of a process whenever no application thread does.
 //
 //   asleep, to be rung    nobody drives, or an application thread does now and then: it posts and polls without waking
-//                         the NIC up, and peers ring. After traffic the helper naps: it looks again within 100 us by
+//                         the NIC up, and peers ring. After traffic the helper naps: it looks again within 2 ms by
 //                         itself, so that it need not be rung for acknowledgements, nor told of new deadlines.
 //   awake                 rung: it owns the Core, drives it until nothing is left, and sleeps again.
 //   away                  the application polls (HelperPolicy says so): peers do not ring, and the helper only looks
@@ -101,12 +101,13 @@ void Nic::helper_take_over() {
   Duration spin{};
   bool worked = false, met_poller = false;
   for (Instant idle_since = worker_->now(); !stop_.load(std::memory_order_relaxed);) {
-    if (drive_owned()) {
+    if (drive_owned(Acks::kMayWait)) {
       worked = true;
       met_poller |= ports_.shm.take_met_poller();
       idle_since = worker_->now();
       // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
       spin = met_poller || ports_.udp_is_hot(idle_since) ? usual_spin : Duration{};
+      if (spin.ns == 0 && nothing_left()) break;
       if (ports_.shm.has_bells() || drives_.load(std::memory_order_relaxed) - begin > kDrivesInARow) break;
     } else if (worker_->now() - idle_since >= spin) {
       break;
@@ -127,13 +128,21 @@ void Nic::helper_take_over() {
   helper_rest(worked, found || application_drove != 0);
 }
 
+// Owned: would another turn find nothing? Of UDP only the turn itself knows.
+bool Nic::nothing_left() const {
+  return !worker_->core().has_packets(Acks::kMayWait) && !worker_->posted().any() && !ports_.shm.anything_waits() &&
+         ports_.plugins.empty();
+}
+
 // Owned: lets go, and blocks until there is work. `nap`: there was traffic just now.
 void Nic::helper_rest(bool worked, bool nap) {
   if (statistics_due()) publish_statistics();
+  worker_->send_owed();
   ports_.shm.clear_doorbell();  // before peers are asked to ring
   nap &= ports_.plugins.empty();
   bool busy = worker_->posted().any() || ports_.shm.has_pending();
-  busy |= nap ? ports_.prepare_nap(events_used_.load(std::memory_order_relaxed)) : ports_.prepare_sleep();
+  const bool all_hurry = events_used_.load(std::memory_order_relaxed) || worker_->core().is_held_back();
+  busy |= nap ? ports_.prepare_nap(all_hurry) : ports_.prepare_sleep();
   asleep_ = true;
   Instant deadline{};
   if (!busy) {
@@ -146,7 +155,7 @@ void Nic::helper_rest(bool worked, bool nap) {
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   rested_at_ = worker_->now();
   release();
-  if (!busy) block(deadline);
+  if (!busy) rest_until(deadline);
   if (busy || ports_.woken_by(polled_)) control_ports();
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "dataplane/nic.h"
 
@@ -103,13 +104,14 @@ void Nic::worker_main() {
 // Owned: lets go, and blocks until there is work.
 void Nic::worker_rest(bool worked) {
   if (statistics_due()) publish_statistics();
+  worker_->send_owed();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
   if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->now());
   asleep_ = true;
   const Instant deadline = busy ? Instant{} : sleep_limit(worked);
   ownership_.release();
   if (!busy) {
-    block(deadline);
+    rest_until(deadline);
   } else if (clients_ != nullptr) {
     clients_->clear_rings();  // or the next sleep ends at once, for what is done by then
   }
@@ -126,7 +128,7 @@ bool Nic::work_until_idle(bool* worked) {
     yielded_at = worker_->now();
   };
   for (;;) {
-    const bool driven = drive_owned();
+    const bool driven = drive_owned(Acks::kMayWait);
     if (run_errand() || driven) {
       *worked = true;
       idle_since = worker_->now();
@@ -192,7 +194,18 @@ void Nic::block(Instant until) {
   ppoll(polled_.data(), polled_.size(), limit, nullptr);
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   if (polled_[0].revents != 0) drain_wake_fd();
+  if (std::exchange(polled_[1].revents, 0) != 0) alarm_.silence();
   if (clients_ != nullptr) clients_->clear_rings();
+}
+
+// The same; it may also end before its time.
+void Nic::rest_until(Instant deadline) {
+  const Instant now = worker_->now();
+  if (deadline > now) {
+    alarm_.set(now, deadline);
+    deadline = Instant::never();
+  }
+  block(deadline);
 }
 
 void Nic::drain_wake_fd() {

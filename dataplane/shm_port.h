@@ -173,6 +173,8 @@ class ShmPort {
   }
   void tx_flush(Instant now);
   bool prepare_sleep();
+  // Is there a frame to take, or a change of links to take over?
+  bool anything_waits() const;
   // The same for a nap of at most ipc::Doorbell::kLongestDoze, without a heavy barrier. Not to be woken for what can
   // wait, unless `wake_for_all`.
   bool prepare_nap(bool wake_for_all);
@@ -294,7 +296,6 @@ class ShmPort {
   bool deactivate(Link&);
   bool flush_link(Link&);
   void announce();
-  bool anything_waits() const;
   void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);
   void give_up_ring(Link&, const char* what);

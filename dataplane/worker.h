@@ -24,9 +24,10 @@ class Worker {
   Core<Ports>& core() { return core_; }
   Instant now() const { return clock_.now(); }
 
-  // One bounded round; tells whether there was anything to do. `on_event` is called for each event.
+  // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
+  // caller drives again at once, or calls send_owed().
   template <class OnEvent>
-  bool drive(OnEvent&& on_event) {
+  bool drive(Acks acks, OnEvent&& on_event) {
     Instant now = clock_.now();
     RxFrame frames[kBurst];
     size_t received = ports_.rx_burst(now, frames, kBurst);
@@ -37,7 +38,7 @@ class Worker {
     ports_.rx_release();
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
     if (core_.next_deadline() <= now) core_.on_timer(now);
-    size_t sent = core_.poll_packets(now, kTxBudget, Acks::kMayWait);
+    size_t sent = core_.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
     report(on_event);
     return received + sent != 0;
@@ -45,12 +46,20 @@ class Worker {
 
   // A doorbell of a thread that owns the Core: what it posted leaves at once.
   template <class OnEvent>
-  void send_posted(uint32_t jetty, OnEvent&& on_event) {
+  void send_posted(uint32_t jetty, Acks acks, OnEvent&& on_event) {
     Instant now = clock_.now();
     core_.on_posted(now, jetty);
-    core_.poll_packets(now, kTxBudget, Acks::kMayWait);
+    core_.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
     report(on_event);
+  }
+
+  // For whoever goes to sleep: acknowledgements that were held back leave, so that nobody has to wake for them.
+  void send_owed() {
+    if (!core_.has_packets()) return;
+    Instant now = clock_.now();
+    core_.poll_packets(now, kTxBudget, Acks::kNow);
+    ports_.tx_flush(now);
   }
 
   PostedBitmap<kIdSpace>& posted() { return posted_; }

@@ -64,7 +64,7 @@ class Doorbell {
  public:
   static constexpr uint32_t kMaxLinks = DoorbellPage::kWords * 64;
   static constexpr size_t kPageBytes = 4096;
-  static constexpr Duration kLongestDoze = microseconds(100);
+  static constexpr Duration kLongestDoze = milliseconds(2);
 
   bool create(std::string* error);
   void close();

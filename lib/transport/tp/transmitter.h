@@ -105,6 +105,8 @@ class Transmitter {
         sent += last == Sent::kYes;
       }
       if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
+      const bool work_left = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
+      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left);
     }
     return sent;
   }
