@@ -174,7 +174,7 @@ class Starved(isolation.Isolation):
         self.start_survivors(starved)
         for thread in threads_of(starved[0].process):
             os.sched_setaffinity(thread, burnt)
-        objects = self.show("objects", self.daemons[0])
+        objects = self.objects_of(honest[0], starved[0])
         alone = self.rates_of(honest, self.args.seconds)
         self.burn(8, burnt, 600)
         for case, nice, reason in HOSTILE:
@@ -215,6 +215,14 @@ class Starved(isolation.Isolation):
     def seconds_away(self, daemon):
         time.sleep(0.5)  # what is shown may be old by that much
         return self.show("counters", daemon)["core.away_us"] / 1e6
+
+    def objects_of(self, *survivors):
+        """What the daemon has when all that they made is shown, which lags a little."""
+        end = time.monotonic() + LONGEST_START
+        while (objects := self.show("objects", survivors[0].daemon))["jetty"] != len(survivors):
+            check(time.monotonic() < end, f"the daemon shows {objects} of {len(survivors)} applications")
+            time.sleep(0.1)
+        return objects
 
     def rates_of(self, pair, seconds):
         """Their rounds a second, slice by slice."""
