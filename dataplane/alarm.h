@@ -21,6 +21,7 @@ class Alarm {
   int fd() const { return fd_.get(); }  // readable once it rang, until silence()
   // It rings at `due` or earlier; `due` is after `now`. Never: it need not ring.
   void set(Instant now, Instant due);
+  Instant rings_at() const { return rings_at_; }  // or rang
   void silence();
 
  private:

@@ -143,7 +143,7 @@ Nic::~Nic() {
     if (worker_->now() > limit) return;
     sleep_for(microseconds(100));
   }
-  worker_->core().close(worker_->now());
+  worker_->core().close(worker_->turn());
   limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
   while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
@@ -325,7 +325,7 @@ void Nic::adopt_links() try {
   std::vector<DeadLink> dead;
   ports_.shm.take_dead_links(&dead);
   for (const DeadLink& d : dead) {
-    core.link_down(worker_->now(), d.link);
+    core.link_down(worker_->turn(), d.link);
     ports_.shm.drop_link(d.link);
     ports_.set_kind(d.link, LinkKind::kNone);
   }
@@ -337,7 +337,7 @@ bool Nic::drive_owned(Acks acks) {
     adopt_links();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
-  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->now());
+  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
   worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

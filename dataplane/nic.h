@@ -61,13 +61,13 @@ class Nic {
   bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
   void set_event_sink(EventSink sink);
 
-  // Runs fn(core, now) as the owner; events it caused are reported before this returns. A daemon's worker runs it
+  // Runs fn(core, now) as the owner, `now` by the Core's clock; events it caused are reported before this returns. A daemon's worker runs it
   // itself, so that it never waits for a thread that has no CPU. Like the calls for progress it leaves errno alone.
   template <class Fn>
   auto control(Fn&& fn) {
     ipc::KeepErrno kept;
     std::optional<std::invoke_result_t<Fn, NicCore&, Instant>> result;
-    auto run = [&] { result.emplace(fn(worker_->core(), worker_->now())); };  // must not throw
+    auto run = [&] { result.emplace(fn(worker_->core(), worker_->turn())); };  // must not throw
     if (clients_ != nullptr && helper_.joinable()) {
       run_on_worker({[](void* what) { (*static_cast<decltype(run)*>(what))(); }, &run});
     } else {
@@ -183,8 +183,8 @@ class Nic {
   void worker_rest(bool worked);
   void control_ports();
   Instant sleep_limit(bool worked);
-  void block(Instant until);
-  void rest_until(Instant deadline);
+  bool block(Instant until);
+  void sleep_until(Instant deadline);
   void drain_wake_fd();
   void helper_take_over();
   void helper_rest(bool worked, bool nap);
@@ -208,7 +208,7 @@ class Nic {
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
   IdClaims claims_;
-  std::mutex claiming_;  // claims and what is told of them change together
+  std::mutex claiming_;                     // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;

@@ -106,7 +106,7 @@ void Nic::helper_take_over() {
       met_poller |= ports_.shm.take_met_poller();
       idle_since = worker_->now();
       // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
-      spin = met_poller || ports_.udp_is_hot(idle_since) ? usual_spin : Duration{};
+      spin = met_poller || ports_.udp_is_hot(worker_->turn()) ? usual_spin : Duration{};
       if (spin.ns == 0 && nothing_left()) break;
       if (ports_.shm.has_bells() || drives_.load(std::memory_order_relaxed) - begin > kDrivesInARow) break;
     } else if (worker_->now() - idle_since >= spin) {
@@ -155,7 +155,7 @@ void Nic::helper_rest(bool worked, bool nap) {
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   rested_at_ = worker_->now();
   release();
-  if (!busy) rest_until(deadline);
+  if (!busy) sleep_until(deadline);
   if (busy || ports_.woken_by(polled_)) control_ports();
 }
 

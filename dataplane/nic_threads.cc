@@ -46,6 +46,7 @@ Instant Nic::helper_deadline() const {
   if (ports_.has_own_frames()) return Instant{};
   Instant deadline = earlier(worker_->core().next_deadline(), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
+  deadline = worker_->real_time_of(deadline);
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
 }
 
@@ -106,12 +107,12 @@ void Nic::worker_rest(bool worked) {
   if (statistics_due()) publish_statistics();
   worker_->send_owed();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
-  if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->now());
+  if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->turn());
   asleep_ = true;
   const Instant deadline = busy ? Instant{} : sleep_limit(worked);
   ownership_.release();
   if (!busy) {
-    rest_until(deadline);
+    sleep_until(deadline);
   } else if (clients_ != nullptr) {
     clients_->clear_rings();  // or the next sleep ends at once, for what is done by then
   }
@@ -181,8 +182,18 @@ Instant Nic::sleep_limit(bool worked) {
   return deadline;
 }
 
-// Nobody's: sleeps until something can be received, a ring, or `until`.
-void Nic::block(Instant until) {
+// Nobody's, asked to be woken: sleeps until there is work, or the alarm rings, by `deadline` at the latest.
+void Nic::sleep_until(Instant deadline) {
+  const Instant now = worker_->now();
+  const bool short_of_time = deadline <= now;
+  if (!short_of_time) alarm_.set(now, deadline);
+  if (!block(short_of_time ? deadline : Instant::never())) {
+    worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
+  }
+}
+
+// Nobody's: sleeps until something can be received, a ring, the alarm, or `until`. False: nothing came.
+bool Nic::block(Instant until) {
   for (pollfd& entry : polled_) entry.revents = 0;
   timespec timeout{}, *limit = nullptr;
   if (!until.is_never()) {
@@ -191,21 +202,13 @@ void Nic::block(Instant until) {
     timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
     limit = &timeout;
   }
-  ppoll(polled_.data(), polled_.size(), limit, nullptr);
+  const int ready = ppoll(polled_.data(), polled_.size(), limit, nullptr);
   helper_wakes_at_.store(0, std::memory_order_relaxed);
   if (polled_[0].revents != 0) drain_wake_fd();
-  if (std::exchange(polled_[1].revents, 0) != 0) alarm_.silence();
+  const bool rang = std::exchange(polled_[1].revents, 0) != 0;
+  if (rang) alarm_.silence();
   if (clients_ != nullptr) clients_->clear_rings();
-}
-
-// The same; it may also end before its time.
-void Nic::rest_until(Instant deadline) {
-  const Instant now = worker_->now();
-  if (deadline > now) {
-    alarm_.set(now, deadline);
-    deadline = Instant::never();
-  }
-  block(deadline);
+  return ready > (rang ? 1 : 0);
 }
 
 void Nic::drain_wake_fd() {

@@ -105,6 +105,8 @@ class Core {
   size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow);
   size_t poll_events(std::span<Event>);
   Instant next_deadline() const;
+  // So long nobody could drive, and `now` leaves it out (lib/base/driver_clock.h).
+  void count_away(Duration);
   // Does anything wait for poll_packets? kMayWait: besides acknowledgements that may stay back.
   bool has_packets(Acks acks = Acks::kNow) const;
   // Is there something to send that may not leave until the peer acknowledged or answered something?

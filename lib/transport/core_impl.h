@@ -386,6 +386,11 @@ Instant Core<Host>::next_deadline() const {
 }
 
 template <class Host>
+void Core<Host>::count_away(Duration away) {
+  if (away.ns > 0) s_.count(Counter::kAwayUs, static_cast<uint64_t>(away.us()));
+}
+
+template <class Host>
 bool Core<Host>::has_packets(Acks acks) const {
   if (roce_ && roce_->has_packets()) return true;
   if (acks == Acks::kNow && s_.ack_head != 0) return true;
