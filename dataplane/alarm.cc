@@ -17,8 +17,9 @@ bool Alarm::create(std::string* error) {
 }
 
 void Alarm::set(Instant now, Instant due) {
-  if (due.is_never() || (rings_at_ > now && rings_at_ <= due)) return;
+  if (due.is_never() || (armed_ && rings_at_ > now && rings_at_ <= due)) return;
   rings_at_ = due;
+  armed_ = true;
   const int64_t ns = (due - now).ns;
   itimerspec spec{};
   spec.it_value = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
@@ -27,7 +28,7 @@ void Alarm::set(Instant now, Instant due) {
 
 void Alarm::silence() {
   uint64_t rings;
-  [[maybe_unused]] ssize_t n = read(fd_.get(), &rings, sizeof rings);
+  if (read(fd_.get(), &rings, sizeof rings) > 0) armed_ = false;
 }
 
 }  // namespace ub

@@ -27,6 +27,7 @@ class Alarm {
  private:
   ipc::Fd fd_;
   Instant rings_at_{};
+  bool armed_ = false;  // and not seen to ring: the clock of who sets it may run slower than the kernel's
 };
 
 }  // namespace ub
