@@ -172,6 +172,7 @@ inline void activate(CoreState& s, uint32_t channel) {
 // It has something to send, and must first hear from the peer.
 inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
   if (*held_back == yes) return;
+  UB_DCHECK(yes || s.held_back != 0);
   *held_back = yes;
   yes ? ++s.held_back : --s.held_back;
 }

@@ -446,7 +446,8 @@ bool Node::idle(std::string* why) const {
     }
   }
   if (core_->has_packets()) *why += "node has packets\n";
-  return !core_->has_packets() && host_->pending() == 0;
+  if (core_->is_held_back()) *why += "node is held back, though nobody has anything to send\n";
+  return !core_->has_packets() && !core_->is_held_back() && host_->pending() == 0;
 }
 
 }  // namespace ub::sim

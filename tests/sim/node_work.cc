@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/held_back.h"
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
@@ -85,6 +86,8 @@ void Node::drive() {
     }
   }
   if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
+  const std::string fault = held_back_fault(core_->state());
+  if (!fault.empty()) world_.model.fail("node %u: %s", index_, fault.c_str());
   plan_polls();
   driving_ = false;
 }
