@@ -378,6 +378,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kBusy;
   }
   q.state = state;
+  set_held_back(s, &q.held_back, false);
   if (state == QueueState::kReady) ta::schedule_queue(s, j->queue);
   return Status::kOk;
 }
