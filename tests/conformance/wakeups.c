@@ -8,7 +8,13 @@
 // A turn that takes longer than 50 ms is counted and printed; it is no failure, for the machine may be busy. With
 // --long-timers no timer comes to the aid of who was not woken: a lost wake-up then is a turn that does not end.
 //
+// With --chain one side posts thousands of small WRITEs at once, each to be done after the one before it, and calls
+// nothing until the other has seen the last, which calls nothing either: their helpers alone do it all. One that slept
+// its nap out at each of them would be at it for longer than a turn may take. No rounds come before: who has ever waited
+// for an event is rung for all.
+//
 //   wakeups --processes|--loopback [--long-timers] [--seed N] [--rounds N]
+//   wakeups --processes|--loopback --chain
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -27,6 +33,8 @@
 #define SLOTS 64u
 #define BULK_BYTES (512u << 10)
 #define MOST_UNDER_WAY 12
+#define CHAIN 4096u      // requests
+#define CHAINS 6u        // one after the other: together they outlast a turn if who is held back is not rung
 #define SLOW 0.05        // seconds of a turn that is worth a line
 #define ENDLESS 6.0      // seconds of a turn that will not end; shorter than the long timers
 #define TIME_LIMIT 30.0  // seconds for everything
@@ -51,6 +59,7 @@ struct memory {
 struct plan {
   uint64_t seed;
   uint32_t rounds;
+  bool chain;
 };
 struct card {  // what a side tells about itself
   urma_jetty_id_t jetty, aside;
@@ -374,6 +383,46 @@ static void take_turn(struct side* s, uint32_t round, int leg, const struct turn
   }
 }
 
+static void post_chain(struct side* s, uint64_t value) {
+  struct memory* m = s->memory;
+  atomic_store(&m->published.word, value);
+  struct request r = {.op = URMA_OPC_WRITE, .to = s->peer, .local = s->local, .remote = s->remote, .bytes = 8};
+  static urma_jfs_wr_t list[CHAIN];  // posted as one, for who posts drives each time
+  static urma_sge_t pieces[CHAIN][3];
+  for (uint32_t i = 0; i < CHAIN; ++i) {
+    const bool last = i + 1 == CHAIN;
+    r.here = (uintptr_t)(last ? &m->published : &m->sources[0]);
+    r.there = there(s, last ? &m->mailbox : &m->talk);
+    r.quiet = !last;
+    list[i] = build(&r, &pieces[i][0], &pieces[i][1]);
+    list[i].flag.bs.place_order = URMA_STRONG_ORDER;
+    list[i].next = last ? NULL : &list[i + 1];
+  }
+  urma_jfs_wr_t* bad;
+  check_number("post of a chain", post_list(&s->q, list, &bad), URMA_SUCCESS);
+  ++s->posted;
+}
+
+static void take_chain(struct side* s) {
+  struct place* p = &places[s->number];
+  char word = 'x';
+  atomic_store(&p->what, "for the end of a chain of WRITEs");
+  atomic_store(&p->way, WAY_NAP);
+  atomic_store(&p->since_us, now_us());
+  const double begin = now();
+  for (uint64_t value = 1; value <= CHAINS; ++value) {
+    if (s->number == 0) {
+      post_chain(s, value);
+      need(read(s->socket, &word, 1) == 1, "the peer saw no end of the chain");
+      await(s, (struct goal){.sent = s->posted}, WAY_POLL, 0, "for the completion of the chain");
+    } else {
+      while (atomic_load_explicit(&s->memory->mailbox.word, memory_order_acquire) != value) usleep(1000);
+      need(write(s->socket, &word, 1) == 1, "saying that the chain is done");
+    }
+  }
+  if (s->number == 1) printf("chains: %.0f ms\n", (now() - begin) * 1e3);
+}
+
 static void open_side(struct side* s) {
   const uint32_t any = URMA_ACCESS_READ | URMA_ACCESS_WRITE;
   s->context = open_nic();
@@ -383,7 +432,8 @@ static void open_side(struct side* s) {
   s->local = register_memory(s->context, s->memory, sizeof *s->memory, any);
   s->channel = urma_create_jfce(s->context);
   need(s->channel != NULL, "urma_create_jfce");
-  s->q = open_queue(s->context, (struct queue_options){.depth = 64, .jfc_depth = 256, .channel = s->channel});
+  s->q = open_queue(
+      s->context, (struct queue_options){.depth = s->plan.chain ? CHAIN : 64, .jfc_depth = 256, .channel = s->channel});
   s->aside_q = open_queue(s->context, (struct queue_options){0});
   s->epoll = epoll_create1(EPOLL_CLOEXEC);
   struct epoll_event event = {.events = EPOLLIN};
@@ -420,6 +470,7 @@ static void* run_side(void* argument) {
       take_turn(s, round, leg, &t);
     }
   }
+  if (s->plan.chain) take_chain(s);
   await(s, (struct goal){.sent = s->posted}, WAY_POLL, 0, "for the last of its completions");
   end_aside(s);
   part(s);
@@ -503,11 +554,12 @@ int main(int argc, char** argv) {
     if (strcmp(argv[i], "--loopback") == 0) loopback = true;
     if (strcmp(argv[i], "--processes") == 0) processes = true;
     if (strcmp(argv[i], "--long-timers") == 0) long_timers = true;
+    if (strcmp(argv[i], "--chain") == 0) plan = (struct plan){.seed = plan.seed, .chain = true};
     if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) plan.seed = strtoull(argv[++i], NULL, 0);
     if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) plan.rounds = (uint32_t)strtoul(argv[++i], NULL, 0);
   }
   if (loopback == processes) {
-    fprintf(stderr, "usage: wakeups --processes|--loopback [--long-timers] [--seed N] [--rounds N]\n");
+    fprintf(stderr, "usage: wakeups --processes|--loopback [--long-timers] [--seed N] [--rounds N] [--chain]\n");
     return 2;
   }
   if (long_timers) make_timers_long();
