@@ -46,7 +46,9 @@ class LoopbackPort {
   void tx_commit(uint32_t, std::byte* frame, size_t bytes) { writer_.commit(frame, bytes); }
   void tx_abort(uint32_t, std::byte* frame) { writer_.abort(frame); }
   void tx_flush(Instant) { writer_.publish(); }
-  bool prepare_sleep() { return !reader_.empty(); }
+  // Sent and not received yet: nobody else rings for it.
+  bool has_frames() const { return !reader_.empty(); }
+  bool prepare_sleep() { return has_frames(); }
   void finish_sleep() {}
   void fds(std::vector<int>&) const {}
 

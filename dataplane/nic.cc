@@ -31,6 +31,7 @@ constexpr Duration kTeardownWait = milliseconds(100);
 constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
+constexpr Duration kOwnerPatience = microseconds(4);
 constexpr int kNameTries = 100;
 constexpr Duration kNamePause = milliseconds(10);
 
@@ -82,10 +83,12 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
         "cannot reserve " + std::to_string(bytes >> 20) + " MiB of address space for the NIC's tables; lower [limits]";
     return nullptr;
   }
+  if (clients == nullptr) nic->ports_.shm.hold_bells();
   nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
   for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
   nic->add_fixed_links();
   nic->adopt_claims();
+  if (!nic->alarm_.create(error)) return nullptr;
   nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!nic->wake_fd_) {
     *error = "cannot create an eventfd: out of descriptors";
@@ -111,8 +114,10 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
     directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
   }
   nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
-  nic->ports_.fds(nic->port_fds_);
-  nic->polled_.reserve(nic->port_fds_.size() + 2);
+  std::vector<int> fds{nic->wake_fd_.get(), nic->alarm_.fd()};
+  nic->ports_.fds(fds);
+  if (clients != nullptr) fds.push_back(clients->fd());
+  for (int fd : fds) nic->polled_.push_back({fd, POLLIN, 0});
   nic->start_helper();
   return nic;
 }
@@ -138,11 +143,12 @@ Nic::~Nic() {
     if (worker_->now() > limit) return;
     sleep_for(microseconds(100));
   }
-  worker_->core().close(worker_->now());
+  worker_->core().close(worker_->turn());
   limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
-  while (worker_->now() < limit && (worker_->drive(ignore) || worker_->core().has_packets())) {
+  while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
   }
+  release();
 }
 
 // ---- start-up --------------------------------------------------------------------------------------------------
@@ -319,22 +325,20 @@ void Nic::adopt_links() try {
   std::vector<DeadLink> dead;
   ports_.shm.take_dead_links(&dead);
   for (const DeadLink& d : dead) {
-    core.link_down(worker_->now(), d.link);
+    core.link_down(worker_->turn(), d.link);
     ports_.shm.drop_link(d.link);
     ports_.set_kind(d.link, LinkKind::kNone);
   }
 } catch (const std::bad_alloc&) {  // as if the peers had not come
 }
 
-bool Nic::drive_owned() {
-  if (asleep_) [[unlikely]]
-    wake_up();
+bool Nic::drive_owned(Acks acks) {
   if (ports_.shm.has_pending()) [[unlikely]]
     adopt_links();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
-  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->now());
-  worked |= worker_->drive([this](const Event& event) { report(event); });
+  bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
+  worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
@@ -350,39 +354,61 @@ void Nic::report_links() {
   }
 }
 
-// Somebody drives again. The helper is told, so that it looks now and then whether that goes on.
+// Owned, by an application thread: the NIC stays asleep, so that peers go on ringing; who drives now may stop at any
+// moment, and then no acknowledgement may be left. Devices cannot be driven while they sleep.
+Acks Nic::application_drives() {
+  if (asleep_ && !ports_.plugins.empty()) [[unlikely]]
+    wake_up();
+  return asleep_ ? Acks::kNow : Acks::kMayWait;
+}
+
+// Owned: somebody drives again. The helper is told, so that it looks now and then whether that goes on.
 void Nic::wake_up() {
+  if (!asleep_) return;
   ports_.finish_sleep();
   if (clients_ != nullptr) clients_->finish_sleep();
   asleep_ = false;
   if (helper_wakes_at_.load(std::memory_order_relaxed) != 0) wake_helper();
 }
 
+// Owned: lets go of the Core, then rings those who sleep.
+void Nic::release() {
+  if (!ports_.shm.has_bells()) [[likely]]
+    return ownership_.release();
+  ShmPort::Bells bells;
+  ports_.shm.take_bells(&bells);
+  ownership_.release();
+  ShmPort::ring_bells(bells);
+}
+
 void Nic::after_control() {
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
-  if (packets) drive_owned();
+  const Acks acks = application_drives();
+  if (packets) drive_owned(acks);
   statistics_stale_ = true;
   tell_helper_deadline();
-  ownership_.release();
+  release();
 }
 
+// A helper that owns the Core is gone in a moment: it costs less to wait for that than to leave the doorbell to it, and
+// peers are then rung from this CPU, which they can have.
 void Nic::posted(uint32_t jetty) {
   ipc::KeepErrno kept;
-  if (ownership_.try_own()) {
-    if (asleep_) [[unlikely]]
-      wake_up();
+  if (own_soon(kOwnerPatience)) {
+    const Acks acks = application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    worker_->send_posted(jetty, [this](const Event& event) { report(event); });
+    worker_->send_posted(jetty, acks, [this](const Event& event) { report(event); });
     tell_helper_deadline();
-    ownership_.release();
+    release();
     return;
   }
   worker_->posted().set(jetty);
   // The owner may have looked before the bit was there: try again, or leave it to the helper.
   if (ownership_.try_own()) {
-    drive_owned();
-    ownership_.release();
+    drive_owned(application_drives());
+    tell_helper_deadline();
+    release();
   } else {
     wake_helper();
   }
@@ -391,15 +417,20 @@ void Nic::posted(uint32_t jetty) {
 void Nic::drive() {
   ipc::KeepErrno kept;
   if (!ownership_.try_own()) return;
-  drive_owned();
+  drive_owned(application_drives());
   tell_helper_deadline();
-  ownership_.release();
+  release();
 }
 
 void Nic::begin_wait() {
+  waiters_.fetch_add(1);
+  expect_events();
+}
+
+void Nic::expect_events() {
   ipc::KeepErrno kept;
-  waiters_.fetch_add(1, std::memory_order_relaxed);
-  wake_helper();  // it may be staying away because we drove
+  const bool news = !events_used_.exchange(true);
+  if (application_polls_.exchange(false) || news) wake_helper();
 }
 
 namespace {

@@ -5,9 +5,9 @@
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
 //
-// The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it looks
-// whether the application does the work itself and then stays away, longer and longer; else it owns the Core,
-// drives it until it is idle, and blocks again. It blocks all signals.
+// The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
+// Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
+// looks less and less often (nic_helper.cc). It blocks all signals.
 #pragma once
 
 #include <poll.h>
@@ -27,6 +27,8 @@
 
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
+#include "dataplane/alarm.h"
+#include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
@@ -59,13 +61,13 @@ class Nic {
   bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
   void set_event_sink(EventSink sink);
 
-  // Runs fn(core, now) as the owner; events it caused are reported before this returns. A daemon's worker runs it
+  // Runs fn(core, now) as the owner, `now` by the Core's clock; events it caused are reported before this returns. A daemon's worker runs it
   // itself, so that it never waits for a thread that has no CPU. Like the calls for progress it leaves errno alone.
   template <class Fn>
   auto control(Fn&& fn) {
     ipc::KeepErrno kept;
     std::optional<std::invoke_result_t<Fn, NicCore&, Instant>> result;
-    auto run = [&] { result.emplace(fn(worker_->core(), worker_->now())); };  // must not throw
+    auto run = [&] { result.emplace(fn(worker_->core(), worker_->turn())); };  // must not throw
     if (clients_ != nullptr && helper_.joinable()) {
       run_on_worker({[](void* what) { (*static_cast<decltype(run)*>(what))(); }, &run});
     } else {
@@ -82,6 +84,8 @@ class Nic {
   // An application thread blocks until an event: the helper drives meanwhile.
   void begin_wait();
   void end_wait() { waiters_.fetch_sub(1, std::memory_order_relaxed); }
+  // The application is about to sleep until an event, perhaps in a system call that we do not see.
+  void expect_events();
 
   // Makes something that has an id: fn(core, now) answers a Status and stores `*id`. `*wanted`, which fn reads, is the
   // id that is asked for by number, or 0; it becomes 0 where it is another instance's. Takes further blocks of ids as
@@ -156,7 +160,7 @@ class Nic {
   bool claim_more_ids();
   void adopt_claims();
   void adopt_links();
-  bool drive_owned();
+  bool drive_owned(Acks acks);
   void report_links();
   void after_control();
   void report(const Event& event) {
@@ -176,13 +180,24 @@ class Nic {
   };
   void run_on_worker(const Errand&);
   bool run_errand();
-  uint64_t rest(bool worked);
+  void worker_rest(bool worked);
   void control_ports();
-  void helper_block(Instant until);
-  void helper_stay_away(Duration d);
+  Instant sleep_limit(bool worked);
+  bool block(Instant until);
+  void sleep_until(Instant deadline);
+  void drain_wake_fd();
+  void helper_take_over();
+  void helper_rest(bool worked, bool nap);
+  bool nothing_left() const;
+  void helper_sleep(Duration d);
+  bool stay_away(Duration d);
   bool somebody_drives(Duration look);
+  bool own_soon(Duration patience);
+  void choose_cpu(bool met_poller);
+  void move_to(HelperPolicy::Place place);
+  Acks application_drives();
+  void release();
   void wake_up();
-  uint64_t helper_take_over();
   Instant helper_deadline() const;
   Duration next_poll_pause(bool worked);
   bool statistics_due() const;
@@ -193,7 +208,7 @@ class Nic {
   uint32_t uasid_ = 0;
   uint16_t udp_port_ = 0;
   IdClaims claims_;
-  std::mutex claiming_;  // claims and what is told of them change together
+  std::mutex claiming_;                     // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
   PortSet ports_;
@@ -205,8 +220,15 @@ class Nic {
   bool asleep_ = false;  // prepare_sleep() was called; under ownership
 
   std::thread helper_;
-  std::vector<int> port_fds_;  // what helper_block() waits for; kept, so that it never allocates
-  std::vector<pollfd> polled_;
+  std::vector<pollfd> polled_;  // what it sleeps on: wake_fd_, alarm_, the ports, the clients
+  Alarm alarm_;
+  HelperPolicy policy_;
+  HelperPolicy::Place helper_place_;
+  cpu_set_t helper_cpus_{};  // where it might run when it began
+  uint64_t drives_at_rest_ = 0;
+  Instant rested_at_{};
+  std::atomic<bool> application_polls_{false};  // the helper stays away
+  std::atomic<bool> events_used_{false};        // somebody may sleep until a completion comes
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> drives_{0};           // written by owners
   std::atomic<uint64_t> helper_wakes_at_{0};  // ns; 0: it is awake

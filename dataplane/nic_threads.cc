@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The NIC's own thread: the helper of an application that drives the NIC itself, or the worker of a daemon.
+// The worker of a daemon, and how the NIC's own thread sleeps, whether worker or helper (nic_helper.cc).
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "dataplane/nic.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 // Somebody always has work for a busy worker; applications that share its core must run, too.
 constexpr Duration kBusySlice = microseconds(5);
-constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
 constexpr Duration kErrandSpin = microseconds(50);
 constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often
 
@@ -31,7 +31,7 @@ void Nic::wake_helper() {
   [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
 }
 
-// Owners only: the helper must not sleep past a deadline that came up meanwhile.
+// Owners only: the helper must not sleep past a deadline that came up meanwhile, nor on what only it knows of.
 void Nic::tell_helper_deadline() {
   uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
   if (wakes_at == 0) return;
@@ -43,30 +43,11 @@ void Nic::tell_helper_deadline() {
 
 // Owners only: when the helper has something to do even if nothing happens.
 Instant Nic::helper_deadline() const {
+  if (ports_.has_own_frames()) return Instant{};
   Instant deadline = earlier(worker_->core().next_deadline(), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
+  deadline = worker_->real_time_of(deadline);
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
-}
-
-void Nic::helper_main() {
-  Duration away = to_duration(config_.progress.helper_backoff_min);
-  uint64_t seen = drives_.load(std::memory_order_relaxed);
-  while (!stop_.load(std::memory_order_relaxed)) {
-    control_ports();
-    bool theirs = drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
-    seen = drives_.load(std::memory_order_relaxed);
-    if (theirs && waiters_.load(std::memory_order_relaxed) == 0) {
-      helper_stay_away(away);
-      away = std::min(away * 2, to_duration(config_.progress.helper_backoff_max));
-      if (statistics_due() && ownership_.try_own()) {
-        publish_statistics();
-        ownership_.release();
-      }
-      continue;
-    }
-    away = to_duration(config_.progress.helper_backoff_min);
-    seen = helper_take_over();
-  }
 }
 
 void Nic::control_ports() {
@@ -77,76 +58,11 @@ void Nic::control_ports() {
   }
 }
 
-// Sleeps, unless an application thread begins to wait.
-void Nic::helper_stay_away(Duration d) {
-  pollfd wake{wake_fd_.get(), POLLIN, 0};
-  timespec timeout{0, static_cast<long>(d.ns)};
-  ppoll(&wake, 1, &timeout, nullptr);
-  uint64_t drained;
-  [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
-}
-
-bool Nic::somebody_drives(Duration look) {
-  uint64_t before = drives_.load(std::memory_order_relaxed);
-  Instant until = worker_->now() + look;
-  while (worker_->now() < until) {
-    if (drives_.load(std::memory_order_relaxed) != before) return true;
-  }
-  return false;
-}
-
 // Until the helper looks again at a port that cannot wake it.
 Duration Nic::next_poll_pause(bool worked) {
   const Duration least = to_duration(config_.progress.helper_backoff_min);
   poll_pause_ = worked ? least : std::clamp(poll_pause_ * 2, least, to_duration(config_.progress.helper_backoff_max));
   return poll_pause_;
-}
-
-// Drives until nothing happens for a moment, then blocks. Answers how often the NIC had been driven when the helper
-// let go of it: what was added while it was away, others did.
-uint64_t Nic::helper_take_over() {
-  uint64_t begin = drives_.load(std::memory_order_relaxed);
-  if (!ownership_.try_own()) {
-    helper_stay_away(to_duration(config_.progress.helper_backoff_min));
-    return begin;
-  }
-  ports_.udp_readable();
-  Instant idle_since = worker_->now();
-  bool worked = false;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    if (drive_owned()) {
-      worked = true;
-      idle_since = worker_->now();
-      // Let an application thread in now and then.
-      if (drives_.load(std::memory_order_relaxed) - begin > 64) break;
-      continue;
-    }
-    if (worker_->now() - idle_since > to_duration(config_.progress.helper_spin)) break;
-  }
-  return rest(worked);
-}
-
-// Owned: lets go, and blocks until there is work.
-uint64_t Nic::rest(bool worked) {
-  if (statistics_due()) publish_statistics();
-  bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
-  if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->now());
-  asleep_ = true;
-  bool room_missing = worker_->core().has_packets();
-  Instant deadline = helper_deadline();
-  if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
-  if (room_missing) {
-    deadline = earlier(deadline, worker_->now() + to_duration(config_.progress.helper_backoff_min));
-  }
-  if (!busy) helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
-  uint64_t end = drives_.load(std::memory_order_relaxed);
-  ownership_.release();
-  if (!busy) {
-    helper_block(deadline);
-  } else if (clients_ != nullptr) {
-    clients_->clear_rings();  // or the next sleep ends at once, for what is done by then
-  }
-  return end;
 }
 
 // ---- worker of a daemon ----------------------------------------------------------------------------------------
@@ -174,14 +90,31 @@ void Nic::worker_main() {
   while (!stop_.load(std::memory_order_relaxed)) {
     control_ports();
     ownership_.own();
+    wake_up();
     ports_.udp_readable();
     bool worked = false;
     if (work_until_idle(&worked)) {
-      rest(worked);
+      worker_rest(worked);
     } else {
       if (statistics_due()) publish_statistics();
       ownership_.release();
     }
+  }
+}
+
+// Owned: lets go, and blocks until there is work.
+void Nic::worker_rest(bool worked) {
+  if (statistics_due()) publish_statistics();
+  worker_->send_owed();
+  bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
+  if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->turn());
+  asleep_ = true;
+  const Instant deadline = busy ? Instant{} : sleep_limit(worked);
+  ownership_.release();
+  if (!busy) {
+    sleep_until(deadline);
+  } else if (clients_ != nullptr) {
+    clients_->clear_rings();  // or the next sleep ends at once, for what is done by then
   }
 }
 
@@ -196,7 +129,7 @@ bool Nic::work_until_idle(bool* worked) {
     yielded_at = worker_->now();
   };
   for (;;) {
-    const bool driven = drive_owned();
+    const bool driven = drive_owned(Acks::kMayWait);
     if (run_errand() || driven) {
       *worked = true;
       idle_since = worker_->now();
@@ -238,12 +171,30 @@ bool Nic::run_errand() {
 
 // ---- sleep -----------------------------------------------------------------------------------------------------
 
-void Nic::helper_block(Instant until) {
-  port_fds_.clear();
-  ports_.fds(port_fds_);
-  polled_.assign(1, {wake_fd_.get(), POLLIN, 0});
-  for (int fd : port_fds_) polled_.push_back({fd, POLLIN, 0});
-  if (clients_ != nullptr) polled_.push_back({clients_->fd(), POLLIN, 0});
+// Owned: when a sleeper has to wake by itself; whoever moves that deadline tells it from now on.
+Instant Nic::sleep_limit(bool worked) {
+  Instant deadline = helper_deadline();
+  if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
+  if (worker_->core().has_packets()) {  // for want of room
+    deadline = earlier(deadline, worker_->now() + to_duration(config_.progress.helper_backoff_min));
+  }
+  helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  return deadline;
+}
+
+// Nobody's, asked to be woken: sleeps until there is work, or the alarm rings, by `deadline` at the latest.
+void Nic::sleep_until(Instant deadline) {
+  const Instant now = worker_->now();
+  const bool short_of_time = deadline <= now;
+  if (!short_of_time) alarm_.set(now, deadline);
+  if (!block(short_of_time ? deadline : Instant::never())) {
+    worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
+  }
+}
+
+// Nobody's: sleeps until something can be received, a ring, the alarm, or `until`. False: nothing came.
+bool Nic::block(Instant until) {
+  for (pollfd& entry : polled_) entry.revents = 0;
   timespec timeout{}, *limit = nullptr;
   if (!until.is_never()) {
     Instant now = worker_->now();
@@ -251,12 +202,18 @@ void Nic::helper_block(Instant until) {
     timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
     limit = &timeout;
   }
-  ppoll(polled_.data(), polled_.size(), limit, nullptr);
+  const int ready = ppoll(polled_.data(), polled_.size(), limit, nullptr);
   helper_wakes_at_.store(0, std::memory_order_relaxed);
+  if (polled_[0].revents != 0) drain_wake_fd();
+  const bool rang = std::exchange(polled_[1].revents, 0) != 0;
+  if (rang) alarm_.silence();
+  if (clients_ != nullptr) clients_->clear_rings();
+  return ready > (rang ? 1 : 0);
+}
+
+void Nic::drain_wake_fd() {
   uint64_t drained;
   [[maybe_unused]] ssize_t n = read(wake_fd_.get(), &drained, sizeof drained);
-  ports_.shm.clear_doorbell();
-  if (clients_ != nullptr) clients_->clear_rings();
 }
 
 }  // namespace ub

@@ -45,7 +45,7 @@ class Ownership {
   }
 
  private:
-  static constexpr uint32_t kOwnsBeforeBias = 64;
+  static constexpr uint32_t kOwnsBeforeBias = 512;
 
   static uint32_t this_thread();
   bool try_own_slowly(uint32_t me);

@@ -10,8 +10,11 @@
 // Thread: the owner of the Core.
 #pragma once
 
+#include <poll.h>
+
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dataplane/foreign_memory.h"
@@ -60,6 +63,7 @@ class PortSet {
       udp_look_at_ = now + kUdpPause;
       n += got;
     }
+    received_ += n;
     return n;
   }
   void rx_release() {
@@ -72,6 +76,9 @@ class PortSet {
     udp_look_at_ = Instant{};
     udp.look_at_rare();
   }
+  bool udp_is_hot(Instant now) const { return udp.is_open() && now < udp_hot_until_; }
+  // How many frames came, ever.
+  uint64_t received() const { return received_; }
 
   // ---- Host: frames out ----
   std::byte* tx_begin(uint32_t link, size_t bytes) { return begun_ = begin_frame(link, bytes); }
@@ -94,6 +101,9 @@ class PortSet {
   void tx_abort(uint32_t link, std::byte* frame) {
     if (foreign != nullptr) foreign->frame_aborted(frame);
     abort_frame(link, frame);
+  }
+  void tx_may_wait(uint32_t link) {
+    if (kinds_[link] == LinkKind::kShm) shm.tx_may_wait(link);
   }
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
     foreign->frame_held(frame, held);
@@ -142,6 +152,9 @@ class PortSet {
     return deadline;
   }
 
+  // Is there something to receive that rings nobody? Then whoever lets go must tell the helper.
+  bool has_own_frames() const { return loopback_used_ && loopback.has_frames(); }
+
   // ---- sleep ----
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
@@ -149,6 +162,26 @@ class PortSet {
     if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
     for (const auto& plugin : plugins) busy |= plugin->prepare_sleep();
     return busy;
+  }
+  // For a short time: see ShmPort::prepare_nap().
+  bool prepare_nap(bool wake_for_all) {
+    bool busy = shm.prepare_nap(wake_for_all);
+    if (loopback_used_) busy |= loopback.prepare_sleep();
+    if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
+    return busy;
+  }
+  void stop_asking() { shm.stop_asking(); }
+  // After a sleep that these ended, or none of them: its time was over. False: frames came, and nothing else.
+  bool woken_by(std::span<const pollfd> polled) {
+    bool frames = false, others = false;
+    for (const pollfd& entry : polled) {
+      if (entry.revents == 0) continue;
+      const bool of_udp = udp.is_open() && entry.fd == udp.readable_fd();
+      if (of_udp) udp_readable();
+      (of_udp || entry.fd == shm.doorbell_fd() ? frames : others) = true;
+    }
+    if (!frames && !others) udp_readable();
+    return others || !frames;
   }
   // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
   bool must_be_polled() const {
@@ -214,6 +247,7 @@ class PortSet {
   std::vector<LinkKind> kinds_{LinkKind::kNone};
   std::vector<PluginPort*> plugin_of_;  // by link
   size_t first_plugin_ = 0;
+  uint64_t received_ = 0;
   Instant udp_hot_until_{};
   Instant udp_look_at_{};
   std::byte* begun_ = nullptr;  // the frame that gather() fills

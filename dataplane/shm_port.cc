@@ -228,18 +228,32 @@ void ShmPort::no_room(Link& l) {
   ++counters_.tx_no_room;
 }
 
-void ShmPort::flush_link(Link& l) {
+// True: it is worth watching whether the peer takes it.
+bool ShmPort::flush_link(Link& l) {
   l.unflushed = false;
+  const bool hurries = std::exchange(l.hurry, 0) != 0;
   if (l.dead) [[unlikely]]
-    return;
+    return false;
   l.tx.publish();
-  if (l.peer.attached() && l.peer.after_publish()) ++counters_.tx_doorbells;
+  if (!l.peer.attached()) return true;
+  met_poller_ |= l.peer.polled();
+  const ipc::Consumer found = l.peer.after_publish(hurries);
+  if (found == ipc::Consumer::kAwake) [[likely]]
+    return true;
+  if (found == ipc::Consumer::kDozing) return false;
+  ++counters_.tx_doorbells;
+  hold_bells_ ? bells_.push_back(l.peer.bell()) : l.peer.ring();
+  return true;
+}
+
+void ShmPort::ring_bells(Bells& bells) {
+  for (const auto& bell : bells) ipc::PeerDoorbell::ring(bell);
+  bells.clear();
 }
 
 void ShmPort::tx_flush(Instant now) {
   for (Link* l : unflushed_) {
-    flush_link(*l);
-    if (!l->watched) watch(*l, now + l->patience);
+    if (flush_link(*l) && !l->watched) watch(*l, now + l->patience);
   }
   unflushed_.clear();
   if (released_) {
@@ -301,14 +315,18 @@ void ShmPort::check_watch(WatchList& list, Instant now) {
 
 // ---- sleep ----
 
+// What nobody was told of yet.
+void ShmPort::announce() {
+  for (Link* l : unflushed_) {
+    if (flush_link(*l) && !l->watched) watch(*l, Instant{});  // at the next flush
+  }
+  unflushed_.clear();
+}
+
 bool ShmPort::prepare_sleep() {
   if (!open_) return false;
   give_back();
-  for (Link* l : unflushed_) {
-    flush_link(*l);
-    if (!l->watched) watch(*l, Instant{});  // at the next flush
-  }
-  unflushed_.clear();
+  announce();
   // Nobody will look at these while we sleep.
   for (size_t i = watch_.head; i < watch_.links.size(); ++i) {
     Link* l = watch_.links[i];
@@ -318,9 +336,24 @@ bool ShmPort::prepare_sleep() {
   }
   doorbell_.begin_sleep();
   if (!order_.empty()) ipc::heavy_barrier();
+  const bool waiting = anything_waits();
+  if (waiting) doorbell_.end_sleep();
+  return waiting;
+}
+
+bool ShmPort::prepare_nap(bool wake_for_all) {
+  if (!open_) return false;
+  give_back();
+  announce();
+  wake_for_all ? doorbell_.begin_sleep() : doorbell_.begin_doze();
+  const bool waiting = anything_waits();
+  if (waiting) doorbell_.end_sleep();
+  return waiting;
+}
+
+bool ShmPort::anything_waits() const {
   bool waiting = has_pending();
   for (size_t i = 0; i < order_.size() && !waiting; ++i) waiting = !order_[i]->broken && !order_[i]->rx.empty();
-  if (waiting) doorbell_.end_sleep();
   return waiting;
 }
 

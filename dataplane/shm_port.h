@@ -15,9 +15,9 @@
 //      accept, hello, reply, hang-up               take_dead_links() -> Core::link_down -> drop_link()
 //      under control_mutex_                     rx_*, tx_*, prepare_sleep, finish_sleep: no lock
 //
-// Waking a peer: at tx_flush if it says that it sleeps; else when nothing was consumed for `doorbell_after`
-// (up to 8 times that, while such rings prove needless), which is checked at later flushes; and in
-// prepare_sleep(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
+// Waking a peer: at tx_flush if it says that it sleeps (and not for what can wait, if it only dozes); else when nothing
+// was consumed for `doorbell_after` (up to 8 times that, while such rings prove needless), which is checked at later
+// flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
 // what it published is still delivered, then the link is reported dead.
 //
 // Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index
@@ -33,6 +33,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/port.h"
@@ -111,7 +112,9 @@ class ShmPort {
   // returns at once when another thread is in it. True: something waits for the owner (has_pending()).
   bool poll_control();
   // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
-  void clear_doorbell() { doorbell_.drain(); }
+  void clear_doorbell() {
+    if (open_) doorbell_.drain();
+  }
   // Is there something for adopt_pending() and then take_dead_links()? One load.
   bool has_pending() const { return pending_.load(std::memory_order_acquire); }
   // A sentence about the last peer that was turned away, or that turned us away, since the last call; or "".
@@ -156,18 +159,50 @@ class ShmPort {
       return;
     l->tx.commit(frame, bytes);
     ++counters_.tx_frames;
+    ++l->hurry;
     if (!l->unflushed) {
       l->unflushed = true;
       unflushed_.push_back(l);
     }
+  }
+  void tx_may_wait(uint32_t link) {
+    if (Link* l = link_at(link)) --l->hurry;
   }
   void tx_abort(uint32_t link, std::byte* frame) {
     if (Link* l = link_at(link)) l->tx.abort(frame);
   }
   void tx_flush(Instant now);
   bool prepare_sleep();
+  // Is there a frame to take, or a change of links to take over?
+  bool anything_waits() const;
+  // The same for a nap of at most ipc::Doorbell::kLongestDoze, without a heavy barrier. Not to be woken for what can
+  // wait, unless `wake_for_all`.
+  bool prepare_nap(bool wake_for_all);
   void finish_sleep();
+  // Instead of finish_sleep(), for an owner that empties the eventfd itself, later.
+  void stop_asking() {
+    if (open_) doorbell_.end_sleep();
+  }
+  // The CPU of the peer that rang last, as it says; -1: not known.
+  int rung_from() const { return doorbell_.rung_from(); }
+  // An application thread polls all the time, or does not any more.
+  void set_polled(bool yes) {
+    if (open_) doorbell_.set_polled(yes);
+  }
+  // Was something sent to a peer that polls, since the last call? Then more will come soon.
+  bool take_met_poller() { return std::exchange(met_poller_, false); }
   void fds(std::vector<int>&) const;
+  int doorbell_fd() const { return doorbell_.event_fd(); }
+
+  // ---- bells ----
+  // Whoever is rung may run in the place of the thread that rings, which should not be the owner of the Core any more
+  // by then. With hold_bells(), tx_flush leaves the bells of sleepers here; the owner takes them and rings when it has
+  // let go. They stay good whatever becomes of the links.
+  using Bells = std::vector<ipc::PeerDoorbell::Bell>;
+  void hold_bells() { hold_bells_ = true; }
+  bool has_bells() const { return !bells_.empty(); }
+  void take_bells(Bells* out) { out->swap(bells_); }  // *out: empty
+  static void ring_bells(Bells&);                     // any thread
 
   const ShmPortCounters& counters() const { return counters_; }
 
@@ -186,6 +221,7 @@ class ShmPort {
     uint32_t number = 0;     // the Core's; 0: not adopted
     uint32_t slot = 0;       // index of slots_, and its bit in our own doorbell
     bool unflushed = false;  // in unflushed_
+    uint32_t hurry = 0;      // frames committed since the last flush that a sleeper is to be woken for
     bool watched = false;    // in watch_ or rung_
     bool rung = false;       // rung for want of progress; since then none was seen
     bool active = false;     // in active_
@@ -258,7 +294,8 @@ class ShmPort {
   void scan_doorbell();
   void activate(Link&);
   bool deactivate(Link&);
-  void flush_link(Link&);
+  bool flush_link(Link&);
+  void announce();
   void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);
   void give_up_ring(Link&, const char* what);
@@ -303,6 +340,9 @@ class ShmPort {
   size_t turn_ = 0;               // of active_
   size_t idle_turn_ = 0;          // of order_
   bool scanning_ = false;         // there are more than kPollAll links
+  bool met_poller_ = false;
+  bool hold_bells_ = false;
+  Bells bells_;
   ShmPortCounters counters_;
 
   // Control side.

@@ -583,10 +583,12 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
 // ---- sleep ----
 
 bool UdpPort::prepare_sleep() {
-  for (const Socket& s : sockets_) {
+  for (Socket& s : sockets_) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLONESHOT;
     if (s.queue_count != 0) event.events |= EPOLLOUT;
+    if (event.events == s.armed) continue;  // nobody takes events from it, so that it stays armed
+    s.armed = event.events;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
   }
   return false;

@@ -114,6 +114,7 @@ class UdpPort {
   bool prepare_sleep();
   void finish_sleep() {}
   void fds(std::vector<int>&) const;
+  int readable_fd() const { return epoll_.get(); }
 
   const UdpPortCounters& counters() const { return counters_; }
   bool has_unsent() const { return queued_ != 0; }
@@ -132,7 +133,8 @@ class UdpPort {
     bool v6 = false;
     uint16_t queue[kTxSlots];  // committed slots in order
     uint32_t queue_count = 0;
-    bool busy = false;  // the last receive found something
+    bool busy = false;   // the last receive found something
+    uint32_t armed = 0;  // what prepare_sleep() asked for last
   };
   struct Buffers;  // slots and the kernel's message headers
 

@@ -5,12 +5,17 @@
 //
 // Doorbells: a thread that posts and does not get to own the Core leaves a bit per jetty in a bitmap with a
 // summary; the owner collects them. No idle queue is ever looked at.
+//
+// Two clocks: now() is the real one, for whoever waits or sleeps. The Core, its ports and the clients of a daemon live by
+// turn(), which does not count time in which nobody drove (lib/base/driver_clock.h); real_time_of() leads back.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "dataplane/port.h"
 #include "dataplane/tsc_clock.h"
+#include "lib/base/driver_clock.h"
 #include "lib/base/posted_bitmap.h"
 #include "lib/transport/core.h"
 
@@ -24,10 +29,23 @@ class Worker {
   Core<Ports>& core() { return core_; }
   Instant now() const { return clock_.now(); }
 
-  // One bounded round; tells whether there was anything to do. `on_event` is called for each event.
+  // Owner: the Core's time, for what is done with it now.
+  Instant turn() {
+    const Instant real = clock_.now();
+    if (!core_clock_.is_steady(real)) [[unlikely]]
+      count_gap(real);
+    return core_clock_.turn(real);
+  }
+  // Owner: when a deadline of the Core's clock comes if somebody drives.
+  Instant real_time_of(Instant deadline) const { return core_clock_.real_time_of(deadline); }
+  // Any thread, of the real clock: nobody drove until then because nothing was there, or a sleeper would have been woken.
+  void slept_until(Instant real) { slept_until_.store(real.ns, std::memory_order_relaxed); }
+
+  // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the
+  // caller drives again at once, or calls send_owed().
   template <class OnEvent>
-  bool drive(OnEvent&& on_event) {
-    Instant now = clock_.now();
+  bool drive(Acks acks, OnEvent&& on_event) {
+    Instant now = turn();
     RxFrame frames[kBurst];
     size_t received = ports_.rx_burst(now, frames, kBurst);
     for (size_t i = 0; i < received; ++i) {
@@ -37,7 +55,7 @@ class Worker {
     ports_.rx_release();
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
     if (core_.next_deadline() <= now) core_.on_timer(now);
-    size_t sent = core_.poll_packets(now, kTxBudget, Acks::kMayWait);
+    size_t sent = core_.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
     report(on_event);
     return received + sent != 0;
@@ -45,12 +63,20 @@ class Worker {
 
   // A doorbell of a thread that owns the Core: what it posted leaves at once.
   template <class OnEvent>
-  void send_posted(uint32_t jetty, OnEvent&& on_event) {
-    Instant now = clock_.now();
+  void send_posted(uint32_t jetty, Acks acks, OnEvent&& on_event) {
+    Instant now = turn();
     core_.on_posted(now, jetty);
-    core_.poll_packets(now, kTxBudget, Acks::kMayWait);
+    core_.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
     report(on_event);
+  }
+
+  // For whoever goes to sleep: acknowledgements that were held back leave, so that nobody has to wake for them.
+  void send_owed() {
+    if (!core_.has_packets()) return;
+    Instant now = turn();
+    core_.poll_packets(now, kTxBudget, Acks::kNow);
+    ports_.tx_flush(now);
   }
 
   PostedBitmap<kIdSpace>& posted() { return posted_; }
@@ -66,8 +92,15 @@ class Worker {
  private:
   static constexpr size_t kTxBudget = 2 * kBurst;
 
+  [[gnu::noinline]] void count_gap(Instant real) {
+    const Instant slept{slept_until_.load(std::memory_order_relaxed)};
+    core_.count_away(core_clock_.turn_after_gap(real, core_.next_deadline(), slept));
+  }
+
   Ports& ports_;
   TscClock clock_;
+  DriverClock core_clock_;
+  std::atomic<uint64_t> slept_until_{0};
   Core<Ports> core_;
   PostedBitmap<kIdSpace> posted_;
 };

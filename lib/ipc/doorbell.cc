@@ -2,6 +2,7 @@
 #include "lib/ipc/doorbell.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -51,12 +52,12 @@ bool PeerDoorbell::attach(Fd page, Fd event, uint32_t link, std::string* error) 
   if (!mapping_.map(page.get(), Doorbell::kPageBytes, error)) return false;
   // Ringing must never block us; the flag belongs to the open file, whoever made it.
   ::fcntl(event.get(), F_SETFL, ::fcntl(event.get(), F_GETFL) | O_NONBLOCK);
-  event_fd_ = std::move(event);
+  event_fd_ = std::make_shared<const Fd>(std::move(event));
   link_ = link;
   return true;
 }
 
-bool PeerDoorbell::after_publish_slow(uint32_t mode) {
+Consumer PeerDoorbell::after_publish_slow(uint32_t mode, bool hurries) {
   if (mode & DoorbellPage::kScan) {
     full_fence();
     std::atomic<uint64_t>& word = page()->active[link_ / 64];
@@ -64,16 +65,19 @@ bool PeerDoorbell::after_publish_slow(uint32_t mode) {
     if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_seq_cst);
   }
   // The bit may be newer than `mode`, and is taken off by one producer only.
-  if (!(mode & DoorbellPage::kSleep)) return false;
-  if (!(page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst) & DoorbellPage::kSleep)) return false;
-  ring();
-  return true;
+  if (!(mode & DoorbellPage::kSleep)) return Consumer::kAwake;
+  if ((mode & DoorbellPage::kDoze) && !hurries) return Consumer::kDozing;
+  page()->rung_from.store(static_cast<uint32_t>(::sched_getcpu() + 1), std::memory_order_relaxed);
+  if (!(page()->mode.fetch_and(~DoorbellPage::kAsleep, std::memory_order_seq_cst) & DoorbellPage::kSleep)) {
+    return Consumer::kAwake;
+  }
+  return Consumer::kAsleep;
 }
 
-void PeerDoorbell::ring() {
-  if (!event_fd_) return;
+void PeerDoorbell::ring(const Bell& bell) {
+  if (bell == nullptr) return;
   uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = ::write(event_fd_.get(), &one, sizeof one);  // full counter: it is awake anyway
+  [[maybe_unused]] ssize_t n = ::write(bell->get(), &one, sizeof one);  // full counter: it is awake anyway
 }
 
 }  // namespace ub::ipc

@@ -4,8 +4,10 @@
 // both given to every producer.
 //
 //   word        written by                                  read by
-//   mode        consumer (sleep, scan bits on);             every producer, at each flush
-//               a producer that rings takes the sleep bit off
+//   mode        consumer (sleep, doze, scan bits on);       every producer, at each flush
+//               a producer that rings takes sleep and doze off
+//   polled      consumer, when that changes                 a producer that thinks of spinning for the answer
+//   rung_from   a producer that rings: the CPU it is on     consumer, when it wakes
 //   active[]    consumer (bit on: "I poll this ring");      producers in scan mode; consumer each scan
 //               a producer turns its own bit on
 //
@@ -18,6 +20,10 @@
 // first producer to see it takes the bit off and rings: one system call per sleep, not one per frame. If that
 // producer is killed in between, its socket hangs up, which wakes the consumer too.
 //
+// Dozing. With kDoze beside it, kSleep asks to be rung only for what hurries: the consumer looks at its rings again
+// within a time that is shorter than anybody waits for the rest. Who dozes may therefore do without the heavy barrier
+// (what a missed ring costs is that time), and must not do so for long.
+//
 // Scanning. With few rings the consumer polls all of them, all bits are on, and `active` is not looked at.
 // With many (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more; a producer
 // then fences after publishing and turns the bit on if it is off. Every active[] word belongs to all
@@ -28,8 +34,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "lib/base/time.h"
 #include "lib/ipc/barrier.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
@@ -39,10 +47,14 @@ namespace ub::ipc {
 struct DoorbellPage {
   static constexpr uint32_t kSleep = 1;
   static constexpr uint32_t kScan = 2;
+  static constexpr uint32_t kDoze = 4;
+  static constexpr uint32_t kAsleep = kSleep | kDoze;
   static constexpr uint32_t kWords = 64;
 
   alignas(64) std::atomic<uint32_t> mode;
+  std::atomic<uint32_t> polled;  // not 0: an application thread polls all the time
   alignas(64) std::atomic<uint64_t> active[kWords];
+  alignas(64) std::atomic<uint32_t> rung_from;  // number + 1; 0: not known
 };
 static_assert(sizeof(DoorbellPage) <= 4096);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
@@ -52,6 +64,7 @@ class Doorbell {
  public:
   static constexpr uint32_t kMaxLinks = DoorbellPage::kWords * 64;
   static constexpr size_t kPageBytes = 4096;
+  static constexpr Duration kLongestDoze = milliseconds(2);
 
   bool create(std::string* error);
   void close();
@@ -60,11 +73,16 @@ class Doorbell {
   DoorbellPage* page() const { return reinterpret_cast<DoorbellPage*>(mapping_.data()); }
 
   // Caller: begin_sleep, heavy_barrier, look at all rings; then block on event_fd, or end_sleep.
-  void begin_sleep() { page()->mode.fetch_or(DoorbellPage::kSleep, std::memory_order_seq_cst); }
+  void begin_sleep() { begin(DoorbellPage::kSleep); }
+  // Caller: look at all rings; then block on event_fd for kLongestDoze at most, or end_sleep.
+  void begin_doze() { begin(DoorbellPage::kSleep | DoorbellPage::kDoze); }
   void end_sleep() {
-    if (page()->mode.load(std::memory_order_relaxed) & DoorbellPage::kSleep)
-      page()->mode.fetch_and(~DoorbellPage::kSleep, std::memory_order_seq_cst);
+    if (page()->mode.load(std::memory_order_relaxed) & DoorbellPage::kAsleep)
+      page()->mode.fetch_and(~DoorbellPage::kAsleep, std::memory_order_seq_cst);
   }
+  void set_polled(bool yes) { page()->polled.store(yes ? 1 : 0, std::memory_order_relaxed); }
+  // The CPU of whoever rang last; -1: not known. As a peer says.
+  int rung_from() const { return static_cast<int>(page()->rung_from.load(std::memory_order_relaxed)) - 1; }
   void drain();  // empties the eventfd
 
   void start_scan() { page()->mode.fetch_or(DoorbellPage::kScan, std::memory_order_seq_cst); }
@@ -79,9 +97,21 @@ class Doorbell {
   uint64_t active_word(uint32_t word) const { return page()->active[word].load(std::memory_order_acquire); }
 
  private:
+  void begin(uint32_t bits) {
+    end_sleep();
+    page()->mode.fetch_or(bits, std::memory_order_seq_cst);
+  }
+
   Fd page_fd_;
   Fd event_fd_;
   Mapping mapping_;
+};
+
+// How a consumer was found after something was published.
+enum class Consumer : uint8_t {
+  kAwake,
+  kDozing,  // it sees what does not hurry by itself
+  kAsleep   // to be rung
 };
 
 // A producer's end of somebody else's doorbell. Thread: the producer.
@@ -90,29 +120,34 @@ class PeerDoorbell {
   // Checks and takes over what a peer sent: its page and eventfd, and our bit in its bitmap.
   bool attach(Fd page, Fd event, uint32_t link, std::string* error);
   bool attached() const { return static_cast<bool>(mapping_); }
+  bool polled() const { return page()->polled.load(std::memory_order_relaxed) != 0; }
   // The consumer does not count on heavy barriers that reach us.
   void set_fence_needed(bool needed) { fence_ = needed; }
 
-  // After publishing into the consumer's ring. True: it was asleep and has been rung.
-  bool after_publish() {
+  // After publishing into the consumer's ring. kAsleep: the caller has to ring it, and nobody else will.
+  Consumer after_publish(bool hurries = true) {
     if (fence_) full_fence();
     // Program order of the ring's release store and this load is all that the barrier needs of us; the
     // compiler must keep it.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     uint32_t mode = page()->mode.load(std::memory_order_relaxed);
     if (mode == 0) [[likely]]
-      return false;
-    return after_publish_slow(mode);
+      return Consumer::kAwake;
+    return after_publish_slow(mode, hurries);
   }
-  // Wakes whatever blocks on the eventfd. One system call.
-  void ring();
+  // Wakes whatever blocks on the eventfd. One system call, after which the woken thread may be running in our place.
+  void ring() const { ring(event_fd_); }
+  // The bell alone, for ringing it when the doorbell is perhaps gone.
+  using Bell = std::shared_ptr<const Fd>;
+  const Bell& bell() const { return event_fd_; }
+  static void ring(const Bell&);
 
  private:
   DoorbellPage* page() const { return reinterpret_cast<DoorbellPage*>(mapping_.data()); }
-  bool after_publish_slow(uint32_t mode);
+  Consumer after_publish_slow(uint32_t mode, bool hurries);
 
   Mapping mapping_;
-  Fd event_fd_;
+  Bell event_fd_;
   uint32_t link_ = 0;
   bool fence_ = true;
 };

@@ -105,8 +105,12 @@ class Core {
   size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow);
   size_t poll_events(std::span<Event>);
   Instant next_deadline() const;
-  // Does anything wait for poll_packets?
-  bool has_packets() const;
+  // So long nobody could drive, and `now` leaves it out (lib/base/driver_clock.h).
+  void count_away(Duration);
+  // Does anything wait for poll_packets? kMayWait: besides acknowledgements that may stay back.
+  bool has_packets(Acks acks = Acks::kNow) const;
+  // Is there something to send that may not leave until the peer acknowledged or answered something?
+  bool is_held_back() const;
 
   // RoCEv2: queue pairs and connections; null: CoreConfig::roce has it off.
   roce::Engine<Host>* roce() { return roce_ ? &*roce_ : nullptr; }

@@ -386,9 +386,20 @@ Instant Core<Host>::next_deadline() const {
 }
 
 template <class Host>
-bool Core<Host>::has_packets() const {
+void Core<Host>::count_away(Duration away) {
+  if (away.ns > 0) s_.count(Counter::kAwayUs, static_cast<uint64_t>(away.us()));
+}
+
+template <class Host>
+bool Core<Host>::has_packets(Acks acks) const {
   if (roce_ && roce_->has_packets()) return true;
-  return s_.active_head != 0 || s_.active_link_head != 0 || s_.ack_head != 0 || s_.outbox_head != s_.outbox_tail;
+  if (acks == Acks::kNow && s_.ack_head != 0) return true;
+  return s_.active_head != 0 || s_.active_link_head != 0 || s_.outbox_head != s_.outbox_tail;
+}
+
+template <class Host>
+bool Core<Host>::is_held_back() const {
+  return s_.held_back != 0;
 }
 
 template <class Host>

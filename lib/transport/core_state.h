@@ -101,6 +101,7 @@ struct CoreState {
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
+  uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
   uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;
   bool datagrams_first = false;                 // so it was at the last turn
@@ -166,6 +167,14 @@ inline void activate(CoreState& s, uint32_t channel) {
   }
   s.active_tail = channel;
   ++s.active_count;
+}
+
+// It has something to send, and must first hear from the peer.
+inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
+  if (*held_back == yes) return;
+  UB_DCHECK(yes || s.held_back != 0);
+  *held_back = yes;
+  yes ? ++s.held_back : --s.held_back;
 }
 
 inline void activate_link(CoreState& s, uint32_t link) {

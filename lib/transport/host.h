@@ -9,6 +9,9 @@
 //     std::byte* tx_begin(uint32_t link, size_t bytes);
 //     void       tx_commit(uint32_t link, std::byte* frame, size_t bytes);
 //     void       tx_abort(uint32_t link, std::byte* frame);
+//     // The frame committed last on this link brings its receiver nothing that cannot wait: an acknowledgement, or
+//     // an answer without data. Nobody needs to be woken for it.
+//     void       tx_may_wait(uint32_t link);
 //
 //     // Memory is IO: each answers kDone, kFailed (the memory is gone) or kPending; after kPending the host
 //     // calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.

@@ -156,6 +156,7 @@ class EmbeddedBackend final : public Backend {
       core.on_armed(jfc);
       return true;
     });
+    nic_->expect_events();
   }
 
   Counters counters() override {

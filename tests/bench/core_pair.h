@@ -136,6 +136,7 @@ class BenchHost {
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) { queues_[link]->commit(frame, bytes); }
   void tx_abort(uint32_t link, std::byte*) { queues_[link]->abort(); }
   void tx_hold(uint32_t, std::byte*, std::byte*) {}  // nothing is ever pending
+  void tx_may_wait(uint32_t) {}
   void tx_drop(std::byte*) {}
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag) {
     std::memcpy(dst, src, bytes);

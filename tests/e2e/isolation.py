@@ -20,6 +20,7 @@ of each one's N turns; printed beside it is what the same gives for two that do 
 import argparse
 import os
 import re
+import select
 import signal
 import statistics
 import subprocess
@@ -33,6 +34,7 @@ from kill_four import Failure, check
 
 SLICE = 0.05
 HONEST_CORE, OTHER_CORE = "0", "1"
+LONGEST_START = 100  # seconds until it has attached
 GONE = 1.0  # seconds until nothing is left of a dead application
 QUOTA = 1000
 LIMITS = {f"SOFTUB_DAEMON_APP_{kind}": str(QUOTA) for kind in ("JETTIES", "JFRS", "JFCS", "SEGMENTS", "TARGETS")}
@@ -96,6 +98,8 @@ class Hostile:
             self.main.send_signal(signal.SIGSTOP)
 
     def address_of(self, part):
+        readable, _, _ = select.select([part.stdout], [], [], LONGEST_START)
+        check(readable, f"{self.case} has not attached after {LONGEST_START} s")
         line = part.stdout.readline()
         check(line.startswith("address "), f"{self.case} says {line}")
         return line.split(maxsplit=1)[1]
@@ -120,7 +124,7 @@ class Hostile:
     def kill(self):
         for part in self.parts:
             part.kill()
-            part.communicate()
+            part.communicate(timeout=60)
 
 
 class Isolation(kill_four.World):

@@ -237,7 +237,7 @@ class World:
     def show(self, what, daemon):
         environment = {**os.environ, "SOFTUB_LOG_STATS_DIR": self.directory}
         out = subprocess.run([self.args.admin, "show", what, "--json", "--instance", str(daemon.process.pid)],
-                             env=environment, capture_output=True, text=True)
+                             env=environment, capture_output=True, text=True, timeout=60)
         check(out.returncode == 0, f"urma_admin: {out.stderr}")
         return json.loads(out.stdout)[what]
 

@@ -5,27 +5,34 @@
   tests/e2e/starved.py crowd --build build
   tests/e2e/starved.py crowd --build build --seconds 60 --nice 0 --usual    # as the nightly run does
   tests/e2e/starved.py beside --build build
+  tests/e2e/starved.py held --build build
 
 crowd: sixteen applications at one daemon, in pairs, and twelve processes that do nothing but burn CPU, all on two CPUs;
 they attach under that load, too. The applications are nicer than the burners, so that they starve on any machine; with
 --nice 0 as many as there are compete as equals. Their requests have 34 s for each sign of progress, with --usual 4 s.
-Nicer ones must have been waited for; where equals were never starved, the last line says that this run proves nothing.
+It goes on until nicer ones have been waited for; where equals never starved, the last line says that nothing is proved.
 
 beside: at one daemon an application that is starved for good (lowest priority, on one CPU with burners), hostile ones
 that leave copies undone (hostile_app.cc: asleep, stopped, running, or looking starved on purpose), and an honest pair
 with a CPU of its own. The starved one loses nothing; the hostile ones are found out, and nothing is left of them
 when they have ended; the honest pair goes on. Its rate is printed, before and meanwhile.
 
+held: what starves is who drives. A daemon is stopped for longer than a request has without a sign of progress, while
+its applications have requests under way to each other; then once more together with them, and with embedded pairs. Time
+in which nobody drove is nobody's silence: no request fails, and the daemon has counted how long it was away.
+
 All of them use memory of their own beside that of softub_alloc, so that the daemon needs their hands.
 """
 import argparse
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 import isolation
 import kill_four
@@ -33,7 +40,9 @@ import wires
 from kill_four import Failure, check
 
 LONGEST_START = 100  # seconds to the first round, under the load
-PARTS = ("crowd", "beside")
+LONGEST_RUN = 400    # seconds beside those that were asked for
+PARTS = ("crowd", "beside", "held")
+HELD = 6  # seconds; requests end after 4.3 s without a sign of progress
 # What hostile applications do, how nice they are, and what the daemon's log says of them.
 HOSTILE = (
     ("lazy", 0, None),
@@ -46,6 +55,31 @@ HOSTILE = (
 def pin(cpus):
     """What is started from now on runs there."""
     os.sched_setaffinity(0, cpus)
+
+
+def threads_of(process):
+    return [int(thread) for thread in os.listdir(f"/proc/{process.pid}/task")]
+
+
+def give_up(seconds):
+    """Ends the test after so long with a sentence, whatever it waits for."""
+
+    def on_alarm(_, frame):
+        where = " in ".join(reversed([f"{f.name}, line {f.lineno}" for f in traceback.extract_stack(frame)]))
+        raise Failure(f"has not ended after {seconds} s; it waited in {where}")
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(seconds)
+
+
+class Embedded:
+    """In place of a daemon: the application has a NIC of its own."""
+
+    def __init__(self, wire):
+        self.wire = wire
+
+    def variables(self):
+        return {**self.wire.environment(0), "SOFTUB_PLACEMENT_MODE": "embedded", "SOFTUB_DEVICE_EIDS": "127.0.0.1"}
 
 
 class Starved(isolation.Isolation):
@@ -86,6 +120,8 @@ class Starved(isolation.Isolation):
             check(not failed, f"requests of {survivor.name} failed: {failed}")
             check(survivor.page.lives == 1, f"{survivor.name} attached {survivor.page.lives} times")
             check(survivor.page.receives_failed == 0, f"{survivor.name}: {survivor.page.receives_failed} receives failed")
+            if survivor.daemon not in self.daemons:
+                continue
             stalls = self.row_of(survivor)["agent_stalls"]
             check(stalls == 0, f"{survivor.name} was given up {stalls} times")
 
@@ -107,7 +143,9 @@ class Starved(isolation.Isolation):
         self.wait_for_rounds(survivors, 1)
         attached = time.monotonic() - begin
         end = time.monotonic() + self.args.seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or (self.args.nice > 0 and not self.waited_for(survivors)):
+            check(time.monotonic() < end + LONGEST_START,
+                  f"no application was waited for in {self.args.seconds + LONGEST_START:.0f} s: the test tests nothing")
             time.sleep(0.5)
             self.check_processes()
         rounds = [survivor.page.rounds for survivor in survivors]
@@ -115,7 +153,6 @@ class Starved(isolation.Isolation):
         self.check_unharmed(survivors)
         rows = [self.row_of(survivor) for survivor in survivors]
         waits, longest = sum(row["agent_starved"] for row in rows), max(row["longest_starved_ms"] for row in rows)
-        check(waits > 0 or self.args.nice == 0, "no application was ever waited for: the test tests nothing")
         self.quench()
         self.stop_survivors()
         print(f"crowd: {len(survivors)} applications and {self.args.burners} burners on {len(self.cpus)} CPUs for "
@@ -125,6 +162,9 @@ class Starved(isolation.Isolation):
         if waits == 0:
             print("crowd: this machine starved nobody, so nothing is proved", flush=True)
 
+    def waited_for(self, survivors):
+        return any(self.row_of(survivor)["agent_starved"] for survivor in survivors)
+
     def beside(self):
         burnt, free = self.cpus[:1], self.cpus[-1:]
         pin(free)
@@ -132,10 +172,9 @@ class Starved(isolation.Isolation):
         self.start_survivors(honest)
         starved = [self.survivor_of(2, 3, 0, nice=19), self.survivor_of(3, 2, 1)]
         self.start_survivors(starved)
-        os.sched_setaffinity(starved[0].process.pid, burnt)
-        for thread in os.listdir(f"/proc/{starved[0].process.pid}/task"):
-            os.sched_setaffinity(int(thread), burnt)
-        objects = self.show("objects", self.daemons[0])
+        for thread in threads_of(starved[0].process):
+            os.sched_setaffinity(thread, burnt)
+        objects = self.objects_of(honest[0], starved[0])
         alone = self.rates_of(honest, self.args.seconds)
         self.burn(8, burnt, 600)
         for case, nice, reason in HOSTILE:
@@ -148,6 +187,43 @@ class Starved(isolation.Isolation):
         self.quench()
         self.stop_survivors()
 
+    def held(self):
+        guests = [self.survivor_of(n, n ^ 1, 0) for n in range(6)]
+        embedded = [self.survivor_of(n, n ^ 1, 0) for n in range(6, 10)]
+        for survivor in embedded:
+            survivor.daemon = Embedded(self.wire)
+        self.start_survivors(guests + embedded)
+        daemon = self.daemons[0]
+        for name, processes in (("the daemon", [daemon.process]),
+                                ("everybody", [daemon.process, *(s.process for s in guests + embedded)])):
+            before = self.seconds_away(daemon)
+            self.hold(processes)
+            self.wait_for_traffic()
+            self.check_unharmed(guests + embedded)
+            away = self.seconds_away(daemon) - before
+            check(away >= 1, f"{name} was held for {HELD} s, and the daemon was away for {away:.3f} s: nothing was tested")
+            print(f"held: {name} for {HELD} s; the daemon counted {away:.3f} s away; no request failed", flush=True)
+        self.stop_survivors()
+
+    def hold(self, processes):
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        time.sleep(HELD)
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+
+    def seconds_away(self, daemon):
+        time.sleep(0.5)  # what is shown may be old by that much
+        return self.show("counters", daemon)["core.away_us"] / 1e6
+
+    def objects_of(self, *survivors):
+        """What the daemon has when all that they made is shown, which lags a little."""
+        end = time.monotonic() + LONGEST_START
+        while (objects := self.show("objects", survivors[0].daemon))["jetty"] != len(survivors):
+            check(time.monotonic() < end, f"the daemon shows {objects} of {len(survivors)} applications")
+            time.sleep(0.1)
+        return objects
+
     def rates_of(self, pair, seconds):
         """Their rounds a second, slice by slice."""
         before, self.survivors = self.survivors, pair
@@ -158,13 +234,17 @@ class Starved(isolation.Isolation):
     def one_beside(self, case, nice, reason, objects, honest, starved, alone, burnt):
         log_from = len(self.daemons[0].log())
         pin(burnt)
-        hostile = isolation.Hostile(self, case, 10 * LONGEST_START, ["nice", "-n", str(nice)])
+        hostile = isolation.Hostile(self, case, 10 * LONGEST_START)
         pin(self.cpus)
+        for thread in threads_of(hostile.main):
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
         rounds = [survivor.page.rounds for survivor in honest]
         rate = self.rates_of(honest, self.args.seconds)
         if reason:
             self.wait_for_log(reason, log_from, case)
         check(all(s.page.rounds > then for s, then in zip(honest, rounds)), f"{case}: the honest pair stood still")
+        for thread in threads_of(hostile.main):  # to die takes some CPU, too
+            os.sched_setaffinity(thread, self.cpus)
         hostile.kill()
         self.wait_until_gone(self.daemons[0], objects)
         self.wait_for_log("gone", log_from, case)
@@ -202,15 +282,17 @@ def main():
     parser.add_argument("--usual", action="store_true", help="requests have the usual time")
     parser.add_argument("--apps", type=int, default=16, help="of the crowd")
     parser.add_argument("--burners", type=int, default=12, help="beside the crowd")
-    parser.add_argument("--nice", type=int, default=14, help="of the crowd; the burners and the daemon have 0")
+    parser.add_argument("--nice", type=int, default=19, help="of the crowd; the burners and the daemon have 0")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     args.verbose = args.pin = False
+    args.usual |= args.part == "held"
     args.wire, args.plugin, args.patience = "shm", None, 30  # seconds to clean up: the machine is busy
     places = {"softubd": "dataplane/softubd/softubd", "survivor": "tests/e2e/survivor",
               "hostile": "tests/e2e/hostile_app", "admin": "tools/admin/urma_admin"}
     for name, place in places.items():
         setattr(args, name, os.path.abspath(getattr(args, name) or os.path.join(args.build, place)))
+    give_up(LONGEST_RUN + int(10 * args.seconds))
     with tempfile.TemporaryDirectory(prefix="softub-starved-") as directory:
         world = Starved(args, directory)
         try:
@@ -218,6 +300,7 @@ def main():
             return 0
         except (Failure, RuntimeError, subprocess.TimeoutExpired) as failure:
             print(f"starved: FAIL: {failure}")
+            signal.alarm(0)
             world.report()
             return 1
         finally:

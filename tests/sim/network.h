@@ -39,6 +39,8 @@ class Network {
   void inject(uint32_t from, std::span<const std::byte> frame);
   // Is the queue of a lossless wire full, so that its sender must wait?
   bool full(uint32_t from) const;
+  // The node that a frame is for.
+  uint32_t destination(uint32_t slot) const { return slots_[slot].to; }
   // A frame arrives: takes it out.
   Frame take(uint32_t slot, uint32_t* to);
 

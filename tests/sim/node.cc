@@ -103,7 +103,7 @@ void Node::crash() {
 }
 
 void Node::shut_down() {
-  core_->close(world_.now());
+  core_->close(turn());
   drive();
   crash();
 }
@@ -263,8 +263,8 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
 
 void Node::destroy(Queue* q) {
   if (q->state == Queue::State::kGone) return;
-  if (core_ && !q->qp) must(world_, core_->destroy_jetty(world_.now(), q->id), "destroy_jetty");
-  if (core_ && q->qp) must(world_, core_->roce()->destroy_qp(world_.now(), q->id), "destroy_qp");
+  if (core_ && !q->qp) must(world_, core_->destroy_jetty(turn(), q->id), "destroy_jetty");
+  if (core_ && q->qp) must(world_, core_->roce()->destroy_qp(turn(), q->id), "destroy_qp");
   if (q->jfr != nullptr) world_.model.receiver_gone({q, q->jfr});
   if (q->qp) world_.model.broken(q);
   world_.model.queue_gone(q);
@@ -276,7 +276,7 @@ void Node::destroy(Queue* q) {
 
 void Node::destroy(Jfr* r) {
   if (!r->alive) return;
-  if (core_) must(world_, core_->destroy_jfr(world_.now(), r->id), "destroy_jfr");
+  if (core_) must(world_, core_->destroy_jfr(turn(), r->id), "destroy_jfr");
   world_.model.receiver_gone({nullptr, r});
   r->alive = false;
   r->slots.reset();
@@ -286,7 +286,7 @@ void Node::destroy(Jfr* r) {
 void Node::unregister(Region* r) {
   if (r->state == Region::State::kGone) return;
   world_.trace("node %u unregisters region %u", index_, r->uid);
-  must(world_, core_->unregister_segment(world_.now(), r->registered.handle), "unregister_segment");
+  must(world_, core_->unregister_segment(turn(), r->registered.handle), "unregister_segment");
   world_.model.region_leaving(r);
   r->state = Region::State::kGone;
 }
@@ -324,7 +324,7 @@ void Node::bury_app(App& app) {
   }
   drop_address_handles(app.owner);
   if (world_.on_app_gone) world_.on_app_gone(*this, app);
-  if (app.owner != 0) core_->close_owner(world_.now(), app.owner);
+  if (app.owner != 0) core_->close_owner(turn(), app.owner);
   drive();
 }
 
@@ -336,11 +336,11 @@ void Node::flush(Queue* q) {
   q->state = Queue::State::kFlushing;
   if (q->qp) {
     world_.model.broken(q);
-    must(world_, core_->roce()->modify_qp(world_.now(), q->id, {.qp_state = roce::QpState::kError}, 0), "modify_qp");
+    must(world_, core_->roce()->modify_qp(turn(), q->id, {.qp_state = roce::QpState::kError}, 0), "modify_qp");
     watch_broken(q);
     return drive();
   }
-  must(world_, core_->set_state(world_.now(), q->id, QueueState::kError), "set_state(ERROR)");
+  must(world_, core_->set_state(turn(), q->id, QueueState::kError), "set_state(ERROR)");
   drive();
 }
 
@@ -354,14 +354,14 @@ void Node::flush(Jfr* r, bool for_a_time) {
   r->in_error = true;
   r->will_revive = for_a_time;
   for (Receive& receive : r->posted) receive.may_flush = true;
-  must(world_, core_->set_state(world_.now(), r->id, QueueState::kError), "set_state(ERROR) of a JFR");
+  must(world_, core_->set_state(turn(), r->id, QueueState::kError), "set_state(ERROR) of a JFR");
   drive();
 }
 
 void Node::revive(Jfr* r) {
   if (!up() || r->epoch != epoch_ || !r->alive || !r->in_error) return;
   world_.trace("node %u: receive queue %u is set to READY", index_, r->uid);
-  must(world_, core_->set_state(world_.now(), r->id, QueueState::kReady), "set_state(READY) of a JFR");
+  must(world_, core_->set_state(turn(), r->id, QueueState::kReady), "set_state(READY) of a JFR");
   r->in_error = false;
   refill(r, true);
   drive();
@@ -385,7 +385,7 @@ uint32_t Node::import_again(Owner owner, const Receiver& to, Mode mode, bool wro
   c.path = {.link = link_, .local = at_, .remote = peer.at()};
   c.owner = owner;
   uint32_t target = 0;
-  must(world_, core_->add_target(world_.now(), c, &target), "add_target");
+  must(world_, core_->add_target(turn(), c, &target), "add_target");
   return target;
 }
 
@@ -446,7 +446,8 @@ bool Node::idle(std::string* why) const {
     }
   }
   if (core_->has_packets()) *why += "node has packets\n";
-  return !core_->has_packets() && host_->pending() == 0;
+  if (core_->is_held_back()) *why += "node is held back, though nobody has anything to send\n";
+  return !core_->has_packets() && !core_->is_held_back() && host_->pending() == 0;
 }
 
 }  // namespace ub::sim

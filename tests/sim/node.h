@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lib/base/driver_clock.h"
 #include "lib/transport/core.h"
 #include "tests/sim/model.h"
 #include "tests/sim/objects.h"
@@ -116,6 +117,9 @@ class Node {
   void copy_done(uint64_t copy);
   void drive();  // timers, packets, events, until nothing more is to do now
   void drive_as_planned();
+  // Nobody drives for so long, and nothing in it runs: what comes lies there. Its Core's clock is as in real life.
+  void hold(Duration);
+  Instant held_until() const { return held_until_; }
 
   // ---- looking in ----
   uint32_t index() const { return index_; }
@@ -127,7 +131,9 @@ class Node {
   size_t copies_pending() const { return host_->pending(); }
   SimCore& core() { return *core_; }
   uint64_t counter(Counter c) const { return core_->counters()[c]; }
-  Instant deadline() const { return up() ? core_->next_deadline() : Instant::never(); }
+  Instant deadline() const {
+    return up() ? later(clock_.real_time_of(core_->next_deadline()), held_until_) : Instant::never();
+  }
   const std::vector<std::unique_ptr<App>>& apps() const { return apps_; }
   bool idle(std::string* why) const;  // no channel owes or awaits anything
   const Region* find_region(const std::byte* p) const;
@@ -141,6 +147,7 @@ class Node {
  private:
   void configure();
   Region* add_local(App&, uint64_t bytes);
+  Instant turn();  // the time for what is done with the Core now
   bool take_events();
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
@@ -169,6 +176,8 @@ class Node {
   std::map<const std::byte*, Region*> regions_;  // looked up by address only
   std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
   std::map<std::pair<Owner, uint32_t>, uint32_t> address_handles_;  // of an application, by the node they name
+  DriverClock clock_;
+  Instant held_since_ = Instant::never(), held_until_;  // never: not since the last turn
   bool driving_ = false;
   bool drive_planned_ = false;
   uint32_t unattended_ = 0;  // frames and copies that came since it was driven

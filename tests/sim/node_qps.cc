@@ -91,7 +91,7 @@ void Node::connect(Queue* q, uint32_t psn, uint32_t peer_psn, uint8_t rnr_timer)
       {QpState::kRts, kQpSendPsn | kQpTimeout | kQpRetries | kQpRnrRetries | kQpReadsInFlight}};
   for (auto [state, mask] : steps) {
     a.qp_state = state;
-    if (core_->roce()->modify_qp(world_.now(), q->id, a, mask) != Status::kOk)
+    if (core_->roce()->modify_qp(turn(), q->id, a, mask) != Status::kOk)
       world_.model.fail("node %u: queue pair %u did not get to %s", index_, q->uid, qp_state_name(state));
   }
 }
@@ -104,7 +104,7 @@ void Node::get_ready(Queue* q) {
   a.sq_psn = 0xFFFFFF - static_cast<uint32_t>(world_.rng.below(100));
   const auto step = [&](QpState state, uint32_t mask) {
     a.qp_state = state;
-    if (core_->roce()->modify_qp(world_.now(), q->id, a, mask) != Status::kOk)
+    if (core_->roce()->modify_qp(turn(), q->id, a, mask) != Status::kOk)
       world_.model.fail("node %u: queue pair %u did not get to %s", index_, q->uid, qp_state_name(state));
   };
   if (!q->ud()) return step(QpState::kInit, kQpPkey | kQpPort | kQpAccess);
@@ -193,7 +193,7 @@ void Node::watch_send_error(Queue* q) {
     if (world_.model.outstanding_of(q) != 0) return watch_send_error(q);
     roce::QpAttributes to;
     to.qp_state = roce::QpState::kRts;
-    if (core_->roce()->modify_qp(world_.now(), q->id, to, 0) != Status::kOk)
+    if (core_->roce()->modify_qp(turn(), q->id, to, 0) != Status::kOk)
       world_.model.fail("node %u: queue pair %u may not send again", index_, q->uid);
     q->broken = false;
     q->explained &= ~bit(CrStatus::kWrFlush);

@@ -2,26 +2,41 @@
 //
 // The moving parts of an instance: doorbells, polling, receives, and driving the Core until it is quiet.
 #include <algorithm>
+#include <utility>
 
+#include "tests/sim/held_back.h"
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
 
+void Node::hold(Duration d) {
+  world_.trace("node %u is held", index_);
+  held_since_ = world_.now();
+  held_until_ = world_.now() + d;
+}
+
+// A node that is not held sleeps between its turns.
+Instant Node::turn() {
+  const Instant real = world_.now(), slept = earlier(real, std::exchange(held_since_, Instant::never()));
+  if (!clock_.is_steady(real)) core_->count_away(clock_.turn_after_gap(real, core_->next_deadline(), slept));
+  return clock_.turn(real);
+}
+
 void Node::ring(Queue* q) {
-  core_->on_posted(world_.now(), q->id);
+  core_->on_posted(turn(), q->id);
   drive();
 }
 
 void Node::deliver(const Frame& f) {
-  core_->on_packet(world_.now(), link_, f.span());
+  core_->on_packet(turn(), link_, f.span());
   attend();
 }
 
 void Node::copy_done(uint64_t copy) {
   CopyTag tag = 0;
   bool ok = host_->finish(copy, &tag);
-  core_->on_copy_done(world_.now(), tag, ok);
+  core_->on_copy_done(turn(), tag, ok);
   attend();
 }
 
@@ -60,8 +75,9 @@ void Node::drive() {
   driving_ = true;
   unattended_ = 0;
   for (uint32_t round = 0;; ++round) {
-    if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
-    size_t sent = core_->poll_packets(world_.now(), 32, Acks::kMayWait);
+    const Instant now = turn();
+    if (core_->next_deadline() <= now) core_->on_timer(now);
+    size_t sent = core_->poll_packets(now, 32, Acks::kMayWait);
     const bool told = take_events();  // whoever was told may have done something
     if ((sent == 0 && !told) || world_.failed()) break;
     if (round > 100'000) {
@@ -70,6 +86,8 @@ void Node::drive() {
     }
   }
   if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
+  const std::string fault = held_back_fault(core_->state());
+  if (!fault.empty()) world_.model.fail("node %u: %s", index_, fault.c_str());
   plan_polls();
   driving_ = false;
 }
@@ -148,7 +166,7 @@ void Node::poll(Jfc* jfc, uint32_t budget) {
     take_completion(jfc, c);
   }
   if (world_.failed() || !up()) return;
-  if (was_full && n != 0) core_->on_completions_read(world_.now(), jfc->handle);
+  if (was_full && n != 0) core_->on_completions_read(turn(), jfc->handle);
   for (auto& app : apps_) {
     if (app->uid != jfc->app || !app->alive) continue;
     for (Jfr* r : app->jfrs) refill(r, world_.eager);
@@ -231,7 +249,7 @@ bool Node::post_receive(Jfr* jfr, uint32_t bytes, uint32_t sges) {
   if (!jfr->push(r)) return give_back();
   world_.model.posted_receive(jfr, r);
   if (jfr->of_qp && jfr->indices->armed.load() != 0) {
-    (void)core_->set_state(world_.now(), jfr->id, QueueState::kError);
+    (void)core_->set_state(turn(), jfr->id, QueueState::kError);
   }
   return true;
 }

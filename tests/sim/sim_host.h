@@ -29,6 +29,7 @@ class SimHost {
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
   void tx_abort(uint32_t link, std::byte* frame);
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held);
+  void tx_may_wait(uint32_t) {}  // everybody is awake
   void tx_drop(std::byte* held);
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);

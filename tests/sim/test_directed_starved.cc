@@ -2,7 +2,9 @@
 //
 // Applications that get no CPU for longer than a channel lives without progress, and whose memory only they can reach:
 // requests with time enough are done when they run again. A peer that goes on acknowledging is not a silent one, and
-// time that this side waits for memory of its own is not the peer's silence.
+// time that this side waits for memory of its own is not the peer's silence. Nor is time in which nobody drove this side.
+#include <algorithm>
+
 #include "tests/sim/directed.h"
 
 namespace ub::sim {
@@ -125,6 +127,102 @@ TEST(Starved, source_of_a_write_to_the_dead__ends_at_its_deadline) {
   EXPECT_LT(s.seconds_since(begin), 34.0 + 9.0);
   s.world.run_for(seconds(10));
   EXPECT_EQ(s.count(s.a(), Counter::kTpChannelDead), s.count(s.a(), Counter::kTpChannelUp));
+}
+
+// ---- drivers that get no CPU -----------------------------------------------------------------------------------
+
+// Requests of the usual 4.3 s.
+struct Held : Stage {
+  explicit Held(const Options& o) : Stage(o) { warm_up(); }
+  void ask(uint32_t length) {
+    b().give_receives(8);
+    for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kSend, WrOp::kFetchAdd}) {
+      const uint32_t bytes = op == WrOp::kFetchAdd ? 8 : op == WrOp::kSend ? std::min(length, 4000u) : length;
+      for (int i = 0; i < 2; ++i) wanted.push_back(&request(a(), b(), op, bytes));
+    }
+  }
+  void hold(Duration d) {
+    for (const End& end : ends) end.node->hold(d);
+  }
+  void all_succeed() {
+    finish(seconds(100));
+    for (const Wr* w : wanted) EXPECT_EQ(w->status, kSuccess) << op_name(w->op);
+  }
+
+  std::vector<const Wr*> wanted;
+};
+
+TEST(Held, both_drivers__lose_nothing) {
+  for (const Options& wire : wires()) {
+    for (int64_t moment : {1, 15, 40, 80}) {  // us, all before the end
+      SCOPED_TRACE(moment);
+      Held s(wire);
+      s.ask(kLong);
+      s.world.run_for(microseconds(moment));
+      s.hold(kStarved);
+      s.all_succeed();
+      for (const End& end : s.ends) EXPECT_EQ(s.count(end, Counter::kTpChannelDead), 0u);
+      EXPECT_GT(s.count(s.a(), Counter::kAwayUs), 3'000'000u);
+      s.check_memory();
+    }
+  }
+}
+
+// All acknowledged, and nothing due before the requests themselves: memory of the peer answers while we are held.
+TEST(Held, driver_whose_next_deadline_is_that_of_the_request__looks_first) {
+  for (WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kFetchAdd}) {
+    Held s(directed_options());
+    s.b().target->starved_until = s.world.now() + seconds(1);
+    s.wanted.push_back(&s.request(s.a(), s.b(), op, 8));
+    s.world.run_for(milliseconds(10));
+    s.hold(kStarved);
+    s.all_succeed();
+    s.check_memory();
+  }
+}
+
+// Answers came while it was away. The peer saw its silence, and is right.
+TEST(Held, initiator__takes_the_answers_that_are_there) {
+  Held s(directed_options());
+  s.ask(64);
+  s.world.run_for(microseconds(1));
+  s.a().node->hold(kStarved);
+  s.all_succeed();
+}
+
+TEST(Held, target__is_silent) {
+  Held s(directed_options());
+  s.extra_allowed = bit(CrStatus::kAckTimeout);
+  s.b().node->hold(kStarved);
+  const Wr& w = s.write(64);
+  EXPECT_LT(s.finish(), 5.0);
+  EXPECT_EQ(w.status, CrStatus::kAckTimeout);
+  EXPECT_EQ(s.count(s.a(), Counter::kAwayUs), 0u);
+}
+
+// Never more than one turn in so long.
+void hold_again_and_again(Held& s, Duration pause, Instant end) {
+  s.hold(pause);
+  if (s.world.now() >= end) return;
+  s.world.after(pause + microseconds(1), [&s, pause, end] { hold_again_and_again(s, pause, end); });
+}
+
+TEST(Held, both_drivers_again_and_again__lose_nothing) {
+  Held s(directed_options());
+  s.ask(64);
+  hold_again_and_again(s, seconds(2), s.world.now() + seconds(60));
+  s.all_succeed();
+  s.check_memory();
+}
+
+TEST(Held, driver_again_and_again__still_finds_its_peer_dead) {
+  Held s(directed_options());
+  s.extra_allowed = bit(CrStatus::kAckTimeout);
+  s.world.network.tamper.add(drop(UINT32_MAX, is_any));
+  const Wr& w = s.write(64);
+  hold_again_and_again(s, milliseconds(400), s.world.now() + seconds(100));
+  EXPECT_LT(s.finish(seconds(100)), 60.0);
+  EXPECT_EQ(w.status, CrStatus::kAckTimeout);
 }
 
 }  // namespace

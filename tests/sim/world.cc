@@ -76,6 +76,11 @@ void World::at(Instant when, Action a) {
 }
 
 void World::happen(const Planned& p) {
+  if (p.kind != Kind::kAction) {
+    const uint32_t node = p.kind == Kind::kDelivery ? network.destination(static_cast<uint32_t>(p.what)) : p.node;
+    const Instant later = nodes_[node]->held_until();
+    if (later > now_) return plan(later.ns, p.kind, p.node, p.epoch, p.what);
+  }
   mix(p.at);
   mix(static_cast<uint64_t>(p.kind) << 32 | p.node);
   switch (p.kind) {

@@ -336,6 +336,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   SendQueue& q = s.queues[j->queue];
   leave_group(s, record);
   ta::leave_list(s, j->queue);
+  set_held_back(s, &q.held_back, false);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
   ta::stop_waiting(s, q.jfc, j->queue);
   s.timers.cancel(s.timer_of_queue(j->queue));
@@ -377,6 +378,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kBusy;
   }
   q.state = state;
+  set_held_back(s, &q.held_back, false);
   if (state == QueueState::kReady) ta::schedule_queue(s, j->queue);
   return Status::kOk;
 }

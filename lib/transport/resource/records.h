@@ -151,6 +151,7 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t receives_from;     // no unfinished request that takes a receive is older
   uint32_t receives_refused;  // of the receives in flight
   uint16_t oldest_refused;    // index in `work`, with `retries`
+  bool held_back;             // has something to start, and waits for answers
 };
 static_assert(sizeof(SendQueue) <= 192);
 

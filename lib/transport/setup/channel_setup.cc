@@ -219,6 +219,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   bool was_up = ch.state == ChannelState::kOpen || ch.state == ChannelState::kClosing;
   ch.state = ChannelState::kDead;
   s.timers.cancel(s.timer_of_channel(channel));
+  set_held_back(s, &ch.held_back, false);
   Peer& peer = s.peers[ch.peer];
   uint32_t lane = ch.bulk ? 1 : 0;
   if (peer.channels[lane] == channel) peer.channels[lane] = 0;

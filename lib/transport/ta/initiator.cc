@@ -244,6 +244,17 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
 
 }  // namespace
 
+namespace {
+
+// On no channel's list: is there something that it may not start yet, or not yet repeat?
+bool waits_for_answers(const SendQueue& q) {
+  if (q.state != QueueState::kReady || q.started_head == q.started_tail) return false;
+  const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
+  return q.next_slot != q.produced || q.retries != 0 || (!newest.done && newest.cut != newest.segments);
+}
+
+}  // namespace
+
 void schedule_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (q.unreliable) return schedule_datagrams(s, queue);
@@ -251,6 +262,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
     return;
   }
+  set_held_back(s, &q.held_back, false);
   bool may_look = true;
   for (;;) {
     uint32_t started = q.started_tail;
@@ -262,7 +274,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
       if (!s.channels[choice.channel].is_up()) set_up_ahead(s, q);
       return;
     }
-    if (!finished_some) return;
+    if (!finished_some) return set_held_back(s, &q.held_back, waits_for_answers(q));
   }
 }
 
@@ -539,6 +551,7 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
 void flush_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   leave_list(s, queue);
+  set_held_back(s, &q.held_back, false);
   q.state = QueueState::kError;
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
   q.deadline = Instant::never();

@@ -70,6 +70,7 @@ struct Channel : ChannelHot {
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
   bool on_active_list, on_ack_list;
+  bool held_back;  // has something to send, and waits for acknowledgements or answers
   uint32_t next_active, next_ack, next_resting;
   CongestionWindow cc;
 

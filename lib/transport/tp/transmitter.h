@@ -105,6 +105,8 @@ class Transmitter {
         sent += last == Sent::kYes;
       }
       if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
+      const bool work_left = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
+      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left);
     }
     return sent;
   }
@@ -246,7 +248,9 @@ class Transmitter {
       ch.gather_retransmit = again;
       return Sent::kPending;
     }
+    const bool may_wait = m.kind == MessageKind::kAnswer && payload.bytes == 0 && !again;
     send_frame(channel, frame, bytes, rtp.psn, again, last);
+    if (may_wait) host_.tx_may_wait(ch.link);
     return Sent::kYes;
   }
 
@@ -497,6 +501,7 @@ class Transmitter {
     }
     seal(ch, frame, bytes);
     host_.tx_commit(ch.link, frame, bytes);
+    host_.tx_may_wait(ch.link);
     ack_sent(ch);
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
     s_.count(Counter::kTxPackets);

@@ -39,6 +39,7 @@ class TestHost {
   }
   void tx_abort(uint32_t, std::byte* frame) { take(frame, nullptr); }
   void tx_hold(uint32_t, std::byte* frame, std::byte* held) { take(frame, held); }
+  void tx_may_wait(uint32_t) {}
   void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {

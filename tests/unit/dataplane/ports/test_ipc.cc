@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lib/ipc/barrier.h"
 #include "lib/ipc/doorbell.h"
@@ -266,16 +271,26 @@ TEST(Doorbell, rings_a_sleeper_once) {
   ASSERT_TRUE(bell.create(&error));
   PeerDoorbell peer;
   ASSERT_TRUE(peer.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 70, &error)) << error;
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   bell.begin_sleep();
-  EXPECT_TRUE(peer.after_publish());
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAsleep);
+  peer.ring();
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   uint64_t count = 0;
   EXPECT_EQ(::read(bell.event_fd(), &count, 8), 8);
   EXPECT_EQ(count, 1u);
   bell.drain();
+  bell.begin_doze();
+  EXPECT_EQ(peer.after_publish(/*hurries=*/false), Consumer::kDozing);
+  EXPECT_EQ(peer.after_publish(), Consumer::kAsleep);
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
+  EXPECT_EQ(bell.rung_from(), ::sched_getcpu());
+  // A sleep after a doze is a sleep.
+  bell.begin_doze();
+  bell.begin_sleep();
+  EXPECT_EQ(peer.after_publish(/*hurries=*/false), Consumer::kAsleep);
   bell.start_scan();
-  EXPECT_FALSE(peer.after_publish());
+  EXPECT_EQ(peer.after_publish(), Consumer::kAwake);
   EXPECT_EQ(bell.active_word(1), uint64_t{1} << 6);
   bell.clear_active(70);
   EXPECT_EQ(bell.active_word(1), 0u);
@@ -283,6 +298,151 @@ TEST(Doorbell, rings_a_sleeper_once) {
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.page_fd())), 0, &error));
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.event_fd())), Fd(::dup(bell.event_fd())), 0, &error));
   EXPECT_FALSE(bad.attach(Fd(::dup(bell.page_fd())), Fd(::dup(bell.event_fd())), 4096, &error));
+}
+
+struct Bells {
+  Doorbell consumer;
+  std::vector<PeerDoorbell> producers;
+
+  explicit Bells(uint32_t count) : producers(count) {
+    std::string error;
+    EXPECT_TRUE(consumer.create(&error)) << error;
+    for (uint32_t i = 0; i < count; ++i) {
+      EXPECT_TRUE(producers[i].attach(Fd(::dup(consumer.page_fd())), Fd(::dup(consumer.event_fd())), i, &error));
+    }
+  }
+  uint64_t rings() {
+    uint64_t count = 0;
+    return ::read(consumer.event_fd(), &count, sizeof count) == sizeof count ? count : 0;
+  }
+};
+
+TEST(Doorbell, doze__what_can_wait_leaves_it_for_what_hurries) {
+  Bells b(2);
+  b.consumer.begin_doze();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kDozing);
+    EXPECT_EQ(b.producers[1].after_publish(false), Consumer::kDozing);
+  }
+  EXPECT_EQ(b.consumer.rung_from(), -1) << "nobody rang";
+  EXPECT_EQ(b.producers[1].after_publish(true), Consumer::kAsleep);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAwake) << "it is being rung";
+  EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kAwake);
+  EXPECT_EQ(b.rings(), 0u) << "to ring is the caller's part";
+}
+
+TEST(Doorbell, doze__ends_and_becomes_a_sleep_and_again) {
+  Bells b(1);
+  PeerDoorbell& peer = b.producers[0];
+  b.consumer.begin_doze();
+  b.consumer.end_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAwake);
+  EXPECT_EQ(peer.after_publish(true), Consumer::kAwake);
+  b.consumer.begin_doze();
+  b.consumer.begin_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAsleep);
+  b.consumer.begin_sleep();
+  b.consumer.begin_doze();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kDozing);
+  b.consumer.end_sleep();
+  b.consumer.begin_sleep();
+  EXPECT_EQ(peer.after_publish(false), Consumer::kAsleep) << "nothing of the doze is left";
+}
+
+TEST(Doorbell, scan__outlives_sleep_and_doze) {
+  Bells b(1);
+  b.consumer.start_scan();
+  b.consumer.begin_doze();
+  EXPECT_EQ(b.producers[0].after_publish(false), Consumer::kDozing);
+  EXPECT_EQ(b.consumer.active_word(0), 1u) << "the ring is alive also for who dozes";
+  b.consumer.clear_active(0);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAsleep);
+  b.consumer.begin_sleep();
+  b.consumer.end_sleep();
+  b.consumer.clear_active(0);
+  EXPECT_EQ(b.producers[0].after_publish(true), Consumer::kAwake);
+  EXPECT_EQ(b.consumer.active_word(0), 1u);
+}
+
+TEST(Doorbell, polled__is_seen_by_producers_and_wakes_nobody) {
+  Bells b(2);
+  EXPECT_FALSE(b.producers[0].polled());
+  b.consumer.set_polled(true);
+  EXPECT_TRUE(b.producers[0].polled() && b.producers[1].polled());
+  b.consumer.begin_sleep();
+  EXPECT_TRUE(b.producers[0].polled());
+  EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAsleep);
+  b.consumer.set_polled(false);
+  EXPECT_FALSE(b.producers[1].polled());
+}
+
+TEST(Doorbell, rung_from__is_the_cpu_of_who_rang) {
+  Bells b(1);
+  EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAwake);
+  EXPECT_EQ(b.consumer.rung_from(), -1);
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<size_t>(cpu), &all)) continue;
+    b.consumer.begin_doze();
+    std::thread([&] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<size_t>(cpu), &one);
+      ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+      EXPECT_EQ(b.producers[0].after_publish(), Consumer::kAsleep);
+    }).join();
+    EXPECT_EQ(b.consumer.rung_from(), cpu);
+  }
+}
+
+// One producer is to ring, though both see the sleeper.
+TEST(Doorbell, sleeper__is_rung_by_exactly_one_of_two_producers) {
+  constexpr uint32_t kSleeps = 10'000;
+  Bells b(2);
+  std::atomic<uint32_t> sleeps{0}, answers{0}, asleep{0};
+  auto wait_for = [](const std::atomic<uint32_t>& counter, uint32_t value) {
+    for (uint32_t looks = 1; counter.load() < value; ++looks) {
+      if (looks % 4096 == 0) std::this_thread::yield();
+    }
+  };
+  std::thread other([&] {
+    for (uint32_t n = 1; n <= kSleeps; ++n) {
+      wait_for(sleeps, n);
+      asleep += b.producers[1].after_publish() == Consumer::kAsleep;
+      ++answers;
+    }
+  });
+  uint32_t wrong = 0;
+  for (uint32_t n = 1; n <= kSleeps; ++n) {
+    n % 2 == 0 ? b.consumer.begin_sleep() : b.consumer.begin_doze();
+    sleeps.store(n);
+    for (std::atomic<uint32_t> pause{n % 256}; pause.load() != 0; --pause) {  // so that both look at the same time
+    }
+    asleep += b.producers[0].after_publish() == Consumer::kAsleep;
+    wait_for(answers, n);
+    wrong += asleep.exchange(0) != 1;
+    EXPECT_EQ(b.consumer.page()->mode.load(), 0u) << "awake, and nothing of the doze is left";
+  }
+  other.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(Doorbell, bell__is_good_when_its_doorbell_is_gone) {
+  auto b = std::make_unique<Bells>(1);
+  Fd event(::dup(b->consumer.event_fd()));
+  PeerDoorbell::Bell bell = b->producers[0].bell();
+  b->producers.clear();
+  PeerDoorbell::ring(bell);
+  EXPECT_EQ(b->rings(), 1u);
+  b.reset();
+  PeerDoorbell::ring(bell);
+  PeerDoorbell::ring(bell);
+  uint64_t count = 0;
+  EXPECT_EQ(::read(event.get(), &count, sizeof count), 8);
+  EXPECT_EQ(count, 2u);
+  PeerDoorbell::ring(PeerDoorbell::Bell());  // none
+  PeerDoorbell().ring();
 }
 
 }  // namespace

@@ -60,6 +60,19 @@ TEST(ShmPort, connect__both_at_once_gives_two_links_that_work) {
   EXPECT_EQ(b.receive().size(), 2u);
 }
 
+// An instance without this wire has the port all the same.
+TEST(ShmPort, sleep__of_a_port_that_is_not_open) {
+  ShmPort port;
+  EXPECT_FALSE(port.prepare_sleep());
+  port.finish_sleep();
+  EXPECT_FALSE(port.prepare_nap(false));
+  port.stop_asking();
+  port.clear_doorbell();
+  port.set_polled(true);
+  port.tx_flush(at_us(0));
+  EXPECT_FALSE(port.has_bells());
+}
+
 TEST(ShmPort, open__name_taken) {
   TempDir dir;
   Node a, b;
@@ -145,6 +158,205 @@ TEST(ShmPort, doorbell__sleeper_is_rung_at_flush_and_late_one_after_a_while) {
   EXPECT_FALSE(a.port.prepare_sleep());
   EXPECT_TRUE(rung());
   EXPECT_EQ(b.receive().size(), 1u);
+}
+
+// A consumer and who sends to it.
+struct Rung {
+  TempDir dir;
+  Node a, b;
+  Rung() {
+    EXPECT_TRUE(a.open(dir.path, 1, 0x10001)) << a.error;
+    EXPECT_TRUE(b.open(dir.path, 1, 0x10002)) << b.error;
+    connect(a, b);
+    rung();
+  }
+  bool rung() {
+    pollfd bell{b.port.doorbell_fd(), POLLIN, 0};
+    const bool yes = ::poll(&bell, 1, 0) == 1;
+    if (yes) b.port.clear_doorbell();
+    return yes;
+  }
+  void send(bool may_wait) {
+    const uint32_t link = a.link_to(b);
+    ASSERT_TRUE(a.send(link, 1));
+    if (may_wait) a.port.tx_may_wait(link);
+  }
+  void take() {
+    b.port.stop_asking();
+    b.receive();
+    b.port.tx_flush(at_us(1));
+  }
+};
+
+TEST(ShmPort, nap__is_ended_by_what_hurries_alone) {
+  Rung r;
+  ASSERT_FALSE(r.b.port.prepare_nap(false));
+  r.send(true);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_FALSE(r.rung());
+  r.a.port.tx_flush(at_us(10'000));
+  EXPECT_FALSE(r.rung()) << "it looks by itself";
+  EXPECT_EQ(r.a.port.counters().tx_doorbells + r.a.port.counters().tx_doorbells_late, 0u);
+  r.send(false);
+  r.a.port.tx_flush(at_us(10'001));
+  EXPECT_TRUE(r.rung());
+  EXPECT_EQ(r.a.port.counters().tx_doorbells, 1u);
+  r.take();
+
+  // One of several that leave together hurries, wherever it stands.
+  for (int hurries = 0; hurries < 3; ++hurries) {
+    ASSERT_FALSE(r.b.port.prepare_nap(false));
+    for (int i = 0; i < 3; ++i) r.send(i != hurries);
+    r.a.port.tx_flush(at_us(20'000));
+    EXPECT_TRUE(r.rung()) << hurries;
+    r.take();
+  }
+  // What hurried before hurries no more.
+  ASSERT_FALSE(r.b.port.prepare_nap(false));
+  for (int i = 0; i < 3; ++i) r.send(true);
+  r.a.port.tx_flush(at_us(30'000));
+  EXPECT_FALSE(r.rung());
+  r.take();
+}
+
+TEST(ShmPort, nap__for_all_and_sleep_are_ended_by_what_can_wait) {
+  Rung r;
+  ASSERT_FALSE(r.b.port.prepare_nap(true));
+  r.send(true);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_TRUE(r.rung());
+  r.take();
+  ASSERT_FALSE(r.b.port.prepare_nap(false));
+  r.b.port.stop_asking();
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(true);
+  r.a.port.tx_flush(at_us(20));
+  EXPECT_TRUE(r.rung());
+  r.take();
+}
+
+TEST(ShmPort, nap__not_with_a_frame_that_waits) {
+  Rung r;
+  r.send(true);
+  r.a.port.tx_flush(at_us(10));
+  for (bool wake_for_all : {false, true}) {
+    EXPECT_TRUE(r.b.port.prepare_nap(wake_for_all));
+    r.send(false);
+    r.a.port.tx_flush(at_us(10));
+    EXPECT_FALSE(r.rung()) << "it is awake";
+  }
+  r.take();
+  ASSERT_TRUE(r.a.port.connect(r.b.id, &r.a.error));
+  Node c;
+  ASSERT_TRUE(c.open(r.dir.path, 1, 0x10003));
+  ASSERT_TRUE(c.port.connect(r.b.id, &c.error));
+  r.b.port.poll_control();
+  EXPECT_TRUE(r.b.port.prepare_nap(false)) << "a link waits to be adopted";
+}
+
+TEST(ShmPort, nap__not_on_a_frame_that_nobody_was_told_of) {
+  Rung r;
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(false);
+  EXPECT_FALSE(r.a.port.prepare_nap(false));
+  EXPECT_TRUE(r.rung());
+  EXPECT_EQ(r.b.receive().size(), 1u);
+}
+
+TEST(ShmPort, stop_asking__leaves_the_bell_for_later) {
+  Rung r;
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(false);
+  r.a.port.tx_flush(at_us(10));
+  r.b.port.stop_asking();
+  EXPECT_TRUE(r.rung());
+  ASSERT_EQ(r.b.receive().size(), 1u);
+  r.send(false);
+  r.a.port.tx_flush(at_us(11));
+  EXPECT_FALSE(r.rung());
+}
+
+TEST(ShmPort, sleeper__is_rung_by_one_of_its_peers) {
+  Rung r;
+  Node c;
+  ASSERT_TRUE(c.open(r.dir.path, 1, 0x10003));
+  connect(c, r.b);
+  r.rung();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_FALSE(r.b.port.prepare_nap(i % 2 == 0));
+    r.send(false);
+    ASSERT_TRUE(c.send(c.link_to(r.b), 2));
+    for (ShmPort* port : {i % 3 == 0 ? &c.port : &r.a.port, i % 3 == 0 ? &r.a.port : &c.port}) port->tx_flush(at_us(i));
+    EXPECT_TRUE(r.rung());
+    EXPECT_EQ(r.a.port.counters().tx_doorbells + c.port.counters().tx_doorbells, static_cast<uint64_t>(i + 1));
+    r.take();
+    r.a.port.tx_flush(at_us(i));
+    c.port.tx_flush(at_us(i));
+  }
+}
+
+TEST(ShmPort, bells__are_held_until_they_are_taken) {
+  Rung r;
+  r.a.port.hold_bells();
+  EXPECT_FALSE(r.a.port.has_bells());
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(false);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_TRUE(r.a.port.has_bells());
+  EXPECT_FALSE(r.rung());
+  EXPECT_EQ(r.b.receive().size(), 1u) << "what it is to be rung for is there";
+  ShmPort::Bells bells;
+  r.a.port.take_bells(&bells);
+  EXPECT_FALSE(r.a.port.has_bells());
+  ASSERT_EQ(bells.size(), 1u);
+  EXPECT_FALSE(r.rung());
+  ShmPort::ring_bells(bells);
+  EXPECT_TRUE(r.rung());
+  EXPECT_TRUE(bells.empty());
+  // Whoever goes to sleep announces what it has left, and then has the bell, too.
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(false);
+  EXPECT_FALSE(r.a.port.prepare_sleep());
+  EXPECT_TRUE(r.a.port.has_bells());
+  EXPECT_EQ(r.b.receive().size(), 1u);
+}
+
+TEST(ShmPort, bells__of_a_link_that_died_stay_good) {
+  Rung r;
+  r.a.port.hold_bells();
+  const int event = ::dup(r.b.port.doorbell_fd());
+  ASSERT_FALSE(r.b.port.prepare_sleep());
+  r.send(false);
+  r.a.port.tx_flush(at_us(10));
+  r.b.port.close();
+  r.a.control();
+  ASSERT_EQ(r.a.dead.size(), 1u);
+  EXPECT_EQ(r.a.port.link_count(), 0u);
+  ShmPort::Bells bells;
+  r.a.port.take_bells(&bells);
+  ASSERT_EQ(bells.size(), 1u);
+  r.a.port.close();
+  ShmPort::ring_bells(bells);
+  uint64_t count = 0;
+  EXPECT_EQ(::read(event, &count, sizeof count), 8);
+  ::close(event);
+}
+
+TEST(ShmPort, met_poller__is_told_once) {
+  Rung r;
+  r.send(false);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_FALSE(r.a.port.take_met_poller());
+  r.b.port.set_polled(true);
+  EXPECT_FALSE(r.a.port.take_met_poller()) << "nothing was sent to it since";
+  r.send(true);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_TRUE(r.a.port.take_met_poller());
+  EXPECT_FALSE(r.a.port.take_met_poller());
+  r.b.port.set_polled(false);
+  r.send(false);
+  r.a.port.tx_flush(at_us(10));
+  EXPECT_FALSE(r.a.port.take_met_poller());
 }
 
 TEST(ShmPort, back_pressure) {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The helper: what drives the NIC of a process whenever no application thread does.
+//
+//   asleep, to be rung    nobody drives, or an application thread does now and then: it posts and polls without waking
+//                         the NIC up, and peers ring. After traffic the helper naps: it looks again within 2 ms by
+//                         itself, so that it need not be rung for acknowledgements, nor told of new deadlines.
+//   awake                 rung: it owns the Core, drives it until nothing is left, and sleeps again.
+//   away                  the application polls (HelperPolicy says so): peers do not ring, and the helper only looks
+//                         now and then whether that goes on.
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+#include "dataplane/nic.h"
+
+namespace ub {
+
+namespace {
+
+constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
+constexpr Duration kOwnerPatience = microseconds(2);
+constexpr uint64_t kDrivesInARow = 64;  // then others are let in
+
+}  // namespace
+
+void Nic::helper_main() {
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // naps are short
+  pthread_getaffinity_np(pthread_self(), sizeof helper_cpus_, &helper_cpus_);
+  Duration away = to_duration(config_.progress.helper_backoff_min);
+  drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (!application_polls_.load()) {
+      if (policy_.application_polls()) {
+        policy_.application_stopped();
+        ports_.shm.set_polled(false);
+        drives_at_rest_ = drives_.load(std::memory_order_relaxed);  // what it did while it polled is no news
+        rested_at_ = worker_->now();
+      }
+      away = to_duration(config_.progress.helper_backoff_min);
+      helper_take_over();
+    } else if (waiters_.load() == 0 && stay_away(away)) {
+      away = std::min(away * 2, to_duration(config_.progress.helper_backoff_max));
+    } else {
+      application_polls_.store(false);
+    }
+  }
+}
+
+// Leaves the NIC to the application for a while. False: it did not drive.
+bool Nic::stay_away(Duration d) {
+  const uint64_t seen = drives_.load(std::memory_order_relaxed);
+  helper_sleep(d);
+  control_ports();
+  if (statistics_due() && ownership_.try_own()) {
+    publish_statistics();
+    ownership_.release();
+  }
+  return drives_.load(std::memory_order_relaxed) != seen || somebody_drives(kTakeOverLook);
+}
+
+// Sleeps, unless an application thread begins to wait or a peer rings because it waits for long.
+void Nic::helper_sleep(Duration d) {
+  block(worker_->now() + d);
+  ports_.shm.clear_doorbell();
+}
+
+bool Nic::somebody_drives(Duration look) {
+  uint64_t before = drives_.load(std::memory_order_relaxed);
+  Instant until = worker_->now() + look;
+  while (worker_->now() < until) {
+    if (drives_.load(std::memory_order_relaxed) != before) return true;
+  }
+  return false;
+}
+
+// An owner is gone in a moment, unless it has no CPU.
+bool Nic::own_soon(Duration patience) {
+  if (ownership_.try_own()) return true;
+  const Instant until = worker_->now() + patience;
+  while (worker_->now() < until) {
+    if (ownership_.try_own()) return true;
+  }
+  return false;
+}
+
+// Drives until there is nothing left, then blocks.
+void Nic::helper_take_over() {
+  if (!own_soon(kOwnerPatience)) return helper_sleep(to_duration(config_.progress.helper_backoff_min));
+  const uint64_t begin = drives_.load(std::memory_order_relaxed);
+  const uint64_t application_drove = begin - drives_at_rest_;
+  const uint64_t received = ports_.received();
+  const Instant woke_at = worker_->now();
+  if (asleep_) {
+    ports_.stop_asking();
+    asleep_ = false;
+  }
+  const Duration usual_spin = to_duration(config_.progress.helper_spin);
+  Duration spin{};
+  bool worked = false, met_poller = false;
+  for (Instant idle_since = worker_->now(); !stop_.load(std::memory_order_relaxed);) {
+    if (drive_owned(Acks::kMayWait)) {
+      worked = true;
+      met_poller |= ports_.shm.take_met_poller();
+      idle_since = worker_->now();
+      // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
+      spin = met_poller || ports_.udp_is_hot(worker_->turn()) ? usual_spin : Duration{};
+      if (spin.ns == 0 && nothing_left()) break;
+      if (ports_.shm.has_bells() || drives_.load(std::memory_order_relaxed) - begin > kDrivesInARow) break;
+    } else if (worker_->now() - idle_since >= spin) {
+      break;
+    }
+  }
+  const bool found = ports_.received() != received;
+  policy_.woke(found, application_drove, woke_at - rested_at_);
+  if (found) choose_cpu(met_poller);
+  if (policy_.application_polls()) {
+    ports_.finish_sleep();
+    drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+    ports_.shm.set_polled(true);
+    application_polls_.store(true);
+    release();
+    move_to({});
+    return;
+  }
+  helper_rest(worked, found || application_drove != 0);
+}
+
+// Owned: would another turn find nothing? Of UDP only the turn itself knows.
+bool Nic::nothing_left() const {
+  return !worker_->core().has_packets(Acks::kMayWait) && !worker_->posted().any() && !ports_.shm.anything_waits() &&
+         ports_.plugins.empty();
+}
+
+// Owned: lets go, and blocks until there is work. `nap`: there was traffic just now.
+void Nic::helper_rest(bool worked, bool nap) {
+  if (statistics_due()) publish_statistics();
+  worker_->send_owed();
+  ports_.shm.clear_doorbell();  // before peers are asked to ring
+  nap &= ports_.plugins.empty();
+  bool busy = worker_->posted().any() || ports_.shm.has_pending();
+  const bool all_hurry = events_used_.load(std::memory_order_relaxed) || worker_->core().is_held_back();
+  busy |= nap ? ports_.prepare_nap(all_hurry) : ports_.prepare_sleep();
+  asleep_ = true;
+  Instant deadline{};
+  if (!busy) {
+    deadline = sleep_limit(worked);
+    if (nap) {
+      deadline = earlier(deadline, worker_->now() + ipc::Doorbell::kLongestDoze);
+      helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+    }
+  }
+  drives_at_rest_ = drives_.load(std::memory_order_relaxed);
+  rested_at_ = worker_->now();
+  release();
+  if (!busy) sleep_until(deadline);
+  if (busy || ports_.woken_by(polled_)) control_ports();
+}
+
+// ---- its CPU -------------------------------------------------------------------------------------------------------
+
+void Nic::choose_cpu(bool met_poller) {
+  if (ports_.shm.is_open()) move_to(policy_.answered(ports_.shm.rung_from(), !met_poller));
+}
+
+// A peer may say any number: only CPUs that we had at first count. Refused: it stays where it is.
+void Nic::move_to(HelperPolicy::Place place) {
+  if (place == helper_place_) return;
+  helper_place_ = place;
+  cpu_set_t set = helper_cpus_;
+  if (place.cpu >= 0 && place.cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(place.cpu), &helper_cpus_)) {
+    const auto cpu = static_cast<size_t>(place.cpu);
+    if (!place.avoid) CPU_ZERO(&set);
+    place.avoid ? CPU_CLR(cpu, &set) : CPU_SET(cpu, &set);
+  }
+  if (CPU_COUNT(&set) != 0) pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace ub
