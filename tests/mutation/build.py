@@ -14,6 +14,11 @@ FLAGS = ["-std=c++20", "-O1", "-g1", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-
 ERROR = re.compile(r"^(\S+?):(\d+):(\d+): (?:fatal )?error:", re.M)
 NAMED = re.compile(r"In instantiation of .*ub::mut::.*unsigned int N = (\d+)")  # gcc and the mutant's own template
 MAX_ROUNDS = 30
+TOOL_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent  # of mutants.h
+
+
+def object_of(source):
+    return "obj/" + source.lstrip("/") + ".o"
 
 
 class BuildError(Exception):
@@ -100,12 +105,12 @@ class Build:
 
     def write_ninja(self):
         compiler = " ".join((["ccache"] if shutil.which("ccache") else []) + [self.cxx])
-        lines = [f"cxx = {compiler} {' '.join(FLAGS)} -I{self.dir}/src -I{self.root}",
+        lines = [f"cxx = {compiler} {' '.join(FLAGS)} -I{self.dir}/src -I{self.root} -I{TOOL_ROOT}",
                  "rule compile", "  command = $cxx -MMD -MF $out.d -c $in -o $out", "  depfile = $out.d", "  deps = gcc",
                  "rule link", f"  command = {self.cxx} -o $out $in -lgtest -lpthread"]
         objects = []
         for path in self.objects:
-            object_ = f"obj/{path}.o"
+            object_ = object_of(path)
             place = self.dir / "src" if path in self.sources else self.root
             lines.append(f"build {object_}: compile {place / path}")
             objects.append(object_)
@@ -116,7 +121,7 @@ class Build:
         """The runner's path."""
         self.dir.mkdir(parents=True, exist_ok=True)
         self.write_ninja()
-        first = [f"obj/{path}.o" for path in self.objects if path in self.sources or path.endswith("core_instance.cc")]
+        first = [object_of(path) for path in self.objects if path in self.sources or path.endswith("core_instance.cc")]
         for targets in first, ["runner"]:  # where errors are found with few files
             self.make_targets(targets)
         return self.dir / "runner"

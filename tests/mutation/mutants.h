@@ -24,9 +24,7 @@ bool fire(uint32_t n, bool changes);
 
 #define UB_MUT_INLINE [[gnu::always_inline]] constexpr
 
-[[gnu::always_inline]] inline bool ask(uint32_t n, bool changes) {
-  return armed[n] != 0 && fire(n, changes);
-}
+[[gnu::always_inline]] inline bool ask(uint32_t n, bool changes) { return armed[n] != 0 && fire(n, changes); }
 
 /// A statement that mutant n leaves out.
 UB_MUT_INLINE bool on(uint32_t n) { return !std::is_constant_evaluated() && ask(n, true); }
@@ -53,27 +51,26 @@ UB_MUT_INLINE T literal(T value) {
 }
 
 // Comparisons: mutant N moves the border, N + 1 says the opposite. Those without a border have N alone, the opposite.
-#define UB_MUT_COMPARE(name, op, first, second)                                 \
-  template <uint32_t N>                                                         \
-  struct name {};                                                               \
-  template <uint32_t N, class A>                                                \
-  struct name##_left {                                                          \
-    const A& a;                                                                 \
-  };                                                                            \
-  template <uint32_t N, class A>                                                \
-  UB_MUT_INLINE name##_left<N, A> operator op(const A& a, name<N>) {            \
-    return {a};                                                                 \
-  }                                                                             \
-  template <uint32_t N, class A, class B>                                       \
-  UB_MUT_INLINE bool operator op(name##_left<N, A> left, const B& b) {          \
-    const bool right = left.a op b;                                             \
-    if (std::is_constant_evaluated()) return right;                             \
-    if (armed[N] != 0) {                                                        \
-      const bool wrong = left.a first b;                                        \
-      if (fire(N, wrong != right)) return wrong;                                \
-    }                                                                           \
-    second                                                                      \
-    return right;                                                               \
+#define UB_MUT_COMPARE(name, op, first, second)                        \
+  template <uint32_t N>                                                \
+  struct name {};                                                      \
+  template <uint32_t N, class A>                                       \
+  struct name##_left {                                                 \
+    const A& a;                                                        \
+  };                                                                   \
+  template <uint32_t N, class A>                                       \
+  UB_MUT_INLINE name##_left<N, A> operator op(const A& a, name<N>) {   \
+    return {a};                                                        \
+  }                                                                    \
+  template <uint32_t N, class A, class B>                              \
+  UB_MUT_INLINE bool operator op(name##_left<N, A> left, const B& b) { \
+    const bool right = left.a op b;                                    \
+    if (std::is_constant_evaluated()) return right;                    \
+    if (armed[N] != 0) {                                               \
+      const bool wrong = left.a first b;                               \
+      if (fire(N, wrong != right)) return wrong;                       \
+    }                                                                  \
+    second return right;                                               \
   }
 #define UB_MUT_OPPOSITE \
   if (ask(N + 1, true)) return !right;

@@ -14,7 +14,6 @@ without any mutant.
 """
 import argparse
 import collections
-import os
 import pathlib
 import subprocess
 import sys
@@ -51,10 +50,11 @@ def arguments(argv, project):
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT",
                         help="only mutants of files whose path contains one of these")
     parser.add_argument("--without", nargs="*", default=[], metavar="KIND", help="leave out mutants of these kinds")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only each K-th of them, for a first look")
     parser.add_argument("--mutant", type=int, metavar="N", help="run one, with what its tests print")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--seeds", type=int, default=300, help="of the swarm (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: one for each CPU)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--score", type=float, default=90, help="percent that must be noticed (default: %(default)s)")
     parser.add_argument("--build", type=pathlib.Path, default=project.root / "build-mutation",
                         help="directory of the build and the report (default: %(default)s)")
@@ -106,7 +106,7 @@ def main(argv=None, project=None):
         if args.mutant is not None:
             return replay(runner, built, args)
         chosen = [m for m in built.mutants if m.number not in built.left_out and m.kind not in args.without and
-                  (not args.only or any(text in m.file for text in args.only))]
+                  (not args.only or any(text in m.file for text in args.only))][::args.every]
         results = run(runner, built, args, chosen)
     except build.BuildError as error:
         print(f"mutate: {error}", file=sys.stderr)

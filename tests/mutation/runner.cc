@@ -3,7 +3,7 @@
 // Runs every test against every mutant of the sources that it was built from (mutate.py builds it).
 //
 //   runner --count N --mutants FILE [--seeds 300] [--jobs 2]   a line on stdout for each mutant whose number is in FILE
-//   runner --count N --replay MUTANT [--seeds 300]             one, with what the tests print
+//   runner --count N --replay MUTANT [--seeds 300]             one, with what the tests print; 1: noticed
 //
 // A first run of each test, without a mutant, records which mutants would change a value in it: only these tests can
 // tell the mutant from the original. Then a forked process for each mutant runs them, unit tests first, the others
@@ -58,8 +58,7 @@ struct Test {
 
 // What a process tells its parent, even if it dies.
 struct Shared {
-  uint32_t test;   // being run
-  int64_t cpu_us;  // of the process so far
+  uint32_t test;  // being run
 };
 
 struct Arguments {
@@ -75,9 +74,7 @@ T* shared_array(size_t n) {
   return static_cast<T*>(memory);
 }
 
-int64_t cpu_us() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
+int64_t cpu_us(const rusage& used) {
   const auto us = [](const timeval& t) { return int64_t{t.tv_sec} * 1'000'000 + t.tv_usec; };
   return us(used.ru_utime) + us(used.ru_stime);
 }
@@ -89,6 +86,8 @@ void limit_cpu(int64_t us) {
   setitimer(ITIMER_PROF, &limit, nullptr);
   alarm(kBlockedSeconds);
 }
+
+bool failed(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == kFailed; }
 
 class Runner {
  public:
@@ -103,10 +102,11 @@ class Runner {
         tests_.push_back({directed ? Kind::kDirected : Kind::kUnit, std::string(suite.name()) + "." + test.name(), 0});
       }
     }
-    for (uint64_t seed = 1; seed <= args.seeds; ++seed) tests_.push_back({Kind::kSeed, "seed " + std::to_string(seed), seed});
+    for (uint64_t seed = 1; seed <= args.seeds; ++seed)
+      tests_.push_back({Kind::kSeed, "seed " + std::to_string(seed), seed});
     notes_ = shared_array<uint8_t>(size_t{args.count} * tests_.size());
-    cpu_ = shared_array<int64_t>(tests_.size());
-    shared_ = shared_array<Shared>(tests_.size());
+    cpu_.resize(tests_.size());
+    shared_ = shared_array<Shared>(args.jobs);
   }
 
   // Every test once, without a mutant; false: one fails.
@@ -116,15 +116,20 @@ class Runner {
     for (uint32_t t = 0; t < all.size(); ++t) all[t] = t;
     in_processes(
         all, [&](uint32_t t, Shared&) { return record_one(t); },
-        [&](uint32_t t, int status, const Shared&) {
+        [&](uint32_t t, int status, const Shared&, int64_t used_us) {
+          cpu_[t] = used_us;
           if (status == kPassed) return;
           ok = false;
-          std::fprintf(stderr, "without any mutant, %s %s\n", tests_[t].name.c_str(), status == kFailed ? "fails" : "dies");
+          std::fprintf(stderr, "without any mutant, %s %s\n", tests_[t].name.c_str(),
+                       failed(status) ? "fails" : "dies");
         });
     return ok;
   }
 
-  void run(const std::vector<uint32_t>& mutants) {
+  // How many were noticed.
+  uint32_t run(const std::vector<uint32_t>& mutants) {
+    recording_ = false;
+    uint32_t noticed = 0;
     std::vector<uint32_t> changing;
     for (uint32_t m : mutants) {
       uint8_t seen = 0;
@@ -136,14 +141,16 @@ class Runner {
     }
     in_processes(
         changing, [&](uint32_t m, Shared& shared) { return try_mutant(m, shared); },
-        [&](uint32_t m, int status, const Shared& shared) {
-          const int64_t ms = shared.cpu_us / 1000;
+        [&](uint32_t m, int status, const Shared& shared, int64_t used_us) {
+          const int64_t ms = used_us / 1000;
           if (status == kPassed) return report(m, "survived", "", "", ms);
+          ++noticed;
           const Test& test = tests_[shared.test];
           const bool timeout = WIFSIGNALED(status) && (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM);
-          const char* how = WIFEXITED(status) && WEXITSTATUS(status) == kFailed ? "failed" : timeout ? "timeout" : "crash";
+          const char* how = failed(status) ? "failed" : timeout ? "timeout" : "crash";
           report(m, how, kKindNames[static_cast<int>(test.kind)], test.name, ms);
         });
+    return noticed;
   }
 
  private:
@@ -156,7 +163,7 @@ class Runner {
 
   // Runs `body` for each in a process of its own, `jobs` at a time; `done` gets the status that waitpid gave.
   void in_processes(const std::vector<uint32_t>& items, const std::function<int(uint32_t, Shared&)>& body,
-                    const std::function<void(uint32_t, int, const Shared&)>& done) {
+                    const std::function<void(uint32_t, int, const Shared&, int64_t)>& done) {
     std::map<pid_t, std::pair<uint32_t, Shared*>> running;
     std::vector<Shared*> free;
     for (uint32_t i = 0; i < args_.jobs; ++i) free.push_back(&shared_[i]);
@@ -170,21 +177,20 @@ class Runner {
         if (pid < 0) throw std::bad_alloc();
         if (pid == 0) {
           become_quiet();
-          const int status = body(items[next], *shared);
-          shared->cpu_us = cpu_us();
-          _exit(status);
+          _exit(body(items[next], *shared));
         }
         running[pid] = {items[next++], shared};
         continue;
       }
       int status = 0;
-      const pid_t pid = waitpid(-1, &status, 0);
+      rusage used{};
+      const pid_t pid = wait4(-1, &status, 0, &used);
       const auto it = running.find(pid);
       if (it == running.end()) continue;
       const auto [item, shared] = it->second;
       running.erase(it);
       free.push_back(shared);
-      done(item, status, *shared);
+      done(item, status, *shared, cpu_us(used));
     }
   }
 
@@ -212,10 +218,7 @@ class Runner {
   int record_one(uint32_t t) {
     std::memset(armed, 1, args_.count);
     notes = &note(t, 0);
-    const int64_t before = cpu_us();
-    const bool passed = passes(tests_[t]);
-    cpu_[t] = cpu_us() - before;
-    return passed ? kPassed : kFailed;
+    return passes(tests_[t]) ? kPassed : kFailed;
   }
 
   int try_mutant(uint32_t m, Shared& shared) {
@@ -229,7 +232,6 @@ class Runner {
     armed[m] = 1;
     for (uint32_t t : order) {
       shared.test = t;
-      shared.cpu_us = cpu_us();
       limit_cpu(std::max(kLeastLimitUs, kTimesUsual * cpu_[t]));
       if (!passes(tests_[t])) return kFailed;
     }
@@ -239,10 +241,8 @@ class Runner {
   const Arguments args_;
   std::vector<Test> tests_;
   uint8_t* notes_;
-  int64_t* cpu_;
+  std::vector<int64_t> cpu_;  // microseconds of each test without a mutant
   Shared* shared_;
-
- public:
   bool recording_ = true;
 };
 
@@ -280,7 +280,6 @@ bool fire(uint32_t n, bool changes) {
 int run_all(const Arguments& args) {
   Runner runner(args);
   if (!runner.record()) return 3;
-  runner.recording_ = false;
   std::vector<uint32_t> mutants;
   if (args.replay != UINT32_MAX) {
     mutants.push_back(args.replay);
@@ -288,8 +287,8 @@ int run_all(const Arguments& args) {
     std::ifstream in(args.mutants);
     for (uint32_t m; in >> m;) mutants.push_back(m);
   }
-  runner.run(mutants);
-  return 0;
+  const bool noticed = runner.run(mutants) != 0;
+  return args.replay != UINT32_MAX && noticed ? 1 : 0;
 }
 
 }  // namespace ub::mut
