@@ -13,7 +13,6 @@ below --score; 1 if it is, or if an entry of equivalents.def is stale; 2 if the 
 without any mutant.
 """
 import argparse
-import collections
 import pathlib
 import subprocess
 import sys
@@ -105,13 +104,14 @@ def main(argv=None, project=None):
         runner = built.make()
         if args.mutant is not None:
             return replay(runner, built, args)
-        chosen = [m for m in built.mutants if m.number not in built.left_out and m.kind not in args.without and
-                  (not args.only or any(text in m.file for text in args.only))][::args.every]
+        wanted = [m for m in built.mutants if m.kind not in args.without and
+                  (not args.only or any(text in m.file for text in args.only))]
+        chosen = [m for m in wanted if m.number not in built.left_out][::args.every]
         results = run(runner, built, args, chosen)
     except build.BuildError as error:
         print(f"mutate: {error}", file=sys.stderr)
         return 2
-    left_out = collections.Counter(m.file for m in built.mutants if m.number in built.left_out)
+    left_out = [m for m in wanted if m.number in built.left_out]
     outcome = report.Outcome(chosen, results, listed, left_out)
     text = outcome.text(project.about)
     (args.build / "report.txt").write_text(text)

@@ -43,30 +43,23 @@ class Outcome:
         killed = sum(self.results[m.number].how not in SURVIVED for m in judged)
         return 100 * killed / len(judged) if judged else 100.0
 
-    def row(self, name, mutants):
+    def row(self, name, mutants, left_out):
         counts = collections.Counter(self.results[m.number].column for m in mutants if m.number not in self.equivalent)
         equivalent = sum(m.number in self.equivalent for m in mutants)
-        left_out = sum(self.left_out[file] for file in {m.file for m in mutants})
         lost = [counts[how] for how in SURVIVED]
         cells = [len(mutants)] + [counts[c] for c in COLUMNS] + [equivalent] + lost
-        return f"{name:30}" + "".join(f"{cell:>10}" for cell in cells) + f"{left_out:>10}{self.score(mutants):>8.1f}"
+        return f"{name:30}" + "".join(f"{cell:>10}" for cell in cells) + f"{len(left_out):>10}{self.score(mutants):>8.1f}"
 
     def table(self):
         head = ("mutants",) + COLUMNS + ("equivalent", "survived", "no effect", "unreached", "no build")
         lines = [f"{'':30}" + "".join(f"{name:>10}" if len(name) < 10 else f" {name[:9]}" for name in head) + f"{'%':>8}"]
-        for key, indent in ((lambda m: os.path.dirname(m.file), ""), (lambda m: m.kind, "")):
-            groups = collections.defaultdict(list)
-            for m in self.mutants:
-                groups[key(m)].append(m)
+        for key, by_file in ((lambda m: os.path.dirname(m.file), True), (lambda m: m.kind, False)):
+            groups = grouped(key, self.mutants, self.left_out)
             for name in sorted(groups):
-                lines.append(self.row(indent + short(name), groups[name]))
-                files = collections.defaultdict(list)
-                for m in groups[name]:
-                    files[m.file].append(m)
-                if "/" in name:
-                    lines += [self.row("  " + os.path.basename(file), files[file]) for file in sorted(files)]
-            lines.append(self.row("all", self.mutants))
-            lines.append("")
+                lines.append(self.row(short(name), *groups[name]))
+                files = grouped(lambda m: m.file, *groups[name]) if by_file else {}
+                lines += [self.row("  " + os.path.basename(file), *files[file]) for file in sorted(files)]
+            lines += [self.row("all", self.mutants, self.left_out), ""]
         return lines
 
     def text(self, about):
@@ -80,6 +73,15 @@ class Outcome:
         lines.append(f"{self.score():.1f} % of {len(self.mutants) - len(self.equivalent)} mutants were noticed; "
                      f"{len(survivors)} survived; {len(self.equivalent)} more are equivalent; {cpu:.0f} s of CPU")
         return "\n".join(lines) + "\n"
+
+
+def grouped(key, *lists):
+    """{key: those of each list}"""
+    groups = collections.defaultdict(lambda: [[] for _ in lists])
+    for n, mutants in enumerate(lists):
+        for m in mutants:
+            groups[key(m)][n].append(m)
+    return groups
 
 
 def short(name):
