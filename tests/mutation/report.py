@@ -48,11 +48,11 @@ class Outcome:
         equivalent = sum(m.number in self.equivalent for m in mutants)
         lost = [counts[how] for how in SURVIVED]
         cells = [len(mutants)] + [counts[c] for c in COLUMNS] + [equivalent] + lost
-        return f"{name:30}" + "".join(f"{cell:>10}" for cell in cells) + f"{len(left_out):>10}{self.score(mutants):>8.1f}"
+        return f"{name:30}" + "".join(f"{cell:>11}" for cell in cells) + f"{len(left_out):>11}{self.score(mutants):>8.1f}"
 
     def table(self):
         head = ("mutants",) + COLUMNS + ("equivalent", "survived", "no effect", "unreached", "no build")
-        lines = [f"{'':30}" + "".join(f"{name:>10}" if len(name) < 10 else f" {name[:9]}" for name in head) + f"{'%':>8}"]
+        lines = [f"{'':30}" + "".join(f"{name:>11}" for name in head) + f"{'%':>8}"]
         for key, by_file in ((lambda m: os.path.dirname(m.file), True), (lambda m: m.kind, False)):
             groups = grouped(key, self.mutants, self.left_out)
             for name in sorted(groups):
