@@ -7,6 +7,7 @@
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/retransmission_timeout.h"
 
 namespace ub::tp {
 
@@ -35,9 +36,11 @@ void restart_rto(CoreState& s, uint32_t channel) {
   arm_channel_timer(s, channel);
 }
 
+RtoLimits rto_limits(const CoreState& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }
+
 void sample_rtt(const CoreState& s, Channel& ch, Duration sample) {
-  ch.srtt = ch.srtt.ns == 0 ? sample : Duration{ch.srtt.ns + (sample.ns - ch.srtt.ns) / 8};
-  ch.rto = std::clamp(ch.srtt * s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max);
+  ch.srtt = smoothed(ch.srtt, sample);
+  ch.rto = rto_of(ch.srtt, rto_limits(s));
 }
 
 // A message has no unacknowledged packet left.
@@ -217,11 +220,9 @@ void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const w
   if (progress) ch.timeouts = 0;
   if (!ch.fast) return;
   bool first_hole = true;
-  Psn previous_high = r.high_resent;
   for (Psn p = rtp.psn + 1; p.before(highest); ++p) {
     if (test_bit(r.sacked, index_of(p)) || test_bit(r.resend, index_of(p))) continue;
-    bool again = !r.burst || p.after(previous_high) || lost_for_the_first_time_or_again(r, p, highest);
-    if (!again) continue;
+    if (!lost_for_the_first_time_or_again(r, p, highest)) continue;
     queue_resend(r, p);
     s.count(Counter::kTpTxRetransmitFast);
     if (first_hole) {
@@ -242,7 +243,7 @@ void on_retransmission_timeout(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpTimeout);
   if (ch.timeouts < 32) ++ch.timeouts;
-  ch.rto = std::min(ch.rto * 2, s.config.rto_max);
+  ch.rto = backed_off(ch.rto, rto_limits(s));
   ch.timing = false;
   RecoveryBlock& r = *recovery_block(s, ch);
   uint32_t queued = 0;
