@@ -51,11 +51,14 @@ struct CoreNode {
   uint32_t link;
 };
 
-/// `Node`: a CoreNode that can be made from an address.
+/// `Node`: a CoreNode that can be made from an address, and what else its pair is made from.
 template <class Node>
 class CorePair : public testing::Test {
  protected:
   using Bytes = TestHost::Bytes;
+
+  template <class... Options>
+  explicit CorePair(const Options&... options) : a(1, options...), b(2, options...) {}
 
   /// Everything that a node has to send; true: there was something.
   bool drain(Node& from) {
@@ -98,7 +101,7 @@ class CorePair : public testing::Test {
   static uint64_t count(const Node& node, Counter c) { return node.core->counters()[c]; }
 
   Instant now{1'000'000};
-  Node a{1}, b{2};
+  Node a, b;
   Filter filter;
   bool hold_copies = false;
 };
