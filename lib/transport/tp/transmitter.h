@@ -237,6 +237,7 @@ class Transmitter {
     }
     if (copied == CopyResult::kPending) {
       hold_frame(s_, host_, s_.held_of_channel(channel), ch.link, frame, bytes);
+      UB_DCHECK(!ch.gather_held);
       ch.gather_held = true;
       ch.gather_bytes = static_cast<uint32_t>(bytes);
       ch.gather_psn = rtp.psn;
