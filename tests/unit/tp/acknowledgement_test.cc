@@ -257,5 +257,53 @@ TEST(Progress, waiting_for_memory_of_this_side_is_no_silence) {
   EXPECT_EQ(ch.progress_at, Instant{9500}) << "the peer was heard meanwhile";
 }
 
+// ---- messages that end early -----------------------------------------------------------------------------------
+
+struct HalfSent : Sender {
+  explicit HalfSent(MessageKind kind) {
+    queue = s->queues.alloc();
+    s->queues[queue].generation = 4;
+    TxMessage& m = send(2, false);
+    m.kind = kind;
+    m.source = queue;
+    m.work_request = 7;
+    m.generation = 4;
+  }
+  bool ends() { return ch().in_flight.back(s->messages).vanished && ch().on_active_list; }
+  uint32_t queue;
+};
+
+TEST(HalfSentMessage, ends_with_the_request_that_it_belongs_to) {
+  HalfSent s(MessageKind::kRequest);
+  stop_half_sent(*s.s, s.channel, s.queue, 8);
+  EXPECT_FALSE(s.ends()) << "another request";
+  stop_half_sent(*s.s, s.channel, s.queue + 1, 7);
+  EXPECT_FALSE(s.ends()) << "of another queue";
+  s.s->queues[s.queue].generation = 5;
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_FALSE(s.ends()) << "of a queue that had this record before";
+  s.s->queues[s.queue].generation = 4;
+  stop_half_sent_job(*s.s, s.channel, s.queue);
+  EXPECT_FALSE(s.ends()) << "it is no response";
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_TRUE(s.ends());
+}
+
+TEST(HalfSentMessage, ends_with_the_read_that_it_answers) {
+  HalfSent s(MessageKind::kReadResponse);
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  stop_half_sent_job(*s.s, s.channel, s.queue + 1);
+  EXPECT_FALSE(s.ends());
+  stop_half_sent_job(*s.s, s.channel, s.queue);
+  EXPECT_TRUE(s.ends());
+}
+
+TEST(HalfSentMessage, one_that_was_sent_does_not_end_again) {
+  HalfSent s(MessageKind::kRequest);
+  s.send_more(1);
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_FALSE(s.ends());
+}
+
 }  // namespace
 }  // namespace ub::tp

@@ -50,6 +50,28 @@ TEST(Sack, the_same_holes_again_go_once) {
   EXPECT_TRUE(s.resend().empty());
 }
 
+TEST(Sack, several_holes_that_are_reported_again_go_once) {
+  Sender s(100);
+  s.send_one_by_one(10);
+  s.sack(100, {102, 105});
+  EXPECT_EQ(s.resend(), (Psns{101, 103, 104}));
+  s.sack(100, {102, 105, 106});
+  EXPECT_TRUE(s.resend().empty());
+}
+
+// 6.4.2.3.1: HighRtxPSN is the largest one that went again, and stays it when a smaller one goes a third time.
+TEST(Sack, a_hole_that_waits_while_a_smaller_one_goes_a_third_time_goes_once) {
+  Sender s(100);
+  s.send_one_by_one(6);
+  s.sack(100, {102, 103, 105});
+  resent(*s.s, s.ch(), Psn(101));
+  s.send();  // 106
+  s.sack(100, {102, 103, 105, 106});
+  EXPECT_EQ(s.resend(), (Psns{101, 104}));
+  s.sack(100, {102, 103, 105, 106});
+  EXPECT_TRUE(s.resend().empty());
+}
+
 TEST(Sack, a_hole_waiting_to_go_again_is_not_counted_twice) {
   Sender s(100);
   s.send_one_by_one(10);
@@ -448,14 +470,16 @@ TEST(RoundTrip, one_packet_at_a_time_is_timed) {
 
 TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
   Sender s(0xFFFFFE);
-  s.send();
+  s.send_one_by_one(3);
+  s.pass(milliseconds(2));
   s.ack(0xFFFFFE);
-  const Duration before = s.ch().srtt;
-  s.send_one_by_one(2);  // 0xFFFFFF is timed
+  s.send();  // 1 is timed
   s.pass(milliseconds(9));
-  s.ack(0xFFFFFE);
-  EXPECT_EQ(s.ch().srtt, before);
+  s.ack(0);
+  EXPECT_EQ(s.ch().srtt, milliseconds(2));
   EXPECT_TRUE(s.ch().timing);
+  s.ack(1);
+  EXPECT_EQ(s.ch().srtt, milliseconds(2) + milliseconds(7) / 8);
 }
 
 // Karn: an acknowledgement of a packet that went twice does not tell which of the two it is for.
@@ -480,6 +504,20 @@ TEST(RoundTrip, another_one_that_went_again_does_not_spoil_the_sample) {
   s.pass(milliseconds(8));
   s.ack(104);
   EXPECT_NE(s.ch().srtt, Duration{});
+}
+
+// What was timed may have arrived behind a gap long ago.
+TEST(RoundTrip, a_sample_does_not_outlast_a_timeout) {
+  Sender s(100);
+  s.send_one_by_one(3);
+  s.ack(100);
+  s.send();  // 103 is timed
+  s.sack(100, {103});
+  s.timeout();
+  s.resend();
+  s.pass(milliseconds(300));
+  s.ack(103);
+  EXPECT_EQ(s.ch().srtt, Duration{});
 }
 
 TEST(RoundTrip, a_timeout_ends_the_measurement) {

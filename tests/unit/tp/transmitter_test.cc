@@ -24,8 +24,14 @@ class TransmitterTest : public UbPair {
   }
   void deliver_only(UbNode& from, UbNode& to, std::initializer_list<size_t> which) {
     for (size_t i : which) to.core->on_packet(now, to.link, from.host.frames[i]);
+    (&from == &a ? delivered_of_a : delivered_of_b).assign(from.host.frames.begin(), from.host.frames.end());
     from.host.frames.clear();
   }
+  // What deliver_only() saw of it, delivered or not.
+  const std::vector<Bytes>& frames_of(const UbNode& node) const {
+    return &node == &a ? delivered_of_a : delivered_of_b;
+  }
+  std::vector<Bytes> delivered_of_a, delivered_of_b;
 };
 
 // ---- what packets say ------------------------------------------------------------------------------------------
@@ -320,6 +326,65 @@ TEST_F(TransmitterTest, a_half_sent_message_that_is_flushed_ends_with_a_fake) {
   ASSERT_EQ(p.size(), 4u);
   EXPECT_TRUE(p[3].rtp.fake && p[3].rtp.last);
   EXPECT_FALSE(channel(a).mid_message);
+}
+
+TEST_F(TransmitterTest, a_response_that_loses_its_bytes_ends_with_a_fake_and_an_error) {
+  request(WrOp::kRead, 8 * kMtu);
+  sent_by(a);
+  deliver(a, b);
+  ASSERT_EQ(b.core->poll_packets(now, 3), 4u) << "three of data, and an acknowledgement";
+  ASSERT_EQ(b.core->unregister_segment(now, b.segment.handle), Status::kOk);
+  std::vector<SeenPacket> p = sent_by(b);
+  std::erase_if(p, [](const SeenPacket& seen) { return !seen.data(); });
+  ASSERT_EQ(p.size(), 5u);
+  EXPECT_TRUE(p[3].rtp.fake && p[3].rtp.last);
+  EXPECT_EQ(p[3].rtp.tpmsn, Tpmsn(0));
+  EXPECT_EQ(p[4].rtp.tpmsn, Tpmsn(1));
+  EXPECT_EQ(p[4].ta.rsp.rspst, wire::kRspError);
+  settle(milliseconds(100));
+  EXPECT_EQ(a.poll().at(0).status, CrStatus::kRemAccessAbort);
+  EXPECT_EQ(state(b).jobs.in_use(), 0u);
+}
+
+// ---- what acknowledgements mean to requests --------------------------------------------------------------------
+
+TEST_F(TransmitterTest, a_read_is_done_with_when_its_whole_response_is_acknowledged) {
+  request(WrOp::kRead, 2 * kMtu);
+  sent_by(a);
+  deliver(a, b);
+  ASSERT_EQ(sent_by(b).size(), 3u);
+  deliver_only(b, a, {0});
+  sent_by(a);
+  deliver(a, b);
+  EXPECT_EQ(state(b).jobs.in_use(), 1u);
+  settle(milliseconds(100));
+  EXPECT_EQ(state(b).jobs.in_use(), 0u);
+  EXPECT_EQ(channel(b).read_jobs, 0u);
+}
+
+TEST_F(TransmitterTest, acknowledged_packets_put_off_the_deadline_of_their_request) {
+  request(WrOp::kWrite, 4 * kMtu);
+  const SendQueue& q = state(a).queues[state(a).jettys[state(a).ids[a.jetty].record].queue];
+  sent_by(a);
+  const Instant first = q.work[0].deadline;
+  EXPECT_EQ(first, now + q.request_timeout);
+  deliver_only(a, b, {0, 1});
+  now += milliseconds(1);
+  lost_from(b);  // its 100 us are over, and it is lost
+  EXPECT_EQ(q.work[0].deadline, first);
+  b.core->on_packet(now, b.link, frames_of(a)[0]);
+  sent_by(b);
+  deliver(b, a);
+  EXPECT_EQ(q.work[0].deadline, first + milliseconds(1)) << "half of it is acknowledged";
+  now += milliseconds(1);
+  retransmission_timeout(a);
+  sent_by(a);
+  deliver(a, b);
+  sent_by(b);
+  deliver_only(b, a, {b.host.frames.size() - 1});  // the acknowledgement, and not the answer
+  EXPECT_EQ(channel(a).outstanding(), 0u);
+  EXPECT_EQ(q.work[0].deadline, now + q.request_timeout);
+  EXPECT_EQ(q.unanswered_segments, 1u);
 }
 
 // ---- keep-alive ------------------------------------------------------------------------------------------------
