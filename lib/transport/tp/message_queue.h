@@ -76,14 +76,9 @@ class MessageQueue {
     return &pool[tail_chunk_].items[tail_at_++];
   }
 
-  TxMessage& front(MessagePool& pool) {
-    UB_DCHECK(size_ != 0);
-    return pool[head_chunk_].items[head_at_];
-  }
-  TxMessage& back(MessagePool& pool) {
-    UB_DCHECK(size_ != 0);
-    return pool[tail_chunk_].items[tail_at_ - 1];
-  }
+  // There is one.
+  TxMessage& front(MessagePool& pool) { return pool[head_chunk_].items[head_at_]; }
+  TxMessage& back(MessagePool& pool) { return pool[tail_chunk_].items[tail_at_ - 1]; }
 
   void pop(MessagePool& pool) {
     UB_DCHECK(size_ != 0);
