@@ -151,7 +151,8 @@ TEST(QueueFront, an_element_that_cannot_be_ends_its_queue) {
   EXPECT_TRUE(ends([](Wqe& w) { w.length = 8; }, WrOp::kFetchAdd, 1)) << "its operands lie in a second slot";
   EXPECT_TRUE(ends([](Wqe& w) { w.flags = kWrInline, w.length = 17; })) << "more than lies in it";
   EXPECT_FALSE(ends([](Wqe& w) { w.flags = kWrInline, w.length = 16; }));
-  EXPECT_TRUE(ends([](Wqe& w) { w.flags = kWrInline, w.sge_count = 16; }, WrOp::kRead)) << "a READ has ranges";
+  EXPECT_TRUE(ends([](Wqe& w) { w.flags = kWrInline, w.sge_count = 16, w.length = 8; }, WrOp::kRead))
+      << "a READ has ranges";
 }
 
 TEST(QueueFront, an_element_over_the_end_of_the_ring_ends_its_queue) {

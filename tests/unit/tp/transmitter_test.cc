@@ -423,6 +423,17 @@ TEST_F(TransmitterTest, a_keepalive_has_the_number_of_the_newest_message) {
   expect_success(2);
 }
 
+TEST_F(TransmitterTest, a_keepalive_that_nobody_answers_ends_the_channel) {
+  const CoreConfig& c = a.core->config();
+  const Instant asked = now + c.keepalive_idle;
+  while (channel(a).is_up()) {
+    wake(a);
+    ASSERT_LE(now, asked + c.channel_timeout + c.rto_max);
+    lost_from(a);
+  }
+  EXPECT_GE(now, asked + c.channel_timeout);
+}
+
 // ---- giving up -------------------------------------------------------------------------------------------------
 
 TEST_F(TransmitterTest, a_silent_peer_is_given_up_after_the_time_of_its_longest_request) {
