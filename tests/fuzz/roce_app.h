@@ -15,7 +15,7 @@
 #include "lib/base/assert.h"
 #include "lib/transport/core_impl.h"
 #include "lib/transport/roce/state.h"
-#include "tests/unit/roce/test_host.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::roce {
 

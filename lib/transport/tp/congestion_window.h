@@ -24,6 +24,7 @@ inline void cc_acked(CongestionWindow& cc, uint32_t packets) {
     ++cc.window;
   }
   if (cc.window > kMaxWindow) cc.window = kMaxWindow;
+  UB_DCHECK(cc.window >= kMinWindow);
 }
 
 inline void cc_lost(CongestionWindow& cc, Psn lost, Psn next) {

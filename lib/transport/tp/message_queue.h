@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "lib/base/assert.h"
 #include "lib/base/serial.h"
 #include "lib/base/slab.h"
 #include "lib/transport/wire/opcodes.h"
@@ -75,10 +76,12 @@ class MessageQueue {
     return &pool[tail_chunk_].items[tail_at_++];
   }
 
+  // There is one.
   TxMessage& front(MessagePool& pool) { return pool[head_chunk_].items[head_at_]; }
   TxMessage& back(MessagePool& pool) { return pool[tail_chunk_].items[tail_at_ - 1]; }
 
   void pop(MessagePool& pool) {
+    UB_DCHECK(size_ != 0);
     --size_;
     if (++head_at_ == kMessagesPerChunk || size_ == 0) {
       uint32_t next = size_ == 0 ? 0 : pool[head_chunk_].next;

@@ -21,6 +21,7 @@ uint32_t reorder_block(CoreState& s, Channel& ch) {
 }
 
 void release_kept(CoreState& s, Channel& ch, uint32_t index) {
+  UB_DCHECK(ch.kept != 0);
   s.kept.free(index);
   --ch.kept;
 }
@@ -41,12 +42,15 @@ RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
 
 void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting) {
   uint32_t block = reorder_block(s, ch);
+  UB_DCHECK(psn.distance(ch.delivered) < s.config.window_packets);
+  UB_DCHECK(!test_bit(s.received_bits(block), slot_of(s, psn)));  // an accepted packet is never accepted again
   set_bit(s.received_bits(block), slot_of(s, psn));
   s.kept_of(block)[slot_of(s, psn)] = waiting;
   if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
 }
 
 void accept_in_order(CoreState& s, Channel& ch) {
+  UB_DCHECK(ch.expected.distance(ch.delivered) < s.config.window_packets);
   if (ch.expected.after(ch.highest_seen)) ch.highest_seen = ch.expected;
   ++ch.expected;
   if (ch.reorder == 0) return;
@@ -72,6 +76,7 @@ bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting) {
 }
 
 void delivered_one(CoreState& s, Channel& ch) {
+  UB_DCHECK(ch.delivered != ch.expected);  // what was not accepted is not delivered
   if (ch.reorder != 0) {
     uint32_t slot = slot_of(s, ch.delivered);
     uint64_t* bits = s.received_bits(ch.reorder);
@@ -106,6 +111,7 @@ AckContent make_ack(CoreState& s, const Channel& ch) {
   ack.highest = ch.highest_seen;
   ack.selective = ch.highest_seen.after(ack.cumulative);
   if (!ack.selective) return ack;
+  UB_DCHECK(ch.reorder != 0);
   uint32_t bits = s.config.window_packets < 1024 ? s.config.window_packets : 1024;
   while ((64u << ack.size_code) < bits) ++ack.size_code;
   const uint64_t* received = s.received_bits(ch.reorder);

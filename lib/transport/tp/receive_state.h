@@ -41,6 +41,13 @@ void delivered_one(CoreState& s, Channel& ch);
 // An acknowledgement is owed for a packet that was accepted or seen before.
 void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict);
 
+// May the acknowledgement that is owed wait for more packets? Not when one is demanded, eight packets are owed one, or
+// its time has come.
+constexpr uint32_t kPacketsPerAck = 8;
+inline bool ack_may_wait(const Channel& ch, Instant now) {
+  return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
+}
+
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;

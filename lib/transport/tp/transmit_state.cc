@@ -7,6 +7,7 @@
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/retransmission_timeout.h"
 
 namespace ub::tp {
 
@@ -25,6 +26,7 @@ RecoveryBlock* recovery_block(CoreState& s, Channel& ch) {
 
 void release_recovery(CoreState& s, Channel& ch) {
   if (ch.recovery == 0) return;
+  UB_DCHECK(s.recovery[ch.recovery].resend_count == 0);
   s.recovery.free(ch.recovery);
   ch.recovery = 0;
 }
@@ -35,9 +37,16 @@ void restart_rto(CoreState& s, uint32_t channel) {
   arm_channel_timer(s, channel);
 }
 
+// Nothing is noted of this PSN. So it is of all that are not in flight: the places are used again a window later.
+[[maybe_unused]] bool is_unmarked(const RecoveryBlock& r, Psn psn) {
+  return !test_bit(r.sacked, index_of(psn)) && !test_bit(r.resend, index_of(psn));
+}
+
+RtoLimits rto_limits(const CoreState& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }
+
 void sample_rtt(const CoreState& s, Channel& ch, Duration sample) {
-  ch.srtt = ch.srtt.ns == 0 ? sample : Duration{ch.srtt.ns + (sample.ns - ch.srtt.ns) / 8};
-  ch.rto = std::clamp(ch.srtt * s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max);
+  ch.srtt = smoothed(ch.srtt, sample);
+  ch.rto = rto_of(ch.srtt, rto_limits(s));
 }
 
 // A message has no unacknowledged packet left.
@@ -51,6 +60,7 @@ void acknowledge_until(CoreState& s, uint32_t channel, Psn to) {
   Channel& ch = s.channels[channel];
   ch.progress_at = s.now;
   uint32_t packets = to.distance(ch.oldest_unacked);
+  UB_DCHECK(packets <= ch.outstanding());
   if (packets == 0) return;
   if (ch.timing && to.after(ch.timed_psn)) {
     ch.timing = false;
@@ -92,6 +102,7 @@ bool acceptable(CoreState& s, const Channel& ch, Psn psn) {
 
 void queue_resend(RecoveryBlock& r, Psn psn) {
   if (test_bit(r.resend, index_of(psn))) return;
+  UB_DCHECK(!test_bit(r.sacked, index_of(psn)));  // the peer has it
   set_bit(r.resend, index_of(psn));
   ++r.resend_count;
 }
@@ -117,6 +128,8 @@ void packet_sent(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   TxMessage& m = ch.in_flight.back(s.messages);
   bool idle = ch.outstanding() == 0;
+  UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
+  UB_DCHECK(ch.recovery == 0 || is_unmarked(s.recovery[ch.recovery], ch.next_psn));
   if (!ch.timing) {
     ch.timing = true;
     ch.timed_psn = ch.next_psn;
@@ -155,12 +168,13 @@ bool next_resend(CoreState& s, Channel& ch, Psn* psn) {
     uint32_t left = ch.next_psn.distance(p);
     p += std::min(step, left);
   }
-  r.resend_count = 0;
+  UB_DCHECK(false);  // so many bits are set as are counted, all of them in flight
   return false;
 }
 
 void resent(CoreState& s, Channel& ch, Psn psn) {
   RecoveryBlock& r = s.recovery[ch.recovery];
+  UB_DCHECK(ch.recovery != 0 && test_bit(r.resend, index_of(psn)) && r.resend_count != 0);
   clear_bit(r.resend, index_of(psn));
   --r.resend_count;
   if (ch.timing && psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
@@ -217,11 +231,9 @@ void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const w
   if (progress) ch.timeouts = 0;
   if (!ch.fast) return;
   bool first_hole = true;
-  Psn previous_high = r.high_resent;
   for (Psn p = rtp.psn + 1; p.before(highest); ++p) {
     if (test_bit(r.sacked, index_of(p)) || test_bit(r.resend, index_of(p))) continue;
-    bool again = !r.burst || p.after(previous_high) || lost_for_the_first_time_or_again(r, p, highest);
-    if (!again) continue;
+    if (!lost_for_the_first_time_or_again(r, p, highest)) continue;
     queue_resend(r, p);
     s.count(Counter::kTpTxRetransmitFast);
     if (first_hole) {
@@ -242,7 +254,7 @@ void on_retransmission_timeout(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpTimeout);
   if (ch.timeouts < 32) ++ch.timeouts;
-  ch.rto = std::min(ch.rto * 2, s.config.rto_max);
+  ch.rto = backed_off(ch.rto, rto_limits(s));
   ch.timing = false;
   RecoveryBlock& r = *recovery_block(s, ch);
   uint32_t queued = 0;

@@ -15,6 +15,16 @@ inline uint32_t usable_window(const Channel& ch) {
   return ch.lossless || ch.send_window < ch.cc.window ? ch.send_window : ch.cc.window;
 }
 inline bool window_open(const Channel& ch) { return ch.outstanding() < usable_window(ch); }
+// Does a packet demand an acknowledgement (A)? One that goes again does, and one that leaves a quarter of the window or
+// less for those behind it.
+inline bool asks_for_ack(const Channel& ch, bool again) {
+  return again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
+}
+// The gathers of the packet that leaves next are done. Nothing could be sent again meanwhile, so the peer had nothing to
+// acknowledge: that time is no silence.
+inline void waited_for_memory(Channel& ch, Instant now) {
+  ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
+}
 // Appends a message that starts with the next PSN; nullptr: no room for its descriptor.
 TxMessage* begin_message(CoreState& s, Channel& ch);
 // A new packet of the newest message left.

@@ -50,16 +50,13 @@ class Transmitter {
     ch.gather_failed |= !ok;
     if (--ch.gathers_pending != 0) return;
     if (!ch.gather_held) ch.gather_failed = false;
-    // Nothing could be sent again meanwhile, so the peer had nothing to acknowledge.
-    ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (s_.now - ch.gather_since) : s_.now;
+    waited_for_memory(ch, s_.now);
     activate(s_, channel);
   }
 
   void release_orphans() { ub::release_orphans(s_, host_); }
 
  private:
-  static constexpr uint32_t kPacketsPerAck = 8;  // an acknowledgement that may wait does so for this many
-
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
 
   // Where the payload of a packet comes from.
@@ -219,7 +216,7 @@ class Transmitter {
     rtp.padding = padding;
     rtp.psn = again ? m.first_psn + index : ch.next_psn;
     rtp.tpmsn = m.tpmsn;
-    rtp.ack_req = again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
+    rtp.ack_req = asks_for_ack(ch, again);
 
     size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + padding +
                   wire::kIcrcSize;
@@ -242,6 +239,7 @@ class Transmitter {
     }
     if (copied == CopyResult::kPending) {
       hold_frame(s_, host_, s_.held_of_channel(channel), ch.link, frame, bytes);
+      UB_DCHECK(!ch.gather_held);
       ch.gather_held = true;
       ch.gather_bytes = static_cast<uint32_t>(bytes);
       ch.gather_psn = rtp.psn;
@@ -470,8 +468,7 @@ class Transmitter {
     while (s_.ack_head != 0) {
       uint32_t channel = s_.ack_head;
       Channel& ch = s_.channels[channel];
-      bool waits = acks == Acks::kMayWait && ch.is_up() && !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck &&
-                   s_.now < ch.ack_due;
+      bool waits = acks == Acks::kMayWait && ch.is_up() && ack_may_wait(ch, s_.now);
       if (ch.is_up() && !waits) {
         if (!send_ack(ch)) break;
         ++sent;

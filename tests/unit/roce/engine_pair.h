@@ -1,52 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine_pair.h - two Cores with queue pairs, joined by queues of frames that a test can look into, lose and change.
-// Time is the test's; memory answers at once, or when the test says so.
+// engine_pair.h - two Cores with queue pairs (core_pair.h).
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <functional>
-#include <memory>
 #include <vector>
 
-#include "lib/transport/core_impl.h"
 #include "tests/unit/roce/roce_test_util.h"
-#include "tests/unit/roce/test_host.h"
+#include "tests/unit/transport/core_pair.h"
 
 namespace ub::roce {
 
-/// A Core, and the rings of one queue pair after another.
-struct TestNode {
-  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8) {
-    CoreConfig config;
-    config.seed = address;
-    config.self = {{}, address};
-    config.max_queues = 16;
-    config.max_channels = 4;
-    config.max_peers = 4;
-    config.max_segments = 512;
-    config.max_links = 4;
-    config.max_targets = 16;
-    config.max_jfc = 64;
-    config.kept_packets = kept_packets;
-    config.slow_memory = true;
-    config.roce = roce;
-    arena.resize(Core<TestHost>::arena_bytes(config) / sizeof(Line) + 1);
-    core = std::make_unique<Core<TestHost>>(config, reinterpret_cast<std::byte*>(arena.data()), host);
-    link = core->add_link({.mtu = 4096});
-    gid = wire::IpAddress::from_v4(0x0A000000 | address);
-  }
+/// A Core with RoCE.
+struct TestNode : CoreNode {
+  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8)
+      : CoreNode(config(address, roce, kept_packets)), gid(wire::IpAddress::from_v4(0x0A000000 | address)) {}
   Engine<TestHost>& roce() { return *core->roce(); }
 
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> arena;
-  TestHost host;
-  std::unique_ptr<Core<TestHost>> core;
-  uint32_t link = 0;
   Gid gid;
+
+ private:
+  static CoreConfig config(uint8_t address, const RoceConfig& roce, uint32_t kept_packets) {
+    CoreConfig c = small_config(address);
+    c.kept_packets = kept_packets;
+    c.roce = roce;
+    return c;
+  }
 };
 
 /// A queue pair with rings, completion queue and memory of its own.
@@ -166,7 +146,10 @@ struct TestQp {
   Rqe rqes[kSlots];
   Cqe cqes[kSlots];
   QueueIndices sq{}, rq{}, cq{};
-  std::vector<TestNode::Line> work;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> work;
   uint32_t jfc = 0, jfr = 0, qpn = 0, segment = 0, rkey = 0;
   uint64_t posted = 0;
   uint32_t polled = 0;
@@ -178,7 +161,7 @@ inline constexpr uint32_t kToRts = kQpSendPsn | kQpTimeout | kQpRetries | kQpRnr
 
 inline constexpr uint32_t kUcToRtr = kQpPath | kQpMtu | kQpDestination | kQpReceivePsn, kUcToRts = kQpSendPsn;
 
-class EnginePair : public testing::Test {
+class EnginePair : public CorePair<TestNode> {
  protected:
   QpAttributes usual(QpState state, const TestQp& self, const TestQp& peer) {
     QpAttributes to;
@@ -216,44 +199,6 @@ class EnginePair : public testing::Test {
     return now_it_has.qp_state;
   }
 
-  /// Everything that a node has to send; true: there was something.
-  bool drain(TestNode& from) {
-    bool any = false;
-    while (from.core->poll_packets(now, 64) != 0) any = true;
-    return any;
-  }
-  /// Delivers what lies in the queues. `filter` may change a frame; false: it is lost.
-  using Filter = std::function<bool(TestNode& from, Bytes& frame)>;
-  bool deliver(TestNode& from, TestNode& to) {
-    bool any = false;
-    while (!from.host.frames.empty()) {
-      Bytes frame = std::move(from.host.frames.front());
-      from.host.frames.pop_front();
-      any = true;
-      if (filter && !filter(from, frame)) continue;
-      to.core->on_packet(now, to.link, frame);
-    }
-    return any;
-  }
-  void exchange() {
-    for (bool any = true; any;) {
-      any = drain(a) | drain(b);
-      any |= deliver(a, b);
-      any |= deliver(b, a);
-      if (!hold_copies) any |= a.host.finish_copies(*a.core, now) | b.host.finish_copies(*b.core, now);
-    }
-  }
-  /// Lets time pass until nothing is planned within so much time.
-  void settle(Duration limit = seconds(5)) {
-    const Instant end = now + limit;
-    for (exchange();; exchange()) {
-      const Instant next = earlier(a.core->next_deadline(), b.core->next_deadline());
-      if (next > end) return;
-      now = later(now, next);
-      a.core->on_timer(now);
-      b.core->on_timer(now);
-    }
-  }
   static Packet parse(const Bytes& frame) {
     wire::NetHeader net;
     EXPECT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
@@ -274,12 +219,7 @@ class EnginePair : public testing::Test {
     for (const Bytes& frame : node.host.frames) all.push_back(parse(frame));
     return all;
   }
-  static uint64_t count(TestNode& node, Counter c) { return node.core->counters()[c]; }
 
-  Instant now{1'000'000};
-  TestNode a{1}, b{2};
-  Filter filter;
-  bool hold_copies = false;
   uint8_t retries = 3;
 };
 

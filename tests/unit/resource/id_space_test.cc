@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <set>
 #include <vector>
 
-#include "lib/transport/core_state.h"
+#include "tests/unit/transport/test_state.h"
 
 namespace ub {
 namespace {
@@ -19,32 +18,21 @@ constexpr uint32_t kBlock = 40;
 constexpr uint32_t kFirst = kBlock * wire::kIdsOfBlock;
 
 // The state of a Core that has no block yet.
-struct State {
-  explicit State(bool every_id = false, uint64_t seed = 1) {
-    auto measured = std::make_unique<CoreState>();
-    CoreConfig& c = measured->config;
-    c.every_id = every_id;
-    c.max_jfc = c.max_queues = c.max_groups = c.max_segments = c.max_targets = c.max_peers = 8;
-    c.max_channels = c.max_links = c.read_jobs = c.kept_packets = 8;
-    s->config = c;
-    s->prng = Prng(seed);
-    Arena measure(nullptr);
-    lay_out(*measured, measure);
-    memory.resize(measure.used_bytes() / sizeof(Line) + 1);
-    Arena arena(reinterpret_cast<std::byte*>(memory.data()));
-    lay_out(*s, arena);
-    s->now = Instant{1'000'000'000};
-  }
+struct State : TestState {
+  explicit State(bool every_id = false, uint64_t seed = 1) : TestState(config(every_id, seed)) {}
   uint32_t take(uint32_t wanted = 0) {
     const uint32_t id = allocate_id(*s, wanted);
     if (id != 0) s->ids[id] = IdSlot{1, 0, ObjectKind::kGroup};
     return id;
   }
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::unique_ptr<CoreState> s = std::make_unique<CoreState>();
-  std::vector<Line> memory;
+
+ private:
+  static CoreConfig config(bool every_id, uint64_t seed) {
+    CoreConfig c = small_tables();
+    c.every_id = every_id;
+    c.seed = seed;
+    return c;
+  }
 };
 
 TEST(IdSpace, without_a_block__there_is_no_id_but_that_which_is_wanted) {

@@ -16,7 +16,7 @@
 #include "lib/base/time.h"
 #include "lib/transport/host.h"
 
-namespace ub::roce {
+namespace ub {
 
 class TestHost {
  public:
@@ -114,4 +114,4 @@ class TestHost {
   std::deque<std::pair<CopyTag, std::function<void()>>> pending_;
 };
 
-}  // namespace ub::roce
+}  // namespace ub

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completions into a JFC's ring: room, places that are promised, events, and who waits for room.
+#include "lib/transport/ta/completion.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/ta/pacer.h"
+#include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/waiting_list.h"
+#include "tests/unit/transport/test_state.h"
+
+namespace ub::ta {
+namespace {
+
+struct Completions : TestState {
+  explicit Completions(uint32_t depth = 4) : slots(8) {
+    JfcConfig c;
+    c.slots = slots.data();
+    c.slot_count = 8;
+    c.depth = depth;
+    c.indices = &indices;
+    c.cookie = 77;
+    EXPECT_EQ(create_jfc(*s, c, &jfc), Status::kOk);
+  }
+  void push(uint8_t flags = 0, CrStatus status = CrStatus::kSuccess) {
+    Cqe cqe{};
+    cqe.user_ctx = ++pushed;
+    cqe.flags = flags;
+    cqe.status = status;
+    push_completion(*s, jfc, cqe);
+  }
+  void consume(uint32_t n) { indices.consumed.store(indices.consumed.load() + n); }
+  void arm(Armed armed) { indices.armed.store(static_cast<uint32_t>(armed)); }
+  bool armed() const { return indices.armed.load() != static_cast<uint32_t>(Armed::kNo); }
+  std::vector<EventKind> events() {
+    Event out[8];
+    std::vector<EventKind> all;
+    const size_t n = drain_events(*s, out, 8);
+    for (size_t i = 0; i < n; ++i) all.push_back(out[i].kind);
+    return all;
+  }
+
+  std::vector<Cqe> slots;
+  QueueIndices indices{};
+  uint32_t jfc = 0;
+  uint64_t pushed = 0;
+};
+using Kinds = std::vector<EventKind>;
+
+TEST(Completion, goes_into_the_ring_in_order_across_its_end) {
+  Completions c;
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(jfc_has_room(*c.s, c.jfc));
+    c.push();
+    c.consume(1);
+  }
+  EXPECT_EQ(c.indices.produced.load(), 10u);
+  EXPECT_EQ(c.slots[9 % 8].user_ctx, 10u);
+}
+
+TEST(Completion, has_no_room_beyond_the_depth_and_says_so_once) {
+  Completions c(2);
+  c.push();
+  EXPECT_TRUE(jfc_has_room(*c.s, c.jfc));
+  c.push();
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kJfcError}));
+  EXPECT_EQ(c.count(Counter::kJfcFull), 1u);
+  c.consume(1);
+  EXPECT_TRUE(jfc_has_room(*c.s, c.jfc));
+  c.push();
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kJfcError})) << "another episode";
+}
+
+TEST(Completion, a_place_that_is_promised_is_taken) {
+  Completions c(2);
+  c.s->jfcs[c.jfc].reserved = 2;
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  c.s->jfcs[c.jfc].reserved = 1;
+  EXPECT_TRUE(jfc_has_room(*c.s, c.jfc));
+}
+
+TEST(Completion, an_index_of_the_application_that_cannot_be_frees_nothing) {
+  Completions c(2);
+  c.push();
+  c.push();
+  c.indices.consumed.store(5);
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  c.indices.consumed.store(UINT32_MAX - 20);
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+}
+
+TEST(Completion, an_armed_jfc_tells_of_the_next_one_once) {
+  Completions c;
+  c.push();
+  EXPECT_TRUE(c.events().empty());
+  c.arm(Armed::kAny);
+  c.push();
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kCompletion}));
+  EXPECT_FALSE(c.armed());
+  c.push();
+  EXPECT_TRUE(c.events().empty());
+}
+
+TEST(Completion, armed_for_solicited_ones_it_tells_of_those_and_of_failures) {
+  Completions c;
+  c.arm(Armed::kSolicited);
+  c.push();
+  EXPECT_TRUE(c.armed());
+  c.push(kCqeSolicited);
+  EXPECT_FALSE(c.armed());
+  c.arm(Armed::kSolicited);
+  c.push(0, CrStatus::kLocAccess);
+  EXPECT_FALSE(c.armed());
+}
+
+TEST(Completion, arming_tells_at_once_of_what_waits_and_not_of_what_was_consumed) {
+  Completions c;
+  c.arm(Armed::kAny);
+  check_armed(*c.s, c.jfc);
+  EXPECT_TRUE(c.armed()) << "nothing waits";
+  c.arm(Armed::kNo);
+  c.push(kCqeSolicited);
+  c.push();
+  c.arm(Armed::kSolicited);
+  check_armed(*c.s, c.jfc);
+  EXPECT_FALSE(c.armed());
+  c.consume(1);
+  c.arm(Armed::kSolicited);
+  check_armed(*c.s, c.jfc);
+  EXPECT_TRUE(c.armed()) << "the solicited one was consumed";
+  c.arm(Armed::kAny);
+  check_armed(*c.s, c.jfc);
+  EXPECT_FALSE(c.armed());
+}
+
+// A ring: each gets its try in the order in which they came.
+TEST(Completion, who_waits_for_room_stands_in_line_once) {
+  Completions c;
+  for (int i = 0; i < 3; ++i) c.s->queues[c.s->queues.alloc()] = SendQueue{};
+  for (uint32_t queue : {1u, 2u, 3u, 2u}) wait_for_room(*c.s, c.jfc, queue);
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 3u) << "the last";
+  EXPECT_EQ(c.s->queues[3].next_waiting, 1u);
+  EXPECT_EQ(c.s->queues[1].next_waiting, 2u);
+  EXPECT_EQ(c.s->queues[2].next_waiting, 3u);
+  EXPECT_EQ(c.s->blocked_head, c.jfc);
+  stop_waiting(*c.s, c.jfc, 3);
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 2u);
+  EXPECT_EQ(c.s->queues[2].next_waiting, 1u);
+  stop_waiting(*c.s, c.jfc, 1);
+  stop_waiting(*c.s, c.jfc, 1);
+  stop_waiting(*c.s, c.jfc, 2);
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 0u);
+}
+
+// ---- lists of send queues --------------------------------------------------------------------------------------
+
+TEST(WaitingList, queues_stand_in_line_and_any_may_leave) {
+  TestState t;
+  const uint32_t channel = t.s->channels.alloc();
+  t.s->channels[channel] = tp::Channel{};
+  for (int i = 0; i < 4; ++i) t.s->queues[t.s->queues.alloc()] = SendQueue{};
+  for (uint32_t queue : {1u, 2u, 3u, 4u}) join_list(*t.s, queue, channel);
+  const auto line = [&] {
+    std::vector<uint32_t> all;
+    for (uint32_t q = t.s->channels[channel].queue_head; q != 0; q = t.s->queues[q].next) all.push_back(q);
+    return all;
+  };
+  EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 3, 4}));
+  leave_list(*t.s, 3);
+  leave_list(*t.s, 3);
+  EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 4}));
+  leave_list(*t.s, 4);
+  EXPECT_EQ(t.s->channels[channel].queue_tail, 2u);
+  leave_list(*t.s, 1);
+  join_list(*t.s, 3, channel);
+  EXPECT_EQ(line(), (std::vector<uint32_t>{2, 3}));
+  leave_list(*t.s, 2);
+  leave_list(*t.s, 3);
+  EXPECT_EQ(t.s->channels[channel].queue_head, 0u);
+  EXPECT_EQ(t.s->channels[channel].queue_tail, 0u);
+}
+
+TEST(WaitingList, of_a_link_is_not_that_of_a_channel) {
+  TestState t;
+  const uint32_t link = t.s->links.alloc();
+  t.s->links[link] = LinkRecord{};
+  t.s->queues[t.s->queues.alloc()] = SendQueue{};
+  join_list(*t.s, 1, link | kWaitsForLink);
+  EXPECT_EQ(t.s->links[link].queue_head, 1u);
+  leave_list(*t.s, 1);
+  EXPECT_EQ(t.s->links[link].queue_head, 0u);
+}
+
+// ---- refused requests ------------------------------------------------------------------------------------------
+
+TEST(RefusedRequests, are_a_ring_by_age_however_they_come_and_go) {
+  std::vector<WrState> work(8);
+  SendQueue q{};
+  q.work = work.data();
+  q.work_mask = 7;
+  q.started_head = 6;  // numbers 6 .. 13: their places wrap
+  const auto by_age = [&] {
+    std::vector<uint32_t> all;
+    uint32_t index = q.oldest_refused;
+    for (uint32_t left = q.retries; left != 0; --left, index = work[index].newer_refused) {
+      all.push_back(q.started_head + age_of(q, index));
+    }
+    return all;
+  };
+  for (uint32_t number : {9u, 7u, 12u, 6u, 10u}) link_refused(q, number);
+  EXPECT_EQ(by_age(), (std::vector<uint32_t>{6, 7, 9, 10, 12}));
+  unlink_refused(q, work[9 & 7]);
+  unlink_refused(q, work[6 & 7]);
+  EXPECT_EQ(by_age(), (std::vector<uint32_t>{7, 10, 12}));
+  unlink_refused(q, work[12 & 7]);
+  link_refused(q, 8);
+  EXPECT_EQ(by_age(), (std::vector<uint32_t>{7, 8, 10}));
+  for (uint32_t number : {7u, 8u, 10u}) unlink_refused(q, work[number & 7]);
+  EXPECT_EQ(q.retries, 0u);
+}
+
+// ---- the rate of an owner --------------------------------------------------------------------------------------
+
+TEST(Pacer, without_a_rate_everything_may_start) {
+  Pacer p;
+  p.charge(Instant{1'000'000'000}, 1 << 30);
+  EXPECT_EQ(p.ready_at(), Instant{});
+}
+
+TEST(Pacer, each_request_puts_off_the_next_by_its_bytes) {
+  Pacer p;
+  p.bytes_per_second = 1'000'000'000;  // 1 ns each
+  const Instant now{seconds(1).ns};
+  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
+  EXPECT_EQ(p.next, now + milliseconds(10));
+  EXPECT_EQ(p.ready_at(), now + milliseconds(10) - Pacer::kCredit);
+  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
+  EXPECT_EQ(p.next, now + milliseconds(20));
+}
+
+TEST(Pacer, a_pause_earns_no_more_than_a_little_credit) {
+  Pacer p;
+  p.bytes_per_second = 1'000'000'000;
+  p.charge(Instant{seconds(1).ns}, 1);
+  p.charge(Instant{seconds(100).ns}, 10'000'000 - Pacer::kRequestBytes);
+  EXPECT_EQ(p.next, Instant{seconds(100).ns} + milliseconds(10));
+}
+
+}  // namespace
+}  // namespace ub::ta

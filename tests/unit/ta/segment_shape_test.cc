@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a request is cut into segments and these into packets (UB Base Specification Rev 2.0, 7.4).
+#include "lib/transport/ta/segment_shape.h"
+
+#include <gtest/gtest.h>
+
+namespace ub::ta {
+namespace {
+
+constexpr uint32_t kMtu = 1024, kSegment = 32 * 1024;
+
+uint32_t segments(WrOp op, uint32_t length) { return segment_count(op, length, kMtu, kSegment); }
+SegmentShape shape(WrOp op, uint32_t length, uint32_t segment) { return shape_of(op, length, kMtu, kSegment, segment); }
+
+TEST(SegmentShape, packets_of_a_length) {
+  EXPECT_EQ(packets_of(0, kMtu), 1u);
+  EXPECT_EQ(packets_of(1, kMtu), 1u);
+  EXPECT_EQ(packets_of(kMtu, kMtu), 1u);
+  EXPECT_EQ(packets_of(kMtu + 1, kMtu), 2u);
+}
+
+TEST(SegmentShape, a_write_or_read_has_a_segment_for_each_part_of_it) {
+  for (WrOp op : {WrOp::kWrite, WrOp::kRead}) {
+    EXPECT_EQ(segments(op, 0), 1u);
+    EXPECT_EQ(segments(op, kSegment), 1u);
+    EXPECT_EQ(segments(op, kSegment + 1), 2u);
+    EXPECT_EQ(segments(op, 1u << 30), (1u << 30) / kSegment);
+    EXPECT_EQ(shape(op, kSegment + 5, 1).offset, kSegment);
+    EXPECT_EQ(shape(op, kSegment + 5, 1).bytes, 5u);
+    EXPECT_EQ(shape(op, kSegment + 5, 0).bytes, kSegment);
+  }
+  EXPECT_EQ(shape(WrOp::kWrite, kSegment, 0).packets, kSegment / kMtu);
+  EXPECT_EQ(shape(WrOp::kRead, kSegment, 0).packets, 1u) << "that carry the request";
+}
+
+TEST(SegmentShape, a_send_or_atomic_is_one_segment) {
+  EXPECT_EQ(segments(WrOp::kSend, 10 * kSegment), 1u);
+  EXPECT_EQ(shape(WrOp::kSend, 3 * kMtu + 1, 0).packets, 4u);
+  EXPECT_EQ(segments(WrOp::kFetchAdd, 8), 1u);
+  EXPECT_EQ(shape(WrOp::kFetchAdd, 8, 0).packets, 1u);
+}
+
+// The last part, of at most one packet, goes out when the others were answered.
+TEST(SegmentShape, what_notifies_ends_in_a_segment_of_one_packet) {
+  for (WrOp op : {WrOp::kWriteImm, WrOp::kWriteNotify}) {
+    EXPECT_EQ(segments(op, 0), 1u);
+    EXPECT_EQ(segments(op, kMtu), 1u);
+    EXPECT_EQ(shape(op, kMtu, 0).op, op);
+    EXPECT_EQ(segments(op, kMtu + 1), 2u);
+    EXPECT_EQ(shape(op, kMtu + 1, 0).op, WrOp::kWrite);
+    EXPECT_EQ(shape(op, kMtu + 1, 0).bytes, kMtu);
+    EXPECT_EQ(shape(op, kMtu + 1, 1).op, op);
+    EXPECT_EQ(shape(op, kMtu + 1, 1).bytes, 1u);
+    EXPECT_EQ(shape(op, kMtu + 1, 1).offset, kMtu);
+    EXPECT_EQ(shape(op, 2 * kMtu, 1).bytes, kMtu) << "not nothing";
+    EXPECT_EQ(segments(op, kSegment + kMtu), 2u);
+    EXPECT_EQ(segments(op, kSegment + kMtu + 1), 3u);
+  }
+}
+
+TEST(SegmentShape, the_segments_of_a_request_are_all_of_its_bytes) {
+  for (WrOp op : {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend}) {
+    for (uint32_t length : {0u, 1u, kMtu, kMtu + 1, kSegment - 1, kSegment, kSegment + 1, 3 * kSegment + kMtu + 7}) {
+      uint64_t at = 0;
+      for (uint32_t i = 0; i < segments(op, length); ++i) {
+        EXPECT_EQ(shape(op, length, i).offset, at);
+        at += shape(op, length, i).bytes;
+      }
+      EXPECT_EQ(at, length);
+    }
+  }
+}
+
+TEST(SegmentShape, opcodes_of_atomics_go_both_ways) {
+  for (auto op = static_cast<int>(WrOp::kCompareSwap); op <= static_cast<int>(WrOp::kFetchXor); ++op) {
+    EXPECT_EQ(atomic_op(wire_opcode(static_cast<WrOp>(op))), static_cast<WrOp>(op));
+  }
+  EXPECT_EQ(atomic_op(wire::TaOpcode::kWrite), WrOp::kNop);
+}
+
+}  // namespace
+}  // namespace ub::ta

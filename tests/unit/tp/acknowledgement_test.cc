@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an acknowledgement means to the sender (UB Base Specification Rev 2.0, 6.4.2), and how much may be in flight
+// (6.7.1). What goes again because of one is in retransmission_test.cc.
+#include "tests/unit/tp/sender.h"
+
+namespace ub::tp {
+namespace {
+
+// 6.7.1: one number per packet, in order, modulo 2^24; TPMSN one per message.
+TEST(Sender, packets_are_numbered_in_order_across_the_wrap) {
+  Sender s(0xFFFFFE);
+  EXPECT_EQ(s.send(3).first_psn, Psn(0xFFFFFE));
+  EXPECT_EQ(s.ch().next_psn, Psn(1));
+  EXPECT_EQ(s.ch().outstanding(), 3u);
+  const TxMessage& next = s.send();
+  EXPECT_EQ(next.first_psn, Psn(1));
+  EXPECT_EQ(next.tpmsn, Tpmsn(1));
+  EXPECT_EQ(next.packets, 1u);
+}
+
+// 6.4.2: cumulative.
+TEST(Sender, an_acknowledgement_covers_all_up_to_its_psn) {
+  Sender s(100);
+  s.send(2);
+  s.send(3);
+  s.ack(102);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(103));
+  EXPECT_EQ(s.ch().outstanding(), 2u);
+  EXPECT_EQ(s.ch().in_flight.size(), 1u) << "the first message is done with, the second is not";
+  s.ack(104);
+  EXPECT_EQ(s.ch().outstanding(), 0u);
+  EXPECT_TRUE(s.ch().in_flight.empty());
+  EXPECT_EQ(s.s->messages.in_use(), 0u);
+}
+
+TEST(Sender, acknowledgements_work_across_the_wrap) {
+  Sender s(0xFFFFFE);
+  s.send_one_by_one(4);
+  s.ack(0xFFFFFF);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(0));
+  s.ack(1);
+  EXPECT_EQ(s.ch().outstanding(), 0u);
+}
+
+// 6.4.2: valid from oldest - 1, a repeat, to the newest sent.
+TEST(Sender, an_acknowledgement_of_the_future_is_ignored) {
+  Sender s(100);
+  s.send(3);
+  s.ack(103);
+  EXPECT_EQ(s.ch().outstanding(), 3u);
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 1u);
+  s.ack(102);
+  EXPECT_EQ(s.ch().outstanding(), 0u);
+}
+
+TEST(Sender, an_acknowledgement_of_the_past_is_ignored) {
+  Sender s(100);
+  s.send(5);
+  s.ack(102);
+  for (uint32_t old : {101u, 100u, 99u, 0u, 0xFFFFFFu}) s.ack(old);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(103));
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 5u);
+}
+
+TEST(Sender, a_repeated_acknowledgement_is_no_news_and_not_stale) {
+  Sender s(100);
+  s.send(3);
+  s.ack(100);
+  const Instant rto_at = s.ch().rto_at;
+  s.pass(microseconds(10));
+  s.ack(100);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(101));
+  EXPECT_EQ(s.ch().rto_at, rto_at) << "nothing new: the timer goes on";
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 0u);
+}
+
+TEST(Sender, with_nothing_in_flight_only_a_repeat_is_acceptable) {
+  Sender s(100);
+  s.ack(99);
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 0u);
+  s.ack(100);
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 1u);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(100));
+}
+
+// A selective one and a NAK obey the same limits.
+TEST(Sender, what_selective_and_negative_ones_say_of_the_future_is_ignored) {
+  Sender s(100);
+  s.send(3);
+  s.sack(103, {105});
+  s.nak(104);
+  EXPECT_EQ(s.ch().outstanding(), 3u);
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 2u);
+  EXPECT_EQ(s.ch().recovery, 0u);
+  s.nak(103);  // the next one to be sent is not in flight: it cannot be missing
+  EXPECT_EQ(s.ch().outstanding(), 3u);
+  EXPECT_TRUE(s.resend().empty());
+}
+
+TEST(Sender, a_nak_acknowledges_what_is_before_it) {
+  Sender s(100);
+  s.send_one_by_one(4);
+  s.nak(102);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(102));
+}
+
+// A message of which more packets follow stays, though all that were sent are acknowledged.
+TEST(Sender, a_half_sent_message_stays_in_flight) {
+  Sender s(100);
+  s.send(2, false);
+  s.ack(101);
+  EXPECT_EQ(s.ch().in_flight.size(), 1u);
+  EXPECT_EQ(s.ch().outstanding(), 0u);
+  s.send_more(1);
+  s.ack(102);
+  EXPECT_TRUE(s.ch().in_flight.empty());
+}
+
+// Nothing sent of it yet, and what is acknowledged lies in front of it.
+TEST(Sender, a_begun_message_is_not_popped_with_the_one_before_it) {
+  Sender s(100);
+  s.send(2);
+  begin_message(*s.s, s.ch());
+  s.ack(101);
+  EXPECT_EQ(s.ch().in_flight.size(), 1u);
+}
+
+TEST(Sender, the_message_of_a_packet_is_found_by_its_psn) {
+  Sender s(0xFFFFFE);
+  const TxMessage& first = s.send(3);
+  const TxMessage& second = s.send(1);
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(0xFFFFFE)), &first);
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(0)), &first);
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(1)), &second);
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(2)), nullptr) << "not sent yet";
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(0xFFFFFD)), nullptr);
+  s.ack(0);
+  EXPECT_EQ(message_at(*s.s, s.ch(), Psn(0)), nullptr) << "acknowledged";
+}
+
+TEST(Sender, without_room_for_its_descriptor_no_message_begins) {
+  Sender s;
+  while (s.s->messages.alloc() != 0) {
+  }
+  EXPECT_EQ(begin_message(*s.s, s.ch()), nullptr);
+  EXPECT_TRUE(s.ch().in_flight.empty());
+}
+
+// ---- the window ------------------------------------------------------------------------------------------------
+
+// 6.7.1
+TEST(Window, is_closed_when_so_many_packets_are_in_flight) {
+  Sender s(0xFFFFF0);
+  s.ch().send_window = 128;
+  s.send_one_by_one(127);
+  EXPECT_TRUE(window_open(s.ch()));
+  s.send();
+  EXPECT_FALSE(window_open(s.ch()));
+  s.ack(0xFFFFF0);
+  EXPECT_TRUE(window_open(s.ch()));
+}
+
+TEST(Window, of_congestion_holds_where_packets_can_be_lost) {
+  Sender s;
+  s.ch().send_window = 128;
+  s.ch().cc.window = 10;
+  EXPECT_EQ(usable_window(s.ch()), 128u);
+  s.ch().lossless = false;
+  EXPECT_EQ(usable_window(s.ch()), 10u);
+  s.ch().cc.window = 1000;
+  EXPECT_EQ(usable_window(s.ch()), 128u) << "the smaller one rules";
+}
+
+// 6.4.2: A on retransmissions, and when a quarter of the window or less is left.
+TEST(Window, acknowledgements_are_demanded_when_three_quarters_are_used) {
+  Sender s(100);
+  s.ch().send_window = 128;
+  s.send_one_by_one(94);
+  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  s.send();
+  EXPECT_TRUE(asks_for_ack(s.ch(), false)) << "with this one 96 of 128 are in flight";
+  s.ack(194);
+  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  EXPECT_TRUE(asks_for_ack(s.ch(), true));
+}
+
+TEST(Window, the_smallest_one_demands_an_acknowledgement_before_it_closes) {
+  Sender s(100);
+  s.ch().lossless = false;
+  s.ch().cc.window = kMinWindow;
+  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+  s.send();
+  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+}
+
+// What is acknowledged makes the congestion window grow; on a lossless link nobody counts.
+TEST(Window, of_congestion_grows_by_what_is_acknowledged) {
+  Sender s(100);
+  s.ch().lossless = false;
+  s.send_one_by_one(8);
+  s.ack(102);
+  EXPECT_EQ(s.ch().cc.window, kInitialWindow + 3);
+  s.ch().lossless = true;
+  s.ack(107);
+  EXPECT_EQ(s.ch().cc.window, kInitialWindow + 3);
+}
+
+TEST(Window, a_channel_that_may_go_on_has_its_turn) {
+  Sender s(100);
+  s.send(2);
+  EXPECT_EQ(s.s->active_count, 0u);
+  s.ack(100);
+  EXPECT_TRUE(s.ch().on_active_list);
+  EXPECT_EQ(s.s->active_head, s.channel);
+}
+
+// ---- time ------------------------------------------------------------------------------------------------------
+
+// Any acknowledgement that fits shows that the peer lives, be it nothing new: it may have no room yet.
+TEST(Progress, a_repeat_is_a_sign_of_life_and_a_stale_one_is_none) {
+  Sender s(100);
+  s.send(3);
+  s.pass(milliseconds(1));
+  s.ack(99);
+  EXPECT_EQ(s.ch().progress_at, s.s->now);
+  s.pass(milliseconds(1));
+  const Instant before = s.ch().progress_at;
+  s.ack(103);
+  s.ack(98);
+  EXPECT_EQ(s.ch().progress_at, before);
+}
+
+TEST(Progress, begins_with_the_flight) {
+  Sender s(100);
+  s.send();
+  const Instant began = s.s->now;
+  s.pass(milliseconds(1));
+  s.send();
+  EXPECT_EQ(s.ch().progress_at, began) << "more packets are no progress";
+  s.ack(101);
+  s.pass(milliseconds(1));
+  s.send();
+  EXPECT_EQ(s.ch().progress_at, s.s->now);
+}
+
+// Time in which this side's next packet waits for memory does not count as silence of the peer.
+TEST(Progress, waiting_for_memory_of_this_side_is_no_silence) {
+  Sender s(100);
+  Channel& ch = s.ch();
+  ch.progress_at = Instant{1000};
+  ch.gather_since = Instant{5000};
+  waited_for_memory(ch, Instant{9000});
+  EXPECT_EQ(ch.progress_at, Instant{5000}) << "4000 of silence before it, and not one more";
+  ch.gather_since = Instant{4000};
+  waited_for_memory(ch, Instant{9500});
+  EXPECT_EQ(ch.progress_at, Instant{9500}) << "the peer was heard meanwhile";
+}
+
+// ---- messages that end early -----------------------------------------------------------------------------------
+
+struct HalfSent : Sender {
+  explicit HalfSent(MessageKind kind) {
+    queue = s->queues.alloc();
+    s->queues[queue].generation = 4;
+    TxMessage& m = send(2, false);
+    m.kind = kind;
+    m.source = queue;
+    m.work_request = 7;
+    m.generation = 4;
+  }
+  bool ends() { return ch().in_flight.back(s->messages).vanished && ch().on_active_list; }
+  uint32_t queue;
+};
+
+TEST(HalfSentMessage, ends_with_the_request_that_it_belongs_to) {
+  HalfSent s(MessageKind::kRequest);
+  stop_half_sent(*s.s, s.channel, s.queue, 8);
+  EXPECT_FALSE(s.ends()) << "another request";
+  stop_half_sent(*s.s, s.channel, s.queue + 1, 7);
+  EXPECT_FALSE(s.ends()) << "of another queue";
+  s.s->queues[s.queue].generation = 5;
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_FALSE(s.ends()) << "of a queue that had this record before";
+  s.s->queues[s.queue].generation = 4;
+  stop_half_sent_job(*s.s, s.channel, s.queue);
+  EXPECT_FALSE(s.ends()) << "it is no response";
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_TRUE(s.ends());
+}
+
+TEST(HalfSentMessage, ends_with_the_read_that_it_answers) {
+  HalfSent s(MessageKind::kReadResponse);
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  stop_half_sent_job(*s.s, s.channel, s.queue + 1);
+  EXPECT_FALSE(s.ends());
+  stop_half_sent_job(*s.s, s.channel, s.queue);
+  EXPECT_TRUE(s.ends());
+}
+
+TEST(HalfSentMessage, one_that_was_sent_does_not_end_again) {
+  HalfSent s(MessageKind::kRequest);
+  s.send_more(1);
+  stop_half_sent(*s.s, s.channel, s.queue, 7);
+  EXPECT_FALSE(s.ends());
+}
+
+}  // namespace
+}  // namespace ub::tp

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/copy_tag.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/transport/resource/records.h"
+#include "lib/transport/roce/copy_tag.h"
+
+namespace ub::tp {
+namespace {
+
+constexpr uint32_t kTpn = 0xABCDEF;
+
+TEST(CopyTag, of_a_gather_names_the_channel) {
+  const CopyPurpose p = purpose_of(gather_tag(kTpn));
+  EXPECT_EQ(p.kind, CopyKind::kGather);
+  EXPECT_EQ(p.tpn, kTpn);
+}
+
+TEST(CopyTag, of_a_placed_payload_names_channel_and_message) {
+  for (uint32_t message : {0u, 1u, 0xFFFFFFu}) {
+    const CopyPurpose p = purpose_of(place_tag(kTpn, Tpmsn(message)));
+    EXPECT_EQ(p.kind, CopyKind::kPlace);
+    EXPECT_EQ(p.tpn, kTpn);
+    EXPECT_EQ(p.message, Tpmsn(message));
+  }
+}
+
+TEST(CopyTag, of_a_response_names_channel_queue_and_request) {
+  for (uint32_t queue : {1u, 0xFFFFFu}) {
+    for (uint32_t request : {0u, 1u, kMaxSendDepth - 1}) {
+      const CopyPurpose p = purpose_of(response_tag(kTpn, queue, request));
+      EXPECT_EQ(p.kind, CopyKind::kPlaceResponse);
+      EXPECT_EQ(p.tpn, kTpn);
+      EXPECT_EQ(p.queue, queue);
+      EXPECT_EQ(p.work_request, request);
+    }
+  }
+}
+
+// Numbers of requests only grow; those of one queue that are under way differ in what the tag holds.
+TEST(CopyTag, tells_the_requests_of_a_full_queue_apart) {
+  EXPECT_EQ(kWorkRequestMask, kMaxSendDepth - 1);
+  EXPECT_EQ(purpose_of(response_tag(kTpn, 1, kMaxSendDepth + 5)).work_request, 5u);
+}
+
+TEST(CopyTag, of_a_datagram_names_the_record_and_its_use) {
+  for (bool arriving : {false, true}) {
+    for (uint32_t record : {1u, 0xFFFFu}) {
+      const CopyTag tag = datagram_tag({arriving, record, 0xFFFFFFFF});
+      EXPECT_EQ(purpose_of(tag).kind, CopyKind::kDatagram);
+      const DatagramCopy c = datagram_copy_of(tag);
+      EXPECT_EQ(c.arriving, arriving);
+      EXPECT_EQ(c.record, record);
+      EXPECT_EQ(c.generation, 0xFFFFFFFF);
+    }
+  }
+}
+
+TEST(CopyTag, none_is_one_of_roce) {
+  for (CopyTag tag : {gather_tag(kTpn), place_tag(kTpn, Tpmsn(0xFFFFFF)), response_tag(0xFFFFFF, 0xFFFFF, 0x3fff),
+                      datagram_tag({true, 0xFFFF, 0xFFFFFFFF}), datagram_tag({false, 1, 0})}) {
+    EXPECT_FALSE(roce::is_roce_copy(tag)) << tag;
+  }
+}
+
+}  // namespace
+}  // namespace ub::tp

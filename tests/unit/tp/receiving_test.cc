@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The receiving half of a channel: which PSNs are accepted (UB Base Specification Rev 2.0, 6.4.1), what waits for its
+// delivery, and the acknowledgement that tells of it (6.2.1, 6.2.3).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lib/base/prng.h"
+#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/wire/sack.h"
+#include "tests/unit/transport/test_state.h"
+
+namespace ub::tp {
+namespace {
+
+constexpr uint32_t kWindow = 128;
+
+CoreConfig with_window(uint32_t packets) {
+  CoreConfig c = small_tables();
+  c.window_packets = packets;
+  return c;
+}
+
+// What comes in order is delivered at once, unless delivery is stalled; what comes ahead waits.
+struct Receiver : TestState {
+  explicit Receiver(uint32_t first_psn = 100, const CoreConfig& config = with_window(kWindow)) : TestState(config) {
+    channel = add_channel(first_psn);
+  }
+  uint32_t add_channel(uint32_t first_psn) {
+    const uint32_t index = s->channels.alloc();
+    Channel& c = s->channels[index];
+    c = Channel{};
+    c.state = ChannelState::kOpen;
+    c.expected = c.delivered = Psn(first_psn);
+    c.highest_seen = c.expected - 1;
+    return index;
+  }
+  Channel& ch() { return s->channels[channel]; }
+
+  RxVerdict receive(uint32_t psn, bool ack_req = false) {
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(psn);
+    rtp.tpmsn = Tpmsn(psn);  // each packet a message
+    rtp.ack_req = ack_req;
+    const RxVerdict verdict = classify(*s, ch(), rtp.psn);
+    if (verdict == RxVerdict::kBeyondWindow) return verdict;
+    if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
+    if (verdict == RxVerdict::kInOrder) take_in_order(rtp);
+    note_for_ack(*s, channel, rtp, verdict);
+    return verdict;
+  }
+  void receive_all(std::initializer_list<uint32_t> psns) {
+    for (uint32_t psn : psns) receive(psn);
+  }
+  // Delivers what was accepted earlier.
+  void deliver() {
+    for (uint32_t waiting; accepted_at_cursor(*s, ch(), &waiting); delivered_one(*s, ch())) {
+      delivered.push_back(is_placed(waiting) ? Tpmsn(waiting).value() : s->kept[waiting].rtp.tpmsn.value());
+    }
+  }
+  // The PSNs that an acknowledgement says have arrived ahead of a gap.
+  std::vector<uint32_t> reported() {
+    std::vector<uint32_t> all;
+    const AckContent ack = make_ack(*s, ch());
+    if (!ack.selective) return all;
+    EXPECT_TRUE(test_bit(ack.bitmap, 0)) << "bit 0 stands for the cumulative PSN";
+    for (uint32_t bit = 1; bit < wire::sack_bits(ack.size_code); ++bit) {
+      if (test_bit(ack.bitmap, bit)) all.push_back((ack.cumulative + bit).value());
+    }
+    return all;
+  }
+  uint32_t cumulative() { return make_ack(*s, ch()).cumulative.value(); }
+
+  uint32_t channel = 0;
+  bool stalled = false;
+  std::vector<uint32_t> delivered;
+
+ private:
+  void take_in_order(const wire::RtpHeader& rtp) {
+    if (stalled || ch().delivered != ch().expected) {
+      accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
+      accept_in_order(*s, ch());
+      return;
+    }
+    delivered.push_back(rtp.psn.value());
+    accept_in_order(*s, ch());
+    delivered_one(*s, ch());
+    deliver();
+  }
+};
+
+using Psns = std::vector<uint32_t>;
+
+// ---- which packets are accepted --------------------------------------------------------------------------------
+
+// 6.4.1, d = 0
+TEST(Receiving, packets_in_order_are_accepted_and_delivered) {
+  Receiver r(0xFFFFFE);
+  for (uint32_t psn : {0xFFFFFEu, 0xFFFFFFu, 0u, 1u}) EXPECT_EQ(r.receive(psn), RxVerdict::kInOrder);
+  EXPECT_EQ(r.delivered, (Psns{0xFFFFFE, 0xFFFFFF, 0, 1}));
+  EXPECT_EQ(r.ch().expected, Psn(2));
+  EXPECT_EQ(r.ch().delivered, Psn(2));
+  EXPECT_EQ(r.ch().reorder, 0u) << "nothing was missing: no block is used";
+}
+
+// 6.4.1, d in the upper half of the circle
+TEST(Receiving, a_packet_before_the_expected_one_is_a_duplicate) {
+  Receiver r(100);
+  r.receive(100);
+  EXPECT_EQ(r.receive(100), RxVerdict::kDuplicate);
+  EXPECT_EQ(r.receive(99), RxVerdict::kDuplicate);
+  EXPECT_EQ(r.receive((101u - Psn::kHalf) & Psn::kMask), RxVerdict::kDuplicate) << "8M before it, the oldest";
+  EXPECT_EQ(r.delivered, (Psns{100}));
+}
+
+TEST(Receiving, duplicates_are_known_across_the_wrap) {
+  Receiver r(0);
+  EXPECT_EQ(r.receive(0xFFFFFF), RxVerdict::kDuplicate);
+  Receiver wrapped(0xFFFFFF);
+  wrapped.receive(0xFFFFFF);
+  wrapped.receive(0);
+  EXPECT_EQ(wrapped.receive(0xFFFFFF), RxVerdict::kDuplicate);
+}
+
+// 6.4.1, 1 <= d < W
+TEST(Receiving, a_packet_ahead_is_accepted_once) {
+  Receiver r(100);
+  EXPECT_EQ(r.receive(102), RxVerdict::kAhead);
+  EXPECT_EQ(r.receive(102), RxVerdict::kDuplicate);
+  EXPECT_TRUE(r.delivered.empty());
+  EXPECT_EQ(r.ch().expected, Psn(100));
+  EXPECT_EQ(r.receive(101), RxVerdict::kAhead);
+}
+
+TEST(Receiving, the_window_ends_exactly_where_it_does) {
+  Receiver r(0xFFFFF0);
+  EXPECT_EQ(r.receive((0xFFFFF0 + kWindow) & Psn::kMask), RxVerdict::kBeyondWindow);
+  EXPECT_EQ(r.receive((0xFFFFF0 + kWindow - 1) & Psn::kMask), RxVerdict::kAhead);
+  EXPECT_EQ(r.receive((0xFFFFF0 + Psn::kHalf - 1) & Psn::kMask), RxVerdict::kBeyondWindow);
+  EXPECT_EQ(r.receive((0xFFFFF0 + Psn::kHalf) & Psn::kMask), RxVerdict::kDuplicate);
+}
+
+TEST(Receiving, what_lies_beyond_the_window_is_not_noted) {
+  Receiver r(100);
+  r.receive(100 + kWindow);
+  EXPECT_EQ(r.ch().highest_seen, Psn(99));
+  EXPECT_EQ(r.ch().reorder, 0u);
+  EXPECT_FALSE(r.ch().on_ack_list) << "dropped without a word";
+}
+
+TEST(Receiving, the_missing_packet_brings_those_behind_it) {
+  Receiver r(0xFFFFFE);
+  r.receive_all({0xFFFFFF, 0, 2});
+  EXPECT_TRUE(r.delivered.empty());
+  r.receive(0xFFFFFE);
+  EXPECT_EQ(r.delivered, (Psns{0xFFFFFE, 0xFFFFFF, 0}));
+  EXPECT_EQ(r.ch().expected, Psn(1));
+  r.receive(1);
+  EXPECT_EQ(r.delivered, (Psns{0xFFFFFE, 0xFFFFFF, 0, 1, 2}));
+}
+
+TEST(Receiving, when_nothing_is_missing_any_more_its_block_is_free) {
+  Receiver r(100);
+  r.receive_all({102, 101});
+  EXPECT_EQ(r.s->reorder.in_use(), 1u);
+  r.receive(100);
+  EXPECT_EQ(r.ch().reorder, 0u);
+  EXPECT_EQ(r.s->reorder.in_use(), 0u);
+}
+
+TEST(Receiving, its_block_is_kept_while_a_gap_remains) {
+  Receiver r(100);
+  r.receive_all({102, 104, 100, 101, 102});
+  EXPECT_EQ(r.ch().expected, Psn(103));
+  EXPECT_NE(r.ch().reorder, 0u);
+  EXPECT_EQ(r.reported(), (Psns{104}));
+}
+
+// What a slot said of a packet holds no longer for the one a window later; the channel is never without a gap.
+TEST(Receiving, on_a_channel_that_always_has_a_gap_each_packet_is_accepted_once) {
+  Receiver r(100);
+  for (uint32_t i = 0; i < 5 * kWindow; ++i) {  // two by two, the second one first
+    ASSERT_EQ(r.receive(100 + 2 * i + 3), RxVerdict::kAhead) << i;
+    ASSERT_EQ(r.receive(100 + 2 * i + 3), RxVerdict::kDuplicate) << i;
+    ASSERT_EQ(r.receive(100 + 2 * i), RxVerdict::kInOrder) << i;
+    if (i == 0) r.receive(101);
+    ASSERT_EQ(r.reported(), (Psns{100 + 2 * i + 3})) << i;
+  }
+  Psns expected(r.delivered.size());
+  for (uint32_t i = 0; i < expected.size(); ++i) expected[i] = 100 + i;
+  EXPECT_EQ(r.delivered, expected);
+}
+
+// In any order, with duplicates and packets from beyond: each is delivered once, in order.
+TEST(Receiving, random_order__delivers_each_packet_once_and_in_order) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Prng random(seed);
+    const uint32_t first = random.next_u32() & Psn::kMask;
+    Receiver r(first);
+    uint32_t next = 0;  // of what was never sent
+    Psns missing;
+    for (int step = 0; step < 5000; ++step) {
+      if (next - static_cast<uint32_t>(r.delivered.size()) < kWindow && random.chance(0.6)) missing.push_back(next++);
+      if (missing.empty()) continue;
+      const size_t which = random.below(missing.size());
+      const uint32_t n = missing[which];
+      const RxVerdict expected = n == r.delivered.size() ? RxVerdict::kInOrder : RxVerdict::kAhead;
+      ASSERT_EQ(r.receive((Psn(first) + n).value()), expected) << "seed " << seed;
+      missing.erase(missing.begin() + static_cast<ptrdiff_t>(which));
+      ASSERT_EQ(r.receive((Psn(first) + n).value()), RxVerdict::kDuplicate);
+      Psns ahead;
+      const uint32_t lowest = missing.empty() ? next : *std::min_element(missing.begin(), missing.end());
+      ASSERT_EQ(r.cumulative(), (Psn(first) + lowest - 1).value());
+      for (uint32_t i = lowest; i < next; ++i) {
+        if (std::find(missing.begin(), missing.end(), i) == missing.end()) ahead.push_back((Psn(first) + i).value());
+      }
+      ASSERT_EQ(r.reported(), ahead) << "seed " << seed;
+    }
+    for (uint32_t i = 0; i < r.delivered.size(); ++i) ASSERT_EQ(r.delivered[i], (Psn(first) + i).value());
+  }
+}
+
+// ---- delivery that waits ---------------------------------------------------------------------------------------
+
+// What was accepted and not delivered takes room in the window, too.
+TEST(Receiving, while_delivery_waits_the_window_is_that_of_what_was_delivered) {
+  Receiver r(0xFFFFF0);
+  r.stalled = true;
+  for (uint32_t i = 0; i < kWindow; ++i) ASSERT_EQ(r.receive((0xFFFFF0 + i) & Psn::kMask), RxVerdict::kInOrder) << i;
+  EXPECT_EQ(r.ch().expected, Psn(0xFFFFF0) + kWindow);
+  EXPECT_EQ(r.receive((0xFFFFF0 + kWindow) & Psn::kMask), RxVerdict::kBeyondWindow) << "in order, and no room";
+  EXPECT_EQ(r.receive((0xFFFFF0 + kWindow + 1) & Psn::kMask), RxVerdict::kBeyondWindow);
+  r.stalled = false;
+  r.deliver();
+  EXPECT_EQ(r.delivered.size(), kWindow);
+  EXPECT_EQ(r.receive((0xFFFFF0 + kWindow) & Psn::kMask), RxVerdict::kInOrder);
+}
+
+TEST(Receiving, what_waits_for_delivery_is_acknowledged) {
+  Receiver r(100);
+  r.stalled = true;
+  r.receive_all({100, 101, 103});
+  EXPECT_EQ(r.cumulative(), 101u);
+  EXPECT_EQ(r.reported(), (Psns{103}));
+}
+
+TEST(Receiving, a_gap_that_is_closed_while_delivery_waits__moves_no_further_than_the_window) {
+  Receiver r(100);
+  r.stalled = true;
+  r.receive(100);
+  for (uint32_t psn = 102; psn < 100 + kWindow; ++psn) ASSERT_EQ(r.receive(psn), RxVerdict::kAhead);
+  r.receive(101);
+  EXPECT_EQ(r.ch().expected, Psn(100 + kWindow)) << "all slots are taken: the next one is not read as its predecessor";
+}
+
+TEST(Receiving, nothing_waits_at_a_cursor_that_has_caught_up) {
+  Receiver r(100);
+  uint32_t waiting;
+  EXPECT_FALSE(accepted_at_cursor(*r.s, r.ch(), &waiting));
+  r.receive(101);
+  EXPECT_FALSE(accepted_at_cursor(*r.s, r.ch(), &waiting)) << "101 was accepted, 100 not";
+  r.stalled = true;
+  r.receive(100);
+  EXPECT_TRUE(accepted_at_cursor(*r.s, r.ch(), &waiting));
+  EXPECT_EQ(waiting, placed(Tpmsn(100)));
+}
+
+// ---- packets that are kept -------------------------------------------------------------------------------------
+
+struct Keeping : Receiver {
+  explicit Keeping(uint32_t packets = 8) : Receiver(100, keeping(packets)) {}
+  static CoreConfig keeping(uint32_t packets) {
+    CoreConfig c = with_window(kWindow);
+    c.kept_packets = packets;
+    return c;
+  }
+  uint32_t keep(uint32_t psn, size_t bytes = 5) {
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(psn);
+    rtp.tpmsn = Tpmsn(psn);
+    std::vector<std::byte> rest(bytes, static_cast<std::byte>(psn));
+    const uint32_t index = keep_packet(*s, ch(), rtp, rest);
+    if (index != 0) accept_ahead(*s, ch(), rtp.psn, index);
+    return index;
+  }
+};
+
+TEST(Keeping, a_kept_packet_has_its_header_and_its_bytes) {
+  Keeping r;
+  const uint32_t index = r.keep(102);
+  ASSERT_NE(index, 0u);
+  EXPECT_FALSE(is_placed(index));
+  EXPECT_EQ(r.s->kept[index].rtp.psn, Psn(102));
+  EXPECT_EQ(r.s->kept[index].bytes, 5u);
+  EXPECT_EQ(r.s->kept_data(index)[4], std::byte{102});
+  EXPECT_EQ(r.ch().kept, 1u);
+}
+
+TEST(Keeping, a_packet_that_was_placed_takes_no_place) {
+  EXPECT_TRUE(is_placed(placed(Tpmsn(0))));
+  EXPECT_EQ(Tpmsn(placed(Tpmsn(0xFFFFFF))), Tpmsn(0xFFFFFF));
+}
+
+TEST(Keeping, its_place_is_free_when_it_is_delivered) {
+  Keeping r;
+  r.keep(102);
+  r.keep(101);
+  r.receive(100);
+  EXPECT_EQ(r.delivered, (Psns{100, 101, 102}));
+  EXPECT_EQ(r.ch().kept, 0u);
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+}
+
+TEST(Keeping, one_channel_gets_half_of_the_places_and_the_next_one_half_of_the_rest) {
+  Keeping r(8);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_NE(r.keep(101 + i), 0u);
+  EXPECT_EQ(r.keep(105), 0u);
+  r.channel = r.add_channel(100);
+  for (uint32_t i = 0; i < 2; ++i) EXPECT_NE(r.keep(101 + i), 0u);
+  EXPECT_EQ(r.keep(103), 0u);
+}
+
+TEST(Keeping, a_packet_longer_than_a_place_is_not_kept) {
+  Keeping r;
+  EXPECT_NE(r.keep(101, r.s->config.max_frame_bytes), 0u);
+  EXPECT_EQ(r.keep(102, r.s->config.max_frame_bytes + 1), 0u);
+  EXPECT_EQ(r.ch().kept, 1u);
+}
+
+TEST(Keeping, all_places_of_a_channel_that_dies_are_free) {
+  Keeping r;
+  r.keep(101);
+  r.receive(103);  // placed
+  r.keep(104);
+  release_reorder(*r.s, r.ch());
+  EXPECT_EQ(r.ch().kept, 0u);
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+  EXPECT_EQ(r.s->reorder.in_use(), 0u);
+  EXPECT_EQ(r.ch().reorder, 0u);
+  release_reorder(*r.s, r.ch());
+  EXPECT_EQ(r.s->reorder.in_use(), 0u) << "there is nothing more to free";
+}
+
+TEST(Keeping, a_block_that_is_used_again_is_empty) {
+  Keeping r;
+  r.receive_all({101, 105});
+  release_reorder(*r.s, r.ch());
+  r.channel = r.add_channel(100);
+  r.receive(102);
+  EXPECT_EQ(r.reported(), (Psns{102}));
+}
+
+// ---- acknowledgements ------------------------------------------------------------------------------------------
+
+// 6.2.1: TPACK has the highest PSN in order.
+TEST(Acknowledgement, names_the_packet_before_the_expected_one) {
+  Receiver r(0);
+  EXPECT_EQ(r.cumulative(), 0xFFFFFFu);
+  r.receive(0);
+  EXPECT_EQ(r.cumulative(), 0u);
+  EXPECT_FALSE(make_ack(*r.s, r.ch()).selective);
+}
+
+// 6.2.3: bit i stands for the cumulative PSN + i.
+TEST(Acknowledgement, is_selective_while_something_is_missing) {
+  Receiver r(0xFFFFFD);
+  r.receive_all({0xFFFFFD, 0xFFFFFF, 1, 2});
+  const AckContent ack = make_ack(*r.s, r.ch());
+  EXPECT_TRUE(ack.selective);
+  EXPECT_EQ(ack.cumulative, Psn(0xFFFFFD));
+  EXPECT_EQ(ack.highest, Psn(2)) << "MaxRcvPSN";
+  EXPECT_EQ(ack.bitmap[0], 0b110101u);
+  EXPECT_EQ(ack.bitmap[1], 0u);
+  r.receive_all({0xFFFFFE, 0});
+  EXPECT_FALSE(make_ack(*r.s, r.ch()).selective);
+  EXPECT_EQ(r.cumulative(), 2u);
+}
+
+TEST(Acknowledgement, the_largest_psn_seen_never_goes_back) {
+  Receiver r(100);
+  r.receive_all({105, 103});
+  EXPECT_EQ(r.ch().highest_seen, Psn(105));
+  r.receive(100);
+  EXPECT_EQ(r.ch().highest_seen, Psn(105));
+  r.receive_all({101, 102, 104});
+  EXPECT_EQ(r.ch().highest_seen, Psn(105));
+  r.receive(106);
+  EXPECT_EQ(r.ch().highest_seen, Psn(106));
+}
+
+TEST(Acknowledgement, its_bitmap_is_as_long_as_the_window_and_at_most_1024) {
+  const auto code = [](uint32_t window) {
+    Receiver r(100, with_window(window));
+    r.receive(102);
+    return make_ack(*r.s, r.ch()).size_code;
+  };
+  EXPECT_EQ(wire::sack_bits(code(128)), 128u);
+  EXPECT_EQ(wire::sack_bits(code(512)), 512u);
+  EXPECT_EQ(wire::sack_bits(code(1024)), 1024u);
+  EXPECT_EQ(wire::sack_bits(code(2048)), 1024u);
+}
+
+TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
+  Receiver r(100, with_window(2048));
+  r.receive(99 + 1023);
+  r.receive(99 + 1024);
+  EXPECT_EQ(r.reported(), (Psns{99 + 1023})) << "the other one has no bit";
+  EXPECT_EQ(make_ack(*r.s, r.ch()).highest, Psn(99 + 1024));
+}
+
+// ---- when it leaves --------------------------------------------------------------------------------------------
+
+TEST(Acknowledgement, waits_for_eight_packets_or_100_us) {
+  Receiver r(100);
+  r.receive(100);
+  const Instant due = r.s->now + microseconds(100);
+  EXPECT_EQ(r.ch().ack_due, due);
+  EXPECT_TRUE(r.ch().on_ack_list);
+  EXPECT_EQ(r.s->timers.earliest(), due) << "whoever drives the Core is woken";
+  EXPECT_TRUE(ack_may_wait(r.ch(), due - nanoseconds(1)));
+  EXPECT_FALSE(ack_may_wait(r.ch(), due));
+  r.s->now += microseconds(10);
+  for (uint32_t psn = 101; psn < 107; ++psn) r.receive(psn);
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  r.receive(107);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_EQ(r.ch().ack_due, due) << "later packets do not put it off";
+}
+
+TEST(Acknowledgement, leaves_at_once_where_it_is_demanded) {
+  Receiver r(100);
+  r.receive(100, true);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+}
+
+TEST(Acknowledgement, leaves_at_once_at_a_gap) {
+  Receiver r(100);
+  r.receive(101);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+}
+
+TEST(Acknowledgement, leaves_at_once_at_a_duplicate) {
+  Receiver r(100);
+  r.receive(100);
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  r.receive(100);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+}
+
+TEST(Acknowledgement, when_it_has_left_the_count_begins_anew) {
+  Receiver r(100);
+  for (uint32_t psn = 100; psn < 108; ++psn) r.receive(psn, true);
+  ack_sent(r.ch());
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_EQ(r.ch().unacknowledged, 0);
+}
+
+TEST(Acknowledgement, channels_that_owe_one_stand_in_a_list_once) {
+  Receiver r(100);
+  const uint32_t first = r.channel;
+  r.receive(100);
+  r.channel = r.add_channel(100);
+  r.receive(100);
+  r.receive(101);
+  EXPECT_EQ(r.s->ack_head, first);
+  EXPECT_EQ(r.s->channels[first].next_ack, r.channel);
+  EXPECT_EQ(r.s->ack_tail, r.channel);
+  EXPECT_EQ(r.ch().next_ack, 0u);
+}
+
+}  // namespace
+}  // namespace ub::tp

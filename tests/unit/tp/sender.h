@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// sender.h - the sending half of an open channel in the hands of a test: packets that carry no transaction, and what a
+// peer says of them. Everything is named by PSN.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <vector>
+
+#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/wire/response_status.h"
+#include "tests/unit/transport/test_state.h"
+
+namespace ub::tp {
+
+struct Sender : TestState {
+  explicit Sender(uint32_t first_psn = 100, const CoreConfig& config = small_tables()) : TestState(config) {
+    channel = s->channels.alloc();
+    Channel& c = ch();
+    c = Channel{};
+    c.state = ChannelState::kOpen;
+    c.tpn = 1u << kTpnIndexBits | channel;
+    c.next_psn = c.oldest_unacked = Psn(first_psn);
+    c.send_window = config.window_packets;
+    c.fast = c.lossless = true;
+    c.rto = config.rto_min;
+    c.rto_at = Instant::never();
+    cc_init(c.cc, c.next_psn);
+  }
+
+  Channel& ch() { return s->channels[channel]; }
+  RecoveryBlock& recovery() { return s->recovery[ch().recovery]; }
+
+  /// Sends one message of so many packets. Not complete: more would follow.
+  TxMessage& send(uint32_t packets = 1, bool complete = true) {
+    TxMessage* m = begin_message(*s, ch());
+    EXPECT_NE(m, nullptr);
+    m->kind = MessageKind::kAnswer;
+    send_more(packets, complete);
+    return *m;
+  }
+  void send_more(uint32_t packets, bool complete = true) {
+    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel);
+    ch().in_flight.back(s->messages).complete = complete;
+    ch().mid_message = !complete;
+    if (complete) ++ch().next_tpmsn;
+  }
+  void send_one_by_one(uint32_t messages) {
+    for (uint32_t i = 0; i < messages; ++i) send();
+  }
+
+  void ack(uint32_t psn) { on_ack(*s, channel, header(psn)); }
+  /// `psn`: the first one missing.
+  void nak(uint32_t psn) { on_nak(*s, channel, header(psn)); }
+  /// All up to `cumulative`, and beyond it these.
+  void sack(uint32_t cumulative, std::initializer_list<uint32_t> beyond, uint8_t size_code = 0) {
+    sack(cumulative, std::vector<uint32_t>(beyond), size_code);
+  }
+  void sack(uint32_t cumulative, const std::vector<uint32_t>& beyond, uint8_t size_code = 0) {
+    uint64_t bits[wire::kSackMaxWords] = {1};
+    for (uint32_t psn : beyond) set_bit(bits, Psn(psn).distance(Psn(cumulative)));
+    const Psn highest(beyond.empty() ? cumulative : beyond.back());
+    std::byte bytes[wire::sack_size(wire::kSackSizeCodeMax)];
+    const size_t size = wire::write_sack(bytes, size_code, highest, bits);
+    wire::SackView view;
+    ASSERT_EQ(wire::SackView::read(bytes, size, view), wire::Drop::kNone);
+    on_sack(*s, channel, header(cumulative), view);
+  }
+  void timeout() {
+    s->now = ch().rto_at;
+    on_retransmission_timeout(*s, channel);
+  }
+  void pass(Duration d) { s->now += d; }
+
+  /// Sends again what is to go again; the PSNs.
+  std::vector<uint32_t> resend() {
+    std::vector<uint32_t> all;
+    for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn)) all.push_back(psn.value());
+    return all;
+  }
+
+  uint32_t channel = 0;
+
+ private:
+  static wire::RtpHeader header(uint32_t psn) {
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(psn);
+    return rtp;
+  }
+};
+
+using Psns = std::vector<uint32_t>;
+
+/// `first`, `first` + 1 and so on, with the wrap.
+inline Psns psns(uint32_t first, uint32_t count) {
+  Psns all;
+  for (uint32_t i = 0; i < count; ++i) all.push_back((Psn(first) + i).value());
+  return all;
+}
+
+}  // namespace ub::tp

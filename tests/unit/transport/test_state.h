@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_state.h - the state of a Core without the Core: for tests that call the functions of one layer and look at what
+// they changed.
+#pragma once
+
+#include <memory>
+
+#include "lib/transport/core_state.h"
+#include "tests/unit/transport/zeroed_memory.h"
+
+namespace ub {
+
+inline CoreConfig small_tables() {
+  CoreConfig c;
+  c.self = {{}, 1};
+  c.max_jfc = c.max_queues = c.max_groups = c.max_segments = c.max_targets = c.max_peers = 8;
+  c.max_channels = c.max_links = c.read_jobs = c.kept_packets = 8;
+  return c;
+}
+
+struct TestState {
+  explicit TestState(const CoreConfig& config = small_tables()) : memory_(bytes(config)) {
+    s->config = config;
+    s->prng = Prng(config.seed);
+    Arena arena(memory_.get());
+    lay_out(*s, arena);
+    s->now = Instant{1'000'000'000};
+  }
+  uint64_t count(Counter c) const { return s->counters[c]; }
+
+  std::unique_ptr<CoreState> s = std::make_unique<CoreState>();
+
+ private:
+  static size_t bytes(const CoreConfig& config) {
+    auto measured = std::make_unique<CoreState>();
+    measured->config = config;
+    Arena arena(nullptr);
+    lay_out(*measured, arena);
+    return arena.used_bytes();
+  }
+  ZeroedMemory memory_;
+};
+
+}  // namespace ub
