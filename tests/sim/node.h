@@ -77,6 +77,7 @@ class Node {
   void boot();       // first start, or after crash()
   void crash();      // stops without a word
   void shut_down();  // says goodbye, then stops
+  void say_goodbye();  // closes all channels
   bool up() const { return core_ != nullptr; }
 
   // ---- objects: aborts the run if the Core refuses ----
@@ -125,6 +126,7 @@ class Node {
   const wire::Endpoint& at() const { return at_; }
   const CoreConfig& config() const { return config_; }
   size_t copies_pending() const { return host_->pending(); }
+  size_t frames_open() const { return host_->open_frames(); }
   SimCore& core() { return *core_; }
   uint64_t counter(Counter c) const { return core_->counters()[c]; }
   Instant deadline() const { return up() ? core_->next_deadline() : Instant::never(); }
@@ -148,6 +150,7 @@ class Node {
   void watch_broken(Queue*);      // until everything has come back; then it goes
   void watch_send_error(Queue*);  // of UD: until everything has come back; then it goes on
   void take_datagram(const Receiver&, const Cqe&);
+  void drop_targets(const App&);
   void drop_address_handles(Owner);
   void plan_polls();
   void attend();  // something has come: drives now, or when more may have come

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenario.h"
 
+#include "tests/sim/at_rest.h"
 #include "tests/sim/workload.h"
 
 namespace ub::sim {
@@ -13,6 +14,7 @@ constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 constexpr Duration kConnectLimit = seconds(10);  // what was lost comes again within 4.3 s
 constexpr Duration kRateLimit = seconds(2);
+constexpr Duration kEndLimit = seconds(10);  // a channel closes within a second, connections rest for longer
 
 // Receives that half messages hold, whose senders died and whose channels have not noticed yet.
 size_t held_receives(const CoreState& s, uint32_t jfr_id) {
@@ -81,6 +83,22 @@ bool quiet(World& world) {
   return false;
 }
 
+// Nothing is under way and no Core waits for anything any more.
+bool end_all(World& world) {
+  const auto at_end = [&] {
+    bool done = world.network.under_way() == 0;
+    for (uint32_t i = 0; i < world.node_count(); ++i) {
+      Node& node = world.node(i);
+      if (!node.up()) continue;
+      done = done && node.deadline().is_never() && !node.core().has_packets() && node.copies_pending() == 0;
+    }
+    return done;
+  };
+  if (world.run_until(at_end, kEndLimit)) return true;
+  world.model.fail("liveness: after all was closed, a Core still waits for something");
+  return false;
+}
+
 void run_phases(World& world, Workload& load) {
   load.build();
   load.start();
@@ -115,9 +133,11 @@ void run_phases(World& world, Workload& load) {
   check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;
+  check_quiet_state(world);
+  if (world.failed()) return;
   world.trace("---- tear-down");
   load.tear_down();
-  world.run_for(seconds(1));
+  if (end_all(world)) check_empty_state(world);
 }
 
 }  // namespace

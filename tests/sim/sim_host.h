@@ -39,6 +39,7 @@ class SimHost {
   // result.
   bool finish(uint64_t copy, CopyTag* tag);
   size_t pending() const { return pending_.size(); }
+  size_t open_frames() const { return open_.size(); }
   // Was a frame refused since the last call?
   bool take_refused() { return std::exchange(refused_, false); }
 
