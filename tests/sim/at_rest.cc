@@ -54,6 +54,7 @@ class Inspection {
   void queue(const SendQueue&);
   void queue_pair(const roce::Qp&);
   void receives();
+  void timers();
   void host();
   void objects();
   void ids();
@@ -208,6 +209,20 @@ void Inspection::receives() {
   expect("receives, by those of messages and JFRs", s_.receives.in_use(), known);
 }
 
+// Whoever is gone waits for nothing.
+void Inspection::timers() {
+  for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
+    if (!alive(s_.channels[i])) none("timers of dead channels", s_.timers.armed(s_.timer_of_channel(i)));
+  for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
+    if (!s_.queues[i].in_use) none("timers of destroyed send queues", s_.timers.armed(s_.timer_of_queue(i)));
+  if (s_.roce == nullptr) return;
+  for (uint32_t i = 1; i <= s_.roce->qps.high_water(); ++i)
+    if (!s_.roce->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(s_, i)));
+  for (uint32_t i = 1; i <= s_.roce->connections.high_water(); ++i)
+    if (!s_.roce->connections[i].in_use)
+      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(s_, i)));
+}
+
 void Inspection::host() {
   none("copies that the host has not answered", node_.copies_pending());
   none("frames that were begun and neither sent nor given up", node_.frames_open());
@@ -218,6 +233,7 @@ void Inspection::quiet() {
   lists();
   pools_in_transit();
   receives();
+  timers();
   host();
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
     if (alive(s_.channels[i])) channel(s_.channels[i]);
@@ -305,7 +321,8 @@ void Inspection::empty() {
   ids();
   dead_channels();
   queue_pairs();
-  none("timers", !node_.deadline().is_never());
+  timers();
+  none("timers of anybody", !node_.deadline().is_never());
 }
 
 }  // namespace

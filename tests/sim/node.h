@@ -74,9 +74,9 @@ class Node {
   Node(World& world, uint32_t index, const wire::Endpoint& at);
   ~Node();
 
-  void boot();       // first start, or after crash()
-  void crash();      // stops without a word
-  void shut_down();  // says goodbye, then stops
+  void boot();         // first start, or after crash()
+  void crash();        // stops without a word
+  void shut_down();    // says goodbye, then stops
   void say_goodbye();  // closes all channels
   bool up() const { return core_ != nullptr; }
 

@@ -50,6 +50,9 @@ void SimHost::tx_abort(uint32_t link, std::byte* frame) {
 
 void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
   const uint64_t number = frame_at(frame);
+  for (const auto& [id, p] : pending_)
+    if (p.held == held)
+      world_.model.fail("node %u: bytes of a former frame are on their way to a place for another", node_.index());
   for (auto& [id, p] : pending_) {
     if (p.kind != Kind::kGather || p.frame != number) continue;
     p.dst = held + (p.dst - frame);
