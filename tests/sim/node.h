@@ -153,6 +153,7 @@ class Node {
   void drop_targets(const App&);
   void drop_address_handles(Owner);
   void plan_polls();
+  void look();    // for World::reached
   void attend();  // something has come: drives now, or when more may have come
   void plan_drive(uint64_t within_ns);
   void stop();

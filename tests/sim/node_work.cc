@@ -15,6 +15,7 @@ void Node::ring(Queue* q) {
 
 void Node::deliver(const Frame& f) {
   core_->on_packet(world_.now(), link_, f.span());
+  look();
   attend();
 }
 
@@ -23,6 +24,10 @@ void Node::copy_done(uint64_t copy) {
   bool ok = host_->finish(copy, &tag);
   core_->on_copy_done(world_.now(), tag, ok);
   attend();
+}
+
+void Node::look() {
+  if (world_.reached) world_.reached->look(index_, epoch_, core_->state());
 }
 
 bool Node::take_events() {
@@ -62,6 +67,7 @@ void Node::drive() {
   for (uint32_t round = 0;; ++round) {
     if (core_->next_deadline() <= world_.now()) core_->on_timer(world_.now());
     size_t sent = core_->poll_packets(world_.now(), 32, Acks::kMayWait);
+    look();
     const bool told = take_events();  // whoever was told may have done something
     if ((sent == 0 && !told) || world_.failed()) break;
     if (round > 100'000) {

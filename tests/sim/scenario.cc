@@ -145,8 +145,9 @@ void run_phases(World& world, Workload& load) {
 
 }  // namespace
 
-RunResult run_scenario(const Options& options, bool verbose) {
-  World world(options, verbose);
+RunResult run_scenario(const Options& options, RunWishes wishes) {
+  World world(options, wishes.verbose);
+  if (wishes.states) world.reached = std::make_unique<Reached>();
   Workload load(world);
   run_phases(world, load);
   RunResult r;
@@ -156,6 +157,7 @@ RunResult run_scenario(const Options& options, bool verbose) {
   r.succeeded = world.model.count(Wr::State::kSuccess);
   r.failed = world.model.count(Wr::State::kFailed);
   r.lost = world.model.count(Wr::State::kLost);
+  if (world.reached) r.states = world.reached->states();
   r.virtual_seconds = static_cast<double>(world.now().ns) / 1e9;
   return r;
 }

@@ -71,6 +71,7 @@ class SimHost {
   bool admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result);
   bool defer(const std::byte* memory) const;
   CopyResult enqueue(Pending, const std::byte* memory);
+  bool is_held(const std::byte* held) const;
   void send_committed();
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
   uint64_t frame_at(const std::byte* p) const;  // 0: none that is open

@@ -152,13 +152,15 @@ void Workload::pair_up(Node& a, Node& b) {
 
 void Workload::start() {
   left_ = world_.options.work.requests;
-  for (auto& q : world_.queues) plan_step(q.get());
+  for (auto& q : world_.queues)
+    if (!world_.options.busy || q->node == 0) plan_step(q.get());
   plan_connects();
   plan_faults();
 }
 
 void Workload::plan_step(Queue* q) {
-  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns << std::min(q->full_in_a_row, 12u));
+  const uint32_t patience = world_.options.busy ? 0 : std::min(q->full_in_a_row, 12u);
+  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns << patience);
   world_.after(nanoseconds(static_cast<int64_t>(gap)), [this, q] { step(q); });
 }
 
@@ -230,6 +232,7 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
     uint32_t jetty_count = 0;
     for (auto& j : world_.queues) jetty_count += j->jfr == r.get();
     if (!live && !stale) continue;
+    if (world_.options.busy && r->node == q->node) continue;
     for (auto& j : world_.queues)
       if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
         all.push_back({j.get(), r.get()});
@@ -250,7 +253,8 @@ Region* Workload::choose_region(const Receiver& to, bool must_have_atomics, uint
     if (r->local || r->node != to.node() || r->epoch != epoch || (app != 0 && r->app != app)) continue;
     if (r->state == Region::State::kGone && !rng_.chance(0.1)) continue;
     if (must_have_atomics && (r->access & kAccessAtomic) == 0 && !rng_.chance(0.1)) continue;
-    if ((r->access & kAccessWrite) == 0 && !rng_.chance(0.3)) continue;
+    if ((r->access & kAccessWrite) == 0 && (world_.options.busy || !rng_.chance(0.3))) continue;
+    if ((r->access & kAccessRead) == 0 && world_.options.busy) continue;
     all.push_back(r.get());
   }
   return all.empty() ? nullptr : all[rng_.below(all.size())];
