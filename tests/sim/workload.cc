@@ -74,7 +74,8 @@ void Workload::build_app(Node& node) {
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
   // An application has two receive queues and one for each queue of UM; some room is lost to fragments.
   const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0) + 2 * o.qp_pairs * (world_.options.nodes + 1);
-  App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
+  const uint64_t at_once = world_.options.busy ? 40 : 4;  // of the longest requests
+  App& app = *node.add_app(32768 + at_once * std::max(o.size_cap, o.send_cap),
                            16384 + receive_queues * rq_depth * (o.send_cap + 512) + receive_bytes_of_services());
   // A half message to a queue pair whose peer is gone holds a place for as long as nobody tells the queue pair.
   const uint32_t held = o.qp_pairs == 0 ? 0 : o.qp_pairs * (world_.options.nodes + 1) + o.connects + 2;
@@ -120,7 +121,7 @@ void Workload::build_app(Node& node) {
   }
   static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
-  uint64_t length = 32768 + uint64_t{6} * o.size_cap;
+  uint64_t length = 32768 + (at_once * 3 / 2) * o.size_cap;
   node.add_target(
       app,
       {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
