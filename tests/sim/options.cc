@@ -186,13 +186,13 @@ void draw_busy(Prng& rng, Options& o) {
   n = NetworkOptions{};
   n.loss = pick<double>(rng, {0.002, 0.01, 0.03});
   n.duplicate = maybe<double>(rng, 0.3, {0.005, 0.05});
-  n.reorder = maybe<double>(rng, 0.5, {0.01, 0.1});
+  n.reorder = maybe<double>(rng, 0.7, {0.02, 0.1});
   n.reorder_ns = pick<uint64_t>(rng, {5000, 50'000});
   n.delay_ns = pick<uint64_t>(rng, {2000, 10'000, 50'000});
   n.jitter_ns = maybe<uint64_t>(rng, 0.5, {100, 1000});
   n.ns_per_byte = pick<double>(rng, {0.08, 0.8, 0.8});
   o.host.pending = pick<double>(rng, {0, 0.05, 0.5, 1});
-  o.host.pending_ns = pick<uint64_t>(rng, {500, 2000, 5000});
+  o.host.pending_ns = pick<uint64_t>(rng, {500, 2000, 5000, 50'000});
   o.host.tx_refuse = maybe<double>(rng, 0.2, {0.01, 0.2});
   o.host.tx_room_ns = 1000;
   o.host.burst_ns = std::min<uint64_t>(o.host.burst_ns, 3000);

@@ -217,9 +217,9 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
   *tag = p.tag;
   switch (p.kind) {
     case Kind::kGather:
-      if (access(p.src, p.bytes, true) != Access::kGood) return false;
       if (p.held != nullptr && !is_held(p.held))
         world_.model.fail("node %u: bytes arrive in a held frame that nobody waits for", node_.index());
+      if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
       if (p.held != nullptr || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
       return true;
