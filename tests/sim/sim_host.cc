@@ -197,10 +197,12 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
   return CopyResult::kDone;
 }
 
-// Is there still somebody whose frame is held there?
+// Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the
+// place again?
 bool SimHost::is_held(const std::byte* held) const {
   const CoreState& s = node_.core().state();
   const auto place = static_cast<uint32_t>(static_cast<size_t>(held - s.held_frames) / s.config.max_frame_bytes);
+  if (std::find(s.orphans, s.orphans + s.orphan_count, place) != s.orphans + s.orphan_count) return true;
   if (place < s.held_of_datagram(1)) {
     const tp::Channel& ch = s.channels[place];
     return ch.state != tp::ChannelState::kDead && ch.gather_held;
