@@ -47,6 +47,7 @@ class TimerHeap {
     }
   }
 
+  bool armed(uint32_t object) const { return position_[object] != 0; }
   Instant earliest() const { return size_ == 0 ? Instant::never() : entries_[1].at; }
 
   // Takes the earliest entry that is due, or returns false.

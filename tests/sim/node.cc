@@ -102,9 +102,13 @@ void Node::crash() {
   regions_.clear();
 }
 
-void Node::shut_down() {
+void Node::say_goodbye() {
   core_->close(turn());
   drive();
+}
+
+void Node::shut_down() {
+  say_goodbye();
   crash();
 }
 
@@ -322,6 +326,7 @@ void Node::bury_app(App& app) {
     c->alive = false;
     c->slots.reset();
   }
+  drop_targets(app);
   drop_address_handles(app.owner);
   if (world_.on_app_gone) world_.on_app_gone(*this, app);
   if (app.owner != 0) core_->close_owner(turn(), app.owner);
@@ -387,6 +392,14 @@ uint32_t Node::import_again(Owner owner, const Receiver& to, Mode mode, bool wro
   uint32_t target = 0;
   must(world_, core_->add_target(turn(), c, &target), "add_target");
   return target;
+}
+
+void Node::drop_targets(const App& app) {
+  for (const auto& [key, target] : targets_)
+    if (std::get<0>(key) == app.owner) must(world_, core_->remove_target(target), "remove_target");
+  std::erase_if(targets_, [&](const auto& e) { return std::get<0>(e.first) == app.owner; });
+  for (const Queue* q : app.queues)
+    if (q->bound_target != 0) must(world_, core_->remove_target(q->bound_target), "remove_target of a bound queue");
 }
 
 void Node::bind(Queue* q, Queue* peer) {

@@ -75,9 +75,10 @@ class Node {
   Node(World& world, uint32_t index, const wire::Endpoint& at);
   ~Node();
 
-  void boot();       // first start, or after crash()
-  void crash();      // stops without a word
-  void shut_down();  // says goodbye, then stops
+  void boot();         // first start, or after crash()
+  void crash();        // stops without a word
+  void shut_down();    // says goodbye, then stops
+  void say_goodbye();  // closes all channels
   bool up() const { return core_ != nullptr; }
 
   // ---- objects: aborts the run if the Core refuses ----
@@ -129,6 +130,7 @@ class Node {
   const wire::Endpoint& at() const { return at_; }
   const CoreConfig& config() const { return config_; }
   size_t copies_pending() const { return host_->pending(); }
+  size_t frames_open() const { return host_->open_frames(); }
   SimCore& core() { return *core_; }
   uint64_t counter(Counter c) const { return core_->counters()[c]; }
   Instant deadline() const {
@@ -155,8 +157,10 @@ class Node {
   void watch_broken(Queue*);      // until everything has come back; then it goes
   void watch_send_error(Queue*);  // of UD: until everything has come back; then it goes on
   void take_datagram(const Receiver&, const Cqe&);
+  void drop_targets(const App&);
   void drop_address_handles(Owner);
   void plan_polls();
+  void look();    // for World::reached
   void attend();  // something has come: drives now, or when more may have come
   void plan_drive(uint64_t within_ns);
   void stop();

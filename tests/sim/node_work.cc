@@ -30,6 +30,7 @@ void Node::ring(Queue* q) {
 
 void Node::deliver(const Frame& f) {
   core_->on_packet(turn(), link_, f.span());
+  look();
   attend();
 }
 
@@ -38,6 +39,10 @@ void Node::copy_done(uint64_t copy) {
   bool ok = host_->finish(copy, &tag);
   core_->on_copy_done(turn(), tag, ok);
   attend();
+}
+
+void Node::look() {
+  if (world_.reached) world_.reached->look(index_, epoch_, core_->state());
 }
 
 bool Node::take_events() {
@@ -78,6 +83,7 @@ void Node::drive() {
     const Instant now = turn();
     if (core_->next_deadline() <= now) core_->on_timer(now);
     size_t sent = core_->poll_packets(now, 32, Acks::kMayWait);
+    look();
     const bool told = take_events();  // whoever was told may have done something
     if ((sent == 0 && !told) || world_.failed()) break;
     if (round > 100'000) {

@@ -12,6 +12,8 @@
 namespace ub::sim {
 namespace {
 
+constexpr uint32_t kBusyPackets = 5000;
+
 template <class T>
 T pick(Prng& rng, std::initializer_list<T> values) {
   return std::data(values)[rng.below(values.size())];
@@ -168,6 +170,62 @@ void draw_roce_services(Prng& rng, Options& o) {
 
 void draw_bursts(Prng& rng, Options& o) { o.host.burst_ns = maybe<uint64_t>(rng, 0.4, {300, 3000, 30'000}); }
 
+// A channel, or a queue pair, that stays busy for several times its window, and for longer than anything that is
+// numbered modulo a window lasts: with loss, memory that answers later, and over the wrap of its packet numbers. No
+// fault ends it, and nobody waits for what is under way.
+void draw_busy(Prng& rng, Options& o) {
+  WorkloadOptions& w = o.work;
+  if (!rng.chance(0.25)) return;
+  o.busy = true;
+  o.nodes = 2;
+  o.shared_port_ip = false;
+  o.mtu = pick<uint32_t>(rng, {1024, 1024, 2048});
+  o.icrc_optional = rng.chance(0.5);
+  o.lossless = rng.chance(0.7);  // so it is said to be: nothing makes its window small
+  NetworkOptions& n = o.net;
+  n = NetworkOptions{};
+  n.loss = pick<double>(rng, {0.002, 0.01, 0.03});
+  n.duplicate = maybe<double>(rng, 0.3, {0.005, 0.05});
+  n.reorder = maybe<double>(rng, 0.7, {0.02, 0.1});
+  n.reorder_ns = pick<uint64_t>(rng, {5000, 50'000});
+  n.delay_ns = pick<uint64_t>(rng, {2000, 10'000, 50'000});
+  n.jitter_ns = maybe<uint64_t>(rng, 0.5, {100, 1000});
+  n.ns_per_byte = pick<double>(rng, {0.08, 0.8, 0.8});
+  o.host.pending = pick<double>(rng, {0, 0.05, 0.5, 1});
+  o.host.pending_ns = pick<uint64_t>(rng, {500, 2000, 5000, 50'000});
+  o.host.tx_refuse = maybe<double>(rng, 0.2, {0.01, 0.2});
+  o.host.tx_room_ns = 1000;
+  o.host.burst_ns = std::min<uint64_t>(o.host.burst_ns, 3000);
+  o.core.lanes = 1;
+  o.core.kept_packets = 256;
+  o.core.read_jobs = 64;
+  if (rng.chance(0.6)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 3000));
+  o.fault = FaultOptions{.span_ns = 100'000};
+  w = WorkloadOptions{};
+  w.queues_per_app = pick<uint32_t>(rng, {2, 4});
+  w.rc = w.jfs = w.fence = w.strong = w.unsignaled = w.wrong = w.wrong_local = w.too_long = 0;
+  w.size_cap = pick<uint32_t>(rng, {16'384, 32'768});
+  w.requests = kBusyPackets * o.mtu / w.size_cap * 4 / 3;
+  w.large = 1;
+  w.batch = 16;
+  w.gap_ns = 10'000;
+  w.sq_depth = 32;
+  w.jfc_depth = 256;
+  w.poll_ns = pick<uint64_t>(rng, {100, 2000});
+  w.min_rnr_timer = 1;
+  w.weight_nop = w.weight_atomic = w.weight_notify = w.weight_write_imm = 0;
+  w.weight_send = w.weight_send_imm = 0;
+  w.weight_write = pick<uint32_t>(rng, {1, 1, 0});
+  w.weight_read = w.weight_write == 0 ? 1 : pick<uint32_t>(rng, {0, 0, 1});
+  w.fetched = pick<double>(rng, {0, 1});
+  if (rng.chance(0.75)) return;
+  w.queues_per_app = 0;
+  w.qp_pairs = 1;
+  w.roce_mtu = o.mtu;
+  w.roce_reads = 16;
+  n.loss = std::min(n.loss, 0.01);  // what follows a lost packet goes again
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -201,6 +259,7 @@ Options Options::draw(uint64_t seed) {
   draw_roce(rng, o);
   draw_roce_services(rng, o);
   draw_bursts(rng, o);
+  draw_busy(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -210,7 +269,7 @@ Options Options::draw(uint64_t seed) {
 std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
-  LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
+  LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);

@@ -114,6 +114,7 @@ struct FaultOptions {
 
 struct Options {
   uint64_t seed = 1;
+  bool busy = false;  // the first node has more to do than it gets done, with the second, all the time
   uint32_t nodes = 2;
   bool ipv6 = false;
   bool shared_port_ip = false;  // two instances behind one address

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenario.h"
 
+#include "tests/sim/at_rest.h"
 #include "tests/sim/workload.h"
 
 namespace ub::sim {
@@ -13,6 +14,7 @@ constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 constexpr Duration kConnectLimit = seconds(10);  // what was lost comes again within 4.3 s
 constexpr Duration kRateLimit = seconds(2);
+constexpr Duration kEndLimit = seconds(10);  // a channel closes within a second, connections rest for longer
 
 // Receives that half messages hold, whose senders died and whose channels have not noticed yet.
 size_t held_receives(const CoreState& s, uint32_t jfr_id) {
@@ -81,6 +83,25 @@ bool quiet(World& world) {
   return false;
 }
 
+bool over(Node& node) {
+  ChannelInfo channel;
+  for (uint32_t i = 1; i <= node.core().channel_table_size(); ++i)
+    if (node.core().channel_info(i, &channel)) return false;
+  return node.connections() == 0 && !node.core().has_packets() && node.copies_pending() == 0;
+}
+
+// No channel and no connection is left, and nothing is under way.
+bool end_all(World& world) {
+  const auto at_end = [&] {
+    bool done = world.network.under_way() == 0;
+    for (uint32_t i = 0; i < world.node_count(); ++i) done = done && (!world.node(i).up() || over(world.node(i)));
+    return done;
+  };
+  if (world.run_until(at_end, kEndLimit)) return true;
+  world.model.fail("liveness: after all was closed, a channel or a connection lives on");
+  return false;
+}
+
 void run_phases(World& world, Workload& load) {
   load.build();
   load.start();
@@ -115,15 +136,18 @@ void run_phases(World& world, Workload& load) {
   check_flushed(world);
   world.model.final_check();
   if (world.failed()) return;
+  check_quiet_state(world);
+  if (world.failed()) return;
   world.trace("---- tear-down");
   load.tear_down();
-  world.run_for(seconds(1));
+  if (end_all(world)) check_empty_state(world);
 }
 
 }  // namespace
 
-RunResult run_scenario(const Options& options, bool verbose) {
-  World world(options, verbose);
+RunResult run_scenario(const Options& options, RunWishes wishes) {
+  World world(options, wishes.verbose);
+  if (wishes.states) world.reached = std::make_unique<Reached>();
   Workload load(world);
   run_phases(world, load);
   RunResult r;
@@ -133,6 +157,7 @@ RunResult run_scenario(const Options& options, bool verbose) {
   r.succeeded = world.model.count(Wr::State::kSuccess);
   r.failed = world.model.count(Wr::State::kFailed);
   r.lost = world.model.count(Wr::State::kLost);
+  if (world.reached) r.states = world.reached->states();
   r.virtual_seconds = static_cast<double>(world.now().ns) / 1e9;
   return r;
 }

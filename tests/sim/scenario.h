@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/sim/options.h"
+#include "tests/sim/reached.h"
 
 namespace ub::sim {
 
@@ -16,8 +17,14 @@ struct RunResult {
   uint64_t events = 0;
   uint64_t succeeded = 0, failed = 0, lost = 0;  // requests
   double virtual_seconds = 0;
+  StateSet states;  // if it was asked for
 };
 
-RunResult run_scenario(const Options&, bool verbose = false);
+struct RunWishes {
+  bool verbose = false;  // every packet, post and completion
+  bool states = false;   // which ones are reached
+};
+
+RunResult run_scenario(const Options&, RunWishes = {});
 
 }  // namespace ub::sim

@@ -50,6 +50,9 @@ void SimHost::tx_abort(uint32_t link, std::byte* frame) {
 
 void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
   const uint64_t number = frame_at(frame);
+  for (const auto& [id, p] : pending_)
+    if (p.held == held)
+      world_.model.fail("node %u: bytes of a former frame are on their way to a place for another", node_.index());
   for (auto& [id, p] : pending_) {
     if (p.kind != Kind::kGather || p.frame != number) continue;
     p.dst = held + (p.dst - frame);
@@ -60,6 +63,7 @@ void SimHost::tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
 }
 
 void SimHost::tx_drop(std::byte* held) {
+  if (world_.reached) world_.reached->reach(ReachedState::kFrameGivenUp);
   for (auto& [id, p] : pending_) {
     if (p.held == held) p.dst = p.held = nullptr;
   }
@@ -193,6 +197,21 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
   return CopyResult::kDone;
 }
 
+// Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the
+// place again?
+bool SimHost::is_held(const std::byte* held) const {
+  const CoreState& s = node_.core().state();
+  const auto place = static_cast<uint32_t>(static_cast<size_t>(held - s.held_frames) / s.config.max_frame_bytes);
+  if (std::find(s.orphans, s.orphans + s.orphan_count, place) != s.orphans + s.orphan_count) return true;
+  if (place < s.held_of_datagram(1)) {
+    const tp::Channel& ch = s.channels[place];
+    return ch.state != tp::ChannelState::kDead && ch.gather_held;
+  }
+  if (place < s.held_of_qp(1)) return s.gathering[place - s.held_of_datagram(0)].in_use;
+  const roce::Qp& qp = s.roce->qps[place - s.held_of_qp(0)];
+  return qp.in_use && qp.gathering != roce::Gathering::kNothing;
+}
+
 bool SimHost::finish(uint64_t copy, CopyTag* tag) {
   auto node = pending_.extract(copy);
   UB_ASSERT(!node.empty());
@@ -200,6 +219,8 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
   *tag = p.tag;
   switch (p.kind) {
     case Kind::kGather:
+      if (p.held != nullptr && !is_held(p.held))
+        world_.model.fail("node %u: bytes arrive in a held frame that nobody waits for", node_.index());
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
       if (p.held != nullptr || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);

@@ -40,6 +40,7 @@ class SimHost {
   // result.
   bool finish(uint64_t copy, CopyTag* tag);
   size_t pending() const { return pending_.size(); }
+  size_t open_frames() const { return open_.size(); }
   // Was a frame refused since the last call?
   bool take_refused() { return std::exchange(refused_, false); }
 
@@ -71,6 +72,7 @@ class SimHost {
   bool admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result);
   bool defer(const std::byte* memory) const;
   CopyResult enqueue(Pending, const std::byte* memory);
+  bool is_held(const std::byte* held) const;
   void send_committed();
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
   uint64_t frame_at(const std::byte* p) const;  // 0: none that is open

@@ -3,6 +3,7 @@
 // ub_sim: runs the protocol core against a seeded world of faults.
 //
 //   ub_sim --seeds 1000 [--from 1] [--jobs 2]   many seeds; a failing one prints how to replay it
+//   ub_sim --seeds 1000 --states                how many of them reached which state (reached.def)
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
 #include <malloc.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,15 @@ namespace {
 
 struct Totals {
   uint64_t seeds = 0, bad = 0, events = 0, succeeded = 0, failed = 0, lost = 0;
+  uint64_t reached[kReachedStates] = {};  // how many seeds did
+};
+
+// What to run, and what to tell of it.
+struct Plan {
+  uint64_t from = 1, seeds = 0;
+  uint32_t jobs = 1;
+  uint64_t stop_after = 10;
+  bool brief = false, states = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point t) {
@@ -43,13 +54,13 @@ struct Worker {
   Totals totals;
 };
 
-// Seeds from, from + step, ... below end.
-void run_range(Worker& w, uint64_t from, uint64_t end, uint64_t step, uint64_t stop_after, bool brief) {
+// Seed `first` and every one of that worker behind it.
+void run_range(Worker& w, uint64_t first, const Plan& plan) {
   Totals& t = w.totals;
-  for (uint64_t seed = from; seed < end && t.bad < stop_after; seed += step) {
+  for (uint64_t seed = first; seed < plan.from + plan.seeds && t.bad < plan.stop_after; seed += plan.jobs) {
     w.seed = seed;
     Options o = Options::draw(seed);
-    RunResult r = run_scenario(o);
+    RunResult r = run_scenario(o, {.states = plan.states});
     // A sample of seeds runs twice: the same seed must give the same run.
     if (r.failure.empty() && seed % 25 == 0 && run_scenario(o).trace_hash != r.trace_hash)
       r.failure = "not deterministic: a second run has another trace";
@@ -58,9 +69,10 @@ void run_range(Worker& w, uint64_t from, uint64_t end, uint64_t step, uint64_t s
     t.succeeded += r.succeeded;
     t.failed += r.failed;
     t.lost += r.lost;
+    for (size_t i = 0; i < kReachedStates; ++i) t.reached[i] += r.states[i];
     if (r.failure.empty()) continue;
     ++t.bad;
-    report_failure(seed, r.failure, brief);
+    report_failure(seed, r.failure, plan.brief);
   }
 }
 
@@ -69,7 +81,7 @@ int run_one(uint64_t seed, bool verbose) {
   std::printf("seed %" PRIu64 "\noptions:\n%s", seed, o.text().c_str());
   std::fflush(stdout);
   auto start = std::chrono::steady_clock::now();
-  RunResult r = run_scenario(o, verbose);
+  RunResult r = run_scenario(o, {.verbose = verbose});
   std::printf("%" PRIu64 " events, %.3f virtual s, %.3f s; requests: %" PRIu64 " succeeded, %" PRIu64
               " failed, %" PRIu64 " lost with their queue; trace %016" PRIx64 "\n",
               r.events, r.virtual_seconds, seconds_since(start), r.succeeded, r.failed, r.lost, r.trace_hash);
@@ -81,7 +93,14 @@ int run_one(uint64_t seed, bool verbose) {
   return 1;
 }
 
-int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, bool brief) {
+void print_states(const Totals& sum) {
+  std::printf("%8s  state\n", "seeds");
+  for (size_t i = 0; i < kReachedStates; ++i)
+    std::printf("%8" PRIu64 "  %s\n", sum.reached[i], sentence_of(static_cast<ReachedState>(i)));
+}
+
+int run_many(const Plan& plan) {
+  const uint32_t jobs = plan.jobs;
   auto start = std::chrono::steady_clock::now();
   void* shared = mmap(nullptr, sizeof(Worker) * jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 2;
@@ -91,11 +110,11 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
     std::fflush(stdout);
     pids[j] = fork();
     if (pids[j] != 0) return;
-    run_range(workers[j], first, from + seeds, jobs, stop_after, brief);
+    run_range(workers[j], first, plan);
     std::fflush(stdout);
-    _exit(0);
+    std::exit(0);  // which writes the counts of a build with coverage
   };
-  for (uint32_t j = 0; j < jobs; ++j) launch(j, from + j);
+  for (uint32_t j = 0; j < jobs; ++j) launch(j, plan.from + j);
   for (uint32_t running = jobs; running > 0;) {
     int status = 0;
     pid_t pid = waitpid(-1, &status, 0);
@@ -109,8 +128,8 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
     ++w.totals.seeds;
     ++w.totals.bad;
     report_failure(w.seed, WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited",
-                   brief);
-    if (w.totals.bad < stop_after)
+                   plan.brief);
+    if (w.totals.bad < plan.stop_after)
       launch(j, w.seed + jobs);
     else
       --running;
@@ -120,12 +139,14 @@ int run_many(uint64_t from, uint64_t seeds, uint32_t jobs, uint64_t stop_after, 
     const Totals& t = workers[j].totals;
     sum.seeds += t.seeds, sum.bad += t.bad, sum.events += t.events;
     sum.succeeded += t.succeeded, sum.failed += t.failed, sum.lost += t.lost;
+    for (size_t i = 0; i < kReachedStates; ++i) sum.reached[i] += t.reached[i];
   }
   double s = seconds_since(start);
   std::printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " events; requests: %" PRIu64 " succeeded, %" PRIu64
               " failed, %" PRIu64 " lost; %.1f s, %.0f seeds/s\n",
               sum.seeds, sum.bad, sum.events, sum.succeeded, sum.failed, sum.lost, s,
               static_cast<double>(sum.seeds) / s);
+  if (plan.states) print_states(sum);
   return sum.bad == 0 ? 0 : 1;
 }
 
@@ -137,21 +158,22 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   CLI::App app{"Runs the UB protocol core under a virtual clock with random faults and checks what applications see"};
-  uint64_t seeds = 0, from = 1, seed = 0, stop_after = 10;
-  uint32_t jobs = 1;
-  bool verbose = false, brief = false;
-  app.add_option("--seeds", seeds, "how many seeds to run");
-  app.add_option("--from", from, "first of them")->capture_default_str();
-  app.add_option("--jobs", jobs, "processes")->capture_default_str()->check(CLI::Range(1, 64));
+  ub::sim::Plan plan;
+  uint64_t seed = 0;
+  bool verbose = false;
+  app.add_option("--seeds", plan.seeds, "how many seeds to run");
+  app.add_option("--from", plan.from, "first of them")->capture_default_str();
+  app.add_option("--jobs", plan.jobs, "processes")->capture_default_str()->check(CLI::Range(1, 64));
   auto* one = app.add_option("--seed", seed, "run this one and print its options");
-  app.add_option("--stop-after", stop_after, "failures until a process gives up")->capture_default_str();
+  app.add_option("--stop-after", plan.stop_after, "failures until a process gives up")->capture_default_str();
   app.add_flag("-v,--verbose", verbose, "with --seed: print every packet, post and completion");
-  app.add_flag("--brief", brief, "do not print the options of failing seeds");
+  app.add_flag("--states", plan.states, "count the seeds that reached each state of reached.def");
+  app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
   if (*one) return ub::sim::run_one(seed, verbose);
-  if (seeds == 0) {
+  if (plan.seeds == 0) {
     std::fputs(app.help().c_str(), stdout);
     return 2;
   }
-  return ub::sim::run_many(from, seeds, jobs, stop_after, brief);
+  return ub::sim::run_many(plan);
 }

@@ -74,7 +74,8 @@ void Workload::build_app(Node& node) {
   uint32_t rq_depth = std::min<uint32_t>(o.rq_depth, 2 + (1 << 18) / o.send_cap);
   // An application has two receive queues and one for each queue of UM; some room is lost to fragments.
   const uint64_t receive_queues = 5 + (o.um > 0 ? o.queues_per_app : 0) + 2 * o.qp_pairs * (world_.options.nodes + 1);
-  App& app = *node.add_app(32768 + uint64_t{4} * std::max(o.size_cap, o.send_cap),
+  const uint64_t at_once = world_.options.busy ? 40 : 4;  // of the longest requests
+  App& app = *node.add_app(32768 + at_once * std::max(o.size_cap, o.send_cap),
                            16384 + receive_queues * rq_depth * (o.send_cap + 512) + receive_bytes_of_services());
   // A half message to a queue pair whose peer is gone holds a place for as long as nobody tells the queue pair.
   const uint32_t held = o.qp_pairs == 0 ? 0 : o.qp_pairs * (world_.options.nodes + 1) + o.connects + 2;
@@ -120,7 +121,7 @@ void Workload::build_app(Node& node) {
   }
   static constexpr uint8_t kFull = kAccessRead | kAccessWrite | kAccessAtomic;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessRead | kAccessWrite, 0, kFull};
-  uint64_t length = 32768 + uint64_t{6} * o.size_cap;
+  uint64_t length = 32768 + (at_once * 3 / 2) * o.size_cap;
   node.add_target(
       app,
       {.length = length, .access = kFull, .token = token(), .odd_address = rng_.chance(o.odd_address), .token_id = 0});
@@ -152,13 +153,15 @@ void Workload::pair_up(Node& a, Node& b) {
 
 void Workload::start() {
   left_ = world_.options.work.requests;
-  for (auto& q : world_.queues) plan_step(q.get());
+  for (auto& q : world_.queues)
+    if (!world_.options.busy || q->node == 0) plan_step(q.get());
   plan_connects();
   plan_faults();
 }
 
 void Workload::plan_step(Queue* q) {
-  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns << std::min(q->full_in_a_row, 12u));
+  const uint32_t patience = world_.options.busy ? 0 : std::min(q->full_in_a_row, 12u);
+  uint64_t gap = 1 + rng_.below(2 * world_.options.work.gap_ns << patience);
   world_.after(nanoseconds(static_cast<int64_t>(gap)), [this, q] { step(q); });
 }
 
@@ -230,6 +233,7 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
     uint32_t jetty_count = 0;
     for (auto& j : world_.queues) jetty_count += j->jfr == r.get();
     if (!live && !stale) continue;
+    if (world_.options.busy && r->node == q->node) continue;
     for (auto& j : world_.queues)
       if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
         all.push_back({j.get(), r.get()});
@@ -250,7 +254,8 @@ Region* Workload::choose_region(const Receiver& to, bool must_have_atomics, uint
     if (r->local || r->node != to.node() || r->epoch != epoch || (app != 0 && r->app != app)) continue;
     if (r->state == Region::State::kGone && !rng_.chance(0.1)) continue;
     if (must_have_atomics && (r->access & kAccessAtomic) == 0 && !rng_.chance(0.1)) continue;
-    if ((r->access & kAccessWrite) == 0 && !rng_.chance(0.3)) continue;
+    if ((r->access & kAccessWrite) == 0 && (world_.options.busy || !rng_.chance(0.3))) continue;
+    if ((r->access & kAccessRead) == 0 && world_.options.busy) continue;
     all.push_back(r.get());
   }
   return all.empty() ? nullptr : all[rng_.below(all.size())];

@@ -28,7 +28,7 @@ class Workload {
   void build_probes();
   void post_probes(bool strict);
   void use_probes_connected();  // by RDMA-CM, as build_probes() asked for
-  void tear_down();             // everything can be destroyed
+  void tear_down();             // everything can be destroyed, every channel closed
   Connections& connections() { return connections_; }
 
  private:

@@ -204,7 +204,7 @@ void Workload::tear_down() {
       node.bury_app(*app);
       app->alive = false;
     }
-    node.shut_down();
+    node.say_goodbye();
   }
 }
 

@@ -20,6 +20,7 @@
 #include "tests/sim/network.h"
 #include "tests/sim/node.h"
 #include "tests/sim/options.h"
+#include "tests/sim/reached.h"
 
 namespace ub::sim {
 
@@ -77,6 +78,7 @@ class World {
   Prng host_rng;  // of hosts
   Model model;
   Network network;
+  std::unique_ptr<Reached> reached;  // null: nobody wants to know
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout
   bool eager = false;   // applications look and refill at once (after the faults)

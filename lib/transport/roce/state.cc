@@ -32,6 +32,13 @@ void ReadSlotPool::give_back(uint32_t block, uint32_t slots) {
   free_[size] = block;
 }
 
+uint32_t ReadSlotPool::lent() const {
+  uint32_t free = 0;
+  for (uint32_t size = 0; size < kSizes; ++size)
+    for (uint32_t block = free_[size]; block != 0; block = slots_[block].rkey) free += 1u << size;
+  return used_ - 1 - free;
+}
+
 State* lay_out(const CoreConfig& config, Arena& arena) {
   const RoceConfig& c = config.roce;
   if (c.max_qps == 0) return nullptr;

@@ -31,6 +31,8 @@ class ReadSlotPool {
   uint32_t take(uint32_t slots);
   void give_back(uint32_t block, uint32_t slots);
   ReadSlot* at(uint32_t block) { return slots_ + block; }
+  /// How many slots queue pairs have: walks all free blocks.
+  uint32_t lent() const;
 
  private:
   static constexpr uint32_t kSizes = 5;

@@ -325,10 +325,12 @@ void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   send_about(s, ch, RecordType::kRep);
 }
 
-void ping(CoreState& s, Channel& ch) {
-  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return;
+// False: it was asked a moment ago.
+bool ping(CoreState& s, Channel& ch) {
+  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return false;
   ch.pinged_at = s.now;
   send_about(s, ch, RecordType::kPing);
+  return true;
 }
 
 // A new instance speaks from the address of one that we know: is that one still there?
@@ -400,12 +402,14 @@ uint32_t channel_of(const CoreState& s, const ControlRecord& r) {
 
 void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0) return;
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
   if (ch.state == ChannelState::kOpen && ch.initiator && ch.peer_tpn == r.sender_tpn) {
     return send_about(s, ch, RecordType::kConf);
   }
-  if (ch.state != ChannelState::kReqSent || from.remote.ip != ch.remote_endpoint.ip || !valid_parameters(r)) return;
+  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
+  if (from.remote.ip != ch.remote_endpoint.ip) return s.count(Counter::kRxDropRecordPeer);
+  if (!valid_parameters(r)) return s.count(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -415,9 +419,12 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 void on_confirm(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0 || s.channels[channel].state != ChannelState::kHalfOpen) return;
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
-  if (ch.peer_tpn != r.sender_tpn || !valid_parameters(r) || r.mtu > s.links[ch.link].config.mtu) return;
+  if (ch.state != ChannelState::kHalfOpen) return s.count(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  const bool fits = valid_parameters(r) && r.mtu <= s.links[ch.link].config.mtu;
+  if (!fits) return s.count(Counter::kRxDropRecordParameter);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
 }
@@ -432,27 +439,32 @@ uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
 
 void on_reject(CoreState& s, const ControlRecord& r) {
   uint32_t channel = r.receiver_tpn == 0 ? channel_of_attempt(s, r.attempt) : channel_of(s, r);
-  if (channel == 0 || s.channels[channel].state != ChannelState::kReqSent) return;
-  // After glare the peer's own REQ comes; without resources we go on asking.
-  if (r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources) return;
-  s.count(Counter::kTpChannelRejected);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
   const Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
+  // After glare the peer's own REQ comes; without resources we go on asking.
+  const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
+  if (goes_on) return s.count(Counter::kTpChannelDeferred);
+  s.count(Counter::kTpChannelRejected);
   push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
                  s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);
 }
 
+// One that is not known is as closed as it can be: the answer is the same, and nothing is dropped.
 void on_close(CoreState& s, const Arrival& from, const ControlRecord& r) {
   send_reply(s, from, r, RecordType::kClosed, RecordReason::kNone);
   uint32_t channel = channel_of(s, r);
-  if (channel == 0 || s.channels[channel].peer_tpn != r.sender_tpn) return;
+  if (channel == 0) return;
+  if (s.channels[channel].peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
   s.count(Counter::kTpChannelClosed);
   kill_channel(s, channel);
 }
 
 void on_closed(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0 || s.channels[channel].state != ChannelState::kClosing) return;
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kClosing) return s.count(Counter::kRxDropRecordState);
   s.count(Counter::kTpChannelClosed);
   kill_channel(s, channel);
 }
@@ -465,7 +477,8 @@ void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 void on_pong(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0 || s.channels[channel].state != ChannelState::kOpen) return;
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
   bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
   if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
     kill_channel(s, channel);
@@ -476,10 +489,11 @@ void on_pong(CoreState& s, const ControlRecord& r) {
 void on_reset(CoreState& s, const ControlRecord& r) {
   s.count(Counter::kTpRxReset);
   uint32_t channel = channel_of_tpn(s, r.receiver_tpn);
-  if (channel == 0) return;
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
-  if (ch.state != ChannelState::kOpen || ch.peer_tpn != r.sender_tpn) return;
-  ping(s, ch);
+  if (ch.state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  if (!ping(s, ch)) s.count(Counter::kRxDropRecordTooOften);
 }
 
 }  // namespace
@@ -509,7 +523,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
     case RecordType::kFound:
       return on_found(s, from, r);
     case RecordType::kScFree:
-      return;  // we hand out no sequence contexts
+      return s.count(Counter::kRxDropRecordScFree);
   }
 }
 

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/at_rest.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/sim/world.h"
+
+namespace ub::sim {
+namespace {
+
+using tp::Channel;
+using tp::ChannelState;
+
+bool alive(const Channel& ch) { return ch.state != ChannelState::kFree && ch.state != ChannelState::kDead; }
+
+// One node under inspection. Every member names what it looked at, so that the failure does.
+class Inspection {
+ public:
+  Inspection(World& world, Node& node) : world_(world), node_(node), s_(node.core().state()) {}
+
+  void quiet();
+  void empty();
+
+ private:
+  void expect(const char* what, uint64_t have, uint64_t want) {
+    if (have == want || world_.failed()) return;
+    world_.model.fail("node %u, at rest: %s: %llu, should be %llu", node_.index(), what,
+                      static_cast<unsigned long long>(have), static_cast<unsigned long long>(want));
+  }
+  void none(const char* what, uint64_t have) { expect(what, have, 0); }
+
+  // A pool hands out each record once until it is empty. The copy shares the list of free records, which alloc() only
+  // reads.
+  template <class T>
+  void free_list(const char* what, const Slab<T>& pool) {
+    Slab<T> copy = pool;
+    std::vector<bool> seen(pool.high_water() + 1);
+    uint32_t given = 0;
+    while (given + pool.in_use() < pool.high_water()) {
+      const uint32_t index = copy.alloc();
+      if (index == 0 || index > pool.high_water() || seen[index]) break;
+      seen[index] = true;
+      ++given;
+    }
+    expect(what, given + pool.in_use(), pool.high_water());
+  }
+  void free_lists();
+
+  void lists();
+  void pools_in_transit();
+  void channel(const Channel&);
+  void far_end(const Channel&);
+  void queue(const SendQueue&);
+  void queue_pair(const roce::Qp&);
+  void receives();
+  void timers();
+  void host();
+  void objects();
+  void ids();
+  void dead_channels();
+  void queue_pairs();
+
+  World& world_;
+  Node& node_;
+  const CoreState& s_;
+};
+
+void Inspection::free_lists() {
+  free_list("free and used JFCs", s_.jfcs);
+  free_list("free and used JFRs", s_.jfrs);
+  free_list("free and used jettys", s_.jettys);
+  free_list("free and used groups", s_.groups);
+  free_list("free and used send queues", s_.queues);
+  free_list("free and used segments", s_.segments);
+  free_list("free and used targets", s_.targets);
+  free_list("free and used peers", s_.peers);
+  free_list("free and used READ jobs", s_.jobs);
+  free_list("free and used receives", s_.receives);
+  free_list("free and used gathering datagrams", s_.gathering);
+  free_list("free and used arriving datagrams", s_.arriving);
+  free_list("free and used recovery blocks", s_.recovery);
+  free_list("free and used chunks of messages", s_.messages);
+  free_list("free and used reorder blocks", s_.reorder);
+  free_list("free and used kept packets", s_.kept);
+  if (s_.roce == nullptr) return;
+  free_list("free and used queue pairs", s_.roce->qps);
+  free_list("free and used address handles", s_.roce->address_handles);
+  free_list("free and used listeners", s_.roce->listeners);
+  free_list("free and used connections", s_.roce->connections);
+  free_list("free and used completions that arrive", s_.roce->arriving);
+}
+
+// Nobody waits for a turn, and nothing waits to leave.
+void Inspection::lists() {
+  none("first channel with something to send", s_.active_head);
+  none("channels with something to send", s_.active_count);
+  none("first channel that owes an acknowledgement", s_.ack_head);
+  none("first link with datagrams", s_.active_link_head);
+  none("links with datagrams", s_.active_link_count);
+  none("receives that copies of dead channels may write", s_.haunted_receives);
+  none("held frames that were given up", s_.orphan_count);
+  none("records to send", s_.outbox_tail - s_.outbox_head);
+  none("events to report", s_.event_tail - s_.event_head);
+  none("JFCs with events to report", s_.event_jfcs);
+  for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queue_head);
+  if (s_.roce == nullptr) return;
+  none("first queue pair with something to send", s_.roce->active_head);
+  none("queue pairs with something to send", s_.roce->active_count);
+  none("management datagrams to send", s_.roce->mad_tail - s_.roce->mad_head);
+  none("events of connections to report", s_.roce->event_tail - s_.roce->event_head);
+}
+
+// Records that something under way has, and that its end gives back.
+void Inspection::pools_in_transit() {
+  uint32_t reorder = 0, kept = 0, jobs = 0;
+  for (uint32_t i = 1; i <= s_.channels.high_water(); ++i) {
+    const Channel& ch = s_.channels[i];
+    if (!alive(ch)) continue;
+    reorder += ch.reorder != 0;
+    kept += ch.kept;
+    jobs += ch.read_jobs;
+  }
+  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
+    if (s_.roce->qps[i].in_use) kept += s_.roce->qps[i].kept;
+  none("chunks of messages", s_.messages.in_use());
+  none("recovery blocks", s_.recovery.in_use());
+  none("datagrams that are gathered", s_.gathering.in_use());
+  none("datagrams that are placed", s_.arriving.in_use());
+  expect("READ jobs, by what channels count", s_.jobs.in_use(), jobs);
+  expect("reorder blocks, by those of channels", s_.reorder.in_use(), reorder);
+  expect("kept packets, by what channels and queue pairs count", s_.kept.in_use(), kept);
+}
+
+void Inspection::channel(const Channel& ch) {
+  none("frames in flight of a channel", ch.outstanding());
+  none("recovery block of a channel with nothing in flight", ch.recovery);
+  none("messages of a channel", ch.in_flight.size() + ch.answers.size());
+  none("unfinished message of a channel", ch.mid_message);
+  none("copies of a channel", ch.copies_pending);
+  none("gathers of a channel", ch.gathers_pending);
+  none("held frame of a channel", ch.gather_held);
+  none("channel on the list of those with something to send", ch.on_active_list);
+  none("channel on the list of those that owe an acknowledgement", ch.on_ack_list);
+  none("queue that waits for a channel", ch.queue_head);
+  none("unanswered requests of a channel", ch.unanswered);
+  none("READ jobs of a channel", ch.read_jobs);
+  none("delivery of a channel that is held up", ch.stalled);
+  none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());
+  far_end(ch);
+}
+
+// Whose peer has it open, too: both know the same.
+void Inspection::far_end(const Channel& ch) {
+  uint32_t index = 0, epoch = 0;
+  if (!ch.is_up() || !world_.find_instance(ch.remote.eid, ch.remote.uasid, &index, &epoch)) return;
+  Node& peer = world_.node(index);
+  if (!peer.up() || peer.epoch() != epoch) return;
+  const CoreState& p = peer.core().state();
+  const uint32_t at = ch.peer_tpn & ((1u << tp::kTpnIndexBits) - 1);
+  if (at == 0 || at > p.channels.high_water()) return;
+  const Channel& other = p.channels[at];
+  if (!other.is_up() || other.tpn != ch.peer_tpn || other.peer_tpn != ch.tpn) return;
+  expect("next packet that a channel expects", ch.expected.value(), other.next_psn.value());
+  expect("next packet that a channel delivers", ch.delivered.value(), other.next_psn.value());
+  expect("next message of a channel", ch.message.value(), other.next_tpmsn.value());
+  none("open message of a channel", ch.message_open);
+  none("receive of a channel without a message", ch.receive);
+  none("reorder block of a channel with nothing missing", ch.reorder);
+  none("kept packets of a channel with nothing missing", ch.kept);
+}
+
+void Inspection::queue(const SendQueue& q) {
+  none("copies of a send queue", q.copies_pending);
+  if (q.started_head != q.started_tail) return;
+  none("unanswered segments of a send queue", q.unanswered_segments);
+  none("unanswered ordered segments of a send queue", q.unanswered_ordered);
+  none("unanswered fenced segments of a send queue", q.unanswered_fenced);
+  none("receives in flight of a send queue", q.receives_in_flight);
+  none("refused receives of a send queue", q.receives_refused);
+  none("requests of a send queue to retry", q.retries);
+  none("datagram of a send queue that is gathered", q.gathering);
+  none("completion of a send queue that waits for room", q.waits);
+}
+
+void Inspection::queue_pair(const roce::Qp& qp) {
+  none("queue pair on the list of those with something to send", qp.active);
+  none("copies of a queue pair", qp.copies_pending + qp.response_copies);
+  none("gathers of a queue pair", qp.gather_pending);
+  none("packet of a queue pair that is gathered", qp.gathering != roce::Gathering::kNothing);
+  none("kept packets of a queue pair without copies", qp.kept);
+  none("first kept packet of a queue pair without copies", qp.kept_head);
+}
+
+// Every receive that was taken is in a half message or back at its JFR.
+void Inspection::receives() {
+  uint32_t known = 0;
+  for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
+    known += alive(s_.channels[i]) && s_.channels[i].receive != 0;
+  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
+    known += s_.roce->qps[i].in_use && s_.roce->qps[i].receive != 0;
+  for (uint32_t i = 1; i <= s_.jfrs.high_water(); ++i) {
+    const ub::Jfr& r = s_.jfrs[i];
+    if (s_.ids[r.id].kind != ObjectKind::kJfr || s_.ids[r.id].record != i) continue;
+    for (uint32_t receive = r.returned; receive != 0 && known <= s_.receives.high_water();
+         receive = s_.receives[receive].next)
+      ++known;
+  }
+  expect("receives, by those of messages and JFRs", s_.receives.in_use(), known);
+}
+
+// Whoever is gone waits for nothing.
+void Inspection::timers() {
+  for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
+    if (!alive(s_.channels[i])) none("timers of dead channels", s_.timers.armed(s_.timer_of_channel(i)));
+  for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
+    if (!s_.queues[i].in_use) none("timers of destroyed send queues", s_.timers.armed(s_.timer_of_queue(i)));
+  if (s_.roce == nullptr) return;
+  for (uint32_t i = 1; i <= s_.roce->qps.high_water(); ++i)
+    if (!s_.roce->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(s_, i)));
+  for (uint32_t i = 1; i <= s_.roce->connections.high_water(); ++i)
+    if (!s_.roce->connections[i].in_use)
+      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(s_, i)));
+}
+
+void Inspection::host() {
+  none("copies that the host has not answered", node_.copies_pending());
+  none("frames that were begun and neither sent nor given up", node_.frames_open());
+}
+
+void Inspection::quiet() {
+  free_lists();
+  lists();
+  pools_in_transit();
+  receives();
+  timers();
+  host();
+  for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
+    if (alive(s_.channels[i])) channel(s_.channels[i]);
+  for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
+    if (s_.queues[i].in_use) queue(s_.queues[i]);
+  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
+    if (s_.roce->qps[i].in_use) queue_pair(s_.roce->qps[i]);
+}
+
+void Inspection::objects() {
+  none("JFCs", s_.jfcs.in_use());
+  none("JFCs that were waited for", s_.blocked_head);
+  none("JFRs", s_.jfrs.in_use());
+  none("jettys", s_.jettys.in_use());
+  none("groups", s_.groups.in_use());
+  none("send queues", s_.queues.in_use());
+  none("segments", s_.segments.in_use());
+  none("targets", s_.targets.in_use());
+  none("peers", s_.peers.in_use());
+  none("READ jobs", s_.jobs.in_use());
+  none("receives", s_.receives.in_use());
+  none("reorder blocks", s_.reorder.in_use());
+  none("kept packets", s_.kept.in_use());
+  expect("links", s_.links.in_use(), 1);
+  none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
+  for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {
+    none("datagrams of an owner that are gathered", s_.gathering_of[owner]);
+    none("datagrams of an owner that are placed", s_.arriving_of[owner]);
+  }
+}
+
+// Of all that ever had one: to look at the whole space would take longer than the run.
+void Inspection::ids() {
+  const auto object = [&](uint32_t id) { none("objects of an id", s_.ids[id].kind != ObjectKind::kNone); };
+  for (const auto& q : world_.queues)
+    if (q->node == node_.index() && q->epoch == node_.epoch()) object(q->id);
+  for (const auto& r : world_.jfrs)
+    if (r->node == node_.index() && r->epoch == node_.epoch()) object(r->id);
+  for (const auto& r : world_.regions) {
+    if (r->node != node_.index() || r->epoch != node_.epoch()) continue;
+    none("token ids in use", s_.token_ids[r->registered.token_id].in_use);
+    none("segments of a token id", s_.token_ids[r->registered.token_id].segments);
+  }
+}
+
+// Each rests, once, and holds nothing.
+void Inspection::dead_channels() {
+  uint32_t resting = 0;
+  for (uint32_t i = s_.resting_head; i != 0 && resting <= s_.channels.high_water(); i = s_.channels[i].next_resting) {
+    const Channel& ch = s_.channels[i];
+    ++resting;
+    none("channels that live", alive(ch));
+    none("receive of a dead channel", ch.receive);
+    none("recovery block of a dead channel", ch.recovery);
+    none("reorder block of a dead channel", ch.reorder);
+    none("kept packets of a dead channel", ch.kept);
+    none("READ jobs of a dead channel", ch.read_jobs);
+    none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
+    none("held frame of a dead channel", ch.gather_held);
+    none("queue that waits for a dead channel", ch.queue_head);
+    none("dead channel on a list", ch.on_active_list || ch.on_ack_list);
+  }
+  expect("channels that rest", resting, s_.channels.high_water());
+}
+
+void Inspection::queue_pairs() {
+  if (s_.roce == nullptr) return;
+  const roce::State& r = *s_.roce;
+  none("queue pairs", r.qps.in_use());
+  none("address handles", r.address_handles.in_use());
+  none("listeners", r.listeners.in_use());
+  none("connections", r.connections.in_use());
+  none("completions that arrive", r.arriving.in_use());
+  none("READ slots of queue pairs", r.read_slots.lent());
+  none("passive connections in the table",
+       roce::kRequesterBuckets - std::count(r.requesters, r.requesters + roce::kRequesterBuckets, 0u));
+}
+
+void Inspection::empty() {
+  free_lists();
+  lists();
+  pools_in_transit();
+  host();
+  objects();
+  ids();
+  dead_channels();
+  queue_pairs();
+  timers();
+  none("timers of anybody", !node_.deadline().is_never());
+}
+
+}  // namespace
+
+void check_quiet_state(World& world) {
+  for (uint32_t i = 0; i < world.node_count() && !world.failed(); ++i)
+    if (world.node(i).up()) Inspection(world, world.node(i)).quiet();
+}
+
+void check_empty_state(World& world) {
+  for (uint32_t i = 0; i < world.node_count() && !world.failed(); ++i)
+    if (world.node(i).up()) Inspection(world, world.node(i)).empty();
+}
+
+}  // namespace ub::sim

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/reached.h"
+
+#include <algorithm>
+
+#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/transmit_state.h"
+
+namespace ub::sim {
+namespace {
+
+using tp::Channel;
+using tp::ChannelState;
+
+bool wrapped(Psn since, Psn now) { return now.value() < since.value(); }
+
+bool waits_to_go_again(const CoreState& s, const Channel& ch) {
+  return ch.recovery != 0 && s.recovery[ch.recovery].resend_count != 0;
+}
+
+}  // namespace
+
+const char* sentence_of(ReachedState s) {
+  static constexpr const char* kSentences[] = {
+#define X(name, sentence) sentence,
+#include "tests/sim/reached.def"
+#undef X
+  };
+  return kSentences[static_cast<size_t>(s)];
+}
+
+void Reached::look(uint32_t node, uint32_t epoch, const CoreState& s) {
+  if (instances_.size() <= node) instances_.resize(node + 1);
+  Instance& instance = instances_[node];
+  if (instance.epoch != epoch) instance = Instance{.epoch = epoch, .channels = {}, .qps = {}};
+  instance.channels.resize(std::max<size_t>(instance.channels.size(), s.channels.high_water() + 1));
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) look_at_channel(s, s.channels[i], instance.channels[i]);
+  look_at_tables(s);
+  if (s.roce == nullptr) return;
+  instance.qps.resize(std::max<size_t>(instance.qps.size(), s.roce->qps.high_water() + 1));
+  for (uint32_t i = 1; i <= s.roce->qps.high_water(); ++i)
+    if (s.roce->qps[i].in_use) look_at_qp(s, s.roce->qps[i], instance.qps[i]);
+}
+
+void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
+  if (t.id != ch.tpn) {
+    reach(ReachedState::kChannelReused, t.id != 0);
+    t = Track{};
+    t.id = ch.tpn;
+  }
+  reach(ReachedState::kClosingBusy, ch.state == ChannelState::kClosing && ch.outstanding() != 0);
+  if (!ch.is_up()) {
+    t.busy = t.recovering = false;
+    return;
+  }
+  look_at_receiver(s, ch);
+  reach(ReachedState::kGatherWhileLost, ch.gathers_pending != 0 && waits_to_go_again(s, ch));
+  reach(ReachedState::kGatherAgain, ch.gathers_pending != 0 && ch.gather_retransmit);
+  reach(ReachedState::kGatherAgainAcked, ch.gathers_pending != 0 && ch.gather_retransmit &&
+                                             ch.gather_psn.distance(ch.oldest_unacked) >= ch.outstanding());
+  reach(ReachedState::kCopyAndGather, ch.gathers_pending != 0 && ch.copies_pending != 0);
+  reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
+  reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
+  look_at_busy_channel(ch, t);
+}
+
+void Reached::look_at_busy_channel(const Channel& ch, Track& t) {
+  const bool recovering = ch.recovery != 0;
+  if (recovering && !t.recovering) t.recovering_since = ch.oldest_unacked;
+  t.recovering = recovering;
+  if (recovering) {
+    reach(ReachedState::kBusySacked, ch.oldest_unacked.distance(t.recovering_since) > tp::kMaxWindow);
+    reach(ReachedState::kBusyRecoveryWrap, wrapped(t.recovering_since, ch.oldest_unacked));
+  }
+  const bool busy = ch.outstanding() != 0;
+  if (busy && !t.busy) {
+    t.busy_since = ch.oldest_unacked;
+    t.gathered_for = 0;
+    t.gathered_at = ch.oldest_unacked;
+  }
+  t.busy = busy;
+  if (!busy) return;
+  const uint32_t window = std::max(1u, ch.send_window);
+  const uint32_t packets = ch.oldest_unacked.distance(t.busy_since);
+  reach(ReachedState::kBusyWindow, packets > window);
+  reach(ReachedState::kBusyFourWindows, packets > 4 * window);
+  reach(ReachedState::kBusyTracked, packets > tp::kMaxWindow);
+  reach(ReachedState::kBusyTwiceTracked, packets > 2 * tp::kMaxWindow);
+  reach(ReachedState::kBusyWrap, packets > window && wrapped(t.busy_since, ch.oldest_unacked));
+  // In every eighth of a window at least one packet waited for its bytes.
+  if (ch.gathers_pending != 0) {
+    const uint32_t pause = ch.oldest_unacked.distance(t.gathered_at);
+    t.gathered_for = pause > window / 8 ? 0 : t.gathered_for + pause;
+    t.gathered_at = ch.oldest_unacked;
+    reach(ReachedState::kBusySlow, t.gathered_for > 4 * window);
+  }
+}
+
+void Reached::look_at_receiver(const CoreState& s, const Channel& ch) {
+  reach(ReachedState::kCopyWhileGap, ch.copies_pending != 0 && ch.reorder != 0);
+  reach(ReachedState::kStallAndGap, ch.stalled && ch.highest_seen.after(ch.expected));
+  reach(ReachedState::kReceiverFull, ch.expected.distance(ch.delivered) >= s.config.window_packets - 1);
+  reach(ReachedState::kKeptShareUsed, ch.kept != 0 && !has_share(s.kept, ch.kept));
+  reach(ReachedState::kJobShareUsed, ch.read_jobs != 0 && !has_share(s.jobs, ch.read_jobs));
+}
+
+void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
+  if (t.id != qp.qpn) t = Track{};
+  t.id = qp.qpn;
+  const bool busy = qp.type == roce::QpType::kRc && roce::sends(qp.state) && qp.req.oldest != qp.req.sent_end;
+  if (busy && !t.busy) t.busy_since = qp.req.oldest;
+  t.busy = busy;
+  reach(ReachedState::kQpKept, qp.kept != 0);
+  reach(ReachedState::kQpGatherLost,
+        qp.gathering == roce::Gathering::kRequest && qp.gather_psn.before(qp.req.sent_end));
+  if (!busy) return;
+  const uint32_t packets = qp.req.oldest.distance(t.busy_since);
+  reach(ReachedState::kQpBusyTracked, packets > tp::kMaxWindow);
+  reach(ReachedState::kQpBusyWrap, packets > s.config.roce.window_packets && wrapped(t.busy_since, qp.req.oldest));
+}
+
+void Reached::look_at_tables(const CoreState& s) {
+  reach(ReachedState::kHalfMessageDied, s.haunted_receives != 0);
+  reach(ReachedState::kFrameGivenUp, s.orphan_count != 0);
+  reach(ReachedState::kMessagesShort, s.messages.in_use() > s.messages.capacity() - s.messages.capacity() / 10);
+  for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
+    const Peer& p = s.peers[i];
+    reach(ReachedState::kTwoChannels, p.in_use && p.channels[0] != 0 && p.channels[1] != 0 &&
+                                          s.channels[p.channels[0]].outstanding() != 0 &&
+                                          s.channels[p.channels[1]].outstanding() != 0);
+  }
+  for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
+    reach(ReachedState::kJettyWaits, s.queues[i].in_use && s.queues[i].waits);
+    reach(ReachedState::kQueueRetries, s.queues[i].in_use && s.queues[i].retries != 0);
+  }
+}
+
+}  // namespace ub::sim
