@@ -490,6 +490,7 @@ class Tests:
         yield "perf -D", lambda: self.perf("read_lat", "-D", 1)
         yield "perf atomic CAS", lambda: self.perf("atomic_lat", *short, "-A", "CMP_AND_SWAP")
         yield "perf send_lat -e", lambda: self.perf("send_lat", *short, "-e")
+        yield "perf send_lat --epoll", lambda: self.perf("send_lat", *short, "--epoll")
         for mode in ("block", "spin-memory"):
             for test in ("read_lat", "read_bw", "write_bw", "atomic_lat"):
                 yield f"perf {test}, target {mode}", lambda t=test, m=mode: self.perf(

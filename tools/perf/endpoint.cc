@@ -4,8 +4,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <softub_api.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -147,6 +149,24 @@ void Endpoint::check_limits() const {
   if (options_.inline_bytes > 0) limit("-I", static_cast<uint64_t>(options_.inline_bytes), cap.max_jfs_inline_len);
 }
 
+namespace {
+int epoll_of(const urma_jfce_t* jfce) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, jfce->fd, &event) != 0) throw ToolError("cannot make an epoll");
+  return epoll;
+}
+}  // namespace
+
+void Endpoint::create_event_channels() {
+  tx_jfce_ = need(urma_create_jfce(context_), "create an event channel");
+  rx_jfce_ = need(urma_create_jfce(context_), "create an event channel");
+  if (!options_.epoll) return;
+  tx_epoll_ = epoll_of(tx_jfce_);
+  rx_epoll_ = epoll_of(rx_jfce_);
+}
+
 void Endpoint::create_queues() {
   const urma_device_cap_t& cap = attr_.dev_cap;
   if (options_.inline_bytes >= 0) {
@@ -157,10 +177,7 @@ void Endpoint::create_queues() {
   if (getrandom(&token_, sizeof token_, 0) != sizeof token_) throw ToolError("no random numbers");
 
   urma_jfc_cfg_t jfc = {};
-  if (options_.events) {
-    tx_jfce_ = need(urma_create_jfce(context_), "create an event channel");
-    rx_jfce_ = need(urma_create_jfce(context_), "create an event channel");
-  }
+  if (options_.events) create_event_channels();
   jfc.jfce = tx_jfce_;
   jfc.depth =
       static_cast<uint32_t>(std::min<uint64_t>(uint64_t{options_.jettys} * options_.tx_depth + 16, cap.max_jfc_depth));
@@ -309,6 +326,9 @@ void Endpoint::close() {
   if (jfr_ != nullptr) urma_delete_jfr(jfr_);
   for (urma_jfc_t* jfc : {tx_jfc_, rx_jfc_, control_jfc_}) {
     if (jfc != nullptr) urma_delete_jfc(jfc);
+  }
+  for (int epoll : {tx_epoll_, rx_epoll_}) {
+    if (epoll >= 0) ::close(epoll);
   }
   for (urma_jfce_t* jfce : {tx_jfce_, rx_jfce_}) {
     if (jfce != nullptr) urma_delete_jfce(jfce);
@@ -552,7 +572,13 @@ void Endpoint::wait_event(bool rx) {
   urma_jfc_t* jfc = rx ? rx_jfc_ : tx_jfc_;
   urma_jfc_t* got[1] = {};
   need_success(urma_rearm_jfc(jfc, false), "arm the completion queue");
-  const int n = urma_wait_jfc(rx ? rx_jfce_ : tx_jfce_, 1, 100, got);
+  int patience_ms = 100;
+  if (options_.epoll) {
+    epoll_event event;
+    epoll_wait(rx ? rx_epoll_ : tx_epoll_, &event, 1, patience_ms);
+    patience_ms = 0;
+  }
+  const int n = urma_wait_jfc(rx ? rx_jfce_ : tx_jfce_, 1, patience_ms, got);
   if (n > 0) {
     uint32_t events = 1;
     urma_ack_jfc(got, &events, 1);

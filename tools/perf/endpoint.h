@@ -103,6 +103,7 @@ class Endpoint {
   void open_device();
   void check_limits() const;
   void create_queues();
+  void create_event_channels();
   void create_jetty(Queue&, urma_jfc_t* send_jfc, uint32_t depth);
   void import_jetty(Queue&, const std::string& raw_id);
   void allocate_memory();
@@ -118,6 +119,7 @@ class Endpoint {
   urma_context_t* context_ = nullptr;
   urma_device_attr_t attr_ = {};
   urma_jfce_t *tx_jfce_ = nullptr, *rx_jfce_ = nullptr;
+  int tx_epoll_ = -1, rx_epoll_ = -1;  // hold the descriptors of the event channels, with options_.epoll
   urma_jfc_t *tx_jfc_ = nullptr, *rx_jfc_ = nullptr, *control_jfc_ = nullptr;
   urma_jfr_t* jfr_ = nullptr;
   std::vector<Queue> queues_;

@@ -135,6 +135,7 @@ int run(const Options& o) {
                      {"post_list", o.post_list},
                      {"cq_mod", o.cq_mod},
                      {"events", o.events},
+                     {"epoll", o.epoll},
                      {"target_mode", target_mode},
                      {"placement", softub_placement()},
                      {"own_memory", o.own_memory},

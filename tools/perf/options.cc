@@ -62,6 +62,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
   if (o.to_completion && (o.verb != Verb::kWrite || o.bandwidth)) {
     return "--to-completion is for write_lat: the others measure it anyway, or have no answer";
   }
+  o.events |= o.epoll;
   if (o.events && o.verb == Verb::kWrite && o.ping_pong()) {
     return "write_lat waits for memory, which has no event: leave -e out, or measure --to-completion";
   }
@@ -150,6 +151,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
                "write_lat: time from post to completion, instead of half a ping-pong");
   app.add_flag("-b,--bidirectional", o.bidirectional, "both sides send (bw)");
   app.add_flag("-e,--events", o.events, "sleep until a completion comes");
+  app.add_flag("--epoll", o.epoll, "as -e, but sleep in epoll_wait on the descriptors of the event channels");
   app.add_option("--target-mode", target_mode,
                  "what the application thread of this server does: poll its completions, block in a TCP read "
                  "(send tests: sleep on events), or spin on memory")

@@ -44,6 +44,7 @@ struct Options {
   bool compare_swap = false;  // atomics: CAS instead of FADD
   bool bidirectional = false;
   bool events = false;
+  bool epoll = false;  // with events: the caller sleeps in epoll_wait, not in urma_wait_jfc
   bool verify = false;
   bool token = false;
   bool own_memory = false;
