@@ -10,7 +10,9 @@
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/setup/channel_setup.h"
 #include "lib/transport/setup/send_record.h"
+#include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/waiting_list.h"
+#include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/sack.h"
 #include "tests/unit/transport/test_state.h"
 
