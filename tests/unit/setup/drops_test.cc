@@ -6,9 +6,9 @@
 namespace ub::setup {
 namespace {
 
-constexpr Counter kDrops[] = {Counter::kRxDropRecordStale,     Counter::kRxDropRecordState,
-                              Counter::kRxDropRecordPeer,      Counter::kRxDropRecordParameter,
-                              Counter::kRxDropRecordTooOften,  Counter::kRxDropRecordScFree};
+constexpr Counter kDrops[] = {Counter::kRxDropRecordStale,    Counter::kRxDropRecordState,
+                              Counter::kRxDropRecordPeer,     Counter::kRxDropRecordParameter,
+                              Counter::kRxDropRecordTooOften, Counter::kRxDropRecordScFree};
 
 // Gives the record to the instance, which counts it under that name and no other.
 void expect_drop(Instance& i, const ControlRecord& r, Counter name) {
@@ -37,7 +37,8 @@ TEST(Drops, records_about_a_channel_that_nobody_has_are_stale) {
 }
 
 TEST(Drops, records_of_another_attempt_are_stale) {
-  for (RecordType type : {RecordType::kRep, RecordType::kConf, RecordType::kRej, RecordType::kClosed, RecordType::kPong}) {
+  for (RecordType type :
+       {RecordType::kRep, RecordType::kConf, RecordType::kRej, RecordType::kClosed, RecordType::kPong}) {
     Instance i;
     ControlRecord r = i.reply_of_peer(i.connect(), type);
     ++r.attempt;

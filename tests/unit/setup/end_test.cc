@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The end of a channel: closing, silence, links that go down (docs/wire.md), and what it leaves behind: nothing.
-#include <utility>
-
 #include "tests/unit/setup/instance.h"
 
 namespace ub::setup {
@@ -459,31 +457,6 @@ TEST(Reset, a_second_begins_anew_when_it_is_over) {
   i.s->now += nanoseconds(1);
   for (int n = 0; n < 101; ++n) on_unknown_tpn(*i.s, i.from, 5, 6);
   EXPECT_EQ(i.sent().size(), 100u);
-}
-
-// ---- links -----------------------------------------------------------------------------------------------------
-
-TEST(LinkDown, ends_its_channels_and_paths_and_those_of_no_other) {
-  Instance i;
-  const uint32_t first = i.open_as_initiator();
-  i.s->links[i.s->links.alloc()] = LinkRecord{true, {.mtu = 4096}, 0, 0, 0, false};
-  i.from.link = 2;
-  TargetConfig t;
-  t.instance = i.peer_id;
-  t.instance.uasid = 3;
-  t.path = {2, i.from.local, i.from.remote};
-  uint32_t target = 0;
-  ASSERT_EQ(add_target(*i.s, t, &target), Status::kOk);
-  const uint32_t other = i.s->targets[target].peer;
-  link_down(*i.s, 2);
-  EXPECT_EQ(i.s->peers[other].path.link, 0u);
-  EXPECT_EQ(i.s->peers[other].channels[0], 0u);
-  EXPECT_EQ(i.peer_of(first).path.link, 1u);
-  EXPECT_TRUE(alive(i.ch(first)));
-  EXPECT_FALSE(i.s->links[2].up);
-  EXPECT_EQ(i.s->links.in_use(), 1u);
-  for (uint32_t none : {0u, 2u, 3u}) link_down(*i.s, none);
-  EXPECT_EQ(i.s->links.in_use(), 1u) << "once, and what is none is none";
 }
 
 }  // namespace
