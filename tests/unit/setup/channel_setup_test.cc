@@ -184,6 +184,9 @@ TEST(Setup, requests_for_somebody_else_are_refused) {
   EXPECT_TRUE(refused([](ControlRecord& r) { r.upi = 0; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.sender_uasid = 0; }));
   EXPECT_FALSE(refused([](ControlRecord& r) { r.wanted_uasid = 0; }));
+  Instance nobody;  // that speaks to nobody
+  nobody.s->config.upi = 0;
+  EXPECT_FALSE(meant_for_us(*nobody.s, nobody.request_of_peer()));
 }
 
 // ---- answering -------------------------------------------------------------------------------------------------
@@ -394,30 +397,50 @@ TEST(Setup, packets_for_nobody_are_answered_a_hundred_times_a_second) {
 
 TEST(Tpn, of_a_dead_channel_rests_and_comes_back_with_another_generation) {
   Instance i;
+  i.s->now += seconds(10);
   const uint32_t first = i.open_as_initiator();
   const uint32_t tpn = i.ch(first).tpn;
   kill_channel(*i.s, first);
   EXPECT_EQ(channel_of_tpn(*i.s, tpn), 0u);
+  i.s->now += i.s->config.id_rest - nanoseconds(1);
   EXPECT_NE(i.connect(), first) << "it rests";
-  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  i.s->now += nanoseconds(1);
   i.peer_id.uasid = 3;
   const uint32_t again = i.connect();
   EXPECT_EQ(again, first);
-  EXPECT_NE(i.ch(again).tpn, tpn);
+  EXPECT_EQ(i.ch(again).tpn >> tp::kTpnIndexBits, ((tpn >> tp::kTpnIndexBits) + 1) & 0xff);
   EXPECT_EQ(channel_of_tpn(*i.s, tpn), 0u) << "late packets of the former channel find nobody";
   EXPECT_EQ(channel_of_tpn(*i.s, i.ch(again).tpn), again);
 }
 
-TEST(Tpn, where_no_other_is_left_the_one_that_rests_longest_is_used) {
+TEST(Tpn, the_last_generation_is_followed_by_the_first) {
   Instance i;
-  std::vector<uint32_t> made;
-  for (uint32_t n = 0; n < 4; ++n) {
-    i.peer_id.uasid = 10 + n;
-    made.push_back(i.connect());
+  const uint32_t first = i.open_as_initiator();
+  i.ch(first).tpn |= 0xffu << tp::kTpnIndexBits;
+  i.ch(first).retransmits = 9;
+  kill_channel(*i.s, first);
+  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  ASSERT_EQ(i.connect(), first);
+  EXPECT_EQ(i.ch(first).tpn, first) << "generation 0";
+  EXPECT_EQ(i.ch(first).retransmits, 0u);
+}
+
+TEST(Tpn, where_no_other_is_left_the_one_that_rests_longest_is_used) {
+  for (const auto& [longest, shorter] : {std::pair(2, 0), std::pair(0, 2)}) {
+    Instance i;
+    std::vector<uint32_t> made;
+    for (uint32_t n = 0; n < 4; ++n) {
+      i.peer_id.uasid = 10 + n;
+      made.push_back(i.connect());
+    }
+    for (uint32_t channel : {made[longest], made[shorter]}) kill_channel(*i.s, channel);
+    i.peer_id.uasid = 20;
+    EXPECT_EQ(i.connect(), made[longest]);
+    i.peer_id.uasid = 21;
+    EXPECT_EQ(i.connect(), made[shorter]);
+    i.peer_id.uasid = 22;
+    EXPECT_EQ(i.connect(), 0u) << "none rests";
   }
-  for (uint32_t channel : {made[2], made[0]}) kill_channel(*i.s, channel);
-  i.peer_id.uasid = 20;
-  EXPECT_EQ(i.connect(), made[2]);
 }
 
 TEST(Tpn, numbers_that_name_no_channel_find_none) {

@@ -72,6 +72,24 @@ TEST(Drops, a_reply_to_a_channel_that_the_peer_asked_for) {
   EXPECT_TRUE(i.sent().empty());
 }
 
+TEST(Drops, a_reply_to_a_channel_that_closes) {
+  Instance i;
+  const uint32_t channel = i.open_as_initiator();
+  close_all(*i.s);
+  i.sent();
+  expect_drop(i, i.reply_of_peer(channel, RecordType::kRep), Counter::kRxDropRecordState);
+  EXPECT_TRUE(i.sent().empty());
+}
+
+TEST(Drops, a_reply_that_names_no_channel) {
+  Instance i;
+  ControlRecord rep = i.reply_of_peer(i.connect(), RecordType::kRep);
+  i.sent();
+  rep.sender_tpn = 0;
+  expect_drop(i, rep, Counter::kRxDropRecordParameter);
+  EXPECT_TRUE(i.sent().empty());
+}
+
 TEST(Drops, a_repeated_reply_of_another_channel_is_not_confirmed) {
   Instance i;
   const uint32_t channel = i.open_as_initiator();

@@ -82,6 +82,17 @@ TEST(SetupTimer, an_unproven_channel_that_requests_wait_for_asks_itself) {
   EXPECT_EQ(i.peer_of(channel).channels[0], channel);
 }
 
+TEST(SetupTimer, so_it_is_on_the_bulk_lane) {
+  Instance i;
+  ControlRecord req = i.request_of_peer();
+  req.flags |= wire::kRecordBulk;
+  const uint32_t channel = i.half_open(req);
+  i.queue_waiting_for(channel);
+  while (i.ch(channel).state == ChannelState::kHalfOpen) i.timer(channel);
+  EXPECT_EQ(i.peer_of(channel).accepted[1], 0u);
+  EXPECT_EQ(i.peer_of(channel).channels[1], channel);
+}
+
 TEST(SetupTimer, what_is_not_confirmed_ends_exactly_after_two_seconds) {
   Instance i;
   const uint32_t channel = i.half_open(i.request_of_peer());
@@ -230,6 +241,18 @@ TEST(Silence, ends_a_set_up_on_the_other_lane) {
   i.it().rto_at = i.s->now;
   i.fire_at(i.it().progress_at + i.it().give_up_after);
   EXPECT_FALSE(alive(i.ch(bulk)));
+  EXPECT_EQ(i.s->peers.in_use(), 1u) << "a target names it";
+}
+
+TEST(Silence, does_not_end_what_closes_on_the_other_lane) {
+  Open i;
+  const uint32_t bulk = channel_to(*i.s, i.it().peer, true);
+  on_record(*i.s, i.from, i.reply_of_peer(bulk, RecordType::kRep));
+  i.ch(bulk).state = ChannelState::kClosing;
+  i.in_flight(1);
+  i.it().rto_at = i.s->now;
+  i.fire_at(i.it().progress_at + i.it().give_up_after);
+  EXPECT_TRUE(alive(i.ch(bulk))) << "it has a time of its own";
 }
 
 TEST(Silence, of_a_peer_that_never_answered_ends_both_lanes_and_forgets_it) {
@@ -313,6 +336,36 @@ TEST(Death, while_closing_is_told_too) {
   close_all(*i.s);
   kill_channel(*i.s, i.channel);
   EXPECT_EQ(i.count(Counter::kTpChannelDead), 1u);
+}
+
+struct Receiving : Open {
+  Receiving() {
+    ch(channel).receive = receive = s->receives.alloc();
+    s->jfcs[s->jfcs.alloc()].reserved = 1;
+    s->receives[receive].jfr = s->jfrs.alloc();
+    s->receives[receive].jfc = 1;
+    s->receives[receive].counted = true;
+  }
+  uint32_t receive;
+};
+
+TEST(Death, gives_back_the_receive_of_an_open_message) {
+  Receiving i;
+  kill_channel(*i.s, i.channel);
+  EXPECT_EQ(i.s->jfrs[1].returned, i.receive);
+  EXPECT_EQ(i.it().receive, 0u);
+  EXPECT_EQ(i.s->haunted_receives, 0u);
+}
+
+TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
+  Receiving i;
+  i.it().copies_pending = 2;
+  kill_channel(*i.s, i.channel);
+  EXPECT_EQ(i.s->jfrs[1].returned, 0u);
+  EXPECT_EQ(i.it().receive, 0u);
+  EXPECT_EQ(i.s->haunted_receives, i.receive);
+  EXPECT_EQ(i.s->receives[i.receive].copies, 2u);
+  EXPECT_EQ(i.s->receives[i.receive].dead_tpn, i.it().tpn);
 }
 
 TEST(Death, gives_back_a_frame_that_waits_for_memory) {
@@ -405,6 +458,16 @@ TEST(Closing, of_one_application_leaves_those_of_others) {
   EXPECT_NE(i.peer_of(of[1]).channels[0], 0u);
   close_owner(*i.s, 1);
   EXPECT_TRUE(i.sent().empty()) << "it is closing already";
+  EXPECT_EQ(i.ch(of[0]).state, ChannelState::kClosing);
+}
+
+TEST(Closing, of_one_application_takes_both_lanes) {
+  Open i;
+  const uint32_t peer = i.it().peer, bulk = channel_to(*i.s, peer, true);
+  on_record(*i.s, i.from, i.reply_of_peer(bulk, RecordType::kRep));
+  close_owner(*i.s, 0);
+  EXPECT_EQ(i.ch(bulk).state, ChannelState::kClosing);
+  EXPECT_EQ(i.s->peers[peer].channels[1], 0u);
 }
 
 TEST(Closing, of_one_application_leaves_those_that_visitors_asked_for) {
@@ -448,6 +511,7 @@ TEST(Ping, names_the_life_that_is_meant_or_none) {
 
 TEST(Reset, a_second_begins_anew_when_it_is_over) {
   Instance i;
+  i.s->now += seconds(10);
   for (int n = 0; n < 100; ++n) on_unknown_tpn(*i.s, i.from, 5, 6);
   EXPECT_EQ(i.sent().size(), 100u);
   EXPECT_EQ(i.count(Counter::kTpTxReset), 100u);

@@ -352,6 +352,7 @@ TEST(Found, ids_name_queues_and_groups_and_token_ids_memory) {
   EXPECT_TRUE(has_id(*a.s, token_id, true));
   EXPECT_FALSE(has_id(*a.s, token_id, false));
   EXPECT_FALSE(has_id(*a.s, kId, true));
+  a.trap_behind_ids(ObjectKind::kJetty);
   EXPECT_FALSE(has_id(*a.s, kIdSpace, true));
   EXPECT_FALSE(has_id(*a.s, kIdSpace, false));
 }

@@ -60,6 +60,24 @@ TEST(Peers, a_new_record_begins_empty) {
   EXPECT_TRUE(peer.in_use);
 }
 
+// Of two that lie in the same bucket each is found.
+TEST(Peers, of_different_eids_of_ours_are_different_wherever_they_lie) {
+  Known k;
+  const uint32_t first = k.find(k.target());
+  TargetConfig t = k.target();
+  uint32_t other = 0;
+  for (int n = 0; n < 1 << 24; ++n) {
+    for (size_t byte : {0, 1, 2}) t.local_eid.bytes[byte] = static_cast<uint8_t>(n >> 8 * byte);
+    t.local_eid.bytes[3] = 1;
+    other = k.find(t);
+    if (k.s->peers[other].next_in_bucket == first) break;
+    drop_unused_peer(*k.s, other);
+  }
+  ASSERT_EQ(k.s->peers[other].next_in_bucket, first);
+  EXPECT_EQ(k.find(k.target()), first);
+  EXPECT_EQ(k.find(t), other);
+}
+
 TEST(Peers, there_are_no_more_than_records) {
   Known k;
   for (uint32_t uasid = 2; uasid < 10; ++uasid) EXPECT_NE(k.find(k.target(uasid)), 0u);
@@ -130,6 +148,24 @@ TEST(Peers, of_different_eids_lie_in_different_buckets) {
       }
       EXPECT_GE(buckets.size(), 220u) << remote << " " << byte;
     }
+  }
+}
+
+TEST(Peers, of_eids_that_differ_in_two_places_lie_in_different_buckets) {
+  Known k;
+  const uint32_t *begin = k.s->peer_buckets, *end = begin + kPeerBuckets;
+  for (bool remote : {false, true}) {
+    std::set<const uint32_t*> buckets;
+    for (int n = 0; n < 256; ++n) {
+      TargetConfig t = k.target();
+      Eid& eid = remote ? t.instance.eid : t.local_eid;
+      eid.bytes[4] = static_cast<uint8_t>(1 + n / 16);
+      eid.bytes[9] = static_cast<uint8_t>(1 + n % 16);
+      const uint32_t peer = k.find(t);
+      buckets.insert(std::find(begin, end, peer));
+      drop_unused_peer(*k.s, peer);
+    }
+    EXPECT_GE(buckets.size(), 220u) << remote;
   }
 }
 

@@ -142,13 +142,16 @@ TEST(Glare, the_one_that_gave_way_answers_as_if_it_had_never_asked) {
   i.s->now += milliseconds(1);
   ControlRecord req = i.request_of_peer();
   req.sender_incarnation = kOurIncarnation - 1;
-  i.from.remote.port = 5555;
+  i.s->links[i.s->links.alloc()] = LinkRecord{true, {.mtu = 2048}, 0, 0, 0, false};
+  i.from = {2, {i.from.local.ip, 4444}, {i.from.remote.ip, 5555}};
   ASSERT_EQ(i.half_open(req), channel);
   const Channel& ch = i.ch(channel);
   EXPECT_EQ(ch.attempt, 9u);
   EXPECT_EQ(ch.created_at, i.s->now);
   EXPECT_EQ(ch.setup_tries, 0);
   EXPECT_EQ(ch.offered_mtu, 2048);
+  EXPECT_EQ(ch.link, 2u);
+  EXPECT_EQ(ch.local_endpoint.port, 4444);
   EXPECT_EQ(ch.remote_endpoint.port, 5555);
   EXPECT_EQ(ch.peer_tpn, kPeerTpn);
   EXPECT_EQ(ch.setup_at, i.s->now + i.s->config.setup_retry_min);
@@ -216,6 +219,32 @@ TEST(FormerInstance, at_the_same_address_is_asked_whether_it_still_lives) {
   EXPECT_EQ(out[1].record.type, RecordType::kRep);
 }
 
+TEST(FormerInstance, on_the_last_channel_is_asked_too) {
+  Instance i;
+  kill_channel(*i.s, i.open_as_initiator());
+  i.peer_id.uasid = 3;
+  ASSERT_EQ(i.open_as_initiator(), 2u);
+  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  i.peer_id.uasid = 4;
+  on_record(*i.s, i.from, i.request_of_peer());
+  ASSERT_EQ(i.sent().size(), 2u);
+  EXPECT_EQ(i.ch(1).state, ChannelState::kHalfOpen);
+}
+
+// A clock may begin at 0.
+TEST(FormerInstance, is_asked_at_any_time_of_day_and_not_at_once_again) {
+  for (uint64_t now : {1, 1000000}) {
+    Instance i;
+    const uint32_t channel = i.open_as_initiator();
+    i.s->now = Instant{now};
+    on_record(*i.s, i.from, i.reply_of_peer(channel, RecordType::kReset));
+    EXPECT_EQ(i.sent().size(), 1u) << now;
+    i.s->now += nanoseconds(1);
+    on_record(*i.s, i.from, i.reply_of_peer(channel, RecordType::kReset));
+    EXPECT_TRUE(i.sent().empty()) << now;
+  }
+}
+
 TEST(FormerInstance, of_another_address_or_eid_or_not_open_is_left_in_peace) {
   const auto pings = [](void (*change)(Instance&), bool open = true) {
     Instance i;
@@ -248,6 +277,7 @@ TEST(Refusal, is_told_with_its_reason_and_by_whom) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].kind, EventKind::kChannelRejected);
   EXPECT_EQ(events[0].object, tpn);
+  EXPECT_EQ(events[0].owner, 0) << "channels have none";
   EXPECT_EQ(events[0].reason, static_cast<uint8_t>(RecordReason::kUnknownEntity));
   EXPECT_EQ(events[0].version, 3);
   EXPECT_EQ(events[0].peer, i.peer_id.eid);

@@ -145,6 +145,8 @@ TEST(Terms, pauses_double_from_the_least_one) {
   EXPECT_EQ(setup_pause(*i.s, 0), least);
   EXPECT_EQ(setup_pause(*i.s, 1), least * 2);
   EXPECT_EQ(setup_pause(*i.s, 3), least * 8);
+  i.s->config.setup_retry_max = Duration{INT64_MAX};
+  for (uint32_t tries : {20u, 21u, 60u, UINT32_MAX}) EXPECT_EQ(setup_pause(*i.s, tries), least * (1 << 20));
 }
 
 // ---- a new channel ---------------------------------------------------------------------------------------------
@@ -256,12 +258,17 @@ TEST(Agreement, reading_with_metadata_needs_both) {
   ControlRecord rep = i.reply_of_peer(channel, RecordType::kRep);
   rep.flags = wire::kRecordFast;
   on_record(*i.s, i.from, rep);
+  EXPECT_EQ(i.ch(channel).record_flags, wire::kRecordFast);
   EXPECT_FALSE(i.ch(channel).read_meta);
   EXPECT_TRUE(i.ch(channel).fast);
 }
 
-// Whoever asked for any uasid of the EID learns it.
 TEST(Agreement, the_uasid_of_the_peer_is_what_it_says) {
+  Instance asking;
+  ControlRecord rep = asking.reply_of_peer(asking.connect(), RecordType::kRep);
+  rep.sender_uasid = 9;
+  on_record(*asking.s, asking.from, rep);
+  EXPECT_EQ(asking.ch(1).remote.uasid, 9u);
   Instance i;
   ControlRecord req = i.request_of_peer();
   const uint32_t channel = i.half_open(req);
@@ -289,6 +296,33 @@ TEST(Agreement, the_port_that_the_reply_came_from_is_the_peers) {
   on_record(*i.s, i.from, i.reply_of_peer(channel, RecordType::kRep));
   EXPECT_EQ(i.ch(channel).remote_endpoint.port, 5555);
   EXPECT_TRUE(i.ch(channel).is_up());
+}
+
+// Where the request came from and to which of our EIDs.
+TEST(Agreement, as_target_the_peer_is_known_by_the_request) {
+  Instance i;
+  Eid second{};
+  second.bytes[0] = 7;
+  i.s->eids[i.s->eid_count++] = second;
+  ControlRecord req = i.request_of_peer();
+  req.wanted_eid = second;
+  const uint32_t channel = i.half_open(req);
+  const Peer& peer = i.peer_of(channel);
+  EXPECT_EQ(peer.local_eid, second);
+  EXPECT_EQ(i.ch(channel).local_eid, second);
+  EXPECT_EQ(peer.path.link, 1u);
+  EXPECT_EQ(peer.path.local, i.from.local);
+  EXPECT_EQ(peer.path.remote, i.from.remote);
+}
+
+// It is that of the request that was answered and got through.
+TEST(Agreement, as_target_the_mtu_is_that_of_the_confirmation) {
+  Instance i;
+  const uint32_t channel = i.half_open(i.request_of_peer());
+  ControlRecord conf = i.reply_of_peer(channel, RecordType::kConf);
+  conf.mtu = 2048;
+  on_record(*i.s, i.from, conf);
+  EXPECT_EQ(i.ch(channel).mtu, 2048);
 }
 
 TEST(Agreement, as_target_the_window_is_the_smaller_one) {
