@@ -72,6 +72,7 @@ TEST(Groups, are_found_by_their_owner) {
   EXPECT_EQ(find_group(*g.s, g.group, 5), g.s->ids[g.group].record);
   EXPECT_EQ(find_group(*g.s, g.group, 6), 0u);
   EXPECT_EQ(find_group(*g.s, g.members[0], 5), 0u) << "a jetty";
+  g.trap_behind_ids(ObjectKind::kGroup);
   EXPECT_EQ(find_group(*g.s, kIdSpace, 5), 0u);
   EXPECT_EQ(find_group(*g.s, UINT32_MAX, 5), 0u);
 }
@@ -80,8 +81,9 @@ TEST(Groups, that_have_members_cannot_be_destroyed) {
   Grouped g(GroupPolicy::kRoundRobin, 1);
   EXPECT_EQ(destroy_group(*g.s, g.group), Status::kBusy);
   EXPECT_EQ(destroy_group(*g.s, g.members[0]), Status::kInvalid) << "a jetty";
-  EXPECT_EQ(destroy_group(*g.s, kIdSpace), Status::kInvalid);
   ASSERT_EQ(destroy_jetty(*g.s, g.members[0]), Status::kOk);
+  g.trap_behind_ids(ObjectKind::kGroup);
+  EXPECT_EQ(destroy_group(*g.s, kIdSpace), Status::kInvalid);
   EXPECT_EQ(destroy_group(*g.s, g.group), Status::kOk);
   EXPECT_EQ(destroy_group(*g.s, g.group), Status::kInvalid) << "once";
   EXPECT_EQ(g.s->groups.in_use(), 0u);
@@ -206,6 +208,13 @@ TEST(QueueDepth, who_would_refuse_gets_nothing) {
     return g.chosen();
   };
   EXPECT_EQ(chosen_instead([](Grouped&) {}), 1u);
+  EXPECT_EQ(chosen_instead([](Grouped& g) {
+              g.post_receives(0, 0);
+              g.jfr(g.jfrs[1]).state = QueueState::kError;
+              g.post_receives(2, 0);
+            }),
+            0u)
+      << "nothing is no more than nothing";
   EXPECT_EQ(chosen_instead([](Grouped& g) { g.jfr(g.jfrs[1]).state = QueueState::kError; }), 0u);
   EXPECT_EQ(chosen_instead([](Grouped& g) { g.jfr(g.jfrs[1]).state = QueueState::kReset; }), 0u);
   EXPECT_EQ(chosen_instead([](Grouped& g) { g.queue(g.members[1]).state = QueueState::kError; }), 0u);

@@ -534,6 +534,14 @@ TEST(DiscardReceives, all_that_was_posted_is_gone_without_a_word) {
   EXPECT_TRUE(r.completions().empty());
 }
 
+TEST(DiscardReceives, counts_receives_and_no_fillers) {
+  Receives r;
+  for (int i = 0; i < 3; ++i) r.post();
+  r.skip(2);
+  discard_receives(*r.s, r.record);
+  EXPECT_EQ(r.indices().retired.load(), 3u);
+}
+
 TEST(DiscardReceives, stops_at_an_element_that_cannot_be) {
   Receives r;
   r.post();
