@@ -42,7 +42,7 @@ Duration request_timeout(uint8_t err_timeout) {
 
 }  // namespace
 
-bool valid_ring(uint32_t slot_count) { return slot_count != 0 && std::has_single_bit(slot_count); }
+bool valid_ring(uint32_t slot_count) { return std::has_single_bit(slot_count); }
 bool valid_jfc(const CoreState& s, uint32_t jfc) {
   return jfc != 0 && jfc <= s.jfcs.high_water() && s.jfcs[jfc].in_use;
 }

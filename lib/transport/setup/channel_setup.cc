@@ -37,14 +37,13 @@ uint8_t sack_size_code(const CoreState& s) {
   return static_cast<uint8_t>(std::countr_zero(bits / 64));
 }
 
-void send_about(CoreState& s, const Channel& ch, RecordType type, RecordReason reason = RecordReason::kNone) {
+void send_about(CoreState& s, const Channel& ch, RecordType type) {
   OutRecord out{};
   out.link = ch.link;
   out.local = ch.local_endpoint;
   out.remote = ch.remote_endpoint;
   ControlRecord& r = out.record;
   r.type = type;
-  r.reason = reason;
   r.sender_incarnation = s.config.incarnation;
   r.receiver_incarnation = ch.peer_incarnation;
   r.attempt = ch.attempt;
@@ -115,7 +114,6 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
-  ch.offered_mtu = static_cast<uint16_t>(link.mtu);
   ch.record_flags = kOffered | (bulk ? wire::kRecordBulk : 0) | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
   if (!s.config.fast_retransmit) ch.record_flags &= ~wire::kRecordFast;
   ch.created_at = ch.heard_at = s.now;
@@ -140,7 +138,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
   ch.highest_seen = ch.peer_initial_psn - 1;
-  ch.next_tpmsn = ch.message = Tpmsn(0);
+  UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
   tp::cc_init(ch.cc, ch.next_psn);
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
 }
@@ -203,7 +201,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
   uint32_t& current = peer.channels[ch.bulk ? 1 : 0];
-  if (!ch.initiator && current != channel && peer.visitor == 0 && !is_self(s, peer)) {
+  if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
     current = channel;
     ch.carries_requests = true;
@@ -242,7 +240,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   ch.recovery = 0;
   tp::release_reorder(s, ch);
   ch.freed_at = s.now;
-  ch.next_resting = 0;
+  UB_DCHECK(ch.next_resting == 0);
   (s.resting_tail == 0 ? s.resting_head : s.channels[s.resting_tail].next_resting) = channel;
   s.resting_tail = channel;
   if (was_up) {
@@ -556,7 +554,7 @@ void kill_silent(CoreState& s, uint32_t channel) {
   uint32_t peer = s.channels[channel].peer;
   uint32_t other = s.peers[peer].channels[s.channels[channel].bulk ? 0 : 1];
   ++s.peers[peer].users;
-  if (other != 0 && other != channel) {
+  if (other != 0) {
     const Channel& o = s.channels[other];
     bool silent = o.state == ChannelState::kReqSent ||
                   (o.state == ChannelState::kOpen && s.now - o.heard_at >= s.config.channel_timeout);
@@ -613,7 +611,7 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
         peer.accepted[ch.bulk ? 1 : 0] = 0;
         ch.attempt = s.prng.next_u32();
         ch.peer_tpn = 0;
-        ch.remote = peer.instance;
+        UB_DCHECK(ch.remote == peer.instance);
         return begin_as_initiator(s, channel);
       }
       if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);

@@ -12,7 +12,8 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
   uint64_t h = 0xcbf29ce484222325;
   for (uint8_t b : local.bytes) h = (h ^ b) * 0x100000001b3;
   for (uint8_t b : remote.bytes) h = (h ^ b) * 0x100000001b3;
-  return static_cast<uint32_t>(h >> 32) % kPeerBuckets;
+  // The last byte reaches the upper bits of `h` hardly, and the lower ones well.
+  return static_cast<uint32_t>(h ^ h >> 32) % kPeerBuckets;
 }
 
 }  // namespace
@@ -59,10 +60,7 @@ void link_down(CoreState& s, uint32_t link) {
     if (s.peers[i].in_use && s.peers[i].path.link == link) s.peers[i].path.link = 0;
   }
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
-    const tp::Channel& ch = s.channels[i];
-    if (ch.link == link && ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead) {
-      kill_channel(s, i);
-    }
+    if (s.channels[i].link == link) kill_channel(s, i);
   }
   ta::leave_link(s, link);
   s.links.free(link);

@@ -250,13 +250,11 @@ class Receiver {
     ++ch.message;
   }
 
+  // The message failed.
   void answer_message(uint32_t channel, const wire::Btah& request) {
     const tp::Channel& ch = s_.channels[channel];
     if (ch.message_rspst == kSilent) return;
-    wire::TaOpcode opcode = answer_opcode(request.opcode);
-    // What was refused before it was looked at has no response of its own kind.
-    if (ch.message_rspst == wire::kRspOk) opcode = wire::TaOpcode::kTaack;
-    answer(s_, channel, request, opcode, ch.message_rspst, ch.message_rspinfo);
+    answer(s_, channel, request, answer_opcode(request.opcode), ch.message_rspst, ch.message_rspinfo);
   }
 
   // The final word of a message becomes visible last. And memory that is slower than the wire holds it up.

@@ -5,6 +5,7 @@
 // a shared network; UB's own algorithms (6.6) take its place where a peer offers them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lib/transport/tp/channel.h"
@@ -23,21 +24,21 @@ inline void cc_acked(CongestionWindow& cc, uint32_t packets) {
     cc.acked -= cc.window;
     ++cc.window;
   }
-  if (cc.window > kMaxWindow) cc.window = kMaxWindow;
+  cc.window = std::min(cc.window, kMaxWindow);
   UB_DCHECK(cc.window >= kMinWindow);
 }
 
 inline void cc_lost(CongestionWindow& cc, Psn lost, Psn next) {
   if (lost.before(cc.recovery_until)) return;  // of the same round trip
   cc.recovery_until = next;
-  cc.threshold = cc.window / 2 > kMinWindow ? cc.window / 2 : kMinWindow;
+  cc.threshold = std::max(cc.window / 2, kMinWindow);
   cc.window = cc.threshold;
   cc.acked = 0;
 }
 
 inline void cc_timeout(CongestionWindow& cc, Psn next) {
   cc.recovery_until = next;
-  cc.threshold = cc.window / 2 > kMinWindow ? cc.window / 2 : kMinWindow;
+  cc.threshold = std::max(cc.window / 2, kMinWindow);
   cc.window = kMinWindow;
   cc.acked = 0;
 }

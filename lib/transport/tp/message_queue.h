@@ -44,7 +44,7 @@ static_assert(sizeof(TxMessage) == 56);
 constexpr uint32_t kMessagesPerChunk = 18;
 
 struct MessageChunk {
-  uint32_t next;
+  uint32_t next;  // of the newest chunk: not set
   uint32_t pad[3];
   TxMessage items[kMessagesPerChunk];
 };
@@ -62,10 +62,8 @@ class MessageQueue {
     if (tail_chunk_ == 0 || tail_at_ == kMessagesPerChunk) {
       uint32_t chunk = pool.alloc();
       if (chunk == 0) return nullptr;
-      pool[chunk].next = 0;
       if (tail_chunk_ == 0) {
         head_chunk_ = chunk;
-        head_at_ = 0;
       } else {
         pool[tail_chunk_].next = chunk;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/tp/receive_state.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ub::tp {
@@ -9,6 +10,7 @@ namespace {
 
 // An acknowledgement nobody waits for may cover this much time, far below any retransmission time-out.
 constexpr Duration kAckDelay = microseconds(100);
+constexpr uint32_t kMostAckBits = 8 * sizeof(AckContent::bitmap);
 
 uint32_t slot_of(const CoreState& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
 
@@ -112,13 +114,14 @@ AckContent make_ack(CoreState& s, const Channel& ch) {
   ack.selective = ch.highest_seen.after(ack.cumulative);
   if (!ack.selective) return ack;
   UB_DCHECK(ch.reorder != 0);
-  uint32_t bits = s.config.window_packets < 1024 ? s.config.window_packets : 1024;
+  uint32_t bits = std::min(s.config.window_packets, kMostAckBits);
   while ((64u << ack.size_code) < bits) ++ack.size_code;
   const uint64_t* received = s.received_bits(ch.reorder);
   uint32_t span = ch.highest_seen.distance(ack.cumulative);
   std::memset(ack.bitmap, 0, sizeof ack.bitmap);
   ack.bitmap[0] = 1;
   for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
+    UB_DCHECK(bit < kMostAckBits);
     if (test_bit(received, slot_of(s, ack.cumulative + bit))) set_bit(ack.bitmap, bit);
   }
   return ack;

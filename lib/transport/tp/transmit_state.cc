@@ -37,11 +37,6 @@ void restart_rto(CoreState& s, uint32_t channel) {
   arm_channel_timer(s, channel);
 }
 
-// Nothing is noted of this PSN. So it is of all that are not in flight: the places are used again a window later.
-[[maybe_unused]] bool is_unmarked(const RecoveryBlock& r, Psn psn) {
-  return !test_bit(r.sacked, index_of(psn)) && !test_bit(r.resend, index_of(psn));
-}
-
 RtoLimits rto_limits(const CoreState& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }
 
 void sample_rtt(const CoreState& s, Channel& ch, Duration sample) {
@@ -51,7 +46,8 @@ void sample_rtt(const CoreState& s, Channel& ch, Duration sample) {
 
 // A message has no unacknowledged packet left.
 void message_acked(CoreState& s, Channel& ch, TxMessage& m) {
-  if (m.kind == MessageKind::kReadResponse && m.complete) ta::finish_read_job(s, m);
+  UB_DCHECK(m.complete);
+  if (m.kind == MessageKind::kReadResponse) ta::finish_read_job(s, m);
   ch.in_flight.pop(s.messages);
 }
 
@@ -79,7 +75,7 @@ void acknowledge_until(CoreState& s, uint32_t channel, Psn to) {
   ch.oldest_unacked = to;
   while (!ch.in_flight.empty()) {
     TxMessage& m = ch.in_flight.front(s.messages);
-    if (m.packets > to.distance(m.first_psn) || (!m.complete && m.packets == to.distance(m.first_psn))) {
+    if (!m.complete || m.packets > to.distance(m.first_psn)) {
       if (m.kind == MessageKind::kRequest && to.after(m.first_psn)) ta::on_progress(s, m);
       break;
     }
@@ -129,7 +125,9 @@ void packet_sent(CoreState& s, uint32_t channel) {
   TxMessage& m = ch.in_flight.back(s.messages);
   bool idle = ch.outstanding() == 0;
   UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
-  UB_DCHECK(ch.recovery == 0 || is_unmarked(s.recovery[ch.recovery], ch.next_psn));
+  // Nothing is noted of PSNs that are not in flight: their places are used again a window later.
+  UB_DCHECK(ch.recovery == 0 || (!test_bit(s.recovery[ch.recovery].sacked, index_of(ch.next_psn)) &&
+                                 !test_bit(s.recovery[ch.recovery].resend, index_of(ch.next_psn))));
   if (!ch.timing) {
     ch.timing = true;
     ch.timed_psn = ch.next_psn;
@@ -177,7 +175,7 @@ void resent(CoreState& s, Channel& ch, Psn psn) {
   UB_DCHECK(ch.recovery != 0 && test_bit(r.resend, index_of(psn)) && r.resend_count != 0);
   clear_bit(r.resend, index_of(psn));
   --r.resend_count;
-  if (ch.timing && psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
+  if (psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
   ++ch.retransmits;
 }
 
@@ -192,7 +190,7 @@ void on_nak(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
   Channel& ch = s.channels[channel];
   if (!acceptable(s, ch, rtp.psn - 1) || rtp.psn == ch.next_psn) return;
   acknowledge_until(s, channel, rtp.psn);
-  if (!ch.fast || ch.outstanding() == 0) return;
+  if (!ch.fast) return;
   RecoveryBlock& r = *recovery_block(s, ch);
   if (r.burst && rtp.psn == r.last_first) return;  // one restart per reported PSN
   r.burst = true;

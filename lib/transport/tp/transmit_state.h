@@ -4,6 +4,8 @@
 // acknowledgement means, what goes again and when. No packet is built here (transmitter.h does).
 #pragma once
 
+#include <algorithm>
+
 #include "lib/transport/core_state.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/sack.h"
@@ -12,7 +14,7 @@ namespace ub::tp {
 
 // May a packet with a new PSN leave?
 inline uint32_t usable_window(const Channel& ch) {
-  return ch.lossless || ch.send_window < ch.cc.window ? ch.send_window : ch.cc.window;
+  return ch.lossless ? ch.send_window : std::min(ch.send_window, ch.cc.window);
 }
 inline bool window_open(const Channel& ch) { return ch.outstanding() < usable_window(ch); }
 // Does a packet demand an acknowledgement (A)? One that goes again does, and one that leaves a quarter of the window or

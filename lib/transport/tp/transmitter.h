@@ -88,7 +88,8 @@ class Transmitter {
   size_t send_data(size_t budget) {
     size_t sent = 0;
     uint32_t turns = s_.active_count;
-    while (turns-- > 0 && sent < budget && s_.active_head != 0) {
+    while (turns-- > 0 && sent < budget) {
+      UB_DCHECK(s_.active_head != 0);  // so many are on the list as are counted
       uint32_t channel = s_.active_head;
       Channel& ch = s_.channels[channel];
       s_.active_head = ch.next_active;
@@ -163,7 +164,7 @@ class Transmitter {
   Sent continue_message(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     TxMessage& m = ch.in_flight.back(s_.messages);
-    bool fake = m.kind == MessageKind::kFake || !source_alive(m);
+    bool fake = !source_alive(m);
     if (!fake && !window_open(ch)) return Sent::kNothing;
     return fake ? send_fake(channel, m, ch.next_psn, false) : send_packet(channel, m, m.packets, false);
   }
@@ -171,21 +172,26 @@ class Transmitter {
   Sent send_again(uint32_t channel, Psn psn) {
     Channel& ch = s_.channels[channel];
     TxMessage* m = message_at(s_, ch, psn);
-    if (m == nullptr) {  // cannot be, but must not loop
-      resent(s_, ch, psn);
-      return Sent::kYes;
-    }
+    UB_ASSERT(m != nullptr);  // only what is in flight goes again
     uint32_t index = psn.distance(m->first_psn);
-    bool fake = m->kind == MessageKind::kFake || !source_alive(*m);
+    bool fake = !source_alive(*m);
     return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, index, true);
   }
 
+  // A fake message has no source.
+  bool has_source(const TxMessage& m) {
+    switch (m.kind) {
+      case MessageKind::kRequest:
+        return ta::request_of(s_, m) != nullptr;
+      case MessageKind::kReadResponse:
+        return ta::job_of(s_, m) != nullptr;
+      default:
+        return m.kind == MessageKind::kAnswer;
+    }
+  }
   bool source_alive(TxMessage& m) {
-    if (m.vanished) return false;
-    bool alive = m.kind == MessageKind::kAnswer ||
-                 (m.kind == MessageKind::kRequest ? ta::request_of(s_, m) != nullptr : ta::job_of(s_, m) != nullptr);
-    m.vanished = !alive;
-    return alive;
+    if (!m.vanished) m.vanished = !has_source(m);
+    return !m.vanished;
   }
 
   // ---- building ----------------------------------------------------------------------------------------------
@@ -256,15 +262,11 @@ class Transmitter {
   Sent finish_gather(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     TxMessage* m = nullptr;
-    bool wanted;
-    if (ch.gather_retransmit) {
-      wanted = ch.recovery != 0 &&
-               test_bit(s_.recovery[ch.recovery].resend, ch.gather_psn.value() & (kMaxWindow - 1)) &&
-               ch.gather_psn.distance(ch.oldest_unacked) < ch.outstanding();
-      if (wanted) m = message_at(s_, ch, ch.gather_psn);
-    } else {
-      wanted = ch.mid_message;
-      if (wanted) m = &ch.in_flight.back(s_.messages);
+    if (!ch.gather_retransmit) {
+      if (ch.mid_message) m = &ch.in_flight.back(s_.messages);
+    } else if (ch.recovery != 0 &&
+               test_bit(s_.recovery[ch.recovery].resend, ch.gather_psn.value() & (kMaxWindow - 1))) {
+      m = message_at(s_, ch, ch.gather_psn);
     }
     bool alive = m != nullptr && source_alive(*m);
     if (alive && !ch.gather_failed) {
@@ -286,14 +288,11 @@ class Transmitter {
     if (m.kind == MessageKind::kRequest) {
       uint32_t queue = m.source;
       uint32_t number = m.work_request;
-      m.vanished = true;
       ta::give_up(s_, queue, number, CrStatus::kLocAccess);
       ta::retire_requests(s_, queue);
       ta::schedule_queue(s_, queue);
     } else {
-      uint32_t job = m.source;
-      m.vanished = true;
-      ta::abort_job(s_, job);
+      ta::abort_job(s_, m.source);
     }
   }
 
@@ -333,7 +332,6 @@ class Transmitter {
   bool describe(const Channel& ch, const TxMessage& m, uint32_t index, wire::TaPacket* ta, Payload* payload) {
     if (m.kind == MessageKind::kRequest) return describe_request(ch, m, index, ta, payload);
     ta->is_response = true;
-    ta->rsp = wire::Atah{};
     ta->rsp.rc_id = m.source;
     ta->rsp.tassn = m.tassn;
     if (m.kind == MessageKind::kAnswer) {
@@ -345,7 +343,7 @@ class Transmitter {
         ta->taid = 0;
         ta->ofst.offset_kib = 0;
       }
-      payload->atomic_value = m.value_bytes != 0;
+      payload->atomic_value = true;
       payload->bytes = m.value_bytes;
       answer_value_ = make_uint128(m.value, m.value_high);
       return true;
@@ -376,7 +374,7 @@ class Transmitter {
     uint32_t in_segment = index * ch.mtu;
     bool send = ta::is_send(wqe.op);
 
-    wire::Btah& btah = ta->req = wire::Btah{};
+    wire::Btah& btah = ta->req;
     btah.opcode = ta::wire_opcode(shape.op);
     if (!last && send) btah.opcode = wire::TaOpcode::kSend;
     btah.tassn = m.tassn;
@@ -385,7 +383,7 @@ class Transmitter {
         static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
     btah.fce = (wqe.flags & kWrSolicited) != 0;
     btah.retry = m.retry;
-    bool memory_token = !send && (wqe.flags & kWrToken) != 0;
+    bool memory_token = (wqe.flags & kWrToken) != 0;
     ta->tv = send ? target.token.required : memory_token;
     ta->token_value = send ? target.token.value : wqe.token_value;
     if (send || shape.op == WrOp::kWriteImm) {
@@ -438,8 +436,9 @@ class Transmitter {
     if (p.atomic_operands) {
       // Operand 1 is the swap value or operand, operand 2 what is compared; both always travel, little-endian.
       const uint128 operand = operand_of(*p.wqe), compare = compare_of(*p.wqe);
-      std::memcpy(dst, &operand, p.bytes / 2);
-      std::memcpy(dst + p.bytes / 2, &compare, p.bytes / 2);
+      const uint32_t each = p.bytes / 2;
+      std::memcpy(dst, &operand, each);
+      std::memcpy(dst + each, &compare, each);
       return CopyResult::kDone;
     }
     Channel& ch = s_.channels[channel];
@@ -521,7 +520,6 @@ class Transmitter {
     wire::NetTemplate headers;
     headers.init({}, {}, out.local, out.remote, 0);
     wire::TaPacket ta;
-    ta.req = wire::Btah{};
     ta.has_mt = ta.has_ofst = true;
     ta.mt = {0, wire::kTcTypeQueue, 0};
     ta.ofst.offset_kib = 0;

@@ -182,6 +182,17 @@ TEST(IdSpace, private_ids__come_from_anywhere) {
   EXPECT_EQ(allocate_private_id(*state.s, 0), kFirstDynamicId);
 }
 
+TEST(IdSpace, private_ids__end_with_the_last) {
+  State state;
+  for (uint32_t id = kFirstDynamicId; id < kIdSpace; ++id) state.s->ids[id].kind = ObjectKind::kGroup;
+  state.s->ids[kIdSpace - 1].kind = ObjectKind::kNone;
+  EXPECT_EQ(allocate_private_id(*state.s, kFirstDynamicId), kIdSpace - 1);
+  state.s->ids[kIdSpace - 1].kind = ObjectKind::kGroup;
+  EXPECT_EQ(allocate_private_id(*state.s, kFirstDynamicId), 0u);
+  state.s->ids[kIdSpace] = IdSlot{};  // what lies behind the table
+  EXPECT_EQ(allocate_private_id(*state.s, kIdSpace), 0u);
+}
+
 TEST(IdPort, every_id_has_one_port_and_blocks_have_1024) {
   std::map<uint16_t, uint32_t> ids_of;
   for (uint32_t id = wire::kFirstRequestableId; id < wire::kIdSpace; ++id) {

@@ -81,7 +81,60 @@ TEST(Segments, a_peer_may_do_what_its_access_says) {
 TEST(Segments, token_ids_that_name_nothing_reach_nothing) {
   Memory m;
   const uint32_t id = m.add(m.config()).token_id;
-  for (uint32_t other : {0u, id + 1, kIdSpace, UINT32_MAX}) EXPECT_EQ(m.remote(m.access(other)), nullptr) << other;
+  for (uint32_t other : {0u, 1u, id + 1, UINT32_MAX}) EXPECT_EQ(m.remote(m.access(other)), nullptr) << other;
+  m.s->token_ids[kIdSpace] = m.s->token_ids[id];  // what lies behind the table
+  EXPECT_EQ(m.remote(m.access(kIdSpace)), nullptr);
+  EXPECT_FALSE(invalidate_token_id(*m.s, 7, kIdSpace, kToken));
+  EXPECT_EQ(free_token_id(*m.s, kIdSpace), Status::kInvalid);
+  m.s->token_ids[kIdSpace].segments = 0;
+  EXPECT_EQ(free_token_id(*m.s, kIdSpace), Status::kInvalid);
+  SegmentConfig c = m.config();
+  c.token_id = kIdSpace;
+  RegisteredSegment r;
+  EXPECT_EQ(register_segment(*m.s, c, &r), Status::kInvalid);
+}
+
+TEST(Segments, a_token_id_is_freed_once) {
+  Memory m;
+  uint32_t id = 0;
+  ASSERT_EQ(alloc_token_id(*m.s, &id), Status::kOk);
+  EXPECT_EQ(free_token_id(*m.s, id), Status::kOk);
+  for (uint32_t none : {id, 0u, id + 1}) EXPECT_EQ(free_token_id(*m.s, none), Status::kInvalid) << none;
+}
+
+// A request may name the last byte of the address space, and nothing behind it.
+TEST(Segments, may_end_where_the_address_space_ends) {
+  Memory m;
+  SegmentConfig c = m.config();
+  c.address = UINT64_MAX - kLength;
+  EXPECT_NE(m.remote(m.access(m.add(c).token_id, UINT64_MAX - 1)), nullptr);
+}
+
+TEST(Segments, each_use_of_a_record_has_a_generation_of_its_own) {
+  Memory m;
+  const uint32_t first = m.add(m.config()).handle;
+  uint32_t last = first;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(unregister_segment(*m.s, last), Status::kOk);
+    const uint32_t next = m.add(m.config()).handle;
+    EXPECT_EQ(next - last, 1u << 20);
+    last = next;
+  }
+}
+
+// What an application could foresee it could use to make the tree deep.
+TEST(Segments, lie_in_their_tree_by_chance) {
+  Memory m;
+  m.add(m.config());
+  m.add(m.config());
+  EXPECT_NE(m.s->segments[1].priority, m.s->segments[2].priority);
+}
+
+TEST(Segments, without_a_token_asked_for_anybody_may_revoke) {
+  Memory m;
+  SegmentConfig c = m.config();
+  c.token.required = false;
+  EXPECT_TRUE(invalidate_token_id(*m.s, 7, m.add(c).token_id, kToken + 1));
 }
 
 TEST(Segments, a_request_reaches_memory_of_its_owner_by_local_address) {

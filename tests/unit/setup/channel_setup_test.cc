@@ -2,122 +2,10 @@
 //
 // How a channel comes to be and ends, record by record (docs/wire.md; UB Base Specification Rev 2.0, 6.3, leaves it open):
 // one instance, and what a peer would send it.
-#include "lib/transport/setup/channel_setup.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <vector>
-
-#include "lib/transport/resource/objects.h"
-#include "lib/transport/setup/send_record.h"
-#include "lib/transport/wire/sack.h"
-#include "tests/unit/transport/test_state.h"
+#include "tests/unit/setup/instance.h"
 
 namespace ub::setup {
 namespace {
-
-using tp::Channel;
-using tp::ChannelState;
-using wire::ControlRecord;
-using wire::RecordReason;
-using wire::RecordType;
-
-constexpr uint32_t kPeerTpn = 0x70005;
-constexpr uint64_t kOurIncarnation = 50, kPeerIncarnation = 60;
-
-struct Instance : TestState {
-  explicit Instance(const LinkConfig& link = {.mtu = 4096, .lossless = true}) : TestState(config()) {
-    s->eids[s->eid_count++] = s->config.self.eid;
-    s->links[s->links.alloc()] = LinkRecord{true, link, 0, 0, 0, false};
-    peer_id.eid.bytes[15] = 2;
-    peer_id.uasid = 2;
-  }
-  static CoreConfig config() {
-    CoreConfig c = small_tables();
-    c.self.eid.bytes[15] = 1;
-    c.incarnation = kOurIncarnation;
-    c.max_channels = 4;
-    return c;
-  }
-
-  // We want to talk: REQ goes out.
-  uint32_t connect() {
-    TargetConfig t;
-    t.instance = peer_id;
-    t.path = {1, from.local, from.remote};
-    uint32_t target = 0;
-    EXPECT_EQ(add_target(*s, t, &target), Status::kOk);
-    return s->peers[s->targets[target].peer].channels[0];
-  }
-  uint32_t open_as_initiator() {
-    const uint32_t channel = connect();
-    on_record(*s, from, reply_of_peer(channel, RecordType::kRep));
-    s->outbox_head = s->outbox_tail;
-    return channel;
-  }
-  // What the peer sends.
-  ControlRecord request_of_peer(uint32_t attempt = 9) const {
-    ControlRecord r = of_peer(RecordType::kReq);
-    r.attempt = attempt;
-    return r;
-  }
-  ControlRecord reply_of_peer(uint32_t channel, RecordType type) const {
-    ControlRecord r = of_peer(type);
-    r.attempt = s->channels[channel].attempt;
-    r.receiver_tpn = s->channels[channel].tpn;
-    r.receiver_incarnation = kOurIncarnation;
-    return r;
-  }
-  // What left since the last time.
-  std::vector<OutRecord> sent() {
-    std::vector<OutRecord> all;
-    for (; s->outbox_head != s->outbox_tail; ++s->outbox_head) all.push_back(s->outbox[s->outbox_head % kOutboxRing]);
-    return all;
-  }
-  OutRecord only() {
-    const std::vector<OutRecord> all = sent();
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? OutRecord{} : all[0];
-  }
-  void timer(uint32_t channel) {
-    uint32_t object;
-    s->now = later(s->now, s->timers.earliest());
-    ASSERT_TRUE(s->timers.pop_due(s->now, &object));
-    ASSERT_EQ(object, channel);
-    on_channel_timer(*s, channel);
-  }
-  Channel& ch(uint32_t channel) { return s->channels[channel]; }
-  uint32_t channels_alive() const {
-    uint32_t n = 0;
-    for (uint32_t i = 1; i <= s->channels.high_water(); ++i) n += alive(s->channels[i]);
-    return n;
-  }
-
-  InstanceId peer_id;
-  Arrival from{1,
-               {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort},
-               {wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort}};
-
- private:
-  ControlRecord of_peer(RecordType type) const {
-    ControlRecord r;
-    r.type = type;
-    r.sender_incarnation = kPeerIncarnation;
-    r.flags = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
-    r.sender_tpn = kPeerTpn;
-    r.selective = true;
-    r.initial_psn = Psn(777);
-    r.mtu = 4096;
-    r.rcv_window = 512;
-    r.upi = s->config.upi;
-    r.sender_eid = peer_id.eid;
-    r.wanted_eid = s->config.self.eid;
-    r.sender_uasid = peer_id.uasid;
-    r.wanted_uasid = s->config.self.uasid;
-    return r;
-  }
-};
 
 // ---- asking ----------------------------------------------------------------------------------------------------
 
@@ -296,6 +184,9 @@ TEST(Setup, requests_for_somebody_else_are_refused) {
   EXPECT_TRUE(refused([](ControlRecord& r) { r.upi = 0; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.sender_uasid = 0; }));
   EXPECT_FALSE(refused([](ControlRecord& r) { r.wanted_uasid = 0; }));
+  Instance nobody;  // that speaks to nobody
+  nobody.s->config.upi = 0;
+  EXPECT_FALSE(meant_for_us(*nobody.s, nobody.request_of_peer()));
 }
 
 // ---- answering -------------------------------------------------------------------------------------------------
@@ -506,30 +397,50 @@ TEST(Setup, packets_for_nobody_are_answered_a_hundred_times_a_second) {
 
 TEST(Tpn, of_a_dead_channel_rests_and_comes_back_with_another_generation) {
   Instance i;
+  i.s->now += seconds(10);
   const uint32_t first = i.open_as_initiator();
   const uint32_t tpn = i.ch(first).tpn;
   kill_channel(*i.s, first);
   EXPECT_EQ(channel_of_tpn(*i.s, tpn), 0u);
+  i.s->now += i.s->config.id_rest - nanoseconds(1);
   EXPECT_NE(i.connect(), first) << "it rests";
-  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  i.s->now += nanoseconds(1);
   i.peer_id.uasid = 3;
   const uint32_t again = i.connect();
   EXPECT_EQ(again, first);
-  EXPECT_NE(i.ch(again).tpn, tpn);
+  EXPECT_EQ(i.ch(again).tpn >> tp::kTpnIndexBits, ((tpn >> tp::kTpnIndexBits) + 1) & 0xff);
   EXPECT_EQ(channel_of_tpn(*i.s, tpn), 0u) << "late packets of the former channel find nobody";
   EXPECT_EQ(channel_of_tpn(*i.s, i.ch(again).tpn), again);
 }
 
-TEST(Tpn, where_no_other_is_left_the_one_that_rests_longest_is_used) {
+TEST(Tpn, the_last_generation_is_followed_by_the_first) {
   Instance i;
-  std::vector<uint32_t> made;
-  for (uint32_t n = 0; n < 4; ++n) {
-    i.peer_id.uasid = 10 + n;
-    made.push_back(i.connect());
+  const uint32_t first = i.open_as_initiator();
+  i.ch(first).tpn |= 0xffu << tp::kTpnIndexBits;
+  i.ch(first).retransmits = 9;
+  kill_channel(*i.s, first);
+  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  ASSERT_EQ(i.connect(), first);
+  EXPECT_EQ(i.ch(first).tpn, first) << "generation 0";
+  EXPECT_EQ(i.ch(first).retransmits, 0u);
+}
+
+TEST(Tpn, where_no_other_is_left_the_one_that_rests_longest_is_used) {
+  for (const auto& [longest, shorter] : {std::pair(2, 0), std::pair(0, 2)}) {
+    Instance i;
+    std::vector<uint32_t> made;
+    for (uint32_t n = 0; n < 4; ++n) {
+      i.peer_id.uasid = 10 + n;
+      made.push_back(i.connect());
+    }
+    for (uint32_t channel : {made[longest], made[shorter]}) kill_channel(*i.s, channel);
+    i.peer_id.uasid = 20;
+    EXPECT_EQ(i.connect(), made[longest]);
+    i.peer_id.uasid = 21;
+    EXPECT_EQ(i.connect(), made[shorter]);
+    i.peer_id.uasid = 22;
+    EXPECT_EQ(i.connect(), 0u) << "none rests";
   }
-  for (uint32_t channel : {made[2], made[0]}) kill_channel(*i.s, channel);
-  i.peer_id.uasid = 20;
-  EXPECT_EQ(i.connect(), made[2]);
 }
 
 TEST(Tpn, numbers_that_name_no_channel_find_none) {

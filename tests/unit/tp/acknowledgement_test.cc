@@ -54,6 +54,41 @@ TEST(Sender, an_acknowledgement_of_the_future_is_ignored) {
   EXPECT_EQ(s.ch().outstanding(), 0u);
 }
 
+TEST(Sender, acknowledgements_are_counted) {
+  Sender s(100);
+  s.send(3);
+  s.ack(100);
+  s.ack(101);
+  EXPECT_EQ(s.count(Counter::kTpRxAck), 2u);
+}
+
+// 7.3: a request whose packets arrive gets on; others do not because of it.
+TEST(Sender, a_request_gets_on_when_packets_of_its_own_are_acknowledged) {
+  Sender s(100);
+  SendQueue& q = s.s->queues[s.s->queues.alloc()];
+  q = SendQueue{};
+  std::vector<WrState> work(4);
+  q.work = work.data();
+  q.work_mask = 3;
+  q.started_tail = 3;
+  q.in_use = true;
+  q.request_timeout = milliseconds(5);
+  for (uint32_t number = 0; number < 3; ++number) {
+    TxMessage& m = s.send(2);
+    m.kind = number == 2 ? MessageKind::kReadResponse : MessageKind::kRequest;  // whose job has the queue's number
+    m.source = 1;
+    m.work_request = number;
+  }
+  s.ack(101);
+  EXPECT_EQ(work[0].deadline, s.s->now + milliseconds(5));
+  EXPECT_EQ(work[1].deadline, Instant{}) << "nothing of it";
+  s.pass(milliseconds(1));
+  s.ack(102);
+  EXPECT_EQ(work[1].deadline, s.s->now + milliseconds(5)) << "half of it";
+  s.ack(104);
+  EXPECT_EQ(work[2].deadline, Instant{}) << "that was a response";
+}
+
 TEST(Sender, an_acknowledgement_of_the_past_is_ignored) {
   Sender s(100);
   s.send(5);

@@ -54,6 +54,16 @@ TEST(CongestionWindow, never_exceeds_what_a_sender_can_track) {
   EXPECT_EQ(cc.window, kMaxWindow);
 }
 
+TEST(CongestionWindow, half_of_a_small_one_is_no_less_than_the_least) {
+  for (uint32_t packets : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u}) {
+    CongestionWindow lost = window(packets, kMaxWindow), timed_out = lost;
+    cc_lost(lost, Psn(100), Psn(140));
+    cc_timeout(timed_out, Psn(140));
+    EXPECT_EQ(lost.threshold, packets < 4 ? 2 : packets / 2) << packets;
+    EXPECT_EQ(timed_out.threshold, lost.threshold) << packets;
+  }
+}
+
 TEST(CongestionWindow, a_loss_halves_it_and_ends_slow_start) {
   CongestionWindow cc = window(40, kMaxWindow);
   cc.acked = 7;

@@ -345,11 +345,26 @@ TEST(Keeping, all_places_of_a_channel_that_dies_are_free) {
 
 TEST(Keeping, a_block_that_is_used_again_is_empty) {
   Keeping r;
-  r.receive_all({101, 105});
+  r.receive_all({101, 105, 127, 128});  // the last and the first place of the block, too
   release_reorder(*r.s, r.ch());
   r.channel = r.add_channel(100);
-  r.receive(102);
-  EXPECT_EQ(r.reported(), (Psns{102}));
+  r.receive_all({102, 130});
+  EXPECT_EQ(r.reported(), (Psns{102, 130}));
+}
+
+TEST(Keeping, all_places_of_a_channel_that_dies_are_free_and_none_of_another) {
+  Keeping r;
+  r.receive(103);  // the block before the other's
+  const uint32_t first = r.channel;
+  r.channel = r.add_channel(100);
+  r.keep(128);  // in the first place of its block
+  const uint32_t second = r.channel;
+  release_reorder(*r.s, r.s->channels[first]);
+  EXPECT_EQ(r.s->kept.in_use(), 1u);
+  EXPECT_EQ(r.ch().kept, 1u);
+  release_reorder(*r.s, r.s->channels[second]);
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+  EXPECT_EQ(r.ch().kept, 0u);
 }
 
 // ---- acknowledgements ------------------------------------------------------------------------------------------

@@ -78,7 +78,23 @@ TEST(Sack, a_hole_waiting_to_go_again_is_not_counted_twice) {
   s.sack(101, {103});
   s.sack(101, {103});
   EXPECT_EQ(s.recovery().resend_count, 1u);
+  s.send();  // 110, which proves lost what went again before it
+  s.sack(101, psns(103, 8));
+  EXPECT_EQ(s.recovery().resend_count, 1u);
+  EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 1u);
+  EXPECT_EQ(s.count(Counter::kTpRxSack), 3u);
   EXPECT_EQ(s.resend(), (Psns{102}));
+}
+
+// A block is given back with what it noted.
+TEST(Sack, what_another_channel_left_in_its_block_is_forgotten) {
+  Sender s(100);
+  s.send_one_by_one(6);
+  s.sack(100, {103, 105});
+  s.s->recovery.free(s.ch().recovery);  // as a channel does that dies
+  s.ch().recovery = 0;
+  s.timeout();
+  EXPECT_EQ(s.resend(), psns(101, 5));
 }
 
 TEST(Sack, a_new_hole_behind_the_old_ones_goes_again) {
@@ -298,6 +314,46 @@ TEST(Nak, the_same_one_restarts_once) {
   EXPECT_EQ(s.resend(), (Psns{103, 104}));
 }
 
+TEST(Nak, of_the_newest_packet_sends_that_one_again) {
+  Sender s(100);
+  s.send_one_by_one(5);
+  s.nak(104);
+  EXPECT_EQ(s.resend(), (Psns{104}));
+  EXPECT_EQ(s.count(Counter::kTpRxNak), 1u);
+}
+
+TEST(Nak, of_the_past_and_of_the_future_is_ignored) {
+  Sender s(100);
+  s.send_one_by_one(5);
+  for (uint32_t psn : {99u, 98u, 105u, 106u, 107u}) s.nak(psn);
+  EXPECT_EQ(s.ch().oldest_unacked, Psn(100));
+  EXPECT_TRUE(s.resend().empty());
+  EXPECT_EQ(s.count(Counter::kTpRxStaleAck), 4u) << "105 is what comes next: not stale, and nothing is missing";
+}
+
+TEST(Nak, the_first_one_restarts_whatever_its_number) {
+  Sender s(0xFFFFFE);
+  s.send_one_by_one(4);
+  s.nak(0);
+  EXPECT_EQ(s.resend(), (Psns{0, 1}));
+}
+
+TEST(Nak, the_channel_has_its_turn_even_if_nothing_was_acknowledged) {
+  Sender s(100);
+  s.send_one_by_one(2);
+  s.nak(100);
+  EXPECT_TRUE(s.ch().on_active_list);
+}
+
+TEST(Nak, of_what_a_timeout_sends_again_is_no_news) {
+  Sender s(100);
+  s.send_one_by_one(3);
+  s.timeout();
+  s.resend();
+  s.nak(100);
+  EXPECT_TRUE(s.resend().empty());
+}
+
 TEST(Nak, without_fast_retransmission_it_only_acknowledges) {
   Sender s(100);
   s.ch().fast = false;
@@ -339,6 +395,23 @@ TEST(Timeout, reports_of_what_it_sent_again_are_not_believed_before_the_mark) {
   s.send();  // 106
   s.sack(101, {103, 106});
   EXPECT_EQ(s.resend(), (Psns{102, 104, 105}));
+}
+
+// 6.4.2.3.1: HighRtxPSN is the last of what the timeout sent again.
+TEST(Timeout, the_last_one_that_it_sends_again_is_in_its_burst_and_the_next_is_not) {
+  Sender s(100);
+  s.send_one_by_one(6);  // 100 .. 105
+  s.timeout();
+  EXPECT_EQ(s.recovery().high_resent, Psn(105));
+  EXPECT_EQ(s.recovery().last_first, Psn(100));
+  for (uint32_t psn : psns(100, 5)) resent(*s.s, s.ch(), Psn(psn));  // 105 waits
+  s.send_one_by_one(3);                                              // 106 .. 108
+  s.sack(101, {106});
+  EXPECT_EQ(s.resend(), psns(102, 4)) << "the burst was lost, but for 105, which goes the first time";
+  s.sack(101, {106});
+  EXPECT_TRUE(s.resend().empty());
+  s.sack(101, {106, 108});
+  EXPECT_EQ(s.resend(), (Psns{107})) << "beyond the burst: a loss of its own";
 }
 
 // It starts with the first packet in flight, stops with the last, and starts anew with what is acknowledged.

@@ -26,20 +26,23 @@ class TestHost {
   bool slow = false;         ///< copies wait for finish_copies()
   bool full = false;         ///< no room for frames
   bool lost = false;         ///< memory is gone when a slow copy is carried out
+  uint32_t may_wait = 0;     ///< frames of which the Core said that nobody waits for them
 
   std::byte* tx_begin(uint32_t, size_t bytes) {
     if (full) return nullptr;
-    open_.push_back({std::make_unique<Bytes>(bytes), std::make_shared<std::byte*>()});
+    // Not zero: what the Core does not write is seen.
+    open_.push_back({std::make_unique<Bytes>(bytes, std::byte{0xA5}), std::make_shared<std::byte*>()});
     *open_.back().at = open_.back().bytes->data();
     return *open_.back().at;
   }
   void tx_commit(uint32_t, std::byte* frame, size_t bytes) {
     frames.push_back(take(frame, nullptr));
+    UB_ASSERT(bytes <= frames.back().size());  // it got as much as it asked for
     frames.back().resize(bytes);
   }
   void tx_abort(uint32_t, std::byte* frame) { take(frame, nullptr); }
   void tx_hold(uint32_t, std::byte* frame, std::byte* held) { take(frame, held); }
-  void tx_may_wait(uint32_t) {}
+  void tx_may_wait(uint32_t) { ++may_wait; }
   void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unreliable messages: who gets one and under which name it is dropped otherwise, what a packet of one says, and what
+// becomes of those that wait (UB Base Specification Rev 2.0, 6.5, 7.2).
+#include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/datagram_receiver.h"
+#include "lib/transport/wire/utp_header.h"
+#include "tests/unit/resource/objects.h"
+#include "tests/unit/transport/ub_pair.h"
+
+namespace ub::ta {
+namespace {
+
+// ---- at the target ---------------------------------------------------------------------------------------------
+
+struct Target : Objects {
+  Target() {
+    JfrConfig c = jfr_config();
+    c.mode = Mode::kUm;
+    jfr_id = make(c);
+    JettyConfig jc = jetty_config(jfr_id);
+    jc.mode = Mode::kUm;
+    jetty_id = make(jc);
+    SegmentConfig sc;
+    sc.memory = memory.data();
+    sc.address = sc.local_address = reinterpret_cast<uint64_t>(memory.data());
+    sc.length = memory.size();
+    sc.owner = 5;
+    EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
+  }
+  void post_receive(uint32_t length = 64) {
+    ReceiveRing& r = receive_rings[0];
+    Rqe& e = r.slots[r.indices.produced.load() % r.slots.size()];
+    e = {};
+    e.user_ctx = ++posted;
+    e.length = length;
+    e.sge_count = e.slots = 1;
+    e.sge[0] = {reinterpret_cast<uint64_t>(memory.data()), length, segment.handle};
+    r.indices.produced.store(r.indices.produced.load() + 1);
+  }
+  wire::TaPacket packet() {
+    wire::TaPacket p{};
+    p.req.rc_id = 4000;
+    p.has_ud = p.has_mt = p.has_ofst = true;
+    p.ud = 2;
+    p.ofst.offset_kib = 0;
+    p.mt = {0, wire::kTcTypeQueue, jetty_id};
+    p.payload = bytes;
+    p.payload_len = 8;
+    return p;
+  }
+  void give(const wire::TaPacket& p) { receiver.on_datagram(1, from, p); }
+  // For TestHost::finish_copy.
+  void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(tp::datagram_copy_of(tag), ok); }
+
+  std::vector<std::byte> memory = std::vector<std::byte>(256);
+  RegisteredSegment segment;
+  std::byte bytes[64]{std::byte{1}, std::byte{2}, std::byte{3}};
+  wire::Endpoint from{wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort};
+  TestHost host;
+  DatagramReceiver<TestHost> receiver{*s, host};
+  uint32_t jfr_id = 0, jetty_id = 0;
+  uint64_t posted = 0;
+};
+
+constexpr Counter kNames[] = {Counter::kUmRx,
+                              Counter::kRxDropUmOperation,
+                              Counter::kRxDropUmMalformed,
+                              Counter::kRxDropUmTooLong,
+                              Counter::kRxDropNoSuchQueue,
+                              Counter::kRxDropUmMode,
+                              Counter::kRxDropUmToken,
+                              Counter::kRxTargetNotReady,
+                              Counter::kRxDropUmBusy,
+                              Counter::kRxDropUmNoReceive,
+                              Counter::kRxDropUmNoFit,
+                              Counter::kRxDropUmNoMemory};
+
+// Under which name it is counted; there is exactly one.
+Counter name_of(void (*change)(Target&, wire::TaPacket&)) {
+  Target t;
+  t.post_receive();
+  wire::TaPacket p = t.packet();
+  change(t, p);
+  t.give(p);
+  Counter found = Counter::kUmRx;
+  uint64_t all = 0;
+  for (Counter c : kNames) {
+    all += t.count(c);
+    if (t.count(c) != 0) found = c;
+  }
+  EXPECT_EQ(all, 1u);
+  return found;
+}
+
+TEST(DatagramTarget, what_is_dropped_has_a_name) {
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket&) {}), Counter::kUmRx);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket& p) { p.mt.tc_id = t.jfr_id; }), Counter::kUmRx) << "a JFR by itself";
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.is_response = true; }), Counter::kRxDropUmOperation);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.req.opcode = wire::TaOpcode::kWrite; }),
+            Counter::kRxDropUmOperation);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.has_ud = false; }), Counter::kRxDropUmMalformed);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.ud = 0; }), Counter::kRxDropUmMalformed);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.ofst.offset_kib = 1; }), Counter::kRxDropUmMalformed);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.req.poison = true; }), Counter::kRxDropUmMalformed);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.req.alloc = true; }), Counter::kRxDropUmMalformed);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.payload_len = 1025; }), Counter::kRxDropUmTooLong);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.payload_len = 1024; }), Counter::kRxDropUmNoFit);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket& p) { p.mt.tc_id = t.jetty_id + 1; }), Counter::kRxDropNoSuchQueue);
+  EXPECT_EQ(name_of([](Target&, wire::TaPacket& p) { p.mt.tc_type = wire::kTcTypeGroup; }),
+            Counter::kRxDropNoSuchQueue);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jetty(t.jetty_id).mode = Mode::kRm; }), Counter::kRxDropUmMode);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket& p) {
+              t.jfr(t.jfr_id).mode = Mode::kRm;
+              t.jfr(t.jfr_id).token = {true, 7};
+              p.mt.tc_id = t.jfr_id;
+            }),
+            Counter::kRxDropUmMode)
+      << "the first reason counts";
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).token = {true, 7}; }), Counter::kRxDropUmToken);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).state = QueueState::kReset; }),
+            Counter::kRxTargetNotReady);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.queue(t.jetty_id).state = QueueState::kReset; }),
+            Counter::kRxTargetNotReady);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.queue(t.jetty_id).state = QueueState::kError; }),
+            Counter::kRxTargetNotReady);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket& p) {
+              t.queue(t.jetty_id).state = QueueState::kError;
+              p.mt.tc_id = t.jfr_id;
+            }),
+            Counter::kUmRx)
+      << "the JFR does not care";
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) {
+              t.jfr(t.jfr_id).state = QueueState::kReset;
+              t.s->arriving_of[5] = kArrivingOfOwner;
+            }),
+            Counter::kRxTargetNotReady);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.s->arriving_of[5] = kArrivingOfOwner; }),
+            Counter::kRxDropUmBusy);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.s->arriving_of[5] = kArrivingOfOwner - 1; }), Counter::kUmRx);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) {
+              while (t.s->arriving.alloc() != 0) {
+              }
+            }),
+            Counter::kRxDropUmBusy);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).consumed = 1; }), Counter::kRxDropUmNoReceive);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { unregister_segment(*t.s, t.segment.handle); }),
+            Counter::kRxDropUmNoMemory);
+}
+
+TEST(DatagramTarget, a_completion_says_from_whom_and_how_long) {
+  Target t;
+  t.post_receive();
+  wire::TaPacket p = t.packet();
+  p.req.opcode = wire::TaOpcode::kSendImmediate;
+  p.has_imm = true;
+  p.imm.immediate = 0x77;
+  t.give(p);
+  const std::vector<Cqe> done = t.completions();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].status, CrStatus::kSuccess);
+  EXPECT_EQ(done[0].length, 8u);
+  EXPECT_EQ(done[0].opcode, CrOpcode::kSendImm);
+  EXPECT_EQ(done[0].immediate, 0x77u);
+  EXPECT_EQ(done[0].remote_id, 4000u);
+  EXPECT_EQ(done[0].remote_uasid, 2u);
+  EXPECT_EQ(std::memcmp(done[0].remote_eid, t.from.ip.bytes.data(), 16), 0);
+  EXPECT_EQ(done[0].local_id, t.jetty_id);
+  EXPECT_EQ(done[0].flags, kCqeReceive | kCqeJetty);
+  EXPECT_EQ(std::memcmp(t.memory.data(), t.bytes, 8), 0);
+  EXPECT_EQ(t.s->arriving.in_use(), 0u);
+  EXPECT_EQ(t.s->arriving_of[5], 0);
+  EXPECT_EQ(t.the_jfc().reserved, 0u);
+}
+
+TEST(DatagramTarget, one_that_does_not_fit_ends_its_receive_with_nothing_in_it) {
+  Target t;
+  t.post_receive(7);
+  t.give(t.packet());
+  const std::vector<Cqe> done = t.completions();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].status, CrStatus::kLocLen);
+  EXPECT_EQ(done[0].length, 0u);
+}
+
+TEST(DatagramTarget, memory_that_answers_later_completes_it_once) {
+  Target t;
+  t.host.slow = true;
+  t.post_receive();
+  t.give(t.packet());
+  EXPECT_TRUE(t.completions().empty());
+  EXPECT_EQ(t.s->arriving_of[5], 1);
+  const uint32_t generation = t.s->arriving[1].generation;
+  t.receiver.on_placed({true, 1, generation + 1}, true);
+  EXPECT_TRUE(t.completions().empty()) << "of another use of the record";
+  t.host.finish_copies(t, t.s->now);
+  EXPECT_EQ(t.completions().at(0).status, CrStatus::kSuccess);
+  t.receiver.on_placed({true, 1, generation}, true);
+  EXPECT_TRUE(t.completions().empty());
+  t.post_receive();
+  t.give(t.packet());
+  EXPECT_EQ(t.s->arriving[1].generation, generation + 1);
+  t.host.lose_pending();
+  t.host.finish_copies(t, t.s->now);
+  const std::vector<Cqe> lost = t.completions();
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].status, CrStatus::kLocAccess);
+  EXPECT_EQ(lost[0].length, 0u);
+}
+
+// ---- links that wait -------------------------------------------------------------------------------------------
+
+TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_to_send) {
+  for (uint32_t gone : {1u, 2u, 3u}) {
+    Objects o;
+    for (int i = 0; i < 2; ++i) o.s->links[o.s->links.alloc()] = LinkRecord{true, {.mtu = 1024}, 0, 0, 0, false};
+    for (uint32_t link : {1u, 2u, 3u}) activate_link(*o.s, link);
+    leave_link(*o.s, gone);
+    EXPECT_EQ(o.s->active_link_count, 2u);
+    EXPECT_FALSE(o.s->links[gone].on_active_list);
+    std::vector<uint32_t> line;
+    for (uint32_t at = o.s->active_link_head; at != 0; at = o.s->links[at].next_active) line.push_back(at);
+    EXPECT_EQ(line.size(), 2u);
+    EXPECT_EQ(o.s->active_link_tail, line.back());
+    leave_link(*o.s, gone);
+    EXPECT_EQ(o.s->active_link_count, 2u);
+  }
+}
+
+// ---- sending ---------------------------------------------------------------------------------------------------
+
+class Sending : public UbPair {
+ protected:
+  void SetUp() override { target = a.import(now, b, Mode::kUm); }
+  void post(uint32_t length) {
+    a.post(a.datagrams, WrOp::kSend, target, length);
+    a.core->on_posted(now, a.datagram_jetty);
+  }
+  uint32_t target = 0;
+};
+
+TEST_F(Sending, a_datagram_is_padded_with_zeros_and_counted) {
+  const uint64_t packets = count(a, Counter::kTxPackets), bytes = count(a, Counter::kTxBytes);
+  post(5);
+  ASSERT_EQ(a.core->poll_packets(now, 64), 1u);
+  const Bytes& frame = a.host.frames.back();
+  EXPECT_EQ(frame[wire::kEthSize + 1], std::byte{0}) << "no class of service";
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(frame[frame.size() - wire::kIcrcSize - 3 + i], std::byte{0});
+  EXPECT_EQ(count(a, Counter::kTxPackets) - packets, 1u);
+  EXPECT_EQ(count(a, Counter::kTxBytes) - bytes, frame.size());
+  EXPECT_EQ(count(a, Counter::kUmTx), 1u);
+  EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
+}
+
+TEST_F(Sending, bytes_that_do_not_come_end_it_with_an_error) {
+  a.host.slow = true;
+  post(5);
+  a.core->poll_packets(now, 64);
+  EXPECT_TRUE(a.host.frames.empty());
+  a.host.lose_pending();
+  a.host.finish_copies(*a.core, now);
+  const std::vector<Cqe> done = a.poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].status, CrStatus::kLocAccess);
+  EXPECT_EQ(state(a).gathering.in_use(), 0u);
+  a.host.slow = false;
+  post(5);
+  EXPECT_EQ(a.core->poll_packets(now, 64), 1u);
+}
+
+TEST_F(Sending, each_use_of_a_record_has_a_generation_of_its_own) {
+  a.host.slow = true;
+  for (uint32_t use = 1; use <= 3; ++use) {
+    post(5);
+    a.core->poll_packets(now, 64);
+    EXPECT_EQ(state(a).gathering[1].generation, use);
+    a.core->on_copy_done(now, tp::datagram_tag({false, 1, use - 1}), false);
+    EXPECT_EQ(state(a).gathering[1].pending, 1u) << "of another use";
+    a.host.finish_copies(*a.core, now);
+    a.core->poll_packets(now, 64);
+    EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
+    a.core->on_copy_done(now, tp::datagram_tag({false, 1, use}), false);
+    EXPECT_TRUE(a.poll().empty()) << "it is over";
+  }
+}
+
+TEST_F(Sending, when_its_link_goes_down_what_waits_is_lost_without_an_error) {
+  a.host.slow = true;
+  post(5);
+  a.core->poll_packets(now, 64);
+  post(5);
+  a.core->link_down(now, a.link);
+  const std::vector<Cqe> done = a.poll();
+  ASSERT_EQ(done.size(), 2u);
+  for (const Cqe& c : done) EXPECT_EQ(c.status, CrStatus::kSuccess);
+  EXPECT_EQ(count(a, Counter::kUmTxNoPath), 2u);
+  EXPECT_EQ(state(a).gathering.in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace ub::ta

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which request may start when: fences, order, lanes, and how much may be under way (UB Base Specification Rev 2.0, 7.3).
+#include "tests/unit/ta/requests.h"
+
+namespace ub::ta {
+namespace {
+
+// ---- order and fences ------------------------------------------------------------------------------------------
+
+TEST(Order, a_strong_request_waits_for_all_ordered_ones_and_for_no_others) {
+  Requests r;
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_EQ(r.sent().size(), 1u);
+  EXPECT_EQ(r.q().unanswered_ordered, 1u);
+  r.answer(0);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_TRUE(r.sent().empty()) << "the strong one is ordered, too";
+  r.answer(1);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.answer(2);
+  EXPECT_EQ(r.q().unanswered_ordered, 0u);
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_EQ(r.sent().size(), 2u) << "unordered ones are nobody's business";
+}
+
+TEST(Order, a_fenced_request_waits_for_all_reads_and_atomics) {
+  Requests r;
+  r.post(WrOp::kRead);
+  r.post(WrOp::kFetchAdd);
+  Wqe& fenced = r.write(WrOp::kWrite);
+  fenced.flags |= kWrFence;
+  r.ring_bell();
+  EXPECT_EQ(r.sent().size(), 2u);
+  EXPECT_EQ(r.q().unanswered_fenced, 2u);
+  r.answer(0);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(1);
+  EXPECT_EQ(r.sent().size(), 1u);
+  EXPECT_EQ(r.q().unanswered_fenced, 0u);
+}
+
+TEST(Order, a_fence_does_not_wait_for_writes) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.write(WrOp::kWrite).flags |= kWrFence;
+  r.ring_bell();
+  EXPECT_EQ(r.sent().size(), 2u);
+}
+
+TEST(Order, the_last_part_of_a_write_that_notifies_waits_for_the_answers_of_the_others) {
+  Requests r;
+  r.post(WrOp::kWriteImm, kSegment + 2 * kMtu);
+  std::vector<tp::TxMessage> m = r.sent();
+  ASSERT_EQ(m.size(), 2u);
+  r.answer(1);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(0);
+  m = r.sent();
+  ASSERT_EQ(m.size(), 1u);
+  EXPECT_EQ(m[0].segment, 2);
+  EXPECT_EQ(m[0].tassn, Tassn(2));
+  r.answer(2);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
+TEST(Order, nothing_overtakes_a_request_that_is_not_all_cut) {
+  Requests r;
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.answer(0);
+  const std::vector<tp::TxMessage> m = r.sent();
+  ASSERT_EQ(m.size(), 2u);
+  EXPECT_EQ(m[0].work_request, 0u);
+  EXPECT_EQ(m[1].work_request, 1u);
+}
+
+TEST(Order, a_request_that_failed_is_not_cut_any_further) {
+  Requests r;
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0, wire::kRspError, wire::kErrRemoteAbort);
+  const std::vector<tp::TxMessage> m = r.sent();
+  ASSERT_EQ(m.size(), 1u);
+  EXPECT_EQ(m[0].work_request, 1u);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kRemAccessAbort}));
+}
+
+// ---- how much --------------------------------------------------------------------------------------------------
+
+TEST(Amount, of_one_request_64_segments_are_under_way) {
+  Requests r;
+  r.post(WrOp::kWrite, 66 * kSegment);
+  EXPECT_EQ(r.sent().size(), 64u);
+  r.answer(1);
+  EXPECT_TRUE(r.sent().empty()) << "the oldest one is not answered";
+  r.answer(0);
+  EXPECT_EQ(r.sent().size(), 2u);
+  for (uint32_t tassn = 2; tassn < 66; ++tassn) r.answer(tassn);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+  EXPECT_EQ(r.q().unanswered_segments, 0u);
+  EXPECT_EQ(r.ch().unanswered, 0u);
+}
+
+TEST(Amount, of_one_queue_and_one_channel_so_many_are_under_way) {
+  Requests r;
+  r.q().unanswered_segments = kQueueSegmentsInFlight;
+  r.post(WrOp::kWrite);
+  EXPECT_TRUE(r.sent().empty());
+  r.q().unanswered_segments = kQueueSegmentsInFlight - 1;
+  r.ring_bell();
+  r.ch().unanswered = kChannelRequestsInFlight;
+  EXPECT_TRUE(r.sent().empty());
+  r.ch().unanswered = kChannelRequestsInFlight - 1;
+  EXPECT_EQ(r.sent().size(), 1u);
+  EXPECT_EQ(r.ch().unanswered, kChannelRequestsInFlight);
+}
+
+TEST(Amount, segments_of_a_long_request_count_for_its_queue) {
+  Requests r;
+  r.q().unanswered_segments = kQueueSegmentsInFlight - 3;
+  r.post(WrOp::kWrite, 5 * kSegment);
+  EXPECT_EQ(r.sent().size(), 3u);
+}
+
+// TASSNs are compared in half of their circle.
+TEST(Amount, numbers_are_not_used_again_while_old_ones_are_unanswered) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(1);
+  r.q().next_tassn = Tassn(0) + (Tassn::kHalf - 1);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.post(WrOp::kWrite);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(0);
+  EXPECT_EQ(r.sent().size(), 1u);
+}
+
+TEST(Amount, waiting_for_answers_is_told) {
+  Requests r;
+  EXPECT_FALSE(r.q().held_back);
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.sent();
+  EXPECT_TRUE(r.q().held_back);
+  EXPECT_EQ(r.s->held_back, 1u);
+  r.answer(0);
+  EXPECT_FALSE(r.q().held_back);
+  r.sent();
+  EXPECT_FALSE(r.q().held_back) << "nothing more to start";
+  r.answer(1);
+  EXPECT_EQ(r.s->held_back, 0u);
+}
+
+TEST(Amount, a_half_cut_request_that_waits_for_answers_is_told) {
+  Requests r;
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  r.sent();
+  EXPECT_TRUE(r.q().held_back);
+  r.answer(0);
+  r.sent();
+  EXPECT_FALSE(r.q().held_back);
+}
+
+// ---- lanes -----------------------------------------------------------------------------------------------------
+
+struct Lanes : Requests {
+  explicit Lanes(bool pinned = false) : Requests({.pinned = pinned, .lanes = 2}) {
+    bulk = setup::channel_to(*s, s->targets[target].peer, true);
+    open(bulk);
+  }
+  uint32_t bulk;
+};
+
+TEST(Lane, messages_longer_than_the_limit_are_bulk) {
+  Lanes l;
+  l.post(WrOp::kWrite, l.s->config.lane_bulk_bytes);
+  EXPECT_EQ(l.sent().size(), 1u);
+  l.post(WrOp::kWrite, l.s->config.lane_bulk_bytes + 1);
+  EXPECT_TRUE(l.sent().empty());
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+}
+
+TEST(Lane, with_one_lane_all_are_small) {
+  Requests r;
+  r.post(WrOp::kWrite, 100 * kMtu);
+  EXPECT_EQ(r.sent().size(), 2u);
+  EXPECT_EQ(r.peer().channels[1], 0u);
+}
+
+// They would arrive in any order.
+TEST(Lane, messages_that_take_a_receive_change_it_when_the_others_are_answered) {
+  Lanes l;
+  l.post(WrOp::kSend, 8);
+  l.post(WrOp::kSend, 20 * kMtu);
+  EXPECT_EQ(l.sent().size(), 1u);
+  EXPECT_TRUE(l.sent(l.bulk).empty());
+  l.answer(0);
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+  l.post(WrOp::kSend, 8);
+  EXPECT_TRUE(l.sent().empty());
+  l.post(WrOp::kSend, 20 * kMtu);
+  on_answer(*l.s, l.bulk, l.answer_of(1));
+  EXPECT_EQ(l.sent().size(), 1u);
+}
+
+TEST(Lane, writes_change_it_at_any_time) {
+  Lanes l;
+  l.post(WrOp::kWrite, 8);
+  EXPECT_EQ(l.sent().size(), 1u);
+  l.post(WrOp::kWrite, 20 * kMtu);
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+  l.post(WrOp::kWrite, 8);
+  EXPECT_EQ(l.sent().size(), 1u);
+}
+
+// Lower-layer order: it changes once, with its first bulk message, when nothing is under way.
+TEST(Lane, a_pinned_queue_moves_to_the_bulk_lane_once) {
+  Lanes l(true);
+  l.post(WrOp::kWrite, 8);
+  l.post(WrOp::kWrite, 20 * kMtu);
+  EXPECT_EQ(l.sent().size(), 1u);
+  EXPECT_TRUE(l.sent(l.bulk).empty());
+  EXPECT_FALSE(l.q().pinned_bulk);
+  l.answer(0);
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+  EXPECT_TRUE(l.q().pinned_bulk);
+  l.post(WrOp::kWrite, 8);
+  EXPECT_TRUE(l.sent().empty());
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u) << "small ones, too, from now on";
+}
+
+TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
+  Lanes l(true);
+  l.post(WrOp::kWrite, 8);
+  l.post(WrOp::kSend, 8);
+  EXPECT_EQ(l.sent().size(), 2u);
+  EXPECT_FALSE(l.q().pinned_bulk);
+}
+
+// ---- what needs no packet --------------------------------------------------------------------------------------
+
+TEST(NoPacket, results_need_memory_that_is_registered) {
+  Requests r;
+  r.write(WrOp::kRead).sge.segment = 0;
+  r.write(WrOp::kFetchAdd).sge.address += r.memory.size();
+  r.ring_bell();
+  EXPECT_TRUE(r.sent().empty());
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kLocAccess, CrStatus::kLocAccess}));
+  Wqe& nothing = r.write(WrOp::kRead, 0);
+  nothing.sge = {};
+  r.ring_bell();
+  EXPECT_EQ(r.sent().size(), 1u) << "no bytes need no memory";
+  r.write(WrOp::kWrite).sge.segment = 0;
+  r.ring_bell();
+  EXPECT_EQ(r.sent().size(), 1u) << "that is found out when its packet is built";
+}
+
+TEST(NoPacket, one_byte_needs_memory) {
+  Requests r;
+  r.write(WrOp::kRead, 1).sge = {r.address(), 1, 0};
+  r.ring_bell();
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kLocAccess}));
+}
+
+TEST(NoPacket, a_nop_and_a_request_without_a_target_complete_in_their_turn) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kNop);
+  r.write(WrOp::kWrite).target = 0;
+  r.ring_bell();
+  EXPECT_EQ(r.sent().size(), 1u);
+  EXPECT_TRUE(r.outcomes().empty());
+  r.answer(0);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk, CrStatus::kLocOperation}));
+}
+
+TEST(NoPacket, without_room_for_a_channel_a_request_ends_as_if_the_peer_were_dead) {
+  Requests r({.channels = 1});
+  TargetConfig other = r.target_config(3);
+  r.target = r.add(other);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout}));
+}
+
+// ---- setting channels up ahead ---------------------------------------------------------------------------------
+
+TEST(Ahead, while_the_first_channel_is_not_up_those_that_come_next_are_begun) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.peer().channels[1], 0u);
+  r.post(WrOp::kNop);
+  r.write(WrOp::kWrite, 20 * kMtu).target = 0;
+  r.post(WrOp::kWrite, 20 * kMtu);
+  EXPECT_NE(r.peer().channels[1], 0u) << "behind what needs none";
+}
+
+TEST(Ahead, all_of_it_is_looked_at_once) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.q().looked_ahead, 2u);
+  r.ring[1].length = 20 * kMtu;
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.q().looked_ahead, 3u);
+  EXPECT_EQ(r.peer().channels[1], 0u) << "what was looked at is not looked at again";
+}
+
+TEST(Ahead, no_more_than_64_at_one_time) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  for (int i = 0; i < 63; ++i) r.write(WrOp::kNop).op = WrOp::kWrite;
+  r.write(WrOp::kWrite, 8);
+  r.write(WrOp::kWrite, 20 * kMtu);
+  r.ring_bell();
+  EXPECT_EQ(r.q().looked_ahead, 64u);
+  EXPECT_EQ(r.peer().channels[1], 0u);
+  r.ring_bell();
+  EXPECT_NE(r.peer().channels[1], 0u);
+}
+
+TEST(Ahead, what_is_behind_the_front_is_forgotten) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);
+  EXPECT_EQ(r.q().looked_ahead, 3u);
+  r.ch().state = tp::ChannelState::kOpen;
+  EXPECT_EQ(r.sent().size(), 3u);
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite);
+  EXPECT_EQ(r.sent().size(), 2u);
+  r.ch().state = tp::ChannelState::kReqSent;
+  r.write(WrOp::kWrite, 20 * kMtu);
+  r.ring_bell();  // for a channel that is not there yet
+  EXPECT_NE(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.q().looked_ahead, 6u);
+}
+
+TEST(Ahead, an_element_that_cannot_be_ends_the_look) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWrite).slots = 0;
+  r.write(WrOp::kWrite, 20 * kMtu);
+  r.ring_bell();
+  EXPECT_EQ(r.q().looked_ahead, 1u);
+  EXPECT_EQ(r.peer().channels[1], 0u);
+}
+
+TEST(Ahead, nothing_is_begun_ahead_of_a_channel_that_is_up) {
+  Requests r({.lanes = 2});
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWrite, 20 * kMtu);
+  r.ring_bell();
+  EXPECT_EQ(r.peer().channels[1], 0u);
+  r.ring_bell();
+  EXPECT_EQ(r.peer().channels[1], 0u);
+}
+
+}  // namespace
+}  // namespace ub::ta
