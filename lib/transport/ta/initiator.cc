@@ -134,7 +134,7 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
-Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
+[[gnu::always_inline]] inline Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
   while (const Wqe* front = front_element(s, q, may_look)) {
     const Wqe& wqe = *front;
     if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
@@ -185,9 +185,12 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
-    start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
-    q.deadline = earlier(q.deadline, s.now + q.request_timeout);
-    s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
+    const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+    const WrState& wr = start_request(s, q, wqe, choice.channel, segments);
+    if (wr.deadline < q.deadline) {
+      q.deadline = wr.deadline;
+      s.timers.arm(s.timer_of_queue(queue), q.deadline);
+    }
   }
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   WrState& wr = q.work[choice.number & q.work_mask];
@@ -253,15 +256,10 @@ bool waits_for_answers(const SendQueue& q) {
   return q.next_slot != q.produced || q.retries != 0 || (!newest.done && newest.cut != newest.segments);
 }
 
-}  // namespace
-
-void schedule_queue(CoreState& s, uint32_t queue) {
+// A queue that stands on no list: puts it on one if it has something that may go. Not inlined, since most doorbells find
+// the queue on a list.
+[[gnu::noinline]] void enlist(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  if (q.unreliable) return schedule_datagrams(s, queue);
-  if (q.waits_for != 0) {
-    if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
-    return;
-  }
   set_held_back(s, &q.held_back, false);
   bool may_look = true;
   for (;;) {
@@ -276,6 +274,22 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     }
     if (!finished_some) return set_held_back(s, &q.held_back, waits_for_answers(q));
   }
+}
+
+// Does what was posted next go the same way as this request? Whether it may go is seen when its turn comes.
+bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (q.next_slot == q.produced || q.retries != 0) return false;
+  const Wqe& next = q.slots[q.next_slot & q.slot_mask];
+  return next.target == wqe.target && bulk_message(s, next) == bulk_message(s, wqe);
+}
+
+}  // namespace
+
+void schedule_queue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.unreliable) return schedule_datagrams(s, queue);
+  if (q.waits_for == 0) return enlist(s, queue);
+  if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
 
 bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
@@ -293,7 +307,11 @@ bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) 
     if (q.started_tail != started) retire_requests(s, queue);
     bool here = choice.step != Step::kNone && choice.channel == channel;
     if (here) commit(s, queue, choice, message);
-    schedule_queue(s, queue);
+    if (here && next_goes_along(s, q, wqe_of(q, q.work[choice.number & q.work_mask]))) {
+      join_list(s, queue, channel);
+    } else {
+      schedule_queue(s, queue);
+    }
     if (here) return true;
   }
   return false;
