@@ -219,14 +219,6 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   ++ch.unanswered;
 }
 
-void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
-  bool all = wr.status == CrStatus::kSuccess ? wr.base == wr.segments : wr.base == wr.cut;
-  if (all) {
-    wr.done = true;
-    retire_requests(s, queue);
-  }
-}
-
 // The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
 // times of several dead peers do not add up.
 void set_up_ahead(CoreState& s, SendQueue& q) {
@@ -325,34 +317,56 @@ WrState* request_of(CoreState& s, const tp::TxMessage& m) {
   return wr.done ? nullptr : &wr;
 }
 
-bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
+namespace {
+
+// The send queue of an RCID; 0: it names none.
+uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
   const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
-  if (id.kind != ObjectKind::kJetty && id.kind != ObjectKind::kJfs) return false;
-  uint32_t queue = s.jettys[id.record].queue;
-  SendQueue& q = s.queues[queue];
-  if (q.started_head == q.started_tail) return false;
-  // The last started request that begins at or before this TASSN.
-  Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
-  uint32_t wanted = tassn.distance(origin);
+  return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
+}
+
+// The last started request that begins at or before this TASSN. There is one; `likely`, too, is a started one.
+uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
+  const WrState& guess = q.work[likely & q.work_mask];
+  if (tassn.distance(guess.first_tassn) < guess.cut) return likely;
+  const Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
+  const uint32_t wanted = tassn.distance(origin);
   uint32_t low = q.started_head, high = q.started_tail;
-  if (wanted < q.work[low & q.work_mask].cut) high = low + 1;  // answers come mostly in order
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
     (q.work[middle & q.work_mask].first_tassn.distance(origin) <= wanted ? low : high) = middle;
   }
-  WrState& wr = q.work[low & q.work_mask];
+  return low;
+}
+
+// Answers come mostly in order: first it looks at the request `likely`.
+bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t likely, Tassn tassn, AnsweredSegment* out) {
+  const SendQueue& q = s.queues[queue];
+  if (q.started_head == q.started_tail) return false;
+  const uint32_t number = request_at(q, tassn, likely == q.started_tail ? q.started_head : likely);
+  WrState& wr = q.work[number & q.work_mask];
   uint32_t segment = tassn.distance(wr.first_tassn);
   if (wr.done || segment < wr.base || segment >= wr.cut) return false;
   if (wr.channel != channel ||
       wr.channel_generation != static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits)) {
     return false;
   }
-  if ((wr.answered & segment_bit(segment)) != 0 || (wr.refused & segment_bit(segment)) != 0) return false;
-  *out = {queue, low, &wr, segment};
+  if (((wr.answered | wr.refused) & segment_bit(segment)) != 0) return false;
+  *out = {queue, number, &wr, segment};
   return true;
 }
 
-void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+}  // namespace
+
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
+  const uint32_t queue = queue_of(s, rc_id);
+  return queue != 0 && find_in_queue(s, channel, queue, s.queues[queue].started_head, tassn, out);
+}
+
+namespace {
+
+// The books of a segment that was answered; go_on() comes after it.
+void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
   tp::Channel& ch = s.channels[wr.channel];
@@ -368,9 +382,22 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   }
   wr.deadline = s.now + q.request_timeout;
   if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
-  check_finished(s, a.queue, wr);
-  activate(s, wr.channel);
-  schedule_queue(s, a.queue);
+  wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
+}
+
+// Segments of the queue were answered on that channel: requests may be complete, and there may be room for the next.
+void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
+  retire_requests(s, queue);
+  activate(s, channel);
+  schedule_queue(s, queue);
+}
+
+}  // namespace
+
+void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+  const uint32_t channel = a.wr->channel;
+  end_segment(s, a, status);
+  go_on(s, a.queue, channel);
 }
 
 namespace {
@@ -433,15 +460,20 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 
 void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  const uint32_t queue = queue_of(s, answer.rc_id);
+  if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
+  uint32_t likely = s.queues[queue].started_head;
+  bool ended = false;
   for (uint32_t i = 0; i <= more; ++i) {
     AnsweredSegment a;
-    if (!find_segment(s, channel, answer.rc_id, answer.tassn + i, &a)) {
+    if (!find_in_queue(s, channel, queue, likely, answer.tassn + i, &a)) {
       s.count(Counter::kTaRxStaleAnswer);
       continue;
     }
     switch (answer.rspst) {
       case wire::kRspOk:
-        finish_segment(s, a, CrStatus::kSuccess);
+        end_segment(s, a, CrStatus::kSuccess);
+        ended = true;
         break;
       case wire::kRspRnr:
       case wire::kRspPageFault:
@@ -449,9 +481,12 @@ void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
         break;
       default:
         s.count(Counter::kTaRxError);
-        finish_segment(s, a, error_status(s, a, answer));
+        end_segment(s, a, error_status(s, a, answer));
+        ended = true;
     }
+    likely = a.wr->done ? a.number + 1 : a.number;
   }
+  if (ended) go_on(s, queue, channel);
 }
 
 void on_progress(CoreState& s, const tp::TxMessage& message) {
