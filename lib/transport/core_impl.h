@@ -240,7 +240,8 @@ void Core<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
 }
 
 template <class Host>
-void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp) {
+[[gnu::flatten]] void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net,
+                                                    const wire::RtpHeader& rtp) {
   uint32_t channel = setup::channel_of_tpn(s_, rtp.dst_tpn);
   if (channel == 0) {
     s_.count(Counter::kRxDropUnknownTpn);

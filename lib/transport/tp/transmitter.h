@@ -85,7 +85,7 @@ class Transmitter {
     return sent + datagrams_.send(budget - sent);
   }
 
-  size_t send_data(size_t budget) {
+  [[gnu::flatten]] size_t send_data(size_t budget) {
     size_t sent = 0;
     uint32_t turns = s_.active_count;
     while (turns-- > 0 && sent < budget && s_.active_head != 0) {
