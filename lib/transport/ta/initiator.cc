@@ -284,7 +284,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
 
-bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
+[[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (ch.unanswered >= kChannelRequestsInFlight) return false;
   while (ch.queue_head != 0) {
@@ -307,14 +307,6 @@ bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) 
     if (here) return true;
   }
   return false;
-}
-
-WrState* request_of(CoreState& s, const tp::TxMessage& m) {
-  SendQueue& q = s.queues[m.source];
-  if (!q.in_use || q.generation != m.generation) return nullptr;
-  if (m.work_request - q.started_head >= q.started_tail - q.started_head) return nullptr;
-  WrState& wr = q.work[m.work_request & q.work_mask];
-  return wr.done ? nullptr : &wr;
 }
 
 namespace {
@@ -458,7 +450,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 
 }  // namespace
 
-void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+[[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
@@ -487,10 +479,6 @@ void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
     likely = a.wr->done ? a.number + 1 : a.number;
   }
   if (ended) go_on(s, queue, channel);
-}
-
-void on_progress(CoreState& s, const tp::TxMessage& message) {
-  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
 void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
