@@ -178,8 +178,8 @@ void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
   if (s.channels[channel].is_up()) activate(s, channel);
 }
 
-// Turns the choice into a message on its channel.
-void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
+// Turns the choice into a message on its channel; returns the request's element.
+const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[choice.channel];
   if (choice.step == Step::kStart) {
@@ -217,6 +217,7 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   }
   if (takes_receive(shape.op)) q.retry_next = false;
   ++ch.unanswered;
+  return wqe;
 }
 
 // The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
@@ -272,7 +273,8 @@ bool waits_for_answers(const SendQueue& q) {
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (q.next_slot == q.produced || q.retries != 0) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
-  return next.target == wqe.target && bulk_message(s, next) == bulk_message(s, wqe);
+  const uint32_t small = s.config.lane_bulk_bytes;
+  return next.target == wqe.target && (next.length <= small) == (wqe.length <= small);
 }
 
 }  // namespace
@@ -284,6 +286,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
 
+// One function with all that it calls: calls would cost as much as the work. So is on_answer().
 [[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (ch.unanswered >= kChannelRequestsInFlight) return false;
@@ -297,14 +300,17 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);
     if (q.started_tail != started) retire_requests(s, queue);
-    bool here = choice.step != Step::kNone && choice.channel == channel;
-    if (here) commit(s, queue, choice, message);
-    if (here && next_goes_along(s, q, wqe_of(q, q.work[choice.number & q.work_mask]))) {
+    if (choice.step == Step::kNone || choice.channel != channel) {
+      schedule_queue(s, queue);
+      continue;
+    }
+    const Wqe& wqe = commit(s, queue, choice, message);
+    if (next_goes_along(s, q, wqe)) {
       join_list(s, queue, channel);
     } else {
       schedule_queue(s, queue);
     }
-    if (here) return true;
+    return true;
   }
   return false;
 }
@@ -372,9 +378,9 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
     wr.answered &= ~segment_bit(wr.base);
     ++wr.base;
   }
-  wr.deadline = s.now + q.request_timeout;
   if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
   wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
+  if (!wr.done) wr.deadline = s.now + q.request_timeout;
 }
 
 // Segments of the queue were answered on that channel: requests may be complete, and there may be room for the next.

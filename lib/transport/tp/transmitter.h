@@ -85,6 +85,7 @@ class Transmitter {
     return sent + datagrams_.send(budget - sent);
   }
 
+  // One function with all that it calls: calls would cost as much as the work.
   [[gnu::flatten]] size_t send_data(size_t budget) {
     size_t sent = 0;
     uint32_t turns = s_.active_count;
@@ -114,7 +115,7 @@ class Transmitter {
     if (ch.gathers_pending != 0) return Sent::kPending;
     if (ch.gather_held) return finish_gather(channel);
     Psn psn;
-    if (next_resend(s_, ch, &psn)) return send_again(channel, psn);
+    if (ch.recovery != 0 && next_resend(s_, ch, &psn)) return send_again(channel, psn);
     if (ch.mid_message) return continue_message(channel);
     return begin_next_message(channel) ? send_first(channel) : Sent::kNothing;
   }
