@@ -205,8 +205,9 @@ void Core<Host>::on_packet(Instant now, uint32_t link, std::span<const std::byte
   on_transport_packet(link, net);
 }
 
+// One function with all that it calls: calls would cost as much as the work.
 template <class Host>
-void Core<Host>::on_transport_packet(uint32_t link, const wire::NetHeader& net) {
+[[gnu::flatten]] void Core<Host>::on_transport_packet(uint32_t link, const wire::NetHeader& net) {
   wire::RtpHeader rtp;
   wire::Drop drop = wire::RtpHeader::read(net.tph, net.tp_size(), rtp);
   if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
@@ -216,7 +217,7 @@ void Core<Host>::on_transport_packet(uint32_t link, const wire::NetHeader& net) 
 
 // Set-up records and messages of UM; they always carry an ICRC.
 template <class Host>
-void Core<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
+[[gnu::noinline]] void Core<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   if (!wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
   wire::UtpHeader utp;
   wire::Drop drop = wire::UtpHeader::read(net.tph, net.tp_size(), utp);

@@ -11,11 +11,7 @@
 // Stages are timed with the CPU's counter, whose own cost is subtracted. An operation as a whole is timed
 // without clock reads in between; it contains the application's part, too: writing elements, reading
 // completions.
-//
-// Instructions, on machines without hardware counters, by function:
-//
-//   valgrind --tool=callgrind --toggle-collect='*measured_section*' bench_core --callgrind --only "WRITE 64"
-//   callgrind_annotate callgrind.out.<pid>            (divide by the operations that the program printed)
+// Instructions, which do not depend on the machine's other work: tests/bench/instructions.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -29,7 +25,7 @@
 
 #include "lib/base/bytes.h"
 #include "lib/transport/wire/network_header.h"
-#include "tests/bench/core_pair.h"
+#include "tests/bench/exchange.h"
 #include "tools/common/affinity.h"
 #include "tools/common/probe.h"
 
@@ -38,20 +34,8 @@ namespace {
 
 using tools::Ticks;
 
-struct Operation {
-  const char* name;
-  WrOp op;
-  uint32_t bytes;
-};
-constexpr Operation kOperations[] = {
-    {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
-    {"FADD 8", WrOp::kFetchAdd, 8}, {"WRITE 65536", WrOp::kWrite, 65536},
-};
-constexpr uint32_t kMtu = 4096;
-constexpr size_t kBurst = 32;
 constexpr size_t kHeaderBytes = wire::NetTemplate::kSizeV4 + 16 + 8 + 16;  // in front of a WRITE's payload
 constexpr uint64_t kChunks = 16;  // of a run: each is timed by itself, so that a preemption spoils one
-constexpr uint32_t kDepth = 128;
 
 enum Stage { kChoose, kSendRequest, kReceiveRequest, kBuildAnswer, kReceiveAnswer, kBuildAck, kReceiveAck, kStages };
 constexpr const char* kStageNames[kStages] = {
@@ -70,48 +54,15 @@ struct Times {
   std::array<uint64_t, kStages> packets{};
 };
 
-[[noreturn]] void fail(const char* what, const Operation& op) {
-  std::fprintf(stderr, "bench_core: %s: %s\n", op.name, what);
-  std::exit(1);
-}
-
-// One operation over and over between two Cores: side a asks, side b serves.
-class Exchange {
+// The same exchange, with a clock read between the stages.
+class TimedExchange : public Exchange {
  public:
-  Exchange(const Operation& operation, uint32_t window, bool icrc)
-      : op_(operation),
-        window_(window),
-        icrc_(icrc),
-        region_bytes_(memory_of(operation)),
-        pair_(link(icrc), kDepth, memory_of(operation), memory_of(operation)) {
-    stride_ = op_.bytes < 64 ? 64 : op_.bytes;
-    std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
-    for (size_t i = 0; i < region_bytes_; ++i) source[i] = static_cast<std::byte>(i * 7 + i / 256);
-    if (op_.op == WrOp::kFetchAdd) std::memset(source, 0, region_bytes_);
-    for (uint32_t i = 0; i < window_ && op_.op == WrOp::kSend; ++i) post_receive();
-  }
-
-  const Operation& operation() const { return op_; }
-  uint32_t window() const { return window_; }
-  bool icrc() const { return icrc_; }
-  // After so many operations all buffers were touched.
-  uint64_t cycle() const { return region_bytes_ / stride_; }
+  using Exchange::Exchange;
 
   // Ticks of `ops` operations, nothing timed in between.
-  uint64_t run_whole(uint64_t ops) {
+  uint64_t time_whole(uint64_t ops) {
     uint64_t start = Ticks::now();
-    for (uint64_t done = 0; done < ops; done += window_) {
-      post_window();
-      choose();
-      for (uint32_t left = window_; left > 0;) {
-        initiator_polls();
-        target_receives();
-        target_polls();
-        initiator_receives();
-        left -= reap();
-        pair_.clock.advance(microseconds(1));
-      }
-    }
+    run(ops);
     return Ticks::now() - start;
   }
 
@@ -171,95 +122,7 @@ class Exchange {
   // Laps of the stages so far, to subtract what the clock itself costs.
   std::array<uint64_t, kStages> take_laps() { return std::exchange(laps_, {}); }
 
-  // The operations moved the bytes that the benchmark claims.
-  void check() const {
-    const std::byte* a = pair_.a.region.data();
-    const std::byte* b = pair_.b.region.data();
-    if (op_.op != WrOp::kFetchAdd) {
-      size_t used = std::min<size_t>(posted_ * stride_, region_bytes_);
-      if (std::memcmp(a, b, used) != 0) fail("wrong bytes", op_);
-      return;
-    }
-    uint64_t sum = 0;
-    for (size_t at = 0; at < region_bytes_; at += stride_) sum += load_le64(b + at);
-    if (sum != posted_) fail("wrong sum of atomics", op_);
-  }
-
  private:
-  static LinkConfig link(bool icrc) {
-    LinkConfig config;
-    config.mtu = kMtu;
-    config.icrc_optional = !icrc;
-    config.lossless = true;
-    return config;
-  }
-
-  // Buffers and queues of small operations fill the second-level cache together, those of large ones do not.
-  static size_t memory_of(const Operation& operation) { return size_t{operation.bytes > kMtu ? 1024u : 256u} << 10; }
-
-  size_t next_offset(uint64_t number) const { return number * stride_ & (region_bytes_ - 1); }
-
-  void post_window() {
-    for (uint32_t i = 0; i < window_; ++i) {
-      size_t at = next_offset(posted_++);
-      Wqe e{};
-      e.op = op_.op;
-      e.flags = kWrSignaled;
-      e.target = pair_.a.target;
-      e.user_ctx = posted_;
-      e.length = op_.bytes;
-      e.sge = pair_.a.region.sge(at, op_.bytes);
-      if (op_.op != WrOp::kSend) {
-        e.remote_address = pair_.b.region.address() + at;
-        e.token_id = pair_.b.region.registered.token_id;
-      }
-      e.immediate = 1;
-      pair_.a.jetty.post(e);
-    }
-  }
-  void post_receive() {
-    size_t at = next_offset(receives_++);
-    pair_.b.jfr.post(at, pair_.b.region.sge(at, static_cast<uint32_t>(stride_)));
-  }
-
-  // The application's part: takes completions, gives receives back.
-  uint32_t reap() {
-    uint32_t n = 0;
-    while (const Cqe* cqe = pair_.a.send_jfc.front()) {
-      if (cqe->status != CrStatus::kSuccess) fail("an operation failed", op_);
-      pair_.a.send_jfc.pop();
-      ++n;
-    }
-    while (const Cqe* cqe = pair_.b.receive_jfc.front()) {
-      if (cqe->status != CrStatus::kSuccess) fail("a receive failed", op_);
-      pair_.b.receive_jfc.pop();
-      post_receive();
-    }
-    return n;
-  }
-
-  // One doorbell per request, as the API rings it. The functions here and below are calls of their own, so
-  // that a profile by function shows the stages.
-  [[gnu::noinline]] void choose() {
-    for (uint32_t i = 0; i < window_; ++i) pair_.a_node.core.on_posted(pair_.clock.now(), pair_.a.jetty.id);
-  }
-  [[gnu::noinline]] void initiator_polls() {
-    timers();
-    pair_.a_node.core.poll_packets(pair_.clock.now(), kBurst);
-  }
-  [[gnu::noinline]] void target_receives() {
-    pair_.b_node.receive(pair_.clock.now(), pair_.wire.link_at_b, 2 * kBurst);
-  }
-  [[gnu::noinline]] void target_polls() { pair_.b_node.core.poll_packets(pair_.clock.now(), kBurst); }
-  [[gnu::noinline]] void initiator_receives() {
-    pair_.a_node.receive(pair_.clock.now(), pair_.wire.link_at_a, 2 * kBurst);
-  }
-  void timers() {
-    for (Node* node : {&pair_.a_node, &pair_.b_node}) {
-      if (node->core.next_deadline() <= pair_.clock.now()) node->core.on_timer(pair_.clock.now());
-    }
-  }
-
   void lap(Times* times, Stage stage, size_t packets) {
     uint64_t end = Ticks::now();
     // A poll that found nothing is part of the driver's loop, not of a packet's way.
@@ -289,13 +152,6 @@ class Exchange {
     queue.release(n);
   }
 
-  Operation op_;
-  uint32_t window_;
-  bool icrc_;
-  size_t region_bytes_;
-  CorePair pair_;
-  size_t stride_ = 64;
-  uint64_t posted_ = 0, receives_ = 0;
   uint64_t start_ = 0;
   std::array<uint64_t, kStages> laps_{};
 };
@@ -345,8 +201,8 @@ double median(std::vector<double> v) {
 // ---- rows -------------------------------------------------------------------------------------------------
 
 struct Row {
-  explicit Row(std::unique_ptr<Exchange> e) : exchange(std::move(e)) {}
-  std::unique_ptr<Exchange> exchange;
+  explicit Row(std::unique_ptr<TimedExchange> e) : exchange(std::move(e)) {}
+  std::unique_ptr<TimedExchange> exchange;
   std::vector<double> whole, copies, slot;         // ticks per operation; slot: per copy
   std::array<std::vector<double>, kStages> stage;  // ticks per operation
   std::array<double, kStages> packets{};           // per operation
@@ -358,9 +214,9 @@ struct Row {
 };
 
 void run_chunk(Row& row, uint64_t ops) {
-  Exchange& e = *row.exchange;
+  TimedExchange& e = *row.exchange;
   double per_op = 1 / static_cast<double>(ops);
-  row.whole.push_back(static_cast<double>(e.run_whole(ops)) * per_op);
+  row.whole.push_back(static_cast<double>(e.time_whole(ops)) * per_op);
   Times times;
   e.take_laps();
   e.run_staged(ops, &times);
@@ -374,8 +230,8 @@ void run_chunk(Row& row, uint64_t ops) {
 }
 
 void run_once(Row& row, uint64_t ops) {
-  Exchange& e = *row.exchange;
-  e.run_whole((e.cycle() + e.window() - 1) / e.window() * e.window());  // the caches are another row's
+  TimedExchange& e = *row.exchange;
+  e.run((e.cycle() + e.window() - 1) / e.window() * e.window());  // the caches are another row's
   for (uint64_t i = 0; i < kChunks; ++i) run_chunk(row, ops);
   if (row.copies.empty()) e.check();  // before the baseline writes the same buffers
   double per_op = 1 / static_cast<double>(ops);
@@ -440,9 +296,6 @@ void print_json_row(const Row& row, double ns, bool first) {
   std::printf("]}");
 }
 
-// What --callgrind collects.
-[[gnu::noinline]] uint64_t measured_section(Exchange& exchange, uint64_t ops) { return exchange.run_whole(ops); }
-
 struct Options {
   uint64_t ops = 0;
   uint64_t runs = 7;
@@ -451,7 +304,6 @@ struct Options {
   std::string icrc = "both";
   int cpu = -1;
   bool json = false;
-  bool callgrind = false;
 };
 
 uint64_t ops_of(const Options& options, const Operation& op) {
@@ -463,28 +315,14 @@ std::vector<Row> make_rows(const Options& options) {
   for (const Operation& op : kOperations) {
     if (!options.only.empty() && options.only != op.name) continue;
     for (uint32_t window : options.windows) {
-      if (options.icrc != "on") rows.emplace_back(std::make_unique<Exchange>(op, window, false));
-      if (options.icrc != "off") rows.emplace_back(std::make_unique<Exchange>(op, window, true));
+      if (options.icrc != "on") rows.emplace_back(std::make_unique<TimedExchange>(op, window, false));
+      if (options.icrc != "off") rows.emplace_back(std::make_unique<TimedExchange>(op, window, true));
     }
   }
   return rows;
 }
 
-int run_callgrind(const Options& options) {
-  for (Row& row : make_rows(options)) {
-    Exchange& e = *row.exchange;
-    uint64_t ops = ops_of(options, e.operation());
-    e.run_whole(2 * e.window());
-    measured_section(e, ops);
-    e.check();
-    std::printf("%s, window %u, ICRC %s: %llu operations\n", e.operation().name, e.window(), e.icrc() ? "on" : "off",
-                static_cast<unsigned long long>((ops + e.window() - 1) / e.window() * e.window()));
-  }
-  return 0;
-}
-
 int run(const Options& options) {
-  if (options.callgrind) return run_callgrind(options);
   std::vector<int> cpus = tools::allowed_cpus();
   auto probe = [&] { return cpus.size() < 2 ? tools::C2cProbe() : tools::probe_c2c(cpus[0], cpus[1]); };
   tools::C2cProbe before = probe();
@@ -530,7 +368,6 @@ int main(int argc, char** argv) {
   app.add_option("--icrc", options.icrc, "on, off or both")->check(CLI::IsMember({"on", "off", "both"}));
   app.add_option("--cpu", options.cpu, "pin to this CPU");
   app.add_flag("--json", options.json, "one JSON object");
-  app.add_flag("--callgrind", options.callgrind, "run the operations once, for a profiler; see the top of the source");
   CLI11_PARSE(app, argc, argv);
   return ub::bench::run(options);
 }

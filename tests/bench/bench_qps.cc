@@ -19,13 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/core_pair.h"
+#include "tests/bench/queue_pair.h"
 #include "tests/bench/state_rows.h"
 
 namespace ub::bench {
 namespace {
 
-constexpr uint32_t kMtu = 1024, kMtuCode = 3;
+constexpr uint32_t kMtu = 1024;
+constexpr uint8_t kMtuCode = 3;
 constexpr uint32_t kKey = 0x5a5;
 constexpr size_t kWireBytes = 1024 * 1024;
 constexpr uint32_t kReceives = 64;
@@ -57,54 +58,10 @@ constexpr size_t kProtocolCount = std::size(kProtocols), kOperationCount = std::
 
 // ---- two Cores and their connections ------------------------------------------------------------------------------
 
-struct QueuePair : SendRing {
-  using Engine = roce::Engine<BenchHost>;
-
-  QueuePair(Node& n, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth)
-      : SendRing(ring_depth, Engine::work_bytes(ring_depth)), node(n) {
-    roce::QpConfig c;
-    c.sq = config(jfc);
-    c.jfr = jfr.id;
-    c.srq = true;
-    UB_ASSERT(node.core.roce()->create_qp(c, &id) == Status::kOk);
-  }
-
-  void connect(Instant now, uint32_t link, const Node& peer, uint32_t peer_qpn, uint32_t reads) {
-    roce::QpAttributes to;
-    to.path_mtu = kMtuCode;
-    to.dest_qp_num = peer_qpn;
-    to.qp_access_flags = kAccessRead | kAccessWrite | kAccessAtomic;
-    to.ah_attr = {link, endpoint_of(node.number).ip, endpoint_of(peer.number).ip, 0};
-    to.max_rd_atomic = to.max_dest_rd_atomic = static_cast<uint8_t>(reads);
-    to.timeout = 14;
-    to.retry_cnt = to.rnr_retry = 7;
-    step(now, to, roce::QpState::kInit, roce::kQpPkey | roce::kQpPort | roce::kQpAccess);
-    step(now, to, roce::QpState::kRtr,
-         roce::kQpPath | roce::kQpMtu | roce::kQpDestination | roce::kQpReceivePsn | roce::kQpReadsServed |
-             roce::kQpRnrTimer);
-    step(now, to, roce::QpState::kRts,
-         roce::kQpSendPsn | roce::kQpTimeout | roce::kQpRetries | roce::kQpRnrRetries | roce::kQpReadsInFlight);
-  }
-
-  Node& node;
-
- private:
-  void step(Instant now, roce::QpAttributes& to, roce::QpState state, uint32_t mask) {
-    to.qp_state = state;
-    UB_ASSERT(node.core.roce()->modify_qp(now, id, to, mask) == Status::kOk);
-  }
-};
-
-CoreConfig config_for(uint32_t number, Protocol protocol, uint32_t connections) {
-  CoreConfig c = config_of(number);
-  if (protocol == Protocol::kRoce) c.roce.max_qps = connections;
-  return c;
-}
-
 // One side: its connections share the queues for completions and receives.
 struct Side {
   Side(uint32_t number, Protocol protocol, uint32_t connections, const Options& o)
-      : node(number, config_for(number, protocol, connections)),
+      : node(number, config_of(number, protocol == Protocol::kRoce ? connections : 0)),
         send_jfc(node, 2 * o.depth),
         receive_jfc(node, 2 * kReceives),
         jfr(node, receive_jfc, kReceives),
@@ -197,7 +154,8 @@ class World {
   }
   void connect(Side& side, uint32_t link, Side& peer) {
     for (uint32_t i = 0; i < connections_; ++i) {
-      static_cast<QueuePair&>(*side.rings[i]).connect(clock_.now(), link, peer.node, peer.rings[i]->id, o_.reads);
+      static_cast<QueuePair&>(*side.rings[i])
+          .connect(clock_.now(), link, peer.node, peer.rings[i]->id, o_.reads, kMtuCode);
     }
   }
   void import(Side& side, uint32_t link, const Side& peer) {

@@ -21,7 +21,6 @@
 
 #include "lib/base/assert.h"
 #include "lib/transport/core_impl.h"
-#include "tools/common/probe.h"
 
 namespace ub::bench {
 
@@ -159,19 +158,14 @@ class BenchHost {
   std::vector<FrameQueue*> queues_;  // by link
 };
 
-// Virtual time, moved by hand, or the CPU's counter. All Cores of a program may share one.
+// Virtual time, moved by hand. All Cores of a program may share one.
 class Clock {
  public:
-  explicit Clock(bool tsc = false) : tsc_(tsc) {}
-  Instant now() const {
-    if (!tsc_) return virtual_;
-    return {static_cast<uint64_t>(static_cast<double>(tools::Ticks::now()) * tools::Ticks::ns_per_tick())};
-  }
-  void advance(Duration d) { virtual_ += d; }  // of virtual time
+  Instant now() const { return now_; }
+  void advance(Duration d) { now_ += d; }
 
  private:
-  bool tsc_;
-  Instant virtual_{1'000'000'000};
+  Instant now_{1'000'000'000};
 };
 
 // Instance `number` (from 1): 10.x.y.z, uasid = number.
@@ -184,11 +178,13 @@ inline InstanceId instance_of(uint32_t number) {
   id.uasid = number;
   return id;
 }
-inline CoreConfig config_of(uint32_t number) {
+// `qps`: RoCE queue pairs; 0: no RoCE.
+inline CoreConfig config_of(uint32_t number, uint32_t qps = 0) {
   CoreConfig config;
   config.self = instance_of(number);
   config.incarnation = 0x1000 + number;
   config.seed = number;
+  config.roce.max_qps = qps;
   return config;
 }
 
@@ -406,10 +402,9 @@ class CorePair {
     uint32_t target = 0;  // the other side's jetty
   };
 
-  CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, bool tsc = false)
-      : clock(tsc),
-        a_node(1),
-        b_node(2),
+  CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, uint32_t qps = 0)
+      : a_node(1, config_of(1, qps)),
+        b_node(2, config_of(2, qps)),
         wire(a_node, b_node, link, queue_bytes),
         a(a_node, depth, region_bytes),
         b(b_node, depth, region_bytes) {

@@ -179,14 +179,12 @@ void begin_as_initiator(CoreState& s, uint32_t channel) {
 
 }  // namespace
 
-uint32_t channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
+uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
   Peer& peer = s.peers[peer_index];
-  uint32_t lane = bulk ? 1 : 0;
-  if (peer.channels[lane] != 0) return peer.channels[lane];
   if (peer.path.link == 0) return 0;
   uint32_t channel = new_channel(s, peer_index, bulk);
   if (channel == 0) return 0;
-  peer.channels[lane] = channel;
+  peer.channels[bulk ? 1 : 0] = channel;
   s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
   return channel;

@@ -17,8 +17,13 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
 void drop_unused_peer(CoreState& s, uint32_t peer);
 
 // ---- channels ----
+// Begins the channel for that lane, since there is none. 0: no room for one.
+uint32_t begin_channel_to(CoreState& s, uint32_t peer, bool bulk);
 // The channel for that lane, begun now if there is none. 0: no room for one.
-uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk);
+inline uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk) {
+  const uint32_t channel = s.peers[peer].channels[bulk ? 1 : 0];
+  return channel != 0 ? channel : begin_channel_to(s, peer, bulk);
+}
 inline bool alive(const tp::Channel& ch) {
   return ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead;
 }

@@ -100,7 +100,7 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
   }
 }
 
-void retire_requests(CoreState& s, uint32_t queue) {
+[[gnu::flatten]] void retire_requests(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   while (q.started_head != q.started_tail) {
     const WrState& wr = q.work[q.started_head & q.work_mask];

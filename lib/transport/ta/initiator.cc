@@ -134,7 +134,7 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
-Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
+[[gnu::always_inline]] inline Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
   while (const Wqe* front = front_element(s, q, may_look)) {
     const Wqe& wqe = *front;
     if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
@@ -178,16 +178,19 @@ void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
   if (s.channels[channel].is_up()) activate(s, channel);
 }
 
-// Turns the choice into a message on its channel.
-void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
+// Turns the choice into a message on its channel; returns the request's element.
+const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[choice.channel];
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
-    start_request(s, q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
-    q.deadline = earlier(q.deadline, s.now + q.request_timeout);
-    s.timers.arm(s.timer_of_queue(queue), s.now + q.request_timeout);
+    const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+    const WrState& wr = start_request(s, q, wqe, choice.channel, segments);
+    if (wr.deadline < q.deadline) {
+      q.deadline = wr.deadline;
+      s.timers.arm(s.timer_of_queue(queue), q.deadline);
+    }
   }
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   WrState& wr = q.work[choice.number & q.work_mask];
@@ -214,14 +217,7 @@ void commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m
   }
   if (takes_receive(shape.op)) q.retry_next = false;
   ++ch.unanswered;
-}
-
-void check_finished(CoreState& s, uint32_t queue, WrState& wr) {
-  bool all = wr.status == CrStatus::kSuccess ? wr.base == wr.segments : wr.base == wr.cut;
-  if (all) {
-    wr.done = true;
-    retire_requests(s, queue);
-  }
+  return wqe;
 }
 
 // The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
@@ -253,15 +249,10 @@ bool waits_for_answers(const SendQueue& q) {
   return q.next_slot != q.produced || q.retries != 0 || (!newest.done && newest.cut != newest.segments);
 }
 
-}  // namespace
-
-void schedule_queue(CoreState& s, uint32_t queue) {
+// A queue that stands on no list: puts it on one if it has something that may go. Not inlined, since most doorbells find
+// the queue on a list.
+[[gnu::noinline]] void enlist(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  if (q.unreliable) return schedule_datagrams(s, queue);
-  if (q.waits_for != 0) {
-    if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
-    return;
-  }
   set_held_back(s, &q.held_back, false);
   bool may_look = true;
   for (;;) {
@@ -278,7 +269,25 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   }
 }
 
-bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
+// Does what was posted next go the same way as this request? Whether it may go is seen when its turn comes.
+bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (q.next_slot == q.produced || q.retries != 0) return false;
+  const Wqe& next = q.slots[q.next_slot & q.slot_mask];
+  const uint32_t small = s.config.lane_bulk_bytes;
+  return next.target == wqe.target && (next.length <= small) == (wqe.length <= small);
+}
+
+}  // namespace
+
+void schedule_queue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (q.unreliable) return schedule_datagrams(s, queue);
+  if (q.waits_for == 0) return enlist(s, queue);
+  if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
+}
+
+// One function with all that it calls: calls would cost as much as the work. So is on_answer().
+[[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (ch.unanswered >= kChannelRequestsInFlight) return false;
   while (ch.queue_head != 0) {
@@ -291,50 +300,71 @@ bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) 
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);
     if (q.started_tail != started) retire_requests(s, queue);
-    bool here = choice.step != Step::kNone && choice.channel == channel;
-    if (here) commit(s, queue, choice, message);
-    schedule_queue(s, queue);
-    if (here) return true;
+    if (choice.step == Step::kNone || choice.channel != channel) {
+      schedule_queue(s, queue);
+      continue;
+    }
+    const Wqe& wqe = commit(s, queue, choice, message);
+    if (next_goes_along(s, q, wqe)) {
+      join_list(s, queue, channel);
+    } else {
+      schedule_queue(s, queue);
+    }
+    return true;
   }
   return false;
 }
 
-WrState* request_of(CoreState& s, const tp::TxMessage& m) {
-  SendQueue& q = s.queues[m.source];
-  if (!q.in_use || q.generation != m.generation) return nullptr;
-  if (m.work_request - q.started_head >= q.started_tail - q.started_head) return nullptr;
-  WrState& wr = q.work[m.work_request & q.work_mask];
-  return wr.done ? nullptr : &wr;
+namespace {
+
+// The send queue of an RCID; 0: it names none.
+uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
+  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
+  return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
 }
 
-bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
-  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
-  if (id.kind != ObjectKind::kJetty && id.kind != ObjectKind::kJfs) return false;
-  uint32_t queue = s.jettys[id.record].queue;
-  SendQueue& q = s.queues[queue];
-  if (q.started_head == q.started_tail) return false;
-  // The last started request that begins at or before this TASSN.
-  Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
-  uint32_t wanted = tassn.distance(origin);
+// The last started request that begins at or before this TASSN. There is one; `likely`, too, is a started one.
+uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
+  const WrState& guess = q.work[likely & q.work_mask];
+  if (tassn.distance(guess.first_tassn) < guess.cut) return likely;
+  const Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
+  const uint32_t wanted = tassn.distance(origin);
   uint32_t low = q.started_head, high = q.started_tail;
-  if (wanted < q.work[low & q.work_mask].cut) high = low + 1;  // answers come mostly in order
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
     (q.work[middle & q.work_mask].first_tassn.distance(origin) <= wanted ? low : high) = middle;
   }
-  WrState& wr = q.work[low & q.work_mask];
+  return low;
+}
+
+// Answers come mostly in order: first it looks at the request `likely`.
+bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t likely, Tassn tassn, AnsweredSegment* out) {
+  const SendQueue& q = s.queues[queue];
+  if (q.started_head == q.started_tail) return false;
+  const uint32_t number = request_at(q, tassn, likely == q.started_tail ? q.started_head : likely);
+  WrState& wr = q.work[number & q.work_mask];
   uint32_t segment = tassn.distance(wr.first_tassn);
   if (wr.done || segment < wr.base || segment >= wr.cut) return false;
   if (wr.channel != channel ||
       wr.channel_generation != static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits)) {
     return false;
   }
-  if ((wr.answered & segment_bit(segment)) != 0 || (wr.refused & segment_bit(segment)) != 0) return false;
-  *out = {queue, low, &wr, segment};
+  if (((wr.answered | wr.refused) & segment_bit(segment)) != 0) return false;
+  *out = {queue, number, &wr, segment};
   return true;
 }
 
-void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+}  // namespace
+
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
+  const uint32_t queue = queue_of(s, rc_id);
+  return queue != 0 && find_in_queue(s, channel, queue, s.queues[queue].started_head, tassn, out);
+}
+
+namespace {
+
+// The books of a segment that was answered; go_on() comes after it.
+void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
   tp::Channel& ch = s.channels[wr.channel];
@@ -348,11 +378,24 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
     wr.answered &= ~segment_bit(wr.base);
     ++wr.base;
   }
-  wr.deadline = s.now + q.request_timeout;
   if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
-  check_finished(s, a.queue, wr);
-  activate(s, wr.channel);
-  schedule_queue(s, a.queue);
+  wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
+  if (!wr.done) wr.deadline = s.now + q.request_timeout;
+}
+
+// Segments of the queue were answered on that channel: requests may be complete, and there may be room for the next.
+void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
+  retire_requests(s, queue);
+  activate(s, channel);
+  schedule_queue(s, queue);
+}
+
+}  // namespace
+
+void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+  const uint32_t channel = a.wr->channel;
+  end_segment(s, a, status);
+  go_on(s, a.queue, channel);
 }
 
 namespace {
@@ -413,17 +456,22 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 
 }  // namespace
 
-void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+[[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  const uint32_t queue = queue_of(s, answer.rc_id);
+  if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
+  uint32_t likely = s.queues[queue].started_head;
+  bool ended = false;
   for (uint32_t i = 0; i <= more; ++i) {
     AnsweredSegment a;
-    if (!find_segment(s, channel, answer.rc_id, answer.tassn + i, &a)) {
+    if (!find_in_queue(s, channel, queue, likely, answer.tassn + i, &a)) {
       s.count(Counter::kTaRxStaleAnswer);
       continue;
     }
     switch (answer.rspst) {
       case wire::kRspOk:
-        finish_segment(s, a, CrStatus::kSuccess);
+        end_segment(s, a, CrStatus::kSuccess);
+        ended = true;
         break;
       case wire::kRspRnr:
       case wire::kRspPageFault:
@@ -431,13 +479,12 @@ void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
         break;
       default:
         s.count(Counter::kTaRxError);
-        finish_segment(s, a, error_status(s, a, answer));
+        end_segment(s, a, error_status(s, a, answer));
+        ended = true;
     }
+    likely = a.wr->done ? a.number + 1 : a.number;
   }
-}
-
-void on_progress(CoreState& s, const tp::TxMessage& message) {
-  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
+  if (ended) go_on(s, queue, channel);
 }
 
 void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {

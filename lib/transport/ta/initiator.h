@@ -22,7 +22,13 @@ void schedule_queue(CoreState& s, uint32_t queue);
 bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message);
 
 // The request behind a message, or nullptr when it is finished, flushed or gone.
-WrState* request_of(CoreState& s, const tp::TxMessage& message);
+inline WrState* request_of(CoreState& s, const tp::TxMessage& message) {
+  SendQueue& q = s.queues[message.source];
+  if (!q.in_use || q.generation != message.generation) return nullptr;
+  if (message.work_request - q.started_head >= q.started_tail - q.started_head) return nullptr;
+  WrState& wr = q.work[message.work_request & q.work_mask];
+  return wr.done ? nullptr : &wr;
+}
 inline Wqe& wqe_of(const SendQueue& q, const WrState& wr) { return q.slots[wr.slot & q.slot_mask]; }
 
 // The segment that an answer of this channel is about, or nullptr: it is stale, foreign or double.
@@ -41,7 +47,9 @@ void refuse_segment(CoreState& s, const AnsweredSegment& segment, uint8_t rnr_co
 // A TAACK or error answer, possibly for several segments.
 void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer);
 // Packets of a request were acknowledged: it is alive.
-void on_progress(CoreState& s, const tp::TxMessage& message);
+inline void on_progress(CoreState& s, const tp::TxMessage& message) {
+  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
+}
 
 // Ends a request: nothing more of it is sent or awaited.
 void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status);

@@ -100,7 +100,7 @@ class Receiver {
         if (!ch.is_up()) return false;
         tp::accept_in_order(s_, ch);
         tp::delivered_one(s_, ch);
-        deliver_accepted(channel);
+        if (ch.reorder != 0) deliver_accepted(channel);
         return true;
       }
     }

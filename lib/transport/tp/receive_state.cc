@@ -51,11 +51,7 @@ void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting) {
   if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
 }
 
-void accept_in_order(CoreState& s, Channel& ch) {
-  UB_DCHECK(ch.expected.distance(ch.delivered) < s.config.window_packets);
-  if (ch.expected.after(ch.highest_seen)) ch.highest_seen = ch.expected;
-  ++ch.expected;
-  if (ch.reorder == 0) return;
+void accept_what_follows(CoreState& s, Channel& ch) {
   const uint64_t* bits = s.received_bits(ch.reorder);
   while (ch.expected.distance(ch.delivered) < s.config.window_packets && test_bit(bits, slot_of(s, ch.expected))) {
     ++ch.expected;
@@ -77,30 +73,24 @@ bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting) {
   return true;
 }
 
-void delivered_one(CoreState& s, Channel& ch) {
-  UB_DCHECK(ch.delivered != ch.expected);  // what was not accepted is not delivered
-  if (ch.reorder != 0) {
-    uint32_t slot = slot_of(s, ch.delivered);
-    uint64_t* bits = s.received_bits(ch.reorder);
-    if (test_bit(bits, slot)) {
-      clear_bit(bits, slot);
-      uint32_t waiting = s.kept_of(ch.reorder)[slot];
-      if (!is_placed(waiting)) release_kept(s, ch, waiting);
-    }
+void delivered_before_gap(CoreState& s, Channel& ch) {
+  uint32_t slot = slot_of(s, ch.delivered);
+  uint64_t* bits = s.received_bits(ch.reorder);
+  if (test_bit(bits, slot)) {
+    clear_bit(bits, slot);
+    uint32_t waiting = s.kept_of(ch.reorder)[slot];
+    if (!is_placed(waiting)) release_kept(s, ch, waiting);
   }
   ++ch.delivered;
   // Nothing is kept any more: the block goes back to the pool.
-  if (ch.reorder != 0 && ch.delivered == ch.expected && !ch.highest_seen.after(ch.expected - 1)) {
+  if (ch.delivered == ch.expected && !ch.highest_seen.after(ch.expected - 1)) {
     s.reorder.free(ch.reorder);
     ch.reorder = 0;
   }
 }
 
-void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict) {
+void begin_to_owe(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
-  ++ch.unacknowledged;
-  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
-  if (ch.on_ack_list) return;
   ch.ack_due = s.now + kAckDelay;
   s.timers.arm(s.timer_of_channel(channel), ch.ack_due);
   owe_ack(s, channel);

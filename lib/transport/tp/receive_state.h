@@ -27,19 +27,39 @@ constexpr uint32_t placed(Tpmsn message) { return kPlaced | message.value(); }
 constexpr bool is_placed(uint32_t waiting) { return (waiting & kPlaced) != 0; }
 
 void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting);
+// Moves `expected` over everything that was accepted behind a gap.
+void accept_what_follows(CoreState& s, Channel& ch);
 // The packet at `expected` was accepted; `expected` moves over everything accepted behind it.
-void accept_in_order(CoreState& s, Channel& ch);
+inline void accept_in_order(CoreState& s, Channel& ch) {
+  UB_DCHECK(ch.expected.distance(ch.delivered) < s.config.window_packets);
+  if (ch.expected.after(ch.highest_seen)) ch.highest_seen = ch.expected;
+  ++ch.expected;
+  if (ch.reorder != 0) accept_what_follows(s, ch);
+}
 
 // Copies what lies behind the transport header into a kept packet; 0: the channel has its share of them.
 uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
 // Is the packet at the delivery cursor one that was accepted earlier?
 bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting);
+// delivered_one() where packets are missing, or were.
+void delivered_before_gap(CoreState& s, Channel& ch);
 // The packet at the delivery cursor is done with.
-void delivered_one(CoreState& s, Channel& ch);
+inline void delivered_one(CoreState& s, Channel& ch) {
+  UB_DCHECK(ch.delivered != ch.expected);  // what was not accepted is not delivered
+  if (ch.reorder != 0) return delivered_before_gap(s, ch);
+  ++ch.delivered;
+}
 
+// An acknowledgement is owed from now on.
+void begin_to_owe(CoreState& s, uint32_t channel);
 // An acknowledgement is owed for a packet that was accepted or seen before.
-void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict);
+inline void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict) {
+  Channel& ch = s.channels[channel];
+  ++ch.unacknowledged;
+  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
+  if (!ch.on_ack_list) begin_to_owe(s, channel);
+}
 
 // May the acknowledgement that is owed wait for more packets? Not when one is demanded, eight packets are owed one, or
 // its time has come.

@@ -111,10 +111,10 @@ bool lost_for_the_first_time_or_again(const RecoveryBlock& r, Psn hole, Psn high
 
 }  // namespace
 
-TxMessage* begin_message(CoreState& s, Channel& ch) {
+TxMessage* begin_message(CoreState& s, Channel& ch, const TxMessage& content) {
   TxMessage* m = ch.in_flight.push(s.messages);
   if (m == nullptr) return nullptr;
-  *m = TxMessage{};
+  *m = content;
   m->first_psn = ch.next_psn;
   m->tpmsn = ch.next_tpmsn;
   return m;

@@ -27,8 +27,8 @@ inline bool asks_for_ack(const Channel& ch, bool again) {
 inline void waited_for_memory(Channel& ch, Instant now) {
   ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
 }
-// Appends a message that starts with the next PSN; nullptr: no room for its descriptor.
-TxMessage* begin_message(CoreState& s, Channel& ch);
+// Appends a message that starts with the next PSN and is the next to be started; nullptr: no room for its descriptor.
+TxMessage* begin_message(CoreState& s, Channel& ch, const TxMessage& content = {});
 // A new packet of the newest message left.
 void packet_sent(CoreState& s, uint32_t channel);
 

@@ -85,7 +85,8 @@ class Transmitter {
     return sent + datagrams_.send(budget - sent);
   }
 
-  size_t send_data(size_t budget) {
+  // One function with all that it calls: calls would cost as much as the work.
+  [[gnu::flatten]] size_t send_data(size_t budget) {
     size_t sent = 0;
     uint32_t turns = s_.active_count;
     while (turns-- > 0 && sent < budget) {
@@ -115,9 +116,9 @@ class Transmitter {
     if (ch.gathers_pending != 0) return Sent::kPending;
     if (ch.gather_held) return finish_gather(channel);
     Psn psn;
-    if (next_resend(s_, ch, &psn)) return send_again(channel, psn);
-    if (!ch.mid_message && !begin_next_message(channel)) return Sent::kNothing;
-    return continue_message(channel);
+    if (ch.recovery != 0 && next_resend(s_, ch, &psn)) return send_again(channel, psn);
+    if (ch.mid_message) return continue_message(channel);
+    return begin_next_message(channel) ? send_first(channel) : Sent::kNothing;
   }
 
   // Makes the next message the newest one in flight.
@@ -130,22 +131,14 @@ class Transmitter {
     }
     if (!window_open(ch)) return false;
     if (!ch.answers.empty()) {
-      TxMessage* m = begin_message(s_, ch);
-      if (m == nullptr) return false;
-      TxMessage answer = ch.answers.front(s_.messages);
+      if (begin_message(s_, ch, ch.answers.front(s_.messages)) == nullptr) return false;
       ch.answers.pop(s_.messages);
-      answer.first_psn = m->first_psn;
-      answer.tpmsn = m->tpmsn;
-      *m = answer;
     } else {
       if (ch.queue_head == 0) return false;
       TxMessage next{};
       if (!ta::start_next_segment(s_, channel, &next)) return false;
-      TxMessage* m = begin_message(s_, ch);
+      const TxMessage* m = begin_message(s_, ch, next);
       UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
-      next.first_psn = m->first_psn;
-      next.tpmsn = m->tpmsn;
-      *m = next;
     }
     ch.mid_message = true;
     return true;
@@ -161,12 +154,25 @@ class Transmitter {
     return true;
   }
 
+  // Of a message begun just now: the window is open and a request is alive, but a READ job may have ended while its
+  // answer waited.
+  Sent send_first(uint32_t channel) {
+    TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
+    const bool fake = m.kind == MessageKind::kFake || (m.kind == MessageKind::kReadResponse && !source_alive(m));
+    return send_new(channel, m, fake);
+  }
+
   Sent continue_message(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     TxMessage& m = ch.in_flight.back(s_.messages);
-    bool fake = !source_alive(m);
+    const bool fake = !source_alive(m);
     if (!fake && !window_open(ch)) return Sent::kNothing;
-    return fake ? send_fake(channel, m, ch.next_psn, false) : send_packet(channel, m, m.packets, false);
+    return send_new(channel, m, fake);
+  }
+
+  Sent send_new(uint32_t channel, TxMessage& m, bool fake) {
+    return fake ? send_fake(channel, m, s_.channels[channel].next_psn, false)
+                : send_packet(channel, m, m.packets, false);
   }
 
   Sent send_again(uint32_t channel, Psn psn) {
