@@ -7,9 +7,6 @@ namespace ub::tp {
 
 namespace {
 
-// An acknowledgement nobody waits for may cover this much time, far below any retransmission time-out.
-constexpr Duration kAckDelay = microseconds(100);
-
 uint32_t slot_of(const CoreState& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
 
 uint32_t reorder_block(CoreState& s, Channel& ch) {
@@ -100,7 +97,7 @@ void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, Rx
   ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
   if (ch.on_ack_list) return;
   ch.ack_due = s.now + kAckDelay;
-  s.timers.arm(s.timer_of_channel(channel), ch.ack_due);
+  s.acks_due = earlier(s.acks_due, ch.ack_due);
   owe_ack(s, channel);
 }
 
