@@ -27,7 +27,6 @@ template class roce::Engine<PortSet>;
 namespace {
 
 constexpr uint16_t kWellKnownPort = wire::kUbUdpPort;
-constexpr Duration kTeardownWait = milliseconds(100);
 constexpr Duration kLinkPatience = milliseconds(100);
 constexpr Duration kNeighbourPatience = seconds(3);
 constexpr Duration kLinkPause = microseconds(20);
@@ -114,12 +113,21 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
     directory = nic->ports_.shm.is_open() ? nic->ports_.shm.directory() : ipc::Rendezvous::default_directory();
   }
   nic->statistics_ = StatsPageWriter::create(directory, identity, &statistics_error);
-  std::vector<int> fds{nic->wake_fd_.get(), nic->alarm_.fd()};
-  nic->ports_.fds(fds);
-  if (clients != nullptr) fds.push_back(clients->fd());
-  for (int fd : fds) nic->polled_.push_back({fd, POLLIN, 0});
+  if (!nic->watch_all(error)) return nullptr;
   nic->start_helper();
   return nic;
+}
+
+// The set of who stands in first: it is the one that is woken if somebody sleeps in both.
+bool Nic::watch_all(std::string* error) {
+  if (!stand_in_wakers_.create(error) || !wakers_.create(error)) return false;
+  if (ports_.watch_frames(stand_in_wakers_) && wakers_.watch(wake_fd_.get(), Waker::kRung) &&
+      wakers_.watch(alarm_.fd(), Waker::kAlarm) && ports_.watch(wakers_) &&
+      (clients_ == nullptr || wakers_.watch(clients_->fd(), Waker::kOthers))) {
+    return true;
+  }
+  *error = std::string("cannot watch the descriptors of the NIC: ") + std::strerror(errno);
+  return false;
 }
 
 void Nic::start_helper() {
@@ -136,6 +144,7 @@ Nic::~Nic() {
   stop_.store(true);
   wake_helper();
   helper_.join();
+  end_stand_in();
   for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
   // A thread that was interrupted while it owned the Core must not hang the exit.
   Instant limit = worker_->now() + kTeardownWait;

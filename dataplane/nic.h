@@ -10,7 +10,6 @@
 // looks less and less often (nic_helper.cc). It blocks all signals.
 #pragma once
 
-#include <poll.h>
 #include <sched.h>
 
 #include <atomic>
@@ -25,14 +24,15 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/alarm.h"
 #include "dataplane/config.h"
 #include "dataplane/eid.h"
-#include "dataplane/alarm.h"
 #include "dataplane/helper_policy.h"
 #include "dataplane/id_claims.h"
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
+#include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/worker.h"
 #include "lib/base/idle_yield.h"
@@ -84,6 +84,12 @@ class Nic {
   // An application thread blocks until an event: the helper drives meanwhile.
   void begin_wait();
   void end_wait() { waiters_.fetch_sub(1, std::memory_order_relaxed); }
+  // Then this thread may be the one that drives while it waits. True: it is, and must call stand_in() before anything
+  // else and before the NIC ends.
+  bool may_stand_in();
+  // Waits in place of the helper until `fd` is readable: frames wake the calling thread, which drives. 1: readable; 0:
+  // `ms` (negative: no limit) are over; -1: a signal came, or the NIC ends. Another thread may stand in now.
+  int stand_in(int fd, int ms);
   // The application is about to sleep until an event, perhaps in a system call that we do not see.
   void expect_events();
 
@@ -169,7 +175,14 @@ class Nic {
   void wake_helper();
   void tell_helper_deadline();
 
+  // ---- an application thread that stands in for the helper (nic_stand_in.cc) ----
+  int stand_in_until(Instant until);
+  bool stand_in_drive(bool udp);
+  bool stand_in_rest();
+  void end_stand_in();
+
   // ---- helper thread ----
+  bool watch_all(std::string* error);
   void start_helper();
   void helper_main();
   void worker_main();
@@ -183,8 +196,8 @@ class Nic {
   void worker_rest(bool worked);
   void control_ports();
   Instant sleep_limit(bool worked);
-  bool block(Instant until);
-  void sleep_until(Instant deadline);
+  Woken block(Instant until);
+  Woken sleep_until(Instant deadline);
   void drain_wake_fd();
   void helper_take_over();
   void helper_rest(bool worked, bool nap);
@@ -193,6 +206,7 @@ class Nic {
   bool stay_away(Duration d);
   bool somebody_drives(Duration look);
   bool own_soon(Duration patience);
+  bool own_after_others();
   void choose_cpu(bool met_poller);
   void move_to(HelperPolicy::Place place);
   Acks application_drives();
@@ -217,11 +231,15 @@ class Nic {
   Ownership ownership_;
   EventSink sink_;
   NoticeSink notice_;
-  bool asleep_ = false;  // prepare_sleep() was called; under ownership
+  bool asleep_ = false;    // prepare_sleep() was called; under ownership
+  bool stood_in_ = false;  // since the helper drove last; under ownership
+  SleepSet stand_in_wakers_;
+  std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does
 
   std::thread helper_;
-  std::vector<pollfd> polled_;  // what it sleeps on: wake_fd_, alarm_, the ports, the clients
+  SleepSet wakers_;  // what it sleeps on: wake_fd_, alarm_, the ports, the clients
   Alarm alarm_;
+  bool look_at_udp_ = false;  // it was woken for that
   HelperPolicy policy_;
   HelperPolicy::Place helper_place_;
   cpu_set_t helper_cpus_{};  // where it might run when it began
@@ -240,6 +258,9 @@ class Nic {
   std::vector<uint32_t> dpdk_links_;           // of each
   std::vector<bool> dpdk_told_up_;             // of each: what was last reported; at first that it is
   static constexpr Duration kStatisticsPause = milliseconds(200);
+  static constexpr Duration kTeardownWait = milliseconds(100);
+  static constexpr Duration kWokenPatience = microseconds(2);  // whoever was woken waits so long for an owner
+  static constexpr uint64_t kDrivesInARow = 64;                // then others are let in
 
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it
 

@@ -8,11 +8,12 @@
 //   awake                 rung: it owns the Core, drives it until nothing is left, and sleeps again.
 //   away                  the application polls (HelperPolicy says so): peers do not ring, and the helper only looks
 //                         now and then whether that goes on.
-#include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "dataplane/nic.h"
 
@@ -21,8 +22,8 @@ namespace ub {
 namespace {
 
 constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
-constexpr Duration kOwnerPatience = microseconds(2);
-constexpr uint64_t kDrivesInARow = 64;  // then others are let in
+constexpr Duration kFirstPause = microseconds(5),
+                   kLongestPause = microseconds(80);  // while somebody else owns the Core
 
 }  // namespace
 
@@ -86,9 +87,21 @@ bool Nic::own_soon(Duration patience) {
   return false;
 }
 
+// An owner without a CPU may need this one, so this sleeps: whoever yields to a thread that spins waits for its whole time
+// slice. What woke us would do so again at once, so it is no sleep that a frame ends.
+bool Nic::own_after_others() {
+  for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    const timespec time{0, static_cast<long>(pause.ns)};
+    nanosleep(&time, nullptr);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+  return true;
+}
+
 // Drives until there is nothing left, then blocks.
 void Nic::helper_take_over() {
-  if (!own_soon(kOwnerPatience)) return helper_sleep(to_duration(config_.progress.helper_backoff_min));
+  if (!own_after_others()) return;
   const uint64_t begin = drives_.load(std::memory_order_relaxed);
   const uint64_t application_drove = begin - drives_at_rest_;
   const uint64_t received = ports_.received();
@@ -97,6 +110,7 @@ void Nic::helper_take_over() {
     ports_.stop_asking();
     asleep_ = false;
   }
+  if (std::exchange(look_at_udp_, false)) ports_.udp_readable();
   const Duration usual_spin = to_duration(config_.progress.helper_spin);
   Duration spin{};
   bool worked = false, met_poller = false;
@@ -114,7 +128,7 @@ void Nic::helper_take_over() {
     }
   }
   const bool found = ports_.received() != received;
-  policy_.woke(found, application_drove, woke_at - rested_at_);
+  if (!std::exchange(stood_in_, false)) policy_.woke(found, application_drove, woke_at - rested_at_);
   if (found) choose_cpu(met_poller);
   if (policy_.application_polls()) {
     ports_.finish_sleep();
@@ -155,8 +169,12 @@ void Nic::helper_rest(bool worked, bool nap) {
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   rested_at_ = worker_->now();
   release();
-  if (!busy) sleep_until(deadline);
-  if (busy || ports_.woken_by(polled_)) control_ports();
+  Woken woken;
+  if (!busy) woken = sleep_until(deadline);
+  const bool frames = woken.by(Waker::kFrames) || woken.by(Waker::kUdp);
+  const bool others = woken.by(Waker::kRung) || woken.by(Waker::kOthers);
+  look_at_udp_ = woken.by(Waker::kUdp) || (!frames && !others);
+  if (others || !frames) control_ports();
 }
 
 // ---- its CPU -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The worker of a daemon, and how the NIC's own thread sleeps, whether worker or helper (nic_helper.cc).
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -183,32 +182,25 @@ Instant Nic::sleep_limit(bool worked) {
 }
 
 // Nobody's, asked to be woken: sleeps until there is work, or the alarm rings, by `deadline` at the latest.
-void Nic::sleep_until(Instant deadline) {
+Woken Nic::sleep_until(Instant deadline) {
   const Instant now = worker_->now();
   const bool short_of_time = deadline <= now;
   if (!short_of_time) alarm_.set(now, deadline);
-  if (!block(short_of_time ? deadline : Instant::never())) {
-    worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
-  }
+  const Woken woken = block(short_of_time ? deadline : Instant::never());
+  if (!woken.by_any_but(Waker::kAlarm)) worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
+  return woken;
 }
 
-// Nobody's: sleeps until something can be received, a ring, the alarm, or `until`. False: nothing came.
-bool Nic::block(Instant until) {
-  for (pollfd& entry : polled_) entry.revents = 0;
-  timespec timeout{}, *limit = nullptr;
-  if (!until.is_never()) {
-    Instant now = worker_->now();
-    int64_t ns = until > now ? (until - now).ns : 0;
-    timeout = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
-    limit = &timeout;
-  }
-  const int ready = ppoll(polled_.data(), polled_.size(), limit, nullptr);
+// Nobody's: sleeps until something can be received, a ring, the alarm, or `until`.
+Woken Nic::block(Instant until) {
+  Duration limit = SleepSet::kNoLimit;
+  if (!until.is_never()) limit = std::max(Duration{}, until - worker_->now());
+  const Woken woken = wakers_.sleep(limit);
   helper_wakes_at_.store(0, std::memory_order_relaxed);
-  if (polled_[0].revents != 0) drain_wake_fd();
-  const bool rang = std::exchange(polled_[1].revents, 0) != 0;
-  if (rang) alarm_.silence();
+  if (woken.by(Waker::kRung)) drain_wake_fd();
+  if (woken.by(Waker::kAlarm)) alarm_.silence();
   if (clients_ != nullptr) clients_->clear_rings();
-  return ready > (rang ? 1 : 0);
+  return woken;
 }
 
 void Nic::drain_wake_fd() {

@@ -10,8 +10,6 @@
 // Thread: the owner of the Core.
 #pragma once
 
-#include <poll.h>
-
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -22,6 +20,7 @@
 #include "dataplane/plugin_port.h"
 #include "dataplane/port.h"
 #include "dataplane/shm_port.h"
+#include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"
 #include "lib/transport/host.h"
 
@@ -171,18 +170,6 @@ class PortSet {
     return busy;
   }
   void stop_asking() { shm.stop_asking(); }
-  // After a sleep that these ended, or none of them: its time was over. False: frames came, and nothing else.
-  bool woken_by(std::span<const pollfd> polled) {
-    bool frames = false, others = false;
-    for (const pollfd& entry : polled) {
-      if (entry.revents == 0) continue;
-      const bool of_udp = udp.is_open() && entry.fd == udp.readable_fd();
-      if (of_udp) udp_readable();
-      (of_udp || entry.fd == shm.doorbell_fd() ? frames : others) = true;
-    }
-    if (!frames && !others) udp_readable();
-    return others || !frames;
-  }
   // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
   bool must_be_polled() const {
     return std::any_of(plugins.begin(), plugins.end(), [](const auto& plugin) { return !plugin->can_wake(); });
@@ -192,10 +179,23 @@ class PortSet {
     udp.finish_sleep();
     for (const auto& plugin : plugins) plugin->finish_sleep();
   }
-  void fds(std::vector<int>& out) const {
-    shm.fds(out);
-    if (udp.is_open()) udp.fds(out);
-    for (const auto& plugin : plugins) plugin->fds(out);
+  // What rings for frames, for a set whose sleeper takes frames only. False: no memory.
+  bool watch_frames(SleepSet& sleeper) const {
+    bool done = !shm.is_open() || sleeper.watch(shm.doorbell_fd(), Waker::kFrames, true);
+    std::vector<int> fds;
+    if (udp.is_open()) udp.fds(fds);
+    for (int fd : fds) done &= fd == udp.rare_fd() || sleeper.watch(fd, Waker::kUdp, true);
+    return done;
+  }
+  // Everything that rings. False: no memory.
+  bool watch(SleepSet& sleeper) const {
+    bool done = watch_frames(sleeper);
+    if (shm.is_open()) done &= sleeper.watch(shm.control_fd(), Waker::kOthers);
+    if (udp.is_open()) done &= sleeper.watch(udp.rare_fd(), Waker::kUdp);
+    std::vector<int> fds;
+    for (const auto& plugin : plugins) plugin->fds(fds);
+    for (int fd : fds) done &= sleeper.watch(fd, Waker::kOthers);
+    return done;
   }
 
  private:

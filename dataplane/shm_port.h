@@ -193,6 +193,7 @@ class ShmPort {
   bool take_met_poller() { return std::exchange(met_poller_, false); }
   void fds(std::vector<int>&) const;
   int doorbell_fd() const { return doorbell_.event_fd(); }
+  int control_fd() const { return epoll_.get(); }
 
   // ---- bells ----
   // Whoever is rung may run in the place of the thread that rings, which should not be the owner of the Core any more

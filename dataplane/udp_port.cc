@@ -585,7 +585,7 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
 bool UdpPort::prepare_sleep() {
   for (Socket& s : sockets_) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLONESHOT;
+    event.events = EPOLLONESHOT;
     if (s.queue_count != 0) event.events |= EPOLLOUT;
     if (event.events == s.armed) continue;  // nobody takes events from it, so that it stays armed
     s.armed = event.events;
@@ -596,6 +596,7 @@ bool UdpPort::prepare_sleep() {
 
 void UdpPort::fds(std::vector<int>& out) const {
   if (epoll_) out.push_back(epoll_.get());
+  for (const Socket& s : sockets_) out.push_back(s.fd.get());
 }
 
 }  // namespace ub

@@ -109,12 +109,12 @@ class UdpPort {
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes);
   void tx_abort(uint32_t link, std::byte* frame);
   void tx_flush(Instant now);
-  // Arms one-shot readiness (an owner that drives while another thread blocks causes one wake-up, not one per
-  // packet). Returns false always: frames that wait already make the descriptor readable at once.
+  // Returns false always: frames that wait already make their descriptor readable at once.
   bool prepare_sleep();
   void finish_sleep() {}
-  void fds(std::vector<int>&) const;
-  int readable_fd() const { return epoll_.get(); }
+  void fds(std::vector<int>&) const;  // rare_fd() first, then the sockets
+  // Readable when a datagram came to a port of ids, or when a full socket has room again.
+  int rare_fd() const { return epoll_.get(); }
 
   const UdpPortCounters& counters() const { return counters_; }
   bool has_unsent() const { return queued_ != 0; }

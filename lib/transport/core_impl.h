@@ -383,7 +383,7 @@ size_t Core<Host>::poll_events(std::span<Event> out) {
 
 template <class Host>
 Instant Core<Host>::next_deadline() const {
-  return s_.timers.earliest();
+  return earlier(s_.timers.earliest(), s_.acks_due);
 }
 
 template <class Host>

@@ -101,6 +101,7 @@ struct CoreState {
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
+  Instant acks_due = Instant::never();  // no acknowledgement that is owed has to leave before
   uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
   uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;

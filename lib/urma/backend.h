@@ -74,6 +74,11 @@ class Backend {
   // Around a system call in which this thread waits for an event: somebody else must drive meanwhile.
   virtual void begin_wait() = 0;
   virtual void end_wait() = 0;
+  // In between: may this thread wait with stand_in()? Then it must, once, before it does anything else.
+  virtual bool may_stand_in() { return false; }
+  // Blocks like poll() until `fd` is readable (1) or `ms` are over (0; negative: no limit), and drives meanwhile, so that
+  // nobody has to be woken for that. -1: it cannot go on; whoever drives usually does so again.
+  virtual int stand_in([[maybe_unused]] int fd, [[maybe_unused]] int ms) { return -1; }
   // Completions of a full JFC were consumed.
   virtual void completions_read(uint32_t jfc) = 0;
   // A JFC was armed (QueueIndices::armed was stored).

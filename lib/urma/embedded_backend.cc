@@ -145,6 +145,8 @@ class EmbeddedBackend final : public Backend {
   void drive() override { nic_->drive(); }
   void begin_wait() override { nic_->begin_wait(); }
   void end_wait() override { nic_->end_wait(); }
+  bool may_stand_in() override { return nic_->may_stand_in(); }
+  int stand_in(int fd, int ms) override { return nic_->stand_in(fd, ms); }
   void completions_read(uint32_t jfc) override {
     nic_->control([&](NicCore& core, Instant now) {
       core.on_completions_read(now, jfc);

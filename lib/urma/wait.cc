@@ -23,14 +23,27 @@ class Waiting {
     std::lock_guard guard(control());
     epoch_ = live_state.epoch.load();
     backend().begin_wait();
+    if (backend().may_stand_in()) stands_in_for_ = &backend();
   }
   ~Waiting() {
     std::lock_guard guard(control());
     if (live_state.epoch.load() == epoch_) backend().end_wait();
   }
 
+  // poll() for one descriptor.
+  int block(pollfd* entry, int time_out) {
+    if (stands_in_for_ != nullptr) {  // it does not end before this returns
+      const int ready = std::exchange(stands_in_for_, nullptr)->stand_in(entry->fd, time_out);
+      if (ready >= 0) return ready;
+      errno = EINTR;  // the caller knows how much time is left
+      return -1;
+    }
+    return poll(entry, 1, time_out);
+  }
+
  private:
   uint64_t epoch_;
+  Backend* stands_in_for_ = nullptr;
 };
 
 }  // namespace
@@ -41,7 +54,7 @@ bool wait_readable(int fd, int time_out) {
   const int before = errno;
   for (int left = time_out;;) {
     pollfd entry{fd, POLLIN, 0};
-    int ready = poll(&entry, 1, left);
+    int ready = waiting.block(&entry, left);
     if (ready < 0 && errno != EINTR) return false;
     errno = before;
     if (ready >= 0) return (entry.revents & POLLNVAL) == 0;

@@ -8,8 +8,6 @@ namespace ub::tp {
 
 namespace {
 
-// An acknowledgement nobody waits for may cover this much time, far below any retransmission time-out.
-constexpr Duration kAckDelay = microseconds(100);
 constexpr uint32_t kMostAckBits = 8 * sizeof(AckContent::bitmap);
 
 uint32_t slot_of(const CoreState& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
@@ -92,7 +90,7 @@ void delivered_before_gap(CoreState& s, Channel& ch) {
 void begin_to_owe(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   ch.ack_due = s.now + kAckDelay;
-  s.timers.arm(s.timer_of_channel(channel), ch.ack_due);
+  s.acks_due = earlier(s.acks_due, ch.ack_due);
   owe_ack(s, channel);
 }
 

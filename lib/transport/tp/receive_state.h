@@ -64,6 +64,7 @@ inline void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& 
 // May the acknowledgement that is owed wait for more packets? Not when one is demanded, eight packets are owed one, or
 // its time has come.
 constexpr uint32_t kPacketsPerAck = 8;
+constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
 inline bool ack_may_wait(const Channel& ch, Instant now) {
   return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
 }

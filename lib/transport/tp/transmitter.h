@@ -470,20 +470,28 @@ class Transmitter {
   size_t send_acks(Acks acks) {
     size_t sent = 0;
     uint32_t last = s_.ack_tail;
+    Instant due = Instant::never();
     while (s_.ack_head != 0) {
       uint32_t channel = s_.ack_head;
       Channel& ch = s_.channels[channel];
       bool waits = acks == Acks::kMayWait && ch.is_up() && ack_may_wait(ch, s_.now);
       if (ch.is_up() && !waits) {
-        if (!send_ack(ch)) break;
+        if (!send_ack(ch)) {  // for want of room
+          due = s_.now + kAckDelay;
+          break;
+        }
         ++sent;
       }
       s_.ack_head = ch.next_ack;
       if (s_.ack_head == 0) s_.ack_tail = 0;
       ch.on_ack_list = false;
-      if (waits) owe_ack(s_, channel);
+      if (waits) {
+        owe_ack(s_, channel);
+        due = earlier(due, ch.ack_due);
+      }
       if (channel == last) break;
     }
+    s_.acks_due = due;
     return sent;
   }
 

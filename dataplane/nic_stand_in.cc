@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An application thread that waits for an event stands in for the helper. A frame that comes would otherwise wake the
+// helper, and then the helper the thread: two times what a wake-up costs. So the thread sleeps on what rings for
+// frames, beside its own event, and drives the NIC when it wakes. The helper sleeps meanwhile, too. It keeps the alarm
+// and all that is not a frame, and is woken for frames whenever nobody stands in.
+//
+// One thread at a time stands in. Others sleep on their event alone.
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+
+#include "dataplane/nic.h"
+#include "lib/ipc/keep_errno.h"
+
+namespace ub {
+
+namespace {
+constexpr int64_t kNsPerMs = 1'000'000;
+}
+
+// Devices cannot be driven while they sleep, and a daemon has a worker.
+bool Nic::may_stand_in() {
+  if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load()) return false;
+  std::thread::id nobody;
+  return stands_in_.compare_exchange_strong(nobody, std::this_thread::get_id());
+}
+
+int Nic::stand_in(int fd, int ms) {
+  ipc::KeepErrno kept;
+  struct Place {  // given up also by a thread that is cancelled
+    Nic& nic;
+    int fd;
+    ~Place() {
+      nic.stand_in_wakers_.forget(fd);
+      nic.stands_in_.store({});
+    }
+  } place{*this, fd};
+  if (!stand_in_wakers_.watch(fd, Waker::kAwaited)) return -1;
+  return stand_in_until(ms < 0 ? Instant::never() : worker_->now() + Duration{ms * kNsPerMs});
+}
+
+int Nic::stand_in_until(Instant until) {
+  bool busy = false;
+  while (!stop_.load()) {
+    Duration limit = SleepSet::kNoLimit;
+    if (busy) {
+      limit = Duration{};
+    } else if (!until.is_never()) {
+      limit = std::max(Duration{}, until - worker_->now());
+    }
+    const Woken woken = stand_in_wakers_.sleep(limit);
+    const bool udp = woken.by(Waker::kUdp);
+    if (busy || udp || woken.by(Waker::kFrames)) {
+      busy = stand_in_drive(udp);
+      if (!woken.by(Waker::kAwaited)) continue;
+    }
+    if (busy) wake_helper();  // nobody was asked to ring
+    if (woken.by(Waker::kAwaited)) return 1;
+    return worker_->now() >= until ? 0 : -1;
+  }
+  return -1;
+}
+
+// Nobody's, woken by a frame: what the helper would do. True: there is more.
+bool Nic::stand_in_drive(bool udp) {
+  if (!own_soon(kWokenPatience)) {  // it may have looked before the frame came
+    ports_.shm.clear_doorbell();
+    wake_helper();
+    return false;
+  }
+  stood_in_ = true;
+  if (asleep_) ports_.stop_asking();
+  asleep_ = false;
+  if (udp) ports_.udp_readable();
+  for (uint64_t drives = 1; drive_owned(Acks::kMayWait); ++drives) {
+    if (nothing_left() || ports_.shm.has_bells() || drives == kDrivesInARow) break;
+  }
+  return stand_in_rest();
+}
+
+// Owned: lets go, asked to be woken. True: there is work again, and nobody was asked to ring.
+bool Nic::stand_in_rest() {
+  worker_->send_owed();
+  ports_.shm.clear_doorbell();  // before peers are asked to ring
+  const bool busy = ports_.prepare_nap(true) || worker_->posted().any();
+  asleep_ = true;
+  // Whoever naps has to look again soon: that is left to the helper, whose alarm is set once for many naps.
+  const Instant look = worker_->core().has_packets() ? Instant{} : worker_->now() + ipc::Doorbell::kLongestDoze;
+  if (Instant{helper_wakes_at_.load(std::memory_order_relaxed)} > look) wake_helper();
+  tell_helper_deadline();
+  release();
+  return busy;
+}
+
+// The thread that stands in is woken, and leaves, unless it is this one: its signal handler ends the program.
+void Nic::end_stand_in() {
+  const ipc::Fd bell(eventfd(1, EFD_CLOEXEC));
+  stand_in_wakers_.watch(bell.get(), Waker::kOthers);
+  const Instant limit = worker_->now() + kTeardownWait;
+  const auto is_inside = [this] {
+    const std::thread::id who = stands_in_.load();
+    return who != std::thread::id() && who != std::this_thread::get_id();
+  };
+  while (is_inside() && worker_->now() < limit) sched_yield();
+}
+
+}  // namespace ub
