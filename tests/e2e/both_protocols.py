@@ -50,9 +50,13 @@ def nonzero(counters):
     return {name: value for name, value in counters.items() if value != 0}
 
 
+# Set-up sends a record again whose answer takes long. The second one comes when nobody waits for it any more.
+SENT_TWICE = ("rx.drop.record_stale", "rx.drop.record_state")
+
+
 def check_no_drops(process, counters):
     drops = {name: value for name, value in nonzero(counters).items()
-             if name.startswith(("rx.drop.", "roce.rx.drop.")) or name.endswith("error")}
+             if name.startswith(("rx.drop.", "roce.rx.drop.")) and name not in SENT_TWICE or name.endswith("error")}
     check(not drops, f"{process.name()} dropped packets: {drops}")
 
 

@@ -427,6 +427,16 @@ TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
 
 // ---- when it leaves --------------------------------------------------------------------------------------------
 
+TEST(Acknowledgement, of_two_channels_the_earlier_decides_when_somebody_has_to_drive) {
+  Receiver r(100);
+  r.receive(100);
+  const Instant due = r.s->now + kAckDelay;
+  r.channel = r.add_channel(500);
+  r.s->now += kAckDelay / 2;
+  r.receive(500);
+  EXPECT_EQ(r.s->acks_due, due);
+}
+
 TEST(Acknowledgement, waits_for_eight_packets_or_100_us) {
   Receiver r(100);
   r.receive(100);

@@ -262,6 +262,30 @@ TEST_F(TransmitterTest, an_acknowledgement_that_may_wait_waits) {
   EXPECT_FALSE(channel(b).on_ack_list);
 }
 
+// Whoever drives sleeps until then: a deadline that is over would wake it for nothing.
+TEST_F(TransmitterTest, an_acknowledgement_that_left_leaves_no_deadline) {
+  request(WrOp::kWrite, 2 * kMtu);
+  sent_by(a);
+  const Instant before = b.core->next_deadline();
+  deliver_only(a, b, {0});
+  EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay);
+  now += tp::kAckDelay / 2;
+  EXPECT_TRUE(sent_by(b, Acks::kMayWait).empty());
+  EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay / 2) << "it still waits";
+  EXPECT_EQ(sent_by(b).size(), 1u);
+  EXPECT_EQ(b.core->next_deadline(), before);
+}
+
+TEST_F(TransmitterTest, an_acknowledgement_without_room_in_the_port_is_tried_again_after_its_delay) {
+  request(WrOp::kWrite, 2 * kMtu);
+  sent_by(a);
+  deliver_only(a, b, {0});
+  now += tp::kAckDelay * 2;
+  b.host.full = true;
+  EXPECT_EQ(b.core->poll_packets(now, 64, Acks::kMayWait), 0u);
+  EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay);
+}
+
 TEST_F(TransmitterTest, one_that_is_demanded_does_not_wait) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
