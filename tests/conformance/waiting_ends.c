@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// However a wait for an event ends, nothing hangs and the library goes on: the program exits from a signal handler of the
+// thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the library is
+// ended meanwhile. Each case is a process of its own.
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/urma/include/ub/umdk/urma/urma_api.h"
+
+#define GOOD 42        // what a child that did as it should exits with
+#define TIME_LIMIT 20  // seconds until a child is taken for one that hangs
+
+static urma_jfce_t* jfce;
+static atomic_int about_to_wait;
+
+static void open_channel(void) {
+  urma_init_attr_t attributes;
+  memset(&attributes, 0, sizeof attributes);
+  if (urma_init(&attributes) != URMA_SUCCESS) _exit(1);
+  int count = 0;
+  urma_device_t** devices = urma_get_device_list(&count);
+  urma_context_t* context = count == 0 ? NULL : urma_create_context(devices[0], 0);
+  if (context != NULL) jfce = urma_create_jfce(context);
+  if (jfce == NULL) _exit(1);
+}
+
+static int await_event(int ms) {
+  urma_jfc_t* jfc[1];
+  return urma_wait_jfc(jfce, 1, ms, jfc);
+}
+
+static void* await_for_ever(void* answer) {
+  atomic_store(&about_to_wait, 1);
+  *(int*)answer = await_event(-1);
+  return NULL;
+}
+
+static int answer_of_other = 1;
+
+static pthread_t start_waiter(void) {
+  pthread_t waiter;
+  if (pthread_create(&waiter, NULL, await_for_ever, &answer_of_other) != 0) _exit(1);
+  while (!atomic_load(&about_to_wait)) sched_yield();
+  usleep(50 * 1000);  // long enough, mostly, for it to sleep; the case is right either way
+  return waiter;
+}
+
+static void leave(int signal) {
+  (void)signal;
+  exit(GOOD);
+}
+
+static void exit_from_a_handler(void) {
+  signal(SIGALRM, leave);
+  ualarm(50 * 1000, 0);
+  await_event(-1);
+}
+
+static void exit_of_another_thread(void) {
+  start_waiter();
+  exit(GOOD);
+}
+
+static void cancelled(void) {
+  pthread_t waiter = start_waiter();
+  pthread_cancel(waiter);
+  pthread_join(waiter, NULL);
+  if (await_event(10) == 0) exit(GOOD);
+}
+
+static void library_ended(void) {
+  pthread_t waiter = start_waiter();
+  if (urma_uninit() != URMA_SUCCESS) return;
+  pthread_join(waiter, NULL);
+  if (answer_of_other == -1) exit(GOOD);
+}
+
+static void two_wait(void) {
+  start_waiter();
+  for (int i = 0; i < 20; ++i) {
+    if (await_event(i % 3) != 0) return;
+  }
+  exit(GOOD);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} cases[] = {
+    {"exit from a signal handler", exit_from_a_handler},
+    {"exit of another thread", exit_of_another_thread},
+    {"a waiter is cancelled", cancelled},
+    {"the library ends", library_ended},
+    {"two wait", two_wait},
+};
+
+static int run(size_t number) {
+  const pid_t child = fork();
+  if (child == 0) {
+    open_channel();
+    cases[number].run();
+    _exit(2);
+  }
+  int status = 0;
+  for (int tries = 0; tries < TIME_LIMIT * 100; ++tries) {
+    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) && WEXITSTATUS(status) == GOOD;
+    usleep(10 * 1000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  printf("hangs: ");
+  return 0;
+}
+
+int main(void) {
+  int failed = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const int good = run(i);
+    printf("%s %s\n", good ? "ok    " : "FAILED", cases[i].name);
+    fflush(stdout);
+    failed += !good;
+  }
+  return failed != 0;
+}
