@@ -173,7 +173,8 @@ void Nic::helper_rest(bool worked, bool nap) {
   if (!busy) woken = sleep_until(deadline);
   const bool frames = woken.by(Waker::kFrames) || woken.by(Waker::kUdp);
   const bool others = woken.by(Waker::kRung) || woken.by(Waker::kOthers);
-  look_at_udp_ = woken.by(Waker::kUdp) || (!frames && !others);
+  // Whoever rang may have been woken by a datagram in our place, and could not look.
+  look_at_udp_ = woken.by(Waker::kUdp) || woken.by(Waker::kRung) || (!frames && !others);
   if (others || !frames) control_ports();
 }
 

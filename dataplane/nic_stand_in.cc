@@ -6,8 +6,10 @@
 // and all that is not a frame, and is woken for frames whenever nobody stands in.
 //
 // One thread at a time stands in. Others sleep on their event alone.
+#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -17,8 +19,21 @@
 namespace ub {
 
 namespace {
+
 constexpr int64_t kNsPerMs = 1'000'000;
-}
+constexpr Duration kOwnerPause = microseconds(50);
+
+// A thread that is cancelled while it owns the Core would own it for ever.
+class NotCancelled {
+ public:
+  NotCancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+}  // namespace
 
 // Devices cannot be driven while they sleep, and a daemon has a worker.
 bool Nic::may_stand_in() {
@@ -54,7 +69,7 @@ int Nic::stand_in_until(Instant until) {
     const bool udp = woken.by(Waker::kUdp);
     if (busy || udp || woken.by(Waker::kFrames)) {
       busy = stand_in_drive(udp);
-      if (!woken.by(Waker::kAwaited)) continue;
+      if (!woken.by(Waker::kAwaited) && worker_->now() < until) continue;
     }
     if (busy) wake_helper();  // nobody was asked to ring
     if (woken.by(Waker::kAwaited)) return 1;
@@ -65,9 +80,13 @@ int Nic::stand_in_until(Instant until) {
 
 // Nobody's, woken by a frame: what the helper would do. True: there is more.
 bool Nic::stand_in_drive(bool udp) {
+  const NotCancelled guard;
   if (!own_soon(kWokenPatience)) {  // it may have looked before the frame came
     ports_.shm.clear_doorbell();
     wake_helper();
+    // A datagram that is still there would wake us again at once, and the owner may need this CPU.
+    const timespec pause{0, static_cast<long>(kOwnerPause.ns)};
+    if (udp) nanosleep(&pause, nullptr);
     return false;
   }
   stood_in_ = true;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bit>
+
 namespace ub {
 
 namespace {
@@ -25,21 +27,47 @@ void pause_cpu() {
 
 Ownership::Ownership() { may_bias_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
 
+namespace {
+
+// The numbers of living threads: bit 0 is kNobody's.
+std::atomic<uint64_t> numbers_taken{1};
+
+class ThreadNumber {
+ public:
+  ThreadNumber() {
+    uint64_t taken = numbers_taken.load(std::memory_order_relaxed);
+    do {
+      value = static_cast<uint32_t>(std::countr_one(taken));
+      if (value == 64) {
+        value = 0;
+        return;
+      }
+    } while (!numbers_taken.compare_exchange_weak(taken, taken | uint64_t{1} << value, std::memory_order_acquire));
+  }
+  ~ThreadNumber() {
+    if (value != 0) numbers_taken.fetch_and(~(uint64_t{1} << value), std::memory_order_release);
+    value = 0;
+  }
+  uint32_t value;
+};
+
+}  // namespace
+
 uint32_t Ownership::this_thread() {
-  static std::atomic<uint32_t> next{1};
-  thread_local uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
-  return mine;
+  static_assert(kThreads == 64);
+  thread_local ThreadNumber mine;
+  return mine.value;
 }
 
 bool Ownership::try_own_slowly(uint32_t me) {
   uint32_t free = 0;
   if (!flag_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) return false;
-  if (bias_.load(std::memory_order_relaxed) != 0) {
-    bias_.store(0, std::memory_order_relaxed);
+  if (bias_.load(std::memory_order_relaxed) != kNobody) {
+    bias_.store(kNobody, std::memory_order_relaxed);
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     in_a_row_ = 0;
   }
-  if (biased_inside_.load(std::memory_order_acquire) != 0) {
+  if (inside_[last_biased_].word.load(std::memory_order_acquire) != 0) {
     flag_.store(0, std::memory_order_release);
     return false;
   }
@@ -49,7 +77,10 @@ bool Ownership::try_own_slowly(uint32_t me) {
 }
 
 void Ownership::release_slowly() {
-  if (may_bias_ && in_a_row_ >= kOwnsBeforeBias) bias_.store(last_owner_, std::memory_order_relaxed);
+  if (may_bias_ && in_a_row_ >= kOwnsBeforeBias && last_owner_ != kNobody) {
+    last_biased_ = last_owner_;
+    bias_.store(last_owner_, std::memory_order_relaxed);
+  }
   flag_.store(0, std::memory_order_release);
 }
 

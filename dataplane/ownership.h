@@ -7,6 +7,9 @@
 // bias away, makes every running thread of the process pass a memory barrier (membarrier), and then sees for
 // sure whether the former owner is inside. That costs microseconds, so it happens only when the driver changes;
 // threads that alternate use the plain flag. Where membarrier is refused, nobody is ever biased.
+//
+// Each thread says in a word of its own that it is inside. One that slept between its two looks at the bias may write
+// there long after another thread got the bias, and then takes that back: in a shared word it would take back the other's.
 #pragma once
 
 #include <atomic>
@@ -20,15 +23,16 @@ class Ownership {
 
   // Never blocks. True: this thread owns the Core until release().
   bool try_own() {
-    uint32_t me = this_thread();
-    if (bias_.load(std::memory_order_relaxed) == me) {
-      biased_inside_.store(1, std::memory_order_relaxed);
+    const uint32_t me = this_thread();
+    if (bias_.load(std::memory_order_relaxed) == me && me != kNobody) {
+      std::atomic<uint32_t>& inside = inside_[me].word;
+      inside.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);  // the CPU's barrier is the taker's membarrier
       if (bias_.load(std::memory_order_relaxed) == me) [[likely]] {
         std::atomic_thread_fence(std::memory_order_acquire);
         return true;
       }
-      biased_inside_.store(0, std::memory_order_release);
+      inside.store(0, std::memory_order_release);
     }
     return try_own_slowly(me);
   }
@@ -37,8 +41,9 @@ class Ownership {
   void own();
 
   void release() {
-    if (biased_inside_.load(std::memory_order_relaxed) != 0) {
-      biased_inside_.store(0, std::memory_order_release);
+    std::atomic<uint32_t>& inside = inside_[this_thread()].word;
+    if (inside.load(std::memory_order_relaxed) != 0) {
+      inside.store(0, std::memory_order_release);
     } else {
       release_slowly();
     }
@@ -47,14 +52,21 @@ class Ownership {
  private:
   static constexpr uint32_t kOwnsBeforeBias = 512;
 
+  static constexpr uint32_t kNobody = 0, kThreads = 64;
+  struct alignas(64) Inside {
+    std::atomic<uint32_t> word{0};
+  };
+
+  // A number below kThreads that no other living thread has; kNobody: all are taken, and this one is never biased.
   static uint32_t this_thread();
   bool try_own_slowly(uint32_t me);
   void release_slowly();
 
-  alignas(64) std::atomic<uint32_t> bias_{0};           // thread number, 0: nobody
-  alignas(64) std::atomic<uint32_t> biased_inside_{0};  // written by the biased thread alone
-  alignas(64) std::atomic<uint32_t> flag_{0};           // the owner when nobody is biased
-  uint32_t last_owner_ = 0;                             // under flag_
+  alignas(64) std::atomic<uint32_t> bias_{kNobody};  // number of the biased thread
+  Inside inside_[kThreads];                          // of each thread: it owns by its bias, or looks whether it may
+  alignas(64) std::atomic<uint32_t> flag_{0};        // the owner when nobody is biased
+  uint32_t last_owner_ = kNobody;                    // under flag_, with the next two
+  uint32_t last_biased_ = kNobody;
   uint32_t in_a_row_ = 0;
   bool may_bias_ = false;
 };
