@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <bit>
-
 namespace ub {
 
 namespace {
@@ -26,38 +24,6 @@ void pause_cpu() {
 }  // namespace
 
 Ownership::Ownership() { may_bias_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0; }
-
-namespace {
-
-// The numbers of living threads: bit 0 is kNobody's.
-std::atomic<uint64_t> numbers_taken{1};
-
-class ThreadNumber {
- public:
-  ThreadNumber() {
-    uint64_t taken = numbers_taken.load(std::memory_order_relaxed);
-    do {
-      value = static_cast<uint32_t>(std::countr_one(taken));
-      if (value == 64) {
-        value = 0;
-        return;
-      }
-    } while (!numbers_taken.compare_exchange_weak(taken, taken | uint64_t{1} << value, std::memory_order_acquire));
-  }
-  ~ThreadNumber() {
-    if (value != 0) numbers_taken.fetch_and(~(uint64_t{1} << value), std::memory_order_release);
-    value = 0;
-  }
-  uint32_t value;
-};
-
-}  // namespace
-
-uint32_t Ownership::this_thread() {
-  static_assert(kThreads == 64);
-  thread_local ThreadNumber mine;
-  return mine.value;
-}
 
 bool Ownership::try_own_slowly(uint32_t me) {
   uint32_t free = 0;

@@ -15,6 +15,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dataplane/thread_number.h"
+
 namespace ub {
 
 class Ownership {
@@ -23,7 +25,7 @@ class Ownership {
 
   // Never blocks. True: this thread owns the Core until release().
   bool try_own() {
-    const uint32_t me = this_thread();
+    const uint32_t me = this_thread_number();
     if (bias_.load(std::memory_order_relaxed) == me && me != kNobody) {
       std::atomic<uint32_t>& inside = inside_[me].word;
       inside.store(1, std::memory_order_relaxed);
@@ -41,7 +43,7 @@ class Ownership {
   void own();
 
   void release() {
-    std::atomic<uint32_t>& inside = inside_[this_thread()].word;
+    std::atomic<uint32_t>& inside = inside_[this_thread_number()].word;
     if (inside.load(std::memory_order_relaxed) != 0) {
       inside.store(0, std::memory_order_release);
     } else {
@@ -52,18 +54,16 @@ class Ownership {
  private:
   static constexpr uint32_t kOwnsBeforeBias = 512;
 
-  static constexpr uint32_t kNobody = 0, kThreads = 64;
+  static constexpr uint32_t kNobody = kNoThread;  // who has no number is never biased
   struct alignas(64) Inside {
     std::atomic<uint32_t> word{0};
   };
 
-  // A number below kThreads that no other living thread has; kNobody: all are taken, and this one is never biased.
-  static uint32_t this_thread();
   bool try_own_slowly(uint32_t me);
   void release_slowly();
 
   alignas(64) std::atomic<uint32_t> bias_{kNobody};  // number of the biased thread
-  Inside inside_[kThreads];                          // of each thread: it owns by its bias, or looks whether it may
+  Inside inside_[kThreadNumbers];                    // of each thread: it owns by its bias, or looks whether it may
   alignas(64) std::atomic<uint32_t> flag_{0};        // the owner when nobody is biased
   uint32_t last_owner_ = kNobody;                    // under flag_, with the next two
   uint32_t last_biased_ = kNobody;
