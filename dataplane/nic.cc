@@ -16,6 +16,7 @@
 
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/nic_report.h"
+#include "lib/ipc/sleep_for.h"
 #include "lib/transport/core_impl.h"
 #include "lib/transport/wire/id_port.h"
 
@@ -44,11 +45,6 @@ uint64_t random_u64() {
 
 bool uses(const Config& config, const char* kind) {
   return std::find(config.port.kinds.begin(), config.port.kinds.end(), kind) != config.port.kinds.end();
-}
-
-void sleep_for(Duration d) {
-  timespec t{d.ns / 1'000'000'000, static_cast<long>(d.ns % 1'000'000'000)};
-  nanosleep(&t, nullptr);
 }
 
 }  // namespace
@@ -121,7 +117,9 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
 // The set of who stands in first: it is the one that is woken if somebody sleeps in both.
 bool Nic::watch_all(std::string* error) {
   if (!stand_in_wakers_.create(error) || !wakers_.create(error)) return false;
-  if (ports_.watch_frames(stand_in_wakers_) && wakers_.watch(wake_fd_.get(), Waker::kRung) &&
+  leave_bell_ = ipc::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (leave_bell_ && stand_in_wakers_.watch(leave_bell_.get(), Waker::kOthers) &&
+      ports_.watch_frames(stand_in_wakers_) && wakers_.watch(wake_fd_.get(), Waker::kRung) &&
       wakers_.watch(alarm_.fd(), Waker::kAlarm) && ports_.watch(wakers_) &&
       (clients_ == nullptr || wakers_.watch(clients_->fd(), Waker::kOthers))) {
     return true;
@@ -144,13 +142,12 @@ Nic::~Nic() {
   stop_.store(true);
   wake_helper();
   helper_.join();
-  end_stand_in();
   for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
   // A thread that was interrupted while it owned the Core must not hang the exit.
   Instant limit = worker_->now() + kTeardownWait;
   while (!ownership_.try_own()) {
     if (worker_->now() > limit) return;
-    sleep_for(microseconds(100));
+    ipc::sleep_for(microseconds(100));
   }
   worker_->core().close(worker_->turn());
   limit = worker_->now() + kTeardownWait;
@@ -176,7 +173,7 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   // Nobody else has the second name. Where processes were killed, others may be clearing it up, who are as slow as the
   // machine is busy.
   for (int tries = 0; !open && taken && tries < kNameTries; ++tries) {
-    if (tries != 0) sleep_for(kNamePause);
+    if (tries != 0) ipc::sleep_for(kNamePause);
     open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
   }
   if (!open) return false;
@@ -531,7 +528,7 @@ bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
       return false;
     }
     drive();
-    sleep_for(kLinkPause);
+    ipc::sleep_for(kLinkPause);
   }
   return true;
 }
@@ -545,7 +542,7 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
     ShmPort::LinkState state = ports_.shm.link_state(instance, why);
     if (state == ShmPort::LinkState::kGone) return false;
     if (state == ShmPort::LinkState::kUp || worker_->now() > until) break;
-    sleep_for(kLinkPause);
+    ipc::sleep_for(kLinkPause);
   }
   *link = control([&](NicCore&, Instant) {
     adopt_links();

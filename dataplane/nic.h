@@ -87,6 +87,9 @@ class Nic {
   // Then this thread may be the one that drives while it waits. True: it is, and must call stand_in() before anything
   // else and before the NIC ends.
   bool may_stand_in();
+  // Makes the thread that stands in leave, and waits for it: before the NIC may end. False: it does not come back, as when
+  // its signal handler left the wait by longjmp, and nobody may destroy the NIC.
+  bool end_stand_in();
   // Waits in place of the helper until `fd` is readable: frames wake the calling thread, which drives. 1: readable; 0:
   // `ms` (negative: no limit) are over; -1: a signal came, or the NIC ends. Another thread may stand in now.
   int stand_in(int fd, int ms);
@@ -179,7 +182,6 @@ class Nic {
   int stand_in_until(Instant until);
   bool stand_in_drive(bool udp);
   bool stand_in_rest();
-  void end_stand_in();
 
   // ---- helper thread ----
   bool watch_all(std::string* error);
@@ -231,9 +233,10 @@ class Nic {
   Ownership ownership_;
   EventSink sink_;
   NoticeSink notice_;
-  bool asleep_ = false;    // prepare_sleep() was called; under ownership
-  bool stood_in_ = false;  // since the helper drove last; under ownership
+  bool asleep_ = false;           // prepare_sleep() was called; under ownership
+  uint64_t stood_in_drives_ = 0;  // of who stood in, since the helper drove last; under ownership
   SleepSet stand_in_wakers_;
+  ipc::Fd leave_bell_;                        // in that set: rung once, when the NIC ends
   std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does
 
   std::thread helper_;

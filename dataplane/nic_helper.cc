@@ -10,12 +10,12 @@
 //                         now and then whether that goes on.
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "dataplane/nic.h"
+#include "lib/ipc/sleep_for.h"
 
 namespace ub {
 
@@ -92,8 +92,7 @@ bool Nic::own_soon(Duration patience) {
 bool Nic::own_after_others() {
   for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
     if (stop_.load(std::memory_order_relaxed)) return false;
-    const timespec time{0, static_cast<long>(pause.ns)};
-    nanosleep(&time, nullptr);
+    ipc::sleep_for(pause);
     pause = std::min(pause * 2, kLongestPause);
   }
   return true;
@@ -103,7 +102,8 @@ bool Nic::own_after_others() {
 void Nic::helper_take_over() {
   if (!own_after_others()) return;
   const uint64_t begin = drives_.load(std::memory_order_relaxed);
-  const uint64_t application_drove = begin - drives_at_rest_;
+  const uint64_t others_drove = begin - drives_at_rest_;
+  const uint64_t polled = others_drove - std::min(others_drove, std::exchange(stood_in_drives_, 0));
   const uint64_t received = ports_.received();
   const Instant woke_at = worker_->now();
   if (asleep_) {
@@ -128,7 +128,7 @@ void Nic::helper_take_over() {
     }
   }
   const bool found = ports_.received() != received;
-  if (!std::exchange(stood_in_, false)) policy_.woke(found, application_drove, woke_at - rested_at_);
+  policy_.woke(found, polled, woke_at - rested_at_);
   if (found) choose_cpu(met_poller);
   if (policy_.application_polls()) {
     ports_.finish_sleep();
@@ -139,7 +139,7 @@ void Nic::helper_take_over() {
     move_to({});
     return;
   }
-  helper_rest(worked, found || application_drove != 0);
+  helper_rest(worked, found || others_drove != 0);
 }
 
 // Owned: would another turn find nothing? Of UDP only the turn itself knows.

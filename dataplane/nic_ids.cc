@@ -13,6 +13,7 @@
 #include "dataplane/nic.h"
 #include "dataplane/socket_address.h"
 #include "lib/ipc/fd.h"
+#include "lib/ipc/sleep_for.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -75,7 +76,6 @@ void Nic::adopt_claims() try {
 // is waited for. A daemon does not wait; others want something of it.
 bool Nic::claim_id(uint32_t id) {
   const Instant until = worker_->now() + kDeathPatience;
-  const timespec pause{0, kDeathLookNs};
   const Eid& here = eids().front();
   std::string why;
   for (bool dying = clients_ == nullptr;;) {
@@ -88,7 +88,7 @@ bool Nic::claim_id(uint32_t id) {
     std::string ignored;
     dying = find_instance(here, here, id, false, &holder, &ignored) == Status::kBusy;
     drive();
-    if (dying) nanosleep(&pause, nullptr);
+    if (dying) ipc::sleep_for(Duration{kDeathLookNs});
   }
 }
 

@@ -7,14 +7,13 @@
 //
 // One thread at a time stands in. Others sleep on their event alone.
 #include <pthread.h>
-#include <sched.h>
-#include <sys/eventfd.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "dataplane/nic.h"
 #include "lib/ipc/keep_errno.h"
+#include "lib/ipc/sleep_for.h"
 
 namespace ub {
 
@@ -22,6 +21,7 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr Duration kOwnerPause = microseconds(50);
+constexpr Duration kLongestLeave = seconds(2);  // a machine may be so busy that a thread has no CPU for long
 
 // A thread that is cancelled while it owns the Core would own it for ever.
 class NotCancelled {
@@ -85,17 +85,17 @@ bool Nic::stand_in_drive(bool udp) {
     ports_.shm.clear_doorbell();
     wake_helper();
     // A datagram that is still there would wake us again at once, and the owner may need this CPU.
-    const timespec pause{0, static_cast<long>(kOwnerPause.ns)};
-    if (udp) nanosleep(&pause, nullptr);
+    if (udp) ipc::sleep_for(kOwnerPause);
     return false;
   }
-  stood_in_ = true;
   if (asleep_) ports_.stop_asking();
   asleep_ = false;
   if (udp) ports_.udp_readable();
+  const uint64_t before = drives_.load(std::memory_order_relaxed);
   for (uint64_t drives = 1; drive_owned(Acks::kMayWait); ++drives) {
     if (nothing_left() || ports_.shm.has_bells() || drives == kDrivesInARow) break;
   }
+  stood_in_drives_ += drives_.load(std::memory_order_relaxed) - before;
   return stand_in_rest();
 }
 
@@ -113,16 +113,18 @@ bool Nic::stand_in_rest() {
   return busy;
 }
 
-// The thread that stands in is woken, and leaves, unless it is this one: its signal handler ends the program.
-void Nic::end_stand_in() {
-  const ipc::Fd bell(eventfd(1, EFD_CLOEXEC));
-  stand_in_wakers_.watch(bell.get(), Waker::kOthers);
-  const Instant limit = worker_->now() + kTeardownWait;
+// It may be this thread: its signal handler ends the program, so that the wait never goes on.
+bool Nic::end_stand_in() {
+  stop_.store(true);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(leave_bell_.get(), &one, sizeof one);
   const auto is_inside = [this] {
     const std::thread::id who = stands_in_.load();
     return who != std::thread::id() && who != std::this_thread::get_id();
   };
-  while (is_inside() && worker_->now() < limit) sched_yield();
+  const Instant limit = worker_->now() + kLongestLeave;
+  while (is_inside() && worker_->now() < limit) ipc::sleep_for(kOwnerPause);
+  return !is_inside();
 }
 
 }  // namespace ub

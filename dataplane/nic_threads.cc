@@ -187,7 +187,8 @@ Woken Nic::sleep_until(Instant deadline) {
   const bool short_of_time = deadline <= now;
   if (!short_of_time) alarm_.set(now, deadline);
   const Woken woken = block(short_of_time ? deadline : Instant::never());
-  if (!woken.by_any_but(Waker::kAlarm)) worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
+  const bool for_the_whole_time = !woken.by_any_but(Waker::kAlarm) && !woken.interrupted();
+  if (for_the_whole_time) worker_->slept_until(short_of_time ? deadline : alarm_.rings_at());
   return woken;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/ownership.h"
 
+#include "lib/ipc/sleep_for.h"
+
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 namespace ub {
@@ -58,8 +59,7 @@ void Ownership::own() {
     } else if (tries < 200) {
       sched_yield();
     } else {
-      timespec pause{0, 20'000};
-      nanosleep(&pause, nullptr);
+      ipc::sleep_for(microseconds(20));
     }
   }
 }

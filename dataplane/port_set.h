@@ -158,7 +158,7 @@ class PortSet {
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
-    if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
+    if (udp.is_open()) busy |= udp.prepare_sleep();
     for (const auto& plugin : plugins) busy |= plugin->prepare_sleep();
     return busy;
   }
@@ -166,7 +166,7 @@ class PortSet {
   bool prepare_nap(bool wake_for_all) {
     bool busy = shm.prepare_nap(wake_for_all);
     if (loopback_used_) busy |= loopback.prepare_sleep();
-    if (udp.is_open()) busy |= udp.prepare_sleep() || udp.has_unsent();
+    if (udp.is_open()) busy |= udp.prepare_sleep();
     return busy;
   }
   void stop_asking() { shm.stop_asking(); }

@@ -25,17 +25,20 @@ enum class Waker : uint8_t {
   kAwaited,  // what an application thread waits for
 };
 
-// Which of them woke the sleeper; none: it slept for as long as it may.
+// Which of them woke the sleeper; none: it slept for as long as it may, or a signal came.
 class Woken {
  public:
   void add(Waker waker) { bits_ |= bit(waker); }
+  void set_interrupted() { interrupted_ = true; }
   bool by(Waker waker) const { return (bits_ & bit(waker)) != 0; }
   bool by_any() const { return bits_ != 0; }
   bool by_any_but(Waker waker) const { return (bits_ & ~bit(waker)) != 0; }
+  bool interrupted() const { return interrupted_; }
 
  private:
   static uint32_t bit(Waker waker) { return 1u << static_cast<uint32_t>(waker); }
   uint32_t bits_ = 0;
+  bool interrupted_ = false;
 };
 
 class SleepSet {
@@ -47,7 +50,8 @@ class SleepSet {
   // A shared descriptor must be readable in itself: the kernel refuses those of other sets. False: no memory.
   bool watch(int fd, Waker waker, bool shared = false);
   void forget(int fd);
-  // Until one of them is readable, a signal, or `limit`.
+  // Until one of them is readable, a signal, or `limit`, which is rounded up to milliseconds where the kernel (before 5.11)
+  // or a filter of system calls knows no shorter time.
   Woken sleep(Duration limit);
 
  private:

@@ -582,15 +582,18 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
 
 // ---- sleep ----
 
+// What waits for room in a socket wakes the sleeper when there is some: who sleeps need not look.
 bool UdpPort::prepare_sleep() {
-  for (Socket& s : sockets_) {
+  auto arm = [](const ipc::Fd& epoll, Socket& s, uint32_t readable) {
     epoll_event event{};
-    event.events = EPOLLONESHOT;
+    event.events = readable;
     if (s.queue_count != 0) event.events |= EPOLLOUT;
-    if (event.events == s.armed) continue;  // nobody takes events from it, so that it stays armed
+    if (event.events == s.armed) return;  // nobody takes events from it, so that it stays armed
     s.armed = event.events;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
-  }
+    ::epoll_ctl(epoll.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
+  };
+  for (Socket& s : sockets_) arm(epoll_, s, EPOLLONESHOT);
+  for (Socket& s : rare_) arm(rare_epoll_, s, EPOLLIN);
   return false;
 }
 

@@ -48,7 +48,8 @@ int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   backend().drive();
   // From here on the back end's helper drives.
   return wait_and_take(
-      jfce.pub.fd, time_out, [&] { return take_events(jfce, room, out); }, [&] { return is_live(&jfce); });
+      jfce.pub.fd, time_out, WaitFor::kCompletion, [&] { return take_events(jfce, room, out); },
+      [&] { return is_live(&jfce); });
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* even
     if (context->async.take(event)) return URMA_SUCCESS;
     int flags = fcntl(ctx->async_fd, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK) != 0) return URMA_FAIL;
-    if (!wait_readable(ctx->async_fd, -1) || !is_live(context)) return URMA_FAIL;
+    if (!wait_readable(ctx->async_fd, -1, WaitFor::kOther) || !is_live(context)) return URMA_FAIL;
   }
 }
 

@@ -97,7 +97,7 @@ int urma_wait_notify(urma_notifier_t* handle, uint32_t cnt, urma_notify_t* notif
   if (cnt == 0) return 0;
   if (cnt > INT_MAX) cnt = INT_MAX;
   return wait_and_take(
-      notifier->pub.fd, timeout, [&] { return take_results(*notifier, cnt, notify); },
+      notifier->pub.fd, timeout, WaitFor::kOther, [&] { return take_results(*notifier, cnt, notify); },
       [&] { return is_live(notifier); });
 }
 

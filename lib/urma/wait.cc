@@ -19,21 +19,21 @@ std::mutex& control() { return Library::get().control(); }
 // change under the same lock.
 class Waiting {
  public:
-  Waiting() {
+  explicit Waiting(WaitFor what) {
     std::lock_guard guard(control());
     epoch_ = live_state.epoch.load();
     backend().begin_wait();
-    if (backend().may_stand_in()) stands_in_for_ = &backend();
+    if (what == WaitFor::kCompletion && backend().may_stand_in()) stands_in_for_ = &backend();
   }
   ~Waiting() {
     std::lock_guard guard(control());
     if (live_state.epoch.load() == epoch_) backend().end_wait();
   }
 
-  // poll() for one descriptor.
+  // poll() for one descriptor, once.
   int block(pollfd* entry, int time_out) {
     if (stands_in_for_ != nullptr) {  // it does not end before this returns
-      const int ready = std::exchange(stands_in_for_, nullptr)->stand_in(entry->fd, time_out);
+      const int ready = stands_in_for_->stand_in(entry->fd, time_out);
       if (ready >= 0) return ready;
       errno = EINTR;  // the caller knows how much time is left
       return -1;
@@ -48,13 +48,12 @@ class Waiting {
 
 }  // namespace
 
-bool wait_readable(int fd, int time_out) {
-  Waiting waiting;
+bool wait_readable(int fd, int time_out, WaitFor what) {
   const int64_t end = now_ns() + int64_t{time_out} * 1'000'000;
   const int before = errno;
   for (int left = time_out;;) {
     pollfd entry{fd, POLLIN, 0};
-    int ready = waiting.block(&entry, left);
+    int ready = Waiting(what).block(&entry, left);
     if (ready < 0 && errno != EINTR) return false;
     errno = before;
     if (ready >= 0) return (entry.revents & POLLNVAL) == 0;

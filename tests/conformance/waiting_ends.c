@@ -82,6 +82,26 @@ static void library_ended(void) {
   if (answer_of_other == -1) exit(GOOD);
 }
 
+static int handled;
+
+static void fork_from_a_handler(int signal) {
+  (void)signal;
+  handled = 1;
+  const pid_t child = fork();
+  if (child > 0) waitpid(child, NULL, 0);
+  if (child < 0) _exit(3);
+}
+
+// The child, which has no library, does not wait on; its parent does, until its time is over.
+static void a_handler_forks(void) {
+  const pid_t parent = getpid();
+  signal(SIGALRM, fork_from_a_handler);
+  ualarm(50 * 1000, 0);
+  const int events = await_event(200);
+  if (getpid() != parent) _exit(0);
+  if (handled && events == 0) exit(GOOD);
+}
+
 static void two_wait(void) {
   start_waiter();
   for (int i = 0; i < 20; ++i) {
@@ -98,6 +118,7 @@ static const struct {
     {"exit of another thread", exit_of_another_thread},
     {"a waiter is cancelled", cancelled},
     {"the library ends", library_ended},
+    {"a signal handler forks", a_handler_forks},
     {"two wait", two_wait},
 };
 

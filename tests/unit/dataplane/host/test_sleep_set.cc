@@ -5,10 +5,18 @@
 #include "dataplane/sleep_set.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -46,6 +54,7 @@ class Sleeper {
     thread_.join();
     return woken_;
   }
+  void interrupt() { pthread_kill(thread_.native_handle(), SIGUSR1); }
   bool is_asleep() const { return !awake_ && state() == 'S'; }
 
  private:
@@ -137,6 +146,52 @@ TEST_F(SleepSetTest, a_descriptor_added_while_somebody_sleeps_wakes_it) {
 }
 
 TEST_F(SleepSetTest, refuses_what_is_no_descriptor) { EXPECT_FALSE(first_.watch(-1, Waker::kFrames)); }
+
+TEST_F(SleepSetTest, a_signal_is_not_the_end_of_the_time) {
+  struct sigaction nothing = {}, before = {};
+  nothing.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &nothing, &before);
+  Sleeper first(first_);
+  first.interrupt();
+  const Woken woken = first.wait();
+  EXPECT_FALSE(woken.by_any());
+  EXPECT_TRUE(woken.interrupted());
+  EXPECT_FALSE(second_.sleep(microseconds(1)).interrupted());
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+// From now on the kernel answers this system call of this thread with `error`.
+bool refuse(uint32_t system_call, uint32_t error) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{std::size(code), code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Exit codes are the test's verdict: a filter of system calls is for life, so each case is a process of its own.
+[[noreturn]] void sleep_where_refused(uint32_t error) {
+  SleepSet set;
+  std::string why;
+  const ipc::Fd event = make_event();
+  if (!set.create(&why) || !set.watch(event.get(), Waker::kRung)) _exit(2);
+  if (!refuse(SYS_epoll_pwait2, error)) _exit(3);
+  const Woken slept = set.sleep(microseconds(10));
+  if (slept.by_any() || slept.interrupted()) _exit(4);
+  raise(event);
+  _exit(set.sleep(SleepSet::kNoLimit).by(Waker::kRung) ? 0 : 5);
+}
+
+TEST(SleepSet, sleeps_where_the_kernel_knows_milliseconds_only) {
+  EXPECT_EXIT(sleep_where_refused(ENOSYS), testing::ExitedWithCode(0), "");
+}
+
+TEST(SleepSet, sleeps_where_a_filter_refuses_the_finer_call) {
+  EXPECT_EXIT(sleep_where_refused(EPERM), testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace ub
