@@ -361,11 +361,11 @@ void Nic::report_links() {
 }
 
 // Owned, by an application thread: the NIC stays asleep, so that peers go on ringing; who drives now may stop at any
-// moment, and then no acknowledgement may be left. Devices cannot be driven while they sleep.
+// moment, and then no acknowledgement may be left that nobody looks after. Devices cannot be driven while they sleep.
 Acks Nic::application_drives() {
   if (asleep_ && !ports_.plugins.empty()) [[unlikely]]
     wake_up();
-  return asleep_ ? Acks::kNow : Acks::kMayWait;
+  return asleep_ ? acks_at_rest() : Acks::kMayWait;
 }
 
 // Owned: somebody drives again. The helper is told, so that it looks now and then whether that goes on.

@@ -214,7 +214,9 @@ class Nic {
   Acks application_drives();
   void release();
   void wake_up();
-  Instant helper_deadline() const;
+  Acks acks_at_rest() const;
+  bool helper_looks_by(Instant) const;
+  Instant helper_deadline(Acks) const;
   Duration next_poll_pause(bool worked);
   bool statistics_due() const;
   void publish_statistics();

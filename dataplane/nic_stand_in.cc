@@ -101,13 +101,13 @@ bool Nic::stand_in_drive(bool udp) {
 
 // Owned: lets go, asked to be woken. True: there is work again, and nobody was asked to ring.
 bool Nic::stand_in_rest() {
-  worker_->send_owed();
+  if (acks_at_rest() == Acks::kNow) worker_->send_owed();
   ports_.shm.clear_doorbell();  // before peers are asked to ring
   const bool busy = ports_.prepare_nap(true) || worker_->posted().any();
   asleep_ = true;
   // Whoever naps has to look again soon: that is left to the helper, whose alarm is set once for many naps.
-  const Instant look = worker_->core().has_packets() ? Instant{} : worker_->now() + ipc::Doorbell::kLongestDoze;
-  if (Instant{helper_wakes_at_.load(std::memory_order_relaxed)} > look) wake_helper();
+  const bool more = worker_->core().has_packets(Acks::kMayWait);
+  if (!helper_looks_by(more ? Instant{} : worker_->now() + ipc::Doorbell::kLongestDoze)) wake_helper();
   tell_helper_deadline();
   release();
   return busy;

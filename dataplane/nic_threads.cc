@@ -34,16 +34,28 @@ void Nic::wake_helper() {
 void Nic::tell_helper_deadline() {
   uint64_t wakes_at = helper_wakes_at_.load(std::memory_order_relaxed);
   if (wakes_at == 0) return;
-  Instant deadline = helper_deadline();
+  const Instant deadline = helper_deadline(acks_at_rest());
   if (deadline.ns >= wakes_at) return;
   helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
   wake_helper();
 }
 
+// Owners only: a helper that is awake, or naps, looks soon enough for acknowledgements that are owed. A datagram costs a
+// system call here, and a wake-up where somebody sleeps at the other end; until the helper looks, further messages come,
+// and one acknowledgement tells of many. In a ring of shared memory it costs next to nothing.
+Acks Nic::acks_at_rest() const {
+  const Instant now = worker_->now();
+  return ports_.udp_is_hot(now) && helper_looks_by(now + ipc::Doorbell::kLongestDoze) ? Acks::kMayWait : Acks::kNow;
+}
+
+bool Nic::helper_looks_by(Instant time) const {
+  return Instant{helper_wakes_at_.load(std::memory_order_relaxed)} <= time;  // 0: it is awake
+}
+
 // Owners only: when the helper has something to do even if nothing happens.
-Instant Nic::helper_deadline() const {
+Instant Nic::helper_deadline(Acks acks) const {
   if (ports_.has_own_frames()) return Instant{};
-  Instant deadline = earlier(worker_->core().next_deadline(), ports_.next_deadline());
+  Instant deadline = earlier(worker_->core().next_deadline(acks), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   deadline = worker_->real_time_of(deadline);
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
@@ -172,7 +184,7 @@ bool Nic::run_errand() {
 
 // Owned: when a sleeper has to wake by itself; whoever moves that deadline tells it from now on.
 Instant Nic::sleep_limit(bool worked) {
-  Instant deadline = helper_deadline();
+  Instant deadline = helper_deadline(Acks::kNow);
   if (ports_.must_be_polled()) deadline = earlier(deadline, worker_->now() + next_poll_pause(worked));
   if (worker_->core().has_packets()) {  // for want of room
     deadline = earlier(deadline, worker_->now() + to_duration(config_.progress.helper_backoff_min));

@@ -94,7 +94,7 @@ class Worker {
 
   [[gnu::noinline]] void count_gap(Instant real) {
     const Instant slept{slept_until_.load(std::memory_order_relaxed)};
-    core_.count_away(core_clock_.turn_after_gap(real, core_.next_deadline(), slept));
+    core_.count_away(core_clock_.turn_after_gap(real, core_.next_deadline(Acks::kMayWait), slept));
   }
 
   Ports& ports_;

@@ -104,7 +104,8 @@ class Core {
   // Writes up to `budget` frames into the host and returns how many; 0: nothing to send, or no room.
   size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow);
   size_t poll_events(std::span<Event>);
-  Instant next_deadline() const;
+  // kMayWait: besides that of acknowledgements.
+  Instant next_deadline(Acks acks = Acks::kNow) const;
   // So long nobody could drive, and `now` leaves it out (lib/base/driver_clock.h).
   void count_away(Duration);
   // Does anything wait for poll_packets? kMayWait: besides acknowledgements that may stay back.

@@ -382,8 +382,8 @@ size_t Core<Host>::poll_events(std::span<Event> out) {
 }
 
 template <class Host>
-Instant Core<Host>::next_deadline() const {
-  return earlier(s_.timers.earliest(), s_.acks_due);
+Instant Core<Host>::next_deadline(Acks acks) const {
+  return acks == Acks::kMayWait ? s_.timers.earliest() : earlier(s_.timers.earliest(), s_.acks_due);
 }
 
 template <class Host>

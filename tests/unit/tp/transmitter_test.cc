@@ -269,6 +269,7 @@ TEST_F(TransmitterTest, an_acknowledgement_that_left_leaves_no_deadline) {
   const Instant before = b.core->next_deadline();
   deliver_only(a, b, {0});
   EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay);
+  EXPECT_EQ(b.core->next_deadline(Acks::kMayWait), before) << "for whoever looks soon enough anyway";
   now += tp::kAckDelay / 2;
   EXPECT_TRUE(sent_by(b, Acks::kMayWait).empty());
   EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay / 2) << "it still waits";
