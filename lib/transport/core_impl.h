@@ -6,6 +6,9 @@
 
 #include "lib/transport/core.h"
 #include "lib/transport/roce/engine_impl.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/receive_record.h"
 
 namespace ub {
 

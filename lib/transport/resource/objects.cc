@@ -6,7 +6,8 @@
 
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/id_space.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/handshake.h"
+#include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/waiting_list.h"
