@@ -5,6 +5,9 @@
 #pragma once
 
 #include "lib/transport/core.h"
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
+#include "lib/transport/resource/targets.h"
 #include "lib/transport/roce/engine_impl.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/peers.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/setup/receive_record.h"

@@ -11,7 +11,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/targets.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
