@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A whole NIC inside a process: Core, ports, ownership, and the helper thread that takes over when no application
-// thread drives. In the daemon no application thread ever does: the helper is then the worker (nic_threads.cc).
+// thread drives. In the daemon no application thread ever does: the helper is then the worker (nic_worker.cc).
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
+//
+// nic_start.cc, nic_drive.cc, nic_paths.cc, nic_ids.cc and nic_statistics.cc have a part of it each. Who drives besides
+// the application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in
+// nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -218,6 +222,7 @@ class Nic {
   bool helper_looks_by(Instant) const;
   Instant helper_deadline(Acks) const;
   Duration next_poll_pause(bool worked);
+  void open_statistics(const LoadedConfig&);
   bool statistics_due() const;
   void publish_statistics();
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "dataplane/nic.h"
-#include "lib/ipc/sleep_for.h"
+#include "dataplane/pause.h"
 
 namespace ub {
 
@@ -92,7 +92,7 @@ bool Nic::own_soon(Duration patience) {
 bool Nic::own_after_others() {
   for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
     if (stop_.load(std::memory_order_relaxed)) return false;
-    ipc::sleep_for(pause);
+    pause_for(pause);
     pause = std::min(pause * 2, kLongestPause);
   }
   return true;

@@ -3,7 +3,6 @@
 // The NIC's ids: from blocks that no other instance of the host has; and who has the id of another instance.
 // docs/identity.md.
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,9 +10,9 @@
 #include <utility>
 
 #include "dataplane/nic.h"
+#include "dataplane/pause.h"
 #include "dataplane/socket_address.h"
 #include "lib/ipc/fd.h"
-#include "lib/ipc/sleep_for.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -21,7 +20,7 @@ namespace ub {
 namespace {
 
 constexpr Duration kDeathPatience = seconds(1);
-constexpr long kDeathLookNs = 5'000'000;
+constexpr Duration kDeathLook = milliseconds(5);
 
 // Does the kernel say at once that nobody has that port of this host?
 bool is_refused(const wire::IpAddress& ip, uint16_t port) {
@@ -88,7 +87,7 @@ bool Nic::claim_id(uint32_t id) {
     std::string ignored;
     dying = find_instance(here, here, id, false, &holder, &ignored) == Status::kBusy;
     drive();
-    if (dying) ipc::sleep_for(Duration{kDeathLookNs});
+    if (dying) pause_for(kDeathLook);
   }
 }
 

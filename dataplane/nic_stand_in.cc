@@ -12,8 +12,8 @@
 #include <algorithm>
 
 #include "dataplane/nic.h"
+#include "dataplane/pause.h"
 #include "lib/ipc/keep_errno.h"
-#include "lib/ipc/sleep_for.h"
 
 namespace ub {
 
@@ -85,7 +85,7 @@ bool Nic::stand_in_drive(bool udp) {
     ports_.shm.clear_doorbell();
     wake_helper();
     // A datagram that is still there would wake us again at once, and the owner may need this CPU.
-    if (udp) ipc::sleep_for(kOwnerPause);
+    if (udp) pause_for(kOwnerPause);
     return false;
   }
   if (asleep_) ports_.stop_asking();
@@ -123,7 +123,7 @@ bool Nic::end_stand_in() {
     return who != std::thread::id() && who != std::this_thread::get_id();
   };
   const Instant limit = worker_->now() + kLongestLeave;
-  while (is_inside() && worker_->now() < limit) ipc::sleep_for(kOwnerPause);
+  while (is_inside() && worker_->now() < limit) pause_for(kOwnerPause);
   return !is_inside();
 }
 

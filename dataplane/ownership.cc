@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/ownership.h"
 
-#include "lib/ipc/sleep_for.h"
-
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "dataplane/pause.h"
 
 namespace ub {
 
@@ -59,7 +59,7 @@ void Ownership::own() {
     } else if (tries < 200) {
       sched_yield();
     } else {
-      ipc::sleep_for(microseconds(20));
+      pause_for(microseconds(20));
     }
   }
 }

@@ -76,9 +76,9 @@ struct StatsApp {
   uint32_t stalls = 0;              // times that its agent was given up
   uint32_t starved = 0;             // times that its agent was waited for because it got no CPU
   uint32_t longest_starved_ms = 0;  // the longest of them
-  uint64_t shared_bytes = 0;  // areas
-  uint64_t posts = 0;         // doorbells that the worker took
-  uint64_t copies = 0;        // done by its agent
+  uint64_t shared_bytes = 0;        // areas
+  uint64_t posts = 0;               // doorbells that the worker took
+  uint64_t copies = 0;              // done by its agent
   uint64_t events_lost = 0;
 };
 static_assert(sizeof(StatsApp) == 88);

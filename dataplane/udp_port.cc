@@ -587,6 +587,7 @@ bool UdpPort::prepare_sleep() {
   auto arm = [](const ipc::Fd& epoll, Socket& s, uint32_t readable) {
     epoll_event event{};
     event.events = readable;
+    event.data.u32 = static_cast<uint32_t>(s.fd.get());
     if (s.queue_count != 0) event.events |= EPOLLOUT;
     if (event.events == s.armed) return;  // nobody takes events from it, so that it stays armed
     s.armed = event.events;

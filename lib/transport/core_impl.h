@@ -5,7 +5,13 @@
 #pragma once
 
 #include "lib/transport/core.h"
+#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
+#include "lib/transport/resource/targets.h"
 #include "lib/transport/roce/engine_impl.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/receive_record.h"
 
 namespace ub {
 

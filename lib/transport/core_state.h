@@ -102,11 +102,11 @@ struct CoreState {
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
   Instant acks_due = Instant::never();  // no acknowledgement that is owed has to leave before
-  uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
+  uint32_t held_back = 0;               // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
   uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;
   bool datagrams_first = false;                 // so it was at the last turn
-  uint32_t haunted_receives = 0;                // list of receives that copies of dead channels may still write
+  uint32_t receives_with_late_copies = 0;       // list of receives that copies of dead channels may still write
   uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
 
   // Frames that wait for memory which answers later: one per channel, per record of `gathering`, per queue pair.

@@ -98,7 +98,7 @@ void Inspection::lists() {
   none("first channel that owes an acknowledgement", s_.ack_head);
   none("first link with datagrams", s_.active_link_head);
   none("links with datagrams", s_.active_link_count);
-  none("receives that copies of dead channels may write", s_.haunted_receives);
+  none("receives that copies of dead channels may write", s_.receives_with_late_copies);
   none("held frames that were given up", s_.orphan_count);
   none("records to send", s_.outbox_tail - s_.outbox_head);
   none("events to report", s_.event_tail - s_.event_head);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/copy_tag.h"
 #include "lib/transport/roce/state.h"

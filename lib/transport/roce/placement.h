@@ -7,7 +7,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/copy_tag.h"
 #include "lib/transport/roce/state.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/datagram.h"

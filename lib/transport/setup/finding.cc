@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 
 namespace ub::setup {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The table of instances we know, by (our EID, their EID and uasid, our application, theirs).
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/peers.h"
+
+#include <algorithm>
+
+#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/datagram_queue.h"
 
 namespace ub::setup {
@@ -51,6 +53,11 @@ void drop_unused_peer(CoreState& s, uint32_t index) {
   *link = peer.next_in_bucket;
   peer.in_use = false;
   s.peers.free(index);
+}
+
+bool is_self(const CoreState& s, const Peer& peer) {
+  return peer.instance.uasid == s.config.self.uasid &&
+         std::find(s.eids, s.eids + s.eid_count, peer.instance.eid) != s.eids + s.eid_count;
 }
 
 void link_down(CoreState& s, uint32_t link) {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/receive_record.h"
+#include "lib/transport/setup/terms.h"
 
 namespace ub::setup {
 
+using tp::Channel;
 using wire::ControlRecord;
+using wire::RecordType;
 
 void send_record(CoreState& s, const OutRecord& out) {
   if (s.outbox_tail - s.outbox_head == kOutboxRing) {
@@ -15,6 +18,30 @@ void send_record(CoreState& s, const OutRecord& out) {
     return;
   }
   s.outbox[s.outbox_tail++ % kOutboxRing] = out;
+}
+
+void send_about(CoreState& s, const Channel& ch, RecordType type) {
+  OutRecord out{};
+  out.link = ch.link;
+  out.local = ch.local_endpoint;
+  out.remote = ch.remote_endpoint;
+  ControlRecord& r = out.record;
+  r.type = type;
+  r.sender_incarnation = s.config.incarnation;
+  r.receiver_incarnation = ch.peer_incarnation;
+  r.attempt = ch.attempt;
+  r.flags = ch.record_flags;
+  r.sender_tpn = ch.tpn;
+  r.receiver_tpn = ch.peer_tpn;
+  state_terms(s, ch, r);
+  r.upi = s.config.upi;
+  r.sender_eid = ch.local_eid;
+  r.wanted_eid = ch.remote.eid;
+  r.sender_uasid = s.config.self.uasid;
+  r.wanted_uasid = ch.remote.uasid;
+  if (type == RecordType::kReq) r.application = s.peers[ch.peer].owner;
+  if (type == RecordType::kReq || type == RecordType::kRep) out.pad_to_mtu = ch.offered_mtu;
+  send_record(s, out);
 }
 
 ControlRecord reply_to(const CoreState& s, const ControlRecord& to, wire::RecordType type, wire::RecordReason reason) {
@@ -39,15 +66,15 @@ void send_reply(CoreState& s, const Arrival& from, const ControlRecord& to, wire
   send_record(s, {from.link, 0, from.local, from.remote, reply_to(s, to, type, reason)});
 }
 
-bool meant_for_us(const CoreState& s, const ControlRecord& r) {
-  if (r.upi == 0 || r.upi != s.config.upi || r.sender_uasid == 0) return false;
-  if (r.wanted_uasid != 0 && r.wanted_uasid != s.config.self.uasid) return false;
-  return std::find(s.eids, s.eids + s.eid_count, r.wanted_eid) != s.eids + s.eid_count;
-}
-
 Duration setup_pause(const CoreState& s, uint32_t tries) {
   const Duration pause = s.config.setup_retry_min * (int64_t{1} << std::min<uint32_t>(tries, 20));
   return std::min(pause, s.config.setup_retry_max);
+}
+
+void arm_setup(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.setup_at = s.now + setup_pause(s, ch.setup_tries);
+  s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
 }
 
 }  // namespace ub::setup

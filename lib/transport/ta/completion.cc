@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/state.h"
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/target.h"
 

@@ -2,7 +2,8 @@
 #include "lib/transport/ta/initiator.h"
 
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/handshake.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/queue_front.h"

@@ -11,9 +11,9 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/payload.h"

@@ -2,7 +2,7 @@
 #include "lib/transport/ta/target.h"
 
 #include "lib/transport/resource/groups.h"
-#include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/wire/response_status.h"

@@ -12,7 +12,7 @@
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/initiator.h"

@@ -10,6 +10,8 @@
 
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/objects.h"
+#include "lib/transport/resource/receives.h"
+#include "lib/transport/resource/targets.h"
 #include "lib/transport/ta/completion.h"
 #include "tests/unit/transport/test_state.h"
 

@@ -4,7 +4,7 @@
 // what is destroyed leaves nothing behind.
 #include "tests/unit/resource/objects.h"
 
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 

@@ -286,7 +286,7 @@ TEST(DeadCopies, a_receive_goes_back_when_the_last_of_them_is_done) {
   EXPECT_EQ(r.it().returned, a);
   dead_copy_done(*r.s, 0x10003);
   EXPECT_EQ(r.it().returned, c);
-  EXPECT_EQ(r.s->haunted_receives, 0u);
+  EXPECT_EQ(r.s->receives_with_late_copies, 0u);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
 }
 

@@ -354,7 +354,7 @@ TEST(Death, gives_back_the_receive_of_an_open_message) {
   kill_channel(*i.s, i.channel);
   EXPECT_EQ(i.s->jfrs[1].returned, i.receive);
   EXPECT_EQ(i.it().receive, 0u);
-  EXPECT_EQ(i.s->haunted_receives, 0u);
+  EXPECT_EQ(i.s->receives_with_late_copies, 0u);
 }
 
 TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
@@ -363,7 +363,7 @@ TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
   kill_channel(*i.s, i.channel);
   EXPECT_EQ(i.s->jfrs[1].returned, 0u);
   EXPECT_EQ(i.it().receive, 0u);
-  EXPECT_EQ(i.s->haunted_receives, i.receive);
+  EXPECT_EQ(i.s->receives_with_late_copies, i.receive);
   EXPECT_EQ(i.s->receives[i.receive].copies, 2u);
   EXPECT_EQ(i.s->receives[i.receive].dead_tpn, i.it().tpn);
 }

@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "lib/transport/resource/objects.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/resource/targets.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/handshake.h"
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/waiting_list.h"

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/handshake.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"

@@ -257,6 +257,10 @@ TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
   p.a.tx_flush({});
   refuse_after = -1;
   EXPECT_TRUE(p.a.has_unsent());
+  pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+  p.a.prepare_sleep();
+  EXPECT_EQ(::poll(&sleeper, 1, 0), 1) << "room wakes who sleeps";
   p.a.stop_listening(ids.port);
   EXPECT_FALSE(p.a.has_unsent());
   std::set<std::byte*> open;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A NIC begins and ends: its ports, identity, Core and thread.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/dpdk_devices.h"
+#include "dataplane/nic.h"
+#include "dataplane/pause.h"
+#include "lib/transport/wire/id_port.h"
+
+namespace ub {
+
+namespace {
+
+constexpr int kNameTries = 100;
+constexpr Duration kNamePause = milliseconds(10);
+
+uint64_t random_u64() {
+  uint64_t value = 0;
+  while (value == 0) {
+    if (getrandom(&value, sizeof value, 0) != sizeof value) value = TscClock::monotonic_ns();
+  }
+  return value;
+}
+
+bool uses(const Config& config, const char* kind) {
+  return std::find(config.port.kinds.begin(), config.port.kinds.end(), kind) != config.port.kinds.end();
+}
+
+}  // namespace
+
+std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasid, NoticeSink notice,
+                                std::string* error, NicClients* clients) {
+  std::unique_ptr<Nic> nic(new Nic);
+  nic->config_ = config;
+  nic->notice_ = std::move(notice);
+  nic->clients_ = clients;
+  if (clients != nullptr) {
+    nic->ports_.foreign = &clients->memory();
+    nic->set_event_sink([clients](const Event& event) { clients->on_event(event); });
+  }
+  if (uses(config, "dpdk")) nic->dpdk_ports_ = dpdk_ports(config.dpdk, error);
+  if (uses(config, "dpdk") && nic->dpdk_ports_.empty()) return nullptr;
+  std::vector<wire::IpAddress> dpdk_addresses;
+  for (const PluginPortOptions& port : nic->dpdk_ports_) {
+    for (const IpNetwork& network : port.addresses) dpdk_addresses.push_back(network.address);
+  }
+  if (!nic->eids_.init({config.device.eids, config.device.eid_map, dpdk_addresses}, error)) return nullptr;
+  if (!nic->ports_.loopback.ok()) {
+    *error = "no memory for the loopback queue";
+    return nullptr;
+  }
+  if (!nic->open_ports(config, wanted_uasid, error)) return nullptr;
+  CoreConfig core = nic->core_config(config);
+  size_t bytes = NicCore::arena_bytes(core);
+  if (!nic->arena_.map_private(bytes)) {
+    *error =
+        "cannot reserve " + std::to_string(bytes >> 20) + " MiB of address space for the NIC's tables; lower [limits]";
+    return nullptr;
+  }
+  if (clients == nullptr) nic->ports_.shm.hold_bells();
+  nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
+  for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
+  nic->add_fixed_links();
+  nic->adopt_claims();
+  if (!nic->alarm_.create(error)) return nullptr;
+  nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!nic->wake_fd_) {
+    *error = "cannot create an eventfd: out of descriptors";
+    return nullptr;
+  }
+  nic->open_statistics(config);
+  if (!nic->watch_all(error)) return nullptr;
+  nic->start_helper();
+  return nic;
+}
+
+// The set of who stands in first: it is the one that is woken if somebody sleeps in both.
+bool Nic::watch_all(std::string* error) {
+  if (!stand_in_wakers_.create(error) || !wakers_.create(error)) return false;
+  leave_bell_ = ipc::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (leave_bell_ && stand_in_wakers_.watch(leave_bell_.get(), Waker::kOthers) &&
+      ports_.watch_frames(stand_in_wakers_) && wakers_.watch(wake_fd_.get(), Waker::kRung) &&
+      wakers_.watch(alarm_.fd(), Waker::kAlarm) && ports_.watch(wakers_) &&
+      (clients_ == nullptr || wakers_.watch(clients_->fd(), Waker::kOthers))) {
+    return true;
+  }
+  *error = std::string("cannot watch the descriptors of the NIC: ") + std::strerror(errno);
+  return false;
+}
+
+void Nic::start_helper() {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  helper_ = std::thread([this] { clients_ != nullptr ? worker_main() : helper_main(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_setname_np(helper_.native_handle(), "softub");
+}
+
+Nic::~Nic() {
+  if (!helper_.joinable()) return;
+  stop_.store(true);
+  wake_helper();
+  helper_.join();
+  for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
+  // A thread that was interrupted while it owned the Core must not hang the exit.
+  Instant limit = worker_->now() + kTeardownWait;
+  while (!ownership_.try_own()) {
+    if (worker_->now() > limit) return;
+    pause_for(microseconds(100));
+  }
+  worker_->core().close(worker_->turn());
+  limit = worker_->now() + kTeardownWait;
+  auto ignore = [](const Event&) {};
+  while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
+  }
+  release();
+}
+
+// ---- ports -----------------------------------------------------------------------------------------------------
+
+// An instance has one port number for all its wires: the wanted one, or that of its first block of ids, which nobody
+// else can have.
+bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::string* error) {
+  if (!claim_first_ids(config, error)) return false;
+  auto generation = static_cast<uint32_t>(random_u64() >> 48);
+  // The low half says where we are reached; only the generation is free to choose.
+  if (wanted_uasid >> 16 != 0) generation = wanted_uasid >> 16;
+  uasid_ = (generation == 0 ? 1 : generation) << 16;
+  std::vector<ClaimSocket> bound = claims_.take_sockets();
+  bool taken = false;
+  bool open = open_at(config, static_cast<uint16_t>(config.port.udp_port), &bound, &taken, error);
+  // Nobody else has the second name. Where processes were killed, others may be clearing it up, who are as slow as the
+  // machine is busy.
+  for (int tries = 0; !open && taken && tries < kNameTries; ++tries) {
+    if (tries != 0) pause_for(kNamePause);
+    open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
+  }
+  if (!open) return false;
+  claims_.give_back(std::move(bound));
+  if (config.roce.enable && ports_.udp.is_open()) ports_.udp.open_roce(notice_);
+  return open_dpdk(config, error);  // the last: the port number is final now
+}
+
+// `*taken`: another instance has the port on one of the wires.
+bool Nic::open_at(const LoadedConfig& config, uint16_t port, std::vector<ClaimSocket>* bound, bool* taken,
+                  std::string* error) {
+  udp_port_ = port;
+  uasid_ = (uasid_ & 0xffff0000) | port;
+  if (uses(config, "shm") && !open_shm(config, taken, error)) return false;
+  if (!uses(config, "udp") || open_udp(config, bound, taken, error)) return true;
+  ports_.shm.close();
+  return false;
+}
+
+bool Nic::udp_addresses(const LoadedConfig& config, std::vector<wire::IpAddress>* addresses, std::string* error) const {
+  for (const std::string& text : config.port.udp_bind) {
+    std::optional<wire::IpAddress> ip = parse_ip(text);
+    if (!ip) {
+      *error = "port.udp_bind: '" + text + "' is no IP address";
+      return false;
+    }
+    addresses->push_back(*ip);
+  }
+  for (size_t i = 0; config.port.udp_bind.empty() && i < eids_.eids().size(); ++i) {
+    if (!dpdk_port_of(eids_.local_ip(i))) addresses->push_back(eids_.local_ip(i));
+  }
+  return true;
+}
+
+bool Nic::open_udp(const LoadedConfig& config, std::vector<ClaimSocket>* bound, bool* taken, std::string* error) {
+  UdpPortOptions options;
+  if (!udp_addresses(config, &options.addresses, error)) return false;
+  options.wanted_port = udp_port_;
+  options.port_required = true;
+  options.mtu = config.port.mtu;
+  options.send_buffer_bytes = config.port.udp_sndbuf;
+  options.receive_buffer_bytes = config.port.udp_rcvbuf;
+  options.dscp = static_cast<uint8_t>(config.port.dscp);
+  return ports_.udp.open(options, error, taken, bound);
+}
+
+bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) {
+  ShmPortOptions options;
+  options.directory = config.port.shm_dir;
+  options.ring_bytes = config.port.shm_ring_bytes;
+  options.mtu = config.port.shm_mtu;
+  options.icrc_optional = !config.port.icrc_shm;
+  options.doorbell_after = to_duration(config.progress.doorbell_after);
+  return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
+}
+
+bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {
+  for (PluginPortOptions& options : dpdk_ports_) {
+    options.udp_port = udp_port_;
+    options.roce = config.roce.enable;
+    options.mtu = config.port.mtu;
+    options.notice = notice_;
+    options.link_changed = [this] {
+      links_changed_.store(true, std::memory_order_release);
+      wake_helper();
+    };
+    ports_.plugins.push_back(open_plugin_port(config.dpdk.plugin, options, error));
+    if (ports_.plugins.back() == nullptr) return false;
+  }
+  dpdk_told_up_.assign(dpdk_ports_.size(), true);
+  return true;
+}
+
+void Nic::add_fixed_links() {
+  NicCore& core = worker_->core();
+  ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
+  ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
+  for (size_t i = 0; i < ports_.plugins.size(); ++i) {
+    dpdk_links_.push_back(core.add_link({ports_.plugins[i]->mtu(), false, false}));
+    ports_.set_plugin(dpdk_links_.back(), i);
+  }
+  if (!ports_.udp.is_open()) return;
+  ports_.udp.set_link(core.add_link(ports_.udp.link_config()));
+  ports_.set_kind(ports_.udp.link(), LinkKind::kUdp);
+}
+
+// ---- Core ------------------------------------------------------------------------------------------------------
+
+CoreConfig Nic::core_config(const LoadedConfig& c) const {
+  CoreConfig core;
+  core.self = {eids_.eids().front(), uasid_};
+  core.every_id = false;
+  core.incarnation = random_u64();
+  core.seed = random_u64();
+  core.upi = c.device.upi;
+  core.window_packets = c.transport.window_packets;
+  core.lanes = c.transport.lanes;
+  core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
+  core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
+  core.fast_retransmit = c.transport.fast_retransmit;
+  core.rto_min = to_duration(c.transport.rto_min);
+  core.rto_max = to_duration(c.transport.rto_max);
+  core.rtt_multiplier = c.transport.rtt_multiplier;
+  core.channel_timeout = to_duration(c.transport.channel_timeout);
+  core.keepalive_idle = to_duration(c.transport.keepalive_idle);
+  core.setup_retry_min = to_duration(c.transport.setup_retry_min);
+  core.id_rest = to_duration(c.transport.tpn_rest);
+  core.max_jfc = c.limits.max_jfc;
+  core.max_queues = c.limits.max_jetty + c.limits.max_jfs + c.limits.max_jfr;
+  core.max_segments = c.limits.max_segments;
+  core.slow_memory = clients_ != nullptr;
+  core.max_peers = c.limits.max_peers;
+  core.max_channels = c.limits.max_channels;
+  core.read_jobs = c.limits.read_jobs;
+  core.kept_packets = c.limits.reorder_buffers;
+  core.roce.max_qps = c.roce.enable ? c.roce.max_qps : 0;
+  core.roce.window_packets = static_cast<uint16_t>(c.roce.window_packets);
+  core.roce.ack_every_message = c.roce.ack_every_message;
+  core.roce.dcqcn = c.roce.dcqcn;
+  return core;
+}
+
+}  // namespace ub

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a NIC tells of itself: its channels, and the statistics page that tools read.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <new>
+
+#include "dataplane/nic.h"
+#include "dataplane/nic_report.h"
+
+namespace ub {
+
+// ---- channels --------------------------------------------------------------------------------------------------
+
+std::vector<ChannelInfo> Nic::channels() {
+  std::vector<ChannelInfo> rows;
+  ChannelInfo page[64];
+  uint32_t from = 1;
+  do {
+    const size_t count = channels(page, &from);
+    rows.insert(rows.end(), page, page + count);
+  } while (from != 0);
+  return rows;
+}
+
+size_t Nic::channels(std::span<ChannelInfo> out, uint32_t* from) {
+  constexpr uint32_t kMostLooks = 1024;
+  return control([&](NicCore& core, Instant) {
+    size_t count = 0;
+    const uint32_t end = core.channel_table_size() + 1;
+    uint32_t at = std::max(*from, 1u);
+    for (uint32_t looks = 0; at < end && looks < kMostLooks && count < out.size(); ++at, ++looks) {
+      count += core.channel_info(at, &out[count]) ? 1 : 0;
+    }
+    *from = at < end ? at : 0;
+    return count;
+  });
+}
+
+// ---- the page --------------------------------------------------------------------------------------------------
+
+void Nic::open_statistics(const LoadedConfig& config) {
+  StatsIdentity identity;
+  identity.eids = eids_.eids();
+  identity.uasid = uasid_;
+  identity.udp_port = udp_port_;
+  const std::pair<bool, const char*> wires[] = {
+      {ports_.shm.is_open(), "shm"}, {ports_.udp.is_open(), "udp"}, {!ports_.plugins.empty(), "dpdk"}};
+  for (auto [open, name] : wires) {
+    if (open) identity.wires += (identity.wires.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!ports_.plugins.empty()) {
+    identity.port_counters.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
+  }
+  identity.device = config.device.name;
+  if (clients_ != nullptr) identity.placement = "daemon";
+  std::string directory = config.log.stats_dir;
+  if (directory.empty()) {
+    directory = ports_.shm.is_open() ? ports_.shm.directory() : ipc::Rendezvous::default_directory();
+  }
+  std::string error;  // an instance can live without its page
+  statistics_ = StatsPageWriter::create(directory, identity, &error);
+}
+
+bool Nic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
+
+void Nic::publish_statistics() try {
+  statistics_at_ = worker_->now();
+  statistics_stale_ = false;
+  std::vector<ChannelInfo> channels;
+  ChannelInfo info;
+  NicCore& core = worker_->core();
+  for (uint32_t i = 1; i <= core.channel_table_size(); ++i) {
+    if (core.channel_info(i, &info)) channels.push_back(info);
+  }
+  const NicReport report = report_nic(core.state());
+  std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugins{};
+  for (const auto& plugin : ports_.plugins) {
+    const auto counters = std::bit_cast<decltype(of_plugins)>(plugin->counters());
+    for (size_t i = 0; i < counters.size(); ++i) of_plugins[i] += counters[i];
+  }
+  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugins,
+                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report());
+} catch (const std::bad_alloc&) {  // the page keeps its last picture
+}
+
+}  // namespace ub

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread that waits for somebody else, and has nothing to be woken by.
+#pragma once
+
+#include <time.h>
+
+#include "lib/base/time.h"
+
+namespace ub {
+
+// A signal ends it early.
+inline void pause_for(Duration d) {
+  const timespec t{static_cast<time_t>(d.ns / 1'000'000'000), static_cast<long>(d.ns % 1'000'000'000)};
+  nanosleep(&t, nullptr);
+}
+
+}  // namespace ub

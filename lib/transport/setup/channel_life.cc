@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/channel_life.h"
+
+#include <algorithm>
+
+#include "lib/transport/resource/receives.h"
+#include "lib/transport/setup/handshake.h"
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/receive_record.h"
+#include "lib/transport/setup/send_record.h"
+#include "lib/transport/setup/terms.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/transmit_state.h"
+
+namespace ub::setup {
+
+using tp::Channel;
+using tp::ChannelState;
+using wire::ControlRecord;
+using wire::RecordReason;
+using wire::RecordType;
+
+namespace {
+
+constexpr uint32_t kResetsPerSecond = 100;
+constexpr Duration kCloseLife = seconds(1);
+constexpr Duration kPingPause = milliseconds(10);
+
+// A record whose TPN has rested, or a new one, or the one that rests longest: its generation tells late packets apart,
+// and whoever makes channels and leaves them takes none away from others.
+uint32_t take_channel_record(CoreState& s) {
+  uint32_t rested = s.resting_head;
+  Duration rest = std::max(s.config.id_rest, s.config.rto_max);
+  if (rested == 0 || s.now - s.channels[rested].freed_at < rest) {
+    uint32_t fresh = s.channels.alloc();
+    if (fresh != 0 || rested == 0) return fresh;
+  }
+  s.resting_head = s.channels[rested].next_resting;
+  if (s.resting_head == 0) s.resting_tail = 0;
+  return rested;
+}
+
+}  // namespace
+
+// ---- begin and end ---------------------------------------------------------------------------------------------
+
+uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
+  uint32_t index = take_channel_record(s);
+  if (index == 0) return 0;
+  Channel& ch = s.channels[index];
+  // The first generation is random: after a restart the numbers of the former life do not come again at once.
+  uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
+  Channel fresh{};
+  // It may still stand on the lists of channels with something to send.
+  fresh.on_active_list = ch.on_active_list;
+  fresh.on_ack_list = ch.on_ack_list;
+  fresh.next_active = ch.next_active;
+  fresh.next_ack = ch.next_ack;
+  ch = fresh;
+  Peer& peer = s.peers[peer_index];
+  ++peer.users;
+  const LinkConfig& link = s.links[peer.path.link].config;
+  ch.tpn = (generation & 0xff) << tp::kTpnIndexBits | index;
+  ch.peer = peer_index;
+  ch.link = peer.path.link;
+  ch.local_eid = peer.local_eid;
+  ch.remote = peer.instance;
+  ch.local_endpoint = peer.path.local;
+  ch.remote_endpoint = peer.path.remote;
+  ch.bulk = bulk;
+  ch.lossless = link.lossless;
+  uint32_t random_psn = s.prng.next_u32();
+  ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
+  ch.attempt = s.prng.next_u32();
+  ch.record_flags = offered_flags(s, link, bulk);
+  ch.created_at = ch.heard_at = s.now;
+  ch.rto_at = Instant::never();
+  ch.rto = s.config.rto_min;
+  ch.give_up_after = s.config.channel_timeout;
+  return index;
+}
+
+void open_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.state = ChannelState::kOpen;
+  ch.mtu = ch.offered_mtu;
+  ch.heard_at = ch.progress_at = s.now;
+  s.count(Counter::kTpChannelUp);
+  push_event(s, EventKind::kChannelUp, ch.tpn);
+  Peer& peer = s.peers[ch.peer];
+  uint32_t& current = peer.channels[ch.bulk ? 1 : 0];
+  if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
+    uint32_t old = current;
+    current = channel;
+    ch.carries_requests = true;
+    if (old != 0) kill_channel(s, old);
+  }
+  s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
+  if (ch.queue_head != 0) activate(s, channel);
+}
+
+void kill_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (!alive(ch)) return;
+  bool was_up = ch.state == ChannelState::kOpen || ch.state == ChannelState::kClosing;
+  ch.state = ChannelState::kDead;
+  s.timers.cancel(s.timer_of_channel(channel));
+  set_held_back(s, &ch.held_back, false);
+  Peer& peer = s.peers[ch.peer];
+  uint32_t lane = ch.bulk ? 1 : 0;
+  if (peer.channels[lane] == channel) peer.channels[lane] = 0;
+  if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
+  if (ch.receive != 0) {
+    if (ch.copies_pending == 0) {
+      return_receive(s, ch.receive);
+    } else {
+      return_receive_later(s, ch.receive, ch.tpn, ch.copies_pending);
+    }
+    ch.receive = 0;
+  }
+  if (ch.gather_held) s.orphan(s.held_of_channel(channel));
+  ch.gather_held = false;
+  if (ch.carries_requests) ta::fail_channel_requests(s, channel);
+  ta::drop_jobs_of_channel(s, channel);
+  ch.in_flight.clear(s.messages);
+  ch.answers.clear(s.messages);
+  if (ch.recovery != 0) s.recovery.free(ch.recovery);
+  ch.recovery = 0;
+  tp::release_reorder(s, ch);
+  ch.freed_at = s.now;
+  UB_DCHECK(ch.next_resting == 0);
+  (s.resting_tail == 0 ? s.resting_head : s.channels[s.resting_tail].next_resting) = channel;
+  s.resting_tail = channel;
+  if (was_up) {
+    s.count(Counter::kTpChannelDead);
+    push_event(s, EventKind::kChannelDead, ch.tpn);
+  }
+  --peer.users;
+  drop_unused_peer(s, ch.peer);
+}
+
+// A peer that let a channel die by silence is silent on its other lane, too, unless that was heard meanwhile.
+void kill_silent(CoreState& s, uint32_t channel) {
+  uint32_t peer = s.channels[channel].peer;
+  uint32_t other = s.peers[peer].channels[s.channels[channel].bulk ? 0 : 1];
+  ++s.peers[peer].users;
+  if (other != 0) {
+    const Channel& o = s.channels[other];
+    bool silent = o.state == ChannelState::kReqSent ||
+                  (o.state == ChannelState::kOpen && s.now - o.heard_at >= s.config.channel_timeout);
+    if (silent) kill_channel(s, other);
+  }
+  kill_channel(s, channel);
+  --s.peers[peer].users;
+  drop_unused_peer(s, peer);
+}
+
+namespace {
+
+// Tells the peer, if it knows the channel.
+void close_channel(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kOpen) return kill_channel(s, channel);
+  ch.state = ChannelState::kClosing;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  send_about(s, ch, RecordType::kClose);
+  arm_setup(s, channel);
+}
+
+}  // namespace
+
+void close_all(CoreState& s) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (alive(s.channels[i])) close_channel(s, i);
+  }
+}
+
+// Its number may be given to another application at once: that one makes channels of its own.
+void close_owner(CoreState& s, Owner owner) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (!alive(s.channels[i]) || s.channels[i].state == ChannelState::kClosing) continue;
+    Peer& peer = s.peers[s.channels[i].peer];
+    if (peer.owner != owner || peer.visitor != 0) continue;
+    uint32_t& current = peer.channels[s.channels[i].bulk ? 1 : 0];
+    if (current == i) current = 0;
+    close_channel(s, i);
+  }
+}
+
+// ---- is the peer still there? ----------------------------------------------------------------------------------
+
+// One that is not known is as closed as it can be: the answer is the same, and nothing is dropped.
+void on_close(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  send_reply(s, from, r, RecordType::kClosed, RecordReason::kNone);
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return;
+  if (s.channels[channel].peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  s.count(Counter::kTpChannelClosed);
+  kill_channel(s, channel);
+}
+
+void on_closed(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kClosing) return s.count(Counter::kRxDropRecordState);
+  s.count(Counter::kTpChannelClosed);
+  kill_channel(s, channel);
+}
+
+void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  RecordReason reason = channel_of(s, r) != 0 ? RecordReason::kNone : RecordReason::kUnknownTpn;
+  if (r.receiver_incarnation != 0 && r.receiver_incarnation != s.config.incarnation) reason = RecordReason::kRestarted;
+  send_reply(s, from, r, RecordType::kPong, reason);
+}
+
+void on_pong(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
+  bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
+  if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
+    kill_channel(s, channel);
+  }
+}
+
+bool ping(CoreState& s, Channel& ch) {
+  if (ch.pinged_at.ns != 0 && s.now - ch.pinged_at < kPingPause) return false;
+  ch.pinged_at = s.now;
+  send_about(s, ch, RecordType::kPing);
+  return true;
+}
+
+// Somebody says that our peer's TPN is unknown. That may be stale or forged, so we ask.
+void on_reset(CoreState& s, const ControlRecord& r) {
+  s.count(Counter::kTpRxReset);
+  uint32_t channel = channel_of_tpn(s, r.receiver_tpn);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  if (!ping(s, ch)) s.count(Counter::kRxDropRecordTooOften);
+}
+
+void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn) {
+  if (s.now - s.reset_window >= seconds(1)) {
+    s.reset_window = s.now;
+    s.resets_sent = 0;
+  }
+  if (s.resets_sent == kResetsPerSecond) return;
+  ++s.resets_sent;
+  s.count(Counter::kTpTxReset);
+  ControlRecord about;
+  about.sender_tpn = src_tpn;
+  about.receiver_tpn = dst_tpn;
+  send_reply(s, from, about, RecordType::kReset, RecordReason::kUnknownTpn);
+}
+
+// ---- time ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// While the next packet waits for memory of this side, nothing goes again that the peer could acknowledge.
+bool is_silent(const CoreState& s, const Channel& ch, Duration limit) {
+  return ch.gathers_pending == 0 && s.now - ch.progress_at >= limit;
+}
+
+void on_open_timer(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (ch.rto_at <= s.now) {
+    if (is_silent(s, ch, ch.give_up_after)) return kill_silent(s, channel);
+    tp::on_retransmission_timeout(s, channel);
+  }
+  Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
+  if (idle_at <= s.now) {
+    if (ch.outstanding() == 0) {
+      ch.keepalive_due = true;
+      activate(s, channel);
+    }
+    idle_at = s.now + s.config.keepalive_idle;
+  }
+  s.timers.arm(s.timer_of_channel(channel), earlier(ch.rto_at, idle_at));
+}
+
+void on_closing_timer(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (s.now - ch.created_at >= kCloseLife) return kill_channel(s, channel);
+  if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+  ++ch.setup_tries;
+  send_about(s, ch, RecordType::kClose);
+  arm_setup(s, channel);
+}
+
+}  // namespace
+
+void end_if_silent(CoreState& s, uint32_t channel) {
+  const Channel& ch = s.channels[channel];
+  Duration limit = ch.give_up_after - ch.give_up_after / 8;
+  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && is_silent(s, ch, limit)) kill_silent(s, channel);
+}
+
+void on_channel_timer(CoreState& s, uint32_t channel) {
+  switch (s.channels[channel].state) {
+    case ChannelState::kReqSent:
+    case ChannelState::kHalfOpen:
+      return on_handshake_timer(s, channel);
+    case ChannelState::kOpen:
+      return on_open_timer(s, channel);
+    case ChannelState::kClosing:
+      return on_closing_timer(s, channel);
+    default:
+      return;
+  }
+}
+
+}  // namespace ub::setup

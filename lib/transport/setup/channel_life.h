@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a channel apart from its handshake: its record and TPN, opening, death and what goes with it; CLOSE; PING,
+// PONG and RESET when a peer seems to have restarted; silence and keep-alive.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/control_record.h"
+
+namespace ub::setup {
+
+struct Arrival;
+
+inline bool alive(const tp::Channel& ch) {
+  return ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead;
+}
+// The channel of a TPN, or 0.
+inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
+  uint32_t index = tpn & ((1u << tp::kTpnIndexBits) - 1);
+  if (index == 0 || index > s.channels.high_water()) return 0;
+  const tp::Channel& ch = s.channels[index];
+  return ch.tpn == tpn && alive(ch) ? index : 0;
+}
+
+// ---- begin and end ----
+// A record for it, with a TPN, that no handshake has begun with. 0: no room for one.
+uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk);
+// Its handshake is over; a half-open channel was proven by data or CONF.
+void open_channel(CoreState& s, uint32_t channel);
+// Everything on it ends; its TPN rests.
+void kill_channel(CoreState& s, uint32_t channel);
+// The peer let it die by silence.
+void kill_silent(CoreState& s, uint32_t channel);
+void close_all(CoreState& s);
+void close_owner(CoreState& s, Owner owner);
+
+// ---- packets ----
+void on_close(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
+void on_closed(CoreState& s, const wire::ControlRecord& record);
+void on_ping(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
+void on_pong(CoreState& s, const wire::ControlRecord& record);
+void on_reset(CoreState& s, const wire::ControlRecord& record);
+// A data packet for a TPN that nobody has.
+void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn);
+// Asks the peer whether it still has the channel. False: it was asked a moment ago.
+bool ping(CoreState& s, tp::Channel& ch);
+
+// ---- time ----
+void on_channel_timer(CoreState& s, uint32_t channel);
+// A request on it ended for lack of any sign of life. If the channel is about to die of the same silence it dies now,
+// or what is posted next would die with it.
+void end_if_silent(CoreState& s, uint32_t channel);
+
+}  // namespace ub::setup

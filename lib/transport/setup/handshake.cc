@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/handshake.h"
+
+#include <algorithm>
+
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/receive_record.h"
+#include "lib/transport/setup/send_record.h"
+#include "lib/transport/setup/terms.h"
+
+namespace ub::setup {
+
+using tp::Channel;
+using tp::ChannelState;
+using wire::ControlRecord;
+using wire::RecordReason;
+using wire::RecordType;
+
+namespace {
+
+constexpr Duration kHalfOpenLife = seconds(2);
+
+// ---- the asking end --------------------------------------------------------------------------------------------
+
+void send_request(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.offered_mtu = mtu_offer(s, ch);
+  send_about(s, ch, RecordType::kReq);
+  arm_setup(s, channel);
+}
+
+void begin_as_initiator(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  ch.state = ChannelState::kReqSent;
+  ch.initiator = true;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  send_request(s, channel);
+}
+
+}  // namespace
+
+uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
+  Peer& peer = s.peers[peer_index];
+  if (peer.path.link == 0) return 0;
+  uint32_t channel = new_channel(s, peer_index, bulk);
+  if (channel == 0) return 0;
+  peer.channels[bulk ? 1 : 0] = channel;
+  s.channels[channel].carries_requests = true;
+  begin_as_initiator(s, channel);
+  return channel;
+}
+
+// ---- the answering end -----------------------------------------------------------------------------------------
+
+namespace {
+
+// Becomes the answering end of the peer's attempt.
+void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
+  Channel& ch = s.channels[channel];
+  const LinkConfig& link = s.links[from.link].config;
+  ch.state = ChannelState::kHalfOpen;
+  ch.initiator = false;
+  ch.link = from.link;
+  ch.local_endpoint = from.local;
+  ch.remote_endpoint = from.remote;
+  ch.attempt = r.attempt;
+  ch.created_at = s.now;
+  ch.setup_tries = 0;
+  ch.several_mtus = false;
+  ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(link.mtu));
+  agree(s, ch, r);
+  send_about(s, ch, RecordType::kRep);
+  arm_setup(s, channel);
+}
+
+void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
+  Channel& ch = s.channels[channel];
+  if (ch.state == ChannelState::kHalfOpen) {
+    uint16_t mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
+    ch.several_mtus |= mtu != ch.offered_mtu;
+    ch.offered_mtu = mtu;
+  }
+  send_about(s, ch, RecordType::kRep);
+}
+
+// A new instance speaks from the address of one that we know: is that one still there?
+void ask_former_instance(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    Channel& ch = s.channels[i];
+    if (ch.state == ChannelState::kOpen && ch.remote.eid == r.sender_eid && ch.remote_endpoint == from.remote &&
+        ch.remote.uasid != r.sender_uasid) {
+      ping(s, ch);
+    }
+  }
+}
+
+}  // namespace
+
+void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  if (!meant_for_us(s, r)) {
+    s.count(Counter::kTpChannelRejected);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kUnknownEntity);
+  }
+  if (!valid_parameters(r)) {
+    s.count(Counter::kTpChannelRejected);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
+  }
+  bool bulk = (r.flags & wire::kRecordBulk) != 0;
+  uint32_t lane = bulk ? 1 : 0;
+  TargetConfig sender;
+  sender.local_eid = r.wanted_eid;
+  sender.instance = {r.sender_eid, r.sender_uasid};
+  sender.path = {from.link, from.local, from.remote};
+  uint32_t peer_index = find_or_add_peer(s, sender, r.application);
+  if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
+  Peer& peer = s.peers[peer_index];
+
+  uint32_t accepted = peer.accepted[lane];
+  if (accepted != 0) {
+    Channel& ch = s.channels[accepted];
+    if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) return answer_again(s, accepted, r);
+  }
+  uint32_t current = peer.channels[lane];
+  if (current != 0 && s.channels[current].state == ChannelState::kReqSent && !is_self(s, peer)) {
+    if (s.config.incarnation < r.sender_incarnation) {
+      s.count(Counter::kTpChannelRejected);
+      return send_reply(s, from, r, RecordType::kRej, RecordReason::kGlare);
+    }
+    peer.accepted[lane] = current;
+    return respond(s, current, from, r);
+  }
+  if (accepted != 0 && s.channels[accepted].state == ChannelState::kHalfOpen) {
+    return respond(s, accepted, from, r);  // a newer attempt replaces an unproven one
+  }
+  uint32_t channel = new_channel(s, peer_index, bulk);
+  if (channel == 0) {
+    drop_unused_peer(s, peer_index);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
+  }
+  ask_former_instance(s, from, r);
+  peer.accepted[lane] = channel;
+  if (current == 0 && peer.visitor == 0 && !is_self(s, peer)) {
+    peer.channels[lane] = channel;
+    s.channels[channel].carries_requests = true;
+  }
+  respond(s, channel, from, r);
+}
+
+// ---- answers ---------------------------------------------------------------------------------------------------
+
+void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  Channel& ch = s.channels[channel];
+  if (ch.state == ChannelState::kOpen && ch.initiator && ch.peer_tpn == r.sender_tpn) {
+    return send_about(s, ch, RecordType::kConf);
+  }
+  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
+  if (from.remote.ip != ch.remote_endpoint.ip) return s.count(Counter::kRxDropRecordPeer);
+  if (!valid_parameters(r)) return s.count(Counter::kRxDropRecordParameter);
+  ch.remote_endpoint = from.remote;
+  ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
+  agree(s, ch, r);
+  send_about(s, ch, RecordType::kConf);
+  open_channel(s, channel);
+}
+
+void on_confirm(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = channel_of(s, r);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kHalfOpen) return s.count(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  const bool fits = valid_parameters(r) && r.mtu <= s.links[ch.link].config.mtu;
+  if (!fits) return s.count(Counter::kRxDropRecordParameter);
+  ch.offered_mtu = r.mtu;
+  open_channel(s, channel);
+}
+
+namespace {
+
+// A refusal by another version has only the first fields of the record: the attempt says what it is about.
+uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (s.channels[i].state == ChannelState::kReqSent && s.channels[i].attempt == attempt) return i;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void on_reject(CoreState& s, const ControlRecord& r) {
+  uint32_t channel = r.receiver_tpn == 0 ? channel_of_attempt(s, r.attempt) : channel_of(s, r);
+  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  const Channel& ch = s.channels[channel];
+  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
+  // After glare the peer's own REQ comes; without resources we go on asking.
+  const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
+  if (goes_on) return s.count(Counter::kTpChannelDeferred);
+  s.count(Counter::kTpChannelRejected);
+  push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
+                 s.peers[ch.peer].instance.eid});
+  kill_channel(s, channel);
+}
+
+// ---- time ------------------------------------------------------------------------------------------------------
+
+void on_handshake_timer(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  if (ch.state == ChannelState::kReqSent) {
+    if (s.now - ch.created_at >= s.config.channel_timeout) return kill_silent(s, channel);
+    if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+    ++ch.setup_tries;
+    return send_request(s, channel);
+  }
+  if (s.now - ch.created_at >= kHalfOpenLife) {
+    // Requests of ours that wait for it are tried on our own account.
+    if (ch.queue_head == 0) return kill_channel(s, channel);
+    Peer& peer = s.peers[ch.peer];
+    peer.accepted[ch.bulk ? 1 : 0] = 0;
+    ch.attempt = s.prng.next_u32();
+    ch.peer_tpn = 0;
+    UB_DCHECK(ch.remote == peer.instance);
+    return begin_as_initiator(s, channel);
+  }
+  if (ch.setup_at > s.now) return s.timers.arm(s.timer_of_channel(channel), ch.setup_at);
+  ++ch.setup_tries;
+  send_about(s, ch, RecordType::kRep);
+  arm_setup(s, channel);
+}
+
+}  // namespace ub::setup

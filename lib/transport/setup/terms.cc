@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/setup/terms.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/wire/sack.h"
+
+namespace ub::setup {
+
+using tp::Channel;
+using wire::ControlRecord;
+
+namespace {
+
+constexpr uint32_t kMinMtu = 1024;
+constexpr uint8_t kOffered = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
+
+uint8_t sack_size_code(const CoreState& s) {
+  uint32_t bits = std::min<uint32_t>(s.config.window_packets, wire::kSackMaxBits);
+  return static_cast<uint8_t>(std::countr_zero(bits / 64));
+}
+
+}  // namespace
+
+uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk) {
+  uint8_t flags = kOffered | (bulk ? wire::kRecordBulk : 0) | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
+  if (!s.config.fast_retransmit) flags &= ~wire::kRecordFast;
+  return flags;
+}
+
+uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
+  uint32_t wanted = s.links[ch.link].config.mtu;
+  uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
+  return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
+}
+
+void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
+  r.selective = true;
+  r.sack_size_code = sack_size_code(s);
+  r.initial_psn = ch.initial_psn;
+  r.mtu = ch.offered_mtu;
+  r.rcv_window = static_cast<uint16_t>(s.config.window_packets);
+  r.rto_base_us = static_cast<uint32_t>(s.config.rto_min.us());
+  r.rto_growth_n = 1;
+  r.retry_limit = 7;
+  r.so_credit = 8;
+  r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
+}
+
+bool valid_parameters(const ControlRecord& r) {
+  return r.mtu >= kMinMtu && r.mtu <= 8192 && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
+         (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wire::CcAlgorithm::kNone &&
+         r.rcv_window >= 64 && r.selective;
+}
+
+void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
+  ch.peer_tpn = r.sender_tpn;
+  ch.peer_incarnation = r.sender_incarnation;
+  ch.peer_initial_psn = r.initial_psn;
+  ch.remote.uasid = r.sender_uasid;
+  uint8_t agreed = ch.record_flags & r.flags & ~wire::kRecordBulk;
+  ch.record_flags = agreed | (r.flags & wire::kRecordBulk);
+  ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
+  ch.fast = (agreed & wire::kRecordFast) != 0;
+  ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
+  ch.send_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
+  ch.next_psn = ch.oldest_unacked = ch.initial_psn;
+  ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
+  ch.highest_seen = ch.peer_initial_psn - 1;
+  UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
+  tp::cc_init(ch.cc, ch.next_psn);
+  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+}
+
+}  // namespace ub::setup
