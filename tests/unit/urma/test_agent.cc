@@ -13,8 +13,8 @@
 
 #include "lib/base/atomic_operation.h"
 #include "lib/base/work_queue.h"
-#include "lib/urma/daemon/agent.h"
-#include "lib/urma/private_memory.h"
+#include "lib/urma/backends/daemon/agent.h"
+#include "lib/urma/backends/private_memory.h"
 
 namespace ub::urma {
 namespace {

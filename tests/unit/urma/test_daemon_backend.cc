@@ -11,8 +11,8 @@
 #include <mutex>
 #include <thread>
 
-#include "lib/urma/daemon/daemon_backend.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/backends/daemon/daemon_backend.h"
+#include "lib/urma/data/ring.h"
 #include "tests/unit/urma/fake_daemon.h"
 #include "urma_api.h"
 

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "lib/urma/daemon/orphans.h"
-#include "lib/urma/private_memory.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/backends/daemon/orphans.h"
+#include "lib/urma/backends/private_memory.h"
+#include "lib/urma/data/ring.h"
 
 namespace ub::urma {
 namespace {

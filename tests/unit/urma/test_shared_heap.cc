@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "lib/urma/daemon/shared_heap.h"
+#include "lib/urma/backends/daemon/shared_heap.h"
 
 namespace ub::urma {
 namespace {

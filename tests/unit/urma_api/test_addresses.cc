@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/urma/interfaces.h"
+#include "lib/urma/device/interfaces.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
