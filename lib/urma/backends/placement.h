@@ -16,7 +16,7 @@ namespace ub::urma {
 // An EID that is reached at another address than its own.
 struct EidMapping {
   Eid eid;
-  wire::IpAddress ip;
+  IpAddress ip;
 };
 
 // What the device says of itself, and how large its tables may be.

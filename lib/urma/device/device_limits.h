@@ -19,9 +19,9 @@ static_assert(wqe_slots(WrOp::kWriteNotify, kMaxSges, 0) <= kMaxWqeSlots);
 static_assert(kMaxWqeSlots <= 255);
 
 // Jetty, JFS and JFR ids are 20 bits; these are given on request only, lower ones never.
-constexpr uint32_t kReservedIdMin = wire::kFirstRequestableId;
-constexpr uint32_t kReservedIdMax = wire::kFirstDynamicId - 1;
-constexpr uint32_t kIdLimit = wire::kIdSpace;
+constexpr uint32_t kReservedIdMin = kFirstRequestableId;
+constexpr uint32_t kReservedIdMax = kFirstDynamicId - 1;
+constexpr uint32_t kIdLimit = kIdSpace;
 
 constexpr uint32_t kMaxGroups = CoreConfig{}.max_groups;
 constexpr uint32_t kMaxRnrRetry = 7;

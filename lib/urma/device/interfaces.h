@@ -12,9 +12,6 @@
 
 namespace ub::urma {
 
-using wire::IpAddress;
-using wire::MacAddress;
-
 struct InterfaceAddress {
   uint32_t prefix_len = 0;
   std::optional<MacAddress> mac;  // none: loopback, tunnels

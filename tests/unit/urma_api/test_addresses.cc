@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/transport/wire/network_header.h"
 #include "lib/urma/device/interfaces.h"
 #include "tests/unit/urma_api/fixture.h"
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "dataplane/stats_page.h"
+#include "lib/transport/wire/network_header.h"
 
 namespace ub {
 namespace {
