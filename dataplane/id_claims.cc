@@ -125,8 +125,8 @@ std::vector<uint32_t> IdClaims::blocks() const {
 
 bool IdClaims::claim_id(uint32_t id, std::string* why) {
   std::lock_guard guard(mutex_);
-  if (id < wire::kFirstRequestableId || id >= wire::kIdSpace) return false;
-  const bool single = id < wire::kFirstDynamicId;
+  if (id < kFirstRequestableId || id >= kIdSpace) return false;
+  const bool single = id < kFirstDynamicId;
   const uint32_t block = id / wire::kIdsOfBlock;
   if (!(single ? single_ids_.contains(id) : blocks_.contains(block))) {
     if (!single && blocks_for_numbers_ == kMostBlocksForNumbers) {

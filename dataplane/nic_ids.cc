@@ -139,9 +139,9 @@ bool Nic::path_to_holder(const Eid& local, const Eid& eid, uint16_t port, uint32
 
 Status Nic::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                           std::string* why) {
-  if (id >= wire::kIdSpace) {  // it has no port
+  if (id >= kIdSpace) {  // it has no port
     *why = std::to_string(id) + " is no " + (token_id ? "token id" : "id") + ": they end with " +
-           std::to_string(wire::kIdSpace - 1);
+           std::to_string(kIdSpace - 1);
     return Status::kInvalid;
   }
   const uint16_t port = wire::port_of_id(id);

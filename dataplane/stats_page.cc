@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/stats_page.h"
+#include "lib/transport/wire/network_header.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -30,6 +30,8 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # What a directory may include of the others. The first prefix that matches a file rules.
 LAYERS = [
     ("lib/base/", ("lib/base/",)),
+    ("lib/transport/addresses.h", ()),  # these two are the border of a Core: no packet, none of its parts
+    ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h")),
     ("lib/transport/", ("lib/base/", "lib/transport/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
@@ -40,16 +42,16 @@ LAYERS = [
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),
 ]
 LAYERED = ("lib/", "dataplane/", "emu_hw/", "tools/", "apps/", "tests/")
-EMBEDDED = re.compile(r"^lib/urma/[^/]*embedded[^/]*$")
+EMBEDDED = re.compile(r"^lib/urma/backends/[^/]*embedded[^/]*$")
 
 # Single files that may include more, and why.
 MAY_INCLUDE = {
     # chooses the back end from the configuration
-    "lib/urma/device_profile.h": ("dataplane/config.h",),
-    "lib/urma/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
-    "lib/urma/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
-    "lib/urma/daemon/client.h": ("lib/transport/core_types.h",),
-    "lib/urma/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
+    "lib/urma/device/device_profile.h": ("dataplane/config.h",),
+    "lib/urma/backends/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
+    "lib/urma/backends/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
+    "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
+    "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }
 
 PURE = ("lib/base/", "lib/transport/")
@@ -188,17 +190,19 @@ def self_test():
         "lib/base/assert.cc": head + "#include <cstdio>\n#include <thread>\n",
         "lib/transport/core.h": head + '#include "dataplane/port.h"\n#include "lib/base/a.h"\n',
         "lib/base/a.h": head,
+        "lib/transport/core_types.h": head + '#include "lib/base/a.h"\n#include "lib/transport/core.h"\n',
         "dataplane/port.h": head,
-        "lib/urma/post.cc": head + '#include "lib/transport/core.h"\n',
-        "lib/urma/backend_embedded.cc": head + '#include "dataplane/port.h"\n',
+        "lib/urma/data/post.cc": head + '#include "lib/transport/core.h"\n',
+        "lib/urma/backends/embedded_backend.cc": head + '#include "dataplane/port.h"\n',
         "tools/long.cc": head + "int x;\n" * MAX_LINES,
         "tools/style.py": "import os\n\tx = 1 \n# /ho" + "me/me/x",
         "tools/meson.build": "# " + SPDX + "\nfiles('long.cc')\n",
         "tests/unit/x/x_test.cc": head,
-        "lib/meson.build": "# " + SPDX + "\nfiles('clock.cc', 'assert.cc', 'post.cc', 'backend_embedded.cc')\n",
+        "lib/meson.build": "# " + SPDX + "\nfiles('clock.cc', 'assert.cc', 'post.cc', 'embedded_backend.cc')\n",
     }
     expected = {
-        ("lib/base/clock.cc", 2), ("lib/base/assert.cc", 3), ("lib/transport/core.h", 2), ("lib/urma/post.cc", 2),
+        ("lib/base/clock.cc", 2), ("lib/base/assert.cc", 3), ("lib/transport/core.h", 2), ("lib/urma/data/post.cc", 2),
+        ("lib/transport/core_types.h", 3),
         ("tools/long.cc", MAX_LINES + 1), ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
         ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
     }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/urma/ring.h"
+#include "lib/urma/data/ring.h"
 
 namespace ub::verbs {
 namespace {

@@ -8,7 +8,7 @@
 #include "lib/ipc/memfd.h"
 #include "lib/roce/completion_queue.h"
 #include "lib/roce/device.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/data/ring.h"
 
 namespace ub::verbs {
 

@@ -16,6 +16,7 @@
 #include "lib/transport/setup/finding.h"
 #include "lib/transport/tp/channel.h"
 #include "lib/transport/wire/control_record.h"
+#include "lib/transport/wire/network_header.h"
 #include "lib/transport/wire/rtp_header.h"
 
 namespace ub {

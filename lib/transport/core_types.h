@@ -4,22 +4,16 @@
 // Plain data, no behaviour. Handles are small integers that the Core chose; 0 is never a valid one.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
-#include "lib/transport/ta/pacer.h"
-#include "lib/transport/wire/entity_header.h"
-#include "lib/transport/wire/id_port.h"
-#include "lib/transport/wire/network_header.h"
+#include "lib/transport/addresses.h"
 
 namespace ub {
 
-// 128-bit endpoint id, network byte order. By default it is the IP address of a port.
-using Eid = wire::Eid;
+struct Pacer;  // ta/pacer.h
 
 // An instance is one Core: a process, or a daemon. Its uasid is non-zero and constant for its life.
 struct InstanceId {
@@ -210,8 +204,8 @@ struct LinkConfig {
 
 struct PeerAddress {
   uint32_t link = 0;
-  wire::Endpoint local;
-  wire::Endpoint remote;
+  Endpoint local;
+  Endpoint remote;
 };
 
 struct TargetConfig {
@@ -266,7 +260,7 @@ struct Event {
 struct ChannelInfo {
   uint32_t tpn, peer_tpn;
   InstanceId peer;
-  wire::Endpoint remote;
+  Endpoint remote;
   uint32_t link;
   uint16_t mtu;
   bool bulk;

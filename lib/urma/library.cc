@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lib/urma/event_fd.h"
+#include "lib/urma/backends/null_backend.h"
+#include "lib/urma/data/perf.h"
+#include "lib/urma/events/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
-#include "lib/urma/null_backend.h"
-#include "lib/urma/perf.h"
 
 namespace ub::urma {
 

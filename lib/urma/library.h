@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "lib/urma/backend.h"
-#include "lib/urma/connector.h"
-#include "lib/urma/objects.h"
-#include "lib/urma/placement.h"
-#include "lib/urma/pool.h"
+#include "lib/urma/backends/backend.h"
+#include "lib/urma/backends/placement.h"
+#include "lib/urma/events/connector.h"
+#include "lib/urma/objects/objects.h"
+#include "lib/urma/objects/pool.h"
 
 namespace ub::urma {
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "lib/urma/backend.h"
+#include "lib/urma/backends/backend.h"
 #include "lib/urma/include/ub/umdk/urma/urma_types.h"
 
 namespace ub::urma {

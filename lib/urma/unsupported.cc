@@ -7,7 +7,7 @@
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/include/ub/umdk/urma/urma_provider.h"
 #include "lib/urma/include/ub/umdk/urma/urma_ubagg.h"
-#include "lib/urma/objects.h"
+#include "lib/urma/objects/objects.h"
 #include "lib/urma/status.h"
 
 using namespace ub::urma;

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "lib/urma/library.h"
-#include "lib/urma/live.h"
+#include "lib/urma/objects/live.h"
 
 namespace ub::urma {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "lib/urma/placement.h"
+#include "lib/urma/backends/placement.h"
 #include "tests/unit/urma_api/fake_backend.h"
 #include "urma_api.h"
 

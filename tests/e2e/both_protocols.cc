@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dataplane/nic.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/data/ring.h"
 #include "tools/common/peer.h"
 #include "tools/common/tool_error.h"
 #include "tools/roce_peer/endpoint.h"

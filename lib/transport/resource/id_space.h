@@ -12,11 +12,6 @@
 
 namespace ub {
 
-using wire::kFirstDynamicId;
-using wire::kFirstRequestableId;
-using wire::kIdBits;
-using wire::kIdSpace;
-
 // A set of blocks of ids.
 class IdBlocks {
  public:

@@ -13,6 +13,7 @@
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/copy_tag.h"
 #include "lib/transport/roce/dcqcn.h"
+#include "lib/transport/roce/packet_content.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/roce/wire/icrc.h"
@@ -45,7 +46,6 @@ class Transmitter {
  private:
   static constexpr size_t kPacketsPerTurn = 16;
   static constexpr uint32_t kPacketsPerAck = 16;
-  static constexpr uint32_t kControlledQkey = 1u << 31;  // 10.2.5: not for applications to choose
 
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
 
@@ -137,14 +137,6 @@ class Transmitter {
   void commit(Qp& qp, std::byte* frame, uint32_t bytes) {
     commit(qp.path.link, qp.headers.v6(), frame, bytes);
     ++qp.tx_packets;
-  }
-
-  static Packet to_peer(const Qp& qp, Opcode opcode, Psn psn) {
-    Packet packet{};
-    packet.bth.opcode = opcode;
-    packet.bth.dest_qp = qp.peer_qpn;
-    packet.bth.psn = psn;
-    return packet;
   }
 
   /// The frame waits for its payload, in nobody's way.
@@ -256,18 +248,13 @@ class Transmitter {
     return Sent::kYes;
   }
 
-  static Opcode part_opcode(bool first, bool last) {
-    if (first) return last ? Opcode::kRcReadReplyOnly : Opcode::kRcReadReplyFirst;
-    return last ? Opcode::kRcReadReplyLast : Opcode::kRcReadReplyMiddle;
-  }
-
   Sent send_part(uint32_t index, ReadSlot& slot) {
     Qp& qp = r_.qps[index];
     const uint32_t mtu = qp.resp.mtu, done = qp.served * mtu;
     const uint32_t left = slot.part.asked - done;
     const uint32_t bytes = left < mtu ? left : mtu;
     const Psn psn = slot.first_psn + slot.part.skipped + qp.served;
-    Packet packet = to_peer(qp, part_opcode(qp.served == 0, left <= mtu), psn);
+    Packet packet = to_peer(qp, response_opcode(qp.served == 0, left <= mtu), psn);
     packet.aeth = ack_of(qp).aeth;
     const uint64_t address = slot.address + uint64_t{slot.part.skipped} * mtu + done;
     const std::byte* memory = nullptr;
@@ -330,30 +317,6 @@ class Transmitter {
 
   // ---- requests --------------------------------------------------------------------------------------------------
 
-  static Opcode request_opcode(const Wqe& wqe, bool first, bool last) {
-    switch (wqe.op) {
-      case WrOp::kRead:
-        return Opcode::kRcReadRequest;
-      case WrOp::kCompareSwap:
-        return Opcode::kRcCompareSwap;
-      case WrOp::kFetchAdd:
-        return Opcode::kRcFetchAdd;
-      case WrOp::kWrite:
-      case WrOp::kWriteImm: {
-        const bool imm = wqe.op == WrOp::kWriteImm;
-        if (!last) return first ? Opcode::kRcWriteFirst : Opcode::kRcWriteMiddle;
-        if (first) return imm ? Opcode::kRcWriteOnlyImm : Opcode::kRcWriteOnly;
-        return imm ? Opcode::kRcWriteLastImm : Opcode::kRcWriteLast;
-      }
-      default: {
-        if (!last) return first ? Opcode::kRcSendFirst : Opcode::kRcSendMiddle;
-        if (wqe.op == WrOp::kSendImm) return first ? Opcode::kRcSendOnlyImm : Opcode::kRcSendLastImm;
-        if (wqe.op == WrOp::kSendInvalidate) return first ? Opcode::kRcSendOnlyInv : Opcode::kRcSendLastInv;
-        return first ? Opcode::kRcSendOnly : Opcode::kRcSendLast;
-      }
-    }
-  }
-
   Sent send_request(uint32_t index) {
     Qp& qp = r_.qps[index];
     NextPacket next;
@@ -366,7 +329,7 @@ class Transmitter {
     const uint32_t offset = next.skipped * qp.req.mtu;
     const uint32_t left = has_response(request.kind) ? 0 : request.length - offset;
     const uint32_t bytes = left < qp.req.mtu ? left : qp.req.mtu;
-    Packet packet = describe(qp, wqe, request, next, offset);
+    Packet packet = describe_request(qp, wqe, request, next, offset);
     packet.bth.ack_req = asks(qp, next);
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
@@ -397,27 +360,6 @@ class Transmitter {
 
   static const Wqe& wqe_of(const Qp& qp, uint32_t request) {
     return qp.ring.slots[qp.started[request & qp.work_mask].slot & qp.ring.slot_mask];
-  }
-
-  Packet describe(const Qp& qp, const Wqe& wqe, const SentRequest& request, const NextPacket& next, uint32_t offset) {
-    const bool first = next.skipped == 0;
-    Packet packet = to_peer(qp, request_opcode(wqe, first, next.last), request.first_psn + next.skipped);
-    if (qp.type == QpType::kUc) packet.bth.opcode = unreliable(packet.bth.opcode);
-    if (qp.type == QpType::kUd) {
-      packet.bth.opcode = wqe.op == WrOp::kSendImm ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
-      packet.bth.dest_qp = wqe.token_id & kQpnMask;
-      packet.deth = {(wqe.token_value & kControlledQkey) != 0 ? qp.qkey : wqe.token_value, qp.qpn};
-    }
-    packet.bth.solicited = next.last && (wqe.flags & kWrSolicited) != 0 && takes_receive(request.kind);
-    packet.immediate = static_cast<uint32_t>(wqe.immediate);
-    packet.invalidated_rkey = wqe.token_id;
-    packet.reth = {wqe.remote_address, wqe.token_id, request.length};
-    if (request.kind == RequestKind::kRead)
-      packet.reth = {wqe.remote_address + offset, wqe.token_id, request.length - offset};
-    if (request.kind == RequestKind::kAtomic) {
-      packet.atomic = {wqe.remote_address, wqe.token_id, wqe.immediate, extra_of(wqe).compare};
-    }
-    return packet;
   }
 
   /// Is an acknowledgement asked for: because nothing more can go now, or it is time?

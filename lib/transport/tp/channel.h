@@ -18,6 +18,7 @@
 #include "lib/base/uint128.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/tp/message_queue.h"
+#include "lib/transport/wire/network_header.h"
 
 namespace ub::tp {
 

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // entity_header.h - UPIH and EIDH: partition and entity ids, present when the transport header's next-layer
-// code says so. UB Base Specification Rev 2.0, appendix B.3 and B.4. Also the 128-bit Eid itself.
+// code says so. UB Base Specification Rev 2.0, appendix B.3 and B.4.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "lib/base/bytes.h"
+#include "lib/transport/addresses.h"
 #include "lib/transport/wire/drop.h"
 
 namespace ub::wire {
 
-/// Entity id: 108-bit prefix and 20-bit Sub-ID. Over IP it is the entity's address (IpAddress::bytes).
-struct Eid {
-  std::array<uint8_t, 16> bytes{};
-
-  constexpr uint32_t sub_id() const { return (bytes[13] & 15u) << 16 | uint32_t{bytes[14]} << 8 | bytes[15]; }
-  constexpr bool operator==(const Eid&) const = default;
-};
+using ub::Eid;
 
 /// UPIH-32 + EIDH-256, next-layer code 1.
 struct EntityHeader {

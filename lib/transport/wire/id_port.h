@@ -7,13 +7,11 @@
 
 #include <cstdint>
 
+#include "lib/transport/addresses.h"
+
 namespace ub::wire {
 
-inline constexpr uint32_t kIdBits = 20;
-inline constexpr uint32_t kIdSpace = 1u << kIdBits;
-inline constexpr uint32_t kFirstRequestableId = 3;  ///< those below are the protocol's own
-inline constexpr uint32_t kFirstDynamicId = 3072;   ///< those below are given to who asks for them, each with a port
-inline constexpr uint32_t kIdsOfBlock = 1024;       ///< the others have a port for so many
+inline constexpr uint32_t kIdsOfBlock = 1024;  ///< dynamic ids have a port for so many
 inline constexpr uint32_t kFirstIdBlock = kFirstDynamicId / kIdsOfBlock;
 inline constexpr uint32_t kIdBlocks = kIdSpace / kIdsOfBlock;  ///< numbers kFirstIdBlock to kIdBlocks - 1 are in use
 

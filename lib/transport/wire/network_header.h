@@ -12,9 +12,14 @@
 #include <cstring>
 #include <span>
 
+#include "lib/transport/addresses.h"
 #include "lib/transport/wire/drop.h"
 
 namespace ub::wire {
+
+using ub::Endpoint;
+using ub::IpAddress;
+using ub::MacAddress;
 
 inline constexpr uint16_t kUbUdpPort = 4792;  ///< "unified-bus"
 inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
@@ -27,41 +32,6 @@ inline constexpr size_t kVlanSize = 4;
 inline constexpr size_t kIpv4Size = 20;
 inline constexpr size_t kIpv6Size = 40;
 inline constexpr size_t kUdpSize = 8;
-
-/// An IPv6 address, or an IPv4 one as ::ffff:a.b.c.d.
-struct IpAddress {
-  std::array<uint8_t, 16> bytes{};
-
-  static constexpr IpAddress from_v4(uint32_t host_order) {
-    IpAddress a;
-    a.bytes[10] = a.bytes[11] = 0xFF;
-    for (int i = 0; i < 4; ++i) a.bytes[12 + i] = static_cast<uint8_t>(host_order >> (24 - 8 * i));
-    return a;
-  }
-  constexpr bool is_v4() const {
-    for (int i = 0; i < 10; ++i)
-      if (bytes[i] != 0) return false;
-    return bytes[10] == 0xFF && bytes[11] == 0xFF;
-  }
-  /// The IPv4 address in host order; only meaningful when is_v4().
-  constexpr uint32_t v4() const {
-    return uint32_t{bytes[12]} << 24 | uint32_t{bytes[13]} << 16 | uint32_t{bytes[14]} << 8 | bytes[15];
-  }
-  /// Two words rather than a call of memcmp: it is compared for every packet.
-  bool operator==(const IpAddress& o) const {
-    uint64_t a[2], b[2];
-    std::memcpy(a, bytes.data(), sizeof a);
-    std::memcpy(b, o.bytes.data(), sizeof b);
-    return a[0] == b[0] && a[1] == b[1];
-  }
-};
-
-struct Endpoint {
-  IpAddress ip;
-  uint16_t port = 0;  ///< UDP port, host order
-
-  bool operator==(const Endpoint&) const = default;
-};
 
 /// ECN code points (6.6): what a hop may write into a data packet.
 inline constexpr uint8_t kEcnNotCapable = 0;
@@ -91,8 +61,6 @@ struct NetHeader {
 
 /// Whether the ICRC at net.end fits the packet.
 [[nodiscard]] bool icrc_matches(const NetHeader& net);
-
-using MacAddress = std::array<uint8_t, 6>;
 
 /// The network headers of one direction of one path, built once and stamped onto each packet.
 struct NetTemplate {

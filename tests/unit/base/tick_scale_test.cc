@@ -23,7 +23,7 @@ struct Machine {
   }
 };
 
-TEST(TickScale, IsRightWheneverTheThreadIsStopped) {
+TEST(TickScale, is_right_whenever_the_thread_is_stopped) {
   Machine undisturbed;
   undisturbed.pause_at = UINT64_MAX;
   const uint64_t expected = (uint64_t{1} << 32) / kTicksPerNs;
@@ -39,7 +39,7 @@ TEST(TickScale, IsRightWheneverTheThreadIsStopped) {
   }
 }
 
-TEST(TickScale, TicksThatStandStillGiveNone) {
+TEST(TickScale, ticks_that_stand_still_give_none) {
   Machine machine;
   machine.pause_at = UINT64_MAX;
   EXPECT_EQ(measure_tick_scale([] { return uint64_t{7}; }, [&] { return machine.read(); }, kSpanNs), 0u);

@@ -195,7 +195,7 @@ TEST(IdSpace, private_ids__end_with_the_last) {
 
 TEST(IdPort, every_id_has_one_port_and_blocks_have_1024) {
   std::map<uint16_t, uint32_t> ids_of;
-  for (uint32_t id = wire::kFirstRequestableId; id < wire::kIdSpace; ++id) {
+  for (uint32_t id = kFirstRequestableId; id < kIdSpace; ++id) {
     const uint16_t port = wire::port_of_id(id);
     ASSERT_TRUE(wire::is_id_port(port)) << id;
     ++ids_of[port];
@@ -225,8 +225,8 @@ TEST(IdBlocks, next__skips_what_is_not_ours_and_goes_round) {
   EXPECT_EQ(blocks.next(6 * 1024), 5 * 1024u);
   blocks.add(1023);
   EXPECT_EQ(blocks.next(6 * 1024), 1023 * 1024u);
-  EXPECT_EQ(blocks.next(wire::kIdSpace - 1), wire::kIdSpace - 1);
-  EXPECT_EQ(blocks.next(wire::kIdSpace), 5 * 1024u);
+  EXPECT_EQ(blocks.next(kIdSpace - 1), kIdSpace - 1);
+  EXPECT_EQ(blocks.next(kIdSpace), 5 * 1024u);
   EXPECT_EQ(blocks.next(1), 5 * 1024u);
 }
 

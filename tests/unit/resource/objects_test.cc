@@ -2,6 +2,7 @@
 //
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
+#include "lib/transport/ta/pacer.h"
 #include "tests/unit/resource/objects.h"
 
 #include "lib/transport/setup/channel_life.h"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kLine = 1'000'000;  // KB/s: 1 byte in a nanosecond
 
-TEST(Dcqcn, UnlimitedUntilToldOtherwise) {
+TEST(Dcqcn, unlimited_until_told_otherwise) {
   RateState s;
   on_paced(s, {}, 1 << 30, kLine);
   on_rate_timer(s, {1'000'000'000}, kLine);
@@ -16,7 +16,7 @@ TEST(Dcqcn, UnlimitedUntilToldOtherwise) {
   EXPECT_TRUE(rate_deadline(s, {}).is_never());
 }
 
-TEST(Dcqcn, TheFirstCutIsByHalf) {
+TEST(Dcqcn, the_first_cut_is_by_half) {
   RateState s;
   on_cnp(s, {1000}, kLine);
   EXPECT_EQ(s.rate, kLine / 2);
@@ -27,7 +27,7 @@ TEST(Dcqcn, TheFirstCutIsByHalf) {
   EXPECT_EQ(rate_deadline(s, {1000}), Instant{3000});
 }
 
-TEST(Dcqcn, ComesBackHalfOfTheWayFiveTimesThenBeyond) {
+TEST(Dcqcn, comes_back_half_of_the_way_five_times_then_beyond) {
   RateState s;
   on_cnp(s, {}, kLine);
   on_cnp(s, {}, kLine);  // target: half of the line
@@ -49,7 +49,7 @@ TEST(Dcqcn, ComesBackHalfOfTheWayFiveTimesThenBeyond) {
   EXPECT_EQ(s.rate, 0u);  // as fast as the line
 }
 
-TEST(Dcqcn, BytesCountToo) {
+TEST(Dcqcn, bytes_count_too) {
   RateState s;
   on_cnp(s, {}, kLine);
   const uint32_t before = s.rate;
@@ -59,7 +59,7 @@ TEST(Dcqcn, BytesCountToo) {
   EXPECT_GT(s.rate, before);
 }
 
-TEST(Dcqcn, NeverBelowTheLeast) {
+TEST(Dcqcn, never_below_the_least) {
   RateState s;
   for (int i = 0; i < 1000; ++i) on_cnp(s, {}, kLine);
   EXPECT_EQ(s.rate, 1250u);
@@ -119,11 +119,11 @@ void CongestionTest::slow_down(QpType type) {
   EXPECT_EQ(done[0].status, CrStatus::kSuccess);
 }
 
-TEST_F(CongestionTest, AMarkSlowsTheSenderDown) { slow_down(QpType::kRc); }
+TEST_F(CongestionTest, a_mark_slows_the_sender_down) { slow_down(QpType::kRc); }
 
-TEST_F(CongestionTest, AMarkSlowsAnUnreliableSenderDown) { slow_down(QpType::kUc); }
+TEST_F(CongestionTest, a_mark_slows_an_unreliable_sender_down) { slow_down(QpType::kUc); }
 
-TEST_F(CongestionTest, ADatagramSenderHeedsOnlyWhomItSendsTo) {
+TEST_F(CongestionTest, a_datagram_sender_heeds_only_whom_it_sends_to) {
   TestQp x(*slow_b, {.type = QpType::kUd});
   Engine<TestHost>& roce = slow_b->roce();
   QpAttributes to;

@@ -41,7 +41,7 @@ class DatagramTest : public EnginePair {
   }
 };
 
-TEST_F(DatagramTest, ArrivesBehindFortyBytes) {
+TEST_F(DatagramTest, arrives_behind_forty_bytes) {
   for (bool slow : {false, true}) {
     a.host.slow = b.host.slow = slow;
     TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
@@ -68,7 +68,7 @@ TEST_F(DatagramTest, ArrivesBehindFortyBytes) {
   }
 }
 
-TEST_F(DatagramTest, LinkOfSocketsHasOneSourcePort) {
+TEST_F(DatagramTest, link_of_sockets_has_one_source_port) {
   a.link = a.core->add_link({.mtu = 4096, .roce_port = kUdpPort});
   TestQp x(a, {.type = QpType::kUd});
   ready(x);
@@ -79,7 +79,7 @@ TEST_F(DatagramTest, LinkOfSocketsHasOneSourcePort) {
   EXPECT_EQ(source_port(a.host.frames[0]), kUdpPort);
 }
 
-TEST_F(DatagramTest, DropsWhatDoesNotFit) {
+TEST_F(DatagramTest, drops_what_does_not_fit) {
   TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
   ready(x);
   ready(y);
@@ -102,7 +102,7 @@ TEST_F(DatagramTest, DropsWhatDoesNotFit) {
   EXPECT_EQ(y.poll().size(), 1u);
 }
 
-TEST_F(DatagramTest, AnElementThatCannotBe) {
+TEST_F(DatagramTest, an_element_that_cannot_be) {
   TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
   ready(x);
   post(x, 4097, handle(a, b), y.qpn);
@@ -119,7 +119,7 @@ TEST_F(DatagramTest, AnElementThatCannotBe) {
 }
 
 // 10.3.1.7: what fails here ends sending, and all that is posted comes back, until it is told to go on.
-TEST_F(DatagramTest, ReceivesAlthoughASendFailed) {
+TEST_F(DatagramTest, receives_although_a_send_failed) {
   for (bool slow : {false, true}) {
     a.host.slow = b.host.slow = slow;
     TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
@@ -159,7 +159,7 @@ TEST_F(DatagramTest, ReceivesAlthoughASendFailed) {
   }
 }
 
-TEST_F(DatagramTest, SendingGoesOnOnlyWhenAllHasComeBack) {
+TEST_F(DatagramTest, sending_goes_on_only_when_all_has_come_back) {
   TestQp x(a, {.type = QpType::kUd}), y(b, {.type = QpType::kUd});
   ready(x);
   post(x, 4097, handle(a, b), y.qpn);
@@ -256,7 +256,7 @@ class ConnectionTest : public EnginePair {
   uint8_t class_of_traffic = 0;
 };
 
-TEST_F(ConnectionTest, MadeUsedAndParted) {
+TEST_F(ConnectionTest, made_used_and_parted) {
   TestQp x(a), y(b);
   establish(x, y);
   EXPECT_EQ(only(b, ConnectionEventKind::kEstablished).cookie, 12u);
@@ -283,7 +283,7 @@ TEST_F(ConnectionTest, MadeUsedAndParted) {
 }
 
 // 12.7.31: who asks, and who replies, says with which PSN the other one shall begin.
-TEST_F(ConnectionTest, StartingPsnIsThatOfTheReceiver) {
+TEST_F(ConnectionTest, starting_psn_is_that_of_the_receiver) {
   Psn for_b, for_a;
   filter = [&](TestNode&, Bytes& frame) {
     const Packet packet = parse(frame);
@@ -306,7 +306,7 @@ TEST_F(ConnectionTest, StartingPsnIsThatOfTheReceiver) {
   EXPECT_EQ(Psn(at_y.rq_psn), for_a);
 }
 
-TEST_F(ConnectionTest, TrafficClassIsThatOfTheRequester) {
+TEST_F(ConnectionTest, traffic_class_is_that_of_the_requester) {
   TestQp x(a), y(b);
   class_of_traffic = 0x68;
   establish(x, y);
@@ -317,7 +317,7 @@ TEST_F(ConnectionTest, TrafficClassIsThatOfTheRequester) {
   }
 }
 
-TEST_F(ConnectionTest, MadeDespiteLoss) {
+TEST_F(ConnectionTest, made_despite_loss) {
   uint32_t n = 0;
   filter = [&](TestNode&, Bytes&) { return ++n % 2 == 0; };
   TestQp x(a), y(b);
@@ -326,7 +326,7 @@ TEST_F(ConnectionTest, MadeDespiteLoss) {
   EXPECT_EQ(events(b).size(), 1u);
 }
 
-TEST_F(ConnectionTest, DataSpeaksForALostRtu) {
+TEST_F(ConnectionTest, data_speaks_for_a_lost_rtu) {
   TestQp x(a), y(b);
   filter = [&](TestNode&, Bytes& frame) {
     const Packet p = parse(frame);
@@ -340,7 +340,7 @@ TEST_F(ConnectionTest, DataSpeaksForALostRtu) {
   only(b, ConnectionEventKind::kEstablished);
 }
 
-TEST_F(ConnectionTest, Refused) {
+TEST_F(ConnectionTest, refused) {
   TestQp x(a), y(b);
   init(x);
   ASSERT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
@@ -361,7 +361,7 @@ TEST_F(ConnectionTest, Refused) {
   only(a, ConnectionEventKind::kRejected);
 }
 
-TEST_F(ConnectionTest, NobodyThere) {
+TEST_F(ConnectionTest, nobody_there) {
   TestQp x(a);
   init(x);
   filter = [](TestNode&, Bytes&) { return false; };
@@ -373,7 +373,7 @@ TEST_F(ConnectionTest, NobodyThere) {
   EXPECT_EQ(a.roce().connect(now, bad, &at_a), Status::kInvalid);
 }
 
-TEST_F(ConnectionTest, DestroyedQueuePairSaysGoodbye) {
+TEST_F(ConnectionTest, destroyed_queue_pair_says_goodbye) {
   TestQp x(a), y(b);
   establish(x, y);
   events(b);
@@ -383,7 +383,7 @@ TEST_F(ConnectionTest, DestroyedQueuePairSaysGoodbye) {
   EXPECT_EQ(state_of(y), QpState::kError);
 }
 
-TEST_F(ConnectionTest, AnInstanceThatEndsSaysGoodbye) {
+TEST_F(ConnectionTest, an_instance_that_ends_says_goodbye) {
   TestQp x(a), y(b);
   establish(x, y);
   events(b);
@@ -393,7 +393,7 @@ TEST_F(ConnectionTest, AnInstanceThatEndsSaysGoodbye) {
   EXPECT_EQ(state_of(y), QpState::kError);
 }
 
-TEST_F(ConnectionTest, AnInstanceThatStartsAnewEndsWhatItHasForgotten) {
+TEST_F(ConnectionTest, an_instance_that_starts_anew_ends_what_it_has_forgotten) {
   TestQp x(a), y(b);
   Bytes request;
   filter = [&](TestNode& from, Bytes& frame) {
@@ -425,7 +425,7 @@ TEST_F(ConnectionTest, AnInstanceThatStartsAnewEndsWhatItHasForgotten) {
   EXPECT_EQ(only(b, ConnectionEventKind::kConnectRequest).remote_qpn, x.qpn);
 }
 
-TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
+TEST_F(ConnectionTest, a_flood_of_requests_leaves_room_for_other_events) {
   TestQp x(a), y(b);
   establish(x, y);
   (void)events(b);
@@ -443,7 +443,7 @@ TEST_F(ConnectionTest, AFloodOfRequestsLeavesRoomForOtherEvents) {
   EXPECT_EQ(events(b).size(), 1u);
 }
 
-TEST_F(ConnectionTest, EveryEndIsTold) {
+TEST_F(ConnectionTest, every_end_is_told) {
   TestNode server{2, {.max_qps = 400}};
   ListenConfig l;
   l.port = 7174;
@@ -465,7 +465,7 @@ TEST_F(ConnectionTest, EveryEndIsTold) {
   EXPECT_EQ(server.roce().poll_connection_events(all), 300u);
 }
 
-TEST_F(ConnectionTest, ARequesterCannotMakeUsWaitForEver) {
+TEST_F(ConnectionTest, a_requester_cannot_make_us_wait_for_ever) {
   listen();
   TestQp x(a), y(b);
   init(x);
@@ -483,7 +483,7 @@ TEST_F(ConnectionTest, ARequesterCannotMakeUsWaitForEver) {
   EXPECT_EQ(has.timeout, 20);
 }
 
-TEST_F(ConnectionTest, AQueuePairThatWasNeverReadyMayConnectAgainAtOnce) {
+TEST_F(ConnectionTest, a_queue_pair_that_was_never_ready_may_connect_again_at_once) {
   listen();
   TestQp x(a), y(b);
   init(x);
@@ -507,7 +507,7 @@ TEST_F(ConnectionTest, AQueuePairThatWasNeverReadyMayConnectAgainAtOnce) {
   EXPECT_EQ(a.roce().connect(now, to_b(x), &at_a), Status::kOk);
 }
 
-TEST_F(ConnectionTest, LinkOfSocketsHasOneSourcePort) {
+TEST_F(ConnectionTest, link_of_sockets_has_one_source_port) {
   for (TestNode* n : {&a, &b}) n->link = n->core->add_link({.mtu = 4096, .roce_port = kUdpPort});
   size_t frames = 0;
   filter = [&](TestNode&, Bytes& frame) {
@@ -520,7 +520,7 @@ TEST_F(ConnectionTest, LinkOfSocketsHasOneSourcePort) {
   EXPECT_GE(frames, 3u);
 }
 
-TEST_F(ConnectionTest, OnlyManagementReachesQp1) {
+TEST_F(ConnectionTest, only_management_reaches_qp1) {
   TestQp x(a, {.type = QpType::kUd});
   Packet p{};
   p.bth.opcode = Opcode::kRcSendOnly;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two things meet: a gap and its repair in one burst, a READ and what follows it, memory that answers when the
 // queue pair has moved on, a pool that is used up.
+#include "lib/transport/ta/pacer.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {
@@ -32,7 +33,7 @@ class EdgeTest : public EnginePair {
 
 // ---- order -----------------------------------------------------------------------------------------------------
 
-TEST_F(EdgeTest, WhatFollowsAReadIsAcknowledgedToo) {
+TEST_F(EdgeTest, what_follows_a_read_is_acknowledged_too) {
   TestQp x(a), y(b);
   connect(x, y);
   y.post_receive(0, 100);
@@ -43,7 +44,7 @@ TEST_F(EdgeTest, WhatFollowsAReadIsAcknowledgedToo) {
   expect_status(x.poll(), {kOk, kOk});
 }
 
-TEST_F(EdgeTest, AGapThatClosesBeforeItIsReportedStillTellsWhatWasDropped) {
+TEST_F(EdgeTest, a_gap_that_closes_before_it_is_reported_still_tells_what_was_dropped) {
   TestQp x(a), y(b);
   connect(x, y);
   fill(x, 1);
@@ -57,7 +58,7 @@ TEST_F(EdgeTest, AGapThatClosesBeforeItIsReportedStillTellsWhatWasDropped) {
   EXPECT_TRUE(same(y, 0, x, 0, 3000));
 }
 
-TEST_F(EdgeTest, CreditsAreReceivesNotSlots) {
+TEST_F(EdgeTest, credits_are_receives_not_slots) {
   TestQp x(a), y(b, {.receive_slots = 4});
   connect(x, y);
   for (int slot = 0; slot < 8; ++slot) y.post_receive(0, 100);
@@ -70,7 +71,7 @@ TEST_F(EdgeTest, CreditsAreReceivesNotSlots) {
   EXPECT_EQ(answers[0].aeth.syndrome, Syndrome::ack(credit_code(2)));
 }
 
-TEST_F(EdgeTest, AReceivePostedInErrorIsAnnouncedAndComesBack) {
+TEST_F(EdgeTest, a_receive_posted_in_error_is_announced_and_comes_back) {
   TestQp x(a), y(b);
   connect(x, y);
   x.post(WrOp::kWrite, 0, 100, y.rkey ^ 1);
@@ -88,7 +89,7 @@ TEST_F(EdgeTest, AReceivePostedInErrorIsAnnouncedAndComesBack) {
 
 // ---- memory that answers later -----------------------------------------------------------------------------------
 
-TEST_F(EdgeTest, AResponseThatCannotBePlacedFailsItsRequestInErrorToo) {
+TEST_F(EdgeTest, a_response_that_cannot_be_placed_fails_its_request_in_error_too) {
   a.host.slow = true;
   hold_copies = true;
   TestQp x(a), y(b);
@@ -104,7 +105,7 @@ TEST_F(EdgeTest, AResponseThatCannotBePlacedFailsItsRequestInErrorToo) {
   expect_status(x.poll(), {CrStatus::kLocAccess, CrStatus::kWrFlush});
 }
 
-TEST_F(EdgeTest, ReadSlotsStayWhileAnAtomicNeedsOne) {
+TEST_F(EdgeTest, read_slots_stay_while_an_atomic_needs_one) {
   b.host.slow = true;
   hold_copies = true;
   TestQp x(a), y(b);
@@ -121,7 +122,7 @@ TEST_F(EdgeTest, ReadSlotsStayWhileAnAtomicNeedsOne) {
   EXPECT_EQ(to_state(y, now, QpState::kSqd, {}, kQpReadsServed), Status::kOk);
 }
 
-TEST_F(EdgeTest, ReadSlotsStayUntilTheirAnswersHaveLeft) {
+TEST_F(EdgeTest, read_slots_stay_until_their_answers_have_left) {
   TestQp x(a), y(b);
   connect(x, y);
   fill(y, 3);
@@ -139,7 +140,7 @@ TEST_F(EdgeTest, ReadSlotsStayUntilTheirAnswersHaveLeft) {
   EXPECT_EQ(to_state(y, now, QpState::kSqd, one, kQpReadsServed), Status::kOk);
 }
 
-TEST_F(EdgeTest, ARequestThatWaitsForItsRateDoesNotPutOffARetransmission) {
+TEST_F(EdgeTest, a_request_that_waits_for_its_rate_does_not_put_off_a_retransmission) {
   Pacer pacer;
   pacer.bytes_per_second = 100'000;
   TestQp x(a, {.pacer = &pacer}), y(b);
@@ -158,7 +159,7 @@ TEST_F(EdgeTest, ARequestThatWaitsForItsRateDoesNotPutOffARetransmission) {
   EXPECT_GE(now, second);
 }
 
-TEST_F(EdgeTest, AFrameThatWaitsForMemoryDoesNotOutliveItsPath) {
+TEST_F(EdgeTest, a_frame_that_waits_for_memory_does_not_outlive_its_path) {
   a.host.slow = true;
   hold_copies = true;
   TestQp x(a), y(b);
@@ -181,7 +182,7 @@ TEST_F(EdgeTest, AFrameThatWaitsForMemoryDoesNotOutliveItsPath) {
 
 // ---- the pool of kept packets ------------------------------------------------------------------------------------
 
-TEST_F(EdgeTest, OneQueuePairDoesNotTakeTheWholePool) {
+TEST_F(EdgeTest, one_queue_pair_does_not_take_the_whole_pool) {
   b.host.slow = true;
   hold_copies = true;
   TestQp x1(a), y1(b), x2(a), y2(b);
@@ -203,7 +204,7 @@ TEST_F(EdgeTest, OneQueuePairDoesNotTakeTheWholePool) {
   EXPECT_EQ(b.core->state().kept.in_use(), 0u);
 }
 
-TEST_F(EdgeTest, WhatWaitsForMemoryIsFinishedByTheSamePacketAlone) {
+TEST_F(EdgeTest, what_waits_for_memory_is_finished_by_the_same_packet_alone) {
   TestNode full(2, {.max_qps = 8}, 0);  // nothing can be kept
   full.host.slow = true;
   TestQp x(a), y(full);

@@ -85,12 +85,12 @@ uint64_t HostileTest::live(QpType type, int lives) {
   return errors;
 }
 
-TEST_F(HostileTest, NothingBreaks) {
+TEST_F(HostileTest, nothing_breaks) {
   EXPECT_GT(live(QpType::kRc, 3000), 1000u);
   EXPECT_GT(count(b, Counter::kRoceRxRequest), 500u);
 }
 
-TEST_F(HostileTest, AnUnreliableConnectionIsNotEvenBroken) {
+TEST_F(HostileTest, an_unreliable_connection_is_not_even_broken) {
   EXPECT_EQ(live(QpType::kUc, 1000), 0u);
   EXPECT_GT(count(b, Counter::kRoceRxRequest), 500u);
 }

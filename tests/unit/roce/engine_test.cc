@@ -13,12 +13,12 @@ void expect_status(const std::vector<Cqe>& cqes, std::vector<CrStatus> wanted) {
 }
 constexpr CrStatus kOk = CrStatus::kSuccess, kFlush = CrStatus::kWrFlush;
 
-TEST_F(EngineTest, OffUnlessConfigured) {
+TEST_F(EngineTest, off_unless_configured) {
   TestNode off(3, {.max_qps = 0});
   EXPECT_EQ(off.core->roce(), nullptr);
 }
 
-TEST_F(EngineTest, SendTakesAReceive) {
+TEST_F(EngineTest, send_takes_a_receive) {
   TestQp x(a), y(b);
   connect(x, y);
   fill(x, 1);
@@ -51,7 +51,7 @@ TEST_F(EngineTest, SendTakesAReceive) {
   EXPECT_EQ(count(b, Counter::kRoceTxAck), 1u);
 }
 
-TEST_F(EngineTest, WriteReadAtomics) {
+TEST_F(EngineTest, write_read_atomics) {
   TestQp x(a), y(b);
   connect(x, y);
   fill(x, 1);
@@ -78,7 +78,7 @@ TEST_F(EngineTest, WriteReadAtomics) {
   EXPECT_EQ(count(a, Counter::kRoceTxRetransmit), 0u);
 }
 
-TEST_F(EngineTest, EveryMtu) {
+TEST_F(EngineTest, every_mtu) {
   for (uint8_t mtu = 1; mtu <= 5; ++mtu) {
     TestQp x(a), y(b);
     connect(x, y, mtu);
@@ -101,7 +101,7 @@ TEST_F(EngineTest, EveryMtu) {
   }
 }
 
-TEST_F(EngineTest, LossIsRepaired) {
+TEST_F(EngineTest, loss_is_repaired) {
   retries = 7;
   TestQp x(a), y(b);
   connect(x, y);
@@ -122,7 +122,7 @@ TEST_F(EngineTest, LossIsRepaired) {
   EXPECT_GT(count(a, Counter::kRoceTxRetransmit), 0u);
 }
 
-TEST_F(EngineTest, NobodyAnswers) {
+TEST_F(EngineTest, nobody_answers) {
   TestQp x(a), y(b);
   connect(x, y);
   uint32_t frames = 0;
@@ -146,7 +146,7 @@ TEST_F(EngineTest, NobodyAnswers) {
   expect_status(x.poll(), {kFlush, kFlush});
 }
 
-TEST_F(EngineTest, ReceiverNotReady) {
+TEST_F(EngineTest, receiver_not_ready) {
   TestQp x(a), y(b);
   connect(x, y);
   fill(x, 1);
@@ -166,7 +166,7 @@ TEST_F(EngineTest, ReceiverNotReady) {
   EXPECT_EQ(state_of(y), QpState::kRts);
 }
 
-TEST_F(EngineTest, RefusalsAndWhatIsBehindThem) {
+TEST_F(EngineTest, refusals_and_what_is_behind_them) {
   struct Case {
     const char* what;
     WrOp op;
@@ -200,7 +200,7 @@ TEST_F(EngineTest, RefusalsAndWhatIsBehindThem) {
   }
 }
 
-TEST_F(EngineTest, LocalFaultFailsInItsTurn) {
+TEST_F(EngineTest, local_fault_fails_in_its_turn) {
   TestQp x(a), y(b);
   connect(x, y);
   x.post(WrOp::kWrite, 0, 3000, y.rkey);
@@ -211,7 +211,7 @@ TEST_F(EngineTest, LocalFaultFailsInItsTurn) {
   expect_status(x.poll(), {kOk, CrStatus::kLocAccess, kFlush});
 }
 
-TEST_F(EngineTest, SlowMemory) {
+TEST_F(EngineTest, slow_memory) {
   a.host.slow = b.host.slow = true;
   TestQp x(a), y(b);
   connect(x, y);
@@ -231,7 +231,7 @@ TEST_F(EngineTest, SlowMemory) {
   }
 }
 
-TEST_F(EngineTest, NothingIsAcknowledgedBeforeItIsInMemory) {
+TEST_F(EngineTest, nothing_is_acknowledged_before_it_is_in_memory) {
   b.host.slow = true;
   hold_copies = true;
   TestQp x(a), y(b);
@@ -246,7 +246,7 @@ TEST_F(EngineTest, NothingIsAcknowledgedBeforeItIsInMemory) {
   expect_status(x.poll(), {kOk, kOk});
 }
 
-TEST_F(EngineTest, MemoryThatIsGoneWhenItAnswers) {
+TEST_F(EngineTest, memory_that_is_gone_when_it_answers) {
   b.host.slow = b.host.lost = true;
   TestQp x(a), y(b);
   connect(x, y);
@@ -258,7 +258,7 @@ TEST_F(EngineTest, MemoryThatIsGoneWhenItAnswers) {
   expect_status(y.poll(), {CrStatus::kLocAccess});
 }
 
-TEST_F(EngineTest, DestroyWhileMemoryAnswers) {
+TEST_F(EngineTest, destroy_while_memory_answers) {
   a.host.slow = b.host.slow = true;
   hold_copies = true;
   TestQp x(a), y(b);
@@ -283,7 +283,7 @@ TEST_F(EngineTest, DestroyWhileMemoryAnswers) {
   EXPECT_EQ(b.core->counters()[Counter::kRoceRxDropUnknownQp], 0u);
 }
 
-TEST_F(EngineTest, SendWithInvalidate) {
+TEST_F(EngineTest, send_with_invalidate) {
   TestQp x(a), y(b);
   connect(x, y);
   y.post_receive(0, 100);
@@ -299,7 +299,7 @@ TEST_F(EngineTest, SendWithInvalidate) {
   EXPECT_EQ(received[0].immediate, other.rkey);
 }
 
-TEST_F(EngineTest, SharedReceives) {
+TEST_F(EngineTest, shared_receives) {
   TestQp x1(a), x2(a), owner(b);
   TestQp y1(b, {.shared_jfr = owner.jfr}), y2(b, {.shared_jfr = owner.jfr});
   connect(x1, y1);
@@ -326,7 +326,7 @@ TEST_F(EngineTest, SharedReceives) {
   expect_status(y2.poll(), {kOk});
 }
 
-TEST_F(EngineTest, ResetForgets) {
+TEST_F(EngineTest, reset_forgets) {
   TestQp x(a), y(b);
   connect(x, y);
   x.post(WrOp::kWrite, 0, 8, y.rkey);
@@ -347,7 +347,7 @@ TEST_F(EngineTest, ResetForgets) {
   expect_status(x.poll(), {kOk});
 }
 
-TEST_F(EngineTest, DrainsInSqd) {
+TEST_F(EngineTest, drains_in_sqd) {
   TestQp x(a), y(b);
   connect(x, y);
   x.post(WrOp::kWrite, 0, 8, y.rkey);
@@ -370,7 +370,7 @@ TEST_F(EngineTest, DrainsInSqd) {
   expect_status(x.poll(), {kOk});
 }
 
-TEST_F(EngineTest, FullCompletionQueueLosesNothing) {
+TEST_F(EngineTest, full_completion_queue_loses_nothing) {
   TestQp x(a, {.cq_depth = 2}), y(b);
   connect(x, y);
   for (int i = 0; i < 6; ++i) x.post(WrOp::kWrite, 0, 8, y.rkey);
@@ -388,7 +388,7 @@ TEST_F(EngineTest, FullCompletionQueueLosesNothing) {
 }
 
 // Two processes that find each other at the same time have two links, and each may send by another one.
-TEST_F(EngineTest, LinksMayCross) {
+TEST_F(EngineTest, links_may_cross) {
   TestQp x(a), y(b);
   connect(x, y, 1);
   for (TestNode* n : {&a, &b}) n->link = n->core->add_link({.mtu = 4096});  // what comes does so by this one
@@ -402,14 +402,14 @@ TEST_F(EngineTest, LinksMayCross) {
 }
 
 // Packets for the queue pair that an address had before find nobody in the next instance there.
-TEST_F(EngineTest, NumbersBeginAnywhereAndFollowEachOther) {
+TEST_F(EngineTest, numbers_begin_anywhere_and_follow_each_other) {
   TestQp x(a), y(b), next(a);
   EXPECT_GE(x.qpn, kFirstDynamicId);
   EXPECT_NE(x.qpn, y.qpn);
   EXPECT_EQ(next.qpn, x.qpn + 1);
 }
 
-TEST_F(EngineTest, WrongStepsChangeNothing) {
+TEST_F(EngineTest, wrong_steps_change_nothing) {
   TestQp x(a), y(b);
   QpAttributes to = usual(QpState::kRtr, x, y);
   EXPECT_EQ(a.roce().modify_qp(now, x.qpn, to, kToRtr), Status::kInvalid);
@@ -431,7 +431,7 @@ TEST_F(EngineTest, WrongStepsChangeNothing) {
 }
 
 // A NIC on the other side writes an IPv4 identification, which the sum covers and a socket does not hand over.
-TEST_F(EngineTest, LinkOfSockets) {
+TEST_F(EngineTest, link_of_sockets) {
   for (bool lost : {true, false}) {
     for (TestNode* n : {&a, &b})
       n->link = n->core->add_link({.mtu = 4096, .roce_port = kUdpPort, .identification_lost = lost});
@@ -456,7 +456,7 @@ TEST_F(EngineTest, LinkOfSockets) {
   }
 }
 
-TEST_F(EngineTest, AMillionBytesAndManyWindows) {
+TEST_F(EngineTest, a_million_bytes_and_many_windows) {
   TestQp x(a, {.memory_bytes = 1 << 21}), y(b, {.memory_bytes = 1 << 21});
   connect(x, y, 1);
   fill(x, 9);

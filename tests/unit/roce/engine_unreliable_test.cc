@@ -54,7 +54,7 @@ class UnreliableTest : public EnginePair {
 
 // ---- what goes well --------------------------------------------------------------------------------------------
 
-TEST_F(UnreliableTest, PacketsAskForNothing) {
+TEST_F(UnreliableTest, packets_ask_for_nothing) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   x.post(WrOp::kSendImm, 0, 3000);
@@ -73,7 +73,7 @@ TEST_F(UnreliableTest, PacketsAskForNothing) {
   EXPECT_EQ(a.core->next_deadline(), Instant::never());
 }
 
-TEST_F(UnreliableTest, EveryLengthArrivesAndNothingIsAnswered) {
+TEST_F(UnreliableTest, every_length_arrives_and_nothing_is_answered) {
   for (bool slow : {false, true}) {
     a.host.slow = b.host.slow = slow;
     for (uint8_t mtu : {uint8_t{1}, uint8_t{3}, uint8_t{5}}) {
@@ -98,7 +98,7 @@ TEST_F(UnreliableTest, EveryLengthArrivesAndNothingIsAnswered) {
   EXPECT_EQ(count(a, Counter::kRoceTxRetransmit), 0u);
 }
 
-TEST_F(UnreliableTest, ARequestIsCompleteWhenItsLastPacketHasLeft) {
+TEST_F(UnreliableTest, a_request_is_complete_when_its_last_packet_has_left) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   send(x, 0, 3000);
@@ -108,7 +108,7 @@ TEST_F(UnreliableTest, ARequestIsCompleteWhenItsLastPacketHasLeft) {
   expect_status(x.poll(), {kOk});
 }
 
-TEST_F(UnreliableTest, NoWindowStopsALongRequest) {
+TEST_F(UnreliableTest, no_window_stops_a_long_request) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y, 1);
   fill(x, 1);
@@ -120,7 +120,7 @@ TEST_F(UnreliableTest, NoWindowStopsALongRequest) {
   EXPECT_TRUE(same(y, 0, x, 0, 50'000));
 }
 
-TEST_F(UnreliableTest, ImmediateDataTakesAReceive) {
+TEST_F(UnreliableTest, immediate_data_takes_a_receive) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -148,7 +148,7 @@ TEST_F(UnreliableTest, ImmediateDataTakesAReceive) {
 // ---- what is lost, doubled or late ---------------------------------------------------------------------------------
 
 // Whichever packet of the first message is lost, the next one gets the only receive, whole.
-TEST_F(UnreliableTest, ALossCostsItsMessageOnly) {
+TEST_F(UnreliableTest, a_loss_costs_its_message_only) {
   for (uint32_t lost : {0u, 1u, 2u}) {
     TestQp x(a, kUc), y(b, kUc);
     connect(x, y);
@@ -166,7 +166,7 @@ TEST_F(UnreliableTest, ALossCostsItsMessageOnly) {
   EXPECT_EQ(count(b, Counter::kRoceRxDropRefused), 3u);     // two packets, one, and none
 }
 
-TEST_F(UnreliableTest, AWriteWithAGapGoesNoFurther) {
+TEST_F(UnreliableTest, a_write_with_a_gap_goes_no_further) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -179,7 +179,7 @@ TEST_F(UnreliableTest, AWriteWithAGapGoesNoFurther) {
   EXPECT_TRUE(same(y, 20000, x, 8192, 10));
 }
 
-TEST_F(UnreliableTest, WhatComesTwiceOrLateIsDropped) {
+TEST_F(UnreliableTest, what_comes_twice_or_late_is_dropped) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -207,7 +207,7 @@ TEST_F(UnreliableTest, WhatComesTwiceOrLateIsDropped) {
 
 // ---- what cannot be ------------------------------------------------------------------------------------------------
 
-TEST_F(UnreliableTest, WithoutAReceiveAMessageIsDropped) {
+TEST_F(UnreliableTest, without_a_receive_a_message_is_dropped) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -224,7 +224,7 @@ TEST_F(UnreliableTest, WithoutAReceiveAMessageIsDropped) {
   EXPECT_EQ(state_of(y), QpState::kRts);
 }
 
-TEST_F(UnreliableTest, AShortReceiveStaysForTheNext) {
+TEST_F(UnreliableTest, a_short_receive_stays_for_the_next) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -237,7 +237,7 @@ TEST_F(UnreliableTest, AShortReceiveStaysForTheNext) {
   EXPECT_EQ(count(b, Counter::kRoceRxDropNoFit), 2u);
 }
 
-TEST_F(UnreliableTest, AReceiveThatNamesNoMemoryFails) {
+TEST_F(UnreliableTest, a_receive_that_names_no_memory_fails) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -252,7 +252,7 @@ TEST_F(UnreliableTest, AReceiveThatNamesNoMemoryFails) {
   EXPECT_EQ(state_of(y), QpState::kRts);
 }
 
-TEST_F(UnreliableTest, MemoryThatIsNotForThePeerIsNotWritten) {
+TEST_F(UnreliableTest, memory_that_is_not_for_the_peer_is_not_written) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -276,7 +276,7 @@ TEST_F(UnreliableTest, MemoryThatIsNotForThePeerIsNotWritten) {
   EXPECT_TRUE(same(y, 0, x, 0, 3000));
 }
 
-TEST_F(UnreliableTest, MemoryThatGoesInTheMiddleEndsTheMessage) {
+TEST_F(UnreliableTest, memory_that_goes_in_the_middle_ends_the_message) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   y.post_receive(0, 100);
@@ -292,7 +292,7 @@ TEST_F(UnreliableTest, MemoryThatGoesInTheMiddleEndsTheMessage) {
 
 // ---- the requester's own faults ------------------------------------------------------------------------------------
 
-TEST_F(UnreliableTest, OperationsThatNeedAnAnswerAreRefused) {
+TEST_F(UnreliableTest, operations_that_need_an_answer_are_refused) {
   for (WrOp op : {WrOp::kRead, WrOp::kFetchAdd, WrOp::kCompareSwap, WrOp::kSendInvalidate}) {
     TestQp x(a, kUc), y(b, kUc);
     connect(x, y);
@@ -308,7 +308,7 @@ TEST_F(UnreliableTest, OperationsThatNeedAnAnswerAreRefused) {
 }
 
 // 10.3.1.7, as for datagrams.
-TEST_F(UnreliableTest, AFailedSendEndsSendingForAWhile) {
+TEST_F(UnreliableTest, a_failed_send_ends_sending_for_a_while) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   fill(x, 1);
@@ -340,7 +340,7 @@ TEST_F(UnreliableTest, AFailedSendEndsSendingForAWhile) {
 }
 
 // Half of a message has left when its memory goes. The peer sees a beginning where it awaits the rest.
-TEST_F(UnreliableTest, AMessageThatIsHalfSentIsGivenUpByBoth) {
+TEST_F(UnreliableTest, a_message_that_is_half_sent_is_given_up_by_both) {
   for (bool slow : {false, true}) {
     a.host.slow = slow;
     TestQp x(a, kUc), y(b, kUc), other(a);
@@ -369,7 +369,7 @@ TEST_F(UnreliableTest, AMessageThatIsHalfSentIsGivenUpByBoth) {
 
 // ---- states --------------------------------------------------------------------------------------------------------
 
-TEST_F(UnreliableTest, ErrorGivesEverythingBack) {
+TEST_F(UnreliableTest, error_gives_everything_back) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   y.post_receive(4096, 4096);
@@ -386,7 +386,7 @@ TEST_F(UnreliableTest, ErrorGivesEverythingBack) {
   EXPECT_EQ(b.core->state().receives.in_use(), 0u);
 }
 
-TEST_F(UnreliableTest, ALinkThatGoesTakesItsQueuePairs) {
+TEST_F(UnreliableTest, a_link_that_goes_takes_its_queue_pairs) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   send(x, 0, 3000);
@@ -396,7 +396,7 @@ TEST_F(UnreliableTest, ALinkThatGoesTakesItsQueuePairs) {
   expect_status(x.poll(), {kFlush});
 }
 
-TEST_F(UnreliableTest, DrainedWhenWhatWasBegunHasLeft) {
+TEST_F(UnreliableTest, drained_when_what_was_begun_has_left) {
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
   send(x, 0, 3000);
@@ -415,7 +415,7 @@ TEST_F(UnreliableTest, DrainedWhenWhatWasBegunHasLeft) {
   expect_status(x.poll(), {kOk});
 }
 
-TEST_F(UnreliableTest, ASharedReceiveGoesBackToAll) {
+TEST_F(UnreliableTest, a_shared_receive_goes_back_to_all) {
   TestQp x1(a, kUc), x2(a, kUc), owner(b);
   TestQp y1(b, {.type = QpType::kUc, .shared_jfr = owner.jfr}), y2(b, {.type = QpType::kUc, .shared_jfr = owner.jfr});
   connect(x1, y1);
@@ -446,7 +446,7 @@ TEST_F(UnreliableTest, ASharedReceiveGoesBackToAll) {
 
 // ---- memory that answers later -------------------------------------------------------------------------------------
 
-TEST_F(UnreliableTest, MessagesWaitForMemoryInOrder) {
+TEST_F(UnreliableTest, messages_wait_for_memory_in_order) {
   b.host.slow = true;
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
@@ -469,7 +469,7 @@ TEST_F(UnreliableTest, MessagesWaitForMemoryInOrder) {
   EXPECT_EQ(count(b, Counter::kRoceRxDropNoKept), 0u);
 }
 
-TEST_F(UnreliableTest, WhatCannotBeKeptIsLost) {
+TEST_F(UnreliableTest, what_cannot_be_kept_is_lost) {
   b.host.slow = true;
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
@@ -495,7 +495,7 @@ TEST_F(UnreliableTest, WhatCannotBeKeptIsLost) {
 }
 
 // Bytes of a message that was given up do not land in the one that has its receive now.
-TEST_F(UnreliableTest, AReceiveIsUsedAgainWhenNothingIsWrittenThereAnyMore) {
+TEST_F(UnreliableTest, a_receive_is_used_again_when_nothing_is_written_there_any_more) {
   b.host.slow = true;
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
@@ -512,7 +512,7 @@ TEST_F(UnreliableTest, AReceiveIsUsedAgainWhenNothingIsWrittenThereAnyMore) {
   EXPECT_EQ(b.core->state().receives.in_use(), 0u);
 }
 
-TEST_F(UnreliableTest, MemoryThatFailsLateCostsTheMessage) {
+TEST_F(UnreliableTest, memory_that_fails_late_costs_the_message) {
   b.host.slow = true;
   TestQp x(a, kUc), y(b, kUc);
   connect(x, y);
@@ -539,7 +539,7 @@ TEST_F(UnreliableTest, MemoryThatFailsLateCostsTheMessage) {
   expect_message(x, 0, y, 8192, 1500);
 }
 
-TEST_F(UnreliableTest, EndsWhileMemoryIsAwaited) {
+TEST_F(UnreliableTest, ends_while_memory_is_awaited) {
   b.host.slow = true;
   for (int how = 0; how < 3; ++how) {
     TestQp x(a, kUc), y(b, kUc);

@@ -28,7 +28,7 @@ std::string message_of(const std::string& bytes, auto parse) {
   return "accepted";
 }
 
-TEST(Pingpong, ReadsWhatWasCaptured) {
+TEST(Pingpong, reads_what_was_captured) {
   const PingpongLine line = parse_pingpong_line(kPingpong);
   EXPECT_EQ(line.lid, 0);
   EXPECT_EQ(line.qpn, 0x12u);
@@ -36,9 +36,9 @@ TEST(Pingpong, ReadsWhatWasCaptured) {
   EXPECT_EQ(line.gid, kGid);
 }
 
-TEST(Pingpong, WritesItAgain) { EXPECT_EQ(format(parse_pingpong_line(kPingpong)), kPingpong); }
+TEST(Pingpong, writes_it_again) { EXPECT_EQ(format(parse_pingpong_line(kPingpong)), kPingpong); }
 
-TEST(Pingpong, RefusesWhatIsNone) {
+TEST(Pingpong, refuses_what_is_none) {
   std::string no_colon = kPingpong, no_digit = kPingpong, no_end = kPingpong;
   no_colon[4] = '0';
   no_digit[20] = 'g';
@@ -48,13 +48,13 @@ TEST(Pingpong, RefusesWhatIsNone) {
   }
 }
 
-TEST(Pingpong, SaysWhatCame) {
+TEST(Pingpong, says_what_came) {
   std::string bytes = "GET / HTTP/1.0\r\n";
   bytes.resize(PingpongLine::kBytes);
   EXPECT_NE(message_of(bytes, parse_pingpong_line).find("\"GET / HTTP/1.0\\x0d\\x0a\\x00"), std::string::npos);
 }
 
-TEST(Perftest, ReadsWhatWasCaptured) {
+TEST(Perftest, reads_what_was_captured) {
   const PerftestLine line = parse_perftest_line(kPerftest);
   EXPECT_EQ(line.out_reads, 1);
   EXPECT_EQ(line.qpn, 0x13u);
@@ -65,9 +65,9 @@ TEST(Perftest, ReadsWhatWasCaptured) {
   EXPECT_EQ(line.srqn, 0u);
 }
 
-TEST(Perftest, WritesItAgain) { EXPECT_EQ(format(parse_perftest_line(kPerftest)), kPerftest); }
+TEST(Perftest, writes_it_again) { EXPECT_EQ(format(parse_perftest_line(kPerftest)), kPerftest); }
 
-TEST(Perftest, LargestNumbers) {
+TEST(Perftest, largest_numbers) {
   const PerftestLine line{0xffff, 0x10, 0xffffff, 0xffffff, UINT32_MAX, UINT64_MAX, kGid, UINT32_MAX};
   const std::string bytes = format(line);
   EXPECT_EQ(bytes.size(), PerftestLine::kBytes);
@@ -75,7 +75,7 @@ TEST(Perftest, LargestNumbers) {
   EXPECT_EQ(parse_perftest_line(bytes).srqn, UINT32_MAX);
 }
 
-TEST(Perftest, RefusesWhatIsNone) {
+TEST(Perftest, refuses_what_is_none) {
   std::string sign = kPerftest, space = kPerftest;
   sign[0] = '-';
   space[31] = ' ';
@@ -85,7 +85,7 @@ TEST(Perftest, RefusesWhatIsNone) {
   }
 }
 
-TEST(Perftest, Versions) {
+TEST(Perftest, versions) {
   const std::string captured = std::string("6.06") + std::string(12, '\0');
   EXPECT_EQ(format_version(), captured);
   auto padded = [](std::string text) {
@@ -99,13 +99,13 @@ TEST(Perftest, Versions) {
   EXPECT_THROW(check_version("6.06"), ToolError);
 }
 
-TEST(Perftest, Numbers) {
+TEST(Perftest, numbers) {
   EXPECT_EQ(format_number(0x1000), std::string("\0\0\x10\0", 4));
   EXPECT_EQ(parse_number(std::string("\0\0\0\x40", 4)), 0x40u);
   EXPECT_THROW(parse_number("abc"), ToolError);
 }
 
-TEST(Perftest, PathMtu) {
+TEST(Perftest, path_mtu) {
   EXPECT_EQ(format_mtu(3), std::string("3\0", 2));
   for (uint8_t code = 1; code <= 5; ++code) EXPECT_EQ(parse_mtu(format_mtu(code)), code);
   for (const std::string& bad : {std::string("6\0", 2), std::string("0\0", 2), std::string("33"), std::string("3")}) {

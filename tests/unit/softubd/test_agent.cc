@@ -62,7 +62,7 @@ class AgentTest : public testing::Test {
   int questions = 0;
 };
 
-TEST_F(AgentTest, AnswersAreTaken) {
+TEST_F(AgentTest, answers_are_taken) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   EXPECT_TRUE(agent->take_published());
   EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kNothing);
@@ -74,7 +74,7 @@ TEST_F(AgentTest, AnswersAreTaken) {
 }
 
 // Bytes for a frame that was held go to its copy, those for one that was given up nowhere.
-TEST_F(AgentTest, BytesFollowTheirFrame) {
+TEST_F(AgentTest, bytes_follow_their_frame) {
   std::byte frames[2][64] = {}, held[2][64] = {};
   for (auto& frame : frames) ASSERT_EQ(agent->gather(frame, frame + 8, 0x1000, 16, kTag), CopyResult::kPending);
   for (int i = 0; i < 2; ++i) agent->frame_held(frames[i], held[i]);
@@ -91,13 +91,13 @@ TEST_F(AgentTest, BytesFollowTheirFrame) {
   }
 }
 
-TEST_F(AgentTest, AnIndexAheadOfTheRingIsALie) {
+TEST_F(AgentTest, an_index_ahead_of_the_ring_is_a_lie) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   page().ops_consumed.store(2);
   EXPECT_EQ(look_after(milliseconds(1)), Agent::Verdict::kLied);
 }
 
-TEST_F(AgentTest, SilentForItsPatience) {
+TEST_F(AgentTest, silent_for_its_patience) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience - milliseconds(5));
   EXPECT_FALSE(stalled());
@@ -110,7 +110,7 @@ TEST_F(AgentTest, SilentForItsPatience) {
 }
 
 // The whole machine stood still: that says nothing about the application.
-TEST_F(AgentTest, TimeInWhichNobodyLookedIsNotHeldAgainstIt) {
+TEST_F(AgentTest, time_in_which_nobody_looked_is_not_held_against_it) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_after(milliseconds(1));
   for (int n = 0; n < 5; ++n) look_after(seconds(10));
@@ -119,7 +119,7 @@ TEST_F(AgentTest, TimeInWhichNobodyLookedIsNotHeldAgainstIt) {
   EXPECT_TRUE(stalled());
 }
 
-TEST_F(AgentTest, AWorkerThatSleepsTillItsDeadlineSeesTheEnd) {
+TEST_F(AgentTest, a_worker_that_sleeps_till_its_deadline_sees_the_end) {
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_after({});
   int looks = 0;
@@ -127,7 +127,7 @@ TEST_F(AgentTest, AWorkerThatSleepsTillItsDeadlineSeesTheEnd) {
   EXPECT_EQ(looks, 8);
 }
 
-TEST_F(AgentTest, WhoMovesButSlowlyIsWaitedForLonger) {
+TEST_F(AgentTest, who_moves_but_slowly_is_waited_for_longer) {
   uint32_t posted = 0;
   for (; posted < 200; ++posted) ASSERT_EQ(submit(), CopyResult::kPending);
   for (uint32_t n = 1; n <= 7; ++n) {
@@ -144,7 +144,7 @@ TEST_F(AgentTest, WhoMovesButSlowlyIsWaitedForLonger) {
 
 // ---- starved or stuck ------------------------------------------------------------------------------------------
 
-TEST_F(AgentTest, WhatIsNotStarvedIsGivenUp) {
+TEST_F(AgentTest, what_is_not_starved_is_given_up) {
   for (Condition c : {Condition::kStopped, Condition::kAsleep, Condition::kRan, Condition::kUnseen}) {
     agent = std::make_unique<Agent>(page());
     page().ops_consumed.store(0);
@@ -158,7 +158,7 @@ TEST_F(AgentTest, WhatIsNotStarvedIsGivenUp) {
   }
 }
 
-TEST_F(AgentTest, WhoIsStarvedLosesNothing) {
+TEST_F(AgentTest, who_is_starved_loses_nothing) {
   condition = Condition::kStarved;
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience * 20);
@@ -174,7 +174,7 @@ TEST_F(AgentTest, WhoIsStarvedLosesNothing) {
   EXPECT_FALSE(stalled());
 }
 
-TEST_F(AgentTest, NobodyIsAskedBeforeThePatienceIsOverAndSeldomAfterwards) {
+TEST_F(AgentTest, nobody_is_asked_before_the_patience_is_over_and_seldom_afterwards) {
   condition = Condition::kStarved;
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience - milliseconds(5));
@@ -184,7 +184,7 @@ TEST_F(AgentTest, NobodyIsAskedBeforeThePatienceIsOverAndSeldomAfterwards) {
   EXPECT_LE(questions, 11);
 }
 
-TEST_F(AgentTest, TheSecondAnswerDecidesWhereTheFirstIsUnclear) {
+TEST_F(AgentTest, the_second_answer_decides_where_the_first_is_unclear) {
   condition = Condition::kUnclear;
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience + milliseconds(50));
@@ -194,7 +194,7 @@ TEST_F(AgentTest, TheSecondAnswerDecidesWhereTheFirstIsUnclear) {
   EXPECT_TRUE(stalled());
 }
 
-TEST_F(AgentTest, StarvingEndsToo) {
+TEST_F(AgentTest, starving_ends_too) {
   condition = Condition::kStarved;
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kStarvedPatience - milliseconds(20));
@@ -204,7 +204,7 @@ TEST_F(AgentTest, StarvingEndsToo) {
   EXPECT_EQ(agent->stall().why, Condition::kStarved);
 }
 
-TEST_F(AgentTest, WithoutPatienceForTheStarvedNobodyIsAsked) {
+TEST_F(AgentTest, without_patience_for_the_starved_nobody_is_asked) {
   starved_patience = {};
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience + milliseconds(5));
@@ -212,7 +212,7 @@ TEST_F(AgentTest, WithoutPatienceForTheStarvedNobodyIsAsked) {
   EXPECT_EQ(questions, 0);
 }
 
-TEST_F(AgentTest, NobodyAnswers) {
+TEST_F(AgentTest, nobody_answers) {
   condition.reset();
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience * 20);
@@ -223,7 +223,7 @@ TEST_F(AgentTest, NobodyAnswers) {
   EXPECT_EQ(questions, 1);
 }
 
-TEST_F(AgentTest, AnAnswerThatCameTooLateChangesNothing) {
+TEST_F(AgentTest, an_answer_that_came_too_late_changes_nothing) {
   condition.reset();
   ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience + milliseconds(5));
@@ -241,7 +241,7 @@ TEST_F(AgentTest, AnAnswerThatCameTooLateChangesNothing) {
 }
 
 // It finished one operation between question and answer; others still wait.
-TEST_F(AgentTest, WhoMovesAgainIsNotGivenUp) {
+TEST_F(AgentTest, who_moves_again_is_not_given_up) {
   condition.reset();
   for (int n = 0; n < 2; ++n) ASSERT_EQ(submit(), CopyResult::kPending);
   look_for(kPatience + milliseconds(5));
@@ -252,7 +252,7 @@ TEST_F(AgentTest, WhoMovesAgainIsNotGivenUp) {
 }
 
 // The rest after a stall is for what it could have done: else the starved would rest for minutes.
-TEST_F(AgentTest, TheRestDoesNotGrowWithStarving) {
+TEST_F(AgentTest, the_rest_does_not_grow_with_starving) {
   condition = Condition::kStarved;
   for (uint32_t n = 1; n <= 2; ++n) {
     ASSERT_EQ(submit(), CopyResult::kPending);

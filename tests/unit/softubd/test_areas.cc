@@ -21,7 +21,7 @@ class AreasTest : public testing::Test {
   std::string error;
 };
 
-TEST_F(AreasTest, UsedOnlyOnceItCannotHaveHoles) {
+TEST_F(AreasTest, used_only_once_it_cannot_have_holes) {
   uint32_t area = areas.add(kBytes, &fd, &error);
   ASSERT_NE(area, 0u) << error;
   ipc::Mapping theirs;
@@ -44,7 +44,7 @@ TEST_F(AreasTest, UsedOnlyOnceItCannotHaveHoles) {
   EXPECT_EQ(areas.bytes(), 0u);
 }
 
-TEST_F(AreasTest, UseBeginsOnce) {
+TEST_F(AreasTest, use_begins_once) {
   uint32_t area = areas.add(kBytes, &fd, &error);
   EXPECT_FALSE(areas.begin_use(area + 1, &error));
   ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error));
@@ -52,7 +52,7 @@ TEST_F(AreasTest, UseBeginsOnce) {
   EXPECT_FALSE(areas.begin_use(area, &error));
 }
 
-TEST_F(AreasTest, PlacesAreChecked) {
+TEST_F(AreasTest, places_are_checked) {
   uint32_t area = areas.add(kBytes, &fd, &error);
   ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &error) && areas.begin_use(area, &error));
   EXPECT_NE(areas.use(area, 0, kBytes), nullptr);
@@ -63,7 +63,7 @@ TEST_F(AreasTest, PlacesAreChecked) {
 }
 
 // Those that were never mapped hold descriptors: few. Dropping one, or mapping it, makes room.
-TEST_F(AreasTest, Limits) {
+TEST_F(AreasTest, limits) {
   std::vector<uint32_t> unsealed;
   std::vector<ipc::Fd> fds;
   while (uint32_t area = areas.add(4096, &fd, &error)) {

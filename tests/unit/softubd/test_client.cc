@@ -83,7 +83,7 @@ class ClientTest : public testing::Test {
   Instant now = Instant{} + seconds(1000);
 };
 
-TEST_F(ClientTest, WhoPostsMayRing) {
+TEST_F(ClientTest, who_posts_may_ring) {
   EXPECT_TRUE(rings(10'000, [&] {
     indices.produced.fetch_add(1);
     page().posted.set(bell);
@@ -95,7 +95,7 @@ TEST_F(ClientTest, WhoPostsMayRing) {
 }
 
 // The worker looks between the element and its bell.
-TEST_F(ClientTest, ABellMayComeLate) {
+TEST_F(ClientTest, a_bell_may_come_late) {
   EXPECT_TRUE(rings(10'000, [&, n = 0]() mutable {
     if (++n % 3 != 0) indices.produced.fetch_add(1);
     page().posted.set(bell);
@@ -103,7 +103,7 @@ TEST_F(ClientTest, ABellMayComeLate) {
   }));
 }
 
-TEST_F(ClientTest, WhoRingsForNothingIsNotHeardForAWhile) {
+TEST_F(ClientTest, who_rings_for_nothing_is_not_heard_for_a_while) {
   EXPECT_FALSE(rings(10'000, [&] { page().posted.set(bell); }));
   const Instant until = client->unheard_until();
   EXPECT_LE(until - now, Allowance::kMost);
@@ -116,7 +116,7 @@ TEST_F(ClientTest, WhoRingsForNothingIsNotHeardForAWhile) {
   EXPECT_EQ(indices.consumed.load(), 1u);
 }
 
-TEST_F(ClientTest, BellsOfCompletionsOfNobodyAndWakesCount) {
+TEST_F(ClientTest, bells_of_completions_of_nobody_and_wakes_count) {
   EXPECT_FALSE(rings(10'000, [&] { page().attention.set(jfc_bell); }));
   now = client->unheard_until() + Allowance::kMost;
   EXPECT_FALSE(rings(10'000, [&] { page().posted.set(77); }));
@@ -124,7 +124,7 @@ TEST_F(ClientTest, BellsOfCompletionsOfNobodyAndWakesCount) {
   EXPECT_FALSE(rings(100, [&] { client->woke_us(); }));
 }
 
-TEST_F(ClientTest, AFewForNothingAreFree) {
+TEST_F(ClientTest, a_few_for_nothing_are_free) {
   EXPECT_TRUE(rings(40, [&] { page().posted.set(bell); }));
   now += Allowance::kMost;
   EXPECT_TRUE(rings(5, [&] { client->woke_us(); }));

@@ -62,7 +62,7 @@ class ObjectsTest : public testing::Test {
 };
 
 // All applications share the table of peers.
-TEST_F(ObjectsTest, PeersOfOneApplicationAreLimited) {
+TEST_F(ObjectsTest, peers_of_one_application_are_limited) {
   config.daemon.app_peers = 3;
   std::vector<uint32_t> ids(4);
   for (uint32_t n = 0; n < 3; ++n) ASSERT_EQ(import(0x10000 + n, &ids[n]), Status::kOk) << why;
@@ -78,7 +78,7 @@ TEST_F(ObjectsTest, PeersOfOneApplicationAreLimited) {
 }
 
 // What an application held that died is there for processes that are no applications of this daemon, too.
-TEST_F(ObjectsTest, IdsAskedForAreGivenBackWithAllObjects) {
+TEST_F(ObjectsTest, ids_asked_for_are_given_back_with_all_objects) {
   constexpr size_t kBytes = 64 << 10;
   uint32_t area = 0, bell = 0, id = 0;
   ipc::Fd fd;
@@ -108,7 +108,7 @@ TEST_F(ObjectsTest, IdsAskedForAreGivenBackWithAllObjects) {
 }
 
 // Whoever asks again for an id that it has, gets another one, and holds the first no longer than its object lives.
-TEST_F(ObjectsTest, AnIdAskedForTwiceIsGivenBackWithItsObject) {
+TEST_F(ObjectsTest, an_id_asked_for_twice_is_given_back_with_its_object) {
   EXPECT_EQ(make_group(2904), 2904u);
   const uint32_t other = make_group(2904);
   EXPECT_NE(other, 2904u);
@@ -121,7 +121,7 @@ TEST_F(ObjectsTest, AnIdAskedForTwiceIsGivenBackWithItsObject) {
 }
 
 // Somebody else is at the socket that a dead process named: what he does not have, another one may.
-TEST(FindInstance, ALinkThatIsOldIsNotBelieved) {
+TEST(FindInstance, a_link_that_is_old_is_not_believed) {
   char directory[] = "/tmp/softub-find-XXXXXX";
   ASSERT_NE(::mkdtemp(directory), nullptr);
   LoadedConfig config;

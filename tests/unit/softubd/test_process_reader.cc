@@ -51,7 +51,7 @@ class Child {
   pid_t pid_;
 };
 
-TEST(ProcessReader, SeesAllThreadsOfAProcess) {
+TEST(ProcessReader, sees_all_threads_of_a_process) {
   std::binary_semaphore end(0);
   std::thread other([&] { end.acquire(); });
   const ProcessReading reading = ProcessReader(getpid()).read();
@@ -64,7 +64,7 @@ TEST(ProcessReader, SeesAllThreadsOfAProcess) {
   EXPECT_GT(reading.threads[0].runs, 0u);
 }
 
-TEST(ProcessReader, TellsSleepingFromStopped) {
+TEST(ProcessReader, tells_sleeping_from_stopped) {
   Child child;
   const ProcessReader reader(child.pid());
   EXPECT_EQ(child.wait_for(reader, 'S'), 'S');
@@ -75,7 +75,7 @@ TEST(ProcessReader, TellsSleepingFromStopped) {
   EXPECT_EQ(judge.judge(reader.read()), Condition::kStopped);
 }
 
-TEST(ProcessReader, NobodyIsSeenWhoIsNotThere) {
+TEST(ProcessReader, nobody_is_seen_who_is_not_there) {
   EXPECT_TRUE(ProcessReader(0).read().threads.empty()) << "of another pid namespace";
   Child child;
   const ProcessReader reader(child.pid());

@@ -70,13 +70,13 @@ bool says(const Finding& f, const std::string& text) {
   return f.found.find(text) != std::string::npos || f.advice.find(text) != std::string::npos;
 }
 
-TEST(Host, GoodOneHasNoWarning) {
+TEST(Host, good_one_has_no_warning) {
   HostFacts f = good_host();
   f.firewall.rules.push_back({"nft", ""});
   EXPECT_EQ(worst(judge_host(f, Config{})), Verdict::kOk);
 }
 
-TEST(Host, WhateverIsNotOkHasAnAdvice) {
+TEST(Host, whatever_is_not_ok_has_an_advice) {
   HostFacts f = good_host();
   f.config_error = "a\nb";
   f.addresses[0].loopback = true;
@@ -95,14 +95,14 @@ TEST(Host, WhateverIsNotOkHasAnAdvice) {
   }
 }
 
-TEST(Address, PayloadFollowsTheMtu) {
+TEST(Address, payload_follows_the_mtu) {
   HostFacts f = good_host();
   EXPECT_TRUE(says(find(judge_host(f, Config{}), "EID 10.0.0.1"), "1024 bytes"));
   f.addresses[0].interface_mtu = 9000;
   EXPECT_TRUE(says(find(judge_host(f, Config{}), "EID 10.0.0.1"), "8192 bytes"));
 }
 
-TEST(Address, ConfiguredPayloadMustFit) {
+TEST(Address, configured_payload_must_fit) {
   Config c;
   c.port.mtu = 4096;
   const Finding r = find(judge_host(good_host(), c), "EID 10.0.0.1");
@@ -110,7 +110,7 @@ TEST(Address, ConfiguredPayloadMustFit) {
   EXPECT_TRUE(says(r, "port.mtu = 1024"));
 }
 
-TEST(Port, OursIsFineAStrangerIsNot) {
+TEST(Port, ours_is_fine_a_stranger_is_not) {
   HostFacts f = good_host();
   f.addresses[0].bind_error = EADDRINUSE;
   f.addresses[0].holder = "pid 7, x";
@@ -120,7 +120,7 @@ TEST(Port, OursIsFineAStrangerIsNot) {
   EXPECT_EQ(find(judge_host(f, Config{}), "UDP port 4792").verdict, Verdict::kWarning);
 }
 
-TEST(Placement, Daemon) {
+TEST(Placement, daemon) {
   HostFacts f = good_host();
   Config c;
   c.placement.mode = "daemon";
@@ -135,7 +135,7 @@ TEST(Placement, Daemon) {
   EXPECT_EQ(find(judge_host(f, c), "placement").verdict, Verdict::kOk);
 }
 
-TEST(Cpus, CoresThatMayNotBeUsed) {
+TEST(Cpus, cores_that_may_not_be_used) {
   HostFacts f = good_host();
   Config c;
   c.port.kinds = {"dpdk"};
@@ -148,7 +148,7 @@ TEST(Cpus, CoresThatMayNotBeUsed) {
   EXPECT_TRUE(says(find(judge_host(f, c), "CPUs"), "daemon.cores has 9"));
 }
 
-TEST(Hugepages, OnlyWhereTheyAreAskedFor) {
+TEST(Hugepages, only_where_they_are_asked_for) {
   Config c;
   c.port.kinds = {"dpdk"};
   EXPECT_EQ(find(judge_host(good_host(), c), "hugepages").verdict, Verdict::kOk);
@@ -159,7 +159,7 @@ TEST(Hugepages, OnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(find(judge_host(f, c), "hugepages").verdict, Verdict::kOk);
 }
 
-TEST(Device, Names) {
+TEST(Device, names) {
   using Kind = DeviceName::Kind;
   EXPECT_EQ(parse_device("0000:01:00.0").pci, "0000:01:00.0");
   EXPECT_EQ(parse_device("01:00.1,mprq_en=1").pci, "0000:01:00.1");
@@ -175,7 +175,7 @@ TEST(Device, Names) {
   }
 }
 
-TEST(Device, PciDrivers) {
+TEST(Device, pci_drivers) {
   HostFacts f = good_host();
   Config c;
   c.port.kinds = {"dpdk"};
@@ -200,7 +200,7 @@ TEST(Device, PciDrivers) {
   EXPECT_EQ(device().verdict, Verdict::kOk);
 }
 
-TEST(Device, EachIsJudged) {
+TEST(Device, each_is_judged) {
   HostFacts f = good_host();
   Config c;
   c.port.kinds = {"dpdk"};
@@ -233,7 +233,7 @@ std::string nft(const std::string& policy, const std::string& rules) {
          policy + ";\n" + rules + "\t}\n}\n";
 }
 
-TEST(Firewall, Nft) {
+TEST(Firewall, nft) {
   EXPECT_EQ(firewall("nft", "").verdict, Verdict::kOk);
   EXPECT_EQ(firewall("nft", nft("accept", "")).verdict, Verdict::kOk);
   EXPECT_EQ(firewall("nft", nft("accept", "\t\ttcp dport 4792 drop # handle 2\n")).verdict, Verdict::kOk);
@@ -251,7 +251,7 @@ TEST(Firewall, Nft) {
             Verdict::kWarning);
 }
 
-TEST(Firewall, Iptables) {
+TEST(Firewall, iptables) {
   EXPECT_EQ(firewall("iptables", ":INPUT ACCEPT [0:0]\n").verdict, Verdict::kOk);
   Finding r = firewall("iptables", ":INPUT ACCEPT [0:0]\n-A INPUT -p udp -m udp --dport 4792 -j DROP\n");
   EXPECT_EQ(r.verdict, Verdict::kProblem);
@@ -263,16 +263,16 @@ TEST(Firewall, Iptables) {
   EXPECT_EQ(r.verdict, Verdict::kOk);
 }
 
-TEST(Firewall, UnreadableIsNotOk) {
+TEST(Firewall, unreadable_is_not_ok) {
   EXPECT_EQ(judge_firewall({}, 4792).verdict, Verdict::kSkipped);
   EXPECT_TRUE(says(judge_firewall({}, 4792), "root"));
 }
 
 // ---- peer ------------------------------------------------------------------------------------------------------
 
-TEST(Peer, GoodOneHasNoWarning) { EXPECT_EQ(worst(judge_peer(good_peer())), Verdict::kOk); }
+TEST(Peer, good_one_has_no_warning) { EXPECT_EQ(worst(judge_peer(good_peer())), Verdict::kOk); }
 
-TEST(Peer, OnlyThePortOfUbIsBlocked) {
+TEST(Peer, only_the_port_of_ub_is_blocked) {
   PeerFacts f = good_peer();
   f.ub.answered = false;
   const Finding r = find(judge_peer(f), "UDP 4792 of the peer");
@@ -282,7 +282,7 @@ TEST(Peer, OnlyThePortOfUbIsBlocked) {
   EXPECT_EQ(find(judge_peer(f), "UDP 4792 of the peer").verdict, Verdict::kSkipped);
 }
 
-TEST(Peer, Silence) {
+TEST(Peer, silence) {
   PeerFacts f = good_peer();
   f.probe.answered = f.ub.answered = false;
   EXPECT_TRUE(says(find(judge_peer(f), "peer answers"), "UDP is blocked"));
@@ -292,7 +292,7 @@ TEST(Peer, Silence) {
   EXPECT_TRUE(says(find(judge_peer(f), "peer answers"), "nothing comes back"));
 }
 
-TEST(Peer, Translation) {
+TEST(Peer, translation) {
   PeerFacts f = good_peer();
   f.ub.seen_source = "10.0.0.1:50000";
   EXPECT_EQ(find(judge_peer(f), "NAT").verdict, Verdict::kProblem);
@@ -301,7 +301,7 @@ TEST(Peer, Translation) {
   EXPECT_EQ(find(judge_peer(f), "NAT").verdict, Verdict::kProblem);
 }
 
-TEST(Peer, PathMtu) {
+TEST(Peer, path_mtu) {
   PeerFacts f = good_peer();
   add_sizes(&f, true);
   EXPECT_EQ(find(judge_peer(f), "path MTU").verdict, Verdict::kOk);
@@ -322,7 +322,7 @@ TEST(Peer, PathMtu) {
   EXPECT_TRUE(says(find(judge_peer(f), "path MTU"), "do not come back"));
 }
 
-TEST(Peer, AnotherAddressThanItsEid) {
+TEST(Peer, another_address_than_its_eid) {
   PeerFacts f = good_peer();
   f.peer_eids = {"192.168.0.2"};
   const Finding r = find(judge_peer(f), "EIDs of the peer");
@@ -332,7 +332,7 @@ TEST(Peer, AnotherAddressThanItsEid) {
 
 // ---- words on the wire -----------------------------------------------------------------------------------------
 
-TEST(Wire, RoundTrip) {
+TEST(Wire, round_trip) {
   const std::string q = write_question({7, 200}, 1000);
   EXPECT_EQ(q.size(), 1000U);
   ASSERT_TRUE(read_question(q));
@@ -344,7 +344,7 @@ TEST(Wire, RoundTrip) {
   EXPECT_EQ(a->destination, "fd00::2");
 }
 
-TEST(Wire, NobodyIsFloodedThroughAResponder) {
+TEST(Wire, nobody_is_flooded_through_a_responder) {
   EXPECT_FALSE(read_question(write_question({7, 1001}, 1000)));
   EXPECT_FALSE(read_question("softub-doctor 2 ask 7 1"));
   EXPECT_FALSE(read_question("softub-doctor 1 answer 7 1"));

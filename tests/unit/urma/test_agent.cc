@@ -13,8 +13,8 @@
 
 #include "lib/base/atomic_operation.h"
 #include "lib/base/work_queue.h"
-#include "lib/urma/daemon/agent.h"
-#include "lib/urma/private_memory.h"
+#include "lib/urma/backends/daemon/agent.h"
+#include "lib/urma/backends/private_memory.h"
 
 namespace ub::urma {
 namespace {
@@ -44,7 +44,7 @@ class AgentTest : public testing::Test {
   Agent agent;
 };
 
-TEST_F(AgentTest, GathersAndPlaces) {
+TEST_F(AgentTest, gathers_and_places) {
   agent.add(address(0), sizeof memory);
   std::memset(memory + 100, 5, 5000);
   ipc::AgentOp& gather = ask(ipc::AgentOpKind::kGather, address(100), 5000);
@@ -68,7 +68,7 @@ TEST_F(AgentTest, GathersAndPlaces) {
   EXPECT_EQ(memory[30'014], std::byte{});
 }
 
-TEST_F(AgentTest, Atomics) {
+TEST_F(AgentTest, atomics) {
   agent.add(address(0), 64);
   uint64_t word = 40;
   std::memcpy(memory, &word, 8);
@@ -93,7 +93,7 @@ TEST_F(AgentTest, Atomics) {
   EXPECT_EQ(word, 50u);
 }
 
-TEST_F(AgentTest, WideAtomics) {
+TEST_F(AgentTest, wide_atomics) {
   if (!has_wide_atomics()) GTEST_SKIP() << "the CPU has no atomics of 16 bytes";
   agent.add(address(0), 64);
   const uint128 before = make_uint128(~uint64_t{0}, 5);
@@ -121,7 +121,7 @@ TEST_F(AgentTest, WideAtomics) {
   EXPECT_EQ(halves[1], 8u);
 }
 
-TEST_F(AgentTest, OnlyRegisteredMemory) {
+TEST_F(AgentTest, only_registered_memory) {
   auto ok = [&](size_t offset, uint32_t bytes) {
     ipc::AgentOp& op = ask(ipc::AgentOpKind::kGather, address(offset), bytes);
     agent.serve(*page);
@@ -151,7 +151,7 @@ TEST_F(AgentTest, OnlyRegisteredMemory) {
   EXPECT_FALSE(ok(2000, 1));
 }
 
-TEST_F(AgentTest, RandomRegistrationsAgreeWithAPlainCount) {
+TEST_F(AgentTest, random_registrations_agree_with_a_plain_count) {
   uint32_t covers[256] = {};
   std::vector<std::pair<uint32_t, uint32_t>> ranges;
   uint32_t seed = 1;
@@ -177,7 +177,7 @@ TEST_F(AgentTest, RandomRegistrationsAgreeWithAPlainCount) {
   }
 }
 
-TEST_F(AgentTest, AnIndexThatCannotBeIsIgnored) {
+TEST_F(AgentTest, an_index_that_cannot_be_is_ignored) {
   page->ops_produced.store(ipc::kAgentOps + 1);
   EXPECT_FALSE(agent.serve(*page));
   EXPECT_EQ(page->ops_consumed.load(), 0u);
@@ -185,7 +185,7 @@ TEST_F(AgentTest, AnIndexThatCannotBeIsIgnored) {
 }
 
 // The memory goes away as soon as remove() returned; an access after that would kill the test.
-TEST_F(AgentTest, NothingIsTouchedAfterRemove) {
+TEST_F(AgentTest, nothing_is_touched_after_remove) {
   constexpr size_t kBytes = 64 * 1024;
   void* range = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(range, MAP_FAILED);

@@ -11,8 +11,8 @@
 #include <mutex>
 #include <thread>
 
-#include "lib/urma/daemon/daemon_backend.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/backends/daemon/daemon_backend.h"
+#include "lib/urma/data/ring.h"
 #include "tests/unit/urma/fake_daemon.h"
 #include "urma_api.h"
 
@@ -128,7 +128,7 @@ class DaemonBackendTest : public testing::Test {
 
 // ---- start -----------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonBackendTest, NoDaemon) {
+TEST_F(DaemonBackendTest, no_daemon) {
   DaemonOptions options;
   options.socket = daemon.path() + ".none";
   EXPECT_EQ(start_daemon_backend(options, &error), nullptr);
@@ -136,7 +136,7 @@ TEST_F(DaemonBackendTest, NoDaemon) {
   EXPECT_TRUE(contains(error, "start softubd")) << error;
 }
 
-TEST_F(DaemonBackendTest, AnotherVersion) {
+TEST_F(DaemonBackendTest, another_version) {
   daemon.version = 77;
   daemon.refusal = "your version";
   EXPECT_FALSE(start());
@@ -144,20 +144,20 @@ TEST_F(DaemonBackendTest, AnotherVersion) {
   EXPECT_TRUE(contains(error, "this liburma version " + std::to_string(ipc::kAppCallVersion))) << error;
 }
 
-TEST_F(DaemonBackendTest, Refused) {
+TEST_F(DaemonBackendTest, refused) {
   daemon.refusal = "there are 1024 applications already";
   EXPECT_FALSE(start());
   EXPECT_TRUE(contains(error, "refused: there are 1024 applications already")) << error;
 }
 
-TEST_F(DaemonBackendTest, NoAnswerToTheHello) {
+TEST_F(DaemonBackendTest, no_answer_to_the_hello) {
   patience = std::chrono::milliseconds(50);
   daemon.mute = true;
   EXPECT_FALSE(start());
   EXPECT_TRUE(contains(error, "did not answer for 50 ms")) << error;
 }
 
-TEST_F(DaemonBackendTest, Identity) {
+TEST_F(DaemonBackendTest, identity) {
   ASSERT_TRUE(start()) << error;
   EXPECT_STREQ(nic->name(), "daemon");
   EXPECT_EQ(nic->uasid(), 0x12345678u);
@@ -168,7 +168,7 @@ TEST_F(DaemonBackendTest, Identity) {
 
 // ---- calls -----------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonBackendTest, RingsAreNamedByAreaAndOffset) {
+TEST_F(DaemonBackendTest, rings_are_named_by_area_and_offset) {
   ASSERT_TRUE(start()) << error;
   ASSERT_EQ(make_jfc(), Status::kOk);
   ASSERT_EQ(make_jetty(), Status::kOk);
@@ -185,7 +185,7 @@ TEST_F(DaemonBackendTest, RingsAreNamedByAreaAndOffset) {
   EXPECT_EQ(nic->destroy_jfc(jfc), Status::kOk);
 }
 
-TEST_F(DaemonBackendTest, PostingSetsTheBitAndWakesASleeper) {
+TEST_F(DaemonBackendTest, posting_sets_the_bit_and_wakes_a_sleeper) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   make_jetty();
@@ -206,7 +206,7 @@ TEST_F(DaemonBackendTest, PostingSetsTheBitAndWakesASleeper) {
   EXPECT_EQ(bells, (std::vector<uint32_t>{jfc - 900}));
 }
 
-TEST_F(DaemonBackendTest, RefusalsGoToTheLogOrToWhy) {
+TEST_F(DaemonBackendTest, refusals_go_to_the_log_or_to_why) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {
     if (request.call == AppCall::kAddArea || request.call == AppCall::kAreaMapped) return;
@@ -220,7 +220,7 @@ TEST_F(DaemonBackendTest, RefusalsGoToTheLogOrToWhy) {
   EXPECT_EQ(error, "no more than 3");
 }
 
-TEST_F(DaemonBackendTest, WhatComesBehindAnAnswer) {
+TEST_F(DaemonBackendTest, what_comes_behind_an_answer) {
   ASSERT_TRUE(start()) << error;
   constexpr uint32_t kChannels = 50;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string* extra) {
@@ -255,7 +255,7 @@ TEST_F(DaemonBackendTest, WhatComesBehindAnAnswer) {
 
 // ---- memory, agent, events -------------------------------------------------------------------------------------
 
-TEST_F(DaemonBackendTest, SegmentsInAreasAndElsewhere) {
+TEST_F(DaemonBackendTest, segments_in_areas_and_elsewhere) {
   ASSERT_TRUE(start()) << error;
   auto shared = nic->memory(8192);
   SegmentConfig config;
@@ -289,7 +289,7 @@ TEST_F(DaemonBackendTest, SegmentsInAreasAndElsewhere) {
   EXPECT_FALSE(late.done_ok);
 }
 
-TEST_F(DaemonBackendTest, ASegmentThatTheDaemonRefusesIsNotServed) {
+TEST_F(DaemonBackendTest, a_segment_that_the_daemon_refuses_is_not_served) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest&, ipc::AppAnswer* answer, std::string*) {
     answer->status = static_cast<uint32_t>(Status::kExists);
@@ -305,7 +305,7 @@ TEST_F(DaemonBackendTest, ASegmentThatTheDaemonRefusesIsNotServed) {
   EXPECT_FALSE(op.done_ok);
 }
 
-TEST_F(DaemonBackendTest, PollingThreadsServeAndTheHelperStaysAway) {
+TEST_F(DaemonBackendTest, polling_threads_serve_and_the_helper_stays_away) {
   ASSERT_TRUE(start()) << error;
   std::byte own[64] = {};
   SegmentConfig config;
@@ -321,7 +321,7 @@ TEST_F(DaemonBackendTest, PollingThreadsServeAndTheHelperStaysAway) {
   ASSERT_TRUE(eventually([&] { return daemon.page().app_sleeps.load() == 1; }));  // nobody polls any more
 }
 
-TEST_F(DaemonBackendTest, EventsReachTheSink) {
+TEST_F(DaemonBackendTest, events_reach_the_sink) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   daemon.raise(0xc00c1e, static_cast<uint32_t>(EventKind::kCompletion));
@@ -337,7 +337,7 @@ TEST_F(DaemonBackendTest, EventsReachTheSink) {
   ASSERT_TRUE(eventually([&] { return count_events(EventKind::kCompletion) == 2; }));
 }
 
-TEST_F(DaemonBackendTest, WhatIsToldBeforeSomebodyListensIsNotLost) {
+TEST_F(DaemonBackendTest, what_is_told_before_somebody_listens_is_not_lost) {
   ASSERT_TRUE(attach()) << error;
   daemon.raise(0, static_cast<uint32_t>(EventKind::kPortDown));
   ASSERT_TRUE(eventually([&] { return daemon.page().events_consumed.load() == 1; }));
@@ -346,7 +346,7 @@ TEST_F(DaemonBackendTest, WhatIsToldBeforeSomebodyListensIsNotLost) {
   EXPECT_TRUE(eventually([&] { return count_events(EventKind::kPortDown) == 1; }));
 }
 
-TEST_F(DaemonBackendTest, AWaiterWakesTheHelper) {
+TEST_F(DaemonBackendTest, a_waiter_wakes_the_helper) {
   ASSERT_TRUE(start()) << error;
   for (int i = 0; i < 1000; ++i) nic->drive();
   nic->begin_wait();
@@ -358,7 +358,7 @@ TEST_F(DaemonBackendTest, AWaiterWakesTheHelper) {
 
 // ---- the end ---------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonBackendTest, DeathFlushesAndIsTold) {
+TEST_F(DaemonBackendTest, death_flushes_and_is_told) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   make_jetty();
@@ -406,7 +406,7 @@ TEST_F(DaemonBackendTest, DeathFlushesAndIsTold) {
   EXPECT_EQ(count_events(EventKind::kNicGone), 1u);
 }
 
-TEST_F(DaemonBackendTest, SilenceIsDeathAndASlowDaemonHarmsNobody) {
+TEST_F(DaemonBackendTest, silence_is_death_and_a_slow_daemon_harms_nobody) {
   patience = std::chrono::milliseconds(100);
   ASSERT_TRUE(start()) << error;
   make_jfc();
@@ -425,7 +425,7 @@ TEST_F(DaemonBackendTest, SilenceIsDeathAndASlowDaemonHarmsNobody) {
   EXPECT_EQ(completion(0).user_ctx, 1u);
 }
 
-TEST_F(DaemonBackendTest, DeathWhileOthersPost) {
+TEST_F(DaemonBackendTest, death_while_others_post) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   make_jetty();
@@ -453,14 +453,14 @@ TEST_F(DaemonBackendTest, DeathWhileOthersPost) {
   killer.join();
 }
 
-TEST_F(DaemonBackendTest, AnAnswerThatNobodyAskedForEndsIt) {
+TEST_F(DaemonBackendTest, an_answer_that_nobody_asked_for_ends_it) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest&, ipc::AppAnswer* answer, std::string*) { answer->number += 5; };
   EXPECT_EQ(nic->bind(1, 1), Status::kGone);
   EXPECT_TRUE(contains(log(), "nobody had asked")) << log();
 }
 
-TEST_F(DaemonBackendTest, TheEndOfTheBackEndIsNoDeath) {
+TEST_F(DaemonBackendTest, the_end_of_the_back_end_is_no_death) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   nic.reset();

@@ -202,11 +202,11 @@ void report_bits(const char* field, unsigned long long value) {
   ADD_FAILURE() << field << " set to ones gives value 0x" << std::hex << value;
 }
 
-TEST(UrmaLayout, BitFieldsInC) { EXPECT_EQ(0, layout_wrong_bits_c(report_bits)); }
-TEST(UrmaLayout, BitFieldsInCxx) { EXPECT_EQ(0, layout_wrong_bits_cc(report_bits)); }
+TEST(UrmaLayout, bit_fields_in_c) { EXPECT_EQ(0, layout_wrong_bits_c(report_bits)); }
+TEST(UrmaLayout, bit_fields_in_cxx) { EXPECT_EQ(0, layout_wrong_bits_cc(report_bits)); }
 
 // The forms of initialisation that programs use.
-TEST(UrmaLayout, Initialisers) {
+TEST(UrmaLayout, initialisers) {
   urma_sge_t sge{4096, 64, nullptr, nullptr};
   urma_sg_t sg{&sge, 1};
   urma_jfr_wr_t wr{sg, 7, nullptr};
@@ -227,7 +227,7 @@ std::string text_of(const urma_eid_t& eid) {
   return text;
 }
 
-TEST(UrmaEid, FromNumber) {
+TEST(UrmaEid, from_number) {
   urma_eid_t eid;
   memset(&eid, 0xee, sizeof(eid));
   urma_u32_to_eid(0xc0a86401, &eid);
@@ -238,7 +238,7 @@ TEST(UrmaEid, FromNumber) {
   urma_u32_to_eid(1, nullptr);
 }
 
-TEST(UrmaEid, FromText) {
+TEST(UrmaEid, from_text) {
   const struct {
     const char* text;
     const char* eid;
@@ -261,7 +261,7 @@ TEST(UrmaEid, FromText) {
   }
 }
 
-TEST(UrmaEid, BadText) {
+TEST(UrmaEid, bad_text) {
   for (const char* text : {"", "1", "12", "::", "1.2.3", "1.2.3.256", "4294967296", "-12", "+12", " 12", "12 ", "0xg",
                            "12x", "fe80::1::2", "fe80::1%lo", "eid"}) {
     urma_eid_t eid;
@@ -277,7 +277,7 @@ TEST(UrmaEid, BadText) {
 
 // ---- Names ----
 
-TEST(UrmaNames, AllOfThem) {
+TEST(UrmaNames, all_of_them) {
   EXPECT_STREQ("MTU_256", urma_mtu_to_string(URMA_MTU_256));
   EXPECT_STREQ("MTU_512", urma_mtu_to_string(URMA_MTU_512));
   EXPECT_STREQ("MTU_1024", urma_mtu_to_string(URMA_MTU_1024));
@@ -344,7 +344,7 @@ TEST(UrmaNames, AllOfThem) {
 
 // ---- Text to number ----
 
-TEST(UbText, Bool) {
+TEST(UbText, bool) {
   bool value = false;
   EXPECT_EQ(0, ub_str_to_bool("true", &value));
   EXPECT_TRUE(value);
@@ -381,12 +381,12 @@ void check_unsigned(int (*parse)(const char*, T*)) {
   EXPECT_EQ(-EINVAL, parse("1", nullptr));
 }
 
-TEST(UbText, U8) { check_unsigned(ub_str_to_u8); }
-TEST(UbText, U16) { check_unsigned(ub_str_to_u16); }
-TEST(UbText, U32) { check_unsigned(ub_str_to_u32); }
-TEST(UbText, U64) { check_unsigned(ub_str_to_u64); }
+TEST(UbText, u8) { check_unsigned(ub_str_to_u8); }
+TEST(UbText, u16) { check_unsigned(ub_str_to_u16); }
+TEST(UbText, u32) { check_unsigned(ub_str_to_u32); }
+TEST(UbText, u64) { check_unsigned(ub_str_to_u64); }
 
-TEST(UbText, Int) {
+TEST(UbText, int) {
   int value = 1;
   EXPECT_EQ(0, ub_str_to_int("-2147483648", &value));
   EXPECT_EQ(-2147483647 - 1, value);
@@ -402,7 +402,7 @@ TEST(UbText, Int) {
   EXPECT_EQ(-EINVAL, ub_str_to_int("1", nullptr));
 }
 
-TEST(UbText, Hex) {
+TEST(UbText, hex) {
   uint64_t value = 0;
   EXPECT_EQ(0, ub_hex_str_to_u64("ffffffffffffffff", &value));
   EXPECT_EQ(UINT64_MAX, value);
@@ -424,7 +424,7 @@ TEST(UbText, Hex) {
   EXPECT_FALSE(is_valid_digit(nullptr));
 }
 
-TEST(UbText, Table) {
+TEST(UbText, table) {
   char one[] = "one", two[] = "two";
   const struct str_int table[] = {{one, 1}, {two, 2}};
   int value = 0;
@@ -435,7 +435,7 @@ TEST(UbText, Table) {
   EXPECT_EQ(nullptr, get_string_from_int(table, ARRAY_SIZE(table), 3));
 }
 
-TEST(UbText, Files) {
+TEST(UbText, files) {
   char path[] = "/tmp/urma-layout-XXXXXX";
   const int fd = mkstemp(path);
   ASSERT_GE(fd, 0);
@@ -453,7 +453,7 @@ TEST(UbText, Files) {
 
 // ---- Macros, bits, memory ----
 
-TEST(UbUtil, Macros) {
+TEST(UbUtil, macros) {
   EXPECT_EQ(3, MAX(2, 3));
   EXPECT_EQ(2, MIN(2, 3));
   EXPECT_EQ(12, ROUND_UP(9, 4));
@@ -488,7 +488,7 @@ TEST(UbUtil, Macros) {
   ub_compiler_barrier();
 }
 
-TEST(UbUtil, BitSearch) {
+TEST(UbUtil, bit_search) {
   unsigned long array[3] = {0, 0, 0};
   EXPECT_EQ(130u, ub_find_first_bit(array, 130));
   EXPECT_EQ(0u, ub_find_first_bit(array, 0));
@@ -508,7 +508,7 @@ TEST(UbUtil, BitSearch) {
   EXPECT_EQ(130u, ub_find_next_zero_bit(array, 130, 129));
 }
 
-TEST(UbUtil, BitmapZeroClearsTheWordsOfItsBits) {
+TEST(UbUtil, bitmap_zero_clears_the_words_of_its_bits) {
   const unsigned long all = ~0UL;
   const struct { unsigned long bits, words; } rows[] = {{0, 0}, {1, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}};
   for (const auto& row : rows) {
@@ -518,7 +518,7 @@ TEST(UbUtil, BitmapZeroClearsTheWordsOfItsBits) {
   }
 }
 
-TEST(UbUtil, CheckedMemory) {
+TEST(UbUtil, checked_memory) {
   char a[4] = {1, 2, 3, 4}, b[4] = {};
   EXPECT_EQ(0, memcpy_s_large_buf(b, 4, a, 4));
   EXPECT_EQ(4, b[3]);
@@ -531,7 +531,7 @@ TEST(UbUtil, CheckedMemory) {
   EXPECT_EQ(ERANGE, memset_s_large_buf(b, 4, 0, 5));
 }
 
-TEST(UbUtil, HugePages) {
+TEST(UbUtil, huge_pages) {
   errno = 0;
   EXPECT_EQ(nullptr, ub_hugemalloc(0, UB_HUGE_PAGE_SIZE_ANY, nullptr));
   EXPECT_EQ(EINVAL, errno);
@@ -557,7 +557,7 @@ struct Item {
   struct ub_hmap_node node;
 };
 
-TEST(UbContainers, List) {
+TEST(UbContainers, list) {
   struct ub_list list;
   ub_list_init(&list);
   EXPECT_TRUE(ub_list_is_empty(&list));
@@ -582,7 +582,7 @@ TEST(UbContainers, List) {
   EXPECT_EQ(&items[0].link, ub_list_back(&list));
 }
 
-TEST(UbContainers, Hash) {  // values of MurmurHash3_x86_32
+TEST(UbContainers, hash) {  // values of MurmurHash3_x86_32
   EXPECT_EQ(0u, ub_hash_bytes("", 0, 0));
   EXPECT_EQ(0xba6bd213u, ub_hash_bytes("test", 4, 0));
   EXPECT_EQ(0x149bbb7fu, ub_hash_bytes("hello, world", 12, 0));
@@ -592,7 +592,7 @@ TEST(UbContainers, Hash) {  // values of MurmurHash3_x86_32
   EXPECT_NE(ub_hash_2words(1, 2), ub_hash_2words(2, 1));
 }
 
-TEST(UbContainers, HashMap) {
+TEST(UbContainers, hash_map) {
   struct ub_hmap map;
   ASSERT_EQ(0, ub_hmap_init(&map, 1));
   std::vector<Item> items(1000);
@@ -618,7 +618,7 @@ TEST(UbContainers, HashMap) {
   ub_hmap_destroy(&map);
 }
 
-TEST(UbContainers, Bitmap) {
+TEST(UbContainers, bitmap) {
   EXPECT_EQ(nullptr, ub_bitmap_alloc(0));
   ub_bitmap_t* const bitmap = ub_bitmap_alloc(64);
   ASSERT_NE(nullptr, bitmap);
@@ -640,7 +640,7 @@ TEST(UbContainers, Bitmap) {
   ub_bitmap_free(nullptr);
 }
 
-TEST(UbContainers, DynamicString) {
+TEST(UbContainers, dynamic_string) {
   struct ub_dstring text = UB_DSTRING_INITIALIZER;
   EXPECT_STREQ("", ub_dstring_cstr(&text));
   std::string expected;
@@ -659,7 +659,7 @@ TEST(UbContainers, DynamicString) {
 
 // ---- Clock ----
 
-TEST(UbClock, RateAgreesWithTheSystemClock) {
+TEST(UbClock, rate_agrees_with_the_system_clock) {
   const double mhz = get_cpu_mhz(true);
   ASSERT_GT(mhz, 0);
   EXPECT_EQ(mhz, get_cpu_mhz(false));  // remembered
@@ -680,7 +680,7 @@ TEST(UbClock, RateAgreesWithTheSystemClock) {
   EXPECT_LT(best, 1e-4);
 }
 
-TEST(UbClock, StopWatch) {
+TEST(UbClock, stop_watch) {
   ub_perf_cycle_t perf;
   ub_perf_cycle_reset(&perf);
   EXPECT_EQ(0.0, ub_perf_cycle_average_ns(&perf));

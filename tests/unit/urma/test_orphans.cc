@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "lib/urma/daemon/orphans.h"
-#include "lib/urma/private_memory.h"
-#include "lib/urma/ring.h"
+#include "lib/urma/backends/daemon/orphans.h"
+#include "lib/urma/backends/private_memory.h"
+#include "lib/urma/data/ring.h"
 
 namespace ub::urma {
 namespace {
@@ -132,7 +132,7 @@ class OrphansTest : public testing::Test {
   Orphans orphans{[this](const Event& event) { events.push_back(event); }};
 };
 
-TEST_F(OrphansTest, NothingHappensWhileTheDaemonLives) {
+TEST_F(OrphansTest, nothing_happens_while_the_daemon_lives) {
   make();
   post(1);
   orphans.posted(kSends);
@@ -141,7 +141,7 @@ TEST_F(OrphansTest, NothingHappensWhileTheDaemonLives) {
   EXPECT_TRUE(poll().empty());
 }
 
-TEST_F(OrphansTest, RequestsAndReceivesAreFlushedInOrder) {
+TEST_F(OrphansTest, requests_and_receives_are_flushed_in_order) {
   make();
   make_jfr();
   post(1);
@@ -162,7 +162,7 @@ TEST_F(OrphansTest, RequestsAndReceivesAreFlushedInOrder) {
   EXPECT_TRUE(poll().empty());
 }
 
-TEST_F(OrphansTest, WhatComesLaterIsFlushedToo) {
+TEST_F(OrphansTest, what_comes_later_is_flushed_too) {
   make();
   make_jfr();
   orphans.adopt();
@@ -177,7 +177,7 @@ TEST_F(OrphansTest, WhatComesLaterIsFlushedToo) {
   EXPECT_EQ(poll(), (std::vector<Record>{flush(11)}));
 }
 
-TEST_F(OrphansTest, FillersAreSkippedAndRingsWrap) {
+TEST_F(OrphansTest, fillers_are_skipped_and_rings_wrap) {
   make(64, 0, ObjectKind::kJfs);
   orphans.adopt();
   EXPECT_EQ(poll(), (std::vector<Record>{kDone}));
@@ -190,7 +190,7 @@ TEST_F(OrphansTest, FillersAreSkippedAndRingsWrap) {
   EXPECT_EQ(sends.indices->retired.load(), 99u);
 }
 
-TEST_F(OrphansTest, AFullJfcGoesOnWhenThereIsRoom) {
+TEST_F(OrphansTest, a_full_jfc_goes_on_when_there_is_room) {
   make(2);
   make_jfr();
   for (uint64_t i = 1; i <= 5; ++i) post(i);
@@ -206,7 +206,7 @@ TEST_F(OrphansTest, AFullJfcGoesOnWhenThereIsRoom) {
   EXPECT_EQ(all, (std::vector<Record>{flush(1), flush(2), flush(3), flush(4), flush(5), kDone, flush(11)}));
 }
 
-TEST_F(OrphansTest, ARequestThatWasDeliveredIsOnlyGivenBack) {
+TEST_F(OrphansTest, a_request_that_was_delivered_is_only_given_back) {
   make();
   post(1);
   post(2);
@@ -219,7 +219,7 @@ TEST_F(OrphansTest, ARequestThatWasDeliveredIsOnlyGivenBack) {
   EXPECT_EQ(sends.indices->retired.load(), 3u);
 }
 
-TEST_F(OrphansTest, DeliveredBehindAFillerAndPolledAlready) {
+TEST_F(OrphansTest, delivered_behind_a_filler_and_polled_already) {
   make();
   for (uint64_t i = 1; i <= 15; ++i) {
     post(i);
@@ -234,7 +234,7 @@ TEST_F(OrphansTest, DeliveredBehindAFillerAndPolledAlready) {
   EXPECT_EQ(sends.indices->consumed.load(), sends.indices->produced.load());
 }
 
-TEST_F(OrphansTest, AStampThatOnlyLooksAlikeIsNotBelieved) {
+TEST_F(OrphansTest, a_stamp_that_only_looks_alike_is_not_believed) {
   make();
   post(1);
   complete(success(1, 1));
@@ -245,7 +245,7 @@ TEST_F(OrphansTest, AStampThatOnlyLooksAlikeIsNotBelieved) {
   EXPECT_EQ(poll(), (std::vector<Record>{{CrStatus::kSuccess, 1}, flush(2), kDone}));
 }
 
-TEST_F(OrphansTest, OthersCompletionsAreNoneOfThisQueue) {
+TEST_F(OrphansTest, others_completions_are_none_of_this_queue) {
   make();
   post(1);
   Cqe cqe = success(1, 1);
@@ -255,7 +255,7 @@ TEST_F(OrphansTest, OthersCompletionsAreNoneOfThisQueue) {
   EXPECT_EQ(poll().size(), 3u);
 }
 
-TEST_F(OrphansTest, FlushDoneComesOnceUnlessTheQueueLeftError) {
+TEST_F(OrphansTest, flush_done_comes_once_unless_the_queue_left_error) {
   make();
   Cqe done = success(0, 0);
   done.status = CrStatus::kWrFlushDone;
@@ -266,7 +266,7 @@ TEST_F(OrphansTest, FlushDoneComesOnceUnlessTheQueueLeftError) {
   EXPECT_EQ(poll(), (std::vector<Record>{flush(1)}));
 }
 
-TEST_F(OrphansTest, FlushDoneOfAnEarlierLifeDoesNotCount) {
+TEST_F(OrphansTest, flush_done_of_an_earlier_life_does_not_count) {
   make();
   Cqe done = success(0, 0);
   done.status = CrStatus::kWrFlushDone;
@@ -277,7 +277,7 @@ TEST_F(OrphansTest, FlushDoneOfAnEarlierLifeDoesNotCount) {
   EXPECT_EQ(poll(), (std::vector<Record>{kDone}));
 }
 
-TEST_F(OrphansTest, BrokenElementsEndTheQueue) {
+TEST_F(OrphansTest, broken_elements_end_the_queue) {
   make();
   make_jfr();
   post(1);
@@ -291,7 +291,7 @@ TEST_F(OrphansTest, BrokenElementsEndTheQueue) {
   EXPECT_EQ(receives.indices->consumed.load(), receives.indices->produced.load());
 }
 
-TEST_F(OrphansTest, EventsReachWhoeverWaits) {
+TEST_F(OrphansTest, events_reach_whoever_waits) {
   make();
   completions.indices->armed.store(static_cast<uint32_t>(Armed::kSolicited));
   post(1);
@@ -312,7 +312,7 @@ TEST_F(OrphansTest, EventsReachWhoeverWaits) {
   EXPECT_EQ(events.size(), 3u);
 }
 
-TEST_F(OrphansTest, WhoeverWaitsForNothingIsWokenOnce) {
+TEST_F(OrphansTest, whoever_waits_for_nothing_is_woken_once) {
   make(64);
   orphans.remove_queue(kSends);
   completions.indices->armed.store(static_cast<uint32_t>(Armed::kAny));
@@ -320,7 +320,7 @@ TEST_F(OrphansTest, WhoeverWaitsForNothingIsWokenOnce) {
   EXPECT_EQ(events.size(), 1u);
 }
 
-TEST_F(OrphansTest, AnEventThatDiedWithTheDaemonIsTold) {
+TEST_F(OrphansTest, an_event_that_died_with_the_daemon_is_told) {
   make();
   complete(success(1, 1));  // which took the arming
   poll();
@@ -329,7 +329,7 @@ TEST_F(OrphansTest, AnEventThatDiedWithTheDaemonIsTold) {
   EXPECT_EQ(events[0].object, kCookie);
 }
 
-TEST_F(OrphansTest, LostEventsAreReportedForUnreadJfcs) {
+TEST_F(OrphansTest, lost_events_are_reported_for_unread_jfcs) {
   make();
   orphans.report_unread();
   EXPECT_TRUE(events.empty());
@@ -341,7 +341,7 @@ TEST_F(OrphansTest, LostEventsAreReportedForUnreadJfcs) {
   EXPECT_EQ(events.size(), 1u);
 }
 
-TEST_F(OrphansTest, RemovedObjectsAreLeftAlone) {
+TEST_F(OrphansTest, removed_objects_are_left_alone) {
   make();
   make_jfr();
   post(1);

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "lib/urma/daemon/shared_heap.h"
+#include "lib/urma/backends/daemon/shared_heap.h"
 
 namespace ub::urma {
 namespace {
@@ -51,7 +51,7 @@ bool is_zero(const std::byte* at, size_t bytes) {
   return std::all_of(at, at + bytes, [](std::byte b) { return b == std::byte{}; });
 }
 
-TEST_F(Heap, BlocksAreAlignedAndZeroAndTheirs) {
+TEST_F(Heap, blocks_are_aligned_and_zero_and_theirs) {
   for (size_t bytes : {1, 64, 100, 4095, 4096, 5000, 100'000}) {
     auto block = heap->allocate(bytes);
     ASSERT_NE(block, nullptr);
@@ -65,7 +65,7 @@ TEST_F(Heap, BlocksAreAlignedAndZeroAndTheirs) {
   EXPECT_EQ(heap->area_count(), 1u);
 }
 
-TEST_F(Heap, FindsOnlyWhatLiesInOneBlock) {
+TEST_F(Heap, finds_only_what_lies_in_one_block) {
   auto block = heap->allocate(128);
   int elsewhere = 0;
   EXPECT_FALSE(heap->find(&elsewhere, sizeof elsewhere));
@@ -76,7 +76,7 @@ TEST_F(Heap, FindsOnlyWhatLiesInOneBlock) {
   EXPECT_FALSE(heap->find(address, 1));
 }
 
-TEST_F(Heap, WhatIsFoundStaysUntilItIsLetGo) {
+TEST_F(Heap, what_is_found_stays_until_it_is_let_go) {
   auto block = heap->allocate(4096);
   auto place = heap->find(block.get(), 4096);
   std::memset(block.get(), 7, 4096);
@@ -87,7 +87,7 @@ TEST_F(Heap, WhatIsFoundStaysUntilItIsLetGo) {
   EXPECT_TRUE(is_zero(heap->allocate(4096).get(), 4096));
 }
 
-TEST_F(Heap, LargeRequestsAndGrowth) {
+TEST_F(Heap, large_requests_and_growth) {
   auto large = heap->allocate(9 * kMiB + 1);
   ASSERT_NE(large, nullptr);
   EXPECT_EQ(areas->asked.back(), 9 * kMiB + 4096);
@@ -97,7 +97,7 @@ TEST_F(Heap, LargeRequestsAndGrowth) {
   EXPECT_EQ(heap->allocate(size_t{1} << 50), nullptr);
 }
 
-TEST_F(Heap, ARefusalOfMoreThanIsNeededIsNotTheLastWord) {
+TEST_F(Heap, a_refusal_of_more_than_is_needed_is_not_the_last_word) {
   areas->limit = 8 * kMiB;
   std::vector<std::shared_ptr<std::byte>> blocks;
   for (int i = 0; i < 10; ++i) {
@@ -109,7 +109,7 @@ TEST_F(Heap, ARefusalOfMoreThanIsNeededIsNotTheLastWord) {
   EXPECT_TRUE(areas->refused_for_good);
 }
 
-TEST_F(Heap, EmptyAreasBeyondOneGo) {
+TEST_F(Heap, empty_areas_beyond_one_go) {
   std::vector<std::shared_ptr<std::byte>> blocks;
   for (int i = 0; i < 5; ++i) blocks.push_back(heap->allocate(4 * kMiB));
   EXPECT_EQ(heap->area_count(), 5u);
@@ -118,7 +118,7 @@ TEST_F(Heap, EmptyAreasBeyondOneGo) {
   EXPECT_EQ(areas->theirs.size(), 1u);
 }
 
-TEST_F(Heap, BlocksOutliveEverybodyElse) {
+TEST_F(Heap, blocks_outlive_everybody_else) {
   auto block = heap->allocate(4096);
   heap.reset();
   std::memset(block.get(), 1, 4096);
@@ -126,7 +126,7 @@ TEST_F(Heap, BlocksOutliveEverybodyElse) {
 }
 
 // Whatever the order, blocks do not overlap and are zero, and in the end everything is one free block again.
-TEST_F(Heap, RandomOrder) {
+TEST_F(Heap, random_order) {
   std::mt19937 random(7);
   struct Live {
     std::shared_ptr<std::byte> block;
@@ -156,7 +156,7 @@ TEST_F(Heap, RandomOrder) {
   EXPECT_EQ(heap->area_count(), 1u);
 }
 
-TEST_F(Heap, DetachedPagesAreOursFromTheFirstWriteOn) {
+TEST_F(Heap, detached_pages_are_ours_from_the_first_write_on) {
   auto block = heap->allocate(2 * 4096);
   auto place = heap->find(block.get(), 2 * 4096);
   std::byte* their_view = theirs(*place);

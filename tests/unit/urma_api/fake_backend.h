@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/urma/backend.h"
-#include "lib/urma/private_memory.h"
+#include "lib/urma/backends/backend.h"
+#include "lib/urma/backends/private_memory.h"
 
 namespace ub::test {
 

@@ -9,7 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "lib/urma/interfaces.h"
+#include "lib/transport/wire/network_header.h"
+#include "lib/urma/device/interfaces.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -74,7 +75,7 @@ class Addresses : public UrmaTest {
   }
 };
 
-TEST_F(Addresses, AnEidIsAnAddress) {
+TEST_F(Addresses, an_eid_is_an_address) {
   urma_net_addr_t address = v4("10.0.0.7");
   urma_eid_t got{};
   EXPECT_EQ(urma_get_eid_by_ip(ctx, &address, &got), URMA_SUCCESS);
@@ -98,7 +99,7 @@ TEST_F(Addresses, AnEidIsAnAddress) {
   EXPECT_TRUE(same(got, eid("10.0.0.7")));
 }
 
-TEST_F(Addresses, TheMapOfTheConfigurationIsObeyed) {
+TEST_F(Addresses, the_map_of_the_configuration_is_obeyed) {
   UrmaTest::TearDown();
   settings.eid_map = {{core_eid("fd00::7"), ip("10.0.0.7")}};
   UrmaTest::SetUp();
@@ -111,7 +112,7 @@ TEST_F(Addresses, TheMapOfTheConfigurationIsObeyed) {
   EXPECT_EQ(back.in4.s_addr, address.in4.s_addr);
 }
 
-TEST_F(Addresses, BadArguments) {
+TEST_F(Addresses, bad_arguments) {
   urma_net_addr_t address = v4("10.0.0.7"), none = v4("0.0.0.0"), none6 = v6("::"), unix_address = address;
   unix_address.sin_family = AF_UNIX;
   urma_eid_t got = eid("10.0.0.7"), no_eid{};
@@ -141,7 +142,7 @@ TEST_F(Addresses, BadArguments) {
   urma_free_net_addr_list(nullptr);
 }
 
-TEST_F(Addresses, TheListHasOneEntryForEachEid) {
+TEST_F(Addresses, the_list_has_one_entry_for_each_eid) {
   uint32_t count = 0;
   urma_net_addr_info_t* list = urma_get_net_addr_list(ctx, &count);
   ASSERT_NE(list, nullptr);
@@ -157,7 +158,7 @@ TEST_F(Addresses, TheListHasOneEntryForEachEid) {
   EXPECT_EQ(attr.dev_cap.max_netaddr_cnt, count);
 }
 
-TEST_F(Addresses, LoopbackHasAPrefixButNoMac) {
+TEST_F(Addresses, loopback_has_a_prefix_but_no_mac) {
   restart_at("127.0.0.1");
   uint32_t count = 0;
   urma_net_addr_info_t* list = urma_get_net_addr_list(ctx, &count);
@@ -171,7 +172,7 @@ TEST_F(Addresses, LoopbackHasAPrefixButNoMac) {
   EXPECT_EQ(urma_get_dmac(ctx, &address, mac), URMA_ENOPERM);
 }
 
-TEST_F(Addresses, AnInterfaceGivesItsMac) {
+TEST_F(Addresses, an_interface_gives_its_mac) {
   std::optional<std::string> own = ethernet_address();
   if (!own) GTEST_SKIP() << "no Ethernet interface with an IPv4 address";
   restart_at(own->c_str());
@@ -188,14 +189,14 @@ TEST_F(Addresses, AnInterfaceGivesItsMac) {
   urma_free_net_addr_list(list);
 }
 
-TEST_F(Addresses, UnknownPeersHaveNoMac) {
+TEST_F(Addresses, unknown_peers_have_no_mac) {
   uint8_t mac[URMA_MAC_BYTES];
   urma_net_addr_t nobody = v4("0.0.0.1"), nobody6 = v6("2001:db8::1");  // never anybody's
   EXPECT_EQ(urma_get_dmac(ctx, &nobody, mac), URMA_FAIL);
   EXPECT_EQ(urma_get_dmac(ctx, &nobody6, mac), URMA_ENOPERM);
 }
 
-TEST_F(Addresses, NeighboursAreReadFromTheTable) {
+TEST_F(Addresses, neighbours_are_read_from_the_table) {
   char path[] = "/tmp/neighbours-XXXXXX";
   int fd = mkstemp(path);
   ASSERT_GE(fd, 0);

@@ -27,7 +27,7 @@ class Arguments : public UrmaTest {
   urma_jfc_t* jfc = nullptr;
 };
 
-TEST_F(Arguments, JfcDepth) {
+TEST_F(Arguments, jfc_depth) {
   EXPECT_EQ(make_jfc(0), nullptr);
   EXPECT_EQ(make_jfc(65537), nullptr);
   urma_jfc_t* largest = make_jfc(65536);
@@ -44,7 +44,7 @@ TEST_F(Arguments, JfcDepth) {
   EXPECT_EQ(urma_modify_jfc(jfc, &attr), URMA_EINVAL);
 }
 
-TEST_F(Arguments, OrderTypesOfJfs) {
+TEST_F(Arguments, order_types_of_jfs) {
   struct {
     urma_transport_mode_t mode;
     uint32_t allowed;  // bit per order type
@@ -64,7 +64,7 @@ TEST_F(Arguments, OrderTypesOfJfs) {
   }
 }
 
-TEST_F(Arguments, LimitsOfJfs) {
+TEST_F(Arguments, limits_of_jfs) {
   urma_jfs_cfg_t good = send_cfg(jfc);
   EXPECT_TRUE(jfs_accepts(good));
   auto changed = [&](auto change) {
@@ -98,7 +98,7 @@ TEST_F(Arguments, LimitsOfJfs) {
   EXPECT_EQ(sq.err_timeout, 17);
 }
 
-TEST_F(Arguments, ObjectsOfAnotherContextAreRefused) {
+TEST_F(Arguments, objects_of_another_context_are_refused) {
   urma_context_t* other = urma_create_context(device, 1);
   urma_jfs_cfg_t cfg = send_cfg(jfc);
   EXPECT_EQ(urma_create_jfs(other, &cfg), nullptr);
@@ -107,7 +107,7 @@ TEST_F(Arguments, ObjectsOfAnotherContextAreRefused) {
   EXPECT_EQ(make_jfc(8, jfce), nullptr);
 }
 
-TEST_F(Arguments, JettyNeedsAFittingSharedJfr) {
+TEST_F(Arguments, jetty_needs_a_fitting_shared_jfr) {
   urma_jfr_t* rm = make_jfr(jfc);
   urma_jfr_t* rc = make_jfr(jfc, URMA_TM_RC);
   EXPECT_EQ(rm->jfr_cfg.flag.bs.order_type, URMA_OI);
@@ -132,7 +132,7 @@ TEST_F(Arguments, JettyNeedsAFittingSharedJfr) {
   EXPECT_TRUE(fake->queues.at(pinned->jetty_id.id).config.lower_layer_order);
 }
 
-TEST_F(Arguments, WantedIds) {
+TEST_F(Arguments, wanted_ids) {
   urma_jfr_t* jfr = make_jfr(jfc);
   urma_jetty_cfg_t cfg{};
   cfg.flag.bs.share_jfr = 1;
@@ -151,7 +151,7 @@ TEST_F(Arguments, WantedIds) {
   EXPECT_EQ(urma_create_jetty(ctx, &cfg), nullptr);
 }
 
-TEST_F(Arguments, JfrLimits) {
+TEST_F(Arguments, jfr_limits) {
   urma_jfr_cfg_t good{};
   good.depth = 32768;
   good.trans_mode = URMA_TM_UM;
@@ -192,7 +192,7 @@ TEST_F(Arguments, JfrLimits) {
   EXPECT_EQ(urma_modify_jfr(jfr, &attr), URMA_EINVAL);
 }
 
-TEST_F(Arguments, AccessBits) {
+TEST_F(Arguments, access_bits) {
   char memory[4096];
   for (uint32_t access = 0; access < 64; ++access) {
     bool local_only = access == 1;
@@ -211,7 +211,7 @@ TEST_F(Arguments, AccessBits) {
   EXPECT_TRUE(fake->token_ids.empty());  // those the library allocated went with their segments
 }
 
-TEST_F(Arguments, MemoryThatIsNone) {
+TEST_F(Arguments, memory_that_is_none) {
   constexpr size_t kPage = 4096;
   auto* memory =
       static_cast<char*>(mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -239,7 +239,7 @@ TEST_F(Arguments, MemoryThatIsNone) {
   munmap(memory, 2 * kPage);
 }
 
-TEST_F(Arguments, TokenIdRule) {
+TEST_F(Arguments, token_id_rule) {
   char memory[64];
   urma_token_id_t* token = urma_alloc_token_id(ctx);
   ASSERT_NE(token, nullptr);
@@ -265,7 +265,7 @@ TEST_F(Arguments, TokenIdRule) {
   EXPECT_EQ(urma_register_seg(ctx, &cfg), nullptr);
 }
 
-TEST_F(Arguments, SegmentDescriptor) {
+TEST_F(Arguments, segment_descriptor) {
   char memory[4096];
   urma_seg_cfg_t cfg{};
   cfg.va = reinterpret_cast<uint64_t>(memory);
@@ -310,7 +310,7 @@ TEST_F(Arguments, SegmentDescriptor) {
   EXPECT_EQ(urma_register_seg(ctx, &cfg), nullptr);
 }
 
-TEST_F(Arguments, RjettyIsWhatThePeerImports) {
+TEST_F(Arguments, rjetty_is_what_the_peer_imports) {
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RC);
   urma_jetty_t* jetty = make_jetty(jfc, jfr, URMA_TM_RC);
   urma_rjetty_t* blob = nullptr;
@@ -332,7 +332,7 @@ TEST_F(Arguments, RjettyIsWhatThePeerImports) {
   urma_put_rjetty(blob);
 }
 
-TEST_F(Arguments, ImportRules) {
+TEST_F(Arguments, import_rules) {
   auto imports = [&](auto change, urma_transport_mode_t mode = URMA_TM_RM) {
     urma_rjetty_t rjetty = peer(mode);
     change(rjetty);
@@ -374,7 +374,7 @@ TEST_F(Arguments, ImportRules) {
   EXPECT_EQ(urma_unimport_jfr(target), URMA_SUCCESS);
 }
 
-TEST_F(Arguments, BindRules) {
+TEST_F(Arguments, bind_rules) {
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RC);
   urma_jetty_t* a = make_jetty(jfc, jfr, URMA_TM_RC);
   urma_jetty_t* b = make_jetty(jfc, jfr, URMA_TM_RC);
@@ -408,7 +408,7 @@ TEST_F(Arguments, BindRules) {
   EXPECT_EQ(urma_advise_jetty(rm, nullptr), URMA_EINVAL);
 }
 
-TEST_F(Arguments, StatesAreMappedAndQueried) {
+TEST_F(Arguments, states_are_mapped_and_queried) {
   urma_jfs_t* jfs = make_jfs(jfc);
   urma_jfs_attr_t attr{0, URMA_JETTY_STATE_ERROR};
   EXPECT_EQ(urma_modify_jfs(jfs, &attr), URMA_EINVAL);
@@ -423,7 +423,7 @@ TEST_F(Arguments, StatesAreMappedAndQueried) {
   EXPECT_EQ(urma_modify_jetty(jetty, &jetty_attr), URMA_EINVAL);
 }
 
-TEST_F(Arguments, ADeviceByItselfIsInStandaloneMode) {
+TEST_F(Arguments, a_device_by_itself_is_in_standalone_mode) {
   auto set = [&](uint32_t mode, uint32_t level, uint32_t bytes = sizeof(bondp_set_bonding_mode_in_t)) {
     const uint32_t wanted[2] = {mode, level};  // numbers of any kind may come
     urma_user_ctl_in_t in{};
@@ -450,7 +450,7 @@ TEST_F(Arguments, ADeviceByItselfIsInStandaloneMode) {
   EXPECT_EQ(urma_user_ctl(ctx, nullptr, &out), URMA_EINVAL);
 }
 
-TEST_F(Arguments, WhatIsNotBuiltSaysSo) {
+TEST_F(Arguments, what_is_not_built_says_so) {
   urma_user_ctl_in_t in{};
   urma_user_ctl_out_t out{};
   EXPECT_EQ(urma_user_ctl(ctx, &in, &out), URMA_ENOPERM);

@@ -31,7 +31,7 @@ class DeviceTest : public UrmaTest {
   }
 };
 
-TEST_F(DeviceTest, DefaultsSatisfyPrograms) {
+TEST_F(DeviceTest, defaults_satisfy_programs) {
   const urma_device_attr_t attr = query();
   EXPECT_EQ(attr.port_cnt, 1);
   EXPECT_EQ(attr.port_attr[0].state, URMA_PORT_ACTIVE);
@@ -56,7 +56,7 @@ TEST_F(DeviceTest, DefaultsSatisfyPrograms) {
   }
 }
 
-TEST_F(DeviceTest, ProfileIsTheUsers) {
+TEST_F(DeviceTest, profile_is_the_users) {
   urma::DeviceSettings wanted;
   wanted.name = "ub7";
   wanted.ports = 3;
@@ -86,7 +86,7 @@ TEST_F(DeviceTest, ProfileIsTheUsers) {
   EXPECT_EQ(attr.dev_cap.max_jfs_depth, 77u);
 }
 
-TEST_F(DeviceTest, BadArguments) {
+TEST_F(DeviceTest, bad_arguments) {
   urma_device_attr_t attr;
   EXPECT_EQ(urma_query_device(nullptr, &attr), URMA_EINVAL);
   EXPECT_EQ(urma_query_device(device, nullptr), URMA_EINVAL);

@@ -45,7 +45,7 @@ class Events : public UrmaTest {
   urma_jfc_t* got[4]{};
 };
 
-TEST_F(Events, OneEventPerArming) {
+TEST_F(Events, one_event_per_arming) {
   complete();
   EXPECT_EQ(wait(), 0);  // not armed
   urma_cr_t cr;
@@ -63,7 +63,7 @@ TEST_F(Events, OneEventPerArming) {
   ack();
 }
 
-TEST_F(Events, ArmingWithRecordsWaitingFiresAtOnce) {
+TEST_F(Events, arming_with_records_waiting_fires_at_once) {
   complete();
   complete();
   EXPECT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
@@ -76,7 +76,7 @@ TEST_F(Events, ArmingWithRecordsWaitingFiresAtOnce) {
   ack();
 }
 
-TEST_F(Events, SolicitedOnly) {
+TEST_F(Events, solicited_only) {
   EXPECT_EQ(urma_rearm_jfc(jfc, true), URMA_SUCCESS);
   complete();
   EXPECT_EQ(wait(), 0);
@@ -92,7 +92,7 @@ TEST_F(Events, SolicitedOnly) {
   ack(3);
 }
 
-TEST_F(Events, ArgumentsAndTimeout) {
+TEST_F(Events, arguments_and_timeout) {
   urma_jfc_t* deaf = make_jfc();
   EXPECT_EQ(urma_rearm_jfc(deaf, false), URMA_EINVAL);
   EXPECT_EQ(urma_wait_jfc(nullptr, 1, 0, got), -1);
@@ -103,7 +103,7 @@ TEST_F(Events, ArgumentsAndTimeout) {
   EXPECT_GE(Clock::now() - start, milliseconds(29));
 }
 
-TEST_F(Events, WaiterIsWokenAndSignalsDoNotDisturb) {
+TEST_F(Events, waiter_is_woken_and_signals_do_not_disturb) {
   struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGALRM, &action, nullptr);
@@ -125,7 +125,7 @@ TEST_F(Events, WaiterIsWokenAndSignalsDoNotDisturb) {
   ack();
 }
 
-TEST_F(Events, WaitDrivesBeforeItSleeps) {
+TEST_F(Events, wait_drives_before_it_sleeps) {
   ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
   fake->on_drive = [this] {
     fake->on_drive = nullptr;
@@ -135,7 +135,7 @@ TEST_F(Events, WaitDrivesBeforeItSleeps) {
   ack();
 }
 
-TEST_F(Events, SeveralQueuesOnOneChannel) {
+TEST_F(Events, several_queues_on_one_channel) {
   urma_jfc_t* others[3] = {make_jfc(8, jfce), make_jfc(8, jfce), make_jfc(8, jfce)};
   for (urma_jfc_t* other : others) ASSERT_EQ(urma_rearm_jfc(other, false), URMA_SUCCESS);
   for (auto it = std::next(fake->jfcs.begin()); it != fake->jfcs.end(); ++it) fake->produce(it->first, Cqe{});
@@ -154,7 +154,7 @@ TEST_F(Events, SeveralQueuesOnOneChannel) {
   EXPECT_EQ(urma_delete_jfc(others[1]), URMA_SUCCESS);
 }
 
-TEST_F(Events, DeletionWaitsForAcks) {
+TEST_F(Events, deletion_waits_for_acks) {
   ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
   complete();
   ASSERT_EQ(wait(), 1);
@@ -172,7 +172,7 @@ TEST_F(Events, DeletionWaitsForAcks) {
   deleter.join();
 }
 
-TEST_F(Events, NonBlockingDeletionAsksAgain) {
+TEST_F(Events, non_blocking_deletion_asks_again) {
   urma_jfc_cfg_t cfg{};
   cfg.depth = 8;
   cfg.jfce = jfce;
@@ -186,7 +186,7 @@ TEST_F(Events, NonBlockingDeletionAsksAgain) {
   EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
 }
 
-TEST_F(Events, StaleEventsAreDropped) {
+TEST_F(Events, stale_events_are_dropped) {
   uint64_t cookie = fake->jfcs.begin()->second.config.cookie;
   ASSERT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
   fake->raise({EventKind::kCompletion, cookie});
@@ -195,7 +195,7 @@ TEST_F(Events, StaleEventsAreDropped) {
   EXPECT_FALSE(readable(ctx->async_fd));
 }
 
-TEST_F(Events, AsynchronousEvents) {
+TEST_F(Events, asynchronous_events) {
   urma_jfr_t* jfr = make_jfr(jfc);
   urma_jetty_t* jetty = make_jetty(jfc, jfr);
   urma_jfs_t* jfs = make_jfs(jfc);
@@ -239,7 +239,7 @@ TEST_F(Events, AsynchronousEvents) {
   EXPECT_FALSE(readable(ctx->async_fd));
 }
 
-TEST_F(Events, ANicThatIsGoneIsToldToEveryContext) {
+TEST_F(Events, a_nic_that_is_gone_is_told_to_every_context) {
   urma_context_t* second = urma_create_context(device, 1);
   urma_context_t* deleted = urma_create_context(device, 1);
   ASSERT_EQ(urma_delete_context(deleted), URMA_SUCCESS);
@@ -261,7 +261,7 @@ TEST_F(Events, ANicThatIsGoneIsToldToEveryContext) {
   EXPECT_EQ(errno, ENODEV);
 }
 
-TEST_F(Events, APortIsToldToEveryContextAndShownByTheDevice) {
+TEST_F(Events, a_port_is_told_to_every_context_and_shown_by_the_device) {
   auto expect = [this](urma_async_event_type_t type, uint32_t port) {
     urma_async_event_t event;
     ASSERT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
@@ -295,7 +295,7 @@ TEST_F(Events, APortIsToldToEveryContextAndShownByTheDevice) {
   EXPECT_EQ(urma_delete_context(second), URMA_SUCCESS);  // with events that nobody took
 }
 
-TEST_F(Events, AsynchronousEventWakesABlockedThread) {
+TEST_F(Events, asynchronous_event_wakes_a_blocked_thread) {
   std::thread worker([&] {
     std::this_thread::sleep_for(milliseconds(20));
     fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
@@ -307,7 +307,7 @@ TEST_F(Events, AsynchronousEventWakesABlockedThread) {
   worker.join();
 }
 
-TEST_F(Events, TheLibraryEndsAroundWaitingThreads) {
+TEST_F(Events, the_library_ends_around_waiting_threads) {
   urma_notifier_t* notifier = urma_create_notifier(ctx);
   std::thread completions([&] { EXPECT_EQ(wait(-1), -1); });
   std::thread events([&] {

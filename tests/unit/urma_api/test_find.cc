@@ -50,7 +50,7 @@ class Find : public UrmaTest {
   }
 };
 
-TEST_F(Find, ImportTakesTheInstanceThatHasTheId) {
+TEST_F(Find, import_takes_the_instance_that_has_the_id) {
   own(71, 5000, 6000);
   urma_target_jetty_t* target = import_jetty(5000);
   ASSERT_NE(target, nullptr);
@@ -60,7 +60,7 @@ TEST_F(Find, ImportTakesTheInstanceThatHasTheId) {
   urma_unimport_jetty(target);
 }
 
-TEST_F(Find, JfrAndGroupAreFoundToo) {
+TEST_F(Find, jfr_and_group_are_found_too) {
   own(71, 5000, 6000);
   urma_rjfr_t rjfr{};
   memcpy(rjfr.jfr_id.eid.raw, far_eid().data(), 16);
@@ -79,7 +79,7 @@ TEST_F(Find, JfrAndGroupAreFoundToo) {
   urma_unimport_jetty(target);
 }
 
-TEST_F(Find, WhoNamesAUasidIsNotAsked) {
+TEST_F(Find, who_names_a_uasid_is_not_asked) {
   urma_target_jetty_t* target = make_target(URMA_TM_RM, 77);
   urma_target_seg_t* segment = make_remote_seg(77);
   ASSERT_TRUE(target != nullptr && segment != nullptr);
@@ -88,7 +88,7 @@ TEST_F(Find, WhoNamesAUasidIsNotAsked) {
   urma_unimport_jetty(target);
 }
 
-TEST_F(Find, NobodysIdIsRefusedWithALine) {
+TEST_F(Find, nobodys_id_is_refused_with_a_line) {
   errno = 0;
   EXPECT_EQ(import_jetty(5001), nullptr);
   EXPECT_NE(errno, 0);
@@ -98,7 +98,7 @@ TEST_F(Find, NobodysIdIsRefusedWithALine) {
   EXPECT_NE(errno, 0);
 }
 
-TEST_F(Find, ASlowAnswerIsWaitedFor) {
+TEST_F(Find, a_slow_answer_is_waited_for) {
   own(71, 5000, 6000);
   fake->busy_looks = 20;
   urma_target_jetty_t* target = import_jetty(5000);
@@ -112,7 +112,7 @@ TEST_F(Find, ASlowAnswerIsWaitedFor) {
   urma_unimport_jetty(target);
 }
 
-TEST_F(Find, NoAnswerEndsTheImport) {
+TEST_F(Find, no_answer_ends_the_import) {
   own(71, 5000, 6000);
   fake->busy_looks = UINT32_MAX;
   EXPECT_EQ(import_jetty(5000), nullptr);
@@ -121,7 +121,7 @@ TEST_F(Find, NoAnswerEndsTheImport) {
 }
 
 // Target and segment of one instance go together, however each was named; those of two never do.
-TEST_F(Find, MemoryOfAnotherInstanceIsRefused) {
+TEST_F(Find, memory_of_another_instance_is_refused) {
   own(71, 5000, 6000);
   own(72, 5001, 6001);
   urma_jfc_t* jfc = make_jfc();
@@ -154,7 +154,7 @@ TEST_F(Find, MemoryOfAnotherInstanceIsRefused) {
   urma_delete_jfc(jfc);
 }
 
-TEST_F(Find, AnAsynchronousImportIsOfTheInstanceThatWasFound) {
+TEST_F(Find, an_asynchronous_import_is_of_the_instance_that_was_found) {
   own(71, 5000, 6000);
   own(72, 5001, 6001);
   urma_jfc_t* jfc = make_jfc();
@@ -180,7 +180,7 @@ TEST_F(Find, AnAsynchronousImportIsOfTheInstanceThatWasFound) {
   urma_delete_jfc(jfc);
 }
 
-TEST_F(Find, AnAsynchronousImportThatWaitsLetsOthersGoOn) {
+TEST_F(Find, an_asynchronous_import_that_waits_lets_others_go_on) {
   own(0, 5001, 6001);  // never answers
   own(71, 5000, 6000);
   urma_notifier_t* notifier = urma_create_notifier(ctx);

@@ -34,14 +34,14 @@ class GroupTest : public UrmaTest {
   }
 };
 
-TEST_F(GroupTest, LimitsAreTold) {
+TEST_F(GroupTest, limits_are_told) {
   urma_device_attr_t attr;
   ASSERT_EQ(urma_query_device(device, &attr), URMA_SUCCESS);
   EXPECT_GE(attr.dev_cap.max_jetty_grp, 1u);
   EXPECT_EQ(attr.dev_cap.max_jetty_in_jetty_grp, URMA_MAX_JETTY_IN_JETTY_GRP);
 }
 
-TEST_F(GroupTest, MembersComeAndGo) {
+TEST_F(GroupTest, members_come_and_go) {
   urma_jetty_grp_t* group = make_group("workers");
   ASSERT_NE(group, nullptr);
   EXPECT_EQ(group->urma_ctx, ctx);
@@ -66,7 +66,7 @@ TEST_F(GroupTest, MembersComeAndGo) {
 }
 
 // From then on another one may take its place.
-TEST_F(GroupTest, AMemberLeavesBeforeItIsDestroyed) {
+TEST_F(GroupTest, a_member_leaves_before_it_is_destroyed) {
   urma_jetty_grp_t* group = make_group("workers");
   urma_jetty_t* jetty = make_member(group);
   ASSERT_NE(jetty, nullptr);
@@ -77,7 +77,7 @@ TEST_F(GroupTest, AMemberLeavesBeforeItIsDestroyed) {
   EXPECT_EQ(members, 0u);
 }
 
-TEST_F(GroupTest, TheSameNameIsTheSameGroup) {
+TEST_F(GroupTest, the_same_name_is_the_same_group) {
   urma_jetty_grp_t* group = make_group("one");
   ASSERT_NE(group, nullptr);
   EXPECT_EQ(make_group("one"), group);
@@ -90,7 +90,7 @@ TEST_F(GroupTest, TheSameNameIsTheSameGroup) {
   EXPECT_EQ(urma_delete_context(other), URMA_EAGAIN);
 }
 
-TEST_F(GroupTest, NonsenseIsRefused) {
+TEST_F(GroupTest, nonsense_is_refused) {
   urma_jetty_grp_cfg_t cfg = group_cfg("x");
   EXPECT_EQ(urma_create_jetty_grp(nullptr, &cfg), nullptr);
   EXPECT_EQ(errno, EINVAL);
@@ -114,7 +114,7 @@ TEST_F(GroupTest, NonsenseIsRefused) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST_F(GroupTest, MembersMustFit) {
+TEST_F(GroupTest, members_must_fit) {
   urma_jetty_grp_cfg_t cfg = group_cfg("guarded");
   cfg.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
   cfg.token_value.token = 7;
@@ -132,7 +132,7 @@ TEST_F(GroupTest, MembersMustFit) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(GroupTest, AreImported) {
+TEST_F(GroupTest, are_imported) {
   urma_rjetty_t remote = peer();
   remote.type = URMA_JETTY_GROUP;
   remote.policy = URMA_JETTY_GRP_POLICY_HASH_HINT;

@@ -10,7 +10,7 @@
 namespace ub::test {
 namespace {
 
-TEST(UrmaStart, SecondInitSaysExistsAndUninitIsIdempotent) {
+TEST(UrmaStart, second_init_says_exists_and_uninit_is_idempotent) {
   EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
   EXPECT_EQ(urma_init(nullptr), URMA_SUCCESS);
   EXPECT_EQ(urma_init(nullptr), URMA_EEXIST);
@@ -18,7 +18,7 @@ TEST(UrmaStart, SecondInitSaysExistsAndUninitIsIdempotent) {
   EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
 }
 
-TEST(UrmaStart, FailsWithoutNic) {
+TEST(UrmaStart, fails_without_nic) {
   refuse_placement = true;
   EXPECT_EQ(urma_init(nullptr), URMA_FAIL);
   refuse_placement = false;
@@ -31,7 +31,7 @@ TEST(UrmaStart, FailsWithoutNic) {
 
 class Lifecycle : public UrmaTest {};
 
-TEST_F(Lifecycle, DeviceIsFoundByEveryWay) {
+TEST_F(Lifecycle, device_is_found_by_every_way) {
   int count = 0;
   urma_device_t** list = urma_get_device_list(&count);
   ASSERT_NE(list, nullptr);
@@ -61,7 +61,7 @@ TEST_F(Lifecycle, DeviceIsFoundByEveryWay) {
   EXPECT_EQ(urma_get_device_list(nullptr), nullptr);
 }
 
-TEST_F(Lifecycle, EidListIsDense) {
+TEST_F(Lifecycle, eid_list_is_dense) {
   uint32_t count = 0;
   urma_eid_info_t* list = urma_get_eid_list(device, &count);
   ASSERT_NE(list, nullptr);
@@ -73,7 +73,7 @@ TEST_F(Lifecycle, EidListIsDense) {
   urma_free_eid_list(list);
 }
 
-TEST_F(Lifecycle, AttributesCoverTheReferenceTools) {
+TEST_F(Lifecycle, attributes_cover_the_reference_tools) {
   urma_device_attr_t attr;
   memset(&attr, 0xee, sizeof attr);
   ASSERT_EQ(urma_query_device(device, &attr), URMA_SUCCESS);
@@ -106,7 +106,7 @@ TEST_F(Lifecycle, AttributesCoverTheReferenceTools) {
   EXPECT_GE(attr.reserved_jetty_id_max, 1024u);
 }
 
-TEST_F(Lifecycle, ContextIsFilledAndKeptAliveByChildren) {
+TEST_F(Lifecycle, context_is_filled_and_kept_alive_by_children) {
   EXPECT_EQ(ctx->dev, device);
   ASSERT_NE(ctx->ops, nullptr);
   EXPECT_NE(ctx->ops->import_jetty_ex, nullptr);
@@ -134,7 +134,7 @@ TEST_F(Lifecycle, ContextIsFilledAndKeptAliveByChildren) {
   EXPECT_EQ(urma_delete_context(ctx), URMA_EINVAL);
 }
 
-TEST_F(Lifecycle, WrongOrderOfDeletionFailsCleanly) {
+TEST_F(Lifecycle, wrong_order_of_deletion_fails_cleanly) {
   urma_jfc_t* jfc = make_jfc();
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RC);
   urma_jetty_t* jetty = make_jetty(jfc, jfr, URMA_TM_RC);
@@ -153,7 +153,7 @@ TEST_F(Lifecycle, WrongOrderOfDeletionFailsCleanly) {
   EXPECT_TRUE(fake->jfcs.empty() && fake->queues.empty() && fake->receives.empty() && fake->targets.empty());
 }
 
-TEST_F(Lifecycle, DeadHandlesAreRefused) {
+TEST_F(Lifecycle, dead_handles_are_refused) {
   char memory[64];
   urma_jfc_t* jfc = make_jfc();
   urma_jfs_t* jfs = make_jfs(jfc);
@@ -176,7 +176,7 @@ TEST_F(Lifecycle, DeadHandlesAreRefused) {
   EXPECT_EQ(urma_free_token_id(token), URMA_EINVAL);
 }
 
-TEST_F(Lifecycle, LeakedObjectsSurviveUninitAndAreRefusedAfterwards) {
+TEST_F(Lifecycle, leaked_objects_survive_uninit_and_are_refused_afterwards) {
   urma_jfce_t* jfce = urma_create_jfce(ctx);
   urma_jfc_t* jfc = make_jfc(16, jfce);
   urma_jfs_t* jfs = make_jfs(jfc);
@@ -193,7 +193,7 @@ TEST_F(Lifecycle, LeakedObjectsSurviveUninitAndAreRefusedAfterwards) {
   EXPECT_EQ(urma_delete_jfc(jfc), URMA_EINVAL);
 }
 
-TEST_F(Lifecycle, ForkedChildStartsAfresh) {
+TEST_F(Lifecycle, forked_child_starts_afresh) {
   urma_jfce_t* jfce = urma_create_jfce(ctx);
   urma_jfc_t* jfc = make_jfc(16, jfce);
   pid_t child = fork();
@@ -222,7 +222,7 @@ TEST_F(Lifecycle, ForkedChildStartsAfresh) {
   EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
 }
 
-TEST_F(Lifecycle, BatchesCheckEverythingFirst) {
+TEST_F(Lifecycle, batches_check_everything_first) {
   urma_jfc_t* jfcs[2] = {make_jfc(), make_jfc()};
   urma_jfs_t* jfs[2] = {make_jfs(jfcs[0]), nullptr};
   urma_jfs_t* bad = nullptr;
@@ -236,7 +236,7 @@ TEST_F(Lifecycle, BatchesCheckEverythingFirst) {
   EXPECT_EQ(urma_delete_jfc_batch(jfcs, 2, &bad_jfc), URMA_SUCCESS);
 }
 
-TEST_F(Lifecycle, MemoryForTheNicOutlivesIt) {
+TEST_F(Lifecycle, memory_for_the_nic_outlives_it) {
   EXPECT_STREQ(softub_placement(), "fake");
   errno = 0;
   EXPECT_EQ(softub_alloc(0), nullptr);
@@ -281,7 +281,7 @@ TEST_F(Lifecycle, MemoryForTheNicOutlivesIt) {
 int logged_level = -1;
 std::string logged_text;
 
-TEST_F(Lifecycle, LogGoesToTheLastSinkRegistered) {
+TEST_F(Lifecycle, log_goes_to_the_last_sink_registered) {
   urma_log_set_level(URMA_VLOG_LEVEL_ERR);
   urma_log_set_level(URMA_VLOG_LEVEL_MAX);
   EXPECT_EQ(urma_log_get_level(), URMA_VLOG_LEVEL_ERR);
@@ -308,7 +308,7 @@ TEST_F(Lifecycle, LogGoesToTheLastSinkRegistered) {
 }
 
 // What programs get wrong first; the status alone does not say which of its reasons it was.
-TEST_F(Lifecycle, RefusalsSayWhy) {
+TEST_F(Lifecycle, refusals_say_why) {
   urma_log_set_level(URMA_VLOG_LEVEL_ERR);
   urma_register_log_func([](int, char* message) { logged_text += message; });
   auto told = [](const char* why) {

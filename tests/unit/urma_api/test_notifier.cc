@@ -84,7 +84,7 @@ class Notifiers : public UrmaTest {
   urma_notifier_t* notifier = nullptr;
 };
 
-TEST_F(Notifiers, ResultNamesTheImport) {
+TEST_F(Notifiers, result_names_the_import) {
   EXPECT_EQ(notifier->urma_ctx, ctx);
   EXPECT_FALSE(readable(notifier->fd));
   urma_target_jetty_t* target = start(0x1122334455667788);
@@ -109,14 +109,14 @@ TEST_F(Notifiers, ResultNamesTheImport) {
   EXPECT_EQ(urma_unimport_jetty_async(target), URMA_EINVAL);
 }
 
-TEST_F(Notifiers, TheDescriptionIsNotChangedButTheTargetHasTheDefaultOrder) {
+TEST_F(Notifiers, the_description_is_not_changed_but_the_target_has_the_default_order) {
   const urma_rjetty_t rjetty = peer(URMA_TM_RC);
   urma_target_jetty_t* target = urma_import_jetty_async(notifier, &rjetty, nullptr, 0, -1);
   EXPECT_EQ(rjetty.flag.bs.order_type, uint32_t{URMA_DEF_ORDER});
   EXPECT_EQ(target->flag.bs.order_type, uint32_t{URMA_OL});
 }
 
-TEST_F(Notifiers, BadArguments) {
+TEST_F(Notifiers, bad_arguments) {
   urma_rjetty_t rjetty = peer();
   auto refused = [&](urma_notifier_t* where, const urma_rjetty_t* what, int error) {
     errno = 0;
@@ -152,7 +152,7 @@ TEST_F(Notifiers, BadArguments) {
   EXPECT_EQ(ctx->ref.atomic_cnt.load(), 2u);  // itself and the notifier
 }
 
-TEST_F(Notifiers, NoWayToThePeerIsAResult) {
+TEST_F(Notifiers, no_way_to_the_peer_is_a_result) {
   urma_rjetty_t rjetty = peer();
   rjetty.jetty_id.eid.raw[15] = 99;
   urma_target_jetty_t* target = urma_import_jetty_async(notifier, &rjetty, nullptr, 5, -1);
@@ -166,7 +166,7 @@ TEST_F(Notifiers, NoWayToThePeerIsAResult) {
   EXPECT_EQ(urma_unimport_jetty_async(target), URMA_EINVAL);
 }
 
-TEST_F(Notifiers, ManyResultsAreHandedOutInPieces) {
+TEST_F(Notifiers, many_results_are_handed_out_in_pieces) {
   std::set<urma_target_jetty_t*> targets;
   for (int i = 0; i < 10; ++i) targets.insert(start());
   ASSERT_EQ(targets.size(), 10u);
@@ -182,7 +182,7 @@ TEST_F(Notifiers, ManyResultsAreHandedOutInPieces) {
   EXPECT_FALSE(readable(notifier->fd));
 }
 
-TEST_F(Notifiers, AnOutstandingImportIsNoGoodYet) {
+TEST_F(Notifiers, an_outstanding_import_is_no_good_yet) {
   close_gate();
   urma_target_jetty_t* target = start(1, -1, URMA_TM_RC);
   gate.await_arrival();
@@ -198,7 +198,7 @@ TEST_F(Notifiers, AnOutstandingImportIsNoGoodYet) {
   EXPECT_EQ(urma_bind_jetty(jetty, target), URMA_SUCCESS);
 }
 
-TEST_F(Notifiers, TheTimeLimitMakesTheDescriptorReadable) {
+TEST_F(Notifiers, the_time_limit_makes_the_descriptor_readable) {
   close_gate();
   urma_target_jetty_t* running = start(1, 50);  // time enough to begin, as a rule; the result is the same if not
   urma_target_jetty_t* queued = start(2, 1);
@@ -226,14 +226,14 @@ TEST_F(Notifiers, TheTimeLimitMakesTheDescriptorReadable) {
   EXPECT_EQ(fake->target_count(), 0u);
 }
 
-TEST_F(Notifiers, NoTimeAtAllIsATimeOut) {
+TEST_F(Notifiers, no_time_at_all_is_a_time_out) {
   ASSERT_NE(start(1, 0), nullptr);
   EXPECT_EQ(wait_one().status, URMA_ETIMEOUT);
   EXPECT_EQ(fake->target_count(), 0u);
 }
 
 // The clock of the first would make the descriptor readable once more, before the second is late.
-TEST_F(Notifiers, ASuccessStopsItsClock) {
+TEST_F(Notifiers, a_success_stops_its_clock) {
   std::atomic<int> calls{0};
   fake->on_add_target = [&] {
     if (calls.fetch_add(1) != 0) gate.pass();
@@ -255,7 +255,7 @@ TEST_F(Notifiers, ASuccessStopsItsClock) {
   UrmaTest::SetUp();
 }
 
-TEST_F(Notifiers, UnimportBeforeTheResult) {
+TEST_F(Notifiers, unimport_before_the_result) {
   close_gate();
   urma_target_jetty_t* running = start(1);
   gate.await_arrival();
@@ -270,7 +270,7 @@ TEST_F(Notifiers, UnimportBeforeTheResult) {
   EXPECT_EQ(fake->target_count(), 1u);
 }
 
-TEST_F(Notifiers, UnimportDropsAResultThatNobodyCollected) {
+TEST_F(Notifiers, unimport_drops_a_result_that_nobody_collected) {
   urma_target_jetty_t* target = start();
   pollfd entry{notifier->fd, POLLIN, 0};
   ASSERT_EQ(::poll(&entry, 1, -1), 1);
@@ -281,7 +281,7 @@ TEST_F(Notifiers, UnimportDropsAResultThatNobodyCollected) {
   EXPECT_EQ(fake->target_count(), 0u);
 }
 
-TEST_F(Notifiers, DeletingTheNotifierCancels) {
+TEST_F(Notifiers, deleting_the_notifier_cancels) {
   close_gate();
   urma_target_jetty_t* running = start(1, 3'600'000);
   gate.await_arrival();
@@ -304,7 +304,7 @@ TEST_F(Notifiers, DeletingTheNotifierCancels) {
   EXPECT_EQ(fake->target_count(), 1u);
 }
 
-TEST_F(Notifiers, DeletingTheNotifierDropsResults) {
+TEST_F(Notifiers, deleting_the_notifier_drops_results) {
   urma_target_jetty_t* target = start();
   pollfd entry{notifier->fd, POLLIN, 0};
   ASSERT_EQ(::poll(&entry, 1, -1), 1);
@@ -313,13 +313,13 @@ TEST_F(Notifiers, DeletingTheNotifierDropsResults) {
   EXPECT_EQ(fake->target_count(), 0u);
 }
 
-TEST_F(Notifiers, ANotifierIsAChildOfItsContext) {
+TEST_F(Notifiers, a_notifier_is_a_child_of_its_context) {
   EXPECT_EQ(urma_delete_context(ctx), URMA_EAGAIN);
   EXPECT_EQ(urma_delete_notifier(notifier), URMA_SUCCESS);
   EXPECT_EQ(urma_delete_context(ctx), URMA_SUCCESS);
 }
 
-TEST_F(Notifiers, TheLibraryEndsAroundAnOutstandingImport) {
+TEST_F(Notifiers, the_library_ends_around_an_outstanding_import) {
   close_gate();
   start(1);
   gate.await_arrival();
@@ -338,7 +338,7 @@ TEST_F(Notifiers, TheLibraryEndsAroundAnOutstandingImport) {
 
 // ---- bind ------------------------------------------------------------------------------------------------------
 
-TEST_F(Notifiers, BindCompletesThroughTheNotifier) {
+TEST_F(Notifiers, bind_completes_through_the_notifier) {
   urma_jetty_t* jetty = make_rc_jetty();
   urma_target_jetty_t* target = import_rc();
   EXPECT_EQ(urma_bind_jetty_async(notifier, jetty, target, 11, 1000), URMA_SUCCESS);
@@ -357,7 +357,7 @@ TEST_F(Notifiers, BindCompletesThroughTheNotifier) {
   EXPECT_EQ(urma_unbind_jetty_async(jetty), URMA_EINVAL);
 }
 
-TEST_F(Notifiers, BindRefusesAsTheOtherOneDoes) {
+TEST_F(Notifiers, bind_refuses_as_the_other_one_does) {
   urma_jetty_t *a = make_rc_jetty(), *b = make_rc_jetty();
   urma_target_jetty_t *x = import_rc(), *y = import_rc();
   EXPECT_EQ(urma_bind_jetty_async(nullptr, a, x, 0, -1), URMA_EINVAL);
@@ -382,7 +382,7 @@ TEST_F(Notifiers, BindRefusesAsTheOtherOneDoes) {
   EXPECT_FALSE(readable(foreign->fd));
 }
 
-TEST_F(Notifiers, WhatTheDeviceRefusesIsTheResultOfTheBind) {
+TEST_F(Notifiers, what_the_device_refuses_is_the_result_of_the_bind) {
   urma_jetty_t* jetty = make_rc_jetty();
   urma_target_jetty_t* target = import_rc();
   fake->bind_status = Status::kInvalid;
@@ -391,7 +391,7 @@ TEST_F(Notifiers, WhatTheDeviceRefusesIsTheResultOfTheBind) {
   EXPECT_EQ(jetty->remote_jetty, nullptr);
 }
 
-TEST_F(Notifiers, UnbindDropsAResultThatNobodyCollected) {
+TEST_F(Notifiers, unbind_drops_a_result_that_nobody_collected) {
   urma_jetty_t* jetty = make_rc_jetty();
   EXPECT_EQ(urma_bind_jetty_async(notifier, jetty, import_rc(), 1, -1), URMA_SUCCESS);
   EXPECT_EQ(urma_unbind_jetty_async(jetty), URMA_SUCCESS);
@@ -401,7 +401,7 @@ TEST_F(Notifiers, UnbindDropsAResultThatNobodyCollected) {
 
 // ---- waiting ---------------------------------------------------------------------------------------------------
 
-TEST_F(Notifiers, AnyNumberOfThreadsWaitForOneResultEach) {
+TEST_F(Notifiers, any_number_of_threads_wait_for_one_result_each) {
   constexpr int kThreads = 4;
   close_gate();
   std::vector<std::future<uint64_t>> waiters;
@@ -418,7 +418,7 @@ TEST_F(Notifiers, AnyNumberOfThreadsWaitForOneResultEach) {
 
 std::atomic<int> signals{0};
 
-TEST_F(Notifiers, SignalsDoNotEndTheWait) {
+TEST_F(Notifiers, signals_do_not_end_the_wait) {
   struct sigaction action {};
   action.sa_handler = [](int) { signals.fetch_add(1); };
   ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);

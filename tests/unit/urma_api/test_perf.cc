@@ -82,7 +82,7 @@ class Perf : public UrmaTest {
 const char* const kCalls[] = {"UB_JETTY_POST_SEND", "UB_JFS_POST_SEND", "UB_JETTY_POST_RECV", "UB_POST_JFR_RECV",
                               "UB_POLL_JFC",        "UB_WAIT_JFC",      "UB_ACK_JFC",         "UB_REARM_JFC"};
 
-TEST_F(Perf, StartAndStopAnswerByState) {
+TEST_F(Perf, start_and_stop_answer_by_state) {
   EXPECT_EQ(urma_stop_perf(), URMA_FAIL);
   EXPECT_EQ(urma_start_perf(), URMA_SUCCESS);
   EXPECT_EQ(urma_start_perf(), URMA_EEXIST);
@@ -90,7 +90,7 @@ TEST_F(Perf, StartAndStopAnswerByState) {
   EXPECT_EQ(urma_stop_perf(), URMA_FAIL);
 }
 
-TEST_F(Perf, CountsEveryCallWhileItIsOn) {
+TEST_F(Perf, counts_every_call_while_it_is_on) {
   EXPECT_EQ(table().size(), std::size(kCalls)) << "also before the first start";
   ASSERT_EQ(urma_start_perf(), URMA_SUCCESS);
   call_all();
@@ -103,7 +103,7 @@ TEST_F(Perf, CountsEveryCallWhileItIsOn) {
   for (const char* call : kCalls) EXPECT_EQ(samples(call), 0u) << call << ", after another start";
 }
 
-TEST_F(Perf, ConvenienceCallsAreCountedAsWhatTheyPost) {
+TEST_F(Perf, convenience_calls_are_counted_as_what_they_post) {
   urma_jfc_t* jfc = make_jfc();
   urma_jfr_t* jfr = make_jfr(jfc);
   char memory[64];
@@ -115,7 +115,7 @@ TEST_F(Perf, ConvenienceCallsAreCountedAsWhatTheyPost) {
   EXPECT_EQ(samples("UB_JFS_POST_SEND"), 1u);
 }
 
-TEST_F(Perf, NumbersAreInOrder) {
+TEST_F(Perf, numbers_are_in_order) {
   urma_jfc_t* jfc = make_jfc();
   ASSERT_EQ(urma_start_perf(), URMA_SUCCESS);
   urma_cr_t cr;
@@ -131,7 +131,7 @@ TEST_F(Perf, NumbersAreInOrder) {
   EXPECT_LE(row.average, row.max);
 }
 
-TEST_F(Perf, TimeSpentWaitingIsMeasured) {
+TEST_F(Perf, time_spent_waiting_is_measured) {
   urma_jfce_t* jfce = urma_create_jfce(ctx);
   ASSERT_EQ(urma_start_perf(), URMA_SUCCESS);
   urma_jfc_t* got = nullptr;
@@ -139,7 +139,7 @@ TEST_F(Perf, TimeSpentWaitingIsMeasured) {
   EXPECT_GE(table().at("UB_WAIT_JFC").min, 19'000'000u);  // ns; the wait never ends early
 }
 
-TEST_F(Perf, RoomIsChecked) {
+TEST_F(Perf, room_is_checked) {
   ASSERT_EQ(urma_start_perf(), URMA_SUCCESS);
   const std::string whole = text();
   auto needed = static_cast<uint32_t>(whole.size() + 1);
@@ -160,7 +160,7 @@ TEST_F(Perf, RoomIsChecked) {
 }
 
 // More threads than there are sets of histograms, and readers and a restart among them.
-TEST_F(Perf, ThreadsLoseNoSample) {
+TEST_F(Perf, threads_lose_no_sample) {
   constexpr int kThreads = 12;
   constexpr int kPolls = 2000;
   std::vector<urma_jfc_t*> jfcs;
@@ -186,7 +186,7 @@ TEST_F(Perf, ThreadsLoseNoSample) {
   EXPECT_EQ(samples("UB_POLL_JFC"), uint64_t{kThreads} * kPolls);
 }
 
-TEST_F(Perf, ForkedChildMeasuresNothingUntilItStarts) {
+TEST_F(Perf, forked_child_measures_nothing_until_it_starts) {
   urma_jfc_t* jfc = make_jfc();
   ASSERT_EQ(urma_start_perf(), URMA_SUCCESS);
   urma_cr_t cr;

@@ -30,7 +30,7 @@ class Poll : public UrmaTest {
   urma_jfc_t* jfc = nullptr;
 };
 
-TEST_F(Poll, FillsEveryByte) {
+TEST_F(Poll, fills_every_byte) {
   Cqe cqe{};
   cqe.user_ctx = 0x1111111122222222;
   cqe.immediate = 0x3333333344444444;
@@ -72,7 +72,7 @@ TEST_F(Poll, FillsEveryByte) {
   EXPECT_EQ(a.status, URMA_CR_ACK_TIMEOUT_ERR);
 }
 
-TEST_F(Poll, CountsAndArguments) {
+TEST_F(Poll, counts_and_arguments) {
   urma_cr_t cr[100];
   EXPECT_EQ(urma_poll_jfc(jfc, 0, nullptr), 0);
   EXPECT_EQ(urma_poll_jfc(jfc, -1, cr), -1);
@@ -88,7 +88,7 @@ TEST_F(Poll, CountsAndArguments) {
   }
 }
 
-TEST_F(Poll, EmptyQueueDrivesAndLooksAgain) {
+TEST_F(Poll, empty_queue_drives_and_looks_again) {
   fake->on_drive = [this] { fake->produce(handle(), numbered(9)); };
   urma_cr_t cr;
   EXPECT_EQ(urma_poll_jfc(jfc, 1, &cr), 1);
@@ -103,7 +103,7 @@ TEST_F(Poll, EmptyQueueDrivesAndLooksAgain) {
   EXPECT_GT(fake->drives, before);
 }
 
-TEST_F(Poll, ReadingAFullQueueIsTold) {
+TEST_F(Poll, reading_a_full_queue_is_told) {
   urma_cr_t cr[8];
   for (int i = 0; i < 7; ++i) fake->produce(handle(), numbered(i));
   EXPECT_EQ(urma_poll_jfc(jfc, 1, cr), 1);
@@ -120,7 +120,7 @@ TEST_F(Poll, ReadingAFullQueueIsTold) {
   EXPECT_EQ(fake->reads_told, 2u);
 }
 
-TEST_F(Poll, DeletionTakesItsRecordsAlong) {
+TEST_F(Poll, deletion_takes_its_records_along) {
   urma_jfs_t* a = make_jfs(jfc);
   urma_jfs_t* b = make_jfs(jfc);
   for (uint64_t i = 0; i < 3; ++i) {
@@ -139,7 +139,7 @@ TEST_F(Poll, DeletionTakesItsRecordsAlong) {
   }
 }
 
-TEST_F(Poll, FlushFollowsTheMarker) {
+TEST_F(Poll, flush_follows_the_marker) {
   char memory[64];
   urma_target_seg_t* seg = make_seg(memory, sizeof memory);
   urma_jetty_t* jetty = make_jetty(jfc, make_jfr(jfc));
@@ -179,7 +179,7 @@ TEST_F(Poll, FlushFollowsTheMarker) {
   EXPECT_EQ(urma_flush_jetty(jetty, 8, cr), 0);
 }
 
-TEST_F(Poll, SeveralPollersGetEachRecordOnce) {
+TEST_F(Poll, several_pollers_get_each_record_once) {
   constexpr uint64_t kRecords = 20000;
   jfc = make_jfc(32);
   std::atomic<uint64_t> sum{0}, seen{0};

@@ -67,7 +67,7 @@ class Post : public UrmaTest {
   urma_sge_t far[2]{};
 };
 
-TEST_F(Post, Write) {
+TEST_F(Post, write) {
   urma_jfs_wr_t wr = write();
   wr.flag.bs.fence = 1;
   wr.flag.bs.solicited_enable = 1;
@@ -90,7 +90,7 @@ TEST_F(Post, Write) {
   EXPECT_EQ(fake->doorbells, std::vector<uint32_t>{id()});
 }
 
-TEST_F(Post, WriteImmWithToken) {
+TEST_F(Post, write_imm_with_token) {
   far[0].tseg = make_remote_seg(77, URMA_TOKEN_PLAIN_TEXT, 0xc0ffee, 9);
   urma_jfs_wr_t wr = write();
   wr.opcode = URMA_OPC_WRITE_IMM;
@@ -103,7 +103,7 @@ TEST_F(Post, WriteImmWithToken) {
   EXPECT_EQ(wqe.immediate, 0x1122334455667788u);
 }
 
-TEST_F(Post, WriteNotifyUsesBothDestinations) {
+TEST_F(Post, write_notify_uses_both_destinations) {
   urma_user_tseg_t key{};
   key.token_id = 31;
   far[1].addr = 0x11000;
@@ -125,7 +125,7 @@ TEST_F(Post, WriteNotifyUsesBothDestinations) {
   EXPECT_EQ(post(wr), URMA_EINVAL);
 }
 
-TEST_F(Post, InlineWriteNotifyKeepsItsExtra) {
+TEST_F(Post, inline_write_notify_keeps_its_extra) {
   urma_user_tseg_t key{};
   far[1].addr = 0x11000;
   far[1].user_tseg = &key;
@@ -140,7 +140,7 @@ TEST_F(Post, InlineWriteNotifyKeepsItsExtra) {
   EXPECT_EQ(memcmp(inline_bytes(wqe), memory, 60), 0);
 }
 
-TEST_F(Post, ReadHasItsPiecesTheOtherWay) {
+TEST_F(Post, read_has_its_pieces_the_other_way) {
   pieces[1] = {va(4096), 0, nullptr, nullptr};  // empty: skipped, needs no segment
   pieces[2] = {va(8192), 50, local, nullptr};
   urma_jfs_wr_t wr = request(URMA_OPC_READ);
@@ -155,7 +155,7 @@ TEST_F(Post, ReadHasItsPiecesTheOtherWay) {
   EXPECT_EQ(sge_of(wqe, 1).address, va(8192));
 }
 
-TEST_F(Post, EmptyMessages) {
+TEST_F(Post, empty_messages) {
   urma_jfs_wr_t empty = send(0);
   empty.send.src.sge = nullptr;
   EXPECT_EQ(posted(empty).length, 0u);
@@ -167,7 +167,7 @@ TEST_F(Post, EmptyMessages) {
   EXPECT_EQ(posted(nop).op, WrOp::kNop);
 }
 
-TEST_F(Post, Atomics) {
+TEST_F(Post, atomics) {
   pieces[0] = {va(64), 8, local, nullptr};
   far[0].len = 8;
   urma_jfs_wr_t cas = request(URMA_OPC_CAS);
@@ -211,7 +211,7 @@ TEST_F(Post, Atomics) {
 }
 
 // Operands of 16 bytes are given by their addresses.
-TEST_F(Post, WideAtomics) {
+TEST_F(Post, wide_atomics) {
   pieces[0] = {va(64), 16, local, nullptr};
   far[0].len = 16;
   urma_jfs_wr_t cas = request(URMA_OPC_CAS);
@@ -246,7 +246,7 @@ TEST_F(Post, WideAtomics) {
   EXPECT_EQ(post(fadd), URMA_EINVAL);
 }
 
-TEST_F(Post, SendAndInvalidate) {
+TEST_F(Post, send_and_invalidate) {
   urma_jfs_wr_t wr = send();
   wr.opcode = URMA_OPC_SEND_INVALIDATE;
   EXPECT_EQ(post(wr), URMA_EINVAL);
@@ -258,7 +258,7 @@ TEST_F(Post, SendAndInvalidate) {
   EXPECT_EQ(wqe.immediate, 0xabcdull << 32 | 21);
 }
 
-TEST_F(Post, InlineCopiesAtOnce) {
+TEST_F(Post, inline_copies_at_once) {
   std::iota(memory, memory + 200, 1);
   pieces[0] = {va(0), 10, nullptr, nullptr};
   pieces[1] = {va(50), 30, nullptr, nullptr};
@@ -279,7 +279,7 @@ TEST_F(Post, InlineCopiesAtOnce) {
   EXPECT_EQ(post(wr), URMA_EINVAL);
 }
 
-TEST_F(Post, RefusesWhatItMust) {
+TEST_F(Post, refuses_what_it_must) {
   auto refused = [&](urma_jfs_wr_t wr) { return post(wr) == URMA_EINVAL; };
   urma_jfs_wr_t wr = request(static_cast<urma_opcode_t>(0x7f));
   EXPECT_TRUE(refused(wr));
@@ -313,7 +313,7 @@ TEST_F(Post, RefusesWhatItMust) {
   EXPECT_EQ(urma_post_jfs_wr(jfs, &wr, nullptr), URMA_EINVAL);
 }
 
-TEST_F(Post, DatagramsAreShortSends) {
+TEST_F(Post, datagrams_are_short_sends) {
   jfs = make_jfs(jfc, URMA_TM_UM);
   target = make_target(URMA_TM_UM);
   pieces[0].len = FakeBackend::kMtu;
@@ -330,7 +330,7 @@ TEST_F(Post, DatagramsAreShortSends) {
   EXPECT_EQ(post(wrong), URMA_EINVAL);
 }
 
-TEST_F(Post, ConnectedJettySendsToItsTarget) {
+TEST_F(Post, connected_jetty_sends_to_its_target) {
   urma_jetty_t* jetty = make_jetty(jfc, make_jfr(jfc, URMA_TM_RC), URMA_TM_RC);
   urma_target_jetty_t* bound = make_target(URMA_TM_RC);
   urma_jfs_wr_t wr = write();
@@ -344,7 +344,7 @@ TEST_F(Post, ConnectedJettySendsToItsTarget) {
   EXPECT_EQ(urma_post_jetty_send_wr(jetty, &wr, &bad), URMA_EINVAL);
 }
 
-TEST_F(Post, ChainStopsAtTheFirstBadOne) {
+TEST_F(Post, chain_stops_at_the_first_bad_one) {
   urma_jfs_wr_t chain[4] = {write(), write(), write(), write()};
   for (int i = 0; i < 3; ++i) chain[i].next = &chain[i + 1];
   chain[2].tjetty = nullptr;
@@ -355,7 +355,7 @@ TEST_F(Post, ChainStopsAtTheFirstBadOne) {
   EXPECT_EQ(fake->doorbells.size(), 1u);
 }
 
-TEST_F(Post, DepthCountsRequests) {
+TEST_F(Post, depth_counts_requests) {
   urma_jfs_wr_t wr = write();
   for (int i = 0; i < 8; ++i) EXPECT_EQ(post(wr), URMA_SUCCESS);
   EXPECT_EQ(post(wr), URMA_ENOMEM);
@@ -366,7 +366,7 @@ TEST_F(Post, DepthCountsRequests) {
 }
 
 // The driver published the completion and lost the processor before it counted the request.
-TEST_F(Post, WaitsForARequestThatIsBeingRetired) {
+TEST_F(Post, waits_for_a_request_that_is_being_retired) {
   urma_jfs_wr_t wr = write();
   for (int i = 0; i < 8; ++i) EXPECT_EQ(post(wr), URMA_SUCCESS);
   fake->queues.at(id()).config.sq.indices->retiring.store(1);
@@ -379,7 +379,7 @@ TEST_F(Post, WaitsForARequestThatIsBeingRetired) {
   EXPECT_EQ(post(wr), URMA_ENOMEM);
 }
 
-TEST_F(Post, LargestRequestsFitAtFullDepthAndNeverWrap) {
+TEST_F(Post, largest_requests_fit_at_full_depth_and_never_wrap) {
   urma_jfs_cfg_t cfg = send_cfg(jfc, URMA_TM_RM, 5);
   cfg.max_sge = 7;
   cfg.max_inline_data = 300;
@@ -417,7 +417,7 @@ TEST_F(Post, LargestRequestsFitAtFullDepthAndNeverWrap) {
   }
 }
 
-TEST_F(Post, ConvenienceCalls) {
+TEST_F(Post, convenience_calls) {
   urma_jfs_wr_flag_t flag{};
   flag.bs.complete_enable = 1;
   EXPECT_EQ(urma_write(jfs, target, remote, local, 0x10040, va(0), 64, flag, 1), URMA_SUCCESS);
@@ -436,7 +436,7 @@ TEST_F(Post, ConvenienceCalls) {
   EXPECT_EQ(urma_write(jfs, target, remote, nullptr, 0x10000, va(0), 64, flag, 1), URMA_SUCCESS);
 }
 
-TEST_F(Post, Receives) {
+TEST_F(Post, receives) {
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RM, 3, 5);
   for (auto& piece : pieces) piece = {va(64), 100, local, nullptr};
   pieces[1].len = 0;
@@ -471,7 +471,7 @@ TEST_F(Post, Receives) {
   EXPECT_NE(fake->take_receive(jfr->jfr_id.id), nullptr);
 }
 
-TEST_F(Post, ManyThreadsPostToOneQueue) {
+TEST_F(Post, many_threads_post_to_one_queue) {
   jfs = make_jfs(jfc, URMA_TM_RM, 4096);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

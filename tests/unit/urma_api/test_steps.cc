@@ -235,20 +235,20 @@ class Steps : public UrmaTest {
   urma_jetty_cfg_t jetty_cfg{};
 };
 
-TEST_F(Steps, StatesOfJfc) {
+TEST_F(Steps, states_of_jfc) {
   check_states<JfcCalls>(jfc_cfg, [] { return fake->jfcs.size(); });
 }
-TEST_F(Steps, StatesOfJfs) {
+TEST_F(Steps, states_of_jfs) {
   check_states<JfsCalls>(jfs_cfg, [] { return fake->queues.size(); });
 }
-TEST_F(Steps, StatesOfJfr) {
+TEST_F(Steps, states_of_jfr) {
   check_states<JfrCalls>(jfr_cfg, [] { return fake->receives.size(); });
 }
-TEST_F(Steps, StatesOfJetty) {
+TEST_F(Steps, states_of_jetty) {
   check_states<JettyCalls>(jetty_cfg, [] { return fake->queues.size(); });
 }
 
-TEST_F(Steps, AllocWantsItsJfc) {
+TEST_F(Steps, alloc_wants_its_jfc) {
   jfs_cfg.jfc = nullptr;
   jfr_cfg.jfc = nullptr;
   urma_jfs_t* jfs = nullptr;
@@ -263,7 +263,7 @@ TEST_F(Steps, AllocWantsItsJfc) {
 }
 
 // Membership begins with activation and ends with it.
-TEST_F(Steps, GroupOfJetty) {
+TEST_F(Steps, group_of_jetty) {
   urma_jetty_grp_cfg_t group_cfg{};
   urma_jetty_grp_t *one = urma_create_jetty_grp(ctx, &group_cfg), *two = urma_create_jetty_grp(ctx, &group_cfg);
   ASSERT_NE(one, nullptr);
@@ -289,27 +289,27 @@ TEST_F(Steps, GroupOfJetty) {
   EXPECT_EQ(urma_active_jetty(jetty), URMA_SUCCESS);
 }
 
-TEST_F(Steps, OptionsOfJfc) {
+TEST_F(Steps, options_of_jfc) {
   urma_jfc_t* object = alloc<JfcCalls>(jfc_cfg);
   check_options<JfcCalls>(object, kJfcOptions);
   check_no_full_context<JfcCalls>(object, URMA_JFC_FULL_CTX);
   check_options_while_active<JfcCalls>(object, kJfcOptions);
 }
-TEST_F(Steps, OptionsOfJfs) {
+TEST_F(Steps, options_of_jfs) {
   urma_jfs_t* object = alloc<JfsCalls>(jfs_cfg);
   check_options<JfsCalls>(object, kJfsOptions);
   check_no_full_context<JfsCalls>(object, URMA_JFS_FULL_CTX);
   ASSERT_EQ((set<JfsCalls, uint32_t>(object, URMA_JFS_ID, 900)), URMA_SUCCESS);
   check_options_while_active<JfsCalls>(object, kJfsOptions);
 }
-TEST_F(Steps, OptionsOfJfr) {
+TEST_F(Steps, options_of_jfr) {
   urma_jfr_t* object = alloc<JfrCalls>(jfr_cfg);
   check_options<JfrCalls>(object, kJfrOptions);
   check_no_full_context<JfrCalls>(object, URMA_JFR_FULL_CTX);
   ASSERT_EQ((set<JfrCalls, uint32_t>(object, URMA_JFR_ID, 900)), URMA_SUCCESS);
   check_options_while_active<JfrCalls>(object, kJfrOptions);
 }
-TEST_F(Steps, OptionsOfJettyAndItsSendSide) {
+TEST_F(Steps, options_of_jetty_and_its_send_side) {
   urma_jetty_t* object = alloc<JettyCalls>(jetty_cfg);
   std::vector<Option> options = kJettyOptions;
   options.insert(options.end(), kJfsOptions.begin(), kJfsOptions.end());
@@ -319,7 +319,7 @@ TEST_F(Steps, OptionsOfJettyAndItsSendSide) {
   check_options_while_active<JettyCalls>(object, options);
 }
 
-TEST_F(Steps, OptionsOfAnotherKindAreUnknown) {
+TEST_F(Steps, options_of_another_kind_are_unknown) {
   urma_jfs_t* jfs = alloc<JfsCalls>(jfs_cfg);
   EXPECT_EQ((set<JfsCalls, uint32_t>(jfs, URMA_JFC_DEPTH, 8)), URMA_EINVAL);
   EXPECT_EQ((set<JfsCalls, uint32_t>(jfs, URMA_JETTY_ID, 8)), URMA_EINVAL);
@@ -327,7 +327,7 @@ TEST_F(Steps, OptionsOfAnotherKindAreUnknown) {
   EXPECT_EQ((set<JettyCalls, uint32_t>(jetty, URMA_JFR_DEPTH, 8)), URMA_EINVAL);
 }
 
-TEST_F(Steps, OptionsReachTheMembersTheyMirror) {
+TEST_F(Steps, options_reach_the_members_they_mirror) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   EXPECT_EQ((set<JfcCalls, uint32_t>(c, URMA_JFC_DEPTH, 5)), URMA_SUCCESS);
   EXPECT_EQ((set<JfcCalls, uint64_t>(c, URMA_JFC_USER_CTX, 6)), URMA_SUCCESS);
@@ -355,7 +355,7 @@ TEST_F(Steps, OptionsReachTheMembersTheyMirror) {
 }
 
 // What the NIC has no use for is kept, and marked as set.
-TEST_F(Steps, StoredOptionsSetTheirMaskBit) {
+TEST_F(Steps, stored_options_set_their_mask_bit) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   EXPECT_EQ(c->urma_jfc_opt.jfc_opt_mask.value, 0u);
   EXPECT_EQ((set<JfcCalls, uint64_t>(c, URMA_JFC_CQE_BASE_ADDR, 0x1000)), URMA_SUCCESS);
@@ -386,7 +386,7 @@ TEST_F(Steps, StoredOptionsSetTheirMaskBit) {
   EXPECT_EQ((get<JettyCalls, uint64_t>(j, URMA_JFS_SQE_BASE_ADDR)), 0x2000u);
 }
 
-TEST_F(Steps, WantedIdsAreHonouredWhenFree) {
+TEST_F(Steps, wanted_ids_are_honoured_when_free) {
   urma_jfs_t* s = alloc<JfsCalls>(jfs_cfg);
   urma_jfr_t* r = alloc<JfrCalls>(jfr_cfg);
   urma_jetty_t* j = alloc<JettyCalls>(jetty_cfg);
@@ -415,7 +415,7 @@ TEST_F(Steps, WantedIdsAreHonouredWhenFree) {
   EXPECT_EQ(urma_active_jetty(high), URMA_EINVAL);
 }
 
-TEST_F(Steps, ActivationChecksWhatCreationChecks) {
+TEST_F(Steps, activation_checks_what_creation_checks) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   ASSERT_EQ((set<JfcCalls, uint32_t>(c, URMA_JFC_DEPTH, 0)), URMA_SUCCESS);
   EXPECT_EQ(urma_active_jfc(c), URMA_EINVAL);
@@ -447,7 +447,7 @@ TEST_F(Steps, ActivationChecksWhatCreationChecks) {
   EXPECT_EQ(urma_active_jfs(s), URMA_EINVAL);
 }
 
-TEST_F(Steps, InactiveObjectsAreRefusedByEveryCall) {
+TEST_F(Steps, inactive_objects_are_refused_by_every_call) {
   urma_jfce_t* jfce = urma_create_jfce(ctx);
   jfc_cfg.jfce = jfce;
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
@@ -507,7 +507,7 @@ TEST_F(Steps, InactiveObjectsAreRefusedByEveryCall) {
   EXPECT_EQ(make_jetty(jfc, r), nullptr);
 }
 
-TEST_F(Steps, DeactivationHasTheConditionsOfDeletion) {
+TEST_F(Steps, deactivation_has_the_conditions_of_deletion) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   ASSERT_EQ(urma_active_jfc(c), URMA_SUCCESS);
   urma_jfr_t* r = make_jfr(c, URMA_TM_RC);
@@ -529,7 +529,7 @@ TEST_F(Steps, DeactivationHasTheConditionsOfDeletion) {
   EXPECT_EQ(urma_free_jfc(c), URMA_SUCCESS);
 }
 
-TEST_F(Steps, DeactivationWaitsForAcknowledgements) {
+TEST_F(Steps, deactivation_waits_for_acknowledgements) {
   urma_jfce_t* jfce = urma_create_jfce(ctx);
   jfc_cfg.jfce = jfce;
   jfc_cfg.flag.bs.non_blocking = 1;
@@ -566,7 +566,7 @@ TEST_F(Steps, DeactivationWaitsForAcknowledgements) {
   }
 }
 
-TEST_F(Steps, InactiveObjectsKeepTheirContext) {
+TEST_F(Steps, inactive_objects_keep_their_context) {
   ASSERT_EQ(urma_delete_jfr(jfr), URMA_SUCCESS);
   ASSERT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
   const auto check = [&](auto* object, auto free) {
@@ -581,7 +581,7 @@ TEST_F(Steps, InactiveObjectsKeepTheirContext) {
   EXPECT_EQ(urma_delete_context(ctx), URMA_SUCCESS);
 }
 
-TEST_F(Steps, BothWaysMix) {
+TEST_F(Steps, both_ways_mix) {
   // Made in one step, ended in two.
   urma_jfs_t* s = make_jfs(jfc);
   EXPECT_TRUE(s->urma_jfs_opt.is_actived);
@@ -594,7 +594,7 @@ TEST_F(Steps, BothWaysMix) {
   EXPECT_EQ(urma_free_jfs(s), URMA_EINVAL);
 }
 
-TEST_F(Steps, ASecondLifeStartsWithEmptyQueues) {
+TEST_F(Steps, a_second_life_starts_with_empty_queues) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   ASSERT_EQ(urma_active_jfc(c), URMA_SUCCESS);
   jfs_cfg.jfc = c;
@@ -629,7 +629,7 @@ TEST_F(Steps, ASecondLifeStartsWithEmptyQueues) {
   }
 }
 
-TEST_F(Steps, ASecondLifeOfAReceiveQueue) {
+TEST_F(Steps, a_second_life_of_a_receive_queue) {
   char memory[64];
   urma_target_seg_t* seg = make_seg(memory, sizeof memory);
   urma_jfr_t* r = alloc<JfrCalls>(jfr_cfg);
@@ -653,7 +653,7 @@ TEST_F(Steps, ASecondLifeOfAReceiveQueue) {
   }
 }
 
-TEST_F(Steps, AJettyMovesToAnotherReceiveQueue) {
+TEST_F(Steps, a_jetty_moves_to_another_receive_queue) {
   urma_jfc_t* other_jfc = make_jfc();
   urma_jfr_t* other = make_jfr(other_jfc);
   urma_jetty_t* j = alloc<JettyCalls>(jetty_cfg);
@@ -674,7 +674,7 @@ TEST_F(Steps, AJettyMovesToAnotherReceiveQueue) {
   }
 }
 
-TEST_F(Steps, InactiveHandlesEndWithTheLibrary) {
+TEST_F(Steps, inactive_handles_end_with_the_library) {
   urma_jfc_t* c = alloc<JfcCalls>(jfc_cfg);
   urma_jetty_t* j = alloc<JettyCalls>(jetty_cfg);
   ASSERT_EQ(urma_uninit(), URMA_SUCCESS);

@@ -38,7 +38,7 @@ class Tp : public UrmaTest {
   urma_token_t token{};
 };
 
-TEST_F(Tp, OneHandleForEachPeerModeAndKind) {
+TEST_F(Tp, one_handle_for_each_peer_mode_and_kind) {
   urma_get_tp_cfg_t cfg = query();
   uint32_t count = 4;
   urma_tp_info_t info[4]{};
@@ -53,7 +53,7 @@ TEST_F(Tp, OneHandleForEachPeerModeAndKind) {
   EXPECT_NE(handle(cfg), info[0].tp_handle);
 }
 
-TEST_F(Tp, ListRefusesBadArguments) {
+TEST_F(Tp, list_refuses_bad_arguments) {
   urma_get_tp_cfg_t cfg = query();
   uint32_t count = 1;
   urma_tp_info_t info{};
@@ -74,7 +74,7 @@ TEST_F(Tp, ListRefusesBadArguments) {
   EXPECT_EQ(list(cfg), URMA_EINVAL);
 }
 
-TEST_F(Tp, KindsGoWithModes) {
+TEST_F(Tp, kinds_go_with_modes) {
   for (urma_transport_mode_t mode : {URMA_TM_RM, URMA_TM_RC}) {
     EXPECT_EQ(list(query(mode, kRtp)), URMA_SUCCESS);
     EXPECT_EQ(list(query(mode, kCtp)), URMA_SUCCESS);
@@ -85,7 +85,7 @@ TEST_F(Tp, KindsGoWithModes) {
   EXPECT_EQ(list(query(URMA_TM_UM, kRtp)), URMA_EINVAL);
 }
 
-TEST_F(Tp, ImportJettyOverAChannel) {
+TEST_F(Tp, import_jetty_over_a_channel) {
   urma_rjetty_t rjetty = peer();
   urma_active_tp_cfg_t cfg = channel();
   urma_target_jetty_t* target = urma_import_jetty_ex(ctx, &rjetty, &token, &cfg);
@@ -120,7 +120,7 @@ TEST_F(Tp, ImportJettyOverAChannel) {
   EXPECT_TRUE(fake->targets.empty());
 }
 
-TEST_F(Tp, ImportJfrOverAChannel) {
+TEST_F(Tp, import_jfr_over_a_channel) {
   urma_rjfr_t rjfr{};
   rjfr.jfr_id = peer().jetty_id;
   rjfr.trans_mode = URMA_TM_RM;
@@ -143,7 +143,7 @@ TEST_F(Tp, ImportJfrOverAChannel) {
   refused(ctx, &rjfr, &token, &cfg);
 }
 
-TEST_F(Tp, BindOverAChannel) {
+TEST_F(Tp, bind_over_a_channel) {
   urma_jfc_t* jfc = make_jfc();
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RC);
   urma_jetty_t *a = make_jetty(jfc, jfr, URMA_TM_RC), *b = make_jetty(jfc, jfr, URMA_TM_RC);
@@ -163,7 +163,7 @@ TEST_F(Tp, BindOverAChannel) {
   EXPECT_EQ(urma_bind_jetty_ex(b, make_target(URMA_TM_RM), &rm), URMA_ENOPERM);
 }
 
-TEST_F(Tp, Number) {
+TEST_F(Tp, number) {
   urma_jfc_t* jfc = make_jfc();
   urma_jfr_t* jfr = make_jfr(jfc, URMA_TM_RC);
   urma_jetty_t *a = make_jetty(jfc, jfr, URMA_TM_RC), *b = make_jetty(jfc, jfr, URMA_TM_RC);
@@ -182,7 +182,7 @@ TEST_F(Tp, Number) {
   EXPECT_EQ(urma_modify_tp(ctx, 0, nullptr, nullptr, {}), URMA_ENOPERM);  // user TP
 }
 
-TEST_F(Tp, AttributesAreReadBack) {
+TEST_F(Tp, attributes_are_read_back) {
   uint64_t tp = handle(query()), other = handle(query(URMA_TM_RC));
   uint8_t count = 99;
   uint32_t bitmap = 99;
@@ -222,7 +222,7 @@ TEST_F(Tp, AttributesAreReadBack) {
   EXPECT_EQ(bitmap, 0u);
 }
 
-TEST_F(Tp, EachAttributeHasItsBit) {
+TEST_F(Tp, each_attribute_has_its_bit) {
   urma_tp_attr_value_t ones;
   memset(&ones, 0xff, sizeof ones);
   int bits_set = 0;
@@ -245,7 +245,7 @@ TEST_F(Tp, EachAttributeHasItsBit) {
   EXPECT_EQ(bits_set, 8 + 256 + 96 + 28 + 8 + 32 + 4 + 1 + 16 + 1);
 }
 
-TEST_F(Tp, AttributesRefuseBadArguments) {
+TEST_F(Tp, attributes_refuse_bad_arguments) {
   uint64_t tp = handle(query());
   urma_tp_attr_value_t values{};
   uint8_t count;

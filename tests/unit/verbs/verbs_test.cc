@@ -124,7 +124,7 @@ class VerbsTest : public testing::Test {
   AhAttributes path;
 };
 
-TEST_F(VerbsTest, WaitingIsWokenByCompletions) {
+TEST_F(VerbsTest, waiting_is_woken_by_completions) {
   std::unique_ptr<CompletionQueue> other;
   ASSERT_EQ(CompletionQueue::create(*device, 16, &other), Status::kOk);
   QpInitAttributes attributes = usual();
@@ -164,7 +164,7 @@ TEST_F(VerbsTest, WaitingIsWokenByCompletions) {
   echo.join();
 }
 
-TEST_F(VerbsTest, EveryOperation) {
+TEST_F(VerbsTest, every_operation) {
   auto a = make(usual()), b = make(usual());
   to_rts(*a, *b);
   to_rts(*b, *a);
@@ -215,7 +215,7 @@ TEST_F(VerbsTest, EveryOperation) {
   EXPECT_EQ(both[1].opcode, WcOpcode::kSend);
 }
 
-TEST_F(VerbsTest, AnErrorIsToldAndFlushesBothQueues) {
+TEST_F(VerbsTest, an_error_is_told_and_flushes_both_queues) {
   QpInitAttributes attributes = usual();
   attributes.qp_context = 4711;
   auto a = make(attributes), b = make(usual());
@@ -248,7 +248,7 @@ TEST_F(VerbsTest, AnErrorIsToldAndFlushesBothQueues) {
   for (const WorkCompletion& w : take(*queue, 2)) EXPECT_EQ(w.status, WcStatus::kWrFlushErr);
 }
 
-TEST_F(VerbsTest, DatagramsAndTheirErrorState) {
+TEST_F(VerbsTest, datagrams_and_their_error_state) {
   QpInitAttributes attributes = usual();
   attributes.qp_type = QpType::kUd;
   auto a = make(attributes);
@@ -289,7 +289,7 @@ TEST_F(VerbsTest, DatagramsAndTheirErrorState) {
   EXPECT_EQ(a->modify(to, 0), Status::kOk);
 }
 
-TEST_F(VerbsTest, UnreliableConnections) {
+TEST_F(VerbsTest, unreliable_connections) {
   constexpr uint32_t kUcToRtr = roce::kQpPath | roce::kQpMtu | roce::kQpDestination | roce::kQpReceivePsn;
   QpInitAttributes attributes = usual();
   attributes.qp_type = QpType::kUc;
@@ -315,7 +315,7 @@ TEST_F(VerbsTest, UnreliableConnections) {
   EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + 3000, memory.begin() + 4000));
 }
 
-TEST_F(VerbsTest, ConnectionsAreMadeAndParted) {
+TEST_F(VerbsTest, connections_are_made_and_parted) {
   auto a = make(usual()), b = make(usual());
   init(*a);
   init(*b);
@@ -341,7 +341,7 @@ TEST_F(VerbsTest, ConnectionsAreMadeAndParted) {
   EXPECT_EQ(client.disconnect(), Status::kInvalid);
 }
 
-TEST_F(VerbsTest, AConnectionThatIsGivenUpLeavesItsIdFree) {
+TEST_F(VerbsTest, a_connection_that_is_given_up_leaves_its_id_free) {
   auto a = make(usual()), b = make(usual());
   init(*a);
   init(*b);
@@ -361,7 +361,7 @@ TEST_F(VerbsTest, AConnectionThatIsGivenUpLeavesItsIdFree) {
   EXPECT_EQ(event->kind, ConnectionEventKind::kEstablished);
 }
 
-TEST_F(VerbsTest, EachOfManyThreadsHearsOfItsConnection) {
+TEST_F(VerbsTest, each_of_many_threads_hears_of_its_connection) {
   constexpr int kThreads = 8, kRounds = 20;
   ConnectionId server(*device);
   ASSERT_EQ(server.listen(7000), Status::kOk);
@@ -389,7 +389,7 @@ TEST_F(VerbsTest, EachOfManyThreadsHearsOfItsConnection) {
   EXPECT_EQ(refused, kThreads * kRounds);
 }
 
-TEST_F(VerbsTest, AccessHasTheBitsOfVerbs) {
+TEST_F(VerbsTest, access_has_the_bits_of_verbs) {
   auto a = make(usual()), b = make(usual());
   to_rts(*a, *b);
   to_rts(*b, *a);
@@ -410,7 +410,7 @@ TEST_F(VerbsTest, AccessHasTheBitsOfVerbs) {
   EXPECT_EQ(take(*queue, 1)[0].status, WcStatus::kRemInvReqErr);
 }
 
-TEST_F(VerbsTest, NobodyListens) {
+TEST_F(VerbsTest, nobody_listens) {
   auto a = make(usual());
   init(*a);
   ConnectionId client(*device);
@@ -418,7 +418,7 @@ TEST_F(VerbsTest, NobodyListens) {
   EXPECT_EQ(client.wait_event(kLong)->kind, ConnectionEventKind::kRejected);
 }
 
-TEST_F(VerbsTest, WhatCannotBeIsRefusedAndChangesNothing) {
+TEST_F(VerbsTest, what_cannot_be_is_refused_and_changes_nothing) {
   std::unique_ptr<CompletionQueue> none;
   EXPECT_EQ(CompletionQueue::create(*device, 0, &none), Status::kInvalid);
   std::unique_ptr<QueuePair> qp;
@@ -464,7 +464,7 @@ TEST_F(VerbsTest, WhatCannotBeIsRefusedAndChangesNothing) {
   EXPECT_FALSE(queue->wait(milliseconds(1)));
 }
 
-TEST_F(VerbsTest, AFullQueueSaysSo) {
+TEST_F(VerbsTest, a_full_queue_says_so) {
   auto a = make(usual()), b = make(usual());
   to_rts(*a, *b);
   const Sge from = range(0, 8);  // the peer does not answer yet
@@ -475,7 +475,7 @@ TEST_F(VerbsTest, AFullQueueSaysSo) {
   EXPECT_EQ(a->post_send(write(from, 1000)), Status::kOk);
 }
 
-TEST_F(VerbsTest, ObjectsOfTwoDevicesDoNotMix) {
+TEST_F(VerbsTest, objects_of_two_devices_do_not_mix) {
   std::string error;
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.2", 1);
   auto second = Device::open([](const std::string&) {}, &error);
@@ -492,7 +492,7 @@ TEST_F(VerbsTest, ObjectsOfTwoDevicesDoNotMix) {
   EXPECT_EQ(QueuePair::create(*domain, attributes, &qp), Status::kInvalid);
 }
 
-TEST(VerbsDevice, WithoutTheUdpPortNobodyCouldReachIt) {
+TEST(VerbsDevice, without_the_udp_port_nobody_could_reach_it) {
   setenv("SOFTUB_PORT_KINDS", "udp", 1);
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.77", 1);
   const auto notice = [](const std::string&) {};
@@ -507,7 +507,7 @@ TEST(VerbsDevice, WithoutTheUdpPortNobodyCouldReachIt) {
   unsetenv("SOFTUB_PORT_KINDS");
 }
 
-TEST(VerbsDevice, WithoutTheUdpPortSocketsLeadNowhere) {
+TEST(VerbsDevice, without_the_udp_port_sockets_lead_nowhere) {
   const int holder = socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -527,7 +527,7 @@ TEST(VerbsDevice, WithoutTheUdpPortSocketsLeadNowhere) {
   unsetenv("SOFTUB_PORT_KINDS");
 }
 
-TEST(VerbsDevice, ABadConfigurationIsExplained) {
+TEST(VerbsDevice, a_bad_configuration_is_explained) {
   setenv("SOFTUB_PORT_KINDS", "pigeon", 1);
   std::string error;
   EXPECT_EQ(Device::open([](const std::string&) {}, &error), nullptr);

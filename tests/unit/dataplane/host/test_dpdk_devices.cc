@@ -21,7 +21,7 @@ std::string error_of(const DpdkConfig& c) {
   return error;
 }
 
-TEST(DpdkDevices, Names) {
+TEST(DpdkDevices, names) {
   EXPECT_EQ(dpdk_device_name("net_memif0,role=client"), "net_memif0");
   EXPECT_EQ(dpdk_device_name("0000:01:00.0"), "0000:01:00.0");
   DpdkConfig c;
@@ -30,7 +30,7 @@ TEST(DpdkDevices, Names) {
   EXPECT_EQ(dpdk_devices(c), (std::vector<std::string>{"net_memif0,role=client", "net_memif1,role=server"}));
 }
 
-TEST(DpdkDevices, AddressesGoToTheDeviceTheyName) {
+TEST(DpdkDevices, addresses_go_to_the_device_they_name) {
   std::string error;
   const auto ports = dpdk_ports(two_devices(), &error);
   ASSERT_EQ(ports.size(), 2u) << error;
@@ -42,7 +42,7 @@ TEST(DpdkDevices, AddressesGoToTheDeviceTheyName) {
   EXPECT_EQ(ports[1].addresses[0].address, *parse_ip("10.2.0.2"));
 }
 
-TEST(DpdkDevices, GatewaysAndNeighboursGoWhereTheirNetworkIs) {
+TEST(DpdkDevices, gateways_and_neighbours_go_where_their_network_is) {
   DpdkConfig c = two_devices();
   c.gateways = {"10.2.0.1", "fd00::1"};
   c.neighbours = {"10.2.0.9=02:00:00:00:00:09", "10.1.0.9=02:00:00:00:01:09"};
@@ -60,7 +60,7 @@ TEST(DpdkDevices, GatewaysAndNeighboursGoWhereTheirNetworkIs) {
   EXPECT_EQ(ports[1].vlan, 7);
 }
 
-TEST(DpdkDevices, Refused) {
+TEST(DpdkDevices, refused) {
   DpdkConfig c = two_devices();
   c.addresses = {"10.1.0.2/24"};
   EXPECT_NE(error_of(c).find("0000:01:00.0 has no address"), std::string::npos) << error_of(c);

@@ -162,7 +162,7 @@ struct DpdkPortTest : testing::Test {
   }
 };
 
-TEST_F(DpdkPortTest, FramesGoOutWithAddressesAndComeIn) {
+TEST_F(DpdkPortTest, frames_go_out_with_addresses_and_come_in) {
   open();
   ASSERT_TRUE(send(4200));
   auto frames = receive();
@@ -176,14 +176,14 @@ TEST_F(DpdkPortTest, FramesGoOutWithAddressesAndComeIn) {
   EXPECT_EQ(c.rx_frames, 1u);
 }
 
-TEST_F(DpdkPortTest, NoNetworkOfOursAndNoGateway) {
+TEST_F(DpdkPortTest, no_network_of_ours_and_no_gateway) {
   open();
   ASSERT_TRUE(send(100, IpAddress::from_v4(0x0b000001)));
   EXPECT_TRUE(take_all().empty());
   EXPECT_EQ(port->counters().tx_drop_no_route, 1u);
 }
 
-TEST_F(DpdkPortTest, FramesWaitForTheirNeighbourAndLeaveInOrder) {
+TEST_F(DpdkPortTest, frames_wait_for_their_neighbour_and_leave_in_order) {
   open();
   for (size_t i = 0; i < 5; ++i) ASSERT_TRUE(send(100 + i, kUnknown));
   ASSERT_TRUE(send(50));  // others do not wait
@@ -200,7 +200,7 @@ TEST_F(DpdkPortTest, FramesWaitForTheirNeighbourAndLeaveInOrder) {
   EXPECT_TRUE(port->next_deadline().is_never());
 }
 
-TEST_F(DpdkPortTest, ANeighbourThatAsksUsIsKnownFromThenOn) {
+TEST_F(DpdkPortTest, a_neighbour_that_asks_us_is_known_from_then_on) {
   open();
   ASSERT_TRUE(send(100, kUnknown));
   take_all();
@@ -212,7 +212,7 @@ TEST_F(DpdkPortTest, ANeighbourThatAsksUsIsKnownFromThenOn) {
   EXPECT_EQ(lengths(take_all()), (std::vector<size_t>{100, 42}));  // and our answer
 }
 
-TEST_F(DpdkPortTest, MoreFramesWaitThanTheDeviceTakesAtOnce) {
+TEST_F(DpdkPortTest, more_frames_wait_than_the_device_takes_at_once) {
   open();
   for (size_t i = 0; i < 64; ++i) ASSERT_TRUE(send(100 + i, kUnknown));
   ASSERT_TRUE(send(300, kUnknown));  // too many
@@ -228,7 +228,7 @@ TEST_F(DpdkPortTest, MoreFramesWaitThanTheDeviceTakesAtOnce) {
   EXPECT_TRUE(std::is_sorted(waited.begin(), waited.end()));
 }
 
-TEST_F(DpdkPortTest, ANeighbourThatDoesNotAnswerIsAskedAgainAndGivenUp) {
+TEST_F(DpdkPortTest, a_neighbour_that_does_not_answer_is_asked_again_and_given_up) {
   open();
   ASSERT_TRUE(send(100, kUnknown));
   size_t questions = lengths(take_all()).size();
@@ -246,7 +246,7 @@ TEST_F(DpdkPortTest, ANeighbourThatDoesNotAnswerIsAskedAgainAndGivenUp) {
 }
 
 // As whoever is sent on a tour of addresses by an application might do it.
-TEST_F(DpdkPortTest, ManyNeighboursThatAreNotThereTakeNoMoreBuffersThanThereIsRoom) {
+TEST_F(DpdkPortTest, many_neighbours_that_are_not_there_take_no_more_buffers_than_there_is_room) {
   options.addresses = {{kOwn, 8}};
   open();
   rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
@@ -264,7 +264,7 @@ TEST_F(DpdkPortTest, ManyNeighboursThatAreNotThereTakeNoMoreBuffersThanThereIsRo
   take_all();  // the ring outlives the device
 }
 
-TEST_F(DpdkPortTest, FramesWaitForANeighbourBehindALinkThatIsDown) {
+TEST_F(DpdkPortTest, frames_wait_for_a_neighbour_behind_a_link_that_is_down) {
   open();
   rte_eth_dev_set_link_down(id);
   ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
@@ -279,7 +279,7 @@ TEST_F(DpdkPortTest, FramesWaitForANeighbourBehindALinkThatIsDown) {
   EXPECT_EQ(lengths(take_all()), std::vector<size_t>{100});
 }
 
-TEST_F(DpdkPortTest, VlanTagsAreWrittenAndRemoved) {
+TEST_F(DpdkPortTest, vlan_tags_are_written_and_removed) {
   options.vlan = 0x123;
   open();
   ASSERT_TRUE(send(1000));
@@ -304,7 +304,7 @@ TEST_F(DpdkPortTest, VlanTagsAreWrittenAndRemoved) {
   EXPECT_EQ(port->counters().rx_drop_vlan, 2u);
 }
 
-TEST_F(DpdkPortTest, FramesInPiecesAreJoinedOrRefused) {
+TEST_F(DpdkPortTest, frames_in_pieces_are_joined_or_refused) {
   open();
   std::vector<std::byte> frame(4200);
   write_frame(frame.data(), frame.size(), kOwn);
@@ -318,7 +318,7 @@ TEST_F(DpdkPortTest, FramesInPiecesAreJoinedOrRefused) {
   EXPECT_EQ(port->counters().rx_drop_too_long, 1u);
 }
 
-TEST_F(DpdkPortTest, JumboFrames) {
+TEST_F(DpdkPortTest, jumbo_frames) {
   options.mtu = 8192;
   open();
   ASSERT_TRUE(send(8300));
@@ -329,7 +329,7 @@ TEST_F(DpdkPortTest, JumboFrames) {
   EXPECT_EQ(port->counters().tx_too_long, 1u);
 }
 
-TEST_F(DpdkPortTest, AFullDeviceIsBackPressure) {
+TEST_F(DpdkPortTest, a_full_device_is_back_pressure) {
   open();
   size_t sent = 0;
   while (sent < 100000 && send(100)) ++sent;
@@ -344,7 +344,7 @@ TEST_F(DpdkPortTest, AFullDeviceIsBackPressure) {
   EXPECT_TRUE(send(100));
 }
 
-TEST_F(DpdkPortTest, AnEmptyPoolIsBackPressure) {
+TEST_F(DpdkPortTest, an_empty_pool_is_back_pressure) {
   open();
   rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
   std::vector<rte_mbuf*> taken;
@@ -356,7 +356,7 @@ TEST_F(DpdkPortTest, AnEmptyPoolIsBackPressure) {
   EXPECT_EQ(receive().size(), 1u);
 }
 
-TEST_F(DpdkPortTest, WithoutALinkFramesAreDropped) {
+TEST_F(DpdkPortTest, without_a_link_frames_are_dropped) {
   open();
   rte_eth_dev_set_link_down(id);
   ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
@@ -370,7 +370,7 @@ TEST_F(DpdkPortTest, WithoutALinkFramesAreDropped) {
   EXPECT_EQ(receive().size(), 1u);
 }
 
-TEST_F(DpdkPortTest, ADeviceThatIsRemoved) {
+TEST_F(DpdkPortTest, a_device_that_is_removed) {
   open();
   rte_eth_dev_info info;
   ASSERT_EQ(rte_eth_dev_info_get(id, &info), 0);
@@ -388,7 +388,7 @@ TEST_F(DpdkPortTest, ADeviceThatIsRemoved) {
   open();  // it can come again
 }
 
-TEST_F(DpdkPortTest, DamagedAndForeignFramesAreCounted) {
+TEST_F(DpdkPortTest, damaged_and_foreign_frames_are_counted) {
   open();
   std::vector<std::byte> echo(14 + 20 + 8);
   write_frame(echo.data(), echo.size(), kOwn);
@@ -405,7 +405,7 @@ TEST_F(DpdkPortTest, DamagedAndForeignFramesAreCounted) {
   EXPECT_EQ(port->counters().rx_drop_foreign, 7u);
 }
 
-TEST_F(DpdkPortTest, RoceFramesAreForeignUnlessRoceIsOn) {
+TEST_F(DpdkPortTest, roce_frames_are_foreign_unless_roce_is_on) {
   std::vector<std::byte> frame(100);
   write_frame(frame.data(), frame.size(), kOwn, roce::kUdpPort);
   open();
@@ -420,7 +420,7 @@ TEST_F(DpdkPortTest, RoceFramesAreForeignUnlessRoceIsOn) {
   EXPECT_EQ(port->counters().rx_drop_foreign, 0u);
 }
 
-TEST_F(DpdkPortTest, ANeighbourIsAskedForBeforeThereAreFramesForIt) {
+TEST_F(DpdkPortTest, a_neighbour_is_asked_for_before_there_are_frames_for_it) {
   const IpAddress other = IpAddress::from_v4(kPeer.v4() + 1), elsewhere = IpAddress::from_v4(0x08080808);
   open();
   EXPECT_TRUE(port->resolve(Instant{1}, kPeer, kOwn));  // known from the options
@@ -460,7 +460,7 @@ class SilentServer {
 
 // As the server of a program that has opened its device and not started it yet. The client came back only when the time
 // was over that a server has to answer.
-TEST_F(DpdkPortTest, AServerThatHangsUpIsTriedAgainWhileASilentOneIsWaitedFor) {
+TEST_F(DpdkPortTest, a_server_that_hangs_up_is_tried_again_while_a_silent_one_is_waited_for) {
   SilentServer silent("silent"), refusing("refusing");
   options.device = silent.device("net_memif0");
   ASSERT_TRUE(try_open()) << error;
@@ -479,35 +479,35 @@ TEST_F(DpdkPortTest, AServerThatHangsUpIsTriedAgainWhileASilentOneIsWaitedFor) {
 
 // ---- bad input: what, where, what to do ----
 
-TEST_F(DpdkPortTest, ADeviceThatIsInUse) {
+TEST_F(DpdkPortTest, a_device_that_is_in_use) {
   open();
   PluginPortOptions again = options;
   EXPECT_EQ(softub_open_port(kPluginPortVersion, again, &error), nullptr);
   EXPECT_NE(error.find("net_ring0 is in use in this process already; dpdk.device"), std::string::npos) << error;
 }
 
-TEST_F(DpdkPortTest, ADriverThatIsUnknown) {
+TEST_F(DpdkPortTest, a_driver_that_is_unknown) {
   options.device = "net_nonsense0";
   EXPECT_FALSE(try_open());
   EXPECT_NE(error.find("\"net_nonsense0\" cannot be opened"), std::string::npos) << error;
   EXPECT_NE(error.find("check dpdk.device"), std::string::npos) << error;
 }
 
-TEST_F(DpdkPortTest, ArgumentsThatAreWrong) {
+TEST_F(DpdkPortTest, arguments_that_are_wrong) {
   options.device = "net_memif0,role=nonsense";
   EXPECT_FALSE(try_open());
   EXPECT_NE(error.find("cannot be opened"), std::string::npos) << error;
   EXPECT_NE(error.find("nonsense"), std::string::npos) << error;  // the driver's own words
 }
 
-TEST_F(DpdkPortTest, BuffersOfMemifThatAreTooSmall) {
+TEST_F(DpdkPortTest, buffers_of_memif_that_are_too_small) {
   options.device = "net_memif0,role=server,socket=softub-test";
   EXPECT_FALSE(try_open());
   EXPECT_NE(error.find("buffers of 2048 bytes"), std::string::npos) << error;
   EXPECT_NE(error.find("add bsize=8192"), std::string::npos) << error;
 }
 
-TEST_F(DpdkPortTest, APluginOfAnotherVersion) {
+TEST_F(DpdkPortTest, a_plugin_of_another_version) {
   EXPECT_EQ(softub_open_port(kPluginPortVersion + 1, options, &error), nullptr);
   EXPECT_NE(error.find("install both from one build"), std::string::npos) << error;
 }

@@ -56,7 +56,7 @@ struct EthernetHostTest : testing::Test {
   Host a{kA4, kA6, kMacA}, b{kB4, kB6, kMacB};
 };
 
-TEST_F(EthernetHostTest, ArpQuestionAndAnswerByteByByte) {
+TEST_F(EthernetHostTest, arp_question_and_answer_byte_by_byte) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB4, kA4, question.data()));
   EXPECT_EQ(question, hex("ffffffffffff 02000000000a 0806 0001 0800 06 04 0001"
@@ -71,21 +71,21 @@ TEST_F(EthernetHostTest, ArpQuestionAndAnswerByteByByte) {
   EXPECT_TRUE(a.knows(kB4, kMacB));
 }
 
-TEST_F(EthernetHostTest, ArpForOthersIsNotAnswered) {
+TEST_F(EthernetHostTest, arp_for_others_is_not_answered) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(IpAddress::from_v4(0x0a000003), kA4, question.data()));
   EXPECT_EQ(b.take(question), Verdict::kForeign);
   EXPECT_EQ(b.neighbours.size(), 0u);
 }
 
-TEST_F(EthernetHostTest, ArpProbeForOurAddressIsAnsweredAndNotLearnt) {
+TEST_F(EthernetHostTest, arp_probe_for_our_address_is_answered_and_not_learnt) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB4, IpAddress::from_v4(0), question.data()));
   EXPECT_EQ(b.take(question), Verdict::kAnswer);
   EXPECT_EQ(b.neighbours.size(), 0u);
 }
 
-TEST_F(EthernetHostTest, NeighbourSolicitation) {
+TEST_F(EthernetHostTest, neighbour_solicitation) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB6, kA6, question.data()));
   ASSERT_EQ(question.size(), 86u);
@@ -99,7 +99,7 @@ TEST_F(EthernetHostTest, NeighbourSolicitation) {
   EXPECT_TRUE(a.knows(kB6, kMacB));
 }
 
-TEST_F(EthernetHostTest, DamagedSolicitationIsIgnored) {
+TEST_F(EthernetHostTest, damaged_solicitation_is_ignored) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB6, kA6, question.data()));
   question.back() ^= std::byte{1};
@@ -107,7 +107,7 @@ TEST_F(EthernetHostTest, DamagedSolicitationIsIgnored) {
   EXPECT_EQ(b.neighbours.size(), 0u);
 }
 
-TEST_F(EthernetHostTest, SolicitationThatARouterPassedOnIsIgnored) {
+TEST_F(EthernetHostTest, solicitation_that_a_router_passed_on_is_ignored) {
   Bytes question(EthernetHost::kMaxQuestion);
   question.resize(a.host.write_question(kB6, kA6, question.data()));
   question[14 + 7] = std::byte{254};  // the hop limit is in no checksum
@@ -116,7 +116,7 @@ TEST_F(EthernetHostTest, SolicitationThatARouterPassedOnIsIgnored) {
 }
 
 // Checksums computed by hand.
-TEST_F(EthernetHostTest, Echo) {
+TEST_F(EthernetHostTest, echo) {
   const Bytes request =
       hex("02000000000b 02000000000a 0800 45000024 1c46 4000 40 01 0a91 0a000001 0a000002"
           "0800 ebed 0001 0001 0001020304050607");
@@ -130,13 +130,13 @@ TEST_F(EthernetHostTest, Echo) {
   EXPECT_EQ(b.take(cut), Verdict::kForeign);
 }
 
-TEST_F(EthernetHostTest, UdpIsForTheCoreIfItIsForUs) {
+TEST_F(EthernetHostTest, udp_is_for_the_core_if_it_is_for_us) {
   Bytes udp = hex("02000000000b 02000000000a 0800 4500001c 0000 4000 40 11 26cd 0a000001 0a000002 12b8 12b8 0008 0000");
   EXPECT_EQ(b.take(udp), Verdict::kUdp);
   EXPECT_EQ(a.take(udp), Verdict::kForeign);
 }
 
-TEST_F(EthernetHostTest, AnyBytesAreSurvived) {
+TEST_F(EthernetHostTest, any_bytes_are_survived) {
   std::mt19937 rng(7);
   Bytes seeds[2] = {Bytes(EthernetHost::kMaxQuestion), Bytes(EthernetHost::kMaxQuestion)};
   seeds[0].resize(a.host.write_question(kB4, kA4, seeds[0].data()));

@@ -11,7 +11,7 @@ extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPo
 namespace ub {
 namespace {
 
-TEST(ForeignEal, IsUsed) {
+TEST(ForeignEal, is_used) {
   std::string prefix = "--file-prefix=softub-test-" + std::to_string(getpid());
   std::vector<std::string> arguments{"test", "--no-huge",      "-m",         "64", "--no-pci", "-l", "0",
                                      prefix, "--no-telemetry", "--no-shconf"};

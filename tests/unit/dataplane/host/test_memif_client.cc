@@ -21,20 +21,20 @@ using std::chrono::nanoseconds;
 
 constexpr Reconnect::Time kBegin{std::chrono::hours(7)};
 
-TEST(Reconnect, TheFirstTryIsDueAtOnce) {
+TEST(Reconnect, the_first_try_is_due_at_once) {
   Reconnect reconnect;
   EXPECT_TRUE(reconnect.is_due(Reconnect::Time{}, false));
   EXPECT_TRUE(reconnect.is_due(kBegin, false));
 }
 
-TEST(Reconnect, NobodyIsTriedSoonAgainAndSoIsWhoeverHungUp) {
+TEST(Reconnect, nobody_is_tried_soon_again_and_so_is_whoever_hung_up) {
   Reconnect reconnect;
   reconnect.tried(kBegin);
   EXPECT_FALSE(reconnect.is_due(kBegin + Reconnect::kPause - nanoseconds(1), false));
   EXPECT_TRUE(reconnect.is_due(kBegin + Reconnect::kPause, false));
 }
 
-TEST(Reconnect, AServerThatHasTheConnectionIsLeftTimeToAnswer) {
+TEST(Reconnect, a_server_that_has_the_connection_is_left_time_to_answer) {
   Reconnect reconnect;
   reconnect.tried(kBegin);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(reconnect.is_due(kBegin + milliseconds(19) * i, true)) << i;
@@ -73,7 +73,7 @@ struct ServerConnectionTest : testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(ServerConnectionTest, IsOpenUntilTheDriverClosesIt) {
+TEST_P(ServerConnectionTest, is_open_until_the_driver_closes_it) {
   ServerConnection connection(name);
   EXPECT_FALSE(connection.is_open());
   connection.begin();
@@ -92,7 +92,7 @@ TEST_P(ServerConnectionTest, IsOpenUntilTheDriverClosesIt) {
   EXPECT_TRUE(connection.is_open());
 }
 
-TEST_P(ServerConnectionTest, ADeviceBesideItHasItsOwn) {
+TEST_P(ServerConnectionTest, a_device_beside_it_has_its_own) {
   other = connected();
   ServerConnection connection(name);
   connection.begin();
@@ -102,14 +102,14 @@ TEST_P(ServerConnectionTest, ADeviceBesideItHasItsOwn) {
   EXPECT_FALSE(connection.is_open());
 }
 
-TEST_P(ServerConnectionTest, WithoutAServerThereIsNone) {
+TEST_P(ServerConnectionTest, without_a_server_there_is_none) {
   ServerConnection connection(name);
   connection.begin();
   connection.end(false);
   EXPECT_FALSE(connection.is_open());
 }
 
-TEST_P(ServerConnectionTest, OneThatCannotBeFoundIsBelieved) {
+TEST_P(ServerConnectionTest, one_that_cannot_be_found_is_believed) {
   ServerConnection connection("softub-test-elsewhere");
   connection.begin();
   client = connected();

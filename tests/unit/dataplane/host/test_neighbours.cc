@@ -21,7 +21,7 @@ struct NeighboursTest : testing::Test {
   bool ask = false;
 };
 
-TEST_F(NeighboursTest, NetworksAndGateways) {
+TEST_F(NeighboursTest, networks_and_gateways) {
   IpAddress hop;
   ASSERT_TRUE(table.next_hop(v4(0x0a000037), &hop));
   EXPECT_EQ(hop, v4(0x0a000037));
@@ -34,7 +34,7 @@ TEST_F(NeighboursTest, NetworksAndGateways) {
   EXPECT_FALSE(table.is_own(v4(0x0a000002)));
 }
 
-TEST_F(NeighboursTest, PrefixesThatEndInsideAByte) {
+TEST_F(NeighboursTest, prefixes_that_end_inside_a_byte) {
   IpNetwork n{v4(0xc0a80a40), 26};
   EXPECT_TRUE(n.contains(v4(0xc0a80a7f)));
   EXPECT_FALSE(n.contains(v4(0xc0a80a80)));
@@ -42,7 +42,7 @@ TEST_F(NeighboursTest, PrefixesThatEndInsideAByte) {
   EXPECT_TRUE((IpNetwork{v4(1), 0}.contains(v4(0xffffffff))));
 }
 
-TEST_F(NeighboursTest, AsksUntilAnswered) {
+TEST_F(NeighboursTest, asks_until_answered) {
   EXPECT_EQ(table.find(now, v4(0x0a000002), &ask), nullptr);
   EXPECT_TRUE(ask);
   EXPECT_EQ(table.find(now + microseconds(10), v4(0x0a000002), &ask), nullptr);
@@ -57,7 +57,7 @@ TEST_F(NeighboursTest, AsksUntilAnswered) {
   EXPECT_FALSE(ask);
 }
 
-TEST_F(NeighboursTest, ConfirmsWhatIsUsedAndForgetsTheDead) {
+TEST_F(NeighboursTest, confirms_what_is_used_and_forgets_the_dead) {
   table.find(now, v4(0x0a000002), &ask);
   table.learn(now, v4(0x0a000002), kMac, false);
   now += seconds(31);
@@ -68,7 +68,7 @@ TEST_F(NeighboursTest, ConfirmsWhatIsUsedAndForgetsTheDead) {
   EXPECT_TRUE(ask);
 }
 
-TEST_F(NeighboursTest, BelievesOnlyAnswersAndThoseWhoAskUs) {
+TEST_F(NeighboursTest, believes_only_answers_and_those_who_ask_us) {
   table.learn(now, v4(0x0a000003), kMac, false);  // nobody asked
   EXPECT_EQ(table.size(), 0u);
   table.learn(now, v4(0x0b000003), kMac, true);                // not of our network
@@ -79,7 +79,7 @@ TEST_F(NeighboursTest, BelievesOnlyAnswersAndThoseWhoAskUs) {
   EXPECT_NE(table.find(now, v4(0x0a000003), &ask), nullptr);
 }
 
-TEST_F(NeighboursTest, StaticOnesStay) {
+TEST_F(NeighboursTest, static_ones_stay) {
   table.add_static(v4(0x0a000004), kMac);
   table.learn(now, v4(0x0a000004), {2, 2, 2, 2, 2, 2}, true);
   now += seconds(1000);
@@ -89,7 +89,7 @@ TEST_F(NeighboursTest, StaticOnesStay) {
   EXPECT_FALSE(ask);
 }
 
-TEST_F(NeighboursTest, SaysOnceWhoBecameKnown) {
+TEST_F(NeighboursTest, says_once_who_became_known) {
   table.find(now, v4(0x0a000002), &ask);
   EXPECT_EQ(table.take_news(), std::nullopt);
   table.learn(now, v4(0x0a000002), kMac, false);
@@ -101,7 +101,7 @@ TEST_F(NeighboursTest, SaysOnceWhoBecameKnown) {
   EXPECT_EQ(table.take_news(), v4(0x0a000003));
 }
 
-TEST_F(NeighboursTest, AddressesThatNobodyHasPushOutNoNeighbour) {
+TEST_F(NeighboursTest, addresses_that_nobody_has_push_out_no_neighbour) {
   Neighbours wide({{v4(0x0a000001), 8}}, {}, {});
   wide.find(now, v4(0x0a000002), &ask);
   wide.learn(now, v4(0x0a000002), kMac, false);
@@ -110,7 +110,7 @@ TEST_F(NeighboursTest, AddressesThatNobodyHasPushOutNoNeighbour) {
   EXPECT_NE(wide.find(now + seconds(1), v4(0x0a000002), &ask), nullptr);
 }
 
-TEST_F(NeighboursTest, AFullTableForgetsTheLeastUsed) {
+TEST_F(NeighboursTest, a_full_table_forgets_the_least_used) {
   table.add_static(v4(0x0a000004), kMac);
   Neighbours wide({{v4(0x0a000001), 8}}, {}, {});
   for (uint32_t i = 0; i < Neighbours::kMaxEntries + 10; ++i) wide.find(now + nanoseconds(i), v4(0x0a010000 + i), &ask);

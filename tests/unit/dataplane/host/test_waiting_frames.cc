@@ -43,7 +43,7 @@ struct WaitingFramesTest : testing::Test {
   }
 };
 
-TEST_F(WaitingFramesTest, FramesLeaveInOrderWhenTheHopAnswers) {
+TEST_F(WaitingFramesTest, frames_leave_in_order_when_the_hop_answers) {
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(waiting.hold(hop(1), frame(i)), nullptr);
   EXPECT_EQ(waiting.hold(hop(2), frame(20)), nullptr);
   EXPECT_EQ(waiting.take_answered(&mac), nullptr);
@@ -65,7 +65,7 @@ TEST_F(WaitingFramesTest, FramesLeaveInOrderWhenTheHopAnswers) {
   EXPECT_EQ(waiting.size(), 1u);
 }
 
-TEST_F(WaitingFramesTest, AHopIsAskedForMoreAndMoreRarely) {
+TEST_F(WaitingFramesTest, a_hop_is_asked_for_more_and_more_rarely) {
   EXPECT_TRUE(waiting.next_deadline().is_never());
   waiting.hold(hop(1), frame(0));
   EXPECT_TRUE(asked(kBegin).empty());  // the first question was the caller's
@@ -81,7 +81,7 @@ TEST_F(WaitingFramesTest, AHopIsAskedForMoreAndMoreRarely) {
   EXPECT_EQ(pauses, (std::vector<int64_t>{20, 20, 40, 80, 160, 320, 320, 320}));
 }
 
-TEST_F(WaitingFramesTest, QuestionsGoAtOnceWhenTheyCanBeHeardAgain) {
+TEST_F(WaitingFramesTest, questions_go_at_once_when_they_can_be_heard_again) {
   waiting.hold(hop(1), frame(0));
   Instant now = kBegin;
   for (int i = 0; i < 7; ++i, now = waiting.next_deadline()) asked(now);
@@ -95,7 +95,7 @@ TEST_F(WaitingFramesTest, QuestionsGoAtOnceWhenTheyCanBeHeardAgain) {
   EXPECT_EQ(late(kBegin + WaitingFrames::kPatience), 1u);  // that gave it no more time
 }
 
-TEST_F(WaitingFramesTest, WhoeverDoesNotAnswerIsGivenUp) {
+TEST_F(WaitingFramesTest, whoever_does_not_answer_is_given_up) {
   waiting.hold(hop(1), frame(0));
   waiting.hold(hop(1), frame(1));
   EXPECT_EQ(late(kBegin), 0u);
@@ -110,7 +110,7 @@ TEST_F(WaitingFramesTest, WhoeverDoesNotAnswerIsGivenUp) {
   EXPECT_TRUE(waiting.next_deadline().is_never());
 }
 
-TEST_F(WaitingFramesTest, WhatAnsweredIsNotLate) {
+TEST_F(WaitingFramesTest, what_answered_is_not_late) {
   waiting.hold(hop(1), frame(0));
   asked(kBegin);
   waiting.answer(hop(1), kMac);
@@ -120,7 +120,7 @@ TEST_F(WaitingFramesTest, WhatAnsweredIsNotLate) {
   EXPECT_EQ(waiting.take_answered(&mac), frame(0));
 }
 
-TEST_F(WaitingFramesTest, TheTimeOfAHopBeginsWhenTheTimeIsTold) {
+TEST_F(WaitingFramesTest, the_time_of_a_hop_begins_when_the_time_is_told) {
   EXPECT_EQ(late(kBegin), 0u);
   waiting.hold(hop(1), frame(0));  // the last time it heard of may be long ago
   EXPECT_EQ(waiting.take_late(kBegin + seconds(50)), nullptr);
@@ -128,14 +128,14 @@ TEST_F(WaitingFramesTest, TheTimeOfAHopBeginsWhenTheTimeIsTold) {
   EXPECT_EQ(waiting.next_deadline(), kBegin + seconds(50) + milliseconds(20));
 }
 
-TEST_F(WaitingFramesTest, OneHopHasAShortQueue) {
+TEST_F(WaitingFramesTest, one_hop_has_a_short_queue) {
   for (size_t i = 0; i < WaitingFrames::kMostOfOne; ++i) EXPECT_EQ(waiting.hold(hop(1), frame(i)), nullptr);
   EXPECT_EQ(waiting.hold(hop(1), frame(900)), frame(900));
   EXPECT_EQ(waiting.hold(hop(2), frame(901)), nullptr);
   EXPECT_EQ(waiting.size(), WaitingFrames::kMostOfOne + 1);
 }
 
-TEST_F(WaitingFramesTest, AFloodOfHopsTakesTheOldestFirstAndNoMoreThanItsRoom) {
+TEST_F(WaitingFramesTest, a_flood_of_hops_takes_the_oldest_first_and_no_more_than_its_room) {
   for (size_t i = 0; i < kFrames; ++i) {
     std::byte* dropped = waiting.hold(hop(static_cast<uint32_t>(i)), frame(i));
     EXPECT_EQ(dropped, i < WaitingFrames::kMost ? nullptr : frame(i - WaitingFrames::kMost));
@@ -149,7 +149,7 @@ TEST_F(WaitingFramesTest, AFloodOfHopsTakesTheOldestFirstAndNoMoreThanItsRoom) {
   }
 }
 
-TEST_F(WaitingFramesTest, NothingIsLostOrComesTwice) {
+TEST_F(WaitingFramesTest, nothing_is_lost_or_comes_twice) {
   std::mt19937 random(11);
   std::set<std::byte*> inside;
   std::map<uint32_t, std::deque<std::byte*>> order;

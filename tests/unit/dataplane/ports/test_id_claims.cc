@@ -116,7 +116,7 @@ TEST(IdClaims, ids_asked_for__are_released_with_their_last_claim) {
   EXPECT_FALSE(a.release_id(1500));
   EXPECT_TRUE(b.claim_id(1500, &b.why)) << b.why;
   EXPECT_FALSE(b.claim_id(1501, &b.why));
-  for (uint32_t none : {0u, 1u, 2u, wire::kIdSpace, UINT32_MAX}) EXPECT_FALSE(a.claim_id(none, &a.why)) << none;
+  for (uint32_t none : {0u, 1u, 2u, kIdSpace, UINT32_MAX}) EXPECT_FALSE(a.claim_id(none, &a.why)) << none;
 }
 
 // Ids that are far apart cost a block each: nobody gets the host's that way.

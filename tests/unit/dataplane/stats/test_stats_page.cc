@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "dataplane/stats_page.h"
+#include "lib/transport/wire/network_header.h"
 
 namespace ub {
 namespace {
@@ -65,7 +66,7 @@ ChannelInfo channel(uint32_t n) {
   return c;
 }
 
-TEST_F(StatsPage, IdentityAndValuesArrive) {
+TEST_F(StatsPage, identity_and_values_arrive) {
   auto w = writer();
   Counters counters;
   counters.add(Counter::kRxPackets, 5);
@@ -108,7 +109,7 @@ TEST_F(StatsPage, IdentityAndValuesArrive) {
   EXPECT_EQ(r.segments, segments);
 }
 
-TEST_F(StatsPage, BeforeTheFirstUpdateEverythingIsZero) {
+TEST_F(StatsPage, before_the_first_update_everything_is_zero) {
   auto w = writer();
   StatsReport r;
   ASSERT_TRUE(reader()->read(&r, &error)) << error;
@@ -118,7 +119,7 @@ TEST_F(StatsPage, BeforeTheFirstUpdateEverythingIsZero) {
   EXPECT_TRUE(r.channels.empty());
 }
 
-TEST_F(StatsPage, TablesShrinkAndOverflow) {
+TEST_F(StatsPage, tables_shrink_and_overflow) {
   auto w = writer();
   std::vector<ChannelInfo> many;
   for (uint32_t i = 0; i < 5000; ++i) many.push_back(channel(i));
@@ -137,7 +138,7 @@ TEST_F(StatsPage, TablesShrinkAndOverflow) {
   EXPECT_TRUE(r.segments.empty());
 }
 
-TEST_F(StatsPage, ReadersSeeWholeUpdatesOnly) {
+TEST_F(StatsPage, readers_see_whole_updates_only) {
   auto w = writer();
   std::atomic<bool> stop = false;
   std::thread updates([&] {
@@ -166,7 +167,7 @@ TEST_F(StatsPage, ReadersSeeWholeUpdatesOnly) {
   updates.join();
 }
 
-TEST_F(StatsPage, RemovedAtTheEnd) {
+TEST_F(StatsPage, removed_at_the_end) {
   auto w = writer();
   EXPECT_EQ(list_stats_pages(directory), std::vector<std::string>{"10.0.0.1-4792"});
   auto rd = reader();
@@ -176,7 +177,7 @@ TEST_F(StatsPage, RemovedAtTheEnd) {
   EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
-TEST_F(StatsPage, DeadInstancesAreRecognisedAndSwept) {
+TEST_F(StatsPage, dead_instances_are_recognised_and_swept) {
   pid_t child = fork();
   if (child == 0) {
     auto w = writer(5);
@@ -197,7 +198,7 @@ TEST_F(StatsPage, DeadInstancesAreRecognisedAndSwept) {
   EXPECT_EQ(list_stats_pages(directory), (std::vector<std::string>{"10.0.0.1-4792", "10.0.0.2-5000"}));
 }
 
-TEST_F(StatsPage, UnfinishedPagesAreSweptOnceTheyAreOld) {
+TEST_F(StatsPage, unfinished_pages_are_swept_once_they_are_old) {
   const std::string young = directory + "/.10.0.0.7-4792.123.stats.tmp",
                     old = directory + "/.10.0.0.8-4792.124.stats.tmp";
   for (const std::string& path : {young, old}) close(creat(path.c_str(), 0600));
@@ -208,7 +209,7 @@ TEST_F(StatsPage, UnfinishedPagesAreSweptOnceTheyAreOld) {
   EXPECT_FALSE(std::filesystem::exists(old));
 }
 
-TEST_F(StatsPage, ForeignFilesAreNotSwept) {
+TEST_F(StatsPage, foreign_files_are_not_swept) {
   const std::string path = directory + "/results.stats";
   for (const char* content : {"", "x", "numbers that somebody measured"}) {
     FILE* f = fopen(path.c_str(), "w");
@@ -219,7 +220,7 @@ TEST_F(StatsPage, ForeignFilesAreNotSwept) {
   }
 }
 
-TEST_F(StatsPage, AForkedChildLeavesThePageAlone) {
+TEST_F(StatsPage, a_forked_child_leaves_the_page_alone) {
   auto w = writer();
   pid_t child = fork();
   if (child == 0) {
@@ -235,7 +236,7 @@ TEST_F(StatsPage, AForkedChildLeavesThePageAlone) {
   EXPECT_EQ(r.updates, 0u);
 }
 
-TEST_F(StatsPage, OtherFilesAreRefused) {
+TEST_F(StatsPage, other_files_are_refused) {
   auto refuse = [&](const char* name, const std::string& content) {
     std::string path = stats_page_path(directory, name);
     FILE* f = fopen(path.c_str(), "w");
@@ -263,7 +264,7 @@ TEST_F(StatsPage, OtherFilesAreRefused) {
   EXPECT_FALSE(StatsPageReader::open(stats_page_path(directory, "dir"), &error));
 }
 
-TEST_F(StatsPage, TheDirectoryIsMadeIfItsParentExists) {
+TEST_F(StatsPage, the_directory_is_made_if_its_parent_exists) {
   StatsIdentity id;
   id.eids = {v4_eid(1)};
   auto w = StatsPageWriter::create(directory + "/new", id, &error);
@@ -271,7 +272,7 @@ TEST_F(StatsPage, TheDirectoryIsMadeIfItsParentExists) {
   EXPECT_EQ(std::filesystem::status(directory + "/new").permissions(), std::filesystem::perms::owner_all);
 }
 
-TEST_F(StatsPage, NoDirectoryNoPage) {
+TEST_F(StatsPage, no_directory_no_page) {
   StatsIdentity id;
   id.eids = {v4_eid(1)};
   EXPECT_FALSE(StatsPageWriter::create(directory + "/missing/deeper", id, &error));
