@@ -16,6 +16,7 @@
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/unix_socket.h"
+#include "lib/transport/ta/pacer.h"
 
 namespace ub {
 

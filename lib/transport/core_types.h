@@ -11,12 +11,13 @@
 
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
-#include "lib/transport/ta/pacer.h"
 #include "lib/transport/wire/entity_header.h"
 #include "lib/transport/wire/id_port.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub {
+
+struct Pacer;  // ta/pacer.h
 
 // 128-bit endpoint id, network byte order. By default it is the IP address of a port.
 using Eid = wire::Eid;

@@ -3,6 +3,7 @@
 // Unreliable messages (UM): a UTP packet each, without a channel, sent once; who gets them, and why not.
 #include <cmath>
 
+#include "lib/transport/ta/pacer.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/sim/directed_raw.h"
 

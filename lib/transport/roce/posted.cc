@@ -2,6 +2,7 @@
 #include "lib/transport/roce/posted.h"
 
 #include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::roce {

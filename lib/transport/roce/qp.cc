@@ -12,6 +12,7 @@
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/pacer.h"
 
 namespace ub::roce {
 namespace {

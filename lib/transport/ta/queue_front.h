@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::ta {

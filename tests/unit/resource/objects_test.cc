@@ -5,6 +5,7 @@
 #include "tests/unit/resource/objects.h"
 
 #include "lib/transport/setup/channel_setup.h"
+#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 

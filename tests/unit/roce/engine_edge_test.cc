@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two things meet: a gap and its repair in one burst, a READ and what follows it, memory that answers when the
 // queue pair has moved on, a pool that is used up.
+#include "lib/transport/ta/pacer.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {

@@ -2,6 +2,7 @@
 //
 // What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers that
 // nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
+#include "lib/transport/ta/pacer.h"
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
