@@ -3,6 +3,7 @@
 """Rules of this tree that no compiler checks. Prints file:line: rule, and ends with status 1 if there is any.
 
   - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; roce and urma's embedded back end may see all
+  - layers of the Core: wire <- tp <- {ta, setup, resource} <- roce
   - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
   - files have at most 700 lines, no tabs, no trailing space, a final newline, an SPDX line at the top
@@ -27,11 +28,27 @@ SPDX_BY_NAME = ("meson_options.txt", "Makefile", "packages.txt", ".clang-tidy")
 # The names and contents of the public C headers are given by the API that they provide.
 FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latter: its numbers written out
 
+# Values and hosts that every layer of the Core uses; the layers above tp, which use each other; and what the unit tests
+# of tp share with those of the others.
+CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/core_common.h", "lib/transport/core_types.h",
+               "lib/transport/held_frames.h", "lib/transport/host.h")
+UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
+TP_TEST_TOOLS = ("tests/unit/transport/small_tables.h", "tests/unit/transport/test_host.h",
+                 "tests/unit/transport/zeroed_memory.h")
+
 # What a directory may include of the others. The first prefix that matches a file rules.
 LAYERS = [
     ("lib/base/", ("lib/base/",)),
     ("lib/transport/addresses.h", ()),  # these two are the border of a Core: no packet, none of its parts
     ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h")),
+    # Inside the Core: wire <- tp <- {ta, setup, resource} <- roce. What all of them use knows none of them.
+    ("lib/transport/wire/", ("lib/base/", "lib/transport/addresses.h", "lib/transport/wire/")),
+    (CORE_VALUES, ("lib/base/", "lib/transport/wire/", *CORE_VALUES)),
+    ("lib/transport/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", *CORE_VALUES)),
+    (UB_LAYERS, ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", "lib/transport/core_state.h", *UB_LAYERS,
+                 *CORE_VALUES)),
+    ("tests/unit/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", "tests/unit/tp/", *TP_TEST_TOOLS,
+                        *CORE_VALUES)),
     ("lib/transport/", ("lib/base/", "lib/transport/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
@@ -52,6 +69,8 @@ MAY_INCLUDE = {
     "lib/urma/backends/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
+    # a queue pair may wait for room in a JFC, too
+    "lib/transport/ta/completion.cc": ("lib/transport/roce/completion.h", "lib/transport/roce/state.h"),
 }
 
 PURE = ("lib/base/", "lib/transport/")
@@ -191,6 +210,13 @@ def self_test():
         "lib/transport/core.h": head + '#include "dataplane/port.h"\n#include "lib/base/a.h"\n',
         "lib/base/a.h": head,
         "lib/transport/core_types.h": head + '#include "lib/base/a.h"\n#include "lib/transport/core.h"\n',
+        "lib/transport/tp/knot.h": head + '#include "lib/transport/wire/b.h"\n#include "lib/transport/ta/c.h"\n',
+        "lib/transport/tp/knot_by_state.h": head + '#include "lib/transport/core_state.h"\n',
+        "lib/transport/core_state.h": head + '#include "lib/transport/ta/c.h"\n',
+        "lib/transport/ta/c.h": head + '#include "lib/transport/tp/knot.h"\n#include "lib/transport/roce/d.h"\n',
+        "lib/transport/wire/b.h": head + '#include "lib/transport/tp/knot.h"\n',
+        "lib/transport/roce/d.h": head + '#include "lib/transport/ta/c.h"\n',
+        "tests/unit/tp/knot.h": head + '#include "lib/transport/core_state.h"\n',
         "dataplane/port.h": head,
         "lib/urma/data/post.cc": head + '#include "lib/transport/core.h"\n',
         "lib/urma/backends/embedded_backend.cc": head + '#include "dataplane/port.h"\n',
@@ -202,7 +228,8 @@ def self_test():
     }
     expected = {
         ("lib/base/clock.cc", 2), ("lib/base/assert.cc", 3), ("lib/transport/core.h", 2), ("lib/urma/data/post.cc", 2),
-        ("lib/transport/core_types.h", 3),
+        ("lib/transport/core_types.h", 3), ("lib/transport/tp/knot.h", 3), ("lib/transport/tp/knot_by_state.h", 2),
+        ("lib/transport/ta/c.h", 3), ("lib/transport/wire/b.h", 2), ("tests/unit/tp/knot.h", 2),
         ("tools/long.cc", MAX_LINES + 1), ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
         ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
     }

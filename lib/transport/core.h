@@ -23,9 +23,12 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/roce/engine.h"
+#include "lib/transport/setup/record_sender.h"
+#include "lib/transport/ta/channel_sender.h"
 #include "lib/transport/ta/datagram_receiver.h"
 #include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/receiver.h"
+#include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/tp/transmitter.h"
 
 namespace ub {
@@ -132,11 +135,16 @@ class Core {
   void on_unreliable(uint32_t link, const wire::NetHeader& net);
   void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
   bool may_carry_data(uint32_t channel);
+  size_t poll_ub(size_t budget, Acks acks);
+  size_t poll_requests(size_t budget);
 
   CoreState s_;
+  Host& host_;
+  setup::RecordSender<Host> record_sender_;
   ta::DatagramSender<Host> datagram_sender_;
   ta::DatagramReceiver<Host> datagram_receiver_;
   tp::Transmitter<Host> transmitter_;
+  ta::ChannelSender<Host> channel_sender_;
   ta::Receiver<Host> receiver_;
   std::optional<roce::Engine<Host>> roce_;
   bool roce_first_ = false;  // so it was at the last turn

@@ -32,9 +32,12 @@ size_t Core<Host>::send_queue_work_bytes(uint32_t depth) {
 
 template <class Host>
 Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
-    : datagram_sender_(s_, host),
+    : host_(host),
+      record_sender_(s_, host),
+      datagram_sender_(s_, host),
       datagram_receiver_(s_, host),
-      transmitter_(s_, host, datagram_sender_),
+      transmitter_(s_, host),
+      channel_sender_(s_, host, transmitter_),
       receiver_(s_, host) {
   UB_ASSERT(config.window_packets >= 128 && config.window_packets <= tp::kMaxWindow);
   UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
@@ -64,7 +67,7 @@ void Core<Host>::link_down(Instant now, uint32_t link) {
   s_.now = now;
   if (roce_) roce_->link_down(link);
   setup::link_down(s_, link);
-  transmitter_.release_orphans();
+  release_orphans(s_, host_);
 }
 
 template <class Host>
@@ -187,14 +190,14 @@ template <class Host>
 void Core<Host>::close_owner(Instant now, Owner owner) {
   s_.now = now;
   setup::close_owner(s_, owner);
-  transmitter_.release_orphans();
+  release_orphans(s_, host_);
 }
 template <class Host>
 void Core<Host>::close(Instant now) {
   s_.now = now;
   setup::close_all(s_);
   if (roce_) roce_->close();
-  transmitter_.release_orphans();
+  release_orphans(s_, host_);
 }
 
 // ---- packets ---------------------------------------------------------------------------------------------------
@@ -270,14 +273,16 @@ void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, co
   switch (rtp.opcode) {
     case wire::TpOpcode::kData:
       return receiver_.on_data(channel, rtp, {rest, bytes});
-    case wire::TpOpcode::kAck:
-      if (rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn) return tp::on_nak(s_, channel, rtp);
-      return tp::on_ack(s_, channel, rtp);
+    case wire::TpOpcode::kAck: {
+      const bool gap = rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn;
+      return ta::on_acknowledged(s_, channel,
+                                 gap ? tp::on_nak(s_, channel, s_.now, rtp) : tp::on_ack(s_, channel, s_.now, rtp));
+    }
     case wire::TpOpcode::kSack: {
       wire::SackView sack;
       wire::Drop drop = wire::SackView::read(rest, bytes, sack);
       if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
-      return tp::on_sack(s_, channel, rtp, sack);
+      return ta::on_acknowledged(s_, channel, tp::on_sack(s_, channel, s_.now, rtp, sack));
     }
     case wire::TpOpcode::kCnp:
       return s_.count(Counter::kTpRxCnp);
@@ -333,17 +338,17 @@ void Core<Host>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
   if (roce::is_roce_copy(tag)) {
     roce_->on_copy_done(tag, ok);
-    return transmitter_.release_orphans();
+    return release_orphans(s_, host_);
   }
-  tp::CopyPurpose purpose = tp::purpose_of(tag);
-  if (purpose.kind == tp::CopyKind::kDatagram) {
-    const tp::DatagramCopy copy = tp::datagram_copy_of(tag);
+  ta::CopyPurpose purpose = ta::purpose_of(tag);
+  if (purpose.kind == ta::CopyKind::kDatagram) {
+    const ta::DatagramCopy copy = ta::datagram_copy_of(tag);
     if (copy.arriving) return datagram_receiver_.on_placed(copy, ok);
     return datagram_sender_.on_gather_done(copy, ok);
   }
-  if (purpose.kind == tp::CopyKind::kGather) {
+  if (purpose.kind == ta::CopyKind::kGather) {
     uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
-    if (channel != 0) transmitter_.on_gather_done(channel, ok);
+    if (channel != 0) tp::on_gather_done(s_, channel, s_.now, ok);
   } else {
     receiver_.on_placed(purpose, ok);
   }
@@ -366,20 +371,42 @@ void Core<Host>::on_timer(Instant now) {
     const tp::Channel& ch = s_.channels[object];
     if (ch.is_up() && ch.stalled && ch.copies_pending == 0) receiver_.resume(object);
   }
-  transmitter_.release_orphans();
+  release_orphans(s_, host_);
 }
 
 template <class Host>
 size_t Core<Host>::poll_packets(Instant now, size_t budget, Acks acks) {
   s_.now = now;
-  transmitter_.release_orphans();  // before anybody holds a frame in their places
-  if (!roce_ || !roce_->has_packets()) return transmitter_.poll(budget, acks);
+  release_orphans(s_, host_);  // before anybody holds a frame in their places
+  if (!roce_ || !roce_->has_packets()) return poll_ub(budget, acks);
   // In turn, so that neither can use up the budget every time.
   roce_first_ = !roce_first_;
-  size_t sent = roce_first_ ? roce_->poll_packets(budget) : transmitter_.poll(budget, acks);
+  size_t sent = roce_first_ ? roce_->poll_packets(budget) : poll_ub(budget, acks);
   const size_t left = budget > sent ? budget - sent : 0;
-  sent += roce_first_ ? transmitter_.poll(left, acks) : roce_->poll_packets(left);
+  sent += roce_first_ ? poll_ub(left, acks) : roce_->poll_packets(left);
   return sent;
+}
+
+template <class Host>
+size_t Core<Host>::poll_ub(size_t budget, Acks acks) {
+  if (s_.blocked_head != 0) ta::resume_next_jfc(s_);
+  size_t sent = record_sender_.send(budget);
+  sent += poll_requests(budget - sent);
+  sent += transmitter_.send_acks(acks, s_.now);
+  return sent;
+}
+
+// Channels and datagrams go first in turn, so that neither can use up the budget every time.
+template <class Host>
+size_t Core<Host>::poll_requests(size_t budget) {
+  if (s_.active_link_head == 0) return channel_sender_.send(budget);
+  s_.datagrams_first = !s_.datagrams_first;
+  if (s_.datagrams_first) {
+    size_t sent = datagram_sender_.send(budget);
+    return sent + channel_sender_.send(budget - sent);
+  }
+  size_t sent = channel_sender_.send(budget);
+  return sent + datagram_sender_.send(budget - sent);
 }
 
 template <class Host>

@@ -19,24 +19,16 @@ void lay_out(CoreState& s, Arena& arena) {
   s.segments.init(arena, c.max_segments);
   s.targets.init(arena, c.max_targets);
   s.peers.init(arena, c.max_peers);
-  s.channels.init(arena, c.max_channels);
+  tp::lay_out_channels(s, arena);
   s.jobs.init(arena, c.read_jobs);
   s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams + c.roce.max_qps);
   s.gathering.init(arena, kGatheringDatagrams);
   s.arriving.init(arena, kArrivingDatagrams);
   s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
   s.arriving_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
-  s.recovery.init(arena, c.max_channels);
-  // Every channel may have a full window of one-packet messages in flight; answers share what is left.
-  s.messages.init(arena, c.max_channels * (c.window_packets / tp::kMessagesPerChunk + 4));
   s.ids = arena.take<IdSlot>(kIdSpace);
   s.token_ids = arena.take<TokenId>(kIdSpace);
   s.peer_buckets = arena.take<uint32_t>(kPeerBuckets);
-  s.reorder.init(arena, c.max_channels);
-  s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
-  s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
-  s.kept.init(arena, c.kept_packets);
-  s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
   const uint32_t most_held = s.held_of_qp(c.roce.max_qps) + 1;
   s.held_frames = arena.take<std::byte>(c.slow_memory ? size_t{most_held} * c.max_frame_bytes : 0);
   s.orphans = arena.take<uint32_t>(most_held);

@@ -43,7 +43,7 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
       {"datagrams arriving", s.arriving.in_use(), sizeof(ArrivingDatagram)},
       {"reorder blocks", s.reorder.in_use(), window / 8 + window * sizeof(uint32_t), Per::kPeer},
       {"recovery blocks", s.recovery.in_use(), sizeof(tp::RecoveryBlock), Per::kPeer},
-      {"kept packets", s.kept.in_use(), sizeof(KeptPacket) + s.config.max_frame_bytes},
+      {"kept packets", s.kept.in_use(), sizeof(tp::KeptPacket) + s.config.max_frame_bytes},
   };
 }
 

@@ -262,28 +262,6 @@ void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_
 
 namespace {
 
-// While the next packet waits for memory of this side, nothing goes again that the peer could acknowledge.
-bool is_silent(const CoreState& s, const Channel& ch, Duration limit) {
-  return ch.gathers_pending == 0 && s.now - ch.progress_at >= limit;
-}
-
-void on_open_timer(CoreState& s, uint32_t channel) {
-  Channel& ch = s.channels[channel];
-  if (ch.rto_at <= s.now) {
-    if (is_silent(s, ch, ch.give_up_after)) return kill_silent(s, channel);
-    tp::on_retransmission_timeout(s, channel);
-  }
-  Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
-  if (idle_at <= s.now) {
-    if (ch.outstanding() == 0) {
-      ch.keepalive_due = true;
-      activate(s, channel);
-    }
-    idle_at = s.now + s.config.keepalive_idle;
-  }
-  s.timers.arm(s.timer_of_channel(channel), earlier(ch.rto_at, idle_at));
-}
-
 void on_closing_timer(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   if (s.now - ch.created_at >= kCloseLife) return kill_channel(s, channel);
@@ -298,7 +276,9 @@ void on_closing_timer(CoreState& s, uint32_t channel) {
 void end_if_silent(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   Duration limit = ch.give_up_after - ch.give_up_after / 8;
-  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && is_silent(s, ch, limit)) kill_silent(s, channel);
+  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && tp::is_silent(ch, s.now, limit)) {
+    kill_silent(s, channel);
+  }
 }
 
 void on_channel_timer(CoreState& s, uint32_t channel) {
@@ -307,7 +287,8 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
     case ChannelState::kHalfOpen:
       return on_handshake_timer(s, channel);
     case ChannelState::kOpen:
-      return on_open_timer(s, channel);
+      if (tp::on_timer(s, channel, s.now) == tp::TimerVerdict::kGivenUp) kill_silent(s, channel);
+      return;
     case ChannelState::kClosing:
       return on_closing_timer(s, channel);
     default:

@@ -6,9 +6,9 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
+#include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_target.h"
 #include "lib/transport/ta/payload.h"
-#include "lib/transport/tp/copy_tag.h"
 
 namespace ub::ta {
 
@@ -23,12 +23,12 @@ class DatagramReceiver {
     ArrivingDatagram& d = s_.arriving[record];
     const RxReceive& receive = s_.receives[d.receive];
     if (packet.payload_len > receive.length) return complete_datagram(s_, record, CrStatus::kLocLen);
-    const Copies copies{tp::datagram_tag({true, record, d.generation}), d.pending};
+    const Copies copies{datagram_tag({true, record, d.generation}), d.pending};
     d.failed = !scatter(s_, host_, copies, receive, packet.payload, packet.payload_len, true);
     if (d.pending == 0) complete(record);
   }
 
-  void on_placed(const tp::DatagramCopy& copy, bool ok) {
+  void on_placed(const DatagramCopy& copy, bool ok) {
     ArrivingDatagram& d = s_.arriving[copy.record];
     if (!d.in_use || d.generation != copy.generation) return;
     d.failed |= !ok;

@@ -8,11 +8,11 @@
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/segment_shape.h"
 #include "lib/transport/ta/waiting_list.h"
-#include "lib/transport/tp/copy_tag.h"
 #include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
@@ -39,7 +39,7 @@ class DatagramSender {
     return sent;
   }
 
-  void on_gather_done(const tp::DatagramCopy& copy, bool ok) {
+  void on_gather_done(const DatagramCopy& copy, bool ok) {
     GatheringDatagram& d = s_.gathering[copy.record];
     if (!d.in_use || d.generation != copy.generation) return;  // given up meanwhile
     d.failed |= !ok;
@@ -171,7 +171,7 @@ class DatagramSender {
   void gather(uint32_t record, const Wqe& wqe, std::byte* frame, std::byte* payload) {
     GatheringDatagram& d = s_.gathering[record];
     SendQueue& q = s_.queues[d.queue];
-    const Copies copies{tp::datagram_tag({false, record, d.generation}), d.pending};
+    const Copies copies{datagram_tag({false, record, d.generation}), d.pending};
     const CopyResult copied =
         wqe.length == 0 ? CopyResult::kDone : gather_request(s_, host_, copies, wqe, q.owner, 0, wqe.length, payload);
     WrState& wr = start_datagram(s_, q);

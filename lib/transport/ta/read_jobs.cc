@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/read_jobs.h"
 
-#include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
@@ -98,7 +98,7 @@ void abort_job(CoreState& s, uint32_t index) {
   ReadJob& job = s.jobs[index];
   if (job.vanished) return;
   job.vanished = true;
-  tp::stop_half_sent_job(s, job.channel, index);
+  stop_response(s, job.channel, index);
   wire::Btah request;
   request.rc_id = job.rc_id;
   request.tassn = job.tassn;

@@ -15,11 +15,12 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/target.h"
-#include "lib/transport/tp/copy_tag.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
@@ -52,17 +53,17 @@ class Receiver {
         s_.count(Counter::kTpRxData);
         break;
     }
-    if (ch.is_up()) tp::note_for_ack(s_, channel, rtp, verdict);
+    if (ch.is_up()) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
-  void on_placed(const tp::CopyPurpose& purpose, bool ok) {
+  void on_placed(const CopyPurpose& purpose, bool ok) {
     uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
-    if (purpose.kind == tp::CopyKind::kPlaceResponse) response_placed(purpose, ok);
+    if (purpose.kind == CopyKind::kPlaceResponse) responses().on_placed(purpose, ok);
     if (channel == 0) return dead_copy_done(s_, purpose.tpn);
     tp::Channel& ch = s_.channels[channel];
     if (ch.copies_pending == 0) return;
     --ch.copies_pending;
-    if (!ok && purpose.kind == tp::CopyKind::kPlace) note_failed_copy(ch, purpose.message);
+    if (!ok && purpose.kind == CopyKind::kPlace) note_failed_copy(ch, purpose.message);
     if (ch.copies_pending == 0 && ch.stalled) resume(channel);
   }
 
@@ -85,7 +86,7 @@ class Receiver {
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.copies_pending != 0;
-    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, rtp, verdict);
+    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
@@ -139,7 +140,7 @@ class Receiver {
       if (tp::is_placed(waiting)) {
         deliver_placed(ch, Tpmsn(waiting));
       } else {
-        const KeptPacket& packet = s_.kept[waiting];
+        const tp::KeptPacket& packet = s_.kept[waiting];
         Delivery d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
         if (!ch.is_up()) return;
         if (d != Delivery::kDone) {
@@ -178,10 +179,7 @@ class Receiver {
       return place(ch, memory, ta.payload, ta.payload_len, false, rtp.tpmsn) != CopyResult::kFailed;
     }
     if (ta.opcode() != wire::TaOpcode::kReadResponse || ta.rsp.rspst != wire::kRspOk) return false;
-    AnsweredSegment a;
-    uint64_t offset;
-    return find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a) && response_offset(ch, a, ta, rtp, &offset) &&
-           place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
+    return responses().place_ahead(channel, rtp, ta);
   }
 
   // ---- delivery ----------------------------------------------------------------------------------------------
@@ -386,7 +384,7 @@ class Receiver {
     AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
     std::memcpy(&request.operand, ta.payload, bytes);
     std::memcpy(&request.compare, ta.payload + bytes, bytes);
-    CopyResult result = host_.atomic(request, &ch.atomic_old, tp::place_tag(ch.tpn, rtp.tpmsn));
+    CopyResult result = host_.atomic(request, &ch.atomic_old, place_tag(ch.tpn, rtp.tpmsn));
     if (result == CopyResult::kPending) ++ch.copies_pending;
     return result == CopyResult::kFailed ? kAbort : kAccepted;
   }
@@ -406,7 +404,7 @@ class Receiver {
       receive.filled = UINT32_MAX;  // told to the receiver as a length error
       return {wire::kRspError, wire::kErrUnsupportedRequest};
     }
-    const Copies copies{tp::place_tag(ch.tpn, rtp.tpmsn), ch.copies_pending};
+    const Copies copies{place_tag(ch.tpn, rtp.tpmsn), ch.copies_pending};
     if (!scatter(s_, host_, copies, receive, ta.payload, ta.payload_len, rtp.last)) return kAbort;
     receive.filled += ta.payload_len;
     return kAccepted;
@@ -442,7 +440,7 @@ class Receiver {
     bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
     if (ch.phase == 0) {
       if (must_wait_for_copies(ch, rtp)) return Delivery::kWaits;
-      if (has_data) place_answer_data(channel, rtp, ta);
+      if (has_data) responses().place(channel, rtp, ta);
       if (rtp.last) ch.phase = 1;
     }
     if (!rtp.last) return Delivery::kDone;
@@ -462,67 +460,10 @@ class Receiver {
     return Delivery::kDone;
   }
 
-  // A failure is noted in message_rspst, as the completion status it means.
-  void place_answer_data(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    AnsweredSegment a;
-    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) return;
-    const SendQueue& q = s_.queues[a.queue];
-    const Wqe& wqe = wqe_of(q, *a.wr);
-    if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
-      if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
-      const uint128 old = load_operand_be(ta.payload, wqe.length);
-      std::byte native[sizeof old];
-      std::memcpy(native, &old, sizeof native);
-      return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
-    }
-    uint64_t offset;
-    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
-    uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
-                (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
-    if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
-    check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));
-  }
-
-  static uint128 load_operand_be(const std::byte* from, uint32_t bytes) {
-    return bytes == 16 ? load_be128(from) : bytes == 8 ? load_be64(from) : load_be32(from);
-  }
-
-  static void note_failure(tp::Channel& ch, CrStatus status) {
-    if (ch.message_rspst == 0) ch.message_rspst = static_cast<uint8_t>(status);
-  }
-  static void check_response(tp::Channel& ch, CopyResult result) {
-    if (result == CopyResult::kFailed) note_failure(ch, CrStatus::kLocAccess);
-  }
-
-  // Where in the request the bytes of a READ response packet belong.
-  bool response_offset(const tp::Channel& ch, const AnsweredSegment& a, const wire::TaPacket& ta,
-                       const wire::RtpHeader& rtp, uint64_t* offset) {
-    const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
-    if (wqe.op != WrOp::kRead) return false;
-    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
-    *offset = ta.has_ofst ? uint64_t{ta.ofst.offset_kib} * 1024
-                          : shape.offset + uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-    return *offset >= shape.offset && *offset + ta.payload_len <= shape.offset + shape.bytes;
-  }
-
-  CopyResult place_response(tp::Channel& ch, const AnsweredSegment& a, uint64_t skip, const std::byte* src,
-                            uint32_t bytes, bool last) {
-    SendQueue& q = s_.queues[a.queue];
-    uint32_t pending = 0;
-    const Copies copies{tp::response_tag(ch.tpn, a.queue, a.number), pending};
-    const bool placed = scatter_request(s_, host_, copies, wqe_of(q, *a.wr), q.owner, skip, src, bytes, last);
-    ch.copies_pending += pending;
-    a.wr->copies = static_cast<uint16_t>(a.wr->copies + pending);
-    q.copies_pending += pending;
-    return placed ? CopyResult::kDone : CopyResult::kFailed;
-  }
-
   // ---- copies ------------------------------------------------------------------------------------------------
 
   CopyResult place(tp::Channel& ch, std::byte* dst, const std::byte* src, uint32_t bytes, bool final, Tpmsn message) {
-    return place_piece(host_, {tp::place_tag(ch.tpn, message), ch.copies_pending}, dst, src, bytes, final);
+    return place_piece(host_, {place_tag(ch.tpn, message), ch.copies_pending}, dst, src, bytes, final);
   }
 
   static void note_failed_copy(tp::Channel& ch, Tpmsn message) {
@@ -538,22 +479,7 @@ class Receiver {
     if (!ch.message.before(ch.last_failed)) ch.copy_failed = false;
   }
 
-  void response_placed(const tp::CopyPurpose& purpose, bool ok) {
-    SendQueue& q = s_.queues[purpose.queue];
-    --q.copies_pending;
-    if (!q.in_use) {  // destroyed meanwhile
-      if (q.copies_pending == 0) s_.queues.free(purpose.queue);
-      return;
-    }
-    for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-      if ((n & tp::kWorkRequestMask) != purpose.work_request) continue;
-      WrState& wr = q.work[n & q.work_mask];
-      if (wr.copies > 0) --wr.copies;
-      if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
-      if (wr.copies == 0) retire_requests(s_, purpose.queue);
-      return;
-    }
-  }
+  ResponsePlacer<Host> responses() { return {s_, host_}; }
 
   static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
 

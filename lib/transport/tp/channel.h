@@ -99,14 +99,14 @@ struct Channel : ChannelHot {
   uint32_t receive;  // RxReceive of the open SEND
   uint128 atomic_old;
   Psn highest_seen;    // MaxRcvPSN
-  uint32_t kept;       // packets of CoreState::kept
+  uint32_t kept;       // packets of State::kept
   uint32_t read_jobs;  // READs that are being served
 
   // ---- gather in progress (memory that answers later) ----
   uint32_t gathers_pending;
   bool gather_failed;
   bool gather_retransmit;
-  bool gather_held;  // the frame that waits is in CoreState::held_frames
+  bool gather_held;  // the frame that waits is in CoreCommon::held_frames
   uint32_t gather_bytes;
   Psn gather_psn;
   Instant gather_since;  // the newest packet that waits, or waited

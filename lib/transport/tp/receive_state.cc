@@ -10,9 +10,9 @@ namespace {
 
 constexpr uint32_t kMostAckBits = 8 * sizeof(AckContent::bitmap);
 
-uint32_t slot_of(const CoreState& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
+uint32_t slot_of(const State& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
 
-uint32_t reorder_block(CoreState& s, Channel& ch) {
+uint32_t reorder_block(State& s, Channel& ch) {
   if (ch.reorder == 0) {
     ch.reorder = s.reorder.alloc();  // one per channel: never exhausted
     std::memset(s.received_bits(ch.reorder), 0, s.config.window_packets / 8);
@@ -20,7 +20,7 @@ uint32_t reorder_block(CoreState& s, Channel& ch) {
   return ch.reorder;
 }
 
-void release_kept(CoreState& s, Channel& ch, uint32_t index) {
+void release_kept(State& s, Channel& ch, uint32_t index) {
   UB_DCHECK(ch.kept != 0);
   s.kept.free(index);
   --ch.kept;
@@ -28,7 +28,7 @@ void release_kept(CoreState& s, Channel& ch, uint32_t index) {
 
 }  // namespace
 
-RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
+RxVerdict classify(State& s, const Channel& ch, Psn psn) {
   uint32_t ahead = psn.distance(ch.expected);
   if (ahead == 0) {
     // What was accepted and not delivered takes room in the window, too.
@@ -40,7 +40,7 @@ RxVerdict classify(CoreState& s, const Channel& ch, Psn psn) {
   return RxVerdict::kAhead;
 }
 
-void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting) {
+void accept_ahead(State& s, Channel& ch, Psn psn, uint32_t waiting) {
   uint32_t block = reorder_block(s, ch);
   UB_DCHECK(psn.distance(ch.delivered) < s.config.window_packets);
   UB_DCHECK(!test_bit(s.received_bits(block), slot_of(s, psn)));  // an accepted packet is never accepted again
@@ -49,14 +49,14 @@ void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting) {
   if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
 }
 
-void accept_what_follows(CoreState& s, Channel& ch) {
+void accept_what_follows(State& s, Channel& ch) {
   const uint64_t* bits = s.received_bits(ch.reorder);
   while (ch.expected.distance(ch.delivered) < s.config.window_packets && test_bit(bits, slot_of(s, ch.expected))) {
     ++ch.expected;
   }
 }
 
-uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
+uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
   if (rest.size() > s.config.max_frame_bytes || !has_share(s.kept, ch.kept)) return 0;
   uint32_t index = s.kept.alloc();
   ++ch.kept;
@@ -65,13 +65,13 @@ uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std:
   return index;
 }
 
-bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting) {
+bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting) {
   if (ch.delivered == ch.expected || ch.reorder == 0) return false;
   *waiting = s.kept_of(ch.reorder)[slot_of(s, ch.delivered)];
   return true;
 }
 
-void delivered_before_gap(CoreState& s, Channel& ch) {
+void delivered_before_gap(State& s, Channel& ch) {
   uint32_t slot = slot_of(s, ch.delivered);
   uint64_t* bits = s.received_bits(ch.reorder);
   if (test_bit(bits, slot)) {
@@ -87,14 +87,14 @@ void delivered_before_gap(CoreState& s, Channel& ch) {
   }
 }
 
-void begin_to_owe(CoreState& s, uint32_t channel) {
+void begin_to_owe(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  ch.ack_due = s.now + kAckDelay;
+  ch.ack_due = now + kAckDelay;
   s.acks_due = earlier(s.acks_due, ch.ack_due);
   owe_ack(s, channel);
 }
 
-AckContent make_ack(CoreState& s, const Channel& ch) {
+AckContent make_ack(State& s, const Channel& ch) {
   AckContent ack;  // the bitmap is only filled if it travels
   ack.size_code = 0;
   ack.cumulative = ch.expected - 1;
@@ -120,7 +120,7 @@ void ack_sent(Channel& ch) {
   ch.ack_wanted = false;
 }
 
-void release_reorder(CoreState& s, Channel& ch) {
+void release_reorder(State& s, Channel& ch) {
   if (ch.reorder == 0) return;
   const uint64_t* bits = s.received_bits(ch.reorder);
   for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "lib/transport/core_state.h"
+#include "lib/transport/tp/state.h"
 #include "lib/transport/wire/rtp_header.h"
 
 namespace ub::tp {
@@ -18,7 +18,7 @@ enum class RxVerdict : uint8_t {
   kBeyondWindow,  // too far ahead
 };
 
-RxVerdict classify(CoreState& s, const Channel& ch, Psn psn);
+RxVerdict classify(State& s, const Channel& ch, Psn psn);
 
 // How an accepted packet waits for its delivery: kept with its bytes (their index), or, when its bytes are already
 // where they belong, as the number of its message.
@@ -26,11 +26,11 @@ constexpr uint32_t kPlaced = 1u << 31;
 constexpr uint32_t placed(Tpmsn message) { return kPlaced | message.value(); }
 constexpr bool is_placed(uint32_t waiting) { return (waiting & kPlaced) != 0; }
 
-void accept_ahead(CoreState& s, Channel& ch, Psn psn, uint32_t waiting);
+void accept_ahead(State& s, Channel& ch, Psn psn, uint32_t waiting);
 // Moves `expected` over everything that was accepted behind a gap.
-void accept_what_follows(CoreState& s, Channel& ch);
+void accept_what_follows(State& s, Channel& ch);
 // The packet at `expected` was accepted; `expected` moves over everything accepted behind it.
-inline void accept_in_order(CoreState& s, Channel& ch) {
+inline void accept_in_order(State& s, Channel& ch) {
   UB_DCHECK(ch.expected.distance(ch.delivered) < s.config.window_packets);
   if (ch.expected.after(ch.highest_seen)) ch.highest_seen = ch.expected;
   ++ch.expected;
@@ -38,27 +38,27 @@ inline void accept_in_order(CoreState& s, Channel& ch) {
 }
 
 // Copies what lies behind the transport header into a kept packet; 0: the channel has its share of them.
-uint32_t keep_packet(CoreState& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
+uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
 // Is the packet at the delivery cursor one that was accepted earlier?
-bool accepted_at_cursor(CoreState& s, const Channel& ch, uint32_t* waiting);
+bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting);
 // delivered_one() where packets are missing, or were.
-void delivered_before_gap(CoreState& s, Channel& ch);
+void delivered_before_gap(State& s, Channel& ch);
 // The packet at the delivery cursor is done with.
-inline void delivered_one(CoreState& s, Channel& ch) {
+inline void delivered_one(State& s, Channel& ch) {
   UB_DCHECK(ch.delivered != ch.expected);  // what was not accepted is not delivered
   if (ch.reorder != 0) return delivered_before_gap(s, ch);
   ++ch.delivered;
 }
 
 // An acknowledgement is owed from now on.
-void begin_to_owe(CoreState& s, uint32_t channel);
+void begin_to_owe(State& s, uint32_t channel, Instant now);
 // An acknowledgement is owed for a packet that was accepted or seen before.
-inline void note_for_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, RxVerdict verdict) {
+inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
   Channel& ch = s.channels[channel];
   ++ch.unacknowledged;
   ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
-  if (!ch.on_ack_list) begin_to_owe(s, channel);
+  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
 }
 
 // May the acknowledgement that is owed wait for more packets? Not when one is demanded, eight packets are owed one, or
@@ -77,9 +77,9 @@ struct AckContent {
   Psn highest;
   uint64_t bitmap[16];
 };
-AckContent make_ack(CoreState& s, const Channel& ch);
+AckContent make_ack(State& s, const Channel& ch);
 void ack_sent(Channel& ch);
 
-void release_reorder(CoreState& s, Channel& ch);
+void release_reorder(State& s, Channel& ch);
 
 }  // namespace ub::tp

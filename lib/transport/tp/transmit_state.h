@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sending half of a channel (UB Base Specification Rev 2.0, 6.4, 6.7): what is in flight, what an
-// acknowledgement means, what goes again and when. No packet is built here (transmitter.h does).
+// The sending half of a channel (UB Base Specification Rev 2.0, 6.4, 6.7): which packet may leave, what is in flight,
+// what goes again when nothing is heard. No packet is built here (transmitter.h does), and no message is understood.
 #pragma once
 
 #include <algorithm>
 
-#include "lib/transport/core_state.h"
-#include "lib/transport/wire/rtp_header.h"
-#include "lib/transport/wire/sack.h"
+#include "lib/transport/tp/recovery.h"
+#include "lib/transport/tp/retransmission_timeout.h"
+#include "lib/transport/tp/state.h"
 
 namespace ub::tp {
+
+// ---- what may leave --------------------------------------------------------------------------------------------
 
 // May a packet with a new PSN leave?
 inline uint32_t usable_window(const Channel& ch) {
@@ -22,33 +24,110 @@ inline bool window_open(const Channel& ch) { return ch.outstanding() < usable_wi
 inline bool asks_for_ack(const Channel& ch, bool again) {
   return again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
 }
+
+// The lowest PSN that is to be sent again, if any.
+bool next_resend(State& s, Channel& ch, Psn* psn);
+
+// What the channel's next packet is.
+enum class Turn : uint8_t {
+  kNothing,    // it is not up
+  kWaits,      // memory is awaited
+  kHeld,       // the packet whose memory was awaited
+  kSendAgain,  // that of `psn`
+  kContinue,   // the next one of the newest message, if that has bytes and the window allows
+  kBegin,      // the first one of another message, if there is one
+};
+inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
+  if (!ch.is_up()) return Turn::kNothing;
+  if (ch.gathers_pending != 0) return Turn::kWaits;
+  if (ch.gather_held) return Turn::kHeld;
+  if (ch.recovery != 0 && next_resend(s, ch, psn)) return Turn::kSendAgain;
+  return ch.mid_message ? Turn::kContinue : Turn::kBegin;
+}
+
+// ---- messages in flight ----------------------------------------------------------------------------------------
+
+// Appends a message that starts with the next PSN and is the next to be started; nullptr: no room for its descriptor.
+TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {});
+// Is it time to ask whether the peer lives? Says so once; with packets in flight there is no need.
+inline bool take_keepalive(Channel& ch) {
+  const bool due = ch.keepalive_due;
+  ch.keepalive_due = false;
+  return due && ch.outstanding() == 0;
+}
+// Appends a message without a transaction, of one packet; false: no room for its descriptor.
+bool begin_keepalive(State& s, Channel& ch);
+// The first packet after nothing was in flight.
+void flight_begins(State& s, uint32_t channel, Instant now);
+// A new packet of the newest message left.
+inline void packet_sent(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  TxMessage& m = ch.in_flight.back(s.messages);
+  bool idle = ch.outstanding() == 0;
+  UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
+  UB_DCHECK(nothing_noted(s, ch, ch.next_psn));
+  if (!ch.timing) {
+    ch.timing = true;
+    ch.timed_psn = ch.next_psn;
+    ch.timed_at = now;
+  }
+  ++m.packets;
+  ++ch.next_psn;
+  if (idle) flight_begins(s, channel, now);
+}
+// It was the last one of its message.
+inline void message_sent(State& s, Channel& ch) {
+  TxMessage& m = ch.in_flight.back(s.messages);
+  m.complete = true;
+  ch.mid_message = false;
+  if (m.tpmsn == ch.next_tpmsn) ++ch.next_tpmsn;
+}
+// A packet that was to be sent again left.
+void resent(State& s, Channel& ch, Psn psn);
+
+// The message that a PSN in flight belongs to; nullptr: none.
+TxMessage* message_at(State& s, Channel& ch, Psn psn);
+// The message of which some packets were sent and some not; nullptr: none.
+inline const TxMessage* half_sent(State& s, Channel& ch) {
+  return ch.mid_message ? &ch.in_flight.back(s.messages) : nullptr;
+}
+// The message that is half sent ends here, with a fake packet.
+void stop_half_sent(State& s, uint32_t channel);
+
+// ---- memory that answers later ---------------------------------------------------------------------------------
+
 // The gathers of the packet that leaves next are done. Nothing could be sent again meanwhile, so the peer had nothing to
 // acknowledge: that time is no silence.
 inline void waited_for_memory(Channel& ch, Instant now) {
   ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
 }
-// Appends a message that starts with the next PSN and is the next to be started; nullptr: no room for its descriptor.
-TxMessage* begin_message(CoreState& s, Channel& ch, const TxMessage& content = {});
-// A new packet of the newest message left.
-void packet_sent(CoreState& s, uint32_t channel);
+// A gather that was pending is done.
+void on_gather_done(State& s, uint32_t channel, Instant now, bool ok);
+// The message of the packet that is held; nullptr: nobody needs that packet any more.
+TxMessage* held_message(State& s, Channel& ch);
 
-// The message that a PSN in flight belongs to.
-TxMessage* message_at(CoreState& s, Channel& ch, Psn psn);
+// ---- time ------------------------------------------------------------------------------------------------------
 
-// The lowest PSN that is to be sent again, if any.
-bool next_resend(CoreState& s, Channel& ch, Psn* psn);
-void resent(CoreState& s, Channel& ch, Psn psn);
+// Has it been silent for so long? While the next packet waits for memory of this side, nothing goes again that the peer
+// could acknowledge.
+inline bool is_silent(const Channel& ch, Instant now, Duration limit) {
+  return ch.gathers_pending == 0 && now - ch.progress_at >= limit;
+}
 
-void on_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp);
-void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const wire::SackView& sack);
-void on_nak(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp);
-void on_retransmission_timeout(CoreState& s, uint32_t channel);
+inline RtoLimits rto_limits(const State& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }
+// The oldest packet in flight has the whole time from now on.
+inline void restart_rto(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  ch.rto_at = ch.outstanding() == 0 ? Instant::never() : now + ch.rto;
+  if (!ch.rto_at.is_never()) s.timers.arm(s.timer_of_channel(channel), ch.rto_at);
+}
 
-// If the newest message is half sent and belongs to this request, it ends here with a fake packet.
-void stop_half_sent(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number);
-// The same for a READ job.
-void stop_half_sent_job(CoreState& s, uint32_t channel, uint32_t job);
-
-void arm_channel_timer(CoreState& s, uint32_t channel);
+enum class [[nodiscard]] TimerVerdict : uint8_t{
+    kGoesOn,
+    kGivenUp,  // nothing came for Channel::give_up_after: it is dead
+};
+// The timer of an open channel fired, perhaps early: retransmission, keep-alive.
+TimerVerdict on_timer(State& s, uint32_t channel, Instant now);
+void on_retransmission_timeout(State& s, uint32_t channel, Instant now);
 
 }  // namespace ub::tp

@@ -139,7 +139,7 @@ struct Open : Instance {
   void in_flight(uint32_t packets) {
     for (uint32_t n = 0; n < packets; ++n) {
       tp::begin_message(*s, it());
-      tp::packet_sent(*s, channel);
+      tp::packet_sent(*s, channel, s->now);
       it().in_flight.back(s->messages).complete = true;
     }
   }

@@ -51,7 +51,7 @@ struct Target : Objects {
   }
   void give(const wire::TaPacket& p) { receiver.on_datagram(1, from, p); }
   // For TestHost::finish_copy.
-  void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(tp::datagram_copy_of(tag), ok); }
+  void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(ta::datagram_copy_of(tag), ok); }
 
   std::vector<std::byte> memory = std::vector<std::byte>(256);
   RegisteredSegment segment;
@@ -274,12 +274,12 @@ TEST_F(Sending, each_use_of_a_record_has_a_generation_of_its_own) {
     post(5);
     a.core->poll_packets(now, 64);
     EXPECT_EQ(state(a).gathering[1].generation, use);
-    a.core->on_copy_done(now, tp::datagram_tag({false, 1, use - 1}), false);
+    a.core->on_copy_done(now, ta::datagram_tag({false, 1, use - 1}), false);
     EXPECT_EQ(state(a).gathering[1].pending, 1u) << "of another use";
     a.host.finish_copies(*a.core, now);
     a.core->poll_packets(now, 64);
     EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
-    a.core->on_copy_done(now, tp::datagram_tag({false, 1, use}), false);
+    a.core->on_copy_done(now, ta::datagram_tag({false, 1, use}), false);
     EXPECT_TRUE(a.poll().empty()) << "it is over";
   }
 }

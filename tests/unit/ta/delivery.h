@@ -120,7 +120,7 @@ struct Delivery : Requests {
   Jfr& the_jfr() { return s->jfrs[jetty(id).jfr]; }
 
   // For TestHost::finish_copy.
-  void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(tp::purpose_of(tag), ok); }
+  void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(ta::purpose_of(tag), ok); }
   void finish_copy(size_t which = 0) { host.finish_copy(*this, s->now, which); }
   void finish_copies() { host.finish_copies(*this, s->now); }
 

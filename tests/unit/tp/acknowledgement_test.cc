@@ -62,31 +62,64 @@ TEST(Sender, acknowledgements_are_counted) {
   EXPECT_EQ(s.count(Counter::kTpRxAck), 2u);
 }
 
-// 7.3: a request whose packets arrive gets on; others do not because of it.
-TEST(Sender, a_request_gets_on_when_packets_of_its_own_are_acknowledged) {
+// What came of it, for whoever put the messages in.
+TEST(Sender, messages_of_which_packets_were_acknowledged_are_walked_oldest_first) {
+  Sender s(0xFFFFFE);
+  for (int i = 0; i < 3; ++i) s.send(2);
+  using W = Sender::Walked;
+  s.ack(0);
+  EXPECT_EQ(s.acknowledged.from, Psn(0xFFFFFE));
+  EXPECT_EQ(s.acknowledged.to, Psn(1));
+  EXPECT_EQ(s.acknowledged.lost, 0u);
+  EXPECT_EQ(s.walked, (std::vector<W>{{0xFFFFFE, true}, {0, false}})) << "half of the second, nothing of the third";
+  s.ack(0);
+  EXPECT_EQ(s.acknowledged.from, s.acknowledged.to) << "a repeat is no news";
+  EXPECT_TRUE(s.walked.empty());
+  s.ack(1);
+  EXPECT_EQ(s.walked, (std::vector<W>{{0, true}}));
+  s.ack(3);
+  EXPECT_EQ(s.walked, (std::vector<W>{{2, true}}));
+  EXPECT_TRUE(s.ch().in_flight.empty());
+}
+
+TEST(Sender, a_message_that_is_not_complete_is_never_walked_as_whole) {
   Sender s(100);
-  SendQueue& q = s.s->queues[s.s->queues.alloc()];
-  q = SendQueue{};
-  std::vector<WrState> work(4);
-  q.work = work.data();
-  q.work_mask = 3;
-  q.started_tail = 3;
-  q.in_use = true;
-  q.request_timeout = milliseconds(5);
-  for (uint32_t number = 0; number < 3; ++number) {
-    TxMessage& m = s.send(2);
-    m.kind = number == 2 ? MessageKind::kReadResponse : MessageKind::kRequest;  // whose job has the queue's number
-    m.source = 1;
-    m.work_request = number;
-  }
-  s.ack(101);
-  EXPECT_EQ(work[0].deadline, s.s->now + milliseconds(5));
-  EXPECT_EQ(work[1].deadline, Instant{}) << "nothing of it";
-  s.pass(milliseconds(1));
+  s.send(1);
+  s.send(2, false);
   s.ack(102);
-  EXPECT_EQ(work[1].deadline, s.s->now + milliseconds(5)) << "half of it";
-  s.ack(104);
-  EXPECT_EQ(work[2].deadline, Instant{}) << "that was a response";
+  EXPECT_EQ(s.walked, (std::vector<Sender::Walked>{{100, true}, {101, false}}));
+  s.send_more(1);
+  s.ack(103);
+  EXPECT_EQ(s.walked, (std::vector<Sender::Walked>{{101, true}}));
+}
+
+TEST(Sender, a_stale_acknowledgement_says_nothing) {
+  Sender s(100);
+  s.send(3);
+  s.ack(103);
+  EXPECT_EQ(s.acknowledged.from, s.acknowledged.to);
+  s.sack(103, {104});
+  EXPECT_EQ(s.acknowledged.from, s.acknowledged.to);
+  s.nak(103);
+  EXPECT_EQ(s.acknowledged.from, s.acknowledged.to);
+  EXPECT_EQ(s.ch().in_flight.size(), 1u);
+}
+
+// 6.4.2.3
+TEST(Sender, what_goes_again_because_of_a_report_is_told) {
+  Sender s(100);
+  s.send_one_by_one(6);
+  s.sack(100, {102, 104});
+  EXPECT_EQ(s.acknowledged.to, Psn(101));
+  EXPECT_EQ(s.acknowledged.lost, 2u) << "101 and 103";
+  s.sack(100, {102, 104});
+  EXPECT_EQ(s.acknowledged.lost, 0u) << "they are on their way";
+  Sender n(100);
+  n.send_one_by_one(6);
+  n.nak(102);
+  EXPECT_EQ(n.acknowledged.to, Psn(102));
+  EXPECT_EQ(n.acknowledged.lost, 4u) << "a NAK says nothing of those behind it";
+  EXPECT_EQ(n.walked.size(), 2u);
 }
 
 TEST(Sender, an_acknowledgement_of_the_past_is_ignored) {
@@ -258,7 +291,7 @@ TEST(Progress, a_repeat_is_a_sign_of_life_and_a_stale_one_is_none) {
   s.send(3);
   s.pass(milliseconds(1));
   s.ack(99);
-  EXPECT_EQ(s.ch().progress_at, s.s->now);
+  EXPECT_EQ(s.ch().progress_at, s.now);
   s.pass(milliseconds(1));
   const Instant before = s.ch().progress_at;
   s.ack(103);
@@ -269,14 +302,14 @@ TEST(Progress, a_repeat_is_a_sign_of_life_and_a_stale_one_is_none) {
 TEST(Progress, begins_with_the_flight) {
   Sender s(100);
   s.send();
-  const Instant began = s.s->now;
+  const Instant began = s.now;
   s.pass(milliseconds(1));
   s.send();
   EXPECT_EQ(s.ch().progress_at, began) << "more packets are no progress";
   s.ack(101);
   s.pass(milliseconds(1));
   s.send();
-  EXPECT_EQ(s.ch().progress_at, s.s->now);
+  EXPECT_EQ(s.ch().progress_at, s.now);
 }
 
 // Time in which this side's next packet waits for memory does not count as silence of the peer.
@@ -294,50 +327,22 @@ TEST(Progress, waiting_for_memory_of_this_side_is_no_silence) {
 
 // ---- messages that end early -----------------------------------------------------------------------------------
 
-struct HalfSent : Sender {
-  explicit HalfSent(MessageKind kind) {
-    queue = s->queues.alloc();
-    s->queues[queue].generation = 4;
-    TxMessage& m = send(2, false);
-    m.kind = kind;
-    m.source = queue;
-    m.work_request = 7;
-    m.generation = 4;
-  }
-  bool ends() { return ch().in_flight.back(s->messages).vanished && ch().on_active_list; }
-  uint32_t queue;
-};
-
-TEST(HalfSentMessage, ends_with_the_request_that_it_belongs_to) {
-  HalfSent s(MessageKind::kRequest);
-  stop_half_sent(*s.s, s.channel, s.queue, 8);
-  EXPECT_FALSE(s.ends()) << "another request";
-  stop_half_sent(*s.s, s.channel, s.queue + 1, 7);
-  EXPECT_FALSE(s.ends()) << "of another queue";
-  s.s->queues[s.queue].generation = 5;
-  stop_half_sent(*s.s, s.channel, s.queue, 7);
-  EXPECT_FALSE(s.ends()) << "of a queue that had this record before";
-  s.s->queues[s.queue].generation = 4;
-  stop_half_sent_job(*s.s, s.channel, s.queue);
-  EXPECT_FALSE(s.ends()) << "it is no response";
-  stop_half_sent(*s.s, s.channel, s.queue, 7);
-  EXPECT_TRUE(s.ends());
+TEST(HalfSentMessage, ends_with_its_next_packet) {
+  Sender s;
+  EXPECT_EQ(half_sent(*s.s, s.ch()), nullptr);
+  const TxMessage& m = s.send(2, false);
+  ASSERT_EQ(half_sent(*s.s, s.ch()), &m);
+  ASSERT_FALSE(s.ch().on_active_list);
+  stop_half_sent(*s.s, s.channel);
+  EXPECT_TRUE(m.vanished);
+  EXPECT_TRUE(s.ch().on_active_list);
 }
 
-TEST(HalfSentMessage, ends_with_the_read_that_it_answers) {
-  HalfSent s(MessageKind::kReadResponse);
-  stop_half_sent(*s.s, s.channel, s.queue, 7);
-  stop_half_sent_job(*s.s, s.channel, s.queue + 1);
-  EXPECT_FALSE(s.ends());
-  stop_half_sent_job(*s.s, s.channel, s.queue);
-  EXPECT_TRUE(s.ends());
-}
-
-TEST(HalfSentMessage, one_that_was_sent_does_not_end_again) {
-  HalfSent s(MessageKind::kRequest);
+TEST(HalfSentMessage, one_that_was_sent_is_none) {
+  Sender s;
+  s.send(2, false);
   s.send_more(1);
-  stop_half_sent(*s.s, s.channel, s.queue, 7);
-  EXPECT_FALSE(s.ends());
+  EXPECT_EQ(half_sent(*s.s, s.ch()), nullptr);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "lib/base/prng.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/wire/sack.h"
-#include "tests/unit/transport/test_state.h"
+#include "tests/unit/tp/channels.h"
 
 namespace ub::tp {
 namespace {
@@ -24,8 +24,8 @@ CoreConfig with_window(uint32_t packets) {
 }
 
 // What comes in order is delivered at once, unless delivery is stalled; what comes ahead waits.
-struct Receiver : TestState {
-  explicit Receiver(uint32_t first_psn = 100, const CoreConfig& config = with_window(kWindow)) : TestState(config) {
+struct Receiver : Channels {
+  explicit Receiver(uint32_t first_psn = 100, const CoreConfig& config = with_window(kWindow)) : Channels(config) {
     channel = add_channel(first_psn);
   }
   uint32_t add_channel(uint32_t first_psn) {
@@ -48,7 +48,7 @@ struct Receiver : TestState {
     if (verdict == RxVerdict::kBeyondWindow) return verdict;
     if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
     if (verdict == RxVerdict::kInOrder) take_in_order(rtp);
-    note_for_ack(*s, channel, rtp, verdict);
+    note_for_ack(*s, channel, now, rtp, verdict);
     return verdict;
   }
   void receive_all(std::initializer_list<uint32_t> psns) {
@@ -430,9 +430,9 @@ TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
 TEST(Acknowledgement, of_two_channels_the_earlier_decides_when_somebody_has_to_drive) {
   Receiver r(100);
   r.receive(100);
-  const Instant due = r.s->now + kAckDelay;
+  const Instant due = r.now + kAckDelay;
   r.channel = r.add_channel(500);
-  r.s->now += kAckDelay / 2;
+  r.now += kAckDelay / 2;
   r.receive(500);
   EXPECT_EQ(r.s->acks_due, due);
 }
@@ -440,45 +440,45 @@ TEST(Acknowledgement, of_two_channels_the_earlier_decides_when_somebody_has_to_d
 TEST(Acknowledgement, waits_for_eight_packets_or_100_us) {
   Receiver r(100);
   r.receive(100);
-  const Instant due = r.s->now + microseconds(100);
+  const Instant due = r.now + microseconds(100);
   EXPECT_EQ(r.ch().ack_due, due);
   EXPECT_TRUE(r.ch().on_ack_list);
   EXPECT_EQ(r.s->acks_due, due) << "whoever drives the Core is woken";
   EXPECT_TRUE(ack_may_wait(r.ch(), due - nanoseconds(1)));
   EXPECT_FALSE(ack_may_wait(r.ch(), due));
-  r.s->now += microseconds(10);
+  r.now += microseconds(10);
   for (uint32_t psn = 101; psn < 107; ++psn) r.receive(psn);
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
   r.receive(107);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
   EXPECT_EQ(r.ch().ack_due, due) << "later packets do not put it off";
 }
 
 TEST(Acknowledgement, leaves_at_once_where_it_is_demanded) {
   Receiver r(100);
   r.receive(100, true);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
 }
 
 TEST(Acknowledgement, leaves_at_once_at_a_gap) {
   Receiver r(100);
   r.receive(101);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
 }
 
 TEST(Acknowledgement, leaves_at_once_at_a_duplicate) {
   Receiver r(100);
   r.receive(100);
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
   r.receive(100);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
 }
 
 TEST(Acknowledgement, when_it_has_left_the_count_begins_anew) {
   Receiver r(100);
   for (uint32_t psn = 100; psn < 108; ++psn) r.receive(psn, true);
   ack_sent(r.ch());
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.s->now));
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
   EXPECT_EQ(r.ch().unacknowledged, 0);
 }
 

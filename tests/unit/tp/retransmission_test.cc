@@ -419,14 +419,14 @@ TEST(Timeout, runs_while_something_is_in_flight) {
   Sender s(100);
   EXPECT_TRUE(s.ch().rto_at.is_never());
   s.send();
-  const Instant first = s.s->now + s.ch().rto;
+  const Instant first = s.now + s.ch().rto;
   EXPECT_EQ(s.ch().rto_at, first);
   s.pass(microseconds(100));
   s.send();
   EXPECT_EQ(s.ch().rto_at, first) << "a further packet does not put it off";
   s.pass(microseconds(100));
   s.ack(100);
-  EXPECT_EQ(s.ch().rto_at, s.s->now + s.ch().rto);
+  EXPECT_EQ(s.ch().rto_at, s.now + s.ch().rto);
   s.ack(101);
   EXPECT_TRUE(s.ch().rto_at.is_never());
 }
@@ -447,7 +447,7 @@ TEST(Timeout, backs_off_to_its_limit) {
     s.timeout();
     s.resend();
     expected = std::min(expected * 2, s.s->config.rto_max);
-    EXPECT_EQ(s.ch().rto_at, s.s->now + expected);
+    EXPECT_EQ(s.ch().rto_at, s.now + expected);
   }
   EXPECT_EQ(expected, s.s->config.rto_max);
   EXPECT_EQ(s.ch().timeouts, 12);

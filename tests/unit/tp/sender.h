@@ -8,15 +8,16 @@
 #include <initializer_list>
 #include <vector>
 
+#include "lib/transport/tp/acknowledgement.h"
 #include "lib/transport/tp/congestion_window.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"
-#include "tests/unit/transport/test_state.h"
+#include "tests/unit/tp/channels.h"
 
 namespace ub::tp {
 
-struct Sender : TestState {
-  explicit Sender(uint32_t first_psn = 100, const CoreConfig& config = small_tables()) : TestState(config) {
+struct Sender : Channels {
+  explicit Sender(uint32_t first_psn = 100, const CoreConfig& config = small_tables()) : Channels(config) {
     channel = s->channels.alloc();
     Channel& c = ch();
     c = Channel{};
@@ -42,7 +43,7 @@ struct Sender : TestState {
     return *m;
   }
   void send_more(uint32_t packets, bool complete = true) {
-    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel);
+    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel, now);
     ch().in_flight.back(s->messages).complete = complete;
     ch().mid_message = !complete;
     if (complete) ++ch().next_tpmsn;
@@ -51,9 +52,10 @@ struct Sender : TestState {
     for (uint32_t i = 0; i < messages; ++i) send();
   }
 
-  void ack(uint32_t psn) { on_ack(*s, channel, header(psn)); }
+  /// What came of it is in `acknowledged`, and the messages that were walked in `walked`.
+  void ack(uint32_t psn) { walk(on_ack(*s, channel, now, header(psn))); }
   /// `psn`: the first one missing.
-  void nak(uint32_t psn) { on_nak(*s, channel, header(psn)); }
+  void nak(uint32_t psn) { walk(on_nak(*s, channel, now, header(psn))); }
   /// All up to `cumulative`, and beyond it these.
   void sack(uint32_t cumulative, std::initializer_list<uint32_t> beyond, uint8_t size_code = 0) {
     sack(cumulative, std::vector<uint32_t>(beyond), size_code);
@@ -66,13 +68,13 @@ struct Sender : TestState {
     const size_t size = wire::write_sack(bytes, size_code, highest, bits);
     wire::SackView view;
     ASSERT_EQ(wire::SackView::read(bytes, size, view), wire::Drop::kNone);
-    on_sack(*s, channel, header(cumulative), view);
+    walk(on_sack(*s, channel, now, header(cumulative), view));
   }
   void timeout() {
-    s->now = ch().rto_at;
-    on_retransmission_timeout(*s, channel);
+    now = ch().rto_at;
+    on_retransmission_timeout(*s, channel, now);
   }
-  void pass(Duration d) { s->now += d; }
+  void pass(Duration d) { now += d; }
 
   /// Sends again what is to go again; the PSNs.
   std::vector<uint32_t> resend() {
@@ -81,9 +83,23 @@ struct Sender : TestState {
     return all;
   }
 
+  struct Walked {
+    uint32_t first_psn;
+    bool whole;
+    bool operator==(const Walked&) const = default;
+  };
   uint32_t channel = 0;
+  Acknowledged acknowledged;
+  std::vector<Walked> walked;  ///< because of the latest acknowledgement
 
  private:
+  void walk(const Acknowledged& a) {
+    acknowledged = a;
+    walked.clear();
+    acknowledged_messages(*s, ch(), a, [this](const TxMessage& m, bool whole) {
+      walked.push_back({m.first_psn.value(), whole});
+    });
+  }
   static wire::RtpHeader header(uint32_t psn) {
     wire::RtpHeader rtp;
     rtp.psn = Psn(psn);

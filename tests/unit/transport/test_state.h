@@ -6,17 +6,10 @@
 #include <memory>
 
 #include "lib/transport/core_state.h"
+#include "tests/unit/transport/small_tables.h"
 #include "tests/unit/transport/zeroed_memory.h"
 
 namespace ub {
-
-inline CoreConfig small_tables() {
-  CoreConfig c;
-  c.self = {{}, 1};
-  c.max_jfc = c.max_queues = c.max_groups = c.max_segments = c.max_targets = c.max_peers = 8;
-  c.max_channels = c.max_links = c.read_jobs = c.kept_packets = 8;
-  return c;
-}
 
 struct TestState {
   explicit TestState(const CoreConfig& config = small_tables()) : memory_(bytes(config)) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/tp/copy_tag.h"
+#include "lib/transport/ta/copy_tag.h"
 
 #include <gtest/gtest.h>
 
 #include "lib/transport/resource/records.h"
 #include "lib/transport/roce/copy_tag.h"
 
-namespace ub::tp {
+namespace ub::ta {
 namespace {
 
 constexpr uint32_t kTpn = 0xABCDEF;
@@ -65,4 +65,4 @@ TEST(CopyTag, none_is_one_of_roce) {
 }
 
 }  // namespace
-}  // namespace ub::tp
+}  // namespace ub::ta

@@ -9,7 +9,7 @@
 #include "lib/base/serial.h"
 #include "lib/transport/host.h"
 
-namespace ub::tp {
+namespace ub::ta {
 
 enum class CopyKind : uint8_t { kDatagram, kGather, kPlace, kPlaceResponse };
 
@@ -51,4 +51,4 @@ constexpr CopyPurpose purpose_of(CopyTag tag) {
           static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
 }
 
-}  // namespace ub::tp
+}  // namespace ub::ta

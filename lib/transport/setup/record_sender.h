@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds the packets of control records that wait in the outbox: unreliable Sends to Jetty 0 (docs/wire.md).
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/wire/icrc.h"
+#include "lib/transport/wire/transaction_packet.h"
+#include "lib/transport/wire/utp_header.h"
+
+namespace ub::setup {
+
+template <class Host>
+class RecordSender {
+ public:
+  RecordSender(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // At most `budget`, those whose link is gone included; returns how many were dealt with.
+  size_t send(size_t budget) {
+    size_t sent = 0;
+    while (s_.outbox_head != s_.outbox_tail && sent < budget) {
+      const OutRecord& out = s_.outbox[s_.outbox_head % kOutboxRing];
+      if (out.link != 0 && s_.links[out.link].up && !send_record(out)) break;
+      ++s_.outbox_head;
+      ++sent;
+    }
+    return sent;
+  }
+
+ private:
+  bool send_record(const OutRecord& out) {
+    wire::NetTemplate headers;
+    headers.init({}, {}, out.local, out.remote, 0);
+    wire::TaPacket ta;
+    ta.has_mt = ta.has_ofst = true;
+    ta.mt = {0, wire::kTcTypeQueue, 0};
+    ta.ofst.offset_kib = 0;
+    // As long as the largest packet that the MTU allows: UDETAH, IMMETAH and token on top of a full payload.
+    constexpr size_t kLargestRequest = wire::Btah::kSize + 4 + 16 + 24 + 4;
+    size_t headers_bytes = wire::request_header_size(wire::TaOpcode::kSend, {});
+    const size_t record_bytes = wire::control_record_size(out.record);
+    size_t payload = record_bytes;
+    if (out.pad_to_mtu != 0) payload = out.pad_to_mtu + kLargestRequest - headers_bytes;
+    size_t tp_bytes = wire::UtpHeader::kSize + headers_bytes + payload;
+    size_t bytes = headers.size + tp_bytes + wire::kIcrcSize;
+    std::byte* frame = host_.tx_begin(out.link, bytes);
+    if (frame == nullptr) return false;
+    std::byte* at = frame + headers.write(frame, tp_bytes + wire::kIcrcSize, wire::kEcnNotCapable);
+    wire::UtpHeader{}.write(at);
+    at += wire::UtpHeader::kSize;
+    at += wire::write_transaction_headers(ta, at);
+    wire::write_control_record(out.record, at);
+    std::memset(at + record_bytes, 0, payload - record_bytes);
+    at += payload;
+    const std::byte* l3 = frame + wire::kEthSize;
+    wire::icrc_store(at, wire::icrc_compute(l3, static_cast<size_t>(at - l3), headers.v6()));
+    host_.tx_commit(out.link, frame, bytes);
+    s_.count(Counter::kTxPackets);
+    s_.count(Counter::kTxBytes, bytes);
+    s_.count(Counter::kTpTxRecord);
+    return true;
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::setup

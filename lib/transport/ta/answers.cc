@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What answers mean to the initiator.
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+namespace {
+
+// The send queue of an RCID; 0: it names none.
+uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
+  const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
+  return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
+}
+
+// The last started request that begins at or before this TASSN. There is one; `likely`, too, is a started one.
+uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
+  const WrState& guess = q.work[likely & q.work_mask];
+  if (tassn.distance(guess.first_tassn) < guess.cut) return likely;
+  const Tassn origin = q.work[q.started_head & q.work_mask].first_tassn;
+  const uint32_t wanted = tassn.distance(origin);
+  uint32_t low = q.started_head, high = q.started_tail;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    (q.work[middle & q.work_mask].first_tassn.distance(origin) <= wanted ? low : high) = middle;
+  }
+  return low;
+}
+
+// Answers come mostly in order: first it looks at the request `likely`.
+bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t likely, Tassn tassn, AnsweredSegment* out) {
+  const SendQueue& q = s.queues[queue];
+  if (q.started_head == q.started_tail) return false;
+  const uint32_t number = request_at(q, tassn, likely == q.started_tail ? q.started_head : likely);
+  WrState& wr = q.work[number & q.work_mask];
+  uint32_t segment = tassn.distance(wr.first_tassn);
+  if (wr.done || segment < wr.base || segment >= wr.cut) return false;
+  if (wr.channel != channel ||
+      wr.channel_generation != static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits)) {
+    return false;
+  }
+  if (((wr.answered | wr.refused) & segment_bit(segment)) != 0) return false;
+  *out = {queue, number, &wr, segment};
+  return true;
+}
+
+}  // namespace
+
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
+  const uint32_t queue = queue_of(s, rc_id);
+  return queue != 0 && find_in_queue(s, channel, queue, s.queues[queue].started_head, tassn, out);
+}
+
+namespace {
+
+// The books of a segment that was answered; go_on() comes after it.
+void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+  SendQueue& q = s.queues[a.queue];
+  WrState& wr = *a.wr;
+  tp::Channel& ch = s.channels[wr.channel];
+  const Wqe& wqe = wqe_of(q, wr);
+  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, a.segment);
+  count_segment(q, wqe, shape.op, -1);
+  q.no_retry_before = Instant{};
+  if (ch.unanswered > 0) --ch.unanswered;
+  wr.answered |= segment_bit(a.segment);
+  while (wr.base < wr.cut && (wr.answered & segment_bit(wr.base)) != 0) {
+    wr.answered &= ~segment_bit(wr.base);
+    ++wr.base;
+  }
+  if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
+  wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
+  if (!wr.done) wr.deadline = s.now + q.request_timeout;
+}
+
+// Segments of the queue were answered on that channel: requests may be complete, and there may be room for the next.
+void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
+  retire_requests(s, queue);
+  activate(s, channel);
+  schedule_queue(s, queue);
+}
+
+}  // namespace
+
+void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
+  const uint32_t channel = a.wr->channel;
+  end_segment(s, a, status);
+  go_on(s, a.queue, channel);
+}
+
+namespace {
+
+// The oldest unfinished request that takes a receive: the one given, or one before it. What was found not to be one
+// stays so, and is not looked at again.
+uint32_t oldest_receive(SendQueue& q, uint32_t number) {
+  if (q.receives_from - q.started_head > number - q.started_head) q.receives_from = q.started_head;
+  for (; q.receives_from != number; ++q.receives_from) {
+    const WrState& wr = q.work[q.receives_from & q.work_mask];
+    if (!wr.done && takes_receive(wqe_of(q, wr).op)) break;
+  }
+  return q.receives_from;
+}
+
+}  // namespace
+
+void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
+  SendQueue& q = s.queues[a.queue];
+  WrState& wr = *a.wr;
+  WrOp op = wqe_of(q, wr).op;
+  s.count(Counter::kTaRxRnr);
+  tp::Channel& ch = s.channels[wr.channel];
+  if (ch.unanswered > 0) --ch.unanswered;
+  wr.deadline = s.now + q.request_timeout;
+  if (takes_receive(op)) {
+    bool ordered = keeps_receive_order(s, q);
+    // RC: only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
+    bool oldest = !ordered || oldest_receive(q, a.number) == a.number;
+    if (ordered && oldest) q.retry_next = wr.blocks_target = true;
+    if (oldest && q.rnr_retry < 7) {
+      if (wr.rnr_left == 0) {
+        ++ch.unanswered;  // finish_segment takes it back
+        return finish_segment(s, a, CrStatus::kRnrRetryExceeded);
+      }
+      --wr.rnr_left;
+    }
+  }
+  if (wr.refused == 0) link_refused(q, a.number);
+  wr.refused |= segment_bit(a.segment);
+  if (takes_receive(shape_of(op, wqe_of(q, wr).length, ch.mtu, s.config.segment_bytes, a.segment).op)) {
+    ++q.receives_refused;
+  }
+  q.no_retry_before = Instant{};
+  wr.retry_at = s.now + wire::rnr_duration(rnr_code);
+  s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
+  schedule_queue(s, a.queue);
+}
+
+namespace {
+
+CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::Atah& answer) {
+  if (answer.rspinfo == wire::kErrRemoteAbort) return CrStatus::kRemAccessAbort;
+  // A malformed request and a receive that is too small share a code; what was asked tells them apart.
+  const SendQueue& q = s.queues[a.queue];
+  return takes_receive(wqe_of(q, *a.wr).op) ? CrStatus::kRemOperation : CrStatus::kRemUnsupported;
+}
+
+}  // namespace
+
+[[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+  uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  const uint32_t queue = queue_of(s, answer.rc_id);
+  if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
+  uint32_t likely = s.queues[queue].started_head;
+  bool ended = false;
+  for (uint32_t i = 0; i <= more; ++i) {
+    AnsweredSegment a;
+    if (!find_in_queue(s, channel, queue, likely, answer.tassn + i, &a)) {
+      s.count(Counter::kTaRxStaleAnswer);
+      continue;
+    }
+    switch (answer.rspst) {
+      case wire::kRspOk:
+        end_segment(s, a, CrStatus::kSuccess);
+        ended = true;
+        break;
+      case wire::kRspRnr:
+      case wire::kRspPageFault:
+        refuse_segment(s, a, answer.rspinfo);
+        break;
+      default:
+        s.count(Counter::kTaRxError);
+        end_segment(s, a, error_status(s, a, answer));
+        ended = true;
+    }
+    likely = a.wr->done ? a.number + 1 : a.number;
+  }
+  if (ended) go_on(s, queue, channel);
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How requests end without an answer: their time is over, their channel died, their queue is flushed or gone.
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/queue_front.h"
+#include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/ta/waiting_list.h"
+
+namespace ub::ta {
+
+void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
+  SendQueue& q = s.queues[queue];
+  WrState& wr = q.work[number & q.work_mask];
+  if (wr.done) return;
+  const Wqe& wqe = wqe_of(q, wr);
+  wr.done = true;
+  if (wr.status == CrStatus::kSuccess) wr.status = status;
+  if (wr.refused != 0) unlink_refused(q, wr);
+  q.no_retry_before = Instant{};
+  if (wr.blocks_target) q.retry_next = true;
+  if (q.unreliable) return cancel_gathering(s, queue);
+  tp::Channel& ch = s.channels[wr.channel];
+  for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
+    if ((wr.answered & segment_bit(segment)) != 0) continue;
+    const WrOp op = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op;
+    count_segment(q, wqe, op, -1);
+    if ((wr.refused & segment_bit(segment)) != 0) {
+      if (takes_receive(op)) --q.receives_refused;
+    } else if (ch.unanswered > 0) {
+      --ch.unanswered;
+    }
+  }
+  stop_request(s, wr.channel, queue, number);
+}
+
+namespace {
+
+// Is the channel that carries it still the same one?
+bool is_alive(const CoreState& s, const WrState& wr) {
+  return wr.channel_generation == static_cast<uint8_t>(s.channels[wr.channel].tpn >> tp::kTpnIndexBits);
+}
+
+// Ends the requests whose time is over, and finds out when the next one's is.
+void end_overdue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  q.deadline = Instant::never();
+  uint32_t timed_out_on = 0;  // a channel, of several the last: the others die by their own timers
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (wr.done) continue;
+    if (wr.deadline <= s.now) {
+      s.count(Counter::kTaTimeout);
+      if (is_alive(s, wr)) timed_out_on = wr.channel;
+      give_up(s, queue, n, CrStatus::kAckTimeout);
+      continue;
+    }
+    q.deadline = earlier(q.deadline, wr.deadline);
+  }
+  if (timed_out_on != 0) setup::end_if_silent(s, timed_out_on);
+}
+
+}  // namespace
+
+void on_queue_timer(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  if (!q.in_use) return;
+  // Mostly it fires for a retry, or to go on in a long ring.
+  if (!q.unreliable) {
+    if (q.deadline <= s.now) end_overdue(s, queue);
+    s.timers.arm(s.timer_of_queue(queue), q.deadline);
+  }
+  retire_requests(s, queue);
+  schedule_queue(s, queue);
+}
+
+namespace {
+
+// Marks what was posted, but not started, for a peer whose channel died.
+void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
+  fetch_all(q);
+  for (uint32_t at = q.next_slot; at != q.produced;) {
+    Wqe& wqe = q.slots[at & q.slot_mask];
+    if (!fits_ring(q, at, wqe)) return;
+    if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
+        s.targets[wqe.target].peer == ch.peer) {
+      bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
+      bool no_other = s.peers[ch.peer].channels[ch.bulk ? 0 : 1] == 0;
+      if (bulk == ch.bulk || no_other) wqe.flags |= kWrDead;
+    }
+    at += wqe.slots;
+  }
+}
+
+}  // namespace
+
+void fail_channel_requests(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  auto generation = static_cast<uint8_t>(ch.tpn >> tp::kTpnIndexBits);
+  while (ch.queue_head != 0) leave_list(s, ch.queue_head);
+  for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
+    SendQueue& q = s.queues[queue];
+    if (!q.in_use) continue;
+    for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+      const WrState& wr = q.work[n & q.work_mask];
+      if (!wr.done && wr.channel == channel && wr.channel_generation == generation) {
+        give_up(s, queue, n, CrStatus::kAckTimeout);
+      }
+    }
+    if (ch.peer != 0 && !q.unreliable) mark_dead(s, q, ch);
+    retire_requests(s, queue);
+    schedule_queue(s, queue);
+  }
+}
+
+void flush_queue(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  leave_list(s, queue);
+  set_held_back(s, &q.held_back, false);
+  q.state = QueueState::kError;
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
+  q.deadline = Instant::never();
+  q.flush_done_pending = true;
+  retire_requests(s, queue);
+}
+
+uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
+  SendQueue& q = s.queues[queue];
+  if (q.state != QueueState::kError || q.flush_done_pending) return 0;
+  fetch_all(q);
+  const Jetty& jetty = s.jettys[q.jetty];
+  uint32_t n = 0;
+  while (q.next_slot != q.produced && n < room) {
+    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+    if (!fits_ring(q, q.next_slot, wqe)) break;
+    q.next_slot += wqe.slots;
+    if (wqe.op != WrOp::kSkip) {
+      Cqe& cqe = out[n++];
+      cqe = Cqe{};
+      cqe.user_ctx = wqe.user_ctx;
+      cqe.status = CrStatus::kWrUnhandled;
+      cqe.opcode = CrOpcode::kNone;
+      cqe.flags = jetty.kind == ObjectKind::kJetty ? kCqeJetty : 0;
+      cqe.local_id = q.rcid;
+      cqe.length = wqe.length;
+      cqe.user_data = jetty.user_data;
+      q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+    q.indices->consumed.store(q.next_slot, std::memory_order_release);
+  }
+  return n;
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What starting, answering and giving up a request share: the books of its segments.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/segment_shape.h"
+
+namespace ub::ta {
+
+// In WrState::answered and ::refused.
+inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
+
+// `by`: 1, it is under way; -1, no longer.
+inline void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
+  q.unanswered_segments += by;
+  if (wqe.place_order != 0) q.unanswered_ordered += by;
+  if (is_fenced(op)) q.unanswered_fenced += by;
+  if (takes_receive(op)) q.receives_in_flight += by;
+}
+
+inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
+  return s.config.lanes > 1 && wqe.length > s.config.lane_bulk_bytes;
+}
+
+// RC: receives are taken in the order of their requests, also when some are refused.
+inline bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }
+
+}  // namespace ub::ta

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of READ and atomic responses, into the memory of the requests that they answer.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/wire/rtp_header.h"
+#include "lib/transport/wire/transaction_packet.h"
+
+namespace ub::ta {
+
+template <class Host>
+class ResponsePlacer {
+ public:
+  ResponsePlacer(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // A failure is noted in message_rspst, as the completion status it means.
+  void place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+    tp::Channel& ch = s_.channels[channel];
+    AnsweredSegment a;
+    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) return;
+    const SendQueue& q = s_.queues[a.queue];
+    const Wqe& wqe = wqe_of(q, *a.wr);
+    if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
+      if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
+      const uint128 old = load_operand_be(ta.payload, wqe.length);
+      std::byte native[sizeof old];
+      std::memcpy(native, &old, sizeof native);
+      return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
+    }
+    uint64_t offset;
+    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
+    uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
+    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
+                (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
+    if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
+    check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));
+  }
+
+  // A packet of a READ response that is not its last, beyond a gap. False: not placed.
+  bool place_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+    tp::Channel& ch = s_.channels[channel];
+    AnsweredSegment a;
+    uint64_t offset;
+    return find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a) && response_offset(ch, a, ta, rtp, &offset) &&
+           place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
+  }
+
+  // A copy that was pending is done, be its channel still there or not.
+  void on_placed(const CopyPurpose& purpose, bool ok) {
+    SendQueue& q = s_.queues[purpose.queue];
+    --q.copies_pending;
+    if (!q.in_use) {  // destroyed meanwhile
+      if (q.copies_pending == 0) s_.queues.free(purpose.queue);
+      return;
+    }
+    for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+      if ((n & kWorkRequestMask) != purpose.work_request) continue;
+      WrState& wr = q.work[n & q.work_mask];
+      if (wr.copies > 0) --wr.copies;
+      if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
+      if (wr.copies == 0) retire_requests(s_, purpose.queue);
+      return;
+    }
+  }
+
+ private:
+  static uint128 load_operand_be(const std::byte* from, uint32_t bytes) {
+    return bytes == 16 ? load_be128(from) : bytes == 8 ? load_be64(from) : load_be32(from);
+  }
+
+  static void note_failure(tp::Channel& ch, CrStatus status) {
+    if (ch.message_rspst == 0) ch.message_rspst = static_cast<uint8_t>(status);
+  }
+  static void check_response(tp::Channel& ch, CopyResult result) {
+    if (result == CopyResult::kFailed) note_failure(ch, CrStatus::kLocAccess);
+  }
+
+  // Where in the request the bytes of a READ response packet belong.
+  bool response_offset(const tp::Channel& ch, const AnsweredSegment& a, const wire::TaPacket& ta,
+                       const wire::RtpHeader& rtp, uint64_t* offset) {
+    const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
+    if (wqe.op != WrOp::kRead) return false;
+    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
+    *offset = ta.has_ofst ? uint64_t{ta.ofst.offset_kib} * 1024
+                          : shape.offset + uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
+    return *offset >= shape.offset && *offset + ta.payload_len <= shape.offset + shape.bytes;
+  }
+
+  CopyResult place_response(tp::Channel& ch, const AnsweredSegment& a, uint64_t skip, const std::byte* src,
+                            uint32_t bytes, bool last) {
+    SendQueue& q = s_.queues[a.queue];
+    uint32_t pending = 0;
+    const Copies copies{response_tag(ch.tpn, a.queue, a.number), pending};
+    const bool placed = scatter_request(s_, host_, copies, wqe_of(q, *a.wr), q.owner, skip, src, bytes, last);
+    ch.copies_pending += pending;
+    a.wr->copies = static_cast<uint16_t>(a.wr->copies + pending);
+    q.copies_pending += pending;
+    return placed ? CopyResult::kDone : CopyResult::kFailed;
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/sent_messages.h"
+
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/read_jobs.h"
+
+namespace ub::ta {
+
+void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowledged) {
+  tp::acknowledged_messages(s, s.channels[channel], acknowledged, [&s](const tp::TxMessage& m, bool whole) {
+    if (m.kind == tp::MessageKind::kRequest) return on_progress(s, m);
+    if (whole && m.kind == tp::MessageKind::kReadResponse) finish_read_job(s, m);
+  });
+}
+
+void stop_request(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number) {
+  const tp::TxMessage* m = tp::half_sent(s, s.channels[channel]);
+  if (m == nullptr || m->kind != tp::MessageKind::kRequest || m->source != queue) return;
+  if (m->work_request == number && m->generation == s.queues[queue].generation) tp::stop_half_sent(s, channel);
+}
+
+void stop_response(CoreState& s, uint32_t channel, uint32_t job) {
+  const tp::TxMessage* m = tp::half_sent(s, s.channels[channel]);
+  if (m != nullptr && m->kind == tp::MessageKind::kReadResponse && m->source == job) tp::stop_half_sent(s, channel);
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/state.h"
+
+namespace ub::tp {
+
+void lay_out_channels(State& s, Arena& arena) {
+  const CoreConfig& c = s.config;
+  s.channels.init(arena, c.max_channels);
+  s.recovery.init(arena, c.max_channels);
+  // Every channel may have a full window of one-packet messages in flight; answers share what is left.
+  s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 4));
+  s.reorder.init(arena, c.max_channels);
+  s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
+  s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
+  s.kept.init(arena, c.kept_packets);
+  s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
+}
+
+}  // namespace ub::tp
