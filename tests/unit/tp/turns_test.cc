@@ -52,6 +52,25 @@ TEST(Turn, what_is_missing_goes_before_what_is_new) {
   EXPECT_EQ(turn_of(s), Turn::kContinue);
 }
 
+// ---- who has something to send ---------------------------------------------------------------------------------
+
+TEST(ActiveChannels, take_turns_in_the_order_in_which_they_came) {
+  Sender s;
+  const uint32_t second = s.s->channels.alloc();
+  s.s->channels[second] = Channel{};
+  for (int round = 0; round < 2; ++round) {
+    activate(*s.s, s.channel);
+    activate(*s.s, second);
+    activate(*s.s, s.channel);
+    EXPECT_EQ(s.s->active_count, 2u) << "each stands there once";
+    EXPECT_EQ(take_active(*s.s), s.channel);
+    EXPECT_EQ(take_active(*s.s), second);
+    EXPECT_EQ(s.s->active_count, 0u);
+    EXPECT_EQ(s.s->active_head + s.s->active_tail, 0u);
+    EXPECT_FALSE(s.ch().on_active_list);
+  }
+}
+
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
 struct Holding : Sender {
