@@ -43,6 +43,7 @@
 #include "lib/ipc/fd.h"
 #include "lib/ipc/keep_errno.h"
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/not_cancelled.h"
 
 namespace ub {
 
@@ -70,6 +71,7 @@ class Nic {
   template <class Fn>
   auto control(Fn&& fn) {
     ipc::KeepErrno kept;
+    const ipc::NotCancelled guard;
     std::optional<std::invoke_result_t<Fn, NicCore&, Instant>> result;
     auto run = [&] { result.emplace(fn(worker_->core(), worker_->turn())); };  // must not throw
     if (clients_ != nullptr && helper_.joinable()) {
@@ -95,7 +97,8 @@ class Nic {
   // its signal handler left the wait by longjmp, and nobody may destroy the NIC.
   bool end_stand_in();
   // Waits in place of the helper until `fd` is readable: frames wake the calling thread, which drives. 1: readable; 0:
-  // `ms` (negative: no limit) are over; -1: a signal came, or the NIC ends. Another thread may stand in now.
+  // `ms` (negative: no limit) are over; -1: a signal came (errno EINTR), or the NIC ends (EINTR, too), or `fd` cannot be
+  // watched (epoll_ctl's errno). Another thread may stand in now.
   int stand_in(int fd, int ms);
   // The application is about to sleep until an event, perhaps in a system call that we do not see.
   void expect_events();

@@ -15,6 +15,7 @@ namespace ub {
 // ---- by others -------------------------------------------------------------------------------------------------
 
 void Nic::wake_helper() {
+  const ipc::NotCancelled guard;
   uint64_t one = 1;
   [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
 }

@@ -6,14 +6,15 @@
 // and all that is not a frame, and is woken for frames whenever nobody stands in.
 //
 // One thread at a time stands in. Others sleep on their event alone.
-#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "dataplane/nic.h"
 #include "dataplane/pause.h"
-#include "lib/ipc/keep_errno.h"
+#include "lib/ipc/not_cancelled.h"
 
 namespace ub {
 
@@ -23,27 +24,18 @@ constexpr int64_t kNsPerMs = 1'000'000;
 constexpr Duration kOwnerPause = microseconds(50);
 constexpr Duration kLongestLeave = seconds(2);  // a machine may be so busy that a thread has no CPU for long
 
-// A thread that is cancelled while it owns the Core would own it for ever.
-class NotCancelled {
- public:
-  NotCancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
-
- private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
-
 }  // namespace
 
-// Devices cannot be driven while they sleep, and a daemon has a worker.
+// Devices cannot be driven while they sleep, and a daemon has a worker. A thread that runs only when the machine is idle
+// would leave frames to lie that the helper takes at once.
 bool Nic::may_stand_in() {
   if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load()) return false;
+  if (sched_getscheduler(0) == SCHED_IDLE) return false;
   std::thread::id nobody;
   return stands_in_.compare_exchange_strong(nobody, std::this_thread::get_id());
 }
 
 int Nic::stand_in(int fd, int ms) {
-  ipc::KeepErrno kept;
   struct Place {  // given up also by a thread that is cancelled
     Nic& nic;
     int fd;
@@ -53,7 +45,9 @@ int Nic::stand_in(int fd, int ms) {
     }
   } place{*this, fd};
   if (!stand_in_wakers_.watch(fd, Waker::kAwaited)) return -1;
-  return stand_in_until(ms < 0 ? Instant::never() : worker_->now() + Duration{ms * kNsPerMs});
+  const int ready = stand_in_until(ms < 0 ? Instant::never() : worker_->now() + Duration{ms * kNsPerMs});
+  errno = EINTR;
+  return ready;
 }
 
 int Nic::stand_in_until(Instant until) {
@@ -80,7 +74,7 @@ int Nic::stand_in_until(Instant until) {
 
 // Nobody's, woken by a frame: what the helper would do. True: there is more.
 bool Nic::stand_in_drive(bool udp) {
-  const NotCancelled guard;
+  const ipc::NotCancelled guard;
   if (!own_soon(kWokenPatience)) {  // it may have looked before the frame came
     ports_.shm.clear_doorbell();
     wake_helper();

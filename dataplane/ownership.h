@@ -23,11 +23,12 @@ class Ownership {
  public:
   Ownership();
 
-  // Never blocks. True: this thread owns the Core until release().
+  // Never blocks. True: this thread owns the Core until release(). A thread that owns it already does not get it twice.
   bool try_own() {
     const uint32_t me = this_thread_number();
     if (bias_.load(std::memory_order_relaxed) == me && me != kNobody) {
       std::atomic<uint32_t>& inside = inside_[me].word;
+      if (inside.load(std::memory_order_relaxed) != 0) return false;  // it does already: this is a signal handler
       inside.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);  // the CPU's barrier is the taker's membarrier
       if (bias_.load(std::memory_order_relaxed) == me) [[likely]] {

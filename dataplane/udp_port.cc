@@ -15,6 +15,7 @@
 #include "dataplane/socket_address.h"
 #include "lib/base/bytes.h"
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/not_cancelled.h"
 
 #ifndef UDP_NO_CHECK6_TX
 #define UDP_NO_CHECK6_TX 101
@@ -396,6 +397,8 @@ void UdpPort::send_queues() {
 void UdpPort::send_queue(Socket& s) {
   Buffers& b = *buffers_;
   uint32_t count = s.queue_count, done = 0;
+  if (count == 0) return;
+  const ipc::NotCancelled guard;
   for (uint32_t i = 0; i < count && count > 1; ++i) {
     Buffers::Tx& tx = b.tx_slot[s.queue[i]];
     msghdr& m = b.tx_message[i].msg_hdr;
@@ -479,7 +482,9 @@ size_t UdpPort::rx_burst(RxFrame* out, size_t room) {
 size_t UdpPort::receive_rare(RxFrame* out, size_t room) {
   until_rare_ = kRareTurn;
   epoll_event ready;
-  if (rare_.empty() || ::epoll_wait(rare_epoll_.get(), &ready, 1, 0) != 1) return 0;
+  if (rare_.empty()) return 0;
+  const ipc::NotCancelled guard;
+  if (::epoll_wait(rare_epoll_.get(), &ready, 1, 0) != 1) return 0;
   until_rare_ = 1;  // there may be more
   for (Socket& s : rare_) {
     if (static_cast<uint32_t>(s.fd.get()) == ready.data.u32) return receive(s, out, std::min(room, kRxSlots));
@@ -489,6 +494,7 @@ size_t UdpPort::receive_rare(RxFrame* out, size_t room) {
 
 size_t UdpPort::receive(Socket& s, RxFrame* out, size_t room) {
   Buffers& b = *buffers_;
+  const ipc::NotCancelled guard;
   int n;
   if (!s.busy) {
     // After an empty look a single packet is the likely thing; recvmmsg would ask for a second one.

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/ipc/not_cancelled.h"
+
 namespace ub::ipc {
 
 bool Doorbell::create(std::string* error) {
@@ -76,6 +78,7 @@ Consumer PeerDoorbell::after_publish_slow(uint32_t mode, bool hurries) {
 
 void PeerDoorbell::ring(const Bell& bell) {
   if (bell == nullptr) return;
+  const NotCancelled guard;  // whoever rings has told the others that it does
   uint64_t one = 1;
   [[maybe_unused]] ssize_t n = ::write(bell->get(), &one, sizeof one);  // full counter: it is awake anyway
 }

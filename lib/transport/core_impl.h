@@ -348,7 +348,7 @@ void Core<Host>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   }
   if (purpose.kind == ta::CopyKind::kGather) {
     uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
-    if (channel != 0) tp::on_gather_done(s_, channel, s_.now, ok);
+    if (channel != 0) tp::on_gather_done(s_, channel, purpose.held, s_.now, ok);
   } else {
     receiver_.on_placed(purpose, ok);
   }

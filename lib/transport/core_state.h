@@ -92,8 +92,8 @@ struct CoreState : tp::State {
   uint32_t resets_sent = 0;
 
   // Places of `held_frames`, and timers: channels' come first, then those of datagrams or send queues, then RoCE's.
-  uint32_t held_of_datagram(uint32_t record) const { return config.max_channels + record; }
-  uint32_t held_of_qp(uint32_t qp) const { return config.max_channels + kGatheringDatagrams + qp; }
+  uint32_t held_of_datagram(uint32_t record) const { return held_packets() + record; }
+  uint32_t held_of_qp(uint32_t qp) const { return held_packets() + kGatheringDatagrams + qp; }
   uint32_t timer_of_queue(uint32_t queue) const { return config.max_channels + 1 + queue; }
   uint32_t first_roce_timer() const { return config.max_channels + 1 + config.max_queues + 1; }
 };

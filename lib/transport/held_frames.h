@@ -2,7 +2,8 @@
 //
 // Frames whose payload comes from memory that answers later. Such a frame leaves its port, so that in a ring nobody
 // behind it waits for that memory, and is begun again when all of it is there. CoreCommon::held_frames has a place for
-// each channel, datagram and queue pair; tx_hold and tx_drop of the host are described in host.h.
+// each packet of a channel that may wait, each datagram and each queue pair; tx_hold and tx_drop of the host are described
+// in host.h.
 #pragma once
 
 #include <cstring>

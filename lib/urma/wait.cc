@@ -34,11 +34,9 @@ class Waiting {
   int block(pollfd* entry, int time_out) {
     if (stands_in_for_ != nullptr) {  // it does not end before this returns
       const int ready = stands_in_for_->stand_in(entry->fd, time_out);
-      if (ready >= 0) return ready;
-      errno = EINTR;  // the caller knows how much time is left
-      return -1;
+      if (ready >= 0 || errno == EINTR) return ready;
     }
-    return poll(entry, 1, time_out);
+    return poll(entry, 1, time_out);  // which says what is wrong with the descriptor
   }
 
  private:

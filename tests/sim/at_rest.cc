@@ -83,6 +83,7 @@ void Inspection::free_lists() {
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
+  free_list("free and used packets that wait for memory", s_.more_held);
   if (s_.roce == nullptr) return;
   free_list("free and used queue pairs", s_.roce->qps);
   free_list("free and used address handles", s_.roce->address_handles);
@@ -138,8 +139,7 @@ void Inspection::channel(const Channel& ch) {
   none("messages of a channel", ch.in_flight.size() + ch.answers.size());
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.copies_pending);
-  none("gathers of a channel", ch.gathers_pending);
-  none("held frame of a channel", ch.gather_held);
+  none("packets of a channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
   none("channel on the list of those with something to send", ch.on_active_list);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list);
   none("queue that waits for a channel", ch.queue_head);
@@ -257,6 +257,7 @@ void Inspection::objects() {
   none("receives", s_.receives.in_use());
   none("reorder blocks", s_.reorder.in_use());
   none("kept packets", s_.kept.in_use());
+  none("packets that wait for memory", s_.more_held.in_use());
   expect("links", s_.links.in_use(), 1);
   none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
   for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {
@@ -292,7 +293,7 @@ void Inspection::dead_channels() {
     none("kept packets of a dead channel", ch.kept);
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
-    none("held frame of a dead channel", ch.gather_held);
+    none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
     none("queue that waits for a dead channel", ch.queue_head);
     none("dead channel on a list", ch.on_active_list || ch.on_ack_list);
   }

@@ -11,7 +11,7 @@ namespace {
 // of a request to be copied waits for memory.
 bool channel_waits(const tp::Channel& ch) {
   const bool work = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
-  return ch.is_up() && work && !ch.on_active_list && ch.gathers_pending == 0 && !ch.gather_held;
+  return ch.is_up() && work && !ch.on_active_list && ch.held_count == 0;
 }
 
 bool request_left(const WrState& wr) {

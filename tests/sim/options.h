@@ -30,7 +30,8 @@ struct NetworkOptions {
 struct HostOptions {
   double pending = 0;  // chance that a copy is answered kPending
   uint64_t pending_ns = 5000;
-  double tx_refuse = 0;  // chance that tx_begin has no room
+  uint64_t gather_ns = 0;  // every gather takes just so long; 0: see above
+  double tx_refuse = 0;    // chance that tx_begin has no room
   uint64_t tx_room_ns = 10'000;
   uint64_t burst_ns = 0;  // what comes within so long may come in one burst: nothing is sent meanwhile
 };

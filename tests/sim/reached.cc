@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::sim {
@@ -54,11 +55,14 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
     return;
   }
   look_at_receiver(s, ch);
-  reach(ReachedState::kGatherWhileLost, ch.gathers_pending != 0 && waits_to_go_again(s, ch));
-  reach(ReachedState::kGatherAgain, ch.gathers_pending != 0 && ch.gather_retransmit);
-  reach(ReachedState::kGatherAgainAcked, ch.gathers_pending != 0 && ch.gather_retransmit &&
-                                             ch.gather_psn.distance(ch.oldest_unacked) >= ch.outstanding());
-  reach(ReachedState::kCopyAndGather, ch.gathers_pending != 0 && ch.copies_pending != 0);
+  reach(ReachedState::kGatherWhileLost, ch.held_count != 0 && waits_to_go_again(s, ch));
+  reach(ReachedState::kGatherAgain, ch.held_again != 0);
+  reach(ReachedState::kGatherAgainAcked,
+        ch.held_again != 0 && (ch.held_again_end - 1).distance(ch.oldest_unacked) >= ch.outstanding());
+  reach(ReachedState::kGatherSeveral, ch.held_new > 1);
+  reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && ch.held_again != 0);
+  reach(ReachedState::kGatherAll, ch.held_count == tp::kHeldOfChannel);
+  reach(ReachedState::kCopyAndGather, ch.held_count != 0 && ch.copies_pending != 0);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);
@@ -88,7 +92,7 @@ void Reached::look_at_busy_channel(const Channel& ch, Track& t) {
   reach(ReachedState::kBusyTwiceTracked, packets > 2 * tp::kMaxWindow);
   reach(ReachedState::kBusyWrap, packets > window && wrapped(t.busy_since, ch.oldest_unacked));
   // In every eighth of a window at least one packet waited for its bytes.
-  if (ch.gathers_pending != 0) {
+  if (ch.held_count != 0) {
     const uint32_t pause = ch.oldest_unacked.distance(t.gathered_at);
     t.gathered_for = pause > window / 8 ? 0 : t.gathered_for + pause;
     t.gathered_at = ch.oldest_unacked;

@@ -110,9 +110,14 @@ bool SimHost::defer(const std::byte* memory) const {
 CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
   constexpr uint64_t kPatience = 250'000'000;  // ns; of a daemon with an application that does not answer
   uint64_t id = next_copy_++;
-  pending_.emplace(id, std::move(p));
   const Region* r = node_.find_region(memory);
   const bool mute = r != nullptr && r->mute;
+  const uint64_t exact = p.kind == Kind::kGather ? world_.options.host.gather_ns : 0;
+  pending_.emplace(id, std::move(p));
+  if (exact != 0) {
+    world_.plan_copy(node_, id, exact);
+    return CopyResult::kPending;
+  }
   uint64_t delay = mute ? kPatience : 1 + world_.host_rng.below(world_.options.host.pending_ns);
   if (r != nullptr && world_.now() < r->starved_until)
     delay += static_cast<uint64_t>((r->starved_until - world_.now()).ns);
@@ -137,7 +142,7 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
   if (const Region* r = node_.find_region(src); r != nullptr && r->local && r->free.overlaps(r->offset_of(src), bytes))
     world_.model.fail("node %u: gather of %zu bytes reads offset %llu of region %u, which no request uses",
                       node_.index(), bytes, static_cast<unsigned long long>(r->offset_of(src)), r->uid);
-  if (defer(src))
+  if (defer(src) || world_.options.host.gather_ns != 0)
     return enqueue({.kind = Kind::kGather,
                     .tag = tag,
                     .dst = dst,
@@ -203,10 +208,7 @@ bool SimHost::is_held(const std::byte* held) const {
   const CoreState& s = node_.core().state();
   const auto place = static_cast<uint32_t>(static_cast<size_t>(held - s.held_frames) / s.config.max_frame_bytes);
   if (std::find(s.orphans, s.orphans + s.orphan_count, place) != s.orphans + s.orphan_count) return true;
-  if (place < s.held_of_datagram(1)) {
-    const tp::Channel& ch = s.channels[place];
-    return ch.state != tp::ChannelState::kDead && ch.gather_held;
-  }
+  if (place < s.held_of_datagram(1)) return s.held[place].channel != 0;
   if (place < s.held_of_qp(1)) return s.gathering[place - s.held_of_datagram(0)].in_use;
   const roce::Qp& qp = s.roce->qps[place - s.held_of_qp(0)];
   return qp.in_use && qp.gathering != roce::Gathering::kNothing;

@@ -11,6 +11,7 @@
 #include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
 
@@ -120,8 +121,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
     }
     ch.receive = 0;
   }
-  if (ch.gather_held) s.orphan(s.held_of_channel(channel));
-  ch.gather_held = false;
+  tp::drop_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
@@ -276,7 +276,7 @@ void on_closing_timer(CoreState& s, uint32_t channel) {
 void end_if_silent(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   Duration limit = ch.give_up_after - ch.give_up_after / 8;
-  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && tp::is_silent(ch, s.now, limit)) {
+  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && tp::is_silent(s, ch, s.now, limit)) {
     kill_silent(s, channel);
   }
 }

@@ -35,19 +35,25 @@ class ChannelSender {
       tp::Channel& ch = s_.channels[channel];
       if (!ch.is_up()) continue;
       Sent last = Sent::kYes;
-      while (sent < budget && last == Sent::kYes) {
+      while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
         last = send_next(channel);
         sent += last == Sent::kYes;
       }
-      if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
+      if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
       const bool work_left = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
-      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left);
+      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
     }
     return sent;
   }
 
  private:
-  enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
+  enum class Sent : uint8_t {
+    kYes,
+    kNothing,
+    kNoRoom,   // in the port
+    kPending,  // memory is awaited
+    kHeld,     // built, and waits for memory
+  };
 
   // ---- which packet ------------------------------------------------------------------------------------------
 
@@ -108,21 +114,26 @@ class ChannelSender {
   }
 
   Sent send_new(uint32_t channel, tp::TxMessage& m, bool fake) {
-    return fake ? send_fake(channel, m, s_.channels[channel].next_psn, false)
-                : send_packet(channel, m, m.packets, false);
+    tp::Channel& ch = s_.channels[channel];
+    const Psn psn = tp::next_new_psn(ch);
+    if (!fake) return send_packet(channel, m, psn, false);
+    const Sent sent = send_fake(channel, m, psn, false);
+    if (sent == Sent::kYes) ch.mid_message = false;
+    return sent;
   }
 
   Sent send_again(uint32_t channel, Psn psn) {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage* m = tp::message_at(s_, ch, psn);
     UB_ASSERT(m != nullptr);  // only what is in flight goes again
-    uint32_t index = psn.distance(m->first_psn);
     bool fake = !source_alive(*m);
-    return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, index, true);
+    return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, psn, true);
   }
 
-  Sent send_fake(uint32_t channel, const tp::TxMessage& m, Psn psn, bool again) {
-    return transmitter_.send_fake(channel, s_.now, m, psn, again) ? Sent::kYes : Sent::kNoRoom;
+  // It takes no turn from those that were built before it.
+  Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
+    if (s_.channels[channel].held_count != 0) return Sent::kPending;
+    return transmitter_.send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
   }
 
   // ---- what it is made of ------------------------------------------------------------------------------------
@@ -143,16 +154,16 @@ class ChannelSender {
     return !m.vanished;
   }
 
-  Sent send_packet(uint32_t channel, tp::TxMessage& m, uint32_t index, bool again) {
+  Sent send_packet(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
     tp::Channel& ch = s_.channels[channel];
     wire::TaPacket ta;
     Payload payload;
-    bool last = describe(s_, ch, m, index, &ta, &payload);
+    bool last = describe(s_, ch, m, psn.distance(m.first_psn), &ta, &payload);
     uint8_t padding = wire::padding_for(payload.bytes);
     wire::RtpHeader rtp;
     rtp.last = last;
     rtp.padding = padding;
-    rtp.psn = again ? m.first_psn + index : ch.next_psn;
+    rtp.psn = psn;
     rtp.tpmsn = m.tpmsn;
     rtp.ack_req = tp::asks_for_ack(ch, again);
 
@@ -167,35 +178,74 @@ class ChannelSender {
     end += padding;
     transmitter_.write_header(ch, rtp, frame, static_cast<size_t>(end - frame) - ch.headers.size);
 
-    CopyResult copied = gather(ch, payload, at);
-    if (ch.gathers_pending != 0) ch.gather_since = s_.now;
-    size_t bytes = static_cast<size_t>(end - frame) + wire::kIcrcSize;
-    if (copied == CopyResult::kFailed) {
+    const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
+    if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
+    uint32_t pending = 0;  // and stays so
+    if (gather(payload, {gather_tag(ch.tpn, 0), pending}, at) == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);
       payload_vanished(m);
       return Sent::kYes;  // the next turn sends the fake packet
     }
-    if (copied == CopyResult::kPending) {
-      transmitter_.hold(channel, frame, bytes, rtp.psn, again);
-      return Sent::kPending;
-    }
+    return send_at_once(channel, m, payload, built, rtp, again);
+  }
+
+  struct Frame {
+    std::byte* begin;
+    std::byte* payload;
+    size_t bytes;
+  };
+
+  Sent send_at_once(uint32_t channel, tp::TxMessage& m, const Payload& payload, const Frame& frame,
+                    const wire::RtpHeader& rtp, bool again) {
+    tp::Channel& ch = s_.channels[channel];
     const bool may_wait = m.kind == tp::MessageKind::kAnswer && payload.bytes == 0 && !again;
-    transmitter_.send_frame(channel, s_.now, frame, bytes, rtp.psn, again, last);
+    transmitter_.send_frame(channel, s_.now, m, frame.begin, frame.bytes, rtp.psn, again, rtp.last);
+    if (rtp.last && !again) ch.mid_message = false;
     if (may_wait) host_.tx_may_wait(ch.link);
     return Sent::kYes;
   }
 
-  // Memory that answers later has answered: the packet leaves, unless what it was part of is gone by now.
+  // Memory may answer later: the packet leaves when it has, and when those built before it have left.
+  Sent gather_slowly(uint32_t channel, tp::TxMessage& m, const Payload& payload, const Frame& frame,
+                     const wire::RtpHeader& rtp, bool again) {
+    tp::Channel& ch = s_.channels[channel];
+    tp::HeldPacket& h = tp::take_held(s_, channel);
+    h.message = &m;
+    h.bytes = static_cast<uint32_t>(frame.bytes);
+    h.psn = rtp.psn;
+    h.again = again;
+    h.last = rtp.last;
+    const Copies copies{gather_tag(ch.tpn, tp::held_number(s_, h)), h.pending};
+    const CopyResult copied = gather(payload, copies, frame.payload);
+    if (copied == CopyResult::kFailed) {
+      host_.tx_abort(ch.link, frame.begin);
+      h.given_up = true;
+      h.pending != 0 ? tp::append_held(s_, ch, h, s_.now) : tp::free_held(s_, h);
+      payload_vanished(m);
+      return Sent::kYes;
+    }
+    if (copied == CopyResult::kDone && ch.held_count == 0) {
+      tp::free_held(s_, h);
+      return send_at_once(channel, m, payload, frame, rtp, again);
+    }
+    transmitter_.hold(channel, s_.now, h, frame.begin);
+    if (rtp.last && !again) ch.mid_message = false;
+    return Sent::kHeld;
+  }
+
+  // Memory that answers later has answered: the packet leaves, or a fake one in its place if what it was part of is gone
+  // by now.
   Sent send_held(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    tp::TxMessage* m = tp::held_message(s_, ch);
-    const bool alive = m != nullptr && source_alive(*m);
-    if (alive && !ch.gather_failed) {
-      if (!transmitter_.send_held(channel, s_.now)) return Sent::kNoRoom;
-    } else if (alive) {
-      payload_vanished(*m);
+    const tp::HeldPacket& h = tp::first_held(s_, ch);
+    tp::TxMessage* m = h.given_up ? nullptr : tp::held_message(s_, ch, h);
+    if (m != nullptr) {
+      if (h.failed && source_alive(*m)) payload_vanished(*m);
+      const bool left = source_alive(*m) ? transmitter_.send_held(channel, s_.now, *m, h)
+                                         : transmitter_.send_fake(channel, s_.now, *m, h.psn, h.again, h.last);
+      if (!left) return Sent::kNoRoom;
     }
-    ch.gather_held = ch.gather_failed = false;
+    tp::drop_first_held(s_, ch, s_.now);
     return Sent::kYes;
   }
 
@@ -212,7 +262,7 @@ class ChannelSender {
     }
   }
 
-  CopyResult gather(tp::Channel& ch, const Payload& p, std::byte* dst) {
+  CopyResult gather(const Payload& p, const Copies& copies, std::byte* dst) {
     if (p.gone) return CopyResult::kFailed;
     if (p.bytes == 0) return CopyResult::kDone;
     if (p.answer != nullptr) {
@@ -227,7 +277,6 @@ class ChannelSender {
       std::memcpy(dst + each, &compare, each);
       return CopyResult::kDone;
     }
-    const Copies copies{gather_tag(ch.tpn), ch.gathers_pending};
     if (p.memory != nullptr) return gather_piece(host_, copies, dst, p.memory, p.bytes);
     return gather_request(s_, host_, copies, *p.wqe, p.owner, p.offset, p.bytes, dst);
   }

@@ -22,9 +22,12 @@ struct CopyPurpose {
   Tpmsn message;          // kPlace
   uint32_t queue;         // kPlaceResponse; its record is not used again before the copy is done
   uint32_t work_request;  // kPlaceResponse: low 14 bits of its number
+  uint32_t held;          // kGather: HeldPacket
 };
 
-constexpr CopyTag gather_tag(uint32_t tpn) { return uint64_t{1} << 62 | tpn; }
+constexpr CopyTag gather_tag(uint32_t tpn, uint32_t held) {
+  return uint64_t{1} << 62 | uint64_t{held & 0xfffff} << 38 | tpn;
+}
 constexpr CopyTag place_tag(uint32_t tpn, Tpmsn message) {
   return uint64_t{2} << 62 | uint64_t{message.value()} << 24 | tpn;
 }
@@ -46,9 +49,12 @@ constexpr DatagramCopy datagram_copy_of(CopyTag tag) {
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {
-  return {static_cast<CopyKind>(tag >> 62), static_cast<uint32_t>(tag & 0xffffff),
-          Tpmsn(static_cast<uint32_t>(tag >> 24)), static_cast<uint32_t>(tag >> 38 & 0xfffff),
-          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
+  return {static_cast<CopyKind>(tag >> 62),
+          static_cast<uint32_t>(tag & 0xffffff),
+          Tpmsn(static_cast<uint32_t>(tag >> 24)),
+          static_cast<uint32_t>(tag >> 38 & 0xfffff),
+          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask),
+          static_cast<uint32_t>(tag >> 38 & 0xfffff)};
 }
 
 }  // namespace ub::ta

@@ -102,14 +102,13 @@ struct Channel : ChannelHot {
   uint32_t kept;       // packets of State::kept
   uint32_t read_jobs;  // READs that are being served
 
-  // ---- gather in progress (memory that answers later) ----
-  uint32_t gathers_pending;
-  bool gather_failed;
-  bool gather_retransmit;
-  bool gather_held;  // the frame that waits is in CoreCommon::held_frames
-  uint32_t gather_bytes;
-  Psn gather_psn;
-  Instant gather_since;  // the newest packet that waits, or waited
+  // ---- packets that wait for memory which answers later (held_packets.h) ----
+  uint32_t held_head, held_tail;  // HeldPacket, in the order in which they leave
+  uint16_t held_count;
+  uint8_t held_new;      // of them: follow those in flight
+  uint8_t held_again;    // of them: go again
+  Psn held_again_end;    // behind the last one of the latter
+  Instant gather_since;  // the one that leaves next waits, or waited, since
 
   // ---- identity, set-up ----
   uint32_t peer;  // Peer record
@@ -130,6 +129,20 @@ struct Channel : ChannelHot {
 
   bool is_up() const { return state == ChannelState::kOpen; }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
+};
+
+// A packet whose memory answers later. It has its number, and leaves when all that were built before it have left.
+struct HeldPacket {
+  TxMessage* message;  // of a new packet; it stays in the queue until all of its packets left
+  uint32_t channel;    // 0: nobody's
+  uint32_t next;
+  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames under this record's number
+  uint32_t pending;  // gathers
+  Psn psn;
+  bool again;  // it goes again
+  bool last;   // of its message
+  bool failed;
+  bool given_up;  // without a frame: what is pending goes nowhere, and nothing leaves
 };
 
 // Which packets in flight the peer has out of order, and which go again. Index: PSN mod kMaxWindow.

@@ -21,6 +21,10 @@ struct KeptPacket {
   uint32_t next = 0;  // RoCE: of the same queue pair
 };
 
+// Packets of all channels that may wait for memory, beyond one each. Few, since each may have a gather for every range of
+// its request, and what answers them may take only so many at a time.
+constexpr uint32_t kMoreHeld = 256;
+
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
@@ -33,6 +37,10 @@ struct State : CoreCommon {
   Slab<KeptPacket> kept;
   std::byte* kept_bytes = nullptr;
 
+  // Packets that wait for memory. The first of each channel has its number; more are taken from a pool.
+  HeldPacket* held = nullptr;
+  Slab<uint32_t> more_held;
+
   // Channels with data to send, channels that owe an acknowledgement.
   uint32_t active_head = 0, active_tail = 0, active_count = 0;
   uint32_t ack_head = 0, ack_tail = 0;
@@ -42,8 +50,8 @@ struct State : CoreCommon {
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
-  // A channel's place in `held_frames` and its timer have its number.
-  uint32_t held_of_channel(uint32_t channel) const { return channel; }
+  // A packet's place in `held_frames` has the number of its record.
+  uint32_t held_packets() const { return config.max_channels + kMoreHeld; }
   uint32_t timer_of_channel(uint32_t channel) const { return channel; }
 };
 

@@ -9,12 +9,23 @@
 
 namespace ub::tp {
 
+namespace {
+
+// Behind a message that waits for memory: that one takes its number when it leaves.
+Tpmsn next_message_number(State& s, Channel& ch) {
+  if (ch.held_new == 0) return ch.next_tpmsn;
+  return ch.in_flight.back(s.messages).tpmsn + 1;
+}
+
+}  // namespace
+
 TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content) {
+  const Tpmsn number = next_message_number(s, ch);
   TxMessage* m = ch.in_flight.push(s.messages);
   if (m == nullptr) return nullptr;
   *m = content;
-  m->first_psn = ch.next_psn;
-  m->tpmsn = ch.next_tpmsn;
+  m->first_psn = next_new_psn(ch);
+  m->tpmsn = number;
   return m;
 }
 
@@ -47,7 +58,8 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
   if (ch.recovery == 0) return false;
   RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
-  for (Psn p = ch.oldest_unacked; p != ch.next_psn;) {
+  const bool some_wait = ch.held_again != 0 && ch.held_again_end.after(ch.oldest_unacked);
+  for (Psn p = some_wait ? ch.held_again_end : ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
     uint64_t word = r.resend[at / 64] >> (at % 64);
     if (word != 0) {
@@ -58,7 +70,7 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
     uint32_t left = ch.next_psn.distance(p);
     p += std::min(step, left);
   }
-  UB_DCHECK(false);  // so many bits are set as are counted, all of them in flight
+  UB_DCHECK(some_wait);  // so many bits are set as are counted, all of them in flight
   return false;
 }
 
@@ -93,7 +105,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
 TimerVerdict on_timer(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   if (ch.rto_at <= now) {
-    if (is_silent(ch, now, ch.give_up_after)) return TimerVerdict::kGivenUp;
+    if (is_silent(s, ch, now, ch.give_up_after)) return TimerVerdict::kGivenUp;
     on_retransmission_timeout(s, channel, now);
   }
   Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
@@ -115,20 +127,10 @@ void stop_half_sent(State& s, uint32_t channel) {
   activate(s, channel);
 }
 
-void on_gather_done(State& s, uint32_t channel, Instant now, bool ok) {
-  Channel& ch = s.channels[channel];
-  if (ch.gathers_pending == 0) return;
-  ch.gather_failed |= !ok;
-  if (--ch.gathers_pending != 0) return;
-  if (!ch.gather_held) ch.gather_failed = false;
-  waited_for_memory(ch, now);
-  activate(s, channel);
-}
-
-TxMessage* held_message(State& s, Channel& ch) {
-  if (!ch.gather_retransmit) return ch.mid_message ? &ch.in_flight.back(s.messages) : nullptr;
-  const bool wanted = ch.recovery != 0 && test_bit(s.recovery[ch.recovery].resend, recovery_index(ch.gather_psn));
-  return wanted ? message_at(s, ch, ch.gather_psn) : nullptr;
+TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h) {
+  if (!h.again) return h.message;
+  const bool wanted = ch.recovery != 0 && test_bit(s.recovery[ch.recovery].resend, recovery_index(h.psn));
+  return wanted ? message_at(s, ch, h.psn) : nullptr;
 }
 
 }  // namespace ub::tp

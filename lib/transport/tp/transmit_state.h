@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/recovery.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/tp/state.h"
@@ -18,29 +19,35 @@ namespace ub::tp {
 inline uint32_t usable_window(const Channel& ch) {
   return ch.lossless ? ch.send_window : std::min(ch.send_window, ch.cc.window);
 }
-inline bool window_open(const Channel& ch) { return ch.outstanding() < usable_window(ch); }
+// In flight, or built and waiting for memory.
+inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
+inline bool window_open(const Channel& ch) { return numbered(ch) < usable_window(ch); }
+// Of the next new packet.
+inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
 // Does a packet demand an acknowledgement (A)? One that goes again does, and one that leaves a quarter of the window or
 // less for those behind it.
 inline bool asks_for_ack(const Channel& ch, bool again) {
-  return again || ch.outstanding() >= usable_window(ch) - usable_window(ch) / 4 - 1;
+  return again || numbered(ch) >= usable_window(ch) - usable_window(ch) / 4 - 1;
 }
 
-// The lowest PSN that is to be sent again, if any.
+// The lowest PSN that is to be sent again and does not wait for memory, if any.
 bool next_resend(State& s, Channel& ch, Psn* psn);
 
 // What the channel's next packet is.
 enum class Turn : uint8_t {
   kNothing,    // it is not up
-  kWaits,      // memory is awaited
-  kHeld,       // the packet whose memory was awaited
+  kWaits,      // as many wait for memory as may
+  kHeld,       // the first of the packets whose memory was awaited
   kSendAgain,  // that of `psn`
   kContinue,   // the next one of the newest message, if that has bytes and the window allows
   kBegin,      // the first one of another message, if there is one
 };
 inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
   if (!ch.is_up()) return Turn::kNothing;
-  if (ch.gathers_pending != 0) return Turn::kWaits;
-  if (ch.gather_held) return Turn::kHeld;
+  if (ch.held_count != 0) {
+    if (!first_held_waits(s, ch)) return Turn::kHeld;
+    if (!room_to_hold(s, ch)) return Turn::kWaits;
+  }
   if (ch.recovery != 0 && next_resend(s, ch, psn)) return Turn::kSendAgain;
   return ch.mid_message ? Turn::kContinue : Turn::kBegin;
 }
@@ -53,16 +60,15 @@ TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {});
 inline bool take_keepalive(Channel& ch) {
   const bool due = ch.keepalive_due;
   ch.keepalive_due = false;
-  return due && ch.outstanding() == 0;
+  return due && ch.outstanding() == 0 && ch.held_count == 0;
 }
 // Appends a message without a transaction, of one packet; false: no room for its descriptor.
 bool begin_keepalive(State& s, Channel& ch);
 // The first packet after nothing was in flight.
 void flight_begins(State& s, uint32_t channel, Instant now);
-// A new packet of the newest message left.
-inline void packet_sent(State& s, uint32_t channel, Instant now) {
+// A new packet of this message left, the oldest one of which some did not.
+inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   Channel& ch = s.channels[channel];
-  TxMessage& m = ch.in_flight.back(s.messages);
   bool idle = ch.outstanding() == 0;
   UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
   UB_DCHECK(nothing_noted(s, ch, ch.next_psn));
@@ -76,10 +82,8 @@ inline void packet_sent(State& s, uint32_t channel, Instant now) {
   if (idle) flight_begins(s, channel, now);
 }
 // It was the last one of its message.
-inline void message_sent(State& s, Channel& ch) {
-  TxMessage& m = ch.in_flight.back(s.messages);
+inline void message_sent(Channel& ch, TxMessage& m) {
   m.complete = true;
-  ch.mid_message = false;
   if (m.tpmsn == ch.next_tpmsn) ++ch.next_tpmsn;
 }
 // A packet that was to be sent again left.
@@ -87,7 +91,7 @@ void resent(State& s, Channel& ch, Psn psn);
 
 // The message that a PSN in flight belongs to; nullptr: none.
 TxMessage* message_at(State& s, Channel& ch, Psn psn);
-// The message of which some packets were sent and some not; nullptr: none.
+// The message of which some packets were built and some not; nullptr: none.
 inline const TxMessage* half_sent(State& s, Channel& ch) {
   return ch.mid_message ? &ch.in_flight.back(s.messages) : nullptr;
 }
@@ -101,17 +105,15 @@ void stop_half_sent(State& s, uint32_t channel);
 inline void waited_for_memory(Channel& ch, Instant now) {
   ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
 }
-// A gather that was pending is done.
-void on_gather_done(State& s, uint32_t channel, Instant now, bool ok);
-// The message of the packet that is held; nullptr: nobody needs that packet any more.
-TxMessage* held_message(State& s, Channel& ch);
+// The message of a packet that is held; nullptr: nobody needs that packet any more.
+TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h);
 
 // ---- time ------------------------------------------------------------------------------------------------------
 
 // Has it been silent for so long? While the next packet waits for memory of this side, nothing goes again that the peer
 // could acknowledge.
-inline bool is_silent(const Channel& ch, Instant now, Duration limit) {
-  return ch.gathers_pending == 0 && now - ch.progress_at >= limit;
+inline bool is_silent(const State& s, const Channel& ch, Instant now, Duration limit) {
+  return !first_held_waits(s, ch) && now - ch.progress_at >= limit;
 }
 
 inline RtoLimits rto_limits(const State& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }

@@ -24,8 +24,9 @@ class Transmitter {
 
   // ---- data --------------------------------------------------------------------------------------------------
 
-  // Under the number of a packet of this message, in its place; false: no room in the port.
-  bool send_fake(uint32_t channel, Instant now, const TxMessage& m, Psn psn, bool again) {
+  // Under the number of a packet of this message, in its place; false: no room in the port. `last`: nothing of the message
+  // was built behind it.
+  bool send_fake(uint32_t channel, Instant now, TxMessage& m, Psn psn, bool again, bool last) {
     Channel& ch = s_.channels[channel];
     size_t bytes = ch.headers.size + wire::RtpHeader::kSize + wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, bytes);
@@ -36,7 +37,7 @@ class Transmitter {
     rtp.tpmsn = m.tpmsn;
     write_header(ch, rtp, frame, wire::RtpHeader::kSize);
     s_.count(Counter::kTpTxFake);
-    send_frame(channel, now, frame, bytes, psn, again, true);
+    send_frame(channel, now, m, frame, bytes, psn, again, last);
     return true;
   }
 
@@ -49,7 +50,8 @@ class Transmitter {
   }
 
   // Seals and hands over; the channel's books say that the packet left. `last`: of its message.
-  void send_frame(uint32_t channel, Instant now, std::byte* frame, size_t bytes, Psn psn, bool again, bool last) {
+  void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
+                  bool last) {
     Channel& ch = s_.channels[channel];
     seal(ch, frame, bytes);
     host_.tx_commit(ch.link, frame, bytes);
@@ -58,32 +60,24 @@ class Transmitter {
     s_.count(Counter::kTxBytes, bytes);
     if (again) return resent(s_, ch, psn);
     s_.count(Counter::kTpTxData);
-    packet_sent(s_, channel, now);
-    if (last) message_sent(s_, ch);
+    packet_sent(s_, channel, m, now);
+    if (last) message_sent(ch, m);
   }
 
   // ---- memory that answers later -----------------------------------------------------------------------------
 
-  // Its gathers are pending: it leaves the port until they are done.
-  void hold(uint32_t channel, std::byte* frame, size_t bytes, Psn psn, bool again) {
+  // A packet whose gathers are pending, or which is behind such packets: it leaves the port until its turn.
+  void hold(uint32_t channel, Instant now, HeldPacket& h, std::byte* frame) {
     Channel& ch = s_.channels[channel];
-    hold_frame(s_, host_, s_.held_of_channel(channel), ch.link, frame, bytes);
-    UB_DCHECK(!ch.gather_held);
-    ch.gather_held = true;
-    ch.gather_bytes = static_cast<uint32_t>(bytes);
-    ch.gather_psn = psn;
-    ch.gather_retransmit = again;
+    hold_frame(s_, host_, held_number(s_, h), ch.link, frame, h.bytes);
+    append_held(s_, ch, h, now);
   }
 
-  // The frame that is held leaves; false: no room in the port.
-  bool send_held(uint32_t channel, Instant now) {
-    Channel& ch = s_.channels[channel];
-    std::byte* frame = resume_frame(s_, host_, s_.held_of_channel(channel), ch.link, ch.gather_bytes);
+  // The frame that is held leaves as a packet of this message; false: no room in the port.
+  bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldPacket& h) {
+    std::byte* frame = resume_frame(s_, host_, held_number(s_, h), s_.channels[channel].link, h.bytes);
     if (frame == nullptr) return false;
-    wire::RtpHeader rtp;
-    bool last =
-        wire::RtpHeader::read(frame + ch.headers.size, wire::RtpHeader::kSize, rtp) == wire::Drop::kNone && rtp.last;
-    send_frame(channel, now, frame, ch.gather_bytes, ch.gather_psn, ch.gather_retransmit, last);
+    send_frame(channel, now, m, frame, h.bytes, h.psn, h.again, h.last);
     return true;
   }
 

@@ -77,7 +77,8 @@ class Backend {
   // In between: may this thread wait with stand_in()? Then it must, once, before it does anything else.
   virtual bool may_stand_in() { return false; }
   // Blocks like poll() until `fd` is readable (1) or `ms` are over (0; negative: no limit), and drives meanwhile, so that
-  // nobody has to be woken for that. -1: it cannot go on; whoever drives usually does so again.
+  // nobody has to be woken for that. -1: it cannot go on, and whoever drives usually does so again; errno is EINTR, or says
+  // why it cannot wait for `fd`.
   virtual int stand_in([[maybe_unused]] int fd, [[maybe_unused]] int ms) { return -1; }
   // Completions of a full JFC were consumed.
   virtual void completions_read(uint32_t jfc) = 0;

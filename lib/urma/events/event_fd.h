@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "lib/ipc/keep_errno.h"
+#include "lib/ipc/not_cancelled.h"
 
 namespace ub::urma {
 
@@ -19,6 +20,7 @@ inline int open_event_fd() { return eventfd(0, EFD_CLOEXEC); }
 
 inline void raise_event_fd(int fd) {
   ipc::KeepErrno kept;
+  const ipc::NotCancelled guard;
   uint64_t one = 1;
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
   }
@@ -27,6 +29,7 @@ inline void raise_event_fd(int fd) {
 // Only after raise_event_fd: an eventfd at zero would block.
 inline void lower_event_fd(int fd) {
   ipc::KeepErrno kept;
+  const ipc::NotCancelled guard;
   uint64_t count;
   while (read(fd, &count, sizeof count) < 0 && errno == EINTR) {
   }

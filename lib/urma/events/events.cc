@@ -42,9 +42,21 @@ void port_changed(uint64_t port, bool up) {
       [&](Context& context) { context.async.push(context.port_sources[port], now, 1U << before); });
 }
 
+class Waiter {  // leaves also when the thread is cancelled
+ public:
+  explicit Waiter(Jfce& jfce) : jfce_(jfce) { jfce_.waiters.fetch_add(1); }
+  ~Waiter() { jfce_.waiters.fetch_sub(1); }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+ private:
+  Jfce& jfce_;
+};
+
 int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   uint32_t count = take_events(jfce, room, out);
   if (count != 0) return static_cast<int>(count);
+  const Waiter waiter(jfce);
   backend().drive();
   // From here on the back end's helper drives.
   return wait_and_take(

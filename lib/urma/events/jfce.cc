@@ -2,6 +2,8 @@
 // Event channels: a chain of JFCs that have an event, behind an eventfd.
 #include "lib/urma/events/jfce.h"
 
+#include <time.h>
+
 #include "lib/urma/events/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
@@ -11,6 +13,18 @@
 
 namespace ub::urma {
 namespace {
+
+// Threads that still wait for the JFCE, which is no longer live, leave, or would sleep on a closed descriptor for ever. One
+// whose signal handler left the wait by longjmp never comes.
+void send_waiters_away(Jfce& jfce) {
+  constexpr int kMostLooks = 10'000;
+  for (int looks = 0; jfce.waiters.load() != 0 && looks < kMostLooks; ++looks) {
+    raise_event_fd(jfce.pub.fd);
+    const timespec pause{0, 100'000};
+    nanosleep(&pause, nullptr);
+  }
+  jfce.waiters.store(0);
+}
 
 void settle(Jfce& jfce) {
   if (jfce.head == nullptr) lower_event_fd(jfce.pub.fd);
@@ -94,6 +108,7 @@ urma_status_t urma_delete_jfce(urma_jfce_t* jfce_handle) {
     return URMA_FAIL;
   }
   jfce->magic = 0;
+  send_waiters_away(*jfce);
   close(jfce->pub.fd);
   drop_child(jfce->pub.urma_ctx);
   Library::get().give(jfce);

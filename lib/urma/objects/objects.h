@@ -46,6 +46,7 @@ struct Jfce {
   std::mutex mutex;     // guards the chain, and that fd is readable exactly while it is not empty
   Jfc* head = nullptr;  // JFCs with an event that nobody collected
   Jfc* tail = nullptr;
+  std::atomic<uint32_t> waiters{0};  // threads in urma_wait_jfc
 };
 
 struct Jfc {

@@ -138,8 +138,7 @@ struct Open : Instance {
   // As if so many packets were in flight.
   void in_flight(uint32_t packets) {
     for (uint32_t n = 0; n < packets; ++n) {
-      tp::begin_message(*s, it());
-      tp::packet_sent(*s, channel, s->now);
+      tp::packet_sent(*s, channel, *tp::begin_message(*s, it()), s->now);
       it().in_flight.back(s->messages).complete = true;
     }
   }
@@ -178,7 +177,9 @@ TEST(OpenTimer, silence_ends_it_exactly_in_time) {
 TEST(OpenTimer, who_waits_for_its_own_memory_hears_no_silence) {
   Open i;
   i.in_flight(1);
-  i.it().gathers_pending = 1;
+  tp::HeldPacket& h = tp::take_held(*i.s, i.channel);
+  h.pending = 1;
+  tp::append_held(*i.s, i.it(), h, i.s->now);
   i.fire_at(i.it().progress_at + i.it().give_up_after * 2);
   EXPECT_TRUE(alive(i.it()));
 }
@@ -368,13 +369,14 @@ TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
   EXPECT_EQ(i.s->receives[i.receive].dead_tpn, i.it().tpn);
 }
 
-TEST(Death, gives_back_a_frame_that_waits_for_memory) {
+TEST(Death, gives_back_the_frames_that_wait_for_memory) {
   Open i;
-  i.it().gather_held = true;
+  for (int n = 0; n < 2; ++n) tp::append_held(*i.s, i.it(), tp::take_held(*i.s, i.channel), i.s->now);
   kill_channel(*i.s, i.channel);
-  EXPECT_FALSE(i.it().gather_held);
-  ASSERT_EQ(i.s->orphan_count, 1u);
-  EXPECT_EQ(i.s->orphans[0], i.s->held_of_channel(i.channel));
+  EXPECT_EQ(i.it().held_count, 0u);
+  ASSERT_EQ(i.s->orphan_count, 2u);
+  EXPECT_EQ(i.s->orphans[0], i.channel);
+  EXPECT_EQ(i.s->orphans[1], i.s->config.max_channels + 1);
   Open without;
   kill_channel(*without.s, without.channel);
   EXPECT_EQ(without.s->orphan_count, 0u);

@@ -43,6 +43,7 @@ struct Instance : TestState {
     c.self.eid.bytes[15] = 1;
     c.incarnation = kOurIncarnation;
     c.max_channels = 4;
+    c.slow_memory = true;
     return c;
   }
 

@@ -502,17 +502,20 @@ class SlowMemory : public TransmitterTest {
   void finish_copies() { a.host.finish_copies(*a.core, now); }
 };
 
-TEST_F(SlowMemory, a_packet_leaves_when_all_of_its_bytes_are_there) {
-  request(WrOp::kWrite, 2 * kMtu);
+TEST_F(SlowMemory, packets_leave_in_order_each_when_all_of_its_bytes_are_there) {
+  request(WrOp::kWrite, 3 * kMtu);
   EXPECT_TRUE(sent_by(a).empty());
-  EXPECT_EQ(channel(a).next_psn, Psn(100)) << "its number is its own when it leaves";
-  EXPECT_EQ(a.host.open_frames(), 0u) << "nobody waits behind it";
-  finish_copies();
-  EXPECT_EQ(psns(sent_by(a)), (Psns{100}));
-  finish_copies();
+  EXPECT_EQ(a.host.pending_copies(), 3u) << "all of them are awaited together";
+  EXPECT_EQ(channel(a).next_psn, Psn(100)) << "none is in flight";
+  EXPECT_EQ(a.host.open_frames(), 0u) << "nobody waits behind them";
+  a.host.finish_copy(*a.core, now, 1);
+  EXPECT_TRUE(sent_by(a).empty());
+  a.host.finish_copy(*a.core, now, 0);
   EXPECT_EQ(psns(sent_by(a)), (Psns{100, 101}));
+  finish_copies();
+  EXPECT_EQ(psns(sent_by(a)), (Psns{100, 101, 102}));
   a.host.slow = false;
-  expect_success(2 * kMtu);
+  expect_success(3 * kMtu);
 }
 
 TEST_F(SlowMemory, without_room_in_the_port_a_gathered_packet_waits) {
@@ -521,7 +524,7 @@ TEST_F(SlowMemory, without_room_in_the_port_a_gathered_packet_waits) {
   finish_copies();
   a.host.full = true;
   EXPECT_TRUE(sent_by(a).empty());
-  EXPECT_TRUE(channel(a).gather_held);
+  EXPECT_EQ(channel(a).held_count, 1u);
   a.host.full = false;
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 1u);
@@ -536,12 +539,49 @@ TEST_F(SlowMemory, bytes_that_do_not_come_become_a_fake) {
   a.host.lose_pending();
   finish_copies();
   const std::vector<SeenPacket> p = sent_by(a);
-  ASSERT_EQ(p.size(), 1u);
-  EXPECT_TRUE(p[0].rtp.fake && p[0].rtp.last);
-  EXPECT_EQ(p[0].psn(), 100u);
+  ASSERT_EQ(psns(p), (Psns{100, 101}));
+  for (const SeenPacket& fake : p) EXPECT_TRUE(fake.rtp.fake && fake.rtp.last);
   const std::vector<Cqe> done = a.poll();
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].status, CrStatus::kLocAccess);
+}
+
+// Those that were built behind it have their numbers: each has a fake in its place.
+TEST_F(SlowMemory, bytes_that_do_not_come_take_the_rest_of_their_message_with_them_and_nothing_else) {
+  request(WrOp::kWrite, 3 * kMtu);
+  request(WrOp::kWrite, 7);
+  sent_by(a);
+  a.host.finish_copy(*a.core, now, 0);
+  a.host.lost = true;
+  a.host.finish_copy(*a.core, now, 0);
+  a.host.lost = false;
+  finish_copies();
+  const std::vector<SeenPacket> p = sent_by(a);
+  ASSERT_EQ(psns(p), (Psns{100, 101, 102, 103}));
+  EXPECT_FALSE(p[0].rtp.fake);
+  EXPECT_TRUE(p[1].rtp.fake && p[2].rtp.fake);
+  EXPECT_EQ(p[2].rtp.tpmsn, Tpmsn(0));
+  EXPECT_EQ(p[3].ta.payload_len, 7u);
+  EXPECT_EQ(p[3].rtp.tpmsn, Tpmsn(1));
+  a.host.slow = false;
+  settle(milliseconds(100));
+  const std::vector<Cqe> done = a.poll();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].status, CrStatus::kLocAccess);
+  EXPECT_EQ(done[1].status, CrStatus::kSuccess);
+}
+
+// An answer that needs no memory does not leave before what was built before it.
+TEST_F(SlowMemory, what_needs_no_memory_keeps_its_place) {
+  request(WrOp::kWrite, 8);
+  sent_by(a);
+  Wqe& w = request(WrOp::kWrite, 0);
+  (void)w;
+  EXPECT_TRUE(sent_by(a).empty());
+  finish_copies();
+  const std::vector<SeenPacket> p = sent_by(a);
+  EXPECT_EQ(psns(p), (Psns{100, 101}));
+  EXPECT_EQ(p[1].ta.payload_len, 0u);
 }
 
 TEST_F(SlowMemory, a_failure_of_one_packet_is_not_that_of_the_next) {
@@ -566,7 +606,7 @@ TEST_F(SlowMemory, what_was_flushed_meanwhile_does_not_leave) {
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 1u);
   EXPECT_TRUE(p[0].rtp.fake);
-  EXPECT_FALSE(channel(a).gather_held);
+  EXPECT_EQ(channel(a).held_count, 0u);
 }
 
 TEST_F(SlowMemory, a_retransmission_that_was_acknowledged_meanwhile_does_not_leave) {
@@ -578,7 +618,7 @@ TEST_F(SlowMemory, a_retransmission_that_was_acknowledged_meanwhile_does_not_lea
   a.host.frames.clear();
   retransmission_timeout(a);
   sent_by(a);
-  ASSERT_EQ(channel(a).gathers_pending, 1u);
+  ASSERT_EQ(channel(a).held_count, 1u);
   b.core->on_packet(now, b.link, late);
   drain(b);
   deliver(b, a);
@@ -586,7 +626,7 @@ TEST_F(SlowMemory, a_retransmission_that_was_acknowledged_meanwhile_does_not_lea
   a.host.frames.clear();
   finish_copies();
   for (const SeenPacket& p : sent_by(a)) EXPECT_NE(p.rtp.opcode, wire::TpOpcode::kData);
-  EXPECT_FALSE(channel(a).gather_held);
+  EXPECT_EQ(channel(a).held_count, 0u);
 }
 
 TEST_F(SlowMemory, a_retransmission_leaves_under_its_number) {
@@ -613,7 +653,7 @@ TEST_F(SlowMemory, while_a_packet_waits_for_it_the_peer_is_not_silent) {
   lost_from(a);
   retransmission_timeout(a);
   sent_by(a);
-  ASSERT_EQ(channel(a).gathers_pending, 1u);
+  ASSERT_EQ(channel(a).held_count, 1u);
   const Instant end = now + channel(a).give_up_after * 2;
   while (now < end) wake(a);
   EXPECT_TRUE(channel(a).is_up());

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kTpn = 0xABCDEF;
 
 TEST(CopyTag, of_a_gather_names_the_channel) {
-  const CopyPurpose p = purpose_of(gather_tag(kTpn));
+  const CopyPurpose p = purpose_of(gather_tag(kTpn, 70000));
   EXPECT_EQ(p.kind, CopyKind::kGather);
   EXPECT_EQ(p.tpn, kTpn);
 }
@@ -58,8 +58,9 @@ TEST(CopyTag, of_a_datagram_names_the_record_and_its_use) {
 }
 
 TEST(CopyTag, none_is_one_of_roce) {
-  for (CopyTag tag : {gather_tag(kTpn), place_tag(kTpn, Tpmsn(0xFFFFFF)), response_tag(0xFFFFFF, 0xFFFFF, 0x3fff),
-                      datagram_tag({true, 0xFFFF, 0xFFFFFFFF}), datagram_tag({false, 1, 0})}) {
+  for (CopyTag tag :
+       {gather_tag(kTpn, 0xFFFFF), place_tag(kTpn, Tpmsn(0xFFFFFF)), response_tag(0xFFFFFF, 0xFFFFF, 0x3fff),
+        datagram_tag({true, 0xFFFF, 0xFFFFFFFF}), datagram_tag({false, 1, 0})}) {
     EXPECT_FALSE(roce::is_roce_copy(tag)) << tag;
   }
 }

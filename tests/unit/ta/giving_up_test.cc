@@ -67,8 +67,7 @@ TEST(Deadline, when_a_request_ends_for_silence_its_channel_ends_with_it) {
     Requests r;
     r.post(WrOp::kWrite);
     r.sent();
-    tp::begin_message(*r.s, r.ch());
-    tp::packet_sent(*r.s, r.channel, r.s->now);
+    tp::packet_sent(*r.s, r.channel, *tp::begin_message(*r.s, r.ch()), r.s->now);
     r.ch().give_up_after = r.q().request_timeout;
     if (other_life) r.state_of(0).channel_generation ^= 1;
     r.s->now = r.q().deadline;

@@ -292,10 +292,10 @@ TEST_F(SlowReads, a_piece_of_a_packet_that_failed_does_not_spoil_the_next_packet
   a.sends.indices.produced.store(a.sends.indices.produced.load() + 1);
   a.core->on_posted(now, a.jetty);
   sent_by(a);
-  ASSERT_EQ(channel(a).gathers_pending, 1u);
+  ASSERT_EQ(channel(a).held_count, 1u);
   a.host.lose_pending();
   a.host.finish_copies(*a.core, now);
-  EXPECT_FALSE(channel(a).gather_failed);
+  EXPECT_TRUE(state(a).held[1].failed && state(a).held[1].given_up);
   a.host.slow = false;
   request(WrOp::kWrite, 8);
   settle(milliseconds(100));
@@ -328,7 +328,7 @@ TEST_F(SlowReads, waiting_for_memory_puts_off_the_end_by_just_that_time) {
   a.host.slow = true;
   retransmission_timeout(a);
   sent_by(a);
-  ASSERT_EQ(channel(a).gathers_pending, 1u);
+  ASSERT_EQ(channel(a).held_count, 1u);
   const Instant since = now;
   now += milliseconds(3);
   a.host.finish_copies(*a.core, now);

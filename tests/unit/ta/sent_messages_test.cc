@@ -40,8 +40,10 @@ struct Sent : TestState {
     m.work_request = work_request;
     m.generation = 4;
     ch().mid_message = true;
-    for (uint32_t i = 0; i < packets; ++i) tp::packet_sent(*s, channel, s->now);
-    if (complete) tp::message_sent(*s, ch());
+    for (uint32_t i = 0; i < packets; ++i) tp::packet_sent(*s, channel, m, s->now);
+    if (!complete) return;
+    tp::message_sent(ch(), m);
+    ch().mid_message = false;
   }
   void ack(uint32_t psn) {
     wire::RtpHeader rtp;
@@ -129,8 +131,9 @@ TEST(HalfSentMessage, ends_with_the_read_that_it_answers) {
 TEST(HalfSentMessage, one_that_was_sent_does_not_end_again) {
   Sent t;
   t.send(tp::MessageKind::kRequest, t.queue, 7, 2, false);
-  tp::packet_sent(*t.s, t.channel, t.s->now);
-  tp::message_sent(*t.s, t.ch());
+  tp::packet_sent(*t.s, t.channel, t.ch().in_flight.back(t.s->messages), t.s->now);
+  tp::message_sent(t.ch(), t.ch().in_flight.back(t.s->messages));
+  t.ch().mid_message = false;
   stop_request(*t.s, t.channel, t.queue, 7);
   stop_response(*t.s, t.channel, t.queue);
   EXPECT_FALSE(t.ends());

@@ -33,6 +33,7 @@ struct Receiver : Channels {
     Channel& c = s->channels[index];
     c = Channel{};
     c.state = ChannelState::kOpen;
+    c.tpn = 1u << kTpnIndexBits | index;
     c.expected = c.delivered = Psn(first_psn);
     c.highest_seen = c.expected - 1;
     return index;

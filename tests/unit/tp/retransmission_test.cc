@@ -187,12 +187,14 @@ TEST(Sack, the_last_bit_of_its_bitmap_counts) {
 }
 
 TEST(Sack, that_covers_all_in_flight_leaves_nothing_behind) {
-  Sender s(100);
-  s.send_one_by_one(4);
-  s.sack(100, {102});
-  s.sack(103, {});
-  EXPECT_EQ(s.ch().recovery, 0u);
-  EXPECT_EQ(s.s->recovery.in_use(), 0u);
+  for (uint32_t first : {100u, 101u}) {
+    Sender s(first);
+    s.send_one_by_one(4);
+    s.sack(first, {first + 2});
+    s.sack(first + 3, {});
+    EXPECT_EQ(s.ch().recovery, 0u);
+    EXPECT_EQ(s.s->recovery.in_use(), 0u);
+  }
 }
 
 // A channel that stays busy for many windows: what was reported of a PSN says nothing of the packet that has its place

@@ -43,7 +43,7 @@ struct Sender : Channels {
     return *m;
   }
   void send_more(uint32_t packets, bool complete = true) {
-    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel, now);
+    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel, ch().in_flight.back(s->messages), now);
     ch().in_flight.back(s->messages).complete = complete;
     ch().mid_message = !complete;
     if (complete) ++ch().next_tpmsn;

@@ -71,12 +71,11 @@ struct Sending : Sender {
 
 TEST(Transmitter, a_packet_that_left_is_in_flight_and_sealed) {
   Sending s;
-  begin_message(*s.s, s.ch())->kind = MessageKind::kAnswer;
-  s.ch().mid_message = true;
-  s.transmitter.send_frame(s.channel, s.now, s.frame(Psn(100), false), s.frame_bytes(), Psn(100), false, false);
-  EXPECT_TRUE(s.ch().mid_message);
-  s.transmitter.send_frame(s.channel, s.now, s.frame(Psn(101), true), s.frame_bytes(), Psn(101), false, true);
-  EXPECT_FALSE(s.ch().mid_message);
+  TxMessage& m = *begin_message(*s.s, s.ch());
+  s.transmitter.send_frame(s.channel, s.now, m, s.frame(Psn(100), false), s.frame_bytes(), Psn(100), false, false);
+  EXPECT_FALSE(m.complete);
+  s.transmitter.send_frame(s.channel, s.now, m, s.frame(Psn(101), true), s.frame_bytes(), Psn(101), false, true);
+  EXPECT_TRUE(m.complete);
   EXPECT_EQ(s.ch().outstanding(), 2u);
   EXPECT_EQ(s.ch().next_tpmsn, Tpmsn(1));
   EXPECT_EQ(s.count(Counter::kTpTxData), 2u);
@@ -90,9 +89,9 @@ TEST(Transmitter, a_packet_that_left_is_in_flight_and_sealed) {
 
 TEST(Transmitter, a_packet_that_goes_again_is_not_new) {
   Sending s;
-  s.send(1);
+  TxMessage& m = s.send(1);
   s.timeout();
-  s.transmitter.send_frame(s.channel, s.now, s.frame(Psn(100), true), s.frame_bytes(), Psn(100), true, true);
+  s.transmitter.send_frame(s.channel, s.now, m, s.frame(Psn(100), true), s.frame_bytes(), Psn(100), true, true);
   EXPECT_EQ(s.ch().outstanding(), 1u);
   EXPECT_EQ(s.ch().retransmits, 1u);
   EXPECT_EQ(s.count(Counter::kTpTxData), 0u);
@@ -102,8 +101,8 @@ TEST(Transmitter, a_packet_that_goes_again_is_not_new) {
 // 6.7.1: Fake, alone under its number, and the last of its message.
 TEST(Transmitter, a_fake_packet_ends_its_message) {
   Sending s;
-  const TxMessage& m = s.send(2, false);
-  ASSERT_TRUE(s.transmitter.send_fake(s.channel, s.now, m, Psn(102), false));
+  TxMessage& m = s.send(2, false);
+  ASSERT_TRUE(s.transmitter.send_fake(s.channel, s.now, m, Psn(102), false, true));
   const Sending::Seen p = s.seen();
   EXPECT_TRUE(p.rtp.fake && p.rtp.last && p.rtp.ack_req && p.sealed);
   EXPECT_EQ(p.rtp.psn, Psn(102));
@@ -116,9 +115,9 @@ TEST(Transmitter, a_fake_packet_ends_its_message) {
 
 TEST(Transmitter, without_room_in_the_port_no_fake_packet_leaves) {
   Sending s;
-  const TxMessage& m = s.send(2, false);
+  TxMessage& m = s.send(2, false);
   s.host.full = true;
-  EXPECT_FALSE(s.transmitter.send_fake(s.channel, s.now, m, Psn(102), false));
+  EXPECT_FALSE(s.transmitter.send_fake(s.channel, s.now, m, Psn(102), false, true));
   EXPECT_EQ(s.ch().outstanding(), 2u);
   EXPECT_EQ(s.count(Counter::kTpTxFake), 0u);
 }
@@ -127,18 +126,21 @@ TEST(Transmitter, without_room_in_the_port_no_fake_packet_leaves) {
 
 TEST(Transmitter, a_frame_that_waits_leaves_the_port_and_comes_back) {
   Sending s;
-  begin_message(*s.s, s.ch())->kind = MessageKind::kAnswer;
-  s.ch().mid_message = true;
-  s.transmitter.hold(s.channel, s.frame(Psn(100), true), s.frame_bytes(), Psn(100), false);
-  EXPECT_TRUE(s.ch().gather_held);
+  TxMessage& m = *begin_message(*s.s, s.ch());
+  HeldPacket& h = take_held(*s.s, s.channel);
+  h.bytes = static_cast<uint32_t>(s.frame_bytes());
+  h.psn = Psn(100);
+  h.last = true;
+  s.transmitter.hold(s.channel, s.now, h, s.frame(Psn(100), true));
+  EXPECT_EQ(s.ch().held_new, 1u);
   EXPECT_EQ(s.host.open_frames(), 0u);
   s.host.full = true;
-  EXPECT_FALSE(s.transmitter.send_held(s.channel, s.now));
+  EXPECT_FALSE(s.transmitter.send_held(s.channel, s.now, m, h));
   EXPECT_EQ(s.ch().outstanding(), 0u);
   s.host.full = false;
-  ASSERT_TRUE(s.transmitter.send_held(s.channel, s.now));
+  ASSERT_TRUE(s.transmitter.send_held(s.channel, s.now, m, h));
   EXPECT_EQ(s.ch().outstanding(), 1u);
-  EXPECT_FALSE(s.ch().mid_message) << "its header says that it is the last";
+  EXPECT_TRUE(m.complete);
   EXPECT_EQ(s.seen().rtp.psn, Psn(100));
   EXPECT_TRUE(s.seen().sealed);
 }

@@ -52,66 +52,230 @@ TEST(Turn, what_is_missing_goes_before_what_is_new) {
   EXPECT_EQ(turn_of(s), Turn::kContinue);
 }
 
-TEST(Turn, nothing_goes_while_memory_is_awaited_and_then_the_packet_that_waited) {
-  Sender s(100);
-  s.send(3, false);
-  s.sack(99, {101});
-  s.ch().gathers_pending = 1;
-  s.ch().gather_held = true;
-  EXPECT_EQ(turn_of(s), Turn::kWaits);
-  on_gather_done(*s.s, s.channel, s.now, true);
-  EXPECT_EQ(turn_of(s), Turn::kHeld);
-  s.ch().gather_held = false;
-  EXPECT_EQ(turn_of(s), Turn::kSendAgain);
+// ---- who has something to send ---------------------------------------------------------------------------------
+
+TEST(ActiveChannels, take_turns_in_the_order_in_which_they_came) {
+  Sender s;
+  const uint32_t second = s.s->channels.alloc();
+  s.s->channels[second] = Channel{};
+  for (int round = 0; round < 2; ++round) {
+    activate(*s.s, s.channel);
+    activate(*s.s, second);
+    activate(*s.s, s.channel);
+    EXPECT_EQ(s.s->active_count, 2u) << "each stands there once";
+    EXPECT_EQ(take_active(*s.s), s.channel);
+    EXPECT_EQ(take_active(*s.s), second);
+    EXPECT_EQ(s.s->active_count, 0u);
+    EXPECT_EQ(s.s->active_head + s.s->active_tail, 0u);
+    EXPECT_FALSE(s.ch().on_active_list);
+  }
 }
 
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
-TEST(Gather, the_last_piece_makes_the_channel_active) {
-  Sender s;
-  s.ch().gathers_pending = 2;
-  s.ch().gather_held = true;
-  on_gather_done(*s.s, s.channel, s.now, false);
-  EXPECT_FALSE(s.ch().on_active_list);
-  on_gather_done(*s.s, s.channel, s.now, true);
-  EXPECT_TRUE(s.ch().on_active_list);
-  EXPECT_TRUE(s.ch().gather_failed) << "one piece of it is enough";
-  EXPECT_EQ(s.ch().progress_at, s.now);
-  on_gather_done(*s.s, s.channel, s.now, true);
-  EXPECT_EQ(s.ch().gathers_pending, 0u) << "nobody waited for that one";
-}
+struct Holding : Sender {
+  Holding() : Sender(100, slow()) {}
+  static CoreConfig slow() {
+    CoreConfig c = small_tables();
+    c.slow_memory = true;
+    return c;
+  }
+  // A packet was built that waits for so many gathers; its record.
+  uint32_t hold(TxMessage& m, Psn psn, bool again = false, uint32_t gathers = 1) {
+    HeldPacket& h = take_held(*s, channel);
+    h.message = &m;
+    h.psn = psn;
+    h.again = again;
+    h.pending = gathers;
+    append_held(*s, ch(), h, now);
+    return held_number(*s, h);
+  }
+  uint32_t hold_new(TxMessage& m, uint32_t gathers = 1) { return hold(m, next_new_psn(ch()), false, gathers); }
+  uint32_t orphans[4];
+  bool done(uint32_t record, bool ok = true) { return on_gather_done(*s, channel, record, now, ok); }
+};
 
-TEST(Gather, a_piece_of_a_packet_that_was_given_up_says_nothing_of_the_next) {
-  Sender s;
-  s.ch().gathers_pending = 1;
-  on_gather_done(*s.s, s.channel, s.now, false);
-  EXPECT_FALSE(s.ch().gather_failed);
-}
-
-TEST(HeldPacket, belongs_to_the_message_that_is_half_sent) {
-  Sender s(100);
-  EXPECT_EQ(held_message(*s.s, s.ch()), nullptr);
+TEST(HeldPacket, while_the_first_waits_others_are_built_and_it_goes_first) {
+  Holding s;
   TxMessage& m = s.send(1, false);
-  s.ch().gather_psn = Psn(101);
-  EXPECT_EQ(held_message(*s.s, s.ch()), &m);
+  const uint32_t first = s.hold_new(m), second = s.hold_new(m);
+  EXPECT_EQ(turn_of(s), Turn::kContinue);
+  EXPECT_EQ(next_new_psn(s.ch()), Psn(103));
+  s.done(second);
+  EXPECT_EQ(turn_of(s), Turn::kContinue) << "they leave in order";
+  EXPECT_FALSE(s.ch().on_active_list);
+  s.done(first);
+  EXPECT_EQ(turn_of(s), Turn::kHeld);
+  EXPECT_TRUE(s.ch().on_active_list);
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(turn_of(s), Turn::kHeld);
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(turn_of(s), Turn::kContinue);
+  EXPECT_EQ(s.ch().held_new, 0u);
+}
+
+TEST(HeldPacket, there_are_only_so_many_of_one_channel) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  for (uint32_t i = 0; i < kHeldOfChannel; ++i) {
+    ASSERT_EQ(turn_of(s), Turn::kContinue) << i;
+    s.hold_new(m);
+  }
+  EXPECT_EQ(turn_of(s), Turn::kWaits);
+}
+
+TEST(HeldPacket, one_of_each_channel_needs_nothing_of_the_pool) {
+  Holding s;
+  while (s.s->more_held.alloc() != 0) {
+  }
+  TxMessage& m = s.send(1, false);
+  ASSERT_EQ(turn_of(s), Turn::kContinue);
+  EXPECT_EQ(s.hold_new(m), s.channel);
+  EXPECT_EQ(turn_of(s), Turn::kWaits);
+}
+
+TEST(HeldPacket, what_waits_takes_room_in_the_window) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  s.ch().send_window = 3;
+  s.hold_new(m);
+  EXPECT_TRUE(window_open(s.ch()));
+  s.hold_new(m);
+  EXPECT_FALSE(window_open(s.ch()));
+}
+
+// The next message is numbered behind those that wait.
+TEST(HeldPacket, a_message_behind_it_has_the_numbers_behind_it) {
+  Holding s;
+  TxMessage& m = *begin_message(*s.s, s.ch());
+  s.hold_new(m);
+  s.hold_new(m);
+  TxMessage& next = *begin_message(*s.s, s.ch());
+  EXPECT_EQ(next.first_psn, Psn(102));
+  EXPECT_EQ(next.tpmsn, Tpmsn(1));
+  s.hold_new(next);
+  EXPECT_EQ(begin_message(*s.s, s.ch())->tpmsn, Tpmsn(2));
+  packet_sent(*s.s, s.channel, m, s.now);
+  packet_sent(*s.s, s.channel, m, s.now);
+  message_sent(s.ch(), m);
+  EXPECT_TRUE(m.complete);
+  EXPECT_EQ(s.ch().next_tpmsn, Tpmsn(1));
+}
+
+TEST(HeldPacket, is_done_with_its_last_piece_and_fails_with_any) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  const uint32_t record = s.hold_new(m, 2);
+  s.pass(milliseconds(3));
+  s.done(record, false);
+  EXPECT_FALSE(s.ch().on_active_list);
+  s.done(record);
+  EXPECT_TRUE(s.ch().on_active_list);
+  EXPECT_TRUE(first_held(*s.s, s.ch()).failed);
+  EXPECT_EQ(s.ch().progress_at, s.now);
+  EXPECT_FALSE(s.done(record)) << "nothing of it is pending";
+}
+
+TEST(HeldPacket, of_another_channel_or_of_nobody_is_not_done) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  const uint32_t record = s.hold_new(m);
+  EXPECT_FALSE(on_gather_done(*s.s, s.channel + 1, record, s.now, true));
+  for (uint32_t none : {0u, record + 1, s.s->held_packets() + 1}) EXPECT_FALSE(s.done(none)) << none;
+  EXPECT_EQ(first_held(*s.s, s.ch()).pending, 1u);
+}
+
+// Each time that one of them keeps the others waiting counts, and no more.
+TEST(HeldPacket, the_wait_for_the_next_one_begins_when_the_one_before_it_left) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  const uint32_t first = s.hold_new(m), second = s.hold_new(m);
+  s.done(first);
+  s.pass(milliseconds(2));
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(s.ch().gather_since, s.now);
+  const Instant progress = s.ch().progress_at;
+  s.pass(milliseconds(3));
+  s.done(second);
+  EXPECT_EQ(s.ch().progress_at, progress + milliseconds(3));
+}
+
+// ---- of packets that go again ----
+
+TEST(HeldPacket, one_that_goes_again_is_not_built_twice) {
+  Holding s;
+  TxMessage& m = s.send(4);
+  s.timeout();
+  Psn psn;
+  for (uint32_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(turn_of(s, &psn), Turn::kSendAgain);
+    EXPECT_EQ(psn, Psn(100 + i));
+    s.hold(m, psn, true);
+  }
+  EXPECT_EQ(turn_of(s), Turn::kBegin);
 }
 
 TEST(HeldPacket, one_that_was_to_go_again_is_needed_until_it_is_acknowledged) {
-  Sender s(100);
+  Holding s;
   TxMessage& m = s.send(3);
   s.timeout();
-  s.ch().gather_retransmit = true;
-  s.ch().gather_psn = Psn(101);
-  EXPECT_EQ(held_message(*s.s, s.ch()), &m);
+  const HeldPacket& h = s.s->held[s.hold(m, Psn(101), true)];
+  EXPECT_EQ(held_message(*s.s, s.ch(), h), &m);
   s.sack(99, {101});
-  EXPECT_EQ(held_message(*s.s, s.ch()), nullptr) << "100 and 102 still go again";
+  EXPECT_EQ(held_message(*s.s, s.ch(), h), nullptr) << "100 and 102 still go again";
   s.ack(102);
-  EXPECT_EQ(held_message(*s.s, s.ch()), nullptr);
+  EXPECT_EQ(held_message(*s.s, s.ch(), h), nullptr);
+}
+
+TEST(HeldPacket, what_is_missing_behind_acknowledged_ones_that_wait_is_found) {
+  Holding s;
+  TxMessage& m = s.send(4);
+  s.timeout();
+  s.hold(m, Psn(100), true);
+  s.ack(101);
+  Psn psn;
+  ASSERT_EQ(turn_of(s, &psn), Turn::kSendAgain);
+  EXPECT_EQ(psn, Psn(102));
+}
+
+// ---- given up ----
+
+TEST(HeldPacket, without_a_frame_it_has_no_number_and_keeps_its_record_until_its_pieces_are_done) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  HeldPacket& h = take_held(*s.s, s.channel);
+  h.given_up = true;
+  h.pending = 1;
+  h.message = &m;
+  append_held(*s.s, s.ch(), h, s.now);
+  EXPECT_EQ(next_new_psn(s.ch()), Psn(101));
+  EXPECT_EQ(s.hold_new(m), s.s->config.max_channels + 1);
+  s.done(s.channel);
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(s.ch().held_new, 1u);
+}
+
+TEST(HeldPacket, all_are_given_up_with_their_channel) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  s.s->orphans = s.orphans;
+  HeldPacket& h = take_held(*s.s, s.channel);
+  h.given_up = true;
+  h.pending = 1;
+  append_held(*s.s, s.ch(), h, s.now);
+  const uint32_t second = s.hold_new(m), third = s.hold_new(m);
+  drop_all_held(*s.s, s.ch());
+  EXPECT_EQ(s.ch().held_count + s.ch().held_new + s.ch().held_again, 0u);
+  EXPECT_EQ(s.s->more_held.in_use(), 0u);
+  ASSERT_EQ(s.s->orphan_count, 2u) << "the first has no frame";
+  EXPECT_EQ(s.orphans[0], second);
+  EXPECT_EQ(s.orphans[1], third);
+  EXPECT_FALSE(s.done(second));
 }
 
 // ---- keep-alive ------------------------------------------------------------------------------------------------
 
-struct Idle : Sender {
+struct Idle : Holding {
   Idle() { ch().heard_at = ch().progress_at = now; }
   TimerVerdict fire() { return on_timer(*s, channel, now); }
 };
@@ -153,8 +317,8 @@ TEST(KeepAlive, is_a_message_of_one_packet_that_carries_nothing) {
   EXPECT_EQ(m.kind, MessageKind::kFake);
   EXPECT_EQ(m.tpmsn, Tpmsn(0xFFFFFF)) << "none was sent before";
   EXPECT_EQ(turn_of(s), Turn::kContinue);
-  packet_sent(*s.s, s.channel, s.now);
-  message_sent(*s.s, s.ch());
+  packet_sent(*s.s, s.channel, s.ch().in_flight.back(s.s->messages), s.now);
+  message_sent(s.ch(), s.ch().in_flight.back(s.s->messages));
   EXPECT_EQ(s.ch().next_tpmsn, Tpmsn(0)) << "no number was used";
   EXPECT_EQ(s.count(Counter::kTpTxKeepalive), 1u);
 }
@@ -206,11 +370,15 @@ TEST(Silence, of_the_whole_time_ends_the_channel) {
 TEST(Silence, memory_of_this_side_that_is_awaited_is_none_of_the_peers) {
   Silent s;
   s.now = s.ch().progress_at + s.ch().give_up_after;
-  EXPECT_TRUE(is_silent(s.ch(), s.now, s.ch().give_up_after));
-  EXPECT_FALSE(is_silent(s.ch(), s.now - nanoseconds(1), s.ch().give_up_after));
-  s.ch().gathers_pending = 1;
-  EXPECT_FALSE(is_silent(s.ch(), s.now, s.ch().give_up_after));
+  EXPECT_TRUE(is_silent(*s.s, s.ch(), s.now, s.ch().give_up_after));
+  EXPECT_FALSE(is_silent(*s.s, s.ch(), s.now - nanoseconds(1), s.ch().give_up_after));
+  HeldPacket& h = take_held(*s.s, s.channel);
+  h.pending = 1;
+  append_held(*s.s, s.ch(), h, s.now);
+  EXPECT_FALSE(is_silent(*s.s, s.ch(), s.now, s.ch().give_up_after));
   EXPECT_EQ(s.fire(), TimerVerdict::kGoesOn);
+  h.pending = 0;
+  EXPECT_TRUE(is_silent(*s.s, s.ch(), s.now, s.ch().give_up_after)) << "a port without room is no memory";
 }
 
 }  // namespace

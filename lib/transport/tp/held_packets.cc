@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/held_packets.h"
+
+#include "lib/transport/tp/transmit_state.h"
+
+namespace ub::tp {
+
+void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
+  const uint32_t number = held_number(s, h);
+  if (ch.held_count == 0) ch.gather_since = now;
+  (ch.held_count == 0 ? ch.held_head : s.held[ch.held_tail].next) = number;
+  ch.held_tail = number;
+  ++ch.held_count;
+  if (h.given_up) return;
+  if (!h.again) {
+    ++ch.held_new;
+    return;
+  }
+  ++ch.held_again;
+  ch.held_again_end = h.psn + 1;
+}
+
+void drop_first_held(State& s, Channel& ch, Instant now) {
+  HeldPacket& h = first_held(s, ch);
+  UB_DCHECK(ch.held_count != 0 && h.pending == 0);
+  ch.held_head = h.next;
+  --ch.held_count;
+  if (!h.given_up) --(h.again ? ch.held_again : ch.held_new);
+  free_held(s, h);
+  if (first_held_waits(s, ch)) ch.gather_since = now;
+}
+
+void drop_all_held(State& s, Channel& ch) {
+  while (ch.held_count != 0) {
+    HeldPacket& h = first_held(s, ch);
+    ch.held_head = h.next;
+    --ch.held_count;
+    if (!h.given_up) s.orphan(held_number(s, h));
+    free_held(s, h);
+  }
+  ch.held_new = ch.held_again = 0;
+}
+
+bool on_gather_done(State& s, uint32_t channel, uint32_t number, Instant now, bool ok) {
+  if (!s.config.slow_memory || number == 0 || number > s.held_packets()) return false;
+  HeldPacket& h = s.held[number];
+  if (h.channel != channel || h.pending == 0) return false;
+  h.failed |= !ok;
+  if (--h.pending != 0) return true;
+  Channel& ch = s.channels[channel];
+  if (ch.held_head != number) return true;
+  waited_for_memory(ch, now);
+  activate(s, channel);
+  return true;
+}
+
+}  // namespace ub::tp
