@@ -2,13 +2,17 @@
 //
 // However a wait for an event ends, nothing hangs and the library goes on: the program exits from a signal handler of the
 // thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the library is
-// ended meanwhile. Each case is a process of its own.
+// ended meanwhile, or the event channel is deleted, or its descriptor is closed, or the kernel does not watch it. Each case
+// is a process of its own.
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +106,49 @@ static void a_handler_forks(void) {
   if (handled && events == 0) exit(GOOD);
 }
 
+// A handler of a signal ends the wait of a system call, so that the library looks again.
+static void look_again(int signal) { (void)signal; }
+
+static void interrupt(pthread_t waiter) {
+  signal(SIGUSR1, look_again);
+  pthread_kill(waiter, SIGUSR1);
+}
+
+static void channel_deleted(void) {
+  pthread_t waiter = start_waiter();
+  if (urma_delete_jfce(jfce) != URMA_SUCCESS) return;
+  pthread_join(waiter, NULL);
+  if (answer_of_other == -1) exit(GOOD);
+}
+
+static void descriptor_closed_before(void) {
+  close(jfce->fd);
+  if (await_event(-1) == -1) exit(GOOD);
+}
+
+static void descriptor_closed_meanwhile(void) {
+  pthread_t waiter = start_waiter();
+  close(jfce->fd);
+  interrupt(waiter);
+  pthread_join(waiter, NULL);
+  if (answer_of_other == -1) exit(GOOD);
+}
+
+static int nothing_more_is_watched;
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event* event) {
+  int (*next)(int, int, int, struct epoll_event*);
+  *(void**)&next = dlsym(RTLD_NEXT, "epoll_ctl");
+  if (!nothing_more_is_watched || op != EPOLL_CTL_ADD) return next(epoll, op, fd, event);
+  errno = ENOSPC;  // fs.epoll.max_user_watches
+  return -1;
+}
+
+static void not_watched(void) {
+  nothing_more_is_watched = 1;
+  if (await_event(50) == 0) exit(GOOD);
+}
+
 static void two_wait(void) {
   start_waiter();
   for (int i = 0; i < 20; ++i) {
@@ -119,6 +166,10 @@ static const struct {
     {"a waiter is cancelled", cancelled},
     {"the library ends", library_ended},
     {"a signal handler forks", a_handler_forks},
+    {"the channel is deleted", channel_deleted},
+    {"its descriptor was closed", descriptor_closed_before},
+    {"its descriptor is closed", descriptor_closed_meanwhile},
+    {"the kernel watches no more", not_watched},
     {"two wait", two_wait},
 };
 
