@@ -4,7 +4,7 @@ BUILD ?= build
 SEEDS ?= 300
 SECONDS_EACH ?= 60
 
-.PHONY: help setup build test check sim fuzz asan tsan bench demo fmt lint
+.PHONY: help setup build test check soak sim fuzz asan tsan bench demo fmt lint
 
 help:   ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -21,8 +21,12 @@ build: setup $(BUILD)/build.ninja  ## compile everything
 test:   ## all tests, as CI runs them
 	tools/test
 
-check: build  ## the quick tests
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite sim --no-suite bench
+check: build  ## after an edit: unit tests (tidy.py is one), directed simulation
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite unit
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs sim-directed
+
+soak:   ## hours: 20000 seeds, planted bugs and mutants, a thousand deaths, starvation
+	.ci/nightly sim bugs mutants kill starved
 
 sim: build  ## the simulator: make sim SEEDS=5000
 	$(BUILD)/tests/sim/ub_sim --seeds $(SEEDS) --jobs 2
