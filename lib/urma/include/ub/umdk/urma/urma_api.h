@@ -10,9 +10,10 @@
  *  - Control calls (create, delete, modify, query, import, register, ...) may be made from any thread and at
  *    the same time on different objects. Two control calls on one object, or any call on an object while
  *    another thread deletes it, must be serialised by the caller. They may take locks and allocate memory but
- *    do not wait for the peer or for other program threads.
+ *    do not wait for the peer or for other program threads. An import without a uasid does: it asks who holds the id.
  *  - Data calls (post, poll, rearm, wait, ack) may be made at the same time on one object, except when it was
- *    created with lock_free; then the caller serialises them. They do not block.
+ *    created with lock_free; then the caller serialises them. But for urma_wait_jfc they do not block. A thread may
+ *    be cancelled in them. A signal handler must not make them.
  *  - Data calls, urma_flush_*, urma_get_async_event and urma_ack_async_event leave errno as it was when they succeed
  *    or find nothing. When they fail they may change it.
  *  - Arguments are borrowed for the time of the call. A returned object belongs to the library; the caller
@@ -341,8 +342,8 @@ urma_status_t urma_delete_jfr(urma_jfr_t* jfr);
 urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_t** bad_jfr);
 
 /**
- * Makes a remote receive queue addressable. Local work: the remote queue need not exist yet, and a wrong
- * token shows only when it is used.
+ * Makes a remote receive queue addressable. With a uasid this is local work: the remote queue need not exist yet,
+ * and a wrong token shows only when it is used. Without one (0) it is as in urma_import_jetty.
  *
  * @param rjfr description received from the peer; if order_type is 0, the default is stored here.
  * @param token_value secret of the remote queue; NULL only with URMA_TOKEN_NONE.
@@ -443,9 +444,11 @@ urma_status_t urma_delete_jetty(urma_jetty_t* jetty);
 urma_status_t urma_delete_jetty_batch(urma_jetty_t** jetty_arr, int jetty_num, urma_jetty_t** bad_jetty);
 
 /**
- * Makes a remote jetty or group addressable. The remote object need not exist yet, and a wrong token shows
- * only when it is used. BLOCKS until another process of this host accepts a shared-memory link, 100 ms at most;
- * with other hosts it does not wait. RC needs urma_bind_jetty in addition.
+ * Makes a remote jetty or group addressable. A wrong token shows only when it is used. RC needs urma_bind_jetty in
+ * addition.
+ * With a uasid the remote object need not exist yet; BLOCKS until another process of this host accepts a
+ * shared-memory link, 100 ms at most; with other hosts it does not wait. Without one (0) the object must exist:
+ * BLOCKS until its host says who holds the id, 4 s at most, and fails with EIO if nobody does or nobody answers.
  *
  * @param rjetty description received from the peer, with tp_type filled in; if order_type is 0, the default
  *        is stored here.
@@ -882,7 +885,8 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
 urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg);
 
 /**
- * Makes a remote segment usable in WRs. Local work; a wrong token shows only when the segment is used.
+ * Makes a remote segment usable in WRs. A wrong token shows only when the segment is used. With a uasid this is local
+ * work; without one (0) the holder of the token id is asked, as in urma_import_jetty.
  *
  * @param seg descriptor received from the peer. @param token_value its secret; NULL only with
  *        URMA_TOKEN_NONE.
