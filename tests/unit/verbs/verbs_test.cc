@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "lib/roce/connection.h"
@@ -36,7 +37,7 @@ class VerbsTest : public testing::Test {
     setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 1);
     setenv("SOFTUB_PORT_SHM_DIR", directory().c_str(), 1);
   }
-  static void TearDownTestSuite() { rmdir(directory().c_str()); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory()); }
   static const std::string& directory() {
     static const std::string made = [] {
       std::string name = testing::TempDir() + "softub-verbs-XXXXXX";
