@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "dataplane/nic.h"
-#include "dataplane/pause.h"
+#include "lib/ipc/pause.h"
 
 namespace ub {
 
@@ -92,7 +92,7 @@ bool Nic::own_soon(Duration patience) {
 bool Nic::own_after_others() {
   for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
     if (stop_.load(std::memory_order_relaxed)) return false;
-    pause_for(pause);
+    ipc::pause_for(pause);
     pause = std::min(pause * 2, kLongestPause);
   }
   return true;
@@ -173,7 +173,7 @@ void Nic::helper_rest(bool worked, bool nap) {
   if (!busy) woken = sleep_until(deadline);
   const bool frames = woken.by(Waker::kFrames) || woken.by(Waker::kUdp);
   const bool others = woken.by(Waker::kRung) || woken.by(Waker::kOthers);
-  // Whoever rang may have been woken by a datagram in our place, and could not look.
+  // A ring may come from a thread that a datagram woke instead of the helper, and that did not get the Core.
   look_at_udp_ = woken.by(Waker::kUdp) || woken.by(Waker::kRung) || (!frames && !others);
   if (others || !frames) control_ports();
 }

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "dataplane/nic.h"
-#include "dataplane/pause.h"
 #include "dataplane/socket_address.h"
 #include "lib/ipc/fd.h"
+#include "lib/ipc/pause.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -87,7 +87,7 @@ bool Nic::claim_id(uint32_t id) {
     std::string ignored;
     dying = find_instance(here, here, id, false, &holder, &ignored) == Status::kBusy;
     drive();
-    if (dying) pause_for(kDeathLook);
+    if (dying) ipc::pause_for(kDeathLook);
   }
 }
 

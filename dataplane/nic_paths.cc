@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dataplane/nic.h"
-#include "dataplane/pause.h"
+#include "lib/ipc/pause.h"
 
 namespace ub {
 
@@ -69,7 +69,7 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
     ShmPort::LinkState state = ports_.shm.link_state(instance, why);
     if (state == ShmPort::LinkState::kGone) return false;
     if (state == ShmPort::LinkState::kUp || worker_->now() > until) break;
-    pause_for(kLinkPause);
+    ipc::pause_for(kLinkPause);
   }
   *link = control([&](NicCore&, Instant) {
     adopt_links();
@@ -143,7 +143,7 @@ bool Nic::meet_neighbour(const PeerAddress& path, std::string* why) {
       return false;
     }
     drive();
-    pause_for(kLinkPause);
+    ipc::pause_for(kLinkPause);
   }
   return true;
 }

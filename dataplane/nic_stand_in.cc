@@ -13,8 +13,8 @@
 #include <cerrno>
 
 #include "dataplane/nic.h"
-#include "dataplane/pause.h"
 #include "lib/ipc/not_cancelled.h"
+#include "lib/ipc/pause.h"
 
 namespace ub {
 
@@ -79,7 +79,7 @@ bool Nic::stand_in_drive(bool udp) {
     ports_.shm.clear_doorbell();
     wake_helper();
     // A datagram that is still there would wake us again at once, and the owner may need this CPU.
-    if (udp) pause_for(kOwnerPause);
+    if (udp) ipc::pause_for(kOwnerPause);
     return false;
   }
   if (asleep_) ports_.stop_asking();
@@ -117,7 +117,7 @@ bool Nic::end_stand_in() {
     return who != std::thread::id() && who != std::this_thread::get_id();
   };
   const Instant limit = worker_->now() + kLongestLeave;
-  while (is_inside() && worker_->now() < limit) pause_for(kOwnerPause);
+  while (is_inside() && worker_->now() < limit) ipc::pause_for(kOwnerPause);
   return !is_inside();
 }
 

@@ -12,7 +12,7 @@
 
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/nic.h"
-#include "dataplane/pause.h"
+#include "lib/ipc/pause.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -115,7 +115,7 @@ Nic::~Nic() {
   Instant limit = worker_->now() + kTeardownWait;
   while (!ownership_.try_own()) {
     if (worker_->now() > limit) return;
-    pause_for(microseconds(100));
+    ipc::pause_for(microseconds(100));
   }
   worker_->core().close(worker_->turn());
   limit = worker_->now() + kTeardownWait;
@@ -141,7 +141,7 @@ bool Nic::open_ports(const LoadedConfig& config, uint32_t wanted_uasid, std::str
   // Nobody else has the second name. Where processes were killed, others may be clearing it up, who are as slow as the
   // machine is busy.
   for (int tries = 0; !open && taken && tries < kNameTries; ++tries) {
-    if (tries != 0) pause_for(kNamePause);
+    if (tries != 0) ipc::pause_for(kNamePause);
     open = open_at(config, wire::port_of_block(claims_.blocks().front()), &bound, &taken, error);
   }
   if (!open) return false;

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dataplane/pause.h"
+#include "lib/ipc/pause.h"
 
 namespace ub {
 
@@ -59,7 +59,7 @@ void Ownership::own() {
     } else if (tries < 200) {
       sched_yield();
     } else {
-      pause_for(microseconds(20));
+      ipc::pause_for(microseconds(20));
     }
   }
 }

@@ -2,13 +2,13 @@
 #include "lib/urma/library.h"
 
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/ipc/pause.h"
 #include "lib/urma/backends/null_backend.h"
 #include "lib/urma/data/perf.h"
 #include "lib/urma/events/event_fd.h"
@@ -136,8 +136,7 @@ void Library::stop_at_exit() {
     end_epoch();
   }
   // Other threads may be inside a call that has already picked the back end; calls are short.
-  timespec grace{0, 1'000'000};
-  nanosleep(&grace, nullptr);
+  ipc::pause_for(milliseconds(1));
   backend_.reset();
 }
 

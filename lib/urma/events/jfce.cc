@@ -2,8 +2,7 @@
 // Event channels: a chain of JFCs that have an event, behind an eventfd.
 #include "lib/urma/events/jfce.h"
 
-#include <time.h>
-
+#include "lib/ipc/pause.h"
 #include "lib/urma/events/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
@@ -14,14 +13,14 @@
 namespace ub::urma {
 namespace {
 
-// Threads that still wait for the JFCE, which is no longer live, leave, or would sleep on a closed descriptor for ever. One
-// whose signal handler left the wait by longjmp never comes.
+// Wakes the threads that wait for a JFCE which is being deleted, until all have left: they would sleep on its closed
+// descriptor for ever. After a second it is closed all the same, since a thread whose signal handler left the wait by
+// longjmp never leaves.
 void send_waiters_away(Jfce& jfce) {
   constexpr int kMostLooks = 10'000;
   for (int looks = 0; jfce.waiters.load() != 0 && looks < kMostLooks; ++looks) {
     raise_event_fd(jfce.pub.fd);
-    const timespec pause{0, 100'000};
-    nanosleep(&pause, nullptr);
+    ipc::pause_for(microseconds(100));
   }
   jfce.waiters.store(0);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/urma/objects/find.h"
 
-#include <time.h>
-
 #include <algorithm>
 
+#include "lib/ipc/pause.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/library.h"
 
@@ -24,8 +23,7 @@ Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_i
     if (status != Status::kBusy) return status;
     if (now_ns() > until) return Status::kInvalid;
     backend().drive();
-    const timespec rest{0, static_cast<long>(pause)};
-    nanosleep(&rest, nullptr);
+    ipc::pause_for(Duration{pause});
   }
 }
 

@@ -30,21 +30,20 @@ constexpr uint32_t kToRts =
     roce::kQpSendPsn | roce::kQpTimeout | roce::kQpRetries | roce::kQpRnrRetries | roce::kQpReadsInFlight;
 constexpr uint32_t kAll = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
+// Of all instances of this program, also those of tests without the fixture.
+struct Directory {
+  Directory() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
+  ~Directory() { std::filesystem::remove_all(path); }
+  std::string path = testing::TempDir() + "softub-verbs-XXXXXX";
+};
+
 class VerbsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     setenv("SOFTUB_PORT_KINDS", "shm", 1);
     setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 1);
-    setenv("SOFTUB_PORT_SHM_DIR", directory().c_str(), 1);
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(directory()); }
-  static const std::string& directory() {
-    static const std::string made = [] {
-      std::string name = testing::TempDir() + "softub-verbs-XXXXXX";
-      EXPECT_NE(mkdtemp(name.data()), nullptr);
-      return name;
-    }();
-    return made;
+    static const Directory directory;
+    setenv("SOFTUB_PORT_SHM_DIR", directory.path.c_str(), 1);
   }
 
   void SetUp() override {

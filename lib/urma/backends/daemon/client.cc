@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lib/ipc/pause.h"
+
 namespace ub::urma {
 namespace {
 
@@ -56,8 +58,7 @@ ipc::Fd connect_patiently(const std::string& path, Client::Milliseconds patience
     const int reason = errno;
     if (status == SocketStatus::kOk) return socket;
     if (status == SocketStatus::kAgain && std::chrono::steady_clock::now() < end) {
-      const timespec pause{0, 5'000'000};  // others stand in line
-      nanosleep(&pause, nullptr);
+      ipc::pause_for(milliseconds(5));  // others stand in line
       continue;
     }
     if (status == SocketStatus::kClosed) {

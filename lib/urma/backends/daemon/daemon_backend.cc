@@ -4,8 +4,6 @@
 // this side (doorbells, registered ranges, the rings of each object) is remembered here.
 #include "lib/urma/backends/daemon/daemon_backend.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "lib/ipc/keep_errno.h"
+#include "lib/ipc/pause.h"
 #include "lib/urma/backends/daemon/attendant.h"
 #include "lib/urma/backends/daemon/bell_table.h"
 #include "lib/urma/backends/daemon/client.h"
@@ -179,8 +178,7 @@ class DaemonBackend final : public Backend {
 DaemonBackend::~DaemonBackend() {
   attendant_.stop();
   client_->hang_up("urma_uninit was called");
-  const timespec pause{0, 1'000'000};
-  for (int i = 0; i < 100 && callers_.load() != 0; ++i) nanosleep(&pause, nullptr);
+  for (int i = 0; i < 100 && callers_.load() != 0; ++i) ipc::pause_for(milliseconds(1));
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------------

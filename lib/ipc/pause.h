@@ -7,12 +7,12 @@
 
 #include "lib/base/time.h"
 
-namespace ub {
+namespace ub::ipc {
 
-// A signal ends it early.
+// A signal ends it early. errno may change.
 inline void pause_for(Duration d) {
   const timespec t{static_cast<time_t>(d.ns / 1'000'000'000), static_cast<long>(d.ns % 1'000'000'000)};
   nanosleep(&t, nullptr);
 }
 
-}  // namespace ub
+}  // namespace ub::ipc
