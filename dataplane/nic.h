@@ -192,7 +192,7 @@ class Nic {
 
   // ---- helper thread ----
   bool watch_all(std::string* error);
-  void start_helper();
+  bool start_helper(std::string* error);
   void helper_main();
   void worker_main();
   bool work_until_idle(bool* worked);
@@ -210,6 +210,7 @@ class Nic {
   void drain_wake_fd();
   void helper_take_over();
   void helper_rest(bool worked, bool nap);
+  bool left_to_who_stands_in(const Woken&, Instant deadline);
   bool nothing_left() const;
   void helper_sleep(Duration d);
   bool stay_away(Duration d);
@@ -221,7 +222,7 @@ class Nic {
   Acks application_drives();
   void release();
   void wake_up();
-  Acks acks_at_rest() const;
+  Acks acks_at_rest();
   bool helper_looks_by(Instant) const;
   Instant helper_deadline(Acks) const;
   Duration next_poll_pause(bool worked);
@@ -243,8 +244,8 @@ class Nic {
   Ownership ownership_;
   EventSink sink_;
   NoticeSink notice_;
-  bool asleep_ = false;           // prepare_sleep() was called; under ownership
-  uint64_t stood_in_drives_ = 0;  // of who stood in, since the helper drove last; under ownership
+  bool asleep_ = false;                       // prepare_sleep() was called; under ownership
+  std::atomic<uint64_t> stood_in_drives_{0};  // of who stood in, since the helper drove last
   SleepSet stand_in_wakers_;
   ipc::Fd leave_bell_;                        // in that set: rung once, when the NIC ends
   std::atomic<std::thread::id> stands_in_{};  // an application thread, for the helper; none: nobody does

@@ -27,6 +27,7 @@ void Nic::set_event_sink(EventSink sink) {
 // ---- a turn, owned ---------------------------------------------------------------------------------------------
 
 void Nic::adopt_links() try {
+  const ipc::NotCancelled guard;
   NicCore& core = worker_->core();
   ports_.shm.adopt_pending([&](const LinkConfig& config) {
     uint32_t link = core.add_link(config);

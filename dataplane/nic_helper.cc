@@ -21,7 +21,8 @@ namespace ub {
 
 namespace {
 
-constexpr Duration kTakeOverLook = microseconds(5);  // work that lies for so long is the helper's
+constexpr Duration kTakeOverLook = microseconds(5);      // work that lies for so long is the helper's
+constexpr Duration kStandInPatience = microseconds(50);  // for a thread that works on what it was woken for
 constexpr Duration kFirstPause = microseconds(5),
                    kLongestPause = microseconds(80);  // while somebody else owns the Core
 
@@ -103,7 +104,8 @@ void Nic::helper_take_over() {
   if (!own_after_others()) return;
   const uint64_t begin = drives_.load(std::memory_order_relaxed);
   const uint64_t others_drove = begin - drives_at_rest_;
-  const uint64_t polled = others_drove - std::min(others_drove, std::exchange(stood_in_drives_, 0));
+  const uint64_t stood_in = stood_in_drives_.exchange(0, std::memory_order_relaxed);
+  const uint64_t polled = others_drove - std::min(others_drove, stood_in);
   const uint64_t received = ports_.received();
   const Instant woke_at = worker_->now();
   if (asleep_) {
@@ -120,7 +122,7 @@ void Nic::helper_take_over() {
       met_poller |= ports_.shm.take_met_poller();
       idle_since = worker_->now();
       // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
-      spin = met_poller || ports_.udp_is_hot(worker_->turn()) ? usual_spin : Duration{};
+      spin = met_poller || (stood_in == 0 && ports_.udp_is_hot(worker_->turn())) ? usual_spin : Duration{};
       if (spin.ns == 0 && nothing_left()) break;
       if (ports_.shm.has_bells() || drives_.load(std::memory_order_relaxed) - begin > kDrivesInARow) break;
     } else if (worker_->now() - idle_since >= spin) {
@@ -170,12 +172,26 @@ void Nic::helper_rest(bool worked, bool nap) {
   rested_at_ = worker_->now();
   release();
   Woken woken;
-  if (!busy) woken = sleep_until(deadline);
+  if (!busy) {
+    do woken = sleep_until(deadline);
+    while (nap && left_to_who_stands_in(woken, deadline));
+  }
   const bool frames = woken.by(Waker::kFrames) || woken.by(Waker::kUdp);
   const bool others = woken.by(Waker::kRung) || woken.by(Waker::kOthers);
   // A ring may come from a thread that a datagram woke instead of the helper, and that did not get the Core.
   look_at_udp_ = woken.by(Waker::kUdp) || woken.by(Waker::kRung) || (!frames && !others);
   if (others || !frames) control_ports();
+}
+
+// A datagram came while the thread that stands in for us works on the one before: it will be back in a moment, and must
+// not find the Core owned. Datagrams stay readable, so that nobody forgets them. False: nobody drove meanwhile.
+bool Nic::left_to_who_stands_in(const Woken& woken, Instant deadline) {
+  if (!woken.by(Waker::kUdp) || woken.by_any_but(Waker::kUdp)) return false;
+  if (stood_in_drives_.load(std::memory_order_relaxed) == 0) return false;
+  helper_wakes_at_.store(deadline.ns, std::memory_order_relaxed);
+  const uint64_t before = drives_.load(std::memory_order_relaxed);
+  ipc::pause_for(kStandInPatience);
+  return drives_.load(std::memory_order_relaxed) != before && worker_->now() < deadline;
 }
 
 // ---- its CPU -------------------------------------------------------------------------------------------------------

@@ -9,16 +9,13 @@
 #include <utility>
 
 #include "dataplane/nic.h"
+#include "lib/ipc/ring.h"
 
 namespace ub {
 
 // ---- by others -------------------------------------------------------------------------------------------------
 
-void Nic::wake_helper() {
-  const ipc::NotCancelled guard;
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = write(wake_fd_.get(), &one, sizeof one);
-}
+void Nic::wake_helper() { ipc::ring(wake_fd_.get()); }
 
 // Owners only: the helper must not sleep past a deadline that came up meanwhile, nor on what only it knows of.
 void Nic::tell_helper_deadline() {
@@ -33,9 +30,9 @@ void Nic::tell_helper_deadline() {
 // Owners only: a helper that is awake, or naps, looks soon enough for acknowledgements that are owed. A datagram costs a
 // system call here, and a wake-up where somebody sleeps at the other end; until the helper looks, further messages come,
 // and one acknowledgement tells of many. In a ring of shared memory it costs next to nothing.
-Acks Nic::acks_at_rest() const {
-  const Instant now = worker_->now();
-  return ports_.udp_is_hot(now) && helper_looks_by(now + ipc::Doorbell::kLongestDoze) ? Acks::kMayWait : Acks::kNow;
+Acks Nic::acks_at_rest() {
+  const bool looks = helper_looks_by(worker_->now() + ipc::Doorbell::kLongestDoze);
+  return looks && ports_.udp_is_hot(worker_->turn()) ? Acks::kMayWait : Acks::kNow;
 }
 
 bool Nic::helper_looks_by(Instant time) const {

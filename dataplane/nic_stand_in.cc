@@ -7,7 +7,6 @@
 //
 // One thread at a time stands in. Others sleep on their event alone.
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "dataplane/nic.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/ipc/pause.h"
+#include "lib/ipc/ring.h"
 
 namespace ub {
 
@@ -30,22 +30,25 @@ constexpr Duration kLongestLeave = seconds(2);  // a machine may be so busy that
 // would leave frames to lie that the helper takes at once.
 bool Nic::may_stand_in() {
   if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load()) return false;
-  if (sched_getscheduler(0) == SCHED_IDLE) return false;
+  if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE) return false;
   std::thread::id nobody;
   return stands_in_.compare_exchange_strong(nobody, std::this_thread::get_id());
 }
 
 int Nic::stand_in(int fd, int ms) {
-  struct Place {  // given up also by a thread that is cancelled
+  struct Place {  // given up also by a thread that is cancelled, which may have been woken for a frame before
     Nic& nic;
     int fd;
+    bool done = false;
     ~Place() {
       nic.stand_in_wakers_.forget(fd);
       nic.stands_in_.store({});
+      if (!done) nic.wake_helper();
     }
   } place{*this, fd};
   if (!stand_in_wakers_.watch(fd, Waker::kAwaited)) return -1;
   const int ready = stand_in_until(ms < 0 ? Instant::never() : worker_->now() + Duration{ms * kNsPerMs});
+  place.done = true;
   errno = EINTR;
   return ready;
 }
@@ -82,6 +85,10 @@ bool Nic::stand_in_drive(bool udp) {
     if (udp) ipc::pause_for(kOwnerPause);
     return false;
   }
+  if (stop_.load()) {  // this thread was away for so long that the program may have taken its memory back
+    release();
+    return false;
+  }
   if (asleep_) ports_.stop_asking();
   asleep_ = false;
   if (udp) ports_.udp_readable();
@@ -89,7 +96,7 @@ bool Nic::stand_in_drive(bool udp) {
   for (uint64_t drives = 1; drive_owned(Acks::kMayWait); ++drives) {
     if (nothing_left() || ports_.shm.has_bells() || drives == kDrivesInARow) break;
   }
-  stood_in_drives_ += drives_.load(std::memory_order_relaxed) - before;
+  stood_in_drives_.fetch_add(drives_.load(std::memory_order_relaxed) - before, std::memory_order_relaxed);
   return stand_in_rest();
 }
 
@@ -110,8 +117,7 @@ bool Nic::stand_in_rest() {
 // It may be this thread: its signal handler ends the program, so that the wait never goes on.
 bool Nic::end_stand_in() {
   stop_.store(true);
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(leave_bell_.get(), &one, sizeof one);
+  ipc::ring(leave_bell_.get());
   const auto is_inside = [this] {
     const std::thread::id who = stands_in_.load();
     return who != std::thread::id() && who != std::this_thread::get_id();

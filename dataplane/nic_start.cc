@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A NIC begins and ends: its ports, identity, Core and thread.
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
@@ -13,6 +11,7 @@
 #include "dataplane/dpdk_devices.h"
 #include "dataplane/nic.h"
 #include "lib/ipc/pause.h"
+#include "lib/ipc/silent_thread.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -78,7 +77,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   }
   nic->open_statistics(config);
   if (!nic->watch_all(error)) return nullptr;
-  nic->start_helper();
+  if (!nic->start_helper(error)) return nullptr;
   return nic;
 }
 
@@ -96,13 +95,10 @@ bool Nic::watch_all(std::string* error) {
   return false;
 }
 
-void Nic::start_helper() {
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  helper_ = std::thread([this] { clients_ != nullptr ? worker_main() : helper_main(); });
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  pthread_setname_np(helper_.native_handle(), "softub");
+bool Nic::start_helper(std::string* error) {
+  helper_ = ipc::silent_thread("softub", [this] { clients_ != nullptr ? worker_main() : helper_main(); });
+  if (!helper_.joinable()) *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
+  return helper_.joinable();
 }
 
 Nic::~Nic() {

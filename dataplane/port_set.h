@@ -22,6 +22,7 @@
 #include "dataplane/shm_port.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"
+#include "lib/ipc/not_cancelled.h"
 #include "lib/transport/host.h"
 
 namespace ub {
@@ -112,7 +113,8 @@ class PortSet {
   void tx_flush(Instant now) {
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
-    for (const auto& plugin : plugins) plugin->tx_flush(now);
+    if (!plugins.empty()) [[unlikely]]
+      flush_plugins(now);
     if (udp_sent_ || (udp.is_open() && udp.has_unsent())) {
       if (udp_sent_) udp_hot_until_ = now + kUdpHot;  // answers come soon
       udp_sent_ = false;
@@ -199,12 +201,19 @@ class PortSet {
   }
 
  private:
+  void flush_plugins(Instant now) {
+    const ipc::NotCancelled guard;  // drivers make system calls
+    for (const auto& plugin : plugins) plugin->tx_flush(now);
+  }
+
   static constexpr Duration kUdpHot = milliseconds(1);
   static constexpr Duration kUdpPause = microseconds(20);
 
   // The first is another one each time: a busy one leaves room for the rest.
   size_t rx_plugins(Instant now, RxFrame* out, size_t room) {
     size_t n = 0;
+    if (plugins.empty()) return n;
+    const ipc::NotCancelled guard;  // drivers make system calls
     if (++first_plugin_ >= plugins.size()) first_plugin_ = 0;
     for (size_t i = 0, at = first_plugin_; i < plugins.size() && n < room; ++i) {
       n += plugins[at]->rx_burst(now, out + n, room - n);

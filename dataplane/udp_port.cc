@@ -487,7 +487,9 @@ size_t UdpPort::receive_rare(RxFrame* out, size_t room) {
   if (::epoll_wait(rare_epoll_.get(), &ready, 1, 0) != 1) return 0;
   until_rare_ = 1;  // there may be more
   for (Socket& s : rare_) {
-    if (static_cast<uint32_t>(s.fd.get()) == ready.data.u32) return receive(s, out, std::min(room, kRxSlots));
+    if (static_cast<uint32_t>(s.fd.get()) != ready.data.u32) continue;
+    if ((ready.events & ~uint32_t{EPOLLOUT}) != 0) return receive(s, out, std::min(room, kRxSlots));
+    arm(rare_epoll_, s, EPOLLIN, false);  // room is all there is
   }
   return 0;
 }
@@ -590,18 +592,24 @@ void UdpPort::write_headers_v6(std::byte* frame, const Socket& s, const sockaddr
 
 // What waits for room in a socket wakes the sleeper when there is some: who sleeps need not look.
 bool UdpPort::prepare_sleep() {
-  auto arm = [](const ipc::Fd& epoll, Socket& s, uint32_t readable) {
-    epoll_event event{};
-    event.events = readable;
-    event.data.u32 = static_cast<uint32_t>(s.fd.get());
-    if (s.queue_count != 0) event.events |= EPOLLOUT;
-    if (event.events == s.armed) return;  // nobody takes events from it, so that it stays armed
-    s.armed = event.events;
-    ::epoll_ctl(epoll.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
-  };
-  for (Socket& s : sockets_) arm(epoll_, s, EPOLLONESHOT);
-  for (Socket& s : rare_) arm(rare_epoll_, s, EPOLLIN);
+  for (Socket& s : sockets_) arm(epoll_, s, EPOLLONESHOT, blocked_ && s.queue_count != 0);
+  for (Socket& s : rare_) arm(rare_epoll_, s, EPOLLIN, blocked_ && s.queue_count != 0);
   return false;
+}
+
+void UdpPort::finish_sleep() {
+  for (Socket& s : sockets_) arm(epoll_, s, EPOLLONESHOT, false);
+  for (Socket& s : rare_) arm(rare_epoll_, s, EPOLLIN, false);
+}
+
+// Nobody takes events from the set of the main sockets, so that they stay armed.
+void UdpPort::arm(const ipc::Fd& epoll, Socket& s, uint32_t events, bool wants_room) {
+  epoll_event event{};
+  event.events = events | (wants_room ? uint32_t{EPOLLOUT} : 0);
+  event.data.u32 = static_cast<uint32_t>(s.fd.get());
+  if (event.events == s.armed) return;
+  s.armed = event.events;
+  ::epoll_ctl(epoll.get(), EPOLL_CTL_MOD, s.fd.get(), &event);
 }
 
 void UdpPort::fds(std::vector<int>& out) const {

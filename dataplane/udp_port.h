@@ -111,7 +111,7 @@ class UdpPort {
   void tx_flush(Instant now);
   // Returns false always: frames that wait already make their descriptor readable at once.
   bool prepare_sleep();
-  void finish_sleep() {}
+  void finish_sleep();
   void fds(std::vector<int>&) const;  // rare_fd() first, then the sockets
   // Readable when a datagram came to a port of ids, or when a full socket has room again.
   int rare_fd() const { return epoll_.get(); }
@@ -147,6 +147,7 @@ class UdpPort {
   void release_slot(uint32_t slot);
   void send_queue(Socket&);
   void send_queues();
+  static void arm(const ipc::Fd& epoll, Socket&, uint32_t events, bool wants_room);
   size_t receive_rare(RxFrame* out, size_t room);
   Socket* socket_of(const wire::IpAddress& source, uint16_t port);
   void count_send_error(int error);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lib/ipc/not_cancelled.h"
+#include "lib/ipc/ring.h"
 
 namespace ub::ipc {
 
@@ -37,6 +38,7 @@ void Doorbell::close() {
 }
 
 void Doorbell::drain() {
+  const NotCancelled guard;
   uint64_t count;
   [[maybe_unused]] ssize_t n = ::read(event_fd_.get(), &count, sizeof count);
 }
@@ -78,9 +80,7 @@ Consumer PeerDoorbell::after_publish_slow(uint32_t mode, bool hurries) {
 
 void PeerDoorbell::ring(const Bell& bell) {
   if (bell == nullptr) return;
-  const NotCancelled guard;  // whoever rings has told the others that it does
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = ::write(bell->get(), &one, sizeof one);  // full counter: it is awake anyway
+  ipc::ring(bell->get());
 }
 
 }  // namespace ub::ipc

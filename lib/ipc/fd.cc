@@ -8,6 +8,8 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "lib/ipc/not_cancelled.h"
+
 namespace ub::ipc {
 namespace {
 
@@ -58,6 +60,7 @@ void Fd::reset() {
   std::lock_guard lock(r.mutex);
   if (process_ == r.process.load(std::memory_order_relaxed)) {
     r.fds.erase(fd_);
+    const NotCancelled guard;
     ::close(fd_);
   }
   fd_ = -1;

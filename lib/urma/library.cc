@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "lib/ipc/pause.h"
+#include "lib/ipc/ring.h"
 #include "lib/urma/backends/null_backend.h"
 #include "lib/urma/data/perf.h"
-#include "lib/urma/events/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
 
@@ -109,7 +109,7 @@ void Library::end_epoch() {
 // Threads that wait find out that there is nothing to wait for. The descriptors are closed at the next start.
 void Library::wake_waiters() {
   auto wake = [](int fd, uint64_t magic) {
-    if (magic != 0) raise_event_fd(fd);
+    if (magic != 0) ipc::ring(fd);
   };
   pool<Context>().for_each([&](Context& context) { wake(context.async.fd(), context.magic); });
   pool<Jfce>().for_each([&](Jfce& jfce) { wake(jfce.pub.fd, jfce.magic); });

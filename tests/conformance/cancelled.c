@@ -3,6 +3,7 @@
 // A thread that is cancelled inside a data call leaves the library as any other moment would: the next caller gets in, and
 // an event is either taken or still there. Usage: cancelled --loopback | --processes.
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,31 @@ static bool cancelled_posting_and_polling(void) {
   return end_case();
 }
 
+static void* post_while_cancelled(void* unused) {
+  (void)unused;
+  pthread_cancel(pthread_self());
+  const struct request r = write_of(0);
+  post(&queue, &r);
+  pthread_testcancel();
+  return NULL;
+}
+
+// Whoever posts rings who sleeps, and the next one relies on it: a ring that is lost costs seconds, until who sleeps wakes
+// for another reason.
+static bool cancelled_ringing(void) {
+  begin_case("cancelled while it rings");
+  const double end = now() + PATIENCE;
+  for (int round = 0; round < 5 && !case_failed(); ++round) {
+    rest_ms(60);  // whoever drives for us sleeps by now
+    pthread_t thread;
+    need(pthread_create(&thread, NULL, post_while_cancelled, NULL) == 0, "pthread_create");
+    pthread_join(thread, NULL);
+    work(OURS + (uint64_t)round);
+  }
+  check_true("done in time", now() < end);
+  return end_case();
+}
+
 static atomic_int taken;
 
 static void* take_while_cancelled(void* unused) {
@@ -105,6 +131,70 @@ static bool cancelled_taking_an_event(void) {
   return end_case();
 }
 
+// No event is taken unseen: from where urma_wait_jfc returns until it is acknowledged nothing can be cancelled.
+static void* arm_and_wait(void* unused) {
+  (void)unused;
+  urma_cr_t records[BATCH];
+  urma_jfc_t* jfc;
+  for (uint64_t n = 0;; ++n) {
+    if (urma_rearm_jfc(queue.jfc, false) != URMA_SUCCESS) abort();
+    const struct request r = write_of(n % OURS);
+    post(&queue, &r);
+    if (urma_wait_jfc(channel, 1, 20, &jfc) > 0) acknowledge(jfc);
+    if (urma_poll_jfc(queue.jfc, BATCH, records) < 0) abort();
+  }
+}
+
+static bool cancelled_arming_and_waiting(void) {
+  begin_case("cancelled while it arms and waits");
+  for (int round = 0; round < ROUNDS && !case_failed(); ++round) {
+    pthread_t thread;
+    need(pthread_create(&thread, NULL, arm_and_wait, NULL) == 0, "pthread_create");
+    usleep((useconds_t)(500 + round * 37 % 2000));
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    work(OURS + (uint64_t)round);
+    urma_jfc_t* jfc;
+    check_number("urma_rearm_jfc", urma_rearm_jfc(queue.jfc, false), URMA_SUCCESS);
+    while (urma_wait_jfc(channel, 1, 0, &jfc) > 0) acknowledge(jfc);
+  }
+  return end_case();
+}
+
+static atomic_bool polled_enough;
+
+// Nothing here is a cancellation point but what the library may call.
+static void* poll_only(void* unused) {
+  (void)unused;
+  urma_cr_t records[BATCH];
+  while (!atomic_load(&polled_enough)) {
+    if (urma_poll_jfc(queue.jfc, BATCH, records) < 0) abort();
+  }
+  return NULL;
+}
+
+// Links to the dead are taken down by whoever drives.
+static bool cancelled_while_a_peer_dies(urma_context_t* context) {
+  begin_case("cancelled while a peer dies");
+  struct remote* doomed = start_peer(context, false);
+  struct request r = write_of(OURS);
+  r.to = doomed->work;
+  r.remote = doomed->all;
+  r.there = doomed->offer.all.ubva.va;
+  check_status("WRITE", run(&queue, &r), URMA_CR_SUCCESS);
+  pthread_t thread;
+  need(pthread_create(&thread, NULL, poll_only, NULL) == 0, "pthread_create");
+  rest_ms(20);
+  pthread_cancel(thread);
+  kill(doomed->pid, SIGKILL);
+  rest_ms(200);
+  bury_peer(doomed);
+  atomic_store(&polled_enough, true);
+  pthread_join(thread, NULL);
+  work(OURS);
+  return end_case();
+}
+
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "--peer") == 0) return serve_orders(0);
   const bool loopback = argc > 1 && strcmp(argv[1], "--loopback") == 0;
@@ -120,7 +210,10 @@ int main(int argc, char** argv) {
 
   int failed = 0;
   failed += !cancelled_posting_and_polling();
+  failed += !cancelled_ringing();
   failed += !cancelled_taking_an_event();
+  failed += !cancelled_arming_and_waiting();
+  if (!loopback) failed += !cancelled_while_a_peer_dies(context);
   begin_case("tear-down");
   close_queue(&queue);
   check_number("urma_delete_jfce", urma_delete_jfce(channel), URMA_SUCCESS);

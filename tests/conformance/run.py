@@ -36,6 +36,7 @@ PROGRAMS = {
     "out_of_memory": [],
     "unreliable": ["--processes"],
     "errno_kept": ["--processes"],
+    "cancelled": ["--processes"],
 }
 NOT_YET = ()  # known to fail, left out unless named
 SKIPPED = 77

@@ -464,11 +464,22 @@ struct remote* start_peer(urma_context_t* context, bool loopback) {
   return r;
 }
 
-void stop_peer(struct remote* r) {
+static void unimport_all(struct remote* r) {
   urma_target_jetty_t* targets[] = {r->work, r->sink, r->doomed, r->guarded};
   urma_target_seg_t* segments[] = {r->all, r->part, r->readable, r->hidden, r->passing};
   for (int i = 0; i < 5; ++i) check_number("urma_unimport_seg", urma_unimport_seg(segments[i]), URMA_SUCCESS);
   for (int i = 0; i < 4; ++i) check_number("urma_unimport_jetty", urma_unimport_jetty(targets[i]), URMA_SUCCESS);
+}
+
+void bury_peer(struct remote* r) {
+  waitpid(r->pid, NULL, 0);
+  close(r->socket);
+  unimport_all(r);
+  free(r);
+}
+
+void stop_peer(struct remote* r) {
+  unimport_all(r);
   if (r->local != NULL) {
     close_peer(r->local);
   } else {

@@ -82,6 +82,7 @@ struct answer give_order(struct remote* r, enum order_kind kind, uint32_t bytes)
 int serve_orders(int socket);  // main program of the peer process
 struct remote* start_peer(urma_context_t* context, bool loopback);
 void stop_peer(struct remote* r);
+void bury_peer(struct remote* r);  // a process that was killed
 
 // ---- our side ---------------------------------------------------------------------------------------------
 

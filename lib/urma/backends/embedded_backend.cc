@@ -7,6 +7,7 @@
 
 #include "dataplane/eid.h"
 #include "dataplane/nic.h"
+#include "lib/ipc/not_cancelled.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/urma/backends/backend.h"
 #include "lib/urma/backends/private_memory.h"
@@ -35,7 +36,7 @@ class EmbeddedBackend final : public Backend {
   explicit EmbeddedBackend(std::unique_ptr<Nic> nic) : nic_(std::move(nic)) {}
   ~EmbeddedBackend() override {
     if (nic_->end_stand_in()) return;
-    // The thread may come back one day, and finds everything where it was.
+    // The thread may come back one day, and finds the NIC where it was, though not the program's rings: it drives no more.
     new auto(std::move(work_));
     static_cast<void>(nic_.release());
   }
@@ -46,6 +47,7 @@ class EmbeddedBackend final : public Backend {
   uint32_t port_mtu_bytes() const override { return nic_->mtu(); }
   void set_event_sink(EventSink sink) override {
     nic_->set_event_sink([sink = std::move(sink)](const Event& event) {
+      const ipc::NotCancelled guard;  // it is called by who owns the Core
       if (event.kind == EventKind::kChannelRejected) log_rejection(event);
       sink(event);
     });

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "lib/ipc/ring.h"
 #include "lib/urma/events/event_fd.h"
 
 namespace ub::urma {
@@ -28,7 +29,7 @@ void AsyncQueue::push(AsyncSource& source, urma_async_event_type_t type, uint32_
     (head_ == nullptr ? head_ : tail_->next) = &source;
     tail_ = &source;
   }
-  raise_event_fd(fd_);
+  ipc::ring(fd_);
 }
 
 bool AsyncQueue::take(urma_async_event_t* event) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/urma/events/connector.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -11,8 +9,9 @@
 #include <chrono>
 #include <new>
 #include <string>
-#include <system_error>
 
+#include "lib/ipc/ring.h"
+#include "lib/ipc/silent_thread.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/events/event_fd.h"
 #include "lib/urma/library.h"
@@ -65,7 +64,7 @@ void conclude(Connect& connect, urma_status_t status) {
   forget_deadline(connect);
   connect.result.status = status;
   move(connect, connect.notifier->results);
-  raise_event_fd(connect.notifier->results_fd);
+  ipc::ring(connect.notifier->results_fd);
 }
 
 bool is_over(const Connect& connect, int64_t now) { return connect.deadline != 0 && connect.deadline <= now; }
@@ -196,15 +195,7 @@ void Connector::stop() {
 // Signals are the application's.
 bool Connector::start() {
   if (worker_.joinable()) return true;
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  try {
-    worker_ = std::thread([this] { run(); });
-    pthread_setname_np(worker_.native_handle(), "softub-connect");
-  } catch (const std::system_error&) {
-  }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  worker_ = ipc::silent_thread("softub-connect", [this] { run(); });
   return worker_.joinable();
 }
 

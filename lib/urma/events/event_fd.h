@@ -18,15 +18,7 @@ namespace ub::urma {
 // -1: errno says why. Blocking unless the application sets O_NONBLOCK: that flag is how it asks for it.
 inline int open_event_fd() { return eventfd(0, EFD_CLOEXEC); }
 
-inline void raise_event_fd(int fd) {
-  ipc::KeepErrno kept;
-  const ipc::NotCancelled guard;
-  uint64_t one = 1;
-  while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {
-  }
-}
-
-// Only after raise_event_fd: an eventfd at zero would block.
+// Only after ipc::ring(): an eventfd at zero would block.
 inline void lower_event_fd(int fd) {
   ipc::KeepErrno kept;
   const ipc::NotCancelled guard;

@@ -57,6 +57,7 @@ int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
   uint32_t count = take_events(jfce, room, out);
   if (count != 0) return static_cast<int>(count);
   const Waiter waiter(jfce);
+  if (!is_live(&jfce)) return -1;
   backend().drive();
   // From here on the back end's helper drives.
   return wait_and_take(

@@ -3,6 +3,7 @@
 #include "lib/urma/events/jfce.h"
 
 #include "lib/ipc/pause.h"
+#include "lib/ipc/ring.h"
 #include "lib/urma/events/event_fd.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
@@ -14,15 +15,14 @@ namespace ub::urma {
 namespace {
 
 // Wakes the threads that wait for a JFCE which is being deleted, until all have left: they would sleep on its closed
-// descriptor for ever. After a second it is closed all the same, since a thread whose signal handler left the wait by
-// longjmp never leaves.
-void send_waiters_away(Jfce& jfce) {
+// descriptor for ever. False: one did not leave within a second, as when its signal handler left the wait by longjmp.
+bool send_waiters_away(Jfce& jfce) {
   constexpr int kMostLooks = 10'000;
   for (int looks = 0; jfce.waiters.load() != 0 && looks < kMostLooks; ++looks) {
-    raise_event_fd(jfce.pub.fd);
+    ipc::ring(jfce.pub.fd);
     ipc::pause_for(microseconds(100));
   }
-  jfce.waiters.store(0);
+  return jfce.waiters.load() == 0;
 }
 
 void settle(Jfce& jfce) {
@@ -40,7 +40,7 @@ void push_event(Jfce& jfce, Jfc& jfc) {
     (jfce.head == nullptr ? jfce.head : jfce.tail->next_event) = &jfc;
     jfce.tail = &jfc;
   }
-  raise_event_fd(jfce.pub.fd);
+  ipc::ring(jfce.pub.fd);
 }
 
 uint32_t take_events(Jfce& jfce, uint32_t room, urma_jfc_t* out[]) {
@@ -107,9 +107,10 @@ urma_status_t urma_delete_jfce(urma_jfce_t* jfce_handle) {
     return URMA_FAIL;
   }
   jfce->magic = 0;
-  send_waiters_away(*jfce);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // whoever comes to wait sees this, or is seen
+  const bool unused = send_waiters_away(*jfce);
   close(jfce->pub.fd);
   drop_child(jfce->pub.urma_ctx);
-  Library::get().give(jfce);
+  if (unused) Library::get().give(jfce);  // else its memory stays, as a thread may come back to it one day
   return URMA_SUCCESS;
 }

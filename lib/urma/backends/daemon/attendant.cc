@@ -2,20 +2,18 @@
 #include "lib/urma/backends/daemon/attendant.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/idle_yield.h"
 #include "lib/ipc/barrier.h"
-#include "lib/ipc/keep_errno.h"
+#include "lib/ipc/ring.h"
+#include "lib/ipc/silent_thread.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/log.h"
 
@@ -26,12 +24,6 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kNoLimit{-1};
 constexpr nanoseconds kOrphanPause{10'000'000};  // receives may be posted without a word
-
-void ring(const ipc::Fd& bell) {
-  ipc::KeepErrno kept;
-  const uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = write(bell.get(), &one, sizeof one);
-}
 
 // Our eventfd, or whatever the daemon rings with: neither blocks.
 void clear(const ipc::Fd& bell) {
@@ -62,16 +54,8 @@ bool Attendant::start_helper(std::string* error) {
     *error = "cannot create an eventfd: out of descriptors";
     return false;
   }
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  try {
-    helper_ = std::thread([this] { helper_main(); });
-    pthread_setname_np(helper_.native_handle(), "softub-app");
-  } catch (const std::system_error&) {
-    *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
-  }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  helper_ = ipc::silent_thread("softub-app", [this] { helper_main(); });
+  if (!helper_.joinable()) *error = "cannot start a thread; raise the limit of processes (ulimit -u)";
   return helper_.joinable();
 }
 
@@ -93,7 +77,7 @@ void Attendant::report(const Event& event) {
 // Doorbells end with a full fence. So a worker that falls asleep sees the bit or is rung, and orphans that are being
 // adopted are seen by adopt() or by the caller: no post is forgotten.
 void Attendant::ring_daemon() {
-  if (ipc::must_ring(page().worker_sleeps)) ring(welcome_.daemon_bell);
+  if (ipc::must_ring(page().worker_sleeps)) ipc::ring(welcome_.daemon_bell.get());
 }
 
 void Attendant::posted(uint32_t id, uint32_t bell) {
@@ -193,7 +177,7 @@ void Attendant::begin_wait() {
   if (page().app_sleeps.load(std::memory_order_seq_cst) == 0) wake_helper();
 }
 
-void Attendant::wake_helper() { ring(wake_); }
+void Attendant::wake_helper() { ipc::ring(wake_.get()); }
 
 void Attendant::helper_main() {
   nanoseconds away = options_.away_least;

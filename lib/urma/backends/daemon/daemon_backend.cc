@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lib/ipc/keep_errno.h"
+#include "lib/ipc/not_cancelled.h"
 #include "lib/ipc/pause.h"
 #include "lib/urma/backends/daemon/attendant.h"
 #include "lib/urma/backends/daemon/bell_table.h"
@@ -183,9 +184,11 @@ DaemonBackend::~DaemonBackend() {
 
 // ---- calls -----------------------------------------------------------------------------------------------------
 
-// Some data calls come here, too (a receive in ERROR, flush): errno stays as it is.
+// Some data calls come here, too (a receive in ERROR, flush): errno stays as it is. Who is cancelled between question and
+// answer would leave the answer to the next caller, who did not ask for it.
 Status DaemonBackend::exchange(const AppRequest& request, Client::Answer* answer) {
-  ipc::KeepErrno kept;
+  const ipc::KeepErrno kept;
+  const ipc::NotCancelled guard;
   callers_.fetch_add(1);
   Status status = client_->call(request, answer);
   if (status == Status::kGone) attendant_.lose("");

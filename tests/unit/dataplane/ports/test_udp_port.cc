@@ -268,6 +268,67 @@ TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
   EXPECT_EQ(open.size(), 64u);
 }
 
+// Who does not sleep any longer is not woken for room, whether the frames left meanwhile or not.
+TEST(UdpPort, finish_sleep__room_wakes_nobody) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.3.2.4"));
+  constexpr uint32_t kId = 1704;
+  IdClaims claims;
+  claims.set_addresses({*parse_ip("127.3.2.4")});
+  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
+  p.a.listen(claims.take_sockets());
+  const wire::Endpoint ids{*parse_ip("127.3.2.4"), wire::port_of_id(kId)};
+  for (const wire::Endpoint& from : {p.a.local_endpoint(0), ids}) {
+    refuse_with = EAGAIN;
+    refuse_after = 0;
+    ASSERT_TRUE(send(p.a, make_frame(from, p.b.local_endpoint(0), 100, 1)));
+    p.a.tx_flush({});
+    refuse_after = -1;
+    p.a.prepare_sleep();
+    pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&sleeper, 1, 0), 1);
+    p.a.finish_sleep();
+    EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+    p.a.tx_flush({});
+    EXPECT_FALSE(p.a.has_unsent());
+  }
+}
+
+// Room in a socket of ids is noticed once by who drives on without sleeping.
+TEST(UdpPort, rx_burst__room_in_a_rare_socket_is_not_looked_at_for_ever) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.3.2.5"));
+  constexpr uint32_t kId = 1705;
+  IdClaims claims;
+  claims.set_addresses({*parse_ip("127.3.2.5")});
+  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
+  p.a.listen(claims.take_sockets());
+  const wire::Endpoint ids{*parse_ip("127.3.2.5"), wire::port_of_id(kId)};
+  refuse_with = EAGAIN;
+  refuse_after = 0;
+  ASSERT_TRUE(send(p.a, make_frame(ids, p.b.local_endpoint(0), 100, 1)));
+  p.a.tx_flush({});
+  refuse_after = -1;
+  p.a.prepare_sleep();
+  pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&sleeper, 1, 0), 1);
+  RxFrame rx[kBurst];
+  p.a.look_at_rare();
+  EXPECT_EQ(p.a.rx_burst(rx, kBurst), 0u);
+  EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+}
+
+// What was committed and not yet flushed finds room whenever it is flushed: it wakes nobody.
+TEST(UdpPort, prepare_sleep__frames_that_were_not_refused_wake_nobody) {
+  Pair p;
+  ASSERT_TRUE(p.open("127.0.0.1"));
+  ASSERT_TRUE(send(p.a, make_frame(p.a.local_endpoint(0), p.b.local_endpoint(0), 64, 1)));
+  p.a.prepare_sleep();
+  EXPECT_FALSE(rings(p.a, 0));
+  p.a.tx_flush({});
+  EXPECT_TRUE(rings(p.b, 1000));
+}
+
 TEST(UdpPort, drops_have_names) {
   Pair p;
   ASSERT_TRUE(p.open("127.0.0.1"));

@@ -9,8 +9,8 @@
  * Rules that hold for every call unless its comment says otherwise:
  *  - Control calls (create, delete, modify, query, import, register, ...) may be made from any thread and at
  *    the same time on different objects. Two control calls on one object, or any call on an object while
- *    another thread deletes it, must be serialised by the caller. They may take locks and allocate memory but
- *    do not wait for the peer or for other program threads. An import without a uasid does: it asks who holds the id.
+ *    another thread deletes it, must be serialised by the caller. They may take locks and allocate memory. Those
+ *    marked BLOCKS wait for peers or for other threads of the program; the others do not.
  *  - Data calls (post, poll, rearm, wait, ack) may be made at the same time on one object, except when it was
  *    created with lock_free; then the caller serialises them. But for urma_wait_jfc they do not block. A thread may
  *    be cancelled in them. A signal handler must not make them.
@@ -51,7 +51,8 @@ urma_status_t urma_init(urma_init_attr_t* conf);
 
 /**
  * Stops the library: one call undoes urma_init no matter how often that was tried. Device pointers become
- * invalid; objects that were never deleted are given up. Not to be called while other calls are running.
+ * invalid; objects that were never deleted are given up. Not to be called while other calls are running. BLOCKS until
+ * peers are told, and if a thread is still in urma_wait_jfc until that has left, 2 s at most.
  *
  * @return URMA_SUCCESS, also if the library was not started; URMA_FAIL: the device layer did not stop.
  */
@@ -191,7 +192,8 @@ urma_status_t urma_delete_jfc_batch(urma_jfc_t** jfc_arr, int jfc_num, urma_jfc_
 urma_jfce_t* urma_create_jfce(urma_context_t* ctx);
 
 /**
- * Deletes an event channel and closes its fd.
+ * Deletes an event channel and closes its fd. Threads that wait in urma_wait_jfc for it return -1. BLOCKS until they
+ * have left, about a second at most.
  *
  * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_FAIL: completion queues are still attached.
  */
