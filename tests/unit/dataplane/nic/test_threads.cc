@@ -66,7 +66,7 @@ class NicThreads : public testing::Test {
     LoadedConfig config;
     config.port.kinds = {wire};
     config.port.shm_dir = dir.path;
-    config.log.stats_dir = dir.path + "/none";  // statistics would wake the helper now and then
+    config.log.stats_dir = dir.path + "/no/where";  // statistics would wake the helper now and then
     config.device.eids = {kAddress};
     std::string error;
     nic = Nic::start(config, 0, {}, &error);
