@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "dataplane/eid.h"
 #include "dataplane/nic.h"
@@ -139,6 +140,65 @@ TEST_F(NicThreads, a_frame_that_comes_while_somebody_owns_is_received) {
     });
     EXPECT_TRUE(wait_for([&] { return count(Counter::kRxDropNotIp) == before + 1; }))
         << (stands_in ? "a thread stands in for the helper" : "nobody stands in for the helper");
+  }
+}
+
+// A send queue of the application.
+struct SendQueue {
+  static constexpr uint32_t kSlots = 16;
+
+  explicit SendQueue(Nic& owner) : nic(owner) {
+    for (Wqe& e : elements) e.op = WrOp::kNop, e.slots = 1, e.flags = kWrSignaled;
+    nic.control([this](Nic::NicCore& core, Instant) {
+      EXPECT_EQ(core.create_jfc({.slots = completions.data(),
+                                 .slot_count = kSlots,
+                                 .depth = kSlots,
+                                 .indices = &completed,
+                                 .cookie = 0,
+                                 .owner = 0},
+                                &jfc),
+                Status::kOk);
+      JettyConfig c;
+      c.sq = {.slots = elements.data(), .slot_count = kSlots, .depth = kSlots, .indices = &posted};
+      c.sq.work = work.data();
+      c.sq.jfc = jfc;
+      c.kind = ObjectKind::kJfs;
+      EXPECT_EQ(core.create_jetty(c, &id), Status::kOk);
+      return true;
+    });
+  }
+  ~SendQueue() {
+    nic.control([this](Nic::NicCore& core, Instant now) {
+      EXPECT_EQ(core.destroy_jetty(now, id), Status::kOk);
+      EXPECT_EQ(core.destroy_jfc(jfc), Status::kOk);
+      return true;
+    });
+  }
+  void post() {
+    posted.produced.fetch_add(1);
+    nic.posted(id);
+  }
+
+  Nic& nic;
+  std::vector<Cqe> completions{kSlots};
+  std::vector<Wqe> elements{kSlots};
+  std::vector<std::byte> work = std::vector<std::byte>(Nic::NicCore::send_queue_work_bytes(kSlots));
+  QueueIndices completed{}, posted{};
+  uint32_t jfc = 0, id = 0;
+};
+
+// The owner may have looked at what is posted before: whoever posts does not wait for it, and calls nothing afterwards.
+TEST_F(NicThreads, what_is_posted_while_somebody_owns_is_sent) {
+  ASSERT_NO_FATAL_FAILURE(start("loopback"));
+  SendQueue queue(*nic);
+  for (uint32_t times = 1; times <= 2; ++times) {
+    ASSERT_NO_FATAL_FAILURE(let_helper_sleep());
+    nic->control([&](Nic::NicCore&, Instant) {
+      times == 1 ? queue.post() : std::jthread([&] { queue.post(); }).join();
+      return true;
+    });
+    EXPECT_TRUE(wait_for([&] { return queue.completed.produced.load() == times; }))
+        << (times == 1 ? "by the owner, in a signal handler" : "by another thread");
   }
 }
 
