@@ -114,6 +114,18 @@ class StandIn {
   std::jthread thread_;
 };
 
+// A wait that is over leaves nothing behind for the next one, though its descriptor is still readable.
+TEST_F(NicThreads, each_wait_in_place_of_the_helper_is_for_its_own_descriptor) {
+  ASSERT_NO_FATAL_FAILURE(start("shm"));
+  const ipc::Fd rung(eventfd(1, EFD_CLOEXEC)), silent(eventfd(0, EFD_CLOEXEC));
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(nic->may_stand_in());
+    EXPECT_EQ(nic->stand_in(rung.get(), -1), 1);
+    ASSERT_TRUE(nic->may_stand_in());
+    EXPECT_EQ(nic->stand_in(silent.get(), 0), 0);
+  }
+}
+
 // A frame wakes a thread while another one owns the Core and does not look at frames any more. Its sender neither sends
 // again nor rings again.
 TEST_F(NicThreads, a_frame_that_comes_while_somebody_owns_is_received) {
