@@ -356,6 +356,42 @@ static void events_nobody_collected(void) {
   check_number("urma_delete_jfce", urma_delete_jfce(l.channel), URMA_SUCCESS);
 }
 
+// Of several queues with an event one goes, whether it was the first, one between or the last: it takes no event of the
+// others with it, nor of one that comes afterwards.
+static void one_goes_of_several_with_events(void) {
+  enum { kQueues = 4, kLater = 3 };
+  for (int gone = 0; gone < kLater; ++gone) {
+    urma_jfce_t* channel = urma_create_jfce(stage.context);
+    need(channel != NULL, "urma_create_jfce");
+    struct pair pairs[kQueues];
+    for (int i = 0; i < kQueues; ++i) {
+      pairs[i] = open_pair((struct queue_options){.channel = channel}, (struct queue_options){0});
+      arm(&pairs[i].q, false);
+    }
+    int edge = watch(channel->fd, EPOLLET);
+    for (int i = 0; i < kQueues; ++i) {
+      if (i == kLater) close_pair(&pairs[gone]);
+      post_write(&pairs[i]);
+      check_number("by edge", reports(edge, SOON), 1);
+    }
+    urma_jfc_t* jfcs[ROOM] = {NULL};
+    check_number("events of those that are there", urma_wait_jfc(channel, ROOM, 0, jfcs), kQueues - 1);
+    for (int i = 0, at = 0; i < kQueues; ++i) {
+      if (i == gone) continue;
+      check_true("they come in order", jfcs[at++] == pairs[i].q.jfc);
+      ack(pairs[i].q.jfc, 1);
+    }
+    check_true("the descriptor is readable no more", !readable(channel->fd, 0));
+    for (int i = 0; i < kQueues; ++i) {
+      if (i == gone) continue;
+      take(&pairs[i].q, 1);
+      close_pair(&pairs[i]);
+    }
+    close(edge);
+    check_number("urma_delete_jfce", urma_delete_jfce(channel), URMA_SUCCESS);
+  }
+}
+
 // ---- asynchronous events ----------------------------------------------------------------------------------
 
 static urma_async_event_t get_event(void) {
@@ -497,6 +533,7 @@ static const struct test_case cases[] = {
     {"deletion asks again", deletion_asks_again},
     {"deletion waits", deletion_waits},
     {"events nobody collected", events_nobody_collected},
+    {"one goes of several with events", one_goes_of_several_with_events},
     {"no asynchronous event", nothing_waits},
     {"low water", low_water},
     {"overrun", overrun},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A thread that owns the Core again and again is interrupted anywhere in the attempt, and sleeps there until another thread
-// has become the biased owner and is inside. When it goes on, it must not get in, nor let itself in by what it writes.
+// has become the biased owner and is inside. When it goes on, it must not get in, nor let itself in by what it writes, nor
+// leave the Core to nobody.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -93,7 +94,9 @@ int main() {
   }
   done.store(true);
   interrupted.join();
-  std::printf("%d of %d interruptions outside: %s\n", outside, kInterruptions,
-              both_inside.load() ? "two were inside at once" : "never two inside");
-  return both_inside.load() ? 1 : 0;
+  const bool free = own_at_once();
+  std::printf("%d of %d interruptions outside: %s, %s\n", outside, kInterruptions,
+              both_inside.load() ? "two were inside at once" : "never two inside",
+              free ? "nobody is left inside" : "nobody can own it any more");
+  return both_inside.load() || !free ? 1 : 0;
 }

@@ -68,6 +68,27 @@ TEST_F(NeighboursTest, confirms_what_is_used_and_forgets_the_dead) {
   EXPECT_TRUE(ask);
 }
 
+// Each answer counts from when it came, with the address that it names: a neighbour that answers is known for good.
+TEST_F(NeighboursTest, stays_known_as_long_as_it_answers) {
+  table.find(now, v4(0x0a000002), &ask);
+  for (uint8_t times = 0; times < 5; ++times) {
+    const MacAddress moved{2, 0, 0, 0, 0, times};
+    table.learn(now, v4(0x0a000002), moved, false);
+    EXPECT_NE(table.find(now + seconds(29), v4(0x0a000002), &ask), nullptr);
+    EXPECT_FALSE(ask) << "fresh";
+    now += seconds(31);
+    EXPECT_NE(table.find(now, v4(0x0a000002), &ask), nullptr);
+    EXPECT_TRUE(ask);
+    EXPECT_NE(table.find(now + milliseconds(1), v4(0x0a000002), &ask), nullptr);
+    EXPECT_FALSE(ask) << "not for every packet";
+    now += seconds(1);
+    const MacAddress* mac = table.find(now, v4(0x0a000002), &ask);
+    ASSERT_NE(mac, nullptr);
+    EXPECT_EQ(*mac, moved);
+    EXPECT_TRUE(ask) << "until it answers";
+  }
+}
+
 TEST_F(NeighboursTest, believes_only_answers_and_those_who_ask_us) {
   table.learn(now, v4(0x0a000003), kMac, false);  // nobody asked
   EXPECT_EQ(table.size(), 0u);

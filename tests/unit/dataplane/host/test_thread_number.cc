@@ -2,6 +2,7 @@
 #include "dataplane/thread_number.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <barrier>
 #include <set>
@@ -50,6 +51,34 @@ TEST(ThreadNumber, who_comes_too_late_has_none) {
 
 TEST(ThreadNumber, a_thread_that_ends_gives_its_number_back) {
   for (uint32_t i = 0; i < 4 * kThreadNumbers; ++i) EXPECT_NE(numbers_of(1).front(), kNoThread);
+}
+
+// Destructors of thread-specific data may call the data path, too. Each round of them comes after all of the one before.
+struct LastWords {
+  pthread_key_t key{};
+  uint32_t rounds = 0;
+  std::vector<uint32_t> numbers;
+};
+
+void speak(void* argument) {
+  auto* words = static_cast<LastWords*>(argument);
+  words->numbers.push_back(this_thread_number());
+  if (--words->rounds != 0) pthread_setspecific(words->key, words);
+}
+
+TEST(ThreadNumber, a_thread_that_gave_its_number_back_has_none) {
+  LastWords words;
+  words.rounds = 3;
+  ASSERT_EQ(pthread_key_create(&words.key, speak), 0);
+  std::jthread([&] {
+    EXPECT_NE(this_thread_number(), kNoThread);
+    EXPECT_EQ(pthread_setspecific(words.key, &words), 0);
+  }).join();
+  pthread_key_delete(words.key);
+  ASSERT_EQ(words.numbers.size(), 3u);
+  EXPECT_EQ(words.numbers[1], kNoThread);
+  EXPECT_EQ(words.numbers[2], kNoThread);
+  EXPECT_NE(numbers_of(1).front(), kNoThread) << "nor did it take another, for ever";
 }
 
 }  // namespace

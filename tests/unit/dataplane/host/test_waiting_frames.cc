@@ -149,6 +149,30 @@ TEST_F(WaitingFramesTest, a_flood_of_hops_takes_the_oldest_first_and_no_more_tha
   }
 }
 
+// A frame may take the room of the one that waits for the same hop, whether that was asked for or has answered: it waits
+// as the first one of a hop does.
+TEST_F(WaitingFramesTest, a_hop_that_gives_way_to_itself_is_asked_for_anew) {
+  for (const bool answered : {false, true}) {
+    for (uint32_t i = 0; i < WaitingFrames::kMost; ++i) {
+      ASSERT_EQ(waiting.hold(hop(i), frame(i)), nullptr);
+      if (answered) waiting.answer(hop(i), kMac);
+    }
+    asked(kBegin);
+    EXPECT_EQ(waiting.hold(hop(0), frame(900)), frame(0));
+    EXPECT_EQ(waiting.size(), WaitingFrames::kMost);
+    ASSERT_TRUE(waiting.waits_for(hop(0)));
+    EXPECT_EQ(waiting.next_deadline(), Instant{}) << "its time begins with the next ask()";
+    waiting.answer(hop(0), kOther);
+    std::byte* last = nullptr;
+    while (std::byte* f = waiting.take_answered(&mac)) last = f;
+    EXPECT_EQ(last, frame(900));
+    EXPECT_EQ(mac, kOther);
+    while (waiting.take_any() != nullptr) {
+    }
+    EXPECT_TRUE(waiting.empty());
+  }
+}
+
 TEST_F(WaitingFramesTest, nothing_is_lost_or_comes_twice) {
   std::mt19937 random(11);
   std::set<std::byte*> inside;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "lib/ipc/barrier.h"
 #include "lib/ipc/doorbell.h"
 #include "lib/ipc/memfd.h"
+#include "lib/ipc/not_cancelled.h"
 #include "lib/ipc/rendezvous.h"
 #include "lib/ipc/unix_socket.h"
 
@@ -66,6 +68,31 @@ TEST(Fd, child_of_a_fork_has_none) {
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_EQ(status, 0);
   EXPECT_NE(::fcntl(fd.get(), F_GETFD), -1);
+}
+
+int cancel_state() {
+  int state = -1;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  pthread_setcancelstate(state, nullptr);
+  return state;
+}
+
+// Guards lie within guards, and in threads that are never cancelled.
+TEST(NotCancelled, leaves_the_thread_as_it_found_it) {
+  std::thread([] {
+    for (int before : {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE}) {
+      pthread_setcancelstate(before, nullptr);
+      {
+        const NotCancelled outer;
+        {
+          const NotCancelled inner;
+          EXPECT_EQ(cancel_state(), PTHREAD_CANCEL_DISABLE);
+        }
+        EXPECT_EQ(cancel_state(), PTHREAD_CANCEL_DISABLE);
+      }
+      EXPECT_EQ(cancel_state(), before);
+    }
+  }).join();
 }
 
 TEST(UnixSocket, message_with_descriptors_and_hang_up) {

@@ -42,6 +42,29 @@ TEST(ShmPort, frames_both_ways__and_before_the_peer_accepted) {
   EXPECT_EQ(a.port.link_count(), 1u);
 }
 
+// It was not there to be rung when the frame was sent.
+TEST(ShmPort, a_peer_that_sleeps_since_it_accepted__is_rung_for_what_was_sent_meanwhile) {
+  for (const bool nap : {false, true}) {
+    TempDir dir;
+    Node a, b;
+    ASSERT_TRUE(a.open(dir.path, 1, 0x10001)) << a.error;
+    ASSERT_TRUE(b.open(dir.path, 1, 0x10002)) << b.error;
+    ASSERT_TRUE(a.port.connect(b.id, &a.error)) << a.error;
+    a.port.adopt_pending([&](const LinkConfig&) { return a.next_link++; });
+    b.control();
+    ASSERT_NE(b.link_to(a), 0u);
+    ASSERT_FALSE(nap ? b.port.prepare_nap(true) : b.port.prepare_sleep());
+    ASSERT_TRUE(a.send(a.link_to(b), 43));
+    a.port.tx_flush(at_us(0));
+    pollfd bell{b.port.doorbell_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&bell, 1, 0), 0) << "nobody can ring yet";
+    a.control();
+    EXPECT_EQ(::poll(&bell, 1, 0), 1);
+    b.port.finish_sleep();
+    EXPECT_EQ(b.receive(), std::vector<uint64_t>{43});
+  }
+}
+
 TEST(ShmPort, connect__both_at_once_gives_two_links_that_work) {
   TempDir dir;
   Node a, b;
