@@ -58,7 +58,7 @@ Core<Host>::Core(const CoreConfig& config, std::byte* memory, Host& host)
 template <class Host>
 uint32_t Core<Host>::add_link(const LinkConfig& config) {
   uint32_t link = s_.links.alloc();
-  if (link != 0) s_.links[link] = LinkRecord{true, config, 0, 0, 0, false};
+  if (link != 0) s_.links[link] = LinkRecord{true, config, {}, {}};
   return link;
 }
 
@@ -389,7 +389,7 @@ size_t Core<Host>::poll_packets(Instant now, size_t budget, Acks acks) {
 
 template <class Host>
 size_t Core<Host>::poll_ub(size_t budget, Acks acks) {
-  if (s_.blocked_head != 0) ta::resume_next_jfc(s_);
+  if (!s_.blocked_jfcs.empty()) ta::resume_next_jfc(s_);
   size_t sent = record_sender_.send(budget);
   sent += poll_requests(budget - sent);
   sent += transmitter_.send_acks(acks, s_.now);
@@ -399,7 +399,7 @@ size_t Core<Host>::poll_ub(size_t budget, Acks acks) {
 // Channels and datagrams go first in turn, so that neither can use up the budget every time.
 template <class Host>
 size_t Core<Host>::poll_requests(size_t budget) {
-  if (s_.active_link_head == 0) return channel_sender_.send(budget);
+  if (s_.active_links.empty()) return channel_sender_.send(budget);
   s_.datagrams_first = !s_.datagrams_first;
   if (s_.datagrams_first) {
     size_t sent = datagram_sender_.send(budget);
@@ -427,8 +427,8 @@ void Core<Host>::count_away(Duration away) {
 template <class Host>
 bool Core<Host>::has_packets(Acks acks) const {
   if (roce_ && roce_->has_packets()) return true;
-  if (acks == Acks::kNow && s_.ack_head != 0) return true;
-  return s_.active_head != 0 || s_.active_link_head != 0 || s_.outbox_head != s_.outbox_tail;
+  if (acks == Acks::kNow && !s_.owing_acks.empty()) return true;
+  return !s_.active.empty() || !s_.active_links.empty() || s_.outbox_head != s_.outbox_tail;
 }
 
 template <class Host>

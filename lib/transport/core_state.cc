@@ -51,20 +51,17 @@ void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
   } else {
     j.error_event = true;
   }
-  if (j.event_queued) return;
-  j.event_queued = true;
-  j.next_event = s.event_jfcs;
-  s.event_jfcs = jfc;
+  if (j.on_event_list) return;
+  s.event_jfcs.push_front<&Jfc::on_event_list>(s.jfcs, jfc);
 }
 
 size_t drain_events(CoreState& s, Event* out, size_t room) {
   size_t n = 0;
-  while (s.event_jfcs != 0 && n + 2 <= room) {
-    Jfc& j = s.jfcs[s.event_jfcs];
-    s.event_jfcs = j.next_event;
+  while (!s.event_jfcs.empty() && n + 2 <= room) {
+    Jfc& j = s.jfcs[s.event_jfcs.pop_front<&Jfc::on_event_list>(s.jfcs)];
     if (j.completion_event) out[n++] = {EventKind::kCompletion, j.cookie, j.owner};
     if (j.error_event) out[n++] = {EventKind::kJfcError, j.cookie, j.owner};
-    j.completion_event = j.error_event = j.event_queued = false;
+    j.completion_event = j.error_event = false;
   }
   while (s.event_head != s.event_tail && n < room) out[n++] = s.events[s.event_head++ % kEventRing];
   return n;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/prng.h"
 #include "lib/base/slab.h"
 #include "lib/transport/core_types.h"
@@ -77,15 +78,15 @@ struct CoreState : tp::State {
 
   uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
-  uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;
+  IndexList active_links;
   bool datagrams_first = false;                 // so it was at the last turn
-  uint32_t receives_with_late_copies = 0;       // list of receives that copies of dead channels may still write
-  uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
+  IndexList receives_with_late_copies;          // that copies of dead channels may still write
+  IndexList resting;                            // dead channels whose TPNs rest
 
   Event events[kEventRing];
   uint32_t event_head = 0, event_tail = 0;
-  uint32_t event_jfcs = 0;                      // list
-  uint32_t blocked_head = 0, blocked_tail = 0;  // list of JFCs
+  IndexList event_jfcs;    // with an event to report
+  IndexList blocked_jfcs;  // that were waited for
   OutRecord outbox[kOutboxRing];
   uint32_t outbox_head = 0, outbox_tail = 0;
   Instant reset_window{};
@@ -111,13 +112,8 @@ inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
 }
 
 inline void activate_link(CoreState& s, uint32_t link) {
-  LinkRecord& l = s.links[link];
-  if (l.on_active_list) return;
-  l.on_active_list = true;
-  l.next_active = 0;
-  (s.active_link_tail != 0 ? s.links[s.active_link_tail].next_active : s.active_link_head) = link;
-  s.active_link_tail = link;
-  ++s.active_link_count;
+  if (s.links[link].on_active_list) return;
+  s.active_links.push_back<&LinkRecord::on_active_list>(s.links, link);
 }
 
 void push_event(CoreState& s, const Event& event);

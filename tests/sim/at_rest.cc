@@ -94,20 +94,17 @@ void Inspection::free_lists() {
 
 // Nobody waits for a turn, and nothing waits to leave.
 void Inspection::lists() {
-  none("first channel with something to send", s_.active_head);
-  none("channels with something to send", s_.active_count);
-  none("first channel that owes an acknowledgement", s_.ack_head);
-  none("first link with datagrams", s_.active_link_head);
-  none("links with datagrams", s_.active_link_count);
-  none("receives that copies of dead channels may write", s_.receives_with_late_copies);
+  none("channel with something to send", s_.active.back());
+  none("channel that owes an acknowledgement", s_.owing_acks.back());
+  none("link with datagrams", s_.active_links.back());
+  none("receive that copies of dead channels may write", s_.receives_with_late_copies.back());
   none("held frames that were given up", s_.orphan_count);
   none("records to send", s_.outbox_tail - s_.outbox_head);
   none("events to report", s_.event_tail - s_.event_head);
-  none("JFCs with events to report", s_.event_jfcs);
-  for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queue_head);
+  none("JFC with events to report", s_.event_jfcs.back());
+  for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queues.back());
   if (s_.roce == nullptr) return;
-  none("first queue pair with something to send", s_.roce->active_head);
-  none("queue pairs with something to send", s_.roce->active_count);
+  none("queue pair with something to send", s_.roce->active.back());
   none("management datagrams to send", s_.roce->mad_tail - s_.roce->mad_head);
   none("events of connections to report", s_.roce->event_tail - s_.roce->event_head);
 }
@@ -140,9 +137,9 @@ void Inspection::channel(const Channel& ch) {
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.copies_pending);
   none("packets of a channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
-  none("channel on the list of those with something to send", ch.on_active_list);
-  none("channel on the list of those that owe an acknowledgement", ch.on_ack_list);
-  none("queue that waits for a channel", ch.queue_head);
+  none("channel on the list of those with something to send", ch.on_active_list.next);
+  none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
+  none("queue that waits for a channel", ch.queues.back());
   none("unanswered requests of a channel", ch.unanswered);
   none("READ jobs of a channel", ch.read_jobs);
   none("delivery of a channel that is held up", ch.stalled);
@@ -184,12 +181,12 @@ void Inspection::queue(const SendQueue& q) {
 }
 
 void Inspection::queue_pair(const roce::Qp& qp) {
-  none("queue pair on the list of those with something to send", qp.active);
+  none("queue pair on the list of those with something to send", qp.on_active_list.next);
   none("copies of a queue pair", qp.copies_pending + qp.response_copies);
   none("gathers of a queue pair", qp.gather_pending);
   none("packet of a queue pair that is gathered", qp.gathering != roce::Gathering::kNothing);
   none("kept packets of a queue pair without copies", qp.kept);
-  none("first kept packet of a queue pair without copies", qp.kept_head);
+  none("kept packet of a queue pair without copies", qp.kept_list.back());
 }
 
 // Every receive that was taken is in a half message or back at its JFR.
@@ -202,9 +199,9 @@ void Inspection::receives() {
   for (uint32_t i = 1; i <= s_.jfrs.high_water(); ++i) {
     const ub::Jfr& r = s_.jfrs[i];
     if (s_.ids[r.id].kind != ObjectKind::kJfr || s_.ids[r.id].record != i) continue;
-    for (uint32_t receive = r.returned; receive != 0 && known <= s_.receives.high_water();
-         receive = s_.receives[receive].next)
-      ++known;
+    uint32_t receive = r.returned.empty() ? 0 : r.returned.front<&RxReceive::on_list>(s_.receives);
+    for (; receive != 0 && known <= s_.receives.high_water(); ++known)
+      receive = r.returned.behind<&RxReceive::on_list>(s_.receives, receive);
   }
   expect("receives, by those of messages and JFRs", s_.receives.in_use(), known);
 }
@@ -245,7 +242,7 @@ void Inspection::quiet() {
 
 void Inspection::objects() {
   none("JFCs", s_.jfcs.in_use());
-  none("JFCs that were waited for", s_.blocked_head);
+  none("JFC that was waited for", s_.blocked_jfcs.back());
   none("JFRs", s_.jfrs.in_use());
   none("jettys", s_.jettys.in_use());
   none("groups", s_.groups.in_use());
@@ -283,8 +280,10 @@ void Inspection::ids() {
 // Each rests, once, and holds nothing.
 void Inspection::dead_channels() {
   uint32_t resting = 0;
-  for (uint32_t i = s_.resting_head; i != 0 && resting <= s_.channels.high_water(); i = s_.channels[i].next_resting) {
-    const Channel& ch = s_.channels[i];
+  uint32_t next = s_.resting.empty() ? 0 : s_.resting.front<&Channel::on_resting_list>(s_.channels);
+  while (next != 0 && resting <= s_.channels.high_water()) {
+    const Channel& ch = s_.channels[next];
+    next = s_.resting.behind<&Channel::on_resting_list>(s_.channels, next);
     ++resting;
     none("channels that live", alive(ch));
     none("receive of a dead channel", ch.receive);
@@ -294,8 +293,8 @@ void Inspection::dead_channels() {
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
     none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
-    none("queue that waits for a dead channel", ch.queue_head);
-    none("dead channel on a list", ch.on_active_list || ch.on_ack_list);
+    none("queue that waits for a dead channel", ch.queues.back());
+    none("dead channel on a list", ch.on_active_list.next + ch.on_ack_list.next);
   }
   expect("channels that rest", resting, s_.channels.high_water());
 }

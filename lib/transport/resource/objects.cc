@@ -59,7 +59,6 @@ Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   j = Jfc{};
   // The list of JFCs that were waited for drops it when its turn comes, not before.
   j.on_blocked_list = former.on_blocked_list;
-  j.next_blocked = former.next_blocked;
   j.slots = config.slots;
   j.indices = config.indices;
   j.cookie = config.cookie;
@@ -75,11 +74,7 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (!valid_jfc(s, jfc)) return Status::kInvalid;
   Jfc& j = s.jfcs[jfc];
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
-  if (j.event_queued) {
-    uint32_t* link = &s.event_jfcs;
-    while (*link != jfc) link = &s.jfcs[*link].next_event;
-    *link = j.next_event;
-  }
+  if (j.on_event_list) s.event_jfcs.remove<&Jfc::on_event_list>(s.jfcs, jfc);
   j.in_use = false;
   s.jfcs.free(jfc);
   return Status::kOk;

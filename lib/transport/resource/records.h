@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
@@ -20,9 +21,8 @@ constexpr uint64_t kMaxMessageBytes = 1u << 30;
 struct LinkRecord {
   bool up;
   LinkConfig config;
-  uint32_t queue_head, queue_tail;  // send queues of UM that wait for their turn here
-  uint32_t next_active;
-  bool on_active_list;
+  IndexList queues;  // send queues of UM that wait for their turn here
+  ListLink on_active_list;
 };
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
@@ -39,14 +39,13 @@ struct Jfc {
   uint32_t reserved;      // places promised to receives that were taken
   uint32_t users;         // queues that complete into it
   uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
-  uint32_t next_event;    // list of JFCs with an event to report
-  uint32_t next_blocked;  // list of JFCs that were waited for
+  ListLink on_event_list;
+  ListLink on_blocked_list;  // of JFCs that were waited for
   uint32_t solicited;     // place of the newest solicited completion, from the end: 1 is the last; 0: none
   Owner owner;
   bool in_use : 1;
   bool full : 1;  // an episode of being full was reported
-  bool on_blocked_list : 1;
-  bool completion_event : 1, error_event : 1, event_queued : 1;
+  bool completion_event : 1, error_event : 1;
 };
 static_assert(sizeof(Jfc) <= 64);
 
@@ -59,7 +58,7 @@ struct Jfr {
   uint32_t mask;
   uint32_t jfc;
   uint32_t consumed;
-  uint32_t returned;  // receives given back by aborted messages: list of RxReceive
+  IndexList returned;  // receives given back by aborted messages: RxReceive
   uint32_t users;     // jettys that share it
   uint32_t threshold;
   uint32_t next_waiting;  // in the ring of its JFC
@@ -120,7 +119,7 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
   uint32_t jfc;
-  uint32_t next;          // in the list of the channel or link it waits for
+  ListLink in_line;       // of the channel or link it waits for
   uint32_t next_waiting;  // in the ring of the JFC it waits for
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
@@ -253,7 +252,7 @@ struct RxReceive {
   uint32_t jfr;    // record
   uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
-  uint32_t next;      // in Jfr::returned, or of receives that copies of a dead channel may still write
+  ListLink on_list;   // Jfr::returned, or those that copies of a dead channel may still write
   uint32_t dead_tpn;  // the latter: the channel, and
   uint32_t copies;    // how many of its copies are pending
   uint8_t sge_count;

@@ -210,7 +210,7 @@ size_t Engine<Host>::poll_packets(size_t budget) {
 
 template <class Host>
 bool Engine<Host>::has_packets() const {
-  return r_.active_head != 0 || r_.mad_head != r_.mad_tail;
+  return !r_.active.empty() || r_.mad_head != r_.mad_tail;
 }
 
 template <class Host>

@@ -23,7 +23,7 @@ class Executor {
   /// A request packet; `parsed` is kNone or one of is_invalid_request().
   void on_request(uint32_t index, Drop parsed, const Packet& packet, Raw raw) {
     Qp& qp = r_.qps[index];
-    const bool behind_kept = qp.kept_head != 0 && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
+    const bool behind_kept = !qp.kept_list.empty() && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
     if (behind_kept || !process(index, parsed, packet)) keep(qp, packet, raw);
   }
 
@@ -39,11 +39,11 @@ class Executor {
   /// The copies that were waited for are done.
   void resume(uint32_t index) {
     Qp& qp = r_.qps[index];
-    while (const uint32_t kept = qp.kept_head) {
+    while (const uint32_t kept = oldest_kept(s_, qp)) {
       Packet packet;
       const Drop parsed = parse_oldest_kept(s_, qp, &packet);
       if (!process(index, parsed, packet)) return;
-      if (qp.kept_head != kept) return;  // an error has dropped them all
+      if (oldest_kept(s_, qp) != kept) return;  // an error has dropped them all
       drop_oldest_kept(s_, qp);
     }
     if (!qp.kept_dropped || qp.state == QpState::kError) return;
@@ -157,7 +157,7 @@ class Executor {
   // ---- kept packets ----------------------------------------------------------------------------------------------
 
   void keep(Qp& qp, const Packet& packet, Raw raw) {
-    const Psn next = qp.kept_head == 0 ? qp.resp.expected : qp.kept_end;
+    const Psn next = qp.kept_list.empty() ? qp.resp.expected : qp.kept_end;
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
     if (packet.bth.psn != next || !keep_packet(s_, qp, raw)) {
       qp.kept_dropped = true;

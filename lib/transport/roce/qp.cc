@@ -230,11 +230,10 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   }
   r.next_qpn = id + 1;
   Qp& qp = r.qps[index];
-  const bool active = qp.active;  // the list drops it when its turn comes
-  const uint32_t next_active = qp.next_active, gather_sequence = qp.gather_sequence;
+  const ListLink on_active_list = qp.on_active_list;  // which drops it when its turn comes
+  const uint32_t gather_sequence = qp.gather_sequence;
   qp = Qp{};
-  qp.active = active;
-  qp.next_active = next_active;
+  qp.on_active_list = on_active_list;
   qp.gather_sequence = gather_sequence;
   qp.in_use = qp.fresh = true;
   qp.type = config.type;

@@ -49,7 +49,6 @@ struct alignas(64) Qp {
   QpState state;
   QpType type;
   bool in_use;
-  bool active;  ///< on the list of those with something to send
   Owed owed;
   Gathering gathering;
   bool serving;    ///< of READ and atomic slots some have an answer that has not left
@@ -62,8 +61,8 @@ struct alignas(64) Qp {
   uint128 atomic_old;
   uint32_t receive;  ///< RxReceive of the open message; 0: none
   uint32_t copies_pending;
-  uint32_t kept_head, kept_tail;  ///< packets that wait for them: list of KeptPacket
-  Psn kept_end;                   ///< behind the newest of them
+  IndexList kept_list;  ///< packets that wait for them: KeptPacket
+  Psn kept_end;         ///< behind the newest of them
   uint32_t message_bytes;         ///< so far, of the open message
   Reply reply;
   uint32_t read_block;  ///< in ReadSlotPool; 0: none
@@ -108,7 +107,8 @@ struct alignas(64) Qp {
   wire::NetTemplate headers;
   AhAttributes path;
   uint32_t jfc, jfr, recv_jfc;  ///< records
-  uint32_t next_active, next_waiting;
+  ListLink on_active_list;
+  uint32_t next_waiting;
   uint32_t qkey;
   uint32_t connection;  ///< of CM; 0: none
   Owner owner;

@@ -67,13 +67,8 @@ uint32_t find_qp(const CoreState& s, uint32_t qpn) {
 }
 
 void activate(State& r, uint32_t index) {
-  Qp& qp = r.qps[index];
-  if (qp.active) return;
-  qp.active = true;
-  qp.next_active = 0;
-  (r.active_tail != 0 ? r.qps[r.active_tail].next_active : r.active_head) = index;
-  r.active_tail = index;
-  ++r.active_count;
+  if (r.qps[index].on_active_list) return;
+  r.active.push_back<&Qp::on_active_list>(r.qps, index);
 }
 
 }  // namespace ub::roce

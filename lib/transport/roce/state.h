@@ -86,7 +86,7 @@ struct State {
   Slab<Cqe> arriving;  ///< of each UC and UD queue pair: what the message that it places will be completed with
 
   /// Queue pairs with something to send.
-  uint32_t active_head = 0, active_tail = 0, active_count = 0;
+  IndexList active;
 
   OutgoingMad* mads = nullptr;  ///< kMadRing
   uint32_t mad_head = 0, mad_tail = 0;

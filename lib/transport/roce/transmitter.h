@@ -29,8 +29,9 @@ class Transmitter {
   /// At most `budget` frames; returns how many left.
   size_t send(size_t budget) {
     size_t sent = send_mads(budget);
-    for (uint32_t turns = r_.active_count; turns > 0 && sent < budget && r_.active_head != 0; --turns) {
-      const uint32_t index = take_active();
+    const uint32_t last_one = r_.active.back();  // each has one turn
+    for (uint32_t index = 0; index != last_one && sent < budget;) {
+      index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
       if (r_.qps[index].in_use) sent += take_turn(index, budget - sent);
     }
     return sent;
@@ -57,16 +58,6 @@ class Transmitter {
   };
 
   // ---- whose turn it is ------------------------------------------------------------------------------------------
-
-  uint32_t take_active() {
-    const uint32_t index = r_.active_head;
-    Qp& qp = r_.qps[index];
-    r_.active_head = qp.next_active;
-    if (r_.active_head == 0) r_.active_tail = 0;
-    --r_.active_count;
-    qp.active = false;
-    return index;
-  }
 
   size_t take_turn(uint32_t index, size_t budget) {
     size_t sent = 0;

@@ -49,13 +49,7 @@ uint32_t take_next(CoreState& s, Jfc& j, uint32_t before) {
   return waiter;
 }
 
-void append_blocked(CoreState& s, uint32_t jfc) {
-  Jfc& j = s.jfcs[jfc];
-  j.on_blocked_list = true;
-  j.next_blocked = 0;
-  (s.blocked_tail == 0 ? s.blocked_head : s.jfcs[s.blocked_tail].next_blocked) = jfc;
-  s.blocked_tail = jfc;
-}
+void append_blocked(CoreState& s, uint32_t jfc) { s.blocked_jfcs.push_back<&Jfc::on_blocked_list>(s.jfcs, jfc); }
 
 Cqe send_completion(const CoreState& s, const SendQueue& q) {
   const Jetty& jetty = s.jettys[q.jetty];
@@ -169,12 +163,8 @@ void resume_jfc(CoreState& s, uint32_t jfc) {
 }
 
 void resume_next_jfc(CoreState& s) {
-  uint32_t jfc = s.blocked_head;
-  Jfc& j = s.jfcs[jfc];
-  s.blocked_head = j.next_blocked;
-  if (s.blocked_head == 0) s.blocked_tail = 0;
-  j.on_blocked_list = false;
-  if (j.waiting == 0) return;
+  const uint32_t jfc = s.blocked_jfcs.pop_front<&Jfc::on_blocked_list>(s.jfcs);
+  if (s.jfcs[jfc].waiting == 0) return;
   append_blocked(s, jfc);
   resume_jfc(s, jfc);
 }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/base/uint128.h"
@@ -60,7 +61,7 @@ struct Channel : ChannelHot {
   // ---- sending ----
   MessageQueue in_flight;           // messages with unacknowledged packets; the newest may be half sent
   MessageQueue answers;             // answers that wait for their turn
-  uint32_t queue_head, queue_tail;  // send queues that wait for their turn here
+  IndexList queues;                 // send queues that wait for their turn here
   uint32_t unanswered;              // requests sent and not answered
   bool mid_message;                 // the newest message in flight is not complete
   bool fast;                        // fast retransmission agreed
@@ -70,9 +71,8 @@ struct Channel : ChannelHot {
   bool initiator;         // we sent the REQ
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
-  bool on_active_list, on_ack_list;
   bool held_back;  // has something to send, and waits for acknowledgements or answers
-  uint32_t next_active, next_ack, next_resting;
+  ListLink on_active_list, on_ack_list, on_resting_list;
   CongestionWindow cc;
 
   // ---- time ----
@@ -103,7 +103,7 @@ struct Channel : ChannelHot {
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
-  uint32_t held_head, held_tail;  // HeldPacket, in the order in which they leave
+  IndexList held;        // HeldPacket, in the order in which they leave
   uint16_t held_count;
   uint8_t held_new;      // of them: follow those in flight
   uint8_t held_again;    // of them: go again
@@ -135,7 +135,7 @@ struct Channel : ChannelHot {
 struct HeldPacket {
   TxMessage* message;  // of a new packet; it stays in the queue until all of its packets left
   uint32_t channel;    // 0: nobody's
-  uint32_t next;
+  ListLink in_line;
   uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames under this record's number
   uint32_t pending;  // gathers
   Psn psn;

@@ -35,9 +35,9 @@ inline void free_held(State& s, HeldPacket& h) {
 }
 
 // The one that leaves next; there is one.
-inline HeldPacket& first_held(State& s, const Channel& ch) { return s.held[ch.held_head]; }
+inline HeldPacket& first_held(const State& s, const Channel& ch) { return s.held[ch.held.front<&HeldPacket::in_line>(s.held)]; }
 inline bool first_held_waits(const State& s, const Channel& ch) {
-  return ch.held_count != 0 && s.held[ch.held_head].pending != 0;
+  return ch.held_count != 0 && first_held(s, ch).pending != 0;
 }
 
 // The last of those that wait.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "lib/base/arena.h"
+#include "lib/base/index_list.h"
 #include "lib/base/slab.h"
 #include "lib/transport/core_common.h"
 #include "lib/transport/tp/channel.h"
@@ -18,7 +19,7 @@ namespace ub::tp {
 struct KeptPacket {
   wire::RtpHeader rtp;
   uint32_t bytes;
-  uint32_t next = 0;  // RoCE: of the same queue pair
+  ListLink in_line{};  // RoCE: of the same queue pair
 };
 
 // Packets of all channels that may wait for memory, beyond one each. Few, since each may have a gather for every range of
@@ -42,8 +43,7 @@ struct State : CoreCommon {
   Slab<uint32_t> more_held;
 
   // Channels with data to send, channels that owe an acknowledgement.
-  uint32_t active_head = 0, active_tail = 0, active_count = 0;
-  uint32_t ack_head = 0, ack_tail = 0;
+  IndexList active, owing_acks;
   Instant acks_due = Instant::never();  // no acknowledgement that is owed has to leave before
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
@@ -60,42 +60,16 @@ void lay_out_channels(State& s, Arena& arena);
 
 // It has something to send.
 inline void activate(State& s, uint32_t channel) {
-  Channel& ch = s.channels[channel];
-  if (ch.on_active_list) return;
-  ch.on_active_list = true;
-  ch.next_active = 0;
-  if (s.active_tail != 0) {
-    s.channels[s.active_tail].next_active = channel;
-  } else {
-    s.active_head = channel;
-  }
-  s.active_tail = channel;
-  ++s.active_count;
+  if (s.channels[channel].on_active_list) return;
+  s.active.push_back<&Channel::on_active_list>(s.channels, channel);
 }
 
 // The first of those with something to send, taken off the list. There is one.
-inline uint32_t take_active(State& s) {
-  UB_DCHECK(s.active_head != 0);  // so many are on the list as are counted
-  const uint32_t channel = s.active_head;
-  Channel& ch = s.channels[channel];
-  s.active_head = ch.next_active;
-  if (s.active_head == 0) s.active_tail = 0;
-  --s.active_count;
-  ch.on_active_list = false;
-  return channel;
-}
+inline uint32_t take_active(State& s) { return s.active.pop_front<&Channel::on_active_list>(s.channels); }
 
 inline void owe_ack(State& s, uint32_t channel) {
-  Channel& ch = s.channels[channel];
-  if (ch.on_ack_list) return;
-  ch.on_ack_list = true;
-  ch.next_ack = 0;
-  if (s.ack_tail != 0) {
-    s.channels[s.ack_tail].next_ack = channel;
-  } else {
-    s.ack_head = channel;
-  }
-  s.ack_tail = channel;
+  if (s.channels[channel].on_ack_list) return;
+  s.owing_acks.push_back<&Channel::on_ack_list>(s.channels, channel);
 }
 
 }  // namespace ub::tp

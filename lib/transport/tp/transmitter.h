@@ -86,10 +86,10 @@ class Transmitter {
   // Each channel on the list is looked at once; what stays back goes to its end. Returns how many left.
   size_t send_acks(Acks acks, Instant now) {
     size_t sent = 0;
-    uint32_t last = s_.ack_tail;
+    const uint32_t last = s_.owing_acks.back();
     Instant due = Instant::never();
-    while (s_.ack_head != 0) {
-      uint32_t channel = s_.ack_head;
+    while (!s_.owing_acks.empty()) {
+      const uint32_t channel = s_.owing_acks.front<&Channel::on_ack_list>(s_.channels);
       Channel& ch = s_.channels[channel];
       bool waits = acks == Acks::kMayWait && ch.is_up() && ack_may_wait(ch, now);
       if (ch.is_up() && !waits) {
@@ -99,9 +99,7 @@ class Transmitter {
         }
         ++sent;
       }
-      s_.ack_head = ch.next_ack;
-      if (s_.ack_head == 0) s_.ack_tail = 0;
-      ch.on_ack_list = false;
+      s_.owing_acks.pop_front<&Channel::on_ack_list>(s_.channels);
       if (waits) {
         owe_ack(s_, channel);
         due = earlier(due, ch.ack_due);

@@ -58,12 +58,10 @@ TEST(JfcObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
 // Those that were waited for drop it when its turn comes, not before.
 TEST(JfcObject, a_record_that_is_used_again_stays_where_it_stands_on_the_list) {
   Objects o;
-  o.the_jfc().on_blocked_list = true;
-  o.the_jfc().next_blocked = 7;
+  o.the_jfc().on_blocked_list.next = 7;
   ASSERT_EQ(destroy_jfc(*o.s, o.jfc), Status::kOk);
   ASSERT_EQ(create_jfc(*o.s, o.jfc_config(), &o.jfc), Status::kOk);
-  EXPECT_TRUE(o.the_jfc().on_blocked_list);
-  EXPECT_EQ(o.the_jfc().next_blocked, 7u);
+  EXPECT_EQ(o.the_jfc().on_blocked_list.next, 7u);
 }
 
 TEST(JfcObject, there_are_no_more_than_records) {
@@ -197,8 +195,7 @@ TEST(JfrObject, without_a_record_or_an_id_nothing_is_taken) {
 TEST(JfrObject, leaves_nothing_behind) {
   Objects o;
   const uint32_t id = o.make_jfr(), record = o.s->ids[id].record;
-  o.jfr(id).returned = o.s->receives.alloc();
-  o.s->receives[o.jfr(id).returned].next = 0;
+  o.jfr(id).returned.push_back<&RxReceive::on_list>(o.s->receives, o.s->receives.alloc());
   ta::wait_for_room(*o.s, o.jfc, record | kWaitingJfr);
   ASSERT_EQ(destroy_jfr(*o.s, id), Status::kOk);
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
@@ -396,7 +393,7 @@ TEST(JettyObject, leaves_nothing_behind) {
   EXPECT_EQ(o.s->jettys.in_use() + o.s->queues.in_use(), 0u);
   EXPECT_FALSE(o.s->queues[queue].in_use);
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
-  EXPECT_EQ(o.s->channels[channel].queue_head, 0u);
+  EXPECT_TRUE(o.s->channels[channel].queues.empty());
   EXPECT_EQ(o.s->held_back, 0u);
   EXPECT_EQ(o.the_jfc().waiting, 0u);
   EXPECT_EQ(o.the_jfc().users, 1u) << "the JFR's";

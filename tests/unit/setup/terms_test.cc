@@ -225,8 +225,9 @@ TEST(NewChannel, a_record_that_is_used_again_stays_where_it_stands_on_lists) {
   i.peer_id.uasid = 4;
   ASSERT_EQ(i.connect(), first);
   EXPECT_TRUE(i.ch(first).on_active_list && i.ch(first).on_ack_list);
-  EXPECT_EQ(i.ch(first).next_active, other);
-  EXPECT_EQ(i.ch(first).next_ack, other);
+  EXPECT_EQ(i.s->active.front<&Channel::on_active_list>(i.s->channels), first);
+  EXPECT_EQ(i.ch(first).on_active_list.next, other);
+  EXPECT_EQ(i.ch(first).on_ack_list.next, other);
 }
 
 // ---- what is agreed --------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ TEST(Completion, who_waits_for_room_stands_in_line_once) {
   EXPECT_EQ(c.s->queues[3].next_waiting, 1u);
   EXPECT_EQ(c.s->queues[1].next_waiting, 2u);
   EXPECT_EQ(c.s->queues[2].next_waiting, 3u);
-  EXPECT_EQ(c.s->blocked_head, c.jfc);
+  EXPECT_EQ(c.s->blocked_jfcs.back(), c.jfc);
   stop_waiting(*c.s, c.jfc, 3);
   EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 2u);
   EXPECT_EQ(c.s->queues[2].next_waiting, 1u);
@@ -169,7 +169,12 @@ TEST(WaitingList, queues_stand_in_line_and_any_may_leave) {
   for (uint32_t queue : {1u, 2u, 3u, 4u}) join_list(*t.s, queue, channel);
   const auto line = [&] {
     std::vector<uint32_t> all;
-    for (uint32_t q = t.s->channels[channel].queue_head; q != 0; q = t.s->queues[q].next) all.push_back(q);
+    const IndexList& list = t.s->channels[channel].queues;
+    if (list.empty()) return all;
+    for (uint32_t q = list.front<&SendQueue::in_line>(t.s->queues); q != 0;) {
+      all.push_back(q);
+      q = list.behind<&SendQueue::in_line>(t.s->queues, q);
+    }
     return all;
   };
   EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 3, 4}));
@@ -177,14 +182,13 @@ TEST(WaitingList, queues_stand_in_line_and_any_may_leave) {
   leave_list(*t.s, 3);
   EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 4}));
   leave_list(*t.s, 4);
-  EXPECT_EQ(t.s->channels[channel].queue_tail, 2u);
+  EXPECT_EQ(t.s->channels[channel].queues.back(), 2u);
   leave_list(*t.s, 1);
   join_list(*t.s, 3, channel);
   EXPECT_EQ(line(), (std::vector<uint32_t>{2, 3}));
   leave_list(*t.s, 2);
   leave_list(*t.s, 3);
-  EXPECT_EQ(t.s->channels[channel].queue_head, 0u);
-  EXPECT_EQ(t.s->channels[channel].queue_tail, 0u);
+  EXPECT_TRUE(t.s->channels[channel].queues.empty());
 }
 
 TEST(WaitingList, of_a_link_is_not_that_of_a_channel) {
@@ -193,9 +197,9 @@ TEST(WaitingList, of_a_link_is_not_that_of_a_channel) {
   t.s->links[link] = LinkRecord{};
   t.s->queues[t.s->queues.alloc()] = SendQueue{};
   join_list(*t.s, 1, link | kWaitsForLink);
-  EXPECT_EQ(t.s->links[link].queue_head, 1u);
+  EXPECT_EQ(t.s->links[link].queues.back(), 1u);
   leave_list(*t.s, 1);
-  EXPECT_EQ(t.s->links[link].queue_head, 0u);
+  EXPECT_TRUE(t.s->links[link].queues.empty());
 }
 
 // ---- refused requests ------------------------------------------------------------------------------------------

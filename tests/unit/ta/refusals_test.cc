@@ -131,7 +131,7 @@ TEST(Answer, each_puts_off_the_deadline_and_gives_the_channel_its_turn) {
   EXPECT_EQ(first, r.s->now + r.q().request_timeout);
   EXPECT_EQ(r.q().deadline, first);
   r.pass(milliseconds(5));
-  r.ch().on_active_list = false;
+  EXPECT_EQ(take_active(*r.s), 1u);
   r.answer(0);
   EXPECT_EQ(r.state_of(0).deadline, first + milliseconds(5));
   EXPECT_TRUE(r.ch().on_active_list);

@@ -277,10 +277,10 @@ TEST(Window, of_congestion_grows_by_what_is_acknowledged) {
 TEST(Window, a_channel_that_may_go_on_has_its_turn) {
   Sender s(100);
   s.send(2);
-  EXPECT_EQ(s.s->active_count, 0u);
+  EXPECT_TRUE(s.s->active.empty());
   s.ack(100);
   EXPECT_TRUE(s.ch().on_active_list);
-  EXPECT_EQ(s.s->active_head, s.channel);
+  EXPECT_EQ(s.s->active.back(), s.channel);
 }
 
 // ---- time ------------------------------------------------------------------------------------------------------
