@@ -70,8 +70,6 @@ MAY_INCLUDE = {
     "lib/urma/backends/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
-    # a queue pair may wait for room in a JFC, too
-    "lib/transport/ta/completion.cc": ("lib/transport/roce/completion.h", "lib/transport/roce/state.h"),
 }
 
 PURE = ("lib/base/", "lib/transport/")

@@ -49,7 +49,7 @@ class IndexList {
   template <auto kLink, class Table>
   void push_front(Table& table, uint32_t index) {
     ListLink& link = table[index].*kLink;
-    UB_DCHECK(index != 0 && !link);
+    UB_DCHECK(!link);
     if (last_ == 0) {
       last_ = link.next = index;
       return;
@@ -78,10 +78,14 @@ class IndexList {
   uint32_t take_behind(Table& table, uint32_t before) {
     ListLink& former = table[before].*kLink;
     const uint32_t index = former.next;
+    if (index == before) {  // alone
+      former.next = last_ = 0;
+      return index;
+    }
     ListLink& link = table[index].*kLink;
     former.next = link.next;
     link.next = 0;
-    if (index == last_) last_ = index == before ? 0 : before;
+    if (index == last_) last_ = before;
     return index;
   }
 

@@ -17,7 +17,8 @@ bool alive(const Channel& ch) { return ch.state != ChannelState::kFree && ch.sta
 // One node under inspection. Every member names what it looked at, so that the failure does.
 class Inspection {
  public:
-  Inspection(World& world, Node& node) : world_(world), node_(node), s_(node.core().state()) {}
+  Inspection(World& world, Node& node)
+      : world_(world), node_(node), s_(node.core().state()), roce_(node.core().roce_state()) {}
 
   void quiet();
   void empty();
@@ -64,6 +65,7 @@ class Inspection {
   World& world_;
   Node& node_;
   const CoreState& s_;
+  const roce::State* roce_;  // null: off
 };
 
 void Inspection::free_lists() {
@@ -84,12 +86,12 @@ void Inspection::free_lists() {
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
   free_list("free and used packets that wait for memory", s_.more_held);
-  if (s_.roce == nullptr) return;
-  free_list("free and used queue pairs", s_.roce->qps);
-  free_list("free and used address handles", s_.roce->address_handles);
-  free_list("free and used listeners", s_.roce->listeners);
-  free_list("free and used connections", s_.roce->connections);
-  free_list("free and used completions that arrive", s_.roce->arriving);
+  if (roce_ == nullptr) return;
+  free_list("free and used queue pairs", roce_->qps);
+  free_list("free and used address handles", roce_->address_handles);
+  free_list("free and used listeners", roce_->listeners);
+  free_list("free and used connections", roce_->connections);
+  free_list("free and used completions that arrive", roce_->arriving);
 }
 
 // Nobody waits for a turn, and nothing waits to leave.
@@ -103,10 +105,10 @@ void Inspection::lists() {
   none("events to report", s_.event_tail - s_.event_head);
   none("JFC with events to report", s_.event_jfcs.back());
   for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queues.back());
-  if (s_.roce == nullptr) return;
-  none("queue pair with something to send", s_.roce->active.back());
-  none("management datagrams to send", s_.roce->mad_tail - s_.roce->mad_head);
-  none("events of connections to report", s_.roce->event_tail - s_.roce->event_head);
+  if (roce_ == nullptr) return;
+  none("queue pair with something to send", roce_->active.back());
+  none("management datagrams to send", roce_->mad_tail - roce_->mad_head);
+  none("events of connections to report", roce_->event_tail - roce_->event_head);
 }
 
 // Records that something under way has, and that its end gives back.
@@ -119,8 +121,8 @@ void Inspection::pools_in_transit() {
     kept += ch.kept;
     jobs += ch.read_jobs;
   }
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    if (s_.roce->qps[i].in_use) kept += s_.roce->qps[i].kept;
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    if (roce_->qps[i].in_use) kept += roce_->qps[i].kept;
   none("chunks of messages", s_.messages.in_use());
   none("recovery blocks", s_.recovery.in_use());
   none("datagrams that are gathered", s_.gathering.in_use());
@@ -177,7 +179,7 @@ void Inspection::queue(const SendQueue& q) {
   none("refused receives of a send queue", q.receives_refused);
   none("requests of a send queue to retry", q.retries);
   none("datagram of a send queue that is gathered", q.gathering);
-  none("completion of a send queue that waits for room", q.waits);
+  none("completion of a send queue that waits for room", q.waiter.in_line.next);
 }
 
 void Inspection::queue_pair(const roce::Qp& qp) {
@@ -194,8 +196,8 @@ void Inspection::receives() {
   uint32_t known = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
     known += alive(s_.channels[i]) && s_.channels[i].receive != 0;
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    known += s_.roce->qps[i].in_use && s_.roce->qps[i].receive != 0;
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    known += roce_->qps[i].in_use && roce_->qps[i].receive != 0;
   for (uint32_t i = 1; i <= s_.jfrs.high_water(); ++i) {
     const ub::Jfr& r = s_.jfrs[i];
     if (s_.ids[r.id].kind != ObjectKind::kJfr || s_.ids[r.id].record != i) continue;
@@ -212,12 +214,12 @@ void Inspection::timers() {
     if (!alive(s_.channels[i])) none("timers of dead channels", s_.timers.armed(s_.timer_of_channel(i)));
   for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
     if (!s_.queues[i].in_use) none("timers of destroyed send queues", s_.timers.armed(s_.timer_of_queue(i)));
-  if (s_.roce == nullptr) return;
-  for (uint32_t i = 1; i <= s_.roce->qps.high_water(); ++i)
-    if (!s_.roce->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(s_, i)));
-  for (uint32_t i = 1; i <= s_.roce->connections.high_water(); ++i)
-    if (!s_.roce->connections[i].in_use)
-      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(s_, i)));
+  if (roce_ == nullptr) return;
+  for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
+    if (!roce_->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(*roce_, i)));
+  for (uint32_t i = 1; i <= roce_->connections.high_water(); ++i)
+    if (!roce_->connections[i].in_use)
+      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(*roce_, i)));
 }
 
 void Inspection::host() {
@@ -236,8 +238,8 @@ void Inspection::quiet() {
     if (alive(s_.channels[i])) channel(s_.channels[i]);
   for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
     if (s_.queues[i].in_use) queue(s_.queues[i]);
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    if (s_.roce->qps[i].in_use) queue_pair(s_.roce->qps[i]);
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    if (roce_->qps[i].in_use) queue_pair(roce_->qps[i]);
 }
 
 void Inspection::objects() {
@@ -300,8 +302,8 @@ void Inspection::dead_channels() {
 }
 
 void Inspection::queue_pairs() {
-  if (s_.roce == nullptr) return;
-  const roce::State& r = *s_.roce;
+  if (roce_ == nullptr) return;
+  const roce::State& r = *roce_;
   none("queue pairs", r.qps.in_use());
   none("address handles", r.address_handles.in_use());
   none("listeners", r.listeners.in_use());

@@ -119,7 +119,7 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
   if (r->users != 0) return Status::kBusy;
   detach_open_receives(s, record, 0);
   free_returned(s, *r);
-  ta::stop_waiting(s, r->jfc, record | kWaitingJfr);
+  ta::stop_waiting(s, r->jfc, s.jfr_waiters.of(record));
   --s.jfcs[r->jfc].users;
   r->state = QueueState::kReset;
   release_id(s, id);
@@ -201,7 +201,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   ta::leave_list(s, j->queue);
   set_held_back(s, &q.held_back, false);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
-  ta::stop_waiting(s, q.jfc, j->queue);
+  ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;
   --s.jfcs[q.jfc].users;

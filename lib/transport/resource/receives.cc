@@ -91,7 +91,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
 void discard_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
   free_returned(s, r);
-  ta::stop_waiting(s, r.jfc, jfr | kWaitingJfr);
+  ta::stop_waiting(s, r.jfc, s.jfr_waiters.of(jfr));
   const uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
   uint32_t dropped = 0;
   for (PostedReceive rqe; fetch_receive(r, produced, &rqe); r.consumed += rqe.slot[0].slots) {
@@ -145,10 +145,10 @@ void free_returned(CoreState& s, Jfr& r) {
 // of a visit, for the others wait meanwhile: those that complete into a JFC are visited together.
 void flush_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
-  if (r.state != QueueState::kError || r.waits) return;
+  if (r.state != QueueState::kError || r.waiter) return;
   const uint32_t share = std::max(1u, std::min(r.mask + 1, kFlushesPerVisit / s.jfcs[r.jfc].users));
   for (uint32_t flushed = 0; flushed != share; ++flushed) {
-    if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
+    if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
     uint32_t receive = take_receive(s, jfr, r.jfc);
     if (receive == 0) return;
     Cqe cqe{};
@@ -161,7 +161,7 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     release_receive(s, receive);
     ta::push_completion(s, r.jfc, cqe);
   }
-  ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
+  ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
   // Nobody needs to do anything for the rest to go on, so the driver must not sleep. No queue has the number 0, its
   // timer only wakes; it is due behind this moment, or a round of timers that is under way would use it up.
   s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));

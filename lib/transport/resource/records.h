@@ -27,8 +27,11 @@ struct LinkRecord {
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
 
-constexpr uint32_t kWaitingJfr = 1u << 31;  // in Jfc::waiting: a JFR, not a send queue
-constexpr uint32_t kWaitingQp = 1u << 30;   // a queue pair of RoCE
+// In a record that may wait for room in a JFC (WaiterKind).
+struct Waiter {
+  ListLink in_line;
+  explicit operator bool() const { return static_cast<bool>(in_line); }  // it waits
+};
 
 struct Jfc {
   Cqe* slots;
@@ -36,12 +39,12 @@ struct Jfc {
   uint64_t cookie;
   uint32_t mask, depth;
   uint32_t produced;
-  uint32_t reserved;      // places promised to receives that were taken
-  uint32_t users;         // queues that complete into it
-  uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
+  uint32_t reserved;  // places promised to receives that were taken
+  uint32_t users;     // queues that complete into it
+  IndexList waiting;  // those whose completions wait for room: numbers of waiters
   ListLink on_event_list;
   ListLink on_blocked_list;  // of JFCs that were waited for
-  uint32_t solicited;     // place of the newest solicited completion, from the end: 1 is the last; 0: none
+  uint32_t solicited;        // place of the newest solicited completion, from the end: 1 is the last; 0: none
   Owner owner;
   bool in_use : 1;
   bool full : 1;  // an episode of being full was reported
@@ -59,16 +62,15 @@ struct Jfr {
   uint32_t jfc;
   uint32_t consumed;
   IndexList returned;  // receives given back by aborted messages: RxReceive
-  uint32_t users;     // jettys that share it
+  uint32_t users;      // jettys that share it
   uint32_t threshold;
-  uint32_t next_waiting;  // in the ring of its JFC
+  Waiter waiter;  // it flushes, and there was no room, or others had their turn
   Owner owner;
   QueueState state;
   Mode mode;
   uint8_t rnr_code;       // on the wire
   uint8_t receive_slots;  // usually
   bool limit_armed;
-  bool waits;  // is in that ring: it flushes, and there was no room, or others had their turn
 };
 
 // A jetty or JFS. Its send queue is a record of its own.
@@ -119,8 +121,8 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
   uint32_t jfc;
-  ListLink in_line;       // of the channel or link it waits for
-  uint32_t next_waiting;  // in the ring of the JFC it waits for
+  ListLink in_line;  // of the channel or link it waits for
+  Waiter waiter;     // a completion found no room
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
@@ -134,7 +136,6 @@ struct alignas(64) SendQueue : SendRing {
   uint8_t generation;
   bool in_use;
   bool unreliable;          // UM: each request is a datagram, complete when it left
-  bool waits;               // is in that ring: a completion found no room
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk;   // lane of the receives in flight
   bool pinned_bulk;         // a pinned queue that met its first bulk message

@@ -19,10 +19,10 @@ void give_back(const SendRing& ring, uint32_t end) {
 }
 
 /// False: there is no room.
-bool complete(CoreState& s, uint32_t index, Qp& qp, const Wqe& wqe, uint32_t end, CrStatus status) {
+bool complete(CoreState& s, const State& r, uint32_t index, Qp& qp, const Wqe& wqe, uint32_t end, CrStatus status) {
   if (status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
     if (!ta::jfc_has_room(s, qp.jfc)) {
-      ta::wait_for_room(s, qp.jfc, index | kWaitingQp);
+      ta::wait_for_room(s, qp.jfc, r.waiters.of(index));
       return false;
     }
     Cqe cqe{};
@@ -62,7 +62,7 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
   for (uint32_t n = 0; n < kFlushesPerVisit; ++n) {
     if (!look_at_front(s, r, qp, &front, &broken)) return;
     const uint32_t end = qp.ring.next_slot + front.wqe->slots;
-    if (!complete(s, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
+    if (!complete(s, r, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
     qp.ring.next_slot = end;
   }
   activate(r, index);
@@ -72,12 +72,12 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
 
 void retire_requests(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  if (qp.waits) return;  // its turn comes when there is room
+  if (qp.waiter) return;  // its turn comes when there is room
   for (; qp.retired != qp.req.tail; ++qp.retired) {
     if (!finished(qp, qp.retired)) return;
     const uint32_t slot = qp.started[qp.retired & qp.work_mask].slot;
     const Wqe& wqe = qp.ring.slots[slot & qp.ring.slot_mask];
-    if (!complete(s, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
+    if (!complete(s, r, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
   }
   if (flushes_sends(qp.state)) return flush_posted(s, r, index);
   if (qp.state == QpState::kSqd && qp.drain_event) {

@@ -168,25 +168,34 @@ void Engine<Host>::owe_cnp(uint32_t index) {
 }
 
 template <class Host>
-void Engine<Host>::on_posted(uint32_t qp) {
-  const Qp& record = r_.qps[qp];
-  if (sends(record.state)) return activate(r_, qp);
-  if (!flushes_sends(record.state)) return;
-  retire_requests(s_, r_, qp);
-  if (record.state == QpState::kError && !record.srq && record.copies_pending == 0) flush_receives(s_, record.jfr);
+bool Engine<Host>::on_posted(ObjectKind kind, uint32_t record) {
+  if (kind != ObjectKind::kQp) return false;
+  const Qp& qp = r_.qps[record];
+  if (sends(qp.state)) {
+    activate(r_, record);
+  } else if (flushes_sends(qp.state)) {
+    retire_requests(s_, r_, record);
+    if (qp.state == QpState::kError && !qp.srq && qp.copies_pending == 0) flush_receives(s_, qp.jfr);
+  }
+  return true;
 }
 
 template <class Host>
-void Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
+bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
+  if (copy_prefix_of(tag) != r_.copy_prefix || !is_on()) return false;
   const CopyPurpose purpose = purpose_of(tag);
   switch (purpose.what) {
     case CopyFor::kGather:
-      return transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+      transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+      break;
     case CopyFor::kPlace:
-      return on_placed(purpose.qp, ok);
+      on_placed(purpose.qp, ok);
+      break;
     case CopyFor::kResponse:
-      return on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
+      on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
+      break;
   }
+  return true;
 }
 
 template <class Host>
@@ -197,19 +206,23 @@ void Engine<Host>::on_placed(uint32_t index, bool ok) {
 }
 
 template <class Host>
-void Engine<Host>::on_timer(uint32_t timer) {
-  const uint32_t qps = s_.config.roce.max_qps;
-  if (timer > qps) return on_connection_timer(s_, r_, timer - qps - 1);
-  on_qp_timer(s_, r_, timer);
+bool Engine<Host>::on_timer(uint32_t timer) {
+  if (r_.qp_timers.contains(timer)) {
+    on_qp_timer(s_, r_, r_.qp_timers.index_of(timer));
+    return true;
+  }
+  if (!r_.connection_timers.contains(timer)) return false;
+  on_connection_timer(s_, r_, r_.connection_timers.index_of(timer));
+  return true;
 }
 
 template <class Host>
-size_t Engine<Host>::poll_packets(size_t budget) {
+size_t Engine<Host>::poll_packets(size_t budget, Acks) {
   return transmitter_.send(budget);
 }
 
 template <class Host>
-bool Engine<Host>::has_packets() const {
+bool Engine<Host>::has_packets(Acks) const {
   return !r_.active.empty() || r_.mad_head != r_.mad_tail;
 }
 

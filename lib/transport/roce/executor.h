@@ -195,7 +195,8 @@ class Executor {
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
     const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
     const AtomicRequest request{at, op, sizeof(uint64_t), a.swap_or_add, a.compare};
-    const CopyResult result = host_.atomic(request, &qp.atomic_old, copy_tag(CopyFor::kPlace, index, 0));
+    const CopyResult result =
+        host_.atomic(request, &qp.atomic_old, copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}));
     if (result == CopyResult::kPending) ++qp.copies_pending;
     return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
   }
@@ -288,7 +289,7 @@ class Executor {
     Qp& qp = r_.qps[index];
     const Wqe& wqe = qp.ring.slots[started.slot & qp.ring.slot_mask];
     uint32_t pending = 0;
-    const ta::Copies copies{copy_tag(CopyFor::kResponse, index, response.request), pending};
+    const ta::Copies copies{copy_tag(r_.copy_prefix, {CopyFor::kResponse, index, response.request}), pending};
     const bool atomic = packet.has(kShapeAtomicAckEth);
     std::byte original[sizeof packet.original];
     std::memcpy(original, &packet.original, sizeof original);

@@ -61,9 +61,9 @@ struct alignas(64) Qp {
   uint128 atomic_old;
   uint32_t receive;  ///< RxReceive of the open message; 0: none
   uint32_t copies_pending;
-  IndexList kept_list;  ///< packets that wait for them: KeptPacket
-  Psn kept_end;         ///< behind the newest of them
-  uint32_t message_bytes;         ///< so far, of the open message
+  IndexList kept_list;     ///< packets that wait for them: KeptPacket
+  Psn kept_end;            ///< behind the newest of them
+  uint32_t message_bytes;  ///< so far, of the open message
   Reply reply;
   uint32_t read_block;  ///< in ReadSlotPool; 0: none
   uint32_t arriving;    ///< UC, UD: in State::arriving
@@ -81,7 +81,6 @@ struct alignas(64) Qp {
   bool fresh : 1;        ///< nothing came yet
   bool gather_failed : 1;
   bool owes_cnp : 1;
-  bool waits;  ///< in the ring of those that wait for room in their JFC
 
   // ---- requester
   SentRequest* requests;
@@ -108,7 +107,7 @@ struct alignas(64) Qp {
   AhAttributes path;
   uint32_t jfc, jfr, recv_jfc;  ///< records
   ListLink on_active_list;
-  uint32_t next_waiting;
+  Waiter waiter;  ///< for room in its JFC
   uint32_t qkey;
   uint32_t connection;  ///< of CM; 0: none
   Owner owner;

@@ -133,7 +133,7 @@ class Transmitter {
   /// The frame waits for its payload, in nobody's way.
   void hold(uint32_t index, Gathering what, const Frame& frame, Psn psn) {
     Qp& qp = r_.qps[index];
-    hold_frame(s_, host_, s_.held_of_qp(index), qp.path.link, frame.begin, frame.bytes);
+    hold_frame(s_, host_, held_of_qp(r_, index), qp.path.link, frame.begin, frame.bytes);
     qp.gathering = what;
     qp.gather_bytes = frame.bytes;
     qp.gather_psn = psn;
@@ -153,7 +153,7 @@ class Transmitter {
       release_held(qp);
       return request ? cannot_go_on(index, next.request) : response_failed(index);
     }
-    std::byte* frame = resume_frame(s_, host_, s_.held_of_qp(index), qp.path.link, qp.gather_bytes);
+    std::byte* frame = resume_frame(s_, host_, held_of_qp(r_, index), qp.path.link, qp.gather_bytes);
     if (frame == nullptr) return Sent::kNoRoom;
     release_held(qp);
     if (request) {
@@ -173,7 +173,7 @@ class Transmitter {
   ta::Copies gather_copies(uint32_t index) {
     Qp& qp = r_.qps[index];
     qp.gather_pending = 0;
-    return {copy_tag(CopyFor::kGather, index, qp.gather_sequence), qp.gather_pending};
+    return {copy_tag(r_.copy_prefix, {CopyFor::kGather, index, qp.gather_sequence}), qp.gather_pending};
   }
 
   /// Pieces that are still pending finish into nowhere.

@@ -59,12 +59,12 @@ struct CongestionWindow {
 
 struct Channel : ChannelHot {
   // ---- sending ----
-  MessageQueue in_flight;           // messages with unacknowledged packets; the newest may be half sent
-  MessageQueue answers;             // answers that wait for their turn
-  IndexList queues;                 // send queues that wait for their turn here
-  uint32_t unanswered;              // requests sent and not answered
-  bool mid_message;                 // the newest message in flight is not complete
-  bool fast;                        // fast retransmission agreed
+  MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue answers;    // answers that wait for their turn
+  IndexList queues;        // send queues that wait for their turn here
+  uint32_t unanswered;     // requests sent and not answered
+  bool mid_message;        // the newest message in flight is not complete
+  bool fast;               // fast retransmission agreed
   bool read_meta;
   bool lossless;
   bool bulk;
@@ -103,7 +103,7 @@ struct Channel : ChannelHot {
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
-  IndexList held;        // HeldPacket, in the order in which they leave
+  IndexList held;  // HeldPacket, in the order in which they leave
   uint16_t held_count;
   uint8_t held_new;      // of them: follow those in flight
   uint8_t held_again;    // of them: go again
@@ -136,7 +136,7 @@ struct HeldPacket {
   TxMessage* message;  // of a new packet; it stays in the queue until all of its packets left
   uint32_t channel;    // 0: nobody's
   ListLink in_line;
-  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames under this record's number
+  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames
   uint32_t pending;  // gathers
   Psn psn;
   bool again;  // it goes again

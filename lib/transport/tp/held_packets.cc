@@ -32,7 +32,7 @@ void drop_all_held(State& s, Channel& ch) {
   while (ch.held_count != 0) {
     HeldPacket& h = s.held[ch.held.pop_front<&HeldPacket::in_line>(s.held)];
     --ch.held_count;
-    if (!h.given_up) s.orphan(held_number(s, h));
+    if (!h.given_up) s.orphan(held_place(s, h));
     free_held(s, h);
   }
   ch.held_new = ch.held_again = 0;

@@ -50,12 +50,13 @@ struct State : CoreCommon {
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
-  // A packet's place in `held_frames` has the number of its record.
   uint32_t held_packets() const { return config.max_channels + kMoreHeld; }
-  uint32_t timer_of_channel(uint32_t channel) const { return channel; }
+  NumberRange held_frames_of_packets;  // by number of HeldPacket
+  NumberRange channel_timers;
+  uint32_t timer_of_channel(uint32_t channel) const { return channel_timers.of(channel); }
 };
 
-// Takes the tables from the arena, but for `timers` and `held_frames`, which other layers use, too.
+// Takes the tables from the arena, and ranges of what others use, too; CoreCommon::lay_out_ranges() is the caller's.
 void lay_out_channels(State& s, Arena& arena);
 
 // It has something to send.

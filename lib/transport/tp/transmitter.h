@@ -69,13 +69,13 @@ class Transmitter {
   // A packet whose gathers are pending, or which is behind such packets: it leaves the port until its turn.
   void hold(uint32_t channel, Instant now, HeldPacket& h, std::byte* frame) {
     Channel& ch = s_.channels[channel];
-    hold_frame(s_, host_, held_number(s_, h), ch.link, frame, h.bytes);
+    hold_frame(s_, host_, held_place(s_, h), ch.link, frame, h.bytes);
     append_held(s_, ch, h, now);
   }
 
   // The frame that is held leaves as a packet of this message; false: no room in the port.
   bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldPacket& h) {
-    std::byte* frame = resume_frame(s_, host_, held_number(s_, h), s_.channels[channel].link, h.bytes);
+    std::byte* frame = resume_frame(s_, host_, held_place(s_, h), s_.channels[channel].link, h.bytes);
     if (frame == nullptr) return false;
     send_frame(channel, now, m, frame, h.bytes, h.psn, h.again, h.last);
     return true;

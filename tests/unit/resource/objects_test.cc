@@ -2,8 +2,8 @@
 //
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
-#include "lib/transport/ta/pacer.h"
 #include "tests/unit/resource/objects.h"
+#include "lib/transport/ta/pacer.h"
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -196,13 +196,13 @@ TEST(JfrObject, leaves_nothing_behind) {
   Objects o;
   const uint32_t id = o.make_jfr(), record = o.s->ids[id].record;
   o.jfr(id).returned.push_back<&RxReceive::on_list>(o.s->receives, o.s->receives.alloc());
-  ta::wait_for_room(*o.s, o.jfc, record | kWaitingJfr);
+  ta::wait_for_room(*o.s, o.jfc, o.s->jfr_waiters.of(record));
   ASSERT_EQ(destroy_jfr(*o.s, id), Status::kOk);
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
   EXPECT_EQ(o.s->jfrs.in_use(), 0u);
   EXPECT_EQ(o.s->receives.in_use(), 0u);
   EXPECT_EQ(o.the_jfc().users, 0u);
-  EXPECT_EQ(o.the_jfc().waiting, 0u);
+  EXPECT_TRUE(o.the_jfc().waiting.empty());
   EXPECT_EQ(o.s->jfrs[record].state, QueueState::kReset);
   EXPECT_EQ(destroy_jfr(*o.s, id), Status::kInvalid);
 }
@@ -387,7 +387,7 @@ TEST(JettyObject, leaves_nothing_behind) {
   o.s->channels[channel] = tp::Channel{};
   ta::join_list(*o.s, queue, channel);
   set_held_back(*o.s, &o.queue(id).held_back, true);
-  ta::wait_for_room(*o.s, o.jfc, queue);
+  ta::wait_for_room(*o.s, o.jfc, o.s->queue_waiters.of(queue));
   o.s->timers.arm(o.s->timer_of_queue(queue), o.s->now);
   ASSERT_EQ(destroy_jetty(*o.s, id), Status::kOk);
   EXPECT_EQ(o.s->jettys.in_use() + o.s->queues.in_use(), 0u);
@@ -395,7 +395,7 @@ TEST(JettyObject, leaves_nothing_behind) {
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
   EXPECT_TRUE(o.s->channels[channel].queues.empty());
   EXPECT_EQ(o.s->held_back, 0u);
-  EXPECT_EQ(o.the_jfc().waiting, 0u);
+  EXPECT_TRUE(o.the_jfc().waiting.empty());
   EXPECT_EQ(o.the_jfc().users, 1u) << "the JFR's";
   EXPECT_EQ(o.jfr(jfr).users, 0u);
   EXPECT_TRUE(o.s->timers.earliest().is_never());

@@ -460,18 +460,18 @@ TEST(FlushReceives, what_is_posted_comes_back_with_its_context) {
   }
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_FALSE(r.it().waiter);
 }
 
 TEST(FlushReceives, goes_on_when_there_is_room) {
   Receives r(2);
   for (int i = 0; i < 3; ++i) r.post();
   ASSERT_EQ(set_state(*r.s, r.id, QueueState::kError), Status::kOk);
-  EXPECT_TRUE(r.it().waits);
+  EXPECT_TRUE(r.it().waiter);
   EXPECT_EQ(r.completions().size(), 2u);
   ta::resume_jfc(*r.s, r.jfc);
   EXPECT_EQ(r.completions().size(), 1u);
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_FALSE(r.it().waiter);
 }
 
 // The application may post and make room without end.
@@ -484,7 +484,7 @@ TEST(FlushReceives, of_a_short_ring_no_more_than_it_is_long_at_one_time) {
   r.it().state = QueueState::kError;
   flush_receives(*r.s, r.record);  // five are there
   EXPECT_EQ(r.completions().size(), 4u);
-  EXPECT_TRUE(r.it().waits);
+  EXPECT_TRUE(r.it().waiter);
   EXPECT_EQ(r.s->timers.earliest(), r.s->now + nanoseconds(1)) << "nobody needs to do anything for it to go on";
   uint32_t object = 0;
   ASSERT_TRUE(r.s->timers.pop_due(r.s->now + nanoseconds(1), &object));
@@ -499,7 +499,7 @@ TEST(FlushReceives, no_more_than_its_share_of_a_visit_at_one_time) {
     r.the_jfc().users = users;
     ASSERT_EQ(set_state(*r.s, r.id, QueueState::kError), Status::kOk);
     EXPECT_EQ(r.completions().size(), std::max(1u, 64 / users)) << users;
-    EXPECT_TRUE(r.it().waits);
+    EXPECT_TRUE(r.it().waiter);
   }
 }
 
@@ -509,7 +509,7 @@ TEST(FlushReceives, of_a_jfr_that_is_not_in_error_or_waits_does_nothing) {
   flush_receives(*r.s, r.record);
   EXPECT_TRUE(r.completions().empty());
   r.it().state = QueueState::kError;
-  r.it().waits = true;
+  ta::wait_for_room(*r.s, r.jfc, r.s->jfr_waiters.of(r.record));
   flush_receives(*r.s, r.record);
   EXPECT_TRUE(r.completions().empty());
 }
@@ -522,7 +522,7 @@ TEST(DiscardReceives, all_that_was_posted_is_gone_without_a_word) {
   r.skip(2);
   r.post(2);
   r.it().returned.push_back<&RxReceive::on_list>(r.s->receives, r.take());
-  ta::wait_for_room(*r.s, r.jfc, r.record | kWaitingJfr);
+  ta::wait_for_room(*r.s, r.jfc, r.s->jfr_waiters.of(r.record));
   const uint32_t retired = r.indices().retired.load();
   discard_receives(*r.s, r.record);
   EXPECT_EQ(r.indices().consumed.load(), 5u);
@@ -530,7 +530,7 @@ TEST(DiscardReceives, all_that_was_posted_is_gone_without_a_word) {
   EXPECT_EQ(r.indices().retired.load(), retired + 1) << "a filler is no receive";
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_TRUE(r.it().returned.empty());
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_FALSE(r.it().waiter);
   EXPECT_TRUE(r.completions().empty());
 }
 

@@ -144,19 +144,21 @@ TEST(Completion, arming_tells_at_once_of_what_waits_and_not_of_what_was_consumed
 TEST(Completion, who_waits_for_room_stands_in_line_once) {
   Completions c;
   for (int i = 0; i < 3; ++i) c.s->queues[c.s->queues.alloc()] = SendQueue{};
-  for (uint32_t queue : {1u, 2u, 3u, 2u}) wait_for_room(*c.s, c.jfc, queue);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 3u) << "the last";
-  EXPECT_EQ(c.s->queues[3].next_waiting, 1u);
-  EXPECT_EQ(c.s->queues[1].next_waiting, 2u);
-  EXPECT_EQ(c.s->queues[2].next_waiting, 3u);
+  const auto waiter = [&](uint32_t queue) { return c.s->queue_waiters.of(queue); };
+  const auto behind = [&](uint32_t queue) { return c.s->queues[queue].waiter.in_line.next; };
+  for (uint32_t queue : {1u, 2u, 3u, 2u}) wait_for_room(*c.s, c.jfc, waiter(queue));
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting.back(), waiter(3));
+  EXPECT_EQ(behind(3), waiter(1));
+  EXPECT_EQ(behind(1), waiter(2));
+  EXPECT_EQ(behind(2), waiter(3));
   EXPECT_EQ(c.s->blocked_jfcs.back(), c.jfc);
-  stop_waiting(*c.s, c.jfc, 3);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 2u);
-  EXPECT_EQ(c.s->queues[2].next_waiting, 1u);
-  stop_waiting(*c.s, c.jfc, 1);
-  stop_waiting(*c.s, c.jfc, 1);
-  stop_waiting(*c.s, c.jfc, 2);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 0u);
+  stop_waiting(*c.s, c.jfc, waiter(3));
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting.back(), waiter(2));
+  EXPECT_EQ(behind(2), waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(2));
+  EXPECT_TRUE(c.s->jfcs[c.jfc].waiting.empty());
 }
 
 // ---- lists of send queues --------------------------------------------------------------------------------------
