@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/completion.h"
 
+#include "lib/transport/ta/send_completion.h"
+
 namespace ub::ta {
 
 namespace {
@@ -79,23 +81,13 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
     const WrState& wr = q.work[q.started_head & q.work_mask];
     if (!wr.done || wr.copies != 0) return;
     const Wqe& wqe = q.slots[wr.slot & q.slot_mask];
-    if (wr.status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
-      if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
+    const auto describe = [&] {
       Cqe cqe = send_completion(s, q);
-      cqe.user_ctx = wqe.user_ctx;
-      cqe.status = wr.status;
-      cqe.length = wqe.length;
       cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
-      const uint32_t retiring = q.indices->retired.load(std::memory_order_relaxed) + 1;
-      cqe.stamp = static_cast<uint8_t>(retiring);
-      q.indices->retiring.store(retiring, std::memory_order_relaxed);
-      push_completion(s, q.jfc, cqe);
-    }
-    uint32_t end = wr.slot + wqe.slots;
+      return cqe;
+    };
+    if (!complete_send(s, q, q.jfc, s.queue_waiters.of(queue), wqe, wr.slot + wqe.slots, wr.status, describe)) return;
     ++q.started_head;
-    // In this order: whoever finds the queue of a daemon that died in between does not complete the request again.
-    q.indices->consumed.store(end, std::memory_order_release);
-    q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   if (q.flush_done_pending) {
     if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
