@@ -32,7 +32,7 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # Values and hosts that every layer of the Core uses; the layers above tp, which use each other; and what the unit tests
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/core_common.h", "lib/transport/core_types.h",
-               "lib/transport/held_frames.h", "lib/transport/host.h")
+               "lib/transport/held_frames.h", "lib/transport/host.h", "lib/transport/sealed_frame.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 TP_TEST_TOOLS = ("tests/unit/transport/small_tables.h", "tests/unit/transport/test_host.h",
                  "tests/unit/transport/zeroed_memory.h")

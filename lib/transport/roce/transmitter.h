@@ -17,6 +17,7 @@
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/roce/wire/icrc.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::roce {
@@ -117,12 +118,8 @@ class Transmitter {
   }
 
   void commit(uint32_t link, bool v6, std::byte* frame, uint32_t bytes) {
-    std::byte* end = frame + bytes - wire::kIcrcSize;
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, icrc_compute(l3, static_cast<size_t>(end - l3), v6));
-    host_.tx_commit(link, frame, bytes);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
+    seal_and_commit(s_, host_, link, frame, bytes,
+                    [=](const std::byte* l3, size_t covered) { return icrc_compute(l3, covered, v6); });
   }
 
   void commit(Qp& qp, std::byte* frame, uint32_t bytes) {

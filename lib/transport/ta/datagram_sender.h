@@ -7,13 +7,13 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/segment_shape.h"
 #include "lib/transport/ta/waiting_list.h"
-#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 
@@ -183,12 +183,7 @@ class DatagramSender {
   }
 
   void commit(const GatheringDatagram& d, std::byte* frame) {
-    std::byte* end = frame + d.bytes - wire::kIcrcSize;
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), d.v6));
-    host_.tx_commit(d.link, frame, d.bytes);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, d.bytes);
+    seal_and_commit(s_, host_, d.link, frame, d.bytes, UbIcrc{d.v6});
     s_.count(Counter::kUmTx);
   }
 

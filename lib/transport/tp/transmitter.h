@@ -9,10 +9,10 @@
 
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
-#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/sack.h"
 
 namespace ub::tp {
@@ -53,11 +53,8 @@ class Transmitter {
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
-    seal(ch, frame, bytes);
-    host_.tx_commit(ch.link, frame, bytes);
+    seal_and_commit(s_, host_, ch.link, frame, bytes, UbIcrc{ch.headers.v6(), ch.icrc});
     ++ch.tx_packets;
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
     if (again) return resent(s_, ch, psn);
     s_.count(Counter::kTpTxData);
     packet_sent(s_, channel, m, now);
@@ -125,21 +122,11 @@ class Transmitter {
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + wire::RtpHeader::kSize, ack.size_code, ack.highest, ack.bitmap);
     }
-    seal(ch, frame, bytes);
-    host_.tx_commit(ch.link, frame, bytes);
+    seal_and_commit(s_, host_, ch.link, frame, bytes, UbIcrc{ch.headers.v6(), ch.icrc});
     host_.tx_may_wait(ch.link);
     ack_sent(ch);
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
     return true;
-  }
-
-  static void seal(const Channel& ch, std::byte* frame, size_t bytes) {
-    std::byte* end = frame + bytes - wire::kIcrcSize;
-    if (!ch.icrc) return wire::icrc_store(end, 0);
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), ch.headers.v6()));
   }
 
   State& s_;
