@@ -13,8 +13,6 @@
 
 #include <cstdint>
 
-#include "lib/base/assert.h"
-
 namespace ub {
 
 struct ListLink {
@@ -49,7 +47,6 @@ class IndexList {
   template <auto kLink, class Table>
   void push_front(Table& table, uint32_t index) {
     ListLink& link = table[index].*kLink;
-    UB_DCHECK(!link);
     if (last_ == 0) {
       last_ = link.next = index;
       return;
@@ -62,7 +59,6 @@ class IndexList {
   // There is one.
   template <auto kLink, class Table>
   uint32_t pop_front(Table& table) {
-    UB_DCHECK(last_ != 0);
     return take_behind<kLink>(table, last_);
   }
   // It stands on this list. Goes round to find who stands before it.

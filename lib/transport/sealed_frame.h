@@ -10,13 +10,10 @@
 
 namespace ub {
 
-// UB's sum; where both ends of a channel agreed that the wire cannot corrupt, there is a zero.
+// UB's sum.
 struct UbIcrc {
   bool v6;
-  bool wanted = true;
-  uint32_t operator()(const std::byte* l3, size_t bytes) const {
-    return wanted ? wire::icrc_compute(l3, bytes, v6) : 0;
-  }
+  uint32_t operator()(const std::byte* l3, size_t bytes) const { return wire::icrc_compute(l3, bytes, v6); }
 };
 
 // `icrc`: of that many bytes from there on.

@@ -14,9 +14,9 @@ namespace {
 constexpr uint32_t kFlushesPerVisit = 64;
 
 /// False: there is no room.
-bool complete(CoreState& s, const State& r, uint32_t index, const Wqe& wqe, uint32_t end, CrStatus status) {
-  const Qp& qp = r.qps[index];
-  return ta::complete_send(s, qp.ring, qp.jfc, r.waiters.of(index), wqe, end, status, [&] {
+bool complete(CoreState& s, const State& r, uint32_t index, const Qp& qp, const Wqe& wqe, uint32_t end,
+              CrStatus status) {
+  return ta::complete_send(s, qp.ring, qp.jfc, r.waiters, index, wqe, end, status, [&] {
     Cqe cqe{};
     cqe.opcode = CrOpcode::kNone;
     cqe.local_id = qp.qpn;
@@ -46,7 +46,7 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
   for (uint32_t n = 0; n < kFlushesPerVisit; ++n) {
     if (!look_at_front(s, r, qp, &front, &broken)) return;
     const uint32_t end = qp.ring.next_slot + front.wqe->slots;
-    if (!complete(s, r, index, *front.wqe, end, CrStatus::kWrFlush)) return;
+    if (!complete(s, r, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
     qp.ring.next_slot = end;
   }
   activate(r, index);
@@ -61,7 +61,7 @@ void retire_requests(CoreState& s, State& r, uint32_t index) {
     if (!finished(qp, qp.retired)) return;
     const uint32_t slot = qp.started[qp.retired & qp.work_mask].slot;
     const Wqe& wqe = qp.ring.slots[slot & qp.ring.slot_mask];
-    if (!complete(s, r, index, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
+    if (!complete(s, r, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
   }
   if (flushes_sends(qp.state)) return flush_posted(s, r, index);
   if (qp.state == QpState::kSqd && qp.drain_event) {

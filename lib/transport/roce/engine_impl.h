@@ -223,7 +223,7 @@ size_t Engine<Host>::poll_packets(size_t budget, Acks) {
 
 template <class Host>
 bool Engine<Host>::has_packets(Acks) const {
-  return !r_.active.empty() || r_.mad_head != r_.mad_tail;
+  return is_on() && (!r_.active.empty() || r_.mad_head != r_.mad_tail);
 }
 
 template <class Host>

@@ -31,9 +31,11 @@ class Transmitter {
   size_t send(size_t budget) {
     size_t sent = send_mads(budget);
     const uint32_t last_one = r_.active.back();  // each has one turn
-    for (uint32_t index = 0; index != last_one && sent < budget;) {
-      index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
+    if (last_one == 0) return sent;
+    while (sent < budget) {
+      const uint32_t index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
       if (r_.qps[index].in_use) sent += take_turn(index, budget - sent);
+      if (index == last_one) break;
     }
     return sent;
   }

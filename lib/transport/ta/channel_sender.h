@@ -30,18 +30,21 @@ class ChannelSender {
   [[gnu::flatten]] size_t send(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
-    for (uint32_t channel = 0; channel != last_one && sent < budget;) {
-      channel = take_active(s_);
+    if (last_one == 0) return 0;
+    while (sent < budget) {
+      const uint32_t channel = take_active(s_);
       tp::Channel& ch = s_.channels[channel];
-      if (!ch.is_up()) continue;
-      Sent last = Sent::kYes;
-      while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
-        last = send_next(channel);
-        sent += last == Sent::kYes;
+      if (ch.is_up()) {
+        Sent last = Sent::kYes;
+        while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
+          last = send_next(channel);
+          sent += last == Sent::kYes;
+        }
+        if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
+        const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
+        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
       }
-      if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
-      const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
+      if (channel == last_one) break;
     }
     return sent;
   }

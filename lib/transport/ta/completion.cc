@@ -86,7 +86,7 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
       cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
       return cqe;
     };
-    if (!complete_send(s, q, q.jfc, s.queue_waiters.of(queue), wqe, wr.slot + wqe.slots, wr.status, describe)) return;
+    if (!complete_send(s, q, q.jfc, s.queue_waiters, queue, wqe, wr.slot + wqe.slots, wr.status, describe)) return;
     ++q.started_head;
   }
   if (q.flush_done_pending) {

@@ -284,7 +284,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     }
     const Wqe& wqe = commit(s, queue, choice, message);
     if (next_goes_along(s, q, wqe)) {
-      join_list(s, queue, channel);
+      line_up(s, ch.queues, queue, channel);
     } else {
       schedule_queue(s, queue);
     }

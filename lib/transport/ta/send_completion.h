@@ -10,14 +10,15 @@
 namespace ub::ta {
 
 // The oldest request of the ring is over; its slots up to `end` are the application's again. Who failed or is signaled
-// completes into the JFC with what describe() says of its sender. False: there is no room, and `waiter` waits for some.
+// completes into the JFC with what describe() says of its sender. False: there is no room, and the sender, which is this
+// record among these waiters, waits for some.
 template <class Describe>
-[[nodiscard]] bool complete_send(CoreState& s, const SendRing& ring, uint32_t jfc, uint32_t waiter, const Wqe& wqe,
-                                 uint32_t end, CrStatus status, Describe describe) {
+[[nodiscard]] bool complete_send(CoreState& s, const SendRing& ring, uint32_t jfc, const NumberRange& waiters,
+                                 uint32_t record, const Wqe& wqe, uint32_t end, CrStatus status, Describe describe) {
   QueueIndices& indices = *ring.indices;
   if (status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
     if (!jfc_has_room(s, jfc)) {
-      wait_for_room(s, jfc, waiter);
+      wait_for_room(s, jfc, waiters.of(record));
       return false;
     }
     Cqe cqe = describe();

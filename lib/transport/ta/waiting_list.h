@@ -12,9 +12,13 @@ inline IndexList& waiting_list(CoreState& s, uint32_t waits_for) {
   return s.channels[waits_for].queues;
 }
 
-inline void join_list(CoreState& s, uint32_t queue, uint32_t waits_for) {
-  waiting_list(s, waits_for).push_back<&SendQueue::in_line>(s.queues, queue);
+// `list`: that of what it waits for.
+inline void line_up(CoreState& s, IndexList& list, uint32_t queue, uint32_t waits_for) {
+  list.push_back<&SendQueue::in_line>(s.queues, queue);
   s.queues[queue].waits_for = waits_for;
+}
+inline void join_list(CoreState& s, uint32_t queue, uint32_t waits_for) {
+  line_up(s, waiting_list(s, waits_for), queue, waits_for);
 }
 
 inline void leave_list(CoreState& s, uint32_t queue) {

@@ -53,7 +53,7 @@ class Transmitter {
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
-    seal_and_commit(s_, host_, ch.link, frame, bytes, UbIcrc{ch.headers.v6(), ch.icrc});
+    commit(ch, frame, bytes);
     ++ch.tx_packets;
     if (again) return resent(s_, ch, psn);
     s_.count(Counter::kTpTxData);
@@ -85,23 +85,20 @@ class Transmitter {
     size_t sent = 0;
     const uint32_t last = s_.owing_acks.back();
     Instant due = Instant::never();
-    while (!s_.owing_acks.empty()) {
-      const uint32_t channel = s_.owing_acks.front<&Channel::on_ack_list>(s_.channels);
+    for (uint32_t channel = 0; channel != last;) {
+      channel = s_.owing_acks.pop_front<&Channel::on_ack_list>(s_.channels);
       Channel& ch = s_.channels[channel];
-      bool waits = acks == Acks::kMayWait && ch.is_up() && ack_may_wait(ch, now);
-      if (ch.is_up() && !waits) {
-        if (!send_ack(ch)) {  // for want of room
-          due = now + kAckDelay;
-          break;
-        }
-        ++sent;
-      }
-      s_.owing_acks.pop_front<&Channel::on_ack_list>(s_.channels);
-      if (waits) {
+      if (!ch.is_up()) continue;
+      if (acks == Acks::kMayWait && ack_may_wait(ch, now)) {
         owe_ack(s_, channel);
         due = earlier(due, ch.ack_due);
+      } else if (send_ack(ch)) {
+        ++sent;
+      } else {  // for want of room
+        s_.owing_acks.push_front<&Channel::on_ack_list>(s_.channels, channel);
+        due = now + kAckDelay;
+        break;
       }
-      if (channel == last) break;
     }
     s_.acks_due = due;
     return sent;
@@ -122,11 +119,18 @@ class Transmitter {
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + wire::RtpHeader::kSize, ack.size_code, ack.highest, ack.bitmap);
     }
-    seal_and_commit(s_, host_, ch.link, frame, bytes, UbIcrc{ch.headers.v6(), ch.icrc});
+    commit(ch, frame, bytes);
     host_.tx_may_wait(ch.link);
     ack_sent(ch);
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
     return true;
+  }
+
+  // Where both ends agreed that the wire cannot corrupt there is a zero instead of the sum.
+  void commit(const Channel& ch, std::byte* frame, size_t bytes) {
+    seal_and_commit(s_, host_, ch.link, frame, bytes, [&](const std::byte* l3, size_t covered) {
+      return ch.icrc ? wire::icrc_compute(l3, covered, ch.headers.v6()) : 0;
+    });
   }
 
   State& s_;
