@@ -273,21 +273,12 @@ void Core<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, co
   switch (rtp.opcode) {
     case wire::TpOpcode::kData:
       return receiver_.on_data(channel, rtp, {rest, bytes});
-    case wire::TpOpcode::kAck: {
-      const bool gap = rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn;
-      return ta::on_acknowledged(s_, channel,
-                                 gap ? tp::on_nak(s_, channel, s_.now, rtp) : tp::on_ack(s_, channel, s_.now, rtp));
-    }
-    case wire::TpOpcode::kSack: {
-      wire::SackView sack;
-      wire::Drop drop = wire::SackView::read(rest, bytes, sack);
-      if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
-      return ta::on_acknowledged(s_, channel, tp::on_sack(s_, channel, s_.now, rtp, sack));
-    }
-    case wire::TpOpcode::kCnp:
-      return s_.count(Counter::kTpRxCnp);
+    case wire::TpOpcode::kAck:
+      return ta::on_ack(s_, channel, rtp);
+    case wire::TpOpcode::kSack:
+      return ta::on_sack(s_, channel, rtp, {rest, bytes});
     default:
-      return s_.count(Counter::kRxDropBadTpOpcode);  // -CC forms: no algorithm was agreed
+      return ta::on_congestion(s_, channel, rtp, net);
   }
 }
 

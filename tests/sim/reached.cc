@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "lib/transport/tp/congestion_window.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/transmit_state.h"
 

@@ -317,7 +317,7 @@ TEST(Roce, one_port__carries_both) {
 
 uint32_t rate(const End& e, const Queue* q) {
   const CoreState& s = e.node->core().state();
-  return s.roce->qps[roce::find_qp(s, q->id)].pace.rate;
+  return s.roce->qps[roce::find_qp(s, q->id)].flow.dcqcn.rate_kbytes_per_second;
 }
 
 Options marked() {

@@ -152,8 +152,8 @@ bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet
 template <class Host>
 void Engine<Host>::on_congestion(uint32_t qp) {
   s_.count(Counter::kRoceRxCnp);
-  if (!s_.config.roce.dcqcn) return;
-  on_cnp(r_.qps[qp].pace, s_.now, line_rate(s_));
+  if (!has_flow(r_.qps[qp])) return;
+  tell_marked(s_, r_, qp);
   arm_timer(s_, r_, qp);
 }
 
@@ -161,8 +161,7 @@ void Engine<Host>::on_congestion(uint32_t qp) {
 template <class Host>
 void Engine<Host>::owe_cnp(uint32_t index) {
   Qp& qp = r_.qps[index];
-  if (qp.type == QpType::kUd || s_.now < qp.next_cnp) return;
-  qp.next_cnp = s_.now + kCnpPause;
+  if (qp.type == QpType::kUd || !cc::is_to_be_told(qp.next_cnp, s_.now)) return;
   qp.owes_cnp = true;
   activate(r_, index);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/placement.h"
 
@@ -31,7 +32,9 @@ class Executor {
   void on_answer(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     if (!sends(qp.state)) return s_.count(Counter::kRoceRxDropWrongState);
+    const Psn oldest = qp.req.oldest;
     const Progress progress = packet.bth.opcode == Opcode::kRcAck ? on_ack_packet(qp, packet) : on_data(index, packet);
+    if (has_flow(qp)) tell_progress(s_, r_, index, oldest, progress);
     if (progress.stale) s_.count(Counter::kRoceRxStale);
     if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
   }

@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/datagram.h"
 #include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/pacer.h"
 
 namespace ub::roce {
 namespace {
@@ -184,7 +185,7 @@ void to_reset(CoreState& s, State& r, uint32_t index) {
   qp.req = {};
   qp.resp = {};
   qp.retired = 0;
-  qp.pace = {};
+  end_flow(r, qp);
   qp.next_cnp = {};
   qp.owes_cnp = false;
   qp.ask_always = qp.copy_failed = false;
@@ -282,9 +283,12 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   qp.state = a.qp_state;
   if (a.qp_state == QpState::kReset && before != QpState::kReset) to_reset(s, r, index);
   if (a.qp_state == QpState::kInit && before == QpState::kReset) {
-    qp.req.window = s.config.roce.window_packets;
     qp.req.mtu = qp.resp.mtu = kMaxPathMtu;
   }
+  // Answers to READs may leave from RTR on, requests from RTS on: then it is known under which number.
+  const bool begins = (a.qp_state == QpState::kInit && before == QpState::kReset) ||
+                      (a.qp_state == QpState::kRts && before == QpState::kRtr);
+  if (begins) begin_flow(s, r, index);
   if (a.qp_state == QpState::kSqd) qp.drain_event = before != QpState::kSqd || qp.drain_event;
   if (sends(a.qp_state)) {
     activate(r, index);
@@ -324,6 +328,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
   if (qp.arriving != 0) r.arriving.free(qp.arriving);
   stop_traffic(s, qp, index);
   set_reads_served(r, qp, 0);
+  end_flow(r, qp);
   qp.state = QpState::kReset;
   qp.in_use = false;
   qp.owed = Owed::kNothing;
@@ -383,7 +388,7 @@ void arm_timer(CoreState& s, const State& r, uint32_t index) {
   const auto if_ahead = [&s](Instant t) { return t > s.now ? t : Instant::never(); };
   const Instant wake = if_ahead(qp.req.wait_until);
   const Instant turn = qp.pacer == nullptr ? Instant::never() : if_ahead(qp.pacer->ready_at());
-  const Instant pace = rate_deadline(qp.pace, s.now);
+  const Instant pace = cc::deadline(qp.flow, s.now);
   s.timers.arm(timer_of_qp(s, index), earlier(earlier(qp.req.deadline, wake), earlier(turn, pace)));
 }
 
@@ -402,12 +407,15 @@ void on_progress(CoreState& s, State& r, uint32_t index, const Progress& progres
 void on_qp_timer(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (!qp.in_use || !receives(qp.state)) return;
-  on_rate_timer(qp.pace, s.now, line_rate(s));
+  if (has_flow(qp)) look_at_flow(s, r, index);
   if (!sends(qp.state)) {  // answers to READs may wait for the rate
     arm_timer(s, r, index);
     return activate(r, index);
   }
-  if (qp.req.deadline <= s.now) s.count(Counter::kRoceTimeout);
+  if (qp.req.deadline <= s.now) {
+    s.count(Counter::kRoceTimeout);
+    if (has_flow(qp)) tell_timed_out(s, r, index);
+  }
   on_progress(s, r, index, on_timeout(qp.req, s.now));
 }
 

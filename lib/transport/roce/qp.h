@@ -8,8 +8,9 @@
 #include <span>
 
 #include "lib/base/uint128.h"
+#include "lib/transport/cc/flow.h"
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/core_state.h"
-#include "lib/transport/roce/dcqcn.h"
 #include "lib/transport/roce/qp_states.h"
 #include "lib/transport/roce/read_slots.h"
 #include "lib/transport/roce/requester.h"
@@ -59,6 +60,7 @@ struct alignas(64) Qp {
   ResponderState resp;
 
   // ---- responder
+  Instant next_cnp;  ///< the peer is not told of congestion again before
   uint128 atomic_old;
   uint32_t receive;  ///< RxReceive of the open message; 0: none
   uint32_t copies_pending;
@@ -87,7 +89,7 @@ struct alignas(64) Qp {
   // ---- requester
   SentRequest* requests;
   StartedRequest* started;
-  Pacer* pacer;
+  cc::Pacer* pacer;
   uint32_t work_mask;
   uint32_t retired;       ///< the oldest request that has not completed
   uint32_t begin_of_end;  ///< in ERROR: this request failed or was flushed, and all behind it
@@ -100,9 +102,7 @@ struct alignas(64) Qp {
   uint32_t gather_sequence;  ///< which frame; an answer for an earlier one finds nobody
   Psn gather_psn;
 
-  // ---- congestion
-  RateState pace;
-  Instant next_cnp;
+  cc::Flow flow;  ///< congestion.h
 
   // ---- where it belongs
   wire::NetTemplate headers;
@@ -147,6 +147,7 @@ void on_qp_timer(CoreState& s, State& r, uint32_t qp);
 /// The same, of a READ response or atomic acknowledgement.
 void on_response_placed(CoreState& s, State& r, uint32_t qp, uint32_t request, bool ok);
 
+constexpr bool has_flow(const Qp& qp) { return qp.flow.algorithm != cc::Algorithm::kNone; }
 inline RequestRing ring_of(const Qp& qp) { return {qp.requests, qp.work_mask + 1}; }
 
 }  // namespace ub::roce

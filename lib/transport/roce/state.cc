@@ -46,6 +46,7 @@ State* lay_out(const CoreConfig& config, Arena& arena) {
   State measured;
   State& r = place == nullptr ? measured : *new (place) State;
   r.qps.init(arena, c.max_qps);
+  r.send_times.init(arena, config.listen_to_network ? c.max_qps : 0, std::bit_ceil<uint32_t>(c.window_packets));
   r.address_handles.init(arena, c.max_address_handles);
   r.listeners.init(arena, c.max_listeners);
   r.connections.init(arena, c.max_connections);

@@ -79,6 +79,7 @@ struct Connection {
 
 struct State {
   Slab<Qp> qps;
+  cc::SendTimes send_times;  ///< of flows that want round trips
   Slab<AddressHandle> address_handles;
   Slab<Listener> listeners;
   Slab<Connection> connections;
@@ -113,11 +114,6 @@ inline uint32_t timer_of_connection(const CoreState& s, uint32_t connection) {
 
 /// Record of a queue pair, 0: there is none of that number.
 uint32_t find_qp(const CoreState& s, uint32_t qpn);
-
-/// DCQCN counts in KB/s.
-inline uint32_t line_rate(const CoreState& s) {
-  return static_cast<uint32_t>(s.config.roce.line_bytes_per_second / 1000);
-}
 
 /// It has something to send.
 void activate(State& r, uint32_t qp);

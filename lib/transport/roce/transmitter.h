@@ -11,8 +11,8 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/copy_tag.h"
-#include "lib/transport/roce/dcqcn.h"
 #include "lib/transport/roce/packet_content.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
@@ -84,7 +84,7 @@ class Transmitter {
     if (qp.gathering != Gathering::kNothing) return qp.gather_pending != 0 ? Sent::kPending : send_held(index);
     if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
-    const bool may_send_data = may_leave(qp.pace, s_.now) || qp.state == QpState::kError;
+    const bool may_send_data = cc::may_leave(qp.flow, s_.now) || qp.state == QpState::kError;
     if (!may_send_data) arm_timer(s_, r_, index);
     if (qp.serving) {
       const Sent sent = may_send_data ? send_response(index) : Sent::kPending;
@@ -105,9 +105,6 @@ class Transmitter {
     s_.count(Counter::kRoceTxCnp);
     return Sent::kYes;
   }
-
-  /// Data may be marked where DCQCN heeds it.
-  uint8_t data_ecn() const { return s_.config.roce.dcqcn ? wire::kEcnEct0 : wire::kEcnNotCapable; }
 
   // ---- frames ----------------------------------------------------------------------------------------------------
 
@@ -169,7 +166,7 @@ class Transmitter {
       send_built(index, next, frame, qp.gather_bytes);
     } else {
       commit(qp, frame, qp.gather_bytes);
-      part_sent(qp, *slot_being_served(qp));
+      part_sent(index, *slot_being_served(qp));
     }
     return Sent::kYes;
   }
@@ -264,7 +261,7 @@ class Transmitter {
       if (memory == nullptr) return answer_failed(index, slot, psn, NakCode::kRemoteAccess);
     }
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     const ta::Copies copies = gather_copies(index);
     const CopyResult copied =
         bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
@@ -277,12 +274,13 @@ class Transmitter {
       return Sent::kPending;
     }
     commit(qp, frame.begin, frame.bytes);
-    part_sent(qp, slot);
+    part_sent(index, slot);
     return Sent::kYes;
   }
 
-  void part_sent(Qp& qp, ReadSlot& slot) {
-    on_paced(qp.pace, s_.now, qp.resp.mtu, line_rate(s_));
+  void part_sent(uint32_t index, ReadSlot& slot) {
+    Qp& qp = r_.qps[index];
+    if (has_flow(qp)) tell_answered(s_, r_, index, qp.resp.mtu);
     s_.count(Counter::kRoceTxResponse);
     ++qp.served;
     if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;
@@ -332,7 +330,7 @@ class Transmitter {
     Packet packet = describe_request(qp, wqe, request, next, offset);
     packet.bth.ack_req = asks(qp, next);
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     const ta::Copies copies = gather_copies(index);
     const CopyResult copied = bytes == 0
                                   ? CopyResult::kDone
@@ -379,7 +377,7 @@ class Transmitter {
              : again                ? Counter::kRoceTxRetransmit
                                     : Counter::kRoceTxRequest);
     commit(qp, frame, bytes);
-    on_paced(qp.pace, s_.now, bytes, line_rate(s_));
+    if (has_flow(qp)) tell_sent(s_, r_, index, qp.req.cursor, bytes, again);
     sent(qp.req, ring_of(qp), s_.now, next);
     if (qp.type == QpType::kRc) return arm_timer(s_, r_, index);
     // Nobody acknowledges it: its request is complete when the last packet has left.

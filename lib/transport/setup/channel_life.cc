@@ -11,6 +11,7 @@
 #include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -71,7 +72,6 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.bulk = bulk;
-  ch.lossless = link.lossless;
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
@@ -129,6 +129,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (ch.recovery != 0) s.recovery.free(ch.recovery);
   ch.recovery = 0;
   tp::release_reorder(s, ch);
+  tp::end_flow(s, ch);
   ch.freed_at = s.now;
   UB_DCHECK(ch.next_resting == 0);
   (s.resting_tail == 0 ? s.resting_head : s.channels[s.resting_tail].next_resting) = channel;

@@ -33,7 +33,7 @@ bool may_gather(CoreState& s, const SendQueue& q) {
   if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
   Instant at = s.now + kGatheringPause;
   if (q.pacer != nullptr) {
-    q.pacer->passing.charge(s.now, Pacer::kPassedSlot);
+    q.pacer->passing.charge(s.now, cc::Pacer::kPassedSlot);
     at = later(at, q.pacer->passing.ready_at());
   }
   s.timers.arm(timer_of(s, q), at);

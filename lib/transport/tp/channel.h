@@ -16,8 +16,10 @@
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/base/uint128.h"
+#include "lib/transport/cc/flow.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/tp/message_queue.h"
+#include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::tp {
@@ -36,7 +38,7 @@ struct alignas(64) ChannelHot {
   // Sending: packets [oldest_unacked, next_psn) are in flight.
   Psn next_psn, oldest_unacked;
   Tpmsn next_tpmsn;      // of the next message to start
-  uint32_t send_window;  // smallest of the peer's window and what this build can track
+  uint32_t send_window;  // packets in flight at most: `agreed_window`, and what the flow allows; 0: `paced`
   // Receiving.
   Psn expected, delivered, message_start;
   Tpmsn message;            // oldest TPMSN not yet complete
@@ -45,16 +47,11 @@ struct alignas(64) ChannelHot {
   bool message_open;        // at least one packet of `message` was delivered
   uint32_t reorder;         // ReorderBlock, 0: nothing is missing
   uint32_t recovery;        // RecoveryBlock, 0: nothing was reported missing
+  uint16_t held_count;      // packets that wait for memory (below)
+  bool paced;               // the flow's rate lets nothing leave now
+  bool tells_sent;          // the flow hears of each packet that leaves
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
-
-// Loss-based congestion window, in packets; not used on lossless links.
-struct CongestionWindow {
-  uint32_t window;
-  uint32_t threshold;
-  uint32_t acked;      // towards the next increase
-  Psn recovery_until;  // one reduction per round trip
-};
 
 struct Channel : ChannelHot {
   // ---- sending ----
@@ -65,15 +62,16 @@ struct Channel : ChannelHot {
   bool mid_message;                 // the newest message in flight is not complete
   bool fast;                        // fast retransmission agreed
   bool read_meta;
-  bool lossless;
+  wire::CcAlgorithm feedback;  // agreed: what acknowledgements of the -CC forms say
   bool bulk;
   bool initiator;         // we sent the REQ
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
   bool on_active_list, on_ack_list;
-  bool held_back;  // has something to send, and waits for acknowledgements or answers
+  bool held_back;  // has something to send, and waits for acknowledgements, answers or its rate
   uint32_t next_active, next_ack, next_resting;
-  CongestionWindow cc;
+  uint32_t agreed_window;  // smallest of the peer's window and what this build can track
+  cc::Flow flow;
 
   // ---- time ----
   Instant rto_at;       // never: nothing outstanding
@@ -104,11 +102,10 @@ struct Channel : ChannelHot {
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
   uint32_t held_head, held_tail;  // HeldPacket, in the order in which they leave
-  uint16_t held_count;
-  uint8_t held_new;      // of them: follow those in flight
-  uint8_t held_again;    // of them: go again
-  Psn held_again_end;    // behind the last one of the latter
-  Instant gather_since;  // the one that leaves next waits, or waited, since
+  uint8_t held_new;               // of them: follow those in flight
+  uint8_t held_again;             // of them: go again
+  Psn held_again_end;             // behind the last one of the latter
+  Instant gather_since;           // the one that leaves next waits, or waited, since
 
   // ---- identity, set-up ----
   uint32_t peer;  // Peer record

@@ -7,6 +7,7 @@ void lay_out_channels(State& s, Arena& arena) {
   const CoreConfig& c = s.config;
   s.channels.init(arena, c.max_channels);
   s.recovery.init(arena, c.max_channels);
+  s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);
   // Every channel may have a full window of one-packet messages in flight; answers share what is left.
   s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 4));
   s.held = arena.take<HeldPacket>(c.slow_memory ? size_t{s.held_packets()} + 1 : 0);

@@ -28,6 +28,7 @@ constexpr uint32_t kMoreHeld = 256;
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
+  cc::SendTimes send_times;  // of flows that want round trips
   MessagePool messages;
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.

@@ -9,6 +9,7 @@
 
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -53,6 +54,8 @@ class Transmitter {
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
+    if (ch.tells_sent) [[unlikely]]
+      tell_sent(s_, channel, now, psn, {frame, bytes}, again);
     seal(ch, frame, bytes);
     host_.tx_commit(ch.link, frame, bytes);
     ++ch.tx_packets;

@@ -2,8 +2,8 @@
 //
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
-#include "lib/transport/ta/pacer.h"
 #include "tests/unit/resource/objects.h"
+#include "lib/transport/cc/pacer.h"
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -280,7 +280,7 @@ TEST(JettyObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
   uint32_t other_jfc = 0;
   ASSERT_EQ(create_jfc(*o.s, o.jfc_config(), &other_jfc), Status::kOk);
   JettyConfig c = o.jetty_config(jfr);
-  Pacer pacer;
+  cc::Pacer pacer;
   std::vector<Wqe> source(kRingSlots);
   c.mode = Mode::kRc;
   c.recv_jfc = other_jfc;

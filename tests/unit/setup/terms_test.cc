@@ -180,7 +180,7 @@ TEST(NewChannel, its_clocks_and_limits_are_those_of_the_configuration) {
   EXPECT_TRUE(ch.rto_at.is_never());
   EXPECT_EQ(ch.rto, i.s->config.rto_min);
   EXPECT_EQ(ch.give_up_after, i.s->config.channel_timeout);
-  EXPECT_TRUE(ch.lossless && ch.initiator && ch.carries_requests);
+  EXPECT_TRUE(ch.initiator && ch.carries_requests);
   EXPECT_FALSE(ch.bulk);
 }
 
@@ -245,8 +245,9 @@ TEST(Agreement, begins_both_directions_anew) {
   EXPECT_EQ(ch.peer_initial_psn, Psn(777));
   EXPECT_EQ(ch.message_start, Psn(777));
   EXPECT_EQ(ch.message, Tpmsn(0));
-  EXPECT_EQ(ch.cc.recovery_until, ch.initial_psn);
-  EXPECT_NE(ch.cc.window, 0u);
+  EXPECT_EQ(ch.flow.algorithm, cc::Algorithm::kLossWindow);
+  EXPECT_EQ(ch.flow.loss_window.recovery_until, ch.initial_psn);
+  EXPECT_EQ(ch.send_window, cc::LossWindow::kInitialPackets);
   EXPECT_NE(ch.headers.size, 0u);
   EXPECT_EQ(ch.heard_at, i.s->now);
   EXPECT_EQ(ch.progress_at, i.s->now);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lib/transport/resource/objects.h"
-#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "tests/unit/transport/test_state.h"
@@ -224,33 +223,6 @@ TEST(RefusedRequests, are_a_ring_by_age_however_they_come_and_go) {
   EXPECT_EQ(by_age(), (std::vector<uint32_t>{7, 8, 10}));
   for (uint32_t number : {7u, 8u, 10u}) unlink_refused(q, work[number & 7]);
   EXPECT_EQ(q.retries, 0u);
-}
-
-// ---- the rate of an owner --------------------------------------------------------------------------------------
-
-TEST(Pacer, without_a_rate_everything_may_start) {
-  Pacer p;
-  p.charge(Instant{1'000'000'000}, 1 << 30);
-  EXPECT_EQ(p.ready_at(), Instant{});
-}
-
-TEST(Pacer, each_request_puts_off_the_next_by_its_bytes) {
-  Pacer p;
-  p.bytes_per_second = 1'000'000'000;  // 1 ns each
-  const Instant now{seconds(1).ns};
-  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, now + milliseconds(10));
-  EXPECT_EQ(p.ready_at(), now + milliseconds(10) - Pacer::kCredit);
-  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, now + milliseconds(20));
-}
-
-TEST(Pacer, a_pause_earns_no_more_than_a_little_credit) {
-  Pacer p;
-  p.bytes_per_second = 1'000'000'000;
-  p.charge(Instant{seconds(1).ns}, 1);
-  p.charge(Instant{seconds(100).ns}, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, Instant{seconds(100).ns} + milliseconds(10));
 }
 
 }  // namespace
