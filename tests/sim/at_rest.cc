@@ -80,6 +80,8 @@ void Inspection::free_lists() {
   free_list("free and used gathering datagrams", s_.gathering);
   free_list("free and used arriving datagrams", s_.arriving);
   free_list("free and used recovery blocks", s_.recovery);
+  free_list("free and used blocks of send times", s_.send_times.blocks());
+  if (s_.roce != nullptr) free_list("free and used blocks of send times of queue pairs", s_.roce->send_times.blocks());
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
@@ -289,6 +291,7 @@ void Inspection::dead_channels() {
     none("channels that live", alive(ch));
     none("receive of a dead channel", ch.receive);
     none("recovery block of a dead channel", ch.recovery);
+    none("send times of a dead channel", ch.flow.send_times);
     none("reorder block of a dead channel", ch.reorder);
     none("kept packets of a dead channel", ch.kept);
     none("READ jobs of a dead channel", ch.read_jobs);
@@ -298,6 +301,7 @@ void Inspection::dead_channels() {
     none("dead channel on a list", ch.on_active_list || ch.on_ack_list);
   }
   expect("channels that rest", resting, s_.channels.high_water());
+  none("blocks of send times without a channel", s_.send_times.blocks().in_use());
 }
 
 void Inspection::queue_pairs() {

@@ -43,6 +43,7 @@ void Node::configure() {
   config_.max_segments = 64;
   config_.max_targets = 4096;
   config_.slow_memory = true;
+  config_.listen_to_network = index_ % 2 == 1;
   config_.max_peers = 256;
   config_.max_channels = 256;
   config_.max_links = 4;
