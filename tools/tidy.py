@@ -3,7 +3,7 @@
 """Rules of this tree that no compiler checks. Prints file:line: rule, and ends with status 1 if there is any.
 
   - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; roce and urma's embedded back end may see all
-  - layers of the Core: wire <- tp <- {ta, setup, resource} <- roce; of liburma: backends/backend.h <- its other parts
+  - layers of the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce; of liburma: backends/backend.h <- its other parts
   - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
   - files have at most 700 lines (500 in lib/transport), no tabs, no trailing space, a final newline, an SPDX line at the top
@@ -32,7 +32,7 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # Values and hosts that every layer of the Core uses; the layers above tp, which use each other; and what the unit tests
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/core_common.h", "lib/transport/core_types.h",
-               "lib/transport/held_frames.h", "lib/transport/host.h")
+               "lib/transport/held_frames.h", "lib/transport/host.h", "lib/transport/sealed_frame.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 URMA_LAYERS = ("lib/urma/objects/", "lib/urma/data/", "lib/urma/events/", "lib/urma/device/")
 URMA_ROOT = tuple(f"lib/urma/{name}.h" for name in ("clock", "library", "log", "number", "spinlock", "status", "wait"))
@@ -44,14 +44,17 @@ LAYERS = [
     ("lib/base/", ("lib/base/",)),
     ("lib/transport/addresses.h", ()),  # these two are the border of a Core: no packet, none of its parts
     ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h")),
-    # Inside the Core: wire <- tp <- {ta, setup, resource} <- roce. What all of them use knows none of them.
+    # Inside the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce. What all of them use knows none of them, and
+    # congestion control not even that: a sender is told of, not asked.
     ("lib/transport/wire/", ("lib/base/", "lib/transport/addresses.h", "lib/transport/wire/")),
     (CORE_VALUES, ("lib/base/", "lib/transport/wire/", *CORE_VALUES)),
-    ("lib/transport/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", *CORE_VALUES)),
-    (UB_LAYERS, ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", "lib/transport/core_state.h", *UB_LAYERS,
-                 *CORE_VALUES)),
-    ("tests/unit/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/tp/", "tests/unit/tp/", *TP_TEST_TOOLS,
-                        *CORE_VALUES)),
+    ("lib/transport/cc/", ("lib/base/", "lib/transport/wire/", "lib/transport/cc/")),
+    ("lib/transport/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/cc/", "lib/transport/tp/", *CORE_VALUES)),
+    (UB_LAYERS, ("lib/base/", "lib/transport/wire/", "lib/transport/cc/", "lib/transport/tp/", "lib/transport/core_state.h",
+                 *UB_LAYERS, *CORE_VALUES)),
+    ("tests/unit/cc/", ("lib/base/", "lib/transport/wire/", "lib/transport/cc/", "tests/unit/cc/")),
+    ("tests/unit/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/cc/", "lib/transport/tp/", "tests/unit/tp/",
+                        *TP_TEST_TOOLS, *CORE_VALUES)),
     ("lib/transport/", ("lib/base/", "lib/transport/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
     # Of the back ends the library's own parts see the interface alone.
@@ -74,8 +77,6 @@ MAY_INCLUDE = {
     "lib/urma/backends/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
-    # a queue pair may wait for room in a JFC, too
-    "lib/transport/ta/completion.cc": ("lib/transport/roce/completion.h", "lib/transport/roce/state.h"),
 }
 
 PURE = ("lib/base/", "lib/transport/")
@@ -216,6 +217,9 @@ def self_test():
         "lib/transport/core.h": head + '#include "dataplane/port.h"\n#include "lib/base/a.h"\n',
         "lib/base/a.h": head,
         "lib/transport/core_types.h": head + '#include "lib/base/a.h"\n#include "lib/transport/core.h"\n',
+        "lib/transport/cc/knot.h": head + '#include "lib/transport/wire/b.h"\n#include "lib/transport/tp/knot.h"\n',
+        "lib/transport/cc/knot_by_values.h": head + '#include "lib/transport/core_types.h"\n',
+        "tests/unit/cc/knot.h": head + '#include "lib/transport/cc/knot.h"\n#include "lib/transport/roce/d.h"\n',
         "lib/transport/tp/knot.h": head + '#include "lib/transport/wire/b.h"\n#include "lib/transport/ta/c.h"\n',
         "lib/transport/tp/knot_by_state.h": head + '#include "lib/transport/core_state.h"\n',
         "lib/transport/core_state.h": head + '#include "lib/transport/ta/c.h"\n',
@@ -235,7 +239,8 @@ def self_test():
     }
     expected = {
         ("lib/base/clock.cc", 2), ("lib/base/assert.cc", 3), ("lib/transport/core.h", 2), ("lib/urma/data/post.cc", 2),
-        ("lib/transport/core_types.h", 3), ("lib/transport/tp/knot.h", 3), ("lib/transport/tp/knot_by_state.h", 2),
+        ("lib/transport/core_types.h", 3), ("lib/transport/cc/knot.h", 3), ("lib/transport/cc/knot_by_values.h", 2),
+        ("tests/unit/cc/knot.h", 3), ("lib/transport/tp/knot.h", 3), ("lib/transport/tp/knot_by_state.h", 2),
         ("lib/transport/ta/c.h", 3), ("lib/transport/wire/b.h", 2), ("tests/unit/tp/knot.h", 2),
         ("tools/long.cc", MAX_LINES + 1), ("lib/transport/tp/long.h", MAX_LINES_OF_TRANSPORT + 1),
         ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),

@@ -4,36 +4,34 @@
 // calls come in as values; frames, completions, events and the next deadline go out. It never blocks, allocates,
 // throws or logs, and the same inputs give the same outputs, bit for bit.
 //
-// This class is wiring: the knowledge lives in tp/ (one channel: PSNs, acknowledgement, loss), ta/ (requests
-// and answers), setup/ (channel set-up and teardown) and resource/ (tables). docs/architecture.md follows a
-// WRITE through them file by file.
+// This class is wiring: protocols are engines (engine.h), what applications own lies in resource/. UB's engine is
+// ub_engine.h with tp/, ta/ and setup/; docs/architecture.md follows a WRITE through them file by file.
 //
 // Thread: whoever owns the Core, one at a time. `Host` is described in host.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "lib/base/counters.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/engine.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/roce/engine.h"
-#include "lib/transport/setup/record_sender.h"
-#include "lib/transport/ta/channel_sender.h"
-#include "lib/transport/ta/datagram_receiver.h"
-#include "lib/transport/ta/datagram_sender.h"
-#include "lib/transport/ta/receiver.h"
-#include "lib/transport/ta/sent_messages.h"
-#include "lib/transport/tp/transmitter.h"
+#include "lib/transport/ub_engine.h"
 
 namespace ub {
 
-template <class Host>
+// Every engine that a Core has unless its user says otherwise: one line for each.
+using StandardEngines = EngineList<  //
+    roce::Engine,                    //
+    UbEngine>;
+
+template <class Host, class Engines = StandardEngines>
 class Core {
  public:
   // Memory that a Core of this configuration needs: zeroed, 64-byte aligned, touched only as it is used.
@@ -116,8 +114,21 @@ class Core {
   // Is there something to send that may not leave until the peer acknowledged or answered something?
   bool is_held_back() const;
 
+  // One of the list, for what applications ask of it alone.
+  template <class Engine>
+  Engine& engine() {
+    return engines_.template get<Engine>();
+  }
   // RoCEv2: queue pairs and connections; null: CoreConfig::roce has it off.
-  roce::Engine<Host>* roce() { return roce_ ? &*roce_ : nullptr; }
+  roce::Engine<Host>* roce() {
+    auto& roce = engine<roce::Engine<Host>>();
+    return roce.is_on() ? &roce : nullptr;
+  }
+  // For tools and tests.
+  const roce::State* roce_state() const {
+    const auto& roce = engines_.template get<roce::Engine<Host>>();
+    return roce.is_on() ? &roce.state() : nullptr;
+  }
 
   // ---- looking in ----------------------------------------------------------------------------------------
   const Counters& counters() const;
@@ -131,23 +142,13 @@ class Core {
   const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
 
  private:
-  void on_transport_packet(uint32_t link, const wire::NetHeader& net);
-  void on_unreliable(uint32_t link, const wire::NetHeader& net);
-  void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
-  bool may_carry_data(uint32_t channel);
-  size_t poll_ub(size_t budget, Acks acks);
-  size_t poll_requests(size_t budget);
+  Core(const CoreConfig&, Arena, Host& host);
+  CoreState& configured(const CoreConfig&);
 
   CoreState s_;
   Host& host_;
-  setup::RecordSender<Host> record_sender_;
-  ta::DatagramSender<Host> datagram_sender_;
-  ta::DatagramReceiver<Host> datagram_receiver_;
-  tp::Transmitter<Host> transmitter_;
-  ta::ChannelSender<Host> channel_sender_;
-  ta::Receiver<Host> receiver_;
-  std::optional<roce::Engine<Host>> roce_;
-  bool roce_first_ = false;  // so it was at the last turn
+  EngineSet<Host, Engines> engines_;
+  uint32_t first_ = EngineSet<Host, Engines>::kCount - 1;  // had the first turn of the last poll
 };
 
 }  // namespace ub

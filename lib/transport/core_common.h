@@ -1,23 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every layer of one Core uses, and what a layer that is tested by itself needs besides its own state:
-// configuration, counters, timers, and frames that wait for memory. It knows no layer.
+// What every layer and engine of one Core uses, and what a layer that is tested by itself needs besides its own state:
+// configuration, counters, timers, and frames that wait for memory. It knows no layer and no engine: who needs timers,
+// places for held frames or copy tags takes a range of them while tables are laid out.
 #pragma once
 
 #include <cstdint>
 
 #include "lib/base/assert.h"
 #include "lib/base/counters.h"
+#include "lib/base/number_range.h"
 #include "lib/base/slab.h"
 #include "lib/base/timer_heap.h"
 #include "lib/transport/core_types.h"
 
 namespace ub {
 
+// A CopyTag is opaque to the host. Its uppermost byte says whose it is, all behind that is the owner's to use. Whoever has
+// not taken a prefix has those that are not handed out: 0, and from kCopyPrefixes on.
+constexpr uint32_t kCopyPrefixShift = 56;
+constexpr uint32_t kCopyPrefixes = 0x40;
+constexpr uint64_t copy_prefix_of(uint64_t tag) { return tag >> kCopyPrefixShift; }
+
 struct CoreCommon {
   CoreConfig config;
   Counters counters;
   TimerHeap timers;
+
+  NumberRanges timer_numbers;     // in `timers`
+  NumberRanges held_places;       // in `held_frames`
+  NumberRanges copy_prefixes{1};  // below kCopyPrefixes
+
+  // Takes what all ranges together need from the arena: behind everybody who takes some.
+  void lay_out_ranges(Arena& arena) {
+    UB_ASSERT(copy_prefixes.end() <= kCopyPrefixes);
+    timers.init(arena, timer_numbers.end());
+    held_frames = arena.take<std::byte>(config.slow_memory ? size_t{held_places.end()} * config.max_frame_bytes : 0);
+    orphans = arena.take<uint32_t>(held_places.end());
+  }
 
   // Frames that wait for memory which answers later (held_frames.h), and those whose owner gave them up: the Core tells
   // the host.

@@ -3,37 +3,46 @@
 
 #include <limits>
 
-#include "lib/transport/roce/state.h"
+#include "lib/transport/resource/receives.h"
+#include "lib/transport/ta/completion.h"
 
 namespace ub {
 
-void lay_out(CoreState& s, Arena& arena) {
+void lay_out_ub(CoreState& s, Arena& arena) {
+  const CoreConfig& c = s.config;
+  s.jettys.init(arena, c.max_queues);
+  s.groups.init(arena, c.max_groups);
+  s.queues.init(arena, c.max_queues);
+  s.targets.init(arena, c.max_targets);
+  s.peers.init(arena, c.max_peers);
+  tp::lay_out_channels(s, arena);
+  s.jobs.init(arena, c.read_jobs);
+  s.gathering.init(arena, kGatheringDatagrams);
+  s.arriving.init(arena, kArrivingDatagrams);
+  s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
+  s.arriving_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
+  s.receives_at_once += c.max_channels + c.max_queues + kArrivingDatagrams;
+  s.held_datagrams = s.held_places.take(kGatheringDatagrams + 1);
+  s.queue_timers = s.timer_numbers.take(c.max_queues + 1);
+  s.queue_waiters = add_waiters<&SendQueue::waiter>(
+      s, s.queues, c.max_queues + 1, nullptr,
+      [](CoreState& state, void*, uint32_t queue) { ta::retire_requests(state, queue); });
+}
+
+void lay_out_shared(CoreState& s, Arena& arena) {
   const CoreConfig& c = s.config;
   for (uint32_t block = wire::kFirstIdBlock; c.every_id && block < wire::kIdBlocks; ++block) s.id_blocks.add(block);
   s.links.init(arena, c.max_links);
   s.jfcs.init(arena, c.max_jfc);
   s.jfrs.init(arena, c.max_queues);
-  s.jettys.init(arena, c.max_queues);
-  s.groups.init(arena, c.max_groups);
-  s.queues.init(arena, c.max_queues);
   s.segments.init(arena, c.max_segments);
-  s.targets.init(arena, c.max_targets);
-  s.peers.init(arena, c.max_peers);
-  tp::lay_out_channels(s, arena);
-  s.jobs.init(arena, c.read_jobs);
-  s.receives.init(arena, c.max_channels + c.max_queues + kArrivingDatagrams + c.roce.max_qps);
-  s.gathering.init(arena, kGatheringDatagrams);
-  s.arriving.init(arena, kArrivingDatagrams);
-  s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
-  s.arriving_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
+  s.receives.init(arena, s.receives_at_once);
+  s.jfr_waiters = add_waiters<&Jfr::waiter>(s, s.jfrs, c.max_queues + 1, nullptr,
+                                            [](CoreState& state, void*, uint32_t jfr) { flush_receives(state, jfr); });
+  s.lay_out_ranges(arena);
   s.ids = arena.take<IdSlot>(kIdSpace);
   s.token_ids = arena.take<TokenId>(kIdSpace);
   s.peer_buckets = arena.take<uint32_t>(kPeerBuckets);
-  const uint32_t most_held = s.held_of_qp(c.roce.max_qps) + 1;
-  s.held_frames = arena.take<std::byte>(c.slow_memory ? size_t{most_held} * c.max_frame_bytes : 0);
-  s.orphans = arena.take<uint32_t>(most_held);
-  s.timers.init(arena, s.first_roce_timer() + roce::timers(c));
-  s.roce = roce::lay_out(c, arena);
 }
 
 void push_event(CoreState& s, const Event& event) {
@@ -51,20 +60,17 @@ void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
   } else {
     j.error_event = true;
   }
-  if (j.event_queued) return;
-  j.event_queued = true;
-  j.next_event = s.event_jfcs;
-  s.event_jfcs = jfc;
+  if (j.on_event_list) return;
+  s.event_jfcs.push_front<&Jfc::on_event_list>(s.jfcs, jfc);
 }
 
 size_t drain_events(CoreState& s, Event* out, size_t room) {
   size_t n = 0;
-  while (s.event_jfcs != 0 && n + 2 <= room) {
-    Jfc& j = s.jfcs[s.event_jfcs];
-    s.event_jfcs = j.next_event;
+  while (!s.event_jfcs.empty() && n + 2 <= room) {
+    Jfc& j = s.jfcs[s.event_jfcs.pop_front<&Jfc::on_event_list>(s.jfcs)];
     if (j.completion_event) out[n++] = {EventKind::kCompletion, j.cookie, j.owner};
     if (j.error_event) out[n++] = {EventKind::kJfcError, j.cookie, j.owner};
-    j.completion_event = j.error_event = j.event_queued = false;
+    j.completion_event = j.error_event = false;
   }
   while (s.event_head != s.event_tail && n < room) out[n++] = s.events[s.event_head++ % kEventRing];
   return n;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that one Core knows: its tables, pools, timers and outgoing lists. Plain state; the rules that move it live
-// in the functions of ta/, setup/ and resource/, which take it as their first argument, and of tp/, which take their
-// part of it (tp/state.h) and see nothing else.
+// What one Core knows: its tables, pools, timers and outgoing lists; those that all engines share, and UB's. Other engines
+// have a state of their own beside it (engine.h). Plain state; the rules that move it live in the functions of ta/, setup/
+// and resource/, which take it as their first argument, and of tp/, which take their part of it (tp/state.h) and see
+// nothing else.
 #pragma once
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/prng.h"
 #include "lib/base/slab.h"
 #include "lib/transport/core_types.h"
@@ -17,10 +19,6 @@
 #include "lib/transport/wire/control_record.h"
 
 namespace ub {
-
-namespace roce {
-struct State;
-}
 
 constexpr uint32_t kMaxEids = 64;
 constexpr uint32_t kEventRing = 1024;
@@ -41,6 +39,16 @@ struct OutRecord {
   wire::Endpoint local, remote;
   wire::ControlRecord record;
 };
+
+// Those of one kind who may wait for room in a JFC: send queues, JFRs, queue pairs.
+struct WaiterKind {
+  NumberRange numbers;  // by record
+  void* table;          // a Slab of records, each of which has a Waiter
+  void* engine;         // its state, null: none is needed
+  Waiter& (*waiter)(void* table, uint32_t record);
+  void (*try_again)(CoreState& s, void* engine, uint32_t record);  // there may be room now
+};
+constexpr uint32_t kMaxWaiterKinds = 8;
 
 struct CoreState : tp::State {
   Instant now;
@@ -73,33 +81,50 @@ struct CoreState : tp::State {
   uint32_t* peer_buckets = nullptr;
   setup::Findings findings;
 
-  roce::State* roce = nullptr;  // null: off
+  NumberRanges waiter_numbers;
+  WaiterKind waiter_kinds[kMaxWaiterKinds];
+  uint32_t waiter_kind_count = 0;
+  NumberRange queue_waiters, jfr_waiters;
+  uint32_t receives_at_once = 0;  // so many may be taken and not completed, of all engines
 
   uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
-  uint32_t active_link_head = 0, active_link_tail = 0, active_link_count = 0;
-  bool datagrams_first = false;                 // so it was at the last turn
-  uint32_t receives_with_late_copies = 0;       // list of receives that copies of dead channels may still write
-  uint32_t resting_head = 0, resting_tail = 0;  // dead channels whose TPNs rest
+  IndexList active_links;
+  bool datagrams_first = false;         // so it was at the last turn
+  IndexList receives_with_late_copies;  // that copies of dead channels may still write
+  IndexList resting;                    // dead channels whose TPNs rest
 
   Event events[kEventRing];
   uint32_t event_head = 0, event_tail = 0;
-  uint32_t event_jfcs = 0;                      // list
-  uint32_t blocked_head = 0, blocked_tail = 0;  // list of JFCs
+  IndexList event_jfcs;    // with an event to report
+  IndexList blocked_jfcs;  // that were waited for
   OutRecord outbox[kOutboxRing];
   uint32_t outbox_head = 0, outbox_tail = 0;
   Instant reset_window{};
   uint32_t resets_sent = 0;
 
-  // Places of `held_frames`, and timers: channels' come first, then those of datagrams or send queues, then RoCE's.
-  uint32_t held_of_datagram(uint32_t record) const { return held_packets() + record; }
-  uint32_t held_of_qp(uint32_t qp) const { return held_packets() + kGatheringDatagrams + qp; }
-  uint32_t timer_of_queue(uint32_t queue) const { return config.max_channels + 1 + queue; }
-  uint32_t first_roce_timer() const { return config.max_channels + 1 + config.max_queues + 1; }
+  NumberRange held_datagrams, queue_timers;
+  uint32_t held_of_datagram(uint32_t record) const { return held_datagrams.of(record); }
+  uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
 
-// Takes all tables from the arena; a null arena only measures.
-void lay_out(CoreState& s, Arena& arena);
+// Take tables from the arena; a null arena only measures. UB's come first or behind those of other engines, what all
+// share comes last.
+void lay_out_ub(CoreState& s, Arena& arena);
+void lay_out_shared(CoreState& s, Arena& arena);
+
+// A kind of waiters: records of `table`, each with a Waiter.
+template <auto kWaiter, class T>
+NumberRange add_waiters(CoreState& s, Slab<T>& table, uint32_t count, void* engine,
+                        void (*try_again)(CoreState& s, void* engine, uint32_t record)) {
+  UB_ASSERT(s.waiter_kind_count < kMaxWaiterKinds);
+  const auto waiter = [](void* records, uint32_t record) -> Waiter& {
+    return (*static_cast<Slab<T>*>(records))[record].*kWaiter;
+  };
+  const NumberRange numbers = s.waiter_numbers.take(count);
+  s.waiter_kinds[s.waiter_kind_count++] = {numbers, &table, engine, waiter, try_again};
+  return numbers;
+}
 
 // ---- lists and events, used everywhere -------------------------------------------------------------------------
 // It has something to send, and must first hear from the peer.
@@ -111,13 +136,8 @@ inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
 }
 
 inline void activate_link(CoreState& s, uint32_t link) {
-  LinkRecord& l = s.links[link];
-  if (l.on_active_list) return;
-  l.on_active_list = true;
-  l.next_active = 0;
-  (s.active_link_tail != 0 ? s.links[s.active_link_tail].next_active : s.active_link_head) = link;
-  s.active_link_tail = link;
-  ++s.active_link_count;
+  if (s.links[link].on_active_list) return;
+  s.active_links.push_back<&LinkRecord::on_active_list>(s.links, link);
 }
 
 void push_event(CoreState& s, const Event& event);

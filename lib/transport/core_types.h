@@ -13,7 +13,9 @@
 
 namespace ub {
 
-struct Pacer;  // ta/pacer.h
+namespace cc {
+struct Pacer;
+}
 
 // An instance is one Core: a process, or a daemon. Its uasid is non-zero and constant for its life.
 struct InstanceId {
@@ -81,6 +83,7 @@ struct CoreConfig {
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
+  bool listen_to_network = false;         // flows without an algorithm note what networks say (cc/listener.h)
   Duration channel_timeout = seconds(4);  // without progress; then the channel is dead
   Duration keepalive_idle = seconds(10);
   Duration setup_retry_min = milliseconds(5);
@@ -145,9 +148,9 @@ struct SendQueueConfig {
   QueueIndices* indices = nullptr;
   std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
   uint32_t jfc = 0;
-  Pacer* pacer = nullptr;    // of the owner; null: as fast as it goes
-  uint8_t rnr_retry = 7;     // 7: for ever
-  uint8_t err_timeout = 17;  // 4.096 us * 2^n, see WR deadline
+  cc::Pacer* pacer = nullptr;  // of the owner; null: as fast as it goes
+  uint8_t rnr_retry = 7;       // 7: for ever
+  uint8_t err_timeout = 17;    // 4.096 us * 2^n, see WR deadline
 };
 
 struct JettyConfig {

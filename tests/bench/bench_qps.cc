@@ -125,7 +125,7 @@ class World {
   std::vector<StateRow> state() const {
     std::vector<StateRow> rows = state_of(a_.node.core.state());
     if (protocol_ == Protocol::kRoce) {
-      for (const StateRow& row : roce_state_of(a_.node.core.state(), o_.reads)) rows.push_back(row);
+      for (const StateRow& row : roce_state_of(*a_.node.core.roce_state(), o_.reads)) rows.push_back(row);
     }
     return rows;
   }

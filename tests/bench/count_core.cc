@@ -54,7 +54,8 @@ int print_facts() {
   std::printf("compiler: %s %d\n", kCompiler, kCompilerVersion);
   std::printf("channel: %llu\n", static_cast<unsigned long long>(channel));
   std::printf("jetty: %llu\n", static_cast<unsigned long long>(bytes_each(state_of(s), Per::kJetty)));
-  std::printf("queue pair: %llu\n", static_cast<unsigned long long>(bytes_each(roce_state_of(s, 1), Per::kConnection)));
+  std::printf("queue pair: %llu\n",
+              static_cast<unsigned long long>(bytes_each(roce_state_of(exchange.roce_state(), 1), Per::kConnection)));
   return 0;
 }
 

@@ -58,6 +58,7 @@ class Exchange {
   // After so many operations all buffers were touched.
   uint64_t cycle() const { return region_bytes_ / stride_; }
   const CoreState& state() const { return pair_.a_node.core.state(); }
+  const roce::State& roce_state() const { return *pair_.a_node.core.roce_state(); }
 
   // `ops` operations, in whole windows.
   void run(uint64_t ops) {

@@ -48,8 +48,8 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
 }
 
 // Queue pairs that serve `reads` READs and atomics at a time. Connections of CM: none were made here.
-inline std::vector<StateRow> roce_state_of(const CoreState& s, uint32_t reads) {
-  const uint64_t qps = s.roce->qps.in_use();
+inline std::vector<StateRow> roce_state_of(const roce::State& r, uint32_t reads) {
+  const uint64_t qps = r.qps.in_use();
   return {
       {"queue pair records", qps, sizeof(roce::Qp) + sizeof(IdSlot) + kTimerBytes, Per::kConnection},
       {"READ and atomic slots", qps * std::bit_ceil(reads), sizeof(roce::ReadSlot), Per::kConnection},

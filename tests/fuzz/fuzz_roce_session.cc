@@ -97,7 +97,7 @@ class World {
 
  private:
   Engine<FuzzHost>& roce() { return *core_.roce(); }
-  State& state() { return *core_.state().roce; }
+  State& state() { return core_.roce()->state(); }
   const Qp& record(const QueuePair& q) { return state().qps[find_qp(core_.state(), q.qpn)]; }
   QueuePair& any_qp(Input& in) { return qps_[in.below(5)]; }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing: which changes of the protocol core does no test notice?
 
-Every mutant of lib/transport/{tp,ta,setup,resource} goes into one build, each behind a number: a comparison that is
+Every mutant of lib/transport/{cc,tp,ta,setup,resource} goes into one build, each behind a number: a comparison that is
 shifted or turned round, a condition negated, an operand of && or || that decides nothing, a number one larger, another
 arithmetic operator, a call or an assignment left out. Unit tests, directed simulation tests and seeds of the swarm run
 against each mutant in a process of its own. Printed are a table and the survivors. Mutants that change nothing are kept
@@ -22,7 +22,7 @@ import equivalents
 import report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-UNIT = ("transport", "tp", "ta", "setup", "resource", "roce")
+UNIT = ("transport", "cc", "tp", "ta", "setup", "resource", "roce")
 
 
 def globbed(root, *patterns):
@@ -34,9 +34,9 @@ class Project:
 
     def __init__(self, root=ROOT):
         self.root = pathlib.Path(root)
-        layers = "{tp,ta,setup,resource}"
+        layers = "{cc,tp,ta,setup,resource}"
         self.about = f"lib/transport/{layers}"
-        self.mutated = globbed(root, *(f"lib/transport/{d}/**/*.{e}" for d in ("tp", "ta", "setup", "resource")
+        self.mutated = globbed(root, *(f"lib/transport/{d}/**/*.{e}" for d in ("cc", "tp", "ta", "setup", "resource")
                                        for e in ("h", "cc")))
         sim = [p for p in globbed(root, "tests/sim/*.cc") if not p.endswith("/swarm.cc")]
         units = globbed(root, *(f"tests/unit/{part}/*.cc" for part in UNIT))

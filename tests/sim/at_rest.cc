@@ -17,7 +17,8 @@ bool alive(const Channel& ch) { return ch.state != ChannelState::kFree && ch.sta
 // One node under inspection. Every member names what it looked at, so that the failure does.
 class Inspection {
  public:
-  Inspection(World& world, Node& node) : world_(world), node_(node), s_(node.core().state()) {}
+  Inspection(World& world, Node& node)
+      : world_(world), node_(node), s_(node.core().state()), roce_(node.core().roce_state()) {}
 
   void quiet();
   void empty();
@@ -64,6 +65,7 @@ class Inspection {
   World& world_;
   Node& node_;
   const CoreState& s_;
+  const roce::State* roce_;  // null: off
 };
 
 void Inspection::free_lists() {
@@ -80,36 +82,35 @@ void Inspection::free_lists() {
   free_list("free and used gathering datagrams", s_.gathering);
   free_list("free and used arriving datagrams", s_.arriving);
   free_list("free and used recovery blocks", s_.recovery);
+  free_list("free and used blocks of send times", s_.send_times.blocks());
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
   free_list("free and used packets that wait for memory", s_.more_held);
-  if (s_.roce == nullptr) return;
-  free_list("free and used queue pairs", s_.roce->qps);
-  free_list("free and used address handles", s_.roce->address_handles);
-  free_list("free and used listeners", s_.roce->listeners);
-  free_list("free and used connections", s_.roce->connections);
-  free_list("free and used completions that arrive", s_.roce->arriving);
+  if (roce_ == nullptr) return;
+  free_list("free and used queue pairs", roce_->qps);
+  free_list("free and used blocks of send times of queue pairs", roce_->send_times.blocks());
+  free_list("free and used address handles", roce_->address_handles);
+  free_list("free and used listeners", roce_->listeners);
+  free_list("free and used connections", roce_->connections);
+  free_list("free and used completions that arrive", roce_->arriving);
 }
 
 // Nobody waits for a turn, and nothing waits to leave.
 void Inspection::lists() {
-  none("first channel with something to send", s_.active_head);
-  none("channels with something to send", s_.active_count);
-  none("first channel that owes an acknowledgement", s_.ack_head);
-  none("first link with datagrams", s_.active_link_head);
-  none("links with datagrams", s_.active_link_count);
-  none("receives that copies of dead channels may write", s_.receives_with_late_copies);
+  none("channel with something to send", s_.active.back());
+  none("channel that owes an acknowledgement", s_.owing_acks.back());
+  none("link with datagrams", s_.active_links.back());
+  none("receive that copies of dead channels may write", s_.receives_with_late_copies.back());
   none("held frames that were given up", s_.orphan_count);
   none("records to send", s_.outbox_tail - s_.outbox_head);
   none("events to report", s_.event_tail - s_.event_head);
-  none("JFCs with events to report", s_.event_jfcs);
-  for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queue_head);
-  if (s_.roce == nullptr) return;
-  none("first queue pair with something to send", s_.roce->active_head);
-  none("queue pairs with something to send", s_.roce->active_count);
-  none("management datagrams to send", s_.roce->mad_tail - s_.roce->mad_head);
-  none("events of connections to report", s_.roce->event_tail - s_.roce->event_head);
+  none("JFC with events to report", s_.event_jfcs.back());
+  for (uint32_t i = 1; i <= s_.links.high_water(); ++i) none("queue that waits for a link", s_.links[i].queues.back());
+  if (roce_ == nullptr) return;
+  none("queue pair with something to send", roce_->active.back());
+  none("management datagrams to send", roce_->mad_tail - roce_->mad_head);
+  none("events of connections to report", roce_->event_tail - roce_->event_head);
 }
 
 // Records that something under way has, and that its end gives back.
@@ -122,8 +123,8 @@ void Inspection::pools_in_transit() {
     kept += ch.kept;
     jobs += ch.read_jobs;
   }
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    if (s_.roce->qps[i].in_use) kept += s_.roce->qps[i].kept;
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    if (roce_->qps[i].in_use) kept += roce_->qps[i].kept;
   none("chunks of messages", s_.messages.in_use());
   none("recovery blocks", s_.recovery.in_use());
   none("datagrams that are gathered", s_.gathering.in_use());
@@ -140,9 +141,9 @@ void Inspection::channel(const Channel& ch) {
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.copies_pending);
   none("packets of a channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
-  none("channel on the list of those with something to send", ch.on_active_list);
-  none("channel on the list of those that owe an acknowledgement", ch.on_ack_list);
-  none("queue that waits for a channel", ch.queue_head);
+  none("channel on the list of those with something to send", ch.on_active_list.next);
+  none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
+  none("queue that waits for a channel", ch.queues.back());
   none("unanswered requests of a channel", ch.unanswered);
   none("READ jobs of a channel", ch.read_jobs);
   none("delivery of a channel that is held up", ch.stalled);
@@ -180,16 +181,16 @@ void Inspection::queue(const SendQueue& q) {
   none("refused receives of a send queue", q.receives_refused);
   none("requests of a send queue to retry", q.retries);
   none("datagram of a send queue that is gathered", q.gathering);
-  none("completion of a send queue that waits for room", q.waits);
+  none("completion of a send queue that waits for room", q.waiter.in_line.next);
 }
 
 void Inspection::queue_pair(const roce::Qp& qp) {
-  none("queue pair on the list of those with something to send", qp.active);
+  none("queue pair on the list of those with something to send", qp.on_active_list.next);
   none("copies of a queue pair", qp.copies_pending + qp.response_copies);
   none("gathers of a queue pair", qp.gather_pending);
   none("packet of a queue pair that is gathered", qp.gathering != roce::Gathering::kNothing);
   none("kept packets of a queue pair without copies", qp.kept);
-  none("first kept packet of a queue pair without copies", qp.kept_head);
+  none("kept packet of a queue pair without copies", qp.kept_list.back());
 }
 
 // Every receive that was taken is in a half message or back at its JFR.
@@ -197,14 +198,14 @@ void Inspection::receives() {
   uint32_t known = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
     known += alive(s_.channels[i]) && s_.channels[i].receive != 0;
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    known += s_.roce->qps[i].in_use && s_.roce->qps[i].receive != 0;
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    known += roce_->qps[i].in_use && roce_->qps[i].receive != 0;
   for (uint32_t i = 1; i <= s_.jfrs.high_water(); ++i) {
     const ub::Jfr& r = s_.jfrs[i];
     if (s_.ids[r.id].kind != ObjectKind::kJfr || s_.ids[r.id].record != i) continue;
-    for (uint32_t receive = r.returned; receive != 0 && known <= s_.receives.high_water();
-         receive = s_.receives[receive].next)
-      ++known;
+    uint32_t receive = r.returned.empty() ? 0 : r.returned.front<&RxReceive::on_list>(s_.receives);
+    for (; receive != 0 && known <= s_.receives.high_water(); ++known)
+      receive = r.returned.behind<&RxReceive::on_list>(s_.receives, receive);
   }
   expect("receives, by those of messages and JFRs", s_.receives.in_use(), known);
 }
@@ -215,12 +216,12 @@ void Inspection::timers() {
     if (!alive(s_.channels[i])) none("timers of dead channels", s_.timers.armed(s_.timer_of_channel(i)));
   for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
     if (!s_.queues[i].in_use) none("timers of destroyed send queues", s_.timers.armed(s_.timer_of_queue(i)));
-  if (s_.roce == nullptr) return;
-  for (uint32_t i = 1; i <= s_.roce->qps.high_water(); ++i)
-    if (!s_.roce->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(s_, i)));
-  for (uint32_t i = 1; i <= s_.roce->connections.high_water(); ++i)
-    if (!s_.roce->connections[i].in_use)
-      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(s_, i)));
+  if (roce_ == nullptr) return;
+  for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
+    if (!roce_->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(*roce_, i)));
+  for (uint32_t i = 1; i <= roce_->connections.high_water(); ++i)
+    if (!roce_->connections[i].in_use)
+      none("timers of connections that are over", s_.timers.armed(roce::timer_of_connection(*roce_, i)));
 }
 
 void Inspection::host() {
@@ -239,13 +240,13 @@ void Inspection::quiet() {
     if (alive(s_.channels[i])) channel(s_.channels[i]);
   for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
     if (s_.queues[i].in_use) queue(s_.queues[i]);
-  for (uint32_t i = 1; s_.roce != nullptr && i <= s_.roce->qps.high_water(); ++i)
-    if (s_.roce->qps[i].in_use) queue_pair(s_.roce->qps[i]);
+  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
+    if (roce_->qps[i].in_use) queue_pair(roce_->qps[i]);
 }
 
 void Inspection::objects() {
   none("JFCs", s_.jfcs.in_use());
-  none("JFCs that were waited for", s_.blocked_head);
+  none("JFC that was waited for", s_.blocked_jfcs.back());
   none("JFRs", s_.jfrs.in_use());
   none("jettys", s_.jettys.in_use());
   none("groups", s_.groups.in_use());
@@ -283,26 +284,30 @@ void Inspection::ids() {
 // Each rests, once, and holds nothing.
 void Inspection::dead_channels() {
   uint32_t resting = 0;
-  for (uint32_t i = s_.resting_head; i != 0 && resting <= s_.channels.high_water(); i = s_.channels[i].next_resting) {
-    const Channel& ch = s_.channels[i];
+  uint32_t next = s_.resting.empty() ? 0 : s_.resting.front<&Channel::on_resting_list>(s_.channels);
+  while (next != 0 && resting <= s_.channels.high_water()) {
+    const Channel& ch = s_.channels[next];
+    next = s_.resting.behind<&Channel::on_resting_list>(s_.channels, next);
     ++resting;
     none("channels that live", alive(ch));
     none("receive of a dead channel", ch.receive);
     none("recovery block of a dead channel", ch.recovery);
+    none("send times of a dead channel", ch.flow.send_times);
     none("reorder block of a dead channel", ch.reorder);
     none("kept packets of a dead channel", ch.kept);
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
     none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
-    none("queue that waits for a dead channel", ch.queue_head);
-    none("dead channel on a list", ch.on_active_list || ch.on_ack_list);
+    none("queue that waits for a dead channel", ch.queues.back());
+    none("dead channel on a list", ch.on_active_list.next + ch.on_ack_list.next);
   }
   expect("channels that rest", resting, s_.channels.high_water());
+  none("blocks of send times without a channel", s_.send_times.blocks().in_use());
 }
 
 void Inspection::queue_pairs() {
-  if (s_.roce == nullptr) return;
-  const roce::State& r = *s_.roce;
+  if (roce_ == nullptr) return;
+  const roce::State& r = *roce_;
   none("queue pairs", r.qps.in_use());
   none("address handles", r.address_handles.in_use());
   none("listeners", r.listeners.in_use());

@@ -368,7 +368,7 @@ void Connections::on_rejected(Side& s, const roce::ConnectionEvent& e) {
 }
 
 void Connections::on_unreachable(Side& s) {
-  const auto& times = world_.node(s.node).core().state().roce->times;
+  const auto& times = world_.node(s.node).core().roce_state()->times;
   if (s.state != State::kAsked && s.state != State::kAccepted) return fail(s, "unreachable after it was established");
   if (s.strict) return fail(s, "unreachable, though nothing is lost");
   if (s.active && world_.now().ns - s.since_ns < static_cast<uint64_t>(patience(times).ns))

@@ -18,7 +18,7 @@ class Raw {
   static constexpr uint32_t kToken = 0x4321;
 
   Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17,
-      Pacer* pacer = nullptr, uint32_t group = 0, Mode mode = Mode::kRm)
+      cc::Pacer* pacer = nullptr, uint32_t group = 0, Mode mode = Mode::kRm)
       : world_(stage.world),
         node_(node),
         owner_(static_cast<Owner>(kFirstHostileOwner + number)),

@@ -10,7 +10,7 @@ namespace {
 // Up, with something to send, and on no list of those that may send it now: only the peer lets it go on. What is left
 // of a request to be copied waits for memory.
 bool channel_waits(const tp::Channel& ch) {
-  const bool work = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
+  const bool work = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
   return ch.is_up() && work && !ch.on_active_list && ch.held_count == 0;
 }
 

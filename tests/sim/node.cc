@@ -43,6 +43,7 @@ void Node::configure() {
   config_.max_segments = 64;
   config_.max_targets = 4096;
   config_.slow_memory = true;
+  config_.listen_to_network = index_ % 2 == 1;
   config_.max_peers = 256;
   config_.max_channels = 256;
   config_.max_links = 4;
@@ -68,7 +69,7 @@ void Node::boot() {
   const Options& o = world_.options;
   link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless});
   if (link_ == 0) world_.model.fail("add_link was refused");
-  if (has_roce()) core_->state().roce->times.tries = o.work.cm_tries;
+  if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
                static_cast<unsigned long long>(config_.incarnation));
@@ -450,7 +451,7 @@ bool Node::idle(std::string* why) const {
     *why += buf;
     return false;
   }
-  if (const roce::State* r = core_->state().roce) {
+  if (const roce::State* r = core_->roce_state()) {
     for (uint32_t i = 1; i <= r->qps.high_water(); ++i) {
       const roce::Qp& qp = r->qps[i];
       if (!qp.in_use || !roce::sends(qp.state) || qp.req.oldest == qp.req.end) continue;

@@ -129,7 +129,7 @@ void Node::drop_address_handles(Owner owner) {
 }
 
 uint32_t Node::connections() const {
-  const roce::State* r = core_->state().roce;
+  const roce::State* r = core_->roce_state();
   if (r == nullptr) return 0;
   uint32_t n = 0;
   for (uint32_t i = 1; i <= r->connections.high_water(); ++i) n += r->connections[i].in_use;
@@ -137,7 +137,7 @@ uint32_t Node::connections() const {
 }
 
 uint32_t Node::listeners() const {
-  const roce::State* r = core_->state().roce;
+  const roce::State* r = core_->roce_state();
   if (r == nullptr) return 0;
   uint32_t n = 0;
   for (uint32_t i = 1; i <= r->listeners.high_water(); ++i) n += r->listeners[i].in_use;

@@ -42,7 +42,7 @@ void Node::copy_done(uint64_t copy) {
 }
 
 void Node::look() {
-  if (world_.reached) world_.reached->look(index_, epoch_, core_->state());
+  if (world_.reached) world_.reached->look(index_, epoch_, core_->state(), core_->roce_state());
 }
 
 bool Node::take_events() {

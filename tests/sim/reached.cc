@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "lib/transport/tp/congestion_window.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/transmit_state.h"
 
@@ -30,17 +29,17 @@ const char* sentence_of(ReachedState s) {
   return kSentences[static_cast<size_t>(s)];
 }
 
-void Reached::look(uint32_t node, uint32_t epoch, const CoreState& s) {
+void Reached::look(uint32_t node, uint32_t epoch, const CoreState& s, const roce::State* r) {
   if (instances_.size() <= node) instances_.resize(node + 1);
   Instance& instance = instances_[node];
   if (instance.epoch != epoch) instance = Instance{.epoch = epoch, .channels = {}, .qps = {}};
   instance.channels.resize(std::max<size_t>(instance.channels.size(), s.channels.high_water() + 1));
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) look_at_channel(s, s.channels[i], instance.channels[i]);
   look_at_tables(s);
-  if (s.roce == nullptr) return;
-  instance.qps.resize(std::max<size_t>(instance.qps.size(), s.roce->qps.high_water() + 1));
-  for (uint32_t i = 1; i <= s.roce->qps.high_water(); ++i)
-    if (s.roce->qps[i].in_use) look_at_qp(s, s.roce->qps[i], instance.qps[i]);
+  if (r == nullptr) return;
+  instance.qps.resize(std::max<size_t>(instance.qps.size(), r->qps.high_water() + 1));
+  for (uint32_t i = 1; i <= r->qps.high_water(); ++i)
+    if (r->qps[i].in_use) look_at_qp(s, r->qps[i], instance.qps[i]);
 }
 
 void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
@@ -124,7 +123,7 @@ void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
 }
 
 void Reached::look_at_tables(const CoreState& s) {
-  reach(ReachedState::kHalfMessageDied, s.receives_with_late_copies != 0);
+  reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
   reach(ReachedState::kFrameGivenUp, s.orphan_count != 0);
   reach(ReachedState::kMessagesShort, s.messages.in_use() > s.messages.capacity() - s.messages.capacity() / 10);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
@@ -134,7 +133,7 @@ void Reached::look_at_tables(const CoreState& s) {
                                           s.channels[p.channels[1]].outstanding() != 0);
   }
   for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
-    reach(ReachedState::kJettyWaits, s.queues[i].in_use && s.queues[i].waits);
+    reach(ReachedState::kJettyWaits, s.queues[i].in_use && static_cast<bool>(s.queues[i].waiter));
     reach(ReachedState::kQueueRetries, s.queues[i].in_use && s.queues[i].retries != 0);
   }
 }

@@ -27,7 +27,7 @@ const char* sentence_of(ReachedState);
 
 class Reached {
  public:
-  void look(uint32_t node, uint32_t epoch, const CoreState&);
+  void look(uint32_t node, uint32_t epoch, const CoreState&, const roce::State*);
   void reach(ReachedState s, bool yes = true) {
     if (yes) states_.set(static_cast<size_t>(s));
   }

@@ -55,9 +55,9 @@ bool end_connections(World& world, Workload& load) {
 
 bool slowed_down(World& world) {
   for (uint32_t i = 0; i < world.node_count(); ++i) {
-    const roce::State* r = world.node(i).up() ? world.node(i).core().state().roce : nullptr;
+    const roce::State* r = world.node(i).up() ? world.node(i).core().roce_state() : nullptr;
     for (uint32_t n = 1; r != nullptr && n <= r->qps.high_water(); ++n)
-      if (r->qps[n].in_use && roce::receives(r->qps[n].state) && r->qps[n].pace.rate != 0) return true;
+      if (r->qps[n].in_use && roce::receives(r->qps[n].state) && !r->qps[n].flow.timer_at.is_never()) return true;
   }
   return false;
 }

@@ -208,9 +208,11 @@ bool SimHost::is_held(const std::byte* held) const {
   const CoreState& s = node_.core().state();
   const auto place = static_cast<uint32_t>(static_cast<size_t>(held - s.held_frames) / s.config.max_frame_bytes);
   if (std::find(s.orphans, s.orphans + s.orphan_count, place) != s.orphans + s.orphan_count) return true;
-  if (place < s.held_of_datagram(1)) return s.held[place].channel != 0;
-  if (place < s.held_of_qp(1)) return s.gathering[place - s.held_of_datagram(0)].in_use;
-  const roce::Qp& qp = s.roce->qps[place - s.held_of_qp(0)];
+  const NumberRange &packets = s.held_frames_of_packets, &datagrams = s.held_datagrams;
+  if (packets.contains(place)) return s.held[packets.index_of(place)].channel != 0;
+  if (datagrams.contains(place)) return s.gathering[datagrams.index_of(place)].in_use;
+  const roce::State& r = *node_.core().roce_state();
+  const roce::Qp& qp = r.qps[r.held_qps.index_of(place)];
   return qp.in_use && qp.gathering != roce::Gathering::kNothing;
 }
 

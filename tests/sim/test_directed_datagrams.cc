@@ -3,7 +3,7 @@
 // Unreliable messages (UM): a UTP packet each, without a channel, sent once; who gets them, and why not.
 #include <cmath>
 
-#include "lib/transport/ta/pacer.h"
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/sim/directed_raw.h"
 
@@ -383,7 +383,7 @@ TEST(Datagram, channels_and_datagrams__share_the_turns) {
 
 TEST(Datagram, rate_of_the_owner__holds) {
   Stage s;
-  Pacer pacer;
+  cc::Pacer pacer;
   pacer.bytes_per_second = 10'000'000;
   Raw x(s, *s.a().node, 0, 16, 17, &pacer, 0, Mode::kUm), y(s, *s.b().node, 0, 16, 17, nullptr, 0, Mode::kUm);
   const uint32_t target = x.import(y);
@@ -395,7 +395,7 @@ TEST(Datagram, rate_of_the_owner__holds) {
     x.core().on_completions_read(s.world.now(), x.jfc);
   }
   const Duration took = s.world.now() - begin;
-  EXPECT_GE(took, milliseconds(24) - Pacer::kCredit);  // 200 x 1256 bytes at 10 MB/s: 25 ms, less what was saved up
+  EXPECT_GE(took, milliseconds(24) - cc::Pacer::kCredit);  // 200 x 1256 bytes at 10 MB/s: 25 ms, less what was saved up
   EXPECT_LE(took, milliseconds(28));
 }
 

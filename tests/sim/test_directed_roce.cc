@@ -316,8 +316,8 @@ TEST(Roce, one_port__carries_both) {
 // ---- congestion ------------------------------------------------------------------------------------------------
 
 uint32_t rate(const End& e, const Queue* q) {
-  const CoreState& s = e.node->core().state();
-  return s.roce->qps[roce::find_qp(s, q->id)].pace.rate;
+  const auto& core = e.node->core();
+  return core.roce_state()->qps[roce::find_qp(core.state(), q->id)].flow.dcqcn.rate_kbytes_per_second;
 }
 
 Options marked() {

@@ -17,7 +17,7 @@ uint32_t receives_waiting(const CoreState& s, uint32_t jetty) {
   const QueueState state = s.queues[j.queue].state;
   if (r.state != QueueState::kReady || state == QueueState::kReset || state == QueueState::kError) return 0;
   const uint32_t posted = r.indices->produced.load(std::memory_order_acquire) - r.consumed;
-  return (posted > r.mask + 1 ? 0 : posted) + (r.returned != 0 ? 1 : 0);
+  return (posted > r.mask + 1 ? 0 : posted) + (r.returned.empty() ? 0 : 1);
 }
 
 uint32_t next_ready(const CoreState& s, const Group& g) {

@@ -59,7 +59,6 @@ Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   j = Jfc{};
   // The list of JFCs that were waited for drops it when its turn comes, not before.
   j.on_blocked_list = former.on_blocked_list;
-  j.next_blocked = former.next_blocked;
   j.slots = config.slots;
   j.indices = config.indices;
   j.cookie = config.cookie;
@@ -75,11 +74,7 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (!valid_jfc(s, jfc)) return Status::kInvalid;
   Jfc& j = s.jfcs[jfc];
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
-  if (j.event_queued) {
-    uint32_t* link = &s.event_jfcs;
-    while (*link != jfc) link = &s.jfcs[*link].next_event;
-    *link = j.next_event;
-  }
+  if (j.on_event_list) s.event_jfcs.remove<&Jfc::on_event_list>(s.jfcs, jfc);
   j.in_use = false;
   s.jfcs.free(jfc);
   return Status::kOk;
@@ -124,7 +119,7 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
   if (r->users != 0) return Status::kBusy;
   detach_open_receives(s, record, 0);
   free_returned(s, *r);
-  ta::stop_waiting(s, r->jfc, record | kWaitingJfr);
+  ta::stop_waiting(s, r->jfc, s.jfr_waiters.of(record));
   --s.jfcs[r->jfc].users;
   r->state = QueueState::kReset;
   release_id(s, id);
@@ -206,7 +201,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   ta::leave_list(s, j->queue);
   set_held_back(s, &q.held_back, false);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
-  ta::stop_waiting(s, q.jfc, j->queue);
+  ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;
   --s.jfcs[q.jfc].users;

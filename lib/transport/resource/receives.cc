@@ -33,14 +33,24 @@ bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
   return true;
 }
 
+// ---- those that copies of dead channels may still write --------------------------------------------------------
+
+uint32_t first_with_late_copies(const CoreState& s) {
+  const IndexList& list = s.receives_with_late_copies;
+  return list.empty() ? 0 : list.front<&RxReceive::on_list>(s.receives);
+}
+uint32_t next_with_late_copies(const CoreState& s, uint32_t receive) {
+  return s.receives_with_late_copies.behind<&RxReceive::on_list>(s.receives, receive);
+}
+
 }  // namespace
 
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   Jfr& r = s.jfrs[jfr];
   if (!ta::jfc_has_room(s, jfc)) return 0;
-  uint32_t index = r.returned;
-  if (index != 0) {
-    r.returned = s.receives[index].next;
+  uint32_t index = 0;
+  if (!r.returned.empty()) {
+    index = r.returned.pop_front<&RxReceive::on_list>(s.receives);
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
     if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
@@ -81,7 +91,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
 void discard_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
   free_returned(s, r);
-  ta::stop_waiting(s, r.jfc, jfr | kWaitingJfr);
+  ta::stop_waiting(s, r.jfc, s.jfr_waiters.of(jfr));
   const uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
   uint32_t dropped = 0;
   for (PostedReceive rqe; fetch_receive(r, produced, &rqe); r.consumed += rqe.slot[0].slots) {
@@ -98,8 +108,7 @@ void return_receive(CoreState& s, uint32_t index) {
   uint32_t jfr = receive.jfr, jfc = receive.jfc;
   if (receive.counted) --s.jfcs[jfc].reserved;
   receive.counted = false;
-  receive.next = s.jfrs[jfr].returned;
-  s.jfrs[jfr].returned = index;
+  s.jfrs[jfr].returned.push_front<&RxReceive::on_list>(s.receives, index);
   flush_receives(s, jfr);
   ta::resume_jfc(s, jfc);
 }
@@ -108,17 +117,15 @@ void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t c
   RxReceive& receive = s.receives[index];
   receive.dead_tpn = tpn;
   receive.copies = copies;
-  receive.next = s.receives_with_late_copies;
-  s.receives_with_late_copies = index;
+  s.receives_with_late_copies.push_front<&RxReceive::on_list>(s.receives, index);
 }
 
 void dead_copy_done(CoreState& s, uint32_t tpn) {
-  for (uint32_t* link = &s.receives_with_late_copies; *link != 0; link = &s.receives[*link].next) {
-    uint32_t index = *link;
+  for (uint32_t index = first_with_late_copies(s); index != 0; index = next_with_late_copies(s, index)) {
     RxReceive& receive = s.receives[index];
     if (receive.dead_tpn != tpn) continue;
     if (--receive.copies != 0) return;
-    *link = receive.next;
+    s.receives_with_late_copies.remove<&RxReceive::on_list>(s.receives, index);
     if (receive.jfr != 0) return return_receive(s, index);
     return release_receive(s, index);
   }
@@ -131,21 +138,17 @@ void release_receive(CoreState& s, uint32_t index) {
 }
 
 void free_returned(CoreState& s, Jfr& r) {
-  while (r.returned != 0) {
-    const uint32_t receive = r.returned;
-    r.returned = s.receives[receive].next;
-    s.receives.free(receive);
-  }
+  while (!r.returned.empty()) s.receives.free(r.returned.pop_front<&RxReceive::on_list>(s.receives));
 }
 
 // No further than the ring is long: the application may post and make room without end. And no further than its share
 // of a visit, for the others wait meanwhile: those that complete into a JFC are visited together.
 void flush_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
-  if (r.state != QueueState::kError || r.waits) return;
+  if (r.state != QueueState::kError || r.waiter) return;
   const uint32_t share = std::max(1u, std::min(r.mask + 1, kFlushesPerVisit / s.jfcs[r.jfc].users));
   for (uint32_t flushed = 0; flushed != share; ++flushed) {
-    if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
+    if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
     uint32_t receive = take_receive(s, jfr, r.jfc);
     if (receive == 0) return;
     Cqe cqe{};
@@ -158,7 +161,7 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     release_receive(s, receive);
     ta::push_completion(s, r.jfc, cqe);
   }
-  ta::wait_for_room(s, r.jfc, jfr | kWaitingJfr);
+  ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
   // Nobody needs to do anything for the rest to go on, so the driver must not sleep. No queue has the number 0, its
   // timer only wakes; it is due behind this moment, or a round of timers that is under way would use it up.
   s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));
@@ -198,7 +201,7 @@ void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
 
 void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
   detach_arriving(s, jfr, jetty);
-  for (uint32_t i = s.receives_with_late_copies; i != 0 && jetty == 0; i = s.receives[i].next) {
+  for (uint32_t i = first_with_late_copies(s); i != 0 && jetty == 0; i = next_with_late_copies(s, i)) {
     RxReceive& r = s.receives[i];
     if (r.jfr != jfr) continue;
     r.jfr = 0;  // freed when the copies are done

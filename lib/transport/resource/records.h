@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
@@ -20,15 +21,17 @@ constexpr uint64_t kMaxMessageBytes = 1u << 30;
 struct LinkRecord {
   bool up;
   LinkConfig config;
-  uint32_t queue_head, queue_tail;  // send queues of UM that wait for their turn here
-  uint32_t next_active;
-  bool on_active_list;
+  IndexList queues;  // send queues of UM that wait for their turn here
+  ListLink on_active_list;
 };
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
 
-constexpr uint32_t kWaitingJfr = 1u << 31;  // in Jfc::waiting: a JFR, not a send queue
-constexpr uint32_t kWaitingQp = 1u << 30;   // a queue pair of RoCE
+// In a record that may wait for room in a JFC (WaiterKind).
+struct Waiter {
+  ListLink in_line;
+  explicit operator bool() const { return static_cast<bool>(in_line); }  // it waits
+};
 
 struct Jfc {
   Cqe* slots;
@@ -36,17 +39,16 @@ struct Jfc {
   uint64_t cookie;
   uint32_t mask, depth;
   uint32_t produced;
-  uint32_t reserved;      // places promised to receives that were taken
-  uint32_t users;         // queues that complete into it
-  uint32_t waiting;       // last of the ring of those whose completions wait for room, 0: none
-  uint32_t next_event;    // list of JFCs with an event to report
-  uint32_t next_blocked;  // list of JFCs that were waited for
-  uint32_t solicited;     // place of the newest solicited completion, from the end: 1 is the last; 0: none
+  uint32_t reserved;  // places promised to receives that were taken
+  uint32_t users;     // queues that complete into it
+  IndexList waiting;  // those whose completions wait for room: numbers of waiters
+  ListLink on_event_list;
+  ListLink on_blocked_list;  // of JFCs that were waited for
+  uint32_t solicited;        // place of the newest solicited completion, from the end: 1 is the last; 0: none
   Owner owner;
   bool in_use : 1;
   bool full : 1;  // an episode of being full was reported
-  bool on_blocked_list : 1;
-  bool completion_event : 1, error_event : 1, event_queued : 1;
+  bool completion_event : 1, error_event : 1;
 };
 static_assert(sizeof(Jfc) <= 64);
 
@@ -59,17 +61,16 @@ struct Jfr {
   uint32_t mask;
   uint32_t jfc;
   uint32_t consumed;
-  uint32_t returned;  // receives given back by aborted messages: list of RxReceive
-  uint32_t users;     // jettys that share it
+  IndexList returned;  // receives given back by aborted messages: RxReceive
+  uint32_t users;      // jettys that share it
   uint32_t threshold;
-  uint32_t next_waiting;  // in the ring of its JFC
+  Waiter waiter;  // it flushes, and there was no room, or others had their turn
   Owner owner;
   QueueState state;
   Mode mode;
   uint8_t rnr_code;       // on the wire
   uint8_t receive_slots;  // usually
   bool limit_armed;
-  bool waits;  // is in that ring: it flushes, and there was no room, or others had their turn
 };
 
 // A jetty or JFS. Its send queue is a record of its own.
@@ -114,14 +115,14 @@ struct SendRing {
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
 struct alignas(64) SendQueue : SendRing {
   struct WrState* work;
-  Pacer* pacer;  // null: none
+  cc::Pacer* pacer;  // null: none
   uint32_t work_mask;
   uint32_t started_head, started_tail;
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
   uint32_t jfc;
-  uint32_t next;          // in the list of the channel or link it waits for
-  uint32_t next_waiting;  // in the ring of the JFC it waits for
+  ListLink in_line;  // of the channel or link it waits for
+  Waiter waiter;     // a completion found no room
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
@@ -135,7 +136,6 @@ struct alignas(64) SendQueue : SendRing {
   uint8_t generation;
   bool in_use;
   bool unreliable;          // UM: each request is a datagram, complete when it left
-  bool waits;               // is in that ring: a completion found no room
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk;   // lane of the receives in flight
   bool pinned_bulk;         // a pinned queue that met its first bulk message
@@ -253,7 +253,7 @@ struct RxReceive {
   uint32_t jfr;    // record
   uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
-  uint32_t next;      // in Jfr::returned, or of receives that copies of a dead channel may still write
+  ListLink on_list;   // Jfr::returned, or those that copies of a dead channel may still write
   uint32_t dead_tpn;  // the latter: the channel, and
   uint32_t copies;    // how many of its copies are pending
   uint8_t sge_count;

@@ -70,7 +70,7 @@ void stop_waiting(State& r, Connection& c) {
 
 void drop_connection(CoreState& s, State& r, uint32_t record) {
   Connection& c = r.connections[record];
-  s.timers.cancel(timer_of_connection(s, record));
+  s.timers.cancel(timer_of_connection(r, record));
   if (c.requester_id != 0) {
     uint32_t* at = &bucket_of(r, c.requester_id);
     while (*at != record) at = &r.connections[*at].next_in_bucket;
@@ -126,7 +126,7 @@ void tell(CoreState& s, State& r, uint32_t record, ConnectionEventKind kind, con
 void carry_out(CoreState& s, State& r, uint32_t record, const CmStep& step) {
   Connection& c = r.connections[record];
   if (step.send) send_mad(s, r, c.path, c.cm.mad);
-  if (!c.cm.deadline.is_never()) s.timers.arm(timer_of_connection(s, record), c.cm.deadline);
+  if (!c.cm.deadline.is_never()) s.timers.arm(timer_of_connection(r, record), c.cm.deadline);
   if (c.cm.state == CmState::kTimeWait) release_qp(s, r, record);
   if (c.cm.state == CmState::kClosed) drop_connection(s, r, record);
 }

@@ -5,6 +5,7 @@
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/send_completion.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::roce {
@@ -12,34 +13,17 @@ namespace {
 
 constexpr uint32_t kFlushesPerVisit = 64;
 
-/// The slots up to `end` are the application's again.
-void give_back(const SendRing& ring, uint32_t end) {
-  ring.indices->consumed.store(end, std::memory_order_release);
-  ring.indices->retired.store(ring.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-}
-
 /// False: there is no room.
-bool complete(CoreState& s, uint32_t index, Qp& qp, const Wqe& wqe, uint32_t end, CrStatus status) {
-  if (status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
-    if (!ta::jfc_has_room(s, qp.jfc)) {
-      ta::wait_for_room(s, qp.jfc, index | kWaitingQp);
-      return false;
-    }
+bool complete(CoreState& s, const State& r, uint32_t index, const Qp& qp, const Wqe& wqe, uint32_t end,
+              CrStatus status) {
+  return ta::complete_send(s, qp.ring, qp.jfc, r.waiters, index, wqe, end, status, [&] {
     Cqe cqe{};
-    cqe.user_ctx = wqe.user_ctx;
-    cqe.status = status;
     cqe.opcode = CrOpcode::kNone;
     cqe.local_id = qp.qpn;
     cqe.remote_id = static_cast<uint32_t>(wqe.op);
-    cqe.length = wqe.length;
     cqe.user_data = qp.user_data;
-    const uint32_t retiring = qp.ring.indices->retired.load(std::memory_order_relaxed) + 1;
-    cqe.stamp = static_cast<uint8_t>(retiring);
-    qp.ring.indices->retiring.store(retiring, std::memory_order_relaxed);
-    ta::push_completion(s, qp.jfc, cqe);
-  }
-  give_back(qp.ring, end);
-  return true;
+    return cqe;
+  });
 }
 
 CrStatus status_of(const Qp& qp, uint32_t number) {
@@ -62,7 +46,7 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
   for (uint32_t n = 0; n < kFlushesPerVisit; ++n) {
     if (!look_at_front(s, r, qp, &front, &broken)) return;
     const uint32_t end = qp.ring.next_slot + front.wqe->slots;
-    if (!complete(s, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
+    if (!complete(s, r, index, qp, *front.wqe, end, CrStatus::kWrFlush)) return;
     qp.ring.next_slot = end;
   }
   activate(r, index);
@@ -72,12 +56,12 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
 
 void retire_requests(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  if (qp.waits) return;  // its turn comes when there is room
+  if (qp.waiter) return;  // its turn comes when there is room
   for (; qp.retired != qp.req.tail; ++qp.retired) {
     if (!finished(qp, qp.retired)) return;
     const uint32_t slot = qp.started[qp.retired & qp.work_mask].slot;
     const Wqe& wqe = qp.ring.slots[slot & qp.ring.slot_mask];
-    if (!complete(s, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
+    if (!complete(s, r, index, qp, wqe, slot + wqe.slots, status_of(qp, qp.retired))) return;
   }
   if (flushes_sends(qp.state)) return flush_posted(s, r, index);
   if (qp.state == QpState::kSqd && qp.drain_event) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_tag.h - what a pending copy of the RoCE engine was for, in the tag that the host gives back. Bit 60 of the
-// datagram kind of tp/copy_tag.h, which has no use for it. Records of queue pairs are not used again before their copies
-// into memory are done, and each frame has a number.
+// copy_tag.h - what a pending copy of the RoCE engine was for, in the tag that the host gives back, behind the prefix that
+// the engine took (core_common.h). Records of queue pairs are not used again before their copies into memory are done, and
+// each frame has a number.
 #pragma once
 
 #include <cstdint>
 
+#include "lib/transport/core_common.h"
 #include "lib/transport/host.h"
 
 namespace ub::roce {
@@ -22,12 +23,12 @@ struct CopyPurpose {
   uint32_t number;
 };
 
-constexpr CopyTag copy_tag(CopyFor what, uint32_t qp, uint32_t number) {
-  return uint64_t{1} << 60 | uint64_t{static_cast<uint8_t>(what)} << 58 | uint64_t{qp & 0xFFFF} << 32 | number;
+constexpr CopyTag copy_tag(uint32_t prefix, const CopyPurpose& p) {
+  return uint64_t{prefix} << kCopyPrefixShift | uint64_t{static_cast<uint8_t>(p.what)} << 48 |
+         uint64_t{p.qp & 0xFFFF} << 32 | p.number;
 }
-constexpr bool is_roce_copy(CopyTag tag) { return tag >> 62 == 0 && (tag >> 60 & 1) != 0; }
 constexpr CopyPurpose purpose_of(CopyTag tag) {
-  return {static_cast<CopyFor>(tag >> 58 & 3), static_cast<uint32_t>(tag >> 32 & 0xFFFF), static_cast<uint32_t>(tag)};
+  return {static_cast<CopyFor>(tag >> 48 & 3), static_cast<uint32_t>(tag >> 32 & 0xFFFF), static_cast<uint32_t>(tag)};
 }
 
 }  // namespace ub::roce

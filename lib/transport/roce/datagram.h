@@ -33,7 +33,7 @@ void deliver_datagram(CoreState& s, State& r, Host& host, uint32_t index, const 
   std::byte grh[kGrhBytes];
   write_grh(net, grh);
   RxReceive& receive = s.receives[qp.receive];
-  const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
+  const ta::Copies copies{copy_tag(r.copy_prefix, {CopyFor::kPlace, index, 0}), qp.copies_pending};
   bool placed = ta::scatter(s, host, copies, receive, grh, kGrhBytes, false);
   receive.filled = kGrhBytes;
   placed = placed && ta::scatter(s, host, copies, receive, packet.payload, packet.payload_bytes, true);

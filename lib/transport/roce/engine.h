@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine.h - RoCEv2 inside a Core: wiring. The Core hands over what arrives on UDP port 4791 and what concerns queue
-// pairs; applications reach the rest by Core::roce(). Rules are in the other files of this folder, memory and frames in
+// engine.h - RoCEv2 as an engine of a Core (lib/transport/engine.h): wiring. Its are the packets of UDP port 4791, and
+// queue pairs; applications reach the rest by Core::roce(). Rules are in the other files of this folder, memory and frames in
 // executor.h, unreliable.h and transmitter.h. docs/roce-design.md says what is where.
 //
 // Thread: as the Core.
@@ -24,6 +24,8 @@ namespace ub::roce {
 template <class Host>
 class Engine {
  public:
+  using State = roce::State;
+  static void lay_out(CoreState& s, State& r, Arena& arena) { roce::lay_out(s, r, arena); }
   Engine(CoreState& s, State& r, Host& host);
 
   // ---- queue pairs -----------------------------------------------------------------------------------------------
@@ -53,17 +55,22 @@ class Engine {
   /// The oldest events; EventKind::kConnection told of each.
   size_t poll_connection_events(std::span<ConnectionEvent>);
 
-  // ---- from the Core ---------------------------------------------------------------------------------------------
-  /// A packet for port 4791. Sets nothing but what concerns RoCE; `s.now` is set.
+  // ---- from the Core: engine.h -----------------------------------------------------------------------------------
+  bool claims(const wire::NetHeader& net) const { return net.dst.port == kUdpPort && is_on(); }
   void on_packet(uint32_t link, const wire::NetHeader& net);
-  void on_posted(uint32_t qp);
-  void on_copy_done(CopyTag, bool ok);
-  void on_timer(uint32_t timer);  ///< counted from CoreState::first_roce_timer()
-  /// At most `budget` frames; returns how many left.
-  size_t poll_packets(size_t budget);
-  bool has_packets() const;
+  bool on_posted(ObjectKind kind, uint32_t record);
+  bool on_copy_done(CopyTag, bool ok);
+  bool on_timer(uint32_t timer);
+  size_t poll_packets(size_t budget, Acks);
+  bool has_packets(Acks) const;
   void link_down(uint32_t link);
-  void close();  ///< says goodbye to all peers
+  void close_owner(Owner) {}  ///< queue pairs and connections are the application's objects, and gone
+  void close();
+
+  bool is_on() const { return roce::is_on(r_); }
+  // For tools and tests.
+  State& state() { return r_; }
+  const State& state() const { return r_; }
 
  private:
   void on_placed(uint32_t qp, bool ok);

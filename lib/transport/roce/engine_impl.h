@@ -152,8 +152,8 @@ bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet
 template <class Host>
 void Engine<Host>::on_congestion(uint32_t qp) {
   s_.count(Counter::kRoceRxCnp);
-  if (!s_.config.roce.dcqcn) return;
-  on_cnp(r_.qps[qp].pace, s_.now, line_rate(s_));
+  if (!has_flow(r_.qps[qp])) return;
+  tell_marked(s_, r_, qp);
   arm_timer(s_, r_, qp);
 }
 
@@ -161,32 +161,40 @@ void Engine<Host>::on_congestion(uint32_t qp) {
 template <class Host>
 void Engine<Host>::owe_cnp(uint32_t index) {
   Qp& qp = r_.qps[index];
-  if (qp.type == QpType::kUd || s_.now < qp.next_cnp) return;
-  qp.next_cnp = s_.now + kCnpPause;
+  if (qp.type == QpType::kUd || !cc::is_to_be_told(qp.next_cnp, s_.now)) return;
   qp.owes_cnp = true;
   activate(r_, index);
 }
 
 template <class Host>
-void Engine<Host>::on_posted(uint32_t qp) {
-  const Qp& record = r_.qps[qp];
-  if (sends(record.state)) return activate(r_, qp);
-  if (!flushes_sends(record.state)) return;
-  retire_requests(s_, r_, qp);
-  if (record.state == QpState::kError && !record.srq && record.copies_pending == 0) flush_receives(s_, record.jfr);
+bool Engine<Host>::on_posted(ObjectKind kind, uint32_t record) {
+  if (kind != ObjectKind::kQp) return false;
+  const Qp& qp = r_.qps[record];
+  if (sends(qp.state)) {
+    activate(r_, record);
+  } else if (flushes_sends(qp.state)) {
+    retire_requests(s_, r_, record);
+    if (qp.state == QpState::kError && !qp.srq && qp.copies_pending == 0) flush_receives(s_, qp.jfr);
+  }
+  return true;
 }
 
 template <class Host>
-void Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
+bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
+  if (copy_prefix_of(tag) != r_.copy_prefix || !is_on()) return false;
   const CopyPurpose purpose = purpose_of(tag);
   switch (purpose.what) {
     case CopyFor::kGather:
-      return transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+      transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+      break;
     case CopyFor::kPlace:
-      return on_placed(purpose.qp, ok);
+      on_placed(purpose.qp, ok);
+      break;
     case CopyFor::kResponse:
-      return on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
+      on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
+      break;
   }
+  return true;
 }
 
 template <class Host>
@@ -197,20 +205,24 @@ void Engine<Host>::on_placed(uint32_t index, bool ok) {
 }
 
 template <class Host>
-void Engine<Host>::on_timer(uint32_t timer) {
-  const uint32_t qps = s_.config.roce.max_qps;
-  if (timer > qps) return on_connection_timer(s_, r_, timer - qps - 1);
-  on_qp_timer(s_, r_, timer);
+bool Engine<Host>::on_timer(uint32_t timer) {
+  if (r_.qp_timers.contains(timer)) {
+    on_qp_timer(s_, r_, r_.qp_timers.index_of(timer));
+    return true;
+  }
+  if (!r_.connection_timers.contains(timer)) return false;
+  on_connection_timer(s_, r_, r_.connection_timers.index_of(timer));
+  return true;
 }
 
 template <class Host>
-size_t Engine<Host>::poll_packets(size_t budget) {
+size_t Engine<Host>::poll_packets(size_t budget, Acks) {
   return transmitter_.send(budget);
 }
 
 template <class Host>
-bool Engine<Host>::has_packets() const {
-  return r_.active_head != 0 || r_.mad_head != r_.mad_tail;
+bool Engine<Host>::has_packets(Acks) const {
+  return is_on() && (!r_.active.empty() || r_.mad_head != r_.mad_tail);
 }
 
 template <class Host>

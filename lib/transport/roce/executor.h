@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/placement.h"
 
@@ -23,7 +24,7 @@ class Executor {
   /// A request packet; `parsed` is kNone or one of is_invalid_request().
   void on_request(uint32_t index, Drop parsed, const Packet& packet, Raw raw) {
     Qp& qp = r_.qps[index];
-    const bool behind_kept = qp.kept_head != 0 && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
+    const bool behind_kept = !qp.kept_list.empty() && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
     if (behind_kept || !process(index, parsed, packet)) keep(qp, packet, raw);
   }
 
@@ -31,7 +32,9 @@ class Executor {
   void on_answer(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     if (!sends(qp.state)) return s_.count(Counter::kRoceRxDropWrongState);
+    const Psn oldest = qp.req.oldest;
     const Progress progress = packet.bth.opcode == Opcode::kRcAck ? on_ack_packet(qp, packet) : on_data(index, packet);
+    if (has_flow(qp)) tell_progress(s_, r_, index, oldest, progress);
     if (progress.stale) s_.count(Counter::kRoceRxStale);
     if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
   }
@@ -39,11 +42,11 @@ class Executor {
   /// The copies that were waited for are done.
   void resume(uint32_t index) {
     Qp& qp = r_.qps[index];
-    while (const uint32_t kept = qp.kept_head) {
+    while (const uint32_t kept = oldest_kept(s_, qp)) {
       Packet packet;
       const Drop parsed = parse_oldest_kept(s_, qp, &packet);
       if (!process(index, parsed, packet)) return;
-      if (qp.kept_head != kept) return;  // an error has dropped them all
+      if (oldest_kept(s_, qp) != kept) return;  // an error has dropped them all
       drop_oldest_kept(s_, qp);
     }
     if (!qp.kept_dropped || qp.state == QpState::kError) return;
@@ -157,7 +160,7 @@ class Executor {
   // ---- kept packets ----------------------------------------------------------------------------------------------
 
   void keep(Qp& qp, const Packet& packet, Raw raw) {
-    const Psn next = qp.kept_head == 0 ? qp.resp.expected : qp.kept_end;
+    const Psn next = qp.kept_list.empty() ? qp.resp.expected : qp.kept_end;
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
     if (packet.bth.psn != next || !keep_packet(s_, qp, raw)) {
       qp.kept_dropped = true;
@@ -195,7 +198,8 @@ class Executor {
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
     const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
     const AtomicRequest request{at, op, sizeof(uint64_t), a.swap_or_add, a.compare};
-    const CopyResult result = host_.atomic(request, &qp.atomic_old, copy_tag(CopyFor::kPlace, index, 0));
+    const CopyResult result =
+        host_.atomic(request, &qp.atomic_old, copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}));
     if (result == CopyResult::kPending) ++qp.copies_pending;
     return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
   }
@@ -288,7 +292,7 @@ class Executor {
     Qp& qp = r_.qps[index];
     const Wqe& wqe = qp.ring.slots[started.slot & qp.ring.slot_mask];
     uint32_t pending = 0;
-    const ta::Copies copies{copy_tag(CopyFor::kResponse, index, response.request), pending};
+    const ta::Copies copies{copy_tag(r_.copy_prefix, {CopyFor::kResponse, index, response.request}), pending};
     const bool atomic = packet.has(kShapeAtomicAckEth);
     std::byte original[sizeof packet.original];
     std::memcpy(original, &packet.original, sizeof original);

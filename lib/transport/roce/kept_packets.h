@@ -12,6 +12,10 @@ namespace ub::roce {
 
 /// Behind the others. False: there is no room for it.
 [[nodiscard]] bool keep_packet(CoreState& s, Qp& qp, std::span<const std::byte> raw);
+/// 0: none is kept.
+inline uint32_t oldest_kept(const CoreState& s, const Qp& qp) {
+  return qp.kept_list.empty() ? 0 : qp.kept_list.front<&tp::KeptPacket::in_line>(s.kept);
+}
 /// There is one. What was kept was parsed when it came: kNone, or one of is_invalid_request().
 [[nodiscard]] Drop parse_oldest_kept(CoreState& s, const Qp& qp, Packet* out);
 void drop_oldest_kept(CoreState& s, Qp& qp);

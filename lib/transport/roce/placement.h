@@ -45,7 +45,7 @@ class Placement {
       qp.receive_status = CrStatus::kLocLen;
       return Verdict::kInvalid;
     }
-    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
+    const ta::Copies copies{copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}), qp.copies_pending};
     if (!ta::scatter(s_, host_, copies, receive, packet.payload, packet.payload_bytes, packet.has(kShapeLast))) {
       qp.receive_status = CrStatus::kLocAccess;
       return Verdict::kOperation;
@@ -77,7 +77,7 @@ class Placement {
     const WritePlace place = write_place(qp.resp, packet);
     std::byte* to = memory(qp, place.rkey, place.address, packet.payload_bytes, kAccessWrite);
     if (to == nullptr) return Verdict::kAccess;  // gone since the first packet
-    const ta::Copies copies{copy_tag(CopyFor::kPlace, index, 0), qp.copies_pending};
+    const ta::Copies copies{copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}), qp.copies_pending};
     const CopyResult result =
         ta::place_piece(host_, copies, to, packet.payload, packet.payload_bytes, packet.has(kShapeLast));
     return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;

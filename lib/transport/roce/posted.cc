@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/roce/posted.h"
 
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::roce {

@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/datagram.h"
 #include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/pacer.h"
 
 namespace ub::roce {
 namespace {
@@ -75,9 +76,9 @@ void set_reads_served(State& r, Qp& qp, uint8_t slots) {
 }
 
 /// The frame that waits for its payload is not wanted any more.
-void drop_gather(CoreState& s, Qp& qp, uint32_t index) {
+void drop_gather(CoreState& s, const State& r, Qp& qp, uint32_t index) {
   if (qp.gathering == Gathering::kNothing) return;
-  if (qp.gather_pending != 0) s.orphan(s.held_of_qp(index));
+  if (qp.gather_pending != 0) s.orphan(held_of_qp(r, index));
   qp.gathering = Gathering::kNothing;
   ++qp.gather_sequence;
 }
@@ -90,7 +91,7 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
   if (says(kQpQkey)) qp.qkey = a.qkey;
   if (says(kQpDestination)) qp.peer_qpn = a.dest_qp_num;
   if (says(kQpPath)) {
-    drop_gather(s, qp, index);  // its headers are those of the former path
+    drop_gather(s, r, qp, index);  // its headers are those of the former path
     set_path(s, qp, a.ah_attr);
   }
   if (says(kQpMtu)) set_mtu(qp, a.path_mtu);
@@ -110,9 +111,9 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
 // ---- the way out -----------------------------------------------------------------------------------------------
 
 /// Nothing is received or sent any more, and nothing of what was.
-void stop_traffic(CoreState& s, Qp& qp, uint32_t index) {
+void stop_traffic(CoreState& s, const State& r, Qp& qp, uint32_t index) {
   drop_kept(s, qp);
-  drop_gather(s, qp, index);
+  drop_gather(s, r, qp, index);
   qp.executed = kNotExecuted;
   qp.kept_dropped = false;
   qp.req.deadline = Instant::never();
@@ -141,7 +142,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
   if (qp.state == QpState::kError) return;
   if (qp.state == QpState::kSqe) number = qp.begin_of_end, status = CrStatus::kSuccess;
   end_requests(qp, QpState::kError, number, status);
-  stop_traffic(s, qp, index);
+  stop_traffic(s, r, qp, index);
   retire_requests(s, r, index);
   if (qp.copies_pending == 0) flush_receive_side(s, qp);
 }
@@ -150,7 +151,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
 void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
   end_requests(qp, QpState::kSqe, number, status);
-  drop_gather(s, qp, index);
+  drop_gather(s, r, qp, index);
   retire_requests(s, r, index);
 }
 
@@ -158,7 +159,7 @@ void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
 bool resume_sending(CoreState& s, const State& r, Qp& qp) {
   Posted front;
   bool broken;
-  if (qp.waits || qp.retired != qp.req.tail || look_at_front(s, r, qp, &front, &broken)) return false;
+  if (qp.waiter || qp.retired != qp.req.tail || look_at_front(s, r, qp, &front, &broken)) return false;
   RequesterState& req = qp.req;
   req.head = req.cursor_request = req.tail;
   req.oldest = req.cursor = req.end = req.sent_end;
@@ -169,9 +170,9 @@ bool resume_sending(CoreState& s, const State& r, Qp& qp) {
 void to_reset(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (qp.connection != 0) forget_qp(s, r, std::exchange(qp.connection, 0));
-  stop_traffic(s, qp, index);
-  s.timers.cancel(timer_of_qp(s, index));
-  ta::stop_waiting(s, qp.jfc, index | kWaitingQp);
+  stop_traffic(s, r, qp, index);
+  s.timers.cancel(timer_of_qp(r, index));
+  ta::stop_waiting(s, qp.jfc, r.waiters.of(index));
   if (qp.receive != 0) return_receive(s, qp.receive);
   qp.receive = 0;
   discard_posted(qp);
@@ -184,7 +185,7 @@ void to_reset(CoreState& s, State& r, uint32_t index) {
   qp.req = {};
   qp.resp = {};
   qp.retired = 0;
-  qp.pace = {};
+  end_flow(r, qp);
   qp.next_cnp = {};
   qp.owes_cnp = false;
   qp.ask_always = qp.copy_failed = false;
@@ -230,11 +231,10 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   }
   r.next_qpn = id + 1;
   Qp& qp = r.qps[index];
-  const bool active = qp.active;  // the list drops it when its turn comes
-  const uint32_t next_active = qp.next_active, gather_sequence = qp.gather_sequence;
+  const ListLink on_active_list = qp.on_active_list;  // which drops it when its turn comes
+  const uint32_t gather_sequence = qp.gather_sequence;
   qp = Qp{};
-  qp.active = active;
-  qp.next_active = next_active;
+  qp.on_active_list = on_active_list;
   qp.gather_sequence = gather_sequence;
   qp.in_use = qp.fresh = true;
   qp.type = config.type;
@@ -282,9 +282,12 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   qp.state = a.qp_state;
   if (a.qp_state == QpState::kReset && before != QpState::kReset) to_reset(s, r, index);
   if (a.qp_state == QpState::kInit && before == QpState::kReset) {
-    qp.req.window = s.config.roce.window_packets;
     qp.req.mtu = qp.resp.mtu = kMaxPathMtu;
   }
+  // Answers to READs may leave from RTR on, requests from RTS on: then it is known under which number.
+  const bool begins = (a.qp_state == QpState::kInit && before == QpState::kReset) ||
+                      (a.qp_state == QpState::kRts && before == QpState::kRtr);
+  if (begins) begin_flow(s, r, index);
   if (a.qp_state == QpState::kSqd) qp.drain_event = before != QpState::kSqd || qp.drain_event;
   if (sends(a.qp_state)) {
     activate(r, index);
@@ -322,13 +325,14 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
   Qp& qp = r.qps[index];
   if (qp.connection != 0) forget_qp(s, r, qp.connection);
   if (qp.arriving != 0) r.arriving.free(qp.arriving);
-  stop_traffic(s, qp, index);
+  stop_traffic(s, r, qp, index);
   set_reads_served(r, qp, 0);
+  end_flow(r, qp);
   qp.state = QpState::kReset;
   qp.in_use = false;
   qp.owed = Owed::kNothing;
-  s.timers.cancel(timer_of_qp(s, index));
-  ta::stop_waiting(s, qp.jfc, index | kWaitingQp);
+  s.timers.cancel(timer_of_qp(r, index));
+  ta::stop_waiting(s, qp.jfc, r.waiters.of(index));
   if (qp.receive != 0) {
     if (qp.copies_pending == 0) {
       return_receive(s, qp.receive);
@@ -383,8 +387,8 @@ void arm_timer(CoreState& s, const State& r, uint32_t index) {
   const auto if_ahead = [&s](Instant t) { return t > s.now ? t : Instant::never(); };
   const Instant wake = if_ahead(qp.req.wait_until);
   const Instant turn = qp.pacer == nullptr ? Instant::never() : if_ahead(qp.pacer->ready_at());
-  const Instant pace = rate_deadline(qp.pace, s.now);
-  s.timers.arm(timer_of_qp(s, index), earlier(earlier(qp.req.deadline, wake), earlier(turn, pace)));
+  const Instant pace = cc::deadline(qp.flow, s.now);
+  s.timers.arm(timer_of_qp(r, index), earlier(earlier(qp.req.deadline, wake), earlier(turn, pace)));
 }
 
 void on_progress(CoreState& s, State& r, uint32_t index, const Progress& progress) {
@@ -402,12 +406,15 @@ void on_progress(CoreState& s, State& r, uint32_t index, const Progress& progres
 void on_qp_timer(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (!qp.in_use || !receives(qp.state)) return;
-  on_rate_timer(qp.pace, s.now, line_rate(s));
+  if (has_flow(qp)) look_at_flow(s, r, index);
   if (!sends(qp.state)) {  // answers to READs may wait for the rate
     arm_timer(s, r, index);
     return activate(r, index);
   }
-  if (qp.req.deadline <= s.now) s.count(Counter::kRoceTimeout);
+  if (qp.req.deadline <= s.now) {
+    s.count(Counter::kRoceTimeout);
+    if (has_flow(qp)) tell_timed_out(s, r, index);
+  }
   on_progress(s, r, index, on_timeout(qp.req, s.now));
 }
 

@@ -8,8 +8,9 @@
 #include <span>
 
 #include "lib/base/uint128.h"
+#include "lib/transport/cc/flow.h"
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/core_state.h"
-#include "lib/transport/roce/dcqcn.h"
 #include "lib/transport/roce/qp_states.h"
 #include "lib/transport/roce/read_slots.h"
 #include "lib/transport/roce/requester.h"
@@ -49,7 +50,6 @@ struct alignas(64) Qp {
   QpState state;
   QpType type;
   bool in_use;
-  bool active;  ///< on the list of those with something to send
   Owed owed;
   Gathering gathering;
   bool serving;    ///< of READ and atomic slots some have an answer that has not left
@@ -59,12 +59,13 @@ struct alignas(64) Qp {
   ResponderState resp;
 
   // ---- responder
+  Instant next_cnp;  ///< the peer is not told of congestion again before
   uint128 atomic_old;
   uint32_t receive;  ///< RxReceive of the open message; 0: none
   uint32_t copies_pending;
-  uint32_t kept_head, kept_tail;  ///< packets that wait for them: list of KeptPacket
-  Psn kept_end;                   ///< behind the newest of them
-  uint32_t message_bytes;         ///< so far, of the open message
+  IndexList kept_list;     ///< packets that wait for them: KeptPacket
+  Psn kept_end;            ///< behind the newest of them
+  uint32_t message_bytes;  ///< so far, of the open message
   Reply reply;
   uint32_t read_block;  ///< in ReadSlotPool; 0: none
   uint32_t arriving;    ///< UC, UD: in State::arriving
@@ -82,12 +83,11 @@ struct alignas(64) Qp {
   bool fresh : 1;        ///< nothing came yet
   bool gather_failed : 1;
   bool owes_cnp : 1;
-  bool waits;  ///< in the ring of those that wait for room in their JFC
 
   // ---- requester
   SentRequest* requests;
   StartedRequest* started;
-  Pacer* pacer;
+  cc::Pacer* pacer;
   uint32_t work_mask;
   uint32_t retired;       ///< the oldest request that has not completed
   uint32_t begin_of_end;  ///< in ERROR: this request failed or was flushed, and all behind it
@@ -100,15 +100,14 @@ struct alignas(64) Qp {
   uint32_t gather_sequence;  ///< which frame; an answer for an earlier one finds nobody
   Psn gather_psn;
 
-  // ---- congestion
-  RateState pace;
-  Instant next_cnp;
+  cc::Flow flow;  ///< congestion.h
 
   // ---- where it belongs
   wire::NetTemplate headers;
   AhAttributes path;
   uint32_t jfc, jfr, recv_jfc;  ///< records
-  uint32_t next_active, next_waiting;
+  ListLink on_active_list;
+  Waiter waiter;  ///< for room in its JFC
   uint32_t qkey;
   uint32_t connection;  ///< of CM; 0: none
   Owner owner;
@@ -147,6 +146,7 @@ void on_qp_timer(CoreState& s, State& r, uint32_t qp);
 /// The same, of a READ response or atomic acknowledgement.
 void on_response_placed(CoreState& s, State& r, uint32_t qp, uint32_t request, bool ok);
 
+constexpr bool has_flow(const Qp& qp) { return qp.flow.algorithm != cc::Algorithm::kNone; }
 inline RequestRing ring_of(const Qp& qp) { return {qp.requests, qp.work_mask + 1}; }
 
 }  // namespace ub::roce

@@ -70,7 +70,9 @@ void retire_before(RequesterState& s, RequestRing ring, Instant now, Psn psn, Pr
 
 /// Packets are missing at the other end, or its answers here: once per gap.
 void note_gap(RequesterState& s, Instant now, Progress* progress) {
-  if (!s.went_back && !go_back(s, now)) progress->failed = CrStatus::kAckTimeout;
+  if (s.went_back) return;
+  progress->gap = true;
+  if (!go_back(s, now)) progress->failed = CrStatus::kAckTimeout;
 }
 
 void wait_for_receive(RequesterState& s, Instant now, uint8_t timer, Progress* progress) {

@@ -80,6 +80,7 @@ void sent(RequesterState& s, RequestRing ring, Instant now, const NextPacket& pa
 struct Progress {
   uint32_t completed = 0;                // requests, from the oldest on
   bool stale = false;                    // fits nothing in flight, changed nothing
+  bool gap = false;                      // packets are missing: all from the oldest on go again, or it failed
   CrStatus failed = CrStatus::kSuccess;  // else: of the oldest not completed; the queue pair is to go to ERROR
 };
 /// An ACK packet.

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <new>
+
+#include "lib/transport/roce/completion.h"
 
 namespace ub::roce {
 
@@ -39,13 +40,11 @@ uint32_t ReadSlotPool::lent() const {
   return used_ - 1 - free;
 }
 
-State* lay_out(const CoreConfig& config, Arena& arena) {
-  const RoceConfig& c = config.roce;
-  if (c.max_qps == 0) return nullptr;
-  auto* place = arena.take<State>(1);
-  State measured;
-  State& r = place == nullptr ? measured : *new (place) State;
+void lay_out(CoreState& s, State& r, Arena& arena) {
+  const RoceConfig& c = s.config.roce;
+  if (c.max_qps == 0) return;
   r.qps.init(arena, c.max_qps);
+  r.send_times.init(arena, s.config.listen_to_network ? c.max_qps : 0, std::bit_ceil<uint32_t>(c.window_packets));
   r.address_handles.init(arena, c.max_address_handles);
   r.listeners.init(arena, c.max_listeners);
   r.connections.init(arena, c.max_connections);
@@ -55,11 +54,14 @@ State* lay_out(const CoreConfig& config, Arena& arena) {
   r.event_room = std::bit_ceil(3 * std::max(c.max_connections, 64u));  // head and tail wrap
   r.connection_events = arena.take<ConnectionEvent>(r.event_room);
   r.requesters = arena.take<uint32_t>(kRequesterBuckets);
-  return place;
-}
-
-uint32_t timers(const CoreConfig& config) {
-  return config.roce.max_qps == 0 ? 0 : config.roce.max_qps + config.roce.max_connections + 2;
+  s.receives_at_once += c.max_qps;
+  r.qp_timers = s.timer_numbers.take(c.max_qps + 1);
+  r.connection_timers = s.timer_numbers.take(c.max_connections + 1);
+  r.held_qps = s.held_places.take(c.max_qps + 1);
+  r.copy_prefix = s.copy_prefixes.take(1).first;
+  r.waiters = add_waiters<&Qp::waiter>(s, r.qps, c.max_qps + 1, &r, [](CoreState& core, void* engine, uint32_t qp) {
+    retire_requests(core, *static_cast<State*>(engine), qp);
+  });
 }
 
 uint32_t find_qp(const CoreState& s, uint32_t qpn) {
@@ -67,13 +69,8 @@ uint32_t find_qp(const CoreState& s, uint32_t qpn) {
 }
 
 void activate(State& r, uint32_t index) {
-  Qp& qp = r.qps[index];
-  if (qp.active) return;
-  qp.active = true;
-  qp.next_active = 0;
-  (r.active_tail != 0 ? r.qps[r.active_tail].next_active : r.active_head) = index;
-  r.active_tail = index;
-  ++r.active_count;
+  if (r.qps[index].on_active_list) return;
+  r.active.push_back<&Qp::on_active_list>(r.qps, index);
 }
 
 }  // namespace ub::roce

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // state.h - all that the RoCE engine of one Core knows: its tables, lists and outgoing management datagrams. Plain
-// state beside CoreState, which has what UB and RoCE share. CoreState points here if RoCE is on.
+// state beside CoreState, which has what UB and RoCE share.
 #pragma once
 
 #include <array>
@@ -79,6 +79,7 @@ struct Connection {
 
 struct State {
   Slab<Qp> qps;
+  cc::SendTimes send_times;  ///< of flows that want round trips
   Slab<AddressHandle> address_handles;
   Slab<Listener> listeners;
   Slab<Connection> connections;
@@ -86,7 +87,7 @@ struct State {
   Slab<Cqe> arriving;  ///< of each UC and UD queue pair: what the message that it places will be completed with
 
   /// Queue pairs with something to send.
-  uint32_t active_head = 0, active_tail = 0, active_count = 0;
+  IndexList active;
 
   OutgoingMad* mads = nullptr;  ///< kMadRing
   uint32_t mad_head = 0, mad_tail = 0;
@@ -98,26 +99,23 @@ struct State {
   uint64_t next_transaction = 0;
   uint32_t gsi_psn = 0;
   CmTimes times;
+
+  NumberRange qp_timers, connection_timers;
+  NumberRange held_qps;  ///< places of frames that wait for memory
+  NumberRange waiters;   ///< for room in a JFC
+  uint32_t copy_prefix = 0;
 };
 
-/// Null where RoCE is off, or where the arena only measures.
-State* lay_out(const CoreConfig& config, Arena& arena);
-/// How many timers it has.
-uint32_t timers(const CoreConfig& config);
+/// Takes its tables from the arena, and its ranges of what all engines share; nothing where RoCE is off.
+void lay_out(CoreState& s, State& r, Arena& arena);
+inline bool is_on(const State& r) { return r.qps.capacity() != 0; }
 
-// ---- numbers in the heap of timers ---------------------------------------------------------------------------------
-inline uint32_t timer_of_qp(const CoreState& s, uint32_t qp) { return s.first_roce_timer() + qp; }
-inline uint32_t timer_of_connection(const CoreState& s, uint32_t connection) {
-  return s.first_roce_timer() + s.config.roce.max_qps + 1 + connection;
-}
+inline uint32_t timer_of_qp(const State& r, uint32_t qp) { return r.qp_timers.of(qp); }
+inline uint32_t timer_of_connection(const State& r, uint32_t connection) { return r.connection_timers.of(connection); }
+inline uint32_t held_of_qp(const State& r, uint32_t qp) { return r.held_qps.of(qp); }
 
 /// Record of a queue pair, 0: there is none of that number.
 uint32_t find_qp(const CoreState& s, uint32_t qpn);
-
-/// DCQCN counts in KB/s.
-inline uint32_t line_rate(const CoreState& s) {
-  return static_cast<uint32_t>(s.config.roce.line_bytes_per_second / 1000);
-}
 
 /// It has something to send.
 void activate(State& r, uint32_t qp);

@@ -11,12 +11,13 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
+#include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/copy_tag.h"
-#include "lib/transport/roce/dcqcn.h"
 #include "lib/transport/roce/packet_content.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/roce/wire/icrc.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::roce {
@@ -29,9 +30,12 @@ class Transmitter {
   /// At most `budget` frames; returns how many left.
   size_t send(size_t budget) {
     size_t sent = send_mads(budget);
-    for (uint32_t turns = r_.active_count; turns > 0 && sent < budget && r_.active_head != 0; --turns) {
-      const uint32_t index = take_active();
+    const uint32_t last_one = r_.active.back();  // each has one turn
+    if (last_one == 0) return sent;
+    while (sent < budget) {
+      const uint32_t index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
       if (r_.qps[index].in_use) sent += take_turn(index, budget - sent);
+      if (index == last_one) break;
     }
     return sent;
   }
@@ -58,16 +62,6 @@ class Transmitter {
 
   // ---- whose turn it is ------------------------------------------------------------------------------------------
 
-  uint32_t take_active() {
-    const uint32_t index = r_.active_head;
-    Qp& qp = r_.qps[index];
-    r_.active_head = qp.next_active;
-    if (r_.active_head == 0) r_.active_tail = 0;
-    --r_.active_count;
-    qp.active = false;
-    return index;
-  }
-
   size_t take_turn(uint32_t index, size_t budget) {
     size_t sent = 0;
     Sent last = Sent::kYes;
@@ -84,7 +78,7 @@ class Transmitter {
     if (qp.gathering != Gathering::kNothing) return qp.gather_pending != 0 ? Sent::kPending : send_held(index);
     if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
-    const bool may_send_data = may_leave(qp.pace, s_.now) || qp.state == QpState::kError;
+    const bool may_send_data = cc::may_leave(qp.flow, s_.now) || qp.state == QpState::kError;
     if (!may_send_data) arm_timer(s_, r_, index);
     if (qp.serving) {
       const Sent sent = may_send_data ? send_response(index) : Sent::kPending;
@@ -106,9 +100,6 @@ class Transmitter {
     return Sent::kYes;
   }
 
-  /// Data may be marked where DCQCN heeds it.
-  uint8_t data_ecn() const { return s_.config.roce.dcqcn ? wire::kEcnEct0 : wire::kEcnNotCapable; }
-
   // ---- frames ----------------------------------------------------------------------------------------------------
 
   /// False: no room.
@@ -126,12 +117,8 @@ class Transmitter {
   }
 
   void commit(uint32_t link, bool v6, std::byte* frame, uint32_t bytes) {
-    std::byte* end = frame + bytes - wire::kIcrcSize;
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, icrc_compute(l3, static_cast<size_t>(end - l3), v6));
-    host_.tx_commit(link, frame, bytes);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
+    seal_and_commit(s_, host_, link, frame, bytes,
+                    [=](const std::byte* l3, size_t covered) { return icrc_compute(l3, covered, v6); });
   }
 
   void commit(Qp& qp, std::byte* frame, uint32_t bytes) {
@@ -142,7 +129,7 @@ class Transmitter {
   /// The frame waits for its payload, in nobody's way.
   void hold(uint32_t index, Gathering what, const Frame& frame, Psn psn) {
     Qp& qp = r_.qps[index];
-    hold_frame(s_, host_, s_.held_of_qp(index), qp.path.link, frame.begin, frame.bytes);
+    hold_frame(s_, host_, held_of_qp(r_, index), qp.path.link, frame.begin, frame.bytes);
     qp.gathering = what;
     qp.gather_bytes = frame.bytes;
     qp.gather_psn = psn;
@@ -162,14 +149,14 @@ class Transmitter {
       release_held(qp);
       return request ? cannot_go_on(index, next.request) : response_failed(index);
     }
-    std::byte* frame = resume_frame(s_, host_, s_.held_of_qp(index), qp.path.link, qp.gather_bytes);
+    std::byte* frame = resume_frame(s_, host_, held_of_qp(r_, index), qp.path.link, qp.gather_bytes);
     if (frame == nullptr) return Sent::kNoRoom;
     release_held(qp);
     if (request) {
       send_built(index, next, frame, qp.gather_bytes);
     } else {
       commit(qp, frame, qp.gather_bytes);
-      part_sent(qp, *slot_being_served(qp));
+      part_sent(index, *slot_being_served(qp));
     }
     return Sent::kYes;
   }
@@ -182,7 +169,7 @@ class Transmitter {
   ta::Copies gather_copies(uint32_t index) {
     Qp& qp = r_.qps[index];
     qp.gather_pending = 0;
-    return {copy_tag(CopyFor::kGather, index, qp.gather_sequence), qp.gather_pending};
+    return {copy_tag(r_.copy_prefix, {CopyFor::kGather, index, qp.gather_sequence}), qp.gather_pending};
   }
 
   /// Pieces that are still pending finish into nowhere.
@@ -264,7 +251,7 @@ class Transmitter {
       if (memory == nullptr) return answer_failed(index, slot, psn, NakCode::kRemoteAccess);
     }
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     const ta::Copies copies = gather_copies(index);
     const CopyResult copied =
         bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
@@ -277,12 +264,13 @@ class Transmitter {
       return Sent::kPending;
     }
     commit(qp, frame.begin, frame.bytes);
-    part_sent(qp, slot);
+    part_sent(index, slot);
     return Sent::kYes;
   }
 
-  void part_sent(Qp& qp, ReadSlot& slot) {
-    on_paced(qp.pace, s_.now, qp.resp.mtu, line_rate(s_));
+  void part_sent(uint32_t index, ReadSlot& slot) {
+    Qp& qp = r_.qps[index];
+    if (has_flow(qp)) tell_answered(s_, r_, index, qp.resp.mtu);
     s_.count(Counter::kRoceTxResponse);
     ++qp.served;
     if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;
@@ -332,7 +320,7 @@ class Transmitter {
     Packet packet = describe_request(qp, wqe, request, next, offset);
     packet.bth.ack_req = asks(qp, next);
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, data_ecn(), &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     const ta::Copies copies = gather_copies(index);
     const CopyResult copied = bytes == 0
                                   ? CopyResult::kDone
@@ -379,7 +367,7 @@ class Transmitter {
              : again                ? Counter::kRoceTxRetransmit
                                     : Counter::kRoceTxRequest);
     commit(qp, frame, bytes);
-    on_paced(qp.pace, s_.now, bytes, line_rate(s_));
+    if (has_flow(qp)) tell_sent(s_, r_, index, qp.req.cursor, bytes, again);
     sent(qp.req, ring_of(qp), s_.now, next);
     if (qp.type == QpType::kRc) return arm_timer(s_, r_, index);
     // Nobody acknowledges it: its request is complete when the last packet has left.

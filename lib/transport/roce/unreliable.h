@@ -23,7 +23,7 @@ class Unreliable {
   /// `raw`: from BTH to the ICRC.
   void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
     Qp& qp = r_.qps[index];
-    if (qp.kept_head == 0 && process(index, packet)) return;
+    if (qp.kept_list.empty() && process(index, packet)) return;
     if (!keep_packet(s_, qp, raw)) s_.count(Counter::kRoceRxDropNoKept);
   }
 
@@ -35,7 +35,7 @@ class Unreliable {
     } else if (qp.resp.open == OpenMessage::kNone) {
       release(qp);
     }
-    while (qp.kept_head != 0) {
+    while (!qp.kept_list.empty()) {
       Packet packet;
       if (parse_oldest_kept(s_, qp, &packet) == Drop::kNone && !process(index, packet)) return;
       drop_oldest_kept(s_, qp);

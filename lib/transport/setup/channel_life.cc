@@ -11,6 +11,7 @@
 #include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -32,15 +33,13 @@ constexpr Duration kPingPause = milliseconds(10);
 // A record whose TPN has rested, or a new one, or the one that rests longest: its generation tells late packets apart,
 // and whoever makes channels and leaves them takes none away from others.
 uint32_t take_channel_record(CoreState& s) {
-  uint32_t rested = s.resting_head;
+  const uint32_t rested = s.resting.empty() ? 0 : s.resting.front<&Channel::on_resting_list>(s.channels);
   Duration rest = std::max(s.config.id_rest, s.config.rto_max);
   if (rested == 0 || s.now - s.channels[rested].freed_at < rest) {
     uint32_t fresh = s.channels.alloc();
     if (fresh != 0 || rested == 0) return fresh;
   }
-  s.resting_head = s.channels[rested].next_resting;
-  if (s.resting_head == 0) s.resting_tail = 0;
-  return rested;
+  return s.resting.pop_front<&Channel::on_resting_list>(s.channels);
 }
 
 }  // namespace
@@ -57,8 +56,6 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   // It may still stand on the lists of channels with something to send.
   fresh.on_active_list = ch.on_active_list;
   fresh.on_ack_list = ch.on_ack_list;
-  fresh.next_active = ch.next_active;
-  fresh.next_ack = ch.next_ack;
   ch = fresh;
   Peer& peer = s.peers[peer_index];
   ++peer.users;
@@ -71,7 +68,6 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.bulk = bulk;
-  ch.lossless = link.lossless;
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
@@ -99,7 +95,7 @@ void open_channel(CoreState& s, uint32_t channel) {
     if (old != 0) kill_channel(s, old);
   }
   s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
-  if (ch.queue_head != 0) activate(s, channel);
+  if (!ch.queues.empty()) activate(s, channel);
 }
 
 void kill_channel(CoreState& s, uint32_t channel) {
@@ -129,10 +125,9 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (ch.recovery != 0) s.recovery.free(ch.recovery);
   ch.recovery = 0;
   tp::release_reorder(s, ch);
+  tp::end_flow(s, ch);
   ch.freed_at = s.now;
-  UB_DCHECK(ch.next_resting == 0);
-  (s.resting_tail == 0 ? s.resting_head : s.channels[s.resting_tail].next_resting) = channel;
-  s.resting_tail = channel;
+  s.resting.push_back<&Channel::on_resting_list>(s.channels, channel);
   if (was_up) {
     s.count(Counter::kTpChannelDead);
     push_event(s, EventKind::kChannelDead, ch.tpn);

@@ -217,7 +217,7 @@ void on_handshake_timer(CoreState& s, uint32_t channel) {
   }
   if (s.now - ch.created_at >= kHalfOpenLife) {
     // Requests of ours that wait for it are tried on our own account.
-    if (ch.queue_head == 0) return kill_channel(s, channel);
+    if (ch.queues.empty()) return kill_channel(s, channel);
     Peer& peer = s.peers[ch.peer];
     peer.accepted[ch.bulk ? 1 : 0] = 0;
     ch.attempt = s.prng.next_u32();

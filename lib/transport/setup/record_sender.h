@@ -5,7 +5,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/wire/icrc.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 
@@ -52,12 +52,7 @@ class RecordSender {
     at += wire::write_transaction_headers(ta, at);
     wire::write_control_record(out.record, at);
     std::memset(at + record_bytes, 0, payload - record_bytes);
-    at += payload;
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(at, wire::icrc_compute(l3, static_cast<size_t>(at - l3), headers.v6()));
-    host_.tx_commit(out.link, frame, bytes);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
+    seal_and_commit(s_, host_, out.link, frame, bytes, UbIcrc{headers.v6()});
     s_.count(Counter::kTpTxRecord);
     return true;
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/wire/sack.h"
 
 namespace ub::setup {
@@ -65,12 +65,13 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
   ch.fast = (agreed & wire::kRecordFast) != 0;
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
-  ch.send_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
+  ch.feedback = r.cc;
+  ch.agreed_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
   ch.highest_seen = ch.peer_initial_psn - 1;
   UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
-  tp::cc_init(ch.cc, ch.next_psn);
+  tp::begin_flow(s, ch, tp::algorithm_for(s, s.links[ch.link].config.lossless));
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
 }
 

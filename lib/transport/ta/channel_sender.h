@@ -29,19 +29,22 @@ class ChannelSender {
   // One function with all that it calls: calls would cost as much as the work.
   [[gnu::flatten]] size_t send(size_t budget) {
     size_t sent = 0;
-    uint32_t turns = s_.active_count;
-    while (turns-- > 0 && sent < budget) {
+    const uint32_t last_one = s_.active.back();  // each has one turn
+    if (last_one == 0) return 0;
+    while (sent < budget) {
       const uint32_t channel = take_active(s_);
       tp::Channel& ch = s_.channels[channel];
-      if (!ch.is_up()) continue;
-      Sent last = Sent::kYes;
-      while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
-        last = send_next(channel);
-        sent += last == Sent::kYes;
+      if (ch.is_up()) {
+        Sent last = Sent::kYes;
+        while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
+          last = send_next(channel);
+          sent += last == Sent::kYes;
+        }
+        if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
+        const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
+        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
       }
-      if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
-      const bool work_left = ch.mid_message || !ch.answers.empty() || ch.queue_head != 0;
-      set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
+      if (channel == last_one) break;
     }
     return sent;
   }
@@ -86,7 +89,7 @@ class ChannelSender {
       if (tp::begin_message(s_, ch, ch.answers.front(s_.messages)) == nullptr) return false;
       ch.answers.pop(s_.messages);
     } else {
-      if (ch.queue_head == 0) return false;
+      if (ch.queues.empty()) return false;
       tp::TxMessage next{};
       if (!start_next_segment(s_, channel, &next)) return false;
       const tp::TxMessage* m = tp::begin_message(s_, ch, next);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/completion.h"
 
-#include <utility>
-
-#include "lib/transport/resource/receives.h"
-#include "lib/transport/roce/completion.h"
-#include "lib/transport/roce/state.h"
+#include "lib/transport/ta/send_completion.h"
 
 namespace ub::ta {
 
@@ -19,43 +15,22 @@ uint32_t consumed_of(const Jfc& j) {
   return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
 }
 
-// How a send queue, JFR or queue pair is linked into the ring of those that wait for a JFC.
-struct Link {
-  uint32_t& next;
-  bool& waits;
+const WaiterKind& kind_of(const CoreState& s, uint32_t waiter) {
+  const WaiterKind* kind = s.waiter_kinds;
+  while (!kind->numbers.contains(waiter)) ++kind;
+  return *kind;
+}
+
+// All who may wait, by number, as a table for a list.
+struct Waiters {
+  const CoreState& s;
+  Waiter& operator[](uint32_t waiter) const {
+    const WaiterKind& kind = kind_of(s, waiter);
+    return kind.waiter(kind.table, kind.numbers.index_of(waiter));
+  }
 };
 
-Link link_of(CoreState& s, uint32_t waiter) {
-  if ((waiter & kWaitingJfr) != 0) {
-    Jfr& r = s.jfrs[waiter & ~kWaitingJfr];
-    return {r.next_waiting, r.waits};
-  }
-  if ((waiter & kWaitingQp) != 0) {
-    roce::Qp& qp = s.roce->qps[waiter & ~kWaitingQp];
-    return {qp.next_waiting, qp.waits};
-  }
-  SendQueue& q = s.queues[waiter];
-  return {q.next_waiting, q.waits};
-}
-
-// Takes the one behind `before` out of the ring; it waits no more.
-uint32_t take_next(CoreState& s, Jfc& j, uint32_t before) {
-  uint32_t& next = link_of(s, before).next;
-  const uint32_t waiter = next;
-  Link link = link_of(s, waiter);
-  link.waits = false;
-  next = link.next;
-  if (j.waiting == waiter) j.waiting = before == waiter ? 0 : before;
-  return waiter;
-}
-
-void append_blocked(CoreState& s, uint32_t jfc) {
-  Jfc& j = s.jfcs[jfc];
-  j.on_blocked_list = true;
-  j.next_blocked = 0;
-  (s.blocked_tail == 0 ? s.blocked_head : s.jfcs[s.blocked_tail].next_blocked) = jfc;
-  s.blocked_tail = jfc;
-}
+void append_blocked(CoreState& s, uint32_t jfc) { s.blocked_jfcs.push_back<&Jfc::on_blocked_list>(s.jfcs, jfc); }
 
 Cqe send_completion(const CoreState& s, const SendQueue& q) {
   const Jetty& jetty = s.jettys[q.jetty];
@@ -106,26 +81,16 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
     const WrState& wr = q.work[q.started_head & q.work_mask];
     if (!wr.done || wr.copies != 0) return;
     const Wqe& wqe = q.slots[wr.slot & q.slot_mask];
-    if (wr.status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
-      if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, queue);
+    const auto describe = [&] {
       Cqe cqe = send_completion(s, q);
-      cqe.user_ctx = wqe.user_ctx;
-      cqe.status = wr.status;
-      cqe.length = wqe.length;
       cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
-      const uint32_t retiring = q.indices->retired.load(std::memory_order_relaxed) + 1;
-      cqe.stamp = static_cast<uint8_t>(retiring);
-      q.indices->retiring.store(retiring, std::memory_order_relaxed);
-      push_completion(s, q.jfc, cqe);
-    }
-    uint32_t end = wr.slot + wqe.slots;
+      return cqe;
+    };
+    if (!complete_send(s, q, q.jfc, s.queue_waiters, queue, wqe, wr.slot + wqe.slots, wr.status, describe)) return;
     ++q.started_head;
-    // In this order: whoever finds the queue of a daemon that died in between does not complete the request again.
-    q.indices->consumed.store(end, std::memory_order_release);
-    q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   if (q.flush_done_pending) {
-    if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, queue);
+    if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
     q.flush_done_pending = false;
     Cqe cqe = send_completion(s, q);
     cqe.status = CrStatus::kWrFlushDone;
@@ -134,47 +99,32 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
 }
 
 void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter) {
-  Link link = link_of(s, waiter);
-  if (link.waits) return;
-  link.waits = true;
-  Jfc& j = s.jfcs[jfc];
-  link.next = waiter;
-  if (j.waiting != 0) std::swap(link.next, link_of(s, j.waiting).next);
-  j.waiting = waiter;
-  if (!j.on_blocked_list) append_blocked(s, jfc);
+  const Waiters all{s};
+  if (all[waiter]) return;
+  s.jfcs[jfc].waiting.push_back<&Waiter::in_line>(all, waiter);
+  if (!s.jfcs[jfc].on_blocked_list) append_blocked(s, jfc);
 }
 
 void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter) {
-  Link link = link_of(s, waiter);
-  if (!link.waits) return;
-  uint32_t before = link.next;
-  while (link_of(s, before).next != waiter) before = link_of(s, before).next;
-  take_next(s, s.jfcs[jfc], before);
+  const Waiters all{s};
+  if (all[waiter]) s.jfcs[jfc].waiting.remove<&Waiter::in_line>(all, waiter);
 }
 
 void resume_jfc(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
-  if (j.waiting == 0 && !j.full) return;
-  const uint32_t last = j.waiting;  // each once, however fast the application makes room
-  for (uint32_t waiter = 0; jfc_has_room(s, jfc) && j.waiting != 0 && waiter != last;) {
-    waiter = take_next(s, j, j.waiting);
-    if ((waiter & kWaitingJfr) != 0) {
-      flush_receives(s, waiter & ~kWaitingJfr);
-    } else if ((waiter & kWaitingQp) != 0) {
-      roce::retire_requests(s, *s.roce, waiter & ~kWaitingQp);
-    } else {
-      retire_requests(s, waiter);
-    }
+  if (j.waiting.empty() && !j.full) return;
+  const uint32_t last = j.waiting.back();  // each once, however fast the application makes room
+  for (uint32_t waiter = 0; jfc_has_room(s, jfc) && !j.waiting.empty() && waiter != last;) {
+    const Waiters all{s};
+    waiter = j.waiting.pop_front<&Waiter::in_line>(all);
+    const WaiterKind& kind = kind_of(s, waiter);
+    kind.try_again(s, kind.engine, kind.numbers.index_of(waiter));
   }
 }
 
 void resume_next_jfc(CoreState& s) {
-  uint32_t jfc = s.blocked_head;
-  Jfc& j = s.jfcs[jfc];
-  s.blocked_head = j.next_blocked;
-  if (s.blocked_head == 0) s.blocked_tail = 0;
-  j.on_blocked_list = false;
-  if (j.waiting == 0) return;
+  const uint32_t jfc = s.blocked_jfcs.pop_front<&Jfc::on_blocked_list>(s.jfcs);
+  if (s.jfcs[jfc].waiting.empty()) return;
   append_blocked(s, jfc);
   resume_jfc(s, jfc);
 }

@@ -16,8 +16,8 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe);
 
 // Completes finished requests from the oldest on.
 void retire_requests(CoreState& s, uint32_t queue);
-// A completion of this send queue, or JFR | kWaitingJfr, or queue pair | kWaitingQp, found no room: the rest comes when
-// there is some.
+// A completion of this waiter (a number of one of CoreState::waiter_kinds) found no room: it tries again when there is
+// some.
 void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter);
 void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter);
 // There may be room again: what waits for it gets another try.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a copy that is still pending was for, packed into the tag that the host gives back. A TPN in it carries a
-// generation, so that the answer for a channel that died finds nobody.
+// generation, so that the answer for a channel that died finds nobody. UB has the tags without a prefix that is handed out
+// (core_common.h): those of channels lie behind the prefixes, those of datagrams before them.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +43,10 @@ struct DatagramCopy {
   uint32_t generation;
 };
 constexpr CopyTag datagram_tag(const DatagramCopy& c) {
-  return uint64_t{c.arriving} << 61 | uint64_t{c.record & 0xffff} << 32 | c.generation;
+  return uint64_t{c.arriving} << 48 | uint64_t{c.record & 0xffff} << 32 | c.generation;
 }
 constexpr DatagramCopy datagram_copy_of(CopyTag tag) {
-  return {(tag >> 61 & 1) != 0, static_cast<uint32_t>(tag >> 32 & 0xffff), static_cast<uint32_t>(tag)};
+  return {(tag >> 48 & 1) != 0, static_cast<uint32_t>(tag >> 32 & 0xffff), static_cast<uint32_t>(tag)};
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {

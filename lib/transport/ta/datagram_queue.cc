@@ -33,7 +33,7 @@ bool may_gather(CoreState& s, const SendQueue& q) {
   if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
   Instant at = s.now + kGatheringPause;
   if (q.pacer != nullptr) {
-    q.pacer->passing.charge(s.now, Pacer::kPassedSlot);
+    q.pacer->passing.charge(s.now, cc::Pacer::kPassedSlot);
     at = later(at, q.pacer->passing.ready_at());
   }
   s.timers.arm(timer_of(s, q), at);
@@ -47,12 +47,7 @@ void give_up_frame(CoreState& s, uint32_t record) {
 
 void drop_from_active_links(CoreState& s, uint32_t link) {
   if (!s.links[link].on_active_list) return;
-  uint32_t before = 0;
-  for (uint32_t at = s.active_link_head; at != link; at = s.links[at].next_active) before = at;
-  (before == 0 ? s.active_link_head : s.links[before].next_active) = s.links[link].next_active;
-  if (s.active_link_tail == link) s.active_link_tail = before;
-  --s.active_link_count;
-  s.links[link].on_active_list = false;
+  s.active_links.remove<&LinkRecord::on_active_list>(s.links, link);
 }
 
 }  // namespace
@@ -125,9 +120,8 @@ void leave_link(CoreState& s, uint32_t link) {
     finish_datagram(s, queue, CrStatus::kSuccess);
     schedule_datagrams(s, queue);
   }
-  while (s.links[link].queue_head != 0) {
-    const uint32_t queue = s.links[link].queue_head;
-    leave_list(s, queue);
+  while (!s.links[link].queues.empty()) {
+    const uint32_t queue = take_first(s, s.links[link].queues);
     schedule_datagrams(s, queue);  // the peers' paths no longer name the link
   }
 }

@@ -7,13 +7,13 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
+#include "lib/transport/sealed_frame.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/segment_shape.h"
 #include "lib/transport/ta/waiting_list.h"
-#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 
@@ -27,8 +27,9 @@ class DatagramSender {
   // At most `budget` messages; returns how many were dealt with.
   size_t send(size_t budget) {
     size_t sent = 0;
-    for (uint32_t turns = s_.active_link_count; turns > 0 && sent < budget && s_.active_link_head != 0; --turns) {
-      const uint32_t link = take_active_link();
+    const uint32_t last_one = s_.active_links.back();  // each has one turn
+    for (uint32_t link = 0; link != last_one && sent < budget;) {
+      link = s_.active_links.pop_front<&LinkRecord::on_active_list>(s_.links);
       Sent last = Sent::kYes;
       while (sent < budget && last == Sent::kYes) {
         last = send_next(link);
@@ -52,19 +53,11 @@ class DatagramSender {
  private:
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
-  uint32_t take_active_link() {
-    const uint32_t link = s_.active_link_head;
-    LinkRecord& l = s_.links[link];
-    s_.active_link_head = l.next_active;
-    if (s_.active_link_head == 0) s_.active_link_tail = 0;
-    --s_.active_link_count;
-    l.on_active_list = false;
-    return link;
-  }
-
   // The oldest waiting queue's next message; the queue goes to the end.
   Sent send_next(uint32_t link) {
-    while (const uint32_t queue = s_.links[link].queue_head) {
+    const IndexList& queues = s_.links[link].queues;
+    while (!queues.empty()) {
+      const uint32_t queue = queues.front<&SendQueue::in_line>(s_.queues);
       SendQueue& q = s_.queues[queue];
       const uint32_t started = q.started_tail;
       const bool here = next_datagram(s_, q) == link;
@@ -190,12 +183,7 @@ class DatagramSender {
   }
 
   void commit(const GatheringDatagram& d, std::byte* frame) {
-    std::byte* end = frame + d.bytes - wire::kIcrcSize;
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), d.v6));
-    host_.tx_commit(d.link, frame, d.bytes);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, d.bytes);
+    seal_and_commit(s_, host_, d.link, frame, d.bytes, UbIcrc{d.v6});
     s_.count(Counter::kUmTx);
   }
 

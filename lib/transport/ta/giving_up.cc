@@ -101,7 +101,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
 void fail_channel_requests(CoreState& s, uint32_t channel) {
   tp::Channel& ch = s.channels[channel];
   auto generation = static_cast<uint8_t>(ch.tpn >> tp::kTpnIndexBits);
-  while (ch.queue_head != 0) leave_list(s, ch.queue_head);
+  while (!ch.queues.empty()) take_first(s, ch.queues);
   for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
     SendQueue& q = s.queues[queue];
     if (!q.in_use) continue;

@@ -271,12 +271,9 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 [[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (ch.unanswered >= kChannelRequestsInFlight) return false;
-  while (ch.queue_head != 0) {
-    uint32_t queue = ch.queue_head;
+  while (!ch.queues.empty()) {
+    const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];
-    ch.queue_head = q.next;
-    if (ch.queue_head == 0) ch.queue_tail = 0;
-    q.waits_for = 0;
     uint32_t started = q.started_tail;
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);
@@ -287,7 +284,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     }
     const Wqe& wqe = commit(s, queue, choice, message);
     if (next_goes_along(s, q, wqe)) {
-      join_list(s, queue, channel);
+      line_up(s, ch.queues, queue, channel);
     } else {
       schedule_queue(s, queue);
     }

@@ -6,8 +6,8 @@
 
 #include <utility>
 
+#include "lib/transport/cc/pacer.h"
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::ta {
@@ -24,21 +24,21 @@ inline uint32_t timer_of(const CoreState& s, const SendQueue& q) {
 inline bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
   Allowance* allowance = q.pacer == nullptr ? nullptr : &q.pacer->passing;
   if (allowance != nullptr && !allowance->has_any(s.now)) {
-    allowance->charge(s.now, Pacer::kPassedSlot);
+    allowance->charge(s.now, cc::Pacer::kPassedSlot);
     s.timers.arm(timer_of(s, q), allowance->ready_at());
     return false;
   }
   if (q.passed_at != s.now) {
     q.passed_at = s.now;
     q.passed_slots = 0;
-    if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedFirst);
+    if (allowance != nullptr) allowance->charge(s.now, cc::Pacer::kPassedFirst);
   }
   if (q.passed_slots >= kPassedSlots) {
     s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
     return false;
   }
   q.passed_slots += wqe.slots;
-  if (allowance != nullptr) allowance->charge(s.now, Pacer::kPassedSlot * wqe.slots);
+  if (allowance != nullptr) allowance->charge(s.now, cc::Pacer::kPassedSlot * wqe.slots);
   return true;
 }
 

@@ -13,6 +13,18 @@ void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& ack
   });
 }
 
+void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const wire::NetHeader& net) {
+  const std::span<const std::byte> rest(net.tph + wire::RtpHeader::kSize, net.end);
+  if (rtp.opcode == wire::TpOpcode::kCnp) return tp::on_notification(s, channel, s.now, rest);
+  const bool acknowledges = rtp.opcode == wire::TpOpcode::kAckCc || rtp.opcode == wire::TpOpcode::kSackCc;
+  if (!acknowledges) return s.count(Counter::kRxDropBadTpOpcode);
+  size_t size;
+  const wire::Drop drop = tp::on_feedback(s, channel, s.now, rest, &size);
+  if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
+  if (rtp.opcode == wire::TpOpcode::kAckCc) return on_ack(s, channel, rtp);
+  on_sack(s, channel, rtp, rest.subspan(size));
+}
+
 void stop_request(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number) {
   const tp::TxMessage* m = tp::half_sent(s, s.channels[channel]);
   if (m == nullptr || m->kind != tp::MessageKind::kRequest || m->source != queue) return;

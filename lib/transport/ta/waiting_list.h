@@ -7,38 +7,32 @@
 
 namespace ub::ta {
 
-struct WaitingList {
-  uint32_t& head;
-  uint32_t& tail;
-};
-
-inline WaitingList waiting_list(CoreState& s, uint32_t waits_for) {
-  if ((waits_for & kWaitsForLink) != 0) {
-    LinkRecord& link = s.links[waits_for & ~kWaitsForLink];
-    return {link.queue_head, link.queue_tail};
-  }
-  tp::Channel& ch = s.channels[waits_for];
-  return {ch.queue_head, ch.queue_tail};
+inline IndexList& waiting_list(CoreState& s, uint32_t waits_for) {
+  if ((waits_for & kWaitsForLink) != 0) return s.links[waits_for & ~kWaitsForLink].queues;
+  return s.channels[waits_for].queues;
 }
 
+// `list`: that of what it waits for.
+inline void line_up(CoreState& s, IndexList& list, uint32_t queue, uint32_t waits_for) {
+  list.push_back<&SendQueue::in_line>(s.queues, queue);
+  s.queues[queue].waits_for = waits_for;
+}
 inline void join_list(CoreState& s, uint32_t queue, uint32_t waits_for) {
-  SendQueue& q = s.queues[queue];
-  WaitingList list = waiting_list(s, waits_for);
-  q.waits_for = waits_for;
-  q.next = 0;
-  (list.tail != 0 ? s.queues[list.tail].next : list.head) = queue;
-  list.tail = queue;
+  line_up(s, waiting_list(s, waits_for), queue, waits_for);
 }
 
 inline void leave_list(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (q.waits_for == 0) return;
-  WaitingList list = waiting_list(s, q.waits_for);
-  uint32_t before = 0;
-  for (uint32_t at = list.head; at != queue; at = s.queues[at].next) before = at;
-  (before == 0 ? list.head : s.queues[before].next) = q.next;
-  if (list.tail == queue) list.tail = before;
+  waiting_list(s, q.waits_for).remove<&SendQueue::in_line>(s.queues, queue);
   q.waits_for = 0;
+}
+
+// The first of those that wait there leaves. There is one.
+inline uint32_t take_first(CoreState& s, IndexList& list) {
+  const uint32_t queue = list.pop_front<&SendQueue::in_line>(s.queues);
+  s.queues[queue].waits_for = 0;
+  return queue;
 }
 
 }  // namespace ub::ta

@@ -25,7 +25,8 @@ bool lost_for_the_first_time_or_again(const RecoveryBlock& r, Psn hole, Psn high
 }
 
 // Notes what the peer has beyond the first gap; the highest of it.
-Psn note_received(Channel& ch, RecoveryBlock& r, Psn base, const wire::SackView& sack) {
+Psn note_received(State& s, Channel& ch, Instant now, Psn base, const wire::SackView& sack) {
+  RecoveryBlock& r = recovery_block(s, ch);
   const uint32_t last_bit = std::min(sack.bit_count() - 1, ch.outstanding());  // bit i: PSN base + i, base = oldest - 1
   Psn highest = base;
   bool progress = false;
@@ -37,13 +38,16 @@ Psn note_received(Channel& ch, RecoveryBlock& r, Psn base, const wire::SackView&
     progress = true;
     set_bit(r.sacked, recovery_index(p));
     take_from_resends(r, p);
+    if (ch.flow.send_times != 0) tell_arrived(s, ch, now, p);
   }
   if (progress) ch.timeouts = 0;
   return highest;
 }
 
 // Queues what is missing below `highest` and was not queued for an earlier report; so many.
-uint32_t queue_holes(Channel& ch, RecoveryBlock& r, Psn first, Psn highest) {
+uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn highest) {
+  Channel& ch = s.channels[channel];
+  RecoveryBlock& r = recovery_block(s, ch);
   uint32_t lost = 0;
   for (Psn p = first; p.before(highest); ++p) {
     if (test_bit(r.sacked, recovery_index(p)) || test_bit(r.resend, recovery_index(p))) continue;
@@ -51,7 +55,7 @@ uint32_t queue_holes(Channel& ch, RecoveryBlock& r, Psn first, Psn highest) {
     queue_resend(r, p);
     if (lost++ == 0) {
       r.last_first = p;
-      if (!ch.lossless) cc_lost(ch.cc, p, ch.next_psn);
+      if (has_flow(ch)) tell_lost(s, channel, now, p);
     }
     if (!r.burst || p.after(r.high_resent)) r.high_resent = p;
     r.burst = true;
@@ -74,7 +78,7 @@ Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHead
   for (Psn p = rtp.psn; p != ch.next_psn; ++p) queue_resend(r, p);
   result.lost = ch.next_psn.distance(rtp.psn);
   s.count(Counter::kTpTxRetransmitFast, result.lost);
-  if (!ch.lossless) cc_lost(ch.cc, rtp.psn, ch.next_psn);
+  if (has_flow(ch)) tell_lost(s, channel, now, rtp.psn);
   activate(s, channel);
   return result;
 }
@@ -85,10 +89,9 @@ Acknowledged on_sack(State& s, uint32_t channel, Instant now, const wire::RtpHea
   if (!acceptable(s, ch, rtp.psn)) return nothing_new(ch);
   Acknowledged result = acknowledge_until(s, channel, now, rtp.psn + 1);
   if (ch.outstanding() == 0) return result;
-  RecoveryBlock& r = recovery_block(s, ch);
-  const Psn highest = note_received(ch, r, rtp.psn, sack);
+  const Psn highest = note_received(s, ch, now, rtp.psn, sack);
   if (!ch.fast) return result;
-  result.lost = queue_holes(ch, r, rtp.psn + 1, highest);
+  result.lost = queue_holes(s, channel, now, rtp.psn + 1, highest);
   if (result.lost == 0) return result;
   s.count(Counter::kTpTxRetransmitFast, result.lost);
   activate(s, channel);

@@ -5,7 +5,7 @@
 // here, what they mean is not: whoever put them in walks them.
 #pragma once
 
-#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/recovery.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -46,10 +46,11 @@ inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, P
   }
   ch.oldest_unacked = to;
   if (ch.recovery != 0) forget_recovered(s, ch, from, to);
-  if (!ch.lossless) cc_acked(ch.cc, packets);
   ch.timeouts = 0;
   restart_rto(s, channel, now);
   activate(s, channel);
+  if (has_flow(ch)) [[unlikely]]
+    tell_acknowledged(s, channel, now, from, to);
   return {from, to};
 }
 

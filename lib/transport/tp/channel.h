@@ -13,11 +13,14 @@
 
 #include <cstdint>
 
+#include "lib/base/index_list.h"
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/base/uint128.h"
+#include "lib/transport/cc/flow.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/tp/message_queue.h"
+#include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::tp {
@@ -36,7 +39,7 @@ struct alignas(64) ChannelHot {
   // Sending: packets [oldest_unacked, next_psn) are in flight.
   Psn next_psn, oldest_unacked;
   Tpmsn next_tpmsn;      // of the next message to start
-  uint32_t send_window;  // smallest of the peer's window and what this build can track
+  uint32_t send_window;  // packets in flight at most: `agreed_window`, and what the flow allows; 0: `paced`
   // Receiving.
   Psn expected, delivered, message_start;
   Tpmsn message;            // oldest TPMSN not yet complete
@@ -45,35 +48,30 @@ struct alignas(64) ChannelHot {
   bool message_open;        // at least one packet of `message` was delivered
   uint32_t reorder;         // ReorderBlock, 0: nothing is missing
   uint32_t recovery;        // RecoveryBlock, 0: nothing was reported missing
+  uint16_t held_count;      // packets that wait for memory (below)
+  bool paced;               // the flow's rate lets nothing leave now
+  bool tells_sent;          // the flow hears of each packet that leaves
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
-// Loss-based congestion window, in packets; not used on lossless links.
-struct CongestionWindow {
-  uint32_t window;
-  uint32_t threshold;
-  uint32_t acked;      // towards the next increase
-  Psn recovery_until;  // one reduction per round trip
-};
-
 struct Channel : ChannelHot {
   // ---- sending ----
-  MessageQueue in_flight;           // messages with unacknowledged packets; the newest may be half sent
-  MessageQueue answers;             // answers that wait for their turn
-  uint32_t queue_head, queue_tail;  // send queues that wait for their turn here
-  uint32_t unanswered;              // requests sent and not answered
-  bool mid_message;                 // the newest message in flight is not complete
-  bool fast;                        // fast retransmission agreed
+  MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue answers;    // answers that wait for their turn
+  IndexList queues;        // send queues that wait for their turn here
+  uint32_t unanswered;     // requests sent and not answered
+  bool mid_message;        // the newest message in flight is not complete
+  bool fast;               // fast retransmission agreed
   bool read_meta;
-  bool lossless;
+  wire::CcAlgorithm feedback;  // agreed: what acknowledgements of the -CC forms say
   bool bulk;
   bool initiator;         // we sent the REQ
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;
-  bool on_active_list, on_ack_list;
-  bool held_back;  // has something to send, and waits for acknowledgements or answers
-  uint32_t next_active, next_ack, next_resting;
-  CongestionWindow cc;
+  bool held_back;  // has something to send, and waits for acknowledgements, answers or its rate
+  ListLink on_active_list, on_ack_list, on_resting_list;
+  uint32_t agreed_window;  // smallest of the peer's window and what this build can track
+  cc::Flow flow;
 
   // ---- time ----
   Instant rto_at;       // never: nothing outstanding
@@ -103,8 +101,7 @@ struct Channel : ChannelHot {
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
-  uint32_t held_head, held_tail;  // HeldPacket, in the order in which they leave
-  uint16_t held_count;
+  IndexList held;        // HeldPacket, in the order in which they leave
   uint8_t held_new;      // of them: follow those in flight
   uint8_t held_again;    // of them: go again
   Psn held_again_end;    // behind the last one of the latter
@@ -135,8 +132,8 @@ struct Channel : ChannelHot {
 struct HeldPacket {
   TxMessage* message;  // of a new packet; it stays in the queue until all of its packets left
   uint32_t channel;    // 0: nobody's
-  uint32_t next;
-  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames under this record's number
+  ListLink in_line;
+  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames
   uint32_t pending;  // gathers
   Psn psn;
   bool again;  // it goes again

@@ -6,10 +6,8 @@
 namespace ub::tp {
 
 void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
-  const uint32_t number = held_number(s, h);
   if (ch.held_count == 0) ch.gather_since = now;
-  (ch.held_count == 0 ? ch.held_head : s.held[ch.held_tail].next) = number;
-  ch.held_tail = number;
+  ch.held.push_back<&HeldPacket::in_line>(s.held, held_number(s, h));
   ++ch.held_count;
   if (h.given_up) return;
   if (!h.again) {
@@ -23,7 +21,7 @@ void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
 void drop_first_held(State& s, Channel& ch, Instant now) {
   HeldPacket& h = first_held(s, ch);
   UB_DCHECK(ch.held_count != 0 && h.pending == 0);
-  ch.held_head = h.next;
+  ch.held.pop_front<&HeldPacket::in_line>(s.held);
   --ch.held_count;
   if (!h.given_up) --(h.again ? ch.held_again : ch.held_new);
   free_held(s, h);
@@ -32,10 +30,9 @@ void drop_first_held(State& s, Channel& ch, Instant now) {
 
 void drop_all_held(State& s, Channel& ch) {
   while (ch.held_count != 0) {
-    HeldPacket& h = first_held(s, ch);
-    ch.held_head = h.next;
+    HeldPacket& h = s.held[ch.held.pop_front<&HeldPacket::in_line>(s.held)];
     --ch.held_count;
-    if (!h.given_up) s.orphan(held_number(s, h));
+    if (!h.given_up) s.orphan(held_place(s, h));
     free_held(s, h);
   }
   ch.held_new = ch.held_again = 0;
@@ -48,7 +45,7 @@ bool on_gather_done(State& s, uint32_t channel, uint32_t number, Instant now, bo
   h.failed |= !ok;
   if (--h.pending != 0) return true;
   Channel& ch = s.channels[channel];
-  if (ch.held_head != number) return true;
+  if (&first_held(s, ch) != &h) return true;
   waited_for_memory(ch, now);
   activate(s, channel);
   return true;

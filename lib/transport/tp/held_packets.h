@@ -13,6 +13,10 @@ constexpr uint32_t kHeldOfChannel = 16;
 
 inline uint32_t held_number(const State& s, const HeldPacket& h) { return static_cast<uint32_t>(&h - s.held); }
 
+inline uint32_t held_place(const State& s, const HeldPacket& h) {
+  return s.held_frames_of_packets.of(held_number(s, h));
+}
+
 // May another packet be built that may have to wait? Without slow memory none has to.
 inline bool room_to_hold(const State& s, const Channel& ch) {
   return ch.held_count == 0 || (ch.held_count < kHeldOfChannel && has_share(s.more_held, ch.held_count));
@@ -35,9 +39,11 @@ inline void free_held(State& s, HeldPacket& h) {
 }
 
 // The one that leaves next; there is one.
-inline HeldPacket& first_held(State& s, const Channel& ch) { return s.held[ch.held_head]; }
+inline HeldPacket& first_held(const State& s, const Channel& ch) {
+  return s.held[ch.held.front<&HeldPacket::in_line>(s.held)];
+}
 inline bool first_held_waits(const State& s, const Channel& ch) {
-  return ch.held_count != 0 && s.held[ch.held_head].pending != 0;
+  return ch.held_count != 0 && first_held(s, ch).pending != 0;
 }
 
 // The last of those that wait.

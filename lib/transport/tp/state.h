@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "lib/base/arena.h"
+#include "lib/base/index_list.h"
 #include "lib/base/slab.h"
 #include "lib/transport/core_common.h"
 #include "lib/transport/tp/channel.h"
@@ -18,7 +19,7 @@ namespace ub::tp {
 struct KeptPacket {
   wire::RtpHeader rtp;
   uint32_t bytes;
-  uint32_t next = 0;  // RoCE: of the same queue pair
+  ListLink in_line{};  // RoCE: of the same queue pair
 };
 
 // Packets of all channels that may wait for memory, beyond one each. Few, since each may have a gather for every range of
@@ -28,6 +29,7 @@ constexpr uint32_t kMoreHeld = 256;
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
+  cc::SendTimes send_times;  // of flows that want round trips
   MessagePool messages;
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
@@ -42,60 +44,34 @@ struct State : CoreCommon {
   Slab<uint32_t> more_held;
 
   // Channels with data to send, channels that owe an acknowledgement.
-  uint32_t active_head = 0, active_tail = 0, active_count = 0;
-  uint32_t ack_head = 0, ack_tail = 0;
+  IndexList active, owing_acks;
   Instant acks_due = Instant::never();  // no acknowledgement that is owed has to leave before
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
-  // A packet's place in `held_frames` has the number of its record.
   uint32_t held_packets() const { return config.max_channels + kMoreHeld; }
-  uint32_t timer_of_channel(uint32_t channel) const { return channel; }
+  NumberRange held_frames_of_packets;  // by number of HeldPacket
+  NumberRange channel_timers;
+  uint32_t timer_of_channel(uint32_t channel) const { return channel_timers.of(channel); }
 };
 
-// Takes the tables from the arena, but for `timers` and `held_frames`, which other layers use, too.
+// Takes the tables from the arena, and ranges of what others use, too; CoreCommon::lay_out_ranges() is the caller's.
 void lay_out_channels(State& s, Arena& arena);
 
 // It has something to send.
 inline void activate(State& s, uint32_t channel) {
-  Channel& ch = s.channels[channel];
-  if (ch.on_active_list) return;
-  ch.on_active_list = true;
-  ch.next_active = 0;
-  if (s.active_tail != 0) {
-    s.channels[s.active_tail].next_active = channel;
-  } else {
-    s.active_head = channel;
-  }
-  s.active_tail = channel;
-  ++s.active_count;
+  if (s.channels[channel].on_active_list) return;
+  s.active.push_back<&Channel::on_active_list>(s.channels, channel);
 }
 
 // The first of those with something to send, taken off the list. There is one.
-inline uint32_t take_active(State& s) {
-  UB_DCHECK(s.active_head != 0);  // so many are on the list as are counted
-  const uint32_t channel = s.active_head;
-  Channel& ch = s.channels[channel];
-  s.active_head = ch.next_active;
-  if (s.active_head == 0) s.active_tail = 0;
-  --s.active_count;
-  ch.on_active_list = false;
-  return channel;
-}
+inline uint32_t take_active(State& s) { return s.active.pop_front<&Channel::on_active_list>(s.channels); }
 
 inline void owe_ack(State& s, uint32_t channel) {
-  Channel& ch = s.channels[channel];
-  if (ch.on_ack_list) return;
-  ch.on_ack_list = true;
-  ch.next_ack = 0;
-  if (s.ack_tail != 0) {
-    s.channels[s.ack_tail].next_ack = channel;
-  } else {
-    s.ack_head = channel;
-  }
-  s.ack_tail = channel;
+  if (s.channels[channel].on_ack_list) return;
+  s.owing_acks.push_back<&Channel::on_ack_list>(s.channels, channel);
 }
 
 }  // namespace ub::tp

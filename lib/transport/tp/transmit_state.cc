@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/recovery.h"
 
 namespace ub::tp {
@@ -55,7 +55,7 @@ TxMessage* message_at(State& s, Channel& ch, Psn psn) {
 }
 
 bool next_resend(State& s, Channel& ch, Psn* psn) {
-  if (ch.recovery == 0) return false;
+  if (ch.recovery == 0 || ch.paced) return false;
   RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
   const bool some_wait = ch.held_again != 0 && ch.held_again_end.after(ch.oldest_unacked);
@@ -97,7 +97,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   }
   note_burst(r, ch.oldest_unacked, ch.next_psn - 1, ch.next_psn);
   s.count(Counter::kTpTxRetransmitTimeout, queued);
-  if (!ch.lossless) cc_timeout(ch.cc, ch.next_psn);
+  if (has_flow(ch)) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
 }
@@ -117,6 +117,7 @@ TimerVerdict on_timer(State& s, uint32_t channel, Instant now) {
     idle_at = now + s.config.keepalive_idle;
   }
   s.timers.arm(s.timer_of_channel(channel), earlier(ch.rto_at, idle_at));
+  if (has_flow(ch)) look_at_flow(s, channel, now);
   return TimerVerdict::kGoesOn;
 }
 

@@ -15,28 +15,25 @@ namespace ub::tp {
 
 // ---- what may leave --------------------------------------------------------------------------------------------
 
-// May a packet with a new PSN leave?
-inline uint32_t usable_window(const Channel& ch) {
-  return ch.lossless ? ch.send_window : std::min(ch.send_window, ch.cc.window);
-}
 // In flight, or built and waiting for memory.
 inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
-inline bool window_open(const Channel& ch) { return numbered(ch) < usable_window(ch); }
+// May a packet with a new PSN leave?
+inline bool window_open(const Channel& ch) { return numbered(ch) < ch.send_window; }
 // Of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
 // Does a packet demand an acknowledgement (A)? One that goes again does, and one that leaves a quarter of the window or
 // less for those behind it.
 inline bool asks_for_ack(const Channel& ch, bool again) {
-  return again || numbered(ch) >= usable_window(ch) - usable_window(ch) / 4 - 1;
+  return again || 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
 }
 
-// The lowest PSN that is to be sent again and does not wait for memory, if any.
+// The lowest PSN that is to be sent again and does not wait for memory, if any may leave now.
 bool next_resend(State& s, Channel& ch, Psn* psn);
 
 // What the channel's next packet is.
 enum class Turn : uint8_t {
   kNothing,    // it is not up
-  kWaits,      // as many wait for memory as may
+  kWaits,      // as many wait for memory as may, or its rate allows none now
   kHeld,       // the first of the packets whose memory was awaited
   kSendAgain,  // that of `psn`
   kContinue,   // the next one of the newest message, if that has bytes and the window allows
@@ -45,6 +42,7 @@ enum class Turn : uint8_t {
 inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
   if (!ch.is_up()) return Turn::kNothing;
   if (ch.held_count != 0) {
+    if (ch.paced) return Turn::kWaits;
     if (!first_held_waits(s, ch)) return Turn::kHeld;
     if (!room_to_hold(s, ch)) return Turn::kWaits;
   }
@@ -120,8 +118,10 @@ inline RtoLimits rto_limits(const State& s) { return {s.config.rtt_multiplier, s
 // The oldest packet in flight has the whole time from now on.
 inline void restart_rto(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  ch.rto_at = ch.outstanding() == 0 ? Instant::never() : now + ch.rto;
-  if (!ch.rto_at.is_never()) s.timers.arm(s.timer_of_channel(channel), ch.rto_at);
+  ch.rto_at = Instant::never();
+  if (ch.outstanding() == 0) return;
+  ch.rto_at = now + ch.rto;
+  s.timers.arm(s.timer_of_channel(channel), ch.rto_at);
 }
 
 enum class [[nodiscard]] TimerVerdict : uint8_t{

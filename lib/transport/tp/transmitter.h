@@ -9,10 +9,11 @@
 
 #include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
+#include "lib/transport/sealed_frame.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
-#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/sack.h"
 
 namespace ub::tp {
@@ -53,11 +54,10 @@ class Transmitter {
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
-    seal(ch, frame, bytes);
-    host_.tx_commit(ch.link, frame, bytes);
+    if (ch.tells_sent) [[unlikely]]
+      tell_sent(s_, channel, now, psn, {frame, bytes}, again);
+    commit(ch, frame, bytes);
     ++ch.tx_packets;
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
     if (again) return resent(s_, ch, psn);
     s_.count(Counter::kTpTxData);
     packet_sent(s_, channel, m, now);
@@ -69,13 +69,13 @@ class Transmitter {
   // A packet whose gathers are pending, or which is behind such packets: it leaves the port until its turn.
   void hold(uint32_t channel, Instant now, HeldPacket& h, std::byte* frame) {
     Channel& ch = s_.channels[channel];
-    hold_frame(s_, host_, held_number(s_, h), ch.link, frame, h.bytes);
+    hold_frame(s_, host_, held_place(s_, h), ch.link, frame, h.bytes);
     append_held(s_, ch, h, now);
   }
 
   // The frame that is held leaves as a packet of this message; false: no room in the port.
   bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldPacket& h) {
-    std::byte* frame = resume_frame(s_, host_, held_number(s_, h), s_.channels[channel].link, h.bytes);
+    std::byte* frame = resume_frame(s_, host_, held_place(s_, h), s_.channels[channel].link, h.bytes);
     if (frame == nullptr) return false;
     send_frame(channel, now, m, frame, h.bytes, h.psn, h.again, h.last);
     return true;
@@ -86,27 +86,22 @@ class Transmitter {
   // Each channel on the list is looked at once; what stays back goes to its end. Returns how many left.
   size_t send_acks(Acks acks, Instant now) {
     size_t sent = 0;
-    uint32_t last = s_.ack_tail;
+    const uint32_t last = s_.owing_acks.back();
     Instant due = Instant::never();
-    while (s_.ack_head != 0) {
-      uint32_t channel = s_.ack_head;
+    for (uint32_t channel = 0; channel != last;) {
+      channel = s_.owing_acks.pop_front<&Channel::on_ack_list>(s_.channels);
       Channel& ch = s_.channels[channel];
-      bool waits = acks == Acks::kMayWait && ch.is_up() && ack_may_wait(ch, now);
-      if (ch.is_up() && !waits) {
-        if (!send_ack(ch)) {  // for want of room
-          due = now + kAckDelay;
-          break;
-        }
-        ++sent;
-      }
-      s_.ack_head = ch.next_ack;
-      if (s_.ack_head == 0) s_.ack_tail = 0;
-      ch.on_ack_list = false;
-      if (waits) {
+      if (!ch.is_up()) continue;
+      if (acks == Acks::kMayWait && ack_may_wait(ch, now)) {
         owe_ack(s_, channel);
         due = earlier(due, ch.ack_due);
+      } else if (send_ack(ch)) {
+        ++sent;
+      } else {  // for want of room
+        s_.owing_acks.push_front<&Channel::on_ack_list>(s_.channels, channel);
+        due = now + kAckDelay;
+        break;
       }
-      if (channel == last) break;
     }
     s_.acks_due = due;
     return sent;
@@ -127,21 +122,18 @@ class Transmitter {
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + wire::RtpHeader::kSize, ack.size_code, ack.highest, ack.bitmap);
     }
-    seal(ch, frame, bytes);
-    host_.tx_commit(ch.link, frame, bytes);
+    commit(ch, frame, bytes);
     host_.tx_may_wait(ch.link);
     ack_sent(ch);
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
     return true;
   }
 
-  static void seal(const Channel& ch, std::byte* frame, size_t bytes) {
-    std::byte* end = frame + bytes - wire::kIcrcSize;
-    if (!ch.icrc) return wire::icrc_store(end, 0);
-    const std::byte* l3 = frame + wire::kEthSize;
-    wire::icrc_store(end, wire::icrc_compute(l3, static_cast<size_t>(end - l3), ch.headers.v6()));
+  // Where both ends agreed that the wire cannot corrupt there is a zero instead of the sum.
+  void commit(const Channel& ch, std::byte* frame, size_t bytes) {
+    seal_and_commit(s_, host_, ch.link, frame, bytes, [&](const std::byte* l3, size_t covered) {
+      return ch.icrc ? wire::icrc_compute(l3, covered, ch.headers.v6()) : 0;
+    });
   }
 
   State& s_;

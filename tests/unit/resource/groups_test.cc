@@ -178,7 +178,7 @@ TEST(QueueDepth, a_receive_that_was_given_back_counts_as_one) {
   g.post_receives(0, 1);
   g.post_receives(1, 1);
   g.post_receives(2, 1);
-  g.jfr(g.jfrs[1]).returned = 7;
+  g.jfr(g.jfrs[1]).returned.push_back<&RxReceive::on_list>(g.s->receives, g.s->receives.alloc());
   EXPECT_EQ(g.chosen(), 1u);
   g.post_receives(2, 2);
   g.post_receives(0, 3);

@@ -2,8 +2,8 @@
 //
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
-#include "lib/transport/ta/pacer.h"
 #include "tests/unit/resource/objects.h"
+#include "lib/transport/cc/pacer.h"
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -58,12 +58,10 @@ TEST(JfcObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
 // Those that were waited for drop it when its turn comes, not before.
 TEST(JfcObject, a_record_that_is_used_again_stays_where_it_stands_on_the_list) {
   Objects o;
-  o.the_jfc().on_blocked_list = true;
-  o.the_jfc().next_blocked = 7;
+  o.the_jfc().on_blocked_list.next = 7;
   ASSERT_EQ(destroy_jfc(*o.s, o.jfc), Status::kOk);
   ASSERT_EQ(create_jfc(*o.s, o.jfc_config(), &o.jfc), Status::kOk);
-  EXPECT_TRUE(o.the_jfc().on_blocked_list);
-  EXPECT_EQ(o.the_jfc().next_blocked, 7u);
+  EXPECT_EQ(o.the_jfc().on_blocked_list.next, 7u);
 }
 
 TEST(JfcObject, there_are_no_more_than_records) {
@@ -197,15 +195,14 @@ TEST(JfrObject, without_a_record_or_an_id_nothing_is_taken) {
 TEST(JfrObject, leaves_nothing_behind) {
   Objects o;
   const uint32_t id = o.make_jfr(), record = o.s->ids[id].record;
-  o.jfr(id).returned = o.s->receives.alloc();
-  o.s->receives[o.jfr(id).returned].next = 0;
-  ta::wait_for_room(*o.s, o.jfc, record | kWaitingJfr);
+  o.jfr(id).returned.push_back<&RxReceive::on_list>(o.s->receives, o.s->receives.alloc());
+  ta::wait_for_room(*o.s, o.jfc, o.s->jfr_waiters.of(record));
   ASSERT_EQ(destroy_jfr(*o.s, id), Status::kOk);
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
   EXPECT_EQ(o.s->jfrs.in_use(), 0u);
   EXPECT_EQ(o.s->receives.in_use(), 0u);
   EXPECT_EQ(o.the_jfc().users, 0u);
-  EXPECT_EQ(o.the_jfc().waiting, 0u);
+  EXPECT_TRUE(o.the_jfc().waiting.empty());
   EXPECT_EQ(o.s->jfrs[record].state, QueueState::kReset);
   EXPECT_EQ(destroy_jfr(*o.s, id), Status::kInvalid);
 }
@@ -280,7 +277,7 @@ TEST(JettyObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
   uint32_t other_jfc = 0;
   ASSERT_EQ(create_jfc(*o.s, o.jfc_config(), &other_jfc), Status::kOk);
   JettyConfig c = o.jetty_config(jfr);
-  Pacer pacer;
+  cc::Pacer pacer;
   std::vector<Wqe> source(kRingSlots);
   c.mode = Mode::kRc;
   c.recv_jfc = other_jfc;
@@ -390,15 +387,15 @@ TEST(JettyObject, leaves_nothing_behind) {
   o.s->channels[channel] = tp::Channel{};
   ta::join_list(*o.s, queue, channel);
   set_held_back(*o.s, &o.queue(id).held_back, true);
-  ta::wait_for_room(*o.s, o.jfc, queue);
+  ta::wait_for_room(*o.s, o.jfc, o.s->queue_waiters.of(queue));
   o.s->timers.arm(o.s->timer_of_queue(queue), o.s->now);
   ASSERT_EQ(destroy_jetty(*o.s, id), Status::kOk);
   EXPECT_EQ(o.s->jettys.in_use() + o.s->queues.in_use(), 0u);
   EXPECT_FALSE(o.s->queues[queue].in_use);
   EXPECT_EQ(o.s->ids[id].kind, ObjectKind::kNone);
-  EXPECT_EQ(o.s->channels[channel].queue_head, 0u);
+  EXPECT_TRUE(o.s->channels[channel].queues.empty());
   EXPECT_EQ(o.s->held_back, 0u);
-  EXPECT_EQ(o.the_jfc().waiting, 0u);
+  EXPECT_TRUE(o.the_jfc().waiting.empty());
   EXPECT_EQ(o.the_jfc().users, 1u) << "the JFR's";
   EXPECT_EQ(o.jfr(jfr).users, 0u);
   EXPECT_TRUE(o.s->timers.earliest().is_never());

@@ -18,6 +18,7 @@ struct Receives : Objects {
   }
   QueueIndices& indices() { return receive_rings[0].indices; }
   Jfr& it() { return s->jfrs[record]; }
+  uint32_t first_returned() { return it().returned.front<&RxReceive::on_list>(s->receives); }
   Rqe& slot(uint32_t at) { return receive_rings[0].slots[at % receive_rings[0].slots.size()]; }
   Rqe& post(uint8_t slots = 1) {
     const uint32_t at = indices().produced.load();
@@ -279,14 +280,14 @@ TEST(DeadCopies, a_receive_goes_back_when_the_last_of_them_is_done) {
   return_receive_later(*r.s, c, 0x10003, 1);
   dead_copy_done(*r.s, 0x10001);
   dead_copy_done(*r.s, 0x10009);
-  EXPECT_EQ(r.it().returned, 0u);
+  EXPECT_TRUE(r.it().returned.empty());
   dead_copy_done(*r.s, 0x10002);  // from the middle of the list
-  EXPECT_EQ(r.it().returned, b);
+  EXPECT_EQ(r.first_returned(), b);
   dead_copy_done(*r.s, 0x10001);
-  EXPECT_EQ(r.it().returned, a);
+  EXPECT_EQ(r.first_returned(), a);
   dead_copy_done(*r.s, 0x10003);
-  EXPECT_EQ(r.it().returned, c);
-  EXPECT_EQ(r.s->receives_with_late_copies, 0u);
+  EXPECT_EQ(r.first_returned(), c);
+  EXPECT_TRUE(r.s->receives_with_late_copies.empty());
   EXPECT_EQ(r.the_jfc().reserved, 0u);
 }
 
@@ -304,7 +305,7 @@ TEST(DeadCopies, a_receive_whose_jfr_is_gone_meanwhile_is_free) {
   dead_copy_done(*r.s, 0x10001);
   dead_copy_done(*r.s, 0x10002);
   EXPECT_EQ(r.s->receives.in_use(), 0u);
-  EXPECT_EQ(r.jfr(other).returned, 0u) << "of another one";
+  EXPECT_TRUE(r.jfr(other).returned.empty()) << "of another one";
   EXPECT_EQ(r.the_jfc().reserved, 0u);
 }
 
@@ -316,7 +317,7 @@ TEST(DeadCopies, of_another_jfr_are_not_touched) {
   ASSERT_EQ(destroy_jfr(*r.s, other), Status::kOk);
   EXPECT_EQ(r.the_jfc().reserved, 1u);
   dead_copy_done(*r.s, 0x10001);
-  EXPECT_NE(r.it().returned, 0u);
+  EXPECT_FALSE(r.it().returned.empty());
 }
 
 // ---- messages that are arriving --------------------------------------------------------------------------------
@@ -359,7 +360,7 @@ TEST(OpenReceives, of_a_jetty_that_is_gone_go_back_to_its_jfr) {
   ASSERT_EQ(destroy_jetty(*r.s, jetty), Status::kOk);
   EXPECT_EQ(r.s->channels[channel].receive, 0u);
   EXPECT_EQ(r.s->channels[channel].message_rspst, wire::kRspError);
-  EXPECT_EQ(r.it().returned, receive);
+  EXPECT_EQ(r.it().returned.back(), receive);
   EXPECT_EQ(r.s->channels[of_the_jfr].receive, other) << "addressed to the JFR itself";
   EXPECT_EQ(r.the_jfc().reserved, 1u);
 }
@@ -459,18 +460,18 @@ TEST(FlushReceives, what_is_posted_comes_back_with_its_context) {
   }
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_FALSE(r.it().waiter);
 }
 
 TEST(FlushReceives, goes_on_when_there_is_room) {
   Receives r(2);
   for (int i = 0; i < 3; ++i) r.post();
   ASSERT_EQ(set_state(*r.s, r.id, QueueState::kError), Status::kOk);
-  EXPECT_TRUE(r.it().waits);
+  EXPECT_TRUE(r.it().waiter);
   EXPECT_EQ(r.completions().size(), 2u);
   ta::resume_jfc(*r.s, r.jfc);
   EXPECT_EQ(r.completions().size(), 1u);
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_FALSE(r.it().waiter);
 }
 
 // The application may post and make room without end.
@@ -483,7 +484,7 @@ TEST(FlushReceives, of_a_short_ring_no_more_than_it_is_long_at_one_time) {
   r.it().state = QueueState::kError;
   flush_receives(*r.s, r.record);  // five are there
   EXPECT_EQ(r.completions().size(), 4u);
-  EXPECT_TRUE(r.it().waits);
+  EXPECT_TRUE(r.it().waiter);
   EXPECT_EQ(r.s->timers.earliest(), r.s->now + nanoseconds(1)) << "nobody needs to do anything for it to go on";
   uint32_t object = 0;
   ASSERT_TRUE(r.s->timers.pop_due(r.s->now + nanoseconds(1), &object));
@@ -498,7 +499,7 @@ TEST(FlushReceives, no_more_than_its_share_of_a_visit_at_one_time) {
     r.the_jfc().users = users;
     ASSERT_EQ(set_state(*r.s, r.id, QueueState::kError), Status::kOk);
     EXPECT_EQ(r.completions().size(), std::max(1u, 64 / users)) << users;
-    EXPECT_TRUE(r.it().waits);
+    EXPECT_TRUE(r.it().waiter);
   }
 }
 
@@ -508,7 +509,7 @@ TEST(FlushReceives, of_a_jfr_that_is_not_in_error_or_waits_does_nothing) {
   flush_receives(*r.s, r.record);
   EXPECT_TRUE(r.completions().empty());
   r.it().state = QueueState::kError;
-  r.it().waits = true;
+  ta::wait_for_room(*r.s, r.jfc, r.s->jfr_waiters.of(r.record));
   flush_receives(*r.s, r.record);
   EXPECT_TRUE(r.completions().empty());
 }
@@ -520,17 +521,16 @@ TEST(DiscardReceives, all_that_was_posted_is_gone_without_a_word) {
   r.post();
   r.skip(2);
   r.post(2);
-  r.it().returned = r.take();
-  r.s->receives[r.it().returned].next = 0;
-  ta::wait_for_room(*r.s, r.jfc, r.record | kWaitingJfr);
+  r.it().returned.push_back<&RxReceive::on_list>(r.s->receives, r.take());
+  ta::wait_for_room(*r.s, r.jfc, r.s->jfr_waiters.of(r.record));
   const uint32_t retired = r.indices().retired.load();
   discard_receives(*r.s, r.record);
   EXPECT_EQ(r.indices().consumed.load(), 5u);
   EXPECT_EQ(r.it().consumed, 5u);
   EXPECT_EQ(r.indices().retired.load(), retired + 1) << "a filler is no receive";
   EXPECT_EQ(r.s->receives.in_use(), 0u);
-  EXPECT_EQ(r.it().returned, 0u);
-  EXPECT_FALSE(r.it().waits);
+  EXPECT_TRUE(r.it().returned.empty());
+  EXPECT_FALSE(r.it().waiter);
   EXPECT_TRUE(r.completions().empty());
 }
 

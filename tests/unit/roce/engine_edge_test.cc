@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two things meet: a gap and its repair in one burst, a READ and what follows it, memory that answers when the
 // queue pair has moved on, a pool that is used up.
-#include "lib/transport/ta/pacer.h"
+#include "lib/transport/cc/pacer.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {
@@ -141,7 +141,7 @@ TEST_F(EdgeTest, read_slots_stay_until_their_answers_have_left) {
 }
 
 TEST_F(EdgeTest, a_request_that_waits_for_its_rate_does_not_put_off_a_retransmission) {
-  Pacer pacer;
+  cc::Pacer pacer;
   pacer.bytes_per_second = 100'000;
   TestQp x(a, {.pacer = &pacer}), y(b);
   connect(x, y);

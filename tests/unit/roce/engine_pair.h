@@ -14,15 +14,18 @@ namespace ub::roce {
 
 /// A Core with RoCE.
 struct TestNode : CoreNode {
-  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8)
-      : CoreNode(config(address, roce, kept_packets)), gid(wire::IpAddress::from_v4(0x0A000000 | address)) {}
+  explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8,
+                    bool listen_to_network = false)
+      : CoreNode(config(address, roce, kept_packets, listen_to_network)),
+        gid(wire::IpAddress::from_v4(0x0A000000 | address)) {}
   Engine<TestHost>& roce() { return *core->roce(); }
 
   Gid gid;
 
  private:
-  static CoreConfig config(uint8_t address, const RoceConfig& roce, uint32_t kept_packets) {
+  static CoreConfig config(uint8_t address, const RoceConfig& roce, uint32_t kept_packets, bool listen_to_network) {
     CoreConfig c = small_config(address);
+    c.listen_to_network = listen_to_network;
     c.kept_packets = kept_packets;
     c.roce = roce;
     return c;
@@ -39,7 +42,7 @@ struct TestQp {
     uint32_t shared_jfr = 0, shared_jfc = 0;
     uint8_t receive_slots = 1;
     size_t memory_bytes = 1 << 16;
-    Pacer* pacer = nullptr;
+    cc::Pacer* pacer = nullptr;
   };
 
   explicit TestQp(TestNode& n) : TestQp(n, Options()) {}

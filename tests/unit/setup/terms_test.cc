@@ -180,7 +180,7 @@ TEST(NewChannel, its_clocks_and_limits_are_those_of_the_configuration) {
   EXPECT_TRUE(ch.rto_at.is_never());
   EXPECT_EQ(ch.rto, i.s->config.rto_min);
   EXPECT_EQ(ch.give_up_after, i.s->config.channel_timeout);
-  EXPECT_TRUE(ch.lossless && ch.initiator && ch.carries_requests);
+  EXPECT_TRUE(ch.initiator && ch.carries_requests);
   EXPECT_FALSE(ch.bulk);
 }
 
@@ -225,8 +225,9 @@ TEST(NewChannel, a_record_that_is_used_again_stays_where_it_stands_on_lists) {
   i.peer_id.uasid = 4;
   ASSERT_EQ(i.connect(), first);
   EXPECT_TRUE(i.ch(first).on_active_list && i.ch(first).on_ack_list);
-  EXPECT_EQ(i.ch(first).next_active, other);
-  EXPECT_EQ(i.ch(first).next_ack, other);
+  EXPECT_EQ(i.s->active.front<&Channel::on_active_list>(i.s->channels), first);
+  EXPECT_EQ(i.ch(first).on_active_list.next, other);
+  EXPECT_EQ(i.ch(first).on_ack_list.next, other);
 }
 
 // ---- what is agreed --------------------------------------------------------------------------------------------
@@ -245,8 +246,9 @@ TEST(Agreement, begins_both_directions_anew) {
   EXPECT_EQ(ch.peer_initial_psn, Psn(777));
   EXPECT_EQ(ch.message_start, Psn(777));
   EXPECT_EQ(ch.message, Tpmsn(0));
-  EXPECT_EQ(ch.cc.recovery_until, ch.initial_psn);
-  EXPECT_NE(ch.cc.window, 0u);
+  EXPECT_EQ(ch.flow.algorithm, cc::Algorithm::kLossWindow);
+  EXPECT_EQ(ch.flow.loss_window.recovery_until, ch.initial_psn);
+  EXPECT_EQ(ch.send_window, cc::LossWindow::kInitialPackets);
   EXPECT_NE(ch.headers.size, 0u);
   EXPECT_EQ(ch.heard_at, i.s->now);
   EXPECT_EQ(ch.progress_at, i.s->now);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lib/transport/resource/objects.h"
-#include "lib/transport/ta/pacer.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "tests/unit/transport/test_state.h"
@@ -144,19 +143,21 @@ TEST(Completion, arming_tells_at_once_of_what_waits_and_not_of_what_was_consumed
 TEST(Completion, who_waits_for_room_stands_in_line_once) {
   Completions c;
   for (int i = 0; i < 3; ++i) c.s->queues[c.s->queues.alloc()] = SendQueue{};
-  for (uint32_t queue : {1u, 2u, 3u, 2u}) wait_for_room(*c.s, c.jfc, queue);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 3u) << "the last";
-  EXPECT_EQ(c.s->queues[3].next_waiting, 1u);
-  EXPECT_EQ(c.s->queues[1].next_waiting, 2u);
-  EXPECT_EQ(c.s->queues[2].next_waiting, 3u);
-  EXPECT_EQ(c.s->blocked_head, c.jfc);
-  stop_waiting(*c.s, c.jfc, 3);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 2u);
-  EXPECT_EQ(c.s->queues[2].next_waiting, 1u);
-  stop_waiting(*c.s, c.jfc, 1);
-  stop_waiting(*c.s, c.jfc, 1);
-  stop_waiting(*c.s, c.jfc, 2);
-  EXPECT_EQ(c.s->jfcs[c.jfc].waiting, 0u);
+  const auto waiter = [&](uint32_t queue) { return c.s->queue_waiters.of(queue); };
+  const auto behind = [&](uint32_t queue) { return c.s->queues[queue].waiter.in_line.next; };
+  for (uint32_t queue : {1u, 2u, 3u, 2u}) wait_for_room(*c.s, c.jfc, waiter(queue));
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting.back(), waiter(3));
+  EXPECT_EQ(behind(3), waiter(1));
+  EXPECT_EQ(behind(1), waiter(2));
+  EXPECT_EQ(behind(2), waiter(3));
+  EXPECT_EQ(c.s->blocked_jfcs.back(), c.jfc);
+  stop_waiting(*c.s, c.jfc, waiter(3));
+  EXPECT_EQ(c.s->jfcs[c.jfc].waiting.back(), waiter(2));
+  EXPECT_EQ(behind(2), waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(1));
+  stop_waiting(*c.s, c.jfc, waiter(2));
+  EXPECT_TRUE(c.s->jfcs[c.jfc].waiting.empty());
 }
 
 // ---- lists of send queues --------------------------------------------------------------------------------------
@@ -169,7 +170,12 @@ TEST(WaitingList, queues_stand_in_line_and_any_may_leave) {
   for (uint32_t queue : {1u, 2u, 3u, 4u}) join_list(*t.s, queue, channel);
   const auto line = [&] {
     std::vector<uint32_t> all;
-    for (uint32_t q = t.s->channels[channel].queue_head; q != 0; q = t.s->queues[q].next) all.push_back(q);
+    const IndexList& list = t.s->channels[channel].queues;
+    if (list.empty()) return all;
+    for (uint32_t q = list.front<&SendQueue::in_line>(t.s->queues); q != 0;) {
+      all.push_back(q);
+      q = list.behind<&SendQueue::in_line>(t.s->queues, q);
+    }
     return all;
   };
   EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 3, 4}));
@@ -177,14 +183,13 @@ TEST(WaitingList, queues_stand_in_line_and_any_may_leave) {
   leave_list(*t.s, 3);
   EXPECT_EQ(line(), (std::vector<uint32_t>{1, 2, 4}));
   leave_list(*t.s, 4);
-  EXPECT_EQ(t.s->channels[channel].queue_tail, 2u);
+  EXPECT_EQ(t.s->channels[channel].queues.back(), 2u);
   leave_list(*t.s, 1);
   join_list(*t.s, 3, channel);
   EXPECT_EQ(line(), (std::vector<uint32_t>{2, 3}));
   leave_list(*t.s, 2);
   leave_list(*t.s, 3);
-  EXPECT_EQ(t.s->channels[channel].queue_head, 0u);
-  EXPECT_EQ(t.s->channels[channel].queue_tail, 0u);
+  EXPECT_TRUE(t.s->channels[channel].queues.empty());
 }
 
 TEST(WaitingList, of_a_link_is_not_that_of_a_channel) {
@@ -193,9 +198,9 @@ TEST(WaitingList, of_a_link_is_not_that_of_a_channel) {
   t.s->links[link] = LinkRecord{};
   t.s->queues[t.s->queues.alloc()] = SendQueue{};
   join_list(*t.s, 1, link | kWaitsForLink);
-  EXPECT_EQ(t.s->links[link].queue_head, 1u);
+  EXPECT_EQ(t.s->links[link].queues.back(), 1u);
   leave_list(*t.s, 1);
-  EXPECT_EQ(t.s->links[link].queue_head, 0u);
+  EXPECT_TRUE(t.s->links[link].queues.empty());
 }
 
 // ---- refused requests ------------------------------------------------------------------------------------------
@@ -224,33 +229,6 @@ TEST(RefusedRequests, are_a_ring_by_age_however_they_come_and_go) {
   EXPECT_EQ(by_age(), (std::vector<uint32_t>{7, 8, 10}));
   for (uint32_t number : {7u, 8u, 10u}) unlink_refused(q, work[number & 7]);
   EXPECT_EQ(q.retries, 0u);
-}
-
-// ---- the rate of an owner --------------------------------------------------------------------------------------
-
-TEST(Pacer, without_a_rate_everything_may_start) {
-  Pacer p;
-  p.charge(Instant{1'000'000'000}, 1 << 30);
-  EXPECT_EQ(p.ready_at(), Instant{});
-}
-
-TEST(Pacer, each_request_puts_off_the_next_by_its_bytes) {
-  Pacer p;
-  p.bytes_per_second = 1'000'000'000;  // 1 ns each
-  const Instant now{seconds(1).ns};
-  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, now + milliseconds(10));
-  EXPECT_EQ(p.ready_at(), now + milliseconds(10) - Pacer::kCredit);
-  p.charge(now, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, now + milliseconds(20));
-}
-
-TEST(Pacer, a_pause_earns_no_more_than_a_little_credit) {
-  Pacer p;
-  p.bytes_per_second = 1'000'000'000;
-  p.charge(Instant{seconds(1).ns}, 1);
-  p.charge(Instant{seconds(100).ns}, 10'000'000 - Pacer::kRequestBytes);
-  EXPECT_EQ(p.next, Instant{seconds(100).ns} + milliseconds(10));
 }
 
 }  // namespace

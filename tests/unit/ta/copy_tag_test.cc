@@ -57,11 +57,25 @@ TEST(CopyTag, of_a_datagram_names_the_record_and_its_use) {
   }
 }
 
-TEST(CopyTag, none_is_one_of_roce) {
+// What other engines took a prefix for is told apart by it.
+TEST(CopyTag, has_no_prefix_that_is_handed_out) {
   for (CopyTag tag :
        {gather_tag(kTpn, 0xFFFFF), place_tag(kTpn, Tpmsn(0xFFFFFF)), response_tag(0xFFFFFF, 0xFFFFF, 0x3fff),
-        datagram_tag({true, 0xFFFF, 0xFFFFFFFF}), datagram_tag({false, 1, 0})}) {
-    EXPECT_FALSE(roce::is_roce_copy(tag)) << tag;
+        gather_tag(0, 0), datagram_tag({true, 0xFFFF, 0xFFFFFFFF}), datagram_tag({false, 1, 0})}) {
+    EXPECT_TRUE(copy_prefix_of(tag) == 0 || copy_prefix_of(tag) >= kCopyPrefixes) << tag;
+  }
+}
+
+TEST(CopyTag, of_roce_says_what_for_behind_the_prefix_of_the_engine) {
+  for (uint32_t prefix : {1u, kCopyPrefixes - 1}) {
+    for (roce::CopyFor what : {roce::CopyFor::kGather, roce::CopyFor::kPlace, roce::CopyFor::kResponse}) {
+      const CopyTag tag = roce::copy_tag(prefix, {what, 0xFFFF, 0xFFFFFFFF});
+      EXPECT_EQ(copy_prefix_of(tag), prefix);
+      const roce::CopyPurpose p = roce::purpose_of(tag);
+      EXPECT_EQ(p.what, what);
+      EXPECT_EQ(p.qp, 0xFFFFu);
+      EXPECT_EQ(p.number, 0xFFFFFFFF);
+    }
   }
 }
 

@@ -210,7 +210,7 @@ TEST(QueueFront, a_request_may_name_targets_of_its_own_application_alone) {
 
 TEST(QueueFront, a_queue_whose_owner_is_ahead_of_its_rate_is_woken_when_it_may_go_on) {
   Front f;
-  Pacer pacer;
+  cc::Pacer pacer;
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));
   f.queue().pacer = &pacer;
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));

@@ -2,7 +2,7 @@
 //
 // What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers that
 // nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
-#include "lib/transport/ta/pacer.h"
+#include "lib/transport/cc/pacer.h"
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
@@ -131,7 +131,7 @@ TEST(Answer, each_puts_off_the_deadline_and_gives_the_channel_its_turn) {
   EXPECT_EQ(first, r.s->now + r.q().request_timeout);
   EXPECT_EQ(r.q().deadline, first);
   r.pass(milliseconds(5));
-  r.ch().on_active_list = false;
+  EXPECT_EQ(take_active(*r.s), 1u);
   r.answer(0);
   EXPECT_EQ(r.state_of(0).deadline, first + milliseconds(5));
   EXPECT_TRUE(r.ch().on_active_list);
@@ -205,12 +205,12 @@ TEST(Message, its_channel_gives_the_peer_as_long_as_the_request) {
 
 TEST(Message, each_request_is_charged_to_the_rate_of_its_owner) {
   Requests r;
-  Pacer pacer;
+  cc::Pacer pacer;
   pacer.bytes_per_second = 1'000'000'000;
   r.q().pacer = &pacer;
   r.post(WrOp::kWrite, 2 * kSegment);
   r.sent();
-  EXPECT_EQ(pacer.next, r.s->now + nanoseconds(2 * kSegment + Pacer::kRequestBytes)) << "once, however it is cut";
+  EXPECT_EQ(pacer.next, r.s->now + nanoseconds(2 * kSegment + cc::Pacer::kRequestBytes)) << "once, however it is cut";
 }
 
 // ---- refusals --------------------------------------------------------------------------------------------------

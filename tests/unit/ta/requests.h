@@ -64,7 +64,7 @@ struct Requests : Objects {
   void open(uint32_t which) {
     tp::Channel& c = s->channels[which];
     c.offered_mtu = kMtu;
-    c.send_window = 512;
+    c.send_window = c.agreed_window = 512;
     setup::open_channel(*s, which);
   }
 

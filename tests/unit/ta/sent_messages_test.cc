@@ -20,7 +20,6 @@ struct Sent : TestState {
     ch().state = tp::ChannelState::kOpen;
     ch().next_psn = ch().oldest_unacked = Psn(100);
     ch().rto_at = Instant::never();
-    ch().lossless = true;
     queue = s->queues.alloc();
     q() = SendQueue{};
     q().work = work.data();

@@ -229,15 +229,18 @@ TEST(Window, is_closed_when_so_many_packets_are_in_flight) {
   EXPECT_TRUE(window_open(s.ch()));
 }
 
+constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;
+
 TEST(Window, of_congestion_holds_where_packets_can_be_lost) {
   Sender s;
-  s.ch().send_window = 128;
-  s.ch().cc.window = 10;
-  EXPECT_EQ(usable_window(s.ch()), 128u);
-  s.ch().lossless = false;
-  EXPECT_EQ(usable_window(s.ch()), 10u);
-  s.ch().cc.window = 1000;
-  EXPECT_EQ(usable_window(s.ch()), 128u) << "the smaller one rules";
+  s.ch().agreed_window = 128;
+  s.govern(algorithm_for(*s.s, true));
+  EXPECT_EQ(s.ch().send_window, 128u);
+  s.govern(algorithm_for(*s.s, false));
+  EXPECT_EQ(s.ch().send_window, kInitialPackets);
+  s.ch().agreed_window = 20;
+  s.govern(algorithm_for(*s.s, false));
+  EXPECT_EQ(s.ch().send_window, 20u) << "the smaller one rules";
 }
 
 // 6.4.2: A on retransmissions, and when a quarter of the window or less is left.
@@ -255,8 +258,7 @@ TEST(Window, acknowledgements_are_demanded_when_three_quarters_are_used) {
 
 TEST(Window, the_smallest_one_demands_an_acknowledgement_before_it_closes) {
   Sender s(100);
-  s.ch().lossless = false;
-  s.ch().cc.window = kMinWindow;
+  s.ch().send_window = 2;
   EXPECT_FALSE(asks_for_ack(s.ch(), false));
   s.send();
   EXPECT_TRUE(asks_for_ack(s.ch(), false));
@@ -265,22 +267,25 @@ TEST(Window, the_smallest_one_demands_an_acknowledgement_before_it_closes) {
 // What is acknowledged makes the congestion window grow; on a lossless link nobody counts.
 TEST(Window, of_congestion_grows_by_what_is_acknowledged) {
   Sender s(100);
-  s.ch().lossless = false;
+  s.govern(cc::Algorithm::kLossWindow);
   s.send_one_by_one(8);
   s.ack(102);
-  EXPECT_EQ(s.ch().cc.window, kInitialWindow + 3);
-  s.ch().lossless = true;
+  EXPECT_EQ(s.ch().send_window, kInitialPackets + 3u);
   s.ack(107);
-  EXPECT_EQ(s.ch().cc.window, kInitialWindow + 3);
+  EXPECT_EQ(s.ch().send_window, kInitialPackets + 8u);
+  Sender lossless(100);
+  lossless.send();
+  lossless.ack(100);
+  EXPECT_EQ(lossless.ch().send_window, lossless.ch().agreed_window);
 }
 
 TEST(Window, a_channel_that_may_go_on_has_its_turn) {
   Sender s(100);
   s.send(2);
-  EXPECT_EQ(s.s->active_count, 0u);
+  EXPECT_TRUE(s.s->active.empty());
   s.ack(100);
   EXPECT_TRUE(s.ch().on_active_list);
-  EXPECT_EQ(s.s->active_head, s.channel);
+  EXPECT_EQ(s.s->active.back(), s.channel);
 }
 
 // ---- time ------------------------------------------------------------------------------------------------------

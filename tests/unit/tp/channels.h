@@ -24,7 +24,7 @@ struct Channels {
  private:
   static void lay_out(State& s, Arena& arena) {
     lay_out_channels(s, arena);
-    s.timers.init(arena, s.config.max_channels + 1);
+    s.lay_out_ranges(arena);
   }
   static size_t bytes(const CoreConfig& config) {
     auto measured = std::make_unique<State>();

@@ -490,10 +490,10 @@ TEST(Acknowledgement, channels_that_owe_one_stand_in_a_list_once) {
   r.channel = r.add_channel(100);
   r.receive(100);
   r.receive(101);
-  EXPECT_EQ(r.s->ack_head, first);
-  EXPECT_EQ(r.s->channels[first].next_ack, r.channel);
-  EXPECT_EQ(r.s->ack_tail, r.channel);
-  EXPECT_EQ(r.ch().next_ack, 0u);
+  IndexList& list = r.s->owing_acks;
+  EXPECT_EQ(list.pop_front<&Channel::on_ack_list>(r.s->channels), first);
+  EXPECT_EQ(list.pop_front<&Channel::on_ack_list>(r.s->channels), r.channel);
+  EXPECT_TRUE(list.empty());
 }
 
 }  // namespace

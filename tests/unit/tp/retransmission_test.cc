@@ -277,19 +277,21 @@ TEST(Sack, random_reports__never_send_again_what_was_reported_and_forget_no_loss
   }
 }
 
+constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;
+
 TEST(Sack, its_first_hole_is_a_loss_to_the_congestion_window_once) {
   Sender s(100);
-  s.ch().lossless = false;
+  s.govern(cc::Algorithm::kLossWindow);
   s.send_one_by_one(20);
   s.sack(100, {102, 105});
-  EXPECT_EQ(s.ch().cc.window, (kInitialWindow + 1) / 2);
+  EXPECT_EQ(s.ch().send_window, (kInitialPackets + 1u) / 2);
   s.resend();
   s.sack(100, {102, 105, 108});
-  EXPECT_EQ(s.ch().cc.window, (kInitialWindow + 1) / 2) << "losses of the same round trip";
+  EXPECT_EQ(s.ch().send_window, (kInitialPackets + 1u) / 2) << "losses of the same round trip";
   Sender lossless(100);
   lossless.send_one_by_one(20);
   lossless.sack(100, {102});
-  EXPECT_EQ(lossless.ch().cc.window, kInitialWindow);
+  EXPECT_EQ(lossless.ch().send_window, lossless.ch().agreed_window);
 }
 
 // ---- negative acknowledgements ---------------------------------------------------------------------------------
@@ -367,10 +369,10 @@ TEST(Nak, without_fast_retransmission_it_only_acknowledges) {
 
 TEST(Nak, is_a_loss_to_the_congestion_window) {
   Sender s(100);
-  s.ch().lossless = false;
+  s.govern(cc::Algorithm::kLossWindow);
   s.send_one_by_one(5);
   s.nak(100);
-  EXPECT_EQ(s.ch().cc.window, kInitialWindow / 2);
+  EXPECT_EQ(s.ch().send_window, kInitialPackets / 2u);
 }
 
 // ---- timeouts --------------------------------------------------------------------------------------------------
@@ -480,14 +482,14 @@ TEST(Timeout, progress_ends_the_row_of_consecutive_ones) {
 
 TEST(Timeout, leaves_the_congestion_window_almost_nothing) {
   Sender s(100);
-  s.ch().lossless = false;
+  s.govern(cc::Algorithm::kLossWindow);
   s.send();
   s.timeout();
-  EXPECT_EQ(s.ch().cc.window, kMinWindow);
+  EXPECT_EQ(s.ch().send_window, cc::LossWindow::kLeastPackets);
   Sender lossless(100);
   lossless.send();
   lossless.timeout();
-  EXPECT_EQ(lossless.ch().cc.window, kInitialWindow);
+  EXPECT_EQ(lossless.ch().send_window, lossless.ch().agreed_window);
 }
 
 TEST(Timeout, the_channel_has_its_turn) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/transport/tp/acknowledgement.h"
-#include "lib/transport/tp/congestion_window.h"
+#include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/tp/channels.h"
@@ -17,6 +17,8 @@
 namespace ub::tp {
 
 struct Sender : Channels {
+  static constexpr size_t kPacketBytes = 1000;  ///< on the wire, of a packet whose flow hears of it
+
   explicit Sender(uint32_t first_psn = 100, const CoreConfig& config = small_tables()) : Channels(config) {
     channel = s->channels.alloc();
     Channel& c = ch();
@@ -24,14 +26,17 @@ struct Sender : Channels {
     c.state = ChannelState::kOpen;
     c.tpn = 1u << kTpnIndexBits | channel;
     c.next_psn = c.oldest_unacked = Psn(first_psn);
-    c.send_window = config.window_packets;
-    c.fast = c.lossless = true;
+    c.headers.init({}, {}, {}, {}, 0);
+    c.send_window = c.agreed_window = config.window_packets;
+    c.mtu = 1024;
+    c.fast = true;
     c.rto = config.rto_min;
     c.rto_at = Instant::never();
-    cc_init(c.cc, c.next_psn);
   }
 
   Channel& ch() { return s->channels[channel]; }
+  /// From now on; without it the channel has none.
+  void govern(cc::Algorithm algorithm) { begin_flow(*s, ch(), algorithm); }
   RecoveryBlock& recovery() { return s->recovery[ch().recovery]; }
 
   /// Sends one message of so many packets. Not complete: more would follow.
@@ -43,7 +48,10 @@ struct Sender : Channels {
     return *m;
   }
   void send_more(uint32_t packets, bool complete = true) {
-    for (uint32_t i = 0; i < packets; ++i) packet_sent(*s, channel, ch().in_flight.back(s->messages), now);
+    for (uint32_t i = 0; i < packets; ++i) {
+      if (ch().tells_sent) tell_sent(*s, channel, now, ch().next_psn, frame_, false);
+      packet_sent(*s, channel, ch().in_flight.back(s->messages), now);
+    }
     ch().in_flight.back(s->messages).complete = complete;
     ch().mid_message = !complete;
     if (complete) ++ch().next_tpmsn;
@@ -79,7 +87,10 @@ struct Sender : Channels {
   /// Sends again what is to go again; the PSNs.
   std::vector<uint32_t> resend() {
     std::vector<uint32_t> all;
-    for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn)) all.push_back(psn.value());
+    for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn)) {
+      if (ch().tells_sent) tell_sent(*s, channel, now, psn, frame_, true);
+      all.push_back(psn.value());
+    }
     return all;
   }
 
@@ -93,6 +104,8 @@ struct Sender : Channels {
   std::vector<Walked> walked;  ///< because of the latest acknowledgement
 
  private:
+  std::byte frame_[kPacketBytes];
+
   void walk(const Acknowledged& a) {
     acknowledged = a;
     walked.clear();

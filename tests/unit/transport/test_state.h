@@ -37,6 +37,10 @@ struct TestState {
     lay_out(*measured, arena);
     return arena.used_bytes();
   }
+  static void lay_out(CoreState& s, Arena& arena) {
+    lay_out_ub(s, arena);
+    lay_out_shared(s, arena);
+  }
   ZeroedMemory memory_;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the send queues of one owner share. A rate: each request puts off the next one by the time that its bytes take;
-// pauses earn a little credit, so that timers need not be exact. And what it may cost by elements that send nothing.
+// What the send queues of one owner share, jettys' and queue pairs'. A rate: each request puts off the next one by the time
+// that its bytes take; pauses earn a little credit, so that timers need not be exact. And what it may cost by elements that
+// send nothing. It lies above flows: those judge packets, this one requests before they are cut into any.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -9,8 +10,9 @@
 #include <cstdint>
 
 #include "lib/base/allowance.h"
+#include "lib/transport/cc/rate.h"
 
-namespace ub {
+namespace ub::cc {
 
 struct Pacer {
   // Prices of slots that nothing is sent for, and of the first of them at one time.
@@ -32,9 +34,8 @@ struct Pacer {
   void charge(Instant now, uint64_t payload) {
     passing.give_back(kPassedFirst);
     if (bytes_per_second == 0) return;
-    const auto ns = static_cast<unsigned __int128>(payload + kRequestBytes) * 1'000'000'000 / bytes_per_second;
-    next = (next < now ? now : next) + Duration{static_cast<int64_t>(ns)};
+    next = after_bytes(next, now, payload + kRequestBytes, bytes_per_second);
   }
 };
 
-}  // namespace ub
+}  // namespace ub::cc

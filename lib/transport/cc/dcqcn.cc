@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/cc/dcqcn.h"
+
+#include <algorithm>
+
+#include "lib/transport/cc/rate.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::cc {
+namespace {
+
+constexpr uint32_t kWeightShift = 8;  // g is 1/256
+constexpr uint32_t kFastSteps = 5;
+constexpr uint32_t kManySteps = 15;
+
+}  // namespace
+
+void Dcqcn::begin(Verdict& v, const Path&, Psn) {
+  *this = {};
+  v.ecn = wire::kEcnEct0;
+}
+
+void Dcqcn::decay() { alpha = static_cast<uint16_t>(alpha - (alpha >> kWeightShift)); }
+
+/// One step up, of either kind.
+void Dcqcn::recover(Verdict& v, const Path& path) {
+  const uint32_t line = path.line_kbytes_per_second;
+  if (std::min(time_steps, byte_steps) > kFastSteps) {
+    target_kbytes_per_second += kAddMuchKbytesPerSecond;
+  } else if (std::max(time_steps, byte_steps) > kFastSteps) {
+    target_kbytes_per_second += kAddKbytesPerSecond;
+  }
+  target_kbytes_per_second = std::min(target_kbytes_per_second, line);
+  rate_kbytes_per_second += (target_kbytes_per_second - rate_kbytes_per_second + 1) / 2;
+  if (rate_kbytes_per_second < line) return;
+  rate_kbytes_per_second = 0;
+  v.next_packet = {};
+  v.timer_at = Instant::never();
+}
+
+void Dcqcn::marked(Verdict& v, const Path& path, Instant now, const Mark&) {
+  if (rate_kbytes_per_second == 0) {
+    rate_kbytes_per_second = path.line_kbytes_per_second;
+    alpha = kAlphaOne;
+    v.next_packet = now;
+  }
+  target_kbytes_per_second = rate_kbytes_per_second;
+  const uint64_t cut = uint64_t{rate_kbytes_per_second} * alpha / (2 * kAlphaOne);
+  rate_kbytes_per_second = std::max(kLeastKbytesPerSecond, rate_kbytes_per_second - static_cast<uint32_t>(cut));
+  decay();
+  alpha = static_cast<uint16_t>(std::min<uint32_t>(kAlphaOne, alpha + (kAlphaOne >> kWeightShift)));
+  time_steps = byte_steps = 0;
+  bytes_to_step = kBytesPerStep;
+  v.timer_at = now + kStep;
+}
+
+void Dcqcn::timer(Verdict& v, const Path& path, Instant now) {
+  if (rate_kbytes_per_second == 0 || now < v.timer_at) return;
+  decay();
+  v.timer_at = now + kStep;
+  time_steps = std::min(time_steps + 1u, kManySteps);
+  recover(v, path);
+}
+
+void Dcqcn::sent(Verdict& v, const Path& path, Instant now, uint32_t bytes) {
+  if (rate_kbytes_per_second == 0) return;
+  v.next_packet = after_bytes(v.next_packet, now, bytes, uint64_t{rate_kbytes_per_second} * 1000);
+  if (bytes < bytes_to_step) {
+    bytes_to_step -= bytes;
+    return;
+  }
+  bytes_to_step = kBytesPerStep;
+  byte_steps = std::min(byte_steps + 1u, kManySteps);
+  recover(v, path);
+}
+
+}  // namespace ub::cc

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CETPH as what it says (UB Base Specification Rev 2.0, 6.2.2). Which form an acknowledgement has is agreed when the channel
+// is set up, with the algorithm.
+#pragma once
+
+#include <span>
+
+#include "lib/transport/cc/signals.h"
+#include "lib/transport/wire/congestion_header.h"
+#include "lib/transport/wire/control_record.h"
+
+namespace ub::cc {
+
+/// Bytes of a CETPH in acknowledgements of that algorithm; 0: they have none.
+constexpr size_t feedback_size(wire::CcAlgorithm agreed) {
+  return agreed == wire::CcAlgorithm::kLdcp   ? wire::CetphLdcp::kSize
+         : agreed == wire::CcAlgorithm::kCaqm ? wire::CetphCaqm::kSize
+                                              : 0;
+}
+
+/// `bytes`: from the CETPH of an acknowledgement on. kBadTpOpcode: it may have none.
+inline wire::Drop read_feedback(wire::CcAlgorithm agreed, std::span<const std::byte> bytes, Feedback* out) {
+  if (agreed == wire::CcAlgorithm::kLdcp) {
+    wire::CetphLdcp h;
+    const wire::Drop drop = wire::CetphLdcp::read(bytes.data(), bytes.size(), h);
+    *out = {.received_words = h.ack_seq, .marked_words = h.ce_seq};
+    return drop;
+  }
+  if (agreed != wire::CcAlgorithm::kCaqm) return wire::Drop::kBadTpOpcode;
+  wire::CetphCaqm h;
+  const wire::Drop drop = wire::CetphCaqm::read(bytes.data(), bytes.size(), h);
+  *out = {.received_words = h.ack_seq,
+          .granted_bytes = h.hint * wire::kCaqmHintUnitBytes,
+          .marked_packets = h.marks,
+          .may_increase = h.increase,
+          .at_last_hop = h.loc};
+  return drop;
+}
+
+/// `bytes`: from the CETPH of a CNP on. A level of 0 is no mark: `*any` is false.
+inline wire::Drop read_notification(std::span<const std::byte> bytes, Mark* out, bool* any) {
+  wire::CetphCnp h;
+  const wire::Drop drop = wire::CetphCnp::read(bytes.data(), bytes.size(), h);
+  *any = drop == wire::Drop::kNone && h.ecn != wire::CetphCnp::kNone;
+  *out = {h.ecn == wire::CetphCnp::kSevere, h.loc};
+  return drop;
+}
+
+}  // namespace ub::cc

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/cc/flow.h"
+
+#include <type_traits>
+
+namespace ub::cc {
+namespace {
+
+/// Calls fn with the state of the flow's algorithm; not at all if it has none.
+template <class Fn>
+void with_member(Flow& f, Fn fn) {
+  switch (f.algorithm) {
+    case Algorithm::kNone:
+      return;
+#define UB_CC_CASE(Type, name) \
+  case Algorithm::k##Type:     \
+    return fn(f.name);
+      UB_CC_MEMBERS(UB_CC_CASE)
+#undef UB_CC_CASE
+  }
+}
+
+#define UB_CC_FITS(Type, name) static_assert(std::is_trivially_copyable_v<Type> && sizeof(Type) <= 16);
+UB_CC_MEMBERS(UB_CC_FITS)
+#undef UB_CC_FITS
+
+void measure(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn) {
+  Duration sample;
+  if (!times.arrived(f.send_times, psn, now, &sample)) return;
+  with_member(f, [&](auto& member) { member.round_trip(f, path, now, sample); });
+}
+
+}  // namespace
+
+void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next) {
+  end(f, times);
+  f.algorithm = algorithm;
+  with_member(f, [&]<class Type>(Type& member) {
+    member = Type{};
+    if constexpr (Type::kHearsRoundTrips) f.send_times = times.take();
+    member.begin(f, path, next);
+  });
+}
+
+void end(Flow& f, SendTimes& times) {
+  times.give_back(f.send_times);
+  f = Flow{};
+}
+
+bool hears_packets(const Flow& f) {
+  bool hears = false;
+  with_member(const_cast<Flow&>(f), [&]<class Type>(Type&) { hears = Type::kHearsPackets || f.send_times != 0; });
+  return hears;
+}
+
+void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, bool again) {
+  if (f.send_times != 0) {
+    again ? times.left_again(f.send_times, psn) : times.left(f.send_times, psn, now);
+  }
+  sent(f, path, now, bytes);
+}
+
+void sent(Flow& f, const Path& path, Instant now, uint32_t bytes) {
+  with_member(f, [&](auto& member) { member.sent(f, path, now, bytes); });
+}
+
+void arrived(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn) {
+  if (f.send_times != 0) measure(f, times, path, now, psn);
+}
+
+void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn from, Psn to) {
+  const uint32_t packets = to.distance(from);
+  if (packets == 0) return;
+  if (f.send_times != 0) {
+    // An answer of RoCE has more numbers than may be in flight: those of its packets, which left there.
+    const Psn end = from + std::min(packets, times.packets());
+    for (Psn psn = from; psn != end; ++psn) measure(f, times, path, now, psn);
+  }
+  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets); });
+}
+
+void marked(Flow& f, const Path& path, Instant now, const Mark& mark) {
+  with_member(f, [&](auto& member) { member.marked(f, path, now, mark); });
+}
+
+void fed_back(Flow& f, const Path& path, Instant now, const Feedback& feedback) {
+  with_member(f, [&](auto& member) { member.fed_back(f, path, now, feedback); });
+}
+
+void lost(Flow& f, const Path& path, Instant now, const Loss& loss) {
+  with_member(f, [&](auto& member) { member.lost(f, path, now, loss); });
+}
+
+void timed_out(Flow& f, const Path& path, Instant now, Psn next) {
+  with_member(f, [&](auto& member) { member.timed_out(f, path, now, next); });
+}
+
+void timer(Flow& f, const Path& path, Instant now) {
+  with_member(f, [&](auto& member) { member.timer(f, path, now); });
+}
+
+}  // namespace ub::cc

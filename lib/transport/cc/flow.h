@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between those who send packets and those who know how many the network bears (UB Base Specification Rev 2.0,
+// 6.6). A flow is what one sender keeps of its way through the network: a channel of UB (tp/congestion.h) or a queue pair of
+// RoCE (roce/congestion.h). Its sender tells it what happens, and when, by the functions below, and heeds its Verdict
+// afterwards. Which algorithm listens is the flow's, chosen when it begins.
+//
+// Where nobody chose one, and where the chosen one does not heed what would be told, the sender need not tell it: see
+// `algorithm`, hears_packets() and Verdict::send_times. Thread: the owner of the Core.
+#pragma once
+
+#include "lib/transport/cc/dcqcn.h"
+#include "lib/transport/cc/listener.h"
+#include "lib/transport/cc/loss_window.h"
+#include "lib/transport/cc/send_times.h"
+#include "lib/transport/cc/signals.h"
+
+namespace ub::cc {
+
+/// The algorithms: a type, and the name of its state.
+#define UB_CC_MEMBERS(X)     \
+  X(Listener, listener)      \
+  X(LossWindow, loss_window) \
+  X(Dcqcn, dcqcn)
+
+#define UB_CC_NUMBER(Type, name) k##Type,
+enum class Algorithm : uint8_t { kNone, UB_CC_MEMBERS(UB_CC_NUMBER) };
+#undef UB_CC_NUMBER
+
+struct Flow : Verdict {
+  constexpr Flow() : nothing(0) {}
+
+  Algorithm algorithm = Algorithm::kNone;
+  union {
+    uint32_t nothing;
+#define UB_CC_STATE(Type, name) Type name;
+    UB_CC_MEMBERS(UB_CC_STATE)
+#undef UB_CC_STATE
+  };
+};
+static_assert(sizeof(Flow) == 40, "every channel and queue pair has one");
+
+/// `next`: the first packet. `times` gives a block to who wants round trips; end() gives it back.
+void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
+void end(Flow& f, SendTimes& times);
+
+/// Is a packet to be told of when it leaves?
+bool hears_packets(const Flow& f);
+/// A data packet leaves. `again`: not for the first time.
+void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, bool again);
+/// The same, of one that nobody acknowledges.
+void sent(Flow& f, const Path& path, Instant now, uint32_t bytes);
+/// The peer has this one, and does not acknowledge it yet, since others are missing before it.
+void arrived(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn);
+/// The packets in [from, to) are no longer in flight. Nothing happens if there are none.
+void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn from, Psn to);
+void marked(Flow& f, const Path& path, Instant now, const Mark& mark);
+void fed_back(Flow& f, const Path& path, Instant now, const Feedback& feedback);
+void lost(Flow& f, const Path& path, Instant now, const Loss& loss);
+/// `next`: the next new packet.
+void timed_out(Flow& f, const Path& path, Instant now, Psn next);
+/// Verdict::timer_at may have come; early calls do nothing.
+void timer(Flow& f, const Path& path, Instant now);
+
+/// May a packet leave?
+constexpr bool may_leave(const Verdict& v, Instant now) { return v.next_packet <= now; }
+/// When the flow is to be looked at again: one may leave, or its timer.
+constexpr Instant deadline(const Verdict& v, Instant now) {
+  return may_leave(v, now) ? v.timer_at : earlier(v.next_packet, v.timer_at);
+}
+
+}  // namespace ub::cc

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rates and the time that bytes take at them.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/time.h"
+
+namespace ub::cc {
+
+/// `bytes_per_second` is not zero. Rounded down.
+constexpr Duration time_of(uint64_t bytes, uint64_t bytes_per_second) {
+  constexpr unsigned __int128 kNsPerSecond = 1'000'000'000;
+  return nanoseconds(static_cast<int64_t>(kNsPerSecond * bytes / bytes_per_second));
+}
+
+/// When the next one may leave if one of so many bytes leaves now, and `next` is when it might: who comes late has not
+/// saved anything up.
+constexpr Instant after_bytes(Instant next, Instant now, uint64_t bytes, uint64_t bytes_per_second) {
+  return later(next, now) + time_of(bytes, bytes_per_second);
+}
+
+}  // namespace ub::cc

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The last step of every packet, whatever engine it is of: the sum over all behind the Ethernet header becomes its last
+// four bytes, the host gets the frame, and the books say so.
+#pragma once
+
+#include "lib/transport/core_common.h"
+#include "lib/transport/wire/icrc.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub {
+
+// UB's sum.
+struct UbIcrc {
+  bool v6;
+  uint32_t operator()(const std::byte* l3, size_t bytes) const { return wire::icrc_compute(l3, bytes, v6); }
+};
+
+// `icrc`: of that many bytes from there on.
+template <class Host, class Icrc>
+void seal_and_commit(CoreCommon& s, Host& host, uint32_t link, std::byte* frame, size_t bytes, Icrc icrc) {
+  std::byte* end = frame + bytes - wire::kIcrcSize;
+  const std::byte* l3 = frame + wire::kEthSize;
+  wire::icrc_store(end, icrc(l3, static_cast<size_t>(end - l3)));
+  host.tx_commit(link, frame, bytes);
+  s.count(Counter::kTxPackets);
+  s.count(Counter::kTxBytes, bytes);
+}
+
+}  // namespace ub

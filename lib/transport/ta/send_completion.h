@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of a send request, of any engine: requests retire in the order in which they were posted, each once its
+// completion, if it has one, found room.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/completion.h"
+
+namespace ub::ta {
+
+// The oldest request of the ring is over; its slots up to `end` are the application's again. Who failed or is signaled
+// completes into the JFC with what describe() says of its sender. False: there is no room, and the sender, which is this
+// record among these waiters, waits for some.
+template <class Describe>
+[[nodiscard]] bool complete_send(CoreState& s, const SendRing& ring, uint32_t jfc, const NumberRange& waiters,
+                                 uint32_t record, const Wqe& wqe, uint32_t end, CrStatus status, Describe describe) {
+  QueueIndices& indices = *ring.indices;
+  if (status != CrStatus::kSuccess || (wqe.flags & kWrSignaled) != 0) {
+    if (!jfc_has_room(s, jfc)) {
+      wait_for_room(s, jfc, waiters.of(record));
+      return false;
+    }
+    Cqe cqe = describe();
+    cqe.user_ctx = wqe.user_ctx;
+    cqe.status = status;
+    cqe.length = wqe.length;
+    const uint32_t retiring = indices.retired.load(std::memory_order_relaxed) + 1;
+    cqe.stamp = static_cast<uint8_t>(retiring);
+    indices.retiring.store(retiring, std::memory_order_relaxed);
+    push_completion(s, jfc, cqe);
+  }
+  // In this order: whoever finds the ring of a daemon that died in between does not complete the request again.
+  indices.consumed.store(end, std::memory_order_release);
+  indices.retired.store(indices.retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return true;
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a channel tells its flow what happens to its packets, and heeds what that says (cc/flow.h). What every packet looks
+// at is in the channel's first line: `send_window`, `paced`, `tells_sent`.
+#pragma once
+
+#include <span>
+
+#include "lib/transport/cc/feedback.h"
+#include "lib/transport/tp/state.h"
+
+namespace ub::tp {
+
+// What a wire needs: nothing if it is lossless, for there a full buffer holds the sender back.
+cc::Algorithm algorithm_for(const State& s, bool lossless);
+// Forgets the flow that there was. `agreed_window` and `next_psn` are set.
+void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
+// It is dead.
+inline void end_flow(State& s, Channel& ch) { cc::end(ch.flow, s.send_times); }
+
+constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
+
+// A data packet leaves that is not sealed yet; it gets the flow's code point. For channels whose `tells_sent` is set.
+void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
+// The peer has it, behind a gap.
+void tell_arrived(State& s, Channel& ch, Instant now, Psn psn);
+void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to);
+// This one is the first of those missing.
+void tell_lost(State& s, uint32_t channel, Instant now, Psn first);
+void tell_timed_out(State& s, uint32_t channel, Instant now);
+// A CNP came: its CETPH.
+void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
+// The CETPH before an acknowledgement of the -CC forms, and how long it is.
+wire::Drop on_feedback(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph, size_t* size);
+// The channel's timer fired, perhaps early.
+void look_at_flow(State& s, uint32_t channel, Instant now);
+
+}  // namespace ub::tp

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The definitions of UbEngine<Host>; for core_impl.h alone.
+#pragma once
+
+#include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/receive_record.h"
+#include "lib/transport/ub_engine.h"
+
+namespace ub {
+
+template <class Host>
+UbEngine<Host>::UbEngine(CoreState& s, State&, Host& host)
+    : s_(s),
+      record_sender_(s, host),
+      datagram_sender_(s, host),
+      datagram_receiver_(s, host),
+      transmitter_(s, host),
+      channel_sender_(s, host, transmitter_),
+      receiver_(s, host) {}
+
+// ---- packets ---------------------------------------------------------------------------------------------------
+
+// One function with all that it calls: calls would cost as much as the work.
+template <class Host>
+[[gnu::flatten]] void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
+  wire::RtpHeader rtp;
+  wire::Drop drop = wire::RtpHeader::read(net.tph, net.tp_size(), rtp);
+  if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (rtp.opcode == wire::TpOpcode::kUnreliable) return on_unreliable(link, net);
+  on_channel_packet(link, net, rtp);
+}
+
+// Set-up records and messages of UM; they always carry an ICRC.
+template <class Host>
+[[gnu::noinline]] void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
+  if (!wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
+  wire::UtpHeader utp;
+  wire::Drop drop = wire::UtpHeader::read(net.tph, net.tp_size(), utp);
+  wire::TaPacket ta;
+  if (drop == wire::Drop::kNone) {
+    drop = utp.nlp != wire::kNlpTransaction
+               ? wire::Drop::kBadNlp
+               : wire::parse_transaction(net.tph + wire::UtpHeader::kSize, net.end, utp.padding, false, ta);
+  }
+  if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (ta.is_response || ta.req.opcode != wire::TaOpcode::kSend || ta.mt.tc_id != 0) {
+    return datagram_receiver_.on_datagram(link, net.src, ta);
+  }
+  setup::Arrival from{link, net.dst, net.src};
+  wire::ControlRecord record;
+  drop = wire::read_control_record({ta.payload, ta.payload_len}, record);
+  s_.count(Counter::kTpRxRecord);
+  if (drop == wire::Drop::kNone) return setup::on_record(s_, from, record);
+  s_.count(wire::drop_counter(drop));
+  if (drop == wire::Drop::kBadRecordVersion) setup::refuse_version(s_, from, record);
+}
+
+template <class Host>
+void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp) {
+  uint32_t channel = setup::channel_of_tpn(s_, rtp.dst_tpn);
+  if (channel == 0) {
+    s_.count(Counter::kRxDropUnknownTpn);
+    bool checked = s_.links[link].config.icrc_optional || wire::icrc_matches(net);
+    if (rtp.is_data() && checked) {
+      setup::on_unknown_tpn(s_, {link, net.dst, net.src}, rtp.dst_tpn, rtp.src_tpn);
+    }
+    return;
+  }
+  tp::Channel& ch = s_.channels[channel];
+  if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) {
+    return s_.count(Counter::kRxDropWrongPeer);
+  }
+  if (ch.icrc && !wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
+  if (!may_carry_data(channel)) return s_.count(Counter::kRxDropUnknownTpn);
+  ch.heard_at = s_.now;
+  ++ch.rx_packets;
+  const std::byte* rest = net.tph + wire::RtpHeader::kSize;
+  auto bytes = static_cast<size_t>(net.end - rest);
+  switch (rtp.opcode) {
+    case wire::TpOpcode::kData:
+      return receiver_.on_data(channel, rtp, {rest, bytes});
+    case wire::TpOpcode::kAck:
+      return ta::on_ack(s_, channel, rtp);
+    case wire::TpOpcode::kSack:
+      return ta::on_sack(s_, channel, rtp, {rest, bytes});
+    default:
+      return ta::on_congestion(s_, channel, rtp, net);
+  }
+}
+
+// A half-open channel is proven by its first packet, once it is clear which MTU holds.
+template <class Host>
+bool UbEngine<Host>::may_carry_data(uint32_t channel) {
+  const tp::Channel& ch = s_.channels[channel];
+  if (ch.state == tp::ChannelState::kOpen) return true;
+  if (ch.state != tp::ChannelState::kHalfOpen || ch.several_mtus) return false;
+  setup::open_channel(s_, channel);
+  return true;
+}
+
+// ---- the rest --------------------------------------------------------------------------------------------------
+
+template <class Host>
+bool UbEngine<Host>::on_posted(ObjectKind kind, uint32_t record) {
+  if (kind != ObjectKind::kJetty && kind != ObjectKind::kJfs) return false;
+  ta::schedule_queue(s_, s_.jettys[record].queue);
+  return true;
+}
+
+template <class Host>
+bool UbEngine<Host>::on_copy_done(CopyTag tag, bool ok) {
+  const ta::CopyPurpose purpose = ta::purpose_of(tag);
+  if (purpose.kind == ta::CopyKind::kDatagram) {
+    const ta::DatagramCopy copy = ta::datagram_copy_of(tag);
+    copy.arriving ? datagram_receiver_.on_placed(copy, ok) : datagram_sender_.on_gather_done(copy, ok);
+  } else if (purpose.kind == ta::CopyKind::kGather) {
+    const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
+    if (channel != 0) tp::on_gather_done(s_, channel, purpose.held, s_.now, ok);
+  } else {
+    receiver_.on_placed(purpose, ok);
+  }
+  return true;
+}
+
+template <class Host>
+bool UbEngine<Host>::on_timer(uint32_t timer) {
+  if (s_.queue_timers.contains(timer)) {
+    ta::on_queue_timer(s_, s_.queue_timers.index_of(timer));
+    return true;
+  }
+  if (!s_.channel_timers.contains(timer)) return false;
+  const uint32_t channel = s_.channel_timers.index_of(timer);
+  setup::on_channel_timer(s_, channel);
+  const tp::Channel& ch = s_.channels[channel];
+  if (ch.is_up() && ch.stalled && ch.copies_pending == 0) receiver_.resume(channel);
+  return true;
+}
+
+// Inline: a call would cost as much as what it mostly does, which is to find nothing.
+template <class Host>
+[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
+  size_t sent = record_sender_.send(budget);
+  sent += poll_requests(budget - sent);
+  if (!s_.owing_acks.empty()) sent += transmitter_.send_acks(acks, s_.now);
+  return sent;
+}
+
+// Channels and datagrams go first in turn, so that neither can use up the budget every time.
+template <class Host>
+[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_requests(size_t budget) {
+  if (s_.active_links.empty()) return channel_sender_.send(budget);
+  s_.datagrams_first = !s_.datagrams_first;
+  if (s_.datagrams_first) {
+    size_t sent = datagram_sender_.send(budget);
+    return sent + channel_sender_.send(budget - sent);
+  }
+  size_t sent = channel_sender_.send(budget);
+  return sent + datagram_sender_.send(budget - sent);
+}
+
+template <class Host>
+bool UbEngine<Host>::has_packets(Acks acks) const {
+  if (acks == Acks::kNow && !s_.owing_acks.empty()) return true;
+  return !s_.active.empty() || !s_.active_links.empty() || s_.outbox_head != s_.outbox_tail;
+}
+
+template <class Host>
+void UbEngine<Host>::link_down(uint32_t link) {
+  setup::link_down(s_, link);
+}
+template <class Host>
+void UbEngine<Host>::close_owner(Owner owner) {
+  setup::close_owner(s_, owner);
+}
+template <class Host>
+void UbEngine<Host>::close() {
+  setup::close_all(s_);
+}
+
+}  // namespace ub

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/index_list.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "lib/base/prng.h"
+
+namespace ub {
+namespace {
+
+struct Record {
+  ListLink in_line, elsewhere;
+};
+
+struct Line {
+  std::vector<Record> records = std::vector<Record>(9);
+  IndexList list;
+
+  void push(uint32_t i) { list.push_back<&Record::in_line>(records, i); }
+  uint32_t pop() { return list.pop_front<&Record::in_line>(records); }
+  void remove(uint32_t i) { list.remove<&Record::in_line>(records, i); }
+  std::vector<uint32_t> all() const {
+    std::vector<uint32_t> line;
+    if (list.empty()) return line;
+    for (uint32_t i = list.front<&Record::in_line>(records); i != 0;) {
+      line.push_back(i);
+      i = list.behind<&Record::in_line>(records, i);
+    }
+    return line;
+  }
+};
+
+using Indices = std::vector<uint32_t>;
+
+TEST(IndexList, is_one_word_and_empty_when_it_is_zero) {
+  static_assert(sizeof(IndexList) == sizeof(uint32_t) && sizeof(ListLink) == sizeof(uint32_t));
+  Line l;
+  EXPECT_TRUE(l.list.empty());
+  EXPECT_EQ(l.list.back(), 0u);
+  EXPECT_FALSE(l.records[1].in_line);
+}
+
+TEST(IndexList, who_came_first_leaves_first) {
+  Line l;
+  for (uint32_t i : {3u, 1u, 2u}) l.push(i);
+  EXPECT_EQ(l.all(), (Indices{3, 1, 2}));
+  EXPECT_EQ(l.list.back(), 2u);
+  EXPECT_EQ(l.pop(), 3u);
+  l.push(3);
+  EXPECT_EQ(l.all(), (Indices{1, 2, 3}));
+  for (uint32_t i : {1u, 2u, 3u}) EXPECT_EQ(l.pop(), i);
+  EXPECT_TRUE(l.list.empty());
+}
+
+TEST(IndexList, who_is_put_in_front_leaves_next) {
+  Line l;
+  for (uint32_t i : {1u, 2u, 3u}) l.list.push_front<&Record::in_line>(l.records, i);
+  EXPECT_EQ(l.all(), (Indices{3, 2, 1}));
+  l.push(4);
+  EXPECT_EQ(l.all(), (Indices{3, 2, 1, 4}));
+}
+
+TEST(IndexList, a_record_says_whether_it_stands_there) {
+  Line l;
+  l.push(1);
+  EXPECT_TRUE(l.records[1].in_line) << "alone";
+  EXPECT_FALSE(l.records[1].elsewhere);
+  l.push(2);
+  EXPECT_TRUE(l.records[2].in_line) << "last";
+  l.pop();
+  EXPECT_FALSE(l.records[1].in_line);
+  EXPECT_TRUE(l.records[2].in_line);
+  l.remove(2);
+  EXPECT_FALSE(l.records[2].in_line);
+}
+
+TEST(IndexList, any_may_leave) {
+  for (uint32_t gone : {1u, 2u, 3u}) {
+    Line l;
+    Indices left;
+    for (uint32_t i : {1u, 2u, 3u}) {
+      l.push(i);
+      if (i != gone) left.push_back(i);
+    }
+    l.remove(gone);
+    EXPECT_EQ(l.all(), left);
+    l.push(gone);
+    left.push_back(gone);
+    EXPECT_EQ(l.all(), left) << "and come again";
+  }
+}
+
+TEST(IndexList, a_round_ends_behind_who_was_last_when_it_began) {
+  Line l;
+  for (uint32_t i : {1u, 2u, 3u}) l.push(i);
+  Indices turns;
+  for (uint32_t last = l.list.back(), i = 0; i != last;) {
+    turns.push_back(i = l.pop());
+    l.push(i);
+  }
+  EXPECT_EQ(turns, (Indices{1, 2, 3}));
+  EXPECT_EQ(l.all(), (Indices{1, 2, 3}));
+}
+
+TEST(IndexList, does_what_a_deque_does) {
+  Prng prng(1);
+  Line l;
+  std::deque<uint32_t> model;
+  for (int step = 0; step < 10'000; ++step) {
+    const uint32_t i = 1 + prng.next_u32() % 8;
+    const auto at = std::find(model.begin(), model.end(), i);
+    switch (prng.next_u32() % 4) {
+      case 0:
+        if (at != model.end()) break;
+        l.push(i);
+        model.push_back(i);
+        break;
+      case 1:
+        if (at != model.end()) break;
+        l.list.push_front<&Record::in_line>(l.records, i);
+        model.push_front(i);
+        break;
+      case 2:
+        if (at == model.end()) break;
+        l.remove(i);
+        model.erase(at);
+        break;
+      default:
+        if (model.empty()) break;
+        ASSERT_EQ(l.pop(), model.front());
+        model.pop_front();
+    }
+    ASSERT_EQ(l.all(), Indices(model.begin(), model.end())) << "step " << step;
+  }
+}
+
+}  // namespace
+}  // namespace ub

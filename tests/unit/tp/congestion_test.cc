@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a channel tells of its network (UB Base Specification Rev 2.0, 6.6), and how it heeds it: window, rate, marks and
+// the round trip of every packet that can tell one.
+#include "lib/transport/tp/congestion.h"
+
+#include "tests/unit/tp/sender.h"
+
+namespace ub::tp {
+namespace {
+
+CoreConfig listening() {
+  CoreConfig c = small_tables();
+  c.listen_to_network = true;
+  return c;
+}
+
+struct Listening : Sender {
+  explicit Listening(uint32_t first_psn = 100) : Sender(first_psn, listening()) { govern(algorithm_for(*s, true)); }
+  const cc::Listener& heard() { return ch().flow.listener; }
+};
+
+// On a wire that is heard of as limiting to 1 GB/s.
+struct Paced : Sender {
+  static constexpr Duration kPacketTime = microseconds(1);
+
+  Paced() {
+    govern(cc::Algorithm::kDcqcn);
+    mark();
+    ch().flow.dcqcn.rate_kbytes_per_second = ch().flow.dcqcn.target_kbytes_per_second = 1'000'000;
+  }
+  void mark() {
+    const std::byte cetph[wire::CetphCnp::kSize] = {std::byte{0xC0}};
+    on_notification(*s, channel, now, cetph);
+  }
+  Turn turn() {
+    Psn psn;
+    return next_turn(*s, ch(), &psn);
+  }
+  bool may_begin() { return turn() == Turn::kBegin && window_open(ch()); }
+};
+
+// ---- which one -------------------------------------------------------------------------------------------------
+
+TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
+  Sender s;
+  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kNone);
+  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  s.govern(cc::Algorithm::kNone);
+  EXPECT_FALSE(has_flow(s.ch()));
+  EXPECT_FALSE(s.ch().tells_sent || s.ch().paced);
+}
+
+TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_governs) {
+  Listening s;
+  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kListener);
+  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  EXPECT_TRUE(s.ch().tells_sent);
+  EXPECT_EQ(s.s->send_times.blocks().in_use(), 1u);
+  end_flow(*s.s, s.ch());
+  EXPECT_EQ(s.s->send_times.blocks().in_use(), 0u);
+}
+
+TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
+  Sender s;
+  s.govern(cc::Algorithm::kDcqcn);
+  std::vector<std::byte> frame(100);
+  s.ch().headers.write(frame.data(), frame.size() - s.ch().headers.size, wire::kEcnNotCapable);
+  tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
+  wire::NetHeader net;
+  ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
+  EXPECT_EQ(net.ecn, wire::kEcnEct0);
+}
+
+TEST(ChannelFlow, begins_at_the_next_packet) {
+  Sender s(0xFFFFF0);
+  s.govern(cc::Algorithm::kLossWindow);
+  s.send_one_by_one(5);
+  s.sack(0xFFFFF0, {0xFFFFF2});
+  EXPECT_EQ(s.ch().send_window, cc::LossWindow::kInitialPackets / 2u);
+}
+
+// ---- round trips -----------------------------------------------------------------------------------------------
+
+TEST(ChannelRoundTrip, every_packet_of_an_acknowledgement_tells_its_own) {
+  Listening s;
+  for (int i = 0; i < 8; ++i) {
+    s.send();
+    s.pass(microseconds(1));
+  }
+  s.ack(107);
+  EXPECT_EQ(s.heard().round_trips, 8u);
+  EXPECT_EQ(s.heard().least_round_trip_ns, 1000u);
+}
+
+// 6.4.2.3: it is there, whatever is missing before it.
+TEST(ChannelRoundTrip, a_packet_behind_a_gap_tells_it_when_it_is_first_reported) {
+  Listening s;
+  s.send_one_by_one(4);
+  s.pass(microseconds(3));
+  s.sack(99, {101, 103});
+  EXPECT_EQ(s.heard().round_trips, 2u);
+  EXPECT_EQ(s.heard().least_round_trip_ns, 3000u);
+  s.pass(microseconds(100));
+  s.sack(99, {101, 103});
+  EXPECT_EQ(s.heard().round_trips, 2u);
+}
+
+// Karn
+TEST(ChannelRoundTrip, a_packet_that_went_again_tells_none) {
+  Listening s;
+  s.send_one_by_one(4);
+  s.sack(100, {102, 103});
+  EXPECT_EQ(s.heard().round_trips, 3u);
+  EXPECT_EQ(s.resend(), (Psns{101}));
+  s.pass(microseconds(3));
+  s.ack(103);
+  EXPECT_EQ(s.heard().round_trips, 3u);
+}
+
+TEST(ChannelRoundTrip, after_a_timeout_only_new_packets_tell_one) {
+  Listening s;
+  s.send_one_by_one(4);
+  s.timeout();
+  s.resend();
+  s.send();
+  s.pass(microseconds(3));
+  s.ack(104);
+  EXPECT_EQ(s.heard().round_trips, 1u);
+  EXPECT_EQ(s.heard().least_round_trip_ns, 3000u);
+}
+
+TEST(ChannelRoundTrip, a_window_later_and_across_the_wrap_it_is_still_the_right_one) {
+  Listening s(0xFFFFF0);
+  for (uint32_t i = 0; i < 3 * kMaxWindow; ++i) {
+    const Psn psn = s.ch().next_psn;
+    s.send();
+    s.pass(nanoseconds(500));
+    s.ack(psn.value());
+  }
+  EXPECT_EQ(s.heard().round_trips, 3 * kMaxWindow);
+  EXPECT_EQ(s.heard().least_round_trip_ns, 500u);
+}
+
+// ---- losses, timeouts, marks -----------------------------------------------------------------------------------
+
+TEST(ChannelFlow, hears_of_losses_and_timeouts) {
+  Listening s;
+  s.send_one_by_one(8);
+  s.sack(100, {103, 105});
+  EXPECT_EQ(s.heard().losses, 1u) << "once for a report";
+  s.timeout();
+  EXPECT_EQ(s.heard().timeouts, 1u);
+  Listening nak;
+  nak.send_one_by_one(5);
+  nak.nak(102);
+  EXPECT_EQ(nak.heard().losses, 1u);
+  EXPECT_EQ(nak.heard().round_trips, 2u);
+}
+
+// 6.2.2
+TEST(ChannelFlow, a_notification_is_a_mark) {
+  Listening s;
+  std::byte cetph[wire::CetphCnp::kSize] = {std::byte{0x40}};
+  on_notification(*s.s, s.channel, s.now, cetph);
+  EXPECT_EQ(s.heard().marks, 1u);
+  cetph[0] = {};
+  on_notification(*s.s, s.channel, s.now, cetph);
+  EXPECT_EQ(s.heard().marks, 1u) << "level 0: no congestion";
+  EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
+  on_notification(*s.s, s.channel, s.now, {cetph, 15});
+  EXPECT_EQ(s.count(Counter::kRxDropTruncatedHeader), 1u);
+  EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
+}
+
+TEST(ChannelFlow, feedback_is_read_in_the_form_that_was_agreed) {
+  Listening s;
+  const std::byte cetph[8] = {{}, {}, {}, {}, {}, std::byte{3}};
+  size_t size;
+  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kBadTpOpcode) << "none was agreed";
+  EXPECT_EQ(s.heard().marks, 0u);
+  s.ch().feedback = wire::CcAlgorithm::kCaqm;
+  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kNone);
+  EXPECT_EQ(size, 8u);
+  EXPECT_EQ(s.heard().marks, 3u);
+  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, {cetph, 7}, &size), wire::Drop::kTruncatedHeader);
+  EXPECT_EQ(s.heard().marks, 3u);
+}
+
+// ---- the window ------------------------------------------------------------------------------------------------
+
+TEST(ChannelWindow, is_what_the_flow_allows_and_the_peer_can_take) {
+  Sender s;
+  s.ch().agreed_window = 40;
+  s.govern(cc::Algorithm::kLossWindow);
+  EXPECT_EQ(s.ch().send_window, 32u);
+  s.send_one_by_one(20);
+  s.ack(119);
+  EXPECT_EQ(s.ch().flow.window_packets, 52u);
+  EXPECT_EQ(s.ch().send_window, 40u);
+  s.send();
+  s.timeout();
+  EXPECT_EQ(s.ch().send_window, 2u);
+}
+
+TEST(ChannelWindow, grows_no_further_than_a_channel_can_track) {
+  Sender s;
+  s.govern(cc::Algorithm::kLossWindow);
+  for (int i = 0; i < 200; ++i) {
+    s.send_one_by_one(16);
+    s.ack(s.ch().next_psn.value() - 1);
+  }
+  EXPECT_EQ(s.ch().flow.window_packets, kMaxWindow);
+}
+
+// ---- the rate --------------------------------------------------------------------------------------------------
+
+TEST(ChannelRate, after_a_packet_nothing_leaves_for_the_time_that_its_bytes_take) {
+  Paced s;
+  EXPECT_TRUE(s.may_begin());
+  s.send();
+  EXPECT_EQ(s.ch().flow.next_packet, s.now + Paced::kPacketTime);
+  EXPECT_FALSE(s.may_begin());
+  EXPECT_LE(s.s->timers.earliest(), s.now + Paced::kPacketTime);
+}
+
+TEST(ChannelRate, what_goes_again_waits_as_well) {
+  Paced s;
+  s.send_one_by_one(4);
+  s.pass(milliseconds(1));
+  (void)on_timer(*s.s, s.channel, s.now);
+  s.sack(99, {103});
+  EXPECT_EQ(s.turn(), Turn::kSendAgain);
+  EXPECT_EQ(s.resend(), (Psns{100})) << "there is another one, which waits";
+  EXPECT_NE(s.turn(), Turn::kSendAgain);
+}
+
+TEST(ChannelRate, its_timer_gives_it_its_turn_again_and_no_earlier) {
+  Paced s;
+  s.send();
+  while (!s.s->active.empty()) take_active(*s.s);
+  s.pass(Paced::kPacketTime - nanoseconds(1));
+  EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
+  EXPECT_FALSE(s.may_begin());
+  EXPECT_FALSE(s.ch().on_active_list);
+  s.pass(nanoseconds(1));
+  EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
+  EXPECT_TRUE(s.may_begin());
+  EXPECT_TRUE(s.ch().on_active_list);
+}
+
+TEST(ChannelRate, comes_back_by_the_timer_alone) {
+  Paced s;
+  s.mark();
+  const uint32_t slow = s.ch().flow.dcqcn.rate_kbytes_per_second;
+  const Instant step = s.ch().flow.timer_at;
+  EXPECT_LE(s.s->timers.earliest(), step);
+  s.now = step;
+  (void)on_timer(*s.s, s.channel, s.now);
+  EXPECT_GT(s.ch().flow.dcqcn.rate_kbytes_per_second, slow);
+  EXPECT_LE(s.s->timers.earliest(), s.ch().flow.timer_at);
+}
+
+}  // namespace
+}  // namespace ub::tp
