@@ -12,7 +12,7 @@
 
 namespace ub {
 
-// After a gather() that is pending: `held` is the place.
+// A frame whose gathers are pending, or that waits behind such: `held` is the place.
 template <class Host>
 void hold_frame(CoreCommon& s, Host& host, uint32_t held, uint32_t link, std::byte* frame, size_t bytes) {
   std::byte* copy = s.held_frame(held);

@@ -19,8 +19,9 @@
 //     // that was begun last; when that frame is aborted, what is still pending goes nowhere. It may answer kPending
 //     // only if CoreConfig::slow_memory is set.
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
-//     // After kPending: the Core copied the frame to `held`. The host takes the frame back, so that nobody behind it
-//     // waits for that memory, and lets what is pending for it go to the copy. tx_drop: from now on it goes nowhere.
+//     // The Core copied the frame to `held`, as something of it is pending, or of one that leaves before it. The host
+//     // takes the frame back, so that nobody behind it waits for that memory, and lets what is pending for it, if any
+//     // is, go to the copy. tx_drop: from now on it goes nowhere.
 //     void tx_hold(uint32_t link, std::byte* frame, std::byte* held);
 //     void tx_drop(std::byte* held);
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);

@@ -76,7 +76,7 @@ void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn 
     const Psn end = from + std::min(packets, times.packets());
     for (Psn psn = from; psn != end; ++psn) measure(f, times, path, now, psn);
   }
-  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets); });
+  with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, to); });
 }
 
 void marked(Flow& f, const Path& path, Instant now, const Mark& mark) {

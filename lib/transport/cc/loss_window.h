@@ -25,7 +25,8 @@ struct LossWindow : Member {
     *this = {{}, path.most_packets, 0, next};
   }
 
-  void acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets) {
+  void acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets, Psn until) {
+    if (until.after(recovery_until)) recovery_until = until;  // or half the number space later it would be ahead again
     uint32_t window = v.window_packets;
     if (window < threshold_packets) {
       window += packets;

@@ -22,7 +22,7 @@ struct Member {
   /// A packet of so many bytes left, for the first time or again; an answer to a READ is one, too.
   void sent(Verdict&, const Path&, Instant /*now*/, uint32_t /*bytes*/) {}
   /// So many packets are no longer in flight; at least one.
-  void acknowledged(Verdict&, const Path&, Instant /*now*/, uint32_t /*packets*/) {}
+  void acknowledged(Verdict&, const Path&, Instant /*now*/, uint32_t /*packets*/, Psn /*until*/) {}
   /// From the departure of a packet until the peer said that it has it, if it left once (Karn: of one that left again
   /// nobody knows which departure is answered). Of several that one acknowledgement tells of, oldest first, before
   /// acknowledged(). It contains the time that the peer kept the acknowledgement back.

@@ -244,9 +244,12 @@ class ChannelSender {
     tp::TxMessage* m = h.given_up ? nullptr : tp::held_message(s_, ch, h);
     if (m != nullptr) {
       if (h.failed && source_alive(*m)) payload_vanished(*m);
+      const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
+      const uint32_t link = ch.link;
       const bool left = source_alive(*m) ? transmitter_.send_held(channel, s_.now, *m, h)
                                          : transmitter_.send_fake(channel, s_.now, *m, h.psn, h.again, h.last);
       if (!left) return Sent::kNoRoom;
+      if (may_wait) host_.tx_may_wait(link);
     }
     tp::drop_first_held(s_, ch, s_.now);
     return Sent::kYes;

@@ -11,6 +11,7 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to) {
     clear_bit(r.sacked, recovery_index(p));
     take_from_resends(r, p);
   }
+  if (r.burst && !to.before(r.mark)) r.burst = false;  // or half the number space later it would be of what is ahead
   if (ch.outstanding() == 0) release_recovery(s, ch);
 }
 
@@ -60,7 +61,7 @@ uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn hig
     if (!r.burst || p.after(r.high_resent)) r.high_resent = p;
     r.burst = true;
   }
-  if (lost != 0) r.mark = ch.next_psn;
+  if (lost != 0) r.mark = next_new_psn(ch);
   return lost;
 }
 
@@ -74,7 +75,7 @@ Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHead
   if (!ch.fast) return result;
   RecoveryBlock& r = recovery_block(s, ch);
   if (r.burst && rtp.psn == r.last_first) return result;  // one restart per reported PSN
-  note_burst(r, rtp.psn, ch.next_psn - 1, ch.next_psn);
+  note_burst(r, rtp.psn, ch.next_psn - 1, next_new_psn(ch));
   for (Psn p = rtp.psn; p != ch.next_psn; ++p) queue_resend(r, p);
   result.lost = ch.next_psn.distance(rtp.psn);
   s.count(Counter::kTpTxRetransmitFast, result.lost);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "lib/transport/tp/transmit_state.h"
+
 namespace ub::tp {
 namespace {
 
@@ -52,13 +54,13 @@ void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to
 
 void tell_lost(State& s, uint32_t channel, Instant now, Psn first) {
   Channel& ch = s.channels[channel];
-  cc::lost(ch.flow, path_of(ch), now, {first, ch.next_psn});
+  cc::lost(ch.flow, path_of(ch), now, {first, next_new_psn(ch)});
   heed(s, channel, now);
 }
 
 void tell_timed_out(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  cc::timed_out(ch.flow, path_of(ch), now, ch.next_psn);
+  cc::timed_out(ch.flow, path_of(ch), now, next_new_psn(ch));
   heed(s, channel, now);
 }
 

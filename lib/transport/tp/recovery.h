@@ -46,7 +46,8 @@ inline bool take_from_resends(RecoveryBlock& r, Psn psn) {
   return true;
 }
 
-// A burst of packets goes again because of this gap: all of those in flight, or single ones up to `high_resent`.
+// A burst of packets goes again because of this gap: all of those in flight, or single ones up to `high_resent`. `next`:
+// the first PSN that will be sent after the burst (MarkPSN); those that wait for memory leave before it.
 inline void note_burst(RecoveryBlock& r, Psn first, Psn high_resent, Psn next) {
   r.burst = true;
   r.last_first = first;

@@ -39,7 +39,7 @@ struct State : CoreCommon {
   Slab<KeptPacket> kept;
   std::byte* kept_bytes = nullptr;
 
-  // Packets that wait for memory. The first of each channel has its number; more are taken from a pool.
+  // Packets that wait for memory. One of each channel has the number of the channel; more are taken from a pool.
   HeldPacket* held = nullptr;
   Slab<uint32_t> more_held;
 

@@ -11,7 +11,7 @@ namespace ub::tp {
 
 namespace {
 
-// Behind a message that waits for memory: that one takes its number when it leaves.
+// Behind a message that waits for memory, which has the next number already.
 Tpmsn next_message_number(State& s, Channel& ch) {
   if (ch.held_new == 0) return ch.next_tpmsn;
   return ch.in_flight.back(s.messages).tpmsn + 1;
@@ -61,14 +61,14 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
   const bool some_wait = ch.held_again != 0 && ch.held_again_end.after(ch.oldest_unacked);
   for (Psn p = some_wait ? ch.held_again_end : ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
-    uint64_t word = r.resend[at / 64] >> (at % 64);
-    if (word != 0) {
-      *psn = p + std::countr_zero(word);
+    const uint32_t step = std::min(64 - at % 64, ch.next_psn.distance(p));
+    const uint64_t word = r.resend[at / 64] >> (at % 64);
+    const auto first = static_cast<uint32_t>(std::countr_zero(word));
+    if (first < step) {
+      *psn = p + first;
       return true;
     }
-    uint32_t step = 64 - at % 64;
-    uint32_t left = ch.next_psn.distance(p);
-    p += std::min(step, left);
+    p += step;
   }
   UB_DCHECK(some_wait);  // so many bits are set as are counted, all of them in flight
   return false;
@@ -95,7 +95,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
     queue_resend(r, p);
     ++queued;
   }
-  note_burst(r, ch.oldest_unacked, ch.next_psn - 1, ch.next_psn);
+  note_burst(r, ch.oldest_unacked, ch.next_psn - 1, next_new_psn(ch));
   s.count(Counter::kTpTxRetransmitTimeout, queued);
   if (has_flow(ch)) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);

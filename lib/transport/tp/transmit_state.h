@@ -27,7 +27,8 @@ inline bool asks_for_ack(const Channel& ch, bool again) {
   return again || 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
 }
 
-// The lowest PSN that is to be sent again and does not wait for memory, if any may leave now.
+// The next PSN that is to be sent again, if any may leave now: the lowest one, or the lowest one behind those that go again
+// and wait for memory.
 bool next_resend(State& s, Channel& ch, Psn* psn);
 
 // What the channel's next packet is.
@@ -64,7 +65,7 @@ inline bool take_keepalive(Channel& ch) {
 bool begin_keepalive(State& s, Channel& ch);
 // The first packet after nothing was in flight.
 void flight_begins(State& s, uint32_t channel, Instant now);
-// A new packet of this message left, the oldest one of which some did not.
+// A new packet left. `m`: its message, the oldest one with packets that have not left.
 inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   Channel& ch = s.channels[channel];
   bool idle = ch.outstanding() == 0;

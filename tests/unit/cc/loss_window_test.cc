@@ -13,17 +13,18 @@ constexpr uint16_t kMost = 2048;
 
 /// A flow whose first packet is 100, in the hands of a test.
 struct Window : LossWindow {
-  explicit Window(uint32_t next = 100) { begin(v, path, Psn(next)); }
+  explicit Window(uint32_t next = 100) : until(next) { begin(v, path, until); }
   Window(uint16_t packets, uint16_t threshold) : Window() {
     v.window_packets = packets;
     threshold_packets = threshold;
   }
   uint32_t packets() const { return v.window_packets; }
-  void ack(uint32_t packets) { acknowledged(v, path, {}, packets); }
+  void ack(uint32_t packets) { acknowledged(v, path, {}, packets, until += packets); }
   void loss(uint32_t first, uint32_t next) { lost(v, path, {}, {Psn(first), Psn(next)}); }
   void timeout(uint32_t next) { timed_out(v, path, {}, Psn(next)); }
 
   Path path{.most_packets = kMost};
+  Psn until;  ///< acknowledged
   Verdict v;
 };
 
@@ -158,6 +159,21 @@ TEST(LossWindow, limits_no_rate_and_marks_nothing) {
   EXPECT_TRUE(w.v.timer_at.is_never());
   EXPECT_EQ(w.v.next_packet, Instant{});
   EXPECT_EQ(w.v.ecn, 0);
+}
+
+// Half of all PSNs later, what was ahead of them is behind: a flow that never rests must not remember it.
+TEST(LossWindow, a_loss_long_after_another_halves_the_window_again) {
+  for (uint32_t millions : {0u, 5u, 9u, 12u, 15u}) {
+    SCOPED_TRACE(millions);
+    Window w;
+    w.ack(1000);
+    w.loss(w.until.value(), (w.until + 100).value());
+    for (uint32_t i = 0; i < millions * 10; ++i) w.ack(100'000);
+    w.ack(1000);
+    const uint32_t before = w.packets();
+    w.loss(w.until.value(), (w.until + 100).value());
+    EXPECT_EQ(w.packets(), before / 2);
+  }
 }
 
 }  // namespace

@@ -11,10 +11,13 @@ namespace {
 
 constexpr uint32_t kTpn = 0xABCDEF;
 
-TEST(CopyTag, of_a_gather_names_the_channel) {
-  const CopyPurpose p = purpose_of(gather_tag(kTpn, 70000));
-  EXPECT_EQ(p.kind, CopyKind::kGather);
-  EXPECT_EQ(p.tpn, kTpn);
+TEST(CopyTag, of_a_gather_names_channel_and_packet) {
+  for (uint32_t held : {0u, 1u, 511u, 512u, 70000u, 0xFFFFFu}) {
+    const CopyPurpose p = purpose_of(gather_tag(kTpn, held));
+    EXPECT_EQ(p.kind, CopyKind::kGather);
+    EXPECT_EQ(p.tpn, kTpn);
+    EXPECT_EQ(p.held, held);
+  }
 }
 
 TEST(CopyTag, of_a_placed_payload_names_channel_and_message) {

@@ -236,6 +236,88 @@ TEST(HeldPacket, what_is_missing_behind_acknowledged_ones_that_wait_is_found) {
   EXPECT_EQ(psn, Psn(102));
 }
 
+// Those that wait leave before it (MarkPSN, 6.4.2.3.1): what the peer says of them does not prove a burst lost.
+TEST(HeldPacket, those_that_wait_leave_before_what_goes_again) {
+  for (int reported_by : {0, 1, 2}) {
+    SCOPED_TRACE(reported_by);
+    Holding s;
+    s.send_one_by_one(3);
+    TxMessage& m = s.send(1, false);
+    s.hold_new(m);
+    s.hold_new(m);
+    if (reported_by == 0) s.sack(99, {102});
+    if (reported_by == 1) s.nak(100);
+    if (reported_by == 2) s.timeout();
+    EXPECT_EQ(s.recovery().mark, Psn(106));
+  }
+}
+
+TEST(HeldPacket, what_the_peer_says_of_those_that_waited_sends_nothing_a_third_time) {
+  Holding s;
+  TxMessage& m = s.send(3, false);
+  const uint32_t record = s.hold_new(m);
+  s.sack(99, {101, 102});
+  EXPECT_EQ(s.acknowledged.lost, 1u);
+  s.done(record);
+  packet_sent(*s.s, s.channel, m, s.now);
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(s.resend(), Psns{100});
+  s.sack(99, {101, 102, 103});
+  EXPECT_EQ(s.acknowledged.lost, 0u);
+  EXPECT_EQ(s.resend(), Psns{});
+}
+
+// Their places in the block of what goes again are those of packets a window later.
+TEST(HeldPacket, in_a_window_that_fills_its_block_nothing_is_found_behind_the_end) {
+  Holding s;
+  s.send(kMaxWindow - 1);
+  s.timeout();
+  TxMessage& m = *message_at(*s.s, s.ch(), Psn(100));
+  s.hold(m, Psn(100), true);
+  EXPECT_EQ(s.resend(), psns(101, kMaxWindow - 2));
+}
+
+TEST(HeldPacket, that_others_are_built_behind_it_does_not_shorten_its_wait) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  s.ch().progress_at = s.now;
+  s.pass(milliseconds(1));
+  const uint32_t first = s.hold_new(m);
+  s.pass(milliseconds(2));
+  s.hold_new(m);
+  s.pass(milliseconds(3));
+  const Instant progress = s.ch().progress_at;
+  s.done(first);
+  EXPECT_EQ(s.ch().progress_at, progress + milliseconds(5));
+}
+
+TEST(HeldPacket, the_wait_of_one_that_is_not_the_next_is_no_excuse) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  s.hold_new(m);
+  const uint32_t second = s.hold_new(m);
+  s.pass(milliseconds(2));
+  const Instant progress = s.ch().progress_at;
+  s.done(second);
+  EXPECT_EQ(s.ch().progress_at, progress);
+}
+
+TEST(HeldPacket, what_waits_counts_where_a_window_asks_for_acknowledgements) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  s.ch().send_window = 8;
+  for (int i = 0; i < 4; ++i) s.hold_new(m);
+  EXPECT_TRUE(asks_for_ack(s.ch(), false));
+}
+
+TEST(HeldPacket, while_one_waits_nobody_is_asked_whether_he_lives) {
+  Holding s;
+  TxMessage& m = *begin_message(*s.s, s.ch());
+  s.hold_new(m);
+  s.ch().keepalive_due = true;
+  EXPECT_FALSE(take_keepalive(s.ch()));
+}
+
 // ---- given up ----
 
 TEST(HeldPacket, without_a_frame_it_has_no_number_and_keeps_its_record_until_its_pieces_are_done) {
