@@ -90,7 +90,7 @@ struct CoreState : tp::State {
   uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
   // Links with datagrams to send.
   IndexList active_links;
-  bool datagrams_first = false;         // so it was at the last turn
+  bool datagrams_first = false;         // before channels, at the last poll
   IndexList receives_with_late_copies;  // that copies of dead channels may still write
   IndexList resting;                    // dead channels whose TPNs rest
 

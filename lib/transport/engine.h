@@ -29,8 +29,8 @@
 //
 // CoreState::now is set before each call. Who has packets has the first turn of a poll by turns, so that nobody can use up
 // the budget every time; the last engine is polled even where it says that it has none: it may have acknowledgements that
-// are to stay back. Frames that an engine gave up (CoreCommon::orphan) are told to the host behind each call but
-// on_packet, and before any poll.
+// are to stay back. Frames that an engine gave up (CoreCommon::orphan) are told to the host at the latest before the next
+// poll.
 #pragma once
 
 #include <cstddef>

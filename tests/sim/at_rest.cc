@@ -314,6 +314,7 @@ void Inspection::queue_pairs() {
   none("connections", r.connections.in_use());
   none("completions that arrive", r.arriving.in_use());
   none("READ slots of queue pairs", r.read_slots.lent());
+  none("blocks of send times without a queue pair", r.send_times.blocks().in_use());
   none("passive connections in the table",
        roce::kRequesterBuckets - std::count(r.requesters, r.requesters + roce::kRequesterBuckets, 0u));
 }

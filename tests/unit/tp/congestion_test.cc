@@ -256,6 +256,7 @@ TEST(ChannelRate, comes_back_by_the_timer_alone) {
   const Instant step = s.ch().flow.timer_at;
   EXPECT_LE(s.s->timers.earliest(), step);
   s.now = step;
+  for (uint32_t object; s.s->timers.pop_due(s.now, &object);) EXPECT_EQ(object, s.s->timer_of_channel(s.channel));
   (void)on_timer(*s.s, s.channel, s.now);
   EXPECT_GT(s.ch().flow.dcqcn.rate_kbytes_per_second, slow);
   EXPECT_LE(s.s->timers.earliest(), s.ch().flow.timer_at);

@@ -16,6 +16,12 @@
 
 namespace ub::tp {
 
+inline CoreConfig with_slow_memory() {
+  CoreConfig c = small_tables();
+  c.slow_memory = true;
+  return c;
+}
+
 struct Sender : Channels {
   static constexpr size_t kPacketBytes = 1000;  ///< on the wire, of a packet whose flow hears of it
 

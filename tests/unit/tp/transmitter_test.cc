@@ -11,12 +11,6 @@
 namespace ub::tp {
 namespace {
 
-CoreConfig with_slow_memory() {
-  CoreConfig c = small_tables();
-  c.slow_memory = true;
-  return c;
-}
-
 struct Sending : Sender {
   Sending() : Sender(100, with_slow_memory()), held_(2 * s->config.max_frame_bytes) {
     s->held_frames = held_.data();

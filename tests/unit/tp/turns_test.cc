@@ -72,12 +72,7 @@ TEST(ActiveChannels, take_turns_in_the_order_in_which_they_came) {
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
 struct Holding : Sender {
-  Holding() : Sender(100, slow()) {}
-  static CoreConfig slow() {
-    CoreConfig c = small_tables();
-    c.slow_memory = true;
-    return c;
-  }
+  Holding() : Sender(100, with_slow_memory()) {}
   // A packet was built that waits for so many gathers; its record.
   uint32_t hold(TxMessage& m, Psn psn, bool again = false, uint32_t gathers = 1) {
     HeldPacket& h = take_held(*s, channel);

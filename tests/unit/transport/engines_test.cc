@@ -85,7 +85,9 @@ TEST(Engines, each_gets_the_packets_that_it_claims_and_the_last_one_the_rest) {
   n.arrive(roce::kUdpPort);
   EXPECT_EQ(n.core->counters()[Counter::kRoceRxPackets], 1u);
   n.echo().state().has_one = false;
+  const uint64_t dropped = n.core->counters()[Counter::kRxDropTooShort];
   n.arrive(wire::kUbUdpPort);
+  EXPECT_EQ(n.core->counters()[Counter::kRxDropTooShort], dropped + 1) << "UB looked at it";
   EXPECT_FALSE(n.echo().state().has_one);
   EXPECT_EQ(n.core->counters()[Counter::kRoceRxPackets], 1u);
 }

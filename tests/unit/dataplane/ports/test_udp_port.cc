@@ -242,26 +242,37 @@ TEST(UdpPort, tx_flush__an_error_costs_one_frame) {
   EXPECT_FALSE(p.a.has_unsent());
 }
 
-TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
-  Pair p;
-  ASSERT_TRUE(p.open("127.3.2.3"));
-  constexpr uint32_t kId = 1703;
+// A pair whose first port listens to an id, too. What is sent from there is refused for want of room until told otherwise.
+struct IdPair : Pair {
+  IdPair(const char* ip, uint32_t id) : ids{*parse_ip(ip), wire::port_of_id(id)} {
+    EXPECT_TRUE(open(ip));
+    claims.set_addresses({ids.ip});
+    EXPECT_TRUE(claims.claim_id(id, &error)) << error;
+    a.listen(claims.take_sockets());
+  }
+  void refuse(const wire::Endpoint& from, uint8_t frames) {
+    refuse_with = EAGAIN;
+    refuse_after = 0;
+    for (uint8_t i = 0; i < frames; ++i) ASSERT_TRUE(send(a, make_frame(from, b.local_endpoint(0), 100, i)));
+    a.tx_flush({});
+    refuse_after = -1;
+    EXPECT_TRUE(a.has_unsent());
+  }
+  bool wakes_who_sleeps() const {
+    pollfd sleeper{a.rare_fd(), POLLIN, 0};
+    return ::poll(&sleeper, 1, 0) == 1;
+  }
   IdClaims claims;
-  claims.set_addresses({*parse_ip("127.3.2.3")});
-  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
-  p.a.listen(claims.take_sockets());
-  const wire::Endpoint ids{*parse_ip("127.3.2.3"), wire::port_of_id(kId)};
-  refuse_with = EAGAIN;
-  refuse_after = 0;
-  for (uint8_t i = 0; i < 5; ++i) ASSERT_TRUE(send(p.a, make_frame(ids, p.b.local_endpoint(0), 100, i)));
-  p.a.tx_flush({});
-  refuse_after = -1;
-  EXPECT_TRUE(p.a.has_unsent());
-  pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+  const wire::Endpoint ids;
+};
+
+TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
+  IdPair p("127.3.2.3", 1703);
+  p.refuse(p.ids, 5);
+  EXPECT_FALSE(p.wakes_who_sleeps());
   p.a.prepare_sleep();
-  EXPECT_EQ(::poll(&sleeper, 1, 0), 1) << "room wakes who sleeps";
-  p.a.stop_listening(ids.port);
+  EXPECT_TRUE(p.wakes_who_sleeps()) << "room does";
+  p.a.stop_listening(p.ids.port);
   EXPECT_FALSE(p.a.has_unsent());
   std::set<std::byte*> open;
   while (std::byte* f = p.a.tx_begin(5, 200)) ASSERT_TRUE(open.insert(f).second);
@@ -270,25 +281,13 @@ TEST(UdpPort, stop_listening__takes_back_what_did_not_leave) {
 
 // Who does not sleep any longer is not woken for room, whether the frames left meanwhile or not.
 TEST(UdpPort, finish_sleep__room_wakes_nobody) {
-  Pair p;
-  ASSERT_TRUE(p.open("127.3.2.4"));
-  constexpr uint32_t kId = 1704;
-  IdClaims claims;
-  claims.set_addresses({*parse_ip("127.3.2.4")});
-  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
-  p.a.listen(claims.take_sockets());
-  const wire::Endpoint ids{*parse_ip("127.3.2.4"), wire::port_of_id(kId)};
-  for (const wire::Endpoint& from : {p.a.local_endpoint(0), ids}) {
-    refuse_with = EAGAIN;
-    refuse_after = 0;
-    ASSERT_TRUE(send(p.a, make_frame(from, p.b.local_endpoint(0), 100, 1)));
-    p.a.tx_flush({});
-    refuse_after = -1;
+  IdPair p("127.3.2.4", 1704);
+  for (const wire::Endpoint& from : {p.a.local_endpoint(0), p.ids}) {
+    p.refuse(from, 1);
     p.a.prepare_sleep();
-    pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
-    EXPECT_EQ(::poll(&sleeper, 1, 0), 1);
+    EXPECT_TRUE(p.wakes_who_sleeps());
     p.a.finish_sleep();
-    EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+    EXPECT_FALSE(p.wakes_who_sleeps());
     p.a.tx_flush({});
     EXPECT_FALSE(p.a.has_unsent());
   }
@@ -296,26 +295,14 @@ TEST(UdpPort, finish_sleep__room_wakes_nobody) {
 
 // Room in a socket of ids is noticed once by who drives on without sleeping.
 TEST(UdpPort, rx_burst__room_in_a_rare_socket_is_not_looked_at_for_ever) {
-  Pair p;
-  ASSERT_TRUE(p.open("127.3.2.5"));
-  constexpr uint32_t kId = 1705;
-  IdClaims claims;
-  claims.set_addresses({*parse_ip("127.3.2.5")});
-  ASSERT_TRUE(claims.claim_id(kId, &p.error)) << p.error;
-  p.a.listen(claims.take_sockets());
-  const wire::Endpoint ids{*parse_ip("127.3.2.5"), wire::port_of_id(kId)};
-  refuse_with = EAGAIN;
-  refuse_after = 0;
-  ASSERT_TRUE(send(p.a, make_frame(ids, p.b.local_endpoint(0), 100, 1)));
-  p.a.tx_flush({});
-  refuse_after = -1;
+  IdPair p("127.3.2.5", 1705);
+  p.refuse(p.ids, 1);
   p.a.prepare_sleep();
-  pollfd sleeper{p.a.rare_fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&sleeper, 1, 0), 1);
+  EXPECT_TRUE(p.wakes_who_sleeps());
   RxFrame rx[kBurst];
   p.a.look_at_rare();
   EXPECT_EQ(p.a.rx_burst(rx, kBurst), 0u);
-  EXPECT_EQ(::poll(&sleeper, 1, 0), 0);
+  EXPECT_FALSE(p.wakes_who_sleeps());
 }
 
 // What was committed and not yet flushed finds room whenever it is flushed: it wakes nobody.
