@@ -140,7 +140,7 @@ void Inspection::channel(const Channel& ch) {
   none("messages of a channel", ch.in_flight.size() + ch.answers.size());
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.copies_pending);
-  none("packets of a channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
+  none("packets of a channel that wait for memory", ch.held_count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
   none("queue that waits for a channel", ch.queues.back());
@@ -297,7 +297,7 @@ void Inspection::dead_channels() {
     none("kept packets of a dead channel", ch.kept);
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
-    none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new + ch.held_again);
+    none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new);
     none("queue that waits for a dead channel", ch.queues.back());
     none("dead channel on a list", ch.on_active_list.next + ch.on_ack_list.next);
   }

@@ -18,6 +18,21 @@ bool waits_to_go_again(const CoreState& s, const Channel& ch) {
   return ch.recovery != 0 && s.recovery[ch.recovery].resend_count != 0;
 }
 
+struct HeldAgain {
+  bool any, acknowledged;
+};
+HeldAgain held_again(const CoreState& s, const Channel& ch) {
+  HeldAgain found{};
+  if (ch.held_count == 0) return found;
+  for (uint32_t i = ch.held.front<&tp::HeldPacket::in_line>(s.held); i != 0;
+       i = ch.held.behind<&tp::HeldPacket::in_line>(s.held, i)) {
+    const tp::HeldPacket& h = s.held[i];
+    found.any |= h.again;
+    found.acknowledged |= h.again && h.psn.distance(ch.oldest_unacked) >= ch.outstanding();
+  }
+  return found;
+}
+
 }  // namespace
 
 const char* sentence_of(ReachedState s) {
@@ -55,11 +70,11 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   }
   look_at_receiver(s, ch);
   reach(ReachedState::kGatherWhileLost, ch.held_count != 0 && waits_to_go_again(s, ch));
-  reach(ReachedState::kGatherAgain, ch.held_again != 0);
-  reach(ReachedState::kGatherAgainAcked,
-        ch.held_again != 0 && (ch.held_again_end - 1).distance(ch.oldest_unacked) >= ch.outstanding());
+  const HeldAgain again = held_again(s, ch);
+  reach(ReachedState::kGatherAgain, again.any);
+  reach(ReachedState::kGatherAgainAcked, again.acknowledged);
   reach(ReachedState::kGatherSeveral, ch.held_new > 1);
-  reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && ch.held_again != 0);
+  reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && again.any);
   reach(ReachedState::kGatherAll, ch.held_count == tp::kHeldOfChannel);
   reach(ReachedState::kCopyAndGather, ch.held_count != 0 && ch.copies_pending != 0);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);

@@ -51,7 +51,7 @@ uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn hig
   RecoveryBlock& r = recovery_block(s, ch);
   uint32_t lost = 0;
   for (Psn p = first; p.before(highest); ++p) {
-    if (test_bit(r.sacked, recovery_index(p)) || test_bit(r.resend, recovery_index(p))) continue;
+    if (test_bit(r.sacked, recovery_index(p)) || goes_again(r, p)) continue;
     if (!lost_for_the_first_time_or_again(r, p, highest)) continue;
     queue_resend(r, p);
     if (lost++ == 0) {

@@ -103,8 +103,6 @@ struct Channel : ChannelHot {
   // ---- packets that wait for memory which answers later (held_packets.h) ----
   IndexList held;        // HeldPacket, in the order in which they leave
   uint8_t held_new;      // of them: follow those in flight
-  uint8_t held_again;    // of them: go again
-  Psn held_again_end;    // behind the last one of the latter
   Instant gather_since;  // the one that leaves next waits, or waited, since
 
   // ---- identity, set-up ----
@@ -146,7 +144,8 @@ struct HeldPacket {
 struct RecoveryBlock {
   uint64_t sacked[kMaxWindow / 64];
   uint64_t resend[kMaxWindow / 64];
-  uint32_t resend_count;
+  uint64_t held[kMaxWindow / 64];  // go again, are built and wait for memory; not in `resend`
+  uint32_t resend_count;           // bits of `resend`
   Psn high_resent;  // largest PSN resent in this burst: later reports of the same hole do not count
   Psn last_first;   // first PSN of the latest burst
   Psn mark;         // first new PSN after the latest burst: a report of it proves the resent ones lost

@@ -10,12 +10,8 @@ void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
   ch.held.push_back<&HeldPacket::in_line>(s.held, held_number(s, h));
   ++ch.held_count;
   if (h.given_up) return;
-  if (!h.again) {
-    ++ch.held_new;
-    return;
-  }
-  ++ch.held_again;
-  ch.held_again_end = h.psn + 1;
+  if (h.again) return resend_waits(s.recovery[ch.recovery], h.psn);
+  ++ch.held_new;
 }
 
 void drop_first_held(State& s, Channel& ch, Instant now) {
@@ -23,7 +19,7 @@ void drop_first_held(State& s, Channel& ch, Instant now) {
   UB_DCHECK(ch.held_count != 0 && h.pending == 0);
   ch.held.pop_front<&HeldPacket::in_line>(s.held);
   --ch.held_count;
-  if (!h.given_up) --(h.again ? ch.held_again : ch.held_new);
+  if (!h.given_up && !h.again) --ch.held_new;
   free_held(s, h);
   if (first_held_waits(s, ch)) ch.gather_since = now;
 }
@@ -35,7 +31,7 @@ void drop_all_held(State& s, Channel& ch) {
     if (!h.given_up) s.orphan(held_place(s, h));
     free_held(s, h);
   }
-  ch.held_new = ch.held_again = 0;
+  ch.held_new = 0;
 }
 
 bool on_gather_done(State& s, uint32_t channel, uint32_t number, Instant now, bool ok) {

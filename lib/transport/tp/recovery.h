@@ -25,25 +25,36 @@ inline void release_recovery(State& s, Channel& ch) {
   ch.recovery = 0;
 }
 
+// Is it to go again, or built for that and waiting for memory?
+inline bool goes_again(const RecoveryBlock& r, Psn psn) {
+  return test_bit(r.resend, recovery_index(psn)) || test_bit(r.held, recovery_index(psn));
+}
+
 // Nothing is of PSNs that are not in flight: their places are used again a window later.
 inline bool nothing_noted(const State& s, const Channel& ch, Psn psn) {
   const RecoveryBlock& r = s.recovery[ch.recovery];
-  return ch.recovery == 0 || (!test_bit(r.sacked, recovery_index(psn)) && !test_bit(r.resend, recovery_index(psn)));
+  return ch.recovery == 0 || (!test_bit(r.sacked, recovery_index(psn)) && !goes_again(r, psn));
 }
 
 inline void queue_resend(RecoveryBlock& r, Psn psn) {
-  if (test_bit(r.resend, recovery_index(psn))) return;
+  if (goes_again(r, psn)) return;
   UB_DCHECK(!test_bit(r.sacked, recovery_index(psn)));  // the peer has it
   set_bit(r.resend, recovery_index(psn));
   ++r.resend_count;
 }
-// It need not go again, or went; false: it was not to.
-inline bool take_from_resends(RecoveryBlock& r, Psn psn) {
-  if (!test_bit(r.resend, recovery_index(psn))) return false;
+// It need not go again, or went.
+inline void take_from_resends(RecoveryBlock& r, Psn psn) {
+  clear_bit(r.held, recovery_index(psn));
+  if (!test_bit(r.resend, recovery_index(psn))) return;
   UB_DCHECK(r.resend_count != 0);
   clear_bit(r.resend, recovery_index(psn));
   --r.resend_count;
-  return true;
+}
+// It is built to go again, and waits for memory.
+inline void resend_waits(RecoveryBlock& r, Psn psn) {
+  UB_DCHECK(test_bit(r.resend, recovery_index(psn)));
+  take_from_resends(r, psn);
+  set_bit(r.held, recovery_index(psn));
 }
 
 // A burst of packets goes again because of this gap: all of those in flight, or single ones up to `high_resent`. `next`:

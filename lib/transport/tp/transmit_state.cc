@@ -58,8 +58,7 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
   if (ch.recovery == 0 || ch.paced) return false;
   RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
-  const bool some_wait = ch.held_again != 0 && ch.held_again_end.after(ch.oldest_unacked);
-  for (Psn p = some_wait ? ch.held_again_end : ch.oldest_unacked; p != ch.next_psn;) {
+  for (Psn p = ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
     const uint32_t step = std::min(64 - at % 64, ch.next_psn.distance(p));
     const uint64_t word = r.resend[at / 64] >> (at % 64);
@@ -70,14 +69,13 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
     }
     p += step;
   }
-  UB_DCHECK(some_wait);  // so many bits are set as are counted, all of them in flight
+  UB_DCHECK(false);  // so many bits are set as are counted, all of them in flight
   return false;
 }
 
 void resent(State& s, Channel& ch, Psn psn) {
-  UB_DCHECK(ch.recovery != 0);
-  [[maybe_unused]] const bool queued = take_from_resends(s.recovery[ch.recovery], psn);
-  UB_DCHECK(queued);
+  UB_DCHECK(ch.recovery != 0 && goes_again(s.recovery[ch.recovery], psn));
+  take_from_resends(s.recovery[ch.recovery], psn);
   if (psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
   ++ch.retransmits;
 }
@@ -130,7 +128,7 @@ void stop_half_sent(State& s, uint32_t channel) {
 
 TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h) {
   if (!h.again) return h.message;
-  const bool wanted = ch.recovery != 0 && test_bit(s.recovery[ch.recovery].resend, recovery_index(h.psn));
+  const bool wanted = ch.recovery != 0 && test_bit(s.recovery[ch.recovery].held, recovery_index(h.psn));
   return wanted ? message_at(s, ch, h.psn) : nullptr;
 }
 

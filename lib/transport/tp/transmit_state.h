@@ -27,8 +27,7 @@ inline bool asks_for_ack(const Channel& ch, bool again) {
   return again || 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
 }
 
-// The next PSN that is to be sent again, if any may leave now: the lowest one, or the lowest one behind those that go again
-// and wait for memory.
+// The next PSN that is to be sent again, if any may leave now: the lowest one that is not built yet.
 bool next_resend(State& s, Channel& ch, Psn* psn);
 
 // What the channel's next packet is.

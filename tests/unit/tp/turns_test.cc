@@ -231,6 +231,44 @@ TEST(HeldPacket, what_is_missing_behind_acknowledged_ones_that_wait_is_found) {
   EXPECT_EQ(psn, Psn(102));
 }
 
+// The peer may miss a packet for the second time while those behind it wait.
+TEST(HeldPacket, a_lower_one_that_is_missed_again_goes_before_what_is_new) {
+  Holding s;
+  TxMessage& m = s.send(4, false);
+  s.sack(99, {103});
+  resent(*s.s, s.ch(), Psn(100));
+  s.hold(m, Psn(101), true);
+  s.hold(m, Psn(102), true);
+  s.send_more(1, false);
+  s.sack(99, {103, 104});
+  ASSERT_EQ(s.acknowledged.lost, 1u);
+  Psn psn;
+  ASSERT_EQ(turn_of(s, &psn), Turn::kSendAgain);
+  EXPECT_EQ(psn, Psn(100));
+}
+
+TEST(HeldPacket, one_that_goes_again_is_not_missed_while_it_waits) {
+  Holding s;
+  TxMessage& m = s.send(4, false);
+  s.timeout();
+  s.hold(m, Psn(100), true);
+  s.timeout();
+  EXPECT_EQ(s.resend(), Psns({101, 102, 103}));
+}
+
+TEST(HeldPacket, one_that_went_again_may_be_missed_again) {
+  Holding s;
+  TxMessage& m = s.send(1);
+  s.timeout();
+  const uint32_t record = s.hold(m, Psn(100), true);
+  s.done(record);
+  resent(*s.s, s.ch(), Psn(100));
+  drop_first_held(*s.s, s.ch(), s.now);
+  EXPECT_EQ(s.resend(), Psns{});
+  s.timeout();
+  EXPECT_EQ(s.resend(), Psns{100});
+}
+
 // Those that wait leave before it (MarkPSN, 6.4.2.3.1): what the peer says of them does not prove a burst lost.
 TEST(HeldPacket, those_that_wait_leave_before_what_goes_again) {
   for (int reported_by : {0, 1, 2}) {
@@ -340,7 +378,7 @@ TEST(HeldPacket, all_are_given_up_with_their_channel) {
   append_held(*s.s, s.ch(), h, s.now);
   const uint32_t second = s.hold_new(m), third = s.hold_new(m);
   drop_all_held(*s.s, s.ch());
-  EXPECT_EQ(s.ch().held_count + s.ch().held_new + s.ch().held_again, 0u);
+  EXPECT_EQ(s.ch().held_count + s.ch().held_new, 0u);
   EXPECT_EQ(s.s->more_held.in_use(), 0u);
   ASSERT_EQ(s.s->orphan_count, 2u) << "the first has no frame";
   EXPECT_EQ(s.orphans[0], second);
