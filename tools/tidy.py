@@ -7,6 +7,7 @@
   - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
   - files have at most 700 lines (500 in lib/transport), no tabs, no trailing space, a final newline, an SPDX line at the top
+  - what begins with #! can be executed
   - no paths of somebody's machine
 
 usage: tidy.py [root]          tidy.py --self-test
@@ -202,6 +203,8 @@ def check_tree(root):
             continue
         texts[path] = text
         check_text(path, text, report)
+        if text.startswith("#!") and not os.access(os.path.join(root, path), os.X_OK):
+            report(path, 1, "begins with #! and is not executable")
         if path.endswith(CODE):
             check_includes(root, path, text, report)
     check_meson(paths, texts, report)
@@ -234,6 +237,7 @@ def self_test():
         "lib/transport/tp/long.h": head + "int x;\n" * MAX_LINES_OF_TRANSPORT,
         "tools/style.py": "import os\n\tx = 1 \n# /ho" + "me/me/x",
         "tools/meson.build": "# " + SPDX + "\nfiles('long.cc')\n",
+        "tools/not_executable.py": f"#!/usr/bin/env python3\n# {SPDX}\n",
         "tests/unit/x/x_test.cc": head,
         "lib/meson.build": "# " + SPDX + "\nfiles('clock.cc', 'assert.cc', 'post.cc', 'embedded_backend.cc')\n",
     }
@@ -244,7 +248,7 @@ def self_test():
         ("lib/transport/ta/c.h", 3), ("lib/transport/wire/b.h", 2), ("tests/unit/tp/knot.h", 2),
         ("tools/long.cc", MAX_LINES + 1), ("lib/transport/tp/long.h", MAX_LINES_OF_TRANSPORT + 1),
         ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
-        ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
+        ("tools/not_executable.py", 1), ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
     }
     with tempfile.TemporaryDirectory() as root:
         for path, text in tree.items():
