@@ -17,6 +17,7 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   s.peers.init(arena, c.max_peers);
   tp::lay_out_channels(s, arena);
   s.jobs.init(arena, c.read_jobs);
+  s.parked.init(arena, c.slow_memory ? kParkedMessages : 0);
   s.gathering.init(arena, kGatheringDatagrams);
   s.arriving.init(arena, kArrivingDatagrams);
   s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);

@@ -68,6 +68,7 @@ struct CoreState : tp::State {
   Slab<Peer> peers;
   Slab<ReadJob> jobs;
   Slab<RxReceive> receives;
+  Slab<ParkedMessage> parked;
   Slab<GatheringDatagram> gathering;
   Slab<ArrivingDatagram> arriving;
   uint16_t* gathering_of = nullptr;  // how many an owner has

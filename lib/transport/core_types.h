@@ -102,7 +102,7 @@ struct CoreConfig {
   uint32_t read_jobs = 4096;        // READs served at the same time
   uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap
   uint32_t max_frame_bytes = 9216;  // longest frame of any link
-  bool slow_memory = false;         // may the host answer kPending to gather()?
+  bool slow_memory = false;         // may the host answer kPending where it copies?
 
   RoceConfig roce;
 };

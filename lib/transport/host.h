@@ -13,11 +13,10 @@
 //     // an answer without data. Nobody needs to be woken for it.
 //     void       tx_may_wait(uint32_t link);
 //
-//     // Memory is IO: each answers kDone, kFailed (the memory is gone) or kPending; after kPending the host
-//     // calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.
+//     // Memory is IO: each answers kDone, kFailed (the memory is gone) or, only if CoreConfig::slow_memory is set, kPending;
+//     // then the host calls Core::on_copy_done(tag, ok) later, in any order. place() must have taken `src` when it returns.
 //     // The last (up to 8) bytes of a copy with `final` set become visible after all others. gather() fills the frame
-//     // that was begun last; when that frame is aborted, what is still pending goes nowhere. It may answer kPending
-//     // only if CoreConfig::slow_memory is set.
+//     // that was begun last; when that frame is aborted, what is still pending goes nowhere.
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
 //     // The Core copied the frame to `held`, as something of it is pending, or of one that leaves before it. The host
 //     // takes the frame back, so that nobody behind it waits for that memory, and lets what is pending for it, if any

@@ -133,7 +133,7 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   const uint32_t channel = s_.channel_timers.index_of(timer);
   setup::on_channel_timer(s_, channel);
   const tp::Channel& ch = s_.channels[channel];
-  if (ch.is_up() && ch.stalled && ch.copies_pending == 0) receiver_.resume(channel);
+  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) receiver_.resume(channel);
   return true;
 }
 

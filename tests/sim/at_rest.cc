@@ -86,6 +86,7 @@ void Inspection::free_lists() {
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
+  free_list("free and used parked messages", s_.parked);
   free_list("free and used packets that wait for memory", s_.more_held);
   if (roce_ == nullptr) return;
   free_list("free and used queue pairs", roce_->qps);
@@ -139,7 +140,8 @@ void Inspection::channel(const Channel& ch) {
   none("recovery block of a channel with nothing in flight", ch.recovery);
   none("messages of a channel", ch.in_flight.size() + ch.answers.size());
   none("unfinished message of a channel", ch.mid_message);
-  none("copies of a channel", ch.copies_pending);
+  none("copies of a channel", ch.open.copies);
+  none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back());
   none("packets of a channel that wait for memory", ch.held_count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
@@ -166,7 +168,7 @@ void Inspection::far_end(const Channel& ch) {
   expect("next packet that a channel delivers", ch.delivered.value(), other.next_psn.value());
   expect("next message of a channel", ch.message.value(), other.next_tpmsn.value());
   none("open message of a channel", ch.message_open);
-  none("receive of a channel without a message", ch.receive);
+  none("receive of a channel without a message", ch.open.receive);
   none("reorder block of a channel with nothing missing", ch.reorder);
   none("kept packets of a channel with nothing missing", ch.kept);
 }
@@ -197,7 +199,8 @@ void Inspection::queue_pair(const roce::Qp& qp) {
 void Inspection::receives() {
   uint32_t known = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i)
-    known += alive(s_.channels[i]) && s_.channels[i].receive != 0;
+    known += alive(s_.channels[i]) && s_.channels[i].open.receive != 0;
+  for (uint32_t i = 1; i <= s_.parked.high_water(); ++i) known += s_.parked[i].receive != 0;
   for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
     known += roce_->qps[i].in_use && roce_->qps[i].receive != 0;
   for (uint32_t i = 1; i <= s_.jfrs.high_water(); ++i) {
@@ -290,7 +293,8 @@ void Inspection::dead_channels() {
     next = s_.resting.behind<&Channel::on_resting_list>(s_.channels, next);
     ++resting;
     none("channels that live", alive(ch));
-    none("receive of a dead channel", ch.receive);
+    none("receive of a dead channel", ch.open.receive);
+    none("parked messages of a dead channel", ch.parked + ch.ending.back() + ch.ahead.back());
     none("recovery block of a dead channel", ch.recovery);
     none("send times of a dead channel", ch.flow.send_times);
     none("reorder block of a dead channel", ch.reorder);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/transmit_state.h"
 
@@ -76,7 +77,7 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kGatherSeveral, ch.held_new > 1);
   reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && again.any);
   reach(ReachedState::kGatherAll, ch.held_count == tp::kHeldOfChannel);
-  reach(ReachedState::kCopyAndGather, ch.held_count != 0 && ch.copies_pending != 0);
+  reach(ReachedState::kCopyAndGather, ch.held_count != 0 && ch.open.copies != 0);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);
@@ -115,7 +116,11 @@ void Reached::look_at_busy_channel(const Channel& ch, Track& t) {
 }
 
 void Reached::look_at_receiver(const CoreState& s, const Channel& ch) {
-  reach(ReachedState::kCopyWhileGap, ch.copies_pending != 0 && ch.reorder != 0);
+  reach(ReachedState::kCopyWhileGap, ch.open.copies != 0 && ch.reorder != 0);
+  reach(ReachedState::kParkedSeveral, !ch.ending.empty() && ch.parked > 1);
+  reach(ReachedState::kParkedAll, ch.parked == ta::kParkedOfChannel);
+  reach(ReachedState::kParkedAhead, !ch.ahead.empty() && !ch.ending.empty());
+  reach(ReachedState::kStalledBehindParked, !ch.ending.empty() && ch.stalled);
   reach(ReachedState::kStallAndGap, ch.stalled && ch.highest_seen.after(ch.expected));
   reach(ReachedState::kReceiverFull, ch.expected.distance(ch.delivered) >= s.config.window_packets - 1);
   reach(ReachedState::kKeptShareUsed, ch.kept != 0 && !has_share(s.kept, ch.kept));

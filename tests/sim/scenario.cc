@@ -19,10 +19,11 @@ constexpr Duration kEndLimit = seconds(10);  // a channel closes within a second
 // Receives that half messages hold, whose senders died and whose channels have not noticed yet.
 size_t held_receives(const CoreState& s, uint32_t jfr_id) {
   size_t held = 0;
+  const auto holds = [&](uint32_t receive) { return receive != 0 && s.jfrs[s.receives[receive].jfr].id == jfr_id; };
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
-    uint32_t receive = s.channels[i].receive;
-    if (s.channels[i].is_up() && receive != 0 && s.jfrs[s.receives[receive].jfr].id == jfr_id) ++held;
+    held += s.channels[i].is_up() && holds(s.channels[i].open.receive);
   }
+  for (uint32_t i = 1; i <= s.parked.high_water(); ++i) held += holds(s.parked[i].receive);
   return held;
 }
 

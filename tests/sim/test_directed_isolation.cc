@@ -91,9 +91,12 @@ TEST(Pending, receive_of_a_destroyed_jetty__is_not_used_before_its_copies_are_do
   spec.extra_allowed = bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kRemOperation);
   const Wr& lost = s.request(s.a(), s.b(), WrOp::kSend, 1000, spec);
   const CoreState& state = s.b().node->core().state();
+  const auto receives = [](const tp::OpenMessage& m) { return m.receive != 0 && m.copies != 0; };
   auto arriving = [&] {
     for (uint32_t c = 1; c <= state.channels.high_water(); ++c)
-      if (state.channels[c].receive != 0 && state.channels[c].copies_pending != 0) return true;
+      if (receives(state.channels[c].open)) return true;
+    for (uint32_t m = 1; m <= state.parked.high_water(); ++m)
+      if (receives(state.parked[m])) return true;
     return false;
   };
   ASSERT_TRUE(s.world.run_until(arriving, seconds(1)));

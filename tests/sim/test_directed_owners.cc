@@ -427,7 +427,7 @@ TEST(Pending, long_send__keeps_few_copies_under_way) {
   const CoreState& state = s.b().node->core().state();
   for (int i = 0; i < 20'000 && w.state == Wr::State::kOutstanding; ++i) {
     s.world.run_for(microseconds(2));
-    for (uint32_t c = 1; c <= state.channels.high_water(); ++c) most = std::max(most, state.channels[c].copies_pending);
+    for (uint32_t c = 1; c <= state.channels.high_water(); ++c) most = std::max(most, state.channels[c].open.copies);
   }
   s.finish();
   EXPECT_EQ(w.status, kSuccess);

@@ -113,17 +113,18 @@ void return_receive(CoreState& s, uint32_t index) {
   ta::resume_jfc(s, jfc);
 }
 
-void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t copies) {
+void return_receive_later(CoreState& s, uint32_t index, const LateCopies& late) {
   RxReceive& receive = s.receives[index];
-  receive.dead_tpn = tpn;
-  receive.copies = copies;
+  receive.dead_tpn = late.tpn;
+  receive.dead_message = late.message;
+  receive.copies = late.copies;
   s.receives_with_late_copies.push_front<&RxReceive::on_list>(s.receives, index);
 }
 
-void dead_copy_done(CoreState& s, uint32_t tpn) {
+void dead_copy_done(CoreState& s, uint32_t tpn, Tpmsn message) {
   for (uint32_t index = first_with_late_copies(s); index != 0; index = next_with_late_copies(s, index)) {
     RxReceive& receive = s.receives[index];
-    if (receive.dead_tpn != tpn) continue;
+    if (receive.dead_tpn != tpn || receive.dead_message != message) continue;
     if (--receive.copies != 0) return;
     s.receives_with_late_copies.remove<&RxReceive::on_list>(s.receives, index);
     if (receive.jfr != 0) return return_receive(s, index);
@@ -181,6 +182,22 @@ void return_at_end(CoreState& s, uint32_t receive) {
   r.jfc = s.jfrs[r.jfr].jfc;
 }
 
+// detach_open_receives() for one message that is arriving on a channel.
+void detach_message(CoreState& s, tp::OpenMessage& m, uint32_t jfr, uint32_t jetty) {
+  if (m.receive == 0) return;
+  const RxReceive& r = s.receives[m.receive];
+  if (jetty != 0 ? r.jetty != jetty : r.jfr != jfr) return;
+  m.rspst = wire::kRspError;
+  m.rspinfo = wire::kErrRemoteAbort;
+  if (jetty != 0 && m.copies != 0) return return_at_end(s, m.receive);  // they may still write into it
+  if (jetty != 0) {
+    return_receive(s, m.receive);
+  } else {
+    release_receive(s, m.receive);
+  }
+  m.receive = 0;
+}
+
 // detach_open_receives() for datagrams.
 void detach_arriving(CoreState& s, uint32_t jfr, uint32_t jetty) {
   for (uint32_t i = 1; i <= s.arriving.high_water(); ++i) {
@@ -208,24 +225,9 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
     if (r.counted) --s.jfcs[r.jfc].reserved;
     r.counted = false;
   }
-  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
-    tp::Channel& ch = s.channels[i];
-    if (ch.receive == 0) continue;
-    const RxReceive& r = s.receives[ch.receive];
-    if (jetty != 0 ? r.jetty != jetty : r.jfr != jfr) continue;
-    ch.message_rspst = wire::kRspError;
-    ch.message_rspinfo = wire::kErrRemoteAbort;
-    if (jetty != 0 && ch.copies_pending != 0) {  // they may still write into it
-      return_at_end(s, ch.receive);
-      continue;
-    }
-    if (jetty != 0) {
-      return_receive(s, ch.receive);
-    } else {
-      release_receive(s, ch.receive);
-    }
-    ch.receive = 0;
-  }
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) detach_message(s, s.channels[i].open, jfr, jetty);
+  // A record that is not in use has no receive.
+  for (uint32_t i = 1; i <= s.parked.high_water(); ++i) detach_message(s, s.parked[i], jfr, jetty);
 }
 
 }  // namespace ub

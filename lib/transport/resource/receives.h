@@ -12,10 +12,15 @@ namespace ub {
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
 // The message it was taken for vanished: the next one gets it.
 void return_receive(CoreState& s, uint32_t receive);
-// The same, when the channel died while copies into it are pending: it goes back when they are done.
-void return_receive_later(CoreState& s, uint32_t receive, uint32_t tpn, uint32_t copies);
-// A copy of a dead channel is done.
-void dead_copy_done(CoreState& s, uint32_t tpn);
+// The same, when the channel died while copies of the message into it are pending: it goes back when they are done.
+struct LateCopies {
+  uint32_t tpn;
+  Tpmsn message;
+  uint32_t copies;
+};
+void return_receive_later(CoreState& s, uint32_t receive, const LateCopies& late);
+// A copy of a message of a dead channel is done.
+void dead_copy_done(CoreState& s, uint32_t tpn, Tpmsn message);
 // It was completed.
 void release_receive(CoreState& s, uint32_t receive);
 // A JFR in ERROR gives back what is posted: some now, as far as its JFC has room, and the rest bit by bit.

@@ -10,6 +10,9 @@
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/tp/channel.h"
+#include "lib/transport/wire/rtp_header.h"
+#include "lib/transport/wire/transaction_packet.h"
 
 namespace ub {
 
@@ -254,13 +257,26 @@ struct RxReceive {
   uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
   ListLink on_list;   // Jfr::returned, or those that copies of a dead channel may still write
-  uint32_t dead_tpn;  // the latter: the channel, and
-  uint32_t copies;    // how many of its copies are pending
+  uint32_t dead_tpn;  // the latter: the channel,
+  Tpmsn dead_message;
+  uint32_t copies;  // and how many copies of that message are pending
   uint8_t sge_count;
   bool counted;  // a place in the JFC is reserved for it
   bool returns;  // its jetty is gone: back to the JFR with it when the message ends
   Sge sges[kMaxSges];
 };
+
+// A message that a channel goes on behind while copies of it are pending, or that was not reached yet.
+struct ParkedMessage : tp::OpenMessage {
+  Tpmsn number;
+  ListLink in_line;     // Channel::ending or ::ahead
+  bool vanished;        // ends without an answer
+  uint32_t kept;        // KeptPacket with the payload of its last packet, which is placed last; 0: it was placed
+  Psn start;            // its first packet
+  wire::RtpHeader rtp;  // of its last packet
+  wire::TaPacket last;
+};
+constexpr uint32_t kParkedMessages = 4096;
 
 // A datagram whose payload comes from memory that answers later; its request is the newest one started of its queue.
 struct GatheringDatagram {

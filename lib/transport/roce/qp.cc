@@ -338,7 +338,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
       return_receive(s, qp.receive);
       qp.receive = 0;
     } else {
-      return_receive_later(s, qp.receive, haunting(index), qp.copies_pending);
+      return_receive_later(s, qp.receive, {haunting(index), {}, qp.copies_pending});
     }
   }
   --s.jfcs[qp.jfc].users;
@@ -422,7 +422,7 @@ bool on_placed(CoreState& s, State& r, uint32_t index, bool ok) {
   Qp& qp = r.qps[index];
   --qp.copies_pending;
   if (!qp.in_use) {
-    if (qp.receive != 0) dead_copy_done(s, haunting(index));
+    if (qp.receive != 0) dead_copy_done(s, haunting(index), {});
     if (!copies_pending(qp)) r.qps.free(index);
     return false;
   }

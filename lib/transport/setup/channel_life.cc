@@ -10,6 +10,7 @@
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
@@ -109,14 +110,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   uint32_t lane = ch.bulk ? 1 : 0;
   if (peer.channels[lane] == channel) peer.channels[lane] = 0;
   if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
-  if (ch.receive != 0) {
-    if (ch.copies_pending == 0) {
-      return_receive(s, ch.receive);
-    } else {
-      return_receive_later(s, ch.receive, ch.tpn, ch.copies_pending);
-    }
-    ch.receive = 0;
-  }
+  ta::drop_messages(s, ch);
   tp::drop_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);

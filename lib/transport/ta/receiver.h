@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts into effect what a channel delivers: payload into memory, atomics, answers, completions at the target; and
-// at the initiator the bytes of READ and atomic responses.
+// Delivers what a channel receives: requests to those who execute them (request_executor.h), the bytes of READ and atomic
+// responses to where they belong (response_placer.h), answers to the initiator.
 //
-// The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens
-// at delivery, in PSN order. The last packet of a message is placed last, its final word after all else, because
-// applications spin on it. Memory may answer later: delivery then stops at the message's last packet until all of
-// its copies are done, and goes on from there (Channel::phase says how far it was).
+// The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
+// delivery, in PSN order. Where memory answers later, a message whose end waits for its copies is parked
+// (parked_messages.h), and delivery goes on behind it. Without a record for it, delivery stops there.
 #pragma once
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/receives.h"
-#include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/request_executor.h"
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/target.h"
 #include "lib/transport/tp/receive_state.h"
@@ -57,18 +57,20 @@ class Receiver {
   }
 
   void on_placed(const CopyPurpose& purpose, bool ok) {
-    uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
-    if (purpose.kind == CopyKind::kPlaceResponse) responses().on_placed(purpose, ok);
-    if (channel == 0) return dead_copy_done(s_, purpose.tpn);
-    tp::Channel& ch = s_.channels[channel];
-    if (ch.copies_pending == 0) return;
-    --ch.copies_pending;
-    if (!ok && purpose.kind == CopyKind::kPlace) note_failed_copy(ch, purpose.message);
-    if (ch.copies_pending == 0 && ch.stalled) resume(channel);
+    const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
+    if (purpose.kind == CopyKind::kPlaceResponse) {
+      responses().on_placed(purpose, ok);
+    } else if (channel == 0) {
+      dead_copy_done(s_, purpose.tpn, purpose.message);
+    } else {
+      message_copied(channel, purpose.message, ok);
+    }
+    if (channel != 0 && s_.channels[channel].stalled) resume(channel);
   }
 
   // Delivery stopped for a copy or for lack of room: goes on if it can.
   void resume(uint32_t channel) {
+    end_parked(channel);
     s_.channels[channel].stalled = false;
     deliver_accepted(channel);
   }
@@ -77,7 +79,6 @@ class Receiver {
   enum class Delivery : uint8_t { kDone, kWaits, kNoRoom };
 
   static constexpr Duration kRoomPause = milliseconds(1);
-  static constexpr uint32_t kCopiesAhead = 64;  // of one channel, pending
 
   // ---- order -------------------------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ class Receiver {
   // wait for, nor how long it may take: it hears what was accepted before, so that it does not take us for dead.
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
-    const bool waits = ch.stalled || ch.copies_pending != 0;
+    const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
     if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
@@ -158,7 +159,6 @@ class Receiver {
     if (ch.message_open || message.before(ch.message)) return;  // the latter: of a message that vanished
     ch.message_open = true;
     ch.message_start = ch.delivered;
-    ch.message_rspst = ch.message_rspinfo = 0;
   }
 
   // ---- ahead of a gap ----------------------------------------------------------------------------------------
@@ -173,13 +173,20 @@ class Receiver {
       return false;
     }
     if (ta.payload_len != ch.mtu) return false;
-    if (ta.opcode() == wire::TaOpcode::kWrite) {
-      std::byte* memory = written_memory(ta, ta.payload_len);
-      if (memory == nullptr) return false;
-      return place(ch, memory, ta.payload, ta.payload_len, false, rtp.tpmsn) != CopyResult::kFailed;
-    }
+    if (ta.opcode() == wire::TaOpcode::kWrite) return place_write_ahead(channel, rtp, ta);
     if (ta.opcode() != wire::TaOpcode::kReadResponse || ta.rsp.rspst != wire::kRspOk) return false;
     return responses().place_ahead(channel, rtp, ta);
+  }
+
+  bool place_write_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+    tp::Channel& ch = s_.channels[channel];
+    std::byte* memory = executor().written_memory(ta, ta.payload_len);
+    if (memory == nullptr) return false;
+    // Where memory answers at once, nothing is counted.
+    tp::OpenMessage* m = s_.config.slow_memory ? message_ahead(s_, channel, rtp.tpmsn) : &ch.open;
+    if (m == nullptr || m->copies >= kCopiesOfMessage) return false;
+    const Copies copies{place_tag(ch.tpn, rtp.tpmsn), m->copies};
+    return place_piece(host_, copies, memory, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
   }
 
   // ---- delivery ----------------------------------------------------------------------------------------------
@@ -192,15 +199,13 @@ class Receiver {
       return Delivery::kDone;
     }
     if (rtp.tpmsn != ch.message) {
+      if (!may_end(ch)) return Delivery::kWaits;
       s_.count(Counter::kRxMessageMismatch);
-      abandon_message(s_, channel);
-      ch.message = rtp.tpmsn;
-      ch.message_open = false;
+      put_away(channel, rtp.tpmsn);
     }
     if (!ch.message_open) {
       ch.message_open = true;
       ch.message_start = ch.delivered;
-      ch.message_rspst = ch.message_rspinfo = 0;
     }
     wire::TaPacket ta;
     wire::Drop drop = wire::Drop::kBadNlp;
@@ -208,17 +213,14 @@ class Receiver {
       drop = wire::parse_transaction(rest.data(), rest.data() + rest.size(), rtp.padding, ch.read_meta, ta);
     }
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
-    return ta.is_response ? deliver_response(channel, rtp, ta) : deliver_request(channel, rtp, ta);
+    return ta.is_response ? deliver_response(channel, rtp, ta) : deliver_request(channel, rtp, rest, ta);
   }
 
   Delivery deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.tpmsn == ch.message) {
-      if (ch.copies_pending != 0) return Delivery::kWaits;  // they may still write
-      abandon_message(s_, channel);
-      ch.message_open = false;
-      ch.phase = 0;
-      ++ch.message;
+      if (!may_end(ch)) return Delivery::kWaits;
+      put_away(channel, ch.message + 1);
       s_.count(Counter::kRxMessageVanished);
     }
     s_.count(Counter::kTpRxFake);
@@ -228,225 +230,127 @@ class Receiver {
   Delivery deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
+    if (rtp.last && !may_end(ch)) return Delivery::kWaits;
     s_.count(wire::drop_counter(drop));
-    fail_message(ch, {wire::kRspError, wire::kErrUnsupportedRequest});
+    fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
     if (!rtp.last) return Delivery::kDone;
-    if (wire::drop_is_unsupported_request(drop) && !ta.is_response) answer_message(channel, ta.req);
-    end_message(ch);
+    const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response;
+    if (answered) executor().answer_failure({channel, ch.open, ch.message_start, rtp, ta});
+    put_away(channel, ch.message + 1);
     return Delivery::kDone;
   }
 
-  static void fail_message(tp::Channel& ch, Verdict v) {
-    if (ch.message_rspst != 0) return;
-    ch.message_rspst = v.rspst;
-    ch.message_rspinfo = v.rspinfo;
+  // The open message was executed; nothing of it is pending.
+  void end_message(uint32_t channel) { go_to_message(channel, s_.channels[channel].message + 1); }
+
+  // May the open message end without being executed? Copies of it may still write.
+  bool may_end(const tp::Channel& ch) const { return ch.open.copies == 0 || room_to_park(s_, ch); }
+  void put_away(uint32_t channel, Tpmsn next) {
+    tp::Channel& ch = s_.channels[channel];
+    if (ch.open.copies != 0) {
+      park(s_, channel).vanished = true;
+    } else {
+      abandon_message(s_, ch.open);
+    }
+    go_to_message(channel, next);
   }
 
-  static void end_message(tp::Channel& ch) {
+  void go_to_message(uint32_t channel, Tpmsn next) {
+    tp::Channel& ch = s_.channels[channel];
     ch.message_open = false;
-    ch.phase = 0;
-    ++ch.message;
-  }
-
-  // The message failed.
-  void answer_message(uint32_t channel, const wire::Btah& request) {
-    const tp::Channel& ch = s_.channels[channel];
-    if (ch.message_rspst == kSilent) return;
-    answer(s_, channel, request, answer_opcode(request.opcode), ch.message_rspst, ch.message_rspinfo);
-  }
-
-  // The final word of a message becomes visible last. And memory that is slower than the wire holds it up.
-  static bool must_wait_for_copies(const tp::Channel& ch, const wire::RtpHeader& rtp) {
-    return ch.copies_pending >= (rtp.last ? 1 : kCopiesAhead);
+    ch.open.rspst = ch.open.rspinfo = ch.open.phase = 0;
+    ch.open.copy_failed = false;
+    if (!ch.ahead.empty()) return reach_message(s_, channel, next);
+    ch.message = next;
   }
 
   // ---- requests ----------------------------------------------------------------------------------------------
 
-  Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+  Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest,
+                           const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
-    if (ch.phase == 0) {
-      if (must_wait_for_copies(ch, rtp)) return Delivery::kWaits;
-      begin_request(channel, rtp, ta);
-      if (rtp.last) ch.phase = 1;
-    }
-    if (!rtp.last) return Delivery::kDone;
-    if (ch.copies_pending != 0) return Delivery::kWaits;
-    take_failed_copy(ch);
-    if (ch.phase == 1 && ta.req.opcode == wire::TaOpcode::kWriteNotify && ch.message_rspst == 0) {
-      ch.phase = 2;
-      notify(ch, rtp, ta);
-      if (ch.copies_pending != 0) return Delivery::kWaits;
-    }
-    finish_request(channel, ta);
-    end_message(ch);
+    const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
+    if (!rtp.last) return executor().execute(p) ? Delivery::kDone : Delivery::kWaits;
+    if (!ch.ending.empty()) return end_behind_parked(p, rest) ? Delivery::kDone : Delivery::kWaits;
+    if (!executor().execute_last(p)) return park_last(p, rest) ? Delivery::kDone : Delivery::kWaits;
+    end_message(channel);
     return Delivery::kDone;
   }
 
-  // Checks a packet and places its payload.
-  void begin_request(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+  // Messages before it wait for memory. It may be placed meanwhile where nobody asked for an order, and ends behind them.
+  bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
+    tp::Channel& ch = s_.channels[p.channel];
+    if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
+    if (!is_placed(ch.open) && ch.open.copies == 0) executor().place_last(p);
+    return park_last(p, rest);
+  }
+
+  // What reads memory of the target finds there what was written before it.
+  static bool may_overtake(const wire::Btah& request) {
+    const bool ordered = (request.odr & ~wire::kOdrCompletion) != 0;
+    return !ordered && request.opcode != wire::TaOpcode::kRead && !wire::ta_is_atomic(request.opcode);
+  }
+
+  // Delivery goes on behind the open message, of which this is the last packet. The host writes what an atomic found into
+  // the channel, so that one is not parked.
+  bool park_last(const RequestPacket& p, std::span<const std::byte> rest) {
+    tp::Channel& ch = s_.channels[p.channel];
+    if (!room_to_park(s_, ch) || wire::ta_is_atomic(p.ta.req.opcode)) return false;
+    uint32_t kept = 0;
+    if (!is_placed(ch.open)) {
+      kept = tp::keep_packet(s_, ch, p.rtp, rest);
+      if (kept == 0) return false;
+    }
+    ParkedMessage& m = park(s_, p.channel);
+    m.rtp = p.rtp;
+    m.last = p.ta;
+    m.kept = kept;
+    if (kept != 0) m.last.payload = s_.kept_data(kept) + (p.ta.payload - rest.data());
+    go_to_message(p.channel, ch.message + 1);
+    return true;
+  }
+
+  // A copy of a message that delivery has come to, or passed, or not yet reached is done.
+  void message_copied(uint32_t channel, Tpmsn number, bool ok) {
+    ParkedMessage* m = copy_done(s_, channel, number, ok);
+    if (m == nullptr || m->copies != 0) return;
+    if (m->kept != 0) {
+      executor().place_last(packet_of(channel, *m));
+      tp::release_kept(s_, s_.channels[channel], m->kept);
+      m->kept = 0;
+    }
+    end_parked(channel);
+  }
+
+  // In order: those whose copies are done, up to the first one that waits.
+  void end_parked(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    if (ch.message_rspst != 0) return;
-    Verdict v = check_and_place(channel, rtp, ta);
-    if (!v.ok()) fail_message(ch, v);
-  }
-
-  Verdict check_and_place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
-    tp::Channel& ch = s_.channels[channel];
-    if (ta.payload_len > ch.mtu || (!rtp.last && ta.payload_len != ch.mtu)) return kUnsupported;
-    wire::TaOpcode op = ta.req.opcode;
-    switch (op) {
-      case wire::TaOpcode::kWrite:
-      case wire::TaOpcode::kWriteImmediate:
-      case wire::TaOpcode::kWriteNotify:
-        return check_write(channel, rtp, ta);
-      case wire::TaOpcode::kRead:
-        return rtp.last ? check_read(channel, ta) : kUnsupported;
-      case wire::TaOpcode::kSend:
-      case wire::TaOpcode::kSendImmediate:
-      case wire::TaOpcode::kSendInvalidate:
-        return check_send(channel, rtp, ta);
-      default:
-        return rtp.last && atomic_op(op) != WrOp::kNop ? run_atomic(channel, rtp, ta) : kUnsupported;
-    }
-  }
-
-  static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
-
-  std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
-    return remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessWrite}, nullptr);
-  }
-
-  Verdict check_write(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    if (rtp.last) {
-      uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-      if (before + ta.payload_len != ta.ma.length) return {wire::kRspError, wire::kErrUnsupportedRequest};
-    }
-    std::byte* memory = nullptr;
-    if (ta.payload_len != 0) {
-      memory = written_memory(ta, ta.payload_len);
-      if (memory == nullptr) return kAbort;
-    }
-    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate) {
-      Verdict v = admit_message(s_, channel, ta);
-      if (!v.ok()) return v;
-    }
-    if (memory != nullptr &&
-        place(ch, memory, ta.payload, ta.payload_len, rtp.last, rtp.tpmsn) == CopyResult::kFailed) {
-      return kAbort;
-    }
-    return kAccepted;
-  }
-
-  void notify(tp::Channel& ch, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    std::byte* memory = remote_memory(
-        s_, {ta.ntf.token_id, ta.tv, ta.ntf.token_value, ta.ntf.address, sizeof ta.ntf.data, kAccessWrite}, nullptr);
-    std::byte word[sizeof ta.ntf.data];
-    std::memcpy(word, &ta.ntf.data, sizeof word);
-    if (memory == nullptr || place(ch, memory, word, sizeof word, true, rtp.tpmsn) == CopyResult::kFailed) {
-      fail_message(ch, kAbort);
-    }
-  }
-
-  Verdict check_read(uint32_t channel, const wire::TaPacket& ta) {
-    ReadJob job{};
-    job.length = ta.ma.length;
-    if (job.length > kMaxMessageBytes) return {wire::kRspError, wire::kErrUnsupportedRequest};
-    if (job.length != 0) {
-      job.memory = remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead},
-                                 &job.segment);
-      if (job.memory == nullptr) return kAbort;
-    }
-    job.channel = channel;
-    job.rc_id = ta.req.rc_id;
-    job.tassn = ta.req.tassn;
-    job.offset_kib = ta.has_ofst ? ta.ofst.offset_kib : 0;
-    job.taid = ta.has_taid ? ta.taid : 0;
-    if (start_read_job(s_, channel, job) == 0) {
-      s_.count(Counter::kNoReadJob);
-      return {wire::kRspRnr, kReadLater};
-    }
-    return kAccepted;
-  }
-
-  Verdict run_atomic(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    uint32_t bytes = ta.ma.length;
-    if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) {
-      return {wire::kRspError, wire::kErrUnsupportedRequest};
-    }
-    std::byte* memory =
-        remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
-    if (memory == nullptr) return kAbort;
-    if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return {wire::kRspError, wire::kErrUnsupportedRequest};
-    AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
-    std::memcpy(&request.operand, ta.payload, bytes);
-    std::memcpy(&request.compare, ta.payload + bytes, bytes);
-    CopyResult result = host_.atomic(request, &ch.atomic_old, place_tag(ch.tpn, rtp.tpmsn));
-    if (result == CopyResult::kPending) ++ch.copies_pending;
-    return result == CopyResult::kFailed ? kAbort : kAccepted;
-  }
-
-  Verdict check_send(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    if (rtp.psn == ch.message_start) {
-      Verdict v = admit_message(s_, channel, ta);
-      if (!v.ok()) return v;
-    } else if (ch.receive == 0) {
-      return kAbort;
-    }
-    RxReceive& receive = s_.receives[ch.receive];
-    uint64_t offset = uint64_t{ta.ofst.offset_kib} * 1024;
-    if (offset != receive.filled) return {wire::kRspError, wire::kErrUnsupportedRequest};
-    if (offset + ta.payload_len > receive.length) {
-      receive.filled = UINT32_MAX;  // told to the receiver as a length error
-      return {wire::kRspError, wire::kErrUnsupportedRequest};
-    }
-    const Copies copies{place_tag(ch.tpn, rtp.tpmsn), ch.copies_pending};
-    if (!scatter(s_, host_, copies, receive, ta.payload, ta.payload_len, rtp.last)) return kAbort;
-    receive.filled += ta.payload_len;
-    return kAccepted;
-  }
-
-  void finish_request(uint32_t channel, const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    bool ok = ch.message_rspst == 0;
-    if (ch.receive != 0) {
-      const RxReceive& receive = s_.receives[ch.receive];
-      bool write = ta.req.opcode == wire::TaOpcode::kWriteImmediate;
-      uint64_t bytes = write ? ta.imm.msg_length : receive.filled;
-      CrStatus status = CrStatus::kSuccess;
-      if (!ok) {
-        status = !write && receive.filled == UINT32_MAX ? CrStatus::kLocLen : CrStatus::kLocAccess;
-        bytes = 0;
+    while (!ch.ending.empty()) {
+      ParkedMessage& m = first_parked(s_, ch);
+      if (m.copies != 0) return;
+      if (!room_for_answer(s_)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+      if (m.vanished) {
+        abandon_message(s_, m);
+      } else if (!executor().execute_last(packet_of(channel, m))) {
+        return;
       }
-      complete_receive(s_, channel, ta, status, bytes);
+      unpark_first(s_, ch);
     }
-    if (ok && ta.req.opcode == wire::TaOpcode::kRead) return;  // its job answers
-    if (ok && wire::ta_is_atomic(ta.req.opcode)) {
-      return answer_atomic(s_, channel, ta.req, ch.atomic_old, static_cast<uint8_t>(ta.ma.length));
-    }
-    if (ch.message_rspst == kSilent) return s_.count(Counter::kRxTargetNotReady);
-    wire::TaOpcode opcode = ok ? wire::TaOpcode::kTaack : answer_opcode(ta.req.opcode);
-    answer(s_, channel, ta.req, opcode, ch.message_rspst, ch.message_rspinfo);
   }
+
+  static RequestPacket packet_of(uint32_t channel, ParkedMessage& m) { return {channel, m, m.start, m.rtp, m.last}; }
 
   // ---- responses ---------------------------------------------------------------------------------------------
 
   Delivery deliver_response(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
+    if (rtp.last && !may_end(ch)) return Delivery::kWaits;
     bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
-    if (ch.phase == 0) {
-      if (must_wait_for_copies(ch, rtp)) return Delivery::kWaits;
-      if (has_data) responses().place(channel, rtp, ta);
-      if (rtp.last) ch.phase = 1;
-    }
+    if (has_data && !responses().place(channel, rtp, ta)) return Delivery::kWaits;
     if (!rtp.last) return Delivery::kDone;
-    if (ch.copies_pending != 0) return Delivery::kWaits;
-    uint8_t failure = ch.message_rspst;
-    end_message(ch);
+    uint8_t failure = ch.open.rspst;
+    put_away(channel, ch.message + 1);
     if (!has_data) {
       on_answer(s_, channel, ta.rsp);
       return Delivery::kDone;
@@ -460,28 +364,8 @@ class Receiver {
     return Delivery::kDone;
   }
 
-  // ---- copies ------------------------------------------------------------------------------------------------
-
-  CopyResult place(tp::Channel& ch, std::byte* dst, const std::byte* src, uint32_t bytes, bool final, Tpmsn message) {
-    return place_piece(host_, {place_tag(ch.tpn, message), ch.copies_pending}, dst, src, bytes, final);
-  }
-
-  static void note_failed_copy(tp::Channel& ch, Tpmsn message) {
-    if (!ch.copy_failed || message.before(ch.first_failed)) ch.first_failed = message;
-    if (!ch.copy_failed || message.after(ch.last_failed)) ch.last_failed = message;
-    ch.copy_failed = true;
-  }
-
-  // A copy of the open message failed: its memory went away after the check.
-  static void take_failed_copy(tp::Channel& ch) {
-    if (!ch.copy_failed || ch.message.before(ch.first_failed)) return;
-    if (!ch.message.after(ch.last_failed)) fail_message(ch, kAbort);
-    if (!ch.message.before(ch.last_failed)) ch.copy_failed = false;
-  }
-
+  RequestExecutor<Host> executor() { return {s_, host_}; }
   ResponsePlacer<Host> responses() { return {s_, host_}; }
-
-  static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
 
   CoreState& s_;
   Host& host_;

@@ -19,27 +19,16 @@ class ResponsePlacer {
  public:
   ResponsePlacer(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // A failure is noted in message_rspst, as the completion status it means.
-  void place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+  // A packet of a response, in order. A failure is noted as the error of the open message, as the completion status it
+  // means. False: memory holds it up. The final word of a response becomes visible last.
+  bool place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
-    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) return;
-    const SendQueue& q = s_.queues[a.queue];
-    const Wqe& wqe = wqe_of(q, *a.wr);
-    if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
-      if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
-      const uint128 old = load_operand_be(ta.payload, wqe.length);
-      std::byte native[sizeof old];
-      std::memcpy(native, &old, sizeof native);
-      return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
-    }
-    uint64_t offset;
-    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
-    uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
-                (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
-    if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
-    check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));
+    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) return true;
+    const bool ends_others = rtp.last && rtp.psn != ch.message_start;
+    if (a.wr->copies >= (ends_others ? 1 : kMostCopies)) return false;
+    place_checked(channel, rtp, ta, a);
+    return true;
   }
 
   // A packet of a READ response that is not its last, beyond a gap. False: not placed.
@@ -59,23 +48,43 @@ class ResponsePlacer {
       if (q.copies_pending == 0) s_.queues.free(purpose.queue);
       return;
     }
-    for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-      if ((n & kWorkRequestMask) != purpose.work_request) continue;
-      WrState& wr = q.work[n & q.work_mask];
-      if (wr.copies > 0) --wr.copies;
-      if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
-      if (wr.copies == 0) retire_requests(s_, purpose.queue);
-      return;
-    }
+    const uint32_t number = q.started_head + ((purpose.work_request - q.started_head) & kWorkRequestMask);
+    UB_DCHECK(number - q.started_head < q.started_tail - q.started_head);  // what has copies is not retired
+    WrState& wr = q.work[number & q.work_mask];
+    UB_DCHECK(wr.copies != 0);
+    --wr.copies;
+    if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
+    if (wr.copies == 0) retire_requests(s_, purpose.queue);
   }
 
  private:
+  static constexpr uint32_t kMostCopies = 64;  // of one request, pending
+
+  void place_checked(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta, const AnsweredSegment& a) {
+    tp::Channel& ch = s_.channels[channel];
+    const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
+    if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
+      if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
+      const uint128 old = load_operand_be(ta.payload, wqe.length);
+      std::byte native[sizeof old];
+      std::memcpy(native, &old, sizeof native);
+      return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
+    }
+    uint64_t offset;
+    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
+    uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
+    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
+                (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
+    if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
+    check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));
+  }
+
   static uint128 load_operand_be(const std::byte* from, uint32_t bytes) {
     return bytes == 16 ? load_be128(from) : bytes == 8 ? load_be64(from) : load_be32(from);
   }
 
   static void note_failure(tp::Channel& ch, CrStatus status) {
-    if (ch.message_rspst == 0) ch.message_rspst = static_cast<uint8_t>(status);
+    if (ch.open.rspst == 0) ch.open.rspst = static_cast<uint8_t>(status);
   }
   static void check_response(tp::Channel& ch, CopyResult result) {
     if (result == CopyResult::kFailed) note_failure(ch, CrStatus::kLocAccess);
@@ -98,7 +107,6 @@ class ResponsePlacer {
     uint32_t pending = 0;
     const Copies copies{response_tag(ch.tpn, a.queue, a.number), pending};
     const bool placed = scatter_request(s_, host_, copies, wqe_of(q, *a.wr), q.owner, skip, src, bytes, last);
-    ch.copies_pending += pending;
     a.wr->copies = static_cast<uint16_t>(a.wr->copies + pending);
     q.copies_pending += pending;
     return placed ? CopyResult::kDone : CopyResult::kFailed;

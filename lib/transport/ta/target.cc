@@ -68,8 +68,8 @@ bool token_fits(const Token& token, const wire::TaPacket& packet) {
   return packet.tv && packet.token_value == token.value;
 }
 
-Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet) {
-  tp::Channel& ch = s.channels[channel];
+Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet) {
+  const tp::Channel& ch = s.channels[channel];
   uint32_t jetty_record, jfr_record;
   if (!find_receiver(s, packet, &jetty_record, &jfr_record)) return kAbort;
   Jfr& jfr = s.jfrs[jfr_record];
@@ -94,7 +94,7 @@ Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& pack
     return {wire::kRspRnr, jfr.rnr_code};
   }
   s.receives[receive].jetty = jetty_record;
-  ch.receive = receive;
+  message.receive = receive;
   return kAccepted;
 }
 
@@ -118,11 +118,12 @@ Cqe receive_completion(const CoreState& s, uint32_t index, const wire::TaPacket&
   return cqe;
 }
 
-void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes) {
-  tp::Channel& ch = s.channels[channel];
-  uint32_t index = ch.receive;
+void complete_receive(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet,
+                      CrStatus status, uint64_t bytes) {
+  const tp::Channel& ch = s.channels[channel];
+  uint32_t index = message.receive;
   if (index == 0) return;
-  ch.receive = 0;
+  message.receive = 0;
   const RxReceive& receive = s.receives[index];
   if (receive.returns) return return_receive(s, index);
   Cqe cqe = receive_completion(s, index, packet);
@@ -142,10 +143,9 @@ void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& pack
   push_completion(s, jfc, cqe);
 }
 
-void abandon_message(CoreState& s, uint32_t channel) {
-  tp::Channel& ch = s.channels[channel];
-  if (ch.receive != 0) return_receive(s, ch.receive);
-  ch.receive = 0;
+void abandon_message(CoreState& s, tp::OpenMessage& message) {
+  if (message.receive != 0) return_receive(s, message.receive);
+  message.receive = 0;
 }
 
 }  // namespace ub::ta

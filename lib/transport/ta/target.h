@@ -18,16 +18,17 @@ struct Verdict {
 constexpr uint8_t kSilent = 7;
 constexpr Verdict kAccepted{0, 0};
 
-// Takes a receive for a message that needs one and notes it as the channel's open receive.
-Verdict admit_message(CoreState& s, uint32_t channel, const wire::TaPacket& packet);
+// Takes a receive for a message that needs one.
+Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet);
 // Has the message the token that its receiver asks for?
 bool token_fits(const Token& token, const wire::TaPacket& packet);
 
 // The completion of a receive: all but status, length and whom the message is from.
 Cqe receive_completion(const CoreState& s, uint32_t receive, const wire::TaPacket& packet);
-// Completes the channel's open receive.
-void complete_receive(CoreState& s, uint32_t channel, const wire::TaPacket& packet, CrStatus status, uint64_t bytes);
-// The open message vanished: its receive goes back.
-void abandon_message(CoreState& s, uint32_t channel);
+// Completes the receive that the message took, if it took one.
+void complete_receive(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet,
+                      CrStatus status, uint64_t bytes);
+// The message vanished: its receive goes back.
+void abandon_message(CoreState& s, tp::OpenMessage& message);
 
 }  // namespace ub::ta

@@ -54,6 +54,16 @@ struct alignas(64) ChannelHot {
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
+// What the packets of a message came to so far, at its receiver. Whoever executes messages says what it means.
+struct OpenMessage {
+  uint8_t rspst, rspinfo;  // its error, 0: none
+  uint8_t phase;           // how far the execution of its last packet is
+  bool copy_failed;
+  uint32_t copies;   // into application memory, pending
+  uint32_t receive;  // RxReceive of a SEND
+  uint128 atomic_old;
+};
+
 struct Channel : ChannelHot {
   // ---- sending ----
   MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
@@ -88,14 +98,11 @@ struct Channel : ChannelHot {
   Duration give_up_after;  // longest of the configured time and the deadlines of requests on it
 
   // ---- receiving ----
-  uint8_t message_rspst, message_rspinfo;  // error of the open message, 0: none
-  uint8_t phase;                           // of the delivery of the packet at `delivered`
-  bool stalled;                            // its delivery waits for a copy or for room
-  uint32_t copies_pending;                 // into application memory
-  bool copy_failed;                        // a copy of messages first_failed .. last_failed failed
-  Tpmsn first_failed, last_failed;
-  uint32_t receive;  // RxReceive of the open SEND
-  uint128 atomic_old;
+  OpenMessage open;    // `message`
+  IndexList ending;    // messages behind `delivered` that wait for copies: ParkedMessage, in order
+  IndexList ahead;     // messages beyond `message` with bytes that were placed: ParkedMessage
+  uint8_t parked;      // on both lists
+  bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // MaxRcvPSN
   uint32_t kept;       // packets of State::kept
   uint32_t read_jobs;  // READs that are being served

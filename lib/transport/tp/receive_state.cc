@@ -20,12 +20,6 @@ uint32_t reorder_block(State& s, Channel& ch) {
   return ch.reorder;
 }
 
-void release_kept(State& s, Channel& ch, uint32_t index) {
-  UB_DCHECK(ch.kept != 0);
-  s.kept.free(index);
-  --ch.kept;
-}
-
 }  // namespace
 
 RxVerdict classify(State& s, const Channel& ch, Psn psn) {
@@ -63,6 +57,12 @@ uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::spa
   s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
   std::memcpy(s.kept_data(index), rest.data(), rest.size());
   return index;
+}
+
+void release_kept(State& s, Channel& ch, uint32_t index) {
+  UB_DCHECK(ch.kept != 0);
+  s.kept.free(index);
+  --ch.kept;
 }
 
 bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting) {

@@ -40,6 +40,9 @@ inline void accept_in_order(State& s, Channel& ch) {
 // Copies what lies behind the transport header into a kept packet; 0: the channel has its share of them.
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
+// A kept packet that nobody needs any more.
+void release_kept(State& s, Channel& ch, uint32_t index);
+
 // Is the packet at the delivery cursor one that was accepted earlier?
 bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting);
 // delivered_one() where packets are missing, or were.

@@ -44,7 +44,7 @@ struct Receives : Objects {
   uint32_t channel_with(uint32_t receive) {
     const uint32_t channel = s->channels.alloc();
     s->channels[channel] = tp::Channel{};
-    s->channels[channel].receive = receive;
+    s->channels[channel].open.receive = receive;
     return channel;
   }
 
@@ -271,21 +271,35 @@ TEST(ReleaseReceive, gives_up_its_place_if_it_has_one) {
 
 // ---- copies of dead channels -----------------------------------------------------------------------------------
 
+constexpr Tpmsn kMessage{7};
+
+TEST(DeadCopies, of_one_message_say_nothing_of_another) {
+  Receives r;
+  r.post();
+  r.post();
+  const uint32_t a = r.take(), b = r.take();
+  return_receive_later(*r.s, a, {0x10001, Tpmsn(7), 1});
+  return_receive_later(*r.s, b, {0x10001, Tpmsn(8), 1});
+  dead_copy_done(*r.s, 0x10001, Tpmsn(7));
+  EXPECT_EQ(r.first_returned(), a);
+  EXPECT_EQ(r.s->receives_with_late_copies.back(), b);
+}
+
 TEST(DeadCopies, a_receive_goes_back_when_the_last_of_them_is_done) {
   Receives r;
   for (int i = 0; i < 3; ++i) r.post();
   const uint32_t a = r.take(), b = r.take(), c = r.take();
-  return_receive_later(*r.s, a, 0x10001, 2);
-  return_receive_later(*r.s, b, 0x10002, 1);
-  return_receive_later(*r.s, c, 0x10003, 1);
-  dead_copy_done(*r.s, 0x10001);
-  dead_copy_done(*r.s, 0x10009);
+  return_receive_later(*r.s, a, {0x10001, kMessage, 2});
+  return_receive_later(*r.s, b, {0x10002, kMessage, 1});
+  return_receive_later(*r.s, c, {0x10003, kMessage, 1});
+  dead_copy_done(*r.s, 0x10001, kMessage);
+  dead_copy_done(*r.s, 0x10009, kMessage);
   EXPECT_TRUE(r.it().returned.empty());
-  dead_copy_done(*r.s, 0x10002);  // from the middle of the list
+  dead_copy_done(*r.s, 0x10002, kMessage);  // from the middle of the list
   EXPECT_EQ(r.first_returned(), b);
-  dead_copy_done(*r.s, 0x10001);
+  dead_copy_done(*r.s, 0x10001, kMessage);
   EXPECT_EQ(r.first_returned(), a);
-  dead_copy_done(*r.s, 0x10003);
+  dead_copy_done(*r.s, 0x10003, kMessage);
   EXPECT_EQ(r.first_returned(), c);
   EXPECT_TRUE(r.s->receives_with_late_copies.empty());
   EXPECT_EQ(r.the_jfc().reserved, 0u);
@@ -296,14 +310,14 @@ TEST(DeadCopies, a_receive_whose_jfr_is_gone_meanwhile_is_free) {
   r.post();
   r.post();
   const uint32_t a = r.take(), b = r.take();
-  return_receive_later(*r.s, a, 0x10001, 1);
-  return_receive_later(*r.s, b, 0x10002, 1);
+  return_receive_later(*r.s, a, {0x10001, kMessage, 1});
+  return_receive_later(*r.s, b, {0x10002, kMessage, 1});
   ASSERT_EQ(destroy_jfr(*r.s, r.id), Status::kOk);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
   EXPECT_EQ(r.s->receives.in_use(), 2u) << "they may still be written";
   const uint32_t other = r.make_jfr();
-  dead_copy_done(*r.s, 0x10001);
-  dead_copy_done(*r.s, 0x10002);
+  dead_copy_done(*r.s, 0x10001, kMessage);
+  dead_copy_done(*r.s, 0x10002, kMessage);
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_TRUE(r.jfr(other).returned.empty()) << "of another one";
   EXPECT_EQ(r.the_jfc().reserved, 0u);
@@ -312,11 +326,11 @@ TEST(DeadCopies, a_receive_whose_jfr_is_gone_meanwhile_is_free) {
 TEST(DeadCopies, of_another_jfr_are_not_touched) {
   Receives r;
   r.post();
-  return_receive_later(*r.s, r.take(), 0x10001, 1);
+  return_receive_later(*r.s, r.take(), {0x10001, kMessage, 1});
   const uint32_t other = r.make_jfr();
   ASSERT_EQ(destroy_jfr(*r.s, other), Status::kOk);
   EXPECT_EQ(r.the_jfc().reserved, 1u);
-  dead_copy_done(*r.s, 0x10001);
+  dead_copy_done(*r.s, 0x10001, kMessage);
   EXPECT_FALSE(r.it().returned.empty());
 }
 
@@ -329,12 +343,12 @@ TEST(OpenReceives, of_a_jfr_that_is_gone_are_lost_and_their_messages_fail) {
   const uint32_t channel = r.channel_with(r.take());
   r.channel_with(0);
   const uint32_t copying = r.channel_with(r.take());
-  r.s->channels[copying].copies_pending = 1;
+  r.s->channels[copying].open.copies = 1;
   ASSERT_EQ(destroy_jfr(*r.s, r.id), Status::kOk);
   for (uint32_t c : {channel, copying}) {
-    EXPECT_EQ(r.s->channels[c].receive, 0u);
-    EXPECT_EQ(r.s->channels[c].message_rspst, wire::kRspError);
-    EXPECT_EQ(r.s->channels[c].message_rspinfo, wire::kErrRemoteAbort);
+    EXPECT_EQ(r.s->channels[c].open.receive, 0u);
+    EXPECT_EQ(r.s->channels[c].open.rspst, wire::kRspError);
+    EXPECT_EQ(r.s->channels[c].open.rspinfo, wire::kErrRemoteAbort);
   }
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
@@ -345,8 +359,8 @@ TEST(OpenReceives, of_another_jfr_stay) {
   r.post();
   const uint32_t receive = r.take(), channel = r.channel_with(receive), other = r.make_jfr();
   ASSERT_EQ(destroy_jfr(*r.s, other), Status::kOk);
-  EXPECT_EQ(r.s->channels[channel].receive, receive);
-  EXPECT_EQ(r.s->channels[channel].message_rspst, 0);
+  EXPECT_EQ(r.s->channels[channel].open.receive, receive);
+  EXPECT_EQ(r.s->channels[channel].open.rspst, 0);
 }
 
 TEST(OpenReceives, of_a_jetty_that_is_gone_go_back_to_its_jfr) {
@@ -358,10 +372,10 @@ TEST(OpenReceives, of_a_jetty_that_is_gone_go_back_to_its_jfr) {
   r.s->receives[receive].jetty = r.s->ids[jetty].record;
   const uint32_t channel = r.channel_with(receive), of_the_jfr = r.channel_with(other);
   ASSERT_EQ(destroy_jetty(*r.s, jetty), Status::kOk);
-  EXPECT_EQ(r.s->channels[channel].receive, 0u);
-  EXPECT_EQ(r.s->channels[channel].message_rspst, wire::kRspError);
+  EXPECT_EQ(r.s->channels[channel].open.receive, 0u);
+  EXPECT_EQ(r.s->channels[channel].open.rspst, wire::kRspError);
   EXPECT_EQ(r.it().returned.back(), receive);
-  EXPECT_EQ(r.s->channels[of_the_jfr].receive, other) << "addressed to the JFR itself";
+  EXPECT_EQ(r.s->channels[of_the_jfr].open.receive, other) << "addressed to the JFR itself";
   EXPECT_EQ(r.the_jfc().reserved, 1u);
 }
 
@@ -377,10 +391,10 @@ TEST(OpenReceives, of_a_jetty_that_is_gone_stay_while_copies_are_pending) {
   const uint32_t receive = take_receive(*r.s, r.record, other_jfc);
   r.s->receives[receive].jetty = r.s->ids[jetty].record;
   const uint32_t channel = r.channel_with(receive);
-  r.s->channels[channel].copies_pending = 1;
+  r.s->channels[channel].open.copies = 1;
   ASSERT_EQ(destroy_jetty(*r.s, jetty), Status::kOk);
   const RxReceive& kept = r.s->receives[receive];
-  EXPECT_EQ(r.s->channels[channel].receive, receive);
+  EXPECT_EQ(r.s->channels[channel].open.receive, receive);
   EXPECT_TRUE(kept.returns);
   EXPECT_FALSE(kept.counted);
   EXPECT_EQ(kept.jetty, 0u);

@@ -341,7 +341,7 @@ TEST(Death, while_closing_is_told_too) {
 
 struct Receiving : Open {
   Receiving() {
-    ch(channel).receive = receive = s->receives.alloc();
+    ch(channel).open.receive = receive = s->receives.alloc();
     s->jfcs[s->jfcs.alloc()].reserved = 1;
     s->receives[receive].jfr = s->jfrs.alloc();
     s->receives[receive].jfc = 1;
@@ -354,16 +354,16 @@ TEST(Death, gives_back_the_receive_of_an_open_message) {
   Receiving i;
   kill_channel(*i.s, i.channel);
   EXPECT_EQ(i.s->jfrs[1].returned.back(), i.receive);
-  EXPECT_EQ(i.it().receive, 0u);
+  EXPECT_EQ(i.it().open.receive, 0u);
   EXPECT_TRUE(i.s->receives_with_late_copies.empty());
 }
 
 TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
   Receiving i;
-  i.it().copies_pending = 2;
+  i.it().open.copies = 2;
   kill_channel(*i.s, i.channel);
   EXPECT_TRUE(i.s->jfrs[1].returned.empty());
-  EXPECT_EQ(i.it().receive, 0u);
+  EXPECT_EQ(i.it().open.receive, 0u);
   EXPECT_EQ(i.s->receives_with_late_copies.back(), i.receive);
   EXPECT_EQ(i.s->receives[i.receive].copies, 2u);
   EXPECT_EQ(i.s->receives[i.receive].dead_tpn, i.it().tpn);

@@ -117,6 +117,14 @@ struct Delivery : Requests {
     e.sge[0] = {address() + offset, length, segment.handle};
     r.indices.produced.store(r.indices.produced.load() + 1);
   }
+  /// The contexts of receives that completed with success.
+  std::vector<uint64_t> receive_completions() {
+    std::vector<uint64_t> all;
+    for (const Cqe& c : completions()) {
+      if ((c.flags & kCqeReceive) != 0 && c.status == CrStatus::kSuccess) all.push_back(c.user_ctx);
+    }
+    return all;
+  }
   Jfr& the_jfr() { return s->jfrs[jetty(id).jfr]; }
 
   // For TestHost::finish_copy.

@@ -209,12 +209,12 @@ TEST(DeliverMessage, a_fake_ends_the_open_one_without_an_answer) {
   Delivery d;
   d.post_receive(3 * kMtu);
   d.give(d.send(), kMtu, false);
-  ASSERT_NE(d.ch().receive, 0u);
-  const uint32_t receive = d.ch().receive;
+  ASSERT_NE(d.ch().open.receive, 0u);
+  const uint32_t receive = d.ch().open.receive;
   d.give_fake(0);
   EXPECT_EQ(d.count(Counter::kRxMessageVanished), 1u);
   EXPECT_EQ(d.count(Counter::kTpRxFake), 1u);
-  EXPECT_EQ(d.ch().receive, 0u);
+  EXPECT_EQ(d.ch().open.receive, 0u);
   EXPECT_EQ(d.the_jfr().returned.back(), receive) << "the next message gets it";
   EXPECT_EQ(d.ch().message, Tpmsn(1));
   EXPECT_FALSE(d.ch().message_open);
@@ -237,7 +237,7 @@ TEST(DeliverMessage, one_that_begins_before_the_last_ended_takes_its_place) {
   d.give(d.send(), kMtu, false);
   d.give(1, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
   EXPECT_EQ(d.count(Counter::kRxMessageMismatch), 1u);
-  EXPECT_EQ(d.ch().receive, 0u);
+  EXPECT_EQ(d.ch().open.receive, 0u);
   EXPECT_FALSE(d.the_jfr().returned.empty());
   EXPECT_EQ(d.verdict(), kFine);
   EXPECT_TRUE(d.holds(8));
@@ -277,6 +277,22 @@ TEST(DeliverMessage, of_an_unknown_opcode_is_answered_when_it_is_complete) {
   rtp.tpmsn = Tpmsn(1);
   d.receiver.on_data(d.channel, rtp, rest);
   EXPECT_EQ(d.ch().expected, Psn(2)) << "no room: it comes again";
+}
+
+TEST(DeliverMessage, that_ends_malformed_gives_its_receive_back) {
+  Delivery d;
+  d.post_receive(3 * kMtu);
+  d.give(d.send(), kMtu, false);
+  const uint32_t receive = d.ch().open.receive;
+  ASSERT_NE(receive, 0u);
+  wire::RtpHeader rtp;
+  rtp.psn = Psn(d.psn++);
+  rtp.tpmsn = Tpmsn(0);
+  rtp.last = true;
+  d.receiver.on_data(d.channel, rtp, {});
+  EXPECT_EQ(d.ch().message, Tpmsn(1));
+  EXPECT_EQ(d.ch().open.receive, 0u);
+  EXPECT_EQ(d.the_jfr().returned.back(), receive);
 }
 
 TEST(DeliverMessage, a_malformed_part_fails_the_message_that_it_is_of) {

@@ -172,20 +172,21 @@ TEST(Response, an_error_brings_no_bytes) {
 // ---- memory that answers later, at the target ------------------------------------------------------------------
 
 struct Slow : Delivery {
-  Slow() { host.slow = true; }
+  Slow() : Delivery({.slow_memory = true}) { host.slow = true; }
+  // The channel has no record for a message whose end waits.
+  void park_nothing() {
+    while (s->parked.alloc() != 0) {
+    }
+  }
 };
 
 TEST(SlowTarget, a_write_is_answered_when_its_bytes_are_there) {
   Slow d;
   d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
   EXPECT_TRUE(d.answers().empty());
-  EXPECT_TRUE(d.ch().stalled);
-  EXPECT_EQ(d.ch().copies_pending, 1u);
   d.finish_copies();
   EXPECT_EQ(d.verdict(), kFine);
   EXPECT_TRUE(d.holds(8));
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_EQ(d.ch().phase, 0);
 }
 
 TEST(SlowTarget, the_last_packet_of_a_message_waits_for_the_others) {
@@ -211,31 +212,7 @@ TEST(SlowTarget, a_message_whose_memory_went_away_fails_and_no_other_one) {
     if (failing == 1) d.host.lose_pending();
     d.finish_copies();
     EXPECT_EQ(d.verdict(), failing == 1 ? kAborted : kFine);
-    EXPECT_FALSE(d.ch().copy_failed);
-  }
-}
-
-// Packets of later messages may be placed ahead of a gap, and fail there. Which of those between them failed, too, is not
-// known: all of them did.
-TEST(SlowTarget, from_the_first_message_whose_memory_went_away_to_the_last_all_fail) {
-  for (bool newest_first : {false, true}) {
-    Slow d;
-    for (uint32_t message : {3u, 1u, 5u}) {
-      d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
-    }
-    d.host.lose_pending();
-    while (d.host.pending_copies() != 0) d.finish_copy(newest_first ? d.host.pending_copies() - 1 : 0);
-    EXPECT_TRUE(d.ch().copy_failed);
-    EXPECT_EQ(d.ch().first_failed, Tpmsn(1));
-    EXPECT_EQ(d.ch().last_failed, Tpmsn(5));
-    d.host.slow = false;
-    for (uint32_t message = 0; message < 8; ++message) {
-      const bool ahead = message == 1 || message == 3 || message == 5;
-      if (!ahead) d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
-      d.give(2 * message + 1, d.on_memory(TaOpcode::kWrite, kMtu + 8, kMtu), 8, true, message);
-      EXPECT_EQ(d.verdict(), message >= 1 && message <= 5 ? kAborted : kFine) << message;
-    }
-    EXPECT_FALSE(d.ch().copy_failed);
+    EXPECT_FALSE(d.ch().open.copy_failed);
   }
 }
 
@@ -246,7 +223,7 @@ TEST(SlowTarget, a_failed_copy_of_a_response_fails_no_message_of_the_peer) {
   d.give(d.response(TaOpcode::kReadResponse, 0), 8);
   d.host.lose_pending();
   d.finish_copies();
-  EXPECT_FALSE(d.ch().copy_failed);
+  EXPECT_FALSE(d.ch().open.copy_failed);
   EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kLocAccess}));
 }
 
@@ -275,8 +252,9 @@ TEST(SlowTarget, a_notification_follows_the_bytes_and_the_answer_follows_it) {
   EXPECT_EQ(d.verdict(), kFine);
 }
 
-TEST(SlowTarget, a_fake_waits_for_what_may_still_write) {
+TEST(SlowTarget, a_fake_without_a_record_waits_for_what_may_still_write) {
   Slow d;
+  d.park_nothing();
   d.post_receive(3 * kMtu);
   d.give(d.send(), kMtu, false);
   d.give_fake(0);
@@ -284,7 +262,7 @@ TEST(SlowTarget, a_fake_waits_for_what_may_still_write) {
   EXPECT_TRUE(d.ch().stalled);
   d.finish_copies();
   EXPECT_EQ(d.count(Counter::kRxMessageVanished), 1u);
-  EXPECT_EQ(d.ch().receive, 0u);
+  EXPECT_EQ(d.ch().open.receive, 0u);
 }
 
 TEST(SlowTarget, no_more_than_so_many_copies_are_pending) {
@@ -292,7 +270,7 @@ TEST(SlowTarget, no_more_than_so_many_copies_are_pending) {
   for (uint32_t i = 0; i < 66; ++i) {
     d.give(d.on_memory(TaOpcode::kWrite, 70 * kMtu, i * kMtu), kMtu, false);
   }
-  EXPECT_EQ(d.ch().copies_pending, 64u);
+  EXPECT_EQ(d.ch().open.copies, 64u);
   EXPECT_TRUE(d.ch().stalled);
 }
 
@@ -307,6 +285,212 @@ TEST(SlowTarget, an_answer_for_a_copy_of_a_channel_that_died_gives_its_receive_b
   EXPECT_FALSE(d.the_jfr().returned.empty());
 }
 
+// Packets of later messages may be placed ahead of a gap, and fail there.
+TEST(SlowTarget, of_messages_placed_ahead_those_fail_whose_memory_went_away) {
+  for (bool newest_first : {false, true}) {
+    Slow d;
+    for (uint32_t message : {3u, 1u, 5u}) {
+      d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
+      if (message == 3) d.host.lose_pending();
+    }
+    while (d.host.pending_copies() != 0) d.finish_copy(newest_first ? d.host.pending_copies() - 1 : 0);
+    EXPECT_EQ(d.ch().parked, 1u) << "there is nothing to remember of the others";
+    d.host.slow = false;
+    for (uint32_t message = 0; message < 8; ++message) {
+      const bool ahead = message == 1 || message == 3 || message == 5;
+      if (!ahead) d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
+      d.give(2 * message + 1, d.on_memory(TaOpcode::kWrite, kMtu + 8, kMtu), 8, true, message);
+      EXPECT_EQ(d.verdict(), message == 3 ? kAborted : kFine) << message;
+    }
+    EXPECT_EQ(d.ch().parked, 0u);
+  }
+}
+
+TEST(SlowTarget, messages_that_never_come_give_their_records_back) {
+  Slow d;
+  for (uint32_t message : {1u, 2u, 3u}) {
+    d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
+  }
+  d.finish_copy();
+  d.give(0, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, 0);
+  d.give(1, d.on_memory(TaOpcode::kWrite, 8), 8, true, 3);  // 0 to 2 end without their last packets
+  d.finish_copies();
+  EXPECT_EQ(d.count(Counter::kRxMessageMismatch), 1u);
+  EXPECT_EQ(d.ch().parked, 0u);
+  EXPECT_EQ(d.s->parked.in_use(), 0u);
+}
+
+// ---- messages whose end waits for memory -----------------------------------------------------------------------
+
+TEST(ParkedMessage, those_behind_it_are_placed_meanwhile) {
+  Slow d;
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 128), 8);
+  EXPECT_EQ(d.host.pending_copies(), 3u);
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_EQ(d.ch().parked, 3u);
+  d.finish_copies();
+  EXPECT_EQ(d.answers().size(), 1u) << "one for all";
+  EXPECT_EQ(d.ch().parked, 0u);
+}
+
+TEST(ParkedMessage, they_end_in_the_order_in_which_they_came) {
+  Slow d;
+  for (int i = 0; i < 3; ++i) d.post_receive(8, 64 * i);
+  for (int i = 0; i < 3; ++i) d.give(d.send(), 8);
+  d.finish_copy(2);
+  d.finish_copy(1);
+  EXPECT_TRUE(d.answers().empty());
+  EXPECT_TRUE(d.receive_completions().empty());
+  d.finish_copy(0);
+  EXPECT_EQ(d.receive_completions(), (std::vector<uint64_t>{1000, 1064, 1128}));
+  EXPECT_EQ(d.ch().parked, 0u);
+}
+
+TEST(ParkedMessage, one_of_several_packets_is_placed_to_its_end_while_others_wait) {
+  Slow d;
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8, 64), kMtu, false);
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8, 64 + kMtu), 8, true, kMtu);
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 4 * kMtu), 8);
+  ASSERT_EQ(d.host.pending_copies(), 3u) << "its last packet waits for its first one, nobody else";
+  EXPECT_EQ(d.s->kept.in_use(), 1u);
+  d.finish_copy(1);
+  EXPECT_EQ(d.host.pending_copies(), 3u) << "and is placed then";
+  EXPECT_EQ(d.s->kept.in_use(), 0u);
+  d.finish_copies();
+  EXPECT_TRUE(d.holds(kMtu + 8, 64));
+  EXPECT_EQ(d.answers().size(), 1u);
+}
+
+TEST(ParkedMessage, only_the_one_whose_memory_went_away_fails) {
+  Slow d;
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  d.host.lose_pending();
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
+  d.finish_copy(1);
+  d.finish_copy(0);
+  const std::vector<tp::TxMessage> answers = d.answers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].rspinfo, wire::kErrRemoteAbort);
+  EXPECT_EQ(answers[1].rspst, wire::kRspOk);
+}
+
+// What reads memory of the target finds what was written before it, and what asks for an order gets it.
+TEST(ParkedMessage, what_may_not_overtake_it_waits) {
+  const auto overtakes = [](void (*change)(Slow&, wire::TaPacket&)) {
+    Slow d;
+    d.post_receive(64);
+    d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+    wire::TaPacket p = d.on_memory(TaOpcode::kWrite, 8, 64);
+    change(d, p);
+    d.give(p, p.req.opcode == TaOpcode::kRead ? 0 : p.req.opcode == TaOpcode::kAtomicFetchAdd ? 16 : 8);
+    EXPECT_EQ(d.ch().stalled, d.host.pending_copies() == 1);
+    const bool went = !d.ch().stalled;
+    d.finish_copies();
+    d.finish_copies();
+    EXPECT_FALSE(d.ch().stalled);
+    EXPECT_EQ(d.ch().message, Tpmsn(2));
+    return went;
+  };
+  EXPECT_TRUE(overtakes([](Slow&, wire::TaPacket&) {}));
+  EXPECT_TRUE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = wire::kOdrCompletion; }));
+  EXPECT_TRUE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.send(); }));
+  EXPECT_FALSE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = 1; }));
+  EXPECT_FALSE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = 2; }));
+  EXPECT_FALSE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.on_memory(TaOpcode::kRead, 8, 64); }));
+  EXPECT_FALSE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.on_memory(TaOpcode::kAtomicFetchAdd, 8, 64); }));
+}
+
+TEST(ParkedMessage, there_are_only_so_many_of_one_channel) {
+  Slow d;
+  for (uint32_t i = 0; i <= kParkedOfChannel; ++i) d.give(d.on_memory(TaOpcode::kWrite, 8, 8 * i), 8);
+  EXPECT_EQ(d.ch().parked, kParkedOfChannel);
+  EXPECT_TRUE(d.ch().stalled);
+  EXPECT_EQ(d.host.pending_copies(), kParkedOfChannel) << "the next one waits where it is";
+  d.finish_copy();
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_EQ(d.host.pending_copies(), kParkedOfChannel);
+  while (d.host.pending_copies() != 0) d.finish_copy();
+  EXPECT_EQ(d.s->parked.in_use(), 0u);
+}
+
+TEST(ParkedMessage, one_channel_leaves_records_to_the_next) {
+  Slow d;
+  while (d.s->parked.capacity() - d.s->parked.in_use() > 2) d.s->parked.alloc();
+  for (uint32_t i = 0; i < 3; ++i) d.give(d.on_memory(TaOpcode::kWrite, 8, 64 * i), 8);
+  EXPECT_EQ(d.ch().parked, 1u);
+  EXPECT_TRUE(d.ch().stalled);
+}
+
+TEST(ParkedMessage, that_cannot_be_answered_yet_ends_soon) {
+  Slow d;
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  std::vector<uint32_t> taken;
+  while (room_for_answer(*d.s)) taken.push_back(d.s->messages.alloc());
+  d.s->timers.cancel(d.channel);
+  d.finish_copies();
+  EXPECT_EQ(d.ch().parked, 1u);
+  EXPECT_TRUE(d.s->timers.armed(d.channel));
+  for (uint32_t chunk : taken) d.s->messages.free(chunk);
+  d.receiver.resume(d.channel);
+  EXPECT_EQ(d.ch().parked, 0u);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(ParkedMessage, a_fake_need_not_wait_for_what_may_still_write) {
+  Slow d;
+  d.post_receive(3 * kMtu);
+  d.give(d.send(), kMtu, false);
+  d.give_fake(0);
+  EXPECT_EQ(d.count(Counter::kRxMessageVanished), 1u);
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_TRUE(d.the_jfr().returned.empty()) << "it may still be written";
+  d.finish_copies();
+  EXPECT_FALSE(d.the_jfr().returned.empty());
+  EXPECT_TRUE(d.answers().empty());
+}
+
+TEST(ParkedMessage, receives_go_back_after_the_last_copy_when_the_channel_died) {
+  Slow d;
+  for (int i = 0; i < 2; ++i) d.post_receive(64, 64 * i);
+  d.give(d.send(), 8);
+  d.give(d.send(), 8);
+  setup::kill_channel(*d.s, d.channel);
+  EXPECT_EQ(d.s->parked.in_use(), 0u);
+  EXPECT_TRUE(d.the_jfr().returned.empty());
+  d.finish_copy(1);
+  const uint32_t second = d.the_jfr().returned.back();
+  EXPECT_EQ(d.s->receives[second].user_ctx, 1064u);
+  d.finish_copies();
+  EXPECT_TRUE(d.s->receives_with_late_copies.empty());
+}
+
+TEST(ParkedMessage, its_jetty_may_go) {
+  Slow d;
+  d.post_receive(64);
+  d.give(d.send(), 8);
+  ASSERT_EQ(destroy_jetty(*d.s, d.id), Status::kOk);
+  d.finish_copies();
+  EXPECT_EQ(d.answers().at(0).rspinfo, wire::kErrRemoteAbort);
+  EXPECT_TRUE(d.receive_completions().empty());
+}
+
+TEST(ParkedMessage, without_a_record_delivery_waits) {
+  Slow d;
+  d.park_nothing();
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  EXPECT_TRUE(d.answers().empty());
+  EXPECT_TRUE(d.ch().stalled);
+  EXPECT_EQ(d.ch().open.copies, 1u);
+  d.finish_copies();
+  EXPECT_EQ(d.verdict(), kFine);
+  EXPECT_TRUE(d.holds(8));
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_EQ(d.ch().open.phase, 0);
+}
+
 // ---- memory that answers later, at the initiator ---------------------------------------------------------------
 
 TEST(SlowInitiator, a_read_completes_when_its_bytes_are_there) {
@@ -317,11 +501,38 @@ TEST(SlowInitiator, a_read_completes_when_its_bytes_are_there) {
   EXPECT_TRUE(d.outcomes().empty());
   EXPECT_EQ(d.state_of(0).copies, 1);
   EXPECT_EQ(d.q().copies_pending, 1u);
-  EXPECT_EQ(d.ch().copies_pending, 1u);
+  EXPECT_FALSE(d.ch().stalled);
   d.finish_copies();
   EXPECT_EQ(d.outcomes(), (Outcomes{kOk}));
   EXPECT_EQ(d.q().copies_pending, 0u);
-  EXPECT_EQ(d.ch().copies_pending, 0u);
+}
+
+TEST(SlowInitiator, answers_behind_a_read_do_not_wait_for_its_bytes) {
+  Slow d;
+  d.post(WrOp::kRead, 8);
+  d.post(WrOp::kWrite, 8);
+  d.sent();
+  d.sent();
+  d.give(d.response(TaOpcode::kReadResponse, 0), 8);
+  d.give(d.response(TaOpcode::kTaack, 1), 0);
+  EXPECT_TRUE(d.state_of(1).done);
+  EXPECT_TRUE(d.outcomes().empty()) << "they complete in the order in which they were posted";
+  d.finish_copies();
+  EXPECT_EQ(d.outcomes(), (Outcomes{kOk, kOk}));
+}
+
+TEST(SlowInitiator, the_last_packet_of_a_response_waits_for_the_others) {
+  Slow d;
+  d.post(WrOp::kRead, kMtu + 8);
+  d.sent();
+  d.give(d.response(TaOpcode::kReadResponse, 0, 0), kMtu, false);
+  d.give(d.response(TaOpcode::kReadResponse, 0, 1), 8, true, kMtu);
+  EXPECT_EQ(d.host.pending_copies(), 1u) << "the final word becomes visible last";
+  EXPECT_TRUE(d.ch().stalled);
+  d.finish_copy();
+  EXPECT_FALSE(d.ch().stalled);
+  d.finish_copy();
+  EXPECT_EQ(d.outcomes(), (Outcomes{kOk}));
 }
 
 // What was given up is told when nothing writes into its memory any more.

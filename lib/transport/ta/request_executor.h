@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts the packets of requests into effect at their target: payload into memory, atomics, READs that begin, answers and
+// completions (UB Base Specification Rev 2.0, 7.2, 7.3). The last packet of a message goes through phases, for memory may
+// answer later: its payload is placed when all before it was, a notification when the payload was, and the answer leaves
+// when nothing is pending any more.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/target.h"
+#include "lib/transport/wire/response_status.h"
+#include "lib/transport/wire/transaction_packet.h"
+
+namespace ub::ta {
+
+constexpr uint32_t kCopiesOfMessage = 64;  // pending
+
+// A packet of a request, and what its message came to so far.
+struct RequestPacket {
+  uint32_t channel;
+  tp::OpenMessage& message;
+  Psn start;  // first packet of the message
+  const wire::RtpHeader& rtp;
+  const wire::TaPacket& ta;
+};
+
+// OpenMessage::phase of a request: its last packet arrived, its payload was placed, its notification was.
+enum Phase : uint8_t { kArrived, kPlaced, kNotified };
+inline bool is_placed(const tp::OpenMessage& m) { return m.phase != kArrived; }
+
+inline void fail_message(tp::OpenMessage& m, Verdict v) {
+  if (m.rspst != 0) return;
+  m.rspst = v.rspst;
+  m.rspinfo = v.rspinfo;
+}
+
+template <class Host>
+class RequestExecutor {
+ public:
+  RequestExecutor(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // A packet that is not the last of its message. False: memory is slower than the wire and holds it up.
+  bool execute(const RequestPacket& p) {
+    if (p.message.copies >= kCopiesOfMessage) return false;
+    begin(p);
+    return true;
+  }
+
+  // The last packet, as far as memory allows. True: to the end; false: on again when the copies of the message are done.
+  // The final word of a message becomes visible last, since applications spin on it.
+  bool execute_last(const RequestPacket& p) {
+    tp::OpenMessage& m = p.message;
+    if (m.phase == kArrived) {
+      if (m.copies != 0) return false;
+      place_last(p);
+    }
+    if (m.copies != 0) return false;
+    if (m.copy_failed) fail_message(m, kAbort);  // its memory went away after the check
+    if (m.phase == kPlaced && p.ta.req.opcode == wire::TaOpcode::kWriteNotify && m.rspst == 0) {
+      m.phase = kNotified;
+      notify(p);
+      if (m.copies != 0) return false;
+    }
+    finish(p);
+    return true;
+  }
+
+  // The last packet, without what follows when its copies are done; none of the message is pending.
+  void place_last(const RequestPacket& p) {
+    begin(p);
+    p.message.phase = kPlaced;
+  }
+
+  // The message failed or its last packet cannot be understood: no more than an answer comes of it.
+  void answer_failure(const RequestPacket& p) {
+    const tp::OpenMessage& m = p.message;
+    if (m.rspst == kSilent) return s_.count(Counter::kRxTargetNotReady);
+    answer(s_, p.channel, p.ta.req, answer_opcode(p.ta.req.opcode), m.rspst, m.rspinfo);
+  }
+
+  // Where the payload of a WRITE goes; nullptr: it may not.
+  std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
+    return remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessWrite}, nullptr);
+  }
+
+ private:
+  static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
+  static constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
+  static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
+
+  // Checks a packet and places its payload.
+  void begin(const RequestPacket& p) {
+    if (p.message.rspst != 0) return;
+    Verdict v = check_and_place(p);
+    if (!v.ok()) fail_message(p.message, v);
+  }
+
+  Verdict check_and_place(const RequestPacket& p) {
+    const uint16_t mtu = channel_of(p).mtu;
+    if (p.ta.payload_len > mtu || (!p.rtp.last && p.ta.payload_len != mtu)) return kUnsupported;
+    wire::TaOpcode op = p.ta.req.opcode;
+    switch (op) {
+      case wire::TaOpcode::kWrite:
+      case wire::TaOpcode::kWriteImmediate:
+      case wire::TaOpcode::kWriteNotify:
+        return check_write(p);
+      case wire::TaOpcode::kRead:
+        return p.rtp.last ? check_read(p) : kUnsupported;
+      case wire::TaOpcode::kSend:
+      case wire::TaOpcode::kSendImmediate:
+      case wire::TaOpcode::kSendInvalidate:
+        return check_send(p);
+      default:
+        return p.rtp.last && atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;
+    }
+  }
+
+  Verdict check_write(const RequestPacket& p) {
+    const wire::TaPacket& ta = p.ta;
+    if (p.rtp.last) {
+      uint64_t before = uint64_t{p.rtp.psn.distance(p.start)} * channel_of(p).mtu;
+      if (before + ta.payload_len != ta.ma.length) return kUnsupported;
+    }
+    std::byte* memory = nullptr;
+    if (ta.payload_len != 0) {
+      memory = written_memory(ta, ta.payload_len);
+      if (memory == nullptr) return kAbort;
+    }
+    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate) {
+      Verdict v = admit_message(s_, p.channel, p.message, ta);
+      if (!v.ok()) return v;
+    }
+    if (memory != nullptr &&
+        place_piece(host_, copies_of(p), memory, ta.payload, ta.payload_len, p.rtp.last) == CopyResult::kFailed) {
+      return kAbort;
+    }
+    return kAccepted;
+  }
+
+  void notify(const RequestPacket& p) {
+    const wire::Ntfetah& ntf = p.ta.ntf;
+    std::byte* memory = remote_memory(
+        s_, {ntf.token_id, p.ta.tv, ntf.token_value, ntf.address, sizeof ntf.data, kAccessWrite}, nullptr);
+    std::byte word[sizeof ntf.data];
+    std::memcpy(word, &ntf.data, sizeof word);
+    if (memory == nullptr || place_piece(host_, copies_of(p), memory, word, sizeof word, true) == CopyResult::kFailed) {
+      fail_message(p.message, kAbort);
+    }
+  }
+
+  Verdict check_read(const RequestPacket& p) {
+    const wire::TaPacket& ta = p.ta;
+    ReadJob job{};
+    job.length = ta.ma.length;
+    if (job.length > kMaxMessageBytes) return kUnsupported;
+    if (job.length != 0) {
+      job.memory = remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead},
+                                 &job.segment);
+      if (job.memory == nullptr) return kAbort;
+    }
+    job.channel = p.channel;
+    job.rc_id = ta.req.rc_id;
+    job.tassn = ta.req.tassn;
+    job.offset_kib = ta.has_ofst ? ta.ofst.offset_kib : 0;
+    job.taid = ta.has_taid ? ta.taid : 0;
+    if (start_read_job(s_, p.channel, job) == 0) {
+      s_.count(Counter::kNoReadJob);
+      return {wire::kRspRnr, kReadLater};
+    }
+    return kAccepted;
+  }
+
+  Verdict run_atomic(const RequestPacket& p) {
+    const wire::TaPacket& ta = p.ta;
+    uint32_t bytes = ta.ma.length;
+    if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) return kUnsupported;
+    std::byte* memory =
+        remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
+    if (memory == nullptr) return kAbort;
+    if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return kUnsupported;
+    AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
+    std::memcpy(&request.operand, ta.payload, bytes);
+    std::memcpy(&request.compare, ta.payload + bytes, bytes);
+    const Copies copies = copies_of(p);
+    CopyResult result = host_.atomic(request, &p.message.atomic_old, copies.tag);
+    if (result == CopyResult::kPending) ++copies.pending;
+    return result == CopyResult::kFailed ? kAbort : kAccepted;
+  }
+
+  Verdict check_send(const RequestPacket& p) {
+    const wire::TaPacket& ta = p.ta;
+    if (p.rtp.psn == p.start) {
+      Verdict v = admit_message(s_, p.channel, p.message, ta);
+      if (!v.ok()) return v;
+    } else if (p.message.receive == 0) {
+      return kAbort;
+    }
+    RxReceive& receive = s_.receives[p.message.receive];
+    uint64_t offset = uint64_t{ta.ofst.offset_kib} * 1024;
+    if (offset != receive.filled) return kUnsupported;
+    if (offset + ta.payload_len > receive.length) {
+      receive.filled = UINT32_MAX;  // told to the receiver as a length error
+      return kUnsupported;
+    }
+    if (!scatter(s_, host_, copies_of(p), receive, ta.payload, ta.payload_len, p.rtp.last)) return kAbort;
+    receive.filled += ta.payload_len;
+    return kAccepted;
+  }
+
+  void finish(const RequestPacket& p) {
+    const tp::OpenMessage& m = p.message;
+    const wire::TaPacket& ta = p.ta;
+    bool ok = m.rspst == 0;
+    if (m.receive != 0) {
+      const RxReceive& receive = s_.receives[m.receive];
+      bool write = ta.req.opcode == wire::TaOpcode::kWriteImmediate;
+      uint64_t bytes = write ? ta.imm.msg_length : receive.filled;
+      CrStatus status = CrStatus::kSuccess;
+      if (!ok) {
+        status = !write && receive.filled == UINT32_MAX ? CrStatus::kLocLen : CrStatus::kLocAccess;
+        bytes = 0;
+      }
+      complete_receive(s_, p.channel, p.message, ta, status, bytes);
+    }
+    if (!ok) return answer_failure(p);
+    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job answers
+    if (wire::ta_is_atomic(ta.req.opcode)) {
+      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
+    }
+    answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
+  }
+
+  const tp::Channel& channel_of(const RequestPacket& p) const { return s_.channels[p.channel]; }
+  Copies copies_of(const RequestPacket& p) const {
+    return {place_tag(channel_of(p).tpn, p.rtp.tpmsn), p.message.copies};
+  }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta
