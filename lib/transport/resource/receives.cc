@@ -162,9 +162,7 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     ta::push_completion(s, r.jfc, cqe);
   }
   ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
-  // Nobody needs to do anything for the rest to go on, so the driver must not sleep. No queue has the number 0, its
-  // timer only wakes; it is due behind this moment, or a round of timers that is under way would use it up.
-  s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));
+  drive_again(s);
 }
 
 // ---- their JFR or jetty goes -----------------------------------------------------------------------------------

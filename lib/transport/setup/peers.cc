@@ -61,8 +61,7 @@ bool is_self(const CoreState& s, const Peer& peer) {
 }
 
 void link_down(CoreState& s, uint32_t link) {
-  if (link == 0 || link > s.links.high_water() || !s.links[link].up) return;
-  s.links[link].up = false;
+  UB_DCHECK(!s.links[link].up);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     if (s.peers[i].in_use && s.peers[i].path.link == link) s.peers[i].path.link = 0;
   }
@@ -70,7 +69,6 @@ void link_down(CoreState& s, uint32_t link) {
     if (s.channels[i].link == link) kill_channel(s, i);
   }
   ta::leave_link(s, link);
-  s.links.free(link);
 }
 
 }  // namespace ub::setup
