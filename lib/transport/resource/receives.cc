@@ -70,8 +70,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
     receive.sge_count = head.sge_count;
     for (uint32_t i = 0; i < head.sge_count; ++i) receive.sges[i] = sge_of(head, i);
     r.consumed += head.slots;
-    r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    r.indices->consumed.store(r.consumed, std::memory_order_release);
+    retire(*r.indices, r.consumed, 1);
     if (r.limit_armed && produced - r.consumed < r.threshold) {
       r.limit_armed = false;
       push_event(s, EventKind::kJfrLimit, r.user_data, r.owner);
@@ -97,8 +96,7 @@ void discard_receives(CoreState& s, uint32_t jfr) {
   for (PostedReceive rqe; fetch_receive(r, produced, &rqe); r.consumed += rqe.slot[0].slots) {
     dropped += rqe.slot[0].skip == 0;
   }
-  r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + dropped, std::memory_order_relaxed);
-  r.indices->consumed.store(r.consumed, std::memory_order_release);
+  retire(*r.indices, r.consumed, dropped);
 }
 
 // ---- back, or done ---------------------------------------------------------------------------------------------
