@@ -33,6 +33,16 @@ bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
   return true;
 }
 
+// ---- their places in a JFC -------------------------------------------------------------------------------------
+
+// It will not be completed there, or it was.
+void give_place_back(CoreState& s, RxReceive& receive) {
+  if (!receive.counted) return;
+  UB_DCHECK(s.jfcs[receive.jfc].reserved != 0);
+  --s.jfcs[receive.jfc].reserved;
+  receive.counted = false;
+}
+
 // ---- those that copies of dead channels may still write --------------------------------------------------------
 
 uint32_t first_with_late_copies(const CoreState& s) {
@@ -51,6 +61,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   uint32_t index = 0;
   if (!r.returned.empty()) {
     index = r.returned.pop_front<&RxReceive::on_list>(s.receives);
+    UB_DCHECK(s.receives[index].jfr == jfr && !s.receives[index].counted);
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
     if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
@@ -104,8 +115,7 @@ void discard_receives(CoreState& s, uint32_t jfr) {
 void return_receive(CoreState& s, uint32_t index) {
   RxReceive& receive = s.receives[index];
   uint32_t jfr = receive.jfr, jfc = receive.jfc;
-  if (receive.counted) --s.jfcs[jfc].reserved;
-  receive.counted = false;
+  give_place_back(s, receive);
   s.jfrs[jfr].returned.push_front<&RxReceive::on_list>(s.receives, index);
   flush_receives(s, jfr);
   ta::resume_jfc(s, jfc);
@@ -113,6 +123,7 @@ void return_receive(CoreState& s, uint32_t index) {
 
 void return_receive_later(CoreState& s, uint32_t index, uint32_t tpn, uint32_t copies) {
   RxReceive& receive = s.receives[index];
+  UB_DCHECK(copies != 0);
   receive.dead_tpn = tpn;
   receive.copies = copies;
   s.receives_with_late_copies.push_front<&RxReceive::on_list>(s.receives, index);
@@ -130,8 +141,7 @@ void dead_copy_done(CoreState& s, uint32_t tpn) {
 }
 
 void release_receive(CoreState& s, uint32_t index) {
-  RxReceive& receive = s.receives[index];
-  if (receive.counted) --s.jfcs[receive.jfc].reserved;
+  give_place_back(s, s.receives[index]);
   s.receives.free(index);
 }
 
@@ -170,8 +180,7 @@ namespace {
 // Its jetty is gone while bytes may still be copied into it: it goes back when its message ends.
 void return_at_end(CoreState& s, uint32_t receive) {
   RxReceive& r = s.receives[receive];
-  if (r.counted) --s.jfcs[r.jfc].reserved;
-  r.counted = false;
+  give_place_back(s, r);
   r.returns = true;
   r.jetty = 0;
   r.jfc = s.jfrs[r.jfr].jfc;
@@ -201,8 +210,7 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
     RxReceive& r = s.receives[i];
     if (r.jfr != jfr) continue;
     r.jfr = 0;  // freed when the copies are done
-    if (r.counted) --s.jfcs[r.jfc].reserved;
-    r.counted = false;
+    give_place_back(s, r);
   }
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     tp::Channel& ch = s.channels[i];

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
+#include <thread>
+#include <vector>
+
 namespace ub {
 namespace {
 
@@ -16,6 +20,37 @@ TEST(Ownership, a_thread_that_owns_does_not_get_it_twice) {
     ASSERT_FALSE(ownership.try_own()) << times;
     ownership.release();
   }
+}
+
+// Once all numbers are taken, however often one of those that come then owns it.
+TEST(Ownership, threads_without_a_number_exclude_each_other) {
+  std::barrier have_numbers(kThreadNumbers + 1), done(kThreadNumbers + 1);
+  std::vector<std::jthread> others;
+  for (uint32_t i = 0; i < kThreadNumbers; ++i) {
+    others.emplace_back([&] {
+      this_thread_number();
+      have_numbers.arrive_and_wait();
+      done.arrive_and_wait();
+    });
+  }
+  have_numbers.arrive_and_wait();
+  Ownership ownership;
+  std::jthread([&] {
+    EXPECT_EQ(this_thread_number(), kNoThread);
+    for (int times = 0; times < 2000; ++times) {
+      ASSERT_TRUE(ownership.try_own()) << times;
+      ASSERT_FALSE(ownership.try_own()) << times;
+      ownership.release();
+    }
+    ASSERT_TRUE(ownership.try_own());
+    std::jthread([&] {
+      EXPECT_EQ(this_thread_number(), kNoThread);
+      EXPECT_FALSE(ownership.try_own());
+    }).join();
+    ownership.release();
+    std::jthread([&] { EXPECT_TRUE(ownership.try_own()); }).join();
+  }).join();
+  done.arrive_and_wait();
 }
 
 }  // namespace
