@@ -5,13 +5,16 @@
 // an empty list, and a record on no list.
 //
 // The links make a ring: the list knows its last record, and that one the first. So each record on a list has a link that
-// is not 0, which says that it stands there. Who calls sees to it that a record stands on one list of its kind at most.
+// is not 0, which says that it stands there. Who calls sees to it that a record stands on one list of its kind at most;
+// debug checks stop who puts it there twice, or takes it off a list where it is not.
 //
 //   IndexList waiting;                                        struct Queue { ListLink in_line; ... };
 //   waiting.push_back<&Queue::in_line>(queues, 7);            queues: Slab<Queue> or Queue*
 #pragma once
 
 #include <cstdint>
+
+#include "lib/base/assert.h"
 
 namespace ub {
 
@@ -38,7 +41,7 @@ class IndexList {
     return index == last_ ? 0 : (table[index].*kLink).next;
   }
 
-  // It stands on no list of that kind.
+  // It stands on no list of that kind, and is not nobody.
   template <auto kLink, class Table>
   void push_back(Table& table, uint32_t index) {
     push_front<kLink>(table, index);
@@ -47,6 +50,7 @@ class IndexList {
   template <auto kLink, class Table>
   void push_front(Table& table, uint32_t index) {
     ListLink& link = table[index].*kLink;
+    UB_DCHECK(index != 0 && !link);
     if (last_ == 0) {
       last_ = link.next = index;
       return;
@@ -59,13 +63,18 @@ class IndexList {
   // There is one.
   template <auto kLink, class Table>
   uint32_t pop_front(Table& table) {
+    UB_DCHECK(last_ != 0);
     return take_behind<kLink>(table, last_);
   }
   // It stands on this list. Goes round to find who stands before it.
   template <auto kLink, class Table>
   void remove(Table& table, uint32_t index) {
-    uint32_t before = index;
-    while ((table[before].*kLink).next != index) before = (table[before].*kLink).next;
+    UB_DCHECK(last_ != 0 && table[index].*kLink);
+    uint32_t before = last_;
+    while ((table[before].*kLink).next != index) {
+      before = (table[before].*kLink).next;
+      UB_DCHECK(before != last_);  // it stands on another list
+    }
     take_behind<kLink>(table, before);
   }
 

@@ -191,6 +191,14 @@ struct QueueIndices {
   alignas(kSlotBytes) std::atomic<uint32_t> armed;
 };
 
+// Of a send or receive queue: so many requests are over, slots up to `end` are the application's again. In this order: who
+// finds room in the depth finds it in the ring, and whoever takes over the ring of a daemon that died in between does not
+// complete the request again.
+inline void retire(QueueIndices& queue, uint32_t end, uint32_t requests) {
+  queue.consumed.store(end, std::memory_order_release);
+  queue.retired.store(queue.retired.load(std::memory_order_relaxed) + requests, std::memory_order_release);
+}
+
 enum class Armed : uint32_t { kNo = 0, kSolicited = 1, kAny = 2 };
 
 }  // namespace ub

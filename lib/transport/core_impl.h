@@ -65,9 +65,12 @@ uint32_t Core<Host, Engines>::add_link(const LinkConfig& config) {
 
 template <class Host, class Engines>
 void Core<Host, Engines>::link_down(Instant now, uint32_t link) {
+  if (link == 0 || link > s_.links.high_water() || !s_.links[link].up) return;
   s_.now = now;
+  s_.links[link].up = false;
   engines_.each([=](auto& engine) { engine.link_down(link); });
   release_orphans(s_, host_);
+  s_.links.free(link);
 }
 
 template <class Host, class Engines>
@@ -270,8 +273,9 @@ size_t Core<Host, Engines>::poll_packets(Instant now, size_t budget, Acks acks) 
   if (!s_.blocked_jfcs.empty()) ta::resume_next_jfc(s_);
   const bool others = engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); });
   if (!others) return engines_.last().poll_packets(budget, acks);
-  // In turn, so that none can use up the budget every time.
-  first_ = (first_ + 1) % EngineSet<Host, Engines>::kCount;
+  // In turn, so that none can use up the budget every time. Who has nothing has no turn: another one would inherit it.
+  do first_ = (first_ + 1) % EngineSet<Host, Engines>::kCount;
+  while (!engines_.is_at(first_, [=](const auto& engine) { return engine.has_packets(acks); }));
   size_t sent = 0;
   for (uint32_t i = 0; i < EngineSet<Host, Engines>::kCount; ++i) {
     engines_.at((first_ + i) % EngineSet<Host, Engines>::kCount,

@@ -40,6 +40,7 @@ void lay_out_shared(CoreState& s, Arena& arena) {
   s.receives.init(arena, s.receives_at_once);
   s.jfr_waiters = add_waiters<&Jfr::waiter>(s, s.jfrs, c.max_queues + 1, nullptr,
                                             [](CoreState& state, void*, uint32_t jfr) { flush_receives(state, jfr); });
+  s.wake_up = s.timer_numbers.take(1).first;
   s.lay_out_ranges(arena);
   s.ids = arena.take<IdSlot>(kIdSpace);
   s.token_ids = arena.take<TokenId>(kIdSpace);

@@ -105,6 +105,7 @@ struct CoreState : tp::State {
   uint32_t resets_sent = 0;
 
   NumberRange held_datagrams, queue_timers;
+  uint32_t wake_up = 0;  // a timer of nobody: when it is due, the driver comes, and that is all
   uint32_t held_of_datagram(uint32_t record) const { return held_datagrams.of(record); }
   uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
@@ -128,6 +129,10 @@ NumberRange add_waiters(CoreState& s, Slab<T>& table, uint32_t count, void* engi
 }
 
 // ---- lists and events, used everywhere -------------------------------------------------------------------------
+// Something goes on by itself, bit by bit, so the driver must not sleep. It comes behind this moment: a round of timers
+// that is under way would use up one that is due now.
+inline void drive_again(CoreState& s) { s.timers.arm(s.wake_up, s.now + nanoseconds(1)); }
+
 // It has something to send, and must first hear from the peer.
 inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
   if (*held_back == yes) return;

@@ -100,7 +100,7 @@ struct CoreConfig {
   uint32_t max_channels = 8192;  // at most 65535
   uint32_t max_links = 4096;
   uint32_t read_jobs = 4096;        // READs served at the same time
-  uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap
+  uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap; as many of RoCE that wait for memory
   uint32_t max_frame_bytes = 9216;  // longest frame of any link
   bool slow_memory = false;         // may the host answer kPending where it copies?
 

@@ -22,13 +22,13 @@
 //
 //     void on_packet(uint32_t link, const wire::NetHeader&);      // one that it claimed
 //     size_t poll_packets(size_t budget, Acks);                   // at most so many frames; returns how many left
-//     void link_down(uint32_t link);                              // the link is still there, and is not used any more
+//     void link_down(uint32_t link);                              // it is not up any more; its number is still its own
 //     void close_owner(Owner);                                    // an application is gone, its objects with it
 //     void close();                                               // says goodbye to all peers
 //   };
 //
-// CoreState::now is set before each call. Who has packets has the first turn of a poll by turns, so that nobody can use up
-// the budget every time; the last engine is polled even where it says that it has none: it may have acknowledgements that
+// CoreState::now is set before each call. Those who have packets have the first turn of a poll by turns, so that nobody can
+// use up the budget every time; the last engine is polled even where it says that it has none: it may have acknowledgements that
 // are to stay back. Frames that an engine gave up (CoreCommon::orphan) are told to the host at the latest before the next
 // poll.
 #pragma once
@@ -112,6 +112,12 @@ class EngineSet<Host, EngineList<Engines...>> : EnginePlace<Engines<Host>, Host>
   bool any_but_last(Fn fn) const {
     uint32_t i = 0;
     return ((++i < kCount && fn(get<Engines<Host>>())) || ...);
+  }
+  // Of the one at that place in the list.
+  template <class Fn>
+  bool is_at(uint32_t place, Fn fn) const {
+    uint32_t i = 0;
+    return ((i++ == place && fn(get<Engines<Host>>())) || ...);
   }
   // The one at that place in the list.
   template <class Fn>

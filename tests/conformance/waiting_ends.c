@@ -4,6 +4,7 @@
 // thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the library is
 // ended meanwhile, or the event channel is deleted, or its descriptor is closed, or the kernel does not watch it. Each case
 // is a process of its own.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -79,10 +80,21 @@ static void cancelled(void) {
   if (await_event(10) == 0) exit(GOOD);
 }
 
+// Of this process, by the kernel's count.
+static int threads(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == NULL) _exit(1);
+  int count = 0;
+  for (struct dirent* d = readdir(tasks); d != NULL; d = readdir(tasks)) count += d->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
 static void library_ended(void) {
   pthread_t waiter = start_waiter();
   if (urma_uninit() != URMA_SUCCESS) return;
   pthread_join(waiter, NULL);
+  while (threads() != 1) usleep(1000);  // the library's own end with it
   if (answer_of_other == -1) exit(GOOD);
 }
 

@@ -94,6 +94,7 @@ void Inspection::free_lists() {
   free_list("free and used address handles", roce_->address_handles);
   free_list("free and used listeners", roce_->listeners);
   free_list("free and used connections", roce_->connections);
+  free_list("free and used kept packets of queue pairs", roce_->kept);
   free_list("free and used completions that arrive", roce_->arriving);
 }
 
@@ -124,15 +125,18 @@ void Inspection::pools_in_transit() {
     kept += ch.kept;
     jobs += ch.read_jobs;
   }
-  for (uint32_t i = 1; roce_ != nullptr && i <= roce_->qps.high_water(); ++i)
-    if (roce_->qps[i].in_use) kept += roce_->qps[i].kept;
   none("chunks of messages", s_.messages.in_use());
   none("recovery blocks", s_.recovery.in_use());
   none("datagrams that are gathered", s_.gathering.in_use());
   none("datagrams that are placed", s_.arriving.in_use());
   expect("READ jobs, by what channels count", s_.jobs.in_use(), jobs);
   expect("reorder blocks, by those of channels", s_.reorder.in_use(), reorder);
-  expect("kept packets, by what channels and queue pairs count", s_.kept.in_use(), kept);
+  expect("kept packets, by what channels count", s_.kept.in_use(), kept);
+  if (roce_ == nullptr) return;
+  uint32_t of_queue_pairs = 0;
+  for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
+    if (roce_->qps[i].in_use) of_queue_pairs += roce_->qps[i].kept;
+  expect("kept packets, by what queue pairs count", roce_->kept.in_use(), of_queue_pairs);
 }
 
 void Inspection::channel(const Channel& ch) {
@@ -316,6 +320,7 @@ void Inspection::queue_pairs() {
   none("address handles", r.address_handles.in_use());
   none("listeners", r.listeners.in_use());
   none("connections", r.connections.in_use());
+  none("kept packets of queue pairs", r.kept.in_use());
   none("completions that arrive", r.arriving.in_use());
   none("READ slots of queue pairs", r.read_slots.lent());
   none("blocks of send times without a queue pair", r.send_times.blocks().in_use());

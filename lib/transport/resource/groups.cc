@@ -73,6 +73,7 @@ uint32_t find_group(const CoreState& s, uint32_t id, Owner owner) {
 
 void join_group(CoreState& s, uint32_t group, uint32_t jetty) {
   Group& g = s.groups[group];
+  UB_DCHECK(g.count < kMaxGroupMembers && s.jettys[jetty].group == 0);
   g.members[g.count++] = jetty;
   s.jettys[jetty].group = group;
 }
@@ -82,6 +83,7 @@ void leave_group(CoreState& s, uint32_t jetty) {
   if (group == 0) return;
   Group& g = s.groups[group];
   const uint32_t* end = std::remove(g.members, g.members + g.count, jetty);
+  UB_DCHECK(end == g.members + g.count - 1);  // it stood there once
   g.count = static_cast<uint32_t>(end - g.members);
 }
 

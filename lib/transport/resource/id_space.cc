@@ -55,7 +55,10 @@ uint32_t allocate_id(CoreState& s, uint32_t wanted) {
       [&](uint32_t id) { return rests(s, s.ids[id].freed_ms); });
 }
 
-void release_id(CoreState& s, uint32_t id) { s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone}; }
+void release_id(CoreState& s, uint32_t id) {
+  UB_DCHECK(s.ids[id].kind != ObjectKind::kNone);
+  s.ids[id] = IdSlot{0, now_ms(s) + 1, ObjectKind::kNone};
+}
 
 uint32_t allocate_private_id(CoreState& s, uint32_t from) {
   for (uint32_t tries = kIdSpace - kFirstDynamicId, id = from; tries != 0; --tries, ++id) {
@@ -73,6 +76,9 @@ uint32_t allocate_token_id(CoreState& s) {
   return id;
 }
 
-void release_token_id(CoreState& s, uint32_t token_id) { s.token_ids[token_id] = TokenId{0, now_ms(s) + 1, false}; }
+void release_token_id(CoreState& s, uint32_t token_id) {
+  UB_DCHECK(s.token_ids[token_id].in_use && s.token_ids[token_id].segments == 0);
+  s.token_ids[token_id] = TokenId{0, now_ms(s) + 1, false};
+}
 
 }  // namespace ub

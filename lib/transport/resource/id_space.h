@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ids this instance may give out, and giving them out in turn. The ids of jettys, JFS, JFR and groups are one
-// space, token ids another; both come from the same blocks (wire/id_port.h). What was given back rests for a while.
+// Which ids this instance may give out, and giving them out in turn. The ids of jettys, JFS, JFR and groups are one space
+// (UB Base Specification Rev 2.0, 8.2.3), token ids another; both come from the same blocks (wire/id_port.h). What was
+// given back rests for a while.
 #pragma once
 
 #include <array>

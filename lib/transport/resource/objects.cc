@@ -27,6 +27,11 @@ constexpr uint32_t kRnrTimer10us[32] = {65536, 1,    2,    3,    4,    6,     8,
                                         48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
+void leave_jfc(CoreState& s, uint32_t jfc) {
+  UB_DCHECK(s.jfcs[jfc].in_use && s.jfcs[jfc].users != 0);
+  --s.jfcs[jfc].users;
+}
+
 Duration request_timeout(uint8_t err_timeout) {
   Duration unit = nanoseconds(int64_t{4096} << (err_timeout > 31 ? 31 : err_timeout));
   return (unit < milliseconds(10) ? milliseconds(10) : unit) * 8;
@@ -74,6 +79,7 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (!valid_jfc(s, jfc)) return Status::kInvalid;
   Jfc& j = s.jfcs[jfc];
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
+  UB_DCHECK(j.waiting.empty());  // who waits is a user
   if (j.on_event_list) s.event_jfcs.remove<&Jfc::on_event_list>(s.jfcs, jfc);
   j.in_use = false;
   s.jfcs.free(jfc);
@@ -120,7 +126,7 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
   detach_open_receives(s, record, 0);
   free_returned(s, *r);
   ta::stop_waiting(s, r->jfc, s.jfr_waiters.of(record));
-  --s.jfcs[r->jfc].users;
+  leave_jfc(s, r->jfc);
   r->state = QueueState::kReset;
   release_id(s, id);
   s.jfrs.free(record);
@@ -204,11 +210,12 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;
-  --s.jfcs[q.jfc].users;
+  leave_jfc(s, q.jfc);
   if (j->jfr != 0) {
     detach_open_receives(s, j->jfr, record);
+    UB_DCHECK(s.jfrs[j->jfr].users != 0);
     --s.jfrs[j->jfr].users;
-    --s.jfcs[j->recv_jfc].users;
+    leave_jfc(s, j->recv_jfc);
   }
   if (q.copies_pending == 0) s.queues.free(j->queue);  // else with the last of them
   release_id(s, id);
@@ -235,7 +242,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     ta::flush_queue(s, j->queue);
     return Status::kOk;
   }
-  // READY and RESET begin with an empty queue: everything in it must have been handed back.
+  // 8.2.2.3: READY and RESET begin with an empty queue: everything in it must have been handed back.
   if (q.state == QueueState::kError && (q.started_head != q.started_tail || q.flush_done_pending ||
                                         q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creating and destroying what applications own: JFCs, JFRs, jettys and JFSs with their send queues. Their
-// receives are in receives.h, targets in targets.h.
+// Creating and destroying what applications own: JFCs, JFRs, jettys and JFSs with their send queues (UB Base Specification
+// Rev 2.0, 8.2.2), and the states of their queues (8.2.2.3). Their receives are in receives.h, targets in targets.h.
 #pragma once
 
 #include "lib/transport/core_state.h"

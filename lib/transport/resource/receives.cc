@@ -33,6 +33,16 @@ bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
   return true;
 }
 
+// ---- their places in a JFC -------------------------------------------------------------------------------------
+
+// It will not be completed there, or it was.
+void give_place_back(CoreState& s, RxReceive& receive) {
+  if (!receive.counted) return;
+  UB_DCHECK(s.jfcs[receive.jfc].reserved != 0);
+  --s.jfcs[receive.jfc].reserved;
+  receive.counted = false;
+}
+
 // ---- those that copies of dead channels may still write --------------------------------------------------------
 
 uint32_t first_with_late_copies(const CoreState& s) {
@@ -51,6 +61,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   uint32_t index = 0;
   if (!r.returned.empty()) {
     index = r.returned.pop_front<&RxReceive::on_list>(s.receives);
+    UB_DCHECK(s.receives[index].jfr == jfr && !s.receives[index].counted);
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
     if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
@@ -70,8 +81,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
     receive.sge_count = head.sge_count;
     for (uint32_t i = 0; i < head.sge_count; ++i) receive.sges[i] = sge_of(head, i);
     r.consumed += head.slots;
-    r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    r.indices->consumed.store(r.consumed, std::memory_order_release);
+    retire(*r.indices, r.consumed, 1);
     if (r.limit_armed && produced - r.consumed < r.threshold) {
       r.limit_armed = false;
       push_event(s, EventKind::kJfrLimit, r.user_data, r.owner);
@@ -97,8 +107,7 @@ void discard_receives(CoreState& s, uint32_t jfr) {
   for (PostedReceive rqe; fetch_receive(r, produced, &rqe); r.consumed += rqe.slot[0].slots) {
     dropped += rqe.slot[0].skip == 0;
   }
-  r.indices->retired.store(r.indices->retired.load(std::memory_order_relaxed) + dropped, std::memory_order_relaxed);
-  r.indices->consumed.store(r.consumed, std::memory_order_release);
+  retire(*r.indices, r.consumed, dropped);
 }
 
 // ---- back, or done ---------------------------------------------------------------------------------------------
@@ -106,8 +115,7 @@ void discard_receives(CoreState& s, uint32_t jfr) {
 void return_receive(CoreState& s, uint32_t index) {
   RxReceive& receive = s.receives[index];
   uint32_t jfr = receive.jfr, jfc = receive.jfc;
-  if (receive.counted) --s.jfcs[jfc].reserved;
-  receive.counted = false;
+  give_place_back(s, receive);
   s.jfrs[jfr].returned.push_front<&RxReceive::on_list>(s.receives, index);
   flush_receives(s, jfr);
   ta::resume_jfc(s, jfc);
@@ -115,6 +123,7 @@ void return_receive(CoreState& s, uint32_t index) {
 
 void return_receive_later(CoreState& s, uint32_t index, const LateCopies& late) {
   RxReceive& receive = s.receives[index];
+  UB_DCHECK(late.copies != 0);
   receive.dead_tpn = late.tpn;
   receive.dead_message = late.message;
   receive.copies = late.copies;
@@ -133,8 +142,7 @@ void dead_copy_done(CoreState& s, uint32_t tpn, Tpmsn message) {
 }
 
 void release_receive(CoreState& s, uint32_t index) {
-  RxReceive& receive = s.receives[index];
-  if (receive.counted) --s.jfcs[receive.jfc].reserved;
+  give_place_back(s, s.receives[index]);
   s.receives.free(index);
 }
 
@@ -163,9 +171,7 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     ta::push_completion(s, r.jfc, cqe);
   }
   ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
-  // Nobody needs to do anything for the rest to go on, so the driver must not sleep. No queue has the number 0, its
-  // timer only wakes; it is due behind this moment, or a round of timers that is under way would use it up.
-  s.timers.arm(s.timer_of_queue(0), s.now + nanoseconds(1));
+  drive_again(s);
 }
 
 // ---- their JFR or jetty goes -----------------------------------------------------------------------------------
@@ -175,8 +181,7 @@ namespace {
 // Its jetty is gone while bytes may still be copied into it: it goes back when its message ends.
 void return_at_end(CoreState& s, uint32_t receive) {
   RxReceive& r = s.receives[receive];
-  if (r.counted) --s.jfcs[r.jfc].reserved;
-  r.counted = false;
+  give_place_back(s, r);
   r.returns = true;
   r.jetty = 0;
   r.jfc = s.jfrs[r.jfr].jfc;
@@ -222,8 +227,7 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
     RxReceive& r = s.receives[i];
     if (r.jfr != jfr) continue;
     r.jfr = 0;  // freed when the copies are done
-    if (r.counted) --s.jfcs[r.jfc].reserved;
-    r.counted = false;
+    give_place_back(s, r);
   }
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) detach_message(s, s.channels[i].open, jfr, jetty);
   // A record that is not in use has no receive.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives of a JFR: taken out of its ring for a message, given back where the message vanished, flushed where the JFR
-// failed, lost to the message where JFR or jetty go.
+// Receives of a JFR (UB Base Specification Rev 2.0, 8.2.2): taken out of its ring for a message, given back where the
+// message vanished, flushed where the JFR failed, lost to the message where JFR or jetty go.
 #pragma once
 
 #include "lib/transport/core_state.h"

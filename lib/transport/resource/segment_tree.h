@@ -50,6 +50,7 @@ class SegmentTree {
   // It overlaps none in the tree; its address, length and priority are set.
   void insert(uint32_t index) {
     Segment& added = table_[index];
+    UB_DCHECK(!overlaps(added.address, added.length));
     uint32_t* link = &root_;
     while (*link != 0 && table_[*link].priority >= added.priority) link = way_to(added.address, *link);
     // It takes the place of this subtree, which falls into what lies before it and what lies behind.
@@ -75,7 +76,10 @@ class SegmentTree {
   // It is in the tree.
   void remove(uint32_t index) {
     uint32_t* link = &root_;
-    while (*link != index) link = way_to(table_[index].address, *link);
+    while (*link != index) {
+      UB_DCHECK(*link != 0);
+      link = way_to(table_[index].address, *link);
+    }
     uint32_t before = table_[index].left, behind = table_[index].right;
     while (before != 0 && behind != 0) {
       if (table_[before].priority >= table_[behind].priority) {

@@ -39,6 +39,7 @@ Status remove_target(CoreState& s, uint32_t target) {
   uint32_t peer = s.targets[target].peer;
   s.targets[target].in_use = false;
   s.targets.free(target);
+  UB_DCHECK(s.peers[peer].users != 0);
   --s.peers[peer].users;
   setup::drop_unused_peer(s, peer);
   return Status::kOk;

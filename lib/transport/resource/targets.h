@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets: objects of other instances that requests go to, and the one that a jetty is bound to.
+// Targets: objects of other instances that requests go to, and the one that a jetty is bound to (one-to-one, UB Base
+// Specification Rev 2.0, 8.2.2).
 #pragma once
 
 #include "lib/transport/core_state.h"

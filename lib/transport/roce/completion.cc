@@ -106,9 +106,7 @@ void discard_posted(Qp& qp) {
     dropped += wqe.op != WrOp::kSkip;
     ring.next_slot += wqe.slots;
   }
-  ring.indices->retired.store(ring.indices->retired.load(std::memory_order_relaxed) + dropped,
-                              std::memory_order_relaxed);
-  ring.indices->consumed.store(ring.next_slot, std::memory_order_release);
+  retire(*ring.indices, ring.next_slot, dropped);
 }
 
 }  // namespace ub::roce

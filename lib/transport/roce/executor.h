@@ -4,7 +4,7 @@
 // Specification volume 1, 9.7.
 //
 // Memory may answer later. The last packet of a message is placed when all before it are, and counts when it is placed
-// itself: until then it, and what comes behind it, lies in the pool of kept packets, and nothing is acknowledged.
+// itself: until then it, and what comes behind it, lies among the kept packets, and nothing is acknowledged.
 #pragma once
 
 #include "lib/transport/roce/completion.h"
@@ -42,12 +42,12 @@ class Executor {
   /// The copies that were waited for are done.
   void resume(uint32_t index) {
     Qp& qp = r_.qps[index];
-    while (const uint32_t kept = oldest_kept(s_, qp)) {
+    while (const uint32_t kept = oldest_kept(r_, qp)) {
       Packet packet;
-      const Drop parsed = parse_oldest_kept(s_, qp, &packet);
+      const Drop parsed = parse_oldest_kept(s_, r_, qp, &packet);
       if (!process(index, parsed, packet)) return;
-      if (oldest_kept(s_, qp) != kept) return;  // an error has dropped them all
-      drop_oldest_kept(s_, qp);
+      if (oldest_kept(r_, qp) != kept) return;  // an error has dropped them all
+      drop_oldest_kept(r_, qp);
     }
     if (!qp.kept_dropped || qp.state == QpState::kError) return;
     qp.kept_dropped = false;
@@ -162,7 +162,7 @@ class Executor {
   void keep(Qp& qp, const Packet& packet, Raw raw) {
     const Psn next = qp.kept_list.empty() ? qp.resp.expected : qp.kept_end;
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
-    if (packet.bth.psn != next || !keep_packet(s_, qp, raw)) {
+    if (packet.bth.psn != next || !keep_packet(s_, r_, qp, raw)) {
       qp.kept_dropped = true;
       return s_.count(Counter::kRoceRxDropNoKept);
     }

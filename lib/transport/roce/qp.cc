@@ -111,8 +111,8 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
 // ---- the way out -----------------------------------------------------------------------------------------------
 
 /// Nothing is received or sent any more, and nothing of what was.
-void stop_traffic(CoreState& s, const State& r, Qp& qp, uint32_t index) {
-  drop_kept(s, qp);
+void stop_traffic(CoreState& s, State& r, Qp& qp, uint32_t index) {
+  drop_kept(r, qp);
   drop_gather(s, r, qp, index);
   qp.executed = kNotExecuted;
   qp.kept_dropped = false;

@@ -63,7 +63,7 @@ struct alignas(64) Qp {
   uint128 atomic_old;
   uint32_t receive;  ///< RxReceive of the open message; 0: none
   uint32_t copies_pending;
-  IndexList kept_list;     ///< packets that wait for them: KeptPacket
+  IndexList kept_list;     ///< packets that wait for them: State::kept
   Psn kept_end;            ///< behind the newest of them
   uint32_t message_bytes;  ///< so far, of the open message
   Reply reply;

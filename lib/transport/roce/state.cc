@@ -49,6 +49,8 @@ void lay_out(CoreState& s, State& r, Arena& arena) {
   r.listeners.init(arena, c.max_listeners);
   r.connections.init(arena, c.max_connections);
   r.read_slots.init(arena, c.max_qps);
+  r.kept.init(arena, s.config.kept_packets);
+  r.kept_bytes = arena.take<std::byte>(size_t{s.config.kept_packets + 1} * s.config.max_frame_bytes);
   r.arriving.init(arena, c.max_qps);
   r.mads = arena.take<OutgoingMad>(kMadRing);
   r.event_room = std::bit_ceil(3 * std::max(c.max_connections, 64u));  // head and tail wrap

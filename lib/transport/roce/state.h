@@ -23,6 +23,12 @@ struct AddressHandle {
   bool in_use = false;
 };
 
+/// A packet that waits for memory: so many bytes, from BTH to the ICRC (kept_packets.h).
+struct KeptPacket {
+  uint32_t bytes = 0;
+  ListLink in_line;  ///< of the same queue pair
+};
+
 /// READ and atomic slots: blocks of 1, 2, 4, 8 or 16 of them, one for each queue pair that receives.
 class ReadSlotPool {
  public:
@@ -84,6 +90,8 @@ struct State {
   Slab<Listener> listeners;
   Slab<Connection> connections;
   ReadSlotPool read_slots;
+  Slab<KeptPacket> kept;
+  std::byte* kept_bytes = nullptr;
   Slab<Cqe> arriving;  ///< of each UC and UD queue pair: what the message that it places will be completed with
 
   /// Queue pairs with something to send.

@@ -24,7 +24,7 @@ class Unreliable {
   void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
     Qp& qp = r_.qps[index];
     if (qp.kept_list.empty() && process(index, packet)) return;
-    if (!keep_packet(s_, qp, raw)) s_.count(Counter::kRoceRxDropNoKept);
+    if (!keep_packet(s_, r_, qp, raw)) s_.count(Counter::kRoceRxDropNoKept);
   }
 
   /// No copy is pending any more.
@@ -37,8 +37,8 @@ class Unreliable {
     }
     while (!qp.kept_list.empty()) {
       Packet packet;
-      if (parse_oldest_kept(s_, qp, &packet) == Drop::kNone && !process(index, packet)) return;
-      drop_oldest_kept(s_, qp);
+      if (parse_oldest_kept(s_, r_, qp, &packet) == Drop::kNone && !process(index, packet)) return;
+      drop_oldest_kept(r_, qp);
     }
   }
 

@@ -51,6 +51,8 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   uint32_t index = take_channel_record(s);
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
+  UB_DCHECK(!alive(ch) && !ch.on_resting_list && ch.queues.empty());
+  UB_DCHECK(ch.receive == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 && ch.held_count == 0);
   // The first generation is random: after a restart the numbers of the former life do not come again at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};
@@ -82,6 +84,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
 
 void open_channel(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
+  UB_DCHECK(!ch.is_up());
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
   ch.heard_at = ch.progress_at = s.now;
@@ -126,11 +129,12 @@ void kill_channel(CoreState& s, uint32_t channel) {
     s.count(Counter::kTpChannelDead);
     push_event(s, EventKind::kChannelDead, ch.tpn);
   }
+  UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == 0 && ch.held_count == 0);
   --peer.users;
   drop_unused_peer(s, ch.peer);
 }
 
-// A peer that let a channel die by silence is silent on its other lane, too, unless that was heard meanwhile.
+// A peer that let a channel die by silence (6.4.2.1) is silent on its other lane, too, unless that was heard meanwhile.
 void kill_silent(CoreState& s, uint32_t channel) {
   uint32_t peer = s.channels[channel].peer;
   uint32_t other = s.peers[peer].channels[s.channels[channel].bulk ? 0 : 1];

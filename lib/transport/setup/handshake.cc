@@ -60,6 +60,7 @@ namespace {
 void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   const LinkConfig& link = s.links[from.link].config;
+  UB_DCHECK(!ch.is_up());
   ch.state = ChannelState::kHalfOpen;
   ch.initiator = false;
   ch.link = from.link;

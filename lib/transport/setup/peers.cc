@@ -48,8 +48,12 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
 void drop_unused_peer(CoreState& s, uint32_t index) {
   Peer& peer = s.peers[index];
   if (peer.users != 0) return;
+  UB_DCHECK(peer.in_use && peer.channels[0] + peer.channels[1] + peer.accepted[0] + peer.accepted[1] == 0);
   uint32_t* link = &s.peer_buckets[bucket_of(peer.local_eid, peer.instance.eid)];
-  while (*link != index) link = &s.peers[*link].next_in_bucket;
+  while (*link != index) {
+    UB_DCHECK(*link != 0);
+    link = &s.peers[*link].next_in_bucket;
+  }
   *link = peer.next_in_bucket;
   peer.in_use = false;
   s.peers.free(index);
@@ -61,8 +65,7 @@ bool is_self(const CoreState& s, const Peer& peer) {
 }
 
 void link_down(CoreState& s, uint32_t link) {
-  if (link == 0 || link > s.links.high_water() || !s.links[link].up) return;
-  s.links[link].up = false;
+  UB_DCHECK(!s.links[link].up);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     if (s.peers[i].in_use && s.peers[i].path.link == link) s.peers[i].path.link = 0;
   }
@@ -70,7 +73,6 @@ void link_down(CoreState& s, uint32_t link) {
     if (s.channels[i].link == link) kill_channel(s, i);
   }
   ta::leave_link(s, link);
-  s.links.free(link);
 }
 
 }  // namespace ub::setup

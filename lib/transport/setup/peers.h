@@ -13,7 +13,7 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
 void drop_unused_peer(CoreState& s, uint32_t peer);
 // Is that this very instance?
 bool is_self(const CoreState& s, const Peer& peer);
-// Nobody is reached over that link any more.
+// The link is not up any more: nobody is reached over it.
 void link_down(CoreState& s, uint32_t link);
 
 }  // namespace ub::setup

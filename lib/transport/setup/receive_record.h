@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control records that came in: whom each is meant for, what it is about, and who takes it from there. They travel as
-// unreliable Sends to Jetty 0 (wire/control_record.h).
+// unreliable Sends to Jetty 0, which is known to all (UB Base Specification Rev 2.0, table 8-1; wire/control_record.h).
 #pragma once
 
 #include "lib/transport/core_state.h"

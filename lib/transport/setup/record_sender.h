@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the packets of control records that wait in the outbox: unreliable Sends to Jetty 0 (docs/wire.md).
+// Builds the packets of control records that wait in the outbox: unreliable Sends (UTPH, 6.2.1) to Jetty 0 (docs/wire.md).
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/terms.h"
 
@@ -21,6 +22,7 @@ void send_record(CoreState& s, const OutRecord& out) {
 }
 
 void send_about(CoreState& s, const Channel& ch, RecordType type) {
+  UB_DCHECK(ch.tpn != 0 && alive(ch));
   OutRecord out{};
   out.link = ch.link;
   out.local = ch.local_endpoint;

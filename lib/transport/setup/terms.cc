@@ -32,6 +32,7 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk) {
 
 uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
   uint32_t wanted = s.links[ch.link].config.mtu;
+  UB_DCHECK(std::has_single_bit(wanted) && wanted >= kMinMtu);
   uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
   return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
 }

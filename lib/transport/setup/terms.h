@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The terms of a channel: what each end offers in REQ, REP and CONF (path MTU, window, ICRC, timers), whether an offer
-// is one at all, and what both hold to once they have exchanged theirs. docs/wire.md.
+// is one at all, and what both hold to once they have exchanged theirs. The UB Base Specification leaves it to the ends
+// (6.3): docs/wire.md.
 #pragma once
 
 #include "lib/transport/core_state.h"

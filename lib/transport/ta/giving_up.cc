@@ -148,9 +148,8 @@ uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
       cqe.local_id = q.rcid;
       cqe.length = wqe.length;
       cqe.user_data = jetty.user_data;
-      q.indices->retired.store(q.indices->retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
-    q.indices->consumed.store(q.next_slot, std::memory_order_release);
+    retire(*q.indices, q.next_slot, wqe.op == WrOp::kSkip ? 0 : 1);
   }
   return n;
 }

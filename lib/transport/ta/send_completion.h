@@ -30,9 +30,7 @@ template <class Describe>
     indices.retiring.store(retiring, std::memory_order_relaxed);
     push_completion(s, jfc, cqe);
   }
-  // In this order: whoever finds the ring of a daemon that died in between does not complete the request again.
-  indices.consumed.store(end, std::memory_order_release);
-  indices.retired.store(indices.retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  retire(indices, end, 1);
   return true;
 }
 

@@ -15,11 +15,10 @@
 
 namespace ub::tp {
 
-// A packet that arrived ahead of what can be delivered: everything behind its transport header. Of RoCE: all of it.
+// A packet that arrived ahead of what can be delivered: everything behind its transport header.
 struct KeptPacket {
   wire::RtpHeader rtp;
   uint32_t bytes;
-  ListLink in_line{};  // RoCE: of the same queue pair
 };
 
 // Packets of all channels that may wait for memory, beyond one each. Few, since each may have a gather for every range of

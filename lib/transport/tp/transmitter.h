@@ -132,7 +132,7 @@ class Transmitter {
   // Where both ends agreed that the wire cannot corrupt there is a zero instead of the sum.
   void commit(const Channel& ch, std::byte* frame, size_t bytes) {
     seal_and_commit(s_, host_, ch.link, frame, bytes, [&](const std::byte* l3, size_t covered) {
-      return ch.icrc ? wire::icrc_compute(l3, covered, ch.headers.v6()) : 0;
+      return ch.icrc ? UbIcrc{ch.headers.v6()}(l3, covered) : 0;
     });
   }
 

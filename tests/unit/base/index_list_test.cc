@@ -106,6 +106,36 @@ TEST(IndexList, a_round_ends_behind_who_was_last_when_it_began) {
   EXPECT_EQ(l.all(), (Indices{1, 2, 3}));
 }
 
+#ifndef NDEBUG
+TEST(IndexListDeathTest, a_record_joins_once_and_nobody_joins) {
+  Line l;
+  l.push(1);
+  EXPECT_DEATH(l.push(1), "!link") << "alone";
+  l.push(2);
+  for (uint32_t i : {0u, 1u, 2u}) {
+    EXPECT_DEATH(l.push(i), "!link") << i;
+    EXPECT_DEATH(l.list.push_front<&Record::in_line>(l.records, i), "!link") << i;
+  }
+}
+
+TEST(IndexListDeathTest, nobody_leaves_an_empty_list) {
+  Line l;
+  EXPECT_DEATH(l.pop(), "last_ != 0");
+  EXPECT_DEATH(l.remove(1), "last_ != 0");
+}
+
+TEST(IndexListDeathTest, who_stands_elsewhere_or_nowhere_does_not_leave) {
+  Line l;
+  IndexList other;
+  for (uint32_t i : {1u, 2u}) {
+    l.push(i);
+    other.push_back<&Record::in_line>(l.records, i + 2);
+    EXPECT_DEATH(l.remove(i + 2), "before != last_");
+    EXPECT_DEATH(l.remove(5), "kLink");
+  }
+}
+#endif
+
 TEST(IndexList, does_what_a_deque_does) {
   Prng prng(1);
   Line l;

@@ -502,7 +502,7 @@ TEST(FlushReceives, of_a_short_ring_no_more_than_it_is_long_at_one_time) {
   EXPECT_EQ(r.s->timers.earliest(), r.s->now + nanoseconds(1)) << "nobody needs to do anything for it to go on";
   uint32_t object = 0;
   ASSERT_TRUE(r.s->timers.pop_due(r.s->now + nanoseconds(1), &object));
-  EXPECT_EQ(object, r.s->timer_of_queue(0));
+  EXPECT_EQ(object, r.s->wake_up);
 }
 
 // Those that complete into a JFC are visited together, and share a visit.

@@ -80,7 +80,7 @@ uint64_t HostileTest::live(QpType type, int lives) {
     EXPECT_EQ(b.host.open_frames(), 0u);
     now += seconds(3);
   }
-  EXPECT_EQ(b.core->state().kept.in_use(), 0u);
+  EXPECT_EQ(b.core->roce_state()->kept.in_use(), 0u);
   EXPECT_EQ(b.core->state().receives.in_use(), 0u);
   return errors;
 }

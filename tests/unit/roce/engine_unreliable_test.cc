@@ -465,7 +465,7 @@ TEST_F(UnreliableTest, messages_wait_for_memory_in_order) {
     EXPECT_EQ(got[i].length, lengths[i]);
     EXPECT_TRUE(same(y, 4096 * (i + 1), x, 5000 * i, lengths[i]));
   }
-  EXPECT_EQ(b.core->state().kept.in_use(), 0u);
+  EXPECT_EQ(b.core->roce_state()->kept.in_use(), 0u);
   EXPECT_EQ(count(b, Counter::kRoceRxDropNoKept), 0u);
 }
 
@@ -555,7 +555,7 @@ TEST_F(UnreliableTest, ends_while_memory_is_awaited) {
     EXPECT_TRUE(y.poll().empty());
     finish_copies();
     expect_status(y.poll(), destroyed ? std::vector<CrStatus>{} : std::vector{kFlush});
-    EXPECT_EQ(b.core->state().kept.in_use(), 0u);
+    EXPECT_EQ(b.core->roce_state()->kept.in_use(), 0u);
     ASSERT_EQ(a.roce().destroy_qp(now, x.qpn), Status::kOk);
     EXPECT_EQ(b.roce().destroy_qp(now, y.qpn), destroyed ? Status::kInvalid : Status::kOk);
   }

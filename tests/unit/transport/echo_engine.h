@@ -118,7 +118,7 @@ class EchoEngine {
     ++e_.sent;
     return 1;
   }
-  void link_down(uint32_t) { ++e_.links_down; }
+  void link_down(uint32_t link) { e_.links_down += !s_.links[link].up; }
   void close_owner(Owner) { ++e_.owners_gone; }
   void close() { ++e_.closed; }
 

@@ -42,6 +42,21 @@ struct Node {
     return frame;
   }
   void arrive(uint16_t port) { core->on_packet(now, link, packet(port)); }
+  /// Echo has a packet to send, at once.
+  void echo_is_ready() {
+    arrive(kEchoPort);
+    pass(kEchoDelay);
+  }
+  /// UB has one to send: a REQ to a peer that it does not know yet.
+  void request_is_ready(uint32_t peer) {
+    uint32_t target = 0;
+    TargetConfig to;
+    to.instance.uasid = peer;
+    to.path = {.link = link,
+               .local = {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort},
+               .remote = {wire::IpAddress::from_v4(0x0A000003), wire::kUbUdpPort}};
+    ASSERT_EQ(core->add_target(now, to, &target), Status::kOk);
+  }
   void pass(Duration d) {
     now = now + d;
     core->on_timer(now);
@@ -69,7 +84,8 @@ TEST(Engines, what_is_handed_out_is_nobody_elses) {
   const roce::State& r = *n.core->roce_state();
   const auto& e = n.echo().state();
   EXPECT_TRUE(
-      apart({e.timers, r.qp_timers, r.connection_timers, s.channel_timers, s.queue_timers}, s.timer_numbers.end()));
+      apart({e.timers, r.qp_timers, r.connection_timers, s.channel_timers, s.queue_timers, NumberRange{s.wake_up, 1}},
+            s.timer_numbers.end()));
   EXPECT_TRUE(apart({e.held, r.held_qps, s.held_frames_of_packets, s.held_datagrams}, s.held_places.end()));
   EXPECT_TRUE(apart({e.waiters, r.waiters, s.queue_waiters, s.jfr_waiters}, s.waiter_numbers.end()));
   EXPECT_NE(e.copy_prefix, r.copy_prefix);
@@ -154,27 +170,39 @@ TEST(Engines, all_hear_of_what_concerns_all) {
   EXPECT_EQ(e.closed, 1u);
 }
 
+TEST(Engines, hear_once_of_a_link_that_went_down) {
+  Node n;
+  for (uint32_t none : {0u, n.link + 1, UINT32_MAX}) n.core->link_down(n.now, none);
+  EXPECT_EQ(n.echo().state().links_down, 0u);
+  for (int i = 0; i < 2; ++i) n.core->link_down(n.now, n.link);
+  EXPECT_EQ(n.echo().state().links_down, 1u);
+  EXPECT_EQ(n.core->state().links.in_use(), 0u);
+  EXPECT_EQ(n.core->add_link({.mtu = 1024}), n.link) << "its number is free";
+}
+
 // With room for one frame in a poll, each has its turn.
 TEST(Engines, with_packets_have_the_first_turn_by_turns) {
   Node n;
-  const uint32_t other = n.core->add_link({.mtu = 1024});
-  uint32_t target = 0;
-  TargetConfig to;
-  to.instance.uasid = 9;
-  to.path = {.link = other,
-             .local = {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort},
-             .remote = {wire::IpAddress::from_v4(0x0A000003), wire::kUbUdpPort}};
-  n.arrive(kEchoPort);
-  n.pass(kEchoDelay);
-  ASSERT_EQ(n.core->add_target(n.now, to, &target), Status::kOk);  // a REQ leaves
+  n.echo_is_ready();
+  n.request_is_ready(9);
   ASSERT_EQ(n.core->poll_packets(n.now, 1), 1u);
   EXPECT_EQ(n.echo().state().sent, 1u) << "it is the first one of the list";
-  n.arrive(kEchoPort);
-  n.pass(kEchoDelay);
+  n.echo_is_ready();
   ASSERT_EQ(n.core->poll_packets(n.now, 1), 1u);
   EXPECT_EQ(n.echo().state().sent, 1u) << "others before it";
   ASSERT_EQ(n.core->poll_packets(n.now, 1), 1u);
   EXPECT_EQ(n.echo().state().sent, 2u);
+}
+
+// RoCE, between the two, has nothing to send: nobody inherits a turn from it.
+TEST(Engines, without_packets_have_no_turn) {
+  Node n;
+  for (uint32_t peer = 9; peer < 12; ++peer) n.request_is_ready(peer);
+  for (uint32_t poll = 0; poll < 6; ++poll) {
+    n.echo_is_ready();
+    ASSERT_EQ(n.core->poll_packets(n.now, 1), 1u);
+    EXPECT_EQ(n.echo().state().sent, poll / 2 + 1) << poll;
+  }
 }
 
 }  // namespace

@@ -28,11 +28,6 @@ Cqe flushed(uint32_t id, uint64_t user_data, uint8_t flags) {
   return cqe;
 }
 
-void retire(QueueIndices& indices, uint32_t consumed) {
-  indices.retired.store(indices.retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  indices.consumed.store(consumed, std::memory_order_release);
-}
-
 }  // namespace
 
 // ---- remembering -----------------------------------------------------------------------------------------------
@@ -126,7 +121,7 @@ void Orphans::find_flush_dones(const Jfc& jfc) {
   }
 }
 
-// The daemon completes a request, then counts it, then gives its element back. If its last act in this JFC was to
+// The daemon completes a request, then gives its element back and counts it. If its last act in this JFC was to
 // complete the oldest request of this queue, what is missing is done here.
 void Orphans::skip_delivered(uint32_t id, Queue& queue) {
   auto it = jfcs_.find(queue.jfc);
@@ -145,7 +140,7 @@ void Orphans::skip_delivered(uint32_t id, Queue& queue) {
     at += wqe.slots;
     if (wqe.op == WrOp::kSkip) continue;
     // The stamp has eight bits: 255 requests that completed nothing may lie between two of the same.
-    if (wqe.user_ctx == last.user_ctx && wqe.length == last.length) retire(indices, at);
+    if (wqe.user_ctx == last.user_ctx && wqe.length == last.length) retire(indices, at, 1);
     return;
   }
 }
@@ -193,7 +188,7 @@ void Orphans::flush(uint32_t id, Queue& queue) {
     cqe.user_ctx = wqe.user_ctx;
     cqe.length = wqe.length;
     if (!push(queue.jfc, cqe)) return;
-    retire(indices, at);
+    retire(indices, at, 1);
   }
   if (!queue.flush_done_due) return;
   Cqe cqe = flushed(id, queue.user_data, queue.cqe_flags);
@@ -215,7 +210,7 @@ void Orphans::flush(uint32_t id, Jfr& jfr) {
     Cqe cqe = flushed(id, jfr.user_data, kCqeReceive);
     cqe.user_ctx = rqe.user_ctx;
     if (!push(jfr.jfc, cqe)) return;
-    retire(indices, at);
+    retire(indices, at, 1);
   }
 }
 

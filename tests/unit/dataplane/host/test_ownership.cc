@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
+#include <thread>
+#include <vector>
+
 namespace ub {
 namespace {
 
@@ -16,6 +20,46 @@ TEST(Ownership, a_thread_that_owns_does_not_get_it_twice) {
     ASSERT_FALSE(ownership.try_own()) << times;
     ownership.release();
   }
+}
+
+// Once all numbers are taken, whoever owns it and however often.
+TEST(Ownership, threads_without_a_number_exclude_all_others) {
+  ASSERT_NE(this_thread_number(), kNoThread);
+  std::barrier have_numbers(kThreadNumbers + 1), done(kThreadNumbers + 1);
+  std::vector<std::jthread> others;
+  for (uint32_t i = 0; i < kThreadNumbers; ++i) {
+    others.emplace_back([&] {
+      this_thread_number();
+      have_numbers.arrive_and_wait();
+      done.arrive_and_wait();
+    });
+  }
+  have_numbers.arrive_and_wait();
+  Ownership ownership;
+  const auto another_gets_it = [&] {
+    bool got = false;
+    std::jthread([&] {
+      EXPECT_EQ(this_thread_number(), kNoThread);
+      got = ownership.try_own();
+      if (got) ownership.release();
+    }).join();
+    return got;
+  };
+  ASSERT_TRUE(ownership.try_own());
+  EXPECT_FALSE(another_gets_it()) << "while one with a number has it";
+  ownership.release();
+  std::jthread([&] {
+    for (int times = 0; times < 2000; ++times) {
+      ASSERT_TRUE(ownership.try_own()) << times;
+      ASSERT_FALSE(ownership.try_own()) << times;
+      ownership.release();
+    }
+    ASSERT_TRUE(ownership.try_own());
+    EXPECT_FALSE(another_gets_it()) << "while one without has it";
+    ownership.release();
+  }).join();
+  EXPECT_TRUE(another_gets_it());
+  done.arrive_and_wait();
 }
 
 }  // namespace

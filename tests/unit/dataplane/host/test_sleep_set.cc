@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -179,8 +180,10 @@ bool refuse(uint32_t system_call, uint32_t error) {
   const ipc::Fd event = make_event();
   if (!set.create(&why) || !set.watch(event.get(), Waker::kRung)) _exit(2);
   if (!refuse(SYS_epoll_pwait2, error)) _exit(3);
-  const Woken slept = set.sleep(microseconds(10));
+  const auto begin = std::chrono::steady_clock::now();
+  const Woken slept = set.sleep(microseconds(900));
   if (slept.by_any() || slept.interrupted()) _exit(4);
+  if (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(900)) _exit(6);
   raise(event);
   _exit(set.sleep(SleepSet::kNoLimit).by(Waker::kRung) ? 0 : 5);
 }

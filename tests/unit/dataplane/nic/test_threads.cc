@@ -4,6 +4,7 @@
 // the application were at. Each test makes sure that the helper sleeps, without a time at which it would wake by itself.
 // A pause that is too short lets a fault pass and never fails a good NIC; what waits has a limit that only a fault reaches.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,6 +124,21 @@ TEST_F(NicThreads, each_wait_in_place_of_the_helper_is_for_its_own_descriptor) {
     ASSERT_TRUE(nic->may_stand_in());
     EXPECT_EQ(nic->stand_in(silent.get(), 0), 0);
   }
+}
+
+// Frames would lie until everybody else has nothing to do.
+TEST_F(NicThreads, who_runs_only_on_an_idle_machine_does_not_wait_in_place_of_the_helper) {
+  ASSERT_NO_FATAL_FAILURE(start("shm"));
+  for (int policy : {SCHED_IDLE, SCHED_IDLE | SCHED_RESET_ON_FORK}) {
+    std::jthread([&] {
+      const sched_param none{};
+      ASSERT_EQ(sched_setscheduler(0, policy, &none), 0);
+      EXPECT_FALSE(nic->may_stand_in());
+    }).join();
+  }
+  const ipc::Fd rung(eventfd(1, EFD_CLOEXEC));
+  ASSERT_TRUE(nic->may_stand_in());
+  EXPECT_EQ(nic->stand_in(rung.get(), -1), 1);
 }
 
 // A frame wakes a thread while another one owns the Core and does not look at frames any more. Its sender neither sends
