@@ -154,7 +154,6 @@ void Engine<Host>::on_congestion(uint32_t qp) {
   s_.count(Counter::kRoceRxCnp);
   if (!has_flow(r_.qps[qp])) return;
   tell_marked(s_, r_, qp);
-  arm_timer(s_, r_, qp);
 }
 
 // A packet of the peer met congestion: the peer is told, so often and no more.

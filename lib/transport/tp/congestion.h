@@ -23,15 +23,15 @@ constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Alg
 // A data packet leaves that is not sealed yet; it gets the flow's code point. For channels whose `tells_sent` is set.
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
 // The peer has it, behind a gap.
-void tell_arrived(State& s, Channel& ch, Instant now, Psn psn);
+void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn);
 void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to);
 // This one is the first of those missing.
 void tell_lost(State& s, uint32_t channel, Instant now, Psn first);
 void tell_timed_out(State& s, uint32_t channel, Instant now);
 // A CNP came: its CETPH.
 void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
-// The CETPH before an acknowledgement of the -CC forms, and how long it is.
-wire::Drop on_feedback(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph, size_t* size);
+// The CETPH of an acknowledgement that fits what is in flight.
+void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
 // The channel's timer fired, perhaps early.
 void look_at_flow(State& s, uint32_t channel, Instant now);
 

@@ -173,18 +173,12 @@ TEST(ChannelFlow, a_notification_is_a_mark) {
   EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
 }
 
-TEST(ChannelFlow, feedback_is_read_in_the_form_that_was_agreed) {
+TEST(ChannelFlow, what_an_acknowledgement_feeds_back_is_heard_and_heeded) {
   Listening s;
-  const std::byte cetph[8] = {{}, {}, {}, {}, {}, std::byte{3}};
-  size_t size;
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kBadTpOpcode) << "none was agreed";
-  EXPECT_EQ(s.heard().marks, 0u);
-  s.ch().feedback = wire::CcAlgorithm::kCaqm;
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kNone);
-  EXPECT_EQ(size, 8u);
+  s.ch().flow.window_packets = 7;
+  tell_fed_back(*s.s, s.channel, s.now, {.marked_packets = 3});
   EXPECT_EQ(s.heard().marks, 3u);
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, {cetph, 7}, &size), wire::Drop::kTruncatedHeader);
-  EXPECT_EQ(s.heard().marks, 3u);
+  EXPECT_EQ(s.ch().send_window, 7u);
 }
 
 // ---- the window ------------------------------------------------------------------------------------------------
@@ -211,6 +205,33 @@ TEST(ChannelWindow, grows_no_further_than_a_channel_can_track) {
     s.ack(s.ch().next_psn.value() - 1);
   }
   EXPECT_EQ(s.ch().flow.window_packets, kMaxWindow);
+}
+
+// As an algorithm may move its window because of whatever it is told.
+TEST(ChannelWindow, a_packet_behind_a_gap_may_change_it) {
+  Listening s;
+  s.ch().fast = false;  // nothing but its arrival is told
+  s.send_one_by_one(4);
+  s.ch().flow.window_packets = 3;
+  s.sack(99, {102});
+  EXPECT_EQ(s.heard().round_trips, 1u);
+  EXPECT_EQ(s.ch().send_window, 3u);
+}
+
+TEST(ChannelWindow, one_that_grows_gives_the_channel_its_turn) {
+  Sender s;
+  s.govern(cc::Algorithm::kLossWindow);
+  s.send_one_by_one(cc::LossWindow::kInitialPackets);
+  const auto look = [&s](uint16_t window) {
+    while (!s.s->active.empty()) take_active(*s.s);
+    s.ch().flow.window_packets = window;
+    look_at_flow(*s.s, s.channel, s.now);
+    return static_cast<bool>(s.ch().on_active_list);
+  };
+  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
+  EXPECT_TRUE(look(cc::LossWindow::kInitialPackets + 1));
+  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
 }
 
 // ---- the rate --------------------------------------------------------------------------------------------------
@@ -240,9 +261,11 @@ TEST(ChannelRate, its_timer_gives_it_its_turn_again_and_no_earlier) {
   s.send();
   while (!s.s->active.empty()) take_active(*s.s);
   s.pass(Paced::kPacketTime - nanoseconds(1));
+  s.s->timers.cancel(s.s->timer_of_channel(s.channel));  // it fired, early
   EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
   EXPECT_FALSE(s.may_begin());
   EXPECT_FALSE(s.ch().on_active_list);
+  EXPECT_EQ(s.s->timers.earliest(), s.now + nanoseconds(1)) << "it comes for the rest";
   s.pass(nanoseconds(1));
   EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
   EXPECT_TRUE(s.may_begin());
