@@ -7,6 +7,7 @@
 
 #include "lib/transport/roce/wire/bth.h"
 #include "tests/sim/world.h"
+#include "tests/unit/transport/congestion_mark.h"
 
 namespace ub::sim {
 
@@ -50,9 +51,9 @@ void Network::damage(Frame& f) {
   }
 }
 
-// Only what its sender says may be marked, and only of RoCE.
+// Only what its sender says may be marked.
 void Network::mark(Frame& f) {
-  if (!say_congestion({f.data.get(), f.bytes})) return;
+  if (!mark_congestion({f.data.get(), f.bytes})) return;
   ++marked_;
 }
 

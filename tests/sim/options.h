@@ -24,7 +24,7 @@ struct NetworkOptions {
   double ns_per_byte = 0;  // serialisation; 0: infinitely fast
   uint32_t queue_frames = 4096;
   uint32_t path_mtu = 65535;  // longer IP packets vanish
-  double mark = 0;            // chance that a packet of RoCE which may be marked says congestion
+  double mark = 0;            // chance that a packet which may be marked says congestion
 };
 
 struct HostOptions {

@@ -102,7 +102,7 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   Qp& qp = r_.qps[index];
   if (!admits(qp, net, packet)) return;
   if (packet.has(kShapeCnp)) return on_congestion(index);
-  if (net.ecn == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
+  if (net.ecn() == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
   ++qp.rx_packets;
   if (qp.fresh) {
     qp.fresh = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/cc/rate.h"
+#include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::tp {
@@ -26,7 +27,8 @@ void heed(State& s, uint32_t channel, Instant now) {
 
 }  // namespace
 
-cc::Algorithm algorithm_for(const State& s, bool lossless) {
+cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless) {
+  if (agreed == wire::CcAlgorithm::kDcqcn) return cc::Algorithm::kDcqcn;
   if (!lossless) return cc::Algorithm::kLossWindow;
   return s.config.listen_to_network ? cc::Algorithm::kListener : cc::Algorithm::kNone;
 }
@@ -82,6 +84,14 @@ void on_notification(State& s, uint32_t channel, Instant now, std::span<const st
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback) {
   cc::fed_back(s.channels[channel].flow, path_of(s), now, feedback);
   heed(s, channel, now);
+}
+
+void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
+  Channel& ch = s.channels[channel];
+  if (ch.feedback != wire::CcAlgorithm::kDcqcn || !cc::is_to_be_told(ch.next_cnp, now)) return;
+  ch.owed_cnp = ecn;
+  ch.ack_wanted = true;
+  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
 }
 
 void look_at_flow(State& s, uint32_t channel, Instant now) {

@@ -11,8 +11,8 @@
 
 namespace ub::tp {
 
-// What a wire needs: nothing if it is lossless, for there a full buffer holds the sender back.
-cc::Algorithm algorithm_for(const State& s, bool lossless);
+// What both ends agreed on, else what a wire needs: nothing if it is lossless, for there a full buffer holds the sender back.
+cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Forgets the flow that there was. `agreed_window` and `next_psn` are set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
 // It is dead.
@@ -32,6 +32,9 @@ void tell_timed_out(State& s, uint32_t channel, Instant now);
 void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
 // The CETPH of an acknowledgement that fits what is in flight.
 void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
+// The receiver's half: a data packet of the peer met congestion, says its code point. Where the peer's flow wants to know,
+// it is told by a CNP, with the acknowledgement that leaves next, at once; so often and no more (6.6).
+[[gnu::cold]] void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn);
 // The channel's timer fired, perhaps early.
 void look_at_flow(State& s, uint32_t channel, Instant now);
 

@@ -4,6 +4,7 @@
 #include "lib/transport/roce/congestion.h"
 
 #include "tests/unit/roce/engine_pair.h"
+#include "tests/unit/transport/congestion_mark.h"
 
 namespace ub::roce {
 namespace {
@@ -30,13 +31,8 @@ void CongestionTest::slow_down(QpType type) {
   while (!slow_a->host.frames.empty()) {
     Bytes frame = slow_a->host.frames.front();
     slow_a->host.frames.pop_front();
-    EXPECT_EQ(static_cast<uint8_t>(frame[15]) & 3, 2);  // ECT(0)
-    frame[15] |= std::byte{3};                          // congestion was met
-    store_be16(frame.data() + 24, 0);
-    uint32_t sum = 0;
-    for (size_t i = 14; i < 34; i += 2) sum += load_be16(frame.data() + i);
-    while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-    store_be16(frame.data() + 24, static_cast<uint16_t>(~sum));
+    EXPECT_EQ(static_cast<uint8_t>(frame[15]) & 3, wire::kEcnEct0);
+    EXPECT_TRUE(mark_congestion(frame));
     slow_b->core->on_packet(now, slow_b->link, frame);
   }
   drain(*slow_b);

@@ -4,10 +4,13 @@
 // the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
+#include "lib/transport/tp/receive_state.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {
 namespace {
+
+constexpr auto kNothingAgreed = wire::CcAlgorithm::kNone;
 
 CoreConfig listening() {
   CoreConfig c = small_tables();
@@ -16,7 +19,9 @@ CoreConfig listening() {
 }
 
 struct Listening : Sender {
-  explicit Listening(uint32_t first_psn = 100) : Sender(first_psn, listening()) { govern(algorithm_for(*s, true)); }
+  explicit Listening(uint32_t first_psn = 100) : Sender(first_psn, listening()) {
+    govern(algorithm_for(*s, kNothingAgreed, true));
+  }
   const cc::Listener& heard() { return ch().flow.listener; }
 };
 
@@ -44,8 +49,8 @@ struct Paced : Sender {
 
 TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
   Sender s;
-  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kNone);
-  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kNone);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kLossWindow);
   s.govern(cc::Algorithm::kNone);
   EXPECT_FALSE(has_flow(s.ch()));
   EXPECT_FALSE(s.ch().tells_sent || s.ch().paced);
@@ -53,12 +58,18 @@ TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
 
 TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_governs) {
   Listening s;
-  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kListener);
-  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kListener);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kLossWindow);
   EXPECT_TRUE(s.ch().tells_sent);
   EXPECT_EQ(s.s->send_times.blocks().in_use(), 1u);
   end_flow(*s.s, s.ch());
   EXPECT_EQ(s.s->send_times.blocks().in_use(), 0u);
+}
+
+TEST(ChannelFlow, what_both_ends_agreed_on_governs_any_wire) {
+  Listening s;
+  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, true), cc::Algorithm::kDcqcn);
+  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, false), cc::Algorithm::kDcqcn);
 }
 
 TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
@@ -69,7 +80,7 @@ TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
   tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
   wire::NetHeader net;
   ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
-  EXPECT_EQ(net.ecn, wire::kEcnEct0);
+  EXPECT_EQ(net.ecn(), wire::kEcnEct0);
 }
 
 TEST(ChannelFlow, begins_at_the_next_packet) {
@@ -179,6 +190,48 @@ TEST(ChannelFlow, what_an_acknowledgement_feeds_back_is_heard_and_heeded) {
   tell_fed_back(*s.s, s.channel, s.now, {.marked_packets = 3});
   EXPECT_EQ(s.heard().marks, 3u);
   EXPECT_EQ(s.ch().send_window, 7u);
+}
+
+// ---- marks of the peer's packets -------------------------------------------------------------------------------
+
+struct Marked : Sender {
+  Marked() { ch().feedback = wire::CcAlgorithm::kDcqcn; }
+  bool is_owed() { return ch().owed_cnp != 0; }
+};
+
+TEST(ChannelMark, is_told_with_an_acknowledgement_that_may_not_wait) {
+  Marked s;
+  on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+  EXPECT_EQ(s.ch().owed_cnp, wire::CetphCnp::kSevere);
+  EXPECT_FALSE(ack_may_wait(s.ch(), s.now));
+  EXPECT_EQ(s.s->owing_acks.back(), s.channel);
+  Marked light;
+  on_mark(*light.s, light.channel, light.now, wire::kEcnEct1);
+  EXPECT_EQ(light.ch().owed_cnp, wire::CetphCnp::kMinor);
+}
+
+TEST(ChannelMark, is_told_once_in_50_us) {
+  Marked s;
+  const auto told = [&s] {
+    s.ch().owed_cnp = 0;
+    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    return s.is_owed();
+  };
+  EXPECT_TRUE(told());
+  s.pass(cc::kNotificationPause - nanoseconds(1));
+  EXPECT_FALSE(told());
+  s.pass(nanoseconds(1));
+  EXPECT_TRUE(told());
+}
+
+TEST(ChannelMark, is_nothing_to_who_did_not_agree_to_be_told) {
+  Marked s;
+  for (auto agreed : {wire::CcAlgorithm::kNone, wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kCaqm}) {
+    s.ch().feedback = agreed;
+    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    EXPECT_FALSE(s.is_owed());
+    EXPECT_FALSE(s.ch().ack_wanted || s.ch().on_ack_list);
+  }
 }
 
 // ---- the window ------------------------------------------------------------------------------------------------
