@@ -89,7 +89,7 @@ struct WorkloadOptions {
   uint8_t roce_retry_cnt = 7;
   bool roce_ack_every = false;  // an acknowledgement with every message
   uint32_t ud_queues = 0;       // UD queue pairs of each application
-  bool dcqcn = false;
+  bool dcqcn = false;  // of channels, too
   uint64_t line_rate = 12'500'000'000;  // DCQCN: bytes in a second, at most
   uint32_t connects = 0;                // queue pairs that are to be connected by RDMA-CM, in the whole world
   double hang_up = 0;                   // chance that an application ends a connection without need
