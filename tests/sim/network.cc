@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "lib/transport/roce/wire/bth.h"
+#include "tests/sim/congestion_mark.h"
 #include "tests/sim/world.h"
-#include "tests/unit/transport/congestion_mark.h"
 
 namespace ub::sim {
 

@@ -3,8 +3,8 @@
 // What queue pairs tell of their network, and how they heed it.
 #include "lib/transport/roce/congestion.h"
 
+#include "tests/sim/congestion_mark.h"
 #include "tests/unit/roce/engine_pair.h"
-#include "tests/unit/transport/congestion_mark.h"
 
 namespace ub::roce {
 namespace {
