@@ -116,8 +116,8 @@ Agent::Verdict Client::poll(Core<PortSet>& core, Instant now, const Patience& pa
 }
 
 void Client::set_rate(Core<PortSet>& core, Instant now, uint64_t bytes_per_second) {
-  pacer_.bytes_per_second = bytes_per_second;
-  pacer_.next = {};
+  limits_.pacer.bytes_per_second = bytes_per_second;
+  limits_.pacer.next = {};
   for (const Rung& rung : queues_.objects) {
     if (rung.object != 0) core.on_posted(now, rung.object);
   }

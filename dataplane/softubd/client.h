@@ -16,7 +16,7 @@
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/unix_socket.h"
-#include "lib/transport/cc/pacer.h"
+#include "lib/transport/resource/owner_limits.h"
 
 namespace ub {
 
@@ -27,7 +27,7 @@ class Client {
 
   Owner number() const { return number_; }
   Agent& agent() { return agent_; }
-  cc::Pacer& pacer() { return pacer_; }
+  OwnerLimits& limits() { return limits_; }
 
   // For the application: its page; what it writes to to wake the worker; what it reads when it sleeps.
   int page_fd() const { return page_fd_.get(); }
@@ -109,7 +109,7 @@ class Client {
   Allowance ringing_;
   bool woke_us_ = false;
   Agent agent_;
-  cc::Pacer pacer_;
+  OwnerLimits limits_;
   uint32_t events_produced_ = 0;
   bool published_ = false;  // something that a sleeping application must be woken for
   uint64_t posts_ = 0, events_lost_ = 0;

@@ -59,7 +59,7 @@ bool ClientTable::add(std::unique_ptr<Client> client, std::string* error) {
 
 void ClientTable::serve(Owner number) {
   Client* client = find(number);
-  client->pacer().bytes_per_second = rate_;
+  client->limits().pacer.bytes_per_second = rate_;
   active_.push_back(client);
   for (uint64_t port : ports_down_) client->push_event({EventKind::kPortDown, port});
 }

@@ -205,7 +205,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.sq.indices = made.ring.indices();
   jetty.sq.work = made.work.data();
   jetty.sq.jfc = queue.jfc;
-  jetty.sq.pacer = &client_.pacer();
+  jetty.sq.limits = &client_.limits();
   jetty.sq.rnr_retry = queue.rnr_retry;
   jetty.sq.err_timeout = queue.err_timeout;
   jetty.jfr = queue.jfr;

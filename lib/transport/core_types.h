@@ -13,9 +13,7 @@
 
 namespace ub {
 
-namespace cc {
-struct Pacer;
-}
+struct OwnerLimits;
 
 // An instance is one Core: a process, or a daemon. Its uasid is non-zero and constant for its life.
 struct InstanceId {
@@ -59,11 +57,10 @@ struct RoceConfig {
   uint32_t max_qps = 0;  // 0: RoCE is off; at most 65535
   uint32_t max_address_handles = 4096;
   uint32_t max_listeners = 64;
-  uint32_t max_connections = 4096;                  // at most 65535
-  uint16_t window_packets = 128;                    // of a queue pair, in flight
-  bool ack_every_message = false;                   // ask for an acknowledgement with every message
-  bool dcqcn = false;                               // mark data as ECN capable and slow down where the network says so
-  uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: as fast as a queue pair may ever go
+  uint32_t max_connections = 4096;  // at most 65535
+  uint16_t window_packets = 128;    // of a queue pair, in flight
+  bool ack_every_message = false;   // ask for an acknowledgement with every message
+  bool dcqcn = false;               // mark data as ECN capable and slow down where the network says so
 };
 
 struct CoreConfig {
@@ -83,7 +80,11 @@ struct CoreConfig {
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
-  bool listen_to_network = false;         // flows without an algorithm note what networks say (cc/listener.h)
+  bool dcqcn = false;                               // channels have DCQCN; both ends must want it
+  uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: as fast as a channel or queue pair may ever go
+  // Flows without an algorithm note what networks say (cc/listener.h). For tests and the simulator, which look at that in
+  // the state; no tool shows it, so there is no configuration key.
+  bool listen_to_network = false;
   Duration channel_timeout = seconds(4);  // without progress; then the channel is dead
   Duration keepalive_idle = seconds(10);
   Duration setup_retry_min = milliseconds(5);
@@ -148,9 +149,9 @@ struct SendQueueConfig {
   QueueIndices* indices = nullptr;
   std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
   uint32_t jfc = 0;
-  cc::Pacer* pacer = nullptr;  // of the owner; null: as fast as it goes
-  uint8_t rnr_retry = 7;       // 7: for ever
-  uint8_t err_timeout = 17;    // 4.096 us * 2^n, see WR deadline
+  OwnerLimits* limits = nullptr;  // null: none
+  uint8_t rnr_retry = 7;          // 7: for ever
+  uint8_t err_timeout = 17;       // 4.096 us * 2^n, see WR deadline
 };
 
 struct JettyConfig {

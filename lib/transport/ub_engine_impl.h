@@ -79,6 +79,8 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   auto bytes = static_cast<size_t>(net.end - rest);
   switch (rtp.opcode) {
     case wire::TpOpcode::kData:
+      if (net.met_congestion()) [[unlikely]]
+        tp::on_mark(s_, channel, s_.now, net.ecn());
       return receiver_.on_data(channel, rtp, {rest, bytes});
     case wire::TpOpcode::kAck:
       return ta::on_ack(s_, channel, rtp);

@@ -52,6 +52,9 @@ class Inspection {
   void pools_in_transit();
   void channel(const Channel&);
   void far_end(const Channel&);
+  void flow_of_channel(const Channel&);
+  void flow_of_queue_pair(const roce::Qp&);
+  void heard(const cc::Listener&);
   void queue(const SendQueue&);
   void queue_pair(const roce::Qp&);
   void receives();
@@ -155,6 +158,33 @@ void Inspection::channel(const Channel& ch) {
   none("delivery of a channel that is held up", ch.stalled);
   none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());
   far_end(ch);
+  if (ch.is_up()) flow_of_channel(ch);
+}
+
+// What a flow that only listens cannot have heard: an answer before there was time for one, or a mark of what may not be
+// marked.
+void Inspection::heard(const cc::Listener& l) {
+  none("marks of packets that nobody may mark", l.marks);
+  const uint64_t least = 2 * world_.network.least_travel_ns();
+  if (l.round_trips != 0 && l.least_round_trip_ns < least)
+    expect("the least round trip, in ns", l.least_round_trip_ns, least);
+}
+
+// Everything was acknowledged: each packet that left once has told its round trip, and no other (Karn).
+void Inspection::flow_of_channel(const Channel& ch) {
+  const auto& left = world_.network.departures.of_channel(node_.index(), node_.epoch(), ch.tpn);
+  if (ch.flow.algorithm == cc::Algorithm::kListener) {
+    heard(ch.flow.listener);
+    expect("round trips that a channel heard of, by packets that left once", ch.flow.listener.round_trips, left.once);
+  }
+  if (ch.flow.algorithm == cc::Algorithm::kDcqcn && !left.marked)
+    none("notifications without a mark", ch.flow.dcqcn.alpha);
+}
+
+void Inspection::flow_of_queue_pair(const roce::Qp& qp) {
+  const bool marked = world_.network.departures.any_marked(node_.index(), node_.epoch());
+  if (qp.flow.algorithm == cc::Algorithm::kListener) heard(qp.flow.listener);
+  if (qp.flow.algorithm == cc::Algorithm::kDcqcn && !marked) none("notifications without a mark", qp.flow.dcqcn.alpha);
 }
 
 // Whose peer has it open, too: both know the same.
@@ -197,6 +227,7 @@ void Inspection::queue_pair(const roce::Qp& qp) {
   none("packet of a queue pair that is gathered", qp.gathering != roce::Gathering::kNothing);
   none("kept packets of a queue pair without copies", qp.kept);
   none("kept packet of a queue pair without copies", qp.kept_list.back());
+  flow_of_queue_pair(qp);
 }
 
 // Every receive that was taken is in a half message or back at its JFR.

@@ -18,7 +18,7 @@ class Raw {
   static constexpr uint32_t kToken = 0x4321;
 
   Raw(Stage& stage, Node& node, uint32_t number, uint32_t slot_count = 16, uint8_t err_timeout = 17,
-      cc::Pacer* pacer = nullptr, uint32_t group = 0, Mode mode = Mode::kRm)
+      OwnerLimits* limits = nullptr, uint32_t group = 0, Mode mode = Mode::kRm)
       : world_(stage.world),
         node_(node),
         owner_(static_cast<Owner>(kFirstHostileOwner + number)),
@@ -59,7 +59,7 @@ class Raw {
     c.sq.work = work_.get();
     c.sq.jfc = jfc;
     c.sq.err_timeout = err_timeout;
-    c.sq.pacer = pacer;
+    c.sq.limits = limits;
     c.jfr = jfr;
     c.owner = owner_;
     c.group = group;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/transport/roce/wire/bth.h"
+#include "tests/sim/congestion_mark.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -50,10 +51,11 @@ void Network::damage(Frame& f) {
   }
 }
 
-// Only what its sender says may be marked, and only of RoCE.
-void Network::mark(Frame& f) {
-  if (!say_congestion({f.data.get(), f.bytes})) return;
+// Only what its sender says may be marked.
+void Network::mark(uint32_t from, Frame& f) {
+  if (!mark_congestion({f.data.get(), f.bytes})) return;
   ++marked_;
+  departures.marked(from, world_.node(from).epoch(), f.span());
 }
 
 // From now until arrival, without reordering of its own.
@@ -79,6 +81,7 @@ void Network::send(uint32_t from, Frame f) {
   uint32_t to = route(f.span());
   world_.trace_frame("tx", from, to, f.span());
   if (to == UINT32_MAX) return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
+  departures.left(from, world_.node(from).epoch(), f.span());
   if (f.bytes - wire::kEthSize > world_.options.net.path_mtu) return;
   const TamperRule* rule = tamper.armed() ? tamper.decide(inspect(from, to, f.span())) : nullptr;
   carry(from, to, std::move(f), rule);
@@ -114,7 +117,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
   if (!healed_) {
     if (!world_.options.lossless && p.queued >= o.queue_frames) return;
     if (lost(p)) return;
-    if (rng_.chance(o.mark)) mark(f);
+    if (rng_.chance(o.mark)) mark(from, f);
     if (rng_.chance(o.corrupt)) damage(f);
     if (rng_.chance(o.duplicate)) {
       uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
@@ -141,6 +144,7 @@ void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) 
   }
   slots_[slot] = {std::move(f), from, to};
   ++path(from, to).queued;
+  least_travel_ns_ = std::min(least_travel_ns_, when_ns - world_.now().ns);
   world_.plan_delivery(when_ns, slot);
 }
 

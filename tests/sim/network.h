@@ -13,6 +13,7 @@
 
 #include "lib/base/prng.h"
 #include "lib/transport/wire/network_header.h"
+#include "tests/sim/departures.h"
 #include "tests/sim/options.h"
 #include "tests/sim/tamper.h"
 
@@ -49,8 +50,11 @@ class Network {
   size_t under_way() const { return slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
   uint64_t marked() const { return marked_; }  // frames that said congestion
+  // The least time that a frame was under way; UINT64_MAX: none was.
+  uint64_t least_travel_ns() const { return least_travel_ns_; }
 
   Tamper tamper;
+  Departures departures;
 
  private:
   struct Path {
@@ -73,13 +77,14 @@ class Network {
   uint64_t travel_time(Path&, size_t bytes);
   bool lost(Path&);
   void damage(Frame&);
-  void mark(Frame&);
+  void mark(uint32_t from, Frame&);
   static Frame copy(const Frame&);
 
   World& world_;
   Prng rng_;
   bool healed_ = false;
   uint64_t marked_ = 0;
+  uint64_t least_travel_ns_ = UINT64_MAX;
   std::vector<Path> paths_;
   std::vector<std::pair<wire::Endpoint, uint32_t>> routes_;
   std::vector<Slot> slots_;

@@ -24,7 +24,7 @@ struct NetworkOptions {
   double ns_per_byte = 0;  // serialisation; 0: infinitely fast
   uint32_t queue_frames = 4096;
   uint32_t path_mtu = 65535;  // longer IP packets vanish
-  double mark = 0;            // chance that a packet of RoCE which may be marked says congestion
+  double mark = 0;            // chance that a packet which may be marked says congestion
 };
 
 struct HostOptions {
@@ -89,7 +89,7 @@ struct WorkloadOptions {
   uint8_t roce_retry_cnt = 7;
   bool roce_ack_every = false;  // an acknowledgement with every message
   uint32_t ud_queues = 0;       // UD queue pairs of each application
-  bool dcqcn = false;
+  bool dcqcn = false;  // of channels, too
   uint64_t line_rate = 12'500'000'000;  // DCQCN: bytes in a second, at most
   uint32_t connects = 0;                // queue pairs that are to be connected by RDMA-CM, in the whole world
   double hang_up = 0;                   // chance that an application ends a connection without need

@@ -50,24 +50,6 @@ inline void reseal(std::span<std::byte> frame) {
   wire::icrc_store(frame.data() + (net.end - frame.data()), wire::icrc_compute(net.l3, covered, net.v6));
 }
 
-// Marks a packet of RoCE as one that met congestion, if it may be. The ICRC does not cover that.
-inline bool say_congestion(std::span<std::byte> frame) {
-  wire::NetHeader net;
-  if (wire::parse_network(frame, net) != wire::Drop::kNone || net.dst.port != roce::kUdpPort) return false;
-  if (net.ecn != wire::kEcnEct0 && net.ecn != wire::kEcnEct1) return false;
-  std::byte* ip = frame.data() + (net.l3 - frame.data());
-  if (net.v6) {
-    ip[1] |= std::byte{wire::kEcnCe << 4};
-    return true;
-  }
-  ip[1] |= std::byte{wire::kEcnCe};
-  uint32_t sum = 0;
-  for (size_t i = 0; i < wire::kIpv4Size; i += 2) sum += i == 10 ? 0 : load_be16(ip + i);
-  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
-  store_be16(ip + 10, static_cast<uint16_t>(~sum));
-  return true;
-}
-
 inline PacketInfo inspect(uint32_t from, uint32_t to, std::span<const std::byte> frame) {
   PacketInfo p;
   p.from = from;

@@ -3,7 +3,7 @@
 // Unreliable messages (UM): a UTP packet each, without a channel, sent once; who gets them, and why not.
 #include <cmath>
 
-#include "lib/transport/cc/pacer.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/sim/directed_raw.h"
 
@@ -383,9 +383,9 @@ TEST(Datagram, channels_and_datagrams__share_the_turns) {
 
 TEST(Datagram, rate_of_the_owner__holds) {
   Stage s;
-  cc::Pacer pacer;
-  pacer.bytes_per_second = 10'000'000;
-  Raw x(s, *s.a().node, 0, 16, 17, &pacer, 0, Mode::kUm), y(s, *s.b().node, 0, 16, 17, nullptr, 0, Mode::kUm);
+  OwnerLimits limits;
+  limits.pacer.bytes_per_second = 10'000'000;
+  Raw x(s, *s.a().node, 0, 16, 17, &limits, 0, Mode::kUm), y(s, *s.b().node, 0, 16, 17, nullptr, 0, Mode::kUm);
   const uint32_t target = x.import(y);
   const Instant begin = s.world.now();
   for (int i = 0; i < 200; ++i) {

@@ -225,5 +225,33 @@ TEST(Loss, small_messages__overtake_a_bulk_one) {
   s.check_memory();
 }
 
+// ---- congestion ------------------------------------------------------------------------------------------------
+
+TEST(Congestion, slows_a_channel_down_and_is_forgotten) {
+  Options o = directed_options();
+  o.work.dcqcn = true;
+  o.work.line_rate = 1'250'000'000;
+  o.net.mark = 1;
+  Stage s(o);
+  std::vector<const Wr*> writes;
+  for (int i = 0; i < 10; ++i) writes.push_back(&s.write(200'000));
+  const double took = s.finish();
+  for (const Wr* w : writes) EXPECT_EQ(w->status, kSuccess);
+  EXPECT_GT(s.count(s.b(), Counter::kTpTxCnp), 1u);
+  EXPECT_EQ(s.count(s.b(), Counter::kTpTxCnp), s.count(s.a(), Counter::kTpRxCnp));
+  EXPECT_LE(static_cast<double>(s.count(s.b(), Counter::kTpTxCnp)), took / 50e-6 + 2);  // not one for each packet
+  EXPECT_GT(took, 1e-3);
+  s.world.network.heal();
+  const auto limited = [&s] {
+    const CoreState& core = s.a().node->core().state();
+    for (uint32_t i = 1; i <= core.channels.high_water(); ++i)
+      if (core.channels[i].is_up() && core.channels[i].flow.dcqcn.rate_kbytes_per_second != 0) return true;
+    return false;
+  };
+  EXPECT_TRUE(limited());
+  EXPECT_TRUE(s.world.run_until([&] { return !limited(); }, seconds(1)));
+  s.check_memory();
+}
+
 }  // namespace
 }  // namespace ub::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an application that cannot be trusted may cost the others by what it leaves in its rings, and how often it rings.
-#include "lib/transport/cc/pacer.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "tests/sim/directed_raw.h"
 
 namespace ub::sim {
@@ -35,8 +35,8 @@ TEST(Ring, long_and_full_of_nothing__is_passed_in_parts) {
 // An owner's allowance is for all its queues, comes back with time, and is no matter of those who send.
 TEST(Ring, full_of_nothing__costs_no_more_than_the_owners_allowance) {
   Stage s;
-  cc::Pacer pacer;
-  Raw x(s, *s.a().node, 0, 1 << 16, 17, &pacer), other(s, *s.a().node, 1, 16, 17, &pacer), y(s, *s.b().node, 0);
+  OwnerLimits limits;
+  Raw x(s, *s.a().node, 0, 1 << 16, 17, &limits), other(s, *s.a().node, 1, 16, 17, &limits), y(s, *s.b().node, 0);
   uint32_t target = x.import(y);
   ASSERT_EQ(x.outcome(x.element(WrOp::kWrite, 100, target, y.region)), kSuccess);
   Wqe nothing{};
@@ -52,8 +52,9 @@ TEST(Ring, full_of_nothing__costs_no_more_than_the_owners_allowance) {
   while (x.indices.consumed.load() - first < 40'000 && s.world.now() - begin < seconds(1)) {
     s.world.run_for(microseconds(100));
     const auto passed = static_cast<int64_t>(x.indices.consumed.load() - first);
-    EXPECT_LE(cc::Pacer::kPassedSlot * passed, s.world.now() - begin + Allowance::kMost + cc::Pacer::kPassedSlot * 32);
-    if (pacer.passing.has_any(s.world.now())) continue;
+    EXPECT_LE(OwnerLimits::kPassedSlot * passed,
+              s.world.now() - begin + Allowance::kMost + OwnerLimits::kPassedSlot * 32);
+    if (limits.passing.has_any(s.world.now())) continue;
     ++rests;
     uint64_t nop = other.post(other.element(WrOp::kNop, 0, 0, nullptr)).user_ctx;
     EXPECT_EQ(other.indices.consumed.load(), other.indices.produced.load() - 1);

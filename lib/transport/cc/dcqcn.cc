@@ -22,17 +22,19 @@ void Dcqcn::begin(Verdict& v, const Path&, Psn) {
 
 void Dcqcn::decay() { alpha = static_cast<uint16_t>(alpha - (alpha >> kWeightShift)); }
 
+/// Beyond the rate before the cut, never beyond the line.
+void Dcqcn::aim_higher(const Path& path) {
+  const uint32_t more = std::min(time_steps, byte_steps) > kFastSteps   ? kAddMuchKbytesPerSecond
+                        : std::max(time_steps, byte_steps) > kFastSteps ? kAddKbytesPerSecond
+                                                                        : 0;
+  target_kbytes_per_second += std::min(more, path.line_kbytes_per_second - target_kbytes_per_second);
+}
+
 /// One step up, of either kind.
 void Dcqcn::recover(Verdict& v, const Path& path) {
-  const uint32_t line = path.line_kbytes_per_second;
-  if (std::min(time_steps, byte_steps) > kFastSteps) {
-    target_kbytes_per_second += kAddMuchKbytesPerSecond;
-  } else if (std::max(time_steps, byte_steps) > kFastSteps) {
-    target_kbytes_per_second += kAddKbytesPerSecond;
-  }
-  target_kbytes_per_second = std::min(target_kbytes_per_second, line);
+  aim_higher(path);
   rate_kbytes_per_second += (target_kbytes_per_second - rate_kbytes_per_second + 1) / 2;
-  if (rate_kbytes_per_second < line) return;
+  if (rate_kbytes_per_second < path.line_kbytes_per_second) return;
   rate_kbytes_per_second = 0;
   v.next_packet = {};
   v.timer_at = Instant::never();
@@ -46,7 +48,8 @@ void Dcqcn::marked(Verdict& v, const Path& path, Instant now, const Mark&) {
   }
   target_kbytes_per_second = rate_kbytes_per_second;
   const uint64_t cut = uint64_t{rate_kbytes_per_second} * alpha / (2 * kAlphaOne);
-  rate_kbytes_per_second = std::max(kLeastKbytesPerSecond, rate_kbytes_per_second - static_cast<uint32_t>(cut));
+  const uint32_t least = std::min(kLeastKbytesPerSecond, path.line_kbytes_per_second);
+  rate_kbytes_per_second = std::max(least, rate_kbytes_per_second - static_cast<uint32_t>(cut));
   decay();
   alpha = static_cast<uint16_t>(std::min<uint32_t>(kAlphaOne, alpha + (kAlphaOne >> kWeightShift)));
   time_steps = byte_steps = 0;

@@ -35,6 +35,7 @@ struct Dcqcn : Member {
 
  private:
   void recover(Verdict& v, const Path& path);
+  void aim_higher(const Path& path);
   void decay();
 };
 

@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include "lib/base/assert.h"
+
 namespace ub::cc {
 namespace {
 
@@ -72,9 +74,8 @@ void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn 
   const uint32_t packets = to.distance(from);
   if (packets == 0) return;
   if (f.send_times != 0) {
-    // An answer of RoCE has more numbers than may be in flight: those of its packets, which left there.
-    const Psn end = from + std::min(packets, times.packets());
-    for (Psn psn = from; psn != end; ++psn) measure(f, times, path, now, psn);
+    UB_DCHECK(packets <= times.packets());
+    for (Psn psn = from; psn != to; ++psn) measure(f, times, path, now, psn);
   }
   with_member(f, [&](auto& member) { member.acknowledged(f, path, now, packets, to); });
 }

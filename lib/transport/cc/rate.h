@@ -3,11 +3,17 @@
 // Rates and the time that bytes take at them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lib/base/time.h"
 
 namespace ub::cc {
+
+/// The nearest one that can be said in kilobytes and is not zero.
+constexpr uint32_t kbytes_per_second(uint64_t bytes_per_second) {
+  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes_per_second / 1000, 1, UINT32_MAX));
+}
 
 /// `bytes_per_second` is not zero. Rounded down.
 constexpr Duration time_of(uint64_t bytes, uint64_t bytes_per_second) {

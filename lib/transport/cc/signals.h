@@ -12,13 +12,11 @@
 namespace ub::cc {
 
 inline constexpr uint16_t kNoWindow = UINT16_MAX;
-inline constexpr uint32_t kNoLine = UINT32_MAX;
 
 /// What stays the same while a flow lives. Its owner knows it, and says it with every signal.
 struct Path {
-  uint32_t mtu_bytes = 1024;                  ///< payload of a full packet
-  uint16_t most_packets = kNoWindow;          ///< in flight that its sender can keep track of
-  uint32_t line_kbytes_per_second = kNoLine;  ///< as fast as it may ever go
+  uint16_t most_packets = kNoWindow;             ///< in flight that its sender can keep track of
+  uint32_t line_kbytes_per_second = UINT32_MAX;  ///< as fast as it may ever go; not zero
 };
 
 /// What a flow is allowed. Plain fields, so that to obey costs a comparison; whoever obeys copies what its packets touch

@@ -171,7 +171,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.generation = generation;
   q.slots = qc.slots;
   q.source = qc.source;
-  q.pacer = qc.pacer;
+  q.limits = qc.limits;
   q.owner = config.owner;
   q.indices = qc.indices;
   q.work = reinterpret_cast<WrState*>(qc.work);

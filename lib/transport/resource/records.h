@@ -118,7 +118,7 @@ struct SendRing {
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
 struct alignas(64) SendQueue : SendRing {
   struct WrState* work;
-  cc::Pacer* pacer;  // null: none
+  OwnerLimits* limits;  // null: none
   uint32_t work_mask;
   uint32_t started_head, started_tail;
   uint32_t jetty;  // Jetty record

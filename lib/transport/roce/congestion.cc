@@ -3,21 +3,26 @@
 
 #include <algorithm>
 
+#include "lib/transport/cc/rate.h"
 #include "lib/transport/roce/state.h"
 
 namespace ub::roce {
 namespace {
 
-cc::Path path_of(const CoreState& s, const Qp& qp) {
-  return {.mtu_bytes = qp.req.mtu,
-          .most_packets = s.config.roce.window_packets,
-          .line_kbytes_per_second = static_cast<uint32_t>(s.config.roce.line_bytes_per_second / 1000)};
+cc::Path path_of(const CoreState& s) {
+  return {.most_packets = s.config.roce.window_packets,
+          .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second)};
 }
 
-/// Copies the verdict to where packets look.
-void heed(const CoreState& s, Qp& qp) {
+/// Copies the verdict to where packets look, and has the queue pair woken when it says. Who may send more than before has
+/// its turn.
+void heed(CoreState& s, State& r, uint32_t index) {
+  Qp& qp = r.qps[index];
   UB_DCHECK(qp.flow.window_packets != 0);
+  const uint16_t window_before = qp.req.window;
   qp.req.window = std::min(s.config.roce.window_packets, qp.flow.window_packets);
+  if (qp.req.window > window_before) activate(r, index);
+  arm_timer(s, r, index);
 }
 
 cc::Algorithm algorithm_for(const CoreConfig& config) {
@@ -29,8 +34,8 @@ cc::Algorithm algorithm_for(const CoreConfig& config) {
 
 void begin_flow(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  cc::begin(qp.flow, r.send_times, algorithm_for(s.config), path_of(s, qp), qp.req.oldest);
-  heed(s, qp);
+  cc::begin(qp.flow, r.send_times, algorithm_for(s.config), path_of(s), qp.req.oldest);
+  heed(s, r, index);
 }
 
 void end_flow(State& r, Qp& qp) { cc::end(qp.flow, r.send_times); }
@@ -38,43 +43,43 @@ void end_flow(State& r, Qp& qp) { cc::end(qp.flow, r.send_times); }
 void tell_sent(CoreState& s, State& r, uint32_t index, Psn psn, uint32_t bytes, bool again) {
   Qp& qp = r.qps[index];
   if (qp.type == QpType::kRc) {
-    cc::sent(qp.flow, r.send_times, path_of(s, qp), s.now, psn, bytes, again);
+    cc::sent(qp.flow, r.send_times, path_of(s), s.now, psn, bytes, again);
   } else {
-    cc::sent(qp.flow, path_of(s, qp), s.now, bytes);
+    cc::sent(qp.flow, path_of(s), s.now, bytes);
   }
-  heed(s, qp);
+  heed(s, r, index);
 }
 
 void tell_answered(CoreState& s, State& r, uint32_t index, uint32_t bytes) {
   Qp& qp = r.qps[index];
-  cc::sent(qp.flow, path_of(s, qp), s.now, bytes);
-  heed(s, qp);
+  cc::sent(qp.flow, path_of(s), s.now, bytes);
+  heed(s, r, index);
 }
 
 void tell_progress(CoreState& s, State& r, uint32_t index, Psn oldest, const Progress& progress) {
   Qp& qp = r.qps[index];
-  const cc::Path path = path_of(s, qp);
+  const cc::Path path = path_of(s);
   cc::acknowledged(qp.flow, r.send_times, path, s.now, oldest, qp.req.oldest);
   if (progress.gap) cc::lost(qp.flow, path, s.now, {qp.req.oldest, qp.req.sent_end});
-  heed(s, qp);
+  heed(s, r, index);
 }
 
 void tell_timed_out(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  cc::timed_out(qp.flow, path_of(s, qp), s.now, qp.req.sent_end);
-  heed(s, qp);
+  cc::timed_out(qp.flow, path_of(s), s.now, qp.req.sent_end);
+  heed(s, r, index);
 }
 
 void tell_marked(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  cc::marked(qp.flow, path_of(s, qp), s.now, {});
-  heed(s, qp);
+  cc::marked(qp.flow, path_of(s), s.now, {});
+  heed(s, r, index);
 }
 
 void look_at_flow(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  cc::timer(qp.flow, path_of(s, qp), s.now);
-  heed(s, qp);
+  cc::timer(qp.flow, path_of(s), s.now);
+  heed(s, r, index);
 }
 
 }  // namespace ub::roce

@@ -11,13 +11,14 @@ namespace ub::roce {
 struct State;
 struct Qp;
 
-/// The flow of a queue pair that nothing was sent on. Forgets the one that there was.
+/// The flow of a queue pair that nothing was sent on: from INIT on, since answers to READs may leave from RTR on. Its first
+/// number is known at RTS only, and no algorithm that a queue pair may have looks at that. Forgets the flow that there was.
 void begin_flow(CoreState& s, State& r, uint32_t qp);
 void end_flow(State& r, Qp& qp);
 
 /// A packet of a request leaves, of so many bytes as the wire carries.
 void tell_sent(CoreState& s, State& r, uint32_t qp, Psn psn, uint32_t bytes, bool again);
-/// A packet of an answer to a READ leaves.
+/// A packet of an answer to a READ leaves, of so many bytes as the wire carries.
 void tell_answered(CoreState& s, State& r, uint32_t qp, uint32_t bytes);
 /// What an acknowledgement or response came to; `oldest`: that of the requester before.
 void tell_progress(CoreState& s, State& r, uint32_t qp, Psn oldest, const Progress& progress);

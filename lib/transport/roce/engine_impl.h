@@ -102,7 +102,7 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   Qp& qp = r_.qps[index];
   if (!admits(qp, net, packet)) return;
   if (packet.has(kShapeCnp)) return on_congestion(index);
-  if (net.ecn == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
+  if (net.ecn() == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
   ++qp.rx_packets;
   if (qp.fresh) {
     qp.fresh = false;
@@ -154,7 +154,6 @@ void Engine<Host>::on_congestion(uint32_t qp) {
   s_.count(Counter::kRoceRxCnp);
   if (!has_flow(r_.qps[qp])) return;
   tell_marked(s_, r_, qp);
-  arm_timer(s_, r_, qp);
 }
 
 // A packet of the peer met congestion: the peer is told, so often and no more.

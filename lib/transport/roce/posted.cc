@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/roce/posted.h"
 
-#include "lib/transport/cc/pacer.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/send_ring.h"
 
@@ -113,7 +112,7 @@ bool may_start(const CoreState& s, const Qp& qp, const RequesterState& req, cons
   if (qp.state != QpState::kRts || req.tail - qp.retired > qp.work_mask) return false;
   if (front.refused != CrStatus::kSuccess) return req.head == req.tail;
   if ((front.wqe->flags & kWrFence) != 0 && req.reads_in_flight != 0) return false;
-  if (qp.pacer != nullptr && qp.pacer->ready_at() > s.now) return false;
+  if (qp.limits != nullptr && qp.limits->pacer.ready_at() > s.now) return false;
   return may_begin(req, {qp.requests, qp.work_mask + 1}, front.kind, front.wqe->length);
 }
 
@@ -135,7 +134,7 @@ bool start_next(CoreState& s, State& r, uint32_t index) {
     return false;
   }
   if (!may_start(s, qp, qp.req, front)) {
-    if (qp.pacer != nullptr && qp.pacer->ready_at() > s.now) arm_timer(s, r, index);
+    if (qp.limits != nullptr && qp.limits->pacer.ready_at() > s.now) arm_timer(s, r, index);
     return false;
   }
   take_front(qp, *front.wqe);
@@ -144,7 +143,7 @@ bool start_next(CoreState& s, State& r, uint32_t index) {
     fail_requests(s, r, index, number, front.refused);
     return false;
   }
-  if (qp.pacer != nullptr) qp.pacer->charge(s.now, front.wqe->length);
+  if (qp.limits != nullptr) qp.limits->charge(s.now, front.wqe->length);
   begin(qp.req, {qp.requests, qp.work_mask + 1}, front.kind, front.wqe->length);
   return true;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/transport/cc/pacer.h"
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/roce/cm.h"
@@ -247,7 +246,7 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   qp.owner = config.owner;
   const SendQueueConfig& sq = config.sq;
   qp.ring = {sq.slots, sq.source, sq.indices, sq.slot_count - 1, 0, 0, 0};
-  qp.pacer = sq.pacer;
+  qp.limits = sq.limits;
   qp.work_mask = std::bit_ceil(sq.depth) - 1;
   qp.requests = reinterpret_cast<SentRequest*>(sq.work);
   qp.started = reinterpret_cast<StartedRequest*>(sq.work + sizeof(SentRequest) * (qp.work_mask + 1));
@@ -283,11 +282,8 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   if (a.qp_state == QpState::kReset && before != QpState::kReset) to_reset(s, r, index);
   if (a.qp_state == QpState::kInit && before == QpState::kReset) {
     qp.req.mtu = qp.resp.mtu = kMaxPathMtu;
+    begin_flow(s, r, index);
   }
-  // Answers to READs may leave from RTR on, requests from RTS on: then it is known under which number.
-  const bool begins = (a.qp_state == QpState::kInit && before == QpState::kReset) ||
-                      (a.qp_state == QpState::kRts && before == QpState::kRtr);
-  if (begins) begin_flow(s, r, index);
   if (a.qp_state == QpState::kSqd) qp.drain_event = before != QpState::kSqd || qp.drain_event;
   if (sends(a.qp_state)) {
     activate(r, index);
@@ -386,7 +382,7 @@ void arm_timer(CoreState& s, const State& r, uint32_t index) {
   const Qp& qp = r.qps[index];
   const auto if_ahead = [&s](Instant t) { return t > s.now ? t : Instant::never(); };
   const Instant wake = if_ahead(qp.req.wait_until);
-  const Instant turn = qp.pacer == nullptr ? Instant::never() : if_ahead(qp.pacer->ready_at());
+  const Instant turn = qp.limits == nullptr ? Instant::never() : if_ahead(qp.limits->pacer.ready_at());
   const Instant pace = cc::deadline(qp.flow, s.now);
   s.timers.arm(timer_of_qp(r, index), earlier(earlier(qp.req.deadline, wake), earlier(turn, pace)));
 }

@@ -9,8 +9,8 @@
 
 #include "lib/base/uint128.h"
 #include "lib/transport/cc/flow.h"
-#include "lib/transport/cc/pacer.h"
 #include "lib/transport/core_state.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/roce/qp_states.h"
 #include "lib/transport/roce/read_slots.h"
 #include "lib/transport/roce/requester.h"
@@ -87,7 +87,7 @@ struct alignas(64) Qp {
   // ---- requester
   SentRequest* requests;
   StartedRequest* started;
-  cc::Pacer* pacer;
+  OwnerLimits* limits;
   uint32_t work_mask;
   uint32_t retired;       ///< the oldest request that has not completed
   uint32_t begin_of_end;  ///< in ERROR: this request failed or was flushed, and all behind it

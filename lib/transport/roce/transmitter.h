@@ -79,7 +79,6 @@ class Transmitter {
     if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
     const bool may_send_data = cc::may_leave(qp.flow, s_.now) || qp.state == QpState::kError;
-    if (!may_send_data) arm_timer(s_, r_, index);
     if (qp.serving) {
       const Sent sent = may_send_data ? send_response(index) : Sent::kPending;
       if (sent != Sent::kNothing) return sent;
@@ -156,7 +155,7 @@ class Transmitter {
       send_built(index, next, frame, qp.gather_bytes);
     } else {
       commit(qp, frame, qp.gather_bytes);
-      part_sent(index, *slot_being_served(qp));
+      part_sent(index, *slot_being_served(qp), qp.gather_bytes);
     }
     return Sent::kYes;
   }
@@ -264,13 +263,14 @@ class Transmitter {
       return Sent::kPending;
     }
     commit(qp, frame.begin, frame.bytes);
-    part_sent(index, slot);
+    part_sent(index, slot, frame.bytes);
     return Sent::kYes;
   }
 
-  void part_sent(uint32_t index, ReadSlot& slot) {
+  /// `bytes`: of the frame.
+  void part_sent(uint32_t index, ReadSlot& slot, uint32_t bytes) {
     Qp& qp = r_.qps[index];
-    if (has_flow(qp)) tell_answered(s_, r_, index, qp.resp.mtu);
+    if (has_flow(qp)) tell_answered(s_, r_, index, bytes);
     s_.count(Counter::kRoceTxResponse);
     ++qp.served;
     if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;

@@ -52,7 +52,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
   UB_DCHECK(!alive(ch) && !ch.on_resting_list && ch.queues.empty());
-  UB_DCHECK(ch.receive == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 && ch.held_count == 0);
+  UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 && ch.held_count == 0);
   // The first generation is random: after a restart the numbers of the former life do not come again at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};

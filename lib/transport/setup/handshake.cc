@@ -104,7 +104,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kUnknownEntity);
   }
-  if (!valid_parameters(r)) {
+  if (!valid_parameters(s, r)) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
   }
@@ -160,7 +160,7 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
   if (from.remote.ip != ch.remote_endpoint.ip) return s.count(Counter::kRxDropRecordPeer);
-  if (!valid_parameters(r)) return s.count(Counter::kRxDropRecordParameter);
+  if (!valid_parameters(s, r)) return s.count(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -174,7 +174,7 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kHalfOpen) return s.count(Counter::kRxDropRecordState);
   if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
-  const bool fits = valid_parameters(r) && r.mtu <= s.links[ch.link].config.mtu;
+  const bool fits = valid_parameters(s, r) && r.mtu <= s.links[ch.link].config.mtu;
   if (!fits) return s.count(Counter::kRxDropRecordParameter);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);

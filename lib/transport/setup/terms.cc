@@ -22,6 +22,11 @@ uint8_t sack_size_code(const CoreState& s) {
   return static_cast<uint8_t>(std::countr_zero(bits / 64));
 }
 
+// Both ends must want the same (docs/wire.md), so there is nothing to choose from.
+wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
+  return s.config.dcqcn ? wire::CcAlgorithm::kDcqcn : wire::CcAlgorithm::kNone;
+}
+
 }  // namespace
 
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk) {
@@ -38,6 +43,7 @@ uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
 }
 
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
+  r.cc = wanted_algorithm(s);
   r.selective = true;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
@@ -50,9 +56,9 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
 }
 
-bool valid_parameters(const ControlRecord& r) {
+bool valid_parameters(const CoreState& s, const ControlRecord& r) {
   return r.mtu >= kMinMtu && r.mtu <= 8192 && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
-         (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wire::CcAlgorithm::kNone &&
+         (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wanted_algorithm(s) &&
          r.rcv_window >= 64 && r.selective;
 }
 
@@ -72,7 +78,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
   ch.highest_seen = ch.peer_initial_psn - 1;
   UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
-  tp::begin_flow(s, ch, tp::algorithm_for(s, s.links[ch.link].config.lossless));
+  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, s.links[ch.link].config.lossless));
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
 }
 

@@ -17,7 +17,7 @@ uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
 // Writes our terms into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);
 
-bool valid_parameters(const wire::ControlRecord& record);
+bool valid_parameters(const CoreState& s, const wire::ControlRecord& record);
 // What both sides know once REQ and REP were exchanged.
 void agree(CoreState& s, tp::Channel& ch, const wire::ControlRecord& record);
 

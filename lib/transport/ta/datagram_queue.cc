@@ -32,9 +32,9 @@ bool may_gather(CoreState& s, const SendQueue& q) {
   const uint32_t held = s.gathering_of[q.owner];
   if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
   Instant at = s.now + kGatheringPause;
-  if (q.pacer != nullptr) {
-    q.pacer->passing.charge(s.now, cc::Pacer::kPassedSlot);
-    at = later(at, q.pacer->passing.ready_at());
+  if (q.limits != nullptr) {
+    q.limits->passing.charge(s.now, OwnerLimits::kPassedSlot);
+    at = later(at, q.limits->passing.ready_at());
   }
   s.timers.arm(timer_of(s, q), at);
   return false;
@@ -84,7 +84,7 @@ void schedule_datagrams(CoreState& s, uint32_t queue) {
 
 WrState& start_datagram(CoreState& s, SendQueue& q) {
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
+  if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
   WrState& wr = start_request(s, q, wqe, 0, 0);
   q.next_tassn += 1;
   return wr;

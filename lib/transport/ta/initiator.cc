@@ -169,7 +169,7 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   tp::Channel& ch = s.channels[choice.channel];
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    if (q.pacer != nullptr) q.pacer->charge(s.now, wqe.length);
+    if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
     const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
     const WrState& wr = start_request(s, q, wqe, choice.channel, segments);
     if (wr.deadline < q.deadline) {

@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "lib/transport/cc/pacer.h"
 #include "lib/transport/core_state.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::ta {
@@ -22,30 +22,30 @@ inline uint32_t timer_of(const CoreState& s, const SendQueue& q) {
 
 // May it pass an element that nothing is sent for? False: the queue's timer brings us back.
 inline bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
-  Allowance* allowance = q.pacer == nullptr ? nullptr : &q.pacer->passing;
+  Allowance* allowance = q.limits == nullptr ? nullptr : &q.limits->passing;
   if (allowance != nullptr && !allowance->has_any(s.now)) {
-    allowance->charge(s.now, cc::Pacer::kPassedSlot);
+    allowance->charge(s.now, OwnerLimits::kPassedSlot);
     s.timers.arm(timer_of(s, q), allowance->ready_at());
     return false;
   }
   if (q.passed_at != s.now) {
     q.passed_at = s.now;
     q.passed_slots = 0;
-    if (allowance != nullptr) allowance->charge(s.now, cc::Pacer::kPassedFirst);
+    if (allowance != nullptr) allowance->charge(s.now, OwnerLimits::kPassedFirst);
   }
   if (q.passed_slots >= kPassedSlots) {
     s.timers.arm(timer_of(s, q), s.now + nanoseconds(1));
     return false;
   }
   q.passed_slots += wqe.slots;
-  if (allowance != nullptr) allowance->charge(s.now, cc::Pacer::kPassedSlot * wqe.slots);
+  if (allowance != nullptr) allowance->charge(s.now, OwnerLimits::kPassedSlot * wqe.slots);
   return true;
 }
 
 // False: later; the queue's timer is set.
 inline bool pacer_allows(CoreState& s, const SendQueue& q) {
-  if (q.pacer == nullptr) return true;
-  const Instant ready = q.pacer->ready_at();
+  if (q.limits == nullptr) return true;
+  const Instant ready = q.limits->pacer.ready_at();
   if (ready <= s.now) return true;
   s.timers.arm(timer_of(s, q), ready);
   return false;

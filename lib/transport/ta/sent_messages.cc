@@ -16,13 +16,22 @@ void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& ack
 void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const wire::NetHeader& net) {
   const std::span<const std::byte> rest(net.tph + wire::RtpHeader::kSize, net.end);
   if (rtp.opcode == wire::TpOpcode::kCnp) return tp::on_notification(s, channel, s.now, rest);
-  const bool acknowledges = rtp.opcode == wire::TpOpcode::kAckCc || rtp.opcode == wire::TpOpcode::kSackCc;
-  if (!acknowledges) return s.count(Counter::kRxDropBadTpOpcode);
-  size_t size;
-  const wire::Drop drop = tp::on_feedback(s, channel, s.now, rest, &size);
+  const bool selective = rtp.opcode == wire::TpOpcode::kSackCc;
+  if (!selective && rtp.opcode != wire::TpOpcode::kAckCc) return s.count(Counter::kRxDropBadTpOpcode);
+  const tp::Channel& ch = s.channels[channel];
+  cc::Feedback feedback;
+  wire::Drop drop = cc::read_feedback(ch.feedback, rest, &feedback);
+  wire::SackView sack;
+  if (selective && drop == wire::Drop::kNone) {
+    const auto behind = rest.subspan(cc::feedback_size(ch.feedback));
+    drop = wire::SackView::read(behind.data(), behind.size(), sack);
+  }
   if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
-  if (rtp.opcode == wire::TpOpcode::kAckCc) return on_ack(s, channel, rtp);
-  on_sack(s, channel, rtp, rest.subspan(size));
+  const bool gap = !selective && tp::reports_gap(rtp);
+  if (!(gap ? tp::gap_acceptable(s, ch, rtp.psn) : tp::acceptable(s, ch, rtp.psn))) return;
+  tp::tell_fed_back(s, channel, s.now, feedback);
+  if (!selective) return on_ack(s, channel, rtp);
+  on_acknowledged(s, channel, tp::on_sack(s, channel, s.now, rtp, sack));
 }
 
 void stop_request(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number) {

@@ -8,7 +8,6 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/tp/acknowledgement.h"
-#include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
 
@@ -17,8 +16,8 @@ void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& ack
 
 // An acknowledgement of any kind came (6.2.2). `rest`: behind the transport header.
 inline void on_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
-  const bool gap = rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn;
-  on_acknowledged(s, channel, gap ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp));
+  on_acknowledged(s, channel,
+                  tp::reports_gap(rtp) ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp));
 }
 inline void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
   wire::SackView sack;

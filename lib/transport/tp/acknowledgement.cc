@@ -26,7 +26,8 @@ bool lost_for_the_first_time_or_again(const RecoveryBlock& r, Psn hole, Psn high
 }
 
 // Notes what the peer has beyond the first gap; the highest of it.
-Psn note_received(State& s, Channel& ch, Instant now, Psn base, const wire::SackView& sack) {
+Psn note_received(State& s, uint32_t channel, Instant now, Psn base, const wire::SackView& sack) {
+  Channel& ch = s.channels[channel];
   RecoveryBlock& r = recovery_block(s, ch);
   const uint32_t last_bit = std::min(sack.bit_count() - 1, ch.outstanding());  // bit i: PSN base + i, base = oldest - 1
   Psn highest = base;
@@ -39,7 +40,7 @@ Psn note_received(State& s, Channel& ch, Instant now, Psn base, const wire::Sack
     progress = true;
     set_bit(r.sacked, recovery_index(p));
     take_from_resends(r, p);
-    if (ch.flow.send_times != 0) tell_arrived(s, ch, now, p);
+    if (ch.flow.send_times != 0) tell_arrived(s, channel, now, p);
   }
   if (progress) ch.timeouts = 0;
   return highest;
@@ -70,7 +71,7 @@ uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn hig
 Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp) {
   s.count(Counter::kTpRxNak);
   Channel& ch = s.channels[channel];
-  if (!acceptable(s, ch, rtp.psn - 1) || rtp.psn == ch.next_psn) return nothing_new(ch);
+  if (!gap_acceptable(s, ch, rtp.psn)) return nothing_new(ch);
   Acknowledged result = acknowledge_until(s, channel, now, rtp.psn);
   if (!ch.fast) return result;
   RecoveryBlock& r = recovery_block(s, ch);
@@ -90,7 +91,7 @@ Acknowledged on_sack(State& s, uint32_t channel, Instant now, const wire::RtpHea
   if (!acceptable(s, ch, rtp.psn)) return nothing_new(ch);
   Acknowledged result = acknowledge_until(s, channel, now, rtp.psn + 1);
   if (ch.outstanding() == 0) return result;
-  const Psn highest = note_received(s, ch, now, rtp.psn, sack);
+  const Psn highest = note_received(s, channel, now, rtp.psn, sack);
   if (!ch.fast) return result;
   result.lost = queue_holes(s, channel, now, rtp.psn + 1, highest);
   if (result.lost == 0) return result;

@@ -9,6 +9,7 @@
 #include "lib/transport/tp/recovery.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/tp/transmit_state.h"
+#include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/sack.h"
 
@@ -26,6 +27,15 @@ inline bool acceptable(State& s, const Channel& ch, Psn psn) {
   if ((psn + 1).distance(ch.oldest_unacked) <= ch.outstanding()) return true;
   s.count(Counter::kTpRxStaleAck);
   return false;
+}
+
+// Is it a TPNAK: everything from its PSN on is missing?
+inline bool reports_gap(const wire::RtpHeader& rtp) {
+  return rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn;
+}
+// acceptable() for those: it is missing, so it has left.
+inline bool gap_acceptable(State& s, const Channel& ch, Psn missing) {
+  return acceptable(s, ch, missing - 1) && missing != ch.next_psn;
 }
 
 // What was noted of packets that are in flight no longer.

@@ -73,7 +73,7 @@ struct Channel : ChannelHot {
   bool mid_message;        // the newest message in flight is not complete
   bool fast;               // fast retransmission agreed
   bool read_meta;
-  wire::CcAlgorithm feedback;  // agreed: what acknowledgements of the -CC forms say
+  wire::CcAlgorithm feedback;  // agreed: how a receiver says what the network said
   bool bulk;
   bool initiator;         // we sent the REQ
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
@@ -105,6 +105,8 @@ struct Channel : ChannelHot {
   bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // MaxRcvPSN
   uint32_t kept;       // packets of State::kept
+  Instant next_cnp;    // the peer is not told of congestion again before
+  uint8_t owed_cnp;    // that of a code point is owed; 0: none
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----

@@ -11,8 +11,8 @@
 
 namespace ub::tp {
 
-// What a wire needs: nothing if it is lossless, for there a full buffer holds the sender back.
-cc::Algorithm algorithm_for(const State& s, bool lossless);
+// What both ends agreed on, else what a wire needs: nothing if it is lossless, for there a full buffer holds the sender back.
+cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Forgets the flow that there was. `agreed_window` and `next_psn` are set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
 // It is dead.
@@ -23,15 +23,18 @@ constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Alg
 // A data packet leaves that is not sealed yet; it gets the flow's code point. For channels whose `tells_sent` is set.
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
 // The peer has it, behind a gap.
-void tell_arrived(State& s, Channel& ch, Instant now, Psn psn);
+void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn);
 void tell_acknowledged(State& s, uint32_t channel, Instant now, Psn from, Psn to);
 // This one is the first of those missing.
 void tell_lost(State& s, uint32_t channel, Instant now, Psn first);
 void tell_timed_out(State& s, uint32_t channel, Instant now);
 // A CNP came: its CETPH.
 void on_notification(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph);
-// The CETPH before an acknowledgement of the -CC forms, and how long it is.
-wire::Drop on_feedback(State& s, uint32_t channel, Instant now, std::span<const std::byte> cetph, size_t* size);
+// The CETPH of an acknowledgement that fits what is in flight.
+void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& feedback);
+// The receiver's half: a data packet of the peer met congestion, says its code point. Where the peer's flow wants to know,
+// it is told by a CNP, with the acknowledgement that leaves next, at once; so often and no more (6.6).
+[[gnu::cold]] void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn);
 // The channel's timer fired, perhaps early.
 void look_at_flow(State& s, uint32_t channel, Instant now);
 

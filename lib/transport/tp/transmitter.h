@@ -4,7 +4,7 @@
 // ICRC and the books; packets that carry no transaction (fake ones, acknowledgements); and frames that wait for memory.
 // What lies behind the transport header is written by whoever sends it.
 //
-// Acknowledgements leave after the data of a drive, so that one covers many packets.
+// Acknowledgements leave after the data of a drive, so that one covers many packets. What is owed beside one leaves with it.
 #pragma once
 
 #include "lib/transport/held_frames.h"
@@ -108,7 +108,27 @@ class Transmitter {
   }
 
  private:
+  // What the network said of the peer's packets (6.2.2). False: no room in the port.
+  [[gnu::cold]] bool send_cnp(Channel& ch) {
+    constexpr size_t kTpBytes = wire::RtpHeader::kSize + wire::CetphCnp::kSize;
+    const size_t bytes = ch.headers.size + kTpBytes + wire::kIcrcSize;
+    std::byte* frame = host_.tx_begin(ch.link, bytes);
+    if (frame == nullptr) return false;
+    wire::RtpHeader rtp;
+    rtp.opcode = wire::TpOpcode::kCnp;
+    rtp.psn = ch.expected - 1;
+    rtp.tpmsn = ch.message - 1;
+    write_header(ch, rtp, frame, kTpBytes);
+    wire::CetphCnp{.ecn = ch.owed_cnp}.write(frame + ch.headers.size + wire::RtpHeader::kSize);
+    commit(ch, frame, bytes);
+    ch.owed_cnp = 0;
+    s_.count(Counter::kTpTxCnp);
+    return true;
+  }
+
   bool send_ack(Channel& ch) {
+    if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
+      return false;
     AckContent ack = make_ack(s_, ch);
     size_t tp_bytes = wire::RtpHeader::kSize + (ack.selective ? wire::sack_size(ack.size_code) : 0);
     size_t bytes = ch.headers.size + tp_bytes + wire::kIcrcSize;

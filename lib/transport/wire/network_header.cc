@@ -53,9 +53,7 @@ Drop parse_ipv4(const std::byte* p, size_t avail, NetHeader& out) {
   if (total < kIpv4Size || total > avail || !ipv4_checksum_ok(p)) return Drop::kBadIpHeader;
   if ((load_be16(p + 6) & 0x3FFF) != 0) return Drop::kFragment;
   if (load_u8(p + 9) != kProtocolUdp) return Drop::kNotUdp;
-  const uint8_t tos = load_u8(p + 1);
-  out.ecn = tos & 3;
-  out.dscp = tos >> 2;
+  out.tos = load_u8(p + 1);
   out.v6 = false;
   out.l3 = p;
   read_v4_address(p + 12, out.src.ip);
@@ -70,8 +68,7 @@ Drop parse_ipv6(const std::byte* p, size_t avail, NetHeader& out) {
   if (w >> 28 != 6 || payload > avail - kIpv6Size) return Drop::kBadIpHeader;
   const uint8_t next = load_u8(p + 6);
   if (next != kProtocolUdp) return next == kNextHeaderFragment ? Drop::kFragment : Drop::kNotUdp;
-  out.ecn = w >> 20 & 3;
-  out.dscp = w >> 22 & 63;
+  out.tos = static_cast<uint8_t>(w >> 20);
   out.v6 = true;
   out.l3 = p;
   std::memcpy(out.src.ip.bytes.data(), p + 8, 16);

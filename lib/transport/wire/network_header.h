@@ -45,13 +45,16 @@ inline constexpr uint8_t kEcnCe = 3;
 struct NetHeader {
   const std::byte* tph;  ///< first byte after UDP
   Endpoint src;
-  uint8_t ecn;
-  uint8_t dscp;
+  uint8_t tos;  ///< type of service, or traffic class: DSCP and ECN
   bool v6;
   const std::byte* l3;  ///< IP header: where the ICRC's coverage starts
   Endpoint dst;
   const std::byte* end;  ///< first byte of the ICRC; tph <= end
 
+  uint8_t dscp() const { return tos >> 2; }
+  uint8_t ecn() const { return tos & 3; }
+  /// Did a hop say that it is congested? A little or severely, as FECN has it (6.6); plain IP knows the latter alone.
+  bool met_congestion() const { return (tos & 1) != 0; }
   size_t tp_size() const { return static_cast<size_t>(end - tph); }
 };
 

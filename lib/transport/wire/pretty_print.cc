@@ -307,7 +307,7 @@ size_t format_packet(std::span<const std::byte> eth_frame, char* out, size_t cap
     line.add(":%u > ", net.src.port);
     add_ip(line, net.dst.ip, net.v6);
     line.add(":%u", net.dst.port);
-    if (net.ecn == kEcnCe) line.add(" CE");
+    if (net.ecn() == kEcnCe) line.add(" CE");
     add_transport(line, net.tph, net.end, read_meta);
     add_icrc(line, icrc_compute(net.l3, static_cast<size_t>(net.end - net.l3), net.v6), icrc_load(net.end));
   } else if (d == Drop::kNotIp && load_be16(p + 12) == kEtherTypeUb) {

@@ -146,6 +146,32 @@ TEST(Dcqcn, never_below_the_least) {
   EXPECT_EQ(s.rate(), Dcqcn::kLeastKbytesPerSecond);
 }
 
+// However fast the line is, a step up never leads down.
+TEST(Dcqcn, climbs_to_the_fastest_line_that_can_be_named) {
+  Rate s;
+  s.path.line_kbytes_per_second = UINT32_MAX;
+  s.mark();
+  uint32_t before = s.rate();
+  EXPECT_EQ(before, UINT32_MAX / 2 + 1);
+  for (int i = 0; i < 100; ++i) {
+    s.tick(s.v.timer_at);
+    EXPECT_EQ(s.target(), UINT32_MAX);
+    if (s.rate() == 0) break;
+    EXPECT_GT(s.rate(), before);
+    before = s.rate();
+  }
+  EXPECT_EQ(s.rate(), 0u) << "as fast as the line";
+}
+
+TEST(Dcqcn, a_line_below_the_least_rate_is_as_slow_as_it_gets) {
+  Rate s;
+  s.path.line_kbytes_per_second = Dcqcn::kLeastKbytesPerSecond / 2;
+  s.mark();
+  EXPECT_EQ(s.rate(), Dcqcn::kLeastKbytesPerSecond / 2);
+  s.tick(s.v.timer_at);
+  EXPECT_EQ(s.rate(), 0u) << "as fast as the line";
+}
+
 TEST(Dcqcn, a_receiver_tells_once_in_50_us) {
   Instant next{};
   EXPECT_TRUE(is_to_be_told(next, {1000}));

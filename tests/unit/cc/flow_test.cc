@@ -24,7 +24,7 @@ struct TestFlow : Flow {
 
   std::vector<std::byte> memory;
   SendTimes times;
-  Path path{.mtu_bytes = 1024, .most_packets = kPackets, .line_kbytes_per_second = 1'000'000};
+  Path path{.most_packets = kPackets, .line_kbytes_per_second = 1'000'000};
 };
 
 // Everything that can be told, once or more.
@@ -120,12 +120,27 @@ TEST(Flow, a_packet_that_left_again_tells_none) {
   EXPECT_EQ(f.listener.round_trips, 0u);
 }
 
-// An answer to a READ has more numbers than a window: what was asked with the first of them tells the round trip.
-TEST(Flow, more_numbers_than_may_be_in_flight_tell_what_left) {
+TEST(Flow, a_whole_window_may_be_acknowledged_at_once) {
   TestFlow f(Algorithm::kListener);
-  f.send(100, 1000);
-  f.ack(100, 100 + 1'000'000, 1700);
-  EXPECT_EQ(f.listener.round_trips, 1u);
+  for (uint32_t i = 0; i < kPackets; ++i) f.send(100 + i, 1000);
+  f.ack(100, 100 + kPackets, 1700);
+  EXPECT_EQ(f.listener.round_trips, kPackets);
+}
+
+TEST(Flow, where_no_block_is_left_it_measures_nothing_and_hears_the_rest) {
+  TestFlow first(Algorithm::kListener);
+  Flow f;
+  begin(f, first.times, Algorithm::kListener, first.path, Psn(100));
+  EXPECT_EQ(f.send_times, 0u);
+  EXPECT_FALSE(hears_packets(f));
+  sent(f, first.times, first.path, {1000}, Psn(100), 1000, false);
+  arrived(f, first.times, first.path, {1100}, Psn(100));
+  acknowledged(f, first.times, first.path, {1200}, Psn(100), Psn(101));
+  marked(f, first.path, {1300}, {});
+  EXPECT_EQ(f.listener.round_trips, 0u);
+  EXPECT_EQ(f.listener.marks, 1u);
+  end(f, first.times);
+  EXPECT_EQ(first.times.blocks().in_use(), 1u);
 }
 
 TEST(Flow, only_who_wants_round_trips_takes_a_block_and_gives_it_back) {

@@ -40,24 +40,18 @@ TEST(Pacer, an_empty_request_costs_its_headers) {
   EXPECT_EQ(p.next, Instant{seconds(1).ns} + microseconds(256));
 }
 
-// What was sent makes up for slots that nothing was sent for.
-TEST(Pacer, a_request_gives_back_the_price_of_a_first_slot) {
-  Pacer p;
-  const Instant now{seconds(1).ns};
-  p.passing.charge(now, Allowance::kMost);
-  p.charge(now, 0);
-  p.passing.charge(now, Pacer::kPassedFirst);
-  EXPECT_TRUE(p.passing.has_any(now));
-  p.passing.charge(now, nanoseconds(1));
-  EXPECT_FALSE(p.passing.has_any(now));
-}
-
 // ---- the time that bytes take ----------------------------------------------------------------------------------
 
 TEST(Rate, the_time_of_bytes_is_exact_where_64_bits_are_too_few) {
   EXPECT_EQ(time_of(1000, 1'000'000'000), microseconds(1));
   EXPECT_EQ(time_of(uint64_t{1} << 40, uint64_t{1} << 40), seconds(1));
   EXPECT_EQ(time_of(2, 3), nanoseconds(666'666'666)) << "rounded down";
+}
+
+TEST(Rate, in_kilobytes_no_rate_is_none_at_all_or_another_one) {
+  EXPECT_EQ(kbytes_per_second(12'500'000'000), 12'500'000u);
+  EXPECT_EQ(kbytes_per_second(999), 1u);
+  EXPECT_EQ(kbytes_per_second(uint64_t{1} << 50), UINT32_MAX);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
 #include "tests/unit/resource/objects.h"
-#include "lib/transport/cc/pacer.h"
 
+#include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
@@ -277,13 +277,13 @@ TEST(JettyObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
   uint32_t other_jfc = 0;
   ASSERT_EQ(create_jfc(*o.s, o.jfc_config(), &other_jfc), Status::kOk);
   JettyConfig c = o.jetty_config(jfr);
-  cc::Pacer pacer;
+  OwnerLimits limits;
   std::vector<Wqe> source(kRingSlots);
   c.mode = Mode::kRc;
   c.recv_jfc = other_jfc;
   c.lower_layer_order = true;
   c.sq.depth = 5;
-  c.sq.pacer = &pacer;
+  c.sq.limits = &limits;
   c.sq.source = source.data();
   c.sq.rnr_retry = 3;
   const uint32_t id = o.make(c);
@@ -301,7 +301,7 @@ TEST(JettyObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
   EXPECT_EQ(q.generation, 255);
   EXPECT_EQ(q.slots, c.sq.slots);
   EXPECT_EQ(q.source, source.data());
-  EXPECT_EQ(q.pacer, &pacer);
+  EXPECT_EQ(q.limits, &limits);
   EXPECT_EQ(q.owner, 5);
   EXPECT_EQ(q.indices, c.sq.indices);
   EXPECT_EQ(q.slot_mask, kRingSlots - 1);

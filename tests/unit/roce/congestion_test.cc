@@ -3,6 +3,7 @@
 // What queue pairs tell of their network, and how they heed it.
 #include "lib/transport/roce/congestion.h"
 
+#include "tests/sim/congestion_mark.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {
@@ -11,10 +12,11 @@ namespace {
 class CongestionTest : public EnginePair {
  protected:
   CongestionTest() {
-    const RoceConfig with{.max_qps = 8, .dcqcn = true, .line_bytes_per_second = 1'000'000'000};
-    slow_a = std::make_unique<TestNode>(uint8_t{1}, with);
-    slow_b = std::make_unique<TestNode>(uint8_t{2}, with);
+    const RoceConfig with{.max_qps = 8, .dcqcn = true};
+    slow_a = std::make_unique<TestNode>(uint8_t{1}, with, 8u, false, kLine);
+    slow_b = std::make_unique<TestNode>(uint8_t{2}, with, 8u, false, kLine);
   }
+  static constexpr uint64_t kLine = 1'000'000'000;
   void slow_down(QpType type);
 
   std::unique_ptr<TestNode> slow_a, slow_b;
@@ -29,13 +31,8 @@ void CongestionTest::slow_down(QpType type) {
   while (!slow_a->host.frames.empty()) {
     Bytes frame = slow_a->host.frames.front();
     slow_a->host.frames.pop_front();
-    EXPECT_EQ(static_cast<uint8_t>(frame[15]) & 3, 2);  // ECT(0)
-    frame[15] |= std::byte{3};                          // congestion was met
-    store_be16(frame.data() + 24, 0);
-    uint32_t sum = 0;
-    for (size_t i = 14; i < 34; i += 2) sum += load_be16(frame.data() + i);
-    while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-    store_be16(frame.data() + 24, static_cast<uint16_t>(~sum));
+    EXPECT_EQ(static_cast<uint8_t>(frame[15]) & 3, wire::kEcnEct0);
+    EXPECT_TRUE(mark_congestion(frame));
     slow_b->core->on_packet(now, slow_b->link, frame);
   }
   drain(*slow_b);
@@ -92,6 +89,105 @@ TEST_F(CongestionTest, a_datagram_sender_heeds_only_whom_it_sends_to) {
   drain(*slow_b);
   slow_b->core->on_packet(now, slow_b->link, of_a);
   EXPECT_EQ(count(*slow_b, Counter::kRoceRxCnp), 1u);
+}
+
+// ---- what is heeded --------------------------------------------------------------------------------------------
+
+/// A queue pair of `slow_b` whose rate is half of its line, 1 GB/s, and another one of `slow_a`.
+class SlowTest : public CongestionTest {
+ protected:
+  static constexpr uint32_t kHalf = 500'000;
+
+  CoreState& state() { return const_cast<CoreState&>(slow_b->core->state()); }
+  State& roce_state() { return const_cast<State&>(*slow_b->core->roce_state()); }
+  const cc::Flow& flow() { return roce_state().qps[1].flow; }
+  uint32_t rate() { return flow().dcqcn.rate_kbytes_per_second; }
+  void mark(const TestQp& q) {
+    Packet cnp{};
+    cnp.bth.opcode = Opcode::kCnp;
+    cnp.bth.becn = true;
+    cnp.bth.dest_qp = q.qpn;
+    slow_b->core->on_packet(now, slow_b->link, frame_of(packet_bytes(cnp)));
+  }
+  Duration time_of_last_frame() { return cc::time_of(slow_b->host.frames.back().size(), uint64_t{kHalf} * 1000); }
+};
+
+// Nobody acknowledges its packets, so no timer of theirs would wake it either.
+TEST_F(SlowTest, whatever_an_unreliable_one_tells_it_is_woken_when_its_flow_says) {
+  TestQp x(*slow_b, {.type = QpType::kUc}), y(*slow_a, {.type = QpType::kUc});
+  connect(x, y);
+  tell_marked(state(), roce_state(), 1);
+  EXPECT_EQ(slow_b->core->next_deadline(), flow().timer_at);
+  tell_sent(state(), roce_state(), 1, Psn(0), 1000, false);
+  EXPECT_EQ(slow_b->core->next_deadline(), now + microseconds(2));
+  EXPECT_EQ(flow().next_packet, now + microseconds(2));
+}
+
+TEST_F(SlowTest, a_window_that_grows_gives_it_its_turn) {
+  TestQp x(*slow_b), y(*slow_a);
+  connect(x, y);
+  drain(*slow_b);
+  const auto look = [&](uint16_t window) {
+    roce_state().qps[1].flow.window_packets = window;
+    look_at_flow(state(), roce_state(), 1);
+    const bool has_turn = slow_b->core->has_packets(Acks::kNow);
+    drain(*slow_b);
+    return has_turn;
+  };
+  EXPECT_FALSE(look(8));
+  EXPECT_TRUE(look(9));
+  EXPECT_FALSE(look(9));
+}
+
+TEST_F(SlowTest, a_rate_that_was_cut_stays_on_every_way_to_rts) {
+  TestQp x(*slow_b), y(*slow_a);
+  const auto go = [&](QpState state, uint32_t mask) {
+    return slow_b->roce().modify_qp(now, x.qpn, usual(state, x, y), mask);
+  };
+  ASSERT_EQ(go(QpState::kInit, kToInit), Status::kOk);
+  ASSERT_EQ(go(QpState::kRtr, kToRtr), Status::kOk);
+  mark(x);  // answers to READs leave from now on
+  EXPECT_EQ(rate(), kHalf);
+  ASSERT_EQ(go(QpState::kRts, kToRts), Status::kOk);
+  EXPECT_EQ(rate(), kHalf);
+  ASSERT_EQ(go(QpState::kRts, 0), Status::kOk);
+  EXPECT_EQ(rate(), kHalf);
+  ASSERT_EQ(go(QpState::kSqd, 0), Status::kOk);
+  ASSERT_EQ(go(QpState::kRts, 0), Status::kOk);
+  EXPECT_EQ(rate(), kHalf);
+  ASSERT_EQ(go(QpState::kReset, 0), Status::kOk);
+  to_rts(x, y);
+  EXPECT_EQ(rate(), 0u) << "that is another connection";
+}
+
+TEST_F(SlowTest, an_answer_is_charged_with_the_bytes_that_it_has) {
+  TestQp x(*slow_b), y(*slow_a);
+  connect(x, y);
+  mark(x);
+  y.post(WrOp::kRead, 0, 100, x.rkey);
+  y.ring(now);
+  drain(*slow_a);
+  deliver(*slow_a, *slow_b);
+  drain(*slow_b);
+  ASSERT_EQ(slow_b->host.frames.size(), 1u);
+  EXPECT_EQ(flow().next_packet, now + time_of_last_frame());
+}
+
+TEST_F(SlowTest, so_is_an_answer_whose_memory_is_late) {
+  TestQp x(*slow_b), y(*slow_a);
+  connect(x, y);
+  mark(x);
+  slow_b->host.slow = true;
+  y.post(WrOp::kRead, 0, 100, x.rkey);
+  y.ring(now);
+  drain(*slow_a);
+  deliver(*slow_a, *slow_b);
+  drain(*slow_b);
+  ASSERT_EQ(slow_b->host.frames.size(), 0u);
+  slow_b->host.finish_copies(*slow_b->core, now);
+  drain(*slow_b);
+  ASSERT_EQ(slow_b->host.frames.size(), 1u);
+  EXPECT_EQ(flow().next_packet, now + time_of_last_frame());
 }
 
 // ---- what is told ----------------------------------------------------------------------------------------------

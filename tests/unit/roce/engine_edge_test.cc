@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two things meet: a gap and its repair in one burst, a READ and what follows it, memory that answers when the
 // queue pair has moved on, a pool that is used up.
-#include "lib/transport/cc/pacer.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {
@@ -141,9 +141,9 @@ TEST_F(EdgeTest, read_slots_stay_until_their_answers_have_left) {
 }
 
 TEST_F(EdgeTest, a_request_that_waits_for_its_rate_does_not_put_off_a_retransmission) {
-  cc::Pacer pacer;
-  pacer.bytes_per_second = 100'000;
-  TestQp x(a, {.pacer = &pacer}), y(b);
+  OwnerLimits limits;
+  limits.pacer.bytes_per_second = 100'000;
+  TestQp x(a, {.limits = &limits}), y(b);
   connect(x, y);
   bool lost = false;
   filter = [&](TestNode& from, Bytes&) { return &from != &a || std::exchange(lost, true); };
@@ -151,7 +151,7 @@ TEST_F(EdgeTest, a_request_that_waits_for_its_rate_does_not_put_off_a_retransmis
   x.post(WrOp::kWrite, 0, 1000, y.rkey);
   x.ring(now);
   exchange();
-  const Instant second = pacer.ready_at();
+  const Instant second = limits.pacer.ready_at();
   ASSERT_GT(second, now + milliseconds(5));
   EXPECT_LE(a.core->next_deadline(), now + milliseconds(2));
   settle();

@@ -15,17 +15,19 @@ namespace ub::roce {
 /// A Core with RoCE.
 struct TestNode : CoreNode {
   explicit TestNode(uint8_t address, const RoceConfig& roce = {.max_qps = 8}, uint32_t kept_packets = 8,
-                    bool listen_to_network = false)
-      : CoreNode(config(address, roce, kept_packets, listen_to_network)),
+                    bool listen_to_network = false, uint64_t line_bytes_per_second = 12'500'000'000)
+      : CoreNode(config(address, roce, kept_packets, listen_to_network, line_bytes_per_second)),
         gid(wire::IpAddress::from_v4(0x0A000000 | address)) {}
   Engine<TestHost>& roce() { return *core->roce(); }
 
   Gid gid;
 
  private:
-  static CoreConfig config(uint8_t address, const RoceConfig& roce, uint32_t kept_packets, bool listen_to_network) {
+  static CoreConfig config(uint8_t address, const RoceConfig& roce, uint32_t kept_packets, bool listen_to_network,
+                           uint64_t line_bytes_per_second) {
     CoreConfig c = small_config(address);
     c.listen_to_network = listen_to_network;
+    c.line_bytes_per_second = line_bytes_per_second;
     c.kept_packets = kept_packets;
     c.roce = roce;
     return c;
@@ -42,7 +44,7 @@ struct TestQp {
     uint32_t shared_jfr = 0, shared_jfc = 0;
     uint8_t receive_slots = 1;
     size_t memory_bytes = 1 << 16;
-    cc::Pacer* pacer = nullptr;
+    OwnerLimits* limits = nullptr;
   };
 
   explicit TestQp(TestNode& n) : TestQp(n, Options()) {}
@@ -72,7 +74,7 @@ struct TestQp {
             .indices = &sq,
             .work = reinterpret_cast<std::byte*>(work.data()),
             .jfc = jfc,
-            .pacer = o.pacer};
+            .limits = o.limits};
     c.jfr = jfr;
     c.srq = o.shared_jfr != 0;
     c.recv_jfc = jfc;

@@ -163,6 +163,7 @@ TEST(Setup, terms_that_cannot_be_are_refused) {
   EXPECT_TRUE(refused([](ControlRecord& r) { r.flags |= wire::kRecordRol; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.flags |= wire::kRecordCaqmEcn; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.cc = wire::CcAlgorithm::kLdcp; }));
+  EXPECT_TRUE(refused([](ControlRecord& r) { r.cc = wire::CcAlgorithm::kDcqcn; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.rcv_window = 63; }));
   EXPECT_FALSE(refused([](ControlRecord& r) { r.rcv_window = 64; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.selective = false; }));

@@ -210,9 +210,10 @@ TEST(QueueFront, a_request_may_name_targets_of_its_own_application_alone) {
 
 TEST(QueueFront, a_queue_whose_owner_is_ahead_of_its_rate_is_woken_when_it_may_go_on) {
   Front f;
-  cc::Pacer pacer;
+  OwnerLimits limits;
+  cc::Pacer& pacer = limits.pacer;
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));
-  f.queue().pacer = &pacer;
+  f.queue().limits = &limits;
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));
   pacer.bytes_per_second = 1'000'000;
   pacer.charge(f.s->now, 1'000'000);

@@ -2,7 +2,7 @@
 //
 // What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers that
 // nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
-#include "lib/transport/cc/pacer.h"
+#include "lib/transport/resource/owner_limits.h"
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
@@ -205,12 +205,13 @@ TEST(Message, its_channel_gives_the_peer_as_long_as_the_request) {
 
 TEST(Message, each_request_is_charged_to_the_rate_of_its_owner) {
   Requests r;
-  cc::Pacer pacer;
-  pacer.bytes_per_second = 1'000'000'000;
-  r.q().pacer = &pacer;
+  OwnerLimits limits;
+  limits.pacer.bytes_per_second = 1'000'000'000;
+  r.q().limits = &limits;
   r.post(WrOp::kWrite, 2 * kSegment);
   r.sent();
-  EXPECT_EQ(pacer.next, r.s->now + nanoseconds(2 * kSegment + cc::Pacer::kRequestBytes)) << "once, however it is cut";
+  const Duration takes = nanoseconds(2 * kSegment + cc::Pacer::kRequestBytes);
+  EXPECT_EQ(limits.pacer.next, r.s->now + takes) << "once, however it is cut";
 }
 
 // ---- refusals --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ namespace ub::ta {
 namespace {
 
 struct Sent : TestState {
-  Sent() {
+  explicit Sent(const CoreConfig& config = small_tables()) : TestState(config) {
     channel = s->channels.alloc();
     ch() = tp::Channel{};
     ch().state = tp::ChannelState::kOpen;
@@ -136,6 +136,93 @@ TEST(HalfSentMessage, one_that_was_sent_does_not_end_again) {
   stop_request(*t.s, t.channel, t.queue, 7);
   stop_response(*t.s, t.channel, t.queue);
   EXPECT_FALSE(t.ends());
+}
+
+// ---- what networks say -----------------------------------------------------------------------------------------
+
+// The packets that acknowledge and say what the network said (6.2.2), to a flow that notes it.
+struct Listening : Sent {
+  Listening() : Sent(listening()) {
+    tp::begin_flow(*s, ch(), cc::Algorithm::kListener);
+    ch().feedback = wire::CcAlgorithm::kCaqm;
+    ch().fast = true;
+    send(tp::MessageKind::kAnswer, 0, 0, 4);
+  }
+  static CoreConfig listening() {
+    CoreConfig c = small_tables();
+    c.listen_to_network = true;
+    return c;
+  }
+  struct Told {
+    wire::TpOpcode opcode = wire::TpOpcode::kAckCc;
+    uint32_t psn = 100;
+    bool nak = false;
+  };
+  // One mark; `rest`: behind the CETPH.
+  void hear(const Told& told, const std::vector<std::byte>& rest = {}) {
+    wire::RtpHeader rtp;
+    rtp.opcode = told.opcode;
+    rtp.psn = Psn(told.psn);
+    if (told.nak) rtp.rspst = wire::kRspError, rtp.rspinfo = wire::kErrPsn;
+    std::vector<std::byte> packet(wire::RtpHeader::kSize + wire::CetphCaqm::kSize);
+    wire::CetphCaqm{.marks = 1}.write(packet.data() + wire::RtpHeader::kSize);
+    packet.insert(packet.end(), rest.begin(), rest.end());
+    wire::NetHeader net{};
+    net.tph = packet.data();
+    net.end = packet.data() + packet.size();
+    on_congestion(*s, channel, rtp, net);
+  }
+  uint32_t marks() { return ch().flow.listener.marks; }
+};
+
+TEST(NetworkSays, what_an_acknowledgement_brings_is_told) {
+  Listening t;
+  t.hear({.psn = 101});
+  EXPECT_EQ(t.marks(), 1u);
+  EXPECT_EQ(t.ch().oldest_unacked, Psn(102));
+  t.hear({.psn = 101});
+  EXPECT_EQ(t.marks(), 2u) << "nothing new is acknowledged, and yet it speaks of what is in flight";
+  t.hear({.psn = 103, .nak = true});
+  EXPECT_EQ(t.marks(), 3u);
+  EXPECT_EQ(t.ch().oldest_unacked, Psn(103));
+}
+
+TEST(NetworkSays, what_does_not_fit_what_is_in_flight_brings_nothing) {
+  Listening t;
+  t.hear({.psn = 104});
+  t.hear({.psn = 98});
+  t.hear({.psn = 105, .nak = true});
+  t.hear({.psn = 104, .nak = true});  // that one never left
+  t.hear({.psn = 99, .nak = true});
+  EXPECT_EQ(t.marks(), 0u);
+  EXPECT_EQ(t.ch().oldest_unacked, Psn(100));
+  EXPECT_GE(t.count(Counter::kTpRxStaleAck), 4u);
+}
+
+TEST(NetworkSays, a_selective_one_is_read_to_its_end_before_it_is_believed) {
+  Listening t;
+  std::vector<std::byte> sack(wire::sack_size(0));
+  const uint64_t bits[wire::kSackMaxWords] = {1 | 1 << 2};
+  wire::write_sack(sack.data(), 0, Psn(102), bits);
+  sack.pop_back();
+  t.hear({.opcode = wire::TpOpcode::kSackCc}, sack);
+  EXPECT_EQ(t.marks(), 0u);
+  EXPECT_EQ(t.count(Counter::kRxDropTruncatedHeader), 1u);
+  sack.push_back({});
+  t.hear({.opcode = wire::TpOpcode::kSackCc, .psn = 104}, sack);
+  EXPECT_EQ(t.marks(), 0u);
+  t.hear({.opcode = wire::TpOpcode::kSackCc}, sack);
+  EXPECT_EQ(t.marks(), 1u);
+  EXPECT_EQ(t.ch().flow.listener.losses, 1u);
+}
+
+TEST(NetworkSays, nothing_in_a_form_that_was_not_agreed) {
+  Listening t;
+  t.ch().feedback = wire::CcAlgorithm::kNone;
+  t.hear({.psn = 101});
+  EXPECT_EQ(t.marks(), 0u);
+  EXPECT_EQ(t.count(Counter::kRxDropBadTpOpcode), 1u);
+  EXPECT_EQ(t.ch().oldest_unacked, Psn(100));
 }
 
 }  // namespace

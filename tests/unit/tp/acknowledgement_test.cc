@@ -234,12 +234,12 @@ constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;
 TEST(Window, of_congestion_holds_where_packets_can_be_lost) {
   Sender s;
   s.ch().agreed_window = 128;
-  s.govern(algorithm_for(*s.s, true));
+  s.govern(algorithm_for(*s.s, wire::CcAlgorithm::kNone, true));
   EXPECT_EQ(s.ch().send_window, 128u);
-  s.govern(algorithm_for(*s.s, false));
+  s.govern(algorithm_for(*s.s, wire::CcAlgorithm::kNone, false));
   EXPECT_EQ(s.ch().send_window, kInitialPackets);
   s.ch().agreed_window = 20;
-  s.govern(algorithm_for(*s.s, false));
+  s.govern(algorithm_for(*s.s, wire::CcAlgorithm::kNone, false));
   EXPECT_EQ(s.ch().send_window, 20u) << "the smaller one rules";
 }
 

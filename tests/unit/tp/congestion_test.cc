@@ -4,10 +4,13 @@
 // the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
+#include "lib/transport/tp/receive_state.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {
 namespace {
+
+constexpr auto kNothingAgreed = wire::CcAlgorithm::kNone;
 
 CoreConfig listening() {
   CoreConfig c = small_tables();
@@ -16,7 +19,9 @@ CoreConfig listening() {
 }
 
 struct Listening : Sender {
-  explicit Listening(uint32_t first_psn = 100) : Sender(first_psn, listening()) { govern(algorithm_for(*s, true)); }
+  explicit Listening(uint32_t first_psn = 100) : Sender(first_psn, listening()) {
+    govern(algorithm_for(*s, kNothingAgreed, true));
+  }
   const cc::Listener& heard() { return ch().flow.listener; }
 };
 
@@ -44,8 +49,8 @@ struct Paced : Sender {
 
 TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
   Sender s;
-  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kNone);
-  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kNone);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kLossWindow);
   s.govern(cc::Algorithm::kNone);
   EXPECT_FALSE(has_flow(s.ch()));
   EXPECT_FALSE(s.ch().tells_sent || s.ch().paced);
@@ -53,12 +58,18 @@ TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
 
 TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_governs) {
   Listening s;
-  EXPECT_EQ(algorithm_for(*s.s, true), cc::Algorithm::kListener);
-  EXPECT_EQ(algorithm_for(*s.s, false), cc::Algorithm::kLossWindow);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kListener);
+  EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, false), cc::Algorithm::kLossWindow);
   EXPECT_TRUE(s.ch().tells_sent);
   EXPECT_EQ(s.s->send_times.blocks().in_use(), 1u);
   end_flow(*s.s, s.ch());
   EXPECT_EQ(s.s->send_times.blocks().in_use(), 0u);
+}
+
+TEST(ChannelFlow, what_both_ends_agreed_on_governs_any_wire) {
+  Listening s;
+  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, true), cc::Algorithm::kDcqcn);
+  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, false), cc::Algorithm::kDcqcn);
 }
 
 TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
@@ -69,7 +80,7 @@ TEST(ChannelFlow, its_code_point_is_that_of_its_data) {
   tell_sent(*s.s, s.channel, s.now, Psn(100), frame, false);
   wire::NetHeader net;
   ASSERT_EQ(wire::parse_network(frame, net), wire::Drop::kNone);
-  EXPECT_EQ(net.ecn, wire::kEcnEct0);
+  EXPECT_EQ(net.ecn(), wire::kEcnEct0);
 }
 
 TEST(ChannelFlow, begins_at_the_next_packet) {
@@ -173,18 +184,54 @@ TEST(ChannelFlow, a_notification_is_a_mark) {
   EXPECT_EQ(s.count(Counter::kTpRxCnp), 2u);
 }
 
-TEST(ChannelFlow, feedback_is_read_in_the_form_that_was_agreed) {
+TEST(ChannelFlow, what_an_acknowledgement_feeds_back_is_heard_and_heeded) {
   Listening s;
-  const std::byte cetph[8] = {{}, {}, {}, {}, {}, std::byte{3}};
-  size_t size;
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kBadTpOpcode) << "none was agreed";
-  EXPECT_EQ(s.heard().marks, 0u);
-  s.ch().feedback = wire::CcAlgorithm::kCaqm;
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, cetph, &size), wire::Drop::kNone);
-  EXPECT_EQ(size, 8u);
+  s.ch().flow.window_packets = 7;
+  tell_fed_back(*s.s, s.channel, s.now, {.marked_packets = 3});
   EXPECT_EQ(s.heard().marks, 3u);
-  EXPECT_EQ(on_feedback(*s.s, s.channel, s.now, {cetph, 7}, &size), wire::Drop::kTruncatedHeader);
-  EXPECT_EQ(s.heard().marks, 3u);
+  EXPECT_EQ(s.ch().send_window, 7u);
+}
+
+// ---- marks of the peer's packets -------------------------------------------------------------------------------
+
+struct Marked : Sender {
+  Marked() { ch().feedback = wire::CcAlgorithm::kDcqcn; }
+  bool is_owed() { return ch().owed_cnp != 0; }
+};
+
+TEST(ChannelMark, is_told_with_an_acknowledgement_that_may_not_wait) {
+  Marked s;
+  on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+  EXPECT_EQ(s.ch().owed_cnp, wire::CetphCnp::kSevere);
+  EXPECT_FALSE(ack_may_wait(s.ch(), s.now));
+  EXPECT_EQ(s.s->owing_acks.back(), s.channel);
+  Marked light;
+  on_mark(*light.s, light.channel, light.now, wire::kEcnEct1);
+  EXPECT_EQ(light.ch().owed_cnp, wire::CetphCnp::kMinor);
+}
+
+TEST(ChannelMark, is_told_once_in_50_us) {
+  Marked s;
+  const auto told = [&s] {
+    s.ch().owed_cnp = 0;
+    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    return s.is_owed();
+  };
+  EXPECT_TRUE(told());
+  s.pass(cc::kNotificationPause - nanoseconds(1));
+  EXPECT_FALSE(told());
+  s.pass(nanoseconds(1));
+  EXPECT_TRUE(told());
+}
+
+TEST(ChannelMark, is_nothing_to_who_did_not_agree_to_be_told) {
+  Marked s;
+  for (auto agreed : {wire::CcAlgorithm::kNone, wire::CcAlgorithm::kLdcp, wire::CcAlgorithm::kCaqm}) {
+    s.ch().feedback = agreed;
+    on_mark(*s.s, s.channel, s.now, wire::kEcnCe);
+    EXPECT_FALSE(s.is_owed());
+    EXPECT_FALSE(s.ch().ack_wanted || s.ch().on_ack_list);
+  }
 }
 
 // ---- the window ------------------------------------------------------------------------------------------------
@@ -211,6 +258,33 @@ TEST(ChannelWindow, grows_no_further_than_a_channel_can_track) {
     s.ack(s.ch().next_psn.value() - 1);
   }
   EXPECT_EQ(s.ch().flow.window_packets, kMaxWindow);
+}
+
+// As an algorithm may move its window because of whatever it is told.
+TEST(ChannelWindow, a_packet_behind_a_gap_may_change_it) {
+  Listening s;
+  s.ch().fast = false;  // nothing but its arrival is told
+  s.send_one_by_one(4);
+  s.ch().flow.window_packets = 3;
+  s.sack(99, {102});
+  EXPECT_EQ(s.heard().round_trips, 1u);
+  EXPECT_EQ(s.ch().send_window, 3u);
+}
+
+TEST(ChannelWindow, one_that_grows_gives_the_channel_its_turn) {
+  Sender s;
+  s.govern(cc::Algorithm::kLossWindow);
+  s.send_one_by_one(cc::LossWindow::kInitialPackets);
+  const auto look = [&s](uint16_t window) {
+    while (!s.s->active.empty()) take_active(*s.s);
+    s.ch().flow.window_packets = window;
+    look_at_flow(*s.s, s.channel, s.now);
+    return static_cast<bool>(s.ch().on_active_list);
+  };
+  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
+  EXPECT_TRUE(look(cc::LossWindow::kInitialPackets + 1));
+  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
 }
 
 // ---- the rate --------------------------------------------------------------------------------------------------
@@ -240,9 +314,11 @@ TEST(ChannelRate, its_timer_gives_it_its_turn_again_and_no_earlier) {
   s.send();
   while (!s.s->active.empty()) take_active(*s.s);
   s.pass(Paced::kPacketTime - nanoseconds(1));
+  s.s->timers.cancel(s.s->timer_of_channel(s.channel));  // it fired, early
   EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
   EXPECT_FALSE(s.may_begin());
   EXPECT_FALSE(s.ch().on_active_list);
+  EXPECT_EQ(s.s->timers.earliest(), s.now + nanoseconds(1)) << "it comes for the rest";
   s.pass(nanoseconds(1));
   EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
   EXPECT_TRUE(s.may_begin());

@@ -123,7 +123,7 @@ void frame_in_is_frame_out(const char* ip, uint8_t ecn) {
     EXPECT_EQ(Bytes(rx[0].data, rx[0].data + rx[0].bytes), f);
     wire::NetHeader net;
     EXPECT_EQ(wire::parse_network({rx[0].data, rx[0].bytes}, net), wire::Drop::kNone);
-    EXPECT_EQ(net.ecn, ecn);
+    EXPECT_EQ(net.ecn(), ecn);
     p.b.rx_release();
   }
   EXPECT_EQ(p.a.counters().tx_frames, 4u);
