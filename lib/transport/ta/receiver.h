@@ -38,17 +38,21 @@ class Receiver {
     tp::RxVerdict verdict = tp::classify(s_, ch, rtp.psn);
     switch (verdict) {
       case tp::RxVerdict::kDuplicate:
+        note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
         s_.count(Counter::kTpRxDuplicate);
         break;
       case tp::RxVerdict::kBeyondWindow:
+        note_of<Host>(s_, Stage::kPacketTooFarAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
         s_.count(Counter::kTpRxBeyondWindow);
         return refuse(channel, rtp, verdict);
       case tp::RxVerdict::kAhead:
+        note_of<Host>(s_, Stage::kPacketAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
         if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
+        note_step<Host>(s_, Stage::kPacketNext, channel, rtp.psn.value(), rtp.tpmsn.value());
         if (!take_in_order(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxData);
         break;
@@ -85,6 +89,7 @@ class Receiver {
   // wait for, nor how long it may take: it hears what was accepted before, so that it does not take us for dead.
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
+    note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
     const bool waits = ch.stalled || ch.copies_pending != 0;
     if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
@@ -93,8 +98,9 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     if (ch.delivered == ch.expected) {
       Delivery d = deliver(channel, rtp, rest);
+      if (d == Delivery::kWaits) note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
       if (d == Delivery::kNoRoom) {
-        s_.count(Counter::kRxNoAnswerRoom);
+        s_.drop(Counter::kRxNoAnswerRoom);
         return false;
       }
       if (d == Delivery::kDone) {
@@ -109,7 +115,7 @@ class Receiver {
     bool waits_itself = ch.delivered == ch.expected;
     uint32_t kept = tp::keep_packet(s_, ch, rtp, rest);
     if (kept == 0) {
-      s_.count(Counter::kRxNoReorderBuffer);
+      s_.drop(Counter::kRxNoReorderBuffer);
       return false;
     }
     ch.stalled |= waits_itself;
@@ -124,7 +130,7 @@ class Receiver {
     if (!place_ahead(channel, rtp, rest)) {
       waiting = tp::keep_packet(s_, ch, rtp, rest);
       if (waiting == 0) {
-        s_.count(Counter::kRxNoReorderBuffer);
+        s_.drop(Counter::kRxNoReorderBuffer);
         return false;
       }
     }
@@ -144,6 +150,7 @@ class Receiver {
         Delivery d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
         if (!ch.is_up()) return;
         if (d != Delivery::kDone) {
+          note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
           ch.stalled = true;
           if (d == Delivery::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
           return;
@@ -193,6 +200,7 @@ class Receiver {
     }
     if (rtp.tpmsn != ch.message) {
       s_.count(Counter::kRxMessageMismatch);
+      note_of<Host>(s_, Stage::kMessageVanished, channel, ch.message.value());
       abandon_message(s_, channel);
       ch.message = rtp.tpmsn;
       ch.message_open = false;
@@ -208,6 +216,7 @@ class Receiver {
       drop = wire::parse_transaction(rest.data(), rest.data() + rest.size(), rtp.padding, ch.read_meta, ta);
     }
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
+    note_step<Host>(s_, Stage::kPacketRead, channel, rtp.psn.value(), rtp.tpmsn.value());
     return ta.is_response ? deliver_response(channel, rtp, ta) : deliver_request(channel, rtp, ta);
   }
 
@@ -220,6 +229,7 @@ class Receiver {
       ch.phase = 0;
       ++ch.message;
       s_.count(Counter::kRxMessageVanished);
+      note_of<Host>(s_, Stage::kMessageVanished, channel, (ch.message - 1).value());
     }
     s_.count(Counter::kTpRxFake);
     return Delivery::kDone;
@@ -228,7 +238,7 @@ class Receiver {
   Delivery deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
-    s_.count(wire::drop_counter(drop));
+    s_.drop(wire::drop_counter(drop));
     fail_message(ch, {wire::kRspError, wire::kErrUnsupportedRequest});
     if (!rtp.last) return Delivery::kDone;
     if (wire::drop_is_unsupported_request(drop) && !ta.is_response) answer_message(channel, ta.req);
@@ -242,7 +252,8 @@ class Receiver {
     ch.message_rspinfo = v.rspinfo;
   }
 
-  static void end_message(tp::Channel& ch) {
+  void end_message(tp::Channel& ch) {
+    note_step<Host>(s_, Stage::kMessageEnded, tp::number_of(s_, ch), ch.message.value());
     ch.message_open = false;
     ch.phase = 0;
     ++ch.message;
@@ -428,7 +439,7 @@ class Receiver {
     if (ok && wire::ta_is_atomic(ta.req.opcode)) {
       return answer_atomic(s_, channel, ta.req, ch.atomic_old, static_cast<uint8_t>(ta.ma.length));
     }
-    if (ch.message_rspst == kSilent) return s_.count(Counter::kRxTargetNotReady);
+    if (ch.message_rspst == kSilent) return s_.drop(Counter::kRxTargetNotReady);
     wire::TaOpcode opcode = ok ? wire::TaOpcode::kTaack : answer_opcode(ta.req.opcode);
     answer(s_, channel, ta.req, opcode, ch.message_rspst, ch.message_rspinfo);
   }
@@ -453,7 +464,7 @@ class Receiver {
     }
     AnsweredSegment a;
     if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) {
-      s_.count(Counter::kTaRxStaleAnswer);
+      s_.drop(Counter::kTaRxStaleAnswer);
       return Delivery::kDone;
     }
     finish_segment(s_, a, failure == 0 ? CrStatus::kSuccess : static_cast<CrStatus>(failure));

@@ -17,10 +17,10 @@ void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, c
   const std::span<const std::byte> rest(net.tph + wire::RtpHeader::kSize, net.end);
   if (rtp.opcode == wire::TpOpcode::kCnp) return tp::on_notification(s, channel, s.now, rest);
   const bool acknowledges = rtp.opcode == wire::TpOpcode::kAckCc || rtp.opcode == wire::TpOpcode::kSackCc;
-  if (!acknowledges) return s.count(Counter::kRxDropBadTpOpcode);
+  if (!acknowledges) return s.drop(Counter::kRxDropBadTpOpcode);
   size_t size;
   const wire::Drop drop = tp::on_feedback(s, channel, s.now, rest, &size);
-  if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   if (rtp.opcode == wire::TpOpcode::kAckCc) return on_ack(s, channel, rtp);
   on_sack(s, channel, rtp, rest.subspan(size));
 }
