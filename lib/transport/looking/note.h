@@ -24,6 +24,11 @@ inline constexpr const char* kStageSentences[] = {
 #include "lib/transport/looking/stages.def"
 #undef UB_STAGE
 };
+inline constexpr const char* kStageNames[] = {
+#define UB_STAGE(id, sentence) #id,
+#include "lib/transport/looking/stages.def"
+#undef UB_STAGE
+};
 inline constexpr uint32_t kStageCount = sizeof kStageSentences / sizeof kStageSentences[0];
 
 struct Note {

@@ -90,8 +90,7 @@ class Receiver {
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
     note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
-    const bool waits = ch.stalled || ch.copies_pending != 0;
-    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
+    if (ch.is_up() && (ch.stalled || ch.copies_pending != 0)) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
