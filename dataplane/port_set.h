@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "dataplane/udp_port.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/transport/host.h"
+#include "lib/transport/looking/note.h"
 
 namespace ub {
 
@@ -51,6 +53,11 @@ class PortSet {
     plugin_of_[link] = plugins[index].get();
     plugins[index]->set_link(link);
   }
+
+  // ---- looking ----
+  // Where notes go while Core::look(true) holds; set before. Nobody looks yet (docs/looking.md).
+  std::function<void(const Note&)> on_note;
+  void note(const Note& note) { on_note(note); }
 
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {

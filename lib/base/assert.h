@@ -5,6 +5,11 @@
 
 namespace ub {
 
+/// Called after a failed check was printed, before the program aborts: to say what came before. Null: nothing.
+/// Thread: before others run.
+using LastWords = void (*)();
+void set_last_words(LastWords words);
+
 /// Prints the expression and its place to stderr, then aborts.
 [[noreturn, gnu::noinline, gnu::cold]] void assert_failed(const char* expr, const char* file, int line);
 

@@ -140,6 +140,8 @@ class Core {
   uint32_t slots_posted(uint32_t jetty) const;
   uint32_t completions_produced(uint32_t jfc) const { return s_.jfcs[jfc].produced; }
   const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
+  // From now on Host::note() is called, or no more; nothing where the Host has none.
+  void look(bool yes);
 
  private:
   Core(const CoreConfig&, Arena, Host& host);

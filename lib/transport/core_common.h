@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every layer and engine of one Core uses, and what a layer that is tested by itself needs besides its own state:
-// configuration, counters, timers, and frames that wait for memory. It knows no layer and no engine: who needs timers,
+// configuration, counters, timers, who looks, and frames that wait for memory. It knows no layer and no engine: who needs timers,
 // places for held frames or copy tags takes a range of them while tables are laid out.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "lib/base/slab.h"
 #include "lib/base/timer_heap.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/looking/note.h"
 
 namespace ub {
 
@@ -52,7 +53,31 @@ struct CoreCommon {
   void orphan(uint32_t held) { orphans[orphan_count++] = held; }
 
   void count(Counter c, uint64_t n = 1) { counters.add(c, n); }
+
+  // Something changed its state, for whoever looks. For places that a packet does not pass each time, and for functions
+  // that do not know the Host; others are note_of().
+  void note(Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) const {
+    if (looker.looks()) [[unlikely]]
+      looker.say(stage, object, a, b, c);
+  }
+  // A packet was dropped for that reason.
+  void drop(Counter why) {
+    count(why);
+    note(Stage::kPacketDropped, 0, static_cast<uint32_t>(why));
+  }
+  Looker looker;
 };
+
+// The same where the Host is known: nothing is left of it if the Host does not look.
+template <class Host>
+inline void note_of(const CoreCommon& s, Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) {
+  if constexpr (Looks<Host>) s.note(stage, object, a, b, c);
+}
+// Of a step within a packet's way: nothing is left of it unless the Host looks closely.
+template <class Host>
+inline void note_step(const CoreCommon& s, Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0) {
+  if constexpr (LooksClosely<Host>) s.note(stage, object, a, b);
+}
 
 // May one of many take another record of a pool, having `held`? No more than are left for all others, so that one alone
 // gets half of the pool, and whoever takes what he can leaves as much to the next.

@@ -211,7 +211,8 @@ void Core<Host, Engines>::on_packet(Instant now, uint32_t link, std::span<const 
   s_.count(Counter::kRxBytes, eth_frame.size());
   wire::NetHeader net;
   wire::Drop drop = wire::parse_network(eth_frame, net);
-  if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
+  note_of<Host>(s_, Stage::kFrameArrived, link);
   engines_.any([&](auto& engine) {
     if (!engine.claims(net)) return false;
     engine.on_packet(link, net);
@@ -225,6 +226,7 @@ template <class Host, class Engines>
 void Core<Host, Engines>::on_posted(Instant now, uint32_t jetty) {
   s_.now = now;
   if (jetty >= kIdSpace) return;
+  note_of<Host>(s_, Stage::kPosted, jetty);
   const IdSlot& slot = s_.ids[jetty];
   engines_.any([&](auto& engine) { return engine.on_posted(slot.kind, slot.record); });
 }
@@ -252,6 +254,8 @@ void Core<Host, Engines>::on_armed(uint32_t jfc) {
 template <class Host, class Engines>
 void Core<Host, Engines>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
+  note_of<Host>(s_, ok ? Stage::kCopyDone : Stage::kCopyFailed, static_cast<uint32_t>(tag >> 32),
+                static_cast<uint32_t>(tag));
   engines_.any([=](auto& engine) { return engine.on_copy_done(tag, ok); });
   release_orphans(s_, host_);
 }
@@ -312,6 +316,14 @@ bool Core<Host, Engines>::is_held_back() const {
 template <class Host, class Engines>
 const Counters& Core<Host, Engines>::counters() const {
   return s_.counters;
+}
+
+template <class Host, class Engines>
+void Core<Host, Engines>::look(bool yes) {
+  s_.looker.end();
+  if constexpr (Looks<Host>) {
+    if (yes) s_.looker.begin(host_);
+  }
 }
 
 template <class Host, class Engines>

@@ -26,6 +26,9 @@
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
 //     // run_atomic(); *old gets the former value.
 //     CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag tag);
+//
+//     // May be there: what happens to packets, requests and all else, while Core::look(true) holds (looking/note.h).
+//     void note(const Note&);
 //   };
 #pragma once
 

@@ -26,7 +26,7 @@ template <class Host>
 [[gnu::flatten]] void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   wire::RtpHeader rtp;
   wire::Drop drop = wire::RtpHeader::read(net.tph, net.tp_size(), rtp);
-  if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
   if (rtp.opcode == wire::TpOpcode::kUnreliable) return on_unreliable(link, net);
   on_channel_packet(link, net, rtp);
 }
@@ -34,7 +34,7 @@ template <class Host>
 // Set-up records and messages of UM; they always carry an ICRC.
 template <class Host>
 [[gnu::noinline]] void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
-  if (!wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
+  if (!wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   wire::UtpHeader utp;
   wire::Drop drop = wire::UtpHeader::read(net.tph, net.tp_size(), utp);
   wire::TaPacket ta;
@@ -43,7 +43,7 @@ template <class Host>
                ? wire::Drop::kBadNlp
                : wire::parse_transaction(net.tph + wire::UtpHeader::kSize, net.end, utp.padding, false, ta);
   }
-  if (drop != wire::Drop::kNone) return s_.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
   if (ta.is_response || ta.req.opcode != wire::TaOpcode::kSend || ta.mt.tc_id != 0) {
     return datagram_receiver_.on_datagram(link, net.src, ta);
   }
@@ -52,7 +52,7 @@ template <class Host>
   drop = wire::read_control_record({ta.payload, ta.payload_len}, record);
   s_.count(Counter::kTpRxRecord);
   if (drop == wire::Drop::kNone) return setup::on_record(s_, from, record);
-  s_.count(wire::drop_counter(drop));
+  s_.drop(wire::drop_counter(drop));
   if (drop == wire::Drop::kBadRecordVersion) setup::refuse_version(s_, from, record);
 }
 
@@ -60,7 +60,7 @@ template <class Host>
 void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp) {
   uint32_t channel = setup::channel_of_tpn(s_, rtp.dst_tpn);
   if (channel == 0) {
-    s_.count(Counter::kRxDropUnknownTpn);
+    s_.drop(Counter::kRxDropUnknownTpn);
     bool checked = s_.links[link].config.icrc_optional || wire::icrc_matches(net);
     if (rtp.is_data() && checked) {
       setup::on_unknown_tpn(s_, {link, net.dst, net.src}, rtp.dst_tpn, rtp.src_tpn);
@@ -69,14 +69,15 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   }
   tp::Channel& ch = s_.channels[channel];
   if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) {
-    return s_.count(Counter::kRxDropWrongPeer);
+    return s_.drop(Counter::kRxDropWrongPeer);
   }
-  if (ch.icrc && !wire::icrc_matches(net)) return s_.count(Counter::kRxDropBadIcrc);
-  if (!may_carry_data(channel)) return s_.count(Counter::kRxDropUnknownTpn);
+  if (ch.icrc && !wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
+  if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
   ch.heard_at = s_.now;
   ++ch.rx_packets;
   const std::byte* rest = net.tph + wire::RtpHeader::kSize;
   auto bytes = static_cast<size_t>(net.end - rest);
+  if (rtp.opcode != wire::TpOpcode::kData) note_step<Host>(s_, Stage::kAckArrived, channel, rtp.psn.value());
   switch (rtp.opcode) {
     case wire::TpOpcode::kData:
       if (net.met_congestion()) [[unlikely]]

@@ -52,7 +52,10 @@ class Stage {
     for (uint32_t i = 0; i < nodes; ++i) ends.push_back(equip(world.node(i)));
   }
 
-  ~Stage() { EXPECT_EQ(world.model.failure(), ""); }
+  ~Stage() {
+    EXPECT_EQ(world.model.failure(), "");
+    if (testing::Test::HasFailure()) std::fputs(world.last_events.text(LastEvents::told).c_str(), stdout);
+  }
 
   End equip(Node& node, QueueSpec q = usual_queue(), JfrSpec r = usual_jfr(), uint64_t memory = 4 << 20) {
     End e;

@@ -66,6 +66,7 @@ void Node::boot() {
   arena_ = static_cast<std::byte*>(p);
   host_ = std::make_unique<SimHost>(world_, *this);
   core_ = std::make_unique<SimCore>(config_, arena_, *host_);
+  core_->look(true);
   const Options& o = world_.options;
   link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless});
   if (link_ == 0) world_.model.fail("add_link was refused");

@@ -153,6 +153,7 @@ RunResult run_scenario(const Options& options, RunWishes wishes) {
   run_phases(world, load);
   RunResult r;
   r.failure = world.model.failure();
+  if (world.failed()) r.last_events = world.last_events.text(LastEvents::told);
   r.trace_hash = world.trace_hash();
   r.events = world.events();
   r.succeeded = world.model.count(Wr::State::kSuccess);

@@ -12,7 +12,8 @@
 namespace ub::sim {
 
 struct RunResult {
-  std::string failure;  // empty: all promises were kept
+  std::string failure;      // empty: all promises were kept
+  std::string last_events;  // of all nodes, before a failure
   uint64_t trace_hash = 0;
   uint64_t events = 0;
   uint64_t succeeded = 0, failed = 0, lost = 0;  // requests

@@ -109,6 +109,8 @@ bool SimHost::defer(const std::byte* memory) const {
 
 CopyResult SimHost::enqueue(Pending p, const std::byte* memory) {
   constexpr uint64_t kPatience = 250'000'000;  // ns; of a daemon with an application that does not answer
+  note({Stage::kCopyAsked, static_cast<uint32_t>(p.tag >> 32), static_cast<uint32_t>(p.tag),
+        static_cast<uint32_t>(p.bytes)});
   uint64_t id = next_copy_++;
   const Region* r = node_.find_region(memory);
   const bool mute = r != nullptr && r->mute;
@@ -215,6 +217,8 @@ bool SimHost::is_held(const std::byte* held) const {
   const roce::Qp& qp = r.qps[r.held_qps.index_of(place)];
   return qp.in_use && qp.gathering != roce::Gathering::kNothing;
 }
+
+void SimHost::note(const Note& note) { world_.last_events.add(world_.now(), node_.index(), note); }
 
 bool SimHost::finish(uint64_t copy, CopyTag* tag) {
   auto node = pending_.extract(copy);

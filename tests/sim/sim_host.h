@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/transport/host.h"
+#include "lib/transport/looking/note.h"
 #include "tests/sim/objects.h"
 
 namespace ub::sim {
@@ -35,6 +36,8 @@ class SimHost {
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag);
+  static constexpr bool kLooksClosely = true;
+  void note(const Note& note);
 
   // For the node: carries a pending copy out (or not, if its memory is gone) and tells the tag and the
   // result.

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/last_events.h"
 #include "tests/sim/scenario.h"
 
 namespace ub::sim {
@@ -41,8 +42,8 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
-void report_failure(uint64_t seed, const std::string& failure, bool brief) {
-  std::printf("seed %" PRIu64 " FAILED %s\n", seed, failure.c_str());
+void report_failure(uint64_t seed, const std::string& failure, bool brief, const std::string& last_events = "") {
+  std::printf("seed %" PRIu64 " FAILED %s\n%s", seed, failure.c_str(), last_events.c_str());
   if (!brief) std::printf("options:\n%s", Options::draw(seed).text().c_str());
   std::printf("replay: ub_sim --seed %" PRIu64 "\n", seed);
   std::fflush(stdout);
@@ -72,7 +73,7 @@ void run_range(Worker& w, uint64_t first, const Plan& plan) {
     for (size_t i = 0; i < kReachedStates; ++i) t.reached[i] += r.states[i];
     if (r.failure.empty()) continue;
     ++t.bad;
-    report_failure(seed, r.failure, plan.brief);
+    report_failure(seed, r.failure, plan.brief, r.last_events);
   }
 }
 
@@ -89,7 +90,7 @@ int run_one(uint64_t seed, bool verbose) {
     std::printf("ok\n");
     return 0;
   }
-  report_failure(seed, r.failure, true);
+  report_failure(seed, r.failure, true, r.last_events);
   return 1;
 }
 
@@ -168,6 +169,9 @@ int main(int argc, char** argv) {
   app.add_option("--stop-after", plan.stop_after, "failures until a process gives up")->capture_default_str();
   app.add_flag("-v,--verbose", verbose, "with --seed: print every packet, post and completion");
   app.add_flag("--states", plan.states, "count the seeds that reached each state of reached.def");
+  app.add_option("--events", ub::sim::LastEvents::told,
+                 "of a failing seed, print so many of the last events of all nodes")
+      ->capture_default_str();
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
   if (*one) return ub::sim::run_one(seed, verbose);

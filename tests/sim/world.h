@@ -16,6 +16,7 @@
 
 #include "lib/base/prng.h"
 #include "lib/base/time.h"
+#include "tests/sim/last_events.h"
 #include "tests/sim/model.h"
 #include "tests/sim/network.h"
 #include "tests/sim/node.h"
@@ -78,6 +79,7 @@ class World {
   Prng host_rng;  // of hosts
   Model model;
   Network network;
+  LastEvents last_events;
   std::unique_ptr<Reached> reached;  // null: nobody wants to know
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout

@@ -228,6 +228,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
   if (Jfr* r = jfr_of(s, id, &record)) {
     if (state == QueueState::kSuspended) return Status::kInvalid;
     r->state = state;
+    s.note(Stage::kJfrState, record, static_cast<uint32_t>(state));
     r->indices->armed.store(static_cast<uint32_t>(state == QueueState::kError ? Armed::kAny : Armed::kNo),
                             std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // who posts looks at it behind publishing
@@ -248,6 +249,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kBusy;
   }
   q.state = state;
+  s.note(Stage::kQueueState, j->queue, static_cast<uint32_t>(state));
   set_held_back(s, &q.held_back, false);
   if (state == QueueState::kReady) ta::schedule_queue(s, j->queue);
   return Status::kOk;

@@ -94,6 +94,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
   receive.filled = 0;
   receive.counted = true;
   receive.returns = false;
+  s.note(Stage::kReceiveTaken, jfr, index);
   ++s.jfcs[jfc].reserved;
   return index;
 }
@@ -116,6 +117,7 @@ void return_receive(CoreState& s, uint32_t index) {
   RxReceive& receive = s.receives[index];
   uint32_t jfr = receive.jfr, jfc = receive.jfc;
   give_place_back(s, receive);
+  s.note(Stage::kReceiveReturned, jfr, index);
   s.jfrs[jfr].returned.push_front<&RxReceive::on_list>(s.receives, index);
   flush_receives(s, jfr);
   ta::resume_jfc(s, jfc);
@@ -160,6 +162,7 @@ void flush_receives(CoreState& s, uint32_t jfr) {
     if (!ta::jfc_has_room(s, r.jfc)) return ta::wait_for_room(s, r.jfc, s.jfr_waiters.of(jfr));
     uint32_t receive = take_receive(s, jfr, r.jfc);
     if (receive == 0) return;
+    s.note(Stage::kReceiveFlushed, jfr, receive);
     Cqe cqe{};
     cqe.user_ctx = s.receives[receive].user_ctx;
     cqe.status = CrStatus::kWrFlush;

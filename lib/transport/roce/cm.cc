@@ -47,7 +47,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   CmIpHeader addresses;
   if (!is_tcp_service(req.service_id)) return no(RejReason::kInvalidServiceId);
   if (const Drop drop = CmIpHeader::read(req.private_data, addresses); drop != Drop::kNone) {
-    return s.count(drop_counter(drop));
+    return s.drop(drop_counter(drop));
   }
   const auto port = static_cast<uint16_t>(req.service_id);
   const uint32_t listener = find_listener(r, port, back.sgid);
@@ -56,7 +56,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   const uint32_t mtu = mtu_of_code(req.path_mtu_code);
   if (mtu == 0 || mtu > s.links[back.link].config.mtu) return no(RejReason::kInvalidMtu);
   const bool full = r.listeners[listener].waiting == kBacklog || !room_for_request(r);
-  if (req.local_comm_id == 0 || full) return s.count(Counter::kRoceRxDropCm);  // it comes again
+  if (req.local_comm_id == 0 || full) return s.drop(Counter::kRoceRxDropCm);  // it comes again
   const uint32_t record = add_connection(s, r);
   if (record == 0) return no(RejReason::kNoResources);
   Connection& c = r.connections[record];
@@ -151,7 +151,7 @@ bool from_peer(const Connection& c, const AhAttributes& back, CmType type, uint3
 void on_mad(CoreState& s, State& r, const AhAttributes& back, std::span<const std::byte> mad) {
   CmHead head;
   const Drop drop = CmHead::read(mad, head);
-  if (drop != Drop::kNone) s.count(drop_counter(drop));
+  if (drop != Drop::kNone) s.drop(drop_counter(drop));
   if (drop == Drop::kBadCmVersion && head.type == CmType::kReq) {
     refuse(s, r, back, head, CmReq::read(mad.data() + kMadHeadSize).local_comm_id, RejReason::kInvalidClassVersion);
   }
@@ -165,7 +165,7 @@ void on_mad(CoreState& s, State& r, const AhAttributes& back, std::span<const st
     return conclude(s, r, record, on_message(r.connections[record].cm, s.now, r.times, head.type, body), head.type,
                     body);
   }
-  s.count(Counter::kRoceRxDropCm);
+  s.drop(Counter::kRoceRxDropCm);
   if (head.type == CmType::kDreq) {
     std::array<std::byte, kMadSize> answer;
     confirm_disconnect(head, CmDreq::read(body), std::span(answer));

@@ -125,6 +125,7 @@ void tell(CoreState& s, State& r, uint32_t record, ConnectionEventKind kind, con
 
 void carry_out(CoreState& s, State& r, uint32_t record, const CmStep& step) {
   Connection& c = r.connections[record];
+  s.note(Stage::kConnectionState, record, static_cast<uint32_t>(c.cm.state));
   if (step.send) send_mad(s, r, c.path, c.cm.mad);
   if (!c.cm.deadline.is_never()) s.timers.arm(timer_of_connection(r, record), c.cm.deadline);
   if (c.cm.state == CmState::kTimeWait) release_qp(s, r, record);

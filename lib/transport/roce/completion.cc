@@ -77,6 +77,7 @@ void complete_receive(CoreState& s, Qp& qp, CrStatus status, Cqe& cqe) {
   cqe.local_id = qp.qpn;
   if (qp.type != QpType::kUd) cqe.remote_id = qp.peer_qpn;
   cqe.user_data = qp.user_data;
+  s.note(Stage::kReceiveCompleted, qp.recv_jfc, qp.receive, static_cast<uint32_t>(status));
   release_receive(s, qp.receive);
   qp.receive = 0;
   ta::push_completion(s, qp.recv_jfc, cqe);

@@ -10,7 +10,7 @@ namespace {
 constexpr uint16_t kFirstSourcePort = 0xC000;
 
 bool drop(CoreState& s, Counter why) {
-  s.count(why);
+  s.drop(why);
   return false;
 }
 
@@ -76,7 +76,7 @@ void complete_datagram(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (qp.receive == 0) return;
   if (!qp.copy_failed) s.count(Counter::kRoceRxDatagram);
-  if (qp.copy_failed) s.count(Counter::kRoceRxDropNoFit);
+  if (qp.copy_failed) s.drop(Counter::kRoceRxDropNoFit);
   complete_receive(s, qp, qp.copy_failed ? CrStatus::kLocAccess : CrStatus::kSuccess, r.arriving[qp.arriving]);
   qp.copy_failed = false;
 }

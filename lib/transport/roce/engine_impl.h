@@ -93,17 +93,19 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   Drop drop = net.tp_size() < Bth::kSize  ? Drop::kTooShort
               : !has_good_icrc(link, net) ? Drop::kBadIcrc
                                           : parse_packet(net.tph, net.end, packet);
-  if (drop != Drop::kNone) s_.count(drop_counter(drop));
+  if (drop != Drop::kNone) s_.drop(drop_counter(drop));
   if (drop == Drop::kTooShort || drop == Drop::kBadIcrc) return;
   if (drop != Drop::kNone && !is_invalid_request(drop, packet)) return;
   if (packet.bth.dest_qp == kGsiQp) return on_management(link, net, packet);
   const uint32_t index = find_qp(s_, packet.bth.dest_qp);
-  if (index == 0) return s_.count(Counter::kRoceRxDropUnknownQp);
+  if (index == 0) return s_.drop(Counter::kRoceRxDropUnknownQp);
   Qp& qp = r_.qps[index];
   if (!admits(qp, net, packet)) return;
   if (packet.has(kShapeCnp)) return on_congestion(index);
   if (net.ecn() == wire::kEcnCe && s_.config.roce.dcqcn) owe_cnp(index);
   ++qp.rx_packets;
+  note_step<Host>(s_, Stage::kQpPacketArrived, qp.qpn, packet.bth.psn.value(),
+                  static_cast<uint32_t>(packet.bth.opcode));
   if (qp.fresh) {
     qp.fresh = false;
     if (qp.connection != 0) on_first_packet(s_, r_, qp.connection);
@@ -121,8 +123,9 @@ bool Engine<Host>::has_good_icrc(uint32_t link, const wire::NetHeader& net) cons
 
 template <class Host>
 void Engine<Host>::on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet) {
-  if (!packet.has(kShapeDeth)) return s_.count(Counter::kRoceRxDropWrongTransport);
-  if (packet.deth.qkey != kGsiQkey) return s_.count(Counter::kRoceRxDropBadQkey);
+  if (!packet.has(kShapeDeth)) return s_.drop(Counter::kRoceRxDropWrongTransport);
+  if (packet.deth.qkey != kGsiQkey) return s_.drop(Counter::kRoceRxDropBadQkey);
+  note_of<Host>(s_, Stage::kMadArrived, link);
   const AhAttributes back{link, net.dst.ip, net.src.ip, 0};
   on_mad(s_, r_, back, {packet.payload, packet.payload_bytes});
 }
@@ -130,7 +133,7 @@ void Engine<Host>::on_management(uint32_t link, const wire::NetHeader& net, cons
 template <class Host>
 bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet& packet) {
   const auto refuse = [this](Counter why) {
-    s_.count(why);
+    s_.drop(why);
     return false;
   };
   constexpr Transport kOfType[] = {Transport::kRc, Transport::kUc, Transport::kUd};

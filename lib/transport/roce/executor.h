@@ -31,11 +31,11 @@ class Executor {
   /// An ACK packet, READ response or atomic acknowledgement.
   void on_answer(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
-    if (!sends(qp.state)) return s_.count(Counter::kRoceRxDropWrongState);
+    if (!sends(qp.state)) return s_.drop(Counter::kRoceRxDropWrongState);
     const Psn oldest = qp.req.oldest;
     const Progress progress = packet.bth.opcode == Opcode::kRcAck ? on_ack_packet(qp, packet) : on_data(index, packet);
     if (has_flow(qp)) tell_progress(s_, r_, index, oldest, progress);
-    if (progress.stale) s_.count(Counter::kRoceRxStale);
+    if (progress.stale) s_.drop(Counter::kRoceRxStale);
     if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
   }
 
@@ -59,13 +59,14 @@ class Executor {
   // ---- order -----------------------------------------------------------------------------------------------------
 
   /// False: it waits for copies.
-  bool process(uint32_t index, Drop parsed, const Packet& packet) {
+  [[gnu::always_inline]] bool process(uint32_t index, Drop parsed, const Packet& packet) {
     Qp& qp = r_.qps[index];
     switch (judge(qp.resp, parsed, packet)) {
       case Arrival::kExecute:
         return execute(index, packet);
       case Arrival::kAckAgain:
         s_.count(Counter::kRoceRxDuplicate);
+        note_of<Host>(s_, Stage::kQpPacketDuplicate, qp.qpn, packet.bth.psn.value());
         owe_ack(index);
         return true;
       case Arrival::kReadAgain:
@@ -76,6 +77,7 @@ class Executor {
         return true;
       case Arrival::kGap:
         s_.count(Counter::kRoceRxOutOfSequence);
+        note_of<Host>(s_, Stage::kQpGap, qp.qpn, packet.bth.psn.value());
         qp.gap_seen_at = packet.bth.psn;
         owe_reply(index, refuse(qp.resp, NakCode::kPsnSequence));
         return true;
@@ -83,7 +85,7 @@ class Executor {
         refuse_and_fail(s_, r_, index, NakCode::kInvalidRequest);
         return true;
       case Arrival::kSilent:
-        s_.count(Counter::kRoceRxDropRefused);
+        s_.drop(Counter::kRoceRxDropRefused);
         return true;
     }
     return true;
@@ -113,6 +115,7 @@ class Executor {
   void accept_packet(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     accept(qp.resp, packet);
+    note_step<Host>(s_, Stage::kQpPacketTaken, qp.qpn, packet.bth.psn.value());
     s_.count(Counter::kRoceRxRequest);
     if (qp.owed == Owed::kReply) revise_reply(index);
     if (!packet.has(kShapeSend) && !packet.has(kShapeWrite)) {
@@ -164,9 +167,10 @@ class Executor {
     if (packet.bth.psn.before(next)) return s_.count(Counter::kRoceRxDuplicate);
     if (packet.bth.psn != next || !keep_packet(s_, r_, qp, raw)) {
       qp.kept_dropped = true;
-      return s_.count(Counter::kRoceRxDropNoKept);
+      return s_.drop(Counter::kRoceRxDropNoKept);
     }
     qp.kept_end = next + psns_of(packet, qp.resp.mtu);
+    note_of<Host>(s_, Stage::kQpPacketKept, qp.qpn, packet.bth.psn.value());
   }
 
   // ---- requests --------------------------------------------------------------------------------------------------
@@ -248,9 +252,10 @@ class Executor {
   }
 
   void serve_again(uint32_t index, const Packet& packet, ReadSlot* slot) {
-    if (slot == nullptr) return s_.count(Counter::kRoceRxDropNoSlot);
+    if (slot == nullptr) return s_.drop(Counter::kRoceRxDropNoSlot);
     s_.count(Counter::kRoceRxDuplicate);
     Qp& qp = r_.qps[index];
+    note_of<Host>(s_, Stage::kQpPacketDuplicate, qp.qpn, packet.bth.psn.value());
     if (!slot->atomic) slot->part = {packet.bth.psn.distance(slot->first_psn), packet.reth.length};
     if (!slot->serving) slot->again = true;
     slot->serving = true;

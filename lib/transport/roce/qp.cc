@@ -141,6 +141,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
   if (qp.state == QpState::kError) return;
   if (qp.state == QpState::kSqe) number = qp.begin_of_end, status = CrStatus::kSuccess;
   end_requests(qp, QpState::kError, number, status);
+  s.note(Stage::kQpState, qp.qpn, static_cast<uint32_t>(qp.state));
   stop_traffic(s, r, qp, index);
   retire_requests(s, r, index);
   if (qp.copies_pending == 0) flush_receive_side(s, qp);
@@ -150,6 +151,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
 void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
   end_requests(qp, QpState::kSqe, number, status);
+  s.note(Stage::kQpState, qp.qpn, static_cast<uint32_t>(qp.state));
   drop_gather(s, r, qp, index);
   retire_requests(s, r, index);
 }
@@ -279,6 +281,7 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
     return Status::kOk;
   }
   qp.state = a.qp_state;
+  s.note(Stage::kQpState, qpn, static_cast<uint32_t>(qp.state));
   if (a.qp_state == QpState::kReset && before != QpState::kReset) to_reset(s, r, index);
   if (a.qp_state == QpState::kInit && before == QpState::kReset) {
     qp.req.mtu = qp.resp.mtu = kMaxPathMtu;
@@ -347,6 +350,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
 
 void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
+  s.note(Stage::kQpRequestFailed, qp.qpn, number, static_cast<uint32_t>(status));
   if (qp.state == QpState::kSqe) return;
   if (qp.state == QpState::kError) {  // what is older than the error may fail too, while it waits for its copies
     if (static_cast<int32_t>(number - qp.begin_of_end) >= 0) return;
@@ -368,6 +372,7 @@ void break_down(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatu
 
 void refuse_and_fail(CoreState& s, State& r, uint32_t index, NakCode why, const Psn* answer_to) {
   Qp& qp = r.qps[index];
+  s.note(Stage::kQpRefuses, qp.qpn, static_cast<uint32_t>(why));
   qp.reply = refuse(qp.resp, why);
   if (answer_to != nullptr) qp.reply.psn = *answer_to;
   qp.owed = Owed::kLastReply;
@@ -389,6 +394,8 @@ void arm_timer(CoreState& s, const State& r, uint32_t index) {
 
 void on_progress(CoreState& s, State& r, uint32_t index, const Progress& progress) {
   Qp& qp = r.qps[index];
+  if (progress.completed != 0) s.note(Stage::kQpRequestsAnswered, qp.qpn, progress.completed, qp.req.head);
+  if (progress.gap) s.note(Stage::kQpGoesBack, qp.qpn, qp.req.oldest.value());
   if (progress.completed != 0) retire_requests(s, r, index);
   if (progress.failed != CrStatus::kSuccess) {
     if (progress.failed == CrStatus::kAckTimeout) s.count(Counter::kRoceRetryExhausted);
@@ -409,6 +416,7 @@ void on_qp_timer(CoreState& s, State& r, uint32_t index) {
   }
   if (qp.req.deadline <= s.now) {
     s.count(Counter::kRoceTimeout);
+    s.note(Stage::kQpTimerRanOut, qp.qpn);
     if (has_flow(qp)) tell_timed_out(s, r, index);
   }
   on_progress(s, r, index, on_timeout(qp.req, s.now));

@@ -44,7 +44,9 @@ class Transmitter {
     Qp& qp = r_.qps[index];
     if (qp.gathering == Gathering::kNothing || qp.gather_sequence != sequence) return;  // given up meanwhile
     qp.gather_failed |= !ok;
-    if (--qp.gather_pending == 0) activate(r_, index);
+    if (--qp.gather_pending != 0) return;
+    note_of<Host>(s_, Stage::kQpPacketReady, qp.qpn);
+    activate(r_, index);
   }
 
  private:
@@ -95,6 +97,7 @@ class Transmitter {
     if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
     commit(qp, frame.begin, frame.bytes);
     qp.owes_cnp = false;
+    note_of<Host>(s_, Stage::kQpCnpSent, qp.qpn);
     s_.count(Counter::kRoceTxCnp);
     return Sent::kYes;
   }
@@ -131,6 +134,7 @@ class Transmitter {
     hold_frame(s_, host_, held_of_qp(r_, index), qp.path.link, frame.begin, frame.bytes);
     qp.gathering = what;
     qp.gather_bytes = frame.bytes;
+    note_of<Host>(s_, Stage::kQpPacketHeld, qp.qpn, psn.value());
     qp.gather_psn = psn;
     qp.gather_failed = false;
   }
@@ -199,6 +203,7 @@ class Transmitter {
     commit(qp, frame.begin, frame.bytes);
     qp.owed = Owed::kNothing;
     const Syndrome s = reply.aeth.syndrome;
+    note_of<Host>(s_, Stage::kQpReplySent, qp.qpn, reply.psn.value(), s.code);
     s_.count(s.kind() == AckKind::kAck               ? Counter::kRoceTxAck
              : s.kind() == AckKind::kRnr             ? Counter::kRoceTxRnr
              : s.nak_code() == NakCode::kPsnSequence ? Counter::kRoceTxNakSequence
@@ -230,6 +235,7 @@ class Transmitter {
     if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
     commit(qp, frame.begin, frame.bytes);
     s_.count(Counter::kRoceTxResponse);
+    note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, slot.first_psn.value());
     slot.serving = false;
     return Sent::kYes;
   }
@@ -272,6 +278,7 @@ class Transmitter {
     Qp& qp = r_.qps[index];
     if (has_flow(qp)) tell_answered(s_, r_, index, bytes);
     s_.count(Counter::kRoceTxResponse);
+    note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, (slot.first_psn + slot.part.skipped + qp.served).value());
     ++qp.served;
     if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;
     slot.serving = false;
@@ -321,6 +328,7 @@ class Transmitter {
     packet.bth.ack_req = asks(qp, next);
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
+    note_step<Host>(s_, Stage::kQpPacketBuilt, qp.qpn, packet.bth.psn.value());
     const ta::Copies copies = gather_copies(index);
     const CopyResult copied = bytes == 0
                                   ? CopyResult::kDone
@@ -367,6 +375,8 @@ class Transmitter {
              : again                ? Counter::kRoceTxRetransmit
                                     : Counter::kRoceTxRequest);
     commit(qp, frame, bytes);
+    note_of<Host>(s_, again ? Stage::kQpPacketSentAgain : Stage::kQpPacketSent, qp.qpn, qp.req.cursor.value(),
+                  next.request);
     if (has_flow(qp)) tell_sent(s_, r_, index, qp.req.cursor, bytes, again);
     sent(qp.req, ring_of(qp), s_.now, next);
     if (qp.type == QpType::kRc) return arm_timer(s_, r_, index);
@@ -422,6 +432,7 @@ class Transmitter {
     commit(out.path.link, headers.v6(), frame.begin, frame.bytes);
     ++r_.gsi_psn;
     s_.count(Counter::kRoceTxDatagram);
+    note_of<Host>(s_, Stage::kMadSent, out.path.link);
     return true;
   }
 

@@ -24,7 +24,8 @@ class Unreliable {
   void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
     Qp& qp = r_.qps[index];
     if (qp.kept_list.empty() && process(index, packet)) return;
-    if (!keep_packet(s_, r_, qp, raw)) s_.count(Counter::kRoceRxDropNoKept);
+    note_of<Host>(s_, Stage::kQpPacketKept, qp.qpn, packet.bth.psn.value());
+    if (!keep_packet(s_, r_, qp, raw)) s_.drop(Counter::kRoceRxDropNoKept);
   }
 
   /// No copy is pending any more.
@@ -49,19 +50,20 @@ class Unreliable {
     const UnreliableArrival arrival = judge_unreliable(qp.resp, packet);
     if (arrival == UnreliableArrival::kLate) {
       s_.count(Counter::kRoceRxDuplicate);
+      note_of<Host>(s_, Stage::kQpPacketDuplicate, qp.qpn, packet.bth.psn.value());
       return true;
     }
     if (must_wait(qp, arrival, packet)) return false;
     if (packet.bth.psn != qp.resp.expected) s_.count(Counter::kRoceRxOutOfSequence);
     if (arrival != UnreliableArrival::kGoesOn && qp.resp.open != OpenMessage::kNone) {
-      s_.count(Counter::kRoceRxDropIncomplete);
+      s_.drop(Counter::kRoceRxDropIncomplete);
       give_up(qp);
     }
     qp.resp.expected = packet.bth.psn;
     if (arrival != UnreliableArrival::kLost) {
       execute(index, packet);
     } else {
-      s_.count(Counter::kRoceRxDropRefused);
+      s_.drop(Counter::kRoceRxDropRefused);
       ++qp.resp.expected;
     }
     return true;
@@ -81,6 +83,7 @@ class Unreliable {
       return turn_down(qp, packet.has(kShapeSend), verdict);
     }
     accept(qp.resp, packet);
+    note_step<Host>(s_, Stage::kQpPacketTaken, qp.qpn, packet.bth.psn.value());
     s_.count(Counter::kRoceRxRequest);
     if (!packet.has(kShapeLast)) return;
     r_.arriving[qp.arriving] = message_completion(qp, packet);
@@ -96,9 +99,9 @@ class Unreliable {
   }
 
   void turn_down(Qp& qp, bool send, Verdict verdict) {
-    s_.count(verdict == Verdict::kNotReady ? Counter::kRoceRxDropNoReceive
-             : send                        ? Counter::kRoceRxDropNoFit
-                                           : Counter::kRoceRxDropBadAccess);
+    s_.drop(verdict == Verdict::kNotReady ? Counter::kRoceRxDropNoReceive
+            : send                        ? Counter::kRoceRxDropNoFit
+                                          : Counter::kRoceRxDropBadAccess);
     // A receive that names no memory would be in the way for ever; one that is too short may fit the next message.
     qp.receive_status = send && verdict == Verdict::kOperation ? CrStatus::kLocAccess : CrStatus::kSuccess;
     give_up(qp);

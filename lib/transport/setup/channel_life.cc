@@ -88,6 +88,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
   ch.heard_at = ch.progress_at = s.now;
+  note_state(s, channel);
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
@@ -107,6 +108,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (!alive(ch)) return;
   bool was_up = ch.state == ChannelState::kOpen || ch.state == ChannelState::kClosing;
   ch.state = ChannelState::kDead;
+  note_state(s, channel);
   s.timers.cancel(s.timer_of_channel(channel));
   set_held_back(s, &ch.held_back, false);
   Peer& peer = s.peers[ch.peer];
@@ -157,6 +159,7 @@ void close_channel(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kOpen) return kill_channel(s, channel);
   ch.state = ChannelState::kClosing;
+  note_state(s, channel);
   ch.created_at = s.now;
   ch.setup_tries = 0;
   send_about(s, ch, RecordType::kClose);
@@ -190,15 +193,15 @@ void on_close(CoreState& s, const Arrival& from, const ControlRecord& r) {
   send_reply(s, from, r, RecordType::kClosed, RecordReason::kNone);
   uint32_t channel = channel_of(s, r);
   if (channel == 0) return;
-  if (s.channels[channel].peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  if (s.channels[channel].peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
   s.count(Counter::kTpChannelClosed);
   kill_channel(s, channel);
 }
 
 void on_closed(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
-  if (s.channels[channel].state != ChannelState::kClosing) return s.count(Counter::kRxDropRecordState);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kClosing) return s.drop(Counter::kRxDropRecordState);
   s.count(Counter::kTpChannelClosed);
   kill_channel(s, channel);
 }
@@ -211,8 +214,8 @@ void on_ping(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 void on_pong(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
-  if (s.channels[channel].state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
+  if (s.channels[channel].state != ChannelState::kOpen) return s.drop(Counter::kRxDropRecordState);
   bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
   if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
     kill_channel(s, channel);
@@ -230,11 +233,11 @@ bool ping(CoreState& s, Channel& ch) {
 void on_reset(CoreState& s, const ControlRecord& r) {
   s.count(Counter::kTpRxReset);
   uint32_t channel = channel_of_tpn(s, r.receiver_tpn);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
-  if (ch.state != ChannelState::kOpen) return s.count(Counter::kRxDropRecordState);
-  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
-  if (!ping(s, ch)) s.count(Counter::kRxDropRecordTooOften);
+  if (ch.state != ChannelState::kOpen) return s.drop(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
+  if (!ping(s, ch)) s.drop(Counter::kRxDropRecordTooOften);
 }
 
 void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn) {

@@ -14,6 +14,9 @@ struct Arrival;
 inline bool alive(const tp::Channel& ch) {
   return ch.state != tp::ChannelState::kFree && ch.state != tp::ChannelState::kDead;
 }
+inline void note_state(const CoreState& s, uint32_t channel) {
+  s.note(Stage::kChannelState, channel, static_cast<uint32_t>(s.channels[channel].state));
+}
 // The channel of a TPN, or 0.
 inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
   uint32_t index = tpn & ((1u << tp::kTpnIndexBits) - 1);

@@ -72,8 +72,8 @@ Status find(CoreState& s, const FindConfig& what, uint32_t* uasid) {
 
 // Whoever asks much gets no answer before it takes one away from channels.
 void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
-  if (r.upi != s.config.upi) return s.count(Counter::kRxDropRecordUpi);
-  if (s.outbox_tail - s.outbox_head >= kOutboxRing / 4) return s.count(Counter::kRxDropRecordBusy);
+  if (r.upi != s.config.upi) return s.drop(Counter::kRxDropRecordUpi);
+  if (s.outbox_tail - s.outbox_head >= kOutboxRing / 4) return s.drop(Counter::kRxDropRecordBusy);
   const bool here = meant_for_us(s, r) && has_id(s, r.object, (r.flags & wire::kRecordTokenId) != 0);
   ControlRecord answer = reply_to(s, r, RecordType::kFound, here ? RecordReason::kNone : RecordReason::kUnknownEntity);
   answer.object = r.object;
@@ -82,8 +82,8 @@ void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 // From where it was asked, and about what was asked: whoever sees the question may lie, others cannot.
 void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
-  if (r.upi != s.config.upi) return s.count(Counter::kRxDropRecordUpi);
-  if (r.sender_uasid == 0) return s.count(Counter::kRxDropRecordParameter);
+  if (r.upi != s.config.upi) return s.drop(Counter::kRxDropRecordUpi);
+  if (r.sender_uasid == 0) return s.drop(Counter::kRxDropRecordParameter);
   bool asked = false;  // about this, wherever
   for (Finding& f : s.findings) {
     if (is_free(s, f) || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
@@ -93,7 +93,7 @@ void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
     f.state = r.reason == RecordReason::kNone ? Status::kOk : Status::kInvalid;
     return;
   }
-  s.count(asked ? Counter::kRxDropRecordPeer : Counter::kRxDropRecordStale);
+  s.drop(asked ? Counter::kRxDropRecordPeer : Counter::kRxDropRecordStale);
 }
 
 }  // namespace ub::setup

@@ -33,6 +33,7 @@ void send_request(CoreState& s, uint32_t channel) {
 void begin_as_initiator(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   ch.state = ChannelState::kReqSent;
+  note_state(s, channel);
   ch.initiator = true;
   ch.created_at = s.now;
   ch.setup_tries = 0;
@@ -62,6 +63,7 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   const LinkConfig& link = s.links[from.link].config;
   UB_DCHECK(!ch.is_up());
   ch.state = ChannelState::kHalfOpen;
+  note_state(s, channel);
   ch.initiator = false;
   ch.link = from.link;
   ch.local_endpoint = from.local;
@@ -153,14 +155,14 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
   if (ch.state == ChannelState::kOpen && ch.initiator && ch.peer_tpn == r.sender_tpn) {
     return send_about(s, ch, RecordType::kConf);
   }
-  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
-  if (from.remote.ip != ch.remote_endpoint.ip) return s.count(Counter::kRxDropRecordPeer);
-  if (!valid_parameters(s, r)) return s.count(Counter::kRxDropRecordParameter);
+  if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
+  if (from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
+  if (!valid_parameters(s, r)) return s.drop(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -170,12 +172,12 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
 
 void on_confirm(CoreState& s, const ControlRecord& r) {
   uint32_t channel = channel_of(s, r);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   Channel& ch = s.channels[channel];
-  if (ch.state != ChannelState::kHalfOpen) return s.count(Counter::kRxDropRecordState);
-  if (ch.peer_tpn != r.sender_tpn) return s.count(Counter::kRxDropRecordPeer);
+  if (ch.state != ChannelState::kHalfOpen) return s.drop(Counter::kRxDropRecordState);
+  if (ch.peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
   const bool fits = valid_parameters(s, r) && r.mtu <= s.links[ch.link].config.mtu;
-  if (!fits) return s.count(Counter::kRxDropRecordParameter);
+  if (!fits) return s.drop(Counter::kRxDropRecordParameter);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
 }
@@ -194,9 +196,9 @@ uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
 
 void on_reject(CoreState& s, const ControlRecord& r) {
   uint32_t channel = r.receiver_tpn == 0 ? channel_of_attempt(s, r.attempt) : channel_of(s, r);
-  if (channel == 0) return s.count(Counter::kRxDropRecordStale);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   const Channel& ch = s.channels[channel];
-  if (ch.state != ChannelState::kReqSent) return s.count(Counter::kRxDropRecordState);
+  if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   // After glare the peer's own REQ comes; without resources we go on asking.
   const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
   if (goes_on) return s.count(Counter::kTpChannelDeferred);

@@ -26,6 +26,7 @@ uint32_t channel_of(const CoreState& s, const ControlRecord& r) {
 }
 
 void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
+  s.note(Stage::kRecordArrived, from.link, static_cast<uint32_t>(r.type), static_cast<uint32_t>(r.reason));
   switch (r.type) {
     case RecordType::kReq:
       return on_request(s, from, r);
@@ -50,7 +51,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
     case RecordType::kFound:
       return on_found(s, from, r);
     case RecordType::kScFree:
-      return s.count(Counter::kRxDropRecordScFree);
+      return s.drop(Counter::kRxDropRecordScFree);
   }
 }
 

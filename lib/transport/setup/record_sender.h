@@ -54,6 +54,7 @@ class RecordSender {
     std::memset(at + record_bytes, 0, payload - record_bytes);
     seal_and_commit(s_, host_, out.link, frame, bytes, UbIcrc{headers.v6()});
     s_.count(Counter::kTpTxRecord);
+    note_of<Host>(s_, Stage::kRecordSent, out.link, static_cast<uint32_t>(out.record.type));
     return true;
   }
 

@@ -18,6 +18,7 @@ void send_record(CoreState& s, const OutRecord& out) {
     s.count(Counter::kRecordsLost);
     return;
   }
+  s.note(Stage::kRecordPut, out.link, static_cast<uint32_t>(out.record.type), static_cast<uint32_t>(out.record.reason));
   s.outbox[s.outbox_tail++ % kOutboxRing] = out;
 }
 

@@ -88,6 +88,7 @@ void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
 
 void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   const uint32_t channel = a.wr->channel;
+  s.note(Stage::kRequestAnswered, a.queue, a.number, static_cast<uint32_t>(status));
   end_segment(s, a, status);
   go_on(s, a.queue, channel);
 }
@@ -112,6 +113,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   WrState& wr = *a.wr;
   WrOp op = wqe_of(q, wr).op;
   s.count(Counter::kTaRxRnr);
+  s.note(Stage::kRequestRefused, a.queue, a.number);
   tp::Channel& ch = s.channels[wr.channel];
   if (ch.unanswered > 0) --ch.unanswered;
   wr.deadline = s.now + q.request_timeout;
@@ -154,12 +156,13 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
   uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
+  s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
   uint32_t likely = s.queues[queue].started_head;
   bool ended = false;
   for (uint32_t i = 0; i <= more; ++i) {
     AnsweredSegment a;
     if (!find_in_queue(s, channel, queue, likely, answer.tassn + i, &a)) {
-      s.count(Counter::kTaRxStaleAnswer);
+      s.drop(Counter::kTaRxStaleAnswer);
       continue;
     }
     switch (answer.rspst) {

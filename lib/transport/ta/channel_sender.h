@@ -181,6 +181,7 @@ class ChannelSender {
     end += padding;
     transmitter_.write_header(ch, rtp, frame, static_cast<size_t>(end - frame) - ch.headers.size);
 
+    note_step<Host>(s_, Stage::kPacketBuilt, channel, psn.value(), m.tpmsn.value());
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
     if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
     uint32_t pending = 0;  // and stays so
@@ -189,6 +190,7 @@ class ChannelSender {
       payload_vanished(m);
       return Sent::kYes;  // the next turn sends the fake packet
     }
+    note_step<Host>(s_, Stage::kPayloadGathered, channel, psn.value());
     return send_at_once(channel, m, payload, built, rtp, again);
   }
 

@@ -42,6 +42,13 @@ Cqe send_completion(const CoreState& s, const SendQueue& q) {
   return cqe;
 }
 
+[[gnu::noinline, gnu::cold]] void say_full(CoreState& s, uint32_t jfc) {
+  s.jfcs[jfc].full = true;
+  s.note(Stage::kJfcFull, jfc);
+  s.count(Counter::kJfcFull);
+  push_jfc_event(s, jfc, false);
+}
+
 }  // namespace
 
 bool jfc_has_room(CoreState& s, uint32_t jfc) {
@@ -50,11 +57,7 @@ bool jfc_has_room(CoreState& s, uint32_t jfc) {
     j.full = false;
     return true;
   }
-  if (!j.full) {
-    j.full = true;
-    s.count(Counter::kJfcFull);
-    push_jfc_event(s, jfc, false);
-  }
+  if (!j.full) say_full(s, jfc);
   return false;
 }
 
@@ -75,7 +78,23 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
   }
 }
 
+namespace {
+
+// Those that retire_requests() will come to. Apart from it, since a note in its loop would cost more than a branch.
+[[gnu::noinline, gnu::cold]] void note_ended(const CoreState& s, uint32_t queue) {
+  const SendQueue& q = s.queues[queue];
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    const WrState& wr = q.work[n & q.work_mask];
+    if (!wr.done || wr.copies != 0) return;
+    s.note(Stage::kRequestEnded, queue, n, static_cast<uint32_t>(wr.status));
+  }
+}
+
+}  // namespace
+
 [[gnu::flatten]] void retire_requests(CoreState& s, uint32_t queue) {
+  if (s.looker.looks()) [[unlikely]]
+    note_ended(s, queue);
   SendQueue& q = s.queues[queue];
   while (q.started_head != q.started_tail) {
     const WrState& wr = q.work[q.started_head & q.work_mask];
@@ -92,6 +111,7 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
   if (q.flush_done_pending) {
     if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
     q.flush_done_pending = false;
+    s.note(Stage::kQueueFlushed, queue);
     Cqe cqe = send_completion(s, q);
     cqe.status = CrStatus::kWrFlushDone;
     push_completion(s, q.jfc, cqe);
@@ -101,6 +121,7 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
 void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter) {
   const Waiters all{s};
   if (all[waiter]) return;
+  s.note(Stage::kCompletionWaits, jfc);
   s.jfcs[jfc].waiting.push_back<&Waiter::in_line>(all, waiter);
   if (!s.jfcs[jfc].on_blocked_list) append_blocked(s, jfc);
 }

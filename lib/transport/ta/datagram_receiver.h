@@ -18,6 +18,7 @@ class DatagramReceiver {
   DatagramReceiver(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   void on_datagram(uint32_t link, const wire::Endpoint& source, const wire::TaPacket& packet) {
+    note_of<Host>(s_, Stage::kDatagramArrived, link, packet.payload_len);
     const uint32_t record = admit_datagram(s_, link, source, packet);
     if (record == 0) return;
     ArrivingDatagram& d = s_.arriving[record];

@@ -170,6 +170,7 @@ class DatagramSender {
     WrState& wr = start_datagram(s_, q);
     q.deadline = Instant::never();
     if (copied == CopyResult::kPending) {
+      note_of<Host>(s_, Stage::kDatagramHeld, d.link, d.queue);
       return hold_frame(s_, host_, s_.held_of_datagram(record), d.link, frame, d.bytes);
     }
     wr.done = true;
@@ -185,6 +186,7 @@ class DatagramSender {
   void commit(const GatheringDatagram& d, std::byte* frame) {
     seal_and_commit(s_, host_, d.link, frame, d.bytes, UbIcrc{d.v6});
     s_.count(Counter::kUmTx);
+    note_of<Host>(s_, Stage::kDatagramSent, d.link, d.queue);
   }
 
   CoreState& s_;

@@ -75,7 +75,7 @@ uint32_t admit_datagram(CoreState& s, uint32_t link, const wire::Endpoint& sourc
     if (receive == 0) why = Counter::kRxDropUmNoReceive;
   }
   if (why) {
-    s.count(*why);
+    s.drop(*why);
     return 0;
   }
   s.receives[receive].jetty = jetty;
@@ -109,6 +109,7 @@ void complete_datagram(CoreState& s, uint32_t record, CrStatus status) {
   Cqe cqe = d.completion;
   cqe.status = status;
   cqe.length = status == CrStatus::kSuccess ? d.bytes : 0;
+  s.note(Stage::kReceiveCompleted, jfc, d.receive, static_cast<uint32_t>(status));
   release_receive(s, d.receive);  // its place in the JFC is used now
   push_completion(s, jfc, cqe);
 }

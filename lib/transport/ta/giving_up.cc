@@ -17,6 +17,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   SendQueue& q = s.queues[queue];
   WrState& wr = q.work[number & q.work_mask];
   if (wr.done) return;
+  s.note(Stage::kRequestGivenUp, queue, number, static_cast<uint32_t>(status));
   const Wqe& wqe = wqe_of(q, wr);
   wr.done = true;
   if (wr.status == CrStatus::kSuccess) wr.status = status;
@@ -122,6 +123,7 @@ void flush_queue(CoreState& s, uint32_t queue) {
   leave_list(s, queue);
   set_held_back(s, &q.held_back, false);
   q.state = QueueState::kError;
+  s.note(Stage::kQueueState, queue, static_cast<uint32_t>(q.state));
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
   q.deadline = Instant::never();
   q.flush_done_pending = true;

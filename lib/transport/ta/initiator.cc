@@ -80,6 +80,12 @@ bool unfinished_cut(const CoreState& s, const SendQueue& q, Choice* choice) {
   return true;
 }
 
+// The next request may not start now: false, and whoever looks hears why.
+[[gnu::noinline, gnu::cold]] bool waits(const CoreState& s, const SendQueue& q, RequestWaits why) {
+  s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(why));
+  return false;
+}
+
 // May a message of this queue use that lane now? Receives stay in order; a pinned queue moves over once.
 bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
   *bulk = bulk_message(s, wqe);
@@ -87,13 +93,13 @@ bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
     if (q.pinned_bulk) {
       *bulk = true;
     } else if (*bulk) {
-      if (q.unanswered_segments != 0) return false;
+      if (q.unanswered_segments != 0) return waits(s, q, RequestWaits::kLane);
       q.pinned_bulk = true;
     }
     return true;
   }
   if (!takes_receive(wqe.op)) return true;
-  if (q.receives_in_flight != 0 && *bulk != q.receive_lane_bulk) return false;
+  if (q.receives_in_flight != 0 && *bulk != q.receive_lane_bulk) return waits(s, q, RequestWaits::kLane);
   q.receive_lane_bulk = *bulk;
   return true;
 }
@@ -104,10 +110,11 @@ bool room_for_tassn(const SendQueue& q) {
 }
 
 bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if ((wqe.flags & kWrFence) != 0 && q.unanswered_fenced != 0) return false;
-  if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return false;
-  if (takes_receive(wqe.op) && receives_wait(s, q, wqe)) return false;
-  return q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
+  if ((wqe.flags & kWrFence) != 0 && q.unanswered_fenced != 0) return waits(s, q, RequestWaits::kFence);
+  if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return waits(s, q, RequestWaits::kOrder);
+  if (takes_receive(wqe.op) && receives_wait(s, q, wqe)) return waits(s, q, RequestWaits::kReceive);
+  const bool room = q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
+  return room || waits(s, q, RequestWaits::kAnswers);
 }
 
 // Is all memory that the answer of a READ or atomic goes to registered?

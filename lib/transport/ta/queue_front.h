@@ -8,6 +8,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/resource/owner_limits.h"
+#include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/send_ring.h"
 
 namespace ub::ta {
@@ -47,6 +48,7 @@ inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   if (q.limits == nullptr) return true;
   const Instant ready = q.limits->pacer.ready_at();
   if (ready <= s.now) return true;
+  s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(RequestWaits::kRate));
   s.timers.arm(timer_of(s, q), ready);
   return false;
 }
@@ -108,6 +110,7 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
     if (!fits || !valid_element(wqe)) {  // nothing behind it can be read either
       q.state = QueueState::kError;
       s.count(Counter::kBadElement);
+      s.note(Stage::kElementRefused, static_cast<uint32_t>(&q - &s.queues[0]));
       push_event(s, EventKind::kJettyError, s.jettys[q.jetty].user_data, q.owner);
       return nullptr;
     }

@@ -24,6 +24,13 @@ void release_job(CoreState& s, uint32_t index) {
   --s.channels[s.jobs[index].channel].read_jobs;
 }
 
+[[gnu::noinline, gnu::cold]] void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request,
+                                                uint8_t rspst) {
+  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
+  s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
+}
+
 }  // namespace
 
 wire::TaOpcode answer_opcode(wire::TaOpcode request) {
@@ -36,8 +43,8 @@ bool room_for_answer(const CoreState& s) { return s.messages.capacity() - s.mess
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {
   tp::Channel& ch = s.channels[channel];
-  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
-  if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
+  if (rspst != wire::kRspOk) [[unlikely]]
+    count_refusal(s, channel, request, rspst);
   if (rspst == wire::kRspOk && opcode == wire::TaOpcode::kTaack && !ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.messages);
     if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&

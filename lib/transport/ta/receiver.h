@@ -38,17 +38,21 @@ class Receiver {
     tp::RxVerdict verdict = tp::classify(s_, ch, rtp.psn);
     switch (verdict) {
       case tp::RxVerdict::kDuplicate:
+        note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
         s_.count(Counter::kTpRxDuplicate);
         break;
       case tp::RxVerdict::kBeyondWindow:
+        note_of<Host>(s_, Stage::kPacketTooFarAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
         s_.count(Counter::kTpRxBeyondWindow);
         return refuse(channel, rtp, verdict);
       case tp::RxVerdict::kAhead:
+        note_of<Host>(s_, Stage::kPacketAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
         if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
+        note_step<Host>(s_, Stage::kPacketNext, channel, rtp.psn.value(), rtp.tpmsn.value());
         if (!take_in_order(channel, rtp, rest)) return refuse(channel, rtp, verdict);
         s_.count(Counter::kTpRxData);
         break;
@@ -87,6 +91,7 @@ class Receiver {
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
+    note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
     if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
@@ -94,8 +99,9 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     if (ch.delivered == ch.expected) {
       Delivery d = deliver(channel, rtp, rest);
+      if (d == Delivery::kWaits) note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
       if (d == Delivery::kNoRoom) {
-        s_.count(Counter::kRxNoAnswerRoom);
+        s_.drop(Counter::kRxNoAnswerRoom);
         return false;
       }
       if (d == Delivery::kDone) {
@@ -110,7 +116,7 @@ class Receiver {
     bool waits_itself = ch.delivered == ch.expected;
     uint32_t kept = tp::keep_packet(s_, ch, rtp, rest);
     if (kept == 0) {
-      s_.count(Counter::kRxNoReorderBuffer);
+      s_.drop(Counter::kRxNoReorderBuffer);
       return false;
     }
     ch.stalled |= waits_itself;
@@ -125,7 +131,7 @@ class Receiver {
     if (!place_ahead(channel, rtp, rest)) {
       waiting = tp::keep_packet(s_, ch, rtp, rest);
       if (waiting == 0) {
-        s_.count(Counter::kRxNoReorderBuffer);
+        s_.drop(Counter::kRxNoReorderBuffer);
         return false;
       }
     }
@@ -145,6 +151,7 @@ class Receiver {
         Delivery d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
         if (!ch.is_up()) return;
         if (d != Delivery::kDone) {
+          note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
           ch.stalled = true;
           if (d == Delivery::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
           return;
@@ -201,6 +208,7 @@ class Receiver {
     if (rtp.tpmsn != ch.message) {
       if (!may_end(ch)) return Delivery::kWaits;
       s_.count(Counter::kRxMessageMismatch);
+      note_of<Host>(s_, Stage::kMessageVanished, channel, ch.message.value());
       put_away(channel, rtp.tpmsn);
     }
     if (!ch.message_open) {
@@ -222,6 +230,7 @@ class Receiver {
       if (!may_end(ch)) return Delivery::kWaits;
       put_away(channel, ch.message + 1);
       s_.count(Counter::kRxMessageVanished);
+      note_of<Host>(s_, Stage::kMessageVanished, channel, (ch.message - 1).value());
     }
     s_.count(Counter::kTpRxFake);
     return Delivery::kDone;
@@ -231,7 +240,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
-    s_.count(wire::drop_counter(drop));
+    s_.drop(wire::drop_counter(drop));
     fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
     if (!rtp.last) return Delivery::kDone;
     const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response;
@@ -241,7 +250,11 @@ class Receiver {
   }
 
   // The open message was executed; nothing of it is pending.
-  void end_message(uint32_t channel) { go_to_message(channel, s_.channels[channel].message + 1); }
+  void end_message(uint32_t channel) {
+    const Tpmsn number = s_.channels[channel].message;
+    note_step<Host>(s_, Stage::kMessageEnded, channel, number.value());
+    go_to_message(channel, number + 1);
+  }
 
   // May the open message end without being executed? Copies of it may still write.
   bool may_end(const tp::Channel& ch) const { return ch.open.copies == 0 || room_to_park(s_, ch); }
@@ -303,6 +316,7 @@ class Receiver {
       if (kept == 0) return false;
     }
     ParkedMessage& m = park(s_, p.channel);
+    note_of<Host>(s_, Stage::kMessageParked, p.channel, m.number.value());
     m.rtp = p.rtp;
     m.last = p.ta;
     m.kept = kept;
@@ -335,6 +349,7 @@ class Receiver {
       } else if (!executor().execute_last(packet_of(channel, m))) {
         return;
       }
+      note_of<Host>(s_, Stage::kMessageEnded, channel, m.number.value());
       unpark_first(s_, ch);
     }
   }
@@ -350,6 +365,7 @@ class Receiver {
     if (has_data && !responses().place(channel, rtp, ta)) return Delivery::kWaits;
     if (!rtp.last) return Delivery::kDone;
     uint8_t failure = ch.open.rspst;
+    note_step<Host>(s_, Stage::kMessageEnded, channel, ch.message.value());
     put_away(channel, ch.message + 1);
     if (!has_data) {
       on_answer(s_, channel, ta.rsp);
@@ -357,7 +373,7 @@ class Receiver {
     }
     AnsweredSegment a;
     if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) {
-      s_.count(Counter::kTaRxStaleAnswer);
+      s_.drop(Counter::kTaRxStaleAnswer);
       return Delivery::kDone;
     }
     finish_segment(s_, a, failure == 0 ? CrStatus::kSuccess : static_cast<CrStatus>(failure));

@@ -80,7 +80,7 @@ class RequestExecutor {
   // The message failed or its last packet cannot be understood: no more than an answer comes of it.
   void answer_failure(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
-    if (m.rspst == kSilent) return s_.count(Counter::kRxTargetNotReady);
+    if (m.rspst == kSilent) return s_.drop(Counter::kRxTargetNotReady);
     answer(s_, p.channel, p.ta.req, answer_opcode(p.ta.req.opcode), m.rspst, m.rspinfo);
   }
 

@@ -8,6 +8,9 @@
 
 namespace ub::ta {
 
+// Why the next request of a queue may not start.
+enum class RequestWaits : uint8_t { kFence, kOrder, kReceive, kAnswers, kRate, kLane };
+
 // In WrState::answered and ::refused.
 inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
 

@@ -17,7 +17,7 @@ void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, c
   const std::span<const std::byte> rest(net.tph + wire::RtpHeader::kSize, net.end);
   if (rtp.opcode == wire::TpOpcode::kCnp) return tp::on_notification(s, channel, s.now, rest);
   const bool selective = rtp.opcode == wire::TpOpcode::kSackCc;
-  if (!selective && rtp.opcode != wire::TpOpcode::kAckCc) return s.count(Counter::kRxDropBadTpOpcode);
+  if (!selective && rtp.opcode != wire::TpOpcode::kAckCc) return s.drop(Counter::kRxDropBadTpOpcode);
   const tp::Channel& ch = s.channels[channel];
   cc::Feedback feedback;
   wire::Drop drop = cc::read_feedback(ch.feedback, rest, &feedback);
@@ -26,7 +26,7 @@ void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, c
     const auto behind = rest.subspan(cc::feedback_size(ch.feedback));
     drop = wire::SackView::read(behind.data(), behind.size(), sack);
   }
-  if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   const bool gap = !selective && tp::reports_gap(rtp);
   if (!(gap ? tp::gap_acceptable(s, ch, rtp.psn) : tp::acceptable(s, ch, rtp.psn))) return;
   tp::tell_fed_back(s, channel, s.now, feedback);

@@ -22,7 +22,7 @@ inline void on_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
 inline void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
   wire::SackView sack;
   const wire::Drop drop = wire::SackView::read(rest.data(), rest.size(), sack);
-  if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   on_acknowledged(s, channel, tp::on_sack(s, channel, s.now, rtp, sack));
 }
 // One of those that tell what networks say, alone (CNP) or before an acknowledgement. That is for the channel's flow.

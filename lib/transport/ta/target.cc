@@ -139,6 +139,7 @@ void complete_receive(CoreState& s, uint32_t channel, tp::OpenMessage& message, 
     cqe.immediate = uint64_t{token_value} << 32 | token_id;
   }
   uint32_t jfc = receive.jfc;
+  s.note(Stage::kReceiveCompleted, jfc, index, static_cast<uint32_t>(status));
   release_receive(s, index);  // its place in the JFC is used now
   push_completion(s, jfc, cqe);
 }

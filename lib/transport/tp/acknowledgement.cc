@@ -63,6 +63,7 @@ uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn hig
     r.burst = true;
   }
   if (lost != 0) r.mark = next_new_psn(ch);
+  if (lost != 0) s.note(Stage::kPacketsLost, channel, lost, r.last_first.value());
   return lost;
 }
 
@@ -79,6 +80,7 @@ Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHead
   note_burst(r, rtp.psn, ch.next_psn - 1, next_new_psn(ch));
   for (Psn p = rtp.psn; p != ch.next_psn; ++p) queue_resend(r, p);
   result.lost = ch.next_psn.distance(rtp.psn);
+  s.note(Stage::kPacketsLost, channel, result.lost, rtp.psn.value());
   s.count(Counter::kTpTxRetransmitFast, result.lost);
   if (has_flow(ch)) tell_lost(s, channel, now, rtp.psn);
   activate(s, channel);

@@ -25,7 +25,7 @@ struct [[nodiscard]] Acknowledged {
 inline bool acceptable(State& s, const Channel& ch, Psn psn) {
   // oldest - 1 <= psn < next
   if ((psn + 1).distance(ch.oldest_unacked) <= ch.outstanding()) return true;
-  s.count(Counter::kTpRxStaleAck);
+  s.drop(Counter::kTpRxStaleAck);
   return false;
 }
 
@@ -55,6 +55,7 @@ inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, P
     ch.rto = rto_of(ch.srtt, rto_limits(s));
   }
   ch.oldest_unacked = to;
+  s.note(Stage::kPacketsAcknowledged, channel, from.value(), (to - 1).value());
   if (ch.recovery != 0) forget_recovered(s, ch, from, to);
   ch.timeouts = 0;
   restart_rto(s, channel, now);

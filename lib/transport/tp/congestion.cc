@@ -74,7 +74,7 @@ void on_notification(State& s, uint32_t channel, Instant now, std::span<const st
   cc::Mark mark;
   bool any;
   const wire::Drop drop = cc::read_notification(cetph, &mark, &any);
-  if (drop != wire::Drop::kNone) return s.count(wire::drop_counter(drop));
+  if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   s.count(Counter::kTpRxCnp);
   if (!any) return;
   cc::marked(ch.flow, path_of(s), now, mark);

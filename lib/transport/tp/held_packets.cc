@@ -10,6 +10,7 @@ void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
   ch.held.push_back<&HeldPacket::in_line>(s.held, held_number(s, h));
   ++ch.held_count;
   if (h.given_up) return;
+  s.note(Stage::kPacketHeld, h.channel, h.psn.value());
   if (h.again) return resend_waits(s.recovery[ch.recovery], h.psn);
   ++ch.held_new;
 }
@@ -29,6 +30,7 @@ void drop_all_held(State& s, Channel& ch) {
     HeldPacket& h = s.held[ch.held.pop_front<&HeldPacket::in_line>(s.held)];
     --ch.held_count;
     if (!h.given_up) s.orphan(held_place(s, h));
+    s.note(Stage::kPacketGivenUp, h.channel, h.psn.value());
     free_held(s, h);
   }
   ch.held_new = 0;
@@ -40,6 +42,7 @@ bool on_gather_done(State& s, uint32_t channel, uint32_t number, Instant now, bo
   if (h.channel != channel || h.pending == 0) return false;
   h.failed |= !ok;
   if (--h.pending != 0) return true;
+  s.note(Stage::kPacketReady, channel, h.psn.value());
   Channel& ch = s.channels[channel];
   if (&first_held(s, ch) != &h) return true;
   waited_for_memory(ch, now);

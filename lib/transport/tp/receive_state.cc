@@ -54,6 +54,7 @@ uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::spa
   if (rest.size() > s.config.max_frame_bytes || !has_share(s.kept, ch.kept)) return 0;
   uint32_t index = s.kept.alloc();
   ++ch.kept;
+  s.note(Stage::kPacketKept, number_of(s, ch), rtp.psn.value());
   s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
   std::memcpy(s.kept_data(index), rest.data(), rest.size());
   return index;

@@ -59,6 +59,8 @@ struct State : CoreCommon {
 // Takes the tables from the arena, and ranges of what others use, too; CoreCommon::lay_out_ranges() is the caller's.
 void lay_out_channels(State& s, Arena& arena);
 
+inline uint32_t number_of(const State& s, const Channel& ch) { return static_cast<uint32_t>(&ch - &s.channels[0]); }
+
 // It has something to send.
 inline void activate(State& s, uint32_t channel) {
   if (s.channels[channel].on_active_list) return;

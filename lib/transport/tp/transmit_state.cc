@@ -36,6 +36,7 @@ bool begin_keepalive(State& s, Channel& ch) {
   m->tpmsn = ch.next_tpmsn - 1;  // the newest one sent; before the first: 0xFFFFFF
   ch.mid_message = true;
   s.count(Counter::kTpTxKeepalive);
+  s.note(Stage::kKeepalive, number_of(s, ch), m->first_psn.value());
   return true;
 }
 
@@ -95,6 +96,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   }
   note_burst(r, ch.oldest_unacked, ch.next_psn - 1, next_new_psn(ch));
   s.count(Counter::kTpTxRetransmitTimeout, queued);
+  s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
   if (has_flow(ch)) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
@@ -122,6 +124,7 @@ TimerVerdict on_timer(State& s, uint32_t channel, Instant now) {
 void stop_half_sent(State& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   UB_DCHECK(ch.mid_message);
+  s.note(Stage::kMessageStopped, channel, ch.in_flight.back(s.messages).tpmsn.value());
   ch.in_flight.back(s.messages).vanished = true;  // its next packet is its last, a fake one
   activate(s, channel);
 }

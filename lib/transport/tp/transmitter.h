@@ -38,6 +38,7 @@ class Transmitter {
     rtp.tpmsn = m.tpmsn;
     write_header(ch, rtp, frame, wire::RtpHeader::kSize);
     s_.count(Counter::kTpTxFake);
+    note_of<Host>(s_, Stage::kPacketFake, channel, psn.value(), m.tpmsn.value());
     send_frame(channel, now, m, frame, bytes, psn, again, last);
     return true;
   }
@@ -54,10 +55,15 @@ class Transmitter {
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
+    if constexpr (Looks<Host>) {
+      if (s_.looker.looks()) [[unlikely]]
+        note_sent(channel, m, psn, again);
+    }
     if (ch.tells_sent) [[unlikely]]
       tell_sent(s_, channel, now, psn, {frame, bytes}, again);
     commit(ch, frame, bytes);
     ++ch.tx_packets;
+    note_step<Host>(s_, Stage::kPacketSealed, channel, psn.value());
     if (again) return resent(s_, ch, psn);
     s_.count(Counter::kTpTxData);
     packet_sent(s_, channel, m, now);
@@ -95,7 +101,7 @@ class Transmitter {
       if (acks == Acks::kMayWait && ack_may_wait(ch, now)) {
         owe_ack(s_, channel);
         due = earlier(due, ch.ack_due);
-      } else if (send_ack(ch)) {
+      } else if (send_ack(channel)) {
         ++sent;
       } else {  // for want of room
         s_.owing_acks.push_front<&Channel::on_ack_list>(s_.channels, channel);
@@ -108,6 +114,13 @@ class Transmitter {
   }
 
  private:
+  // One branch for all that begins with a packet: it costs live traffic nothing more.
+  [[gnu::noinline, gnu::cold]] void note_sent(uint32_t channel, const TxMessage& m, Psn psn, bool again) {
+    const bool begins = m.kind == MessageKind::kRequest && m.segment == 0 && psn == m.first_psn && !again;
+    if (begins) s_.note(Stage::kRequestBegan, m.source, m.work_request, psn.value(), channel);
+    s_.note(again ? Stage::kPacketSentAgain : Stage::kPacketSent, channel, psn.value(), m.tpmsn.value());
+  }
+
   // What the network said of the peer's packets (6.2.2). False: no room in the port.
   [[gnu::cold]] bool send_cnp(Channel& ch) {
     constexpr size_t kTpBytes = wire::RtpHeader::kSize + wire::CetphCnp::kSize;
@@ -126,7 +139,8 @@ class Transmitter {
     return true;
   }
 
-  bool send_ack(Channel& ch) {
+  bool send_ack(uint32_t channel) {
+    Channel& ch = s_.channels[channel];
     if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
       return false;
     AckContent ack = make_ack(s_, ch);
@@ -145,6 +159,8 @@ class Transmitter {
     commit(ch, frame, bytes);
     host_.tx_may_wait(ch.link);
     ack_sent(ch);
+    note_of<Host>(s_, ack.selective ? Stage::kSackSent : Stage::kAckSent, channel, ack.cumulative.value(),
+                  ack.highest.value());
     s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
     return true;
   }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Notes: what a ring keeps of them, their sentences, and when a Host hears of them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/base/counters.h"
+#include "lib/transport/core_common.h"
+#include "lib/transport/looking/event_ring.h"
+#include "lib/transport/looking/sentence.h"
+
+namespace ub {
+namespace {
+
+std::string sentence(const Note& note) {
+  char out[kSentenceRoom];
+  return std::string(write_sentence(note, out));
+}
+
+// ---- sentences ---------------------------------------------------------------------------------------------------
+
+TEST(Sentence, NamesItsObjectAndItsNumbers) {
+  EXPECT_EQ(sentence({Stage::kPacketSentAgain, 3, 17, 5}), "channel 3 sends packet 17 of message 5 again");
+}
+
+TEST(Sentence, SaysStatesAndReasonsInWords) {
+  EXPECT_EQ(sentence({Stage::kChannelState, 2, 3}), "channel 2 is now open");
+  EXPECT_EQ(sentence({Stage::kRequestGivenUp, 4, 9, 11}), "request 9 of send queue 4 was given up: flushed");
+  EXPECT_EQ(sentence({Stage::kQpState, 77, 6}), "queue pair 77 is now ERROR");
+  EXPECT_EQ(sentence({Stage::kPacketDropped, 0, static_cast<uint32_t>(Counter::kRxDropNotUdp)}),
+            "a packet was dropped: IP packet that is not UDP");
+}
+
+TEST(Sentence, AnUnknownStateIsANumber) { EXPECT_EQ(sentence({Stage::kChannelState, 2, 200}), "channel 2 is now 200"); }
+
+TEST(Sentence, BeginsWithItsTime) {
+  char out[kSentenceRoom];
+  EXPECT_EQ(write_sentence(Instant{12'345}, {Stage::kJfcFull, 1}, out), "at 12.345 us JFC 1 is full");
+  EXPECT_EQ(write_sentence(Instant{7'000'005}, {Stage::kJfcFull, 1}, out), "at 7000.005 us JFC 1 is full");
+}
+
+TEST(Sentence, IsCutWhereThereIsNoMoreRoom) {
+  char out[8];
+  EXPECT_EQ(write_sentence({Stage::kJfcFull, 1}, out), "JFC 1 is");
+}
+
+TEST(Sentence, EveryStageHasOneThatIsComplete) {
+  for (uint32_t i = 0; i < kStageCount; ++i) {
+    for (const uint32_t number : {0u, UINT32_MAX}) {
+      const std::string s = sentence({static_cast<Stage>(i), number, number, number, number});
+      EXPECT_LT(s.size(), kSentenceRoom - 40) << s;
+      EXPECT_EQ(s.find_first_of("{}"), std::string::npos) << s;
+    }
+  }
+}
+
+TEST(Sentence, EveryDropFitsWithItsTime) {
+  for (uint32_t i = 0; i < kCounterCount; ++i) {
+    char out[kSentenceRoom];
+    EXPECT_LT(write_sentence(Instant::never(), {Stage::kPacketDropped, 0, i}, out).size(), kSentenceRoom);
+  }
+}
+
+// ---- the ring ----------------------------------------------------------------------------------------------------
+
+template <uint32_t kRoom>
+std::vector<uint32_t> last_objects(const EventRing<kRoom>& ring, uint32_t most) {
+  std::vector<uint32_t> objects;
+  ring.each_of_last(most, [&](const NotedEvent& e) { objects.push_back(e.note.object); });
+  return objects;
+}
+
+TEST(EventRing, KeepsWhatWasAddedLast) {
+  EventRing<4> ring;
+  EXPECT_TRUE(last_objects(ring, 10).empty());
+  for (uint32_t i = 1; i <= 6; ++i) ring.add({Instant{i}, 0, {Stage::kJfcFull, i}});
+  EXPECT_EQ(last_objects(ring, 10), (std::vector<uint32_t>{3, 4, 5, 6}));
+  EXPECT_EQ(ring.size(), 4u);
+  EXPECT_EQ(ring.forgotten(), 2u);
+}
+
+TEST(EventRing, GivesNoMoreThanWasAskedFor) {
+  EventRing<4> ring;
+  for (uint32_t i = 1; i <= 3; ++i) ring.add({Instant{i}, 0, {Stage::kJfcFull, i}});
+  EXPECT_EQ(last_objects(ring, 2), (std::vector<uint32_t>{2, 3}));
+  EXPECT_TRUE(last_objects(ring, 0).empty());
+}
+
+// ---- who hears of it ---------------------------------------------------------------------------------------------
+
+struct Blind {};
+struct Looking {
+  std::vector<Note> notes;
+  void note(const Note& n) { notes.push_back(n); }
+};
+struct LookingClosely : Looking {
+  static constexpr bool kLooksClosely = true;
+};
+
+template <class Host>
+void say_all(const CoreCommon& s) {
+  s.note(Stage::kJfcFull, 1);
+  note_of<Host>(s, Stage::kPacketSent, 2);
+  note_step<Host>(s, Stage::kPacketBuilt, 3);
+}
+
+template <class Host>
+std::vector<uint32_t> heard_by(Host& host, CoreCommon& s) {
+  s.looker.begin(host);
+  say_all<Host>(s);
+  s.looker.end();
+  say_all<Host>(s);  // nobody looks any more
+  std::vector<uint32_t> objects;
+  for (const Note& n : host.notes) objects.push_back(n.object);
+  return objects;
+}
+
+TEST(Looker, HearsOfStepsOnlyIfItLooksClosely) {
+  CoreCommon s;
+  Looking host;
+  LookingClosely close;
+  EXPECT_EQ(heard_by(host, s), (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(heard_by(close, s), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_FALSE(Looks<Blind>);
+  say_all<Blind>(s);
+}
+
+TEST(Looker, ADroppedPacketIsCountedAndNoted) {
+  CoreCommon s;
+  Looking host;
+  s.looker.begin(host);
+  s.drop(Counter::kRxDropNotIp);
+  EXPECT_EQ(s.counters[Counter::kRxDropNotIp], 1u);
+  EXPECT_EQ(host.notes, (std::vector<Note>{{Stage::kPacketDropped, 0, static_cast<uint32_t>(Counter::kRxDropNotIp)}}));
+}
+
+}  // namespace
+}  // namespace ub
