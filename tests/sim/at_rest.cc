@@ -90,6 +90,7 @@ void Inspection::free_lists() {
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
   free_list("free and used parked messages", s_.parked);
+  none("records of parked messages", s_.parked.in_use());
   free_list("free and used packets that wait for memory", s_.more_held);
   if (roce_ == nullptr) return;
   free_list("free and used queue pairs", roce_->qps);
