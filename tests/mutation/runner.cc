@@ -200,6 +200,7 @@ class Runner {
     setrlimit(RLIMIT_CORE, &no_core);
     if (args_.replay != UINT32_MAX && !recording_) return;
     if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr) abort();
+    setvbuf(stderr, nullptr, _IONBF, 0);  // as it was: death tests read what a process said before it aborted
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
   }

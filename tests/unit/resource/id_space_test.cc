@@ -63,6 +63,23 @@ TEST(IdSpace, a_block__gives_each_of_its_ids_once_then_none) {
   EXPECT_EQ(allocate_token_id(*state.s) / wire::kIdsOfBlock, kBlock + 100);
 }
 
+TEST(IdSpace, with_none_left__number_0_stays_nobodys) {
+  State state;
+  EXPECT_EQ(allocate_token_id(*state.s), 0u);
+  EXPECT_FALSE(state.s->token_ids[0].in_use);
+}
+
+TEST(IdSpace, what_was_given_back__rests_as_long_as_it_says_from_the_first_moment_on) {
+  State state;
+  state.s->now = Instant{0};
+  ASSERT_EQ(state.take(77), 77u);
+  release_id(*state.s, 77);
+  state.s->now = Instant{0} + state.s->config.id_rest - nanoseconds(1);
+  EXPECT_EQ(state.take(77), 0u);
+  state.s->now += nanoseconds(1);
+  EXPECT_EQ(state.take(77), 77u);
+}
+
 // Whoever had this block before gave out other numbers first, as a rule.
 TEST(IdSpace, the_first_id__is_anywhere_in_the_block) {
   std::set<uint32_t> ids, token_ids;

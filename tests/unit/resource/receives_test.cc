@@ -124,6 +124,26 @@ TEST(TakeReceive, an_element_over_the_end_of_the_ring_is_not_taken) {
   }
 }
 
+TEST(TakeReceive, an_element_longer_than_what_was_posted_is_not_taken) {
+  Receives r;
+  for (int i = 0; i < 2; ++i) r.post();
+  for (int i = 0; i < 2; ++i) ASSERT_NE(r.take(), 0u);
+  r.post().slots = 2;
+  EXPECT_EQ(r.take(), 0u);
+}
+
+TEST(TakeReceive, the_ranges_of_the_longest_element_end_with_it) {
+  Receives r;
+  r.post();
+  r.post().user_ctx = 0x1234;
+  const uint32_t first = r.take(), second = r.take();
+  ASSERT_EQ(second, first + 1);
+  release_receive(*r.s, first);
+  r.post(static_cast<uint8_t>(rqe_slots(kMaxSges))).sge_count = kMaxSges;
+  ASSERT_EQ(r.take(), first);
+  EXPECT_EQ(r.s->receives[second].user_ctx, 0x1234u) << "of the record behind it";
+}
+
 TEST(TakeReceive, an_index_that_cannot_be_is_not_believed) {
   Receives r;
   r.post();
@@ -330,6 +350,15 @@ TEST(DeadCopies, of_another_jfr_are_not_touched) {
   const uint32_t other = r.make_jfr();
   ASSERT_EQ(destroy_jfr(*r.s, other), Status::kOk);
   EXPECT_EQ(r.the_jfc().reserved, 1u);
+  dead_copy_done(*r.s, 0x10001, kMessage);
+  EXPECT_FALSE(r.it().returned.empty());
+}
+
+TEST(DeadCopies, of_a_jfr_that_lost_a_jetty_go_back_to_it) {
+  Receives r;
+  r.post();
+  return_receive_later(*r.s, r.take(), {0x10001, kMessage, 1});
+  ASSERT_EQ(destroy_jetty(*r.s, r.make_jetty(r.id)), Status::kOk);
   dead_copy_done(*r.s, 0x10001, kMessage);
   EXPECT_FALSE(r.it().returned.empty());
 }
@@ -566,6 +595,13 @@ TEST(DiscardReceives, stops_at_an_element_that_cannot_be) {
 }
 
 // The places of receives that are lost are free, and whoever waits for one gets it.
+TEST(DiscardReceives, ends_at_a_filler_of_no_length) {
+  Receives r;
+  r.skip().slots = 0;
+  discard_receives(*r.s, r.record);
+  EXPECT_EQ(r.indices().consumed.load(), 0u);
+}
+
 TEST(DestroyJfr, makes_room_for_completions_that_wait) {
   Receives r(1);
   r.post();

@@ -238,6 +238,16 @@ TEST(Segments, all_of_a_revoked_token_id_refuse) {
   EXPECT_EQ(m.remote(m.access(c.token_id, kAddress + kLength)), nullptr);
 }
 
+TEST(Segments, a_revoked_one_may_begin_where_the_address_space_begins) {
+  Memory m;
+  SegmentConfig c = m.config();
+  c.address = 0;
+  const uint32_t id = m.add(c).token_id;
+  EXPECT_NE(m.remote(m.access(id, 0)), nullptr);
+  EXPECT_TRUE(invalidate_token_id(*m.s, 7, id, kToken));
+  EXPECT_EQ(m.remote(m.access(id, 0)), nullptr);
+}
+
 TEST(Segments, remote_memory_of_one_owner_is_not_that_of_another) {
   Memory m;
   const uint32_t id = m.add(m.config()).token_id;

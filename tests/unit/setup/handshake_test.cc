@@ -452,6 +452,14 @@ TEST(Tpn, numbers_that_name_no_channel_find_none) {
   }
 }
 
+TEST(Tpn, what_lies_behind_the_channels_is_none) {
+  Instance i;
+  const uint32_t behind = i.connect() + 1;
+  i.ch(behind).tpn = 1u << tp::kTpnIndexBits | behind;
+  i.ch(behind).state = ChannelState::kOpen;
+  EXPECT_EQ(channel_of_tpn(*i.s, i.ch(behind).tpn), 0u);
+}
+
 // Whatever it held of the pools is free.
 TEST(Tpn, a_channel_that_dies_leaves_nothing_behind) {
   Instance i;

@@ -492,7 +492,7 @@ TEST_F(TransmitterTest, with_no_request_left_the_time_to_give_up_is_the_channels
 
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
-class SlowMemory : public TransmitterTest {
+class SlowMemoryTest : public TransmitterTest {
  protected:
   void SetUp() override {
     connect();
@@ -502,7 +502,7 @@ class SlowMemory : public TransmitterTest {
   void finish_copies() { a.host.finish_copies(*a.core, now); }
 };
 
-TEST_F(SlowMemory, packets_leave_in_order_each_when_all_of_its_bytes_are_there) {
+TEST_F(SlowMemoryTest, packets_leave_in_order_each_when_all_of_its_bytes_are_there) {
   request(WrOp::kWrite, 3 * kMtu);
   EXPECT_TRUE(sent_by(a).empty());
   EXPECT_EQ(a.host.pending_copies(), 3u) << "all of them are awaited together";
@@ -518,7 +518,7 @@ TEST_F(SlowMemory, packets_leave_in_order_each_when_all_of_its_bytes_are_there) 
   expect_success(3 * kMtu);
 }
 
-TEST_F(SlowMemory, without_room_in_the_port_a_gathered_packet_waits) {
+TEST_F(SlowMemoryTest, without_room_in_the_port_a_gathered_packet_waits) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   finish_copies();
@@ -533,7 +533,7 @@ TEST_F(SlowMemory, without_room_in_the_port_a_gathered_packet_waits) {
   EXPECT_FALSE(channel(a).mid_message);
 }
 
-TEST_F(SlowMemory, bytes_that_do_not_come_become_a_fake) {
+TEST_F(SlowMemoryTest, bytes_that_do_not_come_become_a_fake) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   a.host.lose_pending();
@@ -547,7 +547,7 @@ TEST_F(SlowMemory, bytes_that_do_not_come_become_a_fake) {
 }
 
 // Those that were built behind it have their numbers: each has a fake in its place.
-TEST_F(SlowMemory, bytes_that_do_not_come_take_the_rest_of_their_message_with_them_and_nothing_else) {
+TEST_F(SlowMemoryTest, bytes_that_do_not_come_take_the_rest_of_their_message_with_them_and_nothing_else) {
   request(WrOp::kWrite, 3 * kMtu);
   request(WrOp::kWrite, 7);
   sent_by(a);
@@ -572,7 +572,7 @@ TEST_F(SlowMemory, bytes_that_do_not_come_take_the_rest_of_their_message_with_th
 }
 
 // An answer that needs no memory does not leave before what was built before it.
-TEST_F(SlowMemory, what_needs_no_memory_keeps_its_place) {
+TEST_F(SlowMemoryTest, what_needs_no_memory_keeps_its_place) {
   request(WrOp::kWrite, 8);
   sent_by(a);
   Wqe& w = request(WrOp::kWrite, 0);
@@ -584,7 +584,7 @@ TEST_F(SlowMemory, what_needs_no_memory_keeps_its_place) {
   EXPECT_EQ(p[1].ta.payload_len, 0u);
 }
 
-TEST_F(SlowMemory, a_failure_of_one_packet_is_not_that_of_the_next) {
+TEST_F(SlowMemoryTest, a_failure_of_one_packet_is_not_that_of_the_next) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   a.host.lose_pending();
@@ -598,7 +598,7 @@ TEST_F(SlowMemory, a_failure_of_one_packet_is_not_that_of_the_next) {
   EXPECT_FALSE(p[1].rtp.fake);
 }
 
-TEST_F(SlowMemory, what_was_flushed_meanwhile_does_not_leave) {
+TEST_F(SlowMemoryTest, what_was_flushed_meanwhile_does_not_leave) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   ASSERT_EQ(a.core->set_state(now, a.jetty, QueueState::kError), Status::kOk);
@@ -609,7 +609,7 @@ TEST_F(SlowMemory, what_was_flushed_meanwhile_does_not_leave) {
   EXPECT_EQ(channel(a).held_count, 0u);
 }
 
-TEST_F(SlowMemory, a_retransmission_that_was_acknowledged_meanwhile_does_not_leave) {
+TEST_F(SlowMemoryTest, a_retransmission_that_was_acknowledged_meanwhile_does_not_leave) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   finish_copies();
@@ -629,7 +629,7 @@ TEST_F(SlowMemory, a_retransmission_that_was_acknowledged_meanwhile_does_not_lea
   EXPECT_EQ(channel(a).held_count, 0u);
 }
 
-TEST_F(SlowMemory, a_retransmission_leaves_under_its_number) {
+TEST_F(SlowMemoryTest, a_retransmission_leaves_under_its_number) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   finish_copies();
@@ -646,7 +646,7 @@ TEST_F(SlowMemory, a_retransmission_leaves_under_its_number) {
 }
 
 // The peer cannot acknowledge what waits for memory of this side.
-TEST_F(SlowMemory, while_a_packet_waits_for_it_the_peer_is_not_silent) {
+TEST_F(SlowMemoryTest, while_a_packet_waits_for_it_the_peer_is_not_silent) {
   request(WrOp::kWrite, 5);
   sent_by(a);
   finish_copies();
