@@ -55,9 +55,11 @@ class PortSet {
   }
 
   // ---- looking ----
-  // Where notes go while Core::look(true) holds; set before. Nobody looks yet (docs/looking.md).
+  // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
   std::function<void(const Note&)> on_note;
-  void note(const Note& note) { on_note(note); }
+  void note(const Note& note) {
+    if (on_note) on_note(note);
+  }
 
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
