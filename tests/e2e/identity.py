@@ -491,9 +491,14 @@ class World:
         eid = self.workers[0].eid
         nobody = socket.inet_aton(".".join([*wires.Addresses.address(0).split(".")[:3], "251"])).hex()
         holes = [("jetty", eid, self.free_numbers.pop()), ("jfr", eid, self.free_numbers.pop()),
-                 ("jetty", eid, self.dice.randrange(300_000, 1_000_000)), ("jetty", eid[:24] + nobody, 5000)]
+                 ("jetty", eid, self.number_of_nobody()), ("jetty", eid[:24] + nobody, 5000)]
         # Of two neighbours one is embedded.
         self.nobody_has({worker: holes[worker.index // 2 % len(holes)] for worker in self.workers})
+
+    def number_of_nobody(self):
+        """One out of the blocks, which instances take at random: after `many` a random number may be somebody's."""
+        held = {number for worker in self.workers for number in worker.objects}
+        return next(n for n in iter(lambda: self.dice.randrange(300_000, 1_000_000), None) if n not in held)
 
     def nobody_has(self, imports):
         """{worker: (kind, EID, id)}"""
