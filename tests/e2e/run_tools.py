@@ -359,8 +359,11 @@ class Tests:
     def hello_few_descriptors(self):
         """A server that cannot take a link over shared memory is reached by UDP; one that cannot start says so."""
         both_wires = ["env", "SOFTUB_PORT_KINDS=shm, udp"]
+        # UndefinedBehaviorSanitizer makes a pipe to look at an object's type, and takes the object for a broken one
+        # where there is no descriptor left for that.
+        reports_go_on = "UBSAN_OPTIONS=halt_on_error=0"
         for limit in range(14, 26):
-            server = Process([*both_wires, "bash", "-c", f"ulimit -n {limit}; exec {self.tools['hello']}"])
+            server = Process([*both_wires, reports_go_on, "bash", "-c", f"ulimit -n {limit}; exec {self.tools['hello']}"])
             try:
                 address = server.wait_for_text(r"(?m)^[0-9a-f]{80,}$").group()
                 Process([*both_wires, self.tools["hello"], "hi there", address]).expect(0, 20)

@@ -20,7 +20,7 @@ bool is_header(const std::vector<std::byte>& grh, const wire::IpAddress& from, c
   const size_t first = from.is_v4() ? roce::kGrhBytes - wire::kIpv4Size : 0;
   const bool zeros = std::all_of(grh.begin(), grh.begin() + static_cast<ptrdiff_t>(first),
                                  [](std::byte b) { return b == std::byte{}; });
-  return zeros && grh[first] >> 4 == (from.is_v4() ? std::byte{4} : std::byte{6}) && holds(sources, from) &&
+  return zeros && (grh[first] >> 4) == (from.is_v4() ? std::byte{4} : std::byte{6}) && holds(sources, from) &&
          holds(sources + bytes, to);
 }
 

@@ -207,7 +207,8 @@ class ListeningTest : public EnginePair {
 
   void go_on() {
     for (bool any = true; any;) {
-      any = drain(listening_) | drain(a);
+      any = drain(listening_);
+      any |= drain(a);
       any |= deliver(listening_, a);
       any |= deliver(a, listening_);
     }

@@ -172,7 +172,10 @@ TEST_F(EdgeTest, a_frame_that_waits_for_memory_does_not_outlive_its_path) {
   QpAttributes other;
   other.ah_attr = {a.link, wire::v6_address(1), wire::v6_address(2), 0};
   ASSERT_EQ(to_state(x, now, QpState::kSqd, other, kQpPath), Status::kOk);
-  for (bool any = true; any;) any = drain(a) | a.host.finish_copies(*a.core, now);
+  for (bool any = true; any;) {
+    any = drain(a);
+    any |= a.host.finish_copies(*a.core, now);
+  }
   ASSERT_EQ(a.host.frames.size(), 1u);
   EXPECT_EQ(parse(a.host.frames[0]).payload_bytes, 1u);  // and the ICRC fits
   wire::NetHeader net;

@@ -81,10 +81,13 @@ class CorePair : public testing::Test {
   }
   void exchange() {
     for (bool any = true; any;) {
-      any = drain(a) | drain(b);
+      any = drain(a);
+      any |= drain(b);
       any |= deliver(a, b);
       any |= deliver(b, a);
-      if (!hold_copies) any |= a.host.finish_copies(*a.core, now) | b.host.finish_copies(*b.core, now);
+      if (hold_copies) continue;
+      any |= a.host.finish_copies(*a.core, now);
+      any |= b.host.finish_copies(*b.core, now);
     }
   }
   /// Lets time pass until nothing is planned within so much time.
