@@ -2,7 +2,8 @@
 //
 // Lists of records that lie in a table (a Slab, or an array) and are named by index: whose turn it is, who waits. A list
 // is one word, and a record has one word for each list that it may stand on, its ListLink; index 0 is nobody. All zero is
-// an empty list, and a record on no list.
+// an empty list, and a record on no list. A record that may leave from the middle has a DoubleLink of two words, so that
+// nobody searches the list for its neighbour.
 //
 // The links make a ring: the list knows its last record, and that one the first. So each record on a list has a link that
 // is not 0, which says that it stands there. Who calls sees to it that a record stands on one list of its kind at most;
@@ -12,7 +13,9 @@
 //   waiting.push_back<&Queue::in_line>(queues, 7);            queues: Slab<Queue> or Queue*
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "lib/base/assert.h"
 
@@ -23,6 +26,10 @@ struct ListLink {
 
   explicit operator bool() const { return next != 0; }  // stands on the list
   bool operator==(const ListLink&) const = default;
+};
+
+struct DoubleLink : ListLink {
+  uint32_t before = 0;
 };
 
 class IndexList {
@@ -49,15 +56,15 @@ class IndexList {
   }
   template <auto kLink, class Table>
   void push_front(Table& table, uint32_t index) {
-    ListLink& link = table[index].*kLink;
+    auto& link = table[index].*kLink;
     UB_DCHECK(index != 0 && !link);
-    if (last_ == 0) {
-      last_ = link.next = index;
-      return;
-    }
-    ListLink& last = table[last_].*kLink;
+    const uint32_t before = last_ == 0 ? index : last_;
+    if (last_ == 0) link.next = last_ = index;
+    auto& last = table[before].*kLink;
     link.next = last.next;
     last.next = index;
+    stands_behind<kLink>(table, index, before);
+    stands_behind<kLink>(table, link.next, index);
   }
 
   // There is one.
@@ -66,29 +73,40 @@ class IndexList {
     UB_DCHECK(last_ != 0);
     return take_behind<kLink>(table, last_);
   }
-  // It stands on this list. Goes round to find who stands before it.
+  // It stands on this list, and has a DoubleLink.
   template <auto kLink, class Table>
   void remove(Table& table, uint32_t index) {
-    UB_DCHECK(last_ != 0 && table[index].*kLink);
-    uint32_t before = last_;
-    while ((table[before].*kLink).next != index) {
-      before = (table[before].*kLink).next;
-      UB_DCHECK(before != last_);  // it stands on another list
-    }
-    take_behind<kLink>(table, before);
+    UB_DCHECK(holds<kLink>(table, index));
+    take_behind<kLink>(table, (table[index].*kLink).before);
   }
 
  private:
   template <auto kLink, class Table>
+  bool holds(const Table& table, uint32_t index) const {
+    if (last_ == 0) return false;
+    uint32_t at = last_;
+    do at = (table[at].*kLink).next;
+    while (at != index && at != last_);
+    return at == index;
+  }
+
+  template <auto kLink, class Table>
+  static void stands_behind(Table& table, uint32_t index, uint32_t before) {
+    auto& link = table[index].*kLink;
+    if constexpr (std::derived_from<std::remove_reference_t<decltype(link)>, DoubleLink>) link.before = before;
+  }
+
+  template <auto kLink, class Table>
   uint32_t take_behind(Table& table, uint32_t before) {
-    ListLink& former = table[before].*kLink;
+    auto& former = table[before].*kLink;
     const uint32_t index = former.next;
     if (index == before) {  // alone
       former.next = last_ = 0;
       return index;
     }
-    ListLink& link = table[index].*kLink;
+    auto& link = table[index].*kLink;
     former.next = link.next;
+    stands_behind<kLink>(table, link.next, before);
     link.next = 0;
     if (index == last_) last_ = before;
     return index;

@@ -69,7 +69,12 @@ void push_jfc_event(CoreState& s, uint32_t jfc, bool completion) {
 size_t drain_events(CoreState& s, Event* out, size_t room) {
   size_t n = 0;
   while (!s.event_jfcs.empty() && n + 2 <= room) {
-    Jfc& j = s.jfcs[s.event_jfcs.pop_front<&Jfc::on_event_list>(s.jfcs)];
+    const uint32_t jfc = s.event_jfcs.pop_front<&Jfc::on_event_list>(s.jfcs);
+    Jfc& j = s.jfcs[jfc];
+    if (!j.in_use) {  // destroyed meanwhile
+      s.jfcs.free(jfc);
+      continue;
+    }
     if (j.completion_event) out[n++] = {EventKind::kCompletion, j.cookie, j.owner};
     if (j.error_event) out[n++] = {EventKind::kJfcError, j.cookie, j.owner};
     j.completion_event = j.error_event = false;

@@ -80,9 +80,8 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
   UB_DCHECK(j.waiting.empty());  // who waits is a user
-  if (j.on_event_list) s.event_jfcs.remove<&Jfc::on_event_list>(s.jfcs, jfc);
   j.in_use = false;
-  s.jfcs.free(jfc);
+  if (!j.on_event_list) s.jfcs.free(jfc);  // else when its event is taken
   return Status::kOk;
 }
 

@@ -25,14 +25,14 @@ struct LinkRecord {
   bool up;
   LinkConfig config;
   IndexList queues;  // send queues of UM that wait for their turn here
-  ListLink on_active_list;
+  DoubleLink on_active_list;
 };
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
 
 // In a record that may wait for room in a JFC (WaiterKind).
 struct Waiter {
-  ListLink in_line;
+  DoubleLink in_line;
   explicit operator bool() const { return static_cast<bool>(in_line); }  // it waits
 };
 
@@ -124,13 +124,11 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t jetty;  // Jetty record
   uint32_t rcid;   // its id
   uint32_t jfc;
-  ListLink in_line;  // of the channel or link it waits for
-  Waiter waiter;     // a completion found no room
+  DoubleLink in_line;  // of the channel or link it waits for
+  Waiter waiter;       // a completion found no room
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
-  uint32_t receives_in_flight;  // segments that take a receive
-  uint32_t retries;             // requests with a refused segment: a ring by age, see WrState
   Tassn next_tassn;
   uint32_t waits_for;  // channel, or link | kWaitsForLink, on whose list it is; 0: none
   Owner owner;
@@ -144,17 +142,19 @@ struct alignas(64) SendQueue : SendRing {
   bool pinned_bulk;         // a pinned queue that met its first bulk message
   bool flush_done_pending;  // in kError: kWrFlushDone not yet delivered
   Duration request_timeout;
-  Instant deadline;           // no request's is earlier; UM: what waits for its port from then on is dropped
-  Instant no_retry_before;    // none may go until then; past: to be found out
-  Instant passed_at;          // at that time
-  uint32_t passed_slots;      // so many slots were passed for which nothing is sent
-  uint32_t copies_pending;    // of READ responses; they name this record
-  uint32_t gathering;         // UM: GatheringDatagram of the newest request started, 0: none
-  uint32_t looked_ahead;      // up to here the channels that elements need were begun
-  uint32_t receives_from;     // no unfinished request that takes a receive is older
-  uint32_t receives_refused;  // of the receives in flight
-  uint16_t oldest_refused;    // index in `work`, with `retries`
-  bool held_back;             // has something to start, and waits for answers
+  Instant deadline;             // no request's is earlier; UM: what waits for its port from then on is dropped
+  Instant no_retry_before;      // none may go until then; past: to be found out
+  Instant passed_at;            // when slots were passed for which nothing is sent
+  uint32_t copies_pending;      // of READ responses; they name this record
+  uint32_t gathering;           // UM: GatheringDatagram of the newest request started, 0: none
+  uint32_t looked_ahead;        // up to here the channels that elements need were begun
+  uint32_t receives_from;       // no unfinished request that takes a receive is older
+  uint16_t passed_slots;        // so many slots were passed at `passed_at`
+  uint16_t receives_in_flight;  // segments that take a receive
+  uint16_t receives_refused;    // of these
+  uint16_t retries;             // requests with a refused segment: a ring by age, see WrState
+  uint16_t oldest_refused;      // index in `work`, with `retries`
+  bool held_back;               // has something to start, and waits for answers
 };
 static_assert(sizeof(SendQueue) <= 192);
 
@@ -256,8 +256,8 @@ struct RxReceive {
   uint32_t jfr;    // record
   uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
-  ListLink on_list;   // Jfr::returned, or those that copies of a dead channel may still write
-  uint32_t dead_tpn;  // the latter: the channel,
+  DoubleLink on_list;  // Jfr::returned, or those that copies of a dead channel may still write
+  uint32_t dead_tpn;   // the latter: the channel,
   Tpmsn dead_message;
   uint32_t copies;  // and how many copies of that message are pending
   uint8_t sge_count;
@@ -269,7 +269,7 @@ struct RxReceive {
 // A message that a channel goes on behind while copies of it are pending, or that was not reached yet.
 struct ParkedMessage : tp::OpenMessage {
   Tpmsn number;
-  ListLink in_line;     // Channel::ending or ::ahead
+  DoubleLink in_line;   // Channel::ending or ::ahead
   bool vanished;        // ends without an answer
   uint32_t kept;        // KeptPacket with the payload of its last packet, which is placed last; 0: it was placed
   Psn start;            // its first packet
