@@ -149,12 +149,12 @@ void Inspection::channel(const Channel& ch) {
   none("messages of a channel", ch.in_flight.size() + ch.answers.size());
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.open.copies);
+  none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.bulk ? 1 : 0].unanswered);
   none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back());
   none("packets of a channel that wait for memory", ch.held_count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
   none("queue that waits for a channel", ch.queues.back());
-  none("unanswered requests of a channel", ch.unanswered);
   none("READ jobs of a channel", ch.read_jobs);
   none("delivery of a channel that is held up", ch.stalled);
   none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());

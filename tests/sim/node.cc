@@ -33,6 +33,7 @@ void Node::configure() {
   config_.window_packets = o.window_packets;
   config_.lanes = o.lanes;
   config_.lane_bulk_bytes = o.lane_bulk_bytes;
+  config_.channels_per_lane = o.channels_per_lane;
   config_.fast_retransmit = o.fast_retransmit;
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;

@@ -40,6 +40,7 @@ struct CoreOptions {
   uint32_t window_packets = 512;
   uint32_t lanes = 2;
   uint32_t lane_bulk_bytes = 16 * 1024;
+  uint32_t channels_per_lane = 1;
   bool fast_retransmit = true;
   uint32_t read_jobs = 64;
   uint32_t kept_packets = 256;

@@ -148,9 +148,13 @@ void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kMessagesShort, s.messages.in_use() > s.messages.capacity() - s.messages.capacity() / 10);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];
-    reach(ReachedState::kTwoChannels, p.in_use && p.channels[0] != 0 && p.channels[1] != 0 &&
-                                          s.channels[p.channels[0]].outstanding() != 0 &&
-                                          s.channels[p.channels[1]].outstanding() != 0);
+    if (!p.in_use) continue;
+    uint32_t busy[2] = {};
+    for (int lane : {0, 1}) {
+      for (uint32_t channel : p.lanes[lane].channels) busy[lane] += channel != 0 && s.channels[channel].outstanding() != 0;
+    }
+    reach(ReachedState::kTwoChannels, busy[0] != 0 && busy[1] != 0);
+    reach(ReachedState::kBusyPlaces, busy[0] > 2 || busy[1] > 2);
   }
   for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
     reach(ReachedState::kJettyWaits, s.queues[i].in_use && static_cast<bool>(s.queues[i].waiter));

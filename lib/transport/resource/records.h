@@ -161,7 +161,7 @@ static_assert(sizeof(SendQueue) <= 192);
 // One started work request.
 struct WrState {
   uint32_t slot;  // its Wqe
-  uint32_t channel;
+  uint32_t channel;   // that it began on, and that it ends with
   uint64_t answered;  // segments [base, base + 64): bit (segment mod 64)
   uint64_t refused;   // of these, the ones to send again after `retry_at`
   Instant deadline;   // for the next sign of progress
@@ -171,7 +171,7 @@ struct WrState {
   uint16_t base;                          // oldest unanswered
   uint16_t older_refused, newer_refused;  // neighbours in the ring of those with refused segments, by index
   Tassn first_tassn;
-  uint8_t channel_generation;
+  uint8_t places;  // of the channels of that lane which carried segments, a bit each
   uint8_t rnr_left;
   CrStatus status;     // the first failure
   bool done;           // nothing of it will be sent or awaited any more
@@ -181,7 +181,7 @@ struct WrState {
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request
 constexpr uint32_t kQueueSegmentsInFlight = 2048;  // of one queue
-constexpr uint32_t kChannelRequestsInFlight = 4096;
+constexpr uint32_t kLaneRequestsInFlight = 4096;
 
 struct Segment {
   std::byte* memory;
@@ -217,6 +217,17 @@ struct Target {
   bool in_use;
 };
 
+constexpr uint32_t kChannelsOfLane = 8;
+
+// The channels to a peer for messages of one size class, by their place.
+struct Lane {
+  uint32_t channels[kChannelsOfLane];  // those that carry our requests; 0: none yet
+  uint32_t accepted[kChannelsOfLane];  // those made by the peer's latest REQ for that place; usually the same
+  uint32_t unanswered;                 // requests sent on them and not answered
+
+  bool operator==(const Lane&) const = default;
+};
+
 // An instance that we talk to, seen from one of our EIDs, by one of the applications that share this Core, or for one
 // of those that share the peer's: each has channels of its own, so that memory which does not answer, on either side,
 // holds up nobody but who asked for it.
@@ -226,8 +237,7 @@ struct Peer {
   Owner owner;       // whose requests go there; 0: those of an application that has the Core to itself
   uint32_t visitor;  // the peer's application whose requests come from there; 0: as above
   PeerAddress path;
-  uint32_t channels[2];  // small, bulk: those that carry our requests
-  uint32_t accepted[2];  // those made by the peer's latest REQ; usually the same
+  Lane lanes[2];  // small, bulk
   uint32_t next_in_bucket;
   uint32_t users;  // targets and channels
   bool in_use;

@@ -47,7 +47,7 @@ uint32_t take_channel_record(CoreState& s) {
 
 // ---- begin and end ---------------------------------------------------------------------------------------------
 
-uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
+uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t place) {
   uint32_t index = take_channel_record(s);
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
@@ -71,6 +71,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk) {
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.bulk = bulk;
+  ch.place = static_cast<uint8_t>(place);
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
@@ -92,7 +93,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
-  uint32_t& current = peer.channels[ch.bulk ? 1 : 0];
+  uint32_t& current = lane_of(s, ch).channels[ch.place];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
     current = channel;
@@ -112,9 +113,9 @@ void kill_channel(CoreState& s, uint32_t channel) {
   s.timers.cancel(s.timer_of_channel(channel));
   set_held_back(s, &ch.held_back, false);
   Peer& peer = s.peers[ch.peer];
-  uint32_t lane = ch.bulk ? 1 : 0;
-  if (peer.channels[lane] == channel) peer.channels[lane] = 0;
-  if (peer.accepted[lane] == channel) peer.accepted[lane] = 0;
+  Lane& lane = lane_of(s, ch);
+  if (lane.channels[ch.place] == channel) lane.channels[ch.place] = 0;
+  if (lane.accepted[ch.place] == channel) lane.accepted[ch.place] = 0;
   ta::drop_messages(s, ch);
   tp::drop_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
@@ -136,16 +137,23 @@ void kill_channel(CoreState& s, uint32_t channel) {
   drop_unused_peer(s, ch.peer);
 }
 
-// A peer that let a channel die by silence (6.4.2.1) is silent on its other lane, too, unless that was heard meanwhile.
+namespace {
+
+bool is_silent(const CoreState& s, const Channel& ch) {
+  return ch.state == ChannelState::kReqSent ||
+         (ch.state == ChannelState::kOpen && s.now - ch.heard_at >= s.config.channel_timeout);
+}
+
+}  // namespace
+
+// A peer that let a channel die by silence (6.4.2.1) is silent on its other ones, too, unless they were heard meanwhile.
 void kill_silent(CoreState& s, uint32_t channel) {
-  uint32_t peer = s.channels[channel].peer;
-  uint32_t other = s.peers[peer].channels[s.channels[channel].bulk ? 0 : 1];
+  const uint32_t peer = s.channels[channel].peer;
   ++s.peers[peer].users;
-  if (other != 0) {
-    const Channel& o = s.channels[other];
-    bool silent = o.state == ChannelState::kReqSent ||
-                  (o.state == ChannelState::kOpen && s.now - o.heard_at >= s.config.channel_timeout);
-    if (silent) kill_channel(s, other);
+  for (const Lane& lane : s.peers[peer].lanes) {
+    for (const uint32_t& other : lane.channels) {
+      if (other != 0 && other != channel && is_silent(s, s.channels[other])) kill_channel(s, other);
+    }
   }
   kill_channel(s, channel);
   --s.peers[peer].users;
@@ -178,10 +186,13 @@ void close_all(CoreState& s) {
 void close_owner(CoreState& s, Owner owner) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     if (!alive(s.channels[i]) || s.channels[i].state == ChannelState::kClosing) continue;
-    Peer& peer = s.peers[s.channels[i].peer];
+    Channel& ch = s.channels[i];
+    const Peer& peer = s.peers[ch.peer];
     if (peer.owner != owner || peer.visitor != 0) continue;
-    uint32_t& current = peer.channels[s.channels[i].bulk ? 1 : 0];
+    uint32_t& current = lane_of(s, ch).channels[ch.place];
     if (current == i) current = 0;
+    if (ch.carries_requests) ta::fail_channel_requests(s, i);  // before another channel takes its place
+    ch.carries_requests = false;
     close_channel(s, i);
   }
 }

@@ -27,7 +27,7 @@ inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
 
 // ---- begin and end ----
 // A record for it, with a TPN, that no handshake has begun with. 0: no room for one.
-uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk);
+uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0);
 // Its handshake is over; a half-open channel was proven by data or CONF.
 void open_channel(CoreState& s, uint32_t channel);
 // Everything on it ends; its TPN rests.

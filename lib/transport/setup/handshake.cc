@@ -42,12 +42,12 @@ void begin_as_initiator(CoreState& s, uint32_t channel) {
 
 }  // namespace
 
-uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk) {
+uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk, uint32_t place) {
   Peer& peer = s.peers[peer_index];
   if (peer.path.link == 0) return 0;
-  uint32_t channel = new_channel(s, peer_index, bulk);
+  uint32_t channel = new_channel(s, peer_index, bulk, place);
   if (channel == 0) return 0;
-  peer.channels[bulk ? 1 : 0] = channel;
+  peer.lanes[bulk ? 1 : 0].channels[place] = channel;
   s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
   return channel;
@@ -111,7 +111,6 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
   }
   bool bulk = (r.flags & wire::kRecordBulk) != 0;
-  uint32_t lane = bulk ? 1 : 0;
   TargetConfig sender;
   sender.local_eid = r.wanted_eid;
   sender.instance = {r.sender_eid, r.sender_uasid};
@@ -120,32 +119,33 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   Peer& peer = s.peers[peer_index];
 
-  uint32_t accepted = peer.accepted[lane];
+  Lane& lane = peer.lanes[bulk ? 1 : 0];
+  uint32_t accepted = lane.accepted[r.place];
   if (accepted != 0) {
     Channel& ch = s.channels[accepted];
     if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) return answer_again(s, accepted, r);
   }
-  uint32_t current = peer.channels[lane];
+  uint32_t current = lane.channels[r.place];
   if (current != 0 && s.channels[current].state == ChannelState::kReqSent && !is_self(s, peer)) {
     if (s.config.incarnation < r.sender_incarnation) {
       s.count(Counter::kTpChannelRejected);
       return send_reply(s, from, r, RecordType::kRej, RecordReason::kGlare);
     }
-    peer.accepted[lane] = current;
+    lane.accepted[r.place] = current;
     return respond(s, current, from, r);
   }
   if (accepted != 0 && s.channels[accepted].state == ChannelState::kHalfOpen) {
     return respond(s, accepted, from, r);  // a newer attempt replaces an unproven one
   }
-  uint32_t channel = new_channel(s, peer_index, bulk);
+  uint32_t channel = new_channel(s, peer_index, bulk, r.place);
   if (channel == 0) {
     drop_unused_peer(s, peer_index);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   }
   ask_former_instance(s, from, r);
-  peer.accepted[lane] = channel;
+  lane.accepted[r.place] = channel;
   if (current == 0 && peer.visitor == 0 && !is_self(s, peer)) {
-    peer.channels[lane] = channel;
+    lane.channels[r.place] = channel;
     s.channels[channel].carries_requests = true;
   }
   respond(s, channel, from, r);
@@ -221,8 +221,8 @@ void on_handshake_timer(CoreState& s, uint32_t channel) {
   if (s.now - ch.created_at >= kHalfOpenLife) {
     // Requests of ours that wait for it are tried on our own account.
     if (ch.queues.empty()) return kill_channel(s, channel);
-    Peer& peer = s.peers[ch.peer];
-    peer.accepted[ch.bulk ? 1 : 0] = 0;
+    const Peer& peer = s.peers[ch.peer];
+    lane_of(s, ch).accepted[ch.place] = 0;
     ch.attempt = s.prng.next_u32();
     ch.peer_tpn = 0;
     UB_DCHECK(ch.remote == peer.instance);

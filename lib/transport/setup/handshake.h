@@ -11,12 +11,12 @@ namespace ub::setup {
 
 struct Arrival;
 
-// Begins the channel for that lane, since there is none. 0: no room for one.
-uint32_t begin_channel_to(CoreState& s, uint32_t peer, bool bulk);
-// The channel for that lane, begun now if there is none. 0: no room for one.
-inline uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk) {
-  const uint32_t channel = s.peers[peer].channels[bulk ? 1 : 0];
-  return channel != 0 ? channel : begin_channel_to(s, peer, bulk);
+// Begins the channel for that place of the lane, since there is none. 0: no room for one.
+uint32_t begin_channel_to(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0);
+// The channel for that place of the lane, begun now if there is none. 0: no room for one.
+inline uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0) {
+  const uint32_t channel = s.peers[peer].lanes[bulk ? 1 : 0].channels[place];
+  return channel != 0 ? channel : begin_channel_to(s, peer, bulk, place);
 }
 
 void on_request(CoreState& s, const Arrival& from, const wire::ControlRecord& record);

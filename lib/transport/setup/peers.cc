@@ -27,7 +27,7 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
     Peer& peer = s.peers[i];
     if (peer.local_eid != local || peer.instance != target.instance) continue;
     if (peer.owner != target.owner || peer.visitor != visitor) continue;
-    if (peer.path.link == 0 || (peer.channels[0] == 0 && peer.channels[1] == 0)) peer.path = target.path;
+    if (peer.path.link == 0 || !has_channels(peer)) peer.path = target.path;
     return i;
   }
   uint32_t index = s.peers.alloc();
@@ -45,10 +45,19 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
   return index;
 }
 
+bool has_channels(const Peer& peer) {
+  for (const Lane& lane : peer.lanes) {
+    for (uint32_t channel : lane.channels) {
+      if (channel != 0) return true;
+    }
+  }
+  return false;
+}
+
 void drop_unused_peer(CoreState& s, uint32_t index) {
   Peer& peer = s.peers[index];
   if (peer.users != 0) return;
-  UB_DCHECK(peer.in_use && peer.channels[0] + peer.channels[1] + peer.accepted[0] + peer.accepted[1] == 0);
+  UB_DCHECK(peer.in_use && peer.lanes[0] == Lane{} && peer.lanes[1] == Lane{});
   uint32_t* link = &s.peer_buckets[bucket_of(peer.local_eid, peer.instance.eid)];
   while (*link != index) {
     UB_DCHECK(*link != 0);

@@ -11,6 +11,8 @@ namespace ub::setup {
 uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor = 0);
 // Forgets it if nobody needs it any more.
 void drop_unused_peer(CoreState& s, uint32_t peer);
+// Does any channel carry requests of ours there?
+bool has_channels(const Peer& peer);
 // Is that this very instance?
 bool is_self(const CoreState& s, const Peer& peer);
 // The link is not up any more: nobody is reached over it.

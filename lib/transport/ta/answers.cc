@@ -39,10 +39,7 @@ bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t like
   WrState& wr = q.work[number & q.work_mask];
   uint32_t segment = tassn.distance(wr.first_tassn);
   if (wr.done || segment < wr.base || segment >= wr.cut) return false;
-  if (wr.channel != channel ||
-      wr.channel_generation != static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits)) {
-    return false;
-  }
+  if (wr.channel != channel && s.channels[wr.channel].peer != s.channels[channel].peer) return false;
   if (((wr.answered | wr.refused) & segment_bit(segment)) != 0) return false;
   *out = {queue, number, &wr, segment};
   return true;
@@ -66,7 +63,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, a.segment);
   count_segment(q, wqe, shape.op, -1);
   q.no_retry_before = Instant{};
-  if (ch.unanswered > 0) --ch.unanswered;
+  count_answer(s, lane_of(s, ch));
   wr.answered |= segment_bit(a.segment);
   while (wr.base < wr.cut && (wr.answered & segment_bit(wr.base)) != 0) {
     wr.answered &= ~segment_bit(wr.base);
@@ -115,7 +112,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   s.count(Counter::kTaRxRnr);
   s.note(Stage::kRequestRefused, a.queue, a.number);
   tp::Channel& ch = s.channels[wr.channel];
-  if (ch.unanswered > 0) --ch.unanswered;
+  count_answer(s, lane_of(s, ch));
   wr.deadline = s.now + q.request_timeout;
   if (takes_receive(op)) {
     bool ordered = keeps_receive_order(s, q);
@@ -124,7 +121,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
     if (ordered && oldest) q.retry_next = wr.blocks_target = true;
     if (oldest && q.rnr_retry < 7) {
       if (wr.rnr_left == 0) {
-        ++ch.unanswered;  // finish_segment takes it back
+        ++lane_of(s, ch).unanswered;  // finish_segment takes it back
         return finish_segment(s, a, CrStatus::kRnrRetryExceeded);
       }
       --wr.rnr_left;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How requests end without an answer: their time is over, their channel died, their queue is flushed or gone.
+#include <bit>
+
 #include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/initiator.h"
@@ -12,6 +15,20 @@
 #include "lib/transport/ta/waiting_list.h"
 
 namespace ub::ta {
+
+namespace {
+
+// The channels that carried segments of it beside the one that it began on.
+template <class Visit>
+void for_each_other_channel(CoreState& s, const WrState& wr, Visit visit) {
+  const tp::Channel& began = s.channels[wr.channel];
+  for (uint32_t left = wr.places & ~(1u << began.place); left != 0; left &= left - 1) {
+    const uint32_t channel = lane_of(s, began).channels[std::countr_zero(left)];
+    if (channel != 0) visit(channel);
+  }
+}
+
+}  // namespace
 
 void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   SendQueue& q = s.queues[queue];
@@ -25,26 +42,23 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
   if (q.unreliable) return cancel_gathering(s, queue);
-  tp::Channel& ch = s.channels[wr.channel];
+  const tp::Channel& ch = s.channels[wr.channel];
+  Lane& lane = lane_of(s, ch);
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
     const WrOp op = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op;
     count_segment(q, wqe, op, -1);
     if ((wr.refused & segment_bit(segment)) != 0) {
       if (takes_receive(op)) --q.receives_refused;
-    } else if (ch.unanswered > 0) {
-      --ch.unanswered;
+    } else {
+      count_answer(s, lane);
     }
   }
   stop_request(s, wr.channel, queue, number);
+  for_each_other_channel(s, wr, [&](uint32_t channel) { stop_request(s, channel, queue, number); });
 }
 
 namespace {
-
-// Is the channel that carries it still the same one?
-bool is_alive(const CoreState& s, const WrState& wr) {
-  return wr.channel_generation == static_cast<uint8_t>(s.channels[wr.channel].tpn >> tp::kTpnIndexBits);
-}
 
 // Ends the requests whose time is over, and finds out when the next one's is.
 void end_overdue(CoreState& s, uint32_t queue) {
@@ -56,7 +70,7 @@ void end_overdue(CoreState& s, uint32_t queue) {
     if (wr.done) continue;
     if (wr.deadline <= s.now) {
       s.count(Counter::kTaTimeout);
-      if (is_alive(s, wr)) timed_out_on = wr.channel;
+      timed_out_on = wr.channel;
       give_up(s, queue, n, CrStatus::kAckTimeout);
       continue;
     }
@@ -90,8 +104,8 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
       bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
-      bool no_other = s.peers[ch.peer].channels[ch.bulk ? 0 : 1] == 0;
-      if (bulk == ch.bulk || no_other) wqe.flags |= kWrDead;
+      const bool its_place = bulk == ch.bulk && place_of(s, q) == ch.place;
+      if (its_place || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
     }
     at += wqe.slots;
   }
@@ -99,18 +113,26 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
 
 }  // namespace
 
+namespace {
+
+// Did segments of the request go out on that channel?
+bool carried(const CoreState& s, const WrState& wr, uint32_t channel) {
+  if (wr.channel == channel) return true;
+  const tp::Channel &began = s.channels[wr.channel], &ch = s.channels[channel];
+  return began.peer == ch.peer && began.bulk == ch.bulk && (wr.places >> ch.place & 1) != 0;
+}
+
+}  // namespace
+
 void fail_channel_requests(CoreState& s, uint32_t channel) {
   tp::Channel& ch = s.channels[channel];
-  auto generation = static_cast<uint8_t>(ch.tpn >> tp::kTpnIndexBits);
   while (!ch.queues.empty()) take_first(s, ch.queues);
   for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
     SendQueue& q = s.queues[queue];
     if (!q.in_use) continue;
     for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
       const WrState& wr = q.work[n & q.work_mask];
-      if (!wr.done && wr.channel == channel && wr.channel_generation == generation) {
-        give_up(s, queue, n, CrStatus::kAckTimeout);
-      }
+      if (!wr.done && carried(s, wr, channel)) give_up(s, queue, n, CrStatus::kAckTimeout);
     }
     if (ch.peer != 0 && !q.unreliable) mark_dead(s, q, ch);
     retire_requests(s, queue);

@@ -65,8 +65,19 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return false;
 }
 
+// WRITEs and READs that ask for no order go round the channels of their lane which are up; all else stays where it began.
+uint32_t channel_of_next_segment(CoreState& s, const SendQueue& q, const WrState& wr, const Wqe& wqe) {
+  const uint32_t channels = s.config.channels_per_lane;
+  const bool spreads = (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0;
+  if (channels == 1 || !spreads || s.jettys[q.jetty].pinned) return wr.channel;
+  const tp::Channel& began = s.channels[wr.channel];
+  const uint32_t place = (began.place + wr.cut) & (channels - 1);
+  const uint32_t channel = setup::channel_to(s, began.peer, began.bulk, place);
+  return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
+}
+
 // Is there a started request with segments left to cut? If one may go now, it is chosen.
-bool unfinished_cut(const CoreState& s, const SendQueue& q, Choice* choice) {
+bool unfinished_cut(CoreState& s, const SendQueue& q, Choice* choice) {
   if (q.started_head == q.started_tail) return false;
   const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
   if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return false;
@@ -75,7 +86,7 @@ bool unfinished_cut(const CoreState& s, const SendQueue& q, Choice* choice) {
   bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
   if (last_apart && takes_receive(wqe.op) && receives_wait(s, q, wqe)) may_go = false;
   if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
-    *choice = {Step::kContinue, wr.channel, q.started_tail - 1, wr.cut};
+    *choice = {Step::kContinue, channel_of_next_segment(s, q, wr, wqe), q.started_tail - 1, wr.cut};
   }
   return true;
 }
@@ -144,7 +155,7 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
     }
     bool bulk;
     if (!lane_allows(s, q, wqe, &bulk)) return {};
-    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, bulk);
+    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, bulk, place_of(s, q));
     if (channel == 0) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
@@ -208,7 +219,8 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
     if (takes_receive(shape.op)) m->retry = q.retry_next;
   }
   if (takes_receive(shape.op)) q.retry_next = false;
-  ++ch.unanswered;
+  wr.places |= static_cast<uint8_t>(1u << ch.place);
+  ++lane_of(s, ch).unanswered;
   return wqe;
 }
 
@@ -223,7 +235,7 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
     const Wqe& wqe = q.slots[at & q.slot_mask];
     if (!fits_ring(q, at, wqe)) break;
     if (wqe.op < WrOp::kNop && names_target(s, q, wqe)) {
-      setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe));
+      setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe), place_of(s, q));
     }
     at += wqe.slots;
   }
@@ -277,7 +289,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 // One function with all that it calls: calls would cost as much as the work. So is on_answer().
 [[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (ch.unanswered >= kChannelRequestsInFlight) return false;
+  if (lane_of(s, ch).unanswered >= kLaneRequestsInFlight) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];

@@ -59,7 +59,6 @@ inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32
   wr = WrState{};
   wr.slot = q.next_slot;
   wr.channel = channel;
-  wr.channel_generation = channel == 0 ? 0 : static_cast<uint8_t>(s.channels[channel].tpn >> tp::kTpnIndexBits);
   wr.segments = static_cast<uint16_t>(segments);
   wr.first_tassn = q.next_tassn;
   wr.rnr_left = q.rnr_retry;

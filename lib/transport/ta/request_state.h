@@ -22,8 +22,23 @@ inline void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
   if (takes_receive(op)) q.receives_in_flight += by;
 }
 
+// A request sent on a channel of that lane was answered, or nobody waits for its answer any more.
+inline void count_answer(CoreState& s, Lane& lane) {
+  UB_DCHECK(lane.unanswered != 0);
+  if (lane.unanswered-- != kLaneRequestsInFlight) return;
+  for (uint32_t channel : lane.channels) {
+    if (channel != 0) activate(s, channel);
+  }
+}
+
 inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
   return s.config.lanes > 1 && wqe.length > s.config.lane_bulk_bytes;
+}
+
+// The place, in their lane, of the channels that carry what begins in that queue.
+inline uint32_t place_of(const CoreState& s, const SendQueue& q) {
+  if (s.config.channels_per_lane == 1) return 0;
+  return static_cast<uint32_t>(&q - &s.queues[0]) & (s.config.channels_per_lane - 1);
 }
 
 // RC: receives are taken in the order of their requests, also when some are refused.

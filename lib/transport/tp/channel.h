@@ -69,12 +69,12 @@ struct Channel : ChannelHot {
   MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
   MessageQueue answers;    // answers that wait for their turn
   IndexList queues;        // send queues that wait for their turn here
-  uint32_t unanswered;     // requests sent and not answered
   bool mid_message;        // the newest message in flight is not complete
   bool fast;               // fast retransmission agreed
   bool read_meta;
   wire::CcAlgorithm feedback;  // agreed: how a receiver says what the network said
   bool bulk;
+  uint8_t place;  // among the channels of its lane
   bool initiator;         // we sent the REQ
   bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
   bool keepalive_due;

@@ -11,6 +11,7 @@ namespace {
 constexpr uint32_t kMagicPrefix = 0x554243;  // "UBC"; the digit behind it is the version
 constexpr uint8_t kSelective = 1 << 7;
 constexpr uint8_t kOor = 1 << 6;
+constexpr int kPlaceShift = 3;
 
 /// Bytes 4-27 of every version.
 void read_prefix(const std::byte* p, ControlRecord& r) {
@@ -40,6 +41,7 @@ Drop read_control_record(std::span<const std::byte> bytes, ControlRecord& out) {
   out.selective = (retransmission & kSelective) != 0;
   out.oor = (retransmission & kOor) != 0;
   out.sack_size_code = retransmission & 7;
+  out.place = retransmission >> kPlaceShift & 7;
   const bool names_object = out.type == RecordType::kFind || out.type == RecordType::kFound;
   out.receiver_tpn = names_object ? 0 : load_be24(p + 33);
   out.object = names_object ? load_be24(p + 33) : 0;
@@ -74,7 +76,8 @@ void write_control_record(const ControlRecord& r, std::byte* p) {
   store_be32(p + 24, r.attempt);
   store_u8(p + 28, r.flags);
   store_be24(p + 29, r.sender_tpn);
-  store_u8(p + 32, static_cast<uint8_t>((r.selective ? kSelective : 0) | (r.oor ? kOor : 0) | (r.sack_size_code & 7)));
+  store_u8(p + 32, static_cast<uint8_t>((r.selective ? kSelective : 0) | (r.oor ? kOor : 0) |
+                                        (r.place & 7) << kPlaceShift | (r.sack_size_code & 7)));
   const bool names_object = r.type == RecordType::kFind || r.type == RecordType::kFound;
   store_be24(p + 33, names_object ? r.object : r.receiver_tpn);
   store_u8(p + 36, static_cast<uint8_t>(r.cc));

@@ -83,6 +83,7 @@ struct ControlRecord {
   bool selective = false;      ///< selective retransmission
   bool oor = false;            ///< out-of-order visibility is fine
   uint8_t sack_size_code = 0;  ///< BitMapSize, sack.h
+  uint8_t place = 0;           ///< of the channel in its lane, 3 bits
   uint32_t receiver_tpn = 0;   ///< 24 bits; 0 unknown
   CcAlgorithm cc = CcAlgorithm::kNone;
   Psn initial_psn;          ///< of the sender's direction

@@ -543,8 +543,8 @@ TEST(Targets, are_as_they_were_asked_for_and_begin_a_channel) {
   EXPECT_EQ(t.token.value, 0x1234u);
   EXPECT_EQ(t.owner, 5);
   EXPECT_TRUE(t.in_use);
-  EXPECT_NE(o.s->peers[t.peer].channels[0], 0u);
-  EXPECT_EQ(o.s->peers[t.peer].channels[1], 0u);
+  EXPECT_NE(o.s->peers[t.peer].lanes[0].channels[0], 0u);
+  EXPECT_EQ(o.s->peers[t.peer].lanes[1].channels[0], 0u);
   EXPECT_EQ(o.s->peers[t.peer].users, 2u);
 }
 

@@ -78,8 +78,8 @@ TEST(SetupTimer, an_unproven_channel_that_requests_wait_for_asks_itself) {
   EXPECT_EQ(i.ch(channel).state, ChannelState::kReqSent);
   EXPECT_EQ(i.ch(channel).created_at, i.s->now);
   EXPECT_TRUE(i.ch(channel).initiator);
-  EXPECT_EQ(i.peer_of(channel).accepted[0], 0u);
-  EXPECT_EQ(i.peer_of(channel).channels[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].accepted[0], 0u);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], channel);
 }
 
 TEST(SetupTimer, so_it_is_on_the_bulk_lane) {
@@ -89,8 +89,8 @@ TEST(SetupTimer, so_it_is_on_the_bulk_lane) {
   const uint32_t channel = i.half_open(req);
   i.queue_waiting_for(channel);
   while (i.ch(channel).state == ChannelState::kHalfOpen) i.timer(channel);
-  EXPECT_EQ(i.peer_of(channel).accepted[1], 0u);
-  EXPECT_EQ(i.peer_of(channel).channels[1], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[1].accepted[0], 0u);
+  EXPECT_EQ(i.peer_of(channel).lanes[1].channels[0], channel);
 }
 
 TEST(SetupTimer, what_is_not_confirmed_ends_exactly_after_two_seconds) {
@@ -455,7 +455,7 @@ TEST(Closing, of_one_application_leaves_those_of_others) {
   const uint32_t peer = i.ch(of[0]).peer;
   close_owner(*i.s, 1);
   EXPECT_EQ(i.only().record.sender_tpn, i.ch(of[0]).tpn);
-  EXPECT_EQ(i.s->peers[peer].channels[0], 0u) << "the next one to get its number makes its own";
+  EXPECT_EQ(i.s->peers[peer].lanes[0].channels[0], 0u) << "the next one to get its number makes its own";
   EXPECT_EQ(i.ch(of[1]).state, ChannelState::kOpen);
   EXPECT_NE(i.peer_of(of[1]).channels[0], 0u);
   close_owner(*i.s, 1);
@@ -469,7 +469,7 @@ TEST(Closing, of_one_application_takes_both_lanes) {
   on_record(*i.s, i.from, i.reply_of_peer(bulk, RecordType::kRep));
   close_owner(*i.s, 0);
   EXPECT_EQ(i.ch(bulk).state, ChannelState::kClosing);
-  EXPECT_EQ(i.s->peers[peer].channels[1], 0u);
+  EXPECT_EQ(i.s->peers[peer].lanes[1].channels[0], 0u);
 }
 
 TEST(Closing, of_one_application_leaves_those_that_visitors_asked_for) {

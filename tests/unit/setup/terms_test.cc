@@ -190,7 +190,7 @@ TEST(NewChannel, is_of_the_lane_and_one_per_lane) {
   const uint32_t bulk = channel_to(*i.s, peer, true);
   EXPECT_NE(bulk, small);
   EXPECT_TRUE(i.ch(bulk).bulk);
-  EXPECT_EQ(i.s->peers[peer].channels[1], bulk);
+  EXPECT_EQ(i.s->peers[peer].lanes[1].channels[0], bulk);
   EXPECT_EQ(i.s->peers[peer].users, 3u) << "a target and two channels";
   i.sent();
   EXPECT_EQ(channel_to(*i.s, peer, true), bulk);
@@ -207,7 +207,7 @@ TEST(NewChannel, there_is_none_without_a_path_or_room) {
   while (i.s->channels.alloc() != 0) {
   }
   EXPECT_EQ(channel_to(*i.s, peer, true), 0u);
-  EXPECT_EQ(i.s->peers[peer].channels[1], 0u);
+  EXPECT_EQ(i.s->peers[peer].lanes[1].channels[0], 0u);
 }
 
 // Its record may still stand on the lists of those with something to send; they drop it when its turn comes.
@@ -285,9 +285,9 @@ TEST(Agreement, the_lane_is_what_the_request_says) {
   const uint32_t channel = i.half_open(req);
   EXPECT_TRUE(i.ch(channel).bulk);
   EXPECT_NE(i.ch(channel).record_flags & wire::kRecordBulk, 0);
-  EXPECT_EQ(i.peer_of(channel).accepted[1], channel);
-  EXPECT_EQ(i.peer_of(channel).channels[1], channel);
-  EXPECT_EQ(i.peer_of(channel).accepted[0], 0u);
+  EXPECT_EQ(i.peer_of(channel).lanes[1].accepted[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[1].channels[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].accepted[0], 0u);
 }
 
 // The peer may answer from behind another port, and that is where it is then.

@@ -42,7 +42,7 @@ TEST(Deadline, whose_time_is_over_ends_and_the_others_go_on) {
   EXPECT_EQ(r.count(Counter::kTaTimeout), 1u);
   EXPECT_EQ(r.q().deadline, first + milliseconds(1));
   EXPECT_TRUE(r.s->timers.armed(r.s->timer_of_queue(r.queue_index)));
-  EXPECT_EQ(r.ch().unanswered, 2u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 2u);
   EXPECT_EQ(r.q().unanswered_segments, 2u);
   r.s->now = first + milliseconds(1);
   r.timer();
@@ -107,9 +107,9 @@ TEST(GiveUp, frees_what_its_unanswered_parts_held) {
   r.sent();
   r.answer(1);
   r.refuse(2);
-  EXPECT_EQ(r.ch().unanswered, 2u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 2u);
   give_up(*r.s, r.queue_index, 0, CrStatus::kAckTimeout);
-  EXPECT_EQ(r.ch().unanswered, 0u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 0u);
   EXPECT_EQ(r.q().unanswered_segments, 0u);
   EXPECT_EQ(r.q().unanswered_fenced, 0u);
   EXPECT_EQ(r.q().retries, 0u);
@@ -134,7 +134,7 @@ TEST(GiveUp, of_a_refused_read_leaves_the_count_of_messages_alone) {
   r.refuse(0);
   give_up(*r.s, r.queue_index, 0, CrStatus::kAckTimeout);
   EXPECT_EQ(r.q().receives_refused, 0u);
-  EXPECT_EQ(r.ch().unanswered, 0u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 0u);
 }
 
 TEST(GiveUp, others_may_go_at_once) {
@@ -198,7 +198,7 @@ TEST(DeadChannel, what_is_posted_for_the_other_lane_ends_only_if_there_is_none) 
       r.q().state = QueueState::kReset;  // nothing starts
       r.write(WrOp::kWrite, 8);
       r.write(WrOp::kWrite, 20 * kMtu);
-      if (!other_lives) r.peer().channels[bulk_dies ? 0 : 1] = 0;
+      if (!other_lives) r.peer().lanes[bulk_dies ? 0 : 1].channels[0] = 0;
       setup::kill_channel(*r.s, bulk_dies ? bulk : r.channel);
       EXPECT_EQ((r.ring[0].flags & kWrDead) != 0, !bulk_dies || !other_lives);
       EXPECT_EQ((r.ring[1].flags & kWrDead) != 0, bulk_dies || !other_lives);

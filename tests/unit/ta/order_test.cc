@@ -104,7 +104,7 @@ TEST(Amount, of_one_request_64_segments_are_under_way) {
   for (uint32_t tassn = 2; tassn < 66; ++tassn) r.answer(tassn);
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
   EXPECT_EQ(r.q().unanswered_segments, 0u);
-  EXPECT_EQ(r.ch().unanswered, 0u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 0u);
 }
 
 TEST(Amount, of_one_queue_and_one_channel_so_many_are_under_way) {
@@ -114,11 +114,11 @@ TEST(Amount, of_one_queue_and_one_channel_so_many_are_under_way) {
   EXPECT_TRUE(r.sent().empty());
   r.q().unanswered_segments = kQueueSegmentsInFlight - 1;
   r.ring_bell();
-  r.ch().unanswered = kChannelRequestsInFlight;
+  lane_of(*r.s, r.ch()).unanswered = kLaneRequestsInFlight;
   EXPECT_TRUE(r.sent().empty());
-  r.ch().unanswered = kChannelRequestsInFlight - 1;
+  lane_of(*r.s, r.ch()).unanswered = kLaneRequestsInFlight - 1;
   EXPECT_EQ(r.sent().size(), 1u);
-  EXPECT_EQ(r.ch().unanswered, kChannelRequestsInFlight);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, kLaneRequestsInFlight);
 }
 
 TEST(Amount, segments_of_a_long_request_count_for_its_queue) {
@@ -193,7 +193,7 @@ TEST(Lane, with_one_lane_all_are_small) {
   Requests r;
   r.post(WrOp::kWrite, 100 * kMtu);
   EXPECT_EQ(r.sent().size(), 2u);
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
 }
 
 // They would arrive in any order.
@@ -297,11 +297,11 @@ TEST(Ahead, while_the_first_channel_is_not_up_those_that_come_next_are_begun) {
   Requests r({.lanes = 2});
   r.ch().state = tp::ChannelState::kReqSent;
   r.post(WrOp::kWrite);
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
   r.post(WrOp::kNop);
   r.write(WrOp::kWrite, 20 * kMtu).target = 0;
   r.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_NE(r.peer().channels[1], 0u) << "behind what needs none";
+  EXPECT_NE(r.peer().lanes[1].channels[0], 0u) << "behind what needs none";
 }
 
 TEST(Ahead, all_of_it_is_looked_at_once) {
@@ -313,7 +313,7 @@ TEST(Ahead, all_of_it_is_looked_at_once) {
   r.ring[1].length = 20 * kMtu;
   r.post(WrOp::kWrite);
   EXPECT_EQ(r.q().looked_ahead, 3u);
-  EXPECT_EQ(r.peer().channels[1], 0u) << "what was looked at is not looked at again";
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u) << "what was looked at is not looked at again";
 }
 
 TEST(Ahead, no_more_than_64_at_one_time) {
@@ -324,9 +324,9 @@ TEST(Ahead, no_more_than_64_at_one_time) {
   r.write(WrOp::kWrite, 20 * kMtu);
   r.ring_bell();
   EXPECT_EQ(r.q().looked_ahead, 64u);
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
   r.ring_bell();
-  EXPECT_NE(r.peer().channels[1], 0u);
+  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
 }
 
 TEST(Ahead, what_is_behind_the_front_is_forgotten) {
@@ -341,7 +341,7 @@ TEST(Ahead, what_is_behind_the_front_is_forgotten) {
   r.ch().state = tp::ChannelState::kReqSent;
   r.write(WrOp::kWrite, 20 * kMtu);
   r.ring_bell();  // for a channel that is not there yet
-  EXPECT_NE(r.peer().channels[1], 0u);
+  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
   EXPECT_EQ(r.q().looked_ahead, 6u);
 }
 
@@ -353,7 +353,7 @@ TEST(Ahead, an_element_that_cannot_be_ends_the_look) {
   r.write(WrOp::kWrite, 20 * kMtu);
   r.ring_bell();
   EXPECT_EQ(r.q().looked_ahead, 1u);
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
 }
 
 TEST(Ahead, nothing_is_begun_ahead_of_a_channel_that_is_up) {
@@ -361,9 +361,9 @@ TEST(Ahead, nothing_is_begun_ahead_of_a_channel_that_is_up) {
   r.write(WrOp::kWrite);
   r.write(WrOp::kWrite, 20 * kMtu);
   r.ring_bell();
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
   r.ring_bell();
-  EXPECT_EQ(r.peer().channels[1], 0u);
+  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
 }
 
 }  // namespace

@@ -83,7 +83,6 @@ TEST(QueueFront, a_started_request_has_its_numbers_and_its_deadline) {
   EXPECT_EQ(wr.deadline, f.s->now + milliseconds(5));
   EXPECT_EQ(wr.segments, 2);
   EXPECT_EQ(wr.rnr_left, 3);
-  EXPECT_EQ(wr.channel_generation, 0xAB);
   EXPECT_EQ(f.queue().next_slot, 1u);
 }
 

@@ -222,7 +222,7 @@ TEST(Refusal, a_send_goes_again_when_its_time_has_come_with_its_number_and_in_tu
   r.sent();
   r.refuse(0, 3);
   EXPECT_EQ(r.count(Counter::kTaRxRnr), 1u);
-  EXPECT_EQ(r.ch().unanswered, 0u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 0u);
   EXPECT_EQ(r.q().receives_refused, 1u);
   const Instant again = r.s->now + wire::rnr_duration(3);
   EXPECT_EQ(r.state_of(0).retry_at, again);
@@ -239,7 +239,7 @@ TEST(Refusal, a_send_goes_again_when_its_time_has_come_with_its_number_and_in_tu
   EXPECT_EQ(m[0].work_request, 0u);
   EXPECT_EQ(r.q().receives_refused, 0u);
   EXPECT_EQ(r.q().retries, 0u);
-  EXPECT_EQ(r.ch().unanswered, 1u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 1u);
   r.answer(0);
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
 }
@@ -347,7 +347,7 @@ TEST(Refusal, the_number_of_tries_may_be_limited) {
   }
   r.refuse(0);
   EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kRnrRetryExceeded}));
-  EXPECT_EQ(r.ch().unanswered, 0u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 0u);
   EXPECT_EQ(r.q().unanswered_segments, 0u);
   EXPECT_EQ(r.q().receives_in_flight, 0u);
 }

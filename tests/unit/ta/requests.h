@@ -46,7 +46,7 @@ struct Requests : Objects {
     sc.owner = 5;
     EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
     target = add(target_config());
-    channel = peer().channels[0];
+    channel = peer().lanes[0].channels[0];
     open(channel);
   }
   Requests() : Requests(Options{}) {}

@@ -163,7 +163,7 @@ TEST_F(RequestTest, a_repeated_answer_is_stale) {
   deliver(b, a);
   EXPECT_EQ(a.poll().size(), 2u);
   EXPECT_EQ(count(a, Counter::kTaRxStaleAnswer), 0u);
-  EXPECT_EQ(channel(a).unanswered, 0u);
+  EXPECT_EQ(state(a).peers[channel(a).peer].lanes[0].unanswered, 0u);
 }
 
 }  // namespace
