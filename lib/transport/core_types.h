@@ -76,7 +76,8 @@ struct CoreConfig {
   uint32_t lanes = 2;                    // 1 or 2: have bulk messages a channel of their own?
   uint32_t lane_bulk_bytes = 16 * 1024;  // messages longer than this are bulk
   // Power of two, at most 8: queues are spread over them, and so are the segments of a WRITE or READ that asks for no
-  // order. The bytes of such a WRITE arrive in any order. There is no configuration key: all channels take the same path.
+  // order; the last one of a WRITE waits until the others were answered, since its final word is seen last. There is no
+  // configuration key: all channels take the same path.
   uint32_t channels_per_lane = 1;
   uint32_t segment_bytes = 64 * 1024;    // of a WRITE or READ: one TASSN, one answer
   bool fast_retransmit = true;

@@ -65,13 +65,16 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return false;
 }
 
-// WRITEs and READs that ask for no order go round the channels of their lane which are up; all else stays where it began.
-uint32_t channel_of_next_segment(CoreState& s, const SendQueue& q, const WrState& wr, const Wqe& wqe) {
-  const uint32_t channels = s.config.channels_per_lane;
-  const bool spreads = (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0;
-  if (channels == 1 || !spreads || s.jettys[q.jetty].pinned) return wr.channel;
+// Do its segments go round the channels of their lane? What asks for an order stays where it began.
+bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (s.config.channels_per_lane == 1) return false;
+  return (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0 && !s.jettys[q.jetty].pinned;
+}
+
+// One that is not up yet is begun, and passed over.
+uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   const tp::Channel& began = s.channels[wr.channel];
-  const uint32_t place = (began.place + wr.cut) & (channels - 1);
+  const uint32_t place = (began.place + wr.cut) & (s.config.channels_per_lane - 1);
   const uint32_t channel = setup::channel_to(s, began.peer, began.bulk, place);
   return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
@@ -82,11 +85,12 @@ bool unfinished_cut(CoreState& s, const SendQueue& q, Choice* choice) {
   const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
   if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return false;
   const Wqe& wqe = wqe_of(q, wr);
-  bool last_apart = ends_apart(wqe.op) && wr.cut + 1 == wr.segments;
+  const bool spread = spreads(s, q, wqe);
+  const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
   if (last_apart && takes_receive(wqe.op) && receives_wait(s, q, wqe)) may_go = false;
   if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
-    *choice = {Step::kContinue, channel_of_next_segment(s, q, wr, wqe), q.started_tail - 1, wr.cut};
+    *choice = {Step::kContinue, spread ? channel_of_next_segment(s, wr) : wr.channel, q.started_tail - 1, wr.cut};
   }
   return true;
 }
