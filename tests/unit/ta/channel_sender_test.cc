@@ -482,7 +482,7 @@ TEST_F(TransmitterTest, a_silent_peer_is_given_up_after_the_time_of_its_longest_
 TEST_F(TransmitterTest, with_no_request_left_the_time_to_give_up_is_the_channels) {
   request(WrOp::kWrite, 1);
   exchange();
-  EXPECT_EQ(channel(a).unanswered, 0u);
+  EXPECT_EQ(state(a).peers[channel(a).peer].lanes[0].unanswered, 0u);
   while (count(a, Counter::kTpTxKeepalive) == 0) {
     wake(a);
     a.core->poll_packets(now, 64);

@@ -25,6 +25,7 @@ struct Requests : Objects {
     uint8_t rnr_retry = 7;
     uint32_t lanes = 1;
     uint32_t channels = 8;
+    uint32_t channels_per_lane = 1;
     bool slow_memory = false;
   };
   explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20) {
@@ -54,6 +55,7 @@ struct Requests : Objects {
     CoreConfig c = small_tables();
     c.lanes = o.lanes;
     c.max_channels = o.channels;
+    c.channels_per_lane = o.channels_per_lane;
     c.slow_memory = o.slow_memory;
     return c;
   }

@@ -63,6 +63,7 @@ TEST(ControlRecord, fields_are_where_the_layout_says) {
   r.sender_tpn = 0x313233;
   r.selective = true;
   r.oor = true;
+  r.place = 5;
   r.sack_size_code = 2;
   r.receiver_tpn = 0x414243;
   r.cc = CcAlgorithm::kLdcp;
@@ -81,7 +82,7 @@ TEST(ControlRecord, fields_are_where_the_layout_says) {
   r.wanted_uasid = 0x91929394;
   const Bytes want =
       hex("55 42 43 31 | 02 03 00 60 | 01 02 03 04 05 06 07 08 | 11 12 13 14 15 16 17 18 | 21 22 23 24 |"
-          "89 31 32 33 | c2 41 42 43 | 02 51 52 53 | 10 00 01 00 | 00 00 0f a0 | 37 08 03 e8 | 00 00 00 01 |"
+          "89 31 32 33 | ea 41 42 43 | 02 51 52 53 | 10 00 01 00 | 00 00 0f a0 | 37 08 03 e8 | 00 00 00 01 |"
           "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 61 | 71 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 |"
           "81 82 83 84 | 91 92 93 94");
   EXPECT_EQ(to_hex(bytes_of(r)), to_hex(want));

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several channels in a lane: what goes where, whose answers count, and what the end of one takes with it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "lib/transport/ta/request_state.h"
+#include "tests/unit/ta/requests.h"
+
+namespace ub::ta {
+namespace {
+
+/// A jetty whose peer has a lane of two channels, both open.
+struct Places : Requests {
+  explicit Places(const Options& o) : Requests(o) {
+    own = setup::channel_to(*s, peer_index(), false, place_of(*s, q()));
+    other = setup::channel_to(*s, peer_index(), false, place_of(*s, q()) ^ 1);
+    for (uint32_t each : {own, other}) {
+      if (!s->channels[each].is_up()) open(each);
+    }
+  }
+  Places() : Places(Options{.channels_per_lane = 2}) {}
+
+  uint32_t peer_index() { return s->targets[target].peer; }
+  uint32_t unanswered() { return peer().lanes[0].unanswered; }
+  /// All that the channels have to send now: the channel of each segment.
+  std::map<uint32_t, uint32_t> sent_on() {
+    std::map<uint32_t, uint32_t> all;
+    for (bool any = true; any;) {
+      any = false;
+      for (uint32_t by : {own, other}) {
+        for (const tp::TxMessage& m : sent(by)) {
+          all[m.segment] = by;
+          any = true;
+        }
+      }
+    }
+    return all;
+  }
+  void answer_on(uint32_t by, uint32_t tassn) { on_answer(*s, by, answer_of(tassn)); }
+
+  uint32_t own = 0, other = 0;
+};
+
+using SentOn = std::map<uint32_t, uint32_t>;
+
+TEST(Place, what_is_one_segment_stays_with_its_queue) {
+  Places p;
+  for (WrOp op : {WrOp::kSend, WrOp::kWrite, WrOp::kRead, WrOp::kFetchAdd}) {
+    p.post(op);
+    EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}})) << static_cast<int>(op);
+  }
+}
+
+TEST(Place, segments_of_a_read_go_round) {
+  Places p;
+  p.post(WrOp::kRead, 4 * kSegment);
+  EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.other}, {2, p.own}, {3, p.other}}));
+  EXPECT_EQ(p.unanswered(), 4u);
+}
+
+TEST(Place, the_last_segment_of_a_write_waits_for_the_answers_to_the_others) {
+  Places p;
+  p.post(WrOp::kWrite, 3 * kSegment);
+  EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.other}}));
+  p.answer_on(p.other, 1);
+  EXPECT_EQ(p.sent_on(), SentOn{});
+  p.answer_on(p.own, 0);
+  EXPECT_EQ(p.sent_on(), (SentOn{{2, p.own}}));
+}
+
+TEST(Place, what_asks_for_an_order_stays_with_its_queue) {
+  for (const bool pinned : {false, true}) {
+    Places p(Requests::Options{.pinned = pinned, .channels_per_lane = 2});
+    p.post(WrOp::kWrite, 2 * kSegment, pinned ? 0 : 1);
+    EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.own}})) << pinned;
+  }
+}
+
+TEST(Place, a_channel_that_is_not_up_is_begun_and_passed_over) {
+  Places p;
+  setup::kill_channel(*p.s, p.other);
+  p.post(WrOp::kRead, 2 * kSegment);
+  EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.own}}));
+  EXPECT_NE(p.peer().lanes[0].channels[place_of(*p.s, p.q()) ^ 1], 0u);
+}
+
+TEST(Place, an_answer_counts_whichever_channel_of_the_peer_it_came_by) {
+  Places p;
+  p.post(WrOp::kRead, 2 * kSegment);
+  p.sent_on();
+  p.answer_on(p.own, 1);
+  p.answer_on(p.other, 0);
+  EXPECT_EQ(p.outcomes(), Outcomes{kOk});
+  EXPECT_EQ(p.unanswered(), 0u);
+}
+
+TEST(Place, an_answer_of_another_peer_does_not_count) {
+  Places p;
+  p.post(WrOp::kRead, 8);
+  p.sent_on();
+  TargetConfig elsewhere = p.target_config();
+  elsewhere.instance.uasid += 1;
+  const uint32_t stranger = p.s->peers[p.s->targets[p.add(elsewhere)].peer].lanes[0].channels[0];
+  ASSERT_NE(stranger, 0u);
+  p.answer_on(stranger, 0);
+  EXPECT_EQ(p.outcomes(), Outcomes{});
+  EXPECT_EQ(p.unanswered(), 1u);
+}
+
+TEST(Place, the_end_of_either_channel_ends_a_request_that_both_carried) {
+  for (const bool own_dies : {true, false}) {
+    Places p;
+    p.post(WrOp::kRead, 2 * kSegment);
+    p.sent_on();
+    setup::kill_channel(*p.s, own_dies ? p.own : p.other);
+    EXPECT_EQ(p.outcomes(), Outcomes{CrStatus::kAckTimeout}) << own_dies;
+    EXPECT_EQ(p.unanswered(), 0u);
+  }
+}
+
+TEST(Place, the_end_of_a_channel_leaves_what_it_did_not_carry) {
+  Places p;
+  p.post(WrOp::kRead, kSegment);
+  p.sent_on();
+  setup::kill_channel(*p.s, p.other);
+  EXPECT_EQ(p.outcomes(), Outcomes{});
+  p.answer_on(p.own, 0);
+  EXPECT_EQ(p.outcomes(), Outcomes{kOk});
+}
+
+// The limit is the lane's: the answer on one channel lets another go on.
+TEST(Place, room_in_a_full_lane_is_told_to_all_its_channels) {
+  Places p;
+  p.post(WrOp::kRead, 8);
+  ASSERT_EQ(p.sent_on().size(), 1u);
+  p.peer().lanes[0].unanswered = kLaneRequestsInFlight;
+  p.post(WrOp::kRead, 2 * kSegment);
+  EXPECT_EQ(p.sent_on(), SentOn{});
+  while (!p.s->active.empty()) tp::take_active(*p.s);
+  p.answer_on(p.other, 0);
+  std::vector<uint32_t> active;
+  while (!p.s->active.empty()) active.push_back(tp::take_active(*p.s));
+  std::sort(active.begin(), active.end());
+  EXPECT_EQ(active, (std::vector<uint32_t>{std::min(p.own, p.other), std::max(p.own, p.other)}));
+}
+
+}  // namespace
+}  // namespace ub::ta
