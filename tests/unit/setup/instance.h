@@ -55,7 +55,7 @@ struct Instance : TestState {
     t.owner = owner;
     uint32_t target = 0;
     EXPECT_EQ(add_target(*s, t, &target), Status::kOk);
-    return s->peers[s->targets[target].peer].channels[0];
+    return s->peers[s->targets[target].peer].lanes[0].channels[0];
   }
   uint32_t open_as_initiator() {
     const uint32_t channel = connect();
