@@ -179,12 +179,12 @@ class Starved(isolation.Isolation):
         self.burn(8, burnt, 600)
         for case, nice, reason in HOSTILE:
             self.one_beside(case, nice, reason, objects, honest, starved, alone, burnt)
-        self.check_unharmed(honest + starved)
         end = time.monotonic() + LONGEST_START
         while not self.waited_for(starved[:1]):
             check(time.monotonic() < end, "the starved application was never waited for: the test tests nothing")
             time.sleep(0.5)
             self.check_processes()
+        self.check_unharmed(honest + starved)
         row = self.row_of(starved[0])
         print(f"the starved one: {starved[0].page.rounds} rounds, waited for {row['agent_starved']} times, for "
               f"{row['longest_starved_ms'] / 1000:.2f} s at most; no request failed", flush=True)
