@@ -302,27 +302,27 @@ TEST(Death, of_an_open_channel_is_told_and_its_peer_forgets_it) {
   Open i;
   i.events();
   Peer& peer = i.peer_of(i.channel);
-  peer.accepted[0] = i.channel;
-  peer.channels[1] = peer.accepted[1] = 7;
+  peer.lanes[0].accepted[0] = i.channel;
+  peer.lanes[1].channels[0] = peer.lanes[1].accepted[0] = 7;
   kill_channel(*i.s, i.channel);
   const std::vector<Event> events = i.events();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].kind, EventKind::kChannelDead);
   EXPECT_EQ(events[0].object, i.it().tpn);
-  EXPECT_EQ(peer.channels[0], 0u);
-  EXPECT_EQ(peer.accepted[0], 0u);
-  EXPECT_EQ(peer.channels[1], 7u);
-  EXPECT_EQ(peer.accepted[1], 7u);
+  EXPECT_EQ(peer.lanes[0].channels[0], 0u);
+  EXPECT_EQ(peer.lanes[0].accepted[0], 0u);
+  EXPECT_EQ(peer.lanes[1].channels[0], 7u);
+  EXPECT_EQ(peer.lanes[1].accepted[0], 7u);
   EXPECT_EQ(peer.users, 1u);
 }
 
 TEST(Death, of_a_channel_that_others_replaced_leaves_them_alone) {
   Open i;
   Peer& peer = i.peer_of(i.channel);
-  peer.channels[0] = peer.accepted[0] = 7;
+  peer.lanes[0].channels[0] = peer.lanes[0].accepted[0] = 7;
   kill_channel(*i.s, i.channel);
-  EXPECT_EQ(peer.channels[0], 7u);
-  EXPECT_EQ(peer.accepted[0], 7u);
+  EXPECT_EQ(peer.lanes[0].channels[0], 7u);
+  EXPECT_EQ(peer.lanes[0].accepted[0], 7u);
 }
 
 TEST(Death, of_a_channel_that_was_never_up_is_nobodys_loss) {
@@ -457,7 +457,7 @@ TEST(Closing, of_one_application_leaves_those_of_others) {
   EXPECT_EQ(i.only().record.sender_tpn, i.ch(of[0]).tpn);
   EXPECT_EQ(i.s->peers[peer].lanes[0].channels[0], 0u) << "the next one to get its number makes its own";
   EXPECT_EQ(i.ch(of[1]).state, ChannelState::kOpen);
-  EXPECT_NE(i.peer_of(of[1]).channels[0], 0u);
+  EXPECT_NE(i.peer_of(of[1]).lanes[0].channels[0], 0u);
   close_owner(*i.s, 1);
   EXPECT_TRUE(i.sent().empty()) << "it is closing already";
   EXPECT_EQ(i.ch(of[0]).state, ChannelState::kClosing);
@@ -484,9 +484,9 @@ TEST(Closing, of_one_application_leaves_those_that_visitors_asked_for) {
 TEST(Closing, of_one_application_leaves_a_lane_that_another_channel_has) {
   Open i;
   Peer& peer = i.peer_of(i.channel);
-  peer.channels[0] = 7;
+  peer.lanes[0].channels[0] = 7;
   close_owner(*i.s, 0);
-  EXPECT_EQ(peer.channels[0], 7u);
+  EXPECT_EQ(peer.lanes[0].channels[0], 7u);
   EXPECT_EQ(i.it().state, ChannelState::kClosing);
 }
 

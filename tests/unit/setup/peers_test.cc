@@ -49,13 +49,14 @@ TEST(Peers, are_the_same_if_both_ends_and_both_applications_are) {
 TEST(Peers, a_new_record_begins_empty) {
   Known k;
   k.s->peers[k.s->peers.alloc()].users = 9;
-  k.s->peers[1].channels[0] = k.s->peers[1].accepted[1] = 9;
+  k.s->peers[1].lanes[0].channels[7] = k.s->peers[1].lanes[1].accepted[0] = 9;
   k.s->peers.free(1);
   TargetConfig t = k.target();
   t.owner = 5;
   const Peer& peer = k.s->peers[k.find(t, 6)];
   EXPECT_EQ(peer.users, 0u);
-  EXPECT_EQ(peer.channels[0] + peer.accepted[1], 0u);
+  EXPECT_EQ(peer.lanes[0], Lane{});
+  EXPECT_EQ(peer.lanes[1], Lane{});
   EXPECT_EQ(peer.local_eid, k.s->config.self.eid);
   EXPECT_EQ(peer.instance, t.instance);
   EXPECT_EQ(peer.owner, 5);
@@ -99,14 +100,14 @@ TEST(Peers, the_path_of_a_peer_without_channels_is_the_newest_one) {
   k.find(t);
   EXPECT_EQ(k.s->peers[peer].path.remote.port, 5555);
   for (uint32_t lane : {0u, 1u}) {
-    k.s->peers[peer].channels[lane] = 7;
+    k.s->peers[peer].lanes[lane].channels[0] = 7;
     t.path.remote.port = 6666;
     k.find(t);
     EXPECT_EQ(k.s->peers[peer].path.remote.port, 5555) << "lane " << lane << " uses it";
     k.s->peers[peer].path.link = 0;
     k.find(t);
     EXPECT_EQ(k.s->peers[peer].path.remote.port, 6666) << "there was none";
-    k.s->peers[peer].channels[lane] = 0;
+    k.s->peers[peer].lanes[lane].channels[0] = 0;
     t.path.remote.port = 5555;
     k.find(t);
   }

@@ -37,8 +37,8 @@ TEST(Opening, gives_a_turn_to_queues_that_waited_for_it) {
 TEST(TakingOver, a_channel_that_the_peer_asked_for_carries_our_requests_if_there_is_no_other) {
   Instance i;
   const uint32_t channel = i.half_open(i.request_of_peer());
-  EXPECT_EQ(i.peer_of(channel).channels[0], channel);
-  EXPECT_EQ(i.peer_of(channel).accepted[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].accepted[0], channel);
   EXPECT_TRUE(i.ch(channel).carries_requests);
 }
 
@@ -50,11 +50,11 @@ TEST(TakingOver, when_the_peer_asks_anew_its_channel_takes_the_place_of_the_old_
   ++req.sender_incarnation;
   const uint32_t fresh = i.half_open(req);
   ASSERT_NE(fresh, old);
-  EXPECT_EQ(i.peer_of(fresh).channels[0], old);
+  EXPECT_EQ(i.peer_of(fresh).lanes[0].channels[0], old);
   EXPECT_FALSE(i.ch(fresh).carries_requests);
   ControlRecord conf = i.reply_of_peer(fresh, RecordType::kConf);
   on_record(*i.s, i.from, conf);
-  EXPECT_EQ(i.peer_of(fresh).channels[0], fresh);
+  EXPECT_EQ(i.peer_of(fresh).lanes[0].channels[0], fresh);
   EXPECT_TRUE(i.ch(fresh).carries_requests);
   EXPECT_FALSE(alive(i.ch(old)));
   EXPECT_EQ(i.peer_of(fresh).users, 2u) << "the target and this one";
@@ -68,7 +68,7 @@ TEST(TakingOver, a_channel_for_an_application_of_the_peer_carries_none_of_our_re
   const uint32_t channel = i.open_as_target(req);
   ASSERT_TRUE(i.ch(channel).is_up());
   EXPECT_EQ(i.peer_of(channel).visitor, 3u);
-  EXPECT_EQ(i.peer_of(channel).channels[0], 0u);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], 0u);
   EXPECT_FALSE(i.ch(channel).carries_requests);
   EXPECT_NE(i.ch(i.connect()).peer, i.ch(channel).peer);
 }
@@ -83,10 +83,10 @@ TEST(TakingOver, towards_ourselves_both_ends_live) {
   req.sender_incarnation = kOurIncarnation;
   const uint32_t theirs = i.half_open(req);
   ASSERT_NE(theirs, ours) << "no glare";
-  EXPECT_EQ(i.peer_of(ours).channels[0], ours);
-  EXPECT_EQ(i.peer_of(ours).accepted[0], theirs);
+  EXPECT_EQ(i.peer_of(ours).lanes[0].channels[0], ours);
+  EXPECT_EQ(i.peer_of(ours).lanes[0].accepted[0], theirs);
   on_record(*i.s, i.from, i.reply_of_peer(theirs, RecordType::kConf));
-  EXPECT_EQ(i.peer_of(ours).channels[0], ours);
+  EXPECT_EQ(i.peer_of(ours).lanes[0].channels[0], ours);
   EXPECT_TRUE(alive(i.ch(ours)) && i.ch(theirs).is_up());
   EXPECT_FALSE(i.ch(theirs).carries_requests);
 }
@@ -95,7 +95,7 @@ TEST(TakingOver, towards_ourselves_the_answering_end_alone_carries_no_requests) 
   Instance i;
   i.peer_id = i.s->config.self;
   const uint32_t channel = i.half_open(i.request_of_peer());
-  EXPECT_EQ(i.peer_of(channel).channels[0], 0u);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], 0u);
   EXPECT_FALSE(i.ch(channel).carries_requests);
 }
 
@@ -103,14 +103,14 @@ TEST(TakingOver, another_instance_with_our_eid_is_not_ourselves) {
   Instance i;
   i.peer_id.eid = i.s->config.self.eid;
   const uint32_t channel = i.half_open(i.request_of_peer());
-  EXPECT_EQ(i.peer_of(channel).channels[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], channel);
 }
 
 TEST(TakingOver, another_eid_with_our_uasid_is_not_ourselves) {
   Instance i;
   i.peer_id.uasid = i.s->config.self.uasid;
   const uint32_t channel = i.half_open(i.request_of_peer());
-  EXPECT_EQ(i.peer_of(channel).channels[0], channel);
+  EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], channel);
 }
 
 // ---- glare -----------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ TEST(Glare, ours_is_given_up_for_a_smaller_or_equal_incarnation) {
     const bool ours_wins = incarnation > kOurIncarnation;
     EXPECT_EQ(i.only().record.type, ours_wins ? RecordType::kRej : RecordType::kRep);
     EXPECT_EQ(i.ch(channel).initiator, ours_wins);
-    EXPECT_EQ(i.peer_of(channel).accepted[0], ours_wins ? 0 : channel);
+    EXPECT_EQ(i.peer_of(channel).lanes[0].accepted[0], ours_wins ? 0 : channel);
     EXPECT_EQ(i.count(Counter::kTpChannelRejected), ours_wins ? 1u : 0u);
     EXPECT_EQ(i.channels_alive(), 1u);
   }
