@@ -89,7 +89,8 @@ bool TpTable::get(uint64_t handle, uint32_t* bitmap, urma_tp_attr_value_t* value
   auto at = tps_.find(handle);
   if (at == tps_.end()) return false;
   *bitmap = at->second.set;
-  *values = at->second.values;
+  memset(values, 0, sizeof *values);  // also the bits between its members, which a program may compare
+  copy_attributes(at->second.set, at->second.values, values);
   return true;
 }
 
