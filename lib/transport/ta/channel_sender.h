@@ -82,7 +82,9 @@ class ChannelSender {
   // Makes the next message the newest one in flight.
   bool begin_next_message(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    if (lane_of(s_, ch).unanswered == 0) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
+    const Duration usual = s_.config.channel_timeout;
+    // Once all is answered, nobody's longer deadline is left.
+    if (ch.give_up_after != usual && lane_of(s_, ch).unanswered == 0) ch.give_up_after = usual;
     if (tp::take_keepalive(ch)) return tp::begin_keepalive(s_, ch);
     if (!tp::window_open(ch)) return false;
     if (!ch.answers.empty()) {

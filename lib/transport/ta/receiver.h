@@ -64,6 +64,7 @@ class Receiver {
     const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (purpose.kind == CopyKind::kPlaceResponse) {
       responses().on_placed(purpose, ok);
+      if (channel != 0) resume_others(channel);
     } else if (channel == 0) {
       dead_copy_done(s_, purpose.tpn, purpose.message);
     } else {
@@ -81,6 +82,19 @@ class Receiver {
 
  private:
   enum class Delivery : uint8_t { kDone, kWaits, kNoRoom };
+
+  // A copy of a response is done. Other channels of the same peer may wait for it, because they carry other segments of
+  // the same request.
+  void resume_others(uint32_t channel) {
+    const uint32_t peer = s_.channels[channel].peer;
+    for (Lane& lane : s_.peers[peer].lanes) {
+      for (uint32_t place = 0; place < s_.config.channels_per_lane; ++place) {
+        for (const uint32_t other : {lane.channels[place], lane.accepted[place]}) {
+          if (other != 0 && other != channel && s_.channels[other].stalled) resume(other);
+        }
+      }
+    }
+  }
 
   static constexpr Duration kRoomPause = milliseconds(1);
 
@@ -362,7 +376,7 @@ class Receiver {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
     bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
-    if (has_data && !responses().place(channel, rtp, ta)) return Delivery::kWaits;
+    if (has_data && !responses().place(channel, rtp, ta)) return wait_for_request(channel);
     if (!rtp.last) return Delivery::kDone;
     uint8_t failure = ch.open.rspst;
     note_step<Host>(s_, Stage::kMessageEnded, channel, ch.message.value());
@@ -378,6 +392,13 @@ class Receiver {
     }
     finish_segment(s_, a, failure == 0 ? CrStatus::kSuccess : static_cast<CrStatus>(failure));
     return Delivery::kDone;
+  }
+
+  // Copies of the request are pending. The end of one resumes this channel, unless the channel that began it has died:
+  // then the timer does.
+  Delivery wait_for_request(uint32_t channel) {
+    s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+    return Delivery::kWaits;
   }
 
   RequestExecutor<Host> executor() { return {s_, host_}; }

@@ -2,6 +2,7 @@
 //
 // Bytes that answers bring, and memory that answers later on both sides: what waits for it, and what becomes of a message
 // whose memory went away (UB Base Specification Rev 2.0, 7.2, 7.3).
+#include "lib/transport/ta/request_state.h"
 #include "tests/unit/ta/delivery.h"
 
 namespace ub::ta {
@@ -304,6 +305,40 @@ TEST(SlowTarget, of_messages_placed_ahead_those_fail_whose_memory_went_away) {
     }
     EXPECT_EQ(d.ch().parked, 0u);
   }
+}
+
+// Segments of one READ travel on two channels. The last packet of one waits for all copies of the request.
+TEST(SlowTarget, the_end_of_a_copy_resumes_the_other_channel_of_its_request) {
+  Delivery d({.channels_per_lane = 2, .slow_memory = true});
+  d.host.slow = true;
+  const uint32_t peer = d.s->targets[d.target].peer;
+  const uint32_t own = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()));
+  const uint32_t other = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()) ^ 1);
+  for (uint32_t each : {own, other}) {
+    if (!d.s->channels[each].is_up()) d.open(each);
+  }
+  d.post(WrOp::kRead, kSegment + 2 * kMtu);
+  d.sent(own);
+  d.sent(other);
+  const auto arrives = [&d](uint32_t channel, uint32_t segment, uint32_t packet, bool last) {
+    d.channel = channel;
+    tp::Channel& ch = d.ch();
+    ch.read_meta = true;
+    ch.highest_seen = ch.expected - 1;
+    const uint32_t offset_kib = (segment * kSegment + packet * kMtu) / 1024;
+    d.give(ch.expected.value(), d.response(TaOpcode::kReadResponse, segment, offset_kib), kMtu, last,
+           ch.message.value());
+  };
+  arrives(own, 0, 0, false);
+  arrives(other, 1, 0, false);
+  ASSERT_EQ(d.host.pending_copies(), 2u);
+  arrives(other, 1, 1, true);
+  EXPECT_TRUE(d.s->channels[other].stalled);
+  d.finish_copy(1);
+  EXPECT_TRUE(d.s->channels[other].stalled) << "a copy of the other segment is pending";
+  d.finish_copy(0);
+  EXPECT_FALSE(d.s->channels[other].stalled);
+  EXPECT_EQ(d.host.pending_copies(), 1u) << "of the last packet";
 }
 
 TEST(SlowTarget, messages_that_never_come_give_their_records_back) {
