@@ -51,8 +51,7 @@ class ResponsePlacer {
       return;
     }
     const uint32_t number = q.started_head + ((purpose.work_request - q.started_head) & kWorkRequestMask);
-    UB_DCHECK(number - q.started_head <
-              q.started_tail - q.started_head);  // no request retires before its copies are done
+    UB_DCHECK(number - q.started_head < q.started_tail - q.started_head);  // a request with copies does not retire
     WrState& wr = q.work[number & q.work_mask];
     UB_DCHECK(wr.copies != 0);
     --wr.copies;
