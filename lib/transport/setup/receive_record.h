@@ -16,7 +16,8 @@ struct Arrival {
   wire::Endpoint local, remote;
 };
 void on_record(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
-// The record is of another version, so only its first fields (`prefix`) are known. A REQ gets a REJ, and a REJ is obeyed.
+// The record is of another version, so only its first fields (`prefix`) are known. A REQ gets a REJ, and a REJ is
+// obeyed.
 void refuse_version(CoreState& s, const Arrival& from, const wire::ControlRecord& prefix);
 
 // Is this REQ or FIND addressed to this instance, and from our partition (UPI)?
