@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How entities, their hosts and what they own are named: plain values, on either side of the border of a Core. How they
-// are written into packets is the business of wire/.
+// The names of entities, hosts and objects: plain values that the Core and its callers share. wire/ writes them into
+// packets.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct IpAddress {
   constexpr uint32_t v4() const {
     return uint32_t{bytes[12]} << 24 | uint32_t{bytes[13]} << 16 | uint32_t{bytes[14]} << 8 | bytes[15];
   }
-  /// Two words rather than a call of memcmp: it is compared for every packet.
+  /// Compares two words instead of calling memcmp, because every packet needs this comparison.
   bool operator==(const IpAddress& o) const {
     uint64_t a[2], b[2];
     std::memcpy(a, bytes.data(), sizeof a);
@@ -56,9 +56,10 @@ struct Endpoint {
 
 using MacAddress = std::array<uint8_t, 6>;
 
-// Ids of jettys, JFS, JFR and groups; token ids have a space of their own.
+// Jettys, JFSs, JFRs and groups share one space of ids; token ids have another one of the same size.
 inline constexpr uint32_t kIdSpace = 1u << 20;
-inline constexpr uint32_t kFirstRequestableId = 3;  ///< those below are the protocol's own
-inline constexpr uint32_t kFirstDynamicId = 3072;   ///< those below are given to who asks for them, each with a port
+inline constexpr uint32_t kFirstRequestableId = 3;  ///< lower ids belong to the protocol
+/// Lower ids are given out only to programs that ask for them by number; each has a UDP port (wire/id_port.h).
+inline constexpr uint32_t kFirstDynamicId = 3072;
 
 }  // namespace ub

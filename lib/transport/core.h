@@ -26,7 +26,7 @@
 
 namespace ub {
 
-// Every engine that a Core has unless its user says otherwise: one line for each.
+// The engines of a Core unless its user chooses others, one line for each.
 using StandardEngines = EngineList<  //
     roce::Engine,                    //
     UbEngine>;
@@ -34,32 +34,35 @@ using StandardEngines = EngineList<  //
 template <class Host, class Engines = StandardEngines>
 class Core {
  public:
-  // Memory that a Core of this configuration needs: zeroed, 64-byte aligned, touched only as it is used.
+  // How many bytes of memory a Core of this configuration needs. The memory must be zeroed and 64-byte aligned; the
+  // Core touches a page only when it uses it.
   static size_t arena_bytes(const CoreConfig&);
-  // Size of SendQueueConfig::work for a queue of so many work requests.
+  // Size in bytes of SendQueueConfig::work for a queue of `depth` work requests.
   static size_t send_queue_work_bytes(uint32_t depth);
 
+  // Both `arena` and `host` stay the caller's and must outlive the Core.
   Core(const CoreConfig&, std::byte* arena, Host& host);
 
   // ---- control -------------------------------------------------------------------------------------------
-  // A link, or 0 when the table is full.
+  // Returns the number of the new link, or 0 when the table is full.
   uint32_t add_link(const LinkConfig&);
-  // The wire or the process behind it is gone: every channel over it dies now.
+  // The wire, or the process at its other end, is gone: every channel over the link dies now.
   void link_down(Instant now, uint32_t link);
-  // Further EIDs under which this instance answers (the first is CoreConfig::self.eid).
+  // Adds an EID under which this instance answers, besides CoreConfig::self.eid.
   Status add_eid(const Eid&);
 
-  // A block of ids (wire/id_port.h) is this instance's to give out, with CoreConfig::every_id false. Ids that programs
-  // ask for by number are the host's to allow.
+  // Lets this instance give out the ids of a block (wire/id_port.h); for Cores whose CoreConfig::every_id is false. The
+  // Core does not check an id that a program asks for by number against the blocks: the caller has to.
   void add_id_block(uint32_t block);
-  // Is there a jetty, JFS, JFR or group of that id, or such a token id?
+  // Does a jetty, JFS, JFR or group with this id exist; with `token_id`, is this token id allocated?
   bool has_id(uint32_t id, bool token_id) const;
-  // Which instance has that id of that EID? Asks whoever is at the path. kBusy: asked, or asked again if it was long
-  // ago; the answer comes as a packet, come again. kOk, kInvalid: answered by the instance `*uasid`, which has it, or
-  // has not. A question that nobody comes back to is forgotten after a second, with its answer.
+  // Finds the instance that has an id of an EID (docs/identity.md). The call asks the instance at the given path and
+  // does not block. kBusy: there is no answer yet; call again, which also repeats the question when it is time. kOk:
+  // the instance `*uasid` answered that it has the id. kInvalid: it answered that it has not, or an argument is wrong.
+  // After a second without a call the question is forgotten, with its answer.
   Status find(Instant now, const FindConfig&, uint32_t* uasid);
 
-  // What follows and makes something with an id answers kNoId when the blocks are used up.
+  // The functions below that create something with an id return kNoId when the blocks have no free id.
   Status create_jfc(const JfcConfig&, uint32_t* jfc);
   Status destroy_jfc(uint32_t jfc);  // kBusy while a queue completes into it
   Status create_jfr(const JfrConfig&, uint32_t* id);
@@ -69,12 +72,16 @@ class Core {
   Status create_group(const GroupConfig&, uint32_t* id);
   Status destroy_group(Instant now, uint32_t id);  // kBusy: it has members
 
-  // JFS, JFR and jetty. kError flushes: started requests complete with kWrFlush in order, then kWrFlushDone. A JFR
-  // flushes what is posted, again when kError is set again, and a receive that a message holds when that ends.
+  // Changes the state of a JFS, JFR or jetty. kError flushes a send queue: its started requests complete in order with
+  // kWrFlush, then comes a completion with kWrFlushDone. A JFR in kError flushes the receives that are posted; those
+  // posted later are flushed when kError is set again, and a receive that an arriving message holds when that message
+  // ends.
   Status set_state(Instant now, uint32_t id, QueueState);
   QueueState state(uint32_t id) const;
-  Status set_receive_threshold(uint32_t jfr, uint32_t slots);  // of receives posted; 0: none
-  // Requests never started, handed back after kWrFlushDone was produced; their status is kWrUnhandled.
+  // EventKind::kJfrLimit is reported once when fewer than `slots` ring slots of receives are posted; 0: never.
+  Status set_receive_threshold(uint32_t jfr, uint32_t slots);
+  // Hands back up to `room` requests that were never started, with status kWrUnhandled, and returns how many. It
+  // returns 0 before kWrFlushDone was produced.
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);
 
   Status alloc_token_id(uint32_t* token_id);
@@ -82,44 +89,46 @@ class Core {
   Status register_segment(const SegmentConfig&, RegisteredSegment*);
   Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
 
-  // Adds a target and starts to set up a channel to its instance if there is none.
+  // Adds a target and begins to set up a channel to its instance if there is none. It does not wait for the channel.
   Status add_target(Instant now, const TargetConfig&, uint32_t* target);
   Status remove_target(uint32_t target);
   Status bind(uint32_t jetty, uint32_t target);  // RC
   Status unbind(uint32_t jetty);
-  // Ends the channels of an application that is gone; its objects were destroyed before.
+  // Closes the channels of an application that is gone. Its objects must have been destroyed before.
   void close_owner(Instant now, Owner);
-  // Sends CLOSE on every channel; the driver then polls packets until none come.
+  // Sends CLOSE on every channel. The driver must then poll packets until there are none.
   void close(Instant now);
 
   // ---- work ----------------------------------------------------------------------------------------------
   void on_packet(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
   void on_posted(Instant now, uint32_t jetty);
-  // The application consumed completions of a JFC that had been found full.
+  // The application took completions out of a JFC that had been full.
   void on_completions_read(Instant now, uint32_t jfc);
   // The application armed a JFC (QueueIndices::armed): if completions wait already, an event comes at once.
   void on_armed(uint32_t jfc);
+  // A copy that the host answered with kPending has finished; `ok` is false if the memory is gone.
   void on_copy_done(Instant now, CopyTag, bool ok);
-  // Early and repeated calls do nothing.
+  // Handles the timers that are due. Early and repeated calls do nothing.
   void on_timer(Instant now);
-  // Writes up to `budget` frames into the host and returns how many; 0: nothing to send, or no room.
+  // Writes at most `budget` frames into the host and returns how many; 0: there is nothing to send, or no room.
   size_t poll_packets(Instant now, size_t budget, Acks acks = Acks::kNow);
+  // Writes the events that fit and returns how many.
   size_t poll_events(std::span<Event>);
-  // kMayWait: besides that of acknowledgements.
+  // When on_timer() has to be called next. kMayWait leaves out the deadline of acknowledgements.
   Instant next_deadline(Acks acks = Acks::kNow) const;
-  // So long nobody could drive, and `now` leaves it out (lib/base/driver_clock.h).
+  // Adds to the statistics a time in which nobody drove the Core and which `now` leaves out (lib/base/driver_clock.h).
   void count_away(Duration);
-  // Does anything wait for poll_packets? kMayWait: besides acknowledgements that may stay back.
+  // Does poll_packets() have anything to send? kMayWait leaves out acknowledgements.
   bool has_packets(Acks acks = Acks::kNow) const;
-  // Is there something to send that may not leave until the peer acknowledged or answered something?
+  // Is something ready to send, but held back until the peer acknowledges or answers what was sent before?
   bool is_held_back() const;
 
-  // One of the list, for what applications ask of it alone.
+  // An engine of the list, for calls that only this protocol has.
   template <class Engine>
   Engine& engine() {
     return engines_.template get<Engine>();
   }
-  // RoCEv2: queue pairs and connections; null: CoreConfig::roce has it off.
+  // The RoCEv2 engine, with queue pairs and connections; null if CoreConfig::roce has it off.
   roce::Engine<Host>* roce() {
     auto& roce = engine<roce::Engine<Host>>();
     return roce.is_on() ? &roce : nullptr;
@@ -132,15 +141,16 @@ class Core {
 
   // ---- looking in ----------------------------------------------------------------------------------------
   const Counters& counters() const;
-  // Channels have the numbers 1 to channel_table_size().
+  // The numbers of channels are 1 to channel_table_size().
   uint32_t channel_table_size() const;
   bool channel_info(uint32_t index, ChannelInfo*) const;  // false: no channel there
   const CoreConfig& config() const;
-  // Count what was posted to a send queue, and what was completed into a JFC, modulo 2^32. Objects that exist.
+  // How many slots were posted to a send queue, and how many completions were written to a JFC, modulo 2^32. The object
+  // must exist.
   uint32_t slots_posted(uint32_t jetty) const;
   uint32_t completions_produced(uint32_t jfc) const { return s_.jfcs[jfc].produced; }
   const CoreState& state() const { return s_; }  // for tools, tests and benchmarks
-  // From now on Host::note() is called, or no more; nothing where the Host has none.
+  // Switches the calls of Host::note() on or off. Without effect where the Host has no note().
   void look(bool yes);
 
  private:
@@ -150,7 +160,7 @@ class Core {
   CoreState s_;
   Host& host_;
   EngineSet<Host, Engines> engines_;
-  uint32_t first_ = EngineSet<Host, Engines>::kCount - 1;  // had the first turn of the last poll
+  uint32_t first_ = EngineSet<Host, Engines>::kCount - 1;  // the engine that the last poll asked first
 };
 
 }  // namespace ub

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every layer and engine of one Core uses, and what a layer that is tested by itself needs besides its own state:
-// configuration, counters, timers, who looks, and frames that wait for memory. It knows no layer and no engine: who needs timers,
-// places for held frames or copy tags takes a range of them while tables are laid out.
+// What every layer and engine of one Core uses: configuration, counters, timers, notes for observers, and frames that
+// wait for memory. A layer that is tested by itself needs this and its own state. CoreCommon knows no layer and no
+// engine: each takes a range of timers, places for held frames and copy tags while the tables are laid out.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@
 
 namespace ub {
 
-// A CopyTag is opaque to the host. Its uppermost byte says whose it is, all behind that is the owner's to use. Whoever has
-// not taken a prefix has those that are not handed out: 0, and from kCopyPrefixes on.
+// A CopyTag is opaque to the host. Its uppermost byte, the prefix, names the engine that asked for the copy; the engine
+// uses the other bytes as it likes. Prefixes from 1 to kCopyPrefixes - 1 are handed out; the engine that takes none
+// (UB) has all others.
 constexpr uint32_t kCopyPrefixShift = 56;
 constexpr uint32_t kCopyPrefixes = 0x40;
 constexpr uint64_t copy_prefix_of(uint64_t tag) { return tag >> kCopyPrefixShift; }
@@ -32,7 +33,7 @@ struct CoreCommon {
   NumberRanges held_places;       // in `held_frames`
   NumberRanges copy_prefixes{1};  // below kCopyPrefixes
 
-  // Takes what all ranges together need from the arena: behind everybody who takes some.
+  // Takes the memory that all ranges need from the arena. To be called when every range has been taken.
   void lay_out_ranges(Arena& arena) {
     UB_ASSERT(copy_prefixes.end() <= kCopyPrefixes);
     timers.init(arena, timer_numbers.end());
@@ -40,8 +41,8 @@ struct CoreCommon {
     orphans = arena.take<uint32_t>(held_places.end());
   }
 
-  // Frames that wait for memory which answers later (held_frames.h), and those whose owner gave them up: the Core tells
-  // the host.
+  // Frames that wait for memory which answers later (held_frames.h), and the numbers of those that their owner gave up
+  // and of which the host has not been told yet (release_orphans()).
   std::byte* held_frames = nullptr;
   uint32_t* orphans = nullptr;
   uint32_t orphan_count = 0;
@@ -54,13 +55,13 @@ struct CoreCommon {
 
   void count(Counter c, uint64_t n = 1) { counters.add(c, n); }
 
-  // Something changed its state, for whoever looks. For places that a packet does not pass each time, and for functions
-  // that do not know the Host; others are note_of().
+  // Tells an observer, if there is one, that something changed its state (docs/looking.md). For functions that do not
+  // know the Host, and for code that not every packet runs through; other code calls note_of().
   void note(Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) const {
     if (looker.looks()) [[unlikely]]
       looker.say(stage, object, a, b, c);
   }
-  // A packet was dropped for that reason.
+  // Counts a packet that was dropped, under the reason `why`.
   void drop(Counter why) {
     count(why);
     note(Stage::kPacketDropped, 0, static_cast<uint32_t>(why));
@@ -68,19 +69,19 @@ struct CoreCommon {
   Looker looker;
 };
 
-// The same where the Host is known: nothing is left of it if the Host does not look.
+// The same where the Host is known: it compiles to nothing if the Host has no note().
 template <class Host>
 inline void note_of(const CoreCommon& s, Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) {
   if constexpr (Looks<Host>) s.note(stage, object, a, b, c);
 }
-// Of a step within a packet's way: nothing is left of it unless the Host looks closely.
+// The same for single steps of a packet: it compiles to nothing unless the Host looks closely (looking/note.h).
 template <class Host>
 inline void note_step(const CoreCommon& s, Stage stage, uint32_t object, uint32_t a = 0, uint32_t b = 0) {
   if constexpr (LooksClosely<Host>) s.note(stage, object, a, b);
 }
 
-// May one of many take another record of a pool, having `held`? No more than are left for all others, so that one alone
-// gets half of the pool, and whoever takes what he can leaves as much to the next.
+// May a user of a shared pool take another record while it holds `held`? Only if more records are free than it holds.
+// So a single user gets at most half of the pool, and some of it always remains for others.
 template <class T>
 bool has_share(const Slab<T>& pool, uint32_t held) {
   return held < pool.capacity() - pool.in_use();

@@ -273,11 +273,12 @@ void Core<Host, Engines>::on_timer(Instant now) {
 template <class Host, class Engines>
 size_t Core<Host, Engines>::poll_packets(Instant now, size_t budget, Acks acks) {
   s_.now = now;
-  release_orphans(s_, host_);  // before anybody holds a frame in their places
+  release_orphans(s_, host_);  // before their places are used for other frames
   if (!s_.blocked_jfcs.empty()) ta::resume_next_jfc(s_);
   const bool others = engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); });
   if (!others) return engines_.last().poll_packets(budget, acks);
-  // In turn, so that none can use up the budget every time. Who has nothing has no turn: another one would inherit it.
+  // Engines take turns at being asked first, so that none can use up the budget every time. One without packets is
+  // passed over, or the engine behind it in the list would be first more often than others.
   do first_ = (first_ + 1) % EngineSet<Host, Engines>::kCount;
   while (!engines_.is_at(first_, [=](const auto& engine) { return engine.has_packets(acks); }));
   size_t sent = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one Core knows: its tables, pools, timers and outgoing lists; those that all engines share, and UB's. Other engines
-// have a state of their own beside it (engine.h). Plain state; the rules that move it live in the functions of ta/, setup/
-// and resource/, which take it as their first argument, and of tp/, which take their part of it (tp/state.h) and see
-// nothing else.
+// The state of one Core: tables, pools, timers and lists that all engines share, and those of UB. Other engines keep
+// their own state beside it (engine.h). It is plain data. The functions of ta/, setup/ and resource/ take it as their
+// first argument and change it by the rules of the protocol; those of tp/ take their part of it alone (tp/state.h).
 #pragma once
 
 #include <cstdint>
@@ -28,25 +27,25 @@ constexpr uint32_t kPeerBuckets = 8192;
 // What an id of the 20-bit space names.
 struct IdSlot {
   uint32_t record;    // Jetty, Jfr or Group
-  uint32_t freed_ms;  // rests since
+  uint32_t freed_ms;  // 1 + the time in ms when it was given back; 0: never
   ObjectKind kind;
 };
 
-// A control record on its way out.
+// A control record that waits to be sent.
 struct OutRecord {
   uint32_t link;
-  uint32_t pad_to_mtu;  // 0: as it is; else as long as the largest data packet of that MTU
+  uint32_t pad_to_mtu;  // the packet is padded to the length of the largest data packet of this MTU; 0: no padding
   wire::Endpoint local, remote;
   wire::ControlRecord record;
 };
 
-// Those of one kind who may wait for room in a JFC: send queues, JFRs, queue pairs.
+// A kind of records that may wait for room in a JFC: send queues, JFRs or queue pairs.
 struct WaiterKind {
-  NumberRange numbers;  // by record
+  NumberRange numbers;  // the numbers of its waiters, one for each record
   void* table;          // a Slab of records, each of which has a Waiter
-  void* engine;         // its state, null: none is needed
+  void* engine;         // the state of the engine, for `try_again`; null: it needs none
   Waiter& (*waiter)(void* table, uint32_t record);
-  void (*try_again)(CoreState& s, void* engine, uint32_t record);  // there may be room now
+  void (*try_again)(CoreState& s, void* engine, uint32_t record);  // called when there may be room
 };
 constexpr uint32_t kMaxWaiterKinds = 8;
 
@@ -71,14 +70,14 @@ struct CoreState : tp::State {
   Slab<ParkedMessage> parked;
   Slab<GatheringDatagram> gathering;
   Slab<ArrivingDatagram> arriving;
-  uint16_t* gathering_of = nullptr;  // how many an owner has
-  uint16_t* arriving_of = nullptr;
+  uint16_t* gathering_of = nullptr;  // by Owner: how many records of `gathering` it has
+  uint16_t* arriving_of = nullptr;   // by Owner: how many records of `arriving` it has
 
-  IdSlot* ids = nullptr;         // kIdSpace
-  TokenId* token_ids = nullptr;  // kIdSpace
-  IdBlocks id_blocks;            // of both
-  uint32_t next_id = 0;          // whose turn it is
-  uint32_t next_token_id = 0;
+  IdSlot* ids = nullptr;         // kIdSpace of them
+  TokenId* token_ids = nullptr;  // kIdSpace of them
+  IdBlocks id_blocks;            // the blocks that ids and token ids are given out of
+  uint32_t next_id = 0;          // where the search for a free id begins
+  uint32_t next_token_id = 0;    // the same for token ids
   uint32_t* peer_buckets = nullptr;
   setup::Findings findings;
 
@@ -86,36 +85,35 @@ struct CoreState : tp::State {
   WaiterKind waiter_kinds[kMaxWaiterKinds];
   uint32_t waiter_kind_count = 0;
   NumberRange queue_waiters, jfr_waiters;
-  uint32_t receives_at_once = 0;  // so many may be taken and not completed, of all engines
+  uint32_t receives_at_once = 0;  // how many receives all engines together may have taken and not completed
 
   uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
-  // Links with datagrams to send.
-  IndexList active_links;
-  bool datagrams_first = false;         // before channels, at the last poll
-  IndexList receives_with_late_copies;  // that copies of dead channels may still write
+  IndexList active_links;  // links with datagrams to send
+  bool datagrams_first = false;         // the last poll asked datagrams before channels
+  IndexList receives_with_late_copies;  // receives that copies of dead channels may still write into
   IndexList resting;                    // dead channels whose TPNs rest
 
   Event events[kEventRing];
   uint32_t event_head = 0, event_tail = 0;
-  IndexList event_jfcs;    // with an event to report
-  IndexList blocked_jfcs;  // that were waited for
+  IndexList event_jfcs;    // JFCs with an event to report
+  IndexList blocked_jfcs;  // JFCs that had no room when somebody wanted to complete into them
   OutRecord outbox[kOutboxRing];
   uint32_t outbox_head = 0, outbox_tail = 0;
-  Instant reset_window{};
-  uint32_t resets_sent = 0;
+  Instant reset_window{};    // beginning of the second in which `resets_sent` RESETs were sent
+  uint32_t resets_sent = 0;  // their number is limited
 
   NumberRange held_datagrams, queue_timers;
-  uint32_t wake_up = 0;  // a timer of nobody: when it is due, the driver comes, and that is all
+  uint32_t wake_up = 0;  // a timer that no engine handles: its deadline makes the driver come back (drive_again())
   uint32_t held_of_datagram(uint32_t record) const { return held_datagrams.of(record); }
   uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
 
-// Take tables from the arena; a null arena only measures. UB's come first or behind those of other engines, what all
-// share comes last.
+// Take the tables from the arena; an arena with a null base only measures. Each engine takes its own tables first, in
+// any order; lay_out_shared() comes last.
 void lay_out_ub(CoreState& s, Arena& arena);
 void lay_out_shared(CoreState& s, Arena& arena);
 
-// A kind of waiters: records of `table`, each with a Waiter.
+// Adds a kind of waiters: the records of `table`, whose member kWaiter is a Waiter.
 template <auto kWaiter, class T>
 NumberRange add_waiters(CoreState& s, Slab<T>& table, uint32_t count, void* engine,
                         void (*try_again)(CoreState& s, void* engine, uint32_t record)) {
@@ -129,11 +127,11 @@ NumberRange add_waiters(CoreState& s, Slab<T>& table, uint32_t count, void* engi
 }
 
 // ---- lists and events, used everywhere -------------------------------------------------------------------------
-// Something goes on by itself, bit by bit, so the driver must not sleep. It comes behind this moment: a round of timers
-// that is under way would use up one that is due now.
+// Some work was interrupted and goes on at the next turn, so the driver must not sleep. The timer is set 1 ns ahead: if
+// it were due now, a call of on_timer() that is under way would consume it.
 inline void drive_again(CoreState& s) { s.timers.arm(s.wake_up, s.now + nanoseconds(1)); }
 
-// It has something to send, and must first hear from the peer.
+// `held_back` of a channel or send queue: it has something to send and must hear from the peer first.
 inline void set_held_back(CoreState& s, bool* held_back, bool yes) {
   if (*held_back == yes) return;
   UB_DCHECK(yes || s.held_back != 0);
@@ -147,7 +145,7 @@ inline void activate_link(CoreState& s, uint32_t link) {
 }
 
 void push_event(CoreState& s, const Event& event);
-// That of the channel, which has a peer.
+// The lane that a channel belongs to. The channel has a peer.
 inline Lane& lane_of(CoreState& s, const tp::Channel& ch) { return s.peers[ch.peer].lanes[ch.bulk ? 1 : 0]; }
 
 inline void push_event(CoreState& s, EventKind kind, uint64_t object, Owner owner = 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that cross the border of a Core: identities, configurations of its objects, events.
-// Plain data, no behaviour. Handles are small integers that the Core chose; 0 is never a valid one.
+// The values that the Core and its callers exchange: identities, configurations of objects, events. They are plain data
+// without behaviour. Handles are small integers that the Core chooses; 0 is never a valid one.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,17 @@ enum class Status : uint8_t {
   kGone,      // there is no Core any more: the daemon that had it ended (never said by a Core)
 };
 
-// May acknowledgements that nobody waits for stay back for more packets? Whoever says so polls again soon.
+// May acknowledgements that nobody waits for be delayed, so that they cover more packets? A caller that says kMayWait
+// has to poll again soon.
 enum class Acks : uint8_t { kNow, kMayWait };
 
-// The values of urma_transport_mode_t, and of a JFR that RoCE queue pairs use: messages of UB do not find it.
+// The values of urma_transport_mode_t. kRoce is our own, for a JFR of RoCE queue pairs, which messages of UB cannot
+// use.
 enum class Mode : uint8_t { kRm = 1, kRc = 2, kUm = 4, kRoce = 8 };
 enum class ObjectKind : uint8_t { kNone, kJfs, kJfr, kJetty, kGroup, kQp };
 enum class QueueState : uint8_t { kReset, kReady, kSuspended, kError };
 
-// Access bits of a segment: those of URMA_ACCESS_*.
+// Access bits of a segment, with the values of URMA_ACCESS_*.
 constexpr uint8_t kAccessLocalOnly = 1;
 constexpr uint8_t kAccessRead = 2;
 constexpr uint8_t kAccessWrite = 4;
@@ -52,7 +54,7 @@ struct Token {
 };
 
 // ---- limits and protocol constants of one Core -------------------------------------------------------------
-// RoCEv2 beside UB; lib/transport/roce/types.h has its other values.
+// The configuration of the RoCEv2 engine; lib/transport/roce/types.h has the other values of RoCE.
 struct RoceConfig {
   uint32_t max_qps = 0;  // 0: RoCE is off; at most 65535
   uint32_t max_address_handles = 4096;
@@ -68,32 +70,32 @@ struct CoreConfig {
   uint64_t incarnation = 1;  // random, non-zero, new at every start
   uint64_t seed = 1;         // of every random choice that the Core makes
   uint32_t upi = 1;
-  bool every_id = true;  // all ids are ours to give out; false: those of the blocks that add_id_block() brings
+  bool every_id = true;  // this instance gives out all ids; false: only those of blocks added by add_id_block()
   uint32_t first_psn = UINT32_MAX;  // initial PSN of every channel, for tests; UINT32_MAX: random
 
   // Protocol.
   uint32_t window_packets = 512;         // out-of-order window W offered to peers: power of two, 128..2048
-  uint32_t lanes = 2;                    // 1 or 2: have bulk messages a channel of their own?
+  uint32_t lanes = 2;                    // 1, or 2: bulk messages have a channel of their own
   uint32_t lane_bulk_bytes = 16 * 1024;  // messages longer than this are bulk
-  // Power of two, at most 8: queues are spread over them, and so are the segments of a WRITE or READ that asks for no
-  // order; the last one of a WRITE waits until the others were answered, since its final word is seen last. There is no
-  // configuration key: all channels take the same path.
+  // A power of two, at most 8. Send queues are spread over the channels of a lane, and so are the segments of a WRITE
+  // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
+  // final word must become visible last. There is no configuration key yet, because all channels take the same path.
   uint32_t channels_per_lane = 1;
   uint32_t segment_bytes = 64 * 1024;    // of a WRITE or READ: one TASSN, one answer
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
-  bool dcqcn = false;                               // channels have DCQCN; both ends must want it
-  uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: as fast as a channel or queue pair may ever go
-  // Flows without an algorithm note what networks say (cc/listener.h). For tests and the simulator, which look at that in
-  // the state; no tool shows it, so there is no configuration key.
+  bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
+  uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
+  // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
+  // the state. No tool shows it, so there is no configuration key.
   bool listen_to_network = false;
-  Duration channel_timeout = seconds(4);  // without progress; then the channel is dead
+  Duration channel_timeout = seconds(4);  // a channel without progress for so long is dead
   Duration keepalive_idle = seconds(10);
   Duration setup_retry_min = milliseconds(5);
   Duration setup_retry_max = milliseconds(640);
-  Duration id_rest = seconds(2);  // freed TPNs, object ids and token ids are not reused before
+  Duration id_rest = seconds(2);  // how long a freed TPN, object id or token id is not used again
 
   // Table sizes. Memory is touched only as it is used.
   uint32_t max_jfc = 65536;
@@ -105,19 +107,21 @@ struct CoreConfig {
   uint32_t max_channels = 8192;  // at most 65535
   uint32_t max_links = 4096;
   uint32_t read_jobs = 4096;        // READs served at the same time
-  uint32_t kept_packets = 1024;     // packets held that arrived ahead of a gap; as many of RoCE that wait for memory
+  // Packets of channels that arrived beyond a gap and are kept. RoCE has another pool of that size, for packets that
+  // wait for memory.
+  uint32_t kept_packets = 1024;
   uint32_t max_frame_bytes = 9216;  // longest frame of any link
-  bool slow_memory = false;         // may the host answer kPending where it copies?
+  bool slow_memory = false;         // the host may answer a copy with kPending (host.h)
 
   RoceConfig roce;
 };
 
 // ---- objects -----------------------------------------------------------------------------------------------
-// Ring memory stays the caller's and outlives the object.
+// The memory of rings belongs to the caller and must outlive the object.
 //
-// Several applications may share a Core. Each object has the number of its owner, given by the caller; a request
-// that names a segment or target of another owner fails as if there were none. Who may destroy or change what is
-// the caller's to check.
+// Several applications may share a Core. The caller gives each object the number of its owner. A request that names a
+// segment or target of another owner fails as if there were none. The Core does not check who may destroy or change an
+// object: the caller has to.
 using Owner = uint16_t;
 
 struct JfcConfig {
@@ -137,25 +141,25 @@ struct JfrConfig {
   QueueIndices* indices = nullptr;
   uint32_t jfc = 0;
   Token token;
-  uint8_t min_rnr_timer = 12;  // code of urma-api 6.8, rounded up to the wire's
+  uint8_t min_rnr_timer = 12;  // the API's code (0 to 31); the time is rounded up to one that the wire has a code for
   uint64_t user_data = 0;      // Cqe::user_data of messages addressed to the JFR itself
-  uint8_t receive_slots = 1;   // of each receive, where all have as many: RoCE's credits are receives
+  uint8_t receive_slots = 1;   // ring slots of each receive, if all have the same number: RoCE counts credits by it
   Owner owner = 0;
 };
 
 struct SendQueueConfig {
   Wqe* slots = nullptr;
-  // Where the application writes if it may not touch `slots`, since it could change an element that is under way:
-  // elements are fetched from here, once. As many slots; null: it writes `slots` itself.
+  // Null: the application writes `slots` itself. Else it writes here, into as many slots, and the Core copies each
+  // element to `slots` once, so that the application cannot change an element that is being executed.
   const Wqe* source = nullptr;
   uint32_t slot_count = 0;
   uint32_t depth = 0;  // work requests it may hold
   QueueIndices* indices = nullptr;
-  std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-aligned, zero
+  std::byte* work = nullptr;  // Core::send_queue_work_bytes(depth) bytes, 64-byte aligned, zeroed
   uint32_t jfc = 0;
   OwnerLimits* limits = nullptr;  // null: none
   uint8_t rnr_retry = 7;          // 7: for ever
-  uint8_t err_timeout = 17;       // 4.096 us * 2^n, see WR deadline
+  uint8_t err_timeout = 17;       // n of 4.096 us * 2^n; a request's deadline is 8 times that (docs/wire.md, Failures)
 };
 
 struct JettyConfig {
@@ -164,24 +168,25 @@ struct JettyConfig {
   Mode mode = Mode::kRm;
   SendQueueConfig sq;
   uint32_t jfr = 0;                // id of the shared JFR (kJetty)
-  uint32_t recv_jfc = 0;           // completions of messages addressed to this jetty; 0: the JFR's
+  uint32_t recv_jfc = 0;           // gets the completions of messages addressed to this jetty; 0: the JFC of the JFR
   uint32_t group = 0;              // id of the group that it joins; 0: none
   bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
   uint64_t user_data = 0;
   Owner owner = 0;
 };
 
-// How a group chooses who gets a message. The first two have the API's numbers, the third is the spec's.
+// How a group chooses the member that gets a message. The first two values are the API's; only the specification has
+// the third policy.
 enum class GroupPolicy : uint8_t {
   kRoundRobin,
-  kHint,        // by the number that the sender gives with the message
-  kQueueDepth,  // whoever has the most receives posted
+  kHint,        // by the hint that the sender put into the message
+  kQueueDepth,  // the member with the most receives posted
 };
 
 struct GroupConfig {
   uint32_t wanted_id = 0;
   GroupPolicy policy = GroupPolicy::kRoundRobin;
-  Token token;  // checked instead of that of the member's JFR
+  Token token;  // checked instead of the token of the member's JFR
   Owner owner = 0;
 };
 
@@ -201,13 +206,13 @@ struct RegisteredSegment {
   uint32_t token_id = 0;
 };
 
-// How packets reach a peer. Frames carry complete addresses, so a link is all that a port needs besides.
+// How packets reach a peer. Frames carry complete addresses, so a port needs no more than the frame and its link.
 struct LinkConfig {
   uint32_t mtu = 1024;               // payload bytes of a packet: 1024, 2048, 4096 or 8192
-  bool icrc_optional = false;        // the wire cannot corrupt: offer to leave the ICRC out
-  bool lossless = false;             // back-pressure instead of loss: no congestion window
+  bool icrc_optional = false;        // the wire cannot corrupt packets: offer to leave the ICRC out
+  bool lossless = false;             // the wire holds the sender back instead of losing packets: no congestion window
   uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
-  bool identification_lost = false;  // of received IPv4 packets: the header was made anew, with ID 0
+  bool identification_lost = false;  // the port rebuilds the IPv4 headers of received packets, with ID 0
 };
 
 struct PeerAddress {
@@ -217,8 +222,8 @@ struct PeerAddress {
 };
 
 struct TargetConfig {
-  Eid local_eid;        // under which of our EIDs we speak; all zero: CoreConfig::self.eid
-  InstanceId instance;  // with its uasid, see Core::find
+  Eid local_eid;        // which of our EIDs the requests come from; all zero: CoreConfig::self.eid
+  InstanceId instance;  // its uasid must be set; Core::find() finds it
   ObjectKind kind = ObjectKind::kJetty;
   uint32_t id = 0;
   Mode mode = Mode::kRm;
@@ -227,44 +232,44 @@ struct TargetConfig {
   Owner owner = 0;
 };
 
-// An object whose instance is looked for.
+// The object whose instance Core::find() looks for.
 struct FindConfig {
-  Eid local_eid;  // under which of our EIDs we ask
+  Eid local_eid;  // which of our EIDs asks
   Eid eid;
   uint32_t id = 0;
-  bool token_id = false;  // of memory, not of a queue or group
-  PeerAddress path;       // its remote port is that of the id
+  bool token_id = false;  // `id` is a token id, not that of a queue or group
+  PeerAddress path;       // its remote port is the port of the id (wire/id_port.h)
 };
 
 // ---- out ---------------------------------------------------------------------------------------------------
 enum class EventKind : uint8_t {
   kCompletion,       // an armed JFC got a completion: object = its cookie
-  kJfcError,         // a JFC is full, reported once per episode: object = its cookie
+  kJfcError,         // a JFC became full (reported again only after it had room): object = its cookie
   kJettyError,       // object = user_data
   kJfsError,         // object = user_data
-  kJfrLimit,         // posted receives fell below the threshold: object = user_data
+  kJfrLimit,         // fewer receives are posted than the threshold: object = user_data
   kChannelUp,        // object = TPN
   kChannelDead,      // object = TPN
-  kChannelRejected,  // by `peer`, with `reason` (wire::RecordReason), in the words of `version`; object = TPN
-  kQpError,          // failed by itself: object = user_data
-  kQpDrained,        // in SQD, and everything that was begun is complete: object = user_data
-  kQpLastReceive,    // in ERROR, and takes no more of its shared JFR: object = user_data
-  kConnection,       // roce::Engine::poll_connection_events() has one: object = its cookie
-  // Never said by a Core:
+  kChannelRejected,  // `peer` refused set-up, for `reason` (wire::RecordReason), by version `version`; object = TPN
+  kQpError,          // a queue pair failed by itself: object = user_data
+  kQpDrained,        // a queue pair is in SQD, and all that it had begun is complete: object = user_data
+  kQpLastReceive,    // a queue pair is in ERROR and takes no more receives of its shared JFR: object = user_data
+  kConnection,       // roce::Engine::poll_connection_events() has an event: object = its cookie
+  // A Core never reports these:
   kNicGone,   // see Status::kGone; no object
-  kPortDown,  // a DPDK device lost its link: object = its number in the configuration; for every owner
-  kPortUp,    // and has it again
+  kPortDown,  // a DPDK device lost its link, told to every owner: object = its number in the configuration
+  kPortUp,    // the device has its link again
 };
 
 struct Event {
   EventKind kind;
   uint64_t object;
-  Owner owner = 0;  // of the object; channels have none
+  Owner owner = 0;  // the object's owner; channels have none
   uint8_t reason = 0, version = 0;
   Eid peer{};
 };
 
-// A read-only picture of one channel, for tools and tests.
+// A snapshot of one channel, for tools and tests.
 struct ChannelInfo {
   uint32_t tpn, peer_tpn;
   InstanceId peer;

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine is: a protocol inside a Core. The Core drives a list of them, chosen when it is compiled; there is no
-// base class and no virtual call. An engine has tables of its own and a reference to CoreState for what all share:
-// segments, JFCs, JFRs and taken receives, ids, links, counters, events, `now`, random numbers. An engine is a template
+// An engine is a protocol inside a Core. The Core drives a list of engines that is chosen at compile time; there is no
+// base class and no virtual call. An engine has its own tables, and a reference to CoreState for what all engines
+// share: segments, JFCs, JFRs and taken receives, ids, links, counters, events, `now`, random numbers. It is a template
 // over Host with these members:
 //
 //   template <class Host> class Engine {
-//     struct State;  // what it knows; all zero is fine
-//     // Takes its tables from the arena, which only measures where its base is null, and its ranges of what all share:
-//     // CoreCommon::timer_numbers, held_places and copy_prefixes, CoreState::receives_at_once, add_waiters(). Its own
-//     // configuration is in CoreState::config; what is off takes nothing.
+//     struct State;  // its own state
+//     // Takes its tables from the arena (which only measures if its base is null) and its ranges of what all engines
+//     // share: CoreCommon::timer_numbers, held_places and copy_prefixes, CoreState::receives_at_once, add_waiters().
+//     // Its configuration is in CoreState::config; an engine that is off takes nothing.
 //     static void lay_out(CoreState&, State&, Arena&);
 //     Engine(CoreState&, State&, Host&);
 //
-//     // Each of these is asked of one engine after the other, until one answers that it was its own.
-//     bool claims(const wire::NetHeader&) const;                  // is it a packet for this engine?
+//     // The Core asks one engine after the other, until one returns true: that was its own.
+//     bool claims(const wire::NetHeader&) const;                  // is this packet for this engine?
 //     bool on_posted(ObjectKind kind, uint32_t record);           // elements were posted to an object with an id
-//     bool on_copy_done(CopyTag, bool ok);                        // a copy under one of its tags is done
+//     bool on_copy_done(CopyTag, bool ok);                        // a copy with one of its tags has finished
 //     bool on_timer(uint32_t timer);                              // a timer of one of its ranges is due
-//     bool has_packets(Acks) const;                               // does anything wait for poll_packets?
+//     bool has_packets(Acks) const;                               // has poll_packets() anything to send?
 //
-//     void on_packet(uint32_t link, const wire::NetHeader&);      // one that it claimed
-//     size_t poll_packets(size_t budget, Acks);                   // at most so many frames; returns how many left
-//     void link_down(uint32_t link);                              // it is not up any more; its number is still its own
-//     void close_owner(Owner);                                    // an application is gone, its objects with it
-//     void close();                                               // says goodbye to all peers
+//     void on_packet(uint32_t link, const wire::NetHeader&);      // a packet that it claimed
+//     size_t poll_packets(size_t budget, Acks);                   // sends at most `budget` frames; returns how many
+//     void link_down(uint32_t link);                              // the link is down; its number is not yet used again
+//     void close_owner(Owner);                                    // an application is gone, and so are its objects
+//     void close();                                               // tells all peers that this instance ends
 //   };
 //
-// CoreState::now is set before each call. Those who have packets have the first turn of a poll by turns, so that nobody can
-// use up the budget every time; the last engine is polled even where it says that it has none: it may have acknowledgements that
-// are to stay back. Frames that an engine gave up (CoreCommon::orphan) are told to the host at the latest before the next
-// poll.
+// CoreState::now is set before each call. The engines that have packets take turns at being polled first, so that none
+// can use up the budget every time. The last engine of the list is polled even if it has no packets, because it may
+// have to delay acknowledgements. The Core tells the host of frames that an engine gave up (CoreCommon::orphan) before
+// the next poll at the latest.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@
 
 namespace ub {
 
-// Engines in the order in which they are asked. The last one gets every packet, copy and timer that is nobody else's.
+// Engines in the order in which they are asked. The last one gets every packet, copy and timer that no other one takes.
 template <template <class> class... Engines>
 struct EngineList {};
 
@@ -73,7 +73,7 @@ class EngineSet<Host, EngineList<Engines...>> : EnginePlace<Engines<Host>, Host>
   EngineSet(const EngineSet&) = delete;
   EngineSet& operator=(const EngineSet&) = delete;
 
-  // What their tables take.
+  // Adds up the memory that the tables of all engines need.
   static void measure(CoreState& s, Arena& arena) {
     (
         [&] {
@@ -98,7 +98,7 @@ class EngineSet<Host, EngineList<Engines...>> : EnginePlace<Engines<Host>, Host>
   void each(Fn fn) {
     (fn(get<Engines<Host>>()), ...);
   }
-  // Of one after the other, until fn() is true.
+  // Calls fn() with one engine after the other until it returns true.
   template <class Fn>
   bool any(Fn fn) {
     return (fn(get<Engines<Host>>()) || ...);
@@ -107,19 +107,19 @@ class EngineSet<Host, EngineList<Engines...>> : EnginePlace<Engines<Host>, Host>
   bool any(Fn fn) const {
     return (fn(get<Engines<Host>>()) || ...);
   }
-  // The same without the last one.
+  // The same, but for the last engine.
   template <class Fn>
   bool any_but_last(Fn fn) const {
     uint32_t i = 0;
     return ((++i < kCount && fn(get<Engines<Host>>())) || ...);
   }
-  // Of the one at that place in the list.
+  // fn() of the engine at this place in the list.
   template <class Fn>
   bool is_at(uint32_t place, Fn fn) const {
     uint32_t i = 0;
     return ((i++ == place && fn(get<Engines<Host>>())) || ...);
   }
-  // The one at that place in the list.
+  // Calls fn() with the engine at this place in the list.
   template <class Fn>
   void at(uint32_t place, Fn fn) {
     uint32_t i = 0;

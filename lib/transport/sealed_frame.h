@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of every packet, whatever engine it is of: the sum over all behind the Ethernet header becomes its last
-// four bytes, the host gets the frame, and the books say so.
+// The last step of every packet of any engine: the ICRC over all bytes behind the Ethernet header becomes its last four
+// bytes, the host gets the frame, and the packet is counted.
 #pragma once
 
 #include "lib/transport/core_common.h"
@@ -10,13 +10,14 @@
 
 namespace ub {
 
-// UB's sum.
+// Computes UB's ICRC (UB Base Specification Rev 2.0, 5.3.7).
 struct UbIcrc {
   bool v6;
   uint32_t operator()(const std::byte* l3, size_t bytes) const { return wire::icrc_compute(l3, bytes, v6); }
 };
 
-// `icrc`: of that many bytes from there on.
+// `frame` was begun with tx_begin(); `bytes` is its length with the ICRC. icrc(l3, n) returns the sum over the n bytes
+// from `l3` on.
 template <class Host, class Icrc>
 void seal_and_commit(CoreCommon& s, Host& host, uint32_t link, std::byte* frame, size_t bytes, Icrc icrc) {
   std::byte* end = frame + bytes - wire::kIcrcSize;

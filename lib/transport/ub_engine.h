@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UB as an engine of a Core (engine.h): wiring. The knowledge lives in tp/ (one channel: PSNs, acknowledgement, loss), ta/
-// (requests and answers) and setup/ (channel set-up and teardown), which share CoreState. It is the last one in the list:
-// every packet that nobody else claims is one of UB, or is dropped under a name of UB's.
+// UB as an engine of a Core (engine.h). It only passes packets, copies and timers on to tp/ (one channel: PSNs,
+// acknowledgement, loss), ta/ (requests and answers) and setup/ (channel set-up and teardown), which share CoreState.
+// It is the last engine of the list, so it takes every packet that no other engine claims; what is not UB is dropped
+// here.
 //
-// Thread: as the Core.
+// Thread: the owner of the Core.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ namespace ub {
 template <class Host>
 class UbEngine {
  public:
-  struct State {};  // all of it is in CoreState
+  struct State {};  // UB's state is in CoreState
   static void lay_out(CoreState& s, State&, Arena& arena) { lay_out_ub(s, arena); }
   UbEngine(CoreState& s, State&, Host& host);
 

@@ -21,7 +21,7 @@ UbEngine<Host>::UbEngine(CoreState& s, State&, Host& host)
 
 // ---- packets ---------------------------------------------------------------------------------------------------
 
-// One function with all that it calls: calls would cost as much as the work.
+// Flattened: a call costs as much as the work of most functions that a packet runs through.
 template <class Host>
 [[gnu::flatten]] void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   wire::RtpHeader rtp;
@@ -31,7 +31,7 @@ template <class Host>
   on_channel_packet(link, net, rtp);
 }
 
-// Set-up records and messages of UM; they always carry an ICRC.
+// UTP packets: set-up records and messages of UM. They always carry an ICRC.
 template <class Host>
 [[gnu::noinline]] void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   if (!wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
@@ -92,7 +92,8 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   }
 }
 
-// A half-open channel is proven by its first packet, once it is clear which MTU holds.
+// A half-open channel becomes open by its first packet, unless REPs with different MTUs went out: then only CONF tells
+// which MTU is agreed.
 template <class Host>
 bool UbEngine<Host>::may_carry_data(uint32_t channel) {
   const tp::Channel& ch = s_.channels[channel];
@@ -140,7 +141,7 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   return true;
 }
 
-// Inline: a call would cost as much as what it mostly does, which is to find nothing.
+// Inline, because this function mostly finds nothing to send, which costs no more than a call.
 template <class Host>
 [[gnu::always_inline]] inline size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
   size_t sent = record_sender_.send(budget);
@@ -149,7 +150,7 @@ template <class Host>
   return sent;
 }
 
-// Channels and datagrams go first in turn, so that neither can use up the budget every time.
+// Channels and datagrams take turns at going first, so that neither can use up the budget every time.
 template <class Host>
 [[gnu::always_inline]] inline size_t UbEngine<Host>::poll_requests(size_t budget) {
   if (s_.active_links.empty()) return channel_sender_.send(budget);

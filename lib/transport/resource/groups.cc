@@ -10,7 +10,8 @@ namespace ub {
 
 namespace {
 
-// Receives that are posted and not taken, in slots of the ring; 0: a message would be refused.
+// How much a jetty can receive now: ring slots with posted receives, plus 1 if receives were given back. 0: a message
+// to it would be refused.
 uint32_t receives_waiting(const CoreState& s, uint32_t jetty) {
   const Jetty& j = s.jettys[jetty];
   const Jfr& r = s.jfrs[j.jfr];
@@ -83,7 +84,7 @@ void leave_group(CoreState& s, uint32_t jetty) {
   if (group == 0) return;
   Group& g = s.groups[group];
   const uint32_t* end = std::remove(g.members, g.members + g.count, jetty);
-  UB_DCHECK(end == g.members + g.count - 1);  // it stood there once
+  UB_DCHECK(end == g.members + g.count - 1);  // the jetty was a member exactly once
   g.count = static_cast<uint32_t>(end - g.members);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 uint32_t now_ms(const CoreState& s) { return static_cast<uint32_t>(s.now.ns / 1'000'000); }
 
-// `freed_ms`: when it was given back, 0: never.
+// Does an id still rest? `freed_ms`: 1 + the time in ms when it was given back; 0: never.
 bool rests(const CoreState& s, uint32_t freed_ms) {
   return freed_ms != 0 && now_ms(s) - (freed_ms - 1) < static_cast<uint32_t>(s.config.id_rest.ms());
 }
@@ -18,7 +18,7 @@ bool id_free(const CoreState& s, uint32_t id) {
   return s.ids[id].kind == ObjectKind::kNone && !rests(s, s.ids[id].freed_ms);
 }
 
-// The next one in turn for which `fits` holds.
+// The next id from `turn` on for which `fits` holds; 0: there is none.
 template <class Fits>
 uint32_t take_turn(const IdBlocks& blocks, uint32_t& turn, Fits fits) {
   for (uint32_t tries = blocks.ids(); tries != 0; --tries) {
@@ -29,8 +29,8 @@ uint32_t take_turn(const IdBlocks& blocks, uint32_t& turn, Fits fits) {
   return 0;
 }
 
-// One that is not used and has rested; where there is none, and enough blocks, one that is not used: the turn comes to
-// those first that were given out, and so as a rule given back, longest ago.
+// The next id that is not used and has rested. If there is none, and there are enough() blocks, the next id that is not
+// used: that is the one given out longest ago, and so mostly the one that has rested longest.
 template <class IsUsed, class Rests>
 uint32_t take_free(const IdBlocks& blocks, uint32_t& turn, IsUsed is_used, Rests is_resting) {
   const uint32_t id = take_turn(blocks, turn, [&](uint32_t n) { return !is_used(n) && !is_resting(n); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ids this instance may give out, and giving them out in turn. The ids of jettys, JFS, JFR and groups are one space
-// (UB Base Specification Rev 2.0, 8.2.3), token ids another; both come from the same blocks (wire/id_port.h). What was
-// given back rests for a while.
+// Allocates ids. Jettys, JFSs, JFRs and groups share one space of ids (UB Base Specification Rev 2.0, 8.2.3), token ids
+// have another; an instance gives out both from the same blocks (wire/id_port.h), one after the other. An id that was
+// given back is not used again for CoreConfig::id_rest.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ class IdBlocks {
   }
   bool has(uint32_t block) const { return (words_[block / 64] >> block % 64 & 1) != 0; }
   uint32_t ids() const { return count_ * wire::kIdsOfBlock; }
-  // With so many, ids that rest are given out before further blocks are asked for: whoever makes and destroys objects
-  // without end takes no more of the host.
+  // With this many blocks, resting ids are given out again rather than another block be asked for, so that a program
+  // which creates and destroys objects without end does not take all blocks of the host.
   bool enough() const { return count_ >= 16; }
 
-  // That id if it lies in one of the blocks, else the first id of the next block, from the last on with the first.
-  // There is a block.
+  // This id if it lies in one of the blocks, else the first id of the next block; behind the last block comes the
+  // first. There must be a block.
   uint32_t next(uint32_t id) const {
     uint32_t block = id / wire::kIdsOfBlock % wire::kIdBlocks;
     if (has(block)) return id % kIdSpace;
@@ -43,16 +43,17 @@ class IdBlocks {
 
 struct CoreState;
 
-// The turn begins anywhere in the first one, so that what was meant for a former instance with the same block finds
-// nobody, as a rule.
+// Adds a block. In the first block, allocation begins at a random id, so that a message for a former instance with the
+// same block mostly finds no object.
 void add_id_block(CoreState& s, uint32_t block);
 
-// The wanted id if it is free, else the next free one in turn of this instance's blocks. Where all others rest and there
-// are enough blocks, one that rests; 0: none is left. Whether the wanted id is this instance's to give out is the
-// caller's to know.
+// Returns the wanted id if it is free, else the next free id of this instance's blocks. If all free ids rest and there
+// are enough() blocks, it returns a resting one. 0: no id is left. The caller has to know whether this instance may
+// give out the wanted id.
 uint32_t allocate_id(CoreState& s, uint32_t wanted);
 void release_id(CoreState& s, uint32_t id);
-// The first free id from there on, of this instance or not: numbers that no other instance sees. 0: none.
+// Returns the first free id from `from` on, whether or not it lies in a block of this instance: for numbers that no
+// other instance sees. 0: there is none.
 uint32_t allocate_private_id(CoreState& s, uint32_t from);
 
 uint32_t allocate_token_id(CoreState& s);

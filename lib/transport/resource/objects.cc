@@ -22,7 +22,7 @@ Jfr* jfr_of(CoreState& s, uint32_t id, uint32_t* record) {
   return &s.jfrs[*record];
 }
 
-// API codes of min_rnr_timer, in units of 10 us (URMA API 0.9, timers).
+// The times of the API's codes for min_rnr_timer (URMA API 0.9), in units of 10 us.
 constexpr uint32_t kRnrTimer10us[32] = {65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
                                         48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
@@ -62,7 +62,7 @@ Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc) {
   Jfc& j = s.jfcs[index];
   Jfc former = j;
   j = Jfc{};
-  // The list of JFCs that were waited for drops it when its turn comes, not before.
+  // The record may still stand on the list of blocked JFCs, which it leaves only when its turn comes.
   j.on_blocked_list = former.on_blocked_list;
   j.slots = config.slots;
   j.indices = config.indices;
@@ -79,9 +79,9 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (!valid_jfc(s, jfc)) return Status::kInvalid;
   Jfc& j = s.jfcs[jfc];
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
-  UB_DCHECK(j.waiting.empty());  // who waits is a user
+  UB_DCHECK(j.waiting.empty());  // every waiter is a user
   j.in_use = false;
-  if (!j.on_event_list) s.jfcs.free(jfc);  // else when its event is taken
+  if (!j.on_event_list) s.jfcs.free(jfc);  // else drain_events() frees it
   return Status::kOk;
 }
 
@@ -129,7 +129,7 @@ Status destroy_jfr(CoreState& s, uint32_t id) {
   r->state = QueueState::kReset;
   release_id(s, id);
   s.jfrs.free(record);
-  ta::resume_jfc(s, r->jfc);  // the places of its receives are free
+  ta::resume_jfc(s, r->jfc);  // the places reserved for its receives are free
   return Status::kOk;
 }
 
@@ -216,7 +216,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
     --s.jfrs[j->jfr].users;
     leave_jfc(s, j->recv_jfc);
   }
-  if (q.copies_pending == 0) s.queues.free(j->queue);  // else with the last of them
+  if (q.copies_pending == 0) s.queues.free(j->queue);  // else when the last copy is done
   release_id(s, id);
   s.jettys.free(record);
   return Status::kOk;
@@ -230,7 +230,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     s.note(Stage::kJfrState, record, static_cast<uint32_t>(state));
     r->indices->armed.store(static_cast<uint32_t>(state == QueueState::kError ? Armed::kAny : Armed::kNo),
                             std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // who posts looks at it behind publishing
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // a post reads `armed` after it has published its element
     flush_receives(s, record);
     return Status::kOk;
   }
@@ -242,7 +242,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     ta::flush_queue(s, j->queue);
     return Status::kOk;
   }
-  // 8.2.2.3: READY and RESET begin with an empty queue: everything in it must have been handed back.
+  // READY and RESET begin with an empty queue (8.2.2.3): all its requests must have been completed or taken back.
   if (q.state == QueueState::kError && (q.started_head != q.started_tail || q.flush_done_pending ||
                                         q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creating and destroying what applications own: JFCs, JFRs, jettys and JFSs with their send queues (UB Base Specification
-// Rev 2.0, 8.2.2), and the states of their queues (8.2.2.3). Their receives are in receives.h, targets in targets.h.
+// Creates and destroys the objects of applications: JFCs, JFRs, jettys and JFSs with their send queues (UB Base
+// Specification Rev 2.0, 8.2.2), and changes the states of their queues (8.2.2.3). core.h describes the functions.
+// Receives are in receives.h, targets in targets.h.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -18,9 +19,10 @@ Status set_state(CoreState& s, uint32_t id, QueueState state);
 QueueState state_of(const CoreState& s, uint32_t id);
 Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t slots);
 
-// The record of an id, and its index; null: the id names none.
+// The jetty or JFS with this id, and the index of its record; null: there is none.
 Jetty* jetty_of(CoreState& s, uint32_t id, uint32_t* record);
 bool valid_jfc(const CoreState& s, uint32_t jfc);
+// Rings have a power of two of slots.
 bool valid_ring(uint32_t slot_count);
 
 }  // namespace ub

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the send queues of one owner share, jettys' and queue pairs': a rate of requests, and what elements that send nothing
-// may cost the NIC that passes them. A request that starts makes up for the first such element.
+// Limits that the send queues of one owner share, those of jettys and of queue pairs: the rate of its requests, and the
+// time that the NIC may spend on elements which need no packet. A request that starts gives back the price of the first
+// such element.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -12,7 +13,7 @@
 namespace ub {
 
 struct OwnerLimits {
-  // Prices of slots that nothing is sent for, and of the first of them at one time.
+  // The price of a slot that needs no packet, and the additional one of the first such slot at one time.
   static constexpr Duration kPassedSlot = microseconds(2), kPassedFirst = microseconds(20);
 
   cc::Pacer pacer;

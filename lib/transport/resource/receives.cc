@@ -14,12 +14,13 @@ constexpr uint32_t kFlushesPerVisit = 64;  // about 5 us
 
 // ---- out of the ring -------------------------------------------------------------------------------------------
 
-// A receive element out of the ring. The application may write there at any time: what is checked is the copy.
+// A copy of a receive element of the ring. The copy is checked and used, because the application may change the ring at
+// any time.
 struct PostedReceive {
   Rqe slot[rqe_slots(kMaxSges)];
 };
 
-// The oldest one posted; false: there is none, or it is none.
+// Copies the oldest posted element; false: there is none, or it is not valid.
 bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
   if (produced == r.consumed) return false;
   uint32_t at = r.consumed & r.mask;
@@ -35,7 +36,7 @@ bool fetch_receive(const Jfr& r, uint32_t produced, PostedReceive* out) {
 
 // ---- their places in a JFC -------------------------------------------------------------------------------------
 
-// It will not be completed there, or it was.
+// The receive was completed, or will not be completed into this JFC: its reserved place becomes free.
 void give_place_back(CoreState& s, RxReceive& receive) {
   if (!receive.counted) return;
   UB_DCHECK(s.jfcs[receive.jfc].reserved != 0);
@@ -64,7 +65,7 @@ uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc) {
     UB_DCHECK(s.receives[index].jfr == jfr && !s.receives[index].counted);
   } else {
     uint32_t produced = r.indices->produced.load(std::memory_order_acquire);
-    if (produced - r.consumed > r.mask + 1) return 0;  // an index that cannot be
+    if (produced - r.consumed > r.mask + 1) return 0;  // an impossible index
     PostedReceive rqe;
     if (!fetch_receive(r, produced, &rqe)) return 0;
     if (rqe.slot[0].skip != 0) {
@@ -152,8 +153,9 @@ void free_returned(CoreState& s, Jfr& r) {
   while (!r.returned.empty()) s.receives.free(r.returned.pop_front<&RxReceive::on_list>(s.receives));
 }
 
-// No further than the ring is long: the application may post and make room without end. And no further than its share
-// of a visit, for the others wait meanwhile: those that complete into a JFC are visited together.
+// Flushes at most as many receives as the ring is long, because the application may post and make room without end. It
+// also flushes no more than the share of this JFR, because all JFRs that complete into a JFC are visited one after the
+// other, and other work waits meanwhile.
 void flush_receives(CoreState& s, uint32_t jfr) {
   Jfr& r = s.jfrs[jfr];
   if (r.state != QueueState::kError || r.waiter) return;
@@ -177,11 +179,11 @@ void flush_receives(CoreState& s, uint32_t jfr) {
   drive_again(s);
 }
 
-// ---- their JFR or jetty goes -----------------------------------------------------------------------------------
+// ---- their JFR or jetty is destroyed ---------------------------------------------------------------------------
 
 namespace {
 
-// Its jetty is gone while bytes may still be copied into it: it goes back when its message ends.
+// The jetty of the receive is gone while copies into the receive are pending: it goes back when its message ends.
 void return_at_end(CoreState& s, uint32_t receive) {
   RxReceive& r = s.receives[receive];
   give_place_back(s, r);
@@ -190,7 +192,7 @@ void return_at_end(CoreState& s, uint32_t receive) {
   r.jfc = s.jfrs[r.jfr].jfc;
 }
 
-// detach_open_receives() for one message that is arriving on a channel.
+// detach_open_receives() for one message of a channel.
 void detach_message(CoreState& s, tp::OpenMessage& m, uint32_t jfr, uint32_t jetty) {
   if (m.receive == 0) return;
   const RxReceive& r = s.receives[m.receive];
@@ -233,7 +235,7 @@ void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty) {
     give_place_back(s, r);
   }
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) detach_message(s, s.channels[i].open, jfr, jetty);
-  // A record that is not in use has no receive.
+  // A record that is not in use has receive 0.
   for (uint32_t i = 1; i <= s.parked.high_water(); ++i) detach_message(s, s.parked[i], jfr, jetty);
 }
 

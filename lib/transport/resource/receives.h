@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives of a JFR (UB Base Specification Rev 2.0, 8.2.2): taken out of its ring for a message, given back where the
-// message vanished, flushed where the JFR failed, lost to the message where JFR or jetty go.
+// Receives of a JFR (UB Base Specification Rev 2.0, 8.2.2): they are taken out of its ring for a message, given back if
+// the message vanishes, flushed if the JFR goes to ERROR, and taken away from the message if the JFR or the jetty is
+// destroyed.
 #pragma once
 
 #include "lib/transport/core_state.h"
 
 namespace ub {
 
-// A receive for an incoming message, with a place in its JFC. 0: none now.
+// Takes a receive for an incoming message and reserves a place in the JFC. 0: there is no receive, or no place.
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
-// The message it was taken for vanished: the next one gets it.
+// The message that it was taken for vanished: the next message gets the receive.
 void return_receive(CoreState& s, uint32_t receive);
-// The same, when the channel died while copies of the message into it are pending: it goes back when they are done.
+// The same for a channel that died while copies into the receive are pending: it goes back when they are done.
 struct LateCopies {
   uint32_t tpn;
   Tpmsn message;
@@ -21,15 +22,16 @@ struct LateCopies {
 void return_receive_later(CoreState& s, uint32_t receive, const LateCopies& late);
 // A copy of a message of a dead channel is done.
 void dead_copy_done(CoreState& s, uint32_t tpn, Tpmsn message);
-// It was completed.
+// Frees a receive that was completed, or that will never be.
 void release_receive(CoreState& s, uint32_t receive);
-// A JFR in ERROR gives back what is posted: some now, as far as its JFC has room, and the rest bit by bit.
+// Flushes the posted receives of a JFR in ERROR: some now, as far as its JFC has room, and the others later.
 void flush_receives(CoreState& s, uint32_t jfr);
-// Forgets what is posted, without completions.
+// Takes all posted receives out of the ring, without completions.
 void discard_receives(CoreState& s, uint32_t jfr);
-// Those that were given back, and that nobody takes any more.
+// Frees the receives that were given back to the JFR.
 void free_returned(CoreState& s, Jfr& r);
-// Messages that are arriving into receives of this JFR, or for this jetty, lose them.
+// Takes the receives of this JFR (`jetty` is 0), or those taken for this jetty, away from the messages that are
+// arriving into them. These messages fail.
 void detach_open_receives(CoreState& s, uint32_t jfr, uint32_t jetty);
 
 }  // namespace ub

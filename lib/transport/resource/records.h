@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Core knows of the objects that applications made: one record each, in fixed tables. No record grows
-// with the number of peers times the number of queues. Sizes that this promise rests on are asserted.
+// The records of the objects that applications create, and of what a Core has to do for them. They lie in fixed tables.
+// No record grows with the number of peers times the number of queues; the sizes on which this rests are asserted.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct LinkRecord {
   DoubleLink on_active_list;
 };
 
-constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: a link, not a channel
+constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: the queue waits for a link, not a channel
 
-// In a record that may wait for room in a JFC (WaiterKind).
+// Part of a record that may wait for room in a JFC (WaiterKind). It is true while the record waits.
 struct Waiter {
   DoubleLink in_line;
-  explicit operator bool() const { return static_cast<bool>(in_line); }  // it waits
+  explicit operator bool() const { return static_cast<bool>(in_line); }
 };
 
 struct Jfc {
@@ -44,13 +44,13 @@ struct Jfc {
   uint32_t produced;
   uint32_t reserved;  // places promised to receives that were taken
   uint32_t users;     // queues that complete into it
-  IndexList waiting;  // those whose completions wait for room: numbers of waiters
+  IndexList waiting;  // waiters (by number) whose completions found no room
   ListLink on_event_list;
-  ListLink on_blocked_list;  // of JFCs that were waited for
-  uint32_t solicited;        // place of the newest solicited completion, from the end: 1 is the last; 0: none
+  ListLink on_blocked_list;  // CoreState::blocked_jfcs
+  uint32_t solicited;        // place of the newest solicited completion, counted from the end (1: the last); 0: none
   Owner owner;
   bool in_use : 1;
-  bool full : 1;  // an episode of being full was reported
+  bool full : 1;  // it is full, and that was reported
   bool completion_event : 1, error_event : 1;
 };
 static_assert(sizeof(Jfc) <= 64);
@@ -64,15 +64,15 @@ struct Jfr {
   uint32_t mask;
   uint32_t jfc;
   uint32_t consumed;
-  IndexList returned;  // receives given back by aborted messages: RxReceive
+  IndexList returned;  // RxReceive: receives that messages gave back
   uint32_t users;      // jettys that share it
   uint32_t threshold;
-  Waiter waiter;  // it flushes, and there was no room, or others had their turn
+  Waiter waiter;  // flushing is not finished: there was no room, or others had their turn
   Owner owner;
   QueueState state;
   Mode mode;
-  uint8_t rnr_code;       // on the wire
-  uint8_t receive_slots;  // usually
+  uint8_t rnr_code;       // the wire's code of JfrConfig::min_rnr_timer
+  uint8_t receive_slots;  // JfrConfig::receive_slots
   bool limit_armed;
 };
 
@@ -84,12 +84,13 @@ struct Jetty {
   uint32_t jfr;    // Jfr record; 0: JFS
   uint32_t recv_jfc;
   uint32_t bound_target;     // RC
-  uint32_t refused_channel;  // RC: messages that need a receive are answered RNR until that queue's retry comes
+  // RC: messages of this channel (TPN) and RCID that need a receive are answered RNR until one comes with BTAH.Retry.
+  uint32_t refused_channel;
   uint32_t refused_rcid;
   uint32_t group;  // 0: none
   ObjectKind kind;
   Mode mode;
-  bool pinned;  // all messages on one lane
+  bool pinned;  // all its messages stay on one lane
   uint8_t pad;
 };
 static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
@@ -97,22 +98,22 @@ static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
 struct Group {
   uint32_t members[kMaxGroupMembers];  // Jetty records, in the order in which they joined
   uint32_t count;
-  uint32_t next;  // whose turn it is
+  uint32_t next;  // kRoundRobin: index of the member whose turn it is
   uint32_t id;
   Token token;
   Owner owner;
   GroupPolicy policy;
 };
 
-// The ring of a send queue, and how far it was read.
+// The ring of a send queue, and how far it was read. The last three count slots modulo 2^32.
 struct SendRing {
   Wqe* slots;
-  const Wqe* source;  // elements are fetched from here; null: they are written to `slots`
+  const Wqe* source;  // SendQueueConfig::source
   QueueIndices* indices;
   uint32_t slot_mask;
-  uint32_t posted;     // slots, as last seen
-  uint32_t produced;   // slots fetched
-  uint32_t next_slot;  // first slot not started
+  uint32_t posted;     // slots posted, as last read
+  uint32_t produced;   // slots fetched into `slots`
+  uint32_t next_slot;  // first slot that is not started
 };
 
 // The sending side of a jetty or JFS. Requests [started_head, started_tail) have a WrState.
@@ -122,66 +123,66 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t work_mask;
   uint32_t started_head, started_tail;
   uint32_t jetty;  // Jetty record
-  uint32_t rcid;   // its id
+  uint32_t rcid;   // id of the jetty
   uint32_t jfc;
-  DoubleLink in_line;  // of the channel or link it waits for
-  Waiter waiter;       // a completion found no room
+  DoubleLink in_line;  // on the list of the channel or link that it waits for
+  Waiter waiter;       // a completion found no room in the JFC
   uint32_t unanswered_segments;
   uint32_t unanswered_ordered;  // RO and SO segments
   uint32_t unanswered_fenced;   // READ and atomic segments
   Tassn next_tassn;
-  uint32_t waits_for;  // channel, or link | kWaitsForLink, on whose list it is; 0: none
+  uint32_t waits_for;  // the channel, or link | kWaitsForLink, on whose list it stands; 0: none
   Owner owner;
   QueueState state;
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
-  bool unreliable;          // UM: each request is a datagram, complete when it left
+  bool unreliable;          // UM: each request is a datagram, complete when it is sent
   bool retry_next;          // the next message that takes a receive carries BTAH.Retry
-  bool receive_lane_bulk;   // lane of the receives in flight
-  bool pinned_bulk;         // a pinned queue that met its first bulk message
-  bool flush_done_pending;  // in kError: kWrFlushDone not yet delivered
+  bool receive_lane_bulk;   // the lane of the unanswered messages that take a receive
+  bool pinned_bulk;         // the queue is pinned and has moved to the bulk lane
+  bool flush_done_pending;  // in kError: the completion with kWrFlushDone is not written yet
   Duration request_timeout;
-  Instant deadline;             // no request's is earlier; UM: what waits for its port from then on is dropped
-  Instant no_retry_before;      // none may go until then; past: to be found out
-  Instant passed_at;            // when slots were passed for which nothing is sent
-  uint32_t copies_pending;      // of READ responses; they name this record
-  uint32_t gathering;           // UM: GatheringDatagram of the newest request started, 0: none
-  uint32_t looked_ahead;        // up to here the channels that elements need were begun
-  uint32_t receives_from;       // no unfinished request that takes a receive is older
-  uint16_t passed_slots;        // so many slots were passed at `passed_at`
-  uint16_t receives_in_flight;  // segments that take a receive
-  uint16_t receives_refused;    // of these
-  uint16_t retries;             // requests with a refused segment: a ring by age, see WrState
-  uint16_t oldest_refused;      // index in `work`, with `retries`
-  bool held_back;               // has something to start, and waits for answers
+  Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
+  Instant no_retry_before;      // no refused request may be sent again before; in the past: not computed
+  Instant passed_at;            // when elements that need no packet were passed last
+  uint32_t copies_pending;      // copies of READ and atomic responses; their tags name this record
+  uint32_t gathering;           // UM: GatheringDatagram of the newest started request; 0: none
+  uint32_t looked_ahead;        // the channels that elements up to this slot need were begun
+  uint32_t receives_from;       // no older request that takes a receive is unfinished (a request number)
+  uint16_t passed_slots;        // how many slots were passed at `passed_at`
+  uint16_t receives_in_flight;  // unanswered segments that take a receive
+  uint16_t receives_refused;    // how many of these were refused
+  uint16_t retries;             // requests with refused segments (ta/refused_requests.h)
+  uint16_t oldest_refused;      // the oldest of them, as an index in `work`; valid if `retries` is not 0
+  bool held_back;               // it has something to start and must wait for answers
 };
 static_assert(sizeof(SendQueue) <= 192);
 
 // One started work request.
 struct WrState {
   uint32_t slot;  // its Wqe
-  uint32_t channel;   // that it began on, and that it ends with
-  uint64_t answered;  // segments [base, base + 64): bit (segment mod 64)
-  uint64_t refused;   // of these, the ones to send again after `retry_at`
-  Instant deadline;   // for the next sign of progress
+  uint32_t channel;   // the channel that it began on; its completion names it
+  uint64_t answered;  // bit (segment mod 64) for the segments [base, base + 64)
+  uint64_t refused;   // in the same way: refused segments, to be sent again after `retry_at`
+  Instant deadline;   // by when an acknowledgement or answer has to come
   Instant retry_at;
-  uint16_t segments;                      // in all
-  uint16_t cut;                           // sent at least once
-  uint16_t base;                          // oldest unanswered
-  uint16_t older_refused, newer_refused;  // neighbours in the ring of those with refused segments, by index
+  uint16_t segments;                      // how many it has
+  uint16_t cut;                           // how many of them were sent at least once
+  uint16_t base;                          // the oldest unanswered segment
+  uint16_t older_refused, newer_refused;  // its neighbours in the ring of refused requests, by index in `work`
   Tassn first_tassn;
-  uint8_t places;  // of the channels of that lane which carried segments, a bit each
-  uint8_t rnr_left;
-  CrStatus status;     // the first failure
-  bool done;           // nothing of it will be sent or awaited any more
-  bool blocks_target;  // RC: the target refuses what comes behind it until a retry
-  uint16_t copies;     // of its READ responses, not yet finished
+  uint8_t places;      // a bit for each channel of the lane that carried segments of it, by its place
+  uint8_t rnr_left;    // how often it may still be refused
+  CrStatus status;     // of its first failure; kSuccess: none so far
+  bool done;           // no more of it will be sent, and no answer is awaited
+  bool blocks_target;  // RC: the target refuses the messages behind it until a retry comes
+  uint16_t copies;     // pending copies of its READ or atomic responses
 };
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request
 constexpr uint32_t kQueueSegmentsInFlight = 2048;  // of one queue
-constexpr uint32_t kLaneRequestsInFlight = 4096;
+constexpr uint32_t kLaneRequestsInFlight = 4096;   // segments of one lane
 
 struct Segment {
   std::byte* memory;
@@ -189,8 +190,8 @@ struct Segment {
   uint64_t local_address;
   uint64_t length;
   uint32_t token_id;
-  uint32_t left, right;  // in the tree of its token id: resource/segment_tree.h
-  uint32_t priority;     // there
+  uint32_t left, right;  // its children in the tree of its token id (resource/segment_tree.h)
+  uint32_t priority;     // in that tree
   Token token;
   Owner owner;
   uint16_t generation;
@@ -201,8 +202,8 @@ struct Segment {
 static_assert(sizeof(Segment) <= 64);
 
 struct TokenId {
-  uint32_t segments;  // root of their tree
-  uint32_t freed_ms;  // rests since
+  uint32_t segments;  // root of the tree of its segments; 0: none
+  uint32_t freed_ms;  // as IdSlot::freed_ms
   bool in_use;
 };
 
@@ -219,23 +220,23 @@ struct Target {
 
 constexpr uint32_t kChannelsOfLane = 8;
 
-// The channels to a peer for messages of one size class, by their place.
+// The channels to a peer for messages of one size class, indexed by their place.
 struct Lane {
-  uint32_t channels[kChannelsOfLane];  // those that carry our requests; 0: none yet
-  uint32_t accepted[kChannelsOfLane];  // those made by the peer's latest REQ for that place; usually the same
-  uint32_t unanswered;                 // requests sent on them and not answered
+  uint32_t channels[kChannelsOfLane];  // the channels that carry our requests; 0: none yet
+  uint32_t accepted[kChannelsOfLane];  // the channels made by the peer's latest REQ for the place; mostly the same
+  uint32_t unanswered;                 // segments of requests that were sent on them and not answered
 
   bool operator==(const Lane&) const = default;
 };
 
-// An instance that we talk to, seen from one of our EIDs, by one of the applications that share this Core, or for one
-// of those that share the peer's: each has channels of its own, so that memory which does not answer, on either side,
-// holds up nobody but who asked for it.
+// An instance that we talk to. There is one record for each of our EIDs, each application of this Core that sends there
+// and each application of the peer that sends here. Each record has channels of its own, so that memory that does not
+// answer, on either side, holds up only the application whose requests touch it.
 struct Peer {
   Eid local_eid;
   InstanceId instance;
-  Owner owner;       // whose requests go there; 0: those of an application that has the Core to itself
-  uint32_t visitor;  // the peer's application whose requests come from there; 0: as above
+  Owner owner;       // the application whose requests go there; 0: it has this Core to itself
+  uint32_t visitor;  // the peer's application whose requests come from there; 0: it has the peer's Core to itself
   PeerAddress path;
   Lane lanes[2];  // small, bulk
   uint32_t next_in_bucket;
@@ -246,19 +247,19 @@ struct Peer {
 // A READ that is being served.
 struct ReadJob {
   const std::byte* memory;
-  uint32_t segment;  // handle
+  uint32_t segment;  // handle of the segment that it reads
   uint32_t length;
   uint32_t channel;
   uint32_t rc_id;
-  uint32_t offset_kib;  // of the request
+  uint32_t offset_kib;  // OFSTETAH of the request
   uint16_t taid;
   Tassn tassn;
   uint8_t generation;
   bool in_use;
-  bool vanished;
+  bool vanished;  // its memory is gone
 };
 
-// A receive taken by the SEND that is arriving on a channel.
+// A receive that was taken for an arriving message.
 struct RxReceive {
   uint64_t user_ctx;
   uint32_t length;
@@ -266,35 +267,36 @@ struct RxReceive {
   uint32_t jfr;    // record
   uint32_t jetty;  // record; 0: addressed to the JFR
   uint32_t jfc;
-  DoubleLink on_list;  // Jfr::returned, or those that copies of a dead channel may still write
-  uint32_t dead_tpn;   // the latter: the channel,
+  DoubleLink on_list;  // Jfr::returned or CoreState::receives_with_late_copies
+  uint32_t dead_tpn;   // on the latter: the channel and message whose copies may still write into it
   Tpmsn dead_message;
-  uint32_t copies;  // and how many copies of that message are pending
+  uint32_t copies;  // on the latter: how many of these copies are pending
   uint8_t sge_count;
   bool counted;  // a place in the JFC is reserved for it
-  bool returns;  // its jetty is gone: back to the JFR with it when the message ends
+  bool returns;  // its jetty is gone: it goes back to the JFR when the message ends
   Sge sges[kMaxSges];
 };
 
-// A message that a channel goes on behind while copies of it are pending, or that was not reached yet.
+// A message whose copies are pending while delivery goes on behind it, or which delivery has not reached yet
+// (ta/parked_messages.h).
 struct ParkedMessage : tp::OpenMessage {
   Tpmsn number;
-  DoubleLink in_line;   // Channel::ending or ::ahead
-  bool vanished;        // ends without an answer
+  DoubleLink in_line;   // Channel::ending or Channel::ahead
+  bool vanished;        // the rest of it will not come: it ends without an answer
   uint32_t kept;        // KeptPacket with the payload of its last packet, which is placed last; 0: it was placed
-  Psn start;            // its first packet
+  Psn start;            // PSN of its first packet
   wire::RtpHeader rtp;  // of its last packet
   wire::TaPacket last;
 };
 constexpr uint32_t kParkedMessages = 4096;
 
-// A datagram whose payload comes from memory that answers later; its request is the newest one started of its queue.
+// A datagram whose payload comes from memory that answers later. Its request is the newest started one of its queue.
 struct GatheringDatagram {
-  uint32_t bytes;  // of its frame
+  uint32_t bytes;  // length of its frame
   uint32_t link;
   uint32_t queue;
-  uint32_t pending;     // pieces; 0: it waits for its turn and for room in the port
-  uint32_t generation;  // an answer for an earlier use of this record finds nobody
+  uint32_t pending;     // pieces of payload; 0: it waits for its turn and for room in the port
+  uint32_t generation;  // tells answers for earlier uses of this record apart
   Owner owner;
   bool v6;
   bool failed;
@@ -303,9 +305,9 @@ struct GatheringDatagram {
 constexpr uint32_t kGatheringDatagrams = 4096;
 constexpr uint32_t kGatheringOfOwner = 8;
 
-// A datagram on its way into the receive it took.
+// A datagram whose payload is being copied into a receive.
 struct ArrivingDatagram {
-  Cqe completion;    // but for status and length
+  Cqe completion;    // complete but for status and length
   uint32_t receive;  // 0: its JFR is gone
   uint32_t bytes;
   uint32_t pending;

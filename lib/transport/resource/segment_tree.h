@@ -3,8 +3,9 @@
 // The segments of one token id, in the order of their addresses: a treap whose nodes are the records of the table.
 // Segments of a token id do not overlap, so the one that may hold an address is the last that begins there or before.
 //
-// Whoever registers chooses addresses, order and number of the segments. That must not cost the others: the depth
-// rests on `Segment::priority` alone, which is drawn at random and which applications do not learn.
+// Applications choose the addresses, the order and the number of their segments, and must not slow down other
+// applications by that. So the depth of the tree depends on Segment::priority alone, which is random and not known to
+// applications.
 #pragma once
 
 #include "lib/base/slab.h"
@@ -12,7 +13,7 @@
 
 namespace ub {
 
-// Over the table and a root, 0 if there is none: both belong to the caller.
+// Works on a table and a root (0: the tree is empty), which both belong to the caller.
 class SegmentTree {
  public:
   SegmentTree(Slab<Segment>& table, uint32_t& root) : table_(table), root_(root) {}
@@ -41,19 +42,19 @@ class SegmentTree {
     return found;
   }
 
-  // Does a segment hold one of these bytes? There is at least one, and none is beyond the end of the address space.
+  // Does a segment contain any of these bytes? `bytes` is not 0, and the range does not wrap.
   bool overlaps(uint64_t address, uint64_t bytes) const {
     const uint32_t last = at_or_before(address + bytes - 1);
     return last != 0 && table_[last].address + table_[last].length > address;
   }
 
-  // It overlaps none in the tree; its address, length and priority are set.
+  // Inserts a segment that overlaps none in the tree. Its address, length and priority must be set.
   void insert(uint32_t index) {
     Segment& added = table_[index];
     UB_DCHECK(!overlaps(added.address, added.length));
     uint32_t* link = &root_;
     while (*link != 0 && table_[*link].priority >= added.priority) link = way_to(added.address, *link);
-    // It takes the place of this subtree, which falls into what lies before it and what lies behind.
+    // It takes the place of this subtree, which is split into the segments before and behind it.
     uint32_t rest = *link;
     *link = index;
     uint32_t* before = &added.left;
@@ -73,7 +74,7 @@ class SegmentTree {
     *before = *behind = 0;
   }
 
-  // It is in the tree.
+  // Removes a segment that is in the tree.
   void remove(uint32_t index) {
     uint32_t* link = &root_;
     while (*link != index) {

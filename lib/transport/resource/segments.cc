@@ -93,7 +93,8 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
   segment->in_use = false;
   if (segment->own_token_id) free_token_id(s, segment->token_id);
   s.segments.free(index);
-  // Requests that still name it find nothing when their next packet is built; READs being served end now.
+  // Requests of ours that still name the segment fail when their next packet is built; READs of it that are being
+  // served end now.
   ta::abort_jobs_of_segment(s, handle);
   return Status::kOk;
 }

@@ -13,7 +13,8 @@ Status free_token_id(CoreState& s, uint32_t token_id);
 Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out);
 Status unregister_segment(CoreState& s, uint32_t handle);
 
-// Memory behind a local range, or nullptr: unregistered, or not inside its segment.
+// The memory of a local range, or nullptr: the segment is not registered, belongs to another owner, or does not contain
+// the range.
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes);
 
 struct RemoteAccess {
@@ -24,11 +25,13 @@ struct RemoteAccess {
   uint64_t bytes;
   uint8_t access;  // one of kAccessRead, kAccessWrite, kAccessAtomic
 };
-// Memory that a peer may touch so, or nullptr. `handle` may be null.
+// The memory that a peer asks to access, or nullptr: token, bounds or permission do not allow it. `*handle` becomes
+// that of the segment; `handle` may be null.
 std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
-// The same, of this owner's segments only.
+// The same, but only for segments of this owner.
 std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request);
-// A peer revokes a token id (SEND_INVALIDATE): its segments refuse remote access from now on. False: it has none.
+// A peer revokes a token id (SEND with invalidate): the segments of this owner that its value fits refuse remote access
+// from now on. False: there are none.
 bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value);
 
 }  // namespace ub

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets: objects of other instances that requests go to, and the one that a jetty is bound to (one-to-one, UB Base
-// Specification Rev 2.0, 8.2.2).
+// Targets: the objects of other instances that requests go to. A jetty of RC is bound to one of them (UB Base
+// Specification Rev 2.0, 8.2.2). core.h describes the functions.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -31,8 +31,9 @@ constexpr uint32_t kResetsPerSecond = 100;
 constexpr Duration kCloseLife = seconds(1);
 constexpr Duration kPingPause = milliseconds(10);
 
-// A record whose TPN has rested, or a new one, or the one that rests longest: its generation tells late packets apart,
-// and whoever makes channels and leaves them takes none away from others.
+// Takes a record whose TPN has rested; if there is none, a new one; if all are used up, the one that has rested
+// longest. The last is safe because the generation in the TPN tells late packets apart, and it keeps a peer that makes
+// channels and abandons them from using up all records.
 uint32_t take_channel_record(CoreState& s) {
   const uint32_t rested = s.resting.empty() ? 0 : s.resting.front<&Channel::on_resting_list>(s.channels);
   Duration rest = std::max(s.config.id_rest, s.config.rto_max);
@@ -52,11 +53,12 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t plac
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
   UB_DCHECK(!alive(ch) && !ch.on_resting_list && ch.queues.empty());
-  UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 && ch.held_count == 0);
-  // The first generation is random: after a restart the numbers of the former life do not come again at once.
+  UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 &&
+            ch.held_count == 0);
+  // The first generation is random, so that a restarted instance does not use the TPNs of its former life at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};
-  // It may still stand on the lists of channels with something to send.
+  // The record may still stand on these lists.
   fresh.on_active_list = ch.on_active_list;
   fresh.on_ack_list = ch.on_ack_list;
   ch = fresh;
@@ -146,7 +148,8 @@ bool is_silent(const CoreState& s, const Channel& ch) {
 
 }  // namespace
 
-// A peer that let a channel die by silence (6.4.2.1) is silent on its other ones, too, unless they were heard meanwhile.
+// A peer that was silent on one channel until that died (6.4.2.1) is taken to be silent on the others, too, unless
+// packets arrived on them meanwhile.
 void kill_silent(CoreState& s, uint32_t channel) {
   const uint32_t peer = s.channels[channel].peer;
   ++s.peers[peer].users;
@@ -162,7 +165,7 @@ void kill_silent(CoreState& s, uint32_t channel) {
 
 namespace {
 
-// Tells the peer, if it knows the channel.
+// Closes a channel: an open one with CLOSE, which the peer answers; others die at once.
 void close_channel(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kOpen) return kill_channel(s, channel);
@@ -182,7 +185,8 @@ void close_all(CoreState& s) {
   }
 }
 
-// Its number may be given to another application at once: that one makes channels of its own.
+// The number of the owner may be given to another application at once. So its channels leave their lanes here, and that
+// application makes channels of its own.
 void close_owner(CoreState& s, Owner owner) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     if (!alive(s.channels[i]) || s.channels[i].state == ChannelState::kClosing) continue;
@@ -191,7 +195,7 @@ void close_owner(CoreState& s, Owner owner) {
     if (peer.owner != owner || peer.visitor != 0) continue;
     uint32_t& current = lane_of(s, ch).channels[ch.place];
     if (current == i) current = 0;
-    if (ch.carries_requests) ta::fail_channel_requests(s, i);  // before another channel takes its place
+    if (ch.carries_requests) ta::fail_channel_requests(s, i);  // now, before another channel takes its place
     ch.carries_requests = false;
     close_channel(s, i);
   }
@@ -199,7 +203,7 @@ void close_owner(CoreState& s, Owner owner) {
 
 // ---- is the peer still there? ----------------------------------------------------------------------------------
 
-// One that is not known is as closed as it can be: the answer is the same, and nothing is dropped.
+// A CLOSE for an unknown channel gets the same answer and is no drop: the channel was closed before.
 void on_close(CoreState& s, const Arrival& from, const ControlRecord& r) {
   send_reply(s, from, r, RecordType::kClosed, RecordReason::kNone);
   uint32_t channel = channel_of(s, r);
@@ -240,7 +244,7 @@ bool ping(CoreState& s, Channel& ch) {
   return true;
 }
 
-// Somebody says that our peer's TPN is unknown. That may be stale or forged, so we ask.
+// A RESET says that the peer does not know its TPN. The record may be old or forged, so the peer is asked by PING.
 void on_reset(CoreState& s, const ControlRecord& r) {
   s.count(Counter::kTpRxReset);
   uint32_t channel = channel_of_tpn(s, r.receiver_tpn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The life of a channel apart from its handshake: its record and TPN, opening, death and what goes with it; CLOSE; PING,
-// PONG and RESET when a peer seems to have restarted; silence and keep-alive.
+// The life of a channel apart from its handshake: its record and TPN; opening; closing with CLOSE and CLOSED; death,
+// which ends everything on it; PING, PONG and RESET when a peer seems to have restarted; the channel's timer.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -26,13 +26,13 @@ inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
 }
 
 // ---- begin and end ----
-// A record for it, with a TPN, that no handshake has begun with. 0: no room for one.
+// Makes a record for a channel, with a TPN; the caller begins the handshake. 0: there is no room for another channel.
 uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0);
-// Its handshake is over; a half-open channel was proven by data or CONF.
+// The handshake of the channel is complete: it may carry data.
 void open_channel(CoreState& s, uint32_t channel);
-// Everything on it ends; its TPN rests.
+// Ends everything on the channel. Its TPN rests before it is used again.
 void kill_channel(CoreState& s, uint32_t channel);
-// The peer let it die by silence.
+// kill_channel() because the peer was silent; its other channels die, too, if it is silent there.
 void kill_silent(CoreState& s, uint32_t channel);
 void close_all(CoreState& s);
 void close_owner(CoreState& s, Owner owner);
@@ -45,13 +45,13 @@ void on_pong(CoreState& s, const wire::ControlRecord& record);
 void on_reset(CoreState& s, const wire::ControlRecord& record);
 // A data packet for a TPN that nobody has.
 void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn);
-// Asks the peer whether it still has the channel. False: it was asked a moment ago.
+// Asks the peer whether it still has the channel. False: it was asked less than 10 ms ago.
 bool ping(CoreState& s, tp::Channel& ch);
 
 // ---- time ----
 void on_channel_timer(CoreState& s, uint32_t channel);
-// A request on it ended for lack of any sign of life. If the channel is about to die of the same silence it dies now,
-// or what is posted next would die with it.
+// A request on the channel timed out. If the channel is about to die of the same silence it dies now; otherwise
+// requests that are posted next would die with it.
 void end_if_silent(CoreState& s, uint32_t channel);
 
 }  // namespace ub::setup

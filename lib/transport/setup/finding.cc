@@ -70,7 +70,7 @@ Status find(CoreState& s, const FindConfig& what, uint32_t* uasid) {
   return f.state;
 }
 
-// Whoever asks much gets no answer before it takes one away from channels.
+// FINDs may fill only a quarter of the outbox, so that they do not crowd out the records of channels.
 void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.upi != s.config.upi) return s.drop(Counter::kRxDropRecordUpi);
   if (s.outbox_tail - s.outbox_head >= kOutboxRing / 4) return s.drop(Counter::kRxDropRecordBusy);
@@ -80,11 +80,12 @@ void on_find(CoreState& s, const Arrival& from, const ControlRecord& r) {
   send_record(s, {from.link, 0, from.local, from.remote, answer});
 }
 
-// From where it was asked, and about what was asked: whoever sees the question may lie, others cannot.
+// An answer is taken only from the address that was asked and with the random attempt of the question, so that only who
+// sees the question can forge it.
 void on_found(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (r.upi != s.config.upi) return s.drop(Counter::kRxDropRecordUpi);
   if (r.sender_uasid == 0) return s.drop(Counter::kRxDropRecordParameter);
-  bool asked = false;  // about this, wherever
+  bool asked = false;  // this was asked, perhaps at another address
   for (Finding& f : s.findings) {
     if (is_free(s, f) || f.what.id != r.object || f.attempt != r.attempt || f.state != Status::kBusy) continue;
     asked = true;

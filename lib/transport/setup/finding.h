@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instance of a host has an id? Asked by FIND at the UDP port of the id (wire/id_port.h) and answered by FOUND.
-// Questions are repeated when their askers come again, so nothing here needs a timer. docs/identity.md.
+// Finds the instance of a host that has an id (docs/identity.md): FIND goes to the UDP port of the id (wire/id_port.h),
+// and FOUND answers it. FIND is repeated when the caller of find() calls again, so no timer is needed here.
 #pragma once
 
 #include <array>
@@ -19,23 +19,24 @@ namespace ub::setup {
 
 struct Arrival;
 
-// A question under way, or its answer until somebody collects it.
+// A question that was asked, or its answer until the caller of find() has it.
 struct Finding {
   FindConfig what;  // id 0: the record is free
   Status state;     // kBusy: no answer yet
-  uint32_t uasid;   // of whoever answered
+  uint32_t uasid;   // of the instance that answered
   uint32_t attempt;
   uint32_t tries;
-  Instant next_at;    // the next try's
-  Instant looked_at;  // by an asker, the last time
+  Instant next_at;    // when FIND may be sent again
+  Instant looked_at;  // the last call of find() for it
   bool is(const FindConfig& other) const {
     return what.id == other.id && what.eid == other.eid && what.local_eid == other.local_eid &&
            what.token_id == other.token_id && what.path.link == other.path.link;
   }
 };
-// What no asker came for since is nobody's any more: its answer may be old.
+// A question that find() was not called for during this time is forgotten, because its answer may be out of date.
 constexpr Duration kAbandonedAfter = seconds(1);
-// Beyond so many the one that was looked at longest ago gives way, answers last; its askers begin anew.
+// When all places are taken, a new question replaces the one that find() was called for longest ago. Questions without
+// an answer are replaced before those with one.
 using Findings = std::array<Finding, 256>;
 
 bool has_id(const CoreState& s, uint32_t id, bool token_id);

@@ -57,7 +57,7 @@ uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk, uint32_t
 
 namespace {
 
-// Becomes the answering end of the peer's attempt.
+// Makes the channel the answering end of the peer's attempt.
 void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   const LinkConfig& link = s.links[from.link].config;
@@ -88,7 +88,7 @@ void answer_again(CoreState& s, uint32_t channel, const ControlRecord& r) {
   send_about(s, ch, RecordType::kRep);
 }
 
-// A new instance speaks from the address of one that we know: is that one still there?
+// A new instance uses the address of one that we know: asks whether the former one still lives.
 void ask_former_instance(CoreState& s, const Arrival& from, const ControlRecord& r) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     Channel& ch = s.channels[i];
@@ -184,7 +184,7 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
 
 namespace {
 
-// A refusal by another version has only the first fields of the record: the attempt says what it is about.
+// A refusal by another version has only the first fields of the record. Its attempt tells which channel it is about.
 uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
   for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
     if (s.channels[i].state == ChannelState::kReqSent && s.channels[i].attempt == attempt) return i;
@@ -199,7 +199,7 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
   const Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
-  // After glare the peer's own REQ comes; without resources we go on asking.
+  // After glare the peer's own REQ will come; a peer without resources is asked again.
   const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
   if (goes_on) return s.count(Counter::kTpChannelDeferred);
   s.count(Counter::kTpChannelRejected);
@@ -219,7 +219,7 @@ void on_handshake_timer(CoreState& s, uint32_t channel) {
     return send_request(s, channel);
   }
   if (s.now - ch.created_at >= kHalfOpenLife) {
-    // Requests of ours that wait for it are tried on our own account.
+    // If requests of ours wait for the channel, this end begins a handshake itself.
     if (ch.queues.empty()) return kill_channel(s, channel);
     const Peer& peer = s.peers[ch.peer];
     lane_of(s, ch).accepted[ch.place] = 0;

@@ -14,7 +14,7 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
   uint64_t h = 0xcbf29ce484222325;
   for (uint8_t b : local.bytes) h = (h ^ b) * 0x100000001b3;
   for (uint8_t b : remote.bytes) h = (h ^ b) * 0x100000001b3;
-  // The last byte reaches the upper bits of `h` hardly, and the lower ones well.
+  // The last bytes hardly change the upper half of `h`, but they do change the lower one.
   return static_cast<uint32_t>(h ^ h >> 32) % kPeerBuckets;
 }
 

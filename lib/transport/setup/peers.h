@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of instances we know, by (our EID, their EID and uasid, our application, theirs).
+// The table of the instances that we know, by our EID, their EID and uasid, our application and theirs.
 #pragma once
 
 #include "lib/transport/core_state.h"
 
 namespace ub::setup {
 
-// 0: no room for another one.
+// The peer that a target belongs to; it is added if it is not known. `visitor`: Peer::visitor. 0: the table is full.
 uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor = 0);
-// Forgets it if nobody needs it any more.
+// Frees the peer if no target and no channel uses it.
 void drop_unused_peer(CoreState& s, uint32_t peer);
-// Does any channel carry requests of ours there?
+// Has the peer any channel that carries our requests?
 bool has_channels(const Peer& peer);
-// Is that this very instance?
+// Is the peer this instance itself?
 bool is_self(const CoreState& s, const Peer& peer);
-// The link is not up any more: nobody is reached over it.
+// The link is down: its channels die, and its peers are no longer reached over it.
 void link_down(CoreState& s, uint32_t link);
 
 }  // namespace ub::setup

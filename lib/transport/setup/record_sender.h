@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the packets of control records that wait in the outbox: unreliable Sends (UTPH, 6.2.1) to Jetty 0 (docs/wire.md).
+// Sends the control records that wait in the outbox, as unreliable Sends (UTPH, UB Base Specification Rev 2.0, 6.2.1)
+// to Jetty 0 (docs/wire.md).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -16,7 +17,7 @@ class RecordSender {
  public:
   RecordSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // At most `budget`, those whose link is gone included; returns how many were dealt with.
+  // Sends at most `budget` records and returns how many. Records whose link is down are dropped and counted in it.
   size_t send(size_t budget) {
     size_t sent = 0;
     while (s_.outbox_head != s_.outbox_tail && sent < budget) {
@@ -36,7 +37,7 @@ class RecordSender {
     ta.has_mt = ta.has_ofst = true;
     ta.mt = {0, wire::kTcTypeQueue, 0};
     ta.ofst.offset_kib = 0;
-    // As long as the largest packet that the MTU allows: UDETAH, IMMETAH and token on top of a full payload.
+    // Headers of the largest request: a padded record is as long as such a request with a full payload.
     constexpr size_t kLargestRequest = wire::Btah::kSize + 4 + 16 + 24 + 4;
     size_t headers_bytes = wire::request_header_size(wire::TaOpcode::kSend, {});
     const size_t record_bytes = wire::control_record_size(out.record);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control records on their way out: about a channel, in answer to one that came, and again when nobody answers.
+// Makes control records and puts them into the outbox: records about a channel, answers, and repetitions.
+// record_sender.h sends them.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -10,19 +11,19 @@ namespace ub::setup {
 
 struct Arrival;
 
-// Lost, and counted, when too many wait.
+// Puts a record into the outbox. If that is full, the record is lost and counted.
 void send_record(CoreState& s, const OutRecord& out);
-// A record about a channel, with our terms in it.
+// Sends a record about a channel, with our terms in it (terms.h).
 void send_about(CoreState& s, const tp::Channel& ch, wire::RecordType type);
-// An answer that needs no channel.
+// The answer to a record, for answers that need no channel. send_reply() sends it.
 wire::ControlRecord reply_to(const CoreState& s, const wire::ControlRecord& to, wire::RecordType type,
                              wire::RecordReason reason);
 void send_reply(CoreState& s, const Arrival& from, const wire::ControlRecord& to, wire::RecordType type,
                 wire::RecordReason reason);
 
-// Until a record that was sent `tries` times before goes again.
+// How long to wait for an answer before a record that was repeated `tries` times is sent again.
 Duration setup_pause(const CoreState& s, uint32_t tries);
-// The timer of the channel is due when the record that waits for an answer goes again.
+// Sets the timer of the channel to the time when its record is to be sent again.
 void arm_setup(CoreState& s, uint32_t channel);
 
 }  // namespace ub::setup

@@ -22,7 +22,7 @@ uint8_t sack_size_code(const CoreState& s) {
   return static_cast<uint8_t>(std::countr_zero(bits / 64));
 }
 
-// Both ends must want the same (docs/wire.md), so there is nothing to choose from.
+// Both ends must want the same algorithm (docs/wire.md), so there is no choice to negotiate.
 wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
   return s.config.dcqcn ? wire::CcAlgorithm::kDcqcn : wire::CcAlgorithm::kNone;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The terms of a channel: what each end offers in REQ, REP and CONF (path MTU, window, ICRC, timers), whether an offer
-// is one at all, and what both hold to once they have exchanged theirs. The UB Base Specification leaves it to the ends
-// (6.3): docs/wire.md.
+// is valid, and what both ends agree on after the exchange. The UB Base Specification leaves this open (6.3);
+// docs/wire.md describes it.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -10,15 +10,17 @@
 
 namespace ub::setup {
 
-// Flags of the records of a channel over that link.
+// The flags in the records of a channel over this link.
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk);
-// Offers go wanted, wanted, half, half ... 1024, 1024, wanted: the padded REQ that is answered fits the path.
+// The MTU that the next REQ offers. REQs offer the MTU of the link twice, half of it twice and so on down to 1024, then
+// start over. A REQ is padded to its MTU, so one that is answered fits the path.
 uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
 // Writes our terms into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);
 
+// Are the terms in this record of the peer valid, and do we support them?
 bool valid_parameters(const CoreState& s, const wire::ControlRecord& record);
-// What both sides know once REQ and REP were exchanged.
+// Takes over the peer's terms into the channel, once its REQ or REP has arrived.
 void agree(CoreState& s, tp::Channel& ch, const wire::ControlRecord& record);
 
 }  // namespace ub::setup

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What answers mean to the initiator.
+// The initiator's handling of answers: success, error, and "receiver not ready".
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/refused_requests.h"
@@ -11,13 +11,14 @@ namespace ub::ta {
 
 namespace {
 
-// The send queue of an RCID; 0: it names none.
+// The send queue that an RCID names; 0: it names none.
 uint32_t queue_of(const CoreState& s, uint32_t rc_id) {
   const IdSlot& id = s.ids[rc_id & (kIdSpace - 1)];
   return id.kind == ObjectKind::kJetty || id.kind == ObjectKind::kJfs ? s.jettys[id.record].queue : 0;
 }
 
-// The last started request that begins at or before this TASSN. There is one; `likely`, too, is a started one.
+// The last started request whose first TASSN is this one or an earlier one. At least one request must be started;
+// `likely` is a started request that is tried first.
 uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
   const WrState& guess = q.work[likely & q.work_mask];
   if (tassn.distance(guess.first_tassn) < guess.cut) return likely;
@@ -31,7 +32,7 @@ uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
   return low;
 }
 
-// Answers come mostly in order: first it looks at the request `likely`.
+// find_segment() in a known queue. Answers mostly come in order, so the request `likely` is tried first.
 bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t likely, Tassn tassn, AnsweredSegment* out) {
   const SendQueue& q = s.queues[queue];
   if (q.started_head == q.started_tail) return false;
@@ -54,7 +55,7 @@ bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, A
 
 namespace {
 
-// The books of a segment that was answered; go_on() comes after it.
+// Records that a segment was answered. The caller calls go_on() afterwards.
 void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
@@ -74,7 +75,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   if (!wr.done) wr.deadline = s.now + q.request_timeout;
 }
 
-// Segments of the queue were answered on that channel: requests may be complete, and there may be room for the next.
+// Segments of the queue were answered on this channel: requests may be complete, and others may start.
 void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
   retire_requests(s, queue);
   activate(s, channel);
@@ -92,8 +93,8 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
 
 namespace {
 
-// The oldest unfinished request that takes a receive: the one given, or one before it. What was found not to be one
-// stays so, and is not looked at again.
+// The oldest unfinished request that takes a receive: request `number`, or an older one. `receives_from` remembers how
+// far the search came, because requests that it has passed need not be looked at again.
 uint32_t oldest_receive(SendQueue& q, uint32_t number) {
   if (q.receives_from - q.started_head > number - q.started_head) q.receives_from = q.started_head;
   for (; q.receives_from != number; ++q.receives_from) {
@@ -116,12 +117,13 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   wr.deadline = s.now + q.request_timeout;
   if (takes_receive(op)) {
     bool ordered = keeps_receive_order(s, q);
-    // RC: only the oldest one unanswered pays and carries Retry: those behind it were refused because of it.
+    // RC: only the oldest unanswered request uses up a retry and carries BTAH.Retry: the target refuses the ones behind
+    // it because it refused that one.
     bool oldest = !ordered || oldest_receive(q, a.number) == a.number;
     if (ordered && oldest) q.retry_next = wr.blocks_target = true;
     if (oldest && q.rnr_retry < 7) {
       if (wr.rnr_left == 0) {
-        ++lane_of(s, ch).unanswered;  // finish_segment takes it back
+        ++lane_of(s, ch).unanswered;  // because finish_segment() counts the answer, too
         return finish_segment(s, a, CrStatus::kRnrRetryExceeded);
       }
       --wr.rnr_left;
@@ -142,7 +144,7 @@ namespace {
 
 CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::Atah& answer) {
   if (answer.rspinfo == wire::kErrRemoteAbort) return CrStatus::kRemAccessAbort;
-  // A malformed request and a receive that is too small share a code; what was asked tells them apart.
+  // A malformed request and a receive that is too small have the same code; the operation tells them apart.
   const SendQueue& q = s.queues[a.queue];
   return takes_receive(wqe_of(q, *a.wr).op) ? CrStatus::kRemOperation : CrStatus::kRemUnsupported;
 }

@@ -11,7 +11,7 @@ bool solicited(const Cqe& cqe) { return (cqe.flags & kCqeSolicited) != 0 || cqe.
 
 uint32_t consumed_of(const Jfc& j) {
   uint32_t consumed = j.indices->consumed.load(std::memory_order_acquire);
-  // An index that cannot be is read as "nothing consumed".
+  // An impossible index counts as "nothing was consumed".
   return j.produced - consumed > j.mask + 1 ? j.produced - j.depth : consumed;
 }
 
@@ -21,7 +21,7 @@ const WaiterKind& kind_of(const CoreState& s, uint32_t waiter) {
   return *kind;
 }
 
-// All who may wait, by number, as a table for a list.
+// All waiters by number, in the form of a table that an IndexList can work on.
 struct Waiters {
   const CoreState& s;
   Waiter& operator[](uint32_t waiter) const {
@@ -80,7 +80,8 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
 
 namespace {
 
-// Those that retire_requests() will come to. Apart from it, since a note in its loop would cost more than a branch.
+// Notes the requests that retire_requests() will retire. It is a function of its own because notes in that loop would
+// cost more than one branch.
 [[gnu::noinline, gnu::cold]] void note_ended(const CoreState& s, uint32_t queue) {
   const SendQueue& q = s.queues[queue];
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
@@ -134,7 +135,7 @@ void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter) {
 void resume_jfc(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
   if (j.waiting.empty() && !j.full) return;
-  const uint32_t last = j.waiting.back();  // each once, however fast the application makes room
+  const uint32_t last = j.waiting.back();  // each waiter tries once, even if the application keeps making room
   for (uint32_t waiter = 0; jfc_has_room(s, jfc) && !j.waiting.empty() && waiter != last;) {
     const Waiters all{s};
     waiter = j.waiting.pop_front<&Waiter::in_line>(all);
@@ -154,7 +155,7 @@ void check_armed(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
   auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
   if (armed == Armed::kNo) return;
-  // Counted, not looked for in the ring: an application may arm as often as it likes.
+  // The solicited completion is found by counting, not by a search in the ring: an application may arm very often.
   const uint32_t waiting = j.produced - consumed_of(j);
   if (armed == Armed::kAny ? waiting == 0 : j.solicited == 0 || j.solicited > waiting) return;
   j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completions: into a JFC's ring, and the retiring of send requests in the order they were posted.
-// A full JFC loses nothing: send requests wait in their queue until there is room, a receive is only taken
-// together with a place in its JFC.
+// Writes completions into the rings of JFCs, and retires send requests in the order in which they were posted. A full
+// JFC loses nothing: send requests wait in their queue until there is room, and a receive is only taken together with a
+// place in its JFC.
 #pragma once
 
 #include "lib/transport/core_state.h"
 
 namespace ub::ta {
 
-// Room for one more? If not, the episode is reported once as an event.
+// Has the JFC room for another completion? If not, an event is reported, once until there was room again.
 bool jfc_has_room(CoreState& s, uint32_t jfc);
-// The caller has checked the room, or reserved it.
+// Writes a completion. The caller has checked that there is room, or has reserved it.
 void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe);
 
 // Completes finished requests from the oldest on.
 void retire_requests(CoreState& s, uint32_t queue);
-// A completion of this waiter (a number of one of CoreState::waiter_kinds) found no room: it tries again when there is
-// some.
+// The JFC had no room for a completion of this waiter (a number of one of CoreState::waiter_kinds). The waiter tries
+// again when there is room.
 void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter);
 void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter);
-// There may be room again: what waits for it gets another try.
+// The JFC may have room again: its waiters try again.
 void resume_jfc(CoreState& s, uint32_t jfc);
-// The same for one of the JFCs that are waited for, each in its turn: an index that we read a moment too early is
-// read again, however many applications leave their completions where they are.
+// The same for one JFC that somebody waits for; these JFCs take turns. The Core calls it at every poll, in case an
+// application made room just after we had read its index. One JFC at a time bounds the cost, however many stay full.
 void resume_next_jfc(CoreState& s);
-// The application armed the JFC: an event at once if a matching completion waits.
+// The application armed the JFC: if a matching completion is in the ring, an event is reported at once.
 void check_armed(CoreState& s, uint32_t jfc);
 
 }  // namespace ub::ta

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a copy that is still pending was for, packed into the tag that the host gives back. A TPN in it carries a
-// generation, so that the answer for a channel that died finds nobody. UB has the tags without a prefix that is handed out
-// (core_common.h): those of channels lie behind the prefixes, those of datagrams before them.
+// The purpose of a pending copy, packed into the tag that the host gives back. A tag with a TPN includes the generation
+// of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix is not handed
+// out (core_common.h): those of datagrams have prefix 0, those of channels lie above all prefixes that are.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace ub::ta {
 
 enum class CopyKind : uint8_t { kDatagram, kGather, kPlace, kPlaceResponse };
 
-// A queue has at most 16384 requests under way, so these bits of a number tell them apart.
+// A queue has at most 16384 started requests, so these bits of a request's number tell them apart.
 constexpr uint32_t kWorkRequestMask = 0x3fff;
 
 struct CopyPurpose {
   CopyKind kind;
   uint32_t tpn;
   Tpmsn message;          // kPlace
-  uint32_t queue;         // kPlaceResponse; its record is not used again before the copy is done
+  uint32_t queue;         // kPlaceResponse; the record of the queue is not reused before the copy is done
   uint32_t work_request;  // kPlaceResponse: low 14 bits of its number
   uint32_t held;          // kGather: HeldPacket
 };
@@ -36,11 +36,11 @@ constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t work_reque
   return uint64_t{3} << 62 | uint64_t{queue & 0xfffff} << 38 | uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
 }
 
-// A copy for a datagram, which has no channel: a record, and which use of it.
+// A copy for a datagram, which has no channel.
 struct DatagramCopy {
-  bool arriving;  // an ArrivingDatagram, else a GatheringDatagram
+  bool arriving;  // `record` is an ArrivingDatagram, else a GatheringDatagram
   uint32_t record;
-  uint32_t generation;
+  uint32_t generation;  // of the record
 };
 constexpr CopyTag datagram_tag(const DatagramCopy& c) {
   return uint64_t{c.arriving} << 48 | uint64_t{c.record & 0xffff} << 32 | c.generation;

@@ -11,10 +11,11 @@ namespace {
 
 constexpr Duration kGatheringPause = microseconds(100);
 
+// How a request of UM is carried out.
 struct Way {
-  uint32_t link;    // 0: no packet is sent, the request ends with
-  CrStatus status;  // this
-  bool lost;        // as on a wire that leads nowhere
+  uint32_t link;  // the link to send on; 0: no packet is sent, and the request ends with `status`
+  CrStatus status;
+  bool lost;  // its link is gone: it succeeds like a datagram that the network loses
 };
 
 Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
@@ -27,7 +28,8 @@ Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return {link, CrStatus::kSuccess, false};
 }
 
-// False: the queue's timer brings us back. It must not stand in a list meanwhile, where it would hold up others.
+// May the queue have a datagram whose payload is gathered? If not, its timer is set, and the queue must not stand on
+// the link's list meanwhile, where it would hold up others.
 bool may_gather(CoreState& s, const SendQueue& q) {
   const uint32_t held = s.gathering_of[q.owner];
   if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
@@ -54,7 +56,7 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
   if (q.state != QueueState::kReady) return 0;
-  // One datagram of a queue at a time has pending payload, so that all of them leave in the order they were posted.
+  // At most one datagram of a queue has pending payload, so that datagrams are sent in the order they were posted.
   if (q.gathering != 0) return s.gathering[q.gathering].pending == 0 ? s.gathering[q.gathering].link : 0;
   bool may_look = true;
   while (const Wqe* wqe = front_element(s, q, &may_look)) {

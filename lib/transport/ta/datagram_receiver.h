@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts an unreliable message into the receive of a UM queue: all of it at once, or it is dropped and counted. Memory may
-// answer later; the receive completes when all pieces are there.
+// Receives datagrams (UM): the payload of a datagram is copied into a receive, or the datagram is dropped and counted.
+// Memory may answer later; the receive completes when all its pieces are copied.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -11,10 +11,10 @@ namespace ub::ta {
 
 namespace {
 
-// Under which name it is dropped; nothing: it is not.
+// The counter under which a datagram is dropped; empty: it is not dropped.
 using Refusal = std::optional<Counter>;
 
-// Is it a whole message in one packet, by somebody who says who he is?
+// Is the packet a whole SEND that names its sender's uasid and fits the MTU?
 Refusal judge_packet(const CoreState& s, uint32_t link, const wire::TaPacket& packet) {
   const wire::Btah& req = packet.req;
   const bool send = req.opcode == wire::TaOpcode::kSend || req.opcode == wire::TaOpcode::kSendImmediate;
@@ -26,7 +26,8 @@ Refusal judge_packet(const CoreState& s, uint32_t link, const wire::TaPacket& pa
   return {};
 }
 
-// Who is addressed? A JFR by itself: jetty 0. Groups have no members of mode UM.
+// Finds the jetty and the JFR that the packet is addressed to. `*jetty` is 0 if it is addressed to the JFR. Groups have
+// no members of mode UM.
 Refusal find_receiver(const CoreState& s, const wire::Mtetah& mt, uint32_t* jetty, uint32_t* jfr) {
   const IdSlot& id = s.ids[mt.tc_id];
   if ((mt.tc_type == wire::kTcTypeGroup) != (id.kind == ObjectKind::kGroup)) return Counter::kRxDropNoSuchQueue;
@@ -110,7 +111,7 @@ void complete_datagram(CoreState& s, uint32_t record, CrStatus status) {
   cqe.status = status;
   cqe.length = status == CrStatus::kSuccess ? d.bytes : 0;
   s.note(Stage::kReceiveCompleted, jfc, d.receive, static_cast<uint32_t>(status));
-  release_receive(s, d.receive);  // its place in the JFC is used now
+  release_receive(s, d.receive);  // gives back its reserved place in the JFC, which the completion takes
   push_completion(s, jfc, cqe);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's side of UM: who gets a datagram, or under which name it is dropped. Nothing is ever answered. The copying
-// is in datagram_receiver.h.
+// The target's side of UM: which queue gets a datagram, or under which counter it is dropped. Datagrams are never
+// answered. datagram_receiver.h copies their payload.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -10,9 +10,9 @@
 
 namespace ub::ta {
 
-// A record of `s.arriving` with a receive taken for the message; 0: it was dropped, and counted.
+// Takes a receive for the datagram. Returns the number of its record in `s.arriving`; 0: it was dropped and counted.
 uint32_t admit_datagram(CoreState& s, uint32_t link, const wire::Endpoint& source, const wire::TaPacket& packet);
-// All copies into its receive are done, or none was made; the record is free then.
+// No copy into the receive is pending: completes the receive and frees the record.
 void complete_datagram(CoreState& s, uint32_t record, CrStatus status);
 
 }  // namespace ub::ta

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How requests end without an answer: their time is over, their channel died, their queue is flushed or gone.
+// How requests end without an answer: they time out, their channel dies, their queue is flushed or destroyed.
 #include <bit>
 
 #include "lib/transport/setup/channel_life.h"
@@ -18,7 +18,7 @@ namespace ub::ta {
 
 namespace {
 
-// The channels that carried segments of it beside the one that it began on.
+// Calls visit(channel) for each channel that carried segments of the request, except the one that it began on.
 template <class Visit>
 void for_each_other_channel(CoreState& s, const WrState& wr, Visit visit) {
   const tp::Channel& began = s.channels[wr.channel];
@@ -60,11 +60,11 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
 
 namespace {
 
-// Ends the requests whose time is over, and finds out when the next one's is.
+// Ends the requests whose deadline has passed, and finds the next deadline.
 void end_overdue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   q.deadline = Instant::never();
-  uint32_t timed_out_on = 0;  // a channel, of several the last: the others die by their own timers
+  uint32_t timed_out_on = 0;  // the channel of the last request that timed out; other channels die by their own timers
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (wr.done) continue;
@@ -84,7 +84,7 @@ void end_overdue(CoreState& s, uint32_t queue) {
 void on_queue_timer(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (!q.in_use) return;
-  // Mostly it fires for a retry, or to go on in a long ring.
+  // Mostly the timer fires for a retry, or to continue work in a long ring that was interrupted.
   if (!q.unreliable) {
     if (q.deadline <= s.now) end_overdue(s, queue);
     s.timers.arm(s.timer_of_queue(queue), q.deadline);
@@ -95,7 +95,7 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
 
 namespace {
 
-// Marks what was posted, but not started, for a peer whose channel died.
+// Marks requests that were posted and not started, and that need the channel `ch`, which died.
 void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
   fetch_all(q);
   for (uint32_t at = q.next_slot; at != q.produced;) {
@@ -115,7 +115,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
 
 namespace {
 
-// Did segments of the request go out on that channel?
+// Did this channel carry segments of the request?
 bool carried(const CoreState& s, const WrState& wr, uint32_t channel) {
   if (wr.channel == channel) return true;
   const tp::Channel &began = s.channels[wr.channel], &ch = s.channels[channel];

@@ -25,11 +25,11 @@ struct Choice {
   uint32_t segment = 0;
 };
 
-// Is a message that takes a receive on its way? Until its answer is here, nobody knows whether it was refused.
+// Is a message that takes a receive unanswered? Until the answer comes, it may have been refused.
 bool receive_under_way(const SendQueue& q) { return q.receives_in_flight != q.receives_refused; }
 
-// The oldest refused request whose time has come. Where receives keep their order, only the oldest of those may
-// go, and only when no other is under way: the answers of those bring us back here.
+// Chooses the oldest refused request whose RNR time is over. Where receives keep their order, only the oldest request
+// that takes a receive may be sent again, and only when no other one is under way; their answers lead back here.
 Choice choose_retry(CoreState& s, SendQueue& q) {
   if (q.no_retry_before <= s.now) {
     bool ordered = keeps_receive_order(s, q);
@@ -48,13 +48,14 @@ Choice choose_retry(CoreState& s, SendQueue& q) {
       next = earlier(next, wr.retry_at);
       receive_waits |= ordered_receive;
     }
-    q.no_retry_before = next;  // however often the application rings until then
+    q.no_retry_before = next;  // until then a doorbell need not search again
   }
   s.timers.arm(timer_of(s, q), q.no_retry_before);
   return {};
 }
 
-// Nothing new that takes a receive goes out while older ones to the same target were, or (RC) may yet be, refused.
+// Must this new request, which takes a receive, wait? It must if an older one to the same target was refused, or (RC)
+// may still be refused.
 bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (keeps_receive_order(s, q)) return q.retries != 0 || (q.retry_next && q.receives_in_flight != 0);
   uint32_t index = q.oldest_refused;
@@ -65,13 +66,15 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return false;
 }
 
-// Do its segments go round the channels of their lane? What asks for an order stays where it began.
+// Are the segments of this request spread over the channels of their lane? A request that asks for an order stays on
+// one.
 bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (s.config.channels_per_lane == 1) return false;
   return (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0 && !s.jettys[q.jetty].pinned;
 }
 
-// One that is not up yet is begun, and passed over.
+// The channel for the next segment of a request that is spread: the next one in turn. If that one is not up yet, its
+// set-up begins and the segment takes the request's first channel.
 uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   const tp::Channel& began = s.channels[wr.channel];
   const uint32_t place = (began.place + wr.cut) & (s.config.channels_per_lane - 1);
@@ -79,7 +82,8 @@ uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
 
-// Is there a started request with segments left to cut? If one may go now, it is chosen.
+// Has the newest started request segments that were never sent? If so, and if the next one may be sent now, it is
+// chosen.
 bool unfinished_cut(CoreState& s, const SendQueue& q, Choice* choice) {
   if (q.started_head == q.started_tail) return false;
   const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
@@ -95,13 +99,14 @@ bool unfinished_cut(CoreState& s, const SendQueue& q, Choice* choice) {
   return true;
 }
 
-// The next request may not start now: false, and whoever looks hears why.
+// Returns false, because the next request may not start now, and notes why.
 [[gnu::noinline, gnu::cold]] bool waits(const CoreState& s, const SendQueue& q, RequestWaits why) {
   s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(why));
   return false;
 }
 
-// May a message of this queue use that lane now? Receives stay in order; a pinned queue moves over once.
+// May this request use its lane now? `*bulk` is that lane. Messages that take a receive change lane only when none of
+// them is unanswered, so that they stay in order. A pinned queue moves to the bulk lane once and stays there.
 bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
   *bulk = bulk_message(s, wqe);
   if (s.jettys[q.jetty].pinned) {
@@ -132,7 +137,7 @@ bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return room || waits(s, q, RequestWaits::kAnswers);
 }
 
-// Is all memory that the answer of a READ or atomic goes to registered?
+// Is all memory that the result of a READ or atomic is written to registered?
 bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   for (uint32_t i = 0; i < wqe.sge_count; ++i) {
     const Sge& sge = sge_of(wqe, i);
@@ -146,7 +151,7 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
     const Wqe& wqe = *front;
     if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
-      if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // before the target does what cannot be told
+      if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // now: an atomic must not run without a result
       continue;
     }
     if (wqe.op == WrOp::kNop) {
@@ -185,7 +190,7 @@ void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
   if (s.channels[channel].is_up()) activate(s, channel);
 }
 
-// Turns the choice into a message on its channel; returns the request's element.
+// Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
 const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[choice.channel];
@@ -228,8 +233,8 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   return wqe;
 }
 
-// The queue waits for a channel that is not up: those that it will need next are set up meanwhile, so that the
-// times of several dead peers do not add up.
+// The queue waits for a channel that is not up. Meanwhile the channels that its further requests need are set up, so
+// that the timeouts of several dead peers do not add up.
 void set_up_ahead(CoreState& s, SendQueue& q) {
   if (!see_posted(q)) return;
   fetch(q);
@@ -246,15 +251,14 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
   q.looked_ahead = at;
 }
 
-// On no channel's list: is there something that it may not start yet, or not yet repeat?
+// For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again?
 bool waits_for_answers(const SendQueue& q) {
   if (q.state != QueueState::kReady || q.started_head == q.started_tail) return false;
   const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
   return q.next_slot != q.produced || q.retries != 0 || (!newest.done && newest.cut != newest.segments);
 }
 
-// A queue that stands on no list: puts it on one if it has something that may go. Not inlined, since most doorbells find
-// the queue on a list.
+// schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.
 [[gnu::noinline]] void enlist(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   set_held_back(s, &q.held_back, false);
@@ -273,7 +277,7 @@ bool waits_for_answers(const SendQueue& q) {
   }
 }
 
-// Does what was posted next go the same way as this request? Whether it may go is seen when its turn comes.
+// Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (q.next_slot == q.produced || q.retries != 0) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
@@ -290,7 +294,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
 
-// One function with all that it calls: calls would cost as much as the work. So is on_answer().
+// Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
 [[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (lane_of(s, ch).unanswered >= kLaneRequestsInFlight) return false;

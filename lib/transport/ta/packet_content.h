@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a packet of a message says behind its transport header (UB Base Specification Rev 2.0, 7.2), and where its payload
-// comes from: made anew each time that it leaves, from the work request, READ job or answer that the message names.
+// The transaction headers of a packet (UB Base Specification Rev 2.0, 7.2), and where its payload comes from. Both are
+// made each time the packet is sent, from the work request, READ job or answer that its message names.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -15,14 +15,16 @@ namespace ub::ta {
 // Where the payload of a packet comes from.
 struct Payload {
   const Wqe* wqe = nullptr;               // a work request: its ranges or inline bytes
-  uint64_t offset = 0;                    // in the request
+  uint64_t offset = 0;                    // of the first byte in the request
   const std::byte* memory = nullptr;      // READ response
   const tp::TxMessage* answer = nullptr;  // the old value of an atomic, if there are bytes at all
   uint32_t bytes = 0;
   Owner owner = 0;  // of the request
   bool atomic_operands = false;
-  bool gone = false;  // what it needs was removed, and perhaps made anew by another application
+  bool gone = false;  // the target was removed, and another application may have its record now
 };
+
+// describe() for a message of a work request.
 
 inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m, uint32_t index,
                              wire::TaPacket* ta, Payload* payload) {
@@ -86,7 +88,7 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   return last;
 }
 
-// Headers and payload of packet `index` of a message; true: it is the last.
+// Fills in headers and payload of packet `index` of a message. Returns whether it is the last one.
 inline bool describe(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m, uint32_t index, wire::TaPacket* ta,
                      Payload* payload) {
   if (m.kind == tp::MessageKind::kRequest) return describe_request(s, ch, m, index, ta, payload);

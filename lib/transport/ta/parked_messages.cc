@@ -10,7 +10,7 @@ namespace {
 
 uint32_t number_of(const CoreState& s, const ParkedMessage& m) { return static_cast<uint32_t>(&m - &s.parked[0]); }
 
-// The one of that number on a list, 0: none.
+// The record of the message `number` on the list; 0: there is none.
 uint32_t find(const CoreState& s, const IndexList& list, Tpmsn number) {
   uint32_t i = list.empty() ? 0 : list.front<&ParkedMessage::in_line>(s.parked);
   while (i != 0 && s.parked[i].number != number) i = list.behind<&ParkedMessage::in_line>(s.parked, i);
@@ -32,7 +32,7 @@ void free_record(CoreState& s, tp::Channel& ch, ParkedMessage& m) {
   s.parked.free(number_of(s, m));
 }
 
-// A message that was to come and will not; copies of it may be pending.
+// The rest of a message will not come. Its record is freed when no copy of it is pending.
 void vanish(CoreState& s, tp::Channel& ch, uint32_t i) {
   ParkedMessage& m = s.parked[i];
   if (m.copies == 0) return free_record(s, ch, m);
@@ -125,7 +125,7 @@ ParkedMessage* copy_done(CoreState& s, uint32_t channel, Tpmsn number, bool ok) 
   ParkedMessage& m = s.parked[i];
   count_copy(m, ok);
   if (m.copies != 0 || m.copy_failed) return nullptr;
-  ch.ahead.remove<&ParkedMessage::in_line>(s.parked, i);  // there is nothing to remember of it
+  ch.ahead.remove<&ParkedMessage::in_line>(s.parked, i);  // the record has nothing more to count
   free_record(s, ch, m);
   return nullptr;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages that a channel delivers while memory answers later. The channel goes on: a message whose end waits for copies
-// is parked behind those that were parked before it, and they end in the order in which they came. A message of which
-// packets are placed beyond a gap has its copies counted in a record, too, until they are done or delivery reaches it.
+// Messages with copies that memory answers later. The channel goes on delivering: a message whose packets are all
+// delivered is parked in a record (Channel::ending) until its copies are done, and parked messages end in the order in
+// which they arrived. A message of which packets were placed beyond a gap has a record, too (Channel::ahead), until its
+// copies are done or delivery reaches it.
 //
-// A message whose copies are done at once needs no record: what its packets came to is in Channel::open.
+// A message whose copies are done at once needs no record: its progress is in Channel::open.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -18,25 +19,28 @@ inline bool room_to_park(const CoreState& s, const tp::Channel& ch) {
   return ch.parked < kParkedOfChannel && has_share(s.parked, ch.parked);
 }
 
-// Where the pending copies of a message that delivery has not passed are counted; nullptr: there is no record for it.
+// The record that counts the copies of a message which is not delivered yet; it is made if there is none. nullptr:
+// there is no room for a record.
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number);
 
-// The open message ends when its copies are done. Its record, the last of those that end; there is room to park.
+// Parks the open message at the end of Channel::ending. There must be room (room_to_park()).
 ParkedMessage& park(CoreState& s, uint32_t channel);
-// The first of those that end; there is one.
+// The oldest record of Channel::ending, which must not be empty.
 inline ParkedMessage& first_parked(CoreState& s, const tp::Channel& ch) {
   return s.parked[ch.ending.front<&ParkedMessage::in_line>(s.parked)];
 }
-// It ended.
+// The message of that record has ended: frees the record.
 void unpark_first(CoreState& s, tp::Channel& ch);
 
-// Delivery has come to this message: those before it that never came vanish, and what was placed of it counts as its own.
+// Delivery has reached this message. Records of messages before it vanish; its own record, if it has one, becomes the
+// open message.
 void reach_message(CoreState& s, uint32_t channel, Tpmsn number);
 
-// A copy of that message is done. Its record, if it is one of those that end.
+// A copy of this message is done. Returns its record if that is on Channel::ending, else nullptr.
 ParkedMessage* copy_done(CoreState& s, uint32_t channel, Tpmsn number, bool ok);
 
-// The channel died: receives go back, at once or after the last copy into them.
+// The channel died: its messages are dropped, and their receives go back to their JFRs, at once or after the last
+// pending copy into them.
 void drop_messages(CoreState& s, tp::Channel& ch);
 
 }  // namespace ub::ta

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Payload between frames and the memory of requests and receives, piece by piece. Memory may answer later: what is
-// pending then is counted where the caller says, and answered under the caller's tag.
+// Copies payload between frames and the memory of requests and receives, one piece for each range. Memory may answer
+// later: pending pieces are counted in Copies::pending, and the host answers them with Copies::tag.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -22,7 +22,7 @@ CopyResult gather_piece(Host& host, const Copies& copies, std::byte* dst, const 
   return result;
 }
 
-// [offset, offset + bytes) of a request's inline bytes or ranges.
+// Copies the bytes [offset, offset + bytes) of a request to `dst`, from its inline bytes or its ranges.
 template <class Host>
 CopyResult gather_request(CoreState& s, Host& host, const Copies& copies, const Wqe& wqe, Owner owner, uint64_t offset,
                           uint32_t bytes, std::byte* dst) {
@@ -40,7 +40,7 @@ CopyResult gather_request(CoreState& s, Host& host, const Copies& copies, const 
     if (piece > left) piece = left;
     const std::byte* src = local_memory(s, owner, sge.segment, sge.address + skip, piece);
     CopyResult copied = src == nullptr ? CopyResult::kFailed : gather_piece(host, copies, dst, src, piece);
-    if (copied == CopyResult::kFailed) return copied;  // pending pieces finish into nowhere
+    if (copied == CopyResult::kFailed) return copied;  // the caller gives the frame up, with its pending pieces
     if (copied == CopyResult::kPending) result = copied;
     dst += piece;
     left -= piece;
@@ -57,7 +57,8 @@ CopyResult place_piece(Host& host, const Copies& copies, std::byte* dst, const s
   return result;
 }
 
-// Into the ranges of a receive, from `filled` on. False: a range is not there, or too few are.
+// Copies `src` into the ranges of a receive, from `filled` on. False: a range is not registered, or the ranges are too
+// short.
 template <class Host>
 bool scatter(CoreState& s, Host& host, const Copies& copies, const RxReceive& receive, const std::byte* src,
              uint32_t bytes, bool final) {
@@ -79,7 +80,8 @@ bool scatter(CoreState& s, Host& host, const Copies& copies, const RxReceive& re
   return bytes == 0;
 }
 
-// Into the ranges of a request that brings bytes, from `offset` on. False: a range is not there, or too few are.
+// Copies `src` into the ranges of a READ or atomic, from `offset` on. False: a range is not registered, or the ranges
+// are too short.
 template <class Host>
 bool scatter_request(CoreState& s, Host& host, const Copies& copies, const Wqe& wqe, Owner owner, uint64_t offset,
                      const std::byte* src, uint32_t bytes, bool final) {

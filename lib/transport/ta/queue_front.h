@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front of a send queue: its oldest element that was not started, what may be passed or completed there without a
-// packet, and the step into the started requests. For the initiator and the datagram queues.
+// The front of a send queue: finds the oldest element that is not started, passes or completes elements that need no
+// packet, and moves an element to the started requests. For the initiator and the datagram queues.
 #pragma once
 
 #include <utility>
@@ -13,15 +13,15 @@
 
 namespace ub::ta {
 
-// Elements that nothing is sent for cost no packet, so nothing else bounds how many of them a ring of an application
-// makes us pass: so many at one time, and what its owner's allowance is good for in all.
+// Elements that need no packet are not limited by the window. So at most kPassedSlots slots of them are passed at one
+// time, and in all as many as the allowance of their owner pays for (resource/owner_limits.h).
 constexpr uint32_t kPassedSlots = 32;
 
 inline uint32_t timer_of(const CoreState& s, const SendQueue& q) {
   return s.timer_of_queue(static_cast<uint32_t>(&q - &s.queues[0]));
 }
 
-// May it pass an element that nothing is sent for? False: the queue's timer brings us back.
+// May the queue pass an element that needs no packet? If not, its timer is set.
 inline bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
   Allowance* allowance = q.limits == nullptr ? nullptr : &q.limits->passing;
   if (allowance != nullptr && !allowance->has_any(s.now)) {
@@ -43,7 +43,7 @@ inline bool may_pass(CoreState& s, SendQueue& q, const Wqe& wqe) {
   return true;
 }
 
-// False: later; the queue's timer is set.
+// Does the pacer of the owner let a request start now? If not, the queue's timer is set.
 inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   if (q.limits == nullptr) return true;
   const Instant ready = q.limits->pacer.ready_at();
@@ -53,7 +53,7 @@ inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   return false;
 }
 
-// Takes the element at next_slot into the started requests.
+// Moves the element at next_slot to the started requests.
 inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
   WrState& wr = q.work[q.started_tail & q.work_mask];
   wr = WrState{};
@@ -68,7 +68,7 @@ inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32
   return wr;
 }
 
-// False: not now.
+// Starts and finishes a request that needs no packet; false: not now, and the queue's timer is set.
 inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
   if (!may_pass(s, q, wqe)) return false;
   WrState& wr = start_request(s, q, wqe, 0, 0);
@@ -77,15 +77,16 @@ inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus 
   return true;
 }
 
+// Does the element name a target of the queue's owner?
 inline bool names_target(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (wqe.target == 0 || wqe.target > s.targets.high_water()) return false;
   const Target& target = s.targets[wqe.target];
   return target.in_use && target.owner == q.owner;
 }
 
-// The oldest element not started, read and checked; nullptr: there is none, or none that may start now.
-// `may_look`: once in each call from outside, or an application that goes on posting would keep us here for ever.
-// What it posts meanwhile comes with a doorbell of its own.
+// The oldest element that is not started, read and checked; nullptr: there is none, or none that may start now.
+// `*may_look` is set once by the caller and cleared here: the index of the ring is read only once for each doorbell, or
+// an application that goes on posting would keep us here for ever. What it posts later comes with another doorbell.
 inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
   for (;;) {
     if (q.next_slot == q.produced) {
@@ -106,7 +107,7 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
       continue;
     }
     if (q.started_tail - q.started_head > q.work_mask) return nullptr;
-    if (!fits || !valid_element(wqe)) {  // nothing behind it can be read either
+    if (!fits || !valid_element(wqe)) {  // the elements behind it cannot be found either
       q.state = QueueState::kError;
       s.count(Counter::kBadElement);
       s.note(Stage::kElementRefused, static_cast<uint32_t>(&q - &s.queues[0]));

@@ -8,7 +8,7 @@ namespace ub::ta {
 
 namespace {
 
-constexpr uint32_t kSpareChunks = 64;  // kept free so that what was begun can be answered
+constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
 
 tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
   tp::TxMessage* m = s.channels[channel].answers.push(s.messages);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The started requests of a send queue that have refused segments: a ring by age. For the initiator alone.
+// The started requests of a send queue that have refused segments: a doubly linked ring in the order of their age. For
+// the initiator alone.
 #pragma once
 
 #include "lib/transport/core_state.h"
 
 namespace ub::ta {
 
-// A ring of their own: finished ones between them, of any number, cost nothing.
+// The age of a request: its distance from the oldest started one. The ring holds only refused requests, so the others
+// cost no time, however many they are.
 inline uint32_t age_of(const SendQueue& q, uint32_t index) { return (index - q.started_head) & q.work_mask; }
 
 inline void link_refused(SendQueue& q, uint32_t number) {
@@ -17,7 +19,7 @@ inline void link_refused(SendQueue& q, uint32_t number) {
     q.oldest_refused = wr.older_refused = wr.newer_refused = index;
     return;
   }
-  uint16_t older = q.work[q.oldest_refused].older_refused;  // the newest; mostly the right one
+  uint16_t older = q.work[q.oldest_refused].older_refused;  // the search begins at the newest, which mostly fits
   const bool oldest = age_of(q, index) < age_of(q, q.oldest_refused);
   while (!oldest && age_of(q, older) > age_of(q, index)) older = q.work[older].older_refused;
   wr.older_refused = older;

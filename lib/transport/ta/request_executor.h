@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts the packets of requests into effect at their target: payload into memory, atomics, READs that begin, answers and
-// completions (UB Base Specification Rev 2.0, 7.2, 7.3). The last packet of a message goes through phases, for memory may
-// answer later: its payload is placed when all before it was, a notification when the payload was, and the answer leaves
-// when nothing is pending any more.
+// Executes the packets of requests at their target: it places payload, runs atomics, starts READ jobs, and queues
+// answers and completions (UB Base Specification Rev 2.0, 7.2, 7.3). Because memory may answer later, the last packet
+// of a message goes through phases: its payload is placed when all payload before it is placed, then the notification
+// is written, and the answer is queued when no copy is pending.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -19,9 +19,9 @@
 
 namespace ub::ta {
 
-constexpr uint32_t kCopiesOfMessage = 64;  // pending
+constexpr uint32_t kCopiesOfMessage = 64;  // most pending copies before further packets have to wait
 
-// A packet of a request, and what its message came to so far.
+// A packet of a request, and the progress of its message.
 struct RequestPacket {
   uint32_t channel;
   tp::OpenMessage& message;
@@ -30,7 +30,7 @@ struct RequestPacket {
   const wire::TaPacket& ta;
 };
 
-// OpenMessage::phase of a request: its last packet arrived, its payload was placed, its notification was.
+// OpenMessage::phase of a request, for its last packet: it arrived, its payload is placed, its notification is written.
 enum Phase : uint8_t { kArrived, kPlaced, kNotified };
 inline bool is_placed(const tp::OpenMessage& m) { return m.phase != kArrived; }
 
@@ -45,15 +45,16 @@ class RequestExecutor {
  public:
   RequestExecutor(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // A packet that is not the last of its message. False: memory is slower than the wire and holds it up.
+  // Executes a packet that is not the last of its message. False: too many copies are pending; the packet has to wait.
   bool execute(const RequestPacket& p) {
     if (p.message.copies >= kCopiesOfMessage) return false;
     begin(p);
     return true;
   }
 
-  // The last packet, as far as memory allows. True: to the end; false: on again when the copies of the message are done.
-  // The final word of a message becomes visible last, since applications spin on it.
+  // Executes the last packet of a message as far as memory allows. True: the message has ended. False: to be called
+  // again when the copies of the message are done. The final word of a message becomes visible last, because
+  // applications spin on it.
   bool execute_last(const RequestPacket& p) {
     tp::OpenMessage& m = p.message;
     if (m.phase == kArrived) {
@@ -71,20 +72,20 @@ class RequestExecutor {
     return true;
   }
 
-  // The last packet, without what follows when its copies are done; none of the message is pending.
+  // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending.
   void place_last(const RequestPacket& p) {
     begin(p);
     p.message.phase = kPlaced;
   }
 
-  // The message failed or its last packet cannot be understood: no more than an answer comes of it.
+  // The message failed, or its last packet cannot be understood: queues an error answer.
   void answer_failure(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
     if (m.rspst == kSilent) return s_.drop(Counter::kRxTargetNotReady);
     answer(s_, p.channel, p.ta.req, answer_opcode(p.ta.req.opcode), m.rspst, m.rspinfo);
   }
 
-  // Where the payload of a WRITE goes; nullptr: it may not.
+  // The memory that a WRITE packet writes to; nullptr: token, bounds or permission do not allow it.
   std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
     return remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessWrite}, nullptr);
   }
@@ -205,7 +206,7 @@ class RequestExecutor {
     uint64_t offset = uint64_t{ta.ofst.offset_kib} * 1024;
     if (offset != receive.filled) return kUnsupported;
     if (offset + ta.payload_len > receive.length) {
-      receive.filled = UINT32_MAX;  // told to the receiver as a length error
+      receive.filled = UINT32_MAX;  // finish() completes the receive with a length error
       return kUnsupported;
     }
     if (!scatter(s_, host_, copies_of(p), receive, ta.payload, ta.payload_len, p.rtp.last)) return kAbort;
@@ -229,7 +230,7 @@ class RequestExecutor {
       complete_receive(s_, p.channel, p.message, ta, status, bytes);
     }
     if (!ok) return answer_failure(p);
-    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job answers
+    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
     if (wire::ta_is_atomic(ta.req.opcode)) {
       return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of READ and atomic responses, into the memory of the requests that they answer.
+// Places the bytes of READ and atomic responses into the memory of the requests that they answer.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -19,8 +19,9 @@ class ResponsePlacer {
  public:
   ResponsePlacer(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // A packet of a response, in order. A failure is noted as the error of the open message, as the completion status it
-  // means. False: memory holds it up. The final word of a response becomes visible last.
+  // Places a packet of a response that arrived in order. A failure becomes the error of the open message, as a
+  // completion status. False: too many copies are pending; the packet has to wait. The final word of a response becomes
+  // visible last.
   bool place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
@@ -31,7 +32,8 @@ class ResponsePlacer {
     return true;
   }
 
-  // A packet of a READ response that is not its last, beyond a gap. False: not placed.
+  // Places a packet of a READ response that arrived beyond a gap and is not the last of its message. False: it was not
+  // placed.
   bool place_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
@@ -40,7 +42,7 @@ class ResponsePlacer {
            place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
   }
 
-  // A copy that was pending is done, be its channel still there or not.
+  // A pending copy is done; its channel may have died meanwhile.
   void on_placed(const CopyPurpose& purpose, bool ok) {
     SendQueue& q = s_.queues[purpose.queue];
     --q.copies_pending;
@@ -49,7 +51,7 @@ class ResponsePlacer {
       return;
     }
     const uint32_t number = q.started_head + ((purpose.work_request - q.started_head) & kWorkRequestMask);
-    UB_DCHECK(number - q.started_head < q.started_tail - q.started_head);  // what has copies is not retired
+    UB_DCHECK(number - q.started_head < q.started_tail - q.started_head);  // a request with copies does not retire
     WrState& wr = q.work[number & q.work_mask];
     UB_DCHECK(wr.copies != 0);
     --wr.copies;
@@ -58,7 +60,7 @@ class ResponsePlacer {
   }
 
  private:
-  static constexpr uint32_t kMostCopies = 64;  // of one request, pending
+  static constexpr uint32_t kMostCopies = 64;  // most pending copies of one request
 
   void place_checked(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta, const AnsweredSegment& a) {
     tp::Channel& ch = s_.channels[channel];
@@ -90,7 +92,8 @@ class ResponsePlacer {
     if (result == CopyResult::kFailed) note_failure(ch, CrStatus::kLocAccess);
   }
 
-  // Where in the request the bytes of a READ response packet belong.
+  // Computes where in the request the bytes of a READ response packet belong. False: not in the segment that was
+  // answered.
   bool response_offset(const tp::Channel& ch, const AnsweredSegment& a, const wire::TaPacket& ta,
                        const wire::RtpHeader& rtp, uint64_t* offset) {
     const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a work request is cut: into segments, each with a TASSN and an answer of its own, and these into packets
-// (UB Base Specification Rev 2.0, 7.4). A SEND of any length is one segment. A WRITE with immediate or notify
-// ends in a segment of at most one packet, which goes out after the others were answered.
+// How a work request is cut into segments, each with a TASSN and an answer of its own, and segments into packets
+// (UB Base Specification Rev 2.0, 7.4). A SEND of any length is one segment. A WRITE with immediate or notify ends
+// with a segment of at most one packet, which is sent after the others are answered.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace ub::ta {
 struct SegmentShape {
   uint64_t offset;  // of its first byte in the request
   uint32_t bytes;
-  uint32_t packets;  // that carry the request (a READ's is one)
-  WrOp op;           // what the last packet is; others of a WRITE_IMM or WRITE_NOTIFY are plain WRITEs
+  uint32_t packets;  // of the request; a READ has one
+  WrOp op;           // of the segment; all but the last of a WRITE_IMM or WRITE_NOTIFY are plain WRITEs
 };
 
 constexpr bool takes_receive(WrOp op) {

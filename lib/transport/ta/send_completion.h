@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a send request, of any engine: requests retire in the order in which they were posted, each once its
-// completion, if it has one, found room.
+// Completes a send request, of any engine: requests retire in the order in which they were posted, each as soon as
+// there is room for its completion, if it has one.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -9,9 +9,9 @@
 
 namespace ub::ta {
 
-// The oldest request of the ring is over; its slots up to `end` are the application's again. Who failed or is signaled
-// completes into the JFC with what describe() says of its sender. False: there is no room, and the sender, which is this
-// record among these waiters, waits for some.
+// The oldest request of the ring has ended; its slots up to `end` become the application's again. If it failed or is
+// signaled, it gets a completion; describe() returns one that is filled in with what concerns the sender. False: the
+// JFC has no room, and the sender (number `record` of the range `waiters`) waits for it.
 template <class Describe>
 [[nodiscard]] bool complete_send(CoreState& s, const SendRing& ring, uint32_t jfc, const NumberRange& waiters,
                                  uint32_t record, const Wqe& wqe, uint32_t end, CrStatus status, Describe describe) {

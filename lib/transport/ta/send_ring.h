@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ring of a send queue as the application wrote it: what was posted is taken over a part at a time, and checked.
-// For the initiator, and the queue pairs of RoCE.
+// The ring of a send queue, as the application wrote it: posted elements are fetched some at a time, and checked. For
+// the initiator, and the queue pairs of RoCE.
 #pragma once
 
 #include "lib/base/atomic_operation.h"
@@ -10,9 +10,10 @@
 
 namespace ub::ta {
 
-constexpr uint32_t kFetchedSlots = 64;  // in one go; the longest element fits
+constexpr uint32_t kFetchedSlots = 64;  // slots fetched at once; at least those of the longest element
 
-// Sees what was posted. `oldest`: first slot that is in use. False: the index cannot be.
+// Reads how much was posted. `oldest`: the first slot in use. False: the index that the application wrote is
+// impossible.
 inline bool see_posted(SendRing& q, uint32_t oldest) {
   uint32_t produced = q.indices->produced.load(std::memory_order_acquire);
   uint32_t slots = q.slot_mask + 1;
@@ -25,7 +26,8 @@ inline bool see_posted(SendQueue& q) {
   return see_posted(q, q.started_head == q.started_tail ? q.next_slot : q.work[q.started_head & q.work_mask].slot);
 }
 
-// Takes over the next of what was posted. An application that may not write `slots` is read here and nowhere else.
+// Fetches posted slots, at most `most`. This is the only place that reads the memory of an application which may not
+// write `slots`.
 inline void fetch(SendRing& q, uint32_t most = kFetchedSlots) {
   if (q.source == nullptr) {
     q.produced = q.posted;

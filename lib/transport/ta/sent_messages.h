@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of the messages of a channel means something for the transactions that they are part of, and the other
-// way round: packets acknowledged, and requests and READs that end before all of their packets were sent.
+// Between the messages that a channel sent (tp/) and their transactions: it tells requests and READ jobs that their
+// packets were acknowledged, and the channel that a request or READ ended before all its packets were sent.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace ub::ta {
 
-// A request gets on; a READ that was served is done with.
+// Packets were acknowledged: requests make progress, and READ jobs whose response has arrived end.
 void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowledged);
 
-// An acknowledgement of any kind came (6.2.2). `rest`: behind the transport header.
+// A TPACK, TPNAK or TPSACK arrived (6.2.1, 6.2.3). `rest`: the bytes behind the transport header.
 inline void on_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
   on_acknowledged(s, channel,
                   tp::reports_gap(rtp) ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp));
@@ -25,11 +25,13 @@ inline void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, 
   if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
   on_acknowledged(s, channel, tp::on_sack(s, channel, s.now, rtp, sack));
 }
-// One of those that tell what networks say, alone (CNP) or before an acknowledgement. That is for the channel's flow.
+// A packet with feedback of the network arrived (6.2.2): a CNP, or an acknowledgement with a CETPH in front. The
+// channel's flow is told of it.
 [[gnu::cold]] void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp,
                                  const wire::NetHeader& net);
 
-// If a message of this request, or the response of this READ, is half sent, it ends here with a fake packet.
+// If the message of this request (or the response of this READ job) is half sent on the channel, it ends with a fake
+// packet.
 void stop_request(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number);
 void stop_response(CoreState& s, uint32_t channel, uint32_t job);
 

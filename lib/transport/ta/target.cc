@@ -14,7 +14,7 @@ namespace {
 constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
 constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
 
-// The jetty is bound to somebody else.
+// Is the jetty bound to another jetty than the sender?
 bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint32_t rc_id) {
   if (jetty.mode != Mode::kRc || jetty.bound_target == 0) return false;
   const Target& bound = s.targets[jetty.bound_target];
@@ -22,7 +22,8 @@ bool foreign(const CoreState& s, const Jetty& jetty, const tp::Channel& ch, uint
   return bound.instance.uasid != 0 && bound.instance.uasid != ch.remote.uasid;
 }
 
-// Who is addressed, and may be by this sender? A JFR by itself: jetty 0.
+// Finds the jetty and the JFR that the packet is addressed to, and checks the token. `*jetty` is 0 if it is addressed
+// to the JFR itself.
 bool find_receiver(CoreState& s, const wire::TaPacket& packet, uint32_t* jetty, uint32_t* jfr) {
   const IdSlot& id = s.ids[packet.mt.tc_id];
   if ((packet.mt.tc_type == wire::kTcTypeGroup) != (id.kind == ObjectKind::kGroup)) return false;
@@ -140,7 +141,7 @@ void complete_receive(CoreState& s, uint32_t channel, tp::OpenMessage& message, 
   }
   uint32_t jfc = receive.jfc;
   s.note(Stage::kReceiveCompleted, jfc, index, static_cast<uint32_t>(status));
-  release_receive(s, index);  // its place in the JFC is used now
+  release_receive(s, index);  // gives back its reserved place in the JFC, which the completion takes
   push_completion(s, jfc, cqe);
 }
 

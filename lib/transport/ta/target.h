@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's side of transactions: the decisions, without the copying (receiver.h does that). Which receive a
-// message gets, whether an access is allowed, what the completion at the target says.
+// The target's decisions about transactions: which receive a message gets, and what the completion of the receive says.
+// request_executor.h copies the bytes.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -9,7 +9,7 @@
 
 namespace ub::ta {
 
-// An answer status, as in ATAH; kSilent: none is sent (the target drops what it gets).
+// The status of an answer, as in ATAH. kSilent: no answer is sent, and the target drops the message.
 struct Verdict {
   uint8_t rspst;
   uint8_t rspinfo;
@@ -18,17 +18,17 @@ struct Verdict {
 constexpr uint8_t kSilent = 7;
 constexpr Verdict kAccepted{0, 0};
 
-// Takes a receive for a message that needs one.
+// Finds the receiver of a message, checks whether the sender may use it, and takes a receive.
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet);
-// Has the message the token that its receiver asks for?
+// Does the message carry the token that its receiver requires?
 bool token_fits(const Token& token, const wire::TaPacket& packet);
 
-// The completion of a receive: all but status, length and whom the message is from.
+// The completion of a receive, without status, length and the sender's EID and uasid.
 Cqe receive_completion(const CoreState& s, uint32_t receive, const wire::TaPacket& packet);
 // Completes the receive that the message took, if it took one.
 void complete_receive(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet,
                       CrStatus status, uint64_t bytes);
-// The message vanished: its receive goes back.
+// The rest of the message will not come: its receive goes back to the JFR.
 void abandon_message(CoreState& s, tp::OpenMessage& message);
 
 }  // namespace ub::ta

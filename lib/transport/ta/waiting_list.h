@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Send queues with something to send stand in the list of what will carry it: a channel, or for UM a link.
+// A send queue with something to send stands on the list of the channel that will carry it, or for UM of the link.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -12,7 +12,7 @@ inline IndexList& waiting_list(CoreState& s, uint32_t waits_for) {
   return s.channels[waits_for].queues;
 }
 
-// `list`: that of what it waits for.
+// Puts the queue at the end of `list`, which must be the list of `waits_for`.
 inline void line_up(CoreState& s, IndexList& list, uint32_t queue, uint32_t waits_for) {
   list.push_back<&SendQueue::in_line>(s.queues, queue);
   s.queues[queue].waits_for = waits_for;
@@ -28,7 +28,7 @@ inline void leave_list(CoreState& s, uint32_t queue) {
   q.waits_for = 0;
 }
 
-// The first of those that wait there leaves. There is one.
+// Takes the first queue off the list, which must not be empty.
 inline uint32_t take_first(CoreState& s, IndexList& list) {
   const uint32_t queue = list.pop_front<&SendQueue::in_line>(s.queues);
   s.queues[queue].waits_for = 0;

@@ -11,7 +11,8 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to) {
     clear_bit(r.sacked, recovery_index(p));
     take_from_resends(r, p);
   }
-  if (r.burst && !to.before(r.mark)) r.burst = false;  // or half the number space later it would be of what is ahead
+  // Forget the mark when it is passed: half the number space later it would seem to lie ahead.
+  if (r.burst && !to.before(r.mark)) r.burst = false;
   if (ch.outstanding() == 0) release_recovery(s, ch);
 }
 
@@ -19,13 +20,13 @@ namespace {
 
 Acknowledged nothing_new(const Channel& ch) { return {ch.oldest_unacked, ch.oldest_unacked}; }
 
-// Decides whether a reported hole goes again now (6.4.2.3.1).
+// Is a reported hole to be sent again now (6.4.2.3.1)? `highest`: the highest PSN that the peer has.
 bool lost_for_the_first_time_or_again(const RecoveryBlock& r, Psn hole, Psn highest) {
   if (!r.burst || hole.after(r.high_resent)) return true;
   return !highest.before(r.mark);  // something sent after the last burst has arrived: that burst was lost
 }
 
-// Notes what the peer has beyond the first gap; the highest of it.
+// Records which packets the peer has beyond the first gap; returns the highest of their PSNs.
 Psn note_received(State& s, uint32_t channel, Instant now, Psn base, const wire::SackView& sack) {
   Channel& ch = s.channels[channel];
   RecoveryBlock& r = recovery_block(s, ch);
@@ -46,7 +47,8 @@ Psn note_received(State& s, uint32_t channel, Instant now, Psn base, const wire:
   return highest;
 }
 
-// Queues what is missing below `highest` and was not queued for an earlier report; so many.
+// Queues for retransmission the packets that are missing below `highest` and were not queued for an earlier report.
+// Returns how many.
 uint32_t queue_holes(State& s, uint32_t channel, Instant now, Psn first, Psn highest) {
   Channel& ch = s.channels[channel];
   RecoveryBlock& r = recovery_block(s, ch);
@@ -76,7 +78,7 @@ Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHead
   Acknowledged result = acknowledge_until(s, channel, now, rtp.psn);
   if (!ch.fast) return result;
   RecoveryBlock& r = recovery_block(s, ch);
-  if (r.burst && rtp.psn == r.last_first) return result;  // one restart per reported PSN
+  if (r.burst && rtp.psn == r.last_first) return result;  // go back only once for each reported PSN
   note_burst(r, rtp.psn, ch.next_psn - 1, next_new_psn(ch));
   for (Psn p = rtp.psn; p != ch.next_psn; ++p) queue_resend(r, p);
   result.lost = ch.next_psn.distance(rtp.psn);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the peer says of the packets in flight (UB Base Specification Rev 2.0, 6.4.2), and what comes of it: a range that
-// is acknowledged, some that are lost and go again, a window that moved. What messages these packets belong to is known
-// here, what they mean is not: whoever put them in walks them.
+// Handles acknowledgements of the packets in flight (UB Base Specification Rev 2.0, 6.4.2): a range of packets is no
+// longer in flight, others are lost and are sent again, the window moves. This file knows to which messages the packets
+// belong, not what the messages mean: the caller visits them with acknowledged_messages().
 #pragma once
 
 #include "lib/transport/tp/congestion.h"
@@ -15,13 +15,15 @@
 
 namespace ub::tp {
 
-// What came of an acknowledgement of any kind: the packets in [from, to) are no longer in flight, and so many go again.
-// The messages of the former are still in the channel's queue: acknowledged_messages() walks them, at once.
+// The result of an acknowledgement of any kind: the packets [from, to) are no longer in flight, and `lost` others will
+// be sent again. The messages of the former are still in the channel's queue: the caller must call
+// acknowledged_messages() next.
 struct [[nodiscard]] Acknowledged {
   Psn from, to;
   uint32_t lost = 0;
 };
 
+// Does an acknowledgement of all packets up to `psn` fit what is in flight? If not, it is dropped and counted.
 inline bool acceptable(State& s, const Channel& ch, Psn psn) {
   // oldest - 1 <= psn < next
   if ((psn + 1).distance(ch.oldest_unacked) <= ch.outstanding()) return true;
@@ -29,19 +31,20 @@ inline bool acceptable(State& s, const Channel& ch, Psn psn) {
   return false;
 }
 
-// Is it a TPNAK: everything from its PSN on is missing?
+// Is this acknowledgement a TPNAK, which says that everything from its PSN on is missing?
 inline bool reports_gap(const wire::RtpHeader& rtp) {
   return rtp.rspst == wire::kRspError && rtp.rspinfo == wire::kErrPsn;
 }
-// acceptable() for those: it is missing, so it has left.
+// acceptable() for a TPNAK: a packet that is missing must have been sent.
 inline bool gap_acceptable(State& s, const Channel& ch, Psn missing) {
   return acceptable(s, ch, missing - 1) && missing != ch.next_psn;
 }
 
-// What was noted of packets that are in flight no longer.
+// Clears the recovery state of the packets [from, to), which are no longer in flight.
 void forget_recovered(State& s, Channel& ch, Psn from, Psn to);
 
-// All packets before `to` were received. Nothing new: the peer got something and has no room for it yet.
+// All packets before `to` were received. An acknowledgement of nothing new counts as progress, too: the peer received a
+// packet and has no room for it yet.
 inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, Psn to) {
   Channel& ch = s.channels[channel];
   ch.progress_at = now;
@@ -74,14 +77,14 @@ inline Acknowledged on_ack(State& s, uint32_t channel, Instant now, const wire::
 Acknowledged on_sack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, const wire::SackView& sack);
 Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp);
 
-// Calls fn(const TxMessage&, bool whole) for each message with packets among those acknowledged, oldest first. `whole`:
-// none is left, and the message leaves the queue after the call.
+// Calls fn(const TxMessage&, bool whole) for each message with packets in the acknowledged range, oldest first. If
+// `whole`, all its packets are acknowledged, and the message is taken off the queue after the call.
 template <class Fn>
 void acknowledged_messages(State& s, Channel& ch, const Acknowledged& a, Fn fn) {
   if (a.to == a.from) return;
   while (!ch.in_flight.empty()) {
     const TxMessage& m = ch.in_flight.front(s.messages);
-    const uint32_t packets = a.to.distance(m.first_psn);  // of it, received by now
+    const uint32_t packets = a.to.distance(m.first_psn);  // how many PSNs from its first on are acknowledged
     if (packets == 0) return;
     const bool whole = m.complete && m.packets <= packets;
     fn(m, whole);

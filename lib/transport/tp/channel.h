@@ -2,13 +2,13 @@
 //
 // One end of a reliable TP channel (UB Base Specification Rev 2.0, 6): the state of both directions.
 //
-// The first line is what every packet touches. What exists only while packets are missing (which ones the peer
-// has, which ones we keep ahead of a gap) lies in blocks of shared pools. A TPN is this record's index and a
-// generation, so that a late packet of an earlier channel finds nobody.
+// The first cache line has what every packet touches. State that is needed only while packets are missing (which ones
+// the peer has, which ones we keep beyond a gap) lies in blocks of shared pools. A TPN is the index of this record and
+// a generation, so that a late packet of an earlier channel finds no channel.
 //
-// Receiving has two cursors. `expected` is the acknowledgement's: all before it was accepted. `delivered` is the
-// transaction layer's: all before it was executed. They differ only while a copy to application memory is
-// pending; packets between and beyond them are kept or already placed (ReorderBlock).
+// Receiving has two cursors. All packets before `expected` were accepted; acknowledgements say so. All packets before
+// `delivered` were executed by the transaction layer. The cursors differ only while a copy to application memory is
+// pending. Packets between and beyond them are kept, or their bytes are already placed (State::reorder).
 #pragma once
 
 #include <cstdint>
@@ -33,59 +33,59 @@ enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing,
 struct alignas(64) ChannelHot {
   ChannelState state;
   bool icrc;     // the ICRC is written and checked
-  uint16_t mtu;  // payload bytes of every packet but a message's last
+  uint16_t mtu;  // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
   // Sending: packets [oldest_unacked, next_psn) are in flight.
   Psn next_psn, oldest_unacked;
   Tpmsn next_tpmsn;      // of the next message to start
-  uint32_t send_window;  // packets in flight at most: `agreed_window`, and what the flow allows; 0: `paced`
+  uint32_t send_window;  // most packets in flight: `agreed_window` or fewer if the flow says so; 0 while `paced`
   // Receiving.
   Psn expected, delivered, message_start;
   Tpmsn message;            // oldest TPMSN not yet complete
   uint16_t unacknowledged;  // packets accepted since the last acknowledgement was sent
-  bool ack_wanted;          // something demands one: A, a duplicate, a gap
+  bool ack_wanted;          // an acknowledgement is demanded: by the A bit, a duplicate or a gap
   bool message_open;        // at least one packet of `message` was delivered
-  uint32_t reorder;         // ReorderBlock, 0: nothing is missing
-  uint32_t recovery;        // RecoveryBlock, 0: nothing was reported missing
-  uint16_t held_count;      // packets that wait for memory (below)
-  bool paced;               // the flow's rate lets nothing leave now
-  bool tells_sent;          // the flow hears of each packet that leaves
+  uint32_t reorder;         // block of State::reorder; 0: no packet is missing
+  uint32_t recovery;        // RecoveryBlock; 0: no packet was reported missing
+  uint16_t held_count;      // length of `held`
+  bool paced;               // the rate of the flow lets no packet leave now
+  bool tells_sent;          // the flow is told of each packet that is sent
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
-// What the packets of a message came to so far, at its receiver. Whoever executes messages says what it means.
+// The progress of a message at its receiver. ta/ fills it in (ta/request_executor.h).
 struct OpenMessage {
-  uint8_t rspst, rspinfo;  // its error, 0: none
+  uint8_t rspst, rspinfo;  // the error that the message failed with; 0: none
   uint8_t phase;           // how far the execution of its last packet is
   bool copy_failed;
-  uint32_t copies;   // into application memory, pending
-  uint32_t receive;  // RxReceive of a SEND
+  uint32_t copies;   // pending copies into application memory
+  uint32_t receive;  // RxReceive that it took; 0: none
   uint128 atomic_old;
 };
 
 struct Channel : ChannelHot {
   // ---- sending ----
   MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
-  MessageQueue answers;    // answers that wait for their turn
-  IndexList queues;        // send queues that wait for their turn here
+  MessageQueue answers;    // answers that wait to be sent
+  IndexList queues;        // send queues that wait to send on this channel
   bool mid_message;        // the newest message in flight is not complete
   bool fast;               // fast retransmission agreed
-  bool read_meta;
-  wire::CcAlgorithm feedback;  // agreed: how a receiver says what the network said
-  bool bulk;
+  bool read_meta;          // agreed: READs and their responses carry TAIDETAH and OFSTETAH
+  wire::CcAlgorithm feedback;  // agreed: the algorithm whose feedback a receiver sends
+  bool bulk;                   // a channel of the bulk lane
   uint8_t place;  // among the channels of its lane
   bool initiator;         // we sent the REQ
-  bool carries_requests;  // it is, or was until it was replaced, the one that our queues use
+  bool carries_requests;  // our queues use this channel, or did until another one took its place
   bool keepalive_due;
-  bool held_back;  // has something to send, and waits for acknowledgements, answers or its rate
+  bool held_back;  // it has something to send and must wait for acknowledgements, answers or the rate of its flow
   ListLink on_active_list, on_ack_list, on_resting_list;
   uint32_t agreed_window;  // smallest of the peer's window and what this build can track
   cc::Flow flow;
 
   // ---- time ----
   Instant rto_at;       // never: nothing outstanding
-  Instant progress_at;  // last acknowledgement of what is in flight, be it nothing new, or the flight began
+  Instant progress_at;  // last acceptable acknowledgement, even of nothing new, or since when packets are in flight
   Instant heard_at;     // last packet from the peer
   Instant ack_due;      // an acknowledgement that is owed leaves by then
   Instant created_at, setup_at, freed_at;
@@ -95,32 +95,32 @@ struct Channel : ChannelHot {
   uint8_t timeouts;  // consecutive
   uint8_t setup_tries;
   Duration srtt, rto;
-  Duration give_up_after;  // longest of the configured time and the deadlines of requests on it
+  Duration give_up_after;  // CoreConfig::channel_timeout, or the longest timeout of a request on it if that is longer
 
   // ---- receiving ----
-  OpenMessage open;    // `message`
-  IndexList ending;    // messages behind `delivered` that wait for copies: ParkedMessage, in order
-  IndexList ahead;     // messages beyond `message` with bytes that were placed: ParkedMessage
-  uint8_t parked;      // on both lists
+  OpenMessage open;    // the progress of `message`
+  IndexList ending;    // ParkedMessage: all packets are delivered, and copies are pending; in the order of arrival
+  IndexList ahead;     // ParkedMessage: messages after `message` of which packets were placed
+  uint8_t parked;      // length of both lists together
   bool stalled;        // delivery waits for a copy or for room
-  Psn highest_seen;    // MaxRcvPSN
-  uint32_t kept;       // packets of State::kept
-  Instant next_cnp;    // the peer is not told of congestion again before
-  uint8_t owed_cnp;    // that of a code point is owed; 0: none
+  Psn highest_seen;    // highest PSN accepted (MaxRcvPSN)
+  uint32_t kept;       // how many records of State::kept it has
+  Instant next_cnp;    // no CNP is sent before
+  uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
-  IndexList held;        // HeldPacket, in the order in which they leave
-  uint8_t held_new;      // of them: follow those in flight
-  Instant gather_since;  // the one that leaves next waits, or waited, since
+  IndexList held;        // HeldPacket, in the order in which they are sent
+  uint8_t held_new;      // how many of them are new packets, not retransmissions
+  Instant gather_since;  // when the first of them began to wait
 
   // ---- identity, set-up ----
   uint32_t peer;  // Peer record
-  uint32_t attempt;
+  uint32_t attempt;  // random number of the set-up; all its records carry it
   uint64_t peer_incarnation;
   Psn initial_psn, peer_initial_psn;
   uint16_t offered_mtu;  // of the last REQ sent or REP answered
-  bool several_mtus;     // REPs of different MTUs went out: only CONF tells which one holds
+  bool several_mtus;     // REPs with different MTUs were sent: only CONF tells which one is agreed
   uint8_t record_flags;  // agreed
   InstanceId remote;
   Eid local_eid;
@@ -135,29 +135,30 @@ struct Channel : ChannelHot {
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
 
-// A packet whose memory answers later. It has its number, and leaves when all that were built before it have left.
+// A packet whose memory answers later. It has its PSN already, and is sent after all packets that were built before it.
 struct HeldPacket {
-  TxMessage* message;  // of a new packet; it stays in the queue until all of its packets left
-  uint32_t channel;    // 0: nobody's
+  TxMessage* message;  // of a new packet; the message stays in the queue until all its packets are sent
+  uint32_t channel;    // 0: the record is free
   ListLink in_line;
   uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames
-  uint32_t pending;  // gathers
+  uint32_t pending;  // gathers that are not done
   Psn psn;
-  bool again;  // it goes again
-  bool last;   // of its message
+  bool again;  // a retransmission
+  bool last;   // the last packet of its message
   bool failed;
-  bool given_up;  // without a frame: what is pending goes nowhere, and nothing leaves
+  bool given_up;  // it has no frame: pending gathers write nowhere, and nothing is sent
 };
 
-// Which packets in flight the peer has out of order, and which go again. Index: PSN mod kMaxWindow.
+// Which packets in flight the peer has beyond a gap, and which are to be sent again. The bitmaps are indexed by PSN mod
+// kMaxWindow.
 struct RecoveryBlock {
   uint64_t sacked[kMaxWindow / 64];
   uint64_t resend[kMaxWindow / 64];
-  uint64_t held[kMaxWindow / 64];  // go again, are built and wait for memory; not in `resend`
-  uint32_t resend_count;           // bits of `resend`
-  Psn high_resent;  // largest PSN resent in this burst: later reports of the same hole do not count
+  uint64_t held[kMaxWindow / 64];  // retransmissions that are built and wait for memory; not in `resend`
+  uint32_t resend_count;           // bits set in `resend`
+  Psn high_resent;  // highest PSN sent again in the latest burst: another report of a hole up to it does not count
   Psn last_first;   // first PSN of the latest burst
-  Psn mark;         // first new PSN after the latest burst: a report of it proves the resent ones lost
+  Psn mark;         // first new PSN after the latest burst (MarkPSN): if it arrived, holes of the burst were lost again
   bool burst;       // high_resent, last_first and mark are valid
 };
 

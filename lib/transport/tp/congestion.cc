@@ -14,7 +14,7 @@ cc::Path path_of(const State& s) {
   return {.most_packets = kMaxWindow, .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second)};
 }
 
-// Copies the verdict to where packets look. Who may send more than before has its turn.
+// Copies the flow's verdict into the fields that packets read. A channel that may send more than before is activated.
 void heed(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   UB_DCHECK(ch.flow.window_packets != 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of one direction of a channel, oldest first: a queue of small descriptors in chunks from a
-// shared pool, so that an idle channel holds none. No packet is stored: a lost one is built again from its
-// descriptor and the work request, READ job or answer that it names.
+// The messages of one direction of a channel, oldest first: a queue of small descriptors, in chunks from a shared pool,
+// so that an idle channel needs no memory. Packets are not stored: a lost one is built again from its descriptor and
+// the work request, READ job or answer that the descriptor names.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ enum class MessageKind : uint8_t {
 struct TxMessage {
   Psn first_psn;
   Tpmsn tpmsn;
-  uint32_t packets;       // sent so far, each once
+  uint32_t packets;       // how many of its packets were sent at least once
   uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID
-  uint32_t work_request;  // kRequest: its number in the queue
+  uint32_t work_request;  // kRequest: number of the request in its queue
   Tassn tassn;
   uint16_t segment;  // kRequest
   MessageKind kind;
-  bool complete;           // every packet was sent once
-  bool vanished;           // its bytes are gone: what is not acknowledged becomes fake packets
+  bool complete;           // every packet was sent at least once
+  bool vanished;           // its bytes are gone: packets that are not acknowledged become fake packets
   bool retry;              // kRequest: a retry after RNR (BTAH.Retry)
   uint8_t generation;      // kRequest: of the send queue's slot; kReadResponse: of the job
   uint8_t rspst, rspinfo;  // kAnswer
@@ -44,7 +44,7 @@ static_assert(sizeof(TxMessage) == 56);
 constexpr uint32_t kMessagesPerChunk = 18;
 
 struct MessageChunk {
-  uint32_t next;  // of the newest chunk: not set
+  uint32_t next;  // not valid in the newest chunk
   uint32_t pad[3];
   TxMessage items[kMessagesPerChunk];
 };
@@ -74,7 +74,7 @@ class MessageQueue {
     return &pool[tail_chunk_].items[tail_at_++];
   }
 
-  // There is one.
+  // The queue must not be empty.
   TxMessage& front(MessagePool& pool) { return pool[head_chunk_].items[head_at_]; }
   TxMessage& back(MessagePool& pool) { return pool[tail_chunk_].items[tail_at_ - 1]; }
 
@@ -99,7 +99,7 @@ class MessageQueue {
     *this = MessageQueue();
   }
 
-  // Calls fn(TxMessage&) from the oldest on until it returns true; tells whether one did.
+  // Calls fn(TxMessage&) from the oldest message on until it returns true; returns whether it did.
   template <class Fn>
   bool find(MessagePool& pool, Fn fn) {
     uint32_t chunk = head_chunk_;

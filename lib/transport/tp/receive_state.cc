@@ -25,7 +25,7 @@ uint32_t reorder_block(State& s, Channel& ch) {
 RxVerdict classify(State& s, const Channel& ch, Psn psn) {
   uint32_t ahead = psn.distance(ch.expected);
   if (ahead == 0) {
-    // What was accepted and not delivered takes room in the window, too.
+    // Packets that were accepted and not delivered take room in the window, too.
     return psn.distance(ch.delivered) < s.config.window_packets ? RxVerdict::kInOrder : RxVerdict::kBeyondWindow;
   }
   if (ahead >= Psn::kHalf) return RxVerdict::kDuplicate;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which packets in flight the peer has out of order, and which go again (UB Base Specification Rev 2.0, 6.4.2.3): the
-// RecoveryBlock of a channel, which exists from the first report of a gap until nothing is in flight.
+// Which packets in flight the peer has beyond a gap, and which are to be sent again (UB Base Specification Rev 2.0,
+// 6.4.2.3): the RecoveryBlock of a channel, which exists from the first loss until nothing is in flight.
 #pragma once
 
 #include "lib/transport/tp/state.h"
@@ -25,12 +25,13 @@ inline void release_recovery(State& s, Channel& ch) {
   ch.recovery = 0;
 }
 
-// Is it to go again, or built for that and waiting for memory?
+// Is the packet queued for retransmission, or built for it and waiting for memory?
 inline bool goes_again(const RecoveryBlock& r, Psn psn) {
   return test_bit(r.resend, recovery_index(psn)) || test_bit(r.held, recovery_index(psn));
 }
 
-// Nothing is of PSNs that are not in flight: their places are used again a window later.
+// Does the block say nothing of this PSN? That must hold for PSNs that are not in flight, because kMaxWindow PSNs later
+// the same bits stand for another packet.
 inline bool nothing_noted(const State& s, const Channel& ch, Psn psn) {
   const RecoveryBlock& r = s.recovery[ch.recovery];
   return ch.recovery == 0 || (!test_bit(r.sacked, recovery_index(psn)) && !goes_again(r, psn));
@@ -42,7 +43,7 @@ inline void queue_resend(RecoveryBlock& r, Psn psn) {
   set_bit(r.resend, recovery_index(psn));
   ++r.resend_count;
 }
-// It need not go again, or went.
+// The packet was sent again, or need not be.
 inline void take_from_resends(RecoveryBlock& r, Psn psn) {
   clear_bit(r.held, recovery_index(psn));
   if (!test_bit(r.resend, recovery_index(psn))) return;
@@ -50,15 +51,15 @@ inline void take_from_resends(RecoveryBlock& r, Psn psn) {
   clear_bit(r.resend, recovery_index(psn));
   --r.resend_count;
 }
-// It is built to go again, and waits for memory.
+// The retransmission of the packet is built and waits for memory.
 inline void resend_waits(RecoveryBlock& r, Psn psn) {
   UB_DCHECK(test_bit(r.resend, recovery_index(psn)));
   take_from_resends(r, psn);
   set_bit(r.held, recovery_index(psn));
 }
 
-// A burst of packets goes again because of this gap: all of those in flight, or single ones up to `high_resent`. `next`:
-// the first PSN that will be sent after the burst (MarkPSN); those that wait for memory leave before it.
+// A burst of packets from `first` up to `high_resent` is sent again. `next` is the first new PSN that is sent after the
+// burst (MarkPSN).
 inline void note_burst(RecoveryBlock& r, Psn first, Psn high_resent, Psn next) {
   r.burst = true;
   r.last_first = first;

@@ -12,18 +12,18 @@
 namespace ub::tp {
 
 struct RtoLimits {
-  uint32_t round_trips;  // that the timeout lasts
+  uint32_t round_trips;  // length of the timeout, in smoothed round trips
   Duration min, max;
 };
 
-// The smoothed round trip with one more sample; `srtt` zero: there was none yet.
+// The smoothed round trip after one more sample; `srtt` is zero if there was none yet.
 constexpr Duration smoothed(Duration srtt, Duration sample) {
   return srtt.ns == 0 ? sample : Duration{srtt.ns + (sample.ns - srtt.ns) / 8};
 }
 constexpr Duration rto_of(Duration srtt, const RtoLimits& limits) {
   return std::clamp(srtt * limits.round_trips, limits.min, limits.max);
 }
-// After another timeout.
+// The timeout after another one has expired.
 constexpr Duration backed_off(Duration rto, const RtoLimits& limits) { return std::min(rto * 2, limits.max); }
 
 }  // namespace ub::tp

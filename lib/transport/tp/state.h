@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The state of the transport layer of one Core: its channels, and the pools and lists that they share. The functions
-// of tp/ take it, or a channel of it, and the time; they return what happened, and call nobody above them.
+// of tp/ take it, or one of its channels, and the time. They return what happened and call no other layer.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,16 @@
 
 namespace ub::tp {
 
-// A packet that arrived ahead of what can be delivered: everything behind its transport header.
+// A packet that was accepted and cannot be delivered yet. Its bytes behind the transport header are in
+// State::kept_data().
 struct KeptPacket {
   wire::RtpHeader rtp;
-  uint32_t bytes;
+  uint32_t bytes;  // behind the transport header
 };
 
-// Packets of all channels that may wait for memory, beyond one each. Few, since each may have a gather for every range of
-// its request, and what answers them may take only so many at a time.
+// Each channel may have one packet that waits for memory; beyond these, all channels together may have kMoreHeld. The
+// number is small because a packet may have a pending gather for every range of its request, and the host may limit how
+// many are pending.
 constexpr uint32_t kMoreHeld = 256;
 
 struct State : CoreCommon {
@@ -38,13 +40,13 @@ struct State : CoreCommon {
   Slab<KeptPacket> kept;
   std::byte* kept_bytes = nullptr;
 
-  // Packets that wait for memory. One of each channel has the number of the channel; more are taken from a pool.
+  // Packets that wait for memory. Every channel has one record, under its own number; further ones come from a pool.
   HeldPacket* held = nullptr;
   Slab<uint32_t> more_held;
 
-  // Channels with data to send, channels that owe an acknowledgement.
+  // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
   IndexList active, owing_acks;
-  Instant acks_due = Instant::never();  // no acknowledgement that is owed has to leave before
+  Instant acks_due = Instant::never();  // no acknowledgement is due earlier
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
@@ -56,18 +58,19 @@ struct State : CoreCommon {
   uint32_t timer_of_channel(uint32_t channel) const { return channel_timers.of(channel); }
 };
 
-// Takes the tables from the arena, and ranges of what others use, too; CoreCommon::lay_out_ranges() is the caller's.
+// Takes the tables from the arena, and ranges of timers and of places for held frames. The caller calls
+// CoreCommon::lay_out_ranges() later.
 void lay_out_channels(State& s, Arena& arena);
 
 inline uint32_t number_of(const State& s, const Channel& ch) { return static_cast<uint32_t>(&ch - &s.channels[0]); }
 
-// It has something to send.
+// The channel has something to send.
 inline void activate(State& s, uint32_t channel) {
   if (s.channels[channel].on_active_list) return;
   s.active.push_back<&Channel::on_active_list>(s.channels, channel);
 }
 
-// The first of those with something to send, taken off the list. There is one.
+// Takes the first channel off the list of those with something to send, which must not be empty.
 inline uint32_t take_active(State& s) { return s.active.pop_front<&Channel::on_active_list>(s.channels); }
 
 inline void owe_ack(State& s, uint32_t channel) {

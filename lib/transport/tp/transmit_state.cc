@@ -11,7 +11,8 @@ namespace ub::tp {
 
 namespace {
 
-// Behind a message that waits for memory, which has the next number already.
+// The number of the next message. `next_tpmsn` counts messages whose packets were all sent; one whose packets wait for
+// memory has the next number already.
 Tpmsn next_message_number(State& s, Channel& ch) {
   if (ch.held_new == 0) return ch.next_tpmsn;
   return ch.in_flight.back(s.messages).tpmsn + 1;
@@ -33,7 +34,7 @@ bool begin_keepalive(State& s, Channel& ch) {
   TxMessage* m = begin_message(s, ch);
   if (m == nullptr) return false;
   m->kind = MessageKind::kFake;
-  m->tpmsn = ch.next_tpmsn - 1;  // the newest one sent; before the first: 0xFFFFFF
+  m->tpmsn = ch.next_tpmsn - 1;  // that of the newest message sent; 0xFFFFFF if there was none
   ch.mid_message = true;
   s.count(Counter::kTpTxKeepalive);
   s.note(Stage::kKeepalive, number_of(s, ch), m->first_psn.value());
@@ -70,7 +71,7 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
     }
     p += step;
   }
-  UB_DCHECK(false);  // so many bits are set as are counted, all of them in flight
+  UB_DCHECK(false);  // `resend_count` is the number of bits set, and all of them are of packets in flight
   return false;
 }
 
@@ -125,7 +126,7 @@ void stop_half_sent(State& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   UB_DCHECK(ch.mid_message);
   s.note(Stage::kMessageStopped, channel, ch.in_flight.back(s.messages).tpmsn.value());
-  ch.in_flight.back(s.messages).vanished = true;  // its next packet is its last, a fake one
+  ch.in_flight.back(s.messages).vanished = true;  // its next packet is its last one, a fake
   activate(s, channel);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sending half of a channel (UB Base Specification Rev 2.0, 6.4, 6.7): which packet may leave, what is in flight,
-// what goes again when nothing is heard. No packet is built here (transmitter.h does), and no message is understood.
+// The sending half of a channel (UB Base Specification Rev 2.0, 6.4, 6.7): which packet may be sent next, which packets
+// are in flight, and which are sent again after a timeout. Packets are built by transmitter.h and ta/channel_sender.h;
+// this file does not know what a message means.
 #pragma once
 
 #include <algorithm>
@@ -15,29 +16,30 @@ namespace ub::tp {
 
 // ---- what may leave --------------------------------------------------------------------------------------------
 
-// In flight, or built and waiting for memory.
+// How many packets have a PSN and are not acknowledged: those in flight, and new ones that are built and wait for
+// memory.
 inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
 // May a packet with a new PSN leave?
 inline bool window_open(const Channel& ch) { return numbered(ch) < ch.send_window; }
-// Of the next new packet.
+// The PSN of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
-// Does a packet demand an acknowledgement (A)? One that goes again does, and one that leaves a quarter of the window or
-// less for those behind it.
+// Does the packet ask for an acknowledgement (A bit)? A retransmission does, and so does a packet that leaves a quarter
+// of the window or less to the packets behind it.
 inline bool asks_for_ack(const Channel& ch, bool again) {
   return again || 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
 }
 
-// The next PSN that is to be sent again, if any may leave now: the lowest one that is not built yet.
+// Is a packet to be sent again, and may it leave now? `*psn` is the lowest one that is not built yet.
 bool next_resend(State& s, Channel& ch, Psn* psn);
 
-// What the channel's next packet is.
+// Which packet of the channel is next.
 enum class Turn : uint8_t {
-  kNothing,    // it is not up
-  kWaits,      // as many wait for memory as may, or its rate allows none now
-  kHeld,       // the first of the packets whose memory was awaited
-  kSendAgain,  // that of `psn`
-  kContinue,   // the next one of the newest message, if that has bytes and the window allows
-  kBegin,      // the first one of another message, if there is one
+  kNothing,    // none: the channel is not up
+  kWaits,      // none: too many packets wait for memory, or the rate of the flow allows none now
+  kHeld,       // the first of the held packets, whose memory has answered
+  kSendAgain,  // the retransmission of `psn`
+  kContinue,   // the next packet of the newest message, if the window allows
+  kBegin,      // the first packet of another message, if there is one and the window allows
 };
 inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
   if (!ch.is_up()) return Turn::kNothing;
@@ -52,19 +54,20 @@ inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
 
 // ---- messages in flight ----------------------------------------------------------------------------------------
 
-// Appends a message that starts with the next PSN and is the next to be started; nullptr: no room for its descriptor.
+// Appends a message to those in flight, with the next PSN and the next message number; nullptr: there is no room for
+// its descriptor.
 TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {});
-// Is it time to ask whether the peer lives? Says so once; with packets in flight there is no need.
+// Is a keep-alive due? Answers true only once. With packets in flight none is needed.
 inline bool take_keepalive(Channel& ch) {
   const bool due = ch.keepalive_due;
   ch.keepalive_due = false;
   return due && ch.outstanding() == 0 && ch.held_count == 0;
 }
-// Appends a message without a transaction, of one packet; false: no room for its descriptor.
+// Appends a message of one fake packet; false: there is no room for its descriptor.
 bool begin_keepalive(State& s, Channel& ch);
-// The first packet after nothing was in flight.
+// A packet was sent while nothing was in flight.
 void flight_begins(State& s, uint32_t channel, Instant now);
-// A new packet left. `m`: its message, the oldest one with packets that have not left.
+// A new packet was sent. `m` is its message: the oldest one with packets that were never sent.
 inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   Channel& ch = s.channels[channel];
   bool idle = ch.outstanding() == 0;
@@ -79,43 +82,43 @@ inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   ++ch.next_psn;
   if (idle) flight_begins(s, channel, now);
 }
-// It was the last one of its message.
+// The last packet of the message was sent.
 inline void message_sent(Channel& ch, TxMessage& m) {
   m.complete = true;
   if (m.tpmsn == ch.next_tpmsn) ++ch.next_tpmsn;
 }
-// A packet that was to be sent again left.
+// A retransmission was sent.
 void resent(State& s, Channel& ch, Psn psn);
 
-// The message that a PSN in flight belongs to; nullptr: none.
+// The message that a PSN in flight belongs to; nullptr: there is none.
 TxMessage* message_at(State& s, Channel& ch, Psn psn);
-// The message of which some packets were built and some not; nullptr: none.
+// The message of which some packets are built and others are not; nullptr: there is none.
 inline const TxMessage* half_sent(State& s, Channel& ch) {
   return ch.mid_message ? &ch.in_flight.back(s.messages) : nullptr;
 }
-// The message that is half sent ends here, with a fake packet.
+// Ends the message that is half sent: its next packet is a fake packet and its last one.
 void stop_half_sent(State& s, uint32_t channel);
 
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
-// The gathers of the packet that leaves next are done. Nothing could be sent again meanwhile, so the peer had nothing to
-// acknowledge: that time is no silence.
+// The gathers of the packet that leaves next are done. While the channel waited for them it could not retransmit, so
+// the peer had nothing to acknowledge: this time does not count as silence of the peer.
 inline void waited_for_memory(Channel& ch, Instant now) {
   ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
 }
-// The message of a packet that is held; nullptr: nobody needs that packet any more.
+// The message of a held packet; nullptr: the packet is no longer needed.
 TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h);
 
 // ---- time ------------------------------------------------------------------------------------------------------
 
-// Has it been silent for so long? While the next packet waits for memory of this side, nothing goes again that the peer
-// could acknowledge.
+// Has the peer been silent for `limit`? Not while the next packet waits for memory of this side: nothing is sent that
+// the peer could acknowledge.
 inline bool is_silent(const State& s, const Channel& ch, Instant now, Duration limit) {
   return !first_held_waits(s, ch) && now - ch.progress_at >= limit;
 }
 
 inline RtoLimits rto_limits(const State& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }
-// The oldest packet in flight has the whole time from now on.
+// Starts the retransmission timer anew, or stops it if nothing is in flight.
 inline void restart_rto(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   ch.rto_at = Instant::never();
@@ -126,7 +129,7 @@ inline void restart_rto(State& s, uint32_t channel, Instant now) {
 
 enum class [[nodiscard]] TimerVerdict : uint8_t{
     kGoesOn,
-    kGivenUp,  // nothing came for Channel::give_up_after: it is dead
+    kGivenUp,  // the peer was silent for Channel::give_up_after: the channel is dead
 };
 // The timer of an open channel fired, perhaps early: retransmission, keep-alive.
 TimerVerdict on_timer(State& s, uint32_t channel, Instant now);

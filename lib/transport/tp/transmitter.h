@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every packet of a channel needs, whatever it carries, straight in the host's frames: the transport header, the
-// ICRC and the books; packets that carry no transaction (fake ones, acknowledgements); and frames that wait for memory.
-// What lies behind the transport header is written by whoever sends it.
+// What all packets of a channel have in common: it writes the transport header into the host's frame, seals the frame
+// with the ICRC and records that the packet was sent. It builds the packets that carry no transaction (fakes,
+// acknowledgements, CNPs) and holds frames that wait for memory. What lies behind the transport header of other packets
+// is written by the caller (ta/channel_sender.h).
 //
-// Acknowledgements leave after the data of a drive, so that one covers many packets. What is owed beside one leaves with it.
+// Acknowledgements are sent after the data of a poll, so that one covers many packets. A CNP that is owed is sent
+// before the acknowledgement.
 #pragma once
 
 #include "lib/transport/held_frames.h"
@@ -25,8 +27,8 @@ class Transmitter {
 
   // ---- data --------------------------------------------------------------------------------------------------
 
-  // Under the number of a packet of this message, in its place; false: no room in the port. `last`: nothing of the message
-  // was built behind it.
+  // Sends a fake packet in place of a packet of this message, under its PSN; false: there is no room in the port.
+  // `last`: no packet of the message was built behind it.
   bool send_fake(uint32_t channel, Instant now, TxMessage& m, Psn psn, bool again, bool last) {
     Channel& ch = s_.channels[channel];
     size_t bytes = ch.headers.size + wire::RtpHeader::kSize + wire::kIcrcSize;
@@ -43,7 +45,7 @@ class Transmitter {
     return true;
   }
 
-  // Network and transport header; `tp_bytes` from the latter on, without the ICRC.
+  // Writes the network and the transport header. `tp_bytes`: length from the transport header on, without the ICRC.
   void write_header(Channel& ch, wire::RtpHeader& rtp, std::byte* frame, size_t tp_bytes) {
     rtp.src_tpn = ch.tpn;
     rtp.dst_tpn = ch.peer_tpn;
@@ -51,7 +53,8 @@ class Transmitter {
     rtp.write(frame + at);
   }
 
-  // Seals and hands over; the channel's books say that the packet left. `last`: of its message.
+  // Seals the frame, gives it to the port and records that the packet was sent. `last`: it is the last one of its
+  // message.
   void send_frame(uint32_t channel, Instant now, TxMessage& m, std::byte* frame, size_t bytes, Psn psn, bool again,
                   bool last) {
     Channel& ch = s_.channels[channel];
@@ -72,14 +75,15 @@ class Transmitter {
 
   // ---- memory that answers later -----------------------------------------------------------------------------
 
-  // A packet whose gathers are pending, or which is behind such packets: it leaves the port until its turn.
+  // Holds a packet whose gathers are pending, or which has to wait behind such packets: its frame goes back to the
+  // port.
   void hold(uint32_t channel, Instant now, HeldPacket& h, std::byte* frame) {
     Channel& ch = s_.channels[channel];
     hold_frame(s_, host_, held_place(s_, h), ch.link, frame, h.bytes);
     append_held(s_, ch, h, now);
   }
 
-  // The frame that is held leaves as a packet of this message; false: no room in the port.
+  // Sends a held frame as a packet of this message; false: there is no room in the port.
   bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldPacket& h) {
     std::byte* frame = resume_frame(s_, host_, held_place(s_, h), s_.channels[channel].link, h.bytes);
     if (frame == nullptr) return false;
@@ -89,7 +93,8 @@ class Transmitter {
 
   // ---- acknowledgements --------------------------------------------------------------------------------------
 
-  // Each channel on the list is looked at once; what stays back goes to its end. Returns how many left.
+  // Visits each channel on the list once. Those whose acknowledgement is delayed go to the end of the list. Returns how
+  // many acknowledgements were sent.
   size_t send_acks(Acks acks, Instant now) {
     size_t sent = 0;
     const uint32_t last = s_.owing_acks.back();
@@ -103,7 +108,7 @@ class Transmitter {
         due = earlier(due, ch.ack_due);
       } else if (send_ack(channel)) {
         ++sent;
-      } else {  // for want of room
+      } else {  // there is no room in the port
         s_.owing_acks.push_front<&Channel::on_ack_list>(s_.channels, channel);
         due = now + kAckDelay;
         break;
@@ -114,14 +119,14 @@ class Transmitter {
   }
 
  private:
-  // One branch for all that begins with a packet: it costs live traffic nothing more.
+  // All notes about a packet that is sent are behind one branch, which is all that they cost live traffic.
   [[gnu::noinline, gnu::cold]] void note_sent(uint32_t channel, const TxMessage& m, Psn psn, bool again) {
     const bool begins = m.kind == MessageKind::kRequest && m.segment == 0 && psn == m.first_psn && !again;
     if (begins) s_.note(Stage::kRequestBegan, m.source, m.work_request, psn.value(), channel);
     s_.note(again ? Stage::kPacketSentAgain : Stage::kPacketSent, channel, psn.value(), m.tpmsn.value());
   }
 
-  // What the network said of the peer's packets (6.2.2). False: no room in the port.
+  // Tells the peer of congestion that its packets met (6.2.2). False: there is no room in the port.
   [[gnu::cold]] bool send_cnp(Channel& ch) {
     constexpr size_t kTpBytes = wire::RtpHeader::kSize + wire::CetphCnp::kSize;
     const size_t bytes = ch.headers.size + kTpBytes + wire::kIcrcSize;
@@ -165,7 +170,7 @@ class Transmitter {
     return true;
   }
 
-  // Where both ends agreed that the wire cannot corrupt there is a zero instead of the sum.
+  // If both ends agreed to leave the ICRC out, a zero takes its place.
   void commit(const Channel& ch, std::byte* frame, size_t bytes) {
     seal_and_commit(s_, host_, ch.link, frame, bytes, [&](const std::byte* l3, size_t covered) {
       return ch.icrc ? UbIcrc{ch.headers.v6()}(l3, covered) : 0;
