@@ -82,9 +82,8 @@ class ChannelSender {
   // Makes the next message the newest one in flight.
   bool begin_next_message(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    const Duration usual = s_.config.channel_timeout;
-    // Once all is answered, nobody's longer deadline is left.
-    if (ch.give_up_after != usual && lane_of(s_, ch).unanswered == 0) ch.give_up_after = usual;
+    Lane& lane = lane_of(s_, ch);
+    if (lane.unanswered == 0) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
     if (tp::take_keepalive(ch)) return tp::begin_keepalive(s_, ch);
     if (!tp::window_open(ch)) return false;
     if (!ch.answers.empty()) {
@@ -93,7 +92,7 @@ class ChannelSender {
     } else {
       if (ch.queues.empty()) return false;
       tp::TxMessage next{};
-      if (!start_next_segment(s_, channel, &next)) return false;
+      if (!start_next_segment(s_, lane, channel, &next)) return false;
       const tp::TxMessage* m = tp::begin_message(s_, ch, next);
       UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
     }

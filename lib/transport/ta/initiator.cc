@@ -229,7 +229,6 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   }
   if (takes_receive(shape.op)) q.retry_next = false;
   wr.places |= static_cast<uint8_t>(1u << ch.place);
-  ++lane_of(s, ch).unanswered;
   return wqe;
 }
 
@@ -295,9 +294,9 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 }
 
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
-[[gnu::flatten]] bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message) {
+[[gnu::flatten]] bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (lane_of(s, ch).unanswered >= kLaneRequestsInFlight) return false;
+  if (lane.unanswered >= kLaneRequestsInFlight) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];
@@ -310,6 +309,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
       continue;
     }
     const Wqe& wqe = commit(s, queue, choice, message);
+    ++lane.unanswered;
     if (next_goes_along(s, q, wqe)) {
       line_up(s, ch.queues, queue, channel);
     } else {

@@ -20,7 +20,7 @@ void schedule_queue(CoreState& s, uint32_t queue);
 
 // The channel can start a message: fills in `*message` with the next segment of the queues that wait for the channel.
 // False: none of them has a segment that may be sent.
-bool start_next_segment(CoreState& s, uint32_t channel, tp::TxMessage* message);
+bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message);
 
 // The request that a message is a part of, or nullptr if it is finished, flushed or gone.
 inline WrState* request_of(CoreState& s, const tp::TxMessage& message) {

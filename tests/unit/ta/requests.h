@@ -99,7 +99,7 @@ struct Requests : Objects {
   std::vector<tp::TxMessage> sent() { return sent(channel); }
   std::vector<tp::TxMessage> sent(uint32_t by) {
     std::vector<tp::TxMessage> all;
-    for (tp::TxMessage m{}; start_next_segment(*s, by, &m); m = {}) all.push_back(m);
+    for (tp::TxMessage m{}; start_next_segment(*s, lane_of(*s, s->channels[by]), by, &m); m = {}) all.push_back(m);
     return all;
   }
   void answer(uint32_t tassn, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
