@@ -36,10 +36,7 @@ inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
 }
 
 // The place in their lane of the channels that the requests of this queue begin on.
-inline uint32_t place_of(const CoreState& s, const SendQueue& q) {
-  if (s.config.channels_per_lane == 1) return 0;
-  return static_cast<uint32_t>(&q - &s.queues[0]) & (s.config.channels_per_lane - 1);
-}
+inline uint32_t place_of(const CoreState& s, const SendQueue& q) { return q.jetty & (s.config.channels_per_lane - 1); }
 
 // RC: receives are taken in the order of the requests, even if some requests are refused.
 inline bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }
