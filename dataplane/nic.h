@@ -49,7 +49,6 @@ namespace ub {
 
 class Nic {
  public:
-  using EventSink = std::function<void(const Event&)>;
   using NicCore = Core<PortSet>;
 
   // Null and a sentence in `*error` if a port cannot be opened or memory cannot be had.
@@ -64,7 +63,7 @@ class Nic {
   uint32_t uasid() const { return uasid_; }
   uint32_t mtu() const;
   bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
-  void set_event_sink(EventSink sink);
+  void set_event_sink(NicEventSink sink);
 
   // Runs fn(core, now) as the owner, `now` by the Core's clock; events it caused are reported before this returns. A daemon's worker runs it
   // itself, so that it never waits for a thread that has no CPU. Like the calls for progress it leaves errno alone.
@@ -179,7 +178,7 @@ class Nic {
   bool drive_owned(Acks acks);
   void report_links();
   void after_control();
-  void report(const Event& event) {
+  void report(const NicEvent& event) {
     if (sink_) sink_(event);
   }
   void wake_helper();
@@ -242,7 +241,7 @@ class Nic {
   ipc::Mapping arena_;
   std::unique_ptr<Worker<PortSet>> worker_;
   Ownership ownership_;
-  EventSink sink_;
+  NicEventSink sink_;
   NoticeSink notice_;
   bool asleep_ = false;                       // prepare_sleep() was called; under ownership
   std::atomic<uint64_t> stood_in_drives_{0};  // of who stood in, since the helper drove last

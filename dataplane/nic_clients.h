@@ -12,6 +12,7 @@
 #include "dataplane/stats_page.h"
 #include "lib/base/time.h"
 #include "lib/transport/core.h"
+#include "lib/transport/nic_event.h"
 
 namespace ub {
 
@@ -19,7 +20,7 @@ class NicClients {
  public:
   // Takes what they posted and what their agents finished. True: there was something.
   virtual bool poll(Core<PortSet>&, Instant now) = 0;
-  virtual void on_event(const Event&) = 0;
+  virtual void on_event(const NicEvent&) = 0;
   virtual ForeignMemory& memory() = 0;
   // A row for each.
   virtual std::vector<StatsApp> report() const = 0;

@@ -18,7 +18,7 @@ constexpr Duration kOwnerPatience = microseconds(4);
 
 }  // namespace
 
-void Nic::set_event_sink(EventSink sink) {
+void Nic::set_event_sink(NicEventSink sink) {
   ownership_.own();
   sink_ = std::move(sink);
   ownership_.release();
@@ -62,7 +62,7 @@ void Nic::report_links() {
     const bool up = ports_.plugins[i]->has_link();
     if (up == dpdk_told_up_[i]) continue;
     dpdk_told_up_[i] = up;
-    report({up ? EventKind::kPortUp : EventKind::kPortDown, i});
+    report(PortEvent{i, up});
   }
 }
 

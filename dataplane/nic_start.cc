@@ -43,7 +43,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->clients_ = clients;
   if (clients != nullptr) {
     nic->ports_.foreign = &clients->memory();
-    nic->set_event_sink([clients](const Event& event) { clients->on_event(event); });
+    nic->set_event_sink([clients](const NicEvent& event) { clients->on_event(event); });
   }
   if (uses(config, "dpdk")) nic->dpdk_ports_ = dpdk_ports(config.dpdk, error);
   if (uses(config, "dpdk") && nic->dpdk_ports_.empty()) return nullptr;

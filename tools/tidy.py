@@ -44,8 +44,9 @@ TP_TEST_TOOLS = ("tests/unit/transport/small_tables.h", "tests/unit/transport/te
 # What a directory may include of the others. The first prefix that matches a file rules.
 LAYERS = [
     ("lib/base/", ("lib/base/",)),
-    ("lib/transport/addresses.h", ()),  # these two are the border of a Core: no packet, none of its parts
+    ("lib/transport/addresses.h", ()),  # these three are the border of a Core: no packet, none of its parts
     ("lib/transport/core_types.h", ("lib/base/", "lib/transport/addresses.h")),
+    ("lib/transport/nic_event.h", ("lib/transport/core_types.h",)),
     # Inside the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce. What all of them use knows none of them, and
     # congestion control not even that: a sender is told of, not asked.
     ("lib/transport/wire/", ("lib/base/", "lib/transport/addresses.h", "lib/transport/wire/")),
@@ -76,7 +77,8 @@ MAY_INCLUDE = {
     # chooses the back end from the configuration
     "lib/urma/device/device_profile.h": ("dataplane/config.h", "lib/urma/backends/placement.h"),
     "lib/urma/backends/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
-    "lib/urma/backends/backend.h": ("lib/transport/core_types.h",),  # the value types of the NIC's objects
+    # the value types of the NIC's objects, and what it reports
+    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h"),
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }

@@ -123,13 +123,13 @@ void Client::set_rate(Core<PortSet>& core, Instant now, uint64_t bytes_per_secon
   }
 }
 
-void Client::push_event(const Event& event) {
+void Client::push_event(uint64_t object, uint32_t kind) {
   uint32_t consumed = page().events_consumed.load(std::memory_order_acquire);
   if (events_produced_ - consumed >= ipc::kAppEvents) {  // or an index that cannot be: its loss
     ++events_lost_;
     page().events_lost.store(static_cast<uint32_t>(events_lost_), std::memory_order_release);
   } else {
-    page().events[events_produced_ % ipc::kAppEvents] = {event.object, static_cast<uint32_t>(event.kind), 0};
+    page().events[events_produced_ % ipc::kAppEvents] = {object, kind, 0};
     page().events_produced.store(++events_produced_, std::memory_order_release);
   }
   published_ = true;

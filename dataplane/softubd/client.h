@@ -13,9 +13,11 @@
 #include "dataplane/softubd/agent.h"
 #include "dataplane/stats_page.h"
 #include "lib/base/allowance.h"
+#include "lib/ipc/app_page.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/unix_socket.h"
+#include "lib/transport/nic_event.h"
 #include "lib/transport/resource/owner_limits.h"
 
 namespace ub {
@@ -53,7 +55,10 @@ class Client {
 
   // What was posted, what the agent finished. kLied: end its session.
   Agent::Verdict poll(Core<PortSet>&, Instant now, const Patience&);
-  void push_event(const Event&);
+  void push_event(const Event& event) { push_event(event.object, static_cast<uint32_t>(event.kind)); }
+  void push_event(const PortEvent& event) {
+    push_event(event.port, event.up ? ipc::kAppEventPortUp : ipc::kAppEventPortDown);
+  }
   // Wakes the application if it sleeps and something was published for it since the last call.
   void ring_if_asleep(Instant now);
 
@@ -78,6 +83,8 @@ class Client {
   void set_process(const ipc::PeerCredentials&, const std::string& program);
 
  private:
+  void push_event(uint64_t object, uint32_t kind);
+
   static constexpr uint32_t kBellsPerRound = 64;  // of each kind; others wait meanwhile
 
   // What ringing for nothing costs an application: some twenty times what it costs us. A bell may come after the worker

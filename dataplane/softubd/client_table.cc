@@ -61,7 +61,7 @@ void ClientTable::serve(Owner number) {
   Client* client = find(number);
   client->limits().pacer.bytes_per_second = rate_;
   active_.push_back(client);
-  for (uint64_t port : ports_down_) client->push_event({EventKind::kPortDown, port});
+  for (uint64_t port : ports_down_) client->push_event(PortEvent{port, false});
 }
 
 void ClientTable::remove(Owner number) {
@@ -97,14 +97,17 @@ bool ClientTable::poll(Core<PortSet>& core, Instant now) {
   return worked;
 }
 
-void ClientTable::on_event(const Event& event) {
-  if (event.kind == EventKind::kPortDown || event.kind == EventKind::kPortUp) {
-    ports_down_.erase(event.object);
-    if (event.kind == EventKind::kPortDown) ports_down_.insert(event.object);
-    for (Client* client : active_) client->push_event(event);
-  } else if (Client* client = find(event.owner)) {
-    client->push_event(event);
-  }
+void ClientTable::on_event(const NicEvent& event) {
+  std::visit(each_kind{[this](const Event& of_object) {
+                         if (Client* client = find(of_object.owner)) client->push_event(of_object);
+                       },
+                       [this](const PortEvent& of_port) {
+                         ports_down_.erase(of_port.port);
+                         if (!of_port.up) ports_down_.insert(of_port.port);
+                         for (Client* client : active_) client->push_event(of_port);
+                       },
+                       [](NicGone) {}},
+             event);
 }
 
 std::vector<StatsApp> ClientTable::report() const {

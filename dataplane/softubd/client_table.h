@@ -47,7 +47,7 @@ class ClientTable final : public NicClients, public ForeignMemory {
 
   // ---- NicClients ----
   bool poll(Core<PortSet>&, Instant now) override;
-  void on_event(const Event&) override;
+  void on_event(const NicEvent&) override;
   ForeignMemory& memory() override { return *this; }
   std::vector<StatsApp> report() const override;
   Instant next_deadline() const override;

@@ -20,7 +20,9 @@ namespace ub::ipc {
 inline constexpr uint32_t kAppBells = 65536;
 using AppBells = PostedBitmap<kAppBells>;
 
-// What happened to an object: EventKind of the Core, and the object's cookie or user data.
+// What happened to an object: an EventKind of the Core, and the object's cookie or user data. Or to a port: one of the
+// kinds below, and its number.
+inline constexpr uint32_t kAppEventPortDown = 256, kAppEventPortUp = 257;
 struct AppEvent {
   uint64_t object;
   uint32_t kind;

@@ -22,13 +22,24 @@ std::optional<AsyncEventKind> async_kind_of(EventKind kind) {
       return AsyncEventKind::kSqDrained;
     case EventKind::kQpLastReceive:
       return AsyncEventKind::kQpLastWqeReached;
-    case EventKind::kPortDown:
-      return AsyncEventKind::kPortDown;
-    case EventKind::kPortUp:
-      return AsyncEventKind::kPortUp;
     default:
       return std::nullopt;
   }
+}
+
+// What a program is told of an event, if anything.
+std::optional<AsyncEvent> async_event_of(const NicEvent& event) {
+  using Told = std::optional<AsyncEvent>;
+  return std::visit(
+      each_kind{[](const Event& of_object) -> Told {
+                  const auto kind = async_kind_of(of_object.kind);
+                  return kind ? Told({*kind, of_object.object}) : std::nullopt;
+                },
+                [](const PortEvent& of_port) -> Told {
+                  return AsyncEvent{of_port.up ? AsyncEventKind::kPortUp : AsyncEventKind::kPortDown, of_port.port};
+                },
+                [](NicGone) -> Told { return std::nullopt; }},
+      event);
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ std::unique_ptr<Device> Device::open(std::function<void(const std::string&)> not
   device->nic_ = Nic::start(*loaded.config, 0, std::move(notice), error);
   if (!device->nic_ || !device->nic_->has_roce(error)) return nullptr;
   error->clear();
-  device->nic_->set_event_sink([self = device.get()](const Event& event) { self->on_event(event); });
+  device->nic_->set_event_sink([self = device.get()](const NicEvent& event) { self->on_event(event); });
   return device;
 }
 
@@ -74,10 +85,10 @@ Counters Device::counters() {
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-void Device::on_event(const Event& event) {
+void Device::on_event(const NicEvent& event) {
   const std::lock_guard guard(event_lock_);
-  if (const auto kind = async_kind_of(event.kind); kind && async_events_.size() < kMostAsyncEvents) {
-    async_events_.push_back({*kind, event.object});
+  if (const auto told = async_event_of(event); told && async_events_.size() < kMostAsyncEvents) {
+    async_events_.push_back(*told);
   }
   ++events_told_;
   event_told_.notify_all();

@@ -103,7 +103,7 @@ class Device {
   }
   Owner next_domain();
   void take_connection_events();
-  void on_event(const Event&);
+  void on_event(const NicEvent&);
   std::optional<AsyncEvent> take_async_event();
   // Blocks until `ready()` or the end of `limit`, and says which. It is asked again after each event of the NIC.
   bool wait_until(std::chrono::nanoseconds limit, const std::function<bool()>& ready);

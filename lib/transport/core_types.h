@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
 #include "lib/transport/addresses.h"
@@ -20,16 +21,6 @@ struct InstanceId {
   Eid eid;
   uint32_t uasid = 0;
   bool operator==(const InstanceId&) const = default;
-};
-
-enum class Status : uint8_t {
-  kOk,
-  kInvalid,   // an argument is out of range or names nothing
-  kNoMemory,  // a table or pool is full
-  kNoId,      // no id is left in the blocks that the Core has (add_id_block)
-  kExists,    // the id or range is taken
-  kBusy,      // other objects still use this one
-  kGone,      // there is no Core any more: the daemon that had it ended (never said by a Core)
 };
 
 // May acknowledgements that nobody waits for be delayed, so that they cover more packets? A caller that says kMayWait
@@ -255,10 +246,6 @@ enum class EventKind : uint8_t {
   kQpDrained,        // a queue pair is in SQD, and all that it had begun is complete: object = user_data
   kQpLastReceive,    // a queue pair is in ERROR and takes no more receives of its shared JFR: object = user_data
   kConnection,       // roce::Engine::poll_connection_events() has an event: object = its cookie
-  // A Core never reports these:
-  kNicGone,   // see Status::kGone; no object
-  kPortDown,  // a DPDK device lost its link, told to every owner: object = its number in the configuration
-  kPortUp,    // the device has its link again
 };
 
 struct Event {

@@ -126,7 +126,7 @@ class Library {
 urma_device_cap_t make_caps(const DeviceSettings& settings);
 
 // The back end's event sink (events.cc).
-void on_backend_event(const Event& event);
+void on_backend_event(const NicEvent& event);
 
 // The tables behind urma_device_t::ops and urma_context_t::ops (provider_ops.cc).
 ::urma_provider_ops* provider_ops();

@@ -73,7 +73,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t plac
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.bulk = bulk;
-  ch.place = static_cast<uint8_t>(place);
+  ch.place_bit = static_cast<uint8_t>(1u << place);
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
@@ -95,7 +95,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
-  uint32_t& current = lane_of(s, ch).channels[ch.place];
+  uint32_t& current = lane_of(s, ch).channels[ch.place()];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
     current = channel;
@@ -116,8 +116,8 @@ void kill_channel(CoreState& s, uint32_t channel) {
   set_held_back(s, &ch.held_back, false);
   Peer& peer = s.peers[ch.peer];
   Lane& lane = lane_of(s, ch);
-  if (lane.channels[ch.place] == channel) lane.channels[ch.place] = 0;
-  if (lane.accepted[ch.place] == channel) lane.accepted[ch.place] = 0;
+  if (lane.channels[ch.place()] == channel) lane.channels[ch.place()] = 0;
+  if (lane.accepted[ch.place()] == channel) lane.accepted[ch.place()] = 0;
   ta::drop_messages(s, ch);
   tp::drop_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
@@ -193,7 +193,7 @@ void close_owner(CoreState& s, Owner owner) {
     Channel& ch = s.channels[i];
     const Peer& peer = s.peers[ch.peer];
     if (peer.owner != owner || peer.visitor != 0) continue;
-    uint32_t& current = lane_of(s, ch).channels[ch.place];
+    uint32_t& current = lane_of(s, ch).channels[ch.place()];
     if (current == i) current = 0;
     if (ch.carries_requests) ta::fail_channel_requests(s, i);  // now, before another channel takes its place
     ch.carries_requests = false;

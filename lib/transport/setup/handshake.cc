@@ -222,7 +222,7 @@ void on_handshake_timer(CoreState& s, uint32_t channel) {
     // If requests of ours wait for the channel, this end begins a handshake itself.
     if (ch.queues.empty()) return kill_channel(s, channel);
     const Peer& peer = s.peers[ch.peer];
-    lane_of(s, ch).accepted[ch.place] = 0;
+    lane_of(s, ch).accepted[ch.place()] = 0;
     ch.attempt = s.prng.next_u32();
     ch.peer_tpn = 0;
     UB_DCHECK(ch.remote == peer.instance);

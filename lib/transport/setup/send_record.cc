@@ -34,7 +34,7 @@ void send_about(CoreState& s, const Channel& ch, RecordType type) {
   r.receiver_incarnation = ch.peer_incarnation;
   r.attempt = ch.attempt;
   r.flags = ch.record_flags;
-  r.place = ch.place;
+  r.place = static_cast<uint8_t>(ch.place());
   r.sender_tpn = ch.tpn;
   r.receiver_tpn = ch.peer_tpn;
   state_terms(s, ch, r);

@@ -22,7 +22,7 @@ namespace {
 template <class Visit>
 void for_each_other_channel(CoreState& s, const WrState& wr, Visit visit) {
   const tp::Channel& began = s.channels[wr.channel];
-  for (uint32_t left = wr.places & ~(1u << began.place); left != 0; left &= left - 1) {
+  for (uint32_t left = wr.places & ~began.place_bit; left != 0; left &= left - 1) {
     const uint32_t channel = lane_of(s, began).channels[std::countr_zero(left)];
     if (channel != 0) visit(channel);
   }
@@ -104,7 +104,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
       bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
-      const bool its_place = bulk == ch.bulk && place_of(s, q) == ch.place;
+      const bool its_place = bulk == ch.bulk && place_of(s, q) == ch.place();
       if (its_place || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
     }
     at += wqe.slots;
@@ -119,7 +119,7 @@ namespace {
 bool carried(const CoreState& s, const WrState& wr, uint32_t channel) {
   if (wr.channel == channel) return true;
   const tp::Channel &began = s.channels[wr.channel], &ch = s.channels[channel];
-  return began.peer == ch.peer && began.bulk == ch.bulk && (wr.places >> ch.place & 1) != 0;
+  return began.peer == ch.peer && began.bulk == ch.bulk && (wr.places & ch.place_bit) != 0;
 }
 
 }  // namespace

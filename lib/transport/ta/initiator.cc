@@ -77,7 +77,7 @@ bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
 // set-up begins and the segment takes the request's first channel.
 uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   const tp::Channel& began = s.channels[wr.channel];
-  const uint32_t place = (began.place + wr.cut) & (s.config.channels_per_lane - 1);
+  const uint32_t place = (began.place() + wr.cut) & (s.config.channels_per_lane - 1);
   const uint32_t channel = setup::channel_to(s, began.peer, began.bulk, place);
   return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
@@ -228,7 +228,7 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
     if (takes_receive(shape.op)) m->retry = q.retry_next;
   }
   if (takes_receive(shape.op)) q.retry_next = false;
-  wr.places |= static_cast<uint8_t>(1u << ch.place);
+  wr.places |= ch.place_bit;
   return wqe;
 }
 

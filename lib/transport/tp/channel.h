@@ -11,6 +11,7 @@
 // pending. Packets between and beyond them are kept, or their bytes are already placed (State::reorder).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "lib/base/index_list.h"
@@ -66,17 +67,17 @@ struct OpenMessage {
 
 struct Channel : ChannelHot {
   // ---- sending ----
-  MessageQueue in_flight;  // messages with unacknowledged packets; the newest may be half sent
-  MessageQueue answers;    // answers that wait to be sent
-  IndexList queues;        // send queues that wait to send on this channel
-  bool mid_message;        // the newest message in flight is not complete
-  bool fast;               // fast retransmission agreed
-  bool read_meta;          // agreed: READs and their responses carry TAIDETAH and OFSTETAH
+  MessageQueue in_flight;      // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue answers;        // answers that wait to be sent
+  IndexList queues;            // send queues that wait to send on this channel
+  bool mid_message;            // the newest message in flight is not complete
+  bool fast;                   // fast retransmission agreed
+  bool read_meta;              // agreed: READs and their responses carry TAIDETAH and OFSTETAH
   wire::CcAlgorithm feedback;  // agreed: the algorithm whose feedback a receiver sends
   bool bulk;                   // a channel of the bulk lane
-  uint8_t place;  // among the channels of its lane
-  bool initiator;         // we sent the REQ
-  bool carries_requests;  // our queues use this channel, or did until another one took its place
+  uint8_t place_bit;           // 1 << its place among the channels of its lane
+  bool initiator;              // we sent the REQ
+  bool carries_requests;       // our queues use this channel, or did until another one took its place
   bool keepalive_due;
   bool held_back;  // it has something to send and must wait for acknowledgements, answers or the rate of its flow
   ListLink on_active_list, on_ack_list, on_resting_list;
@@ -115,7 +116,7 @@ struct Channel : ChannelHot {
   Instant gather_since;  // when the first of them began to wait
 
   // ---- identity, set-up ----
-  uint32_t peer;  // Peer record
+  uint32_t peer;     // Peer record
   uint32_t attempt;  // random number of the set-up; all its records carry it
   uint64_t peer_incarnation;
   Psn initial_psn, peer_initial_psn;
@@ -132,6 +133,7 @@ struct Channel : ChannelHot {
   uint64_t tx_packets, rx_packets, retransmits;
 
   bool is_up() const { return state == ChannelState::kOpen; }
+  uint32_t place() const { return static_cast<uint32_t>(std::countr_zero(place_bit)); }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
 

@@ -17,13 +17,12 @@
 
 #include "lib/base/counters.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/nic_event.h"
 
 namespace ub {
 
 class Backend {
  public:
-  using EventSink = std::function<void(const Event&)>;
-
   virtual ~Backend() = default;
 
   // ---- what it is ----
@@ -31,7 +30,7 @@ class Backend {
   virtual std::vector<Eid> eids() const = 0;  // dense, the first is the default
   virtual uint32_t uasid() const = 0;
   virtual uint32_t port_mtu_bytes() const = 0;
-  virtual void set_event_sink(EventSink) = 0;
+  virtual void set_event_sink(NicEventSink) = 0;
 
   // Zeroed memory that the NIC reaches, for rings and for whoever asks (softub_alloc): aligned to 64 bytes, to a page
   // from 4096 bytes on. Lives as long as somebody holds it, longer than the back end if need be. In a forked child

@@ -45,10 +45,11 @@ class EmbeddedBackend final : public Backend {
   std::vector<Eid> eids() const override { return nic_->eids(); }
   uint32_t uasid() const override { return nic_->uasid(); }
   uint32_t port_mtu_bytes() const override { return nic_->mtu(); }
-  void set_event_sink(EventSink sink) override {
-    nic_->set_event_sink([sink = std::move(sink)](const Event& event) {
+  void set_event_sink(NicEventSink sink) override {
+    nic_->set_event_sink([sink = std::move(sink)](const NicEvent& event) {
       const ipc::NotCancelled guard;  // it is called by who owns the Core
-      if (event.kind == EventKind::kChannelRejected) log_rejection(event);
+      const auto* of_core = std::get_if<Event>(&event);
+      if (of_core != nullptr && of_core->kind == EventKind::kChannelRejected) log_rejection(*of_core);
       sink(event);
     });
   }

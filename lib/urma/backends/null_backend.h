@@ -12,7 +12,7 @@ class NullBackend final : public Backend {
   std::vector<Eid> eids() const override { return {}; }
   uint32_t uasid() const override { return 0; }
   uint32_t port_mtu_bytes() const override { return 0; }
-  void set_event_sink(EventSink) override {}
+  void set_event_sink(NicEventSink) override {}
   std::shared_ptr<std::byte> memory(size_t) override { return nullptr; }
 
   Status create_jfc(const JfcConfig&, uint32_t*) override { return Status::kInvalid; }

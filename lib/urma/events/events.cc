@@ -65,9 +65,7 @@ int wait(Jfce& jfce, uint32_t room, int time_out, urma_jfc_t* out[]) {
       [&] { return is_live(&jfce); });
 }
 
-}  // namespace
-
-void on_backend_event(const Event& event) {
+void object_changed(const Event& event) {
   switch (event.kind) {
     case EventKind::kCompletion:
       if (auto* jfc = named<Jfc>(event)) {
@@ -86,14 +84,6 @@ void on_backend_event(const Event& event) {
     case EventKind::kJfrLimit:
       push_async<Jfr>(event, URMA_EVENT_JFR_LIMIT);
       break;
-    case EventKind::kNicGone:
-      Library::get().for_each<Context>(
-          [](Context& context) { context.async.push(context.async_source, URMA_EVENT_DEV_FATAL); });
-      break;
-    case EventKind::kPortDown:
-    case EventKind::kPortUp:
-      port_changed(event.object, event.kind == EventKind::kPortUp);
-      break;
     case EventKind::kChannelUp:
     case EventKind::kChannelDead:
     case EventKind::kChannelRejected:
@@ -103,6 +93,20 @@ void on_backend_event(const Event& event) {
     case EventKind::kConnection:
       break;
   }
+}
+
+void nic_is_gone() {
+  Library::get().for_each<Context>(
+      [](Context& context) { context.async.push(context.async_source, URMA_EVENT_DEV_FATAL); });
+}
+
+}  // namespace
+
+void on_backend_event(const NicEvent& event) {
+  std::visit(each_kind{[](const Event& of_object) { object_changed(of_object); },
+                       [](const PortEvent& of_port) { port_changed(of_port.port, of_port.up); },
+                       [](NicGone) { nic_is_gone(); }},
+             event);
 }
 
 }  // namespace ub::urma

@@ -60,7 +60,7 @@ class DaemonBackendTest : public testing::Test {
     return nic != nullptr;
   }
   void listen() {
-    nic->set_event_sink([this](const Event& event) {
+    nic->set_event_sink([this](const NicEvent& event) {
       std::lock_guard guard(events_lock);
       events.push_back(event);
     });
@@ -76,8 +76,16 @@ class DaemonBackendTest : public testing::Test {
   }
   size_t count_events(EventKind kind) {
     std::lock_guard guard(events_lock);
+    return static_cast<size_t>(std::count_if(events.begin(), events.end(), [&](const NicEvent& event) {
+      return std::holds_alternative<Event>(event) && std::get<Event>(event).kind == kind;
+    }));
+  }
+  // Of ports, or of the end of the daemon.
+  template <class Kind>
+  size_t count_events() {
+    std::lock_guard guard(events_lock);
     return static_cast<size_t>(
-        std::count_if(events.begin(), events.end(), [&](const Event& event) { return event.kind == kind; }));
+        std::count_if(events.begin(), events.end(), std::holds_alternative<Kind, Event, PortEvent, NicGone>));
   }
 
   template <class Slot, class Config>
@@ -118,7 +126,7 @@ class DaemonBackendTest : public testing::Test {
   std::chrono::milliseconds patience{10'000};
   std::string error;
   std::mutex events_lock;
-  std::vector<Event> events;
+  std::vector<NicEvent> events;
   std::deque<std::shared_ptr<std::byte>> memory;
   JfcConfig jfc_config;
   JettyConfig jetty_config;
@@ -339,11 +347,11 @@ TEST_F(DaemonBackendTest, events_reach_the_sink) {
 
 TEST_F(DaemonBackendTest, what_is_told_before_somebody_listens_is_not_lost) {
   ASSERT_TRUE(attach()) << error;
-  daemon.raise(0, static_cast<uint32_t>(EventKind::kPortDown));
+  daemon.raise(0, ipc::kAppEventPortDown);
   ASSERT_TRUE(eventually([&] { return daemon.page().events_consumed.load() == 1; }));
   nic->drive();  // whoever took it has told it
   listen();
-  EXPECT_TRUE(eventually([&] { return count_events(EventKind::kPortDown) == 1; }));
+  EXPECT_TRUE(eventually([&] { return count_events<PortEvent>() == 1; }));
 }
 
 TEST_F(DaemonBackendTest, a_waiter_wakes_the_helper) {
@@ -372,7 +380,7 @@ TEST_F(DaemonBackendTest, death_flushes_and_is_told) {
   post(2);
   jfc_config.indices->armed.store(static_cast<uint32_t>(Armed::kAny));
   daemon.say_goodbye("somebody pulled the plug");
-  ASSERT_TRUE(eventually([&] { return count_events(EventKind::kNicGone) == 1; }));
+  ASSERT_TRUE(eventually([&] { return count_events<NicGone>() == 1; }));
   ASSERT_EQ(completions(), 3u);
   EXPECT_EQ(completion(0).status, CrStatus::kWrFlush);
   EXPECT_EQ(completion(1).user_ctx, 2u);
@@ -403,7 +411,7 @@ TEST_F(DaemonBackendTest, death_flushes_and_is_told) {
   EXPECT_EQ(nic->destroy_jfc(jfc), Status::kOk);
   EXPECT_EQ(make_jfc(), Status::kGone);
   EXPECT_EQ(make_jetty(), Status::kGone);
-  EXPECT_EQ(count_events(EventKind::kNicGone), 1u);
+  EXPECT_EQ(count_events<NicGone>(), 1u);
 }
 
 TEST_F(DaemonBackendTest, silence_is_death_and_a_slow_daemon_harms_nobody) {
@@ -465,7 +473,7 @@ TEST_F(DaemonBackendTest, the_end_of_the_back_end_is_no_death) {
   make_jfc();
   nic.reset();
   EXPECT_EQ(log(), "");
-  EXPECT_EQ(count_events(EventKind::kNicGone), 0u);
+  EXPECT_EQ(count_events<NicGone>(), 0u);
   memory.clear();  // rings outlive the back end
 }
 

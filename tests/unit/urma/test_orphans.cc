@@ -129,7 +129,7 @@ class OrphansTest : public testing::Test {
   RingProducer<Wqe> producer;
   Cqe last{};
   std::vector<Event> events;
-  Orphans orphans{[this](const Event& event) { events.push_back(event); }};
+  Orphans orphans{[this](const NicEvent& event) { events.push_back(std::get<Event>(event)); }};
 };
 
 TEST_F(OrphansTest, nothing_happens_while_the_daemon_lives) {

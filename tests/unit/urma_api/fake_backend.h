@@ -123,12 +123,12 @@ class FakeBackend : public Backend {
     auto armed = static_cast<Armed>(j.config.indices->armed.load());
     if (armed != Armed::kNo && matches(cqe, armed)) {
       j.config.indices->armed.store(static_cast<uint32_t>(Armed::kNo));
-      raise({EventKind::kCompletion, j.config.cookie});
+      raise(Event{EventKind::kCompletion, j.config.cookie});
     }
     return true;
   }
 
-  void raise(const Event& event) { sink_(event); }
+  void raise(const NicEvent& event) { sink_(event); }
 
   Cqe send_cqe(uint32_t id, CrStatus status) const {
     const Queue& q = queues.at(id);
@@ -146,7 +146,7 @@ class FakeBackend : public Backend {
   std::vector<Eid> eids() const override { return {eid(1), eid(2)}; }
   uint32_t uasid() const override { return kUasid; }
   uint32_t port_mtu_bytes() const override { return kMtu; }
-  void set_event_sink(EventSink sink) override { sink_ = std::move(sink); }
+  void set_event_sink(NicEventSink sink) override { sink_ = std::move(sink); }
   std::shared_ptr<std::byte> memory(size_t bytes) override { return urma::private_memory(bytes); }
 
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
@@ -298,7 +298,7 @@ class FakeBackend : public Backend {
     for (uint32_t at = indices.consumed.load(); at != j.produced; ++at) {
       if (!matches(j.config.slots[at & (j.config.slot_count - 1)], armed)) continue;
       indices.armed.store(static_cast<uint32_t>(Armed::kNo));
-      raise({EventKind::kCompletion, j.config.cookie});
+      raise(Event{EventKind::kCompletion, j.config.cookie});
       return;
     }
   }
@@ -325,7 +325,7 @@ class FakeBackend : public Backend {
     return map.erase(key) != 0 ? Status::kOk : Status::kInvalid;
   }
 
-  EventSink sink_;
+  NicEventSink sink_;
   std::mutex mutex_;
   uint32_t last_handle_ = 100;
   uint32_t last_id_ = 1024;

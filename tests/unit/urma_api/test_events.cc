@@ -166,7 +166,7 @@ TEST_F(Events, deletion_waits_for_acks) {
   });
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_FALSE(deleted);
-  fake->raise({EventKind::kCompletion, cookie});  // too late: nobody may be handed this queue any more
+  fake->raise(Event{EventKind::kCompletion, cookie});  // too late: nobody may be handed this queue any more
   EXPECT_FALSE(readable(jfce->fd));
   ack();
   deleter.join();
@@ -189,8 +189,8 @@ TEST_F(Events, non_blocking_deletion_asks_again) {
 TEST_F(Events, stale_events_are_dropped) {
   uint64_t cookie = fake->jfcs.begin()->second.config.cookie;
   ASSERT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
-  fake->raise({EventKind::kCompletion, cookie});
-  fake->raise({EventKind::kJfcError, cookie});
+  fake->raise(Event{EventKind::kCompletion, cookie});
+  fake->raise(Event{EventKind::kJfcError, cookie});
   EXPECT_EQ(wait(), 0);
   EXPECT_FALSE(readable(ctx->async_fd));
 }
@@ -204,11 +204,11 @@ TEST_F(Events, asynchronous_events) {
   EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_FAIL);
   EXPECT_FALSE(readable(ctx->async_fd));
 
-  fake->raise({EventKind::kJettyError, reinterpret_cast<uintptr_t>(jetty)});
-  fake->raise({EventKind::kJettyError, reinterpret_cast<uintptr_t>(jfs)});
-  fake->raise({EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
-  fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
-  fake->raise({EventKind::kChannelUp, 5});
+  fake->raise(Event{EventKind::kJettyError, reinterpret_cast<uintptr_t>(jetty)});
+  fake->raise(Event{EventKind::kJettyError, reinterpret_cast<uintptr_t>(jfs)});
+  fake->raise(Event{EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
+  fake->raise(Event{EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
+  fake->raise(Event{EventKind::kChannelUp, 5});
   EXPECT_TRUE(readable(ctx->async_fd));
   const std::pair<urma_async_event_type_t, void*> expected[] = {
       {URMA_EVENT_JETTY_ERR, jetty}, {URMA_EVENT_JFS_ERR, jfs}, {URMA_EVENT_JFR_LIMIT, jfr}, {URMA_EVENT_JFC_ERR, jfc}};
@@ -234,7 +234,7 @@ TEST_F(Events, asynchronous_events) {
   acker.join();
 
   // One that nobody collected goes with its object.
-  fake->raise({EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
+  fake->raise(Event{EventKind::kJfrLimit, reinterpret_cast<uintptr_t>(jfr)});
   EXPECT_EQ(urma_delete_jfr(jfr), URMA_SUCCESS);
   EXPECT_FALSE(readable(ctx->async_fd));
 }
@@ -243,7 +243,7 @@ TEST_F(Events, a_nic_that_is_gone_is_told_to_every_context) {
   urma_context_t* second = urma_create_context(device, 1);
   urma_context_t* deleted = urma_create_context(device, 1);
   ASSERT_EQ(urma_delete_context(deleted), URMA_SUCCESS);
-  fake->raise({EventKind::kNicGone, 0});
+  fake->raise(NicGone{});
   for (urma_context_t* context : {ctx, second}) {
     EXPECT_TRUE(readable(context->async_fd));
     urma_async_event_t event;
@@ -253,7 +253,7 @@ TEST_F(Events, a_nic_that_is_gone_is_told_to_every_context) {
     urma_ack_async_event(&event);
     EXPECT_FALSE(readable(context->async_fd));
   }
-  fake->raise({EventKind::kNicGone, 0});  // not collected: goes with its context
+  fake->raise(NicGone{});  // not collected: goes with its context
   EXPECT_EQ(urma_delete_context(second), URMA_SUCCESS);
   fake->next_status = Status::kGone;
   errno = 0;
@@ -276,21 +276,21 @@ TEST_F(Events, a_port_is_told_to_every_context_and_shown_by_the_device) {
     return attr.port_attr[port].state;
   };
   urma_context_t* second = urma_create_context(device, 1);
-  fake->raise({EventKind::kPortDown, 0});
+  fake->raise(PortEvent{0, false});
   EXPECT_EQ(state(0), URMA_PORT_DOWN);
   EXPECT_TRUE(readable(second->async_fd));
   expect(URMA_EVENT_PORT_DOWN, 0);
-  fake->raise({EventKind::kPortUp, 0});
+  fake->raise(PortEvent{0, true});
   EXPECT_EQ(state(0), URMA_PORT_ACTIVE);
   expect(URMA_EVENT_PORT_ACTIVE, 0);
-  fake->raise({EventKind::kPortDown, 5});
+  fake->raise(PortEvent{5, false});
   expect(URMA_EVENT_PORT_DOWN, 5);
   // Of two that nobody took, the newer one.
-  for (EventKind kind : {EventKind::kPortUp, EventKind::kPortDown}) fake->raise({kind, 5});
+  for (bool up : {true, false}) fake->raise(PortEvent{5, up});
   expect(URMA_EVENT_PORT_DOWN, 5);
-  for (EventKind kind : {EventKind::kPortUp, EventKind::kPortDown, EventKind::kPortUp}) fake->raise({kind, 5});
+  for (bool up : {true, false, true}) fake->raise(PortEvent{5, up});
   expect(URMA_EVENT_PORT_ACTIVE, 5);
-  fake->raise({EventKind::kPortDown, MAX_PORT_CNT});  // no such port
+  fake->raise(PortEvent{MAX_PORT_CNT, false});  // no such port
   EXPECT_FALSE(readable(ctx->async_fd));
   EXPECT_EQ(urma_delete_context(second), URMA_SUCCESS);  // with events that nobody took
 }
@@ -298,7 +298,7 @@ TEST_F(Events, a_port_is_told_to_every_context_and_shown_by_the_device) {
 TEST_F(Events, asynchronous_event_wakes_a_blocked_thread) {
   std::thread worker([&] {
     std::this_thread::sleep_for(milliseconds(20));
-    fake->raise({EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
+    fake->raise(Event{EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
   });
   urma_async_event_t event;
   EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);

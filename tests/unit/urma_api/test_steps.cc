@@ -556,7 +556,7 @@ TEST_F(Steps, deactivation_waits_for_acknowledgements) {
   ASSERT_EQ(fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK), 0);
   for (int life = 0; life < 2; ++life) {
     ASSERT_EQ(urma_active_jfs(s), URMA_SUCCESS);
-    fake->raise({EventKind::kJfsError, reinterpret_cast<uintptr_t>(s)});
+    fake->raise(Event{EventKind::kJfsError, reinterpret_cast<uintptr_t>(s)});
     urma_async_event_t event;
     ASSERT_EQ(urma_get_async_event(ctx, &event), URMA_SUCCESS);
     EXPECT_EQ(event.element.jfs, s);

@@ -39,7 +39,7 @@ Attendant::Attendant(const DaemonOptions& options, Client& client, SharedHeap& h
       client_(client),
       heap_(heap),
       welcome_(std::move(welcome)),
-      orphans_([this](const Event& event) { report(event); }) {}
+      orphans_([this](const NicEvent& event) { report(event); }) {}
 
 void Attendant::stop() {
   stop_.store(true);
@@ -59,14 +59,14 @@ bool Attendant::start_helper(std::string* error) {
   return helper_.joinable();
 }
 
-void Attendant::set_event_sink(Backend::EventSink sink) {
+void Attendant::set_event_sink(NicEventSink sink) {
   std::lock_guard guard(sink_lock_);
   sink_ = std::move(sink);
-  for (const Event& event : early_) sink_(event);
+  for (const NicEvent& event : early_) sink_(event);
   early_.clear();
 }
 
-void Attendant::report(const Event& event) {
+void Attendant::report(const NicEvent& event) {
   std::lock_guard guard(sink_lock_);
   if (sink_) return sink_(event);
   early_.push_back(event);
@@ -138,10 +138,10 @@ bool Attendant::take_events() {
     const ipc::AppEvent event = p.events[taken % ipc::kAppEvents];
     p.events_consumed.store(taken + 1, std::memory_order_release);
     events_taken_.store(taken + 1, std::memory_order_relaxed);
-    const auto kind = static_cast<EventKind>(event.kind);
-    if (event.kind <= static_cast<uint32_t>(EventKind::kJfrLimit) || kind == EventKind::kPortDown ||
-        kind == EventKind::kPortUp) {
-      report({kind, event.object});
+    if (event.kind == ipc::kAppEventPortDown || event.kind == ipc::kAppEventPortUp) {
+      report(PortEvent{event.object, event.kind == ipc::kAppEventPortUp});
+    } else if (event.kind <= static_cast<uint32_t>(EventKind::kJfrLimit)) {
+      report(Event{static_cast<EventKind>(event.kind), event.object});
     }
   }
   if (lost != losses_seen_.load(std::memory_order_relaxed)) {
@@ -165,7 +165,7 @@ void Attendant::lose(const char* why) {
   orphans_.adopt();
   URMA_LOG_ERROR("the daemon at %s is gone: %s. Requests end with WR_FLUSH_ERR; urma_uninit, urma_init attach again",
                  options_.socket.c_str(), client_.why_gone().c_str());
-  report({EventKind::kNicGone, 0});
+  report(NicGone{});
   wake_helper();
 }
 

@@ -38,7 +38,7 @@ class Attendant {
   bool start_helper(std::string* error);
   // Ends the helper. From now on the daemon's end is none of our business.
   void stop();
-  void set_event_sink(Backend::EventSink sink);
+  void set_event_sink(NicEventSink sink);
   Agent& agent() { return agent_; }
   Orphans& orphans() { return orphans_; }
 
@@ -58,7 +58,7 @@ class Attendant {
   bool has_work() const;
   bool serve();
   bool take_events();
-  void report(const Event& event);
+  void report(const NicEvent& event);
   void ring_daemon();
 
   // ---- helper thread ----
@@ -78,8 +78,8 @@ class Attendant {
   std::atomic<uint32_t> events_taken_{0};  // written under serving_, as the next one
   std::atomic<uint32_t> losses_seen_{0};
   std::mutex sink_lock_;  // events are reported one at a time
-  Backend::EventSink sink_;
-  std::vector<Event> early_;  // came before there was a sink: which ports are down
+  NicEventSink sink_;
+  std::vector<NicEvent> early_;  // came before there was a sink: which ports are down
   Orphans orphans_;
 
   std::thread helper_;

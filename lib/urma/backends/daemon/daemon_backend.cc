@@ -87,7 +87,7 @@ class DaemonBackend final : public Backend {
   }
   uint32_t uasid() const override { return instance_.uasid; }
   uint32_t port_mtu_bytes() const override { return instance_.mtu; }
-  void set_event_sink(EventSink sink) override { attendant_.set_event_sink(std::move(sink)); }
+  void set_event_sink(NicEventSink sink) override { attendant_.set_event_sink(std::move(sink)); }
 
   std::shared_ptr<std::byte> memory(size_t bytes) override {
     std::shared_ptr<std::byte> block = attendant_.gone() ? nullptr : heap_->allocate(bytes);

@@ -81,7 +81,7 @@ void Orphans::report_unread() {
     const QueueIndices& indices = *jfc.indices;
     if (indices.produced.load(std::memory_order_acquire) == indices.consumed.load(std::memory_order_relaxed)) continue;
     // While it is armed, nothing has been told.
-    if (indices.armed.load(std::memory_order_relaxed) == 0) report_({EventKind::kCompletion, jfc.cookie});
+    if (indices.armed.load(std::memory_order_relaxed) == 0) report_(Event{EventKind::kCompletion, jfc.cookie});
   }
 }
 
@@ -97,7 +97,7 @@ void Orphans::adopt() {
     find_flush_dones(jfc);
     // Not armed: the Core may have taken the arming and died before it told. Once too often does no harm.
     if (jfc.indices->armed.load(std::memory_order_relaxed) == static_cast<uint32_t>(Armed::kNo)) {
-      report_({EventKind::kCompletion, jfc.cookie});
+      report_(Event{EventKind::kCompletion, jfc.cookie});
     }
   }
   for (auto& [id, jfr] : jfrs_) take_along(*jfr.indices);
@@ -231,7 +231,7 @@ bool Orphans::push(uint32_t handle, const Cqe& cqe) {
 void Orphans::tell(Jfc& jfc) {
   if (jfc.indices->armed.load(std::memory_order_seq_cst) == static_cast<uint32_t>(Armed::kNo)) return;
   jfc.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
-  report_({EventKind::kCompletion, jfc.cookie});
+  report_(Event{EventKind::kCompletion, jfc.cookie});
 }
 
 }  // namespace ub::urma

@@ -24,7 +24,7 @@ namespace ub::urma {
 
 class Orphans {
  public:
-  explicit Orphans(Backend::EventSink report) : report_(std::move(report)) {}
+  explicit Orphans(NicEventSink report) : report_(std::move(report)) {}
 
   // ---- while the daemon lives, and after ----
   // May throw std::bad_alloc, and has remembered nothing then.
@@ -85,7 +85,7 @@ class Orphans {
   bool push(uint32_t jfc, const Cqe& cqe);
   void tell(Jfc& jfc);
 
-  const Backend::EventSink report_;
+  const NicEventSink report_;
   std::mutex mutex_;  // guards what follows
   std::map<uint32_t, Jfc> jfcs_;
   std::map<uint32_t, Queue> queues_;
