@@ -61,8 +61,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   WrState& wr = *a.wr;
   tp::Channel& ch = s.channels[wr.channel];
   const Wqe& wqe = wqe_of(q, wr);
-  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, a.segment);
-  count_segment(q, wqe, shape.op, -1);
+  count_segment(q, wqe, op_of_segment(wqe.op, a.segment, wr.segments), -1);
   q.no_retry_before = Instant{};
   count_answer(s, lane_of(s, ch));
   wr.answered |= segment_bit(a.segment);
@@ -131,9 +130,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   }
   if (wr.refused == 0) link_refused(q, a.number);
   wr.refused |= segment_bit(a.segment);
-  if (takes_receive(shape_of(op, wqe_of(q, wr).length, ch.mtu, s.config.segment_bytes, a.segment).op)) {
-    ++q.receives_refused;
-  }
+  if (takes_receive(op_of_segment(op, a.segment, wr.segments))) ++q.receives_refused;
   q.no_retry_before = Instant{};
   wr.retry_at = s.now + wire::rnr_duration(rnr_code);
   s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);

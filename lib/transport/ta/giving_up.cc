@@ -42,11 +42,10 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
   if (q.unreliable) return cancel_gathering(s, queue);
-  const tp::Channel& ch = s.channels[wr.channel];
-  Lane& lane = lane_of(s, ch);
+  Lane& lane = lane_of(s, s.channels[wr.channel]);
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
-    const WrOp op = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, segment).op;
+    const WrOp op = op_of_segment(wqe.op, segment, wr.segments);
     count_segment(q, wqe, op, -1);
     if ((wr.refused & segment_bit(segment)) != 0) {
       if (takes_receive(op)) --q.receives_refused;

@@ -207,7 +207,7 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   WrState& wr = q.work[choice.number & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);
-  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes, choice.segment);
+  const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
   m->kind = tp::MessageKind::kRequest;
   m->source = queue;
   m->generation = q.generation;
@@ -219,15 +219,15 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);
-    if (takes_receive(shape.op)) --q.receives_refused;
-    m->retry = !takes_receive(shape.op) || q.retry_next;
+    if (takes_receive(op)) --q.receives_refused;
+    m->retry = !takes_receive(op) || q.retry_next;
   } else {
     ++wr.cut;
     q.next_tassn += 1;
-    count_segment(q, wqe, shape.op, 1);
-    if (takes_receive(shape.op)) m->retry = q.retry_next;
+    count_segment(q, wqe, op, 1);
+    if (takes_receive(op)) m->retry = q.retry_next;
   }
-  if (takes_receive(shape.op)) q.retry_next = false;
+  if (takes_receive(op)) q.retry_next = false;
   wr.places |= ch.place_bit;
   return wqe;
 }

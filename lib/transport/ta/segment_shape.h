@@ -40,6 +40,11 @@ constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_
   return 1;
 }
 
+// The operation of one segment: SegmentShape::op, where the number of segments is already known.
+constexpr WrOp op_of_segment(WrOp op, uint32_t segment, uint32_t segments) {
+  return ends_apart(op) && segment + 1 != segments ? WrOp::kWrite : op;
+}
+
 constexpr SegmentShape shape_of(WrOp op, uint32_t length, uint32_t mtu, uint32_t segment_bytes, uint32_t segment) {
   if (!ends_apart(op) && op != WrOp::kWrite && op != WrOp::kRead) {
     return {0, length, is_send(op) ? packets_of(length, mtu) : 1, op};

@@ -66,6 +66,7 @@ TEST(SegmentShape, the_segments_of_a_request_are_all_of_its_bytes) {
       for (uint32_t i = 0; i < segments(op, length); ++i) {
         EXPECT_EQ(shape(op, length, i).offset, at);
         at += shape(op, length, i).bytes;
+        EXPECT_EQ(shape(op, length, i).op, op_of_segment(op, i, segments(op, length)));
       }
       EXPECT_EQ(at, length);
     }
