@@ -210,8 +210,33 @@ Wr& Model::post(std::unique_ptr<Wr> made) {
   }
   if (is_atomic(w.op) && !w.may_run) atomics_.at(w.remote->uid)->withdraw(w.atomic);
   in_queue_[w.queue->uid].push_back(w.id);
+  if (!w.queue->qp && !w.unreliable) watch_order(w);
   ++outstanding_;
   return w;
+}
+
+// Packets of a SEND begin at multiples of this.
+constexpr uint32_t kPacketStep = 1024;
+
+void Model::watch_order(const Wr& w) {
+  using Use = OrderModel::Use;
+  order_.post(w.id, w.queue->uid, static_cast<OrderModel::Tag>(w.place_order), (w.flags & kWrFence) != 0);
+  if (w.remote != nullptr && (w.owned || w.alone))
+    order_.own(w.id, w.remote->uid, w.remote_offset, writes_remote(w.op) ? w.effect_bytes : w.length,
+               w.op == WrOp::kRead ? Use::kRead : Use::kWritten);
+  if (w.notify != nullptr) order_.own(w.id, w.notify->uid, w.notify_offset, 8, Use::kWritten);
+  if (w.op == WrOp::kRead || is_atomic(w.op))
+    for (const LocalRange& l : w.local) order_.own(w.id, l.region->uid, l.offset, l.bytes, Use::kResult);
+  if (takes_receive(w.op) && w.op != WrOp::kWriteImm)
+    for (uint32_t at = 0; at + 8 <= w.length; at += kPacketStep) messages_[pattern_word(w.id, at / 8)] = w.id;
+}
+
+void Model::touched(const Region* r, uint64_t offset, const std::byte* data, size_t bytes) {
+  order_.touch(r->uid, offset, data == nullptr);
+  if (!r->local || bytes < 8 || data == nullptr) return;
+  uint64_t word;
+  std::memcpy(&word, data, sizeof word);
+  if (const auto message = messages_.find(word); message != messages_.end()) order_.touch(message->second);
 }
 
 bool Model::overwritten_by(const Wr& newer, const Candidate& older) const {
@@ -268,6 +293,11 @@ void Model::release(const LocalRange& l) {
 }
 
 void Model::release(Wr& w) {
+  if (const auto v = order_.end(w.id); v && w.state == Wr::State::kSuccess)
+    fail("%s: %s was touched after %s had begun", v->fence ? "fence" : "strong order", describe(w).c_str(),
+         describe(wr(v->later)).c_str());
+  if (takes_receive(w.op))
+    for (uint32_t at = 0; at + 8 <= w.length; at += kPacketStep) messages_.erase(pattern_word(w.id, at / 8));
   for (const LocalRange& l : w.local) release(l);
   drop_end(w);
   if (w.owned && w.state == Wr::State::kSuccess && w.remote->state == Region::State::kLive)

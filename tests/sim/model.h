@@ -16,6 +16,7 @@
 #include "tests/sim/atomic_model.h"
 #include "tests/sim/memory_model.h"
 #include "tests/sim/objects.h"
+#include "tests/sim/order_model.h"
 
 namespace ub::sim {
 
@@ -48,6 +49,7 @@ struct Wr {
   uint64_t remote_offset = 0;
   uint64_t effect_bytes = 0;  // of a WRITE: how many may appear (fewer than length if it leaves the segment)
   bool owned = false;         // its remote range goes back to the region when it succeeds
+  bool alone = false;         // nobody else touches its remote range while it is outstanding
   Region* notify = nullptr;
   uint64_t notify_offset = 0;
   Receiver receiver;  // of a message
@@ -110,6 +112,8 @@ class Model {
   void received(const Receiver& who, const Cqe&, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen);
   // The NIC has put bytes into a region, `final` as in Host::place.
   void placed(const Region*, uint64_t offset, size_t bytes);
+  // The NIC has read or written memory there: `data` is what it wrote, or null.
+  void touched(const Region*, uint64_t offset, const std::byte* data, size_t bytes);
 
   void final_check();  // after everything is quiet
 
@@ -140,6 +144,7 @@ class Model {
   void resolve_in_order(Queue*, uint64_t id, CrStatus, const char* what);
   void check_success(Wr&);
   void release(Wr&);
+  void watch_order(const Wr&);
   void release(const LocalRange&);
   void check_read(const Wr&);
   void allow(Wr& w, uint32_t statuses) { w.allowed |= statuses; }
@@ -171,6 +176,8 @@ class Model {
   std::map<uint32_t, std::unique_ptr<AtomicModel>> atomics_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Queue*> senders_;  // node, epoch, id
   std::multimap<std::pair<uint32_t, uint64_t>, uint64_t> ends_;         // region, end of a range: its writer
+  OrderModel order_;
+  std::map<uint64_t, uint64_t> messages_;  // by the first word of a packet of it: SENDs that were not received yet
   bool dirty_history_ = false;
   std::string failure_;
 };

@@ -134,7 +134,20 @@ void SimHost::do_place(std::byte* dst, const std::byte* src, size_t bytes) {
   if (r->hostile && holds_pattern(src, bytes))
     world_.model.fail("node %u: the hostile application got bytes that are not its own: %s", node_.index(),
                       world_.model.whose(src, src + bytes).c_str());
+  world_.model.touched(r, r->offset_of(dst), src, bytes);
   world_.model.placed(r, r->offset_of(dst), bytes);
+}
+
+void SimHost::do_gather(std::byte* dst, const std::byte* src, size_t bytes) {
+  std::memcpy(dst, src, bytes);
+  const Region* r = node_.find_region(src);
+  if (r != nullptr && !r->local) world_.model.touched(r, r->offset_of(src), nullptr, bytes);
+}
+
+uint128 SimHost::do_atomic(const AtomicRequest& request) {
+  const Region* r = node_.find_region(request.address);
+  if (r != nullptr) world_.model.touched(r, r->offset_of(request.address), request.address, request.bytes);
+  return run_atomic(request);
 }
 
 CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
@@ -157,7 +170,7 @@ CopyResult SimHost::gather(std::byte* dst, const std::byte* src, size_t bytes, C
                     .frame = frame_at(dst),
                     .held = nullptr},
                    src);
-  std::memcpy(dst, src, bytes);
+  do_gather(dst, src, bytes);
   return CopyResult::kDone;
 }
 
@@ -200,7 +213,7 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
                     .frame = 0,
                     .held = nullptr},
                    request.address);
-  *old = run_atomic(request);
+  *old = do_atomic(request);
   return CopyResult::kDone;
 }
 
@@ -231,7 +244,7 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
         world_.model.fail("node %u: bytes arrive in a held frame that nobody waits for", node_.index());
       if (access(p.src, p.bytes, true) != Access::kGood) return false;
       // The Core may have given the frame up meanwhile.
-      if (p.held != nullptr || (p.frame != 0 && frame_at(p.dst) == p.frame)) std::memcpy(p.dst, p.src, p.bytes);
+      if (p.held != nullptr || (p.frame != 0 && frame_at(p.dst) == p.frame)) do_gather(p.dst, p.src, p.bytes);
       return true;
     case Kind::kPlace:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;
@@ -239,7 +252,7 @@ bool SimHost::finish(uint64_t copy, CopyTag* tag) {
       return true;
     case Kind::kAtomic:
       if (access(p.dst, p.bytes, false) != Access::kGood) return false;
-      *p.old = run_atomic(p.request);
+      *p.old = do_atomic(p.request);
       return true;
   }
   return false;

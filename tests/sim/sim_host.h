@@ -78,6 +78,8 @@ class SimHost {
   bool is_held(const std::byte* held) const;
   void send_committed();
   void do_place(std::byte* dst, const std::byte* src, size_t bytes);
+  void do_gather(std::byte* dst, const std::byte* src, size_t bytes);
+  uint128 do_atomic(const AtomicRequest& request);
   uint64_t frame_at(const std::byte* p) const;  // 0: none that is open
 
   World& world_;
