@@ -10,7 +10,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/wire/transaction_header.h"
 
 namespace ub::ta {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 
 namespace ub::ta {
 
