@@ -28,9 +28,9 @@
 namespace ub::ta {
 
 template <class Host>
-class Receiver {
+class PacketReceiver {
  public:
-  Receiver(CoreState& s, Host& host) : s_(s), host_(host) {}
+  PacketReceiver(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   // A data packet of an open channel. `rest`: what lies between the transport header and the ICRC.
   void on_data(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {

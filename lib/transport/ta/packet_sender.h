@@ -20,9 +20,9 @@
 namespace ub::ta {
 
 template <class Host>
-class ChannelSender {
+class PacketSender {
  public:
-  ChannelSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
+  PacketSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
       : s_(s), host_(host), transmitter_(transmitter) {}
 
   // At most `budget` packets, of all channels with something to send in turn; returns how many left.
