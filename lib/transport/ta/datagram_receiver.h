@@ -7,7 +7,7 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/datagram_target.h"
+#include "lib/transport/ta/datagram_admission.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::ta {

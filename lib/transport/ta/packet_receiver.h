@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Delivers what a channel receives: requests to those who execute them (request_executor.h), the bytes of READ and atomic
+// Delivers what a channel receives: requests to those who execute them (target_executor.h), the bytes of READ and atomic
 // responses to where they belong (response_placer.h), answers to the initiator.
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
@@ -15,12 +15,12 @@
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/request_executor.h"
 #include "lib/transport/ta/response_placer.h"
-#include "lib/transport/ta/target.h"
+#include "lib/transport/ta/target_executor.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
@@ -401,7 +401,7 @@ class PacketReceiver {
     return Delivery::kWaits;
   }
 
-  RequestExecutor<Host> executor() { return {s_, host_}; }
+  TargetExecutor<Host> executor() { return {s_, host_}; }
   ResponsePlacer<Host> responses() { return {s_, host_}; }
 
   CoreState& s_;
