@@ -5,6 +5,8 @@
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/receive_record.h"
+#include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ub_engine.h"
 
 namespace ub {

@@ -11,10 +11,12 @@
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/packet_content.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/tp/transmitter.h"
 
 namespace ub::ta {

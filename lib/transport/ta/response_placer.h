@@ -7,8 +7,10 @@
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/transaction_packet.h"
 

@@ -10,10 +10,11 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/segmentation.h"
+#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 
