@@ -23,6 +23,7 @@
 #include "lib/transport/ta/send_answer.h"
 #include "lib/transport/ta/target_executor.h"
 #include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/tp/acknowledgement.h"
+#include "lib/transport/tp/receive_ack.h"
 
 namespace ub::ta {
 

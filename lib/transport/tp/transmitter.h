@@ -13,7 +13,7 @@
 #include "lib/transport/host.h"
 #include "lib/transport/sealed_frame.h"
 #include "lib/transport/tp/congestion.h"
-#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/sack.h"
