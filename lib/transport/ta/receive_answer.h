@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The initiator's handling of answers (UB Base Specification Rev 2.0, 7.3.1.1): which segment of which request an answer
-// is about, and what success, error and "receiver not ready" mean for that request.
+// The initiator's handling of answers (UB Base Specification Rev 2.0, 7.3.1.1): which segment of which request an
+// answer is about, and what success, error and "receiver not ready" mean for that request.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Started requests of a send queue: finds the request of a message, and keeps the counters of segments, which change when
-// a request is started, answered or given up.
+// Started requests of a send queue: finds the request of a message, and keeps the counters of segments, which change
+// when a request is started, answered or given up.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -30,7 +30,7 @@ inline void on_progress(CoreState& s, const tp::TxMessage& message) {
 // The bit of a segment in WrState::answered and WrState::refused.
 inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
 
-// Counts a segment of the queue. `by`: 1 when it becomes unanswered, -1 when it is so no longer.
+// Counts a segment of the queue. `by`: 1 if it becomes unanswered, -1 if it no longer is.
 inline void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
   q.unanswered_segments += by;
   if (wqe.place_order != 0) q.unanswered_ordered += by;

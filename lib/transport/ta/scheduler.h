@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The initiator's schedule of transactions (UB Base Specification Rev 2.0, 7): which segment of which send queue is sent
-// next.
+// The initiator's schedule of transactions (UB Base Specification Rev 2.0, 7): which segment of which send queue is
+// sent next.
 //
 // A queue starts its requests in the order in which they were posted. A request that must wait (fence, strong order, a
 // lane change, limits) holds back the requests behind it; retries of refused segments go first when their time comes.
