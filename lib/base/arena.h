@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Carves the one block of memory that a Core gets into its tables. A null base only measures.
-// The block is zero and touched lazily, so a table costs what is used of it.
+// Carves the tables of a Core out of the one block of memory that the Core gets. With a null base it only measures how
+// much they need. The block is zero and its pages are touched lazily, so a table costs only the part that is used.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ void set_last_words(LastWords words) { last_words = words; }
 
 void assert_failed(const char* expr, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, expr);
-  // A check that fails in there is not told again.
+  // If a check fails in there, the function is not called again.
   if (const LastWords words = std::exchange(last_words, nullptr)) words();
   std::abort();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// assert.h - checks for our own bugs, never for what a peer or an app sent (that is a counted drop or a
-// status). UB_ASSERT stays in release builds; UB_DCHECK is for the hot path and vanishes with NDEBUG.
+// assert.h - checks for our own bugs. They are never for what a peer or an application sent: that is a counted drop or
+// a status. UB_ASSERT stays in release builds; UB_DCHECK is for the hot path and vanishes with NDEBUG.
 #pragma once
 
 namespace ub {
 
-/// Called after a failed check was printed, before the program aborts: to say what came before. Null: nothing.
-/// Thread: before others run.
+/// A function that says what came before a failed check: it is called after the check was printed, before the program
+/// aborts. Null: there is none. Thread: it is set before other threads run.
 using LastWords = void (*)();
 void set_last_words(LastWords words);
 

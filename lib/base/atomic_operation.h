@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The atomics of the transaction layer, done by the CPU: on naturally aligned native integers of 4, 8 or 16 bytes.
-// Those of 16 bytes need a CPU that can (has_wide_atomics).
+// The atomics of the transaction layer, carried out by the CPU on naturally aligned native integers of 4, 8 or 16
+// bytes. Those of 16 bytes need a CPU that has an instruction for them (has_wide_atomics).
 #pragma once
 
 #if defined(__x86_64__)
@@ -20,7 +20,7 @@ struct AtomicRequest {
   std::byte* address;
   WrOp op;          // kCompareSwap .. kFetchXor
   uint32_t bytes;   // 4, 8 or 16
-  uint128 operand;  // swap value or operand
+  uint128 operand;  // the value to swap in, or the operand
   uint128 compare;
 };
 
@@ -36,7 +36,7 @@ inline bool has_wide_atomics() {
 #endif
 }
 
-// Can an atomic have this width here?
+// Can this machine carry out atomics of this width?
 inline bool is_atomic_width(uint32_t bytes) { return bytes == 4 || bytes == 8 || (bytes == 16 && has_wide_atomics()); }
 
 template <class T>
@@ -64,7 +64,8 @@ T run_atomic(T* at, WrOp op, T operand, T compare) {
 
 namespace detail {
 
-// A function of its own: clang would take the instruction away where it inlines it into one without the target.
+// It is a function of its own, because clang loses the instruction where it inlines it into a function without the
+// target attribute.
 #if defined(__x86_64__)
 [[gnu::target("cx16"), gnu::noinline]]
 #endif
@@ -94,9 +95,9 @@ constexpr uint128 result_of(WrOp op, uint128 old, uint128 operand, uint128 compa
 
 }  // namespace detail
 
-// The CPU knows but one of them at this width.
+// At this width the CPU has only a compare-and-swap, so it makes all others.
 inline uint128 run_wide_atomic(uint128* at, WrOp op, uint128 operand, uint128 compare) {
-  uint128 old = op == WrOp::kCompareSwap ? compare : 0;  // a guess: the first exchange tells
+  uint128 old = op == WrOp::kCompareSwap ? compare : 0;  // a guess: the first exchange tells the true value
   for (;;) {
     const uint128 seen = detail::compare_swap(at, old, detail::result_of(op, old, operand, compare));
     if (seen == old || op == WrOp::kCompareSwap) return seen;
@@ -104,7 +105,7 @@ inline uint128 run_wide_atomic(uint128* at, WrOp op, uint128 operand, uint128 co
   }
 }
 
-// Answers the former value.
+// Returns the value that was there before.
 inline uint128 run_atomic(const AtomicRequest& r) {
   switch (r.bytes) {
     case 16:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bytes.h - integers to and from unaligned memory, in both byte orders.
-// Wire fields are big-endian (UB Base Specification Rev 2.0, 5.2); the ICRC, SACK bitmaps and atomic operands
-// are little-endian. Every function compiles to one or two moves; none checks a length: callers do.
+// bytes.h - reads integers from unaligned memory and writes them there, in both byte orders. Fields on the wire are
+// big-endian (UB Base Specification Rev 2.0, 5.2); the ICRC, SACK bitmaps and atomic operands are little-endian. Every
+// function compiles to one or two moves. None of them checks a length; that is up to the callers.
 #pragma once
 
 #include <bit>

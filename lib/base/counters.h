@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// counters.h - the counters of one instance: an array indexed by the enum that counters.def expands to.
-// Plain integers with a single writer; readers in other threads may see a value late, never a torn one.
+// counters.h - the counters of one instance: an array indexed by the enum that counters.def expands to. They are plain
+// integers with a single writer. Readers in other threads may see a value late, but never a torn one.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log-linear histogram of non-negative integers (nanoseconds, ticks, bytes).
-// Each power of two is cut into 128 buckets: values below 256 are exact, above them a percentile is off by
-// less than 0.4 % (half a bucket). Fixed memory (58 KiB), O(1) without branches on data to record, mergeable.
-// Thread: one writer; merge the histograms of several threads afterwards.
+// Log-linear histogram of non-negative integers (nanoseconds, ticks, bytes). Each power of two is cut into 128 buckets:
+// values below 256 are exact, and above them a percentile is off by less than 0.4 % (half a bucket). Its memory is
+// fixed (58 KiB). To record a value takes constant time, without branches on data. Histograms can be merged. Thread:
+// one writer; the histograms of several threads are merged afterwards.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Histogram {
     max_ = std::max(max_, other.max_);
   }
 
-  // Without a temporary, which would be large for the stack of a thread.
+  // Clears it in place: a temporary would be too large for the stack of a thread.
   void clear() {
     buckets_.fill(0);
     count_ = 0;
@@ -60,11 +60,11 @@ class Histogram {
     return variance > 0 ? std::sqrt(variance) : 0;
   }
 
-  // The smallest recorded value that at least `percent` % of all values do not exceed (nearest rank), rounded
-  // to the middle of its bucket and never outside [min, max]. 0 if nothing was recorded.
+  // The smallest recorded value that at least `percent` % of all values do not exceed (nearest rank). It is rounded to
+  // the middle of its bucket, but never lies outside [min, max]. 0 if nothing was recorded.
   uint64_t percentile(double percent) const {
     if (count_ == 0) return 0;
-    // Without the small term 99.9 % of 1000 would be rank 1000, as 0.999 has no exact binary form.
+    // Without the small term, 99.9 % of 1000 would be rank 1000, because 0.999 has no exact binary form.
     const double wanted = std::ceil(percent / 100 * static_cast<double>(count_) - 1e-6);
     const uint64_t rank = std::clamp<uint64_t>(wanted < 1 ? 1 : static_cast<uint64_t>(wanted), 1, count_);
     if (rank == count_) return max_;
@@ -81,7 +81,7 @@ class Histogram {
   static constexpr uint64_t kSub = 1ULL << kSubBits;
   static constexpr size_t kBuckets = (64 - kSubBits + 1) * kSub;
 
-  // Buckets 0..2*kSub-1 hold one value each; after that the top kSubBits + 1 bits choose the bucket.
+  // Buckets 0..2*kSub-1 hold one value each. Above them, the top kSubBits + 1 bits of a value choose its bucket.
   static size_t bucket_of(uint64_t value) {
     const unsigned width = static_cast<unsigned>(std::bit_width(value | kSub));
     const unsigned shift = width - kSubBits - 1;

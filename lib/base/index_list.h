@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists of records that lie in a table (a Slab, or an array) and are named by index: whose turn it is, who waits. A list
-// is one word, and a record has one word for each list that it may stand on, its ListLink; index 0 is nobody. All zero is
-// an empty list, and a record on no list. A record that may leave from the middle has a DoubleLink of two words, so that
-// nobody searches the list for its neighbour.
+// Lists of records that lie in a table (a Slab or an array) and are named by their index, for example of those who wait
+// for their turn. A list is one word, and a record has one word, its ListLink, for each list that it may stand on.
+// Index 0 names nobody. All zero is an empty list, or a record that is on no list. A record that may leave from the
+// middle has a DoubleLink of two words, so that nobody has to search the list for its neighbour.
 //
-// The links make a ring: the list knows its last record, and that one the first. So each record on a list has a link that
-// is not 0, which says that it stands there. Who calls sees to it that a record stands on one list of its kind at most;
-// debug checks stop who puts it there twice, or takes it off a list where it is not.
+// The links make a ring: the list knows its last record, and the last record knows the first. So each record on a list
+// has a link that is not 0, which says that it stands there. The caller makes sure that a record stands on at most one
+// list of its kind. Debug checks stop a caller that puts a record there twice, or takes it off a list where it is not.
 //
 //   IndexList waiting;                                        struct Queue { ListLink in_line; ... };
 //   waiting.push_back<&Queue::in_line>(queues, 7);            queues: Slab<Queue> or Queue*
@@ -24,7 +24,7 @@ namespace ub {
 struct ListLink {
   uint32_t next = 0;
 
-  explicit operator bool() const { return next != 0; }  // stands on the list
+  explicit operator bool() const { return next != 0; }  // the record stands on the list
   bool operator==(const ListLink&) const = default;
 };
 
@@ -35,20 +35,20 @@ struct DoubleLink : ListLink {
 class IndexList {
  public:
   bool empty() const { return last_ == 0; }
-  // The last one, 0: none. Whoever goes round once, while others join, is done behind it.
+  // The last record; 0: the list is empty. A caller that goes round once while others join is done after this record.
   uint32_t back() const { return last_; }
-  // The first one; there is one.
+  // The first record. The list must not be empty.
   template <auto kLink, class Table>
   uint32_t front(const Table& table) const {
     return (table[last_].*kLink).next;
   }
-  // The one behind it, 0: it was the last.
+  // The record behind this one; 0: this one is the last.
   template <auto kLink, class Table>
   uint32_t behind(const Table& table, uint32_t index) const {
     return index == last_ ? 0 : (table[index].*kLink).next;
   }
 
-  // It stands on no list of that kind, and is not nobody.
+  // The record must stand on no list of this kind, and its index must not be 0.
   template <auto kLink, class Table>
   void push_back(Table& table, uint32_t index) {
     push_front<kLink>(table, index);
@@ -67,13 +67,13 @@ class IndexList {
     stands_behind<kLink>(table, link.next, index);
   }
 
-  // There is one.
+  // The list must not be empty.
   template <auto kLink, class Table>
   uint32_t pop_front(Table& table) {
     UB_DCHECK(last_ != 0);
     return take_behind<kLink>(table, last_);
   }
-  // It stands on this list, and has a DoubleLink.
+  // The record must stand on this list, and it must have a DoubleLink.
   template <auto kLink, class Table>
   void remove(Table& table, uint32_t index) {
     UB_DCHECK(holds<kLink>(table, index));
@@ -100,7 +100,7 @@ class IndexList {
   uint32_t take_behind(Table& table, uint32_t before) {
     auto& former = table[before].*kLink;
     const uint32_t index = former.next;
-    if (index == before) {  // alone
+    if (index == before) {  // it is the only one
       former.next = last_ = 0;
       return index;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that several parts of a program share, handed out in ranges while tables are laid out: who takes a range knows
-// neither who took one before nor who will, and its own records count from 0 in it.
+// Numbers that several parts of a program share. They are handed out in ranges while tables are laid out. A part that
+// takes a range needs not know who else takes one, and counts its own records from 0 within it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct NumberRange {
   uint32_t count = 0;
 
   bool contains(uint32_t number) const { return number - first < count; }
-  // Of the record with that index; back again, of a number that is in the range.
+  // The number of the record with this index, and the index of a number that is in the range.
   uint32_t of(uint32_t index) const { return first + index; }
   uint32_t index_of(uint32_t number) const { return number - first; }
 };
@@ -27,7 +27,7 @@ class NumberRanges {
     used_ += count;
     return range;
   }
-  // All that were taken are below.
+  // All numbers that were taken are below this one.
   uint32_t end() const { return used_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Doorbells as bits with a summary: "number n has something new". Any thread or process sets, one takes; nothing is
-// scanned that was not set. Plain memory, zero is empty, no pointers: it may lie in shared memory, and whoever takes
-// must then check each number, for the setter may set what it likes.
+// Doorbells as bits with a summary: a bit says "number n has something new". Any thread or process sets bits, and one
+// takes them; only numbers that were set are looked at. The bitmap is plain memory without pointers, and zero is empty,
+// so it may lie in shared memory. There the taker must check each number, because the setter may set what it likes.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace ub {
 
-// kNumbers: a multiple of 4096.
+// kNumbers must be a multiple of 4096.
 template <uint32_t kNumbers>
 class PostedBitmap {
  public:
-  // Ends with a full fence: what the caller reads next is not older than the bit.
+  // Ends with a full fence, so what the caller reads next is not older than the bit.
   void set(uint32_t n) {
     words_[n / 64].fetch_or(uint64_t{1} << (n % 64), std::memory_order_release);
     summary_[n / 4096].fetch_or(uint64_t{1} << (n / 64 % 64), std::memory_order_release);
@@ -29,15 +29,16 @@ class PostedBitmap {
     uint32_t from = 0;
     take_some(&from, kNumbers, fn);
   }
-  // Some `most` numbers, rounded up to the 64 that are together; the rest stays set. `*from` is the taker's place, so
-  // that in the end all have their turn, whoever sets the same ones all the time.
+  // Takes at least `most` numbers if so many are set, rounded up to the 64 that lie together; the others stay set.
+  // `*from` is the place where the taker goes on next time, so all numbers have their turn, even if somebody sets the
+  // same ones again and again.
   template <class Fn>
   void take_some(uint32_t* from, uint32_t most, Fn fn) {
     any_.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const uint32_t first = *from / 64;
     const uint64_t behind = ~uint64_t{0} << (first % 64);
-    for (uint32_t i = 0; i <= kGroups; ++i) {  // the first group is looked at twice: its lower part comes last
+    for (uint32_t i = 0; i <= kGroups; ++i) {  // the first group is looked at twice, because its lower part comes last
       const uint32_t s = (first / 64 + i) % kGroups;
       const uint64_t part = i == 0 ? behind : (i == kGroups ? ~behind : ~uint64_t{0});
       if ((summary_[s].load(std::memory_order_relaxed) & part) == 0) continue;

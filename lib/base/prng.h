@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// prng.h - a small deterministic random source (xoshiro256** by Blackman and Vigna, seeded through
-// splitmix64). The same seed gives the same numbers on every machine and compiler: simulations and tests
-// replay by seed. Not for secrets.
+// prng.h - a small deterministic random source (xoshiro256** by Blackman and Vigna, seeded through splitmix64). The
+// same seed gives the same numbers on every machine and with every compiler, so simulations and tests are replayed by
+// their seed. It is not for secrets.
 #pragma once
 
 #include <bit>
@@ -30,16 +30,16 @@ class Prng {
   }
   uint32_t next_u32() { return static_cast<uint32_t>(next_u64() >> 32); }
 
-  /// Uniform in [0, n); 0 when n is 0. The bias of the multiplication is below n / 2^64.
+  /// Uniform in [0, n); 0 if n is 0. The bias of the multiplication is below n / 2^64.
   uint64_t below(uint64_t n) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((Wide{next_u64()} * n) >> 64);
   }
 
-  /// Uniform in [lo, hi], both included.
+  /// Uniform in [lo, hi], where both ends are included.
   uint64_t between(uint64_t lo, uint64_t hi) { return lo + below(hi - lo + 1); }
 
-  /// True with probability p. Consumes one number whatever p is, so that changing p does not shift the rest.
+  /// True with probability p. It takes one number from the source for any p, so a change of p does not shift the rest.
   bool chance(double p) { return static_cast<double>(next_u64() >> 11) * 0x1.0p-53 < p; }
 
   void fill(std::byte* dst, size_t size_bytes) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// serial.h - sequence numbers that wrap: PSN, TPMSN (24 bit) and TASSN (16 bit).
-// UB Base Specification Rev 2.0, 6.2.1 and 7.2.1. `a` is after `b` when 0 < (a - b) mod 2^Bits < 2^(Bits-1).
-// Invariant: the stored value is below 2^Bits. There is no operator< on purpose: order on a circle depends on
-// the reference, so say `a.after(b)` or `a.distance(base) < b.distance(base)`.
+// serial.h - sequence numbers that wrap: PSN, TPMSN (24 bit) and TASSN (16 bit). UB Base Specification Rev 2.0, 6.2.1
+// and 7.2.1. `a` is after `b` if 0 < (a - b) mod 2^Bits < 2^(Bits-1). Invariant: the stored value is below 2^Bits.
+// There is no operator< on purpose, because order on a circle depends on the reference: write `a.after(b)` or
+// `a.distance(base) < b.distance(base)`.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class Serial {
 
   constexpr uint32_t value() const { return value_; }
 
-  /// How many steps forward from `from` to this one: (this - from) mod 2^Bits.
+  /// How many steps it takes to go forward from `from` to this one: (this - from) mod 2^Bits.
   constexpr uint32_t distance(Serial from) const { return (value() - from.value()) & kMask; }
 
-  /// The same, in [-2^(Bits-1), 2^(Bits-1)).
+  /// The same distance, as a number in [-2^(Bits-1), 2^(Bits-1)).
   constexpr int32_t signed_distance(Serial from) const {
     const uint32_t d = distance(from);
     return static_cast<int32_t>(d) - static_cast<int32_t>((d & kHalf) << 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A fixed table of records with a free list, addressed by index. Index 0 is never given out, so it can mean
-// "none". Freed records are reused last-in-first-out; memory is touched only up to the high-water mark.
+// A fixed table of records with a free list. Records are named by their index. Index 0 is never given out, so it can
+// mean "none". The record that was freed last is used again first, and memory above the high-water mark is never
+// touched.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ class Slab {
     next_free_ = arena.take<uint32_t>(capacity + 1);
   }
 
-  // 0 when the table is full. The record keeps what its last user left: the caller initialises it.
+  // Returns 0 if the table is full. The record still has what its last user left; the caller initialises it.
   uint32_t alloc() {
     uint32_t index = free_head_;
     if (index != 0) {

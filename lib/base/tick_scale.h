@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a tick of one clock is by another. Whoever measures may lose the CPU at any moment, between the readings
-// of the two clocks, too: a scale from such a pair would make the time of the whole NIC run away.
+// How long a tick of one clock is, measured by another clock. The thread that measures may lose the CPU at any moment,
+// even between the readings of the two clocks. A scale that comes from such a pair would make the time of the whole NIC
+// run away.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ struct ClockPair {
   uint64_t ticks, ns;
 };
 
-// Both clocks at one moment: of several tries the one that took the fewest ticks.
+// Reads both clocks at the same moment: of several tries it returns the one that took the fewest ticks.
 template <int kTries = 8, class Ticks, class Nanoseconds>
 ClockPair read_both(Ticks ticks, Nanoseconds nanoseconds) {
   ClockPair best{};
@@ -28,8 +29,8 @@ ClockPair read_both(Ticks ticks, Nanoseconds nanoseconds) {
   return best;
 }
 
-// Nanoseconds per tick, 32.32, measured for `span_ns`, good to a part in a hundred thousand if that is 3 ms. 0: the
-// ticks stand still.
+// Nanoseconds for each tick, as a fixed-point number 32.32, measured for `span_ns`. If that is 3 ms, the result is good
+// to a part in a hundred thousand. 0: the ticks stand still.
 template <class Ticks, class Nanoseconds>
 uint64_t measure_tick_scale(Ticks ticks, Nanoseconds nanoseconds, uint64_t span_ns) {
   const ClockPair begin = read_both(ticks, nanoseconds);

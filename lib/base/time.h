@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// time.h - time as a value. Nothing here reads a clock: whoever drives the protocol passes `now` in, be it
-// from a TSC, cycles of an emulated NIC or a simulation. Unit: nanoseconds. An Instant's origin is the
-// driver's.
+// time.h - time as a value. Nothing here reads a clock. The driver of the protocol passes `now` in, which comes from a
+// TSC, the cycles of an emulated NIC, or a simulation. The unit is a nanosecond, and the driver chooses the origin of
+// Instant.
 #pragma once
 
 #include <compare>
@@ -32,7 +32,7 @@ constexpr Duration seconds(int64_t n) { return {n * 1'000'000'000}; }
 struct Instant {
   uint64_t ns = 0;
 
-  /// Later than every other instant; adding to it leaves it there, so an unset deadline stays unset.
+  /// Later than every other instant. A duration added to it leaves it there, so an unset deadline stays unset.
   static constexpr Instant never() { return {UINT64_MAX}; }
   constexpr bool is_never() const { return ns == UINT64_MAX; }
 

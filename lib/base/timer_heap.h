@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deadlines of many objects, the earliest first: an indexed binary heap, one entry per object.
+// Deadlines of many objects, the earliest first: an indexed binary heap with one entry for each object.
 //
-// Deadlines that only move later (a retransmission timer restarted by every acknowledgement) need not touch the
-// heap: arm() keeps the earlier time, the entry fires early, and its owner looks at the true deadline and arms
-// again. Equal times fire in order of the object's number, so the order is deterministic.
+// Deadlines that only move later (a retransmission timer, which every acknowledgement restarts) need not touch the
+// heap: arm() keeps the earlier time, the entry fires early, and its owner looks at the true deadline and arms the
+// entry again. Equal times fire in the order of the objects' numbers, so the order is deterministic.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TimerHeap {
     position_ = arena.take<uint32_t>(objects + 1);
   }
 
-  // Fires at `at` or before.
+  // The entry of the object will fire at `at` or before.
   void arm(uint32_t object, Instant at) {
     uint32_t p = position_[object];
     if (p == 0) {
@@ -50,7 +50,7 @@ class TimerHeap {
   bool armed(uint32_t object) const { return position_[object] != 0; }
   Instant earliest() const { return size_ == 0 ? Instant::never() : entries_[1].at; }
 
-  // Takes the earliest entry that is due, or returns false.
+  // Takes the earliest entry that is due. False: none is due.
   bool pop_due(Instant now, uint32_t* object) {
     if (size_ == 0 || entries_[1].at > now) return false;
     *object = entries_[1].object;
@@ -87,7 +87,7 @@ class TimerHeap {
   }
 
   Entry* entries_ = nullptr;
-  uint32_t* position_ = nullptr;  // 0: not in the heap
+  uint32_t* position_ = nullptr;  // 0: the object is not in the heap
   uint32_t size_ = 0;
 };
 

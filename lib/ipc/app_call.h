@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of an application to the daemon and their answers, over a SOCK_SEQPACKET socket. One request is under way
-// at a time and gets one answer; an answer of number 0 that nobody asked for is the daemon's last sentence before it
-// hangs up. The request after the first says that the page is
-// mapped and sealed. Native byte order: both run on one host. The first 16 bytes never change, so that any two versions can
-// name each other. Both sides zero what a call does not use.
+// Requests of an application to the daemon and their answers, over a SOCK_SEQPACKET socket. One request is under way at
+// a time, and it gets one answer. An answer with number 0, which nobody asked for, is the last sentence of the daemon
+// before it hangs up. The second request says that the application has mapped and sealed its page. Integers are in
+// native byte order, because both run on one host. The first 16 bytes never change, so that any two versions can name
+// each other. Both sides zero the fields that a call does not use.
 //
-// A request is the application's word: whoever receives it checks every field.
+// The daemon believes nothing in a request: it checks every field.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr uint32_t kAppCallVersion = 5;
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
   kAddArea,          // bytes -> area; descriptor: the memory
-  kAreaMapped,       // area, mapped and sealed with F_SEAL_FUTURE_WRITE: now rings and segments can lie in it
+  kAreaMapped,       // area, mapped and sealed with F_SEAL_FUTURE_WRITE; rings and segments may lie in it now
   kDropArea,         // area
   kCreateJfc,        // queue
   kDestroyJfc,       // id
@@ -47,18 +47,18 @@ enum class AppCall : uint32_t {
   kUnbind,           // id = jetty
   kCreateGroup,      // queue: wanted_id, policy, token
   kDestroyGroup,     // id
-  kCounters,         // counters behind the answer
-  kChannels,         // value = where to begin -> value = count, id = where to go on (0: all), ChannelInfo behind it
+  kCounters,         // counters lie behind the answer
+  kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 
-// A ring in an area: QueueIndices, then slots.
+// A ring in an area: first QueueIndices, then the slots.
 struct AppRing {
   uint32_t area;
   uint32_t slot_count;
-  uint64_t offset;  // of the indices, multiple of 64
+  uint64_t offset;  // of the indices in the area, a multiple of 64
 };
 
-// All that any object with a ring needs; a call reads its part.
+// The fields that the objects with a ring need, all in one; a call reads those of its object.
 struct AppQueue {
   AppRing ring;
   uint64_t user_data;  // cookie of a JFC
@@ -81,16 +81,16 @@ struct AppQueue {
 };
 
 struct AppSegment {
-  uint64_t memory;  // where the bytes are in the application
+  uint64_t memory;  // where the bytes are in the memory of the application
   uint64_t address, local_address, length;
-  uint32_t area;  // of the daemon, 0: any memory, through the agent
+  uint32_t area;  // of the daemon; 0: any memory, which the agent reads and writes
   uint32_t token_id;
   uint64_t offset;  // in the area
   uint32_t token_value;
   uint8_t token_required;
   uint8_t access;
   uint8_t reserved[2];
-  uint32_t handle;  // answer
+  uint32_t handle;  // filled in by the answer
 };
 
 struct AppTarget {
@@ -113,7 +113,7 @@ struct AppHead {
 struct AppRequest {
   AppHead head;
   AppCall call;
-  uint32_t number;  // comes back in the answer, never 0
+  uint32_t number;  // it comes back in the answer, and is never 0
   uint32_t id, value;
   uint64_t bytes;
   union {
@@ -136,13 +136,13 @@ struct AppAnswer {
   uint32_t number;
   uint32_t status;  // Status
   uint32_t id, value;
-  uint32_t bell;  // of what was created
+  uint32_t bell;  // the doorbell of the object that was created
   uint32_t reserved;
   union {
     AppSegment segment;
     AppInstance instance;
   };
-  char text[256];  // why not, ends with 0; empty: no more to say than the status
+  char text[256];  // why the call failed, ends with 0; empty: the status says all
 };
 
 inline constexpr size_t kAppAnswerExtra = 4096;  // most bytes behind an answer

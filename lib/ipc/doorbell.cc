@@ -54,7 +54,7 @@ bool PeerDoorbell::attach(Fd page, Fd event, uint32_t link, std::string* error) 
     return false;
   }
   if (!mapping_.map(page.get(), Doorbell::kPageBytes, error)) return false;
-  // Ringing must never block us; the flag belongs to the open file, whoever made it.
+  // To ring must never block us. The flag belongs to the open file, and so it counts for everybody.
   ::fcntl(event.get(), F_SETFL, ::fcntl(event.get(), F_GETFL) | O_NONBLOCK);
   event_fd_ = std::make_shared<const Fd>(std::move(event));
   link_ = link;
@@ -68,7 +68,7 @@ Consumer PeerDoorbell::after_publish_slow(uint32_t mode, bool hurries) {
     uint64_t bit = uint64_t{1} << link_ % 64;
     if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_seq_cst);
   }
-  // The bit may be newer than `mode`, and is taken off by one producer only.
+  // The bit may be newer than `mode`. Only one producer takes it off.
   if (!(mode & DoorbellPage::kSleep)) return Consumer::kAwake;
   if ((mode & DoorbellPage::kDoze) && !hurries) return Consumer::kDozing;
   page()->rung_from.store(static_cast<uint32_t>(::sched_getcpu() + 1), std::memory_order_relaxed);

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How producers wake a consumer that has many rings: one page of shared memory and one eventfd per consumer,
-// both given to every producer.
+// How producers wake a consumer that has many rings: each consumer has one page of shared memory and one eventfd, and
+// gives both to every producer.
 //
-//   word        written by                                  read by
-//   mode        consumer (sleep, doze, scan bits on);       every producer, at each flush
+//   word        written by                                          read by
+//   mode        the consumer (sleep, doze, scan bits on);           every producer, at each flush
 //               a producer that rings takes sleep and doze off
-//   polled      consumer, when that changes                 a producer that thinks of spinning for the answer
-//   rung_from   a producer that rings: the CPU it is on     consumer, when it wakes
-//   active[]    consumer (bit on: "I poll this ring");      producers in scan mode; consumer each scan
+//   polled      the consumer, when that changes                     a producer that may spin for the answer
+//   rung_from   a producer that rings: the CPU that it runs on      the consumer, when it wakes
+//   active[]    the consumer (bit on: "I poll this ring");          producers in scan mode; the consumer, each scan
 //               a producer turns its own bit on
 //
-// Both lines change only when somebody falls asleep, or a ring falls idle or comes alive, so a producer's
-// look at `mode` hits its own cache.
+// Both lines change only when somebody falls asleep, or when a ring falls idle or comes alive. So a producer that looks
+// at `mode` finds it in its own cache.
 //
-// Sleeping. The consumer sets kSleep, calls heavy_barrier(), looks at all rings once more, then blocks on the
-// eventfd. A producer publishes, then reads `mode`: with no fence where both processes are registered for
-// heavy barriers, else with a full fence. Either the consumer sees the frame or the producer sees kSleep. The
-// first producer to see it takes the bit off and rings: one system call per sleep, not one per frame. If that
-// producer is killed in between, its socket hangs up, which wakes the consumer too.
+// Sleeping. The consumer sets kSleep, calls heavy_barrier(), looks at all rings once more, then blocks on the eventfd.
+// A producer publishes, then reads `mode`. If both processes are registered for heavy barriers it needs no fence in
+// between, else it needs a full fence. Either the consumer sees the frame, or the producer sees kSleep. The first
+// producer that sees it takes the bit off and rings, so there is one system call for each sleep, not one for each
+// frame. If that producer is killed in between, its socket hangs up, which wakes the consumer, too.
 //
 // Dozing. With kDoze beside it, kSleep asks to be rung only for what hurries: the consumer looks at its rings again
-// within a time that is shorter than anybody waits for the rest. Who dozes may therefore do without the heavy barrier
-// (what a missed ring costs is that time), and must not do so for long.
+// within a time that is shorter than anybody waits for the rest. A consumer that dozes may therefore do without the
+// heavy barrier (a ring that is missed costs that time), but it must not doze for long.
 //
-// Scanning. With few rings the consumer polls all of them, all bits are on, and `active` is not looked at.
-// With many (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more; a producer
-// then fences after publishing and turns the bit on if it is off. Every active[] word belongs to all
-// producers, so a faulty one can deafen the consumer to others: the consumer therefore also polls idle rings
-// in turn.
+// Scanning. With few rings the consumer polls all of them, all bits are on, and nobody looks at `active`. With many
+// rings (kScan) it takes the bit of an idle ring off, fences, and looks at the ring once more. A producer then fences
+// after it published, and turns its bit on if it is off. Every active[] word belongs to all producers, so a faulty one
+// can make the consumer deaf to others. Therefore the consumer also polls idle rings in turn.
 #pragma once
 
 #include <atomic>
@@ -54,12 +53,12 @@ struct DoorbellPage {
   alignas(64) std::atomic<uint32_t> mode;
   std::atomic<uint32_t> polled;  // not 0: an application thread polls all the time
   alignas(64) std::atomic<uint64_t> active[kWords];
-  alignas(64) std::atomic<uint32_t> rung_from;  // number + 1; 0: not known
+  alignas(64) std::atomic<uint32_t> rung_from;  // number of the CPU + 1; 0: it is not known
 };
 static_assert(sizeof(DoorbellPage) <= 4096);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
 
-// The consumer's end. Thread: the consumer, except drain(): any.
+// The consumer's end. Thread: the consumer; any thread may call drain().
 class Doorbell {
  public:
   static constexpr uint32_t kMaxLinks = DoorbellPage::kWords * 64;
@@ -72,16 +71,17 @@ class Doorbell {
   int event_fd() const { return event_fd_.get(); }
   DoorbellPage* page() const { return reinterpret_cast<DoorbellPage*>(mapping_.data()); }
 
-  // Caller: begin_sleep, heavy_barrier, look at all rings; then block on event_fd, or end_sleep.
+  // The caller calls begin_sleep and heavy_barrier, and looks at all rings. Then it blocks on event_fd, or calls
+  // end_sleep.
   void begin_sleep() { begin(DoorbellPage::kSleep); }
-  // Caller: look at all rings; then block on event_fd for kLongestDoze at most, or end_sleep.
+  // The caller looks at all rings. Then it blocks on event_fd for at most kLongestDoze, or calls end_sleep.
   void begin_doze() { begin(DoorbellPage::kSleep | DoorbellPage::kDoze); }
   void end_sleep() {
     if (page()->mode.load(std::memory_order_relaxed) & DoorbellPage::kAsleep)
       page()->mode.fetch_and(~DoorbellPage::kAsleep, std::memory_order_seq_cst);
   }
   void set_polled(bool yes) { page()->polled.store(yes ? 1 : 0, std::memory_order_relaxed); }
-  // The CPU of whoever rang last; -1: not known. As a peer says.
+  // The CPU of the peer that rang last, as the peer says; -1: it is not known.
   int rung_from() const { return static_cast<int>(page()->rung_from.load(std::memory_order_relaxed)) - 1; }
   void drain();  // empties the eventfd
 
@@ -107,37 +107,38 @@ class Doorbell {
   Mapping mapping_;
 };
 
-// How a consumer was found after something was published.
+// What state the consumer was in when something was published.
 enum class Consumer : uint8_t {
   kAwake,
-  kDozing,  // it sees what does not hurry by itself
-  kAsleep   // to be rung
+  kDozing,  // it will see by itself what does not hurry
+  kAsleep   // it has to be rung
 };
 
-// A producer's end of somebody else's doorbell. Thread: the producer.
+// A producer's end of the doorbell of another process. Thread: the producer.
 class PeerDoorbell {
  public:
-  // Checks and takes over what a peer sent: its page and eventfd, and our bit in its bitmap.
+  // Checks what a peer sent and takes it over: its page, its eventfd, and our bit in its bitmap.
   bool attach(Fd page, Fd event, uint32_t link, std::string* error);
   bool attached() const { return static_cast<bool>(mapping_); }
   bool polled() const { return page()->polled.load(std::memory_order_relaxed) != 0; }
   // The consumer does not count on heavy barriers that reach us.
   void set_fence_needed(bool needed) { fence_ = needed; }
 
-  // After publishing into the consumer's ring. kAsleep: the caller has to ring it, and nobody else will.
+  // Call it after something was published in the consumer's ring. kAsleep: the caller must ring, and nobody else will.
   Consumer after_publish(bool hurries = true) {
     if (fence_) full_fence();
-    // Program order of the ring's release store and this load is all that the barrier needs of us; the
-    // compiler must keep it.
+    // The barrier needs nothing of us but the program order of the ring's release store and this load, which the
+    // compiler must keep.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     uint32_t mode = page()->mode.load(std::memory_order_relaxed);
     if (mode == 0) [[likely]]
       return Consumer::kAwake;
     return after_publish_slow(mode, hurries);
   }
-  // Wakes whatever blocks on the eventfd. One system call, after which the woken thread may be running in our place.
+  // Wakes the thread that blocks on the eventfd. It costs one system call, and the woken thread may then run in our
+  // place.
   void ring() const { ring(event_fd_); }
-  // The bell alone, for ringing it when the doorbell is perhaps gone.
+  // The bell alone, for a caller that rings it when the doorbell may be gone.
   using Bell = std::shared_ptr<const Fd>;
   const Bell& bell() const { return event_fd_; }
   static void ring(const Bell&);

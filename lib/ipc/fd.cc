@@ -13,7 +13,7 @@
 namespace ub::ipc {
 namespace {
 
-// Never destroyed: Fds in static objects may outlive any static of ours.
+// It is never destroyed, because Fds in static objects may live longer than any static object here.
 struct Registry {
   std::mutex mutex;
   std::unordered_set<int> fds;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An owned file descriptor that belongs to this process alone: close-on-exec (its creator sees to that) and
-// closed in the child of a fork. A child that kept a copy would keep a dead parent's sockets, locks and
-// memory alive, and peers would never see the parent die.
+// A file descriptor that has an owner and belongs to this process alone. It is close-on-exec (its creator sees to
+// that), and it is closed in the child of a fork. A child that kept a copy would keep the sockets, locks and memory of
+// a dead parent alive, and peers would never see the parent die.
 //
-// Thread: an Fd has one owner; the registry behind it is locked. In a forked child, Fds of the parent are
-// empty shells: destroying them does nothing.
+// Thread: an Fd has one owner; the registry behind it is locked. In a forked child the Fds of the parent are empty
+// shells, and to destroy them does nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace ub::ipc {
 
-// Changes in the child of every fork (once any Fd was made): tells inherited objects from own ones.
+// This number changes in the child of every fork (once any Fd was made), so it tells inherited objects from own ones.
 uint32_t fork_generation();
 
 class Fd {
  public:
   Fd() = default;
-  explicit Fd(int fd);  // takes it over; -1: empty
+  explicit Fd(int fd);  // takes the descriptor over; -1: the Fd is empty
   ~Fd() { reset(); }
   Fd(Fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)), process_(o.process_) {}
   Fd& operator=(Fd&& o) noexcept {
@@ -37,7 +37,7 @@ class Fd {
 
  private:
   int fd_ = -1;
-  uint32_t process_ = 0;  // generation of forks in which it was made
+  uint32_t process_ = 0;  // fork_generation() when it was made
 };
 
 }  // namespace ub::ipc

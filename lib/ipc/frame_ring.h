@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ring of frames of any length in memory shared by one producer and one consumer (threads or processes).
+// A ring of frames of any length in memory that one producer and one consumer (threads or processes) share.
 //
 //   area:  [control page: `consumed`] [data: a power of two of bytes, in lines of 64]
-//   small frame (up to kSmallFrame bytes):  | word, bytes ... |  ... |        in as few lines as it fits
-//   large frame:                            | word, unused    | bytes ...     the bytes start on their own
-//   line
+//   small frame (up to kSmallFrame bytes):  | word, bytes ... |  ... |    in as few lines as it fits into
+//   large frame:                            | word, unused    | bytes ...    the bytes begin on a line of their own
 //
-// A frame is contiguous; where it would cross the end of the data, a filler takes the rest of the lap. `word`
-// is what publishes a frame: 0 means "not yet", anything else tells kind, length, span and (part of) the
-// position. There is no producer index: the consumer looks at the word where the next frame will begin, so a
-// small frame costs the transfer of its own lines and nothing else. Payload moves on through the whole ring,
-// since lines that have left the other core's private cache are the cheap ones to write.
+// A frame is contiguous; where it would cross the end of the data, a filler takes the rest of the lap. `word` publishes
+// a frame: 0 means "not yet", anything else tells the kind, the length, the span and (part of) the position. There is
+// no producer index. The consumer looks at the word where the next frame will begin, so a small frame costs the
+// transfer of its own lines and nothing else. Payload moves on through the whole ring, because lines that have left the
+// private cache of the other core are cheap to write.
 //
-//   what                 writer     order
-//   bytes, then word     producer   word is stored with release, loaded with acquire
-//   next word := 0       producer   before the word in front of it, so that old payload is never taken for a
-//   word consumed             consumer   stored with release after its last look at the bytes, loaded with
-//   acquire
+//   what               written by   order
+//   bytes, then word   producer     the word is stored with release and loaded with acquire
+//   next word := 0     producer     before the word in front of it, so that old payload is never taken for a word
+//   consumed           consumer     stored with release after its last look at the bytes, loaded with acquire
 //
-// Frames appear in the order of begin(), whatever the order of commit(), and only with publish(): the first
-// unpublished word (the "gate") is held back, those behind it are written at once but cannot be reached. Thus
-// a burst becomes visible as a whole, and the one line that an idle consumer is spinning on is written once:
-// small frames are built in private memory and copied at the end, large ones do not use that line.
+// Frames appear in the order of begin(), whatever the order of commit(), and only with publish(). The first word that
+// is not published (the "gate") is held back; those behind it are written at once, but the consumer cannot reach them.
+// Thus a burst becomes visible as a whole, and the one line that an idle consumer spins on is written once: small
+// frames are built in private memory and copied at the end, and large ones do not use that line.
 //
-// Neither side believes the other. Positions are private; what is read from shared memory is read once,
-// checked, and an impossible value sets broken() and ends the use of the ring. A consumer that lies about
-// `consumed` can only have its own frames overwritten.
+// Neither side believes the other. Positions are private. What is read from shared memory is read once and checked, and
+// an impossible value sets broken() and ends the use of the ring. A consumer that lies about `consumed` can only have
+// its own frames overwritten.
 #pragma once
 
 #include <atomic>
@@ -46,14 +44,14 @@ class FrameRing {
   static constexpr size_t kMinBytes = size_t{64} << 10;
   static constexpr size_t kMaxBytes = size_t{1} << 30;
   static constexpr size_t kWordBytes = 8;
-  static constexpr size_t kSmallFrame = 4 * kLine - kWordBytes;  // up to four lines with the word
+  static constexpr size_t kSmallFrame = 4 * kLine - kWordBytes;  // a frame and its word take up to four lines
   static constexpr size_t kMaxFrame = 32 * 1024;
 
   static constexpr size_t area_bytes(size_t data_bytes) { return kControlBytes + data_bytes; }
   static constexpr bool valid_size(uint64_t data_bytes) {
     return data_bytes >= kMinBytes && data_bytes <= kMaxBytes && (data_bytes & (data_bytes - 1)) == 0;
   }
-  // Longest frame that always finds room in an empty ring, however it lies.
+  // The longest frame that always finds room in an empty ring, wherever it begins.
   static constexpr size_t max_frame(size_t data_bytes) {
     return data_bytes / 4 < kMaxFrame ? data_bytes / 4 : kMaxFrame;
   }
@@ -132,19 +130,19 @@ class FrameRingWriter : FrameRing {
     return o.frame;
   }
 
-  // `bytes` may be less than was asked for. The frame may not be touched any more.
+  // `bytes` may be less than the caller of begin() asked for. The caller may not touch the frame any more.
   void commit(std::byte* frame, size_t bytes) {
     uint32_t slot = slot_of(frame);
     Open& o = opens_[slot];
     size_t span = span_of(o.small, bytes);
     UB_DCHECK(span <= o.span);
-    if (o.position + o.span == tail_) {  // the newest: nothing lies behind it, what it does not need is free
+    if (o.position + o.span == tail_) {  // the newest frame: nothing lies behind it, so what it does not need is free
       o.span = span;
       tail_ = o.position + span;
       clear_word(tail_);
     }
     close(slot, make_word(o.small ? kSmall : kLarge, bytes, o.span, o.position), bytes);
-    // Let the consumer start on long bursts.
+    // The consumer can begin with a long burst before its end.
     if (tail_ - gate_position_ >= kPublishBytes) publish();
   }
 
@@ -161,7 +159,7 @@ class FrameRingWriter : FrameRing {
     }
   }
 
-  // Everything committed in front of the oldest open frame becomes visible. True: something new did.
+  // Makes everything visible that was committed in front of the oldest open frame. True: something new became visible.
   bool publish() {
     if (!gate_ || gate_word_ == 0) return false;
     if (gate_staged_ != kNoSlot) {
@@ -177,20 +175,20 @@ class FrameRingWriter : FrameRing {
       gate_position_ = oldest_open();
       gate_word_ = 0;
     }
-    // The lines after the word the consumer now looks at: have them here before they are written.
+    // Fetches the lines behind the word that the consumer now looks at, before they are written.
     for (size_t ahead = 1; ahead <= kPrefetchLines; ++ahead)
       __builtin_prefetch(data_ + ((tail_ + ahead * kLine) & mask_), 1);
     return true;
   }
 
-  // Everything before this position is visible.
+  // Everything before this position is visible to the consumer.
   uint64_t published() const { return gate_ ? gate_position_ : tail_; }
-  // Fresh from the consumer.
+  // Reads what the consumer has written by now.
   uint64_t consumed() {
     refresh_consumed();
     return consumed_seen_;
   }
-  // As of the last time that room or consumed() was asked for.
+  // What the last look for room, or the last call of consumed(), has read.
   uint64_t consumed_seen() const { return consumed_seen_; }
   bool has_open() const { return open_ != 0; }
   bool broken() const { return broken_; }
@@ -214,7 +212,7 @@ class FrameRingWriter : FrameRing {
     return small ? round_up(kWordBytes + bytes) : kLine + round_up(bytes);
   }
 
-  // Bytes 8..63; the word comes by itself.
+  // Copies bytes 8 to 63; the word is stored separately.
   static void copy_first_line(std::byte* to, const std::byte* from) {
     std::memcpy(to + kWordBytes, from + kWordBytes, kLine - kWordBytes);
   }
@@ -228,9 +226,9 @@ class FrameRingWriter : FrameRing {
     return 0;
   }
 
-  // The position's word is 0 from now on, until a frame there is committed. Positions are zeroed before the
-  // word in front of them is written, and `zeroed_` is reset to a frame's start when it begins: a frame's
-  // payload cannot lie on a position that is believed to be zero.
+  // The word at this position is 0 from now on, until a frame there is committed. A position is zeroed before the word
+  // in front of it is written, and `zeroed_` goes back to the start of a frame when the frame begins. So the payload of
+  // a frame never lies on a position that is believed to be zero.
   void clear_word(uint64_t position) {
     if (zeroed_ == position) return;
     word_at(position).store(0, std::memory_order_relaxed);
@@ -247,7 +245,7 @@ class FrameRingWriter : FrameRing {
       if (bytes > kLine - kWordBytes) copy_lines(to + kLine, from + kLine, bytes - (kLine - kWordBytes));
       if (gate) {
         gate_word_ = word;
-        gate_staged_ = slot;  // stays in use until published
+        gate_staged_ = slot;  // the slot stays in use until the frame is published
         return;
       }
       copy_first_line(to, from);
@@ -261,7 +259,7 @@ class FrameRingWriter : FrameRing {
     }
   }
 
-  // Whole lines are copied: cheaper than exact lengths.
+  // Copies whole lines, which is cheaper than exact lengths.
   static void copy_lines(std::byte* to, const std::byte* from, size_t bytes) {
     for (size_t at = 0; at < bytes; at += kLine) std::memcpy(to + at, from + at, kLine);
   }
@@ -303,14 +301,14 @@ class FrameRingWriter : FrameRing {
 
   uint64_t tail_ = 0;  // where the next frame begins; positions count bytes and never wrap
   uint64_t consumed_seen_ = 0;
-  uint64_t zeroed_ = 0;         // this position's word is 0 (fresh memory is)
-  uint64_t gate_position_ = 0;  // first unpublished frame, if gate_
-  uint64_t gate_word_ = 0;      // its word; 0: still open
+  uint64_t zeroed_ = 0;         // the word at this position is 0 (as in fresh memory)
+  uint64_t gate_position_ = 0;  // the first frame that is not published, if gate_
+  uint64_t gate_word_ = 0;      // the word of that frame; 0: the frame is still open
   uint32_t gate_staged_ = kNoSlot;
   uint32_t behind_ = 0;  // frames committed behind the gate
   bool gate_ = false;
   bool broken_ = false;
-  uint32_t used_ = 0;  // slots in use: open, or the gate's
+  uint32_t used_ = 0;  // slots in use: of open frames, or of the gate
   uint32_t open_ = 0;
   size_t max_frame_ = 0;
   std::unique_ptr<Staging[]> staging_;
@@ -327,17 +325,17 @@ class FrameRingReader : FrameRing {
 
   void attach(std::byte* area, size_t data_bytes) { attach_area(area, data_bytes); }
 
-  // The next frame; it stays where it is until release(). False: none now, or the ring is broken.
+  // Takes the next frame, which stays where it is until release(). False: there is none now, or the ring is broken.
   bool next(Frame* out) {
     uint64_t word = word_at(head_).load(std::memory_order_acquire);
-    // The lines that a frame like the last one would have, so that they travel together with the word.
+    // Fetches the lines that a frame like the last one would have, so that they travel together with the word.
     for (size_t at = kLine; at < likely_span_; at += kLine) __builtin_prefetch(data_ + ((head_ + at) & mask_));
     if (word == 0) [[likely]]
       return false;
     return take(word, out);
   }
-  // Frames that came with those taken so far. With none, asking next() costs the transfer of a line that most
-  // likely says "not yet", so somebody in a hurry does not.
+  // How many frames came together with those that were taken. If there are none, next() costs the transfer of a line
+  // that most likely says "not yet", so a caller in a hurry does not ask.
   uint32_t more() const { return more_; }
   bool empty() const { return broken_ || word_at(head_).load(std::memory_order_acquire) == 0; }
   // Gives back the memory of every frame that next() returned.
@@ -350,7 +348,7 @@ class FrameRingReader : FrameRing {
   bool broken() const { return broken_; }
 
  private:
-  static constexpr uint32_t kMaxFillers = 64;  // in a row: end of lap, and aborted frames
+  static constexpr uint32_t kMaxFillers = 64;  // most fillers in a row: ends of laps, and aborted frames
 
   bool take(uint64_t word, Frame* out) {
     for (uint32_t fillers = 0; fillers < kMaxFillers; ++fillers) {
@@ -371,7 +369,7 @@ class FrameRingReader : FrameRing {
         likely_span_ = kind == kSmall ? span : 0;
         out->data = data_ + offset + front;
         out->bytes = static_cast<uint32_t>(bytes);
-        // All lines of a small frame at once, not one after the other as a parser walks on.
+        // Fetches all lines of a small frame at once. A parser would fetch them one after the other.
         for (size_t at = kLine; at < span && at <= kSmallFrame; at += kLine) __builtin_prefetch(data_ + offset + at);
         return true;
       }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// errno as the program left it. Its data calls drive the NIC, which makes system calls of its own; whether one of them
-// fails (a socket is empty, a signal came) is nothing that the program asked. So errno is put back where its thread
-// leaves the driving, around all system calls at once: cheaper to get right than one by one. Thread: any.
+// Keeps errno as the program left it. The program's data calls drive the NIC, which makes system calls of its own. If
+// one of them fails (a socket is empty, a signal came), that is nothing that the program asked. So errno is put back
+// where a thread stops driving. To do so once around all system calls is easier to get right than to do it for each of
+// them. Thread: any.
 #pragma once
 
 #include <cerrno>
@@ -17,7 +18,7 @@ class KeepErrno {
   KeepErrno& operator=(const KeepErrno&) = delete;
 
  private:
-  int* const place_;  // asked for once: each time it is a call into libc
+  int* const place_;  // asked for only once, because each time costs a call into libc
   const int before_;
 };
 

@@ -61,7 +61,7 @@ bool check_reply(std::span<const std::byte> message, size_t fd_count, LinkReply*
   if (message.size() < sizeof out->head || out->head.magic != kHelloMagic) {
     *why = "the peer's answer is not one of the shared-memory wire";
   } else if (message.size() == sizeof *out && out->code != Refusal::kNone) {
-    *why = std::string("the peer refused: ") + out->text;  // says more than a comparison of versions here
+    *why = std::string("the peer refused: ") + out->text;  // it says more than a comparison of versions here
   } else if (out->head.version != kHelloVersion) {
     *why = version_text("connecting", "accepting", out->head.version);
   } else if (message.size() != sizeof *out || out->head.bytes != sizeof *out || fd_count != kReplyFds) {

@@ -6,8 +6,8 @@
 
 namespace ub::ipc {
 
-// Is all of [address, address + length) mapped readable, and writable if wanted? Reads /proc/self/maps: some
-// microseconds for each hundred mappings. Where that cannot be read the answer is yes.
+// Is all of [address, address + length) mapped and readable, and also writable if that is wanted? It reads
+// /proc/self/maps, which takes some microseconds for each hundred mappings. If that cannot be read, the answer is yes.
 bool is_mapped(uint64_t address, uint64_t length, bool writable);
 
 }  // namespace ub::ipc

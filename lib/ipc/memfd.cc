@@ -62,7 +62,7 @@ bool Mapping::map_private(size_t bytes) {
   return true;
 }
 
-// In a forked child nothing is mapped there any more, or something else is.
+// In a forked child nothing is mapped there any more, or something else is mapped there.
 void Mapping::reset() {
   if (data_ != nullptr && process_ == fork_generation()) ::munmap(data_, bytes_);
   data_ = nullptr;
@@ -87,7 +87,7 @@ Fd create_sealed_memfd(const char* label, size_t bytes, std::string* error) {
 }
 
 bool check_sealed_memfd(int fd, size_t bytes, std::string* error) {
-  // Seals first: only after them does the size stay what it is.
+  // The seals are read first, because only with them the size cannot change any more.
   int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals) {
     *error = "the memory offered is not sealed against shrinking and growing";

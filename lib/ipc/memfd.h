@@ -3,8 +3,8 @@
 // Anonymous shared memory that may be passed to another process: a memfd sealed against shrinking and
 // growing, so that no access through a mapping can fault, whatever the other side does.
 //
-// Mappings are MADV_DONTFORK (a child gets none) and descriptors close-on-exec. Memory starts as zeros and is
-// taken as it is touched. Thread: set-up only.
+// Mappings are MADV_DONTFORK (a child gets none), and descriptors are close-on-exec. The memory starts as zeros, and
+// its pages are taken when they are touched. Thread: set-up only.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace ub::ipc {
 
-// A mapped range; unmapped on destruction, except in a forked child, which never had it.
+// A mapped range. It is unmapped when it is destroyed, except in a forked child, which never had it.
 class Mapping {
  public:
   Mapping() = default;
@@ -26,9 +26,9 @@ class Mapping {
   }
   Mapping& operator=(Mapping&& o) noexcept;
 
-  // Maps a whole shared-memory descriptor. False and `*error` if the kernel refuses.
+  // Maps all of a shared-memory descriptor. False and `*error` if the kernel refuses.
   bool map(int fd, size_t bytes, std::string* error);
-  // Private zeroed memory, for tests and loopback.
+  // Maps private zeroed memory, for tests and loopback.
   bool map_private(size_t bytes);
 
   std::byte* data() const { return data_; }
@@ -42,20 +42,21 @@ class Mapping {
   uint32_t process_ = 0;
 };
 
-// `label` appears in /proc/<pid>/maps. Empty Fd and `*error` on failure.
+// `label` appears in /proc/<pid>/maps. On failure the result is an empty Fd, and `*error` says why.
 Fd create_sealed_memfd(const char* label, size_t bytes, std::string* error);
 
-// Is it shared memory of exactly that size that can neither shrink nor grow? For descriptors from a peer.
+// Is a descriptor that came from a peer shared memory of exactly that size, which can neither shrink nor grow?
 bool check_sealed_memfd(int fd, size_t bytes, std::string* error);
 
-// From now on nobody can map it for writing, write to its descriptor or punch holes into it; mappings that exist stay as
-// they are. Whoever faults on a page waits for a hole that is being punched around it, so memory that is shared with
-// somebody who is not trusted must be sealed before it is touched. Sealing waits for whoever writes to the descriptor:
-// it is for the one who is not trusted to do, and for the other to see that it was done, which never waits.
+// From now on nobody can map it for writing, write to its descriptor or punch holes into it; mappings that exist stay
+// as they are. A thread that faults on a page waits while a hole is punched around the page. So memory that is shared
+// with somebody who is not trusted must be sealed before it is touched. To seal it waits for all who write to the
+// descriptor. Therefore the one who is not trusted seals, and the other only looks whether it was done, which never
+// waits.
 bool seal_against_holes(int fd, std::string* error);
 bool is_sealed_against_holes(int fd);
 
-// Is it an eventfd (and not a pipe or socket that could block or name other things)?
+// Is it an eventfd (and not a pipe or socket, which could block or name other things)?
 bool is_eventfd(int fd);
 
 }  // namespace ub::ipc

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of code in which the calling thread is not cancelled. Most system calls are cancellation points; whoever is
-// cancelled in one that has begun to change what threads share leaves it half changed, and owned, for ever. A cancellation
-// that came meanwhile acts at the thread's next cancellation point. Thread: any.
+// A piece of code in which the calling thread is not cancelled. Most system calls are cancellation points. A thread
+// that is cancelled in one while it changes what threads share leaves it half changed, and owned, for ever. A
+// cancellation that comes meanwhile acts at the next cancellation point of the thread. Thread: any.
 #pragma once
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that waits for somebody else, and has nothing to be woken by.
+// A pause for a thread that waits for somebody else and has nothing to be woken by.
 #pragma once
 
 #include <time.h>
@@ -9,7 +9,7 @@
 
 namespace ub::ipc {
 
-// A signal ends it early. errno may change.
+// A signal ends the pause early. errno may change.
 inline void pause_for(Duration d) {
   const timespec t{static_cast<time_t>(d.ns / 1'000'000'000), static_cast<long>(d.ns % 1'000'000'000)};
   nanosleep(&t, nullptr);

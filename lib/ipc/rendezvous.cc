@@ -25,7 +25,7 @@ bool is_own_directory(const char* path) {
   return ::lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == ::geteuid();
 }
 
-// Is the file behind `fd` still the one at `path`? Between open and flock a former owner may have removed it.
+// Is the file behind `fd` still the one at `path`? A former owner may have removed it between open and flock.
 bool same_file(int fd, const std::string& path) {
   struct stat a, b;
   return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -91,7 +91,7 @@ std::string Rendezvous::default_directory() {
   if (xdg != nullptr && xdg[0] == '/' && is_own_directory(xdg)) {
     base = xdg;
   } else if (is_own_directory(run.c_str())) {
-    base = run;  // a process started without a login session must meet those started with one
+    base = run;  // a process that was started without a login session must meet those that were started with one
   }
   struct stat st;
   uint64_t ns = ::stat("/proc/self/ns/net", &st) == 0 ? st.st_ino : 0;
@@ -116,7 +116,7 @@ bool Rendezvous::open(const std::string& directory, std::string* error) {
              " or is writable for others; it must be ours with mode 0700";
     return false;
   }
-  for (const Name& name : list()) remove_if_stale(name);  // what killed processes left
+  for (const Name& name : list()) remove_if_stale(name);  // removes what killed processes left
   remove_stale_holders();
   return true;
 }
@@ -136,7 +136,7 @@ Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* err
   entry.name = name;
   std::string lock_path = stem(name) + ".lock";
   LockStatus status = lock_file(lock_path, &entry.lock);
-  if (status == LockStatus::kTaken) {  // perhaps only by one who clears up
+  if (status == LockStatus::kTaken) {  // perhaps only by a process that clears up
     ::usleep(1000);
     status = lock_file(lock_path, &entry.lock);
   }
@@ -151,7 +151,7 @@ Rendezvous::PublishStatus Rendezvous::publish(const Name& name, std::string* err
       return PublishStatus::kFailed;
   }
   std::string path = path_of(name);
-  ::unlink(path.c_str());  // a dead owner's: we hold the lock
+  ::unlink(path.c_str());  // it belongs to a dead owner, since we hold the lock
   entry.listener = listen_unix(path, error);
   if (!entry.listener) {
     ::unlink(lock_path.c_str());
@@ -193,7 +193,7 @@ void Rendezvous::forget_holder(const Name& name, uint32_t uasid) const {
   if (holder(name) == uasid) ::unlink((stem(name) + std::string(kHolderSuffix)).c_str());
 }
 
-// Of killed processes. Who lives has published a socket before.
+// Removes what killed processes announced. A process that is alive has published a socket before.
 void Rendezvous::remove_stale_holders() const {
   for (const Name& name : names_with(directory_, kHolderSuffix)) {
     const std::optional<uint32_t> uasid = holder(name);
@@ -204,7 +204,7 @@ void Rendezvous::remove_stale_holders() const {
 void Rendezvous::withdraw() {
   const auto announced = std::exchange(announced_, {});
   for (Entry& e : entries_) {
-    // In a forked child the descriptors are closed and the files are the parent's.
+    // In a forked child the descriptors are closed, and the files are those of the parent.
     struct stat st;
     if (::fstat(e.lock.get(), &st) == 0 && same_file(e.lock.get(), stem(e.name) + ".lock")) {
       ::unlink(path_of(e.name).c_str());

@@ -7,11 +7,11 @@
 //   <dir>/<EID, 32 hex digits>-<port>.id     a symbolic link: whoever has that port of ids (docs/identity.md); its text
 //                                            is the uasid, whose lower half is the port of a socket above
 //
-// The default directory is private to a user (mode 0700) and its name holds user id and network namespace, so
-// that equal addresses in different namespaces do not meet. A killed owner leaves its files behind; its lock
-// is gone, so the next owner replaces them, and whoever fails to connect removes them.
+// The default directory is private to a user (mode 0700). Its name holds the user id and the network namespace, so that
+// equal addresses in different namespaces do not meet. An owner that is killed leaves its files behind, but not its
+// lock. So the next owner replaces the files, and anybody who fails to connect removes them.
 //
-// Thread: open, publish, withdraw: one; the const calls: any.
+// Thread: one thread calls open, publish and withdraw; any thread calls the const functions.
 #pragma once
 
 #include <array>
@@ -43,32 +43,32 @@ class Rendezvous {
   // $XDG_RUNTIME_DIR, /run/user/<uid> or /tmp, then softub-<uid>-<network namespace inode>.
   static std::string default_directory();
 
-  // Uses `directory` (empty: the default), creating it with mode 0700. False and `*error`: it cannot be made,
-  // or is not a directory of this user that others cannot write.
+  // Uses `directory` (empty: the default), and makes it with mode 0700 if it does not exist. False and `*error`: it
+  // cannot be made, or it is not a directory of this user that others cannot write to.
   bool open(const std::string& directory, std::string* error);
   const std::string& directory() const { return directory_; }
 
-  // Takes the name and listens. kTaken: another process has it.
+  // Takes the name and listens. kTaken: another process has the name.
   PublishStatus publish(const Name&, std::string* error);
   size_t published() const { return entries_.size(); }
   const Name& name(size_t i) const { return entries_[i].name; }
   int listener(size_t i) const { return entries_[i].listener.get(); }
-  // Says that the port of ids is ours: we have bound it. Replaces what somebody said who is gone. Without effect if the
-  // file system refuses.
+  // Says that the port of ids is ours, because we have bound it. It replaces the word of a process that is gone. It has
+  // no effect if the file system refuses.
   void announce(const Name& port_of_ids, uint32_t uasid);
   void retract(const Name& port_of_ids);
-  // Who said so last, and may be gone. Empty: nobody did.
+  // The one who announced that port last, and who may be gone. Empty: nobody announced it.
   std::optional<uint32_t> holder(const Name& port_of_ids) const;
-  // That was not true any more: removed, unless somebody else said so meanwhile.
+  // What the holder announced was not true any more: removes it, unless another one has announced the port meanwhile.
   void forget_holder(const Name& port_of_ids, uint32_t uasid) const;
-  // Removes our sockets and gives the names back.
+  // Removes our sockets and gives our names back.
   void withdraw();
 
   std::string path_of(const Name&) const;
-  // Is there a socket of that name? It may be a dead process's.
+  // Is there a socket of that name? It may belong to a dead process.
   bool listed(const Name&) const;
   std::vector<Name> list() const;
-  // After a refused connection: removes the files if no process holds the name. True: removed.
+  // Call it after a refused connection: it removes the files if no process holds the name. True: they are removed.
   bool remove_if_stale(const Name&) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rings whoever sleeps on an eventfd. It keeps errno and is no cancellation point: whoever rings has told the others that
-// it does, and nobody would ring in its place. Thread: any.
+// Rings a thread that sleeps on an eventfd. It keeps errno, and it is no cancellation point: the caller has told all
+// others that it rings, so nobody would ring in its place. Thread: any.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 namespace ub::ipc {
 
-// A counter that is full, in a descriptor that does not block, is readable anyway.
+// If the counter of the descriptor is full, the write fails without blocking, and the descriptor is readable anyway.
 inline void ring(int event_fd) {
   const KeepErrno kept;
   const NotCancelled guard;

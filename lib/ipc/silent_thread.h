@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread of ours in a program of others: no signal of the program is delivered to it, and tools show its name.
+// A thread of ours in the program of somebody else: no signal of the program is delivered to it, and tools show its
+// name.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 namespace ub::ipc {
 
-// `name` has at most 15 characters. The thread is not joinable if the kernel refuses another one (ulimit -u).
+// `name` has at most 15 characters. The thread is not joinable if the kernel refuses to make one (ulimit -u).
 template <class Fn>
 std::thread silent_thread(const char* name, Fn&& fn) {
   std::thread thread;

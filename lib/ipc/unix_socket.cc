@@ -14,7 +14,7 @@
 namespace ub::ipc {
 namespace {
 
-constexpr size_t kMostFds = 253;  // that the kernel lets into a message (SCM_MAX_FD)
+constexpr size_t kMostFds = 253;  // most descriptors that the kernel lets into a message (SCM_MAX_FD)
 
 bool address_of(const std::string& path, sockaddr_un* address, std::string* error) {
   if (path.size() >= sizeof address->sun_path) {
@@ -28,7 +28,7 @@ bool address_of(const std::string& path, sockaddr_un* address, std::string* erro
   return true;
 }
 
-// Receives a message; `take` gets each descriptor that came with it and for which `control` has room.
+// Receives a message. `take` gets each descriptor that came with it, as far as `control` has room for them.
 template <class Take>
 SocketStatus receive(int socket, std::span<std::byte> buffer, size_t* bytes, std::span<char> control, Take take) {
   *bytes = 0;
@@ -143,7 +143,7 @@ SocketStatus receive_plain(int socket, std::span<std::byte> buffer, size_t* byte
   };
   try {
     if (*had_fds) std::thread(close_all).detach();
-  } catch (const std::system_error&) {  // no thread
+  } catch (const std::system_error&) {  // the kernel makes no other thread
     close_all();
   }
   return status;

@@ -30,23 +30,24 @@ enum class SocketStatus : uint8_t {
   kFailed,  // anything else; see errno
 };
 
-// Binds and listens; `path` must not exist. Empty and `*error` on failure.
+// Binds and listens; `path` must not exist. On failure the result is an empty Fd, and `*error` says why.
 Fd listen_unix(const std::string& path, std::string* error);
-// Next waiting connection; empty: none.
+// Takes the next connection that waits; an empty Fd: there is none.
 Fd accept_unix(int listener);
-// kClosed: nobody listens there (no such file, or a socket that a dead process left). kAgain: its backlog is
-// full.
+// kClosed: nobody listens there (there is no such file, or it is a socket that a dead process left). kAgain: the
+// backlog is full.
 SocketStatus connect_unix(const std::string& path, Fd* out, std::string* error);
 
 SocketStatus send_message(int socket, std::span<const std::byte> message, std::span<const int> fds);
-// `*bytes` gets the length of the message (cut at the buffer's), fds[0..*fd_count) what came with it. A
-// message with more descriptors than kMaxMessageFds loses the rest.
+// `*bytes` gets the length of the message (at most that of the buffer), and fds[0..*fd_count) the descriptors that came
+// with it. Of a message with more descriptors than kMaxMessageFds, the rest is lost.
 SocketStatus receive_message(int socket, std::span<std::byte> buffer, size_t* bytes, Fd* fds, size_t* fd_count);
 
-// From somebody who is not trusted and has no descriptors to send. What the last holder of a descriptor waits for when
-// it closes it is the sender's choice (SO_LINGER, FUSE): a thread of its own closes them.
+// Receives from somebody who is not trusted and has no descriptors to send. The last holder of a descriptor who closes
+// it may have to wait, and the sender chooses for what (SO_LINGER, FUSE). So a thread of its own closes them.
 SocketStatus receive_plain(int socket, std::span<std::byte> buffer, size_t* bytes, bool* had_fds);
-// For a listener and what it accepts: the kernel refuses such messages to their sender, if it can (Linux 6.16).
+// For a listener and its connections: the kernel (from Linux 6.16 on) refuses messages with descriptors to their
+// sender.
 void refuse_fds(int socket);
 
 bool peer_credentials(int socket, PeerCredentials*);

@@ -14,10 +14,10 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/setup/record_sender.h"
-#include "lib/transport/ta/channel_sender.h"
 #include "lib/transport/ta/datagram_receiver.h"
 #include "lib/transport/ta/datagram_sender.h"
-#include "lib/transport/ta/receiver.h"
+#include "lib/transport/ta/packet_receiver.h"
+#include "lib/transport/ta/packet_sender.h"
 #include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/tp/transmitter.h"
 #include "lib/transport/wire/network_header.h"
@@ -53,8 +53,8 @@ class UbEngine {
   ta::DatagramSender<Host> datagram_sender_;
   ta::DatagramReceiver<Host> datagram_receiver_;
   tp::Transmitter<Host> transmitter_;
-  ta::ChannelSender<Host> channel_sender_;
-  ta::Receiver<Host> receiver_;
+  ta::PacketSender<Host> packet_sender_;
+  ta::PacketReceiver<Host> packet_receiver_;
 };
 
 }  // namespace ub

@@ -5,6 +5,8 @@
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/receive_record.h"
+#include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ub_engine.h"
 
 namespace ub {
@@ -16,8 +18,8 @@ UbEngine<Host>::UbEngine(CoreState& s, State&, Host& host)
       datagram_sender_(s, host),
       datagram_receiver_(s, host),
       transmitter_(s, host),
-      channel_sender_(s, host, transmitter_),
-      receiver_(s, host) {}
+      packet_sender_(s, host, transmitter_),
+      packet_receiver_(s, host) {}
 
 // ---- packets ---------------------------------------------------------------------------------------------------
 
@@ -82,7 +84,7 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
     case wire::TpOpcode::kData:
       if (net.met_congestion()) [[unlikely]]
         tp::on_mark(s_, channel, s_.now, net.ecn());
-      return receiver_.on_data(channel, rtp, {rest, bytes});
+      return packet_receiver_.on_data(channel, rtp, {rest, bytes});
     case wire::TpOpcode::kAck:
       return ta::on_ack(s_, channel, rtp);
     case wire::TpOpcode::kSack:
@@ -122,7 +124,7 @@ bool UbEngine<Host>::on_copy_done(CopyTag tag, bool ok) {
     const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (channel != 0) tp::on_gather_done(s_, channel, purpose.held, s_.now, ok);
   } else {
-    receiver_.on_placed(purpose, ok);
+    packet_receiver_.on_placed(purpose, ok);
   }
   return true;
 }
@@ -137,7 +139,7 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   const uint32_t channel = s_.channel_timers.index_of(timer);
   setup::on_channel_timer(s_, channel);
   const tp::Channel& ch = s_.channels[channel];
-  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) receiver_.resume(channel);
+  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) packet_receiver_.resume(channel);
   return true;
 }
 
@@ -153,13 +155,13 @@ template <class Host>
 // Channels and datagrams take turns at going first, so that neither can use up the budget every time.
 template <class Host>
 [[gnu::always_inline]] inline size_t UbEngine<Host>::poll_requests(size_t budget) {
-  if (s_.active_links.empty()) return channel_sender_.send(budget);
+  if (s_.active_links.empty()) return packet_sender_.send(budget);
   s_.datagrams_first = !s_.datagrams_first;
   if (s_.datagrams_first) {
     size_t sent = datagram_sender_.send(budget);
-    return sent + channel_sender_.send(budget - sent);
+    return sent + packet_sender_.send(budget - sent);
   }
-  size_t sent = channel_sender_.send(budget);
+  size_t sent = packet_sender_.send(budget);
   return sent + datagram_sender_.send(budget - sent);
 }
 

@@ -22,7 +22,7 @@ void Dcqcn::begin(Verdict& v, const Path&, Psn) {
 
 void Dcqcn::decay() { alpha = static_cast<uint16_t>(alpha - (alpha >> kWeightShift)); }
 
-/// Beyond the rate before the cut, never beyond the line.
+/// Raises the target beyond the rate before the cut, but never beyond that of the line.
 void Dcqcn::aim_higher(const Path& path) {
   const uint32_t more = std::min(time_steps, byte_steps) > kFastSteps   ? kAddMuchKbytesPerSecond
                         : std::max(time_steps, byte_steps) > kFastSteps ? kAddKbytesPerSecond
@@ -30,7 +30,7 @@ void Dcqcn::aim_higher(const Path& path) {
   target_kbytes_per_second += std::min(more, path.line_kbytes_per_second - target_kbytes_per_second);
 }
 
-/// One step up, of either kind.
+/// Makes one step up, whether by time or by bytes.
 void Dcqcn::recover(Verdict& v, const Path& path) {
   aim_higher(path);
   rate_kbytes_per_second += (target_kbytes_per_second - rate_kbytes_per_second + 1) / 2;

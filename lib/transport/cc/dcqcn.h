@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rate on a network that marks packets instead of dropping them, and when the sender of marked packets is told. After
-// DCQCN (Zhu et al., SIGCOMM 2015) with its constants; the notifications are CNPs of the InfiniBand Architecture
-// Specification, annex A17. Integers alone, so that a run can be repeated.
+// DCQCN limits the rate of a sender on a network that marks packets instead of dropping them, and says when the sender
+// of marked packets is told. It follows DCQCN (Zhu et al., SIGCOMM 2015) with the constants of that paper. The
+// notifications are CNPs of the InfiniBand Architecture Specification, annex A17. It computes with integers only, so
+// that a run can be repeated.
 //
-// A notification cuts the rate; it comes back by time and by bytes sent: at first half of the way to the rate before the
-// cut, five times, then in steps beyond it. At line rate nothing is counted any more.
+// A notification cuts the rate. The rate comes back with time and with the bytes that are sent: first five times half
+// of the way to the rate before the cut, then in steps beyond that rate. At line rate nothing is counted any more.
 #pragma once
 
 #include "lib/transport/cc/member.h"
@@ -21,12 +22,12 @@ struct Dcqcn : Member {
   static constexpr uint32_t kAddKbytesPerSecond = 5'000;       // 40 Mbit/s
   static constexpr uint32_t kAddMuchKbytesPerSecond = 50'000;  // 400 Mbit/s
 
-  uint32_t rate_kbytes_per_second = 0;  ///< 0: no limit
+  uint32_t rate_kbytes_per_second = 0;  ///< 0: there is no limit
   uint32_t target_kbytes_per_second = 0;
   uint32_t bytes_to_step : 24 = 0;
-  uint32_t time_steps : 4 = 0;  ///< since the cut; 15: or more
-  uint32_t byte_steps : 4 = 0;  ///< since the cut; 15: or more
-  uint16_t alpha = 0;           ///< how congested, of kAlphaOne
+  uint32_t time_steps : 4 = 0;  ///< steps by time since the cut; 15: that many or more
+  uint32_t byte_steps : 4 = 0;  ///< steps by bytes since the cut; 15: that many or more
+  uint16_t alpha = 0;           ///< how congested the network is, as a part of kAlphaOne
 
   void begin(Verdict& v, const Path&, Psn);
   void sent(Verdict& v, const Path& path, Instant now, uint32_t bytes);
@@ -39,9 +40,9 @@ struct Dcqcn : Member {
   void decay();
 };
 
-/// The receiver's half: so long nothing is said of further marked packets of a flow.
+/// The receiver's half: for so long after a notification, further marked packets of the flow cause none.
 inline constexpr Duration kNotificationPause = microseconds(50);
-/// A marked packet came. True: its sender is to be told.
+/// A marked packet arrived. True: its sender has to be told.
 constexpr bool is_to_be_told(Instant& next_notification, Instant now) {
   if (now < next_notification) return false;
   next_notification = now + kNotificationPause;

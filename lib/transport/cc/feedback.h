@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CETPH as what it says (UB Base Specification Rev 2.0, 6.2.2). Which form an acknowledgement has is agreed when the channel
-// is set up, with the algorithm.
+// Reads what a CETPH says (UB Base Specification Rev 2.0, 6.2.2). Its form in an acknowledgement is agreed on together
+// with the algorithm, when the channel is set up.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 
 namespace ub::cc {
 
-/// Bytes of a CETPH in acknowledgements of that algorithm; 0: they have none.
+/// How long the CETPH in acknowledgements of that algorithm is; 0: they have none.
 constexpr size_t feedback_size(wire::CcAlgorithm agreed) {
   return agreed == wire::CcAlgorithm::kLdcp   ? wire::CetphLdcp::kSize
          : agreed == wire::CcAlgorithm::kCaqm ? wire::CetphCaqm::kSize
                                               : 0;
 }
 
-/// `bytes`: from the CETPH of an acknowledgement on. kBadTpOpcode: it may have none.
+/// `bytes`: an acknowledgement from its CETPH on. kBadTpOpcode: its algorithm has no CETPH.
 inline wire::Drop read_feedback(wire::CcAlgorithm agreed, std::span<const std::byte> bytes, Feedback* out) {
   if (agreed == wire::CcAlgorithm::kLdcp) {
     wire::CetphLdcp h;
@@ -38,7 +38,7 @@ inline wire::Drop read_feedback(wire::CcAlgorithm agreed, std::span<const std::b
   return drop;
 }
 
-/// `bytes`: from the CETPH of a CNP on. A level of 0 is no mark: `*any` is false.
+/// `bytes`: a CNP from its CETPH on. A level of 0 is no mark: `*any` is false.
 inline wire::Drop read_notification(std::span<const std::byte> bytes, Mark* out, bool* any) {
   wire::CetphCnp h;
   const wire::Drop drop = wire::CetphCnp::read(bytes.data(), bytes.size(), h);

@@ -8,7 +8,7 @@
 namespace ub::cc {
 namespace {
 
-/// Calls fn with the state of the flow's algorithm; not at all if it has none.
+/// Calls fn with the state of the flow's algorithm, if it has one.
 template <class Fn>
 void with_member(Flow& f, Fn fn) {
   switch (f.algorithm) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between those who send packets and those who know how many the network bears (UB Base Specification Rev 2.0,
-// 6.6). A flow is what one sender keeps of its way through the network: a channel of UB (tp/congestion.h) or a queue pair of
-// RoCE (roce/congestion.h). Its sender tells it what happens, and when, by the functions below, and heeds its Verdict
-// afterwards. Which algorithm listens is the flow's, chosen when it begins.
+// The border between those who send packets and those who know how many packets the network bears (UB Base
+// Specification Rev 2.0, 6.6). A flow is what one sender, a channel of UB (tp/congestion.h) or a queue pair of RoCE
+// (roce/congestion.h), keeps of its way through the network. The sender calls the functions below to tell the flow what
+// happens, and when. Afterwards it obeys the Verdict. When a flow begins, its algorithm is chosen.
 //
-// Where nobody chose one, and where the chosen one does not heed what would be told, the sender need not tell it: see
+// If the flow has no algorithm, or one that does not use what would be told, the sender need not tell it: see
 // `algorithm`, hears_packets() and Verdict::send_times. Thread: the owner of the Core.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace ub::cc {
 
-/// The algorithms: a type, and the name of its state.
+/// The algorithms: the type of each, and the name of its state.
 #define UB_CC_MEMBERS(X)     \
   X(Listener, listener)      \
   X(LossWindow, loss_window) \
@@ -40,31 +40,31 @@ struct Flow : Verdict {
 };
 static_assert(sizeof(Flow) == 40, "every channel and queue pair has one");
 
-/// `next`: the first packet. `times` gives a block to who wants round trips; end() gives it back.
+/// `next`: the first PSN. A flow that wants round trips takes a block of `times`, which end() gives back.
 void begin(Flow& f, SendTimes& times, Algorithm algorithm, const Path& path, Psn next);
 void end(Flow& f, SendTimes& times);
 
-/// Is a packet to be told of when it leaves?
+/// Must the flow be told of each packet that leaves?
 bool hears_packets(const Flow& f);
-/// A data packet leaves. `again`: not for the first time.
+/// A data packet leaves. `again`: it has left before.
 void sent(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn, uint32_t bytes, bool again);
-/// The same, of one that nobody acknowledges.
+/// The same for a packet that nobody acknowledges.
 void sent(Flow& f, const Path& path, Instant now, uint32_t bytes);
-/// The peer has this one, and does not acknowledge it yet, since others are missing before it.
+/// The peer has this packet, but does not acknowledge it yet, because others before it are missing.
 void arrived(Flow& f, SendTimes& times, const Path& path, Instant now, Psn psn);
 /// The packets in [from, to) are no longer in flight. Nothing happens if there are none.
 void acknowledged(Flow& f, SendTimes& times, const Path& path, Instant now, Psn from, Psn to);
 void marked(Flow& f, const Path& path, Instant now, const Mark& mark);
 void fed_back(Flow& f, const Path& path, Instant now, const Feedback& feedback);
 void lost(Flow& f, const Path& path, Instant now, const Loss& loss);
-/// `next`: the next new packet.
+/// A whole retransmission timeout has passed. `next`: the PSN of the next new packet.
 void timed_out(Flow& f, const Path& path, Instant now, Psn next);
-/// Verdict::timer_at may have come; early calls do nothing.
+/// Verdict::timer_at may have come. A call before it does nothing.
 void timer(Flow& f, const Path& path, Instant now);
 
 /// May a packet leave?
 constexpr bool may_leave(const Verdict& v, Instant now) { return v.next_packet <= now; }
-/// When the flow is to be looked at again: one may leave, or its timer.
+/// When the sender has to look at the flow again, because a packet may leave then or its timer fires.
 constexpr Instant deadline(const Verdict& v, Instant now) {
   return may_leave(v, now) ? v.timer_at : earlier(v.next_packet, v.timer_at);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits nothing and notes what it hears: what a network says before somebody chooses an algorithm for it, and the proof
-// that whatever an algorithm may heed reaches it (CoreConfig::listen_to_network).
+// A listener limits nothing and records what it is told. It shows what a network says before an algorithm is chosen for
+// it, and that every signal that an algorithm may use arrives (CoreConfig::listen_to_network).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ struct Listener : Member {
   static constexpr bool kHearsRoundTrips = true;
 
   uint32_t round_trips = 0;          ///< how many were measured
-  uint32_t least_round_trip_ns = 0;  ///< 0: none was; UINT32_MAX: that or longer
-  uint16_t marks = 0;                ///< these three stay at UINT16_MAX
+  uint32_t least_round_trip_ns = 0;  ///< 0: none was measured; UINT32_MAX: that long or longer
+  uint16_t marks = 0;                ///< this number and the next two stay at UINT16_MAX
   uint16_t losses = 0;
   uint16_t timeouts = 0;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A window that heeds losses alone, in packets: slow start, then one more packet per window and round trip; half at a loss,
-// once per round trip; almost nothing after a timeout. It keeps a sender from drowning a socket buffer or a shared network;
-// UB's own algorithms (UB Base Specification Rev 2.0, 6.6) take its place where a peer offers them.
+// A window, in packets, that obeys only losses. It begins with slow start, then grows by one packet for each window and
+// round trip. A loss halves it, at most once in a round trip, and a timeout leaves almost nothing of it. It keeps a
+// sender from overfilling a socket buffer or a shared network. UB's own algorithms (UB Base Specification Rev 2.0, 6.6)
+// take its place if a peer offers them.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ struct LossWindow : Member {
   static constexpr uint16_t kLeastPackets = 2;
 
   uint16_t threshold_packets = 0;  ///< slow start ends here
-  uint32_t acked_packets = 0;      ///< towards the next increase
-  Psn recovery_until;              ///< one reduction per round trip
+  uint32_t acked_packets = 0;      ///< acknowledged packets since the last increase
+  Psn recovery_until;              ///< losses before this PSN belong to a round trip that reduced the window already
 
   void begin(Verdict& v, const Path& path, Psn next) {
     v.window_packets = kInitialPackets;
@@ -26,7 +27,8 @@ struct LossWindow : Member {
   }
 
   void acknowledged(Verdict& v, const Path& path, Instant, uint32_t packets, Psn until) {
-    if (until.after(recovery_until)) recovery_until = until;  // or half the number space later it would be ahead again
+    // Without the comparison it would seem to lie ahead half the number space later.
+    if (until.after(recovery_until)) recovery_until = until;
     uint32_t window = v.window_packets;
     if (window < threshold_packets) {
       window += packets;
@@ -39,7 +41,7 @@ struct LossWindow : Member {
   }
 
   void lost(Verdict& v, const Path&, Instant, const Loss& loss) {
-    if (loss.first.before(recovery_until)) return;  // of the same round trip
+    if (loss.first.before(recovery_until)) return;  // it belongs to the same round trip
     shrink(v, loss.next);
     v.window_packets = threshold_packets;
   }

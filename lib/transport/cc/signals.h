@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes through the seam of congestion control: what a sender is told of its network, and what it is then allowed.
-// Values alone; who measures and who obeys is in flow.h. UB Base Specification Rev 2.0, 6.6.
+// The values that pass the border of congestion control: what a sender is told of its network, and what it may then do.
+// flow.h says who measures and who obeys. UB Base Specification Rev 2.0, 6.6.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@ namespace ub::cc {
 
 inline constexpr uint16_t kNoWindow = UINT16_MAX;
 
-/// What stays the same while a flow lives. Its owner knows it, and says it with every signal.
+/// What stays the same while a flow lives. The owner of the flow knows it, and passes it with every signal.
 struct Path {
-  uint16_t most_packets = kNoWindow;             ///< in flight that its sender can keep track of
-  uint32_t line_kbytes_per_second = UINT32_MAX;  ///< as fast as it may ever go; not zero
+  uint16_t most_packets = kNoWindow;             ///< most packets in flight that the sender can keep track of
+  uint32_t line_kbytes_per_second = UINT32_MAX;  ///< the highest rate that it may ever have; not zero
 };
 
-/// What a flow is allowed. Plain fields, so that to obey costs a comparison; whoever obeys copies what its packets touch
-/// to where they touch it.
+/// What a flow allows. It is a plain value, so that to obey it costs a comparison. The sender copies the fields that
+/// each of its packets needs to where its packets look.
 struct Verdict {
-  Instant next_packet{};                ///< nothing leaves before
-  Instant timer_at = Instant::never();  ///< timer() wants to be called then, whether anything happens or not
-  uint32_t send_times = 0;              ///< block of SendTimes; 0: nobody wants round trips
-  uint16_t window_packets = kNoWindow;  ///< in flight at most
-  uint8_t ecn = 0;                      ///< code point of IP's ECN that its data leaves with
+  Instant next_packet{};                ///< no packet leaves before
+  Instant timer_at = Instant::never();  ///< timer() wants to be called then, whatever happens meanwhile
+  uint32_t send_times = 0;              ///< its block of SendTimes; 0: it wants no round trips
+  uint16_t window_packets = kNoWindow;  ///< most packets in flight
+  uint8_t ecn = 0;                      ///< ECN code point of IP that its data leaves with
 };
 
-/// Packets are missing: the first of them, and the next new one. What is missing before `next` is of the same round trip.
+/// Packets are missing: the first of them, and the next new packet. All that is missing before `next` belongs to the
+/// same round trip.
 struct Loss {
   Psn first, next;
 };
@@ -40,12 +41,12 @@ struct Mark {
   bool at_last_hop = false;  ///< RoCE does not say
 };
 
-/// What the receiver says beside its acknowledgements (CETPH of LDCP and CAQM, 6.2.2). Totals run on, modulo 2^32.
+/// What the receiver reports beside its acknowledgements (CETPH of LDCP and CAQM, 6.2.2). Totals wrap modulo 2^32.
 struct Feedback {
-  uint32_t received_words = 0;  ///< in all; a word is 2 bytes, each packet rounded up
-  uint32_t marked_words = 0;    ///< LDCP: of them in marked packets, in all
-  uint32_t granted_bytes = 0;   ///< CAQM: hints of switches since the last feedback
-  uint8_t marked_packets = 0;   ///< CAQM: since the last feedback
+  uint32_t received_words = 0;  ///< total; a word is 2 bytes, and each packet is rounded up
+  uint32_t marked_words = 0;    ///< LDCP: total of the words in marked packets
+  uint32_t granted_bytes = 0;   ///< CAQM: sum of the hints of switches since the last feedback
+  uint8_t marked_packets = 0;   ///< CAQM: marked packets since the last feedback
   bool may_increase = false;    ///< CAQM: `granted_bytes` counts
   bool at_last_hop = false;     ///< CAQM
 };

@@ -8,7 +8,8 @@
 #include "lib/transport/resource/id_space.h"
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cm.cc - what comes in: messages, time, first packets, and the end of links and queue pairs.
+// cm.cc - what comes in: messages, time, the first packets of peers, and the end of links and queue pairs.
 #include "lib/transport/roce/cm.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace ub::roce {
 namespace {
 
-constexpr uint32_t kBacklog = 128;     // requests of a listener that wait for the application
-constexpr uint8_t kLongestAsked = 20;  // acknowledgement timeout that a REQ may ask for: 4.3 s, eight times
+constexpr uint32_t kBacklog = 128;     // most requests of a listener that wait for the application
+constexpr uint8_t kLongestAsked = 20;  // largest acknowledgement timeout that a REQ may ask for: 4.3 s, eight times
 
 void refuse(CoreState& s, State& r, const AhAttributes& back, const CmHead& head, uint32_t remote_comm_id,
             RejReason reason) {
@@ -28,7 +28,7 @@ uint32_t find_listener(const State& r, uint16_t port, const Gid& address) {
   return 0;
 }
 
-/// Does the REQ that began the connection come again? Else its sender has started anew, and begins with the same id.
+/// Does the REQ that began the connection come again? If not, its sender has started anew, and begins with the same id.
 bool is_repetition(const Connection& c, const CmReq& req) {
   return c.cm.remote_qpn == req.qpn && c.remote_psn == req.starting_psn;
 }
@@ -56,7 +56,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   const uint32_t mtu = mtu_of_code(req.path_mtu_code);
   if (mtu == 0 || mtu > s.links[back.link].config.mtu) return no(RejReason::kInvalidMtu);
   const bool full = r.listeners[listener].waiting == kBacklog || !room_for_request(r);
-  if (req.local_comm_id == 0 || full) return s.drop(Counter::kRoceRxDropCm);  // it comes again
+  if (req.local_comm_id == 0 || full) return s.drop(Counter::kRoceRxDropCm);  // its sender repeats it
   const uint32_t record = add_connection(s, r);
   if (record == 0) return no(RejReason::kNoResources);
   Connection& c = r.connections[record];
@@ -72,7 +72,7 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   c.local_port = port;
   c.remote_port = addresses.source.port;
   c.path_mtu = req.path_mtu_code;
-  c.responder_resources = req.initiator_depth;  // until accept(): what the peer would have of each
+  c.responder_resources = req.initiator_depth;  // until accept(): what the peer would like to have of each
   c.initiator_depth = req.responder_resources;
   c.timeout = req.ack_timeout == 0 ? kLongestAsked : std::min(req.ack_timeout, kLongestAsked);
   c.retry_count = req.retry_count;
@@ -85,13 +85,13 @@ void on_request(CoreState& s, State& r, const AhAttributes& back, const CmHead& 
   tell(s, r, record, ConnectionEventKind::kConnectRequest, event, req.private_data.subspan(CmIpHeader::kSize));
 }
 
-/// The peer agrees: our queue pair gets ready, and we say so.
+/// The peer agrees: our queue pair is prepared, and we say so.
 void on_accepted(CoreState& s, State& r, uint32_t record, const CmRep& rep) {
   Connection& c = r.connections[record];
   c.remote_psn = rep.starting_psn;
   c.initiator_depth = std::min(c.initiator_depth, rep.responder_resources);
   c.rnr_retry = rep.rnr_retry;
-  if (!bring_up(s, r, c)) {  // the application did something with it meanwhile
+  if (!bring_up(s, r, c)) {  // the application has changed its state meanwhile
     ConnectionEvent event;
     event.reason = RejReason::kNoQp;
     tell(s, r, record, ConnectionEventKind::kRejected, event);
@@ -158,7 +158,7 @@ void on_mad(CoreState& s, State& r, const AhAttributes& back, std::span<const st
   if (drop != Drop::kNone) return;
   const std::byte* body = mad.data() + kMadHeadSize;
   if (head.type == CmType::kReq) return on_request(s, r, back, head, body);
-  // All others begin with both communication ids, the sender's first.
+  // All other messages begin with both communication ids, first that of the sender.
   const uint32_t sender = load_be32(body), ours = load_be32(body + 4);
   const uint32_t record = record_of(r, ours);
   if (record != 0 && from_peer(r.connections[record], back, head.type, sender)) {

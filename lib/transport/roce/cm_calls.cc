@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cm_calls.cc - what applications ask for: to listen, connect, accept, reject, part.
+// cm_calls.cc - what applications ask for: they listen, connect, accept, reject and part.
 #include <algorithm>
 
 #include "lib/transport/roce/cm.h"
@@ -9,7 +9,7 @@
 namespace ub::roce {
 namespace {
 
-constexpr size_t kOwnPrivateData = CmReq::kPrivateDataSize - CmIpHeader::kSize;  // of a REQ, for the application
+constexpr size_t kOwnPrivateData = CmReq::kPrivateDataSize - CmIpHeader::kSize;  // of a REQ, left to the application
 constexpr uint8_t kMaxTimeout = 31;
 
 }  // namespace

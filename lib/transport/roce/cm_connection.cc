@@ -14,7 +14,7 @@ CmStep send(CmConnection& c, CmType type, const Message& message, CmEvent event 
   return {event, true};
 }
 
-/// The message just sent waits for an answer.
+/// The message that was just sent waits for an answer.
 void await_answer(CmConnection& c, Instant now, const CmTimes& times) {
   c.sent = 1;
   c.deadline = now + times.first;
@@ -32,7 +32,7 @@ void rest(CmConnection& c, Instant now, const CmTimes& times) {
 }
 
 CmStep on_rep(CmConnection& c, const CmRep& rep) {
-  if (c.state == CmState::kEstablished) return {CmEvent::kNone, c.active};  // our RTU, still in `mad`, was lost
+  if (c.state == CmState::kEstablished) return {CmEvent::kNone, c.active};  // our RTU was lost; `mad` still has it
   if (c.state != CmState::kReqSent) return {};
   c.state = CmState::kRepReceived;
   c.remote_comm_id = rep.local_comm_id;
@@ -56,7 +56,7 @@ CmStep on_dreq(CmConnection& c, Instant now, const CmTimes& times, const CmDreq&
       c.state != CmState::kDreqSent) {
     return {};
   }
-  c.remote_comm_id = dreq.local_comm_id;  // kReqSent: the REP is late or lost, and means nothing any more
+  c.remote_comm_id = dreq.local_comm_id;  // in kReqSent the REP is late or lost, and means nothing any more
   rest(c, now, times);
   return send(c, CmType::kDrep, CmDrep{c.local_comm_id, c.remote_comm_id, {}}, CmEvent::kDisconnected);
 }
@@ -68,14 +68,14 @@ CmStep on_rej(CmConnection& c, const CmRej& rej) {
     case CmState::kRepSent:
       return close(c, CmEvent::kRejected);
     case CmState::kEstablished:
-      // The passive side never got our RTU and has given up.
+      // The passive side never got our RTU, and has given up.
       return c.active && rej.about == CmAbout::kRep ? close(c, CmEvent::kDisconnected) : CmStep{};
     default:
       return {};
   }
 }
 
-/// Whoever asks for patience gets what it asks for, in the state it is about.
+/// A peer that asks for more time gets it, if the connection is in the state that it speaks of.
 void on_mra(CmConnection& c, Instant now, const CmTimes& times, const CmMra& mra) {
   const CmAbout awaited = c.state == CmState::kReqSent ? CmAbout::kReq : CmAbout::kRep;
   if ((c.state != CmState::kReqSent && c.state != CmState::kRepSent) || mra.about != awaited) return;
@@ -83,7 +83,7 @@ void on_mra(CmConnection& c, Instant now, const CmTimes& times, const CmMra& mra
   c.deadline = later(c.deadline, now + std::min(asked, times.patience));
 }
 
-/// Nobody answers.
+/// Nobody answers: the connection ends.
 CmStep give_up(CmConnection& c, Instant now, const CmTimes& times) {
   if (c.state == CmState::kDreqSent) {
     rest(c, now, times);
@@ -158,7 +158,7 @@ CmStep disconnect(CmConnection& c, Instant now, const CmTimes& times) {
 CmStep on_message(CmConnection& c, Instant now, const CmTimes& times, CmType type, const std::byte* body) {
   switch (type) {
     case CmType::kReq:
-      return {CmEvent::kNone, c.state == CmState::kRepSent};  // our REP, still in `mad`, was lost
+      return {CmEvent::kNone, c.state == CmState::kRepSent};  // our REP was lost; `mad` still has it
     case CmType::kRep:
       return on_rep(c, CmRep::read(body));
     case CmType::kRtu:

@@ -15,7 +15,7 @@ uint32_t& bucket_of(State& r, uint32_t remote_comm_id) {
   return r.requesters[remote_comm_id * 0x9E3779B1u >> 22 & (kRequesterBuckets - 1)];
 }
 
-/// The queue pair may have another connection.
+/// The queue pair may have another connection from now on.
 void release_qp(const CoreState& s, State& r, uint32_t record) {
   const uint32_t qp = find_qp(s, r.connections[record].qpn);
   if (qp != 0 && r.qps[qp].connection == record) r.qps[qp].connection = 0;

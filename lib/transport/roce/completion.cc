@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kFlushesPerVisit = 64;
 
-/// False: there is no room.
+/// Writes the completion of a request. False: there is no room.
 bool complete(CoreState& s, const State& r, uint32_t index, const Qp& qp, const Wqe& wqe, uint32_t end,
               CrStatus status) {
   return ta::complete_send(s, qp.ring, qp.jfc, r.waiters, index, wqe, end, status, [&] {
@@ -38,7 +38,7 @@ bool finished(const Qp& qp, uint32_t number) {
   return static_cast<int32_t>(qp.req.head - number) > 0 || status_of(qp, number) != CrStatus::kSuccess;
 }
 
-/// What was posted and never begun: a share of it, for others wait meanwhile.
+/// Flushes requests that were posted and never begun. It flushes only some at a time, because others wait meanwhile.
 void flush_posted(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   Posted front;
@@ -56,7 +56,7 @@ void flush_posted(CoreState& s, State& r, uint32_t index) {
 
 void retire_requests(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
-  if (qp.waiter) return;  // its turn comes when there is room
+  if (qp.waiter) return;  // the queue pair continues when there is room
   for (; qp.retired != qp.req.tail; ++qp.retired) {
     if (!finished(qp, qp.retired)) return;
     const uint32_t slot = qp.started[qp.retired & qp.work_mask].slot;

@@ -14,8 +14,8 @@ cc::Path path_of(const CoreState& s) {
           .line_kbytes_per_second = cc::kbytes_per_second(s.config.line_bytes_per_second)};
 }
 
-/// Copies the verdict to where packets look, and has the queue pair woken when it says. Who may send more than before has
-/// its turn.
+/// Copies the verdict to where packets look, and sets the timer for when the flow wants to be called again. A queue
+/// pair that may now send more than before gets a turn.
 void heed(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   UB_DCHECK(qp.flow.window_packets != 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_tag.h - what a pending copy of the RoCE engine was for, in the tag that the host gives back, behind the prefix that
-// the engine took (core_common.h). Records of queue pairs are not used again before their copies into memory are done, and
-// each frame has a number.
+// copy_tag.h - the tag of a copy of the RoCE engine, which the host gives back when the copy is done: it says what the
+// copy was for, behind the prefix that the engine took (core_common.h). The record of a queue pair is not used again
+// before its copies into memory are done, and each frame has a number, so a tag is never taken for that of another
+// copy.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 namespace ub::roce {
 
 enum class CopyFor : uint8_t {
-  kGather,    ///< number: of the frame
-  kPlace,     ///< a request of the peer
-  kResponse,  ///< number: the request that it answers
+  kGather,    ///< number: that of the frame
+  kPlace,     ///< for a request of the peer
+  kResponse,  ///< number: the request that the response answers
 };
 
 struct CopyPurpose {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// datagram.h - UD: address handles, who gets a datagram, the 40 bytes in front of it, and its completion. InfiniBand
-// Architecture Specification volume 1, 9.8.3 and 11.4; annex A17 (an IP header in place of the GRH).
+// datagram.h - UD: address handles, which queue pair gets a datagram, the 40 bytes in front of it, and its completion.
+// InfiniBand Architecture Specification volume 1, 9.8.3 and 11.4; annex A17 (an IP header in place of the GRH).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -15,13 +15,13 @@ namespace ub::roce {
 Status create_ah(const CoreState& s, State& r, const AddressHandleConfig& config, uint32_t* ah);
 Status destroy_ah(State& r, uint32_t ah);
 
-/// A receive for a datagram, in Qp::receive. False: it is dropped, and counted.
+/// Takes a receive for a datagram (Qp::receive). False: the datagram is dropped and counted.
 [[nodiscard]] bool admit_datagram(CoreState& s, Qp& qp, const Packet& packet);
-/// What its completion will say.
+/// The completion that the datagram will have.
 Cqe datagram_completion(const Packet& packet, const wire::NetHeader& net);
-/// IP header of a packet as the last bytes of a GRH area.
+/// Writes the IP header of a packet as the last bytes of a GRH area.
 void write_grh(const wire::NetHeader& net, std::byte (&grh)[kGrhBytes]);
-/// The copies of the datagram that the queue pair holds are done.
+/// The copies of the datagram that the queue pair holds are done: completes its receive.
 void complete_datagram(CoreState& s, State& r, uint32_t qp);
 
 /// Delivers a datagram of a UD queue pair.

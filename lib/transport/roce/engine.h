@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine.h - RoCEv2 as an engine of a Core (lib/transport/engine.h): wiring. Its are the packets of UDP port 4791, and
-// queue pairs; applications reach the rest by Core::roce(). Rules are in the other files of this folder, memory and frames in
-// executor.h, unreliable.h and transmitter.h. docs/roce-design.md says what is where.
+// engine.h - RoCEv2 as an engine of a Core (lib/transport/engine.h). It only passes things on. The packets of UDP port
+// 4791 and the queue pairs are its own; applications reach everything else by Core::roce(). The rules are in the other
+// files of this folder, memory and frames in executor.h, unreliable.h and transmitter.h. docs/roce-design.md says what
+// is where.
+//
+// Thread: the same as of the Core.
 //
 // Thread: as the Core.
 #pragma once
@@ -29,15 +32,15 @@ class Engine {
   Engine(CoreState& s, State& r, Host& host);
 
   // ---- queue pairs -----------------------------------------------------------------------------------------------
-  /// Size of SendQueueConfig::work for a queue pair of that depth; zero, 64-byte aligned.
+  /// The size of SendQueueConfig::work for a queue pair of that depth. That memory must be zero and 64-byte aligned.
   static size_t work_bytes(uint32_t depth);
 
   Status create_qp(const QpConfig&, uint32_t* qpn);
-  /// `mask`: QpAttribute bits, which fields count; qp_state always does. kInvalid: nothing changed.
+  /// `mask`: QpAttribute bits that say which fields count; qp_state always does. kInvalid: nothing was changed.
   Status modify_qp(Instant now, uint32_t qpn, const QpAttributes&, uint32_t mask);
   Status query_qp(uint32_t qpn, QpAttributes*) const;
-  /// At once, in any state. What was posted is gone without completions; receives of a shared JFR that a message held
-  /// go back there.
+  /// Destroys the queue pair at once, in any state. What was posted is gone without completions. Receives of a shared
+  /// JFR that a message held go back to the JFR.
   Status destroy_qp(Instant now, uint32_t qpn);
 
   Status create_ah(const AddressHandleConfig&, uint32_t* ah);
@@ -45,14 +48,14 @@ class Engine {
 
   // ---- connections -----------------------------------------------------------------------------------------------
   Status listen(const ListenConfig&, uint32_t* listener);  ///< kExists: the port is taken
-  Status stop_listening(Instant now, uint32_t listener);   ///< requests not yet answered are rejected
+  Status stop_listening(Instant now, uint32_t listener);   ///< requests that are not answered yet are rejected
   Status connect(Instant now, const ConnectConfig&, uint32_t* connection);
   Status accept(Instant now, uint32_t connection, const AcceptConfig&);
   Status reject(Instant now, uint32_t connection, PrivateData private_data = {});
-  /// The queue pair goes to ERROR now; kDisconnected comes when the peer has answered. A connection that was not made
-  /// yet is given up without an event.
+  /// The queue pair goes to ERROR now, and kDisconnected comes when the peer has answered. A connection that is not
+  /// established yet is given up without an event.
   Status disconnect(Instant now, uint32_t connection);
-  /// The oldest events; EventKind::kConnection told of each.
+  /// Takes the oldest events. An EventKind::kConnection announced each of them.
   size_t poll_connection_events(std::span<ConnectionEvent>);
 
   // ---- from the Core: engine.h -----------------------------------------------------------------------------------
@@ -64,7 +67,7 @@ class Engine {
   size_t poll_packets(size_t budget, Acks);
   bool has_packets(Acks) const;
   void link_down(uint32_t link);
-  void close_owner(Owner) {}  ///< queue pairs and connections are the application's objects, and gone
+  void close_owner(Owner) {}  ///< queue pairs and connections are objects of the application, and gone by now
   void close();
 
   bool is_on() const { return roce::is_on(r_); }

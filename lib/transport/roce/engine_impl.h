@@ -142,10 +142,10 @@ bool Engine<Host>::admits(const Qp& qp, const wire::NetHeader& net, const Packet
     return refuse(Counter::kRoceRxDropWrongTransport);
   }
   if (!receives(qp.state)) return refuse(Counter::kRoceRxDropWrongState);
-  constexpr uint16_t kPartition = 0x7FFF;  // the upper bit says how much of a member the sender is
+  constexpr uint16_t kPartition = 0x7FFF;  // the upper bit says whether the sender is a full or a limited member
   if ((packet.bth.pkey & kPartition) != (kDefaultPkey & kPartition)) return refuse(Counter::kRoceRxDropBadPkey);
-  // By which link does not matter: two processes that find each other at the same time have two.
-  const bool has_peer = qp.type != QpType::kUd || transport == Transport::kCnp;  // of UD: where the last one went
+  // The link does not matter: two processes that find each other at the same time have two links.
+  const bool has_peer = qp.type != QpType::kUd || transport == Transport::kCnp;  // of UD: where its last datagram went
   if (has_peer && (net.src.ip != qp.path.dgid || net.dst.ip != qp.path.sgid)) {
     return refuse(Counter::kRoceRxDropWrongPeer);
   }
@@ -159,7 +159,7 @@ void Engine<Host>::on_congestion(uint32_t qp) {
   tell_marked(s_, r_, qp);
 }
 
-// A packet of the peer met congestion: the peer is told, so often and no more.
+// A packet of the peer met congestion. The peer is told so, but not more often than the interval allows.
 template <class Host>
 void Engine<Host>::owe_cnp(uint32_t index) {
   Qp& qp = r_.qps[index];
@@ -232,7 +232,7 @@ void Engine<Host>::close() {
   for (uint32_t record = 1; record <= r_.connections.high_water(); ++record) {
     if (!r_.connections[record].in_use) continue;
     part(s_, r_, record);
-    (void)transmitter_.send(1);  // so that there is room for the next goodbye
+    (void)transmitter_.send(1);  // makes room for the next goodbye
   }
 }
 
@@ -242,7 +242,8 @@ void Engine<Host>::link_down(uint32_t link) {
   for (uint32_t i = 1; i <= r_.qps.high_water(); ++i) {
     const Qp& qp = r_.qps[i];
     if (!qp.in_use || qp.path.link != link || qp.state < QpState::kRtr) continue;
-    if (qp.type == QpType::kUd && qp.gathering == Gathering::kNothing) continue;  // it only was the last one used
+    // A UD queue pair that only sent its last datagram there is not concerned.
+    if (qp.type == QpType::kUd && qp.gathering == Gathering::kNothing) continue;
     if (qp.type == QpType::kUc && qp.state != QpState::kError) {
       break_down(s_, r_, i, qp.req.head, CrStatus::kSuccess);
     } else {

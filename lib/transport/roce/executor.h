@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // executor.h - carries out what arrives for reliable queue pairs: requests at the responder (payload into memory,
-// receives, atomics, READs to be answered), acknowledgements and responses at the requester. InfiniBand Architecture
-// Specification volume 1, 9.7.
+// receives, atomics, READs that are to be answered), acknowledgements and responses at the requester. InfiniBand
+// Architecture Specification volume 1, 9.7.
 //
-// Memory may answer later. The last packet of a message is placed when all before it are, and counts when it is placed
-// itself: until then it, and what comes behind it, lies among the kept packets, and nothing is acknowledged.
+// Memory may answer later. The last packet of a message is placed when all packets before it are placed, and it counts
+// when it is placed itself. Until then it is kept, together with what comes behind it, and nothing of it is
+// acknowledged.
 #pragma once
 
 #include "lib/transport/roce/completion.h"
@@ -21,14 +22,14 @@ class Executor {
 
   using Raw = std::span<const std::byte>;  // from BTH to the ICRC
 
-  /// A request packet; `parsed` is kNone or one of is_invalid_request().
+  /// A request packet arrived. `parsed` is kNone, or a result for which is_invalid_request() is true.
   void on_request(uint32_t index, Drop parsed, const Packet& packet, Raw raw) {
     Qp& qp = r_.qps[index];
     const bool behind_kept = !qp.kept_list.empty() && packet.bth.psn.signed_distance(qp.resp.expected) >= 0;
     if (behind_kept || !process(index, parsed, packet)) keep(qp, packet, raw);
   }
 
-  /// An ACK packet, READ response or atomic acknowledgement.
+  /// An ACK packet, a READ response or an atomic acknowledgement arrived.
   void on_answer(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     if (!sends(qp.state)) return s_.drop(Counter::kRoceRxDropWrongState);
@@ -39,7 +40,7 @@ class Executor {
     if (r_.qps[index].state != QpState::kError) on_progress(s_, r_, index, progress);
   }
 
-  /// The copies that were waited for are done.
+  /// The copies that the queue pair waited for are done.
   void resume(uint32_t index) {
     Qp& qp = r_.qps[index];
     while (const uint32_t kept = oldest_kept(r_, qp)) {
@@ -58,7 +59,7 @@ class Executor {
  private:
   // ---- order -----------------------------------------------------------------------------------------------------
 
-  /// False: it waits for copies.
+  /// Carries a packet out. False: it waits for copies.
   [[gnu::always_inline]] bool process(uint32_t index, Drop parsed, const Packet& packet) {
     Qp& qp = r_.qps[index];
     switch (judge(qp.resp, parsed, packet)) {
@@ -102,7 +103,7 @@ class Executor {
         return true;
       }
       if (last) qp.executed = packet.bth.opcode;
-    } else if (qp.executed != packet.bth.opcode) {  // it was not kept, and this is another one in its place
+    } else if (qp.executed != packet.bth.opcode) {  // that packet was not kept, and this is another one in its place
       turn_down(index, Verdict::kInvalid);
       return true;
     }
@@ -119,13 +120,14 @@ class Executor {
     s_.count(Counter::kRoceRxRequest);
     if (qp.owed == Owed::kReply) revise_reply(index);
     if (!packet.has(kShapeSend) && !packet.has(kShapeWrite)) {
-      activate(r_, index);  // its answer acknowledges it
+      activate(r_, index);  // the answer to this packet acknowledges it
     } else if (packet.bth.ack_req) {
       owe_ack(index);
     }
   }
 
-  /// The packet that a NAK or RNR NAK asks for has come before that left. What came too early was dropped all the same.
+  /// A NAK or RNR NAK is owed, and the packet that it asks for has come before it left. A packet that came too early
+  /// was dropped all the same.
   void revise_reply(uint32_t index) {
     Qp& qp = r_.qps[index];
     qp.owed = Owed::kNothing;
@@ -149,7 +151,7 @@ class Executor {
 
   void owe_ack(uint32_t index) {
     Qp& qp = r_.qps[index];
-    if (qp.owed == Owed::kNothing) qp.owed = Owed::kAck;  // a NAK acknowledges what is before it
+    if (qp.owed == Owed::kNothing) qp.owed = Owed::kAck;  // a NAK also acknowledges what is before it
     activate(r_, index);
   }
 
@@ -175,7 +177,7 @@ class Executor {
 
   // ---- requests --------------------------------------------------------------------------------------------------
 
-  /// Checks a packet and carries it out, but for what waits for its copies.
+  /// Checks a packet and carries it out, except for what has to wait for its copies.
   Verdict begin(uint32_t index, const Packet& packet) {
     if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement_.place(index, packet);
     return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(r_.qps[index], packet);
@@ -208,7 +210,7 @@ class Executor {
     return result == CopyResult::kFailed ? Verdict::kOperation : Verdict::kDone;
   }
 
-  /// All of a message is in memory. False: that failed after all.
+  /// All of a message is in memory, unless a copy failed. False: one did.
   bool finish(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     if (qp.copy_failed) {

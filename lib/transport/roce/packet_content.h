@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// packet_content.h - what the headers of a queue pair's packets say: of its requests, packet by packet, and of the answers
-// to READs. InfiniBand Architecture Specification volume 1, 9.2 and 9.3. No frame, no memory, no state that changes.
+// packet_content.h - what the headers of a queue pair's packets say: of its requests, packet by packet, and of the
+// answers to READs. InfiniBand Architecture Specification volume 1, 9.2 and 9.3. It knows no frame and no memory, and
+// changes no state.
 #pragma once
 
 #include "lib/transport/roce/qp.h"
@@ -50,7 +51,7 @@ inline Opcode request_opcode(const Wqe& wqe, bool first, bool last) {
   }
 }
 
-inline constexpr uint32_t kControlledQkey = 1u << 31;  // 10.2.5: not for applications to choose
+inline constexpr uint32_t kControlledQkey = 1u << 31;  // 10.2.5: applications may not choose such a Q_Key
 
 inline Packet describe_request(const Qp& qp, const Wqe& wqe, const SentRequest& request, const NextPacket& next,
                                uint32_t offset) {

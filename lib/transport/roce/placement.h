@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// placement.h - puts the payload of SENDs and WRITEs where it belongs: into a receive, or where the rkey says. In order
-// and of one message at a time; the rules of the connection are those of executor.h and unreliable.h.
+// placement.h - puts the payload of SENDs and WRITEs where it belongs: into a receive, or where the rkey says. It
+// places the packets of one message at a time, in order. The rules of the connection are in executor.h and
+// unreliable.h.
 //
-// Memory may answer later: Qp::copies_pending counts what it has not answered.
+// Memory may answer later: Qp::copies_pending counts the copies that it has not answered.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -15,23 +16,23 @@
 
 namespace ub::roce {
 
-/// What became of a packet. kInvalid: it is not what the queue pair does, or longer than the receive.
+/// What became of a packet. kInvalid: the queue pair does not do what it asks for, or it is longer than the receive.
 enum class Verdict : uint8_t { kDone, kNotReady, kInvalid, kAccess, kOperation };
 
-inline constexpr uint32_t kCopiesAhead = 64;  ///< of one queue pair, pending
+inline constexpr uint32_t kCopiesAhead = 64;  ///< most copies of one queue pair that may be pending
 
 template <class Host>
 class Placement {
  public:
   Placement(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
 
-  /// A packet of a SEND or WRITE.
+  /// Places a packet of a SEND or WRITE.
   Verdict place(uint32_t index, const Packet& packet) {
     if (packet.has(kShapeFirst)) r_.qps[index].message_bytes = 0;
     return packet.has(kShapeSend) ? place_send(index, packet) : place_write(index, packet);
   }
 
-  /// Null: no such memory of the owner, or not for that.
+  /// The memory that the rkey names. Null: the owner has no such memory, or it does not allow this access.
   std::byte* memory(const Qp& qp, uint32_t rkey, uint64_t address, uint64_t bytes, uint8_t access) {
     return remote_memory_of(s_, qp.owner, {token_id_of(rkey), true, key_of(rkey), address, bytes, access});
   }
@@ -76,7 +77,7 @@ class Placement {
     if (packet.payload_bytes == 0) return Verdict::kDone;
     const WritePlace place = write_place(qp.resp, packet);
     std::byte* to = memory(qp, place.rkey, place.address, packet.payload_bytes, kAccessWrite);
-    if (to == nullptr) return Verdict::kAccess;  // gone since the first packet
+    if (to == nullptr) return Verdict::kAccess;  // the memory is gone since the first packet
     const ta::Copies copies{copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}), qp.copies_pending};
     const CopyResult result =
         ta::place_piece(host_, copies, to, packet.payload, packet.payload_bytes, packet.has(kShapeLast));

@@ -34,7 +34,7 @@ bool kind_of(WrOp op, RequestKind* kind) {
   }
 }
 
-/// Is every byte of it, or every byte that it brings, in memory of its owner?
+/// Is all memory of the request, from which it sends or into which it brings bytes, memory of its owner?
 bool has_memory(CoreState& s, const Qp& qp, const Wqe& wqe) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < wqe.sge_count; ++i) {
@@ -90,7 +90,7 @@ bool look_at_front(CoreState& s, const State& r, Qp& qp, Posted* out, bool* brok
     }
     const Wqe& wqe = ring.slots[ring.next_slot & ring.slot_mask];
     bool fits = ta::fits_ring(ring, ring.next_slot, wqe);
-    if (!fits && ring.produced != ring.posted) {  // its end may not have been fetched yet
+    if (!fits && ring.produced != ring.posted) {  // the end of the element may not have been fetched yet
       ta::fetch(ring);
       fits = ta::fits_ring(ring, ring.next_slot, wqe);
     }

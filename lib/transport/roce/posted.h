@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// posted.h - the front of a queue pair's send ring: what is posted and not begun, whether it can be carried out, and the
-// step into the requests that are begun.
+// posted.h - the front of a queue pair's send ring: what was posted and is not begun, whether it can be carried out,
+// and how it becomes a request that is begun.
 #pragma once
 
 #include "lib/transport/roce/state.h"
@@ -11,20 +11,20 @@ namespace ub::roce {
 struct Posted {
   const Wqe* wqe = nullptr;
   RequestKind kind = RequestKind::kSend;
-  CrStatus refused = CrStatus::kSuccess;  ///< else: it cannot be, and completes so when its turn has come
+  CrStatus refused = CrStatus::kSuccess;  ///< else: it cannot be carried out, and completes so in its turn
 };
 
-/// False: nothing is posted, or what is there is no element (`*broken`).
+/// Looks at the front of the ring. False: nothing is posted, or what lies there is no element (`*broken`).
 [[nodiscard]] bool look_at_front(CoreState& s, const State& r, Qp& qp, Posted* out, bool* broken);
 
-/// May it begin now, with the requester in that state?
+/// May the element at the front begin now, with the requester in this state?
 [[nodiscard]] bool may_start(const CoreState& s, const Qp& qp, const RequesterState& req, const Posted& front);
 
-/// Makes the next one a request that goes out. False: none now. A refused one fails the queue pair once all before it
-/// is complete.
+/// Begins the next request. False: there is none that may begin now. A request that is refused fails the queue pair
+/// once all requests before it are complete.
 [[nodiscard]] bool start_next(CoreState& s, State& r, uint32_t qp);
 
-/// Would more go out if the requester were in that state?
+/// Would more requests begin if the requester were in this state?
 [[nodiscard]] bool more_to_send(CoreState& s, const State& r, Qp& qp, const RequesterState& req);
 
 /// Takes the element at the front out of the ring, as a request that is begun.

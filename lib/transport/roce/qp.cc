@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint16_t kFirstSourcePort = 0xC000;
 
-/// Names a queue pair that is gone to return_receive_later(): TPNs have 24 bits.
+/// The name of a queue pair that is gone, for return_receive_later(). No TPN is equal to it, because TPNs have 24 bits.
 constexpr uint32_t haunting(uint32_t qp) { return 1u << 31 | qp; }
 
 Duration timeout_of(uint8_t code) { return code == 0 ? Duration{} : nanoseconds(int64_t{4096} << code); }
@@ -32,7 +32,7 @@ bool valid_path(const CoreState& s, const AhAttributes& path) {
          path.sgid.is_v4() == path.dgid.is_v4();
 }
 
-/// Are the values possible? Which of them count was checked.
+/// Are the values possible? The caller has checked which of them count.
 bool valid_values(const CoreState& s, const Qp& qp, const QpAttributes& a, uint32_t mask) {
   const auto says = [mask](uint32_t bit) { return (mask & bit) != 0; };
   if (says(kQpPkey) && a.pkey_index != 0) return false;
@@ -74,7 +74,7 @@ void set_reads_served(State& r, Qp& qp, uint8_t slots) {
   qp.serving = false;
 }
 
-/// The frame that waits for its payload is not wanted any more.
+/// The frame that waits for its payload is not needed any more.
 void drop_gather(CoreState& s, const State& r, Qp& qp, uint32_t index) {
   if (qp.gathering == Gathering::kNothing) return;
   if (qp.gather_pending != 0) s.orphan(held_of_qp(r, index));
@@ -90,7 +90,7 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
   if (says(kQpQkey)) qp.qkey = a.qkey;
   if (says(kQpDestination)) qp.peer_qpn = a.dest_qp_num;
   if (says(kQpPath)) {
-    drop_gather(s, r, qp, index);  // its headers are those of the former path
+    drop_gather(s, r, qp, index);  // its headers are those of the old path
     set_path(s, qp, a.ah_attr);
   }
   if (says(kQpMtu)) set_mtu(qp, a.path_mtu);
@@ -109,7 +109,7 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
 
 // ---- the way out -----------------------------------------------------------------------------------------------
 
-/// Nothing is received or sent any more, and nothing of what was.
+/// Nothing is received or sent any more, and what was under way is dropped.
 void stop_traffic(CoreState& s, State& r, Qp& qp, uint32_t index) {
   drop_kept(r, qp);
   drop_gather(s, r, qp, index);
@@ -119,7 +119,7 @@ void stop_traffic(CoreState& s, State& r, Qp& qp, uint32_t index) {
   qp.req.wait_until = {};
 }
 
-/// In ERROR, when no copy is pending any more: receives go back.
+/// In ERROR, when no copy is pending any more: receives go back to the JFR, flushed.
 void flush_receive_side(CoreState& s, Qp& qp) {
   Cqe cqe{};
   cqe.opcode = CrOpcode::kNone;
@@ -129,7 +129,7 @@ void flush_receive_side(CoreState& s, Qp& qp) {
   set_state(s, s.jfrs[qp.jfr].id, QueueState::kError);
 }
 
-/// From request `number` on, which has that status, they come back.
+/// The requests from `number` on come back: that one with this status, the others flushed.
 void end_requests(Qp& qp, QpState state, uint32_t number, CrStatus status) {
   qp.state = state;
   qp.begin_of_end = number;
@@ -147,7 +147,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
   if (qp.copies_pending == 0) flush_receive_side(s, qp);
 }
 
-/// It goes on receiving.
+/// Goes to SQE, in which a queue pair goes on receiving.
 void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus status) {
   Qp& qp = r.qps[index];
   end_requests(qp, QpState::kSqe, number, status);
@@ -156,7 +156,7 @@ void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
   retire_requests(s, r, index);
 }
 
-/// From SQE to RTS. False: what was posted has not all come back.
+/// Goes from SQE to RTS. False: some of the requests that were posted have not come back yet.
 bool resume_sending(CoreState& s, const State& r, Qp& qp) {
   Posted front;
   bool broken;
@@ -167,7 +167,7 @@ bool resume_sending(CoreState& s, const State& r, Qp& qp) {
   return true;
 }
 
-/// What it was told between RESET and ERROR is gone; rings are empty.
+/// What the queue pair was told between RESET and ERROR is gone, and its rings are empty.
 void to_reset(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (qp.connection != 0) forget_qp(s, r, std::exchange(qp.connection, 0));
@@ -201,7 +201,8 @@ uint32_t jfr_record(const CoreState& s, uint32_t id, Owner owner) {
   return s.jfrs[s.ids[id].record].owner == owner ? s.ids[id].record : 0;
 }
 
-/// The first one is anywhere: packets for a queue pair of the instance that had this address before find nobody.
+/// The first number is chosen at random. Packets for a queue pair of the instance that had this address before then
+/// most likely name none of ours.
 uint32_t wanted_qpn(CoreState& s, const State& r) {
   if (r.next_qpn != 0) return r.next_qpn;
   return kFirstDynamicId + s.prng.next_u32() % (kIdSpace - kFirstDynamicId);
@@ -222,7 +223,7 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
       (config.recv_jfc != 0 && !valid_jfc(s, config.recv_jfc))) {
     return Status::kInvalid;
   }
-  // A JFR has jettys or queue pairs, and one queue pair unless it is said to be shared.
+  // A JFR has jettys or queue pairs, and only one queue pair unless it was created to be shared.
   if (s.jfrs[jfr].users != 0 && (!config.srq || s.jfrs[jfr].mode != Mode::kRoce)) return Status::kBusy;
   const uint32_t index = r.qps.alloc();
   const uint32_t id = index == 0 ? 0 : allocate_private_id(s, wanted_qpn(s, r));
@@ -232,7 +233,7 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   }
   r.next_qpn = id + 1;
   Qp& qp = r.qps[index];
-  const ListLink on_active_list = qp.on_active_list;  // which drops it when its turn comes
+  const ListLink on_active_list = qp.on_active_list;  // the list drops it in its turn
   const uint32_t gather_sequence = qp.gather_sequence;
   qp = Qp{};
   qp.on_active_list = on_active_list;
@@ -267,7 +268,7 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& a, ui
   if (index == 0 || a.qp_state > QpState::kError) return Status::kInvalid;
   Qp& qp = r.qps[index];
   if (!step_is_allowed(qp.type, qp.state, a.qp_state, mask) || !valid_values(s, qp, a, mask)) return Status::kInvalid;
-  // An atomic that memory has not answered yet will need its slot; so does an answer that has not left.
+  // An atomic that memory has not answered yet will need its slot, and so does an answer that has not left.
   const bool moves_slots = (mask & kQpReadsServed) != 0;
   if ((moves_slots || a.qp_state == QpState::kReset) && copies_pending(qp)) return Status::kBusy;
   if (moves_slots && qp.serving) return Status::kBusy;
@@ -344,7 +345,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
   --s.jfcs[qp.recv_jfc].users;
   --s.jfrs[qp.jfr].users;
   release_id(s, qpn);
-  if (!copies_pending(qp)) r.qps.free(index);  // else with the last of them
+  if (!copies_pending(qp)) r.qps.free(index);  // if some are, it is freed when the last one is done
   return Status::kOk;
 }
 
@@ -352,7 +353,8 @@ void fail_requests(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
   Qp& qp = r.qps[index];
   s.note(Stage::kQpRequestFailed, qp.qpn, number, static_cast<uint32_t>(status));
   if (qp.state == QpState::kSqe) return;
-  if (qp.state == QpState::kError) {  // what is older than the error may fail too, while it waits for its copies
+  // Requests older than the error may fail, too, while the queue pair waits for their copies.
+  if (qp.state == QpState::kError) {
     if (static_cast<int32_t>(number - qp.begin_of_end) >= 0) return;
     qp.begin_of_end = number;
     qp.started[number & qp.work_mask].status = status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// qp.h - the record of a queue pair, and its life. InfiniBand Architecture Specification volume 1, 10.3.
-// What arrives for it is the business of responder.h and executor.h, what it sends of requester.h and transmitter.h.
+// qp.h - the record of a queue pair, and its life. InfiniBand Architecture Specification volume 1, 10.3. What arrives
+// for a queue pair is handled in responder.h and executor.h, and what it sends in requester.h and transmitter.h.
 #pragma once
 
 #include <bit>
@@ -22,11 +22,12 @@ namespace ub::roce {
 
 struct State;
 
-/// What a started request needs besides what the requester knows of it. Same place in its ring.
+/// What a request that is begun needs besides the state that the requester has of it. It has the same place in its
+/// ring.
 struct StartedRequest {
-  uint32_t slot;    ///< its Wqe
-  uint32_t copies;  ///< of its READ response, pending
-  CrStatus status;  ///< kSuccess until something failed here
+  uint32_t slot;    ///< that of its Wqe
+  uint32_t copies;  ///< pending copies of its READ response
+  CrStatus status;  ///< kSuccess until something fails on this side
 };
 inline constexpr size_t kWorkBytes = sizeof(SentRequest) + sizeof(StartedRequest);
 static_assert(kWorkBytes == 32);
@@ -35,14 +36,15 @@ static_assert(kWorkBytes == 32);
 enum class Owed : uint8_t {
   kNothing,
   kAck,
-  kReply,      ///< a NAK or RNR NAK: Qp::reply
-  kLastReply,  ///< the same, and the end: the queue pair is in ERROR
+  kReply,      ///< a NAK or RNR NAK, which is in Qp::reply
+  kLastReply,  ///< the same, but it is the last one: the queue pair is in ERROR
 };
 
-/// Only the last packet of a message waits for its copies, and this one never is.
+/// A value for Qp::executed: only the last packet of a message waits for its copies, and this opcode is never a last
+/// one.
 inline constexpr Opcode kNotExecuted = Opcode::kRcSendFirst;
 
-/// Payload of the packet that is being built comes from memory that answers later.
+/// Which packet waits for payload from memory that answers later.
 enum class Gathering : uint8_t { kNothing, kRequest, kResponse };
 
 struct alignas(64) Qp {
@@ -52,35 +54,35 @@ struct alignas(64) Qp {
   bool in_use;
   Owed owed;
   Gathering gathering;
-  bool serving;    ///< of READ and atomic slots some have an answer that has not left
-  uint8_t access;  ///< of peers: kAccessRead, ...
+  bool serving;    ///< READs or atomics have an answer that has not left
+  uint8_t access;  ///< what peers may do: kAccessRead, ...
   uint32_t qpn, peer_qpn;
   RequesterState req;
   ResponderState resp;
 
   // ---- responder
-  Instant next_cnp;  ///< the peer is not told of congestion again before
+  Instant next_cnp;  ///< before this time the peer is not told of congestion again
   uint128 atomic_old;
-  uint32_t receive;  ///< RxReceive of the open message; 0: none
+  uint32_t receive;  ///< the RxReceive of the open message; 0: none
   uint32_t copies_pending;
-  IndexList kept_list;     ///< packets that wait for them: State::kept
-  Psn kept_end;            ///< behind the newest of them
-  uint32_t message_bytes;  ///< so far, of the open message
+  IndexList kept_list;     ///< packets that wait for those copies: State::kept
+  Psn kept_end;            ///< the PSN behind the newest of them
+  uint32_t message_bytes;  ///< so many bytes of the open message have come
   Reply reply;
-  uint32_t read_block;  ///< in ReadSlotPool; 0: none
-  uint32_t arriving;    ///< UC, UD: in State::arriving
-  uint32_t served;      ///< packets that have left of the slot that is being served
+  uint32_t read_block;  ///< number of the block in ReadSlotPool; 0: none
+  uint32_t arriving;    ///< UC, UD: its record in State::arriving
+  uint32_t served;      ///< packets of the answer in `serving_slot` that have left
   ReadRing reads;
-  uint8_t serving_slot;     ///< which one that is
+  uint8_t serving_slot;     ///< the slot whose answer is being sent
   CrStatus receive_status;  ///< kSuccess, or what became of `receive`
   uint8_t rnr_timer;
-  Opcode executed;        ///< of the last packet of a message, which waits for its copies; kNotExecuted
-  bool copy_failed : 1;   ///< of the open message
-  bool kept_dropped : 1;  ///< there was no room to keep what came
+  Opcode executed;        ///< opcode of a last packet that waits for its copies; else kNotExecuted
+  bool copy_failed : 1;   ///< a copy of the open message failed
+  bool kept_dropped : 1;  ///< packets came that there was no room to keep
   bool srq : 1;
-  bool ask_always : 1;   ///< every packet asks for an acknowledgement: a request cannot go on
-  bool drain_event : 1;  ///< in SQD: not told yet that it is drained
-  bool fresh : 1;        ///< nothing came yet
+  bool ask_always : 1;   ///< every packet asks for an acknowledgement, because a request cannot go on
+  bool drain_event : 1;  ///< in SQD: the application was not told yet that it is drained
+  bool fresh : 1;        ///< no packet has come yet
   bool gather_failed : 1;
   bool owes_cnp : 1;
 
@@ -90,14 +92,14 @@ struct alignas(64) Qp {
   OwnerLimits* limits;
   uint32_t work_mask;
   uint32_t retired;       ///< the oldest request that has not completed
-  uint32_t begin_of_end;  ///< in ERROR: this request failed or was flushed, and all behind it
+  uint32_t begin_of_end;  ///< in ERROR: this request and all behind it failed or were flushed
   uint32_t response_copies;
   SendRing ring;
 
   // ---- the packet whose payload is being gathered
   uint32_t gather_bytes;
   uint32_t gather_pending;
-  uint32_t gather_sequence;  ///< which frame; an answer for an earlier one finds nobody
+  uint32_t gather_sequence;  ///< number of the frame: an answer for an earlier frame is ignored
   Psn gather_psn;
 
   cc::Flow flow;  ///< congestion.h
@@ -105,18 +107,18 @@ struct alignas(64) Qp {
   // ---- where it belongs
   wire::NetTemplate headers;
   AhAttributes path;
-  uint32_t jfc, jfr, recv_jfc;  ///< records
+  uint32_t jfc, jfr, recv_jfc;  ///< numbers of their records
   ListLink on_active_list;
   Waiter waiter;  ///< for room in its JFC
   uint32_t qkey;
-  uint32_t connection;  ///< of CM; 0: none
+  uint32_t connection;  ///< number of its connection by CM; 0: none
   Owner owner;
-  uint8_t path_mtu;  ///< code
-  uint8_t timeout;   ///< code
+  uint8_t path_mtu;  ///< as a code
+  uint8_t timeout;   ///< as a code
   uint64_t user_data;
   uint64_t tx_packets, rx_packets;
-  Psn gap_seen_at;  ///< while a sequence NAK is owed: the packet that came too early
-  uint32_t kept;    ///< packets in the list
+  Psn gap_seen_at;  ///< while a sequence NAK is owed: PSN of the packet that came too early
+  uint32_t kept;    ///< how many packets are in kept_list
 };
 static_assert(sizeof(Qp) <= 512);
 
@@ -126,24 +128,25 @@ Status modify_qp(CoreState& s, State& r, uint32_t qpn, const QpAttributes& attri
 Status query_qp(const CoreState& s, const State& r, uint32_t qpn, QpAttributes* out);
 Status destroy_qp(CoreState& s, State& r, uint32_t qpn);
 
-/// To ERROR, or of UC and UD to SQE: request `number` fails with that status (kSuccess: it is flushed), all behind it
-/// are flushed.
+/// The queue pair goes to ERROR (one of UC or UD to SQE). Request `number` fails with that status (kSuccess: it is
+/// flushed), and all requests behind it are flushed.
 void fail_requests(CoreState& s, State& r, uint32_t qp, uint32_t number, CrStatus status);
-/// To ERROR, of whatever type: it can neither send nor receive any more. Request `number` as above.
+/// The queue pair goes to ERROR, whatever its type: it can neither send nor receive any more. `number` and `status` are
+/// as above.
 void break_down(CoreState& s, State& r, uint32_t qp, uint32_t number, CrStatus status);
-/// To ERROR, for what the peer asked; it is told so once what it asked before is answered. `answer_to`: not for the
-/// expected packet, but in place of that part of an answer.
+/// The queue pair goes to ERROR because of what the peer asked. The peer is told so when all that it asked before is
+/// answered. `answer_to`: if it is given, the NAK replaces that part of an answer; else it answers the expected packet.
 void refuse_and_fail(CoreState& s, State& r, uint32_t qp, NakCode why, const Psn* answer_to = nullptr);
 
 // ---- the rest ------------------------------------------------------------------------------------------------------
-/// Wakes the queue pair when the requester wants it.
+/// Sets the timer of the queue pair to the time at which the requester wants to be called.
 void arm_timer(CoreState& s, const State& r, uint32_t qp);
 /// The requester's state has moved on.
 void on_progress(CoreState& s, State& r, uint32_t qp, const Progress& progress);
 void on_qp_timer(CoreState& s, State& r, uint32_t qp);
-/// A copy into memory is done that was made for the responder. True: go on with what was kept.
+/// A copy into memory for the responder is done. True: the caller goes on with the packets that were kept.
 [[nodiscard]] bool on_placed(CoreState& s, State& r, uint32_t qp, bool ok);
-/// The same, of a READ response or atomic acknowledgement.
+/// A copy into memory of a READ response or atomic acknowledgement is done.
 void on_response_placed(CoreState& s, State& r, uint32_t qp, uint32_t request, bool ok);
 
 constexpr bool has_flow(const Qp& qp) { return qp.flow.algorithm != cc::Algorithm::kNone; }

@@ -14,7 +14,7 @@ struct Step {
 
 constexpr uint32_t kSendLimits = kQpTimeout | kQpRetries | kQpRnrRetries | kQpReadsInFlight;
 
-// RESET and ERROR can be reached from everywhere, with nothing to say.
+// RESET and ERROR can be reached from every state, without attributes.
 constexpr Step kSteps[] = {
     {kRc | kUc, QpState::kReset, QpState::kInit, kQpPkey | kQpPort | kQpAccess, 0},
     {kUd, QpState::kReset, QpState::kInit, kQpPkey | kQpPort | kQpQkey, 0},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// qp_states.h - the states of a queue pair, which may follow which, and what must and may be said with each step.
-// InfiniBand Architecture Specification volume 1, 10.3 and 11.2.5. One table; the values themselves are checked where
-// they are used.
+// qp_states.h - the states of a queue pair, which state may follow which, and which attributes must and may be given
+// with each step. InfiniBand Architecture Specification volume 1, 10.3 and 11.2.5. One table says it all; the values of
+// attributes are checked where they are used.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@ namespace ub::roce {
 enum class QpType : uint8_t { kRc, kUc, kUd };
 
 enum class QpState : uint8_t {
-  kReset,  // nothing is known of it
+  kReset,  // nothing is known of the queue pair
   kInit,   // receives may be posted
-  kRtr,    // receives
-  kRts,    // and sends
-  kSqd,    // finishes what it began to send, begins nothing
-  kSqe,    // UC and UD: a send failed; receives still
-  kError,  // everything posted comes back flushed
+  kRtr,    // it receives
+  kRts,    // it also sends
+  kSqd,    // it finishes what it began to send, and begins nothing
+  kSqe,    // UC and UD: a send failed; the queue pair still receives
+  kError,  // everything that was or is posted comes back flushed
 };
 inline constexpr uint32_t kQpStates = 7;
 
-/// What a step says, one bit each.
+/// The attributes of a step, one bit each.
 enum QpAttribute : uint32_t {
   kQpPkey = 1 << 0,
   kQpPort = 1 << 1,
@@ -40,13 +40,14 @@ enum QpAttribute : uint32_t {
   kQpSendPsn = 1 << 14,
 };
 
-/// May a queue pair go so, with these attributes: all that are needed, and none that is out of place?
+/// May a queue pair make this step with these attributes? All that are needed must be there, and none that is out of
+/// place.
 [[nodiscard]] bool step_is_allowed(QpType type, QpState from, QpState to, uint32_t attributes);
 
-/// Does it take packets; may it send?
+/// Does a queue pair in this state take packets? May it send?
 constexpr bool receives(QpState s) { return s >= QpState::kRtr && s <= QpState::kSqe; }
 constexpr bool sends(QpState s) { return s == QpState::kRts || s == QpState::kSqd; }
-/// Does all that is posted for sending come back?
+/// Do all requests that are posted in this state come back flushed?
 constexpr bool flushes_sends(QpState s) { return s == QpState::kSqe || s == QpState::kError; }
 
 /// "RESET", ...

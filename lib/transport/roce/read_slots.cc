@@ -7,7 +7,7 @@
 namespace ub::roce {
 namespace {
 
-/// The slot whose answer has that PSN, or null; the newest, should an old one have the same.
+/// The slot whose answer has that PSN, or null. If an old one has the same PSN, it is the newest of them.
 ReadSlot* slot_at(std::span<ReadSlot> slots, const ReadRing& ring, Psn psn) {
   for (uint32_t age = 1; age <= ring.slots; ++age) {
     ReadSlot& slot = slots[(ring.next + ring.slots - age) % ring.slots];

@@ -24,7 +24,7 @@ void rewind(RequesterState& s) {
   s.cursor_request = s.head;
 }
 
-/// Everything from the oldest packet on goes again. False: the retries are used up.
+/// All packets from the oldest on are sent again. False: the retries are used up.
 bool go_back(RequesterState& s, Instant now) {
   if (s.retries_left == 0) return false;
   --s.retries_left;
@@ -34,7 +34,7 @@ bool go_back(RequesterState& s, Instant now) {
   return true;
 }
 
-/// `oldest` has moved.
+/// `oldest` has moved on.
 void note_progress(RequesterState& s, Instant now) {
   if (s.cursor.before(s.oldest)) rewind(s);
   s.retries_left = s.retry_count;
@@ -49,8 +49,8 @@ void complete_head(RequesterState& s, RequestRing ring) {
   ++s.head;
 }
 
-/// Nothing before `psn` is in flight any more. Stops at a response that did not come: only the response itself
-/// completes a READ or atomic.
+/// Nothing before `psn` is in flight any more. It stops at a READ or atomic whose response did not come, because only
+/// the response itself completes it.
 void retire_before(RequesterState& s, RequestRing ring, Instant now, Psn psn, Progress* progress) {
   const Psn before = s.oldest;
   while (s.head != s.tail && s.oldest != psn) {
@@ -68,7 +68,7 @@ void retire_before(RequesterState& s, RequestRing ring, Instant now, Psn psn, Pr
   if (s.oldest != before) note_progress(s, now);
 }
 
-/// Packets are missing at the other end, or its answers here: once per gap.
+/// Packets are missing at the responder, or its answers are missing here. A gap is handled once.
 void note_gap(RequesterState& s, Instant now, Progress* progress) {
   if (s.went_back) return;
   progress->gap = true;
@@ -76,7 +76,7 @@ void note_gap(RequesterState& s, Instant now, Progress* progress) {
 }
 
 void wait_for_receive(RequesterState& s, Instant now, uint8_t timer, Progress* progress) {
-  if (now < s.wait_until) return;  // the same refusal once more
+  if (now < s.wait_until) return;  // the same refusal came once more
   if (s.rnr_left == 0) {
     progress->failed = CrStatus::kRnrRetryExceeded;
     return;
@@ -123,7 +123,7 @@ bool next_packet(const RequesterState& s, RequestRing ring, Instant now, NextPac
   const bool idle = s.cursor == s.oldest;
   if (!idle && s.cursor.distance(s.oldest) >= s.window) return false;
   const SentRequest& r = at(ring, s.cursor_request);
-  // Without a credit one packet goes alone: its answer brings some, or an RNR NAK.
+  // Without a credit one packet is sent alone. Its answer brings credits, or it is an RNR NAK.
   const bool probes = !has_credit(s, r);
   if (probes && !idle) return false;
   const uint32_t skipped = s.cursor.distance(r.first_psn);
@@ -145,14 +145,15 @@ Progress on_ack(RequesterState& s, RequestRing ring, Instant now, Psn psn, Aeth 
   const AckKind kind = aeth.syndrome.kind();
   if (!in_flight(s, psn)) {
     progress.stale = true;
-    if (kind == AckKind::kAck && psn + 1 == s.oldest) note_credits(s, aeth);  // receives were posted since
+    if (kind == AckKind::kAck && psn + 1 == s.oldest) note_credits(s, aeth);  // receives were posted meanwhile
     return progress;
   }
   const Psn done = kind == AckKind::kAck ? psn + 1 : psn;
   retire_before(s, ring, now, done, &progress);
   if (kind == AckKind::kAck) note_credits(s, aeth);
   const bool packets_missing = kind == AckKind::kNak && aeth.syndrome.nak_code() == NakCode::kPsnSequence;
-  if (s.oldest != done || packets_missing) {  // the former: a READ or atomic before it ran, and its response is lost
+  // The former: a READ or atomic before it was executed, and its response is lost.
+  if (s.oldest != done || packets_missing) {
     note_gap(s, now, &progress);
   } else if (kind == AckKind::kRnr) {
     wait_for_receive(s, now, aeth.syndrome.value(), &progress);
@@ -174,7 +175,7 @@ Response on_response(RequesterState& s, RequestRing ring, Instant now, Psn psn, 
     return out;
   }
   const SentRequest& r = at(ring, s.head);
-  if (!has_response(r.kind)) {  // nobody asked: an acknowledgement was due
+  if (!has_response(r.kind)) {  // the packet did not ask for it: an acknowledgement was due
     out.progress.failed = CrStatus::kRemRespLen;
     return out;
   }

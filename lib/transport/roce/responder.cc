@@ -17,12 +17,13 @@ OpenMessage kind_of(const Packet& packet) {
   return packet.has(kShapeWrite) ? OpenMessage::kWrite : OpenMessage::kNone;
 }
 
-/// A message is not interrupted, and does not go on without a beginning.
+/// Does the packet follow the one before it? A message is not interrupted, and none goes on without a beginning.
 bool follows(const ResponderState& s, const Packet& packet) {
   return s.open == (packet.has(kShapeFirst) ? OpenMessage::kNone : kind_of(packet));
 }
 
-/// All packets of a message but its last are full, and a WRITE brings as many bytes as its first packet said.
+/// Is the packet as long as it must be? All packets of a message except the last are full, and a WRITE brings as many
+/// bytes as its first packet said.
 bool has_right_length(const ResponderState& s, const Packet& packet) {
   const bool last = packet.has(kShapeLast);
   if (last ? packet.payload_bytes > s.mtu : packet.payload_bytes != s.mtu) return false;

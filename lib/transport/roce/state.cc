@@ -9,7 +9,7 @@
 namespace ub::roce {
 
 void ReadSlotPool::init(Arena& arena, uint32_t max_qps) {
-  // As if each queue pair had one block of each size: those of one size are never used for another.
+  // There is a block of each size for each queue pair, because blocks of one size are never used for another.
   slots_ = arena.take<ReadSlot>(size_t{max_qps} * ((2u << (kSizes - 1)) - 1) + 1);
 }
 
@@ -53,7 +53,7 @@ void lay_out(CoreState& s, State& r, Arena& arena) {
   r.kept_bytes = arena.take<std::byte>(size_t{s.config.kept_packets + 1} * s.config.max_frame_bytes);
   r.arriving.init(arena, c.max_qps);
   r.mads = arena.take<OutgoingMad>(kMadRing);
-  r.event_room = std::bit_ceil(3 * std::max(c.max_connections, 64u));  // head and tail wrap
+  r.event_room = std::bit_ceil(3 * std::max(c.max_connections, 64u));  // a power of two, because head and tail wrap
   r.connection_events = arena.take<ConnectionEvent>(r.event_room);
   r.requesters = arena.take<uint32_t>(kRequesterBuckets);
   s.receives_at_once += c.max_qps;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // unreliable.h - carries out what arrives for queue pairs of unreliable connections. InfiniBand Architecture
-// Specification volume 1, 9.8.2. Nothing is answered, so nothing comes again: a message that cannot be carried out, or
-// of which a packet is missing, is dropped and counted, its receive is for the next one, and the queue pair goes on.
+// Specification volume 1, 9.8.2. Nothing is answered, so nothing comes again. A message that cannot be carried out, or
+// of which a packet is missing, is dropped and counted. Its receive is used for the next message, and the queue pair
+// goes on.
 //
-// Memory may answer later. A message begins when no copy is pending, its last packet is placed when all before it are,
-// and it counts when that is: what comes meanwhile lies in the pool of kept packets, or is lost if there is no room.
+// Memory may answer later. A message begins when no copy is pending, its last packet is placed when all packets before
+// it are placed, and the message counts when that packet is placed, too. What comes meanwhile is kept, or lost if there
+// is no room.
 #pragma once
 
 #include <utility>
@@ -20,7 +22,7 @@ class Unreliable {
  public:
   Unreliable(CoreState& s, State& r, Host& host) : s_(s), r_(r), placement_(s, r, host) {}
 
-  /// `raw`: from BTH to the ICRC.
+  /// A packet arrived. `raw`: its bytes from BTH to the ICRC.
   void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
     Qp& qp = r_.qps[index];
     if (qp.kept_list.empty() && process(index, packet)) return;
@@ -44,7 +46,7 @@ class Unreliable {
   }
 
  private:
-  /// False: it waits for copies, and nothing has changed.
+  /// Carries a packet out. False: it waits for copies, and nothing has changed.
   bool process(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
     const UnreliableArrival arrival = judge_unreliable(qp.resp, packet);
@@ -91,7 +93,7 @@ class Unreliable {
     if (qp.copies_pending == 0) finish(qp);
   }
 
-  /// All of a message is in memory, or that failed after all.
+  /// All of a message is in memory, or a copy failed.
   void finish(Qp& qp) {
     const bool send = (packet_shape(std::exchange(qp.executed, kNotExecuted)) & kShapeSend) != 0;
     if (qp.copy_failed) return turn_down(qp, send, Verdict::kOperation);
@@ -102,7 +104,8 @@ class Unreliable {
     s_.drop(verdict == Verdict::kNotReady ? Counter::kRoceRxDropNoReceive
             : send                        ? Counter::kRoceRxDropNoFit
                                           : Counter::kRoceRxDropBadAccess);
-    // A receive that names no memory would be in the way for ever; one that is too short may fit the next message.
+    // A receive that names no memory would be in the way for ever. A receive that is too short may fit the next
+    // message.
     qp.receive_status = send && verdict == Verdict::kOperation ? CrStatus::kLocAccess : CrStatus::kSuccess;
     give_up(qp);
   }
@@ -112,7 +115,7 @@ class Unreliable {
     if (qp.copies_pending == 0) release(qp);
   }
 
-  /// The receive of a message that was given up is for the next one, once nothing is written there any more.
+  /// The receive of a message that was given up is used for the next one, as soon as no copy into it is pending.
   void release(Qp& qp) {
     qp.copy_failed = false;
     if (qp.receive == 0) return;

@@ -9,7 +9,7 @@
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/tp/congestion.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives datagrams (UM): the payload of a datagram is copied into a receive, or the datagram is dropped and counted.
-// Memory may answer later; the receive completes when all its pieces are copied.
+// Receives datagrams (UM): it copies the payload of a datagram into a receive, or the datagram was dropped and counted.
+// Memory may answer later. The receive completes when all pieces of the payload are copied.
 #pragma once
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/datagram_target.h"
+#include "lib/transport/ta/datagram_admission.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::ta {

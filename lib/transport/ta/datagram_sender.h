@@ -12,7 +12,7 @@
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// How requests end without an answer: they time out, their channel dies, their queue is flushed or destroyed.
+#include "lib/transport/ta/giving_up.h"
+
 #include <bit>
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/ta/waiting_list.h"
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/initiator.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 

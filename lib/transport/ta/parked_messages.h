@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages with copies that memory answers later. The channel goes on delivering: a message whose packets are all
-// delivered is parked in a record (Channel::ending) until its copies are done, and parked messages end in the order in
-// which they arrived. A message of which packets were placed beyond a gap has a record, too (Channel::ahead), until its
-// copies are done or delivery reaches it.
+// Messages with copies that memory answers later, while the channel goes on delivering. A message whose packets are all
+// delivered is parked in a record (Channel::ending) until its copies are done. Parked messages end in the order in
+// which they arrived. If packets of a message were placed beyond a gap, the message has a record, too (Channel::ahead),
+// until its copies are done or delivery reaches it.
 //
 // A message whose copies are done at once needs no record: its progress is in Channel::open.
 #pragma once
@@ -19,7 +19,7 @@ inline bool room_to_park(const CoreState& s, const tp::Channel& ch) {
   return ch.parked < kParkedOfChannel && has_share(s.parked, ch.parked);
 }
 
-// The record that counts the copies of a message which is not delivered yet; it is made if there is none. nullptr:
+// The record that counts the copies of a message which is not delivered yet. If there is none, one is made. nullptr:
 // there is no room for a record.
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number);
 

@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of segments, which change when a request is started, answered or given up.
+// Started requests of a send queue: finds the request of a message, and keeps the counters of segments, which change
+// when a request is started, answered or given up.
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 
 namespace ub::ta {
 
 // Why the next request of a queue may not start.
 enum class RequestWaits : uint8_t { kFence, kOrder, kReceive, kAnswers, kRate, kLane };
 
+inline Wqe& wqe_of(const SendQueue& q, const WrState& wr) { return q.slots[wr.slot & q.slot_mask]; }
+
+// The request that a message is a part of, or nullptr if it is finished, flushed or gone.
+inline WrState* request_of(CoreState& s, const tp::TxMessage& message) {
+  SendQueue& q = s.queues[message.source];
+  if (!q.in_use || q.generation != message.generation) return nullptr;
+  if (message.work_request - q.started_head >= q.started_tail - q.started_head) return nullptr;
+  WrState& wr = q.work[message.work_request & q.work_mask];
+  return wr.done ? nullptr : &wr;
+}
+// Packets of a request were acknowledged: its deadline starts anew.
+inline void on_progress(CoreState& s, const tp::TxMessage& message) {
+  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
+}
+
 // The bit of a segment in WrState::answered and WrState::refused.
 inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
 
-// Counts a segment of the queue. `by`: 1 when it becomes unanswered, -1 when it is so no longer.
+// Counts a segment of the queue. `by`: 1 if it becomes unanswered, -1 if it no longer is.
 inline void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
   q.unanswered_segments += by;
   if (wqe.place_order != 0) q.unanswered_ordered += by;

@@ -7,8 +7,10 @@
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/transaction_packet.h"
 
@@ -32,8 +34,8 @@ class ResponsePlacer {
     return true;
   }
 
-  // Places a packet of a READ response that arrived beyond a gap and is not the last of its message. False: it was not
-  // placed.
+  // Places a packet of a READ response that arrived beyond a gap and is not the last of its message. False: the packet
+  // was not placed.
   bool place_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
@@ -42,11 +44,11 @@ class ResponsePlacer {
            place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
   }
 
-  // A pending copy is done; its channel may have died meanwhile.
+  // A pending copy is done. Its channel may have died meanwhile.
   void on_placed(const CopyPurpose& purpose, bool ok) {
     SendQueue& q = s_.queues[purpose.queue];
     --q.copies_pending;
-    if (!q.in_use) {  // destroyed meanwhile
+    if (!q.in_use) {  // the queue was destroyed meanwhile
       if (q.copies_pending == 0) s_.queues.free(purpose.queue);
       return;
     }
@@ -92,8 +94,8 @@ class ResponsePlacer {
     if (result == CopyResult::kFailed) note_failure(ch, CrStatus::kLocAccess);
   }
 
-  // Computes where in the request the bytes of a READ response packet belong. False: not in the segment that was
-  // answered.
+  // Computes where in the request the bytes of a READ response packet belong. False: they do not belong to the segment
+  // that is answered.
   bool response_offset(const tp::Channel& ch, const AnsweredSegment& a, const wire::TaPacket& ta,
                        const wire::RtpHeader& rtp, uint64_t* offset) {
     const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);

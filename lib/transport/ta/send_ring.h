@@ -6,7 +6,7 @@
 
 #include "lib/base/atomic_operation.h"
 #include "lib/transport/core_state.h"
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 
 namespace ub::ta {
 

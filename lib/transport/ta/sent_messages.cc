@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/sent_messages.h"
 
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/request_state.h"
 
 namespace ub::ta {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between the messages that a channel sent (tp/) and their transactions: it tells requests and READ jobs that their
-// packets were acknowledged, and the channel that a request or READ ended before all its packets were sent.
+// Connects the messages that a channel sent (tp/) with their transactions. Requests and READ jobs are told that their
+// packets were acknowledged. The channel is told that a request or READ ended before all its packets were sent.
 #pragma once
 
 #include <span>
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/tp/acknowledgement.h"
+#include "lib/transport/tp/receive_ack.h"
 
 namespace ub::ta {
 

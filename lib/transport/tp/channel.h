@@ -55,7 +55,7 @@ struct alignas(64) ChannelHot {
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
-// The progress of a message at its receiver. ta/ fills it in (ta/request_executor.h).
+// The progress of a message at its receiver. ta/ fills it in (ta/target_executor.h).
 struct OpenMessage {
   uint8_t rspst, rspinfo;  // the error that the message failed with; 0: none
   uint8_t phase;           // how far the execution of its last packet is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The receiving half of a channel (UB Base Specification Rev 2.0, 6.4.1): which PSNs were accepted, which packets are
-// kept until they can be delivered, and what the acknowledgement says. This file does not know what a packet means.
+// The receiving half of a channel (UB Base Specification Rev 2.0, 6.4.1): which PSNs were accepted, and which packets
+// are kept until they can be delivered. This file does not know what a packet means; send_ack.h acknowledges it.
 #pragma once
 
 #include <span>
@@ -17,6 +17,9 @@ enum class RxVerdict : uint8_t {
   kDuplicate,     // accepted before
   kBeyondWindow,  // too far ahead
 };
+
+// The slot of a PSN in the bitmap and the table of a reorder block.
+inline uint32_t slot_of(const State& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
 
 RxVerdict classify(State& s, const Channel& ch, Psn psn);
 
@@ -56,35 +59,7 @@ inline void delivered_one(State& s, Channel& ch) {
   ++ch.delivered;
 }
 
-// From now on the channel owes an acknowledgement.
-void begin_to_owe(State& s, uint32_t channel, Instant now);
-// A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it.
-inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
-  Channel& ch = s.channels[channel];
-  ++ch.unacknowledged;
-  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
-  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
-}
-
-// May the acknowledgement that is owed be delayed to cover more packets? Not if one is demanded, if it covers
-// kPacketsPerAck packets already, or if kAckDelay has passed.
-constexpr uint32_t kPacketsPerAck = 8;
-constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
-inline bool ack_may_wait(const Channel& ch, Instant now) {
-  return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
-}
-
-// The acknowledgement to send now.
-struct AckContent {
-  bool selective;
-  Psn cumulative;     // highest PSN before the first gap
-  uint8_t size_code;  // size of the bitmap, as SAETPH has it
-  Psn highest;        // highest PSN accepted
-  uint64_t bitmap[16];
-};
-AckContent make_ack(State& s, const Channel& ch);
-void ack_sent(Channel& ch);
-
+// Gives back the reorder block of the channel, if it has one, with all packets that are kept in it.
 void release_reorder(State& s, Channel& ch);
 
 }  // namespace ub::tp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sending half of a channel (UB Base Specification Rev 2.0, 6.4, 6.7): which packet may be sent next, which packets
-// are in flight, and which are sent again after a timeout. Packets are built by transmitter.h and ta/channel_sender.h;
+// are in flight, and which are sent again after a timeout. Packets are built by transmitter.h and ta/packet_sender.h;
 // this file does not know what a message means.
 #pragma once
 

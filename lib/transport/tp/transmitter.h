@@ -3,7 +3,7 @@
 // What all packets of a channel have in common: it writes the transport header into the host's frame, seals the frame
 // with the ICRC and records that the packet was sent. It builds the packets that carry no transaction (fakes,
 // acknowledgements, CNPs) and holds frames that wait for memory. What lies behind the transport header of other packets
-// is written by the caller (ta/channel_sender.h).
+// is written by the caller (ta/packet_sender.h).
 //
 // Acknowledgements are sent after the data of a poll, so that one covers many packets. A CNP that is owed is sent
 // before the acknowledgement.
@@ -13,7 +13,7 @@
 #include "lib/transport/host.h"
 #include "lib/transport/sealed_frame.h"
 #include "lib/transport/tp/congestion.h"
-#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/sack.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// congestion_header.h - CETPH, the receiver's congestion feedback, in its three forms. Which one a channel
-// uses is agreed when it is set up. UB Base Specification Rev 2.0, 6.2.2 and 6.6.
+// congestion_header.h - CETPH, the receiver's congestion feedback, in its three forms. A channel uses the form that was
+// agreed on when it was set up. UB Base Specification Rev 2.0, 6.2.2 and 6.6.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace ub::wire {
 
-/// Running totals are in units of 2 bytes, each packet rounded up, modulo 2^32.
+/// Running totals count units of 2 bytes, modulo 2^32. Each packet is rounded up.
 inline constexpr uint32_t kAckSeqUnitBytes = 2;
-/// Unit of a CAQM hint.
+/// The unit of a CAQM hint.
 inline constexpr uint32_t kCaqmHintUnitBytes = 32;
 
 struct CetphLdcp {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// drop.h - why a received frame was not taken: one name per reason, and the counter that goes with it.
-// Decoders return one of these and never assert: whatever arrives is a peer's or the wire's doing.
+// drop.h - why a received frame was not taken: one name for each reason, and the counter that belongs to it. Decoders
+// return one of these names and never assert, because whatever arrives was made by a peer or by the wire.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum class Drop : uint8_t {
 #undef X
 };
 
-/// The counter of a drop. Not for kNone.
+/// The counter of a drop. `d` must not be kNone.
 constexpr Counter drop_counter(Drop d) {
   switch (d) {
 #define X(name)       \
@@ -61,8 +61,8 @@ constexpr const char* drop_name(Drop d) {
   return counter_name(drop_counter(d)) + sizeof("rx.drop.") - 1;
 }
 
-/// The packet is an undamaged request whose BTAH was decoded, but it asks for what we cannot do: on a
-/// reliable channel the answer is RSPST 011, RSPINFO 1 (unsupported request) rather than silence.
+/// Is the packet an undamaged request, whose BTAH was decoded, that asks for something unsupported? On a reliable
+/// channel it is answered with RSPST 011, RSPINFO 1 (unsupported request), and not with silence.
 constexpr bool drop_is_unsupported_request(Drop d) {
   return d == Drop::kUnknownOpcode || d == Drop::kBadHeaderFlags || d == Drop::kBadByteEnable ||
          d == Drop::kUnexpectedPayload;

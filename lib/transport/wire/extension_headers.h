@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// extension_headers.h - the headers between BTAH or ATAH and the payload. UB Base Specification
-// Rev 2.0, 7.2.3. read() takes exactly kSize bytes that the caller has checked to be there
-// (transaction_packet.cc does, once for all headers of a packet). The structs have no default values, so that
-// a decoder need not clear what it does not fill: start one with {}.
+// extension_headers.h - the headers between BTAH or ATAH and the payload. UB Base Specification Rev 2.0, 7.2.3. read()
+// takes exactly kSize bytes; the caller has checked that they are there (transaction_packet.cc does so once for all
+// headers of a packet). The structs have no default values, so that a decoder need not clear what it does not fill in.
+// Initialise a struct with {} to clear it.
 #pragma once
 
 #include <cstddef>
@@ -158,7 +158,7 @@ struct Ntfetah {
   bool operator==(const Ntfetah&) const = default;
 };
 
-/// Byte-enable bitmap: one big-endian integer of as many bits as the payload has bytes, so payload byte 0 is
+/// The byte-enable bitmap. It is one big-endian integer of as many bits as the payload has bytes, so payload byte 0 is
 /// the lowest bit of the last byte.
 struct BeetahView {
   const std::byte* bits;
@@ -171,7 +171,7 @@ struct BeetahView {
   bool enabled(uint32_t payload_byte) const {
     return (load_u8(bits + size() - 1 - payload_byte / 8) >> (payload_byte % 8) & 1) != 0;
   }
-  /// Enables of payload bytes 64*index .. 64*index+63, byte 64*index in the least significant bit.
+  /// The bits of payload bytes 64*index to 64*index+63. Byte 64*index is the least significant bit.
   uint64_t word(uint32_t index) const { return load_be64(bits + size() - 8 * (index + 1)); }
   static void store_word(std::byte* beetah, uint32_t payload_bytes, uint32_t index, uint64_t enables) {
     store_be64(beetah + payload_bytes / 8 - 8 * (index + 1), enables);

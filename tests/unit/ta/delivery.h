@@ -3,7 +3,7 @@
 // one channel, memory that the peer may use, and the jetty of requests.h, which asks and is asked.
 #pragma once
 
-#include "lib/transport/ta/receiver.h"
+#include "lib/transport/ta/packet_receiver.h"
 #include "tests/unit/ta/requests.h"
 #include "tests/unit/transport/test_host.h"
 
@@ -137,7 +137,7 @@ struct Delivery : Requests {
   RegisteredSegment target_memory;
   std::byte bytes[16 * 1024];
   TestHost host;
-  Receiver<TestHost> receiver{*s, host};
+  PacketReceiver<TestHost> receiver{*s, host};
   uint32_t psn = 0, tpmsn = 0, tassn = 0;
 };
 

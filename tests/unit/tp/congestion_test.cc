@@ -4,7 +4,7 @@
 // the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
-#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/send_ack.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {

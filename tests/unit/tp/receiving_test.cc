@@ -1,98 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The receiving half of a channel: which PSNs are accepted (UB Base Specification Rev 2.0, 6.4.1), what waits for its
-// delivery, and the acknowledgement that tells of it (6.2.1, 6.2.3).
+// The receiving half of a channel: which PSNs are accepted (UB Base Specification Rev 2.0, 6.4.1), and what
+// waits for its delivery. The acknowledgement that tells of it is in send_ack_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "lib/base/prng.h"
-#include "lib/transport/tp/receive_state.h"
-#include "lib/transport/wire/sack.h"
-#include "tests/unit/tp/channels.h"
+#include "tests/unit/tp/receiver.h"
 
 namespace ub::tp {
 namespace {
-
-constexpr uint32_t kWindow = 128;
-
-CoreConfig with_window(uint32_t packets) {
-  CoreConfig c = small_tables();
-  c.window_packets = packets;
-  return c;
-}
-
-// What comes in order is delivered at once, unless delivery is stalled; what comes ahead waits.
-struct Receiver : Channels {
-  explicit Receiver(uint32_t first_psn = 100, const CoreConfig& config = with_window(kWindow)) : Channels(config) {
-    channel = add_channel(first_psn);
-  }
-  uint32_t add_channel(uint32_t first_psn) {
-    const uint32_t index = s->channels.alloc();
-    Channel& c = s->channels[index];
-    c = Channel{};
-    c.state = ChannelState::kOpen;
-    c.tpn = 1u << kTpnIndexBits | index;
-    c.expected = c.delivered = Psn(first_psn);
-    c.highest_seen = c.expected - 1;
-    return index;
-  }
-  Channel& ch() { return s->channels[channel]; }
-
-  RxVerdict receive(uint32_t psn, bool ack_req = false) {
-    wire::RtpHeader rtp;
-    rtp.psn = Psn(psn);
-    rtp.tpmsn = Tpmsn(psn);  // each packet a message
-    rtp.ack_req = ack_req;
-    const RxVerdict verdict = classify(*s, ch(), rtp.psn);
-    if (verdict == RxVerdict::kBeyondWindow) return verdict;
-    if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
-    if (verdict == RxVerdict::kInOrder) take_in_order(rtp);
-    note_for_ack(*s, channel, now, rtp, verdict);
-    return verdict;
-  }
-  void receive_all(std::initializer_list<uint32_t> psns) {
-    for (uint32_t psn : psns) receive(psn);
-  }
-  // Delivers what was accepted earlier.
-  void deliver() {
-    for (uint32_t waiting; accepted_at_cursor(*s, ch(), &waiting); delivered_one(*s, ch())) {
-      delivered.push_back(is_placed(waiting) ? Tpmsn(waiting).value() : s->kept[waiting].rtp.tpmsn.value());
-    }
-  }
-  // The PSNs that an acknowledgement says have arrived ahead of a gap.
-  std::vector<uint32_t> reported() {
-    std::vector<uint32_t> all;
-    const AckContent ack = make_ack(*s, ch());
-    if (!ack.selective) return all;
-    EXPECT_TRUE(test_bit(ack.bitmap, 0)) << "bit 0 stands for the cumulative PSN";
-    for (uint32_t bit = 1; bit < wire::sack_bits(ack.size_code); ++bit) {
-      if (test_bit(ack.bitmap, bit)) all.push_back((ack.cumulative + bit).value());
-    }
-    return all;
-  }
-  uint32_t cumulative() { return make_ack(*s, ch()).cumulative.value(); }
-
-  uint32_t channel = 0;
-  bool stalled = false;
-  std::vector<uint32_t> delivered;
-
- private:
-  void take_in_order(const wire::RtpHeader& rtp) {
-    if (stalled || ch().delivered != ch().expected) {
-      accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
-      accept_in_order(*s, ch());
-      return;
-    }
-    delivered.push_back(rtp.psn.value());
-    accept_in_order(*s, ch());
-    delivered_one(*s, ch());
-    deliver();
-  }
-};
-
-using Psns = std::vector<uint32_t>;
 
 // ---- which packets are accepted --------------------------------------------------------------------------------
 
@@ -366,134 +284,6 @@ TEST(Keeping, all_places_of_a_channel_that_dies_are_free_and_none_of_another) {
   release_reorder(*r.s, r.s->channels[second]);
   EXPECT_EQ(r.s->kept.in_use(), 0u);
   EXPECT_EQ(r.ch().kept, 0u);
-}
-
-// ---- acknowledgements ------------------------------------------------------------------------------------------
-
-// 6.2.1: TPACK has the highest PSN in order.
-TEST(Acknowledgement, names_the_packet_before_the_expected_one) {
-  Receiver r(0);
-  EXPECT_EQ(r.cumulative(), 0xFFFFFFu);
-  r.receive(0);
-  EXPECT_EQ(r.cumulative(), 0u);
-  EXPECT_FALSE(make_ack(*r.s, r.ch()).selective);
-}
-
-// 6.2.3: bit i stands for the cumulative PSN + i.
-TEST(Acknowledgement, is_selective_while_something_is_missing) {
-  Receiver r(0xFFFFFD);
-  r.receive_all({0xFFFFFD, 0xFFFFFF, 1, 2});
-  const AckContent ack = make_ack(*r.s, r.ch());
-  EXPECT_TRUE(ack.selective);
-  EXPECT_EQ(ack.cumulative, Psn(0xFFFFFD));
-  EXPECT_EQ(ack.highest, Psn(2)) << "MaxRcvPSN";
-  EXPECT_EQ(ack.bitmap[0], 0b110101u);
-  EXPECT_EQ(ack.bitmap[1], 0u);
-  r.receive_all({0xFFFFFE, 0});
-  EXPECT_FALSE(make_ack(*r.s, r.ch()).selective);
-  EXPECT_EQ(r.cumulative(), 2u);
-}
-
-TEST(Acknowledgement, the_largest_psn_seen_never_goes_back) {
-  Receiver r(100);
-  r.receive_all({105, 103});
-  EXPECT_EQ(r.ch().highest_seen, Psn(105));
-  r.receive(100);
-  EXPECT_EQ(r.ch().highest_seen, Psn(105));
-  r.receive_all({101, 102, 104});
-  EXPECT_EQ(r.ch().highest_seen, Psn(105));
-  r.receive(106);
-  EXPECT_EQ(r.ch().highest_seen, Psn(106));
-}
-
-TEST(Acknowledgement, its_bitmap_is_as_long_as_the_window_and_at_most_1024) {
-  const auto code = [](uint32_t window) {
-    Receiver r(100, with_window(window));
-    r.receive(102);
-    return make_ack(*r.s, r.ch()).size_code;
-  };
-  EXPECT_EQ(wire::sack_bits(code(128)), 128u);
-  EXPECT_EQ(wire::sack_bits(code(512)), 512u);
-  EXPECT_EQ(wire::sack_bits(code(1024)), 1024u);
-  EXPECT_EQ(wire::sack_bits(code(2048)), 1024u);
-}
-
-TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
-  Receiver r(100, with_window(2048));
-  r.receive(99 + 1023);
-  r.receive(99 + 1024);
-  EXPECT_EQ(r.reported(), (Psns{99 + 1023})) << "the other one has no bit";
-  EXPECT_EQ(make_ack(*r.s, r.ch()).highest, Psn(99 + 1024));
-}
-
-// ---- when it leaves --------------------------------------------------------------------------------------------
-
-TEST(Acknowledgement, of_two_channels_the_earlier_decides_when_somebody_has_to_drive) {
-  Receiver r(100);
-  r.receive(100);
-  const Instant due = r.now + kAckDelay;
-  r.channel = r.add_channel(500);
-  r.now += kAckDelay / 2;
-  r.receive(500);
-  EXPECT_EQ(r.s->acks_due, due);
-}
-
-TEST(Acknowledgement, waits_for_eight_packets_or_100_us) {
-  Receiver r(100);
-  r.receive(100);
-  const Instant due = r.now + microseconds(100);
-  EXPECT_EQ(r.ch().ack_due, due);
-  EXPECT_TRUE(r.ch().on_ack_list);
-  EXPECT_EQ(r.s->acks_due, due) << "whoever drives the Core is woken";
-  EXPECT_TRUE(ack_may_wait(r.ch(), due - nanoseconds(1)));
-  EXPECT_FALSE(ack_may_wait(r.ch(), due));
-  r.now += microseconds(10);
-  for (uint32_t psn = 101; psn < 107; ++psn) r.receive(psn);
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
-  r.receive(107);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
-  EXPECT_EQ(r.ch().ack_due, due) << "later packets do not put it off";
-}
-
-TEST(Acknowledgement, leaves_at_once_where_it_is_demanded) {
-  Receiver r(100);
-  r.receive(100, true);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
-}
-
-TEST(Acknowledgement, leaves_at_once_at_a_gap) {
-  Receiver r(100);
-  r.receive(101);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
-}
-
-TEST(Acknowledgement, leaves_at_once_at_a_duplicate) {
-  Receiver r(100);
-  r.receive(100);
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
-  r.receive(100);
-  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
-}
-
-TEST(Acknowledgement, when_it_has_left_the_count_begins_anew) {
-  Receiver r(100);
-  for (uint32_t psn = 100; psn < 108; ++psn) r.receive(psn, true);
-  ack_sent(r.ch());
-  EXPECT_TRUE(ack_may_wait(r.ch(), r.now));
-  EXPECT_EQ(r.ch().unacknowledged, 0);
-}
-
-TEST(Acknowledgement, channels_that_owe_one_stand_in_a_list_once) {
-  Receiver r(100);
-  const uint32_t first = r.channel;
-  r.receive(100);
-  r.channel = r.add_channel(100);
-  r.receive(100);
-  r.receive(101);
-  IndexList& list = r.s->owing_acks;
-  EXPECT_EQ(list.pop_front<&Channel::on_ack_list>(r.s->channels), first);
-  EXPECT_EQ(list.pop_front<&Channel::on_ack_list>(r.s->channels), r.channel);
-  EXPECT_TRUE(list.empty());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Bth {
 
   Opcode opcode = Opcode::kRcSendOnly;  ///< as it came, known or not
   bool solicited = false;               ///< SE: the receive completion raises an event
-  bool migrated = true;                 ///< M: no path migration is under way; some NICs write 0, nobody may mind
+  bool migrated = true;                 ///< M: no path migration is under way; some NICs write 0, which must not matter
   uint8_t padding = 0;                  ///< 0-3 zero bytes behind the payload
   uint8_t version = 0;                  ///< TVer, always 0
   uint16_t pkey = kDefaultPkey;
@@ -32,7 +32,7 @@ struct Bth {
   bool ack_req = false;
   Psn psn{};
 
-  /// Whatever the result, all that was there is set: nothing for kTooShort, everything for kBadBthVersion.
+  /// Fills in what is there, whatever the result: nothing for kTooShort, everything for kBadBthVersion.
   static Drop read(const std::byte* p, size_t avail, Bth& h) {
     if (avail < kSize) [[unlikely]]
       return Drop::kTooShort;

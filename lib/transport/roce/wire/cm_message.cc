@@ -10,7 +10,7 @@
 namespace ub::roce {
 namespace {
 
-// Where private data begins; it reaches to the end of the body.
+// The offsets at which private data begins; it reaches to the end of the body.
 constexpr size_t kReqData = 140, kRepData = 36, kRtuData = 8, kRejInfo = 12, kRejData = 84, kMraData = 10,
                  kDreqData = 12;
 static_assert(kReqData + CmReq::kPrivateDataSize == kCmBodySize);
@@ -31,7 +31,7 @@ Gid read_gid(const std::byte* p) {
 }
 void write_gid(std::byte* p, const Gid& gid) { std::memcpy(p, gid.bytes.data(), gid.bytes.size()); }
 
-/// A number of 24 bits with an octet behind it.
+/// Stores a number of 24 bits with an octet behind it.
 void store_24_8(std::byte* p, uint32_t upper, uint32_t lower) { store_be32(p, upper << 8 | (lower & 0xFF)); }
 
 void start_body(std::byte* body, uint32_t local_comm_id, uint32_t remote_comm_id) {

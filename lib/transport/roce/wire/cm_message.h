@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// cm_message.h - what two NICs say to connect and part two reliable QPs: REQ, REP, RTU; REJ and MRA; DREQ, DREP.
-// InfiniBand Architecture Specification volume 1, 12.6 (layouts), annex A11 (IP addresses in a REQ).
+// cm_message.h - the messages by which two NICs connect and part two reliable QPs: REQ, REP, RTU; REJ and MRA; DREQ,
+// DREP. InfiniBand Architecture Specification volume 1, 12.6 (layouts), annex A11 (IP addresses in a REQ).
 //
-// Each is the 232-byte body of a CM datagram (mad.h). read() takes a whole body and believes every value: what it may
-// be is the business of who connects. write() fills a whole body and zeroes what is not named. Alternate paths,
-// reliable datagrams and end-to-end contexts are written as "none" and not looked at.
-// A communication id is chosen by each side for itself; `local` is always that of the sender.
+// Each of them is the 232-byte body of a CM datagram (mad.h). read() takes a whole body and believes every value;
+// whether a value is possible is up to the caller. write() fills a whole body, with zeros where nothing is named.
+// Alternate paths, reliable datagrams and end-to-end contexts are written as "none" and not looked at. Each side
+// chooses a communication id for itself; `local` is always the id of the sender.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@ namespace ub::roce {
 
 using Gid = wire::IpAddress;  ///< on RoCEv2 a GID is an IP address
 
-/// Bytes of the application, or of RDMA-CM. Read: all of the field, into the datagram. Written: at most the field;
-/// zeros follow.
+/// Private data of the application, or of RDMA-CM. When a message is read it is the whole field, inside the datagram.
+/// When one is written it is at most as long as the field, and zeros follow.
 using PrivateData = std::span<const std::byte>;
 
-/// Service ids of RDMA-CM for connections: this plus the port.
+/// The service id of RDMA-CM for a connection is this number plus the port.
 inline constexpr uint64_t kServiceTcp = 0x0000'0000'0106'0000;
 constexpr uint64_t service_id_of_port(uint16_t port) { return kServiceTcp | port; }
 constexpr bool is_tcp_service(uint64_t id) { return (id & ~uint64_t{0xFFFF}) == kServiceTcp; }
 
-/// Path MTU codes of REQ: 1 to 5 for 256 to 4096.
+/// The path MTU of a code of REQ: codes 1 to 5 stand for 256 to 4096.
 constexpr uint32_t mtu_of_code(uint8_t code) { return code >= 1 && code <= 5 ? 128u << code : 0; }
 constexpr uint8_t code_of_mtu(uint32_t mtu) {
   uint8_t code = 5;
@@ -47,20 +47,20 @@ struct CmReq {
   uint64_t ca_guid = 0;
   uint32_t qkey = 0;
   uint32_t qpn = 0;                 ///< 24 bits
-  uint8_t responder_resources = 0;  ///< READs and atomics that it serves at a time
-  uint8_t initiator_depth = 0;      ///< that it would have in flight
-  uint8_t remote_timeout = 20;      ///< 5 bits: 4.096 us * 2^n for the answer of who is asked
+  uint8_t responder_resources = 0;  ///< READs and atomics that the sender serves at a time
+  uint8_t initiator_depth = 0;      ///< READs and atomics that the sender would like to have in flight
+  uint8_t remote_timeout = 20;      ///< 5 bits: 4.096 us * 2^n is the time in which the receiver must answer
   uint8_t transport = 0;            ///< 2 bits: 0 reliable connection, 1 unreliable connection
-  bool flow_control = false;        ///< its ACKs carry credits
-  Psn starting_psn;                 ///< of what the receiver will send
-  uint8_t local_timeout = 20;       ///< 5 bits: as remote_timeout, of who asks
+  bool flow_control = false;        ///< ACKs of the sender carry credits
+  Psn starting_psn;                 ///< first PSN that the receiver of this message will send
+  uint8_t local_timeout = 20;       ///< 5 bits: the same time for the sender
   uint8_t retry_count = 7;          ///< 3 bits
   uint16_t pkey = 0xFFFF;
   uint8_t path_mtu_code = 3;    ///< 4 bits
   uint8_t rnr_retry = 7;        ///< 3 bits
   uint8_t max_cm_retries = 15;  ///< 4 bits
   bool srq = false;
-  uint16_t local_lid = 0xFFFF;  ///< InfiniBand's; all ones: there is none
+  uint16_t local_lid = 0xFFFF;  ///< of InfiniBand; all ones: there is none
   uint16_t remote_lid = 0xFFFF;
   Gid local_gid;
   Gid remote_gid;
@@ -77,7 +77,7 @@ struct CmReq {
   void write(std::byte* body) const;
 };
 
-/// Accepts.
+/// Accepts a request.
 struct CmRep {
   static constexpr size_t kPrivateDataSize = 196;
 
@@ -100,7 +100,7 @@ struct CmRep {
   void write(std::byte* body) const;
 };
 
-/// Ready to use: the third and last of a connection.
+/// Says that the connection is ready to use: the third and last message of the handshake.
 struct CmRtu {
   static constexpr size_t kPrivateDataSize = 224;
 
@@ -115,7 +115,7 @@ struct CmRtu {
 /// Which message a REJ or MRA is about.
 enum class CmAbout : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 
-/// Why a REJ; those that we say or tell apart.
+/// The reasons of a REJ that this side gives or distinguishes.
 enum class RejReason : uint16_t {
   kNoQp = 1,
   kNoResources = 3,
@@ -126,11 +126,11 @@ enum class RejReason : uint16_t {
   kInvalidTransport = 9,
   kStaleConnection = 10,
   kInvalidMtu = 26,
-  kConsumer = 28,  ///< the application's: private data may say more
+  kConsumer = 28,  ///< the reason is the application's; private data may say more
   kInvalidClassVersion = 31,
 };
 
-/// Refuses.
+/// Refuses a request or reply.
 struct CmRej {
   static constexpr size_t kInfoSize = 72;
   static constexpr size_t kPrivateDataSize = 148;
@@ -139,15 +139,15 @@ struct CmRej {
   uint32_t remote_comm_id = 0;
   CmAbout about = CmAbout::kReq;
   RejReason reason = RejReason::kConsumer;
-  uint8_t info_bytes = 0;  ///< 7 bits: so much of `info` counts
-  PrivateData info;        ///< for some reasons, a better value
+  uint8_t info_bytes = 0;  ///< 7 bits: how many bytes of `info` count
+  PrivateData info;        ///< a better value, for some reasons
   PrivateData private_data;
 
   static CmRej read(const std::byte* body);
   void write(std::byte* body) const;
 };
 
-/// Message received, the answer takes longer than the timeout.
+/// Says that the message was received, but that the answer takes longer than the timeout.
 struct CmMra {
   static constexpr size_t kPrivateDataSize = 222;
 
@@ -161,39 +161,39 @@ struct CmMra {
   void write(std::byte* body) const;
 };
 
-/// Wants to part.
+/// Asks to part.
 struct CmDreq {
   static constexpr size_t kPrivateDataSize = 220;
 
   uint32_t local_comm_id = 0;
   uint32_t remote_comm_id = 0;
-  uint32_t remote_qpn = 0;  ///< 24 bits: of who gets it
+  uint32_t remote_qpn = 0;  ///< 24 bits: the QP of the receiver
   PrivateData private_data;
 
   static CmDreq read(const std::byte* body);
   void write(std::byte* body) const;
 };
 
-/// Parts. The same layout as RTU.
+/// Confirms that both part. It has the layout of RTU.
 using CmDrep = CmRtu;
 
-/// What RDMA-CM puts in front of the private data of a REQ.
+/// The header that RDMA-CM puts in front of the private data of a REQ.
 struct CmIpHeader {
   static constexpr size_t kSize = 36;
 
   wire::Endpoint source;
   wire::IpAddress destination;
 
-  /// kBadCmPrivateData: too short, another version of the header, or of IP.
+  /// kBadCmPrivateData: it is too short, or of another version of the header or of IP.
   static Drop read(PrivateData data, CmIpHeader& out);
-  /// Writes kSize bytes. IPv4 if both addresses are, else IPv6.
+  /// Writes kSize bytes. It is IPv4 if both addresses are IPv4, else IPv6.
   void write(std::byte* p) const;
   bool operator==(const CmIpHeader&) const = default;
 };
 
 const char* cm_type_name(CmType type);
 
-/// Head and body of a datagram.
+/// Writes the head and the body of a datagram.
 template <class Message>
 void write_cm(const CmHead& head, const Message& message, std::span<std::byte, kMadSize> mad) {
   head.write(mad.data());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// drop.h - why a received RoCE packet or management datagram was not taken: one name per reason, and the counter
-// that goes with it. What is wrong with Ethernet, IP or UDP is named by wire::Drop: those come first, and are the same.
+// drop.h - why a received RoCE packet or management datagram was not taken: one name for each reason, and the counter
+// that belongs to it. What is wrong with Ethernet, IP or UDP is named by wire::Drop, because those are checked first,
+// in the same way for all.
 #pragma once
 
 #include <cstdint>

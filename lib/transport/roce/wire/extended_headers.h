@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // extended_headers.h - the headers between BTH and the payload. InfiniBand Architecture Specification volume 1, 9.3.
-// read() takes exactly kSize bytes that the caller has checked to be there (packet.cc does, once for all headers of
-// a packet). The structs have no default values, so that a decoder need not clear what it does not fill: start one
-// with {}.
+// read() takes exactly kSize bytes; the caller has checked that they are there (packet.cc does so once for all headers
+// of a packet). The structs have no default values, so that a decoder need not clear what it does not fill in.
+// Initialise a struct with {} to clear it.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace ub::roce {
 
 using Msn = Serial<24, struct MsnTag>;  ///< requests that a responder has completed
 
-/// Datagram.
+/// The header of a datagram.
 struct Deth {
   static constexpr size_t kSize = 8;
 
@@ -32,7 +32,7 @@ struct Deth {
   bool operator==(const Deth&) const = default;
 };
 
-/// Memory of a WRITE or READ.
+/// The memory of a WRITE or READ.
 struct Reth {
   static constexpr size_t kSize = 16;
 
@@ -49,14 +49,14 @@ struct Reth {
   bool operator==(const Reth&) const = default;
 };
 
-/// Memory and operands of an atomic, all as numbers: the responder's memory holds them in its own byte order.
+/// The memory and the operands of an atomic. All are numbers: the responder's memory holds them in its own byte order.
 struct AtomicEth {
   static constexpr size_t kSize = 28;
 
   uint64_t address;
   uint32_t rkey;
   uint64_t swap_or_add;
-  uint64_t compare;  ///< compare-and-swap only
+  uint64_t compare;  ///< of a compare-and-swap only
 
   static AtomicEth read(const std::byte* p) {
     return {load_be64(p), load_be32(p + 8), load_be64(p + 12), load_be64(p + 20)};
@@ -70,7 +70,7 @@ struct AtomicEth {
   bool operator==(const AtomicEth&) const = default;
 };
 
-/// Acknowledgement.
+/// The header of an acknowledgement.
 struct Aeth {
   static constexpr size_t kSize = 4;
 

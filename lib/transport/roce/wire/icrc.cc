@@ -8,8 +8,8 @@
 namespace ub::roce {
 namespace {
 
-constexpr size_t kCongestionByte = 4;  // of BTH: FECN, BECN and reserved bits
-constexpr size_t kIdentification = 4;  // of the IPv4 header: two bytes
+constexpr size_t kCongestionByte = 4;  // in BTH: FECN, BECN and reserved bits
+constexpr size_t kIdentification = 4;  // in the IPv4 header: two bytes
 
 constexpr size_t network_size(bool is_v6) { return (is_v6 ? wire::kIpv6Size : wire::kIpv4Size) + wire::kUdpSize; }
 
@@ -32,8 +32,8 @@ bool icrc_fits(const wire::NetHeader& net) {
   return icrc_compute(net.l3, static_cast<size_t>(net.end - net.l3), net.v6) == wire::icrc_load(net.end);
 }
 
-// Sums of two packets that differ in the identification alone differ by it, moved on by what follows: taken back, the
-// difference must be two bytes.
+// The sums of two packets that differ only in the identification differ by the identification, moved on by the bytes
+// that follow it. If that move is taken back, the difference must fit into two bytes.
 bool icrc_fits_some_identification(const wire::NetHeader& net) {
   if (icrc_fits(net)) return true;
   if (net.v6 || net.tp_size() < Bth::kSize) return false;

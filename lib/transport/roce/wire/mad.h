@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mad.h - the head of a management datagram of the class "communication management" (CM): the 256-byte payload of a UD
-// SEND to QP 1. InfiniBand Architecture Specification volume 1, 13.4 and 16.7. No other class is spoken: RoCE has no
-// subnet manager to ask. What follows the head is in cm_message.h.
+// SEND to QP 1. InfiniBand Architecture Specification volume 1, 13.4 and 16.7. No other class is supported, because
+// RoCE has no subnet manager to ask. What follows the head is in cm_message.h.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace ub::roce {
 
-inline constexpr uint32_t kGsiQp = 1;             ///< where management datagrams go, on every NIC
-inline constexpr uint32_t kGsiQkey = 0x80010000;  ///< what their DETH carries
+inline constexpr uint32_t kGsiQp = 1;             ///< management datagrams go there, on every NIC
+inline constexpr uint32_t kGsiQkey = 0x80010000;  ///< their DETH carries this Q_Key
 inline constexpr size_t kMadSize = 256;
 inline constexpr size_t kMadHeadSize = 24;
 inline constexpr size_t kCmBodySize = kMadSize - kMadHeadSize;
 
-/// Attribute of the datagram.
+/// The attribute of the datagram.
 enum class CmType : uint16_t {
   kReq = 0x10,
   kMra = 0x11,
@@ -40,7 +40,7 @@ struct CmHead {
   static constexpr uint8_t kMethodSend = 3;
 
   CmType type = CmType::kReq;   ///< as it came, known or not
-  uint64_t transaction_id = 0;  ///< chosen by who asks (REQ, DREQ), the same in what answers
+  uint64_t transaction_id = 0;  ///< chosen by the side that asks (REQ, DREQ); the answer has the same one
 
   /// `h` is set for every result but kBadMad.
   static Drop read(std::span<const std::byte> mad, CmHead& h) {
@@ -54,7 +54,7 @@ struct CmHead {
     return cm_type_is_known(h.type) ? Drop::kNone : Drop::kUnknownCmMessage;
   }
 
-  /// Writes kMadHeadSize bytes. Status, class-specific field and attribute modifier are not used: zero.
+  /// Writes kMadHeadSize bytes. Status, class-specific field and attribute modifier are not used and are zero.
   void write(std::byte* mad) const {
     store_be32(mad, uint32_t{kBaseVersion} << 24 | kClass << 16 | kClassVersion << 8 | kMethodSend);
     store_be32(mad + 4, 0);

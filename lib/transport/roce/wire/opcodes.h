@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// opcodes.h - the opcodes of BTH and, for each, which headers and properties its packets have. Decoder, writer and
-// engine read this one table. InfiniBand Architecture Specification volume 1, 9.2.1 (table of BTH opcodes);
-// CNP: its annex A17 (RoCEv2). The upper three bits of a code name the transport. Reliable datagrams, XRC, FLUSH and
-// ATOMIC WRITE are not spoken: their codes are unknown here.
+// opcodes.h - the opcodes of BTH and, for each of them, which headers and properties its packets have. Decoder, writer
+// and engine read this one table. InfiniBand Architecture Specification volume 1, 9.2.1 (table of BTH opcodes); annex
+// A17 (RoCEv2) for CNP. The upper three bits of a code name the transport. Reliable datagrams, XRC, FLUSH and ATOMIC
+// WRITE are not supported, so their codes are unknown here.
 #pragma once
 
 #include <cstdint>
 
 namespace ub::roce {
 
-/// Headers behind BTH, in wire order, and what kind of packet it is.
+/// The headers behind BTH, in the order of the wire, and the kind of the packet.
 enum PacketShape : uint16_t {
   kShapeDeth = 1 << 0,
   kShapeReth = 1 << 1,
@@ -19,13 +19,13 @@ enum PacketShape : uint16_t {
   kShapeImm = 1 << 5,         ///< ImmDt
   kShapeIeth = 1 << 6,        ///< SEND with invalidate
   kShapeCnp = 1 << 7,         ///< sixteen reserved bytes
-  kShapePayload = 1 << 8,     ///< payload admitted
-  kShapeFirst = 1 << 9,       ///< begins a message
-  kShapeLast = 1 << 10,       ///< ends one; an ONLY packet does both
-  kShapeRequest = 1 << 11,    ///< for the responder; otherwise for the requester
-  kShapeSend = 1 << 12,       ///< carries a SEND
-  kShapeWrite = 1 << 13,      ///< carries a WRITE
-  kShapeReadReply = 1 << 14,  ///< carries a READ response
+  kShapePayload = 1 << 8,     ///< it may have a payload
+  kShapeFirst = 1 << 9,       ///< it begins a message
+  kShapeLast = 1 << 10,       ///< it ends a message; an ONLY packet does both
+  kShapeRequest = 1 << 11,    ///< it is for the responder, others are for the requester
+  kShapeSend = 1 << 12,       ///< it belongs to a SEND
+  kShapeWrite = 1 << 13,      ///< it belongs to a WRITE
+  kShapeReadReply = 1 << 14,  ///< it belongs to a READ response
   kShapeKnown = 1 << 15,
 };
 
@@ -78,7 +78,7 @@ enum class Opcode : uint8_t {
 
 enum class Transport : uint8_t { kRc = 0, kUc = 1, kRd = 2, kUd = 3, kCnp = 4, kXrc = 5 };  // 6, 7: reserved
 
-/// Of any code, known or not.
+/// The transport of any code, known or not.
 constexpr Transport transport_of(Opcode op) { return static_cast<Transport>(static_cast<uint8_t>(op) >> 5); }
 
 namespace detail {

@@ -29,8 +29,8 @@ constexpr size_t largest_header() {
 }
 static_assert(largest_header() == kMaxHeaderSize);
 
-/// A first or middle packet is as long as some path MTU, the last one carries something, none is longer than the
-/// largest path MTU (9.7).
+/// Are the lengths right? A first or middle packet is as long as some path MTU, the last one carries something, and
+/// none is longer than the largest path MTU (9.7).
 template <uint16_t kShape>
 bool payload_length_possible(uint32_t bytes) {
   constexpr bool kLast = (kShape & kShapeLast) != 0, kOnly = kLast && (kShape & kShapeFirst) != 0;
@@ -46,7 +46,7 @@ bool dma_length_possible(const Packet& packet) {
   return only ? packet.reth.length == packet.payload_bytes : packet.reth.length > packet.payload_bytes;
 }
 
-/// Only an ACK reports what went wrong; what comes with data says that it went well.
+/// Only an ACK reports what went wrong; a header that comes with data must say that it went well.
 template <uint16_t kShape>
 bool syndrome_possible(Syndrome syndrome) {
   const bool plain_ack = (kShape & (kShapePayload | kShapeAtomicAckEth)) == 0;
@@ -74,15 +74,15 @@ Drop check_fields(const Packet& packet) {
   return Drop::kNone;
 }
 
-/// What follows BTH. Instantiated per shape: what an opcode lacks costs nothing. Not inlined, so that the switch that
-/// picks one is a plain jump.
+/// Reads what follows BTH. There is an instance for each shape, so headers that an opcode lacks cost nothing. It is not
+/// inlined, so that the switch that picks an instance is a plain jump.
 template <uint16_t kShape>
 [[gnu::noinline]] Drop parse_rest(const std::byte* p, const std::byte* end, Packet& out) {
   const size_t avail = static_cast<size_t>(end - p);
   if (avail < extended_size(kShape)) [[unlikely]]
     return Drop::kTruncatedHeader;
   const size_t rest = avail - extended_size(kShape);
-  // All headers are multiples of four bytes, so padding makes the rest one too.
+  // All headers are multiples of four bytes, so with its padding the rest is one, too.
   if (rest % 4 != 0 || rest < out.bth.padding) [[unlikely]]
     return Drop::kBadPadding;
 

@@ -2,7 +2,7 @@
 // packet.h - everything between UDP and the ICRC: BTH, the extended headers of the opcode in their fixed order,
 // payload, padding. InfiniBand Architecture Specification volume 1, 9.2 to 9.4. Each opcode leaves out what it lacks:
 //   BTH DETH RETH AtomicETH AETH AtomicAckETH ImmDt IETH payload padding
-// Not here: whether the payload fits the path MTU of the QP, PSNs, keys and states (the engine knows the QP).
+// Not checked here: whether the payload fits the path MTU of the QP, PSNs, keys and states (the engine knows the QP).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Packet {
   uint32_t immediate;         ///< ImmDt
   uint32_t invalidated_rkey;  ///< IETH
   uint32_t payload_bytes;     ///< without padding
-  const std::byte* payload;   ///< into the packet; valid whenever the result is kNone
+  const std::byte* payload;   ///< it points into the packet; valid whenever the result is kNone
 
   bool has(PacketShape what) const { return (shape & what) != 0; }
   bool is_only() const { return has(kShapeFirst) && has(kShapeLast); }
@@ -44,18 +44,18 @@ struct Packet {
 /// result but kTooShort.
 [[nodiscard]] Drop parse_packet(const std::byte* begin, const std::byte* end, Packet& out);
 
-/// The packet is an undamaged request of a reliable connection that asks for what cannot be. If its PSN is the
-/// expected one, the answer is a NAK (invalid request) rather than silence (9.9).
+/// Is the packet an undamaged request of a reliable connection that asks for something impossible? If its PSN is the
+/// expected one, it is answered by a NAK (invalid request), and not by silence (9.9).
 [[nodiscard]] bool is_invalid_request(Drop d, const Packet& packet);
 
 /// Bytes of all headers of a packet, BTH included.
 [[nodiscard]] size_t header_size(Opcode opcode);
 
-/// Largest value of header_size: an atomic.
+/// The largest value of header_size, which is that of an atomic.
 inline constexpr size_t kMaxHeaderSize = Bth::kSize + AtomicEth::kSize;
 
-/// Writes the headers that packet.bth.opcode, a known one, has, and returns their size. Payload, padding (which
-/// bth.padding counts) and ICRC are the caller's.
+/// Writes the headers of packet.bth.opcode, which must be a known one, and returns their size. The caller writes the
+/// payload, the padding (which bth.padding counts) and the ICRC.
 size_t write_headers(const Packet& packet, std::byte* p);
 
 }  // namespace ub::roce

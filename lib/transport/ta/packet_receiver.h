@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Delivers what a channel receives: requests to those who execute them (request_executor.h), the bytes of READ and atomic
-// responses to where they belong (response_placer.h), answers to the initiator.
+// Receives the packets of a channel and delivers what is in them: requests go to target_executor.h, the bytes of READ
+// and atomic responses to response_placer.h, and answers to receive_answer.h.
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
-// delivery, in PSN order. Where memory answers later, a message whose end waits for its copies is parked
-// (parked_messages.h), and delivery goes on behind it. Without a record for it, delivery stops there.
+// delivery, in PSN order. If memory answers later, a message whose end waits for its copies is parked
+// (parked_messages.h), and delivery goes on behind it. If there is no record to park it in, delivery stops there.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -14,23 +14,25 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/request_executor.h"
+#include "lib/transport/ta/receive_answer.h"
 #include "lib/transport/ta/response_placer.h"
-#include "lib/transport/ta/target.h"
+#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/target_executor.h"
 #include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 
 namespace ub::ta {
 
 template <class Host>
-class Receiver {
+class PacketReceiver {
  public:
-  Receiver(CoreState& s, Host& host) : s_(s), host_(host) {}
+  PacketReceiver(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   // A data packet of an open channel. `rest`: what lies between the transport header and the ICRC.
   void on_data(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
@@ -73,7 +75,7 @@ class Receiver {
     if (channel != 0 && s_.channels[channel].stalled) resume(channel);
   }
 
-  // Delivery stopped for a copy or for lack of room: goes on if it can.
+  // Delivery has stopped for a copy or for lack of room. It goes on if it can.
   void resume(uint32_t channel) {
     end_parked(channel);
     s_.channels[channel].stalled = false;
@@ -100,8 +102,8 @@ class Receiver {
 
   // ---- order -------------------------------------------------------------------------------------------------
 
-  // A packet that comes again, since there is no room for it while memory is awaited. The peer does not know whom we
-  // wait for, nor how long it may take: it hears what was accepted before, so that it does not take us for dead.
+  // There is no room for the packet while memory is awaited, so the peer sends it again. The peer knows neither whom we
+  // wait for nor how long it may take. So it is told what was accepted before, or it would take us for dead.
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
@@ -126,7 +128,8 @@ class Receiver {
         return true;
       }
     }
-    // Behind a delivery that waits, or waiting itself; if it cannot be kept, it comes again and goes on from there.
+    // The packet comes behind a delivery that waits, or it waits itself. If it cannot be kept, the peer sends it again,
+    // and its execution goes on where it stopped.
     bool waits_itself = ch.delivered == ch.expected;
     uint32_t kept = tp::keep_packet(s_, ch, rtp, rest);
     if (kept == 0) {
@@ -175,7 +178,7 @@ class Receiver {
     }
   }
 
-  // The packet at the cursor was placed when it arrived: a packet of a message, but not its last.
+  // The packet at the cursor was placed when it arrived. It belongs to a message, but is not the last packet of it.
   void deliver_placed(tp::Channel& ch, Tpmsn message) {
     if (ch.message_open || message.before(ch.message)) return;  // the latter: of a message that vanished
     ch.message_open = true;
@@ -184,7 +187,8 @@ class Receiver {
 
   // ---- ahead of a gap ----------------------------------------------------------------------------------------
 
-  // Places the bytes of a WRITE or READ response packet that is not the last of its message. False: keep it.
+  // Places the bytes of a WRITE or READ response packet that is not the last of its message. False: the caller must
+  // keep the packet.
   bool place_ahead(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.last || rtp.fake || !ch.read_meta || rtp.nlp != wire::kNlpTransaction) return false;
@@ -305,7 +309,8 @@ class Receiver {
     return Delivery::kDone;
   }
 
-  // Messages before it wait for memory. It may be placed meanwhile where nobody asked for an order, and ends behind them.
+  // Messages before it wait for memory. It may be placed meanwhile where nobody asked for an order, and ends behind
+  // them.
   bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
@@ -319,8 +324,8 @@ class Receiver {
     return !ordered && request.opcode != wire::TaOpcode::kRead && !wire::ta_is_atomic(request.opcode);
   }
 
-  // Delivery goes on behind the open message, of which this is the last packet. The host writes what an atomic found into
-  // the channel, so that one is not parked.
+  // Delivery goes on behind the open message, of which this is the last packet. The host writes what an atomic found
+  // into the channel, so that one is not parked.
   bool park_last(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || wire::ta_is_atomic(p.ta.req.opcode)) return false;
@@ -401,7 +406,7 @@ class Receiver {
     return Delivery::kWaits;
   }
 
-  RequestExecutor<Host> executor() { return {s_, host_}; }
+  TargetExecutor<Host> executor() { return {s_, host_}; }
   ResponsePlacer<Host> responses() { return {s_, host_}; }
 
   CoreState& s_;

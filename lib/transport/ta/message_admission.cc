@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/ta/target.h"
+#include "lib/transport/ta/message_admission.h"
 
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/receives.h"

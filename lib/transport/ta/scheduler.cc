@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/scheduler.h"
 
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"

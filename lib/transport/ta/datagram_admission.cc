@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/ta/datagram_target.h"
+#include "lib/transport/ta/datagram_admission.h"
 
 #include <optional>
 
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/target.h"
+#include "lib/transport/ta/message_admission.h"
 
 namespace ub::ta {
 

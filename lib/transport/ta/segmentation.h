@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a work request is cut into segments, each with a TASSN and an answer of its own, and segments into packets
-// (UB Base Specification Rev 2.0, 7.4). A SEND of any length is one segment. A WRITE with immediate or notify ends
-// with a segment of at most one packet, which is sent after the others are answered.
+// How a work request is cut into segments, each with a TASSN and an answer of its own, and how segments are cut into
+// packets (UB Base Specification Rev 2.0, 7.4). A SEND of any length is one segment. A WRITE with immediate or notify
+// ends with a segment of at most one packet, which is sent after the others are answered.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace ub::ta {
 
 struct SegmentShape {
-  uint64_t offset;  // of its first byte in the request
+  uint64_t offset;  // of the first byte of the segment in the request
   uint32_t bytes;
-  uint32_t packets;  // of the request; a READ has one
+  uint32_t packets;  // that its request has: those of the payload, and one for a READ
   WrOp op;           // of the segment; all but the last of a WRITE_IMM or WRITE_NOTIFY are plain WRITEs
 };
 
@@ -29,7 +29,7 @@ constexpr bool ends_apart(WrOp op) { return op == WrOp::kWriteImm || op == WrOp:
 
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t mtu) { return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu; }
 
-// Bytes in front of the final segment of a WRITE_IMM or WRITE_NOTIFY.
+// How many bytes lie in front of the final segment of a WRITE_IMM or WRITE_NOTIFY.
 constexpr uint32_t body_bytes(uint32_t length, uint32_t mtu) { return length <= mtu ? 0 : (length - 1) / mtu * mtu; }
 
 constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_t segment_bytes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The initiator's handling of answers: success, error, and "receiver not ready".
+#include "lib/transport/ta/receive_answer.h"
+
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/initiator.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The target's decisions about transactions: which receive a message gets, and what the completion of the receive says.
-// request_executor.h copies the bytes.
+// target_executor.h copies the bytes.
 #pragma once
 
 #include "lib/transport/core_state.h"

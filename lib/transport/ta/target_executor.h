@@ -10,10 +10,11 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/target.h"
+#include "lib/transport/ta/segmentation.h"
+#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 
@@ -41,9 +42,9 @@ inline void fail_message(tp::OpenMessage& m, Verdict v) {
 }
 
 template <class Host>
-class RequestExecutor {
+class TargetExecutor {
  public:
-  RequestExecutor(CoreState& s, Host& host) : s_(s), host_(host) {}
+  TargetExecutor(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   // Executes a packet that is not the last of its message. False: too many copies are pending; the packet has to wait.
   bool execute(const RequestPacket& p) {

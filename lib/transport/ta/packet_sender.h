@@ -11,18 +11,20 @@
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/initiator.h"
+#include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/packet_content.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/tp/transmitter.h"
 
 namespace ub::ta {
 
 template <class Host>
-class ChannelSender {
+class PacketSender {
  public:
-  ChannelSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
+  PacketSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
       : s_(s), host_(host), transmitter_(transmitter) {}
 
   // At most `budget` packets, of all channels with something to send in turn; returns how many left.

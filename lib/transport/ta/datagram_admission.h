@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's side of UM: which queue gets a datagram, or under which counter it is dropped. Datagrams are never
-// answered. datagram_receiver.h copies their payload.
+// The target's decisions about datagrams (UM): which queue gets a datagram, or under which counter it is dropped.
+// Datagrams are never answered. datagram_receiver.h copies their payload.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a request is cut into segments and these into packets (UB Base Specification Rev 2.0, 7.4).
-#include "lib/transport/ta/segment_shape.h"
+#include "lib/transport/ta/segmentation.h"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@ constexpr uint32_t kMtu = 1024, kSegment = 32 * 1024;
 uint32_t segments(WrOp op, uint32_t length) { return segment_count(op, length, kMtu, kSegment); }
 SegmentShape shape(WrOp op, uint32_t length, uint32_t segment) { return shape_of(op, length, kMtu, kSegment, segment); }
 
-TEST(SegmentShape, packets_of_a_length) {
+TEST(Segmentation, packets_of_a_length) {
   EXPECT_EQ(packets_of(0, kMtu), 1u);
   EXPECT_EQ(packets_of(1, kMtu), 1u);
   EXPECT_EQ(packets_of(kMtu, kMtu), 1u);
   EXPECT_EQ(packets_of(kMtu + 1, kMtu), 2u);
 }
 
-TEST(SegmentShape, a_write_or_read_has_a_segment_for_each_part_of_it) {
+TEST(Segmentation, a_write_or_read_has_a_segment_for_each_part_of_it) {
   for (WrOp op : {WrOp::kWrite, WrOp::kRead}) {
     EXPECT_EQ(segments(op, 0), 1u);
     EXPECT_EQ(segments(op, kSegment), 1u);
@@ -34,7 +34,7 @@ TEST(SegmentShape, a_write_or_read_has_a_segment_for_each_part_of_it) {
   EXPECT_EQ(shape(WrOp::kRead, kSegment, 0).packets, 1u) << "that carry the request";
 }
 
-TEST(SegmentShape, a_send_or_atomic_is_one_segment) {
+TEST(Segmentation, a_send_or_atomic_is_one_segment) {
   EXPECT_EQ(segments(WrOp::kSend, 10 * kSegment), 1u);
   EXPECT_EQ(shape(WrOp::kSend, 3 * kMtu + 1, 0).packets, 4u);
   EXPECT_EQ(segments(WrOp::kFetchAdd, 8), 1u);
@@ -42,7 +42,7 @@ TEST(SegmentShape, a_send_or_atomic_is_one_segment) {
 }
 
 // The last part, of at most one packet, goes out when the others were answered.
-TEST(SegmentShape, what_notifies_ends_in_a_segment_of_one_packet) {
+TEST(Segmentation, what_notifies_ends_in_a_segment_of_one_packet) {
   for (WrOp op : {WrOp::kWriteImm, WrOp::kWriteNotify}) {
     EXPECT_EQ(segments(op, 0), 1u);
     EXPECT_EQ(segments(op, kMtu), 1u);
@@ -59,7 +59,7 @@ TEST(SegmentShape, what_notifies_ends_in_a_segment_of_one_packet) {
   }
 }
 
-TEST(SegmentShape, the_segments_of_a_request_are_all_of_its_bytes) {
+TEST(Segmentation, the_segments_of_a_request_are_all_of_its_bytes) {
   for (WrOp op : {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend}) {
     for (uint32_t length : {0u, 1u, kMtu, kMtu + 1, kSegment - 1, kSegment, kSegment + 1, 3 * kSegment + kMtu + 7}) {
       uint64_t at = 0;
@@ -73,7 +73,7 @@ TEST(SegmentShape, the_segments_of_a_request_are_all_of_its_bytes) {
   }
 }
 
-TEST(SegmentShape, opcodes_of_atomics_go_both_ways) {
+TEST(Segmentation, opcodes_of_atomics_go_both_ways) {
   for (auto op = static_cast<int>(WrOp::kCompareSwap); op <= static_cast<int>(WrOp::kFetchXor); ++op) {
     EXPECT_EQ(atomic_op(wire_opcode(static_cast<WrOp>(op))), static_cast<WrOp>(op));
   }

@@ -10,9 +10,9 @@ namespace {
 constexpr uint32_t kMtu = 1024;
 using Psns = std::vector<uint32_t>;
 
-class TransmitterTest : public UbPair {
+class PacketSenderTest : public UbPair {
  protected:
-  explicit TransmitterTest(const UbOptions& o = {}) : UbPair(o) {}
+  explicit PacketSenderTest(const UbOptions& o = {}) : UbPair(o) {}
   void SetUp() override { connect(); }
   // Everything is answered, and the bytes are there.
   void expect_success(uint32_t length) {
@@ -37,7 +37,7 @@ class TransmitterTest : public UbPair {
 // ---- what packets say ------------------------------------------------------------------------------------------
 
 // 6.7.1: MTU packets, Last on the last, one TPMSN.
-TEST_F(TransmitterTest, a_message_is_cut_into_numbered_packets) {
+TEST_F(PacketSenderTest, a_message_is_cut_into_numbered_packets) {
   request(WrOp::kWrite, 2 * kMtu + 5);
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 3u);
@@ -55,7 +55,7 @@ TEST_F(TransmitterTest, a_message_is_cut_into_numbered_packets) {
   expect_success(2 * kMtu + 5);
 }
 
-TEST_F(TransmitterTest, messages_are_numbered_one_by_one) {
+TEST_F(PacketSenderTest, messages_are_numbered_one_by_one) {
   request(WrOp::kWrite, kMtu + 1);
   request(WrOp::kWrite, 1);
   const std::vector<SeenPacket> p = sent_by(a);
@@ -66,7 +66,7 @@ TEST_F(TransmitterTest, messages_are_numbered_one_by_one) {
 }
 
 // 6.7.1: a retransmission has the PSN, TPMSN and bytes of the first time, and demands an acknowledgement.
-TEST_F(TransmitterTest, a_packet_that_goes_again_is_the_same_packet) {
+TEST_F(PacketSenderTest, a_packet_that_goes_again_is_the_same_packet) {
   request(WrOp::kWrite, 3 * kMtu + 1);
   const std::vector<SeenPacket> first = lost_from(a);
   retransmission_timeout(a);
@@ -84,7 +84,7 @@ TEST_F(TransmitterTest, a_packet_that_goes_again_is_the_same_packet) {
   expect_success(3 * kMtu + 1);
 }
 
-TEST_F(TransmitterTest, only_what_was_lost_goes_again_and_before_what_is_new) {
+TEST_F(PacketSenderTest, only_what_was_lost_goes_again_and_before_what_is_new) {
   request(WrOp::kWrite, 4 * kMtu);
   sent_by(a);
   deliver_only(a, b, {0, 2, 3});
@@ -94,7 +94,7 @@ TEST_F(TransmitterTest, only_what_was_lost_goes_again_and_before_what_is_new) {
   EXPECT_EQ(psns(sent_by(a)), (Psns{101, 104}));
 }
 
-TEST_F(TransmitterTest, an_answer_that_was_lost_goes_again) {
+TEST_F(PacketSenderTest, an_answer_that_was_lost_goes_again) {
   request(WrOp::kWrite, 1);
   sent_by(a);
   deliver(a, b);
@@ -109,7 +109,7 @@ TEST_F(TransmitterTest, an_answer_that_was_lost_goes_again) {
   EXPECT_EQ(again[0].ta.rsp, first[0].ta.rsp);
 }
 
-TEST_F(TransmitterTest, a_response_of_a_read_goes_again_from_its_memory) {
+TEST_F(PacketSenderTest, a_response_of_a_read_goes_again_from_its_memory) {
   request(WrOp::kRead, 3 * kMtu);
   sent_by(a);
   deliver(a, b);
@@ -125,7 +125,7 @@ TEST_F(TransmitterTest, a_response_of_a_read_goes_again_from_its_memory) {
 
 // ---- how much may leave ----------------------------------------------------------------------------------------
 
-class SmallWindow : public TransmitterTest {
+class SmallWindow : public PacketSenderTest {
  protected:
   static UbOptions options() {
     UbOptions o;
@@ -134,7 +134,7 @@ class SmallWindow : public TransmitterTest {
     o.core.first_psn = 0xFFFFC0;
     return o;
   }
-  SmallWindow() : TransmitterTest(options()) {}
+  SmallWindow() : PacketSenderTest(options()) {}
 };
 
 // 6.7.1
@@ -153,14 +153,14 @@ TEST_F(SmallWindow, no_more_leaves_than_it_holds_and_the_rest_when_it_opens) {
   EXPECT_EQ(rest.size(), 65u) << "64 of data, and an acknowledgement";
 }
 
-class LossyLink : public TransmitterTest {
+class LossyLink : public PacketSenderTest {
  protected:
   static UbOptions options() {
     UbOptions o;
     o.link.lossless = false;
     return o;
   }
-  LossyLink() : TransmitterTest(options()) {}
+  LossyLink() : PacketSenderTest(options()) {}
 };
 
 TEST_F(LossyLink, no_more_leaves_than_the_congestion_window_holds) {
@@ -168,14 +168,14 @@ TEST_F(LossyLink, no_more_leaves_than_the_congestion_window_holds) {
   EXPECT_EQ(sent_by(a).size(), 32u);
 }
 
-TEST_F(TransmitterTest, a_budget_is_kept) {
+TEST_F(PacketSenderTest, a_budget_is_kept) {
   request(WrOp::kWrite, 10 * kMtu);
   EXPECT_EQ(a.core->poll_packets(now, 3), 3u);
   EXPECT_EQ(a.core->poll_packets(now, 100), 7u);
   EXPECT_FALSE(a.core->has_packets());
 }
 
-TEST_F(TransmitterTest, without_room_in_the_port_nothing_is_lost_or_numbered) {
+TEST_F(PacketSenderTest, without_room_in_the_port_nothing_is_lost_or_numbered) {
   request(WrOp::kWrite, 3 * kMtu);
   a.host.full = true;
   EXPECT_EQ(a.core->poll_packets(now, 64), 0u);
@@ -186,7 +186,7 @@ TEST_F(TransmitterTest, without_room_in_the_port_nothing_is_lost_or_numbered) {
   expect_success(3 * kMtu);
 }
 
-TEST_F(TransmitterTest, without_room_in_the_port_an_acknowledgement_stays_owed) {
+TEST_F(PacketSenderTest, without_room_in_the_port_an_acknowledgement_stays_owed) {
   request(WrOp::kWrite, 1);
   sent_by(a);
   deliver(a, b);
@@ -198,7 +198,7 @@ TEST_F(TransmitterTest, without_room_in_the_port_an_acknowledgement_stays_owed) 
 }
 
 // Who has datagrams without end takes no turn of a channel, and the other way round.
-TEST_F(TransmitterTest, channels_and_datagrams_go_first_in_turn) {
+TEST_F(PacketSenderTest, channels_and_datagrams_go_first_in_turn) {
   const uint32_t target = a.import(now, b, Mode::kUm);
   request(WrOp::kWrite, 20 * kMtu);
   for (int i = 0; i < 20; ++i) a.post(a.datagrams, WrOp::kSend, target, 16);
@@ -213,7 +213,7 @@ TEST_F(TransmitterTest, channels_and_datagrams_go_first_in_turn) {
 
 // ---- acknowledgements ------------------------------------------------------------------------------------------
 
-TEST_F(TransmitterTest, one_acknowledgement_covers_the_packets_of_a_drive) {
+TEST_F(PacketSenderTest, one_acknowledgement_covers_the_packets_of_a_drive) {
   request(WrOp::kWrite, 20 * kMtu);
   sent_by(a);
   deliver(a, b);
@@ -227,7 +227,7 @@ TEST_F(TransmitterTest, one_acknowledgement_covers_the_packets_of_a_drive) {
 }
 
 // 6.2.1: before the first complete message.
-TEST_F(TransmitterTest, before_the_first_message_is_complete_acknowledgements_name_none) {
+TEST_F(PacketSenderTest, before_the_first_message_is_complete_acknowledgements_name_none) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   deliver_only(a, b, {0});
@@ -237,7 +237,7 @@ TEST_F(TransmitterTest, before_the_first_message_is_complete_acknowledgements_na
 }
 
 // 6.2.3
-TEST_F(TransmitterTest, a_gap_is_told_by_a_selective_acknowledgement) {
+TEST_F(PacketSenderTest, a_gap_is_told_by_a_selective_acknowledgement) {
   request(WrOp::kWrite, 6 * kMtu);
   sent_by(a);
   deliver_only(a, b, {0, 1, 3, 5});
@@ -251,7 +251,7 @@ TEST_F(TransmitterTest, a_gap_is_told_by_a_selective_acknowledgement) {
   EXPECT_TRUE(p[0].sealed);
 }
 
-TEST_F(TransmitterTest, an_acknowledgement_that_may_wait_waits) {
+TEST_F(PacketSenderTest, an_acknowledgement_that_may_wait_waits) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   deliver_only(a, b, {0});
@@ -263,7 +263,7 @@ TEST_F(TransmitterTest, an_acknowledgement_that_may_wait_waits) {
 }
 
 // Whoever drives sleeps until then: a deadline that is over would wake it for nothing.
-TEST_F(TransmitterTest, an_acknowledgement_that_left_leaves_no_deadline) {
+TEST_F(PacketSenderTest, an_acknowledgement_that_left_leaves_no_deadline) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   const Instant before = b.core->next_deadline();
@@ -277,7 +277,7 @@ TEST_F(TransmitterTest, an_acknowledgement_that_left_leaves_no_deadline) {
   EXPECT_EQ(b.core->next_deadline(), before);
 }
 
-TEST_F(TransmitterTest, an_acknowledgement_without_room_in_the_port_is_tried_again_after_its_delay) {
+TEST_F(PacketSenderTest, an_acknowledgement_without_room_in_the_port_is_tried_again_after_its_delay) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   deliver_only(a, b, {0});
@@ -287,7 +287,7 @@ TEST_F(TransmitterTest, an_acknowledgement_without_room_in_the_port_is_tried_aga
   EXPECT_EQ(b.core->next_deadline(), now + tp::kAckDelay);
 }
 
-TEST_F(TransmitterTest, one_that_is_demanded_does_not_wait) {
+TEST_F(PacketSenderTest, one_that_is_demanded_does_not_wait) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
   deliver_only(a, b, {1});
@@ -296,7 +296,7 @@ TEST_F(TransmitterTest, one_that_is_demanded_does_not_wait) {
 
 // ---- bytes that are gone: fake packets (6.2.1, F) --------------------------------------------------------------
 
-TEST_F(TransmitterTest, packets_whose_bytes_are_gone_are_replaced_each_under_its_number) {
+TEST_F(PacketSenderTest, packets_whose_bytes_are_gone_are_replaced_each_under_its_number) {
   request(WrOp::kWrite, 3 * kMtu);
   lost_from(a);
   ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
@@ -318,7 +318,7 @@ TEST_F(TransmitterTest, packets_whose_bytes_are_gone_are_replaced_each_under_its
   EXPECT_EQ(done[0].status, CrStatus::kLocAccess);
 }
 
-TEST_F(TransmitterTest, a_half_sent_message_whose_bytes_are_gone_ends_with_one_fake) {
+TEST_F(PacketSenderTest, a_half_sent_message_whose_bytes_are_gone_ends_with_one_fake) {
   request(WrOp::kWrite, 8 * kMtu);
   ASSERT_EQ(a.core->poll_packets(now, 3), 3u);
   ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
@@ -343,7 +343,7 @@ TEST_F(SmallWindow, a_fake_is_exempt_from_it) {
   EXPECT_EQ(channel(a).outstanding(), 129u);
 }
 
-TEST_F(TransmitterTest, a_half_sent_message_that_is_flushed_ends_with_a_fake) {
+TEST_F(PacketSenderTest, a_half_sent_message_that_is_flushed_ends_with_a_fake) {
   request(WrOp::kWrite, 8 * kMtu);
   ASSERT_EQ(a.core->poll_packets(now, 3), 3u);
   ASSERT_EQ(a.core->set_state(now, a.jetty, QueueState::kError), Status::kOk);
@@ -353,7 +353,7 @@ TEST_F(TransmitterTest, a_half_sent_message_that_is_flushed_ends_with_a_fake) {
   EXPECT_FALSE(channel(a).mid_message);
 }
 
-TEST_F(TransmitterTest, a_response_that_loses_its_bytes_ends_with_a_fake_and_an_error) {
+TEST_F(PacketSenderTest, a_response_that_loses_its_bytes_ends_with_a_fake_and_an_error) {
   request(WrOp::kRead, 8 * kMtu);
   sent_by(a);
   deliver(a, b);
@@ -373,7 +373,7 @@ TEST_F(TransmitterTest, a_response_that_loses_its_bytes_ends_with_a_fake_and_an_
 
 // ---- what acknowledgements mean to requests --------------------------------------------------------------------
 
-TEST_F(TransmitterTest, a_read_is_done_with_when_its_whole_response_is_acknowledged) {
+TEST_F(PacketSenderTest, a_read_is_done_with_when_its_whole_response_is_acknowledged) {
   request(WrOp::kRead, 2 * kMtu);
   sent_by(a);
   deliver(a, b);
@@ -387,7 +387,7 @@ TEST_F(TransmitterTest, a_read_is_done_with_when_its_whole_response_is_acknowled
   EXPECT_EQ(channel(b).read_jobs, 0u);
 }
 
-TEST_F(TransmitterTest, acknowledged_packets_put_off_the_deadline_of_their_request) {
+TEST_F(PacketSenderTest, acknowledged_packets_put_off_the_deadline_of_their_request) {
   request(WrOp::kWrite, 4 * kMtu);
   const SendQueue& q = state(a).queues[state(a).jettys[state(a).ids[a.jetty].record].queue];
   sent_by(a);
@@ -414,7 +414,7 @@ TEST_F(TransmitterTest, acknowledged_packets_put_off_the_deadline_of_their_reque
 
 // ---- keep-alive ------------------------------------------------------------------------------------------------
 
-TEST_F(TransmitterTest, after_the_idle_time_one_fake_asks_whether_the_peer_lives) {
+TEST_F(PacketSenderTest, after_the_idle_time_one_fake_asks_whether_the_peer_lives) {
   const Instant idle_at = now + a.core->config().keepalive_idle;
   while (count(a, Counter::kTpTxKeepalive) == 0) {
     wake(a);
@@ -433,7 +433,7 @@ TEST_F(TransmitterTest, after_the_idle_time_one_fake_asks_whether_the_peer_lives
   EXPECT_EQ(count(b, Counter::kRxMessageVanished), 0u);
 }
 
-TEST_F(TransmitterTest, a_keepalive_has_the_number_of_the_newest_message) {
+TEST_F(PacketSenderTest, a_keepalive_has_the_number_of_the_newest_message) {
   request(WrOp::kWrite, 1);
   exchange();
   while (count(a, Counter::kTpTxKeepalive) == 0) {
@@ -448,7 +448,7 @@ TEST_F(TransmitterTest, a_keepalive_has_the_number_of_the_newest_message) {
   expect_success(2);
 }
 
-TEST_F(TransmitterTest, a_keepalive_that_nobody_answers_ends_the_channel) {
+TEST_F(PacketSenderTest, a_keepalive_that_nobody_answers_ends_the_channel) {
   const CoreConfig& c = a.core->config();
   const Instant asked = now + c.keepalive_idle;
   while (channel(a).is_up()) {
@@ -461,7 +461,7 @@ TEST_F(TransmitterTest, a_keepalive_that_nobody_answers_ends_the_channel) {
 
 // ---- giving up -------------------------------------------------------------------------------------------------
 
-TEST_F(TransmitterTest, a_silent_peer_is_given_up_after_the_time_of_its_longest_request) {
+TEST_F(PacketSenderTest, a_silent_peer_is_given_up_after_the_time_of_its_longest_request) {
   request(WrOp::kWrite, 1);
   lost_from(a);
   const Duration limit = channel(a).give_up_after;
@@ -479,7 +479,7 @@ TEST_F(TransmitterTest, a_silent_peer_is_given_up_after_the_time_of_its_longest_
 }
 
 // Its longest deadline does not outlive the request: the next one is not held up by it.
-TEST_F(TransmitterTest, with_no_request_left_the_time_to_give_up_is_the_channels) {
+TEST_F(PacketSenderTest, with_no_request_left_the_time_to_give_up_is_the_channels) {
   request(WrOp::kWrite, 1);
   exchange();
   EXPECT_EQ(state(a).peers[channel(a).peer].lanes[0].unanswered, 0u);
@@ -492,7 +492,7 @@ TEST_F(TransmitterTest, with_no_request_left_the_time_to_give_up_is_the_channels
 
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
-class SlowMemoryTest : public TransmitterTest {
+class SlowMemoryTest : public PacketSenderTest {
  protected:
   void SetUp() override {
     connect();

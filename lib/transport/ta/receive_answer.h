@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The initiator's handling of answers (UB Base Specification Rev 2.0, 7.3.1.1): which segment of which request an
+// answer is about, and what success, error and "receiver not ready" mean for that request.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/transaction_header.h"
+
+namespace ub::ta {
+
+// The segment that an answer is about.
+struct AnsweredSegment {
+  uint32_t queue;
+  uint32_t number;  // of the request in the queue
+  WrState* wr;
+  uint32_t segment;
+};
+// Finds the segment that an answer on this channel is about. False: the answer is stale, a duplicate, or not from the
+// peer that was asked.
+bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out);
+
+// A segment was answered. `status`: kSuccess, or what the error answer means.
+void finish_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);
+// The target was not ready for a segment: it is sent again after the RNR time.
+void refuse_segment(CoreState& s, const AnsweredSegment& segment, uint8_t rnr_code);
+// A TAACK or error answer, possibly for several segments.
+void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer);
+
+}  // namespace ub::ta

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The initiator's schedule of transactions (UB Base Specification Rev 2.0, 7): which segment of which send queue is
+// sent next.
+//
+// A queue starts its requests in the order in which they were posted. A request that must wait (fence, strong order, a
+// lane change, limits) holds back the requests behind it; retries of refused segments go first when their time comes.
+// A queue with something to send waits in the list of the channel that will carry it, so queues take turns by
+// message, and idle queues are never scanned. Queues of UM have no channel: datagram_queue.h.
+#pragma once
+
+#include "lib/transport/core_state.h"
+
+namespace ub::ta {
+
+// Puts the queue on the list of the channel that its next segment needs, if a segment may be sent now.
+void schedule_queue(CoreState& s, uint32_t queue);
+
+// The channel can start a message: fills in `*message` with the next segment of the queues that wait for the channel.
+// False: none of them has a segment that may be sent.
+bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message);
+
+}  // namespace ub::ta

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/send_answer.h"
+
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+namespace {
+
+constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
+
+tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
+  tp::TxMessage* m = s.channels[channel].answers.push(s.messages);
+  UB_ASSERT(m != nullptr);  // room_for_answer() was asked
+  *m = tp::TxMessage{};
+  activate(s, channel);
+  return m;
+}
+
+[[gnu::noinline, gnu::cold]] void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request,
+                                                uint8_t rspst) {
+  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
+  s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
+}
+
+}  // namespace
+
+wire::TaOpcode answer_opcode(wire::TaOpcode request) {
+  if (request == wire::TaOpcode::kRead) return wire::TaOpcode::kReadResponse;
+  return wire::ta_is_atomic(request) ? wire::TaOpcode::kAtomicResponse : wire::TaOpcode::kTaack;
+}
+
+bool room_for_answer(const CoreState& s) { return s.messages.capacity() - s.messages.in_use() > kSpareChunks; }
+
+void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
+            uint8_t rspinfo) {
+  tp::Channel& ch = s.channels[channel];
+  if (rspst != wire::kRspOk) [[unlikely]]
+    count_refusal(s, channel, request, rspst);
+  if (rspst == wire::kRspOk && opcode == wire::TaOpcode::kTaack && !ch.answers.empty()) {
+    tp::TxMessage& last = ch.answers.back(s.messages);
+    if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
+        last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
+        request.tassn == last.tassn + last.rspinfo + 1) {
+      ++last.rspinfo;
+      return;
+    }
+  }
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kAnswer;
+  m->source = request.rc_id;
+  m->tassn = request.tassn;
+  m->opcode = opcode;
+  m->rspst = rspst;
+  m->rspinfo = rspinfo;
+}
+
+void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes) {
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kAnswer;
+  m->source = request.rc_id;
+  m->tassn = request.tassn;
+  m->opcode = wire::TaOpcode::kAtomicResponse;
+  m->value = low_half(old);
+  m->value_high = high_half(old);
+  m->value_bytes = bytes;
+}
+
+void answer_read(CoreState& s, uint32_t channel, uint32_t job) {
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kReadResponse;
+  m->source = job;
+  m->generation = s.jobs[job].generation;
+}
+
+}  // namespace ub::ta

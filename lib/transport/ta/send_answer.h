@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The target's answers (UB Base Specification Rev 2.0, 7.3.1.1): made, and queued on the channel that the request came
+// by. packet_sender.h sends them. The descriptor in the queue holds all of an answer, except the bytes of a READ
+// response, which are those of its job (read_jobs.h).
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/transaction_header.h"
+
+namespace ub::ta {
+
+// Is there room for every answer that the execution of one message may need?
+bool room_for_answer(const CoreState& s);
+
+// Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
+void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
+            uint8_t rspinfo);
+// Queues the response to an atomic, with the value that it found.
+void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes);
+// Queues the response of a READ job.
+void answer_read(CoreState& s, uint32_t channel, uint32_t job);
+
+// The opcode of the answer to a request.
+wire::TaOpcode answer_opcode(wire::TaOpcode request);
+
+}  // namespace ub::ta

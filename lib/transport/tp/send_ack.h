@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The acknowledgement that a channel owes its peer (UB Base Specification Rev 2.0, 6.2.1, 6.2.3, 6.4.2): when it is
+// owed, how long it may be delayed, and what it says. transmitter.h sends it.
+#pragma once
+
+#include "lib/transport/tp/receive_state.h"
+#include "lib/transport/tp/state.h"
+#include "lib/transport/wire/rtp_header.h"
+
+namespace ub::tp {
+
+// From now on the channel owes an acknowledgement.
+void begin_to_owe(State& s, uint32_t channel, Instant now);
+// A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it.
+inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
+  Channel& ch = s.channels[channel];
+  ++ch.unacknowledged;
+  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
+  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
+}
+
+// May the acknowledgement that is owed be delayed to cover more packets? Not if one is demanded, if it covers
+// kPacketsPerAck packets already, or if kAckDelay has passed.
+constexpr uint32_t kPacketsPerAck = 8;
+constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
+inline bool ack_may_wait(const Channel& ch, Instant now) {
+  return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
+}
+
+// The acknowledgement to send now.
+struct AckContent {
+  bool selective;
+  Psn cumulative;     // highest PSN before the first gap
+  uint8_t size_code;  // size of the bitmap, as SAETPH has it
+  Psn highest;        // highest PSN accepted
+  uint64_t bitmap[16];
+};
+AckContent make_ack(State& s, const Channel& ch);
+void ack_sent(Channel& ch);
+
+}  // namespace ub::tp
