@@ -10,6 +10,7 @@
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/receive_answer.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/segmentation.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/transaction_packet.h"
@@ -59,6 +60,7 @@ class ResponsePlacer {
     --wr.copies;
     if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
     if (wr.copies == 0) retire_requests(s_, purpose.queue);
+    if (q.copies_pending == 0) schedule_queue(s_, purpose.queue);  // a fence may have waited for it
   }
 
  private:

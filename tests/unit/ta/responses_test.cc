@@ -556,6 +556,22 @@ TEST(SlowInitiator, answers_behind_a_read_do_not_wait_for_its_bytes) {
   EXPECT_EQ(d.outcomes(), (Outcomes{kOk, kOk}));
 }
 
+// A fenced request may send on what an earlier READ brings (UB Base Specification Rev 2.0, 7.3.2).
+TEST(SlowInitiator, a_fence_holds_until_the_bytes_of_earlier_reads_are_there) {
+  Slow d;
+  for (int i = 0; i < 2; ++i) d.post(WrOp::kRead, 8);
+  d.write(WrOp::kWrite).flags |= kWrFence;
+  d.ring_bell();
+  EXPECT_EQ(d.sent().size(), 2u);
+  for (uint32_t i = 0; i < 2; ++i) d.give(d.response(TaOpcode::kReadResponse, i), 8);
+  EXPECT_EQ(d.q().unanswered_fenced, 0u);
+  EXPECT_TRUE(d.sent().empty());
+  d.finish_copy();
+  EXPECT_TRUE(d.sent().empty()) << "one of two";
+  d.finish_copy();
+  EXPECT_EQ(d.sent().size(), 1u);
+}
+
 TEST(SlowInitiator, the_last_packet_of_a_response_waits_for_the_others) {
   Slow d;
   d.post(WrOp::kRead, kMtu + 8);
