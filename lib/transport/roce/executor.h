@@ -17,7 +17,7 @@ namespace ub::roce {
 template <class Host>
 class Executor {
  public:
-  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host), placement_(s, r, host) {}
+  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
 
   using Raw = std::span<const std::byte>;  // from BTH to the ICRC
 
@@ -177,7 +177,7 @@ class Executor {
 
   /// Checks a packet and carries it out, but for what waits for its copies.
   Verdict begin(uint32_t index, const Packet& packet) {
-    if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement_.place(index, packet);
+    if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement().place(index, packet);
     return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(r_.qps[index], packet);
   }
 
@@ -186,7 +186,7 @@ class Executor {
     if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(qp), qp.reads)) {
       return Verdict::kInvalid;
     }
-    if (reth.length != 0 && placement_.memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
+    if (reth.length != 0 && placement().memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
       return Verdict::kAccess;
     }
     add(qp, packet);
@@ -197,7 +197,7 @@ class Executor {
     Qp& qp = r_.qps[index];
     if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(qp), qp.reads)) return Verdict::kInvalid;
     const AtomicEth& a = packet.atomic;
-    std::byte* at = placement_.memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
+    std::byte* at = placement().memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
     if (at == nullptr) return Verdict::kAccess;
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
     const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
@@ -309,10 +309,11 @@ class Executor {
     return placed;
   }
 
+  Placement<Host> placement() { return {s_, r_, host_}; }
+
   CoreState& s_;
   State& r_;
   Host& host_;
-  Placement<Host> placement_;
 };
 
 }  // namespace ub::roce
