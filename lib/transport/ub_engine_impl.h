@@ -18,9 +18,8 @@ namespace ub {
 
 // ---- packets ---------------------------------------------------------------------------------------------------
 
-// Flattened: a call costs as much as the work of most functions that a packet runs through.
 template <class Host>
-[[gnu::flatten]] void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
+void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   wire::RtpHeader rtp;
   wire::Drop drop = wire::RtpHeader::read(net.tph, net.tp_size(), rtp);
   if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
@@ -30,7 +29,7 @@ template <class Host>
 
 // UTP packets: set-up records and messages of UM. They always carry an ICRC.
 template <class Host>
-[[gnu::noinline]] void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
+void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   if (!wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   wire::UtpHeader utp;
   wire::Drop drop = wire::UtpHeader::read(net.tph, net.tp_size(), utp);
@@ -138,9 +137,8 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   return true;
 }
 
-// Inline, because this function mostly finds nothing to send, which costs no more than a call.
 template <class Host>
-[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
+size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
   size_t sent = record_sender().send(budget);
   sent += poll_requests(budget - sent);
   if (!s_.owing_acks.empty()) sent += transmitter().send_acks(acks, s_.now);
@@ -149,7 +147,7 @@ template <class Host>
 
 // Channels and datagrams take turns at going first, so that neither can use up the budget every time.
 template <class Host>
-[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_requests(size_t budget) {
+size_t UbEngine<Host>::poll_requests(size_t budget) {
   if (s_.active_links.empty()) return channel_sender().send(budget);
   s_.datagrams_first = !s_.datagrams_first;
   if (s_.datagrams_first) {

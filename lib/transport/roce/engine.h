@@ -62,7 +62,7 @@ class Engine {
 
   // ---- from the Core: engine.h -----------------------------------------------------------------------------------
   bool claims(const wire::NetHeader& net) const { return net.dst.port == kUdpPort && is_on(); }
-  void on_packet(uint32_t link, const wire::NetHeader& net);
+  [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_timer(uint32_t timer);

@@ -85,9 +85,8 @@ size_t Engine<Host>::poll_connection_events(std::span<ConnectionEvent> out) {
 
 // ---- packets -------------------------------------------------------------------------------------------------------
 
-// Flattened, like UbEngine::on_packet().
 template <class Host>
-[[gnu::flatten]] void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
+void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   s_.count(Counter::kRoceRxPackets);
   Packet packet;
   Drop drop = net.tp_size() < Bth::kSize  ? Drop::kTooShort
