@@ -47,6 +47,10 @@
 
 namespace ub {
 
+// Compiled once, in nic_drive.cc.
+extern template class Core<PortSet>;
+extern template class roce::Engine<PortSet>;
+
 class Nic {
  public:
   using NicCore = Core<PortSet>;

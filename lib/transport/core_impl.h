@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The definitions of Core<Host>, for the few files that instantiate it: the embedded back end, the simulator, the
-// emulator, benchmarks.
+// The definitions of Core<Host>, and with them the data path, for the few files that instantiate a Core: that of NICs
+// (dataplane/nic_drive.cc), of the simulator, of unit tests, of benchmarks.
 #pragma once
 
 #include "lib/transport/core.h"

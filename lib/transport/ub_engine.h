@@ -3,7 +3,8 @@
 // UB as an engine of a Core (engine.h). It only passes packets, copies and timers on to tp/ (one channel: PSNs,
 // acknowledgement, loss), ta/ (requests and answers) and setup/ (channel set-up and teardown), which share CoreState.
 // It is the last engine of the list, so it takes every packet that no other engine claims; what is not UB is dropped
-// here.
+// here. Whoever drives a Core includes this file, so it only declares the templates of the data path: ub_engine_impl.h
+// includes them.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -13,48 +14,67 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/setup/record_sender.h"
-#include "lib/transport/ta/datagram_receiver.h"
-#include "lib/transport/ta/datagram_sender.h"
-#include "lib/transport/ta/packet_receiver.h"
-#include "lib/transport/ta/packet_sender.h"
-#include "lib/transport/ta/sent_messages.h"
-#include "lib/transport/tp/transmitter.h"
 #include "lib/transport/wire/network_header.h"
+#include "lib/transport/wire/rtp_header.h"
 
 namespace ub {
+
+namespace setup {
+template <class Host>
+class RecordSender;
+}  // namespace setup
+namespace tp {
+template <class Host>
+class Transmitter;
+}  // namespace tp
+namespace ta {
+template <class Host>
+class PacketSender;
+template <class Host>
+class DatagramReceiver;
+template <class Host>
+class DatagramSender;
+template <class Host>
+class PacketReceiver;
+}  // namespace ta
 
 template <class Host>
 class UbEngine {
  public:
   struct State {};  // UB's state is in CoreState
   static void lay_out(CoreState& s, State&, Arena& arena) { lay_out_ub(s, arena); }
-  UbEngine(CoreState& s, State&, Host& host);
+  UbEngine(CoreState& s, State&, Host& host) : s_(s), host_(host) {}
 
   bool claims(const wire::NetHeader&) const { return true; }
-  void on_packet(uint32_t link, const wire::NetHeader& net);
+  // Attributes stand here, because the class may be instantiated before its definitions are seen.
+  // Flattened: a call costs as much as the work of most functions that a packet runs through.
+  [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_timer(uint32_t timer);
-  size_t poll_packets(size_t budget, Acks acks);
+  // Inline, because this function mostly finds nothing to send, which costs no more than a call.
+  [[gnu::always_inline]] inline size_t poll_packets(size_t budget, Acks acks);
   bool has_packets(Acks acks) const;
   void link_down(uint32_t link);
   void close_owner(Owner);
   void close();
 
  private:
-  void on_unreliable(uint32_t link, const wire::NetHeader& net);
+  [[gnu::noinline]] void on_unreliable(uint32_t link, const wire::NetHeader& net);
   void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
   bool may_carry_data(uint32_t channel);
-  size_t poll_requests(size_t budget);
+  [[gnu::always_inline]] inline size_t poll_requests(size_t budget);
+
+  // They hold nothing but references to the state and the host.
+  setup::RecordSender<Host> record_sender() { return {s_, host_}; }
+  tp::Transmitter<Host> transmitter() { return {s_, host_}; }
+  ta::PacketSender<Host> packet_sender() { return {s_, host_}; }
+  ta::PacketReceiver<Host> packet_receiver() { return {s_, host_}; }
+  ta::DatagramSender<Host> datagram_sender() { return {s_, host_}; }
+  ta::DatagramReceiver<Host> datagram_receiver() { return {s_, host_}; }
 
   CoreState& s_;
-  setup::RecordSender<Host> record_sender_;
-  ta::DatagramSender<Host> datagram_sender_;
-  ta::DatagramReceiver<Host> datagram_receiver_;
-  tp::Transmitter<Host> transmitter_;
-  ta::PacketSender<Host> packet_sender_;
-  ta::PacketReceiver<Host> packet_receiver_;
+  Host& host_;
 };
 
 }  // namespace ub

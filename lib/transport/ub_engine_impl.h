@@ -5,27 +5,23 @@
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/receive_record.h"
+#include "lib/transport/setup/record_sender.h"
+#include "lib/transport/ta/datagram_receiver.h"
+#include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/packet_receiver.h"
+#include "lib/transport/ta/packet_sender.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/tp/transmitter.h"
 #include "lib/transport/ub_engine.h"
 
 namespace ub {
 
-template <class Host>
-UbEngine<Host>::UbEngine(CoreState& s, State&, Host& host)
-    : s_(s),
-      record_sender_(s, host),
-      datagram_sender_(s, host),
-      datagram_receiver_(s, host),
-      transmitter_(s, host),
-      packet_sender_(s, host, transmitter_),
-      packet_receiver_(s, host) {}
-
 // ---- packets ---------------------------------------------------------------------------------------------------
 
-// Flattened: a call costs as much as the work of most functions that a packet runs through.
 template <class Host>
-[[gnu::flatten]] void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
+void UbEngine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
   wire::RtpHeader rtp;
   wire::Drop drop = wire::RtpHeader::read(net.tph, net.tp_size(), rtp);
   if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
@@ -35,7 +31,7 @@ template <class Host>
 
 // UTP packets: set-up records and messages of UM. They always carry an ICRC.
 template <class Host>
-[[gnu::noinline]] void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
+void UbEngine<Host>::on_unreliable(uint32_t link, const wire::NetHeader& net) {
   if (!wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   wire::UtpHeader utp;
   wire::Drop drop = wire::UtpHeader::read(net.tph, net.tp_size(), utp);
@@ -47,7 +43,7 @@ template <class Host>
   }
   if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
   if (ta.is_response || ta.req.opcode != wire::TaOpcode::kSend || ta.mt.tc_id != 0) {
-    return datagram_receiver_.on_datagram(link, net.src, ta);
+    return datagram_receiver().on_datagram(link, net.src, ta);
   }
   setup::Arrival from{link, net.dst, net.src};
   wire::ControlRecord record;
@@ -84,7 +80,7 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
     case wire::TpOpcode::kData:
       if (net.met_congestion()) [[unlikely]]
         tp::on_mark(s_, channel, s_.now, net.ecn());
-      return packet_receiver_.on_data(channel, rtp, {rest, bytes});
+      return packet_receiver().on_data(channel, rtp, {rest, bytes});
     case wire::TpOpcode::kAck:
       return ta::on_ack(s_, channel, rtp);
     case wire::TpOpcode::kSack:
@@ -119,12 +115,12 @@ bool UbEngine<Host>::on_copy_done(CopyTag tag, bool ok) {
   const ta::CopyPurpose purpose = ta::purpose_of(tag);
   if (purpose.kind == ta::CopyKind::kDatagram) {
     const ta::DatagramCopy copy = ta::datagram_copy_of(tag);
-    copy.arriving ? datagram_receiver_.on_placed(copy, ok) : datagram_sender_.on_gather_done(copy, ok);
+    copy.arriving ? datagram_receiver().on_placed(copy, ok) : datagram_sender().on_gather_done(copy, ok);
   } else if (purpose.kind == ta::CopyKind::kGather) {
     const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (channel != 0) tp::on_gather_done(s_, channel, purpose.held, s_.now, ok);
   } else {
-    packet_receiver_.on_placed(purpose, ok);
+    packet_receiver().on_placed(purpose, ok);
   }
   return true;
 }
@@ -139,30 +135,29 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   const uint32_t channel = s_.channel_timers.index_of(timer);
   setup::on_channel_timer(s_, channel);
   const tp::Channel& ch = s_.channels[channel];
-  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) packet_receiver_.resume(channel);
+  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) packet_receiver().resume(channel);
   return true;
 }
 
-// Inline, because this function mostly finds nothing to send, which costs no more than a call.
 template <class Host>
-[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
-  size_t sent = record_sender_.send(budget);
+size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
+  size_t sent = record_sender().send(budget);
   sent += poll_requests(budget - sent);
-  if (!s_.owing_acks.empty()) sent += transmitter_.send_acks(acks, s_.now);
+  if (!s_.owing_acks.empty()) sent += transmitter().send_acks(acks, s_.now);
   return sent;
 }
 
 // Channels and datagrams take turns at going first, so that neither can use up the budget every time.
 template <class Host>
-[[gnu::always_inline]] inline size_t UbEngine<Host>::poll_requests(size_t budget) {
-  if (s_.active_links.empty()) return packet_sender_.send(budget);
+size_t UbEngine<Host>::poll_requests(size_t budget) {
+  if (s_.active_links.empty()) return packet_sender().send(budget);
   s_.datagrams_first = !s_.datagrams_first;
   if (s_.datagrams_first) {
-    size_t sent = datagram_sender_.send(budget);
-    return sent + packet_sender_.send(budget - sent);
+    size_t sent = datagram_sender().send(budget);
+    return sent + packet_sender().send(budget - sent);
   }
-  size_t sent = packet_sender_.send(budget);
-  return sent + datagram_sender_.send(budget - sent);
+  size_t sent = packet_sender().send(budget);
+  return sent + datagram_sender().send(budget - sent);
 }
 
 template <class Host>

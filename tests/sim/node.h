@@ -18,6 +18,10 @@
 #include "tests/sim/objects.h"
 #include "tests/sim/sim_host.h"
 
+// Compiled once, in core_instance.cc.
+extern template class ub::Core<ub::sim::SimHost>;
+extern template class ub::roce::Engine<ub::sim::SimHost>;
+
 namespace ub::sim {
 
 class World;

@@ -15,21 +15,26 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/roce/executor.h"
 #include "lib/transport/roce/state.h"
-#include "lib/transport/roce/transmitter.h"
 #include "lib/transport/roce/types.h"
-#include "lib/transport/roce/unreliable.h"
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::roce {
+
+struct Packet;
+template <class Host>
+class Executor;
+template <class Host>
+class Transmitter;
+template <class Host>
+class Unreliable;
 
 template <class Host>
 class Engine {
  public:
   using State = roce::State;
   static void lay_out(CoreState& s, State& r, Arena& arena) { roce::lay_out(s, r, arena); }
-  Engine(CoreState& s, State& r, Host& host);
+  Engine(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
 
   // ---- queue pairs -----------------------------------------------------------------------------------------------
   /// The size of SendQueueConfig::work for a queue pair of that depth. That memory must be zero and 64-byte aligned.
@@ -60,7 +65,7 @@ class Engine {
 
   // ---- from the Core: engine.h -----------------------------------------------------------------------------------
   bool claims(const wire::NetHeader& net) const { return net.dst.port == kUdpPort && is_on(); }
-  void on_packet(uint32_t link, const wire::NetHeader& net);
+  [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_timer(uint32_t timer);
@@ -83,12 +88,14 @@ class Engine {
   bool has_good_icrc(uint32_t link, const wire::NetHeader& net) const;
   bool admits(const Qp& qp, const wire::NetHeader& net, const Packet& packet);
 
+  // They hold nothing but references to the state and the host.
+  Transmitter<Host> transmitter() { return {s_, r_, host_}; }
+  Executor<Host> executor() { return {s_, r_, host_}; }
+  Unreliable<Host> unreliable() { return {s_, r_, host_}; }
+
   CoreState& s_;
   State& r_;
   Host& host_;
-  Transmitter<Host> transmitter_;
-  Executor<Host> executor_;
-  Unreliable<Host> unreliable_;
 };
 
 }  // namespace ub::roce

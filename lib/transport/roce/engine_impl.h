@@ -5,13 +5,12 @@
 #include "lib/transport/roce/cm.h"
 #include "lib/transport/roce/datagram.h"
 #include "lib/transport/roce/engine.h"
+#include "lib/transport/roce/executor.h"
+#include "lib/transport/roce/transmitter.h"
+#include "lib/transport/roce/unreliable.h"
 #include "lib/transport/roce/wire/icrc.h"
 
 namespace ub::roce {
-
-template <class Host>
-Engine<Host>::Engine(CoreState& s, State& r, Host& host)
-    : s_(s), r_(r), host_(host), transmitter_(s, r, host), executor_(s, r, host), unreliable_(s, r, host) {}
 
 template <class Host>
 size_t Engine<Host>::work_bytes(uint32_t depth) {
@@ -111,9 +110,9 @@ void Engine<Host>::on_packet(uint32_t link, const wire::NetHeader& net) {
     if (qp.connection != 0) on_first_packet(s_, r_, qp.connection);
   }
   if (qp.type == QpType::kUd) return deliver_datagram(s_, r_, host_, index, packet, net);
-  if (qp.type == QpType::kUc) return unreliable_.on_request(index, packet, {net.tph, net.tp_size()});
-  if (drop == Drop::kNone && !packet.has(kShapeRequest)) return executor_.on_answer(index, packet);
-  executor_.on_request(index, drop, packet, {net.tph, net.tp_size()});
+  if (qp.type == QpType::kUc) return unreliable().on_request(index, packet, {net.tph, net.tp_size()});
+  if (drop == Drop::kNone && !packet.has(kShapeRequest)) return executor().on_answer(index, packet);
+  executor().on_request(index, drop, packet, {net.tph, net.tp_size()});
 }
 
 template <class Host>
@@ -187,7 +186,7 @@ bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
   const CopyPurpose purpose = purpose_of(tag);
   switch (purpose.what) {
     case CopyFor::kGather:
-      transmitter_.on_gather_done(purpose.qp, purpose.number, ok);
+      transmitter().on_gather_done(purpose.qp, purpose.number, ok);
       break;
     case CopyFor::kPlace:
       on_placed(purpose.qp, ok);
@@ -202,8 +201,8 @@ bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
 template <class Host>
 void Engine<Host>::on_placed(uint32_t index, bool ok) {
   if (!roce::on_placed(s_, r_, index, ok)) return;
-  if (r_.qps[index].type == QpType::kUc) return unreliable_.resume(index);
-  executor_.resume(index);
+  if (r_.qps[index].type == QpType::kUc) return unreliable().resume(index);
+  executor().resume(index);
 }
 
 template <class Host>
@@ -219,7 +218,7 @@ bool Engine<Host>::on_timer(uint32_t timer) {
 
 template <class Host>
 size_t Engine<Host>::poll_packets(size_t budget, Acks) {
-  return transmitter_.send(budget);
+  return transmitter().send(budget);
 }
 
 template <class Host>
@@ -232,7 +231,7 @@ void Engine<Host>::close() {
   for (uint32_t record = 1; record <= r_.connections.high_water(); ++record) {
     if (!r_.connections[record].in_use) continue;
     part(s_, r_, record);
-    (void)transmitter_.send(1);  // makes room for the next goodbye
+    (void)transmitter().send(1);  // makes room for the next goodbye
   }
 }
 

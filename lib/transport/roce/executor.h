@@ -18,7 +18,7 @@ namespace ub::roce {
 template <class Host>
 class Executor {
  public:
-  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host), placement_(s, r, host) {}
+  Executor(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
 
   using Raw = std::span<const std::byte>;  // from BTH to the ICRC
 
@@ -179,7 +179,7 @@ class Executor {
 
   /// Checks a packet and carries it out, except for what has to wait for its copies.
   Verdict begin(uint32_t index, const Packet& packet) {
-    if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement_.place(index, packet);
+    if (packet.has(kShapeSend) || packet.has(kShapeWrite)) return placement().place(index, packet);
     return packet.has(kShapeAtomicEth) ? begin_atomic(index, packet) : begin_read(r_.qps[index], packet);
   }
 
@@ -188,7 +188,7 @@ class Executor {
     if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(qp), qp.reads)) {
       return Verdict::kInvalid;
     }
-    if (reth.length != 0 && placement_.memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
+    if (reth.length != 0 && placement().memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
       return Verdict::kAccess;
     }
     add(qp, packet);
@@ -199,7 +199,7 @@ class Executor {
     Qp& qp = r_.qps[index];
     if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(qp), qp.reads)) return Verdict::kInvalid;
     const AtomicEth& a = packet.atomic;
-    std::byte* at = placement_.memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
+    std::byte* at = placement().memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
     if (at == nullptr) return Verdict::kAccess;
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
     const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
@@ -311,10 +311,11 @@ class Executor {
     return placed;
   }
 
+  Placement<Host> placement() { return {s_, r_, host_}; }
+
   CoreState& s_;
   State& r_;
   Host& host_;
-  Placement<Host> placement_;
 };
 
 }  // namespace ub::roce

@@ -20,7 +20,7 @@ namespace ub::roce {
 template <class Host>
 class Unreliable {
  public:
-  Unreliable(CoreState& s, State& r, Host& host) : s_(s), r_(r), placement_(s, r, host) {}
+  Unreliable(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
 
   /// A packet arrived. `raw`: its bytes from BTH to the ICRC.
   void on_request(uint32_t index, const Packet& packet, std::span<const std::byte> raw) {
@@ -79,7 +79,7 @@ class Unreliable {
 
   void execute(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
-    const Verdict verdict = placement_.place(index, packet);
+    const Verdict verdict = Placement<Host>(s_, r_, host_).place(index, packet);
     if (verdict != Verdict::kDone) {
       ++qp.resp.expected;
       return turn_down(qp, packet.has(kShapeSend), verdict);
@@ -127,7 +127,7 @@ class Unreliable {
 
   CoreState& s_;
   State& r_;
-  Placement<Host> placement_;
+  Host& host_;
 };
 
 }  // namespace ub::roce

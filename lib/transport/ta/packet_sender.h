@@ -24,15 +24,24 @@ namespace ub::ta {
 template <class Host>
 class PacketSender {
  public:
-  PacketSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
-      : s_(s), host_(host), transmitter_(transmitter) {}
+  PacketSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
   // At most `budget` packets, of all channels with something to send in turn; returns how many left.
+  size_t send(size_t budget) { return s_.active.empty() ? 0 : send_in_turn(budget); }
+
+ private:
+  enum class Sent : uint8_t {
+    kYes,
+    kNothing,
+    kNoRoom,   // in the port
+    kPending,  // memory is awaited
+    kHeld,     // built, and waits for memory
+  };
+
   // One function with all that it calls: calls would cost as much as the work.
-  [[gnu::flatten]] size_t send(size_t budget) {
+  [[gnu::flatten]] size_t send_in_turn(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
-    if (last_one == 0) return 0;
     while (sent < budget) {
       const uint32_t channel = take_active(s_);
       tp::Channel& ch = s_.channels[channel];
@@ -50,15 +59,6 @@ class PacketSender {
     }
     return sent;
   }
-
- private:
-  enum class Sent : uint8_t {
-    kYes,
-    kNothing,
-    kNoRoom,   // in the port
-    kPending,  // memory is awaited
-    kHeld,     // built, and waits for memory
-  };
 
   // ---- which packet ------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class PacketSender {
   // It takes no turn from those that were built before it.
   Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
     if (s_.channels[channel].held_count != 0) return Sent::kPending;
-    return transmitter_.send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
+    return transmitter().send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
   }
 
   // ---- what it is made of ------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class PacketSender {
     std::byte* end = at + payload.bytes;
     std::memset(end, 0, padding);
     end += padding;
-    transmitter_.write_header(ch, rtp, frame, static_cast<size_t>(end - frame) - ch.headers.size);
+    transmitter().write_header(ch, rtp, frame, static_cast<size_t>(end - frame) - ch.headers.size);
 
     note_step<Host>(s_, Stage::kPacketBuilt, channel, psn.value(), m.tpmsn.value());
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
@@ -207,7 +207,7 @@ class PacketSender {
                     const wire::RtpHeader& rtp, bool again) {
     tp::Channel& ch = s_.channels[channel];
     const bool may_wait = m.kind == tp::MessageKind::kAnswer && payload.bytes == 0 && !again;
-    transmitter_.send_frame(channel, s_.now, m, frame.begin, frame.bytes, rtp.psn, again, rtp.last);
+    transmitter().send_frame(channel, s_.now, m, frame.begin, frame.bytes, rtp.psn, again, rtp.last);
     if (rtp.last && !again) ch.mid_message = false;
     if (may_wait) host_.tx_may_wait(ch.link);
     return Sent::kYes;
@@ -236,7 +236,7 @@ class PacketSender {
       tp::free_held(s_, h);
       return send_at_once(channel, m, payload, frame, rtp, again);
     }
-    transmitter_.hold(channel, s_.now, h, frame.begin);
+    transmitter().hold(channel, s_.now, h, frame.begin);
     if (rtp.last && !again) ch.mid_message = false;
     return Sent::kHeld;
   }
@@ -251,8 +251,8 @@ class PacketSender {
       if (h.failed && source_alive(*m)) payload_vanished(*m);
       const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
       const uint32_t link = ch.link;
-      const bool left = source_alive(*m) ? transmitter_.send_held(channel, s_.now, *m, h)
-                                         : transmitter_.send_fake(channel, s_.now, *m, h.psn, h.again, h.last);
+      const bool left = source_alive(*m) ? transmitter().send_held(channel, s_.now, *m, h)
+                                         : transmitter().send_fake(channel, s_.now, *m, h.psn, h.again, h.last);
       if (!left) return Sent::kNoRoom;
       if (may_wait) host_.tx_may_wait(link);
     }
@@ -303,9 +303,10 @@ class PacketSender {
     }
   }
 
+  tp::Transmitter<Host> transmitter() { return {s_, host_}; }
+
   CoreState& s_;
   Host& host_;
-  tp::Transmitter<Host>& transmitter_;
 };
 
 }  // namespace ub::ta

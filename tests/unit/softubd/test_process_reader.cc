@@ -3,6 +3,7 @@
 #include "dataplane/softubd/process_reader.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -43,7 +44,7 @@ class Child {
     for (;;) {
       const ProcessReading reading = reader.read();
       if (reading.threads.empty() || reading.threads[0].state == state) return state;
-      usleep(1000);
+      sched_yield();
     }
   }
 

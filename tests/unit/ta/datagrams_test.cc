@@ -4,6 +4,7 @@
 // becomes of those that wait (UB Base Specification Rev 2.0, 6.5, 7.2).
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/datagram_receiver.h"
+#include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/unit/resource/objects.h"
 #include "tests/unit/transport/ub_pair.h"

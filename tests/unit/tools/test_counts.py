@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/test counts, of one run and of two, and how it goes on as an ordinary user."""
+"""What tools/test counts, of one run and of two, and how it goes on as an ordinary user; what test_times.py sums up."""
 import contextlib
 import io
 import json
@@ -16,6 +16,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import test_as_user  # noqa: E402
 import test_summary  # noqa: E402
+import test_times  # noqa: E402
 
 GTEST = """[ RUN      ] A.Good
 [       OK ] A.Good (0 ms)
@@ -153,6 +154,19 @@ class AsUser(Directory):
         self.assertEqual(only["name"], "as nobody: who")
         self.assertEqual(only["stdout"], f"{nobody.pw_uid} {nobody.pw_gid} 700")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("build")).st_mode), 0o755)
+
+
+class Times(Directory):
+    def test_sums_of_suites_and_the_slowest_first(self):
+        log = self.log("one", {"name": "softub:unit / wire", "duration": 0.5},
+                       {"name": "softub:sim+check / sim-directed", "duration": 6.0},
+                       {"name": "softub:unit / ta", "duration": 1.5})
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            test_times.main(log)
+        self.assertEqual([line.split() for line in output.getvalue().splitlines() if line],
+                         [["6.0", "s", "check,", "1", "tests"], ["6.0", "s", "sim,", "1", "tests"],
+                          ["2.0", "s", "unit,", "2", "tests"],
+                          ["6.0", "s", "sim-directed"], ["1.5", "s", "ta"], ["0.5", "s", "wire"]])
 
 
 if __name__ == "__main__":

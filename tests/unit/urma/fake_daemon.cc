@@ -50,7 +50,7 @@ void FakeDaemon::serve() {
       connection = connection_.get();
     }
     pollfd entries[] = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {connection, POLLIN, 0}};
-    poll(entries, 3, 10);  // a connection that was closed by another thread is forgotten
+    poll(entries, 3, -1);
     if (entries[0].revents != 0) return;
     std::lock_guard guard(mutex_);
     if (entries[1].revents != 0) connection_ = ipc::accept_unix(listener_.get());
@@ -140,11 +140,17 @@ void FakeDaemon::say_goodbye(const std::string& sentence) {
   std::memset(&answer, 0, sizeof answer);
   std::strcpy(answer.text, sentence.c_str());
   send(answer, {}, {});
-  connection_.reset();
+  end_connection();
 }
 
 void FakeDaemon::hang_up() {
   std::lock_guard guard(mutex_);
+  end_connection();
+}
+
+// The thread that serves polls the socket, which keeps it open: the application is to hear of the end at once.
+void FakeDaemon::end_connection() {
+  shutdown(connection_.get(), SHUT_RDWR);
   connection_.reset();
 }
 

@@ -53,6 +53,7 @@ class FakeDaemon {
   void serve();
   bool answer(const ipc::AppRequest& request);
   void create(const ipc::AppRequest& request, ipc::AppAnswer* answer);
+  void end_connection();
   void send(ipc::AppAnswer& answer, const std::string& extra, const std::vector<int>& fds);
 
   std::string directory_, path_;

@@ -5,14 +5,15 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 
 #include "lib/urma/backends/daemon/daemon_backend.h"
 #include "lib/urma/data/ring.h"
+#include "tests/unit/threads.h"
 #include "tests/unit/urma/fake_daemon.h"
 #include "urma_api.h"
 
@@ -20,18 +21,11 @@ namespace ub::urma {
 namespace {
 
 using ipc::AppCall;
+using test::eventually;
 using test::FakeDaemon;
 
 std::mutex log_lock;
 std::string logged;
-
-bool eventually(const std::function<bool()>& what) {
-  for (int i = 0; i < 5000; ++i) {
-    if (what()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -437,11 +431,12 @@ TEST_F(DaemonBackendTest, death_while_others_post) {
   ASSERT_TRUE(start()) << error;
   make_jfc();
   make_jetty();
+  std::atomic<uint64_t> posted = 0;
   std::thread killer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(eventually([&] { return posted >= 4; }));
     daemon.hang_up();
   });
-  uint64_t posted = 0, seen = 0;
+  uint64_t seen = 0;
   uint32_t read = 0;
   bool done = false;
   while (seen < 500 || !done) {

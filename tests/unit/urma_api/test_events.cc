@@ -5,10 +5,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/time.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/threads.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -104,14 +107,18 @@ TEST_F(Events, arguments_and_timeout) {
 }
 
 TEST_F(Events, waiter_is_woken_and_signals_do_not_disturb) {
+  static std::atomic<pid_t> waiter;
+  static std::atomic<int> interruptions;
+  waiter = gettid();
+  interruptions = 0;
   struct sigaction action {};
-  action.sa_handler = [](int) {};
+  action.sa_handler = [](int) { interruptions += gettid() == waiter; };
   sigaction(SIGALRM, &action, nullptr);
   itimerval every{{0, 5000}, {0, 5000}};
   setitimer(ITIMER_REAL, &every, nullptr);
   ASSERT_EQ(urma_rearm_jfc(jfc, false), URMA_SUCCESS);
   std::thread worker([&] {
-    std::this_thread::sleep_for(milliseconds(40));
+    EXPECT_TRUE(eventually([] { return interruptions >= 5; }));
     complete();
   });
   EXPECT_EQ(wait(-1), 1);
@@ -160,11 +167,14 @@ TEST_F(Events, deletion_waits_for_acks) {
   ASSERT_EQ(wait(), 1);
   uint64_t cookie = fake->jfcs.begin()->second.config.cookie;
   std::atomic<bool> deleted{false};
+  std::atomic<pid_t> id{0};
   std::thread deleter([&] {
+    id = gettid();
     EXPECT_EQ(urma_delete_jfc(jfc), URMA_SUCCESS);
     deleted = true;
   });
-  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(eventually([&] { return id != 0; }));
+  EXPECT_TRUE(await_sleep_of(id));
   EXPECT_FALSE(deleted);
   fake->raise(Event{EventKind::kCompletion, cookie});  // too late: nobody may be handed this queue any more
   EXPECT_FALSE(readable(jfce->fd));
@@ -223,8 +233,8 @@ TEST_F(Events, asynchronous_events) {
   EXPECT_EQ(urma_get_async_event(ctx, &event), URMA_FAIL);
   EXPECT_EQ(urma_delete_jfs(jfs), URMA_SUCCESS);
 
-  std::thread acker([&] {
-    std::this_thread::sleep_for(milliseconds(20));
+  std::thread acker([&, deleter = gettid()] {
+    EXPECT_TRUE(await_sleep_of(deleter));
     urma_async_event_t late{};
     late.event_type = URMA_EVENT_JETTY_ERR;
     late.element.jetty = jetty;
@@ -296,8 +306,8 @@ TEST_F(Events, a_port_is_told_to_every_context_and_shown_by_the_device) {
 }
 
 TEST_F(Events, asynchronous_event_wakes_a_blocked_thread) {
-  std::thread worker([&] {
-    std::this_thread::sleep_for(milliseconds(20));
+  std::thread worker([&, waiter = gettid()] {
+    EXPECT_TRUE(await_sleep_of(waiter));
     fake->raise(Event{EventKind::kJfcError, fake->jfcs.begin()->second.config.cookie});
   });
   urma_async_event_t event;

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work requests become elements of the rings, or are refused.
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <functional>
 #include <numeric>
-#include <thread>
 
 #include "lib/base/atomic_operation.h"
 #include "tests/unit/urma_api/fixture.h"
+
+namespace {
+
+std::function<void()> on_yield;  // what another thread does with the processor that it is left
+
+}  // namespace
+
+extern "C" int sched_yield() noexcept {
+  if (on_yield) on_yield();
+  return static_cast<int>(syscall(SYS_sched_yield));
+}
 
 namespace ub::test {
 namespace {
@@ -370,12 +385,13 @@ TEST_F(Post, waits_for_a_request_that_is_being_retired) {
   urma_jfs_wr_t wr = write();
   for (int i = 0; i < 8; ++i) EXPECT_EQ(post(wr), URMA_SUCCESS);
   fake->queues.at(id()).config.sq.indices->retiring.store(1);
-  std::thread driver([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    fake->finish(id());
-  });
+  int yields = 0;
+  on_yield = [&] {
+    if (++yields == 3) fake->finish(id());
+  };
   EXPECT_EQ(post(wr), URMA_SUCCESS);
-  driver.join();
+  on_yield = nullptr;
+  EXPECT_EQ(yields, 3);
   EXPECT_EQ(post(wr), URMA_ENOMEM);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The DPDK port on a ring that gives back what is sent (net_ring). The test looks into the device from the side.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -10,17 +11,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "dataplane/plugin_port.h"
 #include "lib/base/bytes.h"
 #include "lib/ipc/fd.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "tests/unit/threads.h"
 
 extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
 
@@ -62,16 +62,11 @@ struct DpdkPortTest : testing::Test {
     ASSERT_TRUE(try_open()) << error;
     ASSERT_EQ(rte_eth_dev_get_port_by_name("net_ring0", &id), 0);
     port->set_link(7);
-    ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 1; }));
-  }
-  template <class Condition>
-  static bool within_a_second(Condition condition) {
-    for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return condition();
+    ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 1; }));
   }
   // The thread that counts a change speaks of it afterwards.
   bool said(const char* words) {
-    return within_a_second([&] {
+    return test::eventually([&] {
       std::lock_guard lock(mutex);
       return notices.find(words) != std::string::npos;
     });
@@ -267,10 +262,10 @@ TEST_F(DpdkPortTest, many_neighbours_that_are_not_there_take_no_more_buffers_tha
 TEST_F(DpdkPortTest, frames_wait_for_a_neighbour_behind_a_link_that_is_down) {
   open();
   rte_eth_dev_set_link_down(id);
-  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 2; }));
   ASSERT_TRUE(send(100, kUnknown));
   rte_eth_dev_set_link_up(id);
-  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 3; }));
+  ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 3; }));
   port->tx_flush(Instant{2});  // long before the next question would be due
   EXPECT_EQ(lengths(take_all()), std::vector<size_t>{42});
   inject(arp_answer(kUnknown, kUnknownMac));
@@ -359,12 +354,12 @@ TEST_F(DpdkPortTest, an_empty_pool_is_back_pressure) {
 TEST_F(DpdkPortTest, without_a_link_frames_are_dropped) {
   open();
   rte_eth_dev_set_link_down(id);
-  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 2; }));
   EXPECT_TRUE(said("lost its link"));
   ASSERT_TRUE(send(100));
   EXPECT_EQ(port->counters().tx_drop_no_link, 1u);
   rte_eth_dev_set_link_up(id);
-  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 3; }));
+  ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 3; }));
   EXPECT_TRUE(said("has a link"));
   ASSERT_TRUE(send(100));
   EXPECT_EQ(receive().size(), 1u);
@@ -375,7 +370,7 @@ TEST_F(DpdkPortTest, a_device_that_is_removed) {
   rte_eth_dev_info info;
   ASSERT_EQ(rte_eth_dev_info_get(id, &info), 0);
   ASSERT_EQ(rte_dev_remove(info.device), 0);
-  ASSERT_TRUE(within_a_second([&] { return port->counters().link_changes == 2; }));
+  ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 2; }));
   EXPECT_TRUE(said("DPDK device net_ring0 was removed"));
   for (int i = 0; i < 1000; ++i) {
     send(100);
@@ -448,6 +443,7 @@ class SilentServer {
     EXPECT_EQ(listen(listener_.get(), 8), 0);
   }
   ~SilentServer() { unlink(path_.c_str()); }
+  int fd() const { return listener_.get(); }
   ipc::Fd accept() { return ipc::Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
   std::string device(const char* name) const {
     return name + (",role=client,bsize=8192,socket-abstract=no,socket=" + path_);
@@ -470,9 +466,10 @@ TEST_F(DpdkPortTest, a_server_that_hangs_up_is_tried_again_while_a_silent_one_is
   std::vector<ipc::Fd> waits;
   size_t refused = 0;
   while (waits.size() < 2) {
+    pollfd servers[] = {{silent.fd(), POLLIN, 0}, {refusing.fd(), POLLIN, 0}};
+    ASSERT_GT(poll(servers, 2, 10'000), 0);
     if (refusing.accept()) ++refused;  // and hangs up
     if (ipc::Fd connection = silent.accept()) waits.push_back(std::move(connection));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_GE(refused, 3u);
 }

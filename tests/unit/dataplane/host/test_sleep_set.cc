@@ -18,9 +18,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <thread>
+
+#include "tests/unit/threads.h"
 
 namespace ub {
 namespace {
@@ -46,7 +47,7 @@ class Sleeper {
           woken_ = set.sleep(SleepSet::kNoLimit);
           awake_ = true;
         }) {
-    while (id_ == 0 || state() != 'S') std::this_thread::yield();
+    EXPECT_TRUE(test::eventually([this] { return id_ != 0 && test::state_of_thread(id_) == 'S'; }));
   }
   ~Sleeper() {
     if (thread_.joinable()) thread_.join();
@@ -56,16 +57,9 @@ class Sleeper {
     return woken_;
   }
   void interrupt() { pthread_kill(thread_.native_handle(), SIGUSR1); }
-  bool is_asleep() const { return !awake_ && state() == 'S'; }
+  bool is_asleep() const { return !awake_ && test::state_of_thread(id_) == 'S'; }
 
  private:
-  char state() const {
-    std::ifstream stat("/proc/self/task/" + std::to_string(id_) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    return text[text.rfind(')') + 2];
-  }
-
   std::atomic<int> id_{0};
   std::atomic<bool> awake_{false};
   Woken woken_;

@@ -430,7 +430,7 @@ TEST(Doorbell, sleeper__is_rung_by_exactly_one_of_two_producers) {
   std::atomic<uint32_t> sleeps{0}, answers{0}, asleep{0};
   auto wait_for = [](const std::atomic<uint32_t>& counter, uint32_t value) {
     for (uint32_t looks = 1; counter.load() < value; ++looks) {
-      if (looks % 4096 == 0) std::this_thread::yield();
+      if (looks % 64 == 0) std::this_thread::yield();
     }
   };
   std::thread other([&] {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peers that speak another version, send nonsense, scribble over the rings or are killed.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,7 +134,7 @@ TEST(ShmFaults, accept__garbage_hellos) {
     for (; k < 8 && b.send(1, value, 8 + value % 3000); ++k) ++value;
     b.port.tx_flush(at_us(i));
     b.receive(100);
-    if (k == 0) ::usleep(20);
+    if (k == 0) ::sched_yield();
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) ::_exit(5);
   }
 }
@@ -163,7 +165,7 @@ TEST(ShmFaults, peer_killed_in_mid_traffic) {
         ASSERT_EQ(v, got);
         ++got;
       }
-      if (values.empty()) ::usleep(20);
+      if (values.empty()) ::sched_yield();
       if (a.port.link_count() != 0)
         for (int k = 0; k < 4 && a.send(1, sent); ++k) ++sent;
       a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
@@ -206,7 +208,7 @@ TEST(ShmFaults, peer_scribbles_over_the_rings) {
     for (size_t i = 0; i < n; ++i) ASSERT_LE(rx[i].bytes, 32768u);
     a.port.rx_release();
     if (a.port.link_count() != 0 && a.send(1, sent)) ++sent;
-    if (n == 0) ::usleep(20);
+    if (n == 0) ::sched_yield();
     a.port.tx_flush(at_us(static_cast<int64_t>(sent)));
   }
   EXPECT_EQ(a.port.counters().rx_bad_ring, 1u);
@@ -223,29 +225,29 @@ TEST(ShmFaults, fork__orphan_does_not_hide_the_death) {
   TempDir dir;
   InstanceId me{test_eid(1), 0x10001};
   int go[2];
-  ASSERT_EQ(::pipe(go), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, go), 0);
+  char c;
   pid_t pid = ::fork();
   if (pid == 0) {
-    char c;
+    ::close(go[1]);
     if (::read(go[0], &c, 1) != 1) ::_exit(2);
     Node b;
     if (!b.open(dir.path, 1, 0x10002) || !b.port.connect(me, &b.error)) ::_exit(3);
-    if (::fork() == 0) {
-      ::sleep(6);
-      ::_exit(0);
-    }
-    ::usleep(20000);
-    ::kill(::getpid(), SIGKILL);
+    if (::fork() == 0) ::_exit(::read(go[0], &c, 1) == 0 ? 0 : 4);  // lives until the test closes its end
+    if (::write(go[0], "x", 1) != 1) ::_exit(5);
+    for (;;) ::pause();
   }
   Node a;
   ASSERT_TRUE(a.open(dir.path, 1, 0x10001));
   ASSERT_EQ(::write(go[1], "x", 1), 1);
   int status;
+  bool killed = false;
   auto start = std::chrono::steady_clock::now();
   while (a.dead.empty()) {
     ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
     a.control();
-    ::usleep(100);
+    if (!killed && ::recv(go[1], &c, 1, MSG_DONTWAIT) == 1) killed = ::kill(pid, SIGKILL) == 0;
+    ::sched_yield();
   }
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   Node b;

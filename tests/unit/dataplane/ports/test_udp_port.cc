@@ -98,10 +98,9 @@ bool rings(const UdpPort& port, int patience_ms) {
 }
 
 size_t receive(UdpPort& port, RxFrame* out, size_t room) {
-  for (int i = 0; i < 2000; ++i) {
+  while (rings(port, 1000)) {
     size_t n = port.rx_burst(out, room);
     if (n != 0) return n;
-    ::usleep(100);
   }
   return 0;
 }

@@ -140,22 +140,25 @@ TEST_F(StatsPage, tables_shrink_and_overflow) {
 
 TEST_F(StatsPage, readers_see_whole_updates_only) {
   auto w = writer();
-  std::atomic<bool> stop = false;
+  constexpr uint64_t kReads = 2000;
+  std::atomic<uint64_t> reads_begun = 0;
+  // One update while each read is under way: a reader gives up if there are ever more of them.
   std::thread updates([&] {
-    for (uint64_t n = 1; !stop; ++n) {
+    for (uint64_t n = 1; n <= kReads; ++n) {
+      while (reads_begun < n) std::this_thread::yield();
       Counters counters;
       for (uint64_t& v : counters.v) v = n;
       StatsObjects objects;
       objects.jetty = objects.links = static_cast<uint32_t>(n);
       std::vector<ChannelInfo> channels(n % 20, channel(static_cast<uint32_t>(n)));
       w->update(counters, objects, channels, {});
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   });
   auto rd = reader();
-  for (int i = 0; i < 2000; ++i) {
+  for (uint64_t i = 1; i <= kReads; ++i) {
     StatsReport r;
-    ASSERT_TRUE(rd->read(&r, &error)) << error;
+    reads_begun = i;
+    EXPECT_TRUE(rd->read(&r, &error)) << error;
     const uint64_t n = r.updates;
     for (auto& [name, value] : r.counters) ASSERT_EQ(value, n) << name;
     ASSERT_EQ(r.objects.jetty, n);
@@ -163,7 +166,6 @@ TEST_F(StatsPage, readers_see_whole_updates_only) {
     ASSERT_EQ(r.channels.size(), n % 20);
     for (auto& c : r.channels) ASSERT_EQ(c.tpn, n);
   }
-  stop = true;
   updates.join();
 }
 

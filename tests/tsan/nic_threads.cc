@@ -22,6 +22,7 @@
 #include "dataplane/socket_address.h"
 #include "lib/ipc/pause.h"
 #include "tests/unit/dataplane/ports/shm_node.h"
+#include "tests/unit/threads.h"
 
 namespace ub {
 namespace {
@@ -40,23 +41,13 @@ bool wait_for(Done done) {
   return false;
 }
 
-// Of a thread of this process: its name, and what stat says of its state.
-std::string name_of(const std::string& task) {
-  std::string name;
-  std::getline(std::ifstream(task + "/comm") >> std::ws, name);
-  return name;
-}
-
-bool is_asleep(const std::string& task) {
-  std::string stat;
-  std::getline(std::ifstream(task + "/stat"), stat);
-  const size_t end = stat.rfind(") ");
-  return end != std::string::npos && stat[end + 2] == 'S';
-}
+bool is_asleep(pid_t thread) { return test::state_of_thread(thread) == 'S'; }
 
 bool helper_is_asleep() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (name_of(task.path()) == "softub" && is_asleep(task.path())) return true;
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "softub" && is_asleep(std::stoi(task.path().filename()))) return true;
   }
   return false;
 }
@@ -92,7 +83,7 @@ class StandIn {
  public:
   explicit StandIn(Nic& nic) : nic_(nic), event_(eventfd(0, EFD_CLOEXEC)), thread_([this] { wait(); }) {
     EXPECT_TRUE(wait_for([this] { return task_.load() != 0; }));
-    EXPECT_TRUE(wait_for([this] { return is_asleep("/proc/self/task/" + std::to_string(task_.load())); }));
+    EXPECT_TRUE(wait_for([this] { return is_asleep(task_); }));
   }
   ~StandIn() {
     const uint64_t one = 1;
