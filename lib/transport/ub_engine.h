@@ -35,6 +35,7 @@ class UbEngine {
   void on_packet(uint32_t link, const wire::NetHeader& net);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
+  bool on_gathered(const HeldFrame&);
   bool on_timer(uint32_t timer);
   size_t poll_packets(size_t budget, Acks acks);
   bool has_packets(Acks acks) const;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_tag.h - what a pending copy of the RoCE engine was for, in the tag that the host gives back, behind the prefix that
-// the engine took (core_common.h). Records of queue pairs are not used again before their copies into memory are done, and
-// each frame has a number.
+// copy_tag.h - what a pending copy of the RoCE engine into memory was for, in the tag that the host gives back, behind the
+// prefix that the engine took (copy_prefix.h). Records of queue pairs are not used again before these copies are done.
 #pragma once
 
 #include <cstdint>
 
-#include "lib/transport/core_common.h"
+#include "lib/transport/copy_prefix.h"
 #include "lib/transport/host.h"
 
 namespace ub::roce {
 
 enum class CopyFor : uint8_t {
-  kGather,    ///< number: of the frame
   kPlace,     ///< a request of the peer
   kResponse,  ///< number: the request that it answers
 };

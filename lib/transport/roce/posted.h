@@ -20,9 +20,9 @@ struct Posted {
 /// May it begin now, with the requester in that state?
 [[nodiscard]] bool may_start(const CoreState& s, const Qp& qp, const RequesterState& req, const Posted& front);
 
-/// Makes the next one a request that goes out. False: none now. A refused one fails the queue pair once all before it
-/// is complete.
-[[nodiscard]] bool start_next(CoreState& s, State& r, uint32_t qp);
+/// Makes the next one a request that goes out, if it may begin with the requester in the state `req`. False: none now. A
+/// refused one fails the queue pair once all before it is complete.
+[[nodiscard]] bool start_next(CoreState& s, State& r, uint32_t qp, const RequesterState& req);
 
 /// Would more go out if the requester were in that state?
 [[nodiscard]] bool more_to_send(CoreState& s, const State& r, Qp& qp, const RequesterState& req);

@@ -42,16 +42,12 @@ enum class Owed : uint8_t {
 /// Only the last packet of a message waits for its copies, and this one never is.
 inline constexpr Opcode kNotExecuted = Opcode::kRcSendFirst;
 
-/// Payload of the packet that is being built comes from memory that answers later.
-enum class Gathering : uint8_t { kNothing, kRequest, kResponse };
-
 struct alignas(64) Qp {
   // ---- what every packet touches
   QpState state;
   QpType type;
   bool in_use;
   Owed owed;
-  Gathering gathering;
   bool serving;    ///< of READ and atomic slots some have an answer that has not left
   uint8_t access;  ///< of peers: kAccessRead, ...
   uint32_t qpn, peer_qpn;
@@ -81,7 +77,6 @@ struct alignas(64) Qp {
   bool ask_always : 1;   ///< every packet asks for an acknowledgement: a request cannot go on
   bool drain_event : 1;  ///< in SQD: not told yet that it is drained
   bool fresh : 1;        ///< nothing came yet
-  bool gather_failed : 1;
   bool owes_cnp : 1;
 
   // ---- requester
@@ -94,11 +89,7 @@ struct alignas(64) Qp {
   uint32_t response_copies;
   SendRing ring;
 
-  // ---- the packet whose payload is being gathered
-  uint32_t gather_bytes;
-  uint32_t gather_pending;
-  uint32_t gather_sequence;  ///< which frame; an answer for an earlier one finds nobody
-  Psn gather_psn;
+  HeldLine held_requests, held_responses;  ///< held_packets.h
 
   cc::Flow flow;  ///< congestion.h
 

@@ -64,6 +64,7 @@ using RequestRing = std::span<SentRequest>;  // a power of two
 
 /// Is everything begun also sent, and is there room for such a request?
 [[nodiscard]] bool may_begin(const RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length);
+/// There is room. Packets of requests before this one need not have been sent, if the caller has built them.
 void begin(RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length);
 
 struct NextPacket {
@@ -76,6 +77,9 @@ struct NextPacket {
 [[nodiscard]] bool next_packet(const RequesterState& s, RequestRing ring, Instant now, NextPacket* out);
 /// It went out.
 void sent(RequesterState& s, RequestRing ring, Instant now, const NextPacket& packet);
+
+/// Everything in flight goes again.
+void rewind(RequesterState& s);
 
 struct Progress {
   uint32_t completed = 0;                // requests, from the oldest on

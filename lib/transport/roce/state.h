@@ -109,8 +109,8 @@ struct State {
   CmTimes times;
 
   NumberRange qp_timers, connection_timers;
-  NumberRange held_qps;  ///< places of frames that wait for memory
-  NumberRange waiters;   ///< for room in a JFC
+  NumberRange held_homes;  ///< of queue pairs, for frames that wait for memory
+  NumberRange waiters;     ///< for room in a JFC
   uint32_t copy_prefix = 0;
 };
 
@@ -120,7 +120,7 @@ inline bool is_on(const State& r) { return r.qps.capacity() != 0; }
 
 inline uint32_t timer_of_qp(const State& r, uint32_t qp) { return r.qp_timers.of(qp); }
 inline uint32_t timer_of_connection(const State& r, uint32_t connection) { return r.connection_timers.of(connection); }
-inline uint32_t held_of_qp(const State& r, uint32_t qp) { return r.held_qps.of(qp); }
+inline uint32_t home_of_qp(const State& r, uint32_t qp) { return r.held_homes.of(qp); }
 
 /// Record of a queue pair, 0: there is none of that number.
 uint32_t find_qp(const CoreState& s, uint32_t qpn);

@@ -42,7 +42,7 @@ class ChannelSender {
         }
         if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
+        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held.empty());
       }
       if (channel == last_one) break;
     }
@@ -136,7 +136,7 @@ class ChannelSender {
 
   // It takes no turn from those that were built before it.
   Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
-    if (s_.channels[channel].held_count != 0) return Sent::kPending;
+    if (!s_.channels[channel].held.empty()) return Sent::kPending;
     return transmitter_.send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
   }
 
@@ -186,7 +186,7 @@ class ChannelSender {
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
     if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
     uint32_t pending = 0;  // and stays so
-    if (gather(payload, {gather_tag(ch.tpn, 0), pending}, at) == CopyResult::kFailed) {
+    if (gather(payload, {0, pending}, at) == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);
       payload_vanished(m);
       return Sent::kYes;  // the next turn sends the fake packet
@@ -215,23 +215,21 @@ class ChannelSender {
   Sent gather_slowly(uint32_t channel, tp::TxMessage& m, const Payload& payload, const Frame& frame,
                      const wire::RtpHeader& rtp, bool again) {
     tp::Channel& ch = s_.channels[channel];
-    tp::HeldPacket& h = tp::take_held(s_, channel);
+    HeldFrame& h = tp::take_held(s_, channel);
     h.message = &m;
     h.bytes = static_cast<uint32_t>(frame.bytes);
     h.psn = rtp.psn;
     h.again = again;
     h.last = rtp.last;
-    const Copies copies{gather_tag(ch.tpn, tp::held_number(s_, h)), h.pending};
-    const CopyResult copied = gather(payload, copies, frame.payload);
+    const CopyResult copied = gather(payload, {s_.held.tag_of(h), h.pending}, frame.payload);
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame.begin);
-      h.given_up = true;
-      h.pending != 0 ? tp::append_held(s_, ch, h, s_.now) : tp::free_held(s_, h);
+      s_.held.free(h);
       payload_vanished(m);
       return Sent::kYes;
     }
-    if (copied == CopyResult::kDone && ch.held_count == 0) {
-      tp::free_held(s_, h);
+    if (copied == CopyResult::kDone && ch.held.empty()) {
+      s_.held.free(h);
       return send_at_once(channel, m, payload, frame, rtp, again);
     }
     transmitter_.hold(channel, s_.now, h, frame.begin);
@@ -243,8 +241,8 @@ class ChannelSender {
   // by now.
   Sent send_held(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    const tp::HeldPacket& h = tp::first_held(s_, ch);
-    tp::TxMessage* m = h.given_up ? nullptr : tp::held_message(s_, ch, h);
+    const HeldFrame& h = s_.held.first(ch.held);
+    tp::TxMessage* m = tp::held_message(s_, ch, h);
     if (m != nullptr) {
       if (h.failed && source_alive(*m)) payload_vanished(*m);
       const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
