@@ -62,6 +62,7 @@ RequesterState requester_ahead(const CoreState& s, const Qp& qp) {
   if (qp.held_requests.empty()) return ahead;
   const HeldFrame& h = s.held.newest(qp.held_requests);
   const uint32_t skipped = h.psn.distance(qp.requests[h.item & qp.work_mask].first_psn);
+  ahead.cursor_request = h.item;
   sent(ahead, ring_of(qp), s.now, {h.item, skipped, h.last, h.asks});
   return ahead;
 }
