@@ -2,7 +2,7 @@
 //
 // What every layer and engine of one Core uses: configuration, counters, timers, notes for observers, and frames that
 // wait for memory. A layer that is tested by itself needs this and its own state. CoreCommon knows no layer and no
-// engine: each takes a range of timers, places for held frames and copy tags while the tables are laid out.
+// engine: each takes ranges of timers and of held frames, and a prefix of copy tags, while the tables are laid out.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,6 @@ struct CoreCommon {
   CoreConfig config;
   Counters counters;
   TimerHeap timers;
-
   HeldFrames held;
 
   NumberRanges timer_numbers;                          // in `timers`

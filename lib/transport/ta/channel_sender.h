@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the messages of channels: what is to be sent again first, then the message that was begun, then answers, then
-// requests. The channel says what its turn is (tp/transmit_state.h); here it is known what a message is made of.
+// Sends the messages of channels. Packets that have to be sent again come first, then the rest of the message that was
+// begun, then answers, then requests. The channel says which packet is next (tp/transmit_state.h); this file knows what a
+// message is made of.
 //
-// A packet's payload is gathered from the memory of its work request or READ job, also when it goes again: no
-// packet is stored. Where that memory is gone, a fake packet takes its place under the same PSN.
+// No packet is stored. The payload of a packet is gathered from the memory of its work request or READ job, and once more
+// if the packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same PSN. If
+// that memory answers later, the frame is held until it has answered (tp/held_packets.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -25,8 +27,8 @@ class ChannelSender {
   ChannelSender(CoreState& s, Host& host, tp::Transmitter<Host>& transmitter)
       : s_(s), host_(host), transmitter_(transmitter) {}
 
-  // At most `budget` packets, of all channels with something to send in turn; returns how many left.
-  // One function with all that it calls: calls would cost as much as the work.
+  // Sends at most `budget` packets; the channels with something to send take turns. Returns how many packets left. This is
+  // one function together with all that it calls, because calls would cost as much as the work.
   [[gnu::flatten]] size_t send(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
@@ -53,9 +55,9 @@ class ChannelSender {
   enum class Sent : uint8_t {
     kYes,
     kNothing,
-    kNoRoom,   // in the port
-    kPending,  // memory is awaited
-    kHeld,     // built, and waits for memory
+    kNoRoom,   // the port has no room
+    kPending,  // the packets that were built before it wait for memory
+    kHeld,     // the packet was built and waits for memory
   };
 
   // ---- which packet ------------------------------------------------------------------------------------------
@@ -100,8 +102,8 @@ class ChannelSender {
     return true;
   }
 
-  // Of a message begun just now: the window is open and a request is alive, but a READ job may have ended while its
-  // answer waited.
+  // Sends the first packet of a message that was begun just now. The window is open. A request is alive, but a READ job may
+  // have ended while its response waited for its turn.
   Sent send_first(uint32_t channel) {
     tp::TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
     const bool fake =
@@ -134,7 +136,7 @@ class ChannelSender {
     return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, psn, true);
   }
 
-  // It takes no turn from those that were built before it.
+  // A fake packet leaves at once, so it has to wait until no packet is held that was built before it.
   Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
     if (!s_.channels[channel].held.empty()) return Sent::kPending;
     return transmitter_.send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
@@ -211,7 +213,7 @@ class ChannelSender {
     return Sent::kYes;
   }
 
-  // Memory may answer later: the packet leaves when it has, and when those built before it have left.
+  // Memory may answer later. The packet leaves when it has answered and all packets that were built before have left.
   Sent gather_slowly(uint32_t channel, tp::TxMessage& m, const Payload& payload, const Frame& frame,
                      const wire::RtpHeader& rtp, bool again) {
     tp::Channel& ch = s_.channels[channel];
@@ -237,8 +239,8 @@ class ChannelSender {
     return Sent::kHeld;
   }
 
-  // Memory that answers later has answered: the packet leaves, or a fake one in its place if what it was part of is gone
-  // by now.
+  // The memory of the first held packet has answered. The packet leaves. If its message has lost its memory meanwhile, a
+  // fake packet leaves in its place, and if it need not be sent any more, none does.
   Sent send_held(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     const HeldFrame& h = s_.held.first(ch.held);
@@ -256,7 +258,7 @@ class ChannelSender {
     return Sent::kYes;
   }
 
-  // Local memory of a request is not there (any more).
+  // The memory that the message is gathered from is not there, or not any more. Its request or READ ends with an error.
   void payload_vanished(tp::TxMessage& m) {
     if (m.kind == tp::MessageKind::kRequest) {
       uint32_t queue = m.source;

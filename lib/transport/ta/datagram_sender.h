@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the requests of UM queues: a UTP packet each, at once, never again (UB Base Specification Rev 2.0, 6.2.1, 7.3).
-// Queues of one link take turns by message; a port without room holds up its own queues alone.
+// Sends the requests of UM queues (UB Base Specification Rev 2.0, 6.2.1, 7.3). Each request is one UTP packet, which is sent
+// once. The queues of one link take turns after each message. A port without room holds up only the queues of its link. If
+// the memory of a datagram answers later, its queue holds the frame and sends nothing else until then (held_frames.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -22,7 +23,7 @@ class DatagramSender {
  public:
   DatagramSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // At most `budget` messages; returns how many were dealt with.
+  // Sends at most `budget` messages; returns how many ended or were held.
   size_t send(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active_links.back();  // each has one turn
@@ -57,7 +58,7 @@ class DatagramSender {
     std::byte* payload;
   };
 
-  // The oldest waiting queue's next message; the queue goes to the end.
+  // Sends the next message of the queue that has waited longest. The queue goes to the end of the list.
   Sent send_next(uint32_t link) {
     const IndexList& queues = s_.links[link].queues;
     while (!queues.empty()) {
@@ -75,7 +76,7 @@ class DatagramSender {
     return Sent::kNothing;
   }
 
-  // False: no room now.
+  // Sends or starts the next message of the queue. False: the port has no room now.
   bool send_front(uint32_t queue, uint32_t link) {
     SendQueue& q = s_.queues[queue];
     if (q.held != 0) return send_held(queue);
@@ -105,7 +106,7 @@ class DatagramSender {
     return true;
   }
 
-  // The message starts here. If its memory answers at once, it also ends here.
+  // Starts the message, and ends it unless its memory answers later.
   void start(uint32_t queue, const Wqe& wqe, const Frame& frame) {
     SendQueue& q = s_.queues[queue];
     WrState& wr = start_datagram(s_, q);
@@ -123,12 +124,13 @@ class DatagramSender {
     }
   }
 
+  // Gathers the payload of the message.
   CopyResult gather(const Wqe& wqe, Owner owner, const Copies& copies, std::byte* payload) {
     if (wqe.length == 0) return CopyResult::kDone;
     return gather_request(s_, host_, copies, wqe, owner, 0, wqe.length, payload);
   }
 
-  // If memory does not answer at once, the queue holds the frame.
+  // The same where memory may answer later. kPending: the queue holds the frame.
   CopyResult gather_slowly(uint32_t queue, const Wqe& wqe, const Frame& frame) {
     HeldFrame& h = take_held_datagram(s_, queue);
     h.link = frame.link;
@@ -144,7 +146,7 @@ class DatagramSender {
     return copied;
   }
 
-  // Its memory has answered. False: no room now.
+  // Sends the datagram that the queue holds; its memory has answered. False: the port has no room now.
   bool send_held(uint32_t queue) {
     SendQueue& q = s_.queues[queue];
     const HeldFrame& h = s_.held[q.held];
@@ -161,7 +163,8 @@ class DatagramSender {
     finish_datagram(s_, queue, status);
   }
 
-  // Nobody takes anything out of the port any more: waiting is over, the message is lost.
+  // Has the queue waited for room until its deadline? Then nobody takes anything out of the port any more, and the message
+  // is lost.
   bool given_up(const SendQueue& q) {
     if (s_.now < q.deadline) return false;
     s_.count(Counter::kUmTxNoRoom);
