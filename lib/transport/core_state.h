@@ -87,8 +87,8 @@ struct CoreState : tp::State {
   NumberRange queue_waiters, jfr_waiters;
   uint32_t receives_at_once = 0;  // how many receives all engines together may have taken and not completed
 
-  uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
-  IndexList active_links;  // links with datagrams to send
+  uint32_t held_back = 0;               // channels and send queues whose `held_back` is set
+  IndexList active_links;               // links with datagrams to send
   bool datagrams_first = false;         // the last poll asked datagrams before channels
   IndexList receives_with_late_copies;  // receives that copies of dead channels may still write into
   IndexList resting;                    // dead channels whose TPNs rest

@@ -24,7 +24,8 @@ void HeldFrames::lay_out(Arena& arena, uint32_t most_bytes) {
 
 uint32_t HeldFrames::in_use_count() const {
   const uint32_t count = records_ == nullptr ? 0 : numbers.end();
-  return static_cast<uint32_t>(std::count_if(records_, records_ + count, [](const HeldFrame& h) { return h.home != 0; }));
+  return static_cast<uint32_t>(
+      std::count_if(records_, records_ + count, [](const HeldFrame& h) { return h.home != 0; }));
 }
 
 HeldFrame& HeldFrames::take_number(uint32_t number, uint32_t home) {

@@ -100,7 +100,7 @@ class HeldFrames {
   }
   // A record for the sender with this home, in no line; there is room. The home is taken if it is free.
   HeldFrame& take(uint32_t home) { return take_number(in_use(home) ? more_.take() : home, home); }
-  // A record of that number, which its user took from a pool of his own.
+  // A record of that number, which its user took from a pool of its own.
   HeldFrame& take_number(uint32_t number, uint32_t home);
   void free(HeldFrame& h);
 

@@ -151,7 +151,8 @@ void Reached::look_at_tables(const CoreState& s) {
     if (!p.in_use) continue;
     uint32_t busy[2] = {};
     for (int lane : {0, 1}) {
-      for (uint32_t channel : p.lanes[lane].channels) busy[lane] += channel != 0 && s.channels[channel].outstanding() != 0;
+      for (uint32_t channel : p.lanes[lane].channels)
+        busy[lane] += channel != 0 && s.channels[channel].outstanding() != 0;
     }
     reach(ReachedState::kTwoChannels, busy[0] != 0 && busy[1] != 0);
     reach(ReachedState::kBusyPlaces, busy[0] > 2 || busy[1] > 2);

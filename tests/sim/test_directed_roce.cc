@@ -246,6 +246,18 @@ TEST(Roce, slow_memory__is_not_acknowledged_early) {
   s.ring();
   s.finish();
   EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  EXPECT_EQ(s.sent(Counter::kRoceTxRetransmit), 0u) << "no acknowledgement came before the answer to a READ";
+  s.check_memory();
+}
+
+TEST(Roce, slow_memory__goes_back_as_any_other) {
+  RoceStage s(slow_options());
+  s.tamper(drop(1, packet(0, Opcode::kRcWriteMiddle), 20));
+  const Wr& w = s.go(WrOp::kWrite, 60 * 1024);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.got(Counter::kRoceTxNakSequence), 1u);
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
   s.check_memory();
 }
 

@@ -83,7 +83,7 @@ struct Jetty {
   uint32_t queue;  // SendQueue
   uint32_t jfr;    // Jfr record; 0: JFS
   uint32_t recv_jfc;
-  uint32_t bound_target;     // RC
+  uint32_t bound_target;  // RC
   // RC: messages of this channel (TPN) and RCID that need a receive are answered RNR until one comes with BTAH.Retry.
   uint32_t refused_channel;
   uint32_t refused_rcid;
@@ -161,7 +161,7 @@ static_assert(sizeof(SendQueue) <= 192);
 
 // One started work request.
 struct WrState {
-  uint32_t slot;  // its Wqe
+  uint32_t slot;      // its Wqe
   uint32_t channel;   // the channel that it began on; its completion names it
   uint64_t answered;  // bit (segment mod 64) for the segments [base, base + 64)
   uint64_t refused;   // in the same way: refused segments, to be sent again after `retry_at`

@@ -4,8 +4,6 @@
 namespace ub::roce {
 namespace {
 
-std::span<ReadSlot> slots_of(State& r, const Qp& qp) { return {r.read_slots.at(qp.read_block), qp.reads.slots}; }
-
 /// Would the requester send this one now, with a request for an acknowledgement only if the packet has one?
 bool leaves_next(const CoreState& s, const Qp& qp, const HeldFrame& h) {
   NextPacket next;
@@ -67,27 +65,12 @@ RequesterState requester_ahead(const CoreState& s, const Qp& qp) {
   return ahead;
 }
 
-AnswerPacket next_answer(State& r, const Qp& qp) {
-  const std::span<ReadSlot> slots = slots_of(r, qp);
-  ReadSlot* slot = next_to_serve(slots, qp.reads);
-  const bool goes_on = slot == slots.data() + qp.serving_slot;
-  return {slot, goes_on ? qp.served : 0};
-}
-
 AnswerPacket answer_ahead(const CoreState& s, State& r, const Qp& qp) {
   if (qp.held_responses.empty()) return next_answer(r, qp);
   const HeldFrame& newest = s.held.newest(qp.held_responses);
   if (newest.last) return {next_to_serve(slots_of(r, qp), qp.reads, newest.item), 0};
   const AnswerPacket p = packet_of(r, qp, newest);
   return {p.slot, p.before + 1};
-}
-
-Psn psn_of(const AnswerPacket& p) {
-  return p.slot->atomic ? p.slot->first_psn : p.slot->first_psn + p.slot->part.skipped + p.before;
-}
-
-bool is_last(const AnswerPacket& p, uint32_t mtu) {
-  return p.slot->atomic || uint64_t{p.before + 1} * mtu >= p.slot->part.asked;
 }
 
 }  // namespace ub::roce

@@ -29,13 +29,22 @@ struct AnswerPacket {
   ReadSlot* slot;  ///< null: there is none
   uint32_t before;
 };
-/// The one that leaves next.
-AnswerPacket next_answer(State& r, const Qp& qp);
-/// The one that is built next.
-AnswerPacket answer_ahead(const CoreState& s, State& r, const Qp& qp);
+inline Psn psn_of(const AnswerPacket& p) {
+  return p.slot->atomic ? p.slot->first_psn : p.slot->first_psn + p.slot->part.skipped + p.before;
+}
+/// Does it end the part that was asked for?
+inline bool is_last(const AnswerPacket& p, uint32_t mtu) {
+  return p.slot->atomic || uint64_t{p.before + 1} * mtu >= p.slot->part.asked;
+}
 
-/// The PSN of such a packet, and whether it ends the part that was asked for.
-Psn psn_of(const AnswerPacket& p);
-bool is_last(const AnswerPacket& p, uint32_t mtu);
+/// The packet that leaves next.
+inline AnswerPacket next_answer(State& r, const Qp& qp) {
+  const std::span<ReadSlot> slots = slots_of(r, qp);
+  ReadSlot* slot = next_to_serve(slots, qp.reads);
+  const bool goes_on = slot == slots.data() + qp.serving_slot;
+  return {slot, goes_on ? qp.served : 0};
+}
+/// The packet that is built next.
+AnswerPacket answer_ahead(const CoreState& s, State& r, const Qp& qp);
 
 }  // namespace ub::roce

@@ -122,6 +122,9 @@ inline uint32_t timer_of_qp(const State& r, uint32_t qp) { return r.qp_timers.of
 inline uint32_t timer_of_connection(const State& r, uint32_t connection) { return r.connection_timers.of(connection); }
 inline uint32_t home_of_qp(const State& r, uint32_t qp) { return r.held_homes.of(qp); }
 
+/// Its READs and atomics.
+inline std::span<ReadSlot> slots_of(State& r, const Qp& qp) { return {r.read_slots.at(qp.read_block), qp.reads.slots}; }
+
 /// Record of a queue pair, 0: there is none of that number.
 uint32_t find_qp(const CoreState& s, uint32_t qpn);
 

@@ -46,9 +46,9 @@ class Transmitter {
 
   enum class Sent : uint8_t {
     kYes,
-    kHeld,  // built, and waits for memory
     kNothing,
-    kNoRoom,
+    kNoRoom,  // the port has no room
+    kHeld,    // the packet was built and waits for memory
   };
 
   /// A frame with its headers, and where its payload goes.
@@ -139,8 +139,8 @@ class Transmitter {
 
   bool has_room_to_hold(const Qp& qp) const { return !s_.config.slow_memory || s_.held.has_room(held_count(qp)); }
 
-  /// Gathers the payload of a packet. kPending: its frame is held, because memory has not answered, or because packets that
-  /// were built before it are held.
+  /// Gathers the payload of a packet whose memory may answer later. kPending: the queue pair holds the frame, because memory
+  /// has not answered, or because it holds packets that were built before.
   template <class Gather>
   CopyResult gather_slowly(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
     Qp& qp = r_.qps[index];
@@ -163,6 +163,7 @@ class Transmitter {
     return CopyResult::kPending;
   }
 
+  /// Gathers the payload of a packet. kPending: the queue pair holds its frame.
   template <class Gather>
   CopyResult gather_payload(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
     if (s_.config.slow_memory) return gather_slowly(index, line, frame, built, gather);
@@ -186,7 +187,7 @@ class Transmitter {
     const AnswerPacket packet = next_answer(r_, qp);
     if (h.failed) return answer_failed(index, packet, NakCode::kRemoteOperation);
     if (!commit_held(qp, qp.held_responses)) return Sent::kNoRoom;
-    part_sent(index, packet, h.bytes);
+    answer_sent(index, packet, h.bytes);
     return Sent::kYes;
   }
 
@@ -249,7 +250,7 @@ class Transmitter {
 
   Sent send_response(uint32_t index) {
     Qp& qp = r_.qps[index];
-    const AnswerPacket next = answer_ahead(s_, r_, qp);
+    const AnswerPacket next = s_.config.slow_memory ? answer_ahead(s_, r_, qp) : next_answer(r_, qp);
     if (next.slot == nullptr) {
       qp.serving = !qp.held_responses.empty();
       return Sent::kNothing;
@@ -292,17 +293,16 @@ class Transmitter {
                    uint32_t bytes) {
     Qp& qp = r_.qps[index];
     const Built built{slot_number(qp, *next.slot), psn, is_last(next, qp.resp.mtu), false};
-    const CopyResult copied =
-        gather_payload(index, qp.held_responses, frame, built, [&](const ta::Copies& copies) {
-          return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
-        });
+    const CopyResult copied = gather_payload(index, qp.held_responses, frame, built, [&](const ta::Copies& copies) {
+      return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
+    });
     if (copied == CopyResult::kPending) return Sent::kHeld;
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(qp.path.link, frame.begin);
       return cannot_answer(index, next, NakCode::kRemoteOperation);
     }
     commit(qp, frame.begin, frame.bytes);
-    part_sent(index, next, frame.bytes);
+    answer_sent(index, next, frame.bytes);
     return Sent::kYes;
   }
 
@@ -310,8 +310,8 @@ class Transmitter {
     return static_cast<uint32_t>(&slot - r_.read_slots.at(qp.read_block));
   }
 
-  /// `bytes`: of the frame.
-  void part_sent(uint32_t index, const AnswerPacket& packet, uint32_t bytes) {
+  /// A packet of an answer has left, in a frame of so many bytes.
+  void answer_sent(uint32_t index, const AnswerPacket& packet, uint32_t bytes) {
     Qp& qp = r_.qps[index];
     if (has_flow(qp) && !packet.slot->atomic) tell_answered(s_, r_, index, bytes);
     s_.count(Counter::kRoceTxResponse);
@@ -321,12 +321,13 @@ class Transmitter {
     qp.served = packet.slot->serving ? packet.before + 1 : 0;
   }
 
-  /// The packet that is built next cannot be, because its memory is gone since the READ was accepted. The packets that were
-  /// built before it leave first.
+  /// The next packet cannot be built: its memory is gone since the READ was accepted. The peer hears of that when the packets
+  /// that were built before have left.
   Sent cannot_answer(uint32_t index, const AnswerPacket& packet, NakCode why) {
     return r_.qps[index].held_responses.empty() ? answer_failed(index, packet, why) : Sent::kNothing;
   }
 
+  /// The packet that would leave next cannot.
   Sent answer_failed(uint32_t index, const AnswerPacket& packet, NakCode why) {
     Qp& qp = r_.qps[index];
     const Psn psn = psn_of(packet);
