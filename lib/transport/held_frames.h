@@ -166,11 +166,16 @@ class HeldFrames {
   // Tells the host of the frames that were given up.
   template <class Host>
   void release_orphans(Host& host) {
-    for (uint32_t i = 0; i < orphan_count_; ++i) host.tx_drop(place_of(records_[orphans_[i]]));
-    orphan_count_ = 0;
+    if (orphan_count_ != 0) [[unlikely]]
+      drop_orphans(host);
   }
 
  private:
+  template <class Host>
+  [[gnu::noinline]] void drop_orphans(Host& host) {
+    for (uint32_t i = 0; i < orphan_count_; ++i) host.tx_drop(place_of(records_[orphans_[i]]));
+    orphan_count_ = 0;
+  }
   std::byte* place_of(const HeldFrame& h) const { return bytes_ + size_t{number_of(h)} * most_bytes_; }
 
   HeldFrame* records_ = nullptr;

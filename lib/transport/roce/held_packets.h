@@ -29,11 +29,11 @@ struct AnswerPacket {
   ReadSlot* slot;  ///< null: there is none
   uint32_t before;
 };
-inline Psn psn_of(const AnswerPacket& p) {
+inline Psn psn_of(AnswerPacket p) {
   return p.slot->atomic ? p.slot->first_psn : p.slot->first_psn + p.slot->part.skipped + p.before;
 }
 /// Does it end the part that was asked for?
-inline bool is_last(const AnswerPacket& p, uint32_t mtu) {
+inline bool is_last(AnswerPacket p, uint32_t mtu) {
   return p.slot->atomic || uint64_t{p.before + 1} * mtu >= p.slot->part.asked;
 }
 

@@ -76,7 +76,7 @@ class Transmitter {
     if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
     const bool may_send_data = cc::may_leave(qp.flow, s_.now) || qp.state == QpState::kError;
-    if (may_send_data && held_count(qp) != 0) {
+    if (may_send_data && held_count(qp) != 0) [[unlikely]] {
       const Sent sent = send_held(index);
       if (sent != Sent::kNothing) return sent;
     }
@@ -142,7 +142,8 @@ class Transmitter {
   /// Gathers the payload of a packet whose memory may answer later. kPending: the queue pair holds the frame, because memory
   /// has not answered, or because it holds packets that were built before.
   template <class Gather>
-  CopyResult gather_slowly(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
+  [[gnu::noinline]] CopyResult gather_slowly(uint32_t index, HeldLine& line, const Frame& frame, const Built& built,
+                                             Gather gather) {
     Qp& qp = r_.qps[index];
     HeldFrame& h = s_.held.take(home_of_qp(r_, index));
     const CopyResult copied = gather(ta::Copies{s_.held.tag_of(h), h.pending});
@@ -166,13 +167,14 @@ class Transmitter {
   /// Gathers the payload of a packet. kPending: the queue pair holds its frame.
   template <class Gather>
   CopyResult gather_payload(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
-    if (s_.config.slow_memory) return gather_slowly(index, line, frame, built, gather);
+    if (s_.config.slow_memory) [[unlikely]]
+      return gather_slowly(index, line, frame, built, gather);
     uint32_t pending = 0;  // and stays so
     return gather(ta::Copies{0, pending});
   }
 
   /// Held packets leave before others are built. kNothing: those that leave next wait for memory.
-  Sent send_held(uint32_t index) {
+  [[gnu::noinline]] Sent send_held(uint32_t index) {
     Qp& qp = r_.qps[index];
     give_up_unwanted(s_, r_, qp);
     const auto is_ready = [&](const HeldLine& line) { return !line.empty() && s_.held.first(line).pending == 0; };
@@ -259,17 +261,22 @@ class Transmitter {
     return next.slot->atomic ? send_original(index, next) : send_part(index, next);
   }
 
-  Sent send_original(uint32_t index, const AnswerPacket& next) {
+  Sent send_original(uint32_t index, AnswerPacket next) {
     Qp& qp = r_.qps[index];
     Packet packet = to_peer(qp, Opcode::kRcAtomicAck, next.slot->first_psn);
     packet.aeth = ack_of(qp).aeth;
     packet.original = next.slot->original;
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
-    return send_answer(index, next, frame, packet.bth.psn, nullptr, 0);
+    const CopyResult copied = gather_payload(index, qp.held_responses, frame, built_answer(qp, next),
+                                             [](const ta::Copies&) { return CopyResult::kDone; });
+    if (copied == CopyResult::kPending) return Sent::kHeld;
+    commit(qp, frame.begin, frame.bytes);
+    answer_sent(index, next, frame.bytes);
+    return Sent::kYes;
   }
 
-  Sent send_part(uint32_t index, const AnswerPacket& next) {
+  Sent send_part(uint32_t index, AnswerPacket next) {
     Qp& qp = r_.qps[index];
     const ReadSlot& slot = *next.slot;
     const uint32_t mtu = qp.resp.mtu, done = next.before * mtu;
@@ -286,16 +293,10 @@ class Transmitter {
     }
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
-    return send_answer(index, next, frame, packet.bth.psn, memory, bytes);
-  }
-
-  Sent send_answer(uint32_t index, const AnswerPacket& next, const Frame& frame, Psn psn, const std::byte* memory,
-                   uint32_t bytes) {
-    Qp& qp = r_.qps[index];
-    const Built built{slot_number(qp, *next.slot), psn, is_last(next, qp.resp.mtu), false};
-    const CopyResult copied = gather_payload(index, qp.held_responses, frame, built, [&](const ta::Copies& copies) {
-      return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
-    });
+    const CopyResult copied =
+        gather_payload(index, qp.held_responses, frame, built_answer(qp, next), [&](const ta::Copies& copies) {
+          return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
+        });
     if (copied == CopyResult::kPending) return Sent::kHeld;
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(qp.path.link, frame.begin);
@@ -306,29 +307,37 @@ class Transmitter {
     return Sent::kYes;
   }
 
+  Built built_answer(const Qp& qp, AnswerPacket p) {
+    return {slot_number(qp, *p.slot), psn_of(p), is_last(p, qp.resp.mtu), false};
+  }
+
   uint32_t slot_number(const Qp& qp, const ReadSlot& slot) {
     return static_cast<uint32_t>(&slot - r_.read_slots.at(qp.read_block));
   }
 
   /// A packet of an answer has left, in a frame of so many bytes.
-  void answer_sent(uint32_t index, const AnswerPacket& packet, uint32_t bytes) {
+  void answer_sent(uint32_t index, AnswerPacket packet, uint32_t bytes) {
     Qp& qp = r_.qps[index];
     if (has_flow(qp) && !packet.slot->atomic) tell_answered(s_, r_, index, bytes);
     s_.count(Counter::kRoceTxResponse);
     note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, psn_of(packet).value());
-    packet.slot->serving = !is_last(packet, qp.resp.mtu);
-    qp.serving_slot = static_cast<uint8_t>(slot_number(qp, *packet.slot));
-    qp.served = packet.slot->serving ? packet.before + 1 : 0;
+    if (is_last(packet, qp.resp.mtu)) {
+      packet.slot->serving = false;
+      qp.served = 0;
+    } else {
+      qp.serving_slot = static_cast<uint8_t>(slot_number(qp, *packet.slot));
+      qp.served = packet.before + 1;
+    }
   }
 
   /// The next packet cannot be built: its memory is gone since the READ was accepted. The peer hears of that when the packets
   /// that were built before have left.
-  Sent cannot_answer(uint32_t index, const AnswerPacket& packet, NakCode why) {
+  Sent cannot_answer(uint32_t index, AnswerPacket packet, NakCode why) {
     return r_.qps[index].held_responses.empty() ? answer_failed(index, packet, why) : Sent::kNothing;
   }
 
   /// The packet that would leave next cannot.
-  Sent answer_failed(uint32_t index, const AnswerPacket& packet, NakCode why) {
+  Sent answer_failed(uint32_t index, AnswerPacket packet, NakCode why) {
     Qp& qp = r_.qps[index];
     const Psn psn = psn_of(packet);
     s_.held.give_up_all(qp.held_responses);
@@ -342,7 +351,8 @@ class Transmitter {
 
   Sent send_request(uint32_t index) {
     Qp& qp = r_.qps[index];
-    if (s_.config.slow_memory) return build_ahead(index);
+    if (s_.config.slow_memory) [[unlikely]]
+      return build_ahead(index);
     NextPacket next;
     if (!next_packet(qp.req, ring_of(qp), s_.now, &next)) {
       if (!start_next(s_, r_, index, qp.req) || !next_packet(qp.req, ring_of(qp), s_.now, &next)) return Sent::kNothing;
@@ -351,7 +361,7 @@ class Transmitter {
   }
 
   /// Builds the packet behind those that are held.
-  Sent build_ahead(uint32_t index) {
+  [[gnu::noinline]] Sent build_ahead(uint32_t index) {
     Qp& qp = r_.qps[index];
     if (!has_room_to_hold(qp)) return Sent::kNothing;
     RequesterState ahead = requester_ahead(s_, qp);
