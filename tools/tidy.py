@@ -32,8 +32,8 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 
 # Values and hosts that every layer of the Core uses; the layers above tp, which use each other; and what the unit tests
 # of tp share with those of the others.
-CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/core_common.h", "lib/transport/core_types.h",
-               "lib/transport/held_frames.h", "lib/transport/host.h", "lib/transport/looking/note.h",
+CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/copy_prefix.h", "lib/transport/core_common.h",
+               "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h", "lib/transport/looking/note.h",
                "lib/transport/looking/stages.def", "lib/transport/sealed_frame.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 URMA_LAYERS = ("lib/urma/objects/", "lib/urma/data/", "lib/urma/events/", "lib/urma/device/")

@@ -60,4 +60,11 @@ class Slab {
   uint32_t in_use_ = 0;
 };
 
+// May a user of a shared pool take another record while it holds `held`? Only if more records are free than it holds.
+// So a single user gets at most half of the pool, and some of it always remains for others.
+template <class T>
+bool has_share(const Slab<T>& pool, uint32_t held) {
+  return held < pool.capacity() - pool.in_use();
+}
+
 }  // namespace ub

@@ -69,7 +69,7 @@ void Core<Host, Engines>::link_down(Instant now, uint32_t link) {
   s_.now = now;
   s_.links[link].up = false;
   engines_.each([=](auto& engine) { engine.link_down(link); });
-  release_orphans(s_, host_);
+  s_.held.release_orphans(host_);
   s_.links.free(link);
 }
 
@@ -193,13 +193,13 @@ template <class Host, class Engines>
 void Core<Host, Engines>::close_owner(Instant now, Owner owner) {
   s_.now = now;
   engines_.each([=](auto& engine) { engine.close_owner(owner); });
-  release_orphans(s_, host_);
+  s_.held.release_orphans(host_);
 }
 template <class Host, class Engines>
 void Core<Host, Engines>::close(Instant now) {
   s_.now = now;
   engines_.each([](auto& engine) { engine.close(); });
-  release_orphans(s_, host_);
+  s_.held.release_orphans(host_);
 }
 
 // ---- packets ---------------------------------------------------------------------------------------------------
@@ -256,8 +256,13 @@ void Core<Host, Engines>::on_copy_done(Instant now, CopyTag tag, bool ok) {
   s_.now = now;
   note_of<Host>(s_, ok ? Stage::kCopyDone : Stage::kCopyFailed, static_cast<uint32_t>(tag >> 32),
                 static_cast<uint32_t>(tag));
-  engines_.any([=](auto& engine) { return engine.on_copy_done(tag, ok); });
-  release_orphans(s_, host_);
+  if (HeldFrames::is_tag(tag)) {
+    const uint32_t gathered = s_.held.on_gather_done(tag, ok);
+    if (gathered != 0) engines_.any([&](auto& engine) { return engine.on_gathered(s_.held[gathered]); });
+  } else {
+    engines_.any([=](auto& engine) { return engine.on_copy_done(tag, ok); });
+  }
+  s_.held.release_orphans(host_);
 }
 
 template <class Host, class Engines>
@@ -267,13 +272,13 @@ void Core<Host, Engines>::on_timer(Instant now) {
   while (s_.timers.pop_due(now, &timer)) {
     engines_.any([=](auto& engine) { return engine.on_timer(timer); });
   }
-  release_orphans(s_, host_);
+  s_.held.release_orphans(host_);
 }
 
 template <class Host, class Engines>
 size_t Core<Host, Engines>::poll_packets(Instant now, size_t budget, Acks acks) {
   s_.now = now;
-  release_orphans(s_, host_);  // before their places are used for other frames
+  s_.held.release_orphans(host_);
   if (!s_.blocked_jfcs.empty()) ta::resume_next_jfc(s_);
   const bool others = engines_.any_but_last([=](const auto& engine) { return engine.has_packets(acks); });
   if (!others) return engines_.last().poll_packets(budget, acks);

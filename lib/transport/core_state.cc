@@ -18,12 +18,11 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   tp::lay_out_channels(s, arena);
   s.jobs.init(arena, c.read_jobs);
   s.parked.init(arena, c.slow_memory ? kParkedMessages : 0);
-  s.gathering.init(arena, kGatheringDatagrams);
+  s.held_datagrams.lay_out(s.held.numbers, arena, c.slow_memory ? kHeldDatagrams : 0);
   s.arriving.init(arena, kArrivingDatagrams);
-  s.gathering_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
+  s.held_datagrams_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
   s.arriving_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);
   s.receives_at_once += c.max_channels + c.max_queues + kArrivingDatagrams;
-  s.held_datagrams = s.held_places.take(kGatheringDatagrams + 1);
   s.queue_timers = s.timer_numbers.take(c.max_queues + 1);
   s.queue_waiters = add_waiters<&SendQueue::waiter>(
       s, s.queues, c.max_queues + 1, nullptr,

@@ -68,10 +68,10 @@ struct CoreState : tp::State {
   Slab<ReadJob> jobs;
   Slab<RxReceive> receives;
   Slab<ParkedMessage> parked;
-  Slab<GatheringDatagram> gathering;
   Slab<ArrivingDatagram> arriving;
-  uint16_t* gathering_of = nullptr;  // by Owner: how many records of `gathering` it has
-  uint16_t* arriving_of = nullptr;   // by Owner: how many records of `arriving` it has
+  uint16_t* arriving_of = nullptr;  // by Owner: how many records of `arriving` it has
+  HeldPool held_datagrams;
+  uint16_t* held_datagrams_of = nullptr;  // by Owner: how many numbers of `held_datagrams` it has
 
   IdSlot* ids = nullptr;         // kIdSpace of them
   TokenId* token_ids = nullptr;  // kIdSpace of them
@@ -87,8 +87,8 @@ struct CoreState : tp::State {
   NumberRange queue_waiters, jfr_waiters;
   uint32_t receives_at_once = 0;  // how many receives all engines together may have taken and not completed
 
-  uint32_t held_back = 0;  // channels and send queues whose `held_back` is set
-  IndexList active_links;  // links with datagrams to send
+  uint32_t held_back = 0;               // channels and send queues whose `held_back` is set
+  IndexList active_links;               // links with datagrams to send
   bool datagrams_first = false;         // the last poll asked datagrams before channels
   IndexList receives_with_late_copies;  // receives that copies of dead channels may still write into
   IndexList resting;                    // dead channels whose TPNs rest
@@ -102,9 +102,8 @@ struct CoreState : tp::State {
   Instant reset_window{};    // beginning of the second in which `resets_sent` RESETs were sent
   uint32_t resets_sent = 0;  // their number is limited
 
-  NumberRange held_datagrams, queue_timers;
+  NumberRange queue_timers;
   uint32_t wake_up = 0;  // a timer that no engine handles: its deadline makes the driver come back (drive_again())
-  uint32_t held_of_datagram(uint32_t record) const { return held_datagrams.of(record); }
   uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
 

@@ -8,7 +8,7 @@
 //   template <class Host> class Engine {
 //     struct State;  // its own state
 //     // Takes its tables from the arena (which only measures if its base is null) and its ranges of what all engines
-//     // share: CoreCommon::timer_numbers, held_places and copy_prefixes, CoreState::receives_at_once, add_waiters().
+//     // share: CoreCommon::timer_numbers, copy_prefixes and held.numbers, CoreState::receives_at_once, add_waiters().
 //     // Its configuration is in CoreState::config; an engine that is off takes nothing.
 //     static void lay_out(CoreState&, State&, Arena&);
 //     Engine(CoreState&, State&, Host&);
@@ -17,6 +17,7 @@
 //     bool claims(const wire::NetHeader&) const;                  // is this packet for this engine?
 //     bool on_posted(ObjectKind kind, uint32_t record);           // elements were posted to an object with an id
 //     bool on_copy_done(CopyTag, bool ok);                        // a copy with one of its tags has finished
+//     bool on_gathered(const HeldFrame&);                         // all bytes of one of its held frames are there
 //     bool on_timer(uint32_t timer);                              // a timer of one of its ranges is due
 //     bool has_packets(Acks) const;                               // has poll_packets() anything to send?
 //
@@ -29,8 +30,8 @@
 //
 // CoreState::now is set before each call. The engines that have packets take turns at being polled first, so that none
 // can use up the budget every time. The last engine of the list is polled even if it has no packets, because it may
-// have to delay acknowledgements. The Core tells the host of frames that an engine gave up (CoreCommon::orphan) before
-// the next poll at the latest.
+// have to delay acknowledgements. The Core tells the host of held frames that an engine gave up before the next poll at the
+// latest.
 #pragma once
 
 #include <cstddef>

@@ -51,6 +51,7 @@ class UbEngine {
   [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
+  bool on_gathered(const HeldFrame&);
   bool on_timer(uint32_t timer);
   // Inline, because this function mostly finds nothing to send, which costs no more than a call.
   [[gnu::always_inline]] inline size_t poll_packets(size_t budget, Acks acks);

@@ -114,14 +114,21 @@ template <class Host>
 bool UbEngine<Host>::on_copy_done(CopyTag tag, bool ok) {
   const ta::CopyPurpose purpose = ta::purpose_of(tag);
   if (purpose.kind == ta::CopyKind::kDatagram) {
-    const ta::DatagramCopy copy = ta::datagram_copy_of(tag);
-    copy.arriving ? datagram_receiver().on_placed(copy, ok) : datagram_sender().on_gather_done(copy, ok);
-  } else if (purpose.kind == ta::CopyKind::kGather) {
-    const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
-    if (channel != 0) tp::on_gather_done(s_, channel, purpose.held, s_.now, ok);
+    datagram_receiver().on_placed(ta::datagram_copy_of(tag), ok);
   } else {
     packet_receiver().on_placed(purpose, ok);
   }
+  return true;
+}
+
+template <class Host>
+bool UbEngine<Host>::on_gathered(const HeldFrame& h) {
+  if (s_.held_datagrams.numbers.contains(h.home)) {
+    datagram_sender().on_gathered(h);
+    return true;
+  }
+  if (!s_.held_homes.contains(h.home)) return false;
+  tp::on_gathered(s_, h, s_.now);
   return true;
 }
 

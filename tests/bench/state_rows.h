@@ -39,7 +39,7 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
       {"message chunks", s.messages.in_use(), sizeof(tp::MessageChunk)},
       {"READ jobs", s.jobs.in_use(), sizeof(ReadJob)},
       {"receives taken", s.receives.in_use(), sizeof(RxReceive)},
-      {"datagrams under way", s.gathering.in_use(), sizeof(GatheringDatagram)},
+      {"held datagrams", s.held_datagrams.places.in_use(), sizeof(HeldFrame)},
       {"datagrams arriving", s.arriving.in_use(), sizeof(ArrivingDatagram)},
       {"reorder blocks", s.reorder.in_use(), window / 8 + window * sizeof(uint32_t), Per::kPeer},
       {"recovery blocks", s.recovery.in_use(), sizeof(tp::RecoveryBlock), Per::kPeer},

@@ -560,7 +560,7 @@ class World {
     }
     turn();
     const CoreState& s = core_.state();
-    UB_ASSERT(core_.next_deadline().is_never() && !core_.has_packets() && s.orphan_count == 0);
+    UB_ASSERT(core_.next_deadline().is_never() && !core_.has_packets() && s.held.orphan_count() == 0);
     UB_ASSERT(s.jfcs.in_use() == 0 && s.jfrs.in_use() == 0 && s.segments.in_use() == 0 && s.receives.in_use() == 0);
     UB_ASSERT(s.kept.in_use() == 0 && state().kept.in_use() == 0 && host_.open_frames() == 0);
     const State& r = state();

@@ -82,7 +82,7 @@ void Inspection::free_lists() {
   free_list("free and used peers", s_.peers);
   free_list("free and used READ jobs", s_.jobs);
   free_list("free and used receives", s_.receives);
-  free_list("free and used gathering datagrams", s_.gathering);
+  free_list("free and used numbers of held datagrams", s_.held_datagrams.places);
   free_list("free and used arriving datagrams", s_.arriving);
   free_list("free and used recovery blocks", s_.recovery);
   free_list("free and used blocks of send times", s_.send_times.blocks());
@@ -91,7 +91,7 @@ void Inspection::free_lists() {
   free_list("free and used kept packets", s_.kept);
   free_list("free and used parked messages", s_.parked);
   none("records of parked messages", s_.parked.in_use());
-  free_list("free and used packets that wait for memory", s_.more_held);
+  free_list("free and used numbers of held frames", s_.held.more().places);
   if (roce_ == nullptr) return;
   free_list("free and used queue pairs", roce_->qps);
   free_list("free and used blocks of send times of queue pairs", roce_->send_times.blocks());
@@ -108,7 +108,7 @@ void Inspection::lists() {
   none("channel that owes an acknowledgement", s_.owing_acks.back());
   none("link with datagrams", s_.active_links.back());
   none("receive that copies of dead channels may write", s_.receives_with_late_copies.back());
-  none("held frames that were given up", s_.orphan_count);
+  none("held frames that were given up", s_.held.orphan_count());
   none("records to send", s_.outbox_tail - s_.outbox_head);
   none("events to report", s_.event_tail - s_.event_head);
   none("JFC with events to report", s_.event_jfcs.back());
@@ -131,7 +131,9 @@ void Inspection::pools_in_transit() {
   }
   none("chunks of messages", s_.messages.in_use());
   none("recovery blocks", s_.recovery.in_use());
-  none("datagrams that are gathered", s_.gathering.in_use());
+  none("numbers of held datagrams", s_.held_datagrams.places.in_use());
+  none("numbers of held frames beside those of their senders", s_.held.more().places.in_use());
+  none("held frames", s_.held.in_use_count());
   none("datagrams that are placed", s_.arriving.in_use());
   expect("READ jobs, by what channels count", s_.jobs.in_use(), jobs);
   expect("reorder blocks, by those of channels", s_.reorder.in_use(), reorder);
@@ -151,7 +153,7 @@ void Inspection::channel(const Channel& ch) {
   none("copies of a channel", ch.open.copies);
   none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.bulk ? 1 : 0].unanswered);
   none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back());
-  none("packets of a channel that wait for memory", ch.held_count + ch.held_new);
+  none("packets of a channel that wait for memory", ch.held.count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
   none("queue that waits for a channel", ch.queues.back());
@@ -217,15 +219,14 @@ void Inspection::queue(const SendQueue& q) {
   none("receives in flight of a send queue", q.receives_in_flight);
   none("refused receives of a send queue", q.receives_refused);
   none("requests of a send queue to retry", q.retries);
-  none("datagram of a send queue that is gathered", q.gathering);
+  none("datagram of a send queue that is held", q.held);
   none("completion of a send queue that waits for room", q.waiter.in_line.next);
 }
 
 void Inspection::queue_pair(const roce::Qp& qp) {
   none("queue pair on the list of those with something to send", qp.on_active_list.next);
   none("copies of a queue pair", qp.copies_pending + qp.response_copies);
-  none("gathers of a queue pair", qp.gather_pending);
-  none("packet of a queue pair that is gathered", qp.gathering != roce::Gathering::kNothing);
+  none("packets of a queue pair that wait for memory", qp.held_requests.count + qp.held_responses.count);
   none("kept packets of a queue pair without copies", qp.kept);
   none("kept packet of a queue pair without copies", qp.kept_list.back());
   flow_of_queue_pair(qp);
@@ -297,11 +298,10 @@ void Inspection::objects() {
   none("receives", s_.receives.in_use());
   none("reorder blocks", s_.reorder.in_use());
   none("kept packets", s_.kept.in_use());
-  none("packets that wait for memory", s_.more_held.in_use());
   expect("links", s_.links.in_use(), 1);
   none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
   for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {
-    none("datagrams of an owner that are gathered", s_.gathering_of[owner]);
+    none("datagrams of an owner that are held", s_.held_datagrams_of[owner]);
     none("datagrams of an owner that are placed", s_.arriving_of[owner]);
   }
 }
@@ -337,7 +337,7 @@ void Inspection::dead_channels() {
     none("kept packets of a dead channel", ch.kept);
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
-    none("packets of a dead channel that wait for memory", ch.held_count + ch.held_new);
+    none("packets of a dead channel that wait for memory", ch.held.count + ch.held_new);
     none("queue that waits for a dead channel", ch.queues.back());
     none("dead channel on a list", ch.on_active_list.next + ch.on_ack_list.next);
   }

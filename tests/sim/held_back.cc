@@ -11,7 +11,7 @@ namespace {
 // of a request to be copied waits for memory.
 bool channel_waits(const tp::Channel& ch) {
   const bool work = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-  return ch.is_up() && work && !ch.on_active_list && ch.held_count == 0;
+  return ch.is_up() && work && !ch.on_active_list && ch.held.empty();
 }
 
 bool request_left(const WrState& wr) {

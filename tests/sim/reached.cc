@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lib/transport/ta/parked_messages.h"
-#include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::sim {
@@ -24,13 +23,10 @@ struct HeldAgain {
 };
 HeldAgain held_again(const CoreState& s, const Channel& ch) {
   HeldAgain found{};
-  if (ch.held_count == 0) return found;
-  for (uint32_t i = ch.held.front<&tp::HeldPacket::in_line>(s.held); i != 0;
-       i = ch.held.behind<&tp::HeldPacket::in_line>(s.held, i)) {
-    const tp::HeldPacket& h = s.held[i];
+  s.held.each(ch.held, [&](const HeldFrame& h) {
     found.any |= h.again;
     found.acknowledged |= h.again && h.psn.distance(ch.oldest_unacked) >= ch.outstanding();
-  }
+  });
   return found;
 }
 
@@ -70,14 +66,14 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
     return;
   }
   look_at_receiver(s, ch);
-  reach(ReachedState::kGatherWhileLost, ch.held_count != 0 && waits_to_go_again(s, ch));
+  reach(ReachedState::kGatherWhileLost, !ch.held.empty() && waits_to_go_again(s, ch));
   const HeldAgain again = held_again(s, ch);
   reach(ReachedState::kGatherAgain, again.any);
   reach(ReachedState::kGatherAgainAcked, again.acknowledged);
   reach(ReachedState::kGatherSeveral, ch.held_new > 1);
   reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && again.any);
-  reach(ReachedState::kGatherAll, ch.held_count == tp::kHeldOfChannel);
-  reach(ReachedState::kCopyAndGather, ch.held_count != 0 && ch.open.copies != 0);
+  reach(ReachedState::kGatherAll, ch.held.count == kHeldOfSender);
+  reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);
@@ -107,7 +103,7 @@ void Reached::look_at_busy_channel(const Channel& ch, Track& t) {
   reach(ReachedState::kBusyTwiceTracked, packets > 2 * tp::kMaxWindow);
   reach(ReachedState::kBusyWrap, packets > window && wrapped(t.busy_since, ch.oldest_unacked));
   // In every eighth of a window at least one packet waited for its bytes.
-  if (ch.held_count != 0) {
+  if (!ch.held.empty()) {
     const uint32_t pause = ch.oldest_unacked.distance(t.gathered_at);
     t.gathered_for = pause > window / 8 ? 0 : t.gathered_for + pause;
     t.gathered_at = ch.oldest_unacked;
@@ -135,7 +131,11 @@ void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
   t.busy = busy;
   reach(ReachedState::kQpKept, qp.kept != 0);
   reach(ReachedState::kQpGatherLost,
-        qp.gathering == roce::Gathering::kRequest && qp.gather_psn.before(qp.req.sent_end));
+        !qp.held_requests.empty() && s.held.first(qp.held_requests).psn.before(qp.req.sent_end));
+  reach(ReachedState::kQpGatherSeveral, qp.held_requests.count > 1);
+  reach(ReachedState::kQpGatherAll, qp.held_requests.count + qp.held_responses.count == kHeldOfSender);
+  reach(ReachedState::kQpGatherAnswers, qp.held_responses.count > 1);
+  reach(ReachedState::kQpGatherBoth, !qp.held_requests.empty() && !qp.held_responses.empty());
   if (!busy) return;
   const uint32_t packets = qp.req.oldest.distance(t.busy_since);
   reach(ReachedState::kQpBusyTracked, packets > tp::kMaxWindow);
@@ -144,14 +144,15 @@ void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
 
 void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
-  reach(ReachedState::kFrameGivenUp, s.orphan_count != 0);
+  reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
   reach(ReachedState::kMessagesShort, s.messages.in_use() > s.messages.capacity() - s.messages.capacity() / 10);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];
     if (!p.in_use) continue;
     uint32_t busy[2] = {};
     for (int lane : {0, 1}) {
-      for (uint32_t channel : p.lanes[lane].channels) busy[lane] += channel != 0 && s.channels[channel].outstanding() != 0;
+      for (uint32_t channel : p.lanes[lane].channels)
+        busy[lane] += channel != 0 && s.channels[channel].outstanding() != 0;
     }
     reach(ReachedState::kTwoChannels, busy[0] != 0 && busy[1] != 0);
     reach(ReachedState::kBusyPlaces, busy[0] > 2 || busy[1] > 2);

@@ -220,15 +220,9 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
 // Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the
 // place again?
 bool SimHost::is_held(const std::byte* held) const {
-  const CoreState& s = node_.core().state();
-  const auto place = static_cast<uint32_t>(static_cast<size_t>(held - s.held_frames) / s.config.max_frame_bytes);
-  if (std::find(s.orphans, s.orphans + s.orphan_count, place) != s.orphans + s.orphan_count) return true;
-  const NumberRange &packets = s.held_frames_of_packets, &datagrams = s.held_datagrams;
-  if (packets.contains(place)) return s.held[packets.index_of(place)].channel != 0;
-  if (datagrams.contains(place)) return s.gathering[datagrams.index_of(place)].in_use;
-  const roce::State& r = *node_.core().roce_state();
-  const roce::Qp& qp = r.qps[r.held_qps.index_of(place)];
-  return qp.in_use && qp.gathering != roce::Gathering::kNothing;
+  const HeldFrames& frames = node_.core().state().held;
+  const uint32_t number = frames.number_at(held);
+  return frames.is_orphan(number) || frames.in_use(number);
 }
 
 void SimHost::note(const Note& note) { world_.last_events.add(world_.now(), node_.index(), note); }

@@ -278,7 +278,7 @@ TEST(Datagram, queue_in_error__flushes_what_its_memory_holds_up) {
   EXPECT_EQ(all[0]->status, CrStatus::kWrFlush);
   for (int i = 1; i < 5; ++i) EXPECT_EQ(all[i]->status, CrStatus::kWrUnhandled);
   EXPECT_EQ(left.hits, 0u);
-  EXPECT_EQ(s.x.node->core().state().gathering.in_use(), 0u);
+  EXPECT_EQ(s.x.node->core().state().held_datagrams.places.in_use(), 0u);
 }
 
 TEST(Datagram, slow_memory__keeps_the_order_and_shares_the_port) {
@@ -300,7 +300,7 @@ TEST(Datagram, slow_memory__keeps_the_order_and_shares_the_port) {
   for (int n = 0; n < 5; ++n)
     for (Queue* q : queues) all.push_back(post(s.world, q, spec));
   for (Queue* q : queues) s.x.node->ring(q);
-  EXPECT_EQ(s.x.node->core().state().gathering.in_use(), kGatheringOfOwner);
+  EXPECT_EQ(s.x.node->core().state().held_datagrams.places.in_use(), kHeldDatagramsOfOwner);
   s.finish();
   s.settle();
   for (const Wr* w : all) EXPECT_EQ(w->deliveries, 1u);
@@ -322,13 +322,13 @@ TEST(Datagram, slow_memory_of_one__does_not_hold_up_others) {
     post(s.world, q, spec);
     s.x.node->ring(q);
   }
-  EXPECT_EQ(s.x.node->core().state().gathering.in_use(), kGatheringOfOwner);
+  EXPECT_EQ(s.x.node->core().state().held_datagrams.places.in_use(), kHeldDatagramsOfOwner);
   s.world.options.host.pending = 0;
   End other = s.equip(*s.a().node, um_queue(), um_jfr());
   const Wr& w = s.request(other, s.y, WrOp::kSend, 100);
   s.settle();
   EXPECT_EQ(w.deliveries, 1u);
-  EXPECT_EQ(s.x.node->core().state().gathering.in_use(), kGatheringOfOwner);
+  EXPECT_EQ(s.x.node->core().state().held_datagrams.places.in_use(), kHeldDatagramsOfOwner);
   s.finish();
 }
 

@@ -2,21 +2,13 @@
 //
 // Queue pairs of RoCE, packet by packet: what the requester and the responder of docs/roce-design.md promise when one
 // packet is lost, doubled or late. What is executed once, in order, and completed, the oracle sees.
-#include "tests/sim/directed.h"
+#include "tests/sim/roce_stage.h"
 
 namespace ub::sim {
 namespace {
 
 using roce::Opcode;
 constexpr CrStatus kSuccess = CrStatus::kSuccess;
-
-Options roce_options() {
-  Options o = directed_options();
-  o.work.qp_pairs = 1;
-  o.work.roce_mtu = 1024;
-  o.work.roce_timeout = 8;  // 1 ms
-  return o;
-}
 
 // Memory answers later, and the timer is far away.
 Options slow_options() {
@@ -26,49 +18,6 @@ Options slow_options() {
   o.work.roce_timeout = 14;
   return o;
 }
-
-// Two nodes, a queue pair on each, connected; 64 receives of 4096 bytes where a test posts them.
-struct RoceStage : Stage {
-  explicit RoceStage(Options o = roce_options(), uint8_t rnr_retry = 7) : Stage(o) {
-    for (End& e : ends) {
-      jfr.push_back(
-          e.node->add_jfr(*e.app, e.jfc, {.mode = Mode::kRc, .depth = 64, .buffer_bytes = 4096, .token = {}}));
-      qp.push_back(e.node->add_qp(*e.app, e.jfc, jfr.back(), {.depth = 128, .slots = 512, .rnr_retry = rnr_retry}));
-      target.push_back(e.node->add_target(*e.app, {.length = 1 << 20, .token = {true, 0x123}}));
-    }
-    qp[0]->peer = qp[1];
-    qp[1]->peer = qp[0];
-    ends[0].node->connect(qp[0], 0xFFFFF0, 77, 1);
-    ends[1].node->connect(qp[1], 77, 0xFFFFF0, 1);
-  }
-  void give(uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) ASSERT_TRUE(ends[1].node->post_receive(jfr[1], 4096, 1));
-  }
-  const Wr& add(WrOp op, uint32_t length, RequestSpec s = {}) {
-    s.op = op;
-    s.length = length;
-    s.to = {qp[1], jfr[1]};
-    if (s.remote == nullptr) s.remote = target[1];
-    s.plain_add = true;
-    s.extra_allowed |= extra_allowed;
-    const Wr* w = post(world, qp[0], s);
-    UB_ASSERT(w != nullptr);
-    return *w;
-  }
-  const Wr& go(WrOp op, uint32_t length, RequestSpec s = {}) {
-    const Wr& w = add(op, length, s);
-    ring();
-    return w;
-  }
-  void ring() { ends[0].node->ring(qp[0]); }
-  uint64_t sent(Counter c) { return ends[0].node->counter(c); }
-  uint64_t got(Counter c) { return ends[1].node->counter(c); }
-  TamperRule& tamper(TamperRule r) { return world.network.tamper.add(std::move(r)); }
-
-  std::vector<Jfr*> jfr;
-  std::vector<Queue*> qp;
-  std::vector<Region*> target;
-};
 
 // Packets of one node with this opcode.
 Matcher packet(uint32_t from, Opcode op) {
@@ -296,6 +245,18 @@ TEST(Roce, slow_memory__is_not_acknowledged_early) {
   }
   s.ring();
   s.finish();
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  EXPECT_EQ(s.sent(Counter::kRoceTxRetransmit), 0u) << "no acknowledgement came before the answer to a READ";
+  s.check_memory();
+}
+
+TEST(Roce, slow_memory__goes_back_as_any_other) {
+  RoceStage s(slow_options());
+  s.tamper(drop(1, packet(0, Opcode::kRcWriteMiddle), 20));
+  const Wr& w = s.go(WrOp::kWrite, 60 * 1024);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.got(Counter::kRoceTxNakSequence), 1u);
   EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
   s.check_memory();
 }

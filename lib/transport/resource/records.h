@@ -83,7 +83,7 @@ struct Jetty {
   uint32_t queue;  // SendQueue
   uint32_t jfr;    // Jfr record; 0: JFS
   uint32_t recv_jfc;
-  uint32_t bound_target;     // RC
+  uint32_t bound_target;  // RC
   // RC: messages of this channel (TPN) and RCID that need a receive are answered RNR until one comes with BTAH.Retry.
   uint32_t refused_channel;
   uint32_t refused_rcid;
@@ -147,7 +147,7 @@ struct alignas(64) SendQueue : SendRing {
   Instant no_retry_before;      // no refused request may be sent again before; in the past: not computed
   Instant passed_at;            // when elements that need no packet were passed last
   uint32_t copies_pending;      // copies of READ and atomic responses; their tags name this record
-  uint32_t gathering;           // UM: GatheringDatagram of the newest started request; 0: none
+  uint32_t held;                // UM: HeldFrame of the newest started request; 0: none
   uint32_t looked_ahead;        // the channels that elements up to this slot need were begun
   uint32_t receives_from;       // no older request that takes a receive is unfinished (a request number)
   uint16_t passed_slots;        // how many slots were passed at `passed_at`
@@ -161,7 +161,7 @@ static_assert(sizeof(SendQueue) <= 192);
 
 // One started work request.
 struct WrState {
-  uint32_t slot;  // its Wqe
+  uint32_t slot;      // its Wqe
   uint32_t channel;   // the channel that it began on; its completion names it
   uint64_t answered;  // bit (segment mod 64) for the segments [base, base + 64)
   uint64_t refused;   // in the same way: refused segments, to be sent again after `retry_at`
@@ -290,20 +290,9 @@ struct ParkedMessage : tp::OpenMessage {
 };
 constexpr uint32_t kParkedMessages = 4096;
 
-// A datagram whose payload comes from memory that answers later. Its request is the newest started one of its queue.
-struct GatheringDatagram {
-  uint32_t bytes;  // length of its frame
-  uint32_t link;
-  uint32_t queue;
-  uint32_t pending;     // pieces of payload; 0: it waits for its turn and for room in the port
-  uint32_t generation;  // tells answers for earlier uses of this record apart
-  Owner owner;
-  bool v6;
-  bool failed;
-  bool in_use;
-};
-constexpr uint32_t kGatheringDatagrams = 4096;
-constexpr uint32_t kGatheringOfOwner = 8;
+// How many datagrams may be held because their memory answers later.
+constexpr uint32_t kHeldDatagrams = 4096;
+constexpr uint32_t kHeldDatagramsOfOwner = 8;
 
 // A datagram whose payload is being copied into a receive.
 struct ArrivingDatagram {

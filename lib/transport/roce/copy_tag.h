@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_tag.h - the tag of a copy of the RoCE engine, which the host gives back when the copy is done: it says what the
-// copy was for, behind the prefix that the engine took (core_common.h). The record of a queue pair is not used again
-// before its copies into memory are done, and each frame has a number, so a tag is never taken for that of another
-// copy.
+// copy_tag.h - the tag of a copy of the RoCE engine into memory, which the host gives back when the copy is done: it says
+// what the copy was for, behind the prefix that the engine took (copy_prefix.h). The record of a queue pair is not used
+// again before these copies are done.
 #pragma once
 
 #include <cstdint>
 
-#include "lib/transport/core_common.h"
+#include "lib/transport/copy_prefix.h"
 #include "lib/transport/host.h"
 
 namespace ub::roce {
 
 enum class CopyFor : uint8_t {
-  kGather,    ///< number: that of the frame
   kPlace,     ///< for a request of the peer
   kResponse,  ///< number: the request that the response answers
 };

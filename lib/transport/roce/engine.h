@@ -68,6 +68,7 @@ class Engine {
   [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
+  bool on_gathered(const HeldFrame&);
   bool on_timer(uint32_t timer);
   size_t poll_packets(size_t budget, Acks);
   bool has_packets(Acks) const;
@@ -85,6 +86,7 @@ class Engine {
   void on_management(uint32_t link, const wire::NetHeader& net, const Packet& packet);
   void on_congestion(uint32_t qp);
   void owe_cnp(uint32_t qp);
+  bool needs_link(const Qp& qp, uint32_t link) const;
   bool has_good_icrc(uint32_t link, const wire::NetHeader& net) const;
   bool admits(const Qp& qp, const wire::NetHeader& net, const Packet& packet);
 

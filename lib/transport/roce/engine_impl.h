@@ -6,6 +6,7 @@
 #include "lib/transport/roce/datagram.h"
 #include "lib/transport/roce/engine.h"
 #include "lib/transport/roce/executor.h"
+#include "lib/transport/roce/held_packets.h"
 #include "lib/transport/roce/transmitter.h"
 #include "lib/transport/roce/unreliable.h"
 #include "lib/transport/roce/wire/icrc.h"
@@ -185,9 +186,6 @@ bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
   if (copy_prefix_of(tag) != r_.copy_prefix || !is_on()) return false;
   const CopyPurpose purpose = purpose_of(tag);
   switch (purpose.what) {
-    case CopyFor::kGather:
-      transmitter().on_gather_done(purpose.qp, purpose.number, ok);
-      break;
     case CopyFor::kPlace:
       on_placed(purpose.qp, ok);
       break;
@@ -195,6 +193,13 @@ bool Engine<Host>::on_copy_done(CopyTag tag, bool ok) {
       on_response_placed(s_, r_, purpose.qp, purpose.number, ok);
       break;
   }
+  return true;
+}
+
+template <class Host>
+bool Engine<Host>::on_gathered(const HeldFrame& h) {
+  if (!r_.held_homes.contains(h.home)) return false;
+  roce::on_gathered(s_, r_, h);
   return true;
 }
 
@@ -235,20 +240,27 @@ void Engine<Host>::close() {
   }
 }
 
+// A queue pair of UD needs the links of the datagrams that it holds; its path only is that of its last datagram.
+template <class Host>
+bool Engine<Host>::needs_link(const Qp& qp, uint32_t link) const {
+  if (qp.type != QpType::kUd) return qp.path.link == link;
+  bool found = false;
+  s_.held.each(qp.held_requests, [&](const HeldFrame& h) { found |= h.link == link; });
+  return found;
+}
+
 template <class Host>
 void Engine<Host>::link_down(uint32_t link) {
   drop_connections(s_, r_, link);
   for (uint32_t i = 1; i <= r_.qps.high_water(); ++i) {
     const Qp& qp = r_.qps[i];
-    if (!qp.in_use || qp.path.link != link || qp.state < QpState::kRtr) continue;
-    // A UD queue pair that only sent its last datagram there is not concerned.
-    if (qp.type == QpType::kUd && qp.gathering == Gathering::kNothing) continue;
+    if (!qp.in_use || !needs_link(qp, link) || qp.state < QpState::kRtr) continue;
     if (qp.type == QpType::kUc && qp.state != QpState::kError) {
       break_down(s_, r_, i, qp.req.head, CrStatus::kSuccess);
     } else {
       fail_requests(s_, r_, i, qp.req.head, qp.req.head == qp.req.tail ? CrStatus::kSuccess : CrStatus::kAckTimeout);
     }
-    release_orphans(s_, host_);
+    s_.held.release_orphans(host_);
   }
 }
 

@@ -71,10 +71,10 @@ class Executor {
         owe_ack(index);
         return true;
       case Arrival::kReadAgain:
-        serve_again(index, packet, find_read(slots_of(qp), qp.reads, packet, qp.resp.mtu));
+        serve_again(index, packet, find_read(slots_of(r_, qp), qp.reads, packet, qp.resp.mtu));
         return true;
       case Arrival::kAtomicAgain:
-        serve_again(index, packet, find_atomic(slots_of(qp), qp.reads, packet));
+        serve_again(index, packet, find_atomic(slots_of(r_, qp), qp.reads, packet));
         return true;
       case Arrival::kGap:
         s_.count(Counter::kRoceRxOutOfSequence);
@@ -185,7 +185,7 @@ class Executor {
 
   Verdict begin_read(Qp& qp, const Packet& packet) {
     const Reth& reth = packet.reth;
-    if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(qp), qp.reads)) {
+    if ((qp.access & kAccessRead) == 0 || reth.length > kMaxRequestBytes || !has_slot(slots_of(r_, qp), qp.reads)) {
       return Verdict::kInvalid;
     }
     if (reth.length != 0 && placement().memory(qp, reth.rkey, reth.address, reth.length, kAccessRead) == nullptr) {
@@ -197,7 +197,7 @@ class Executor {
 
   Verdict begin_atomic(uint32_t index, const Packet& packet) {
     Qp& qp = r_.qps[index];
-    if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(qp), qp.reads)) return Verdict::kInvalid;
+    if ((qp.access & kAccessAtomic) == 0 || !has_slot(slots_of(r_, qp), qp.reads)) return Verdict::kInvalid;
     const AtomicEth& a = packet.atomic;
     std::byte* at = placement().memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
     if (at == nullptr) return Verdict::kAccess;
@@ -239,16 +239,14 @@ class Executor {
 
   // ---- READs and atomics -----------------------------------------------------------------------------------------
 
-  std::span<ReadSlot> slots_of(const Qp& qp) { return {r_.read_slots.at(qp.read_block), qp.reads.slots}; }
-
   ReadSlot* add(Qp& qp, const Packet& packet) {
-    ReadSlot* slot = add_slot(slots_of(qp), qp.reads, packet, qp.resp.mtu);
+    ReadSlot* slot = add_slot(slots_of(r_, qp), qp.reads, packet, qp.resp.mtu);
     serve(qp, *slot);
     return slot;
   }
 
   void serve(Qp& qp, const ReadSlot& slot) {
-    const auto place = static_cast<uint32_t>(&slot - slots_of(qp).data());
+    const auto place = static_cast<uint32_t>(&slot - slots_of(r_, qp).data());
     if (place == qp.serving_slot) qp.served = 0;
     qp.serving = true;
   }

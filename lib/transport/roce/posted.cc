@@ -121,7 +121,7 @@ void take_front(Qp& qp, const Wqe& wqe) {
   qp.ring.next_slot += wqe.slots;
 }
 
-bool start_next(CoreState& s, State& r, uint32_t index) {
+bool start_next(CoreState& s, State& r, uint32_t index, const RequesterState& req) {
   Qp& qp = r.qps[index];
   if (qp.state != QpState::kRts) return false;
   Posted front;
@@ -133,7 +133,7 @@ bool start_next(CoreState& s, State& r, uint32_t index) {
     }
     return false;
   }
-  if (!may_start(s, qp, qp.req, front)) {
+  if (!may_start(s, qp, req, front)) {
     if (qp.limits != nullptr && qp.limits->pacer.ready_at() > s.now) arm_timer(s, r, index);
     return false;
   }

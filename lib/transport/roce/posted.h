@@ -20,9 +20,9 @@ struct Posted {
 /// May the element at the front begin now, with the requester in this state?
 [[nodiscard]] bool may_start(const CoreState& s, const Qp& qp, const RequesterState& req, const Posted& front);
 
-/// Begins the next request. False: there is none that may begin now. A request that is refused fails the queue pair
-/// once all requests before it are complete.
-[[nodiscard]] bool start_next(CoreState& s, State& r, uint32_t qp);
+/// Begins the next request, if it may begin with the requester in the state `req`. False: there is none that may. A
+/// request that is refused fails the queue pair once all requests before it are complete.
+[[nodiscard]] bool start_next(CoreState& s, State& r, uint32_t qp, const RequesterState& req);
 
 /// Would more requests begin if the requester were in this state?
 [[nodiscard]] bool more_to_send(CoreState& s, const State& r, Qp& qp, const RequesterState& req);

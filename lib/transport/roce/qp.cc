@@ -10,6 +10,7 @@
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/congestion.h"
 #include "lib/transport/roce/datagram.h"
+#include "lib/transport/roce/held_packets.h"
 #include "lib/transport/roce/kept_packets.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
@@ -74,14 +75,6 @@ void set_reads_served(State& r, Qp& qp, uint8_t slots) {
   qp.serving = false;
 }
 
-/// The frame that waits for its payload is not needed any more.
-void drop_gather(CoreState& s, const State& r, Qp& qp, uint32_t index) {
-  if (qp.gathering == Gathering::kNothing) return;
-  if (qp.gather_pending != 0) s.orphan(held_of_qp(r, index));
-  qp.gathering = Gathering::kNothing;
-  ++qp.gather_sequence;
-}
-
 void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32_t mask) {
   Qp& qp = r.qps[index];
   const auto says = [mask](uint32_t bit) { return (mask & bit) != 0; };
@@ -90,7 +83,7 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
   if (says(kQpQkey)) qp.qkey = a.qkey;
   if (says(kQpDestination)) qp.peer_qpn = a.dest_qp_num;
   if (says(kQpPath)) {
-    drop_gather(s, r, qp, index);  // its headers are those of the old path
+    give_up_held(s, qp);  // their headers are those of the old path
     set_path(s, qp, a.ah_attr);
   }
   if (says(kQpMtu)) set_mtu(qp, a.path_mtu);
@@ -110,9 +103,9 @@ void apply(CoreState& s, State& r, uint32_t index, const QpAttributes& a, uint32
 // ---- the way out -----------------------------------------------------------------------------------------------
 
 /// Nothing is received or sent any more, and what was under way is dropped.
-void stop_traffic(CoreState& s, State& r, Qp& qp, uint32_t index) {
+void stop_traffic(CoreState& s, State& r, Qp& qp) {
   drop_kept(r, qp);
-  drop_gather(s, r, qp, index);
+  give_up_held(s, qp);
   qp.executed = kNotExecuted;
   qp.kept_dropped = false;
   qp.req.deadline = Instant::never();
@@ -142,7 +135,7 @@ void to_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrStatus 
   if (qp.state == QpState::kSqe) number = qp.begin_of_end, status = CrStatus::kSuccess;
   end_requests(qp, QpState::kError, number, status);
   s.note(Stage::kQpState, qp.qpn, static_cast<uint32_t>(qp.state));
-  stop_traffic(s, r, qp, index);
+  stop_traffic(s, r, qp);
   retire_requests(s, r, index);
   if (qp.copies_pending == 0) flush_receive_side(s, qp);
 }
@@ -152,7 +145,7 @@ void to_send_error(CoreState& s, State& r, uint32_t index, uint32_t number, CrSt
   Qp& qp = r.qps[index];
   end_requests(qp, QpState::kSqe, number, status);
   s.note(Stage::kQpState, qp.qpn, static_cast<uint32_t>(qp.state));
-  drop_gather(s, r, qp, index);
+  give_up_held(s, qp);
   retire_requests(s, r, index);
 }
 
@@ -171,7 +164,7 @@ bool resume_sending(CoreState& s, const State& r, Qp& qp) {
 void to_reset(CoreState& s, State& r, uint32_t index) {
   Qp& qp = r.qps[index];
   if (qp.connection != 0) forget_qp(s, r, std::exchange(qp.connection, 0));
-  stop_traffic(s, r, qp, index);
+  stop_traffic(s, r, qp);
   s.timers.cancel(timer_of_qp(r, index));
   ta::stop_waiting(s, qp.jfc, r.waiters.of(index));
   if (qp.receive != 0) return_receive(s, qp.receive);
@@ -234,10 +227,8 @@ Status create_qp(CoreState& s, State& r, const QpConfig& config, uint32_t* qpn) 
   r.next_qpn = id + 1;
   Qp& qp = r.qps[index];
   const ListLink on_active_list = qp.on_active_list;  // the list drops it in its turn
-  const uint32_t gather_sequence = qp.gather_sequence;
   qp = Qp{};
   qp.on_active_list = on_active_list;
-  qp.gather_sequence = gather_sequence;
   qp.in_use = qp.fresh = true;
   qp.type = config.type;
   qp.qpn = id;
@@ -325,7 +316,7 @@ Status destroy_qp(CoreState& s, State& r, uint32_t qpn) {
   Qp& qp = r.qps[index];
   if (qp.connection != 0) forget_qp(s, r, qp.connection);
   if (qp.arriving != 0) r.arriving.free(qp.arriving);
-  stop_traffic(s, r, qp, index);
+  stop_traffic(s, r, qp);
   set_reads_served(r, qp, 0);
   end_flow(r, qp);
   qp.state = QpState::kReset;

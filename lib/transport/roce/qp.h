@@ -44,16 +44,12 @@ enum class Owed : uint8_t {
 /// one.
 inline constexpr Opcode kNotExecuted = Opcode::kRcSendFirst;
 
-/// Which packet waits for payload from memory that answers later.
-enum class Gathering : uint8_t { kNothing, kRequest, kResponse };
-
 struct alignas(64) Qp {
   // ---- what every packet touches
   QpState state;
   QpType type;
   bool in_use;
   Owed owed;
-  Gathering gathering;
   bool serving;    ///< READs or atomics have an answer that has not left
   uint8_t access;  ///< what peers may do: kAccessRead, ...
   uint32_t qpn, peer_qpn;
@@ -83,7 +79,6 @@ struct alignas(64) Qp {
   bool ask_always : 1;   ///< every packet asks for an acknowledgement, because a request cannot go on
   bool drain_event : 1;  ///< in SQD: the application was not told yet that it is drained
   bool fresh : 1;        ///< no packet has come yet
-  bool gather_failed : 1;
   bool owes_cnp : 1;
 
   // ---- requester
@@ -96,11 +91,7 @@ struct alignas(64) Qp {
   uint32_t response_copies;
   SendRing ring;
 
-  // ---- the packet whose payload is being gathered
-  uint32_t gather_bytes;
-  uint32_t gather_pending;
-  uint32_t gather_sequence;  ///< number of the frame: an answer for an earlier frame is ignored
-  Psn gather_psn;
+  HeldLine held_requests, held_responses;  ///< held_packets.h
 
   cc::Flow flow;  ///< congestion.h
 

@@ -16,18 +16,25 @@ ReadSlot* slot_at(std::span<ReadSlot> slots, const ReadRing& ring, Psn psn) {
   return nullptr;
 }
 
+/// The oldest slot that is being served, but for the `passed` oldest ones; or null.
+ReadSlot* first_serving(std::span<ReadSlot> slots, const ReadRing& ring, uint32_t passed) {
+  for (uint32_t i = passed; i < ring.slots; ++i) {
+    ReadSlot& slot = slots[(ring.next + i) % ring.slots];
+    if (slot.serving) return &slot;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool has_slot(std::span<const ReadSlot> slots, const ReadRing& ring) {
   return ring.slots != 0 && (!slots[ring.next].serving || slots[ring.next].again);
 }
 
-ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring) {
-  for (uint32_t i = 0; i < ring.slots; ++i) {
-    ReadSlot& slot = slots[(ring.next + i) % ring.slots];
-    if (slot.serving) return &slot;
-  }
-  return nullptr;
+ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring) { return first_serving(slots, ring, 0); }
+
+ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring, uint32_t behind) {
+  return first_serving(slots, ring, (behind + ring.slots - ring.next) % ring.slots + 1);
 }
 
 ReadSlot* add_slot(std::span<ReadSlot> slots, ReadRing& ring, const Packet& packet, uint32_t mtu) {

@@ -48,6 +48,8 @@ struct ReadRing {
 
 /// The oldest slot whose answer has not left, or null.
 [[nodiscard]] ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring);
+/// The same, of those that are newer than slot `behind`.
+[[nodiscard]] ReadSlot* next_to_serve(std::span<ReadSlot> slots, const ReadRing& ring, uint32_t behind);
 
 /// The slot of a READ that comes again. It may ask only for the rest of that READ from its PSN on.
 [[nodiscard]] ReadSlot* find_read(std::span<ReadSlot> slots, const ReadRing& ring, const Packet& packet, uint32_t mtu);

@@ -19,11 +19,6 @@ void restart_timer(RequesterState& s, Instant now) {
   s.deadline = waits ? later(now, s.wait_until) + s.timeout : Instant::never();
 }
 
-void rewind(RequesterState& s) {
-  s.cursor = s.oldest;
-  s.cursor_request = s.head;
-}
-
 /// All packets from the oldest on are sent again. False: the retries are used up.
 bool go_back(RequesterState& s, Instant now) {
   if (s.retries_left == 0) return false;
@@ -101,17 +96,27 @@ bool has_credit(const RequesterState& s, const SentRequest& r) {
   return !s.limited || !takes_receive(r.kind) || !r.ssn.after(s.ssn_limit);
 }
 
-}  // namespace
-
-bool may_begin(const RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length) {
-  if (s.tail - s.head == ring.size() || s.cursor != s.end) return false;
+/// Is there room for such a request?
+bool has_room(const RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length) {
+  if (s.tail - s.head == ring.size()) return false;
   // Old and new can be told apart only while less than half of all PSNs are in flight.
   if (s.end.distance(s.oldest) + psns_for(kind, length, s.mtu) >= Psn::kHalf) return false;
   return !has_response(kind) || s.reads_in_flight < s.max_reads;
 }
 
+}  // namespace
+
+bool may_begin(const RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length) {
+  return s.cursor == s.end && has_room(s, ring, kind, length);
+}
+
+void rewind(RequesterState& s) {
+  s.cursor = s.oldest;
+  s.cursor_request = s.head;
+}
+
 void begin(RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length) {
-  UB_DCHECK(length <= kMaxRequestBytes && may_begin(s, ring, kind, length));
+  UB_DCHECK(length <= kMaxRequestBytes && has_room(s, ring, kind, length));
   SentRequest& r = at(ring, s.tail++);
   r = {s.end, psns_for(kind, length, s.mtu), length, ++s.last_ssn, kind};
   s.end += r.psns;

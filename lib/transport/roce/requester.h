@@ -65,6 +65,7 @@ using RequestRing = std::span<SentRequest>;  // its size is a power of two
 
 /// Is everything that was begun also sent, and is there room for a request of this kind?
 [[nodiscard]] bool may_begin(const RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length);
+/// There is room. Packets of requests before this one need not have been sent, if the caller has built them.
 void begin(RequesterState& s, RequestRing ring, RequestKind kind, uint32_t length);
 
 struct NextPacket {
@@ -77,6 +78,9 @@ struct NextPacket {
 [[nodiscard]] bool next_packet(const RequesterState& s, RequestRing ring, Instant now, NextPacket* out);
 /// This packet was sent.
 void sent(RequesterState& s, RequestRing ring, Instant now, const NextPacket& packet);
+
+/// Everything in flight goes again.
+void rewind(RequesterState& s);
 
 struct Progress {
   uint32_t completed = 0;  // so many requests are complete, from the oldest on

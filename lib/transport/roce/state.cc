@@ -59,7 +59,7 @@ void lay_out(CoreState& s, State& r, Arena& arena) {
   s.receives_at_once += c.max_qps;
   r.qp_timers = s.timer_numbers.take(c.max_qps + 1);
   r.connection_timers = s.timer_numbers.take(c.max_connections + 1);
-  r.held_qps = s.held_places.take(c.max_qps + 1);
+  r.held_homes = s.held.numbers.take(c.max_qps + 1);
   r.copy_prefix = s.copy_prefixes.take(1).first;
   r.waiters = add_waiters<&Qp::waiter>(s, r.qps, c.max_qps + 1, &r, [](CoreState& core, void* engine, uint32_t qp) {
     retire_requests(core, *static_cast<State*>(engine), qp);

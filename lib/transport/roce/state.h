@@ -110,8 +110,8 @@ struct State {
   CmTimes times;
 
   NumberRange qp_timers, connection_timers;
-  NumberRange held_qps;  ///< frames of queue pairs that wait for memory
-  NumberRange waiters;   ///< queue pairs that wait for room in a JFC
+  NumberRange held_homes;  ///< places of queue pairs for frames that wait for memory
+  NumberRange waiters;     ///< queue pairs that wait for room in a JFC
   uint32_t copy_prefix = 0;
 };
 
@@ -122,7 +122,10 @@ inline bool is_on(const State& r) { return r.qps.capacity() != 0; }
 
 inline uint32_t timer_of_qp(const State& r, uint32_t qp) { return r.qp_timers.of(qp); }
 inline uint32_t timer_of_connection(const State& r, uint32_t connection) { return r.connection_timers.of(connection); }
-inline uint32_t held_of_qp(const State& r, uint32_t qp) { return r.held_qps.of(qp); }
+inline uint32_t home_of_qp(const State& r, uint32_t qp) { return r.held_homes.of(qp); }
+
+/// Its READs and atomics.
+inline std::span<ReadSlot> slots_of(State& r, const Qp& qp) { return {r.read_slots.at(qp.read_block), qp.reads.slots}; }
 
 /// The record of the queue pair with that number; 0: there is none.
 uint32_t find_qp(const CoreState& s, uint32_t qpn);

@@ -3,16 +3,16 @@
 // answers to READs and atomics, then the acknowledgement or refusal that it owes, then requests. Queue pairs take turns.
 //
 // No packet is stored: payload is gathered from the memory of its request, or of the READ that it answers, also when it
-// goes again. Memory may answer later: a queue pair sends nothing else until it has.
+// goes again. Where memory may answer later, packets are built ahead of the one that leaves next, and their frames are held
+// (held_packets.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/congestion.h"
-#include "lib/transport/roce/copy_tag.h"
+#include "lib/transport/roce/held_packets.h"
 #include "lib/transport/roce/packet_content.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
@@ -40,20 +40,16 @@ class Transmitter {
     return sent;
   }
 
-  void on_gather_done(uint32_t index, uint32_t sequence, bool ok) {
-    Qp& qp = r_.qps[index];
-    if (qp.gathering == Gathering::kNothing || qp.gather_sequence != sequence) return;  // given up meanwhile
-    qp.gather_failed |= !ok;
-    if (--qp.gather_pending != 0) return;
-    note_of<Host>(s_, Stage::kQpPacketReady, qp.qpn);
-    activate(r_, index);
-  }
-
  private:
   static constexpr size_t kPacketsPerTurn = 16;
   static constexpr uint32_t kPacketsPerAck = 16;
 
-  enum class Sent : uint8_t { kYes, kNothing, kNoRoom, kPending };
+  enum class Sent : uint8_t {
+    kYes,
+    kNothing,
+    kNoRoom,  // the port has no room
+    kHeld,    // the packet was built and waits for memory
+  };
 
   /// A frame with its headers, and where its payload goes.
   struct Frame {
@@ -67,26 +63,30 @@ class Transmitter {
   size_t take_turn(uint32_t index, size_t budget) {
     size_t sent = 0;
     Sent last = Sent::kYes;
-    while (last == Sent::kYes && sent < budget && sent < kPacketsPerTurn) {
+    while ((last == Sent::kYes || last == Sent::kHeld) && sent < budget && sent < kPacketsPerTurn) {
       last = send_next(index);
       sent += last == Sent::kYes;
     }
-    if (last == Sent::kYes || last == Sent::kNoRoom) activate(r_, index);
+    if (last != Sent::kNothing) activate(r_, index);
     return sent;
   }
 
   Sent send_next(uint32_t index) {
     Qp& qp = r_.qps[index];
-    if (qp.gathering != Gathering::kNothing) return qp.gather_pending != 0 ? Sent::kPending : send_held(index);
     if (flushes_sends(qp.state)) retire_requests(s_, r_, index);
     if (qp.owes_cnp) return send_cnp(qp);
     const bool may_send_data = cc::may_leave(qp.flow, s_.now) || qp.state == QpState::kError;
-    if (qp.serving) {
-      const Sent sent = may_send_data ? send_response(index) : Sent::kPending;
+    if (may_send_data && held_count(qp) != 0) [[unlikely]] {
+      const Sent sent = send_held(index);
       if (sent != Sent::kNothing) return sent;
     }
-    // Nothing is acknowledged that is not in memory yet.
-    if (qp.owed != Owed::kNothing && qp.copies_pending == 0) return send_reply(qp);
+    if (qp.serving) {
+      if (!may_send_data) return Sent::kNothing;
+      const Sent sent = send_response(index);
+      if (sent != Sent::kNothing) return sent;
+    }
+    // Nothing is acknowledged that is not in memory yet, and nothing before the answers that come first.
+    if (qp.owed != Owed::kNothing && qp.copies_pending == 0 && !qp.serving) return send_reply(qp);
     return sends(qp.state) && may_send_data ? send_request(index) : Sent::kNothing;
   }
 
@@ -128,57 +128,94 @@ class Transmitter {
     ++qp.tx_packets;
   }
 
-  /// The frame waits for its payload, in nobody's way.
-  void hold(uint32_t index, Gathering what, const Frame& frame, Psn psn) {
+  // ---- memory that answers later ---------------------------------------------------------------------------------
+
+  /// What is known of a packet when it leaves later than it was built.
+  struct Built {
+    uint32_t item;  ///< its request, or the slot that it answers
+    Psn psn;
+    bool last, asks;
+  };
+
+  bool has_room_to_hold(const Qp& qp) const { return !s_.config.slow_memory || s_.held.has_room(held_count(qp)); }
+
+  /// Gathers the payload of a packet whose memory may answer later. kPending: the queue pair holds the frame, because memory
+  /// has not answered, or because it holds packets that were built before.
+  template <class Gather>
+  [[gnu::noinline]] CopyResult gather_slowly(uint32_t index, HeldLine& line, const Frame& frame, const Built& built,
+                                             Gather gather) {
     Qp& qp = r_.qps[index];
-    hold_frame(s_, host_, held_of_qp(r_, index), qp.path.link, frame.begin, frame.bytes);
-    qp.gathering = what;
-    qp.gather_bytes = frame.bytes;
-    note_of<Host>(s_, Stage::kQpPacketHeld, qp.qpn, psn.value());
-    qp.gather_psn = psn;
-    qp.gather_failed = false;
+    HeldFrame& h = s_.held.take(home_of_qp(r_, index));
+    const CopyResult copied = gather(ta::Copies{s_.held.tag_of(h), h.pending});
+    if (copied == CopyResult::kFailed || (copied == CopyResult::kDone && line.empty())) {
+      s_.held.free(h);
+      return copied;
+    }
+    h.link = qp.path.link;
+    h.v6 = qp.headers.v6();
+    h.bytes = frame.bytes;
+    h.item = built.item;
+    h.psn = built.psn;
+    h.last = built.last;
+    h.asks = built.asks;
+    s_.held.hold(host_, h, frame.begin);
+    s_.held.append(line, h);
+    note_of<Host>(s_, Stage::kQpPacketHeld, qp.qpn, built.psn.value());
+    return CopyResult::kPending;
   }
 
-  /// Its payload has come: it leaves, or is not the next one any more.
-  Sent send_held(uint32_t index) {
+  /// Gathers the payload of a packet. kPending: the queue pair holds its frame.
+  template <class Gather>
+  CopyResult gather_payload(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
+    if (s_.config.slow_memory) [[unlikely]]
+      return gather_slowly(index, line, frame, built, gather);
+    uint32_t pending = 0;  // and stays so
+    return gather(ta::Copies{0, pending});
+  }
+
+  /// Held packets leave before others are built. kNothing: those that leave next wait for memory.
+  [[gnu::noinline]] Sent send_held(uint32_t index) {
     Qp& qp = r_.qps[index];
-    const bool request = qp.gathering == Gathering::kRequest;
-    NextPacket next;
-    if (!(request ? wants_request(qp, &next) : wants_response(qp))) {
-      release_held(qp);
-      return Sent::kYes;
-    }
-    if (qp.gather_failed) {
-      release_held(qp);
-      return request ? cannot_go_on(index, next.request) : response_failed(index);
-    }
-    std::byte* frame = resume_frame(s_, host_, held_of_qp(r_, index), qp.path.link, qp.gather_bytes);
-    if (frame == nullptr) return Sent::kNoRoom;
-    release_held(qp);
-    if (request) {
-      send_built(index, next, frame, qp.gather_bytes);
-    } else {
-      commit(qp, frame, qp.gather_bytes);
-      part_sent(index, *slot_being_served(qp), qp.gather_bytes);
-    }
+    give_up_unwanted(s_, r_, qp);
+    const auto is_ready = [&](const HeldLine& line) { return !line.empty() && s_.held.first(line).pending == 0; };
+    if (is_ready(qp.held_responses)) return send_held_response(index);
+    if (is_ready(qp.held_requests)) return send_held_request(index);
+    return Sent::kNothing;
+  }
+
+  Sent send_held_response(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    const HeldFrame h = s_.held.first(qp.held_responses);
+    const AnswerPacket packet = next_answer(r_, qp);
+    if (h.failed) return answer_failed(index, packet, NakCode::kRemoteOperation);
+    if (!commit_held(qp, qp.held_responses)) return Sent::kNoRoom;
+    answer_sent(index, packet, h.bytes);
     return Sent::kYes;
   }
 
-  static void release_held(Qp& qp) {
-    qp.gathering = Gathering::kNothing;
-    ++qp.gather_sequence;
-  }
-
-  ta::Copies gather_copies(uint32_t index) {
+  Sent send_held_request(uint32_t index) {
     Qp& qp = r_.qps[index];
-    qp.gather_pending = 0;
-    return {copy_tag(r_.copy_prefix, {CopyFor::kGather, index, qp.gather_sequence}), qp.gather_pending};
+    const HeldFrame h = s_.held.first(qp.held_requests);
+    if (h.failed) {
+      s_.held.give_up_all(qp.held_requests);
+      return cannot_go_on(index, h.item);
+    }
+    NextPacket next;
+    (void)next_packet(qp.req, ring_of(qp), s_.now, &next);  // it is this one, or it would have been given up
+    if (!commit_held(qp, qp.held_requests)) return Sent::kNoRoom;
+    request_sent(index, next, h.bytes);
+    return Sent::kYes;
   }
 
-  /// Pieces that are still pending finish into nowhere.
-  void abort_frame(Qp& qp, std::byte* frame) {
-    host_.tx_abort(qp.path.link, frame);
-    ++qp.gather_sequence;
+  /// False: no room.
+  bool commit_held(Qp& qp, HeldLine& line) {
+    const HeldFrame& h = s_.held.first(line);
+    std::byte* frame = s_.held.resume(host_, h);
+    if (frame == nullptr) return false;
+    commit(h.link, h.v6, frame, h.bytes);
+    ++qp.tx_packets;
+    s_.held.drop_first(line);
+    return true;
   }
 
   // ---- acknowledgements ------------------------------------------------------------------------------------------
@@ -215,109 +252,131 @@ class Transmitter {
 
   Sent send_response(uint32_t index) {
     Qp& qp = r_.qps[index];
-    const std::span<ReadSlot> slots{r_.read_slots.at(qp.read_block), qp.reads.slots};
-    ReadSlot* slot = next_to_serve(slots, qp.reads);
-    if (slot == nullptr) {
-      qp.serving = false;
+    const AnswerPacket next = s_.config.slow_memory ? answer_ahead(s_, r_, qp) : next_answer(r_, qp);
+    if (next.slot == nullptr) {
+      qp.serving = !qp.held_responses.empty();
       return Sent::kNothing;
     }
-    const auto place = static_cast<uint8_t>(slot - slots.data());
-    if (place != qp.serving_slot) qp.served = 0;
-    qp.serving_slot = place;
-    return slot->atomic ? send_original(qp, *slot) : send_part(index, *slot);
+    if (!has_room_to_hold(qp)) return Sent::kNothing;
+    return next.slot->atomic ? send_original(index, next) : send_part(index, next);
   }
 
-  Sent send_original(Qp& qp, ReadSlot& slot) {
-    Packet packet = to_peer(qp, Opcode::kRcAtomicAck, slot.first_psn);
+  Sent send_original(uint32_t index, AnswerPacket next) {
+    Qp& qp = r_.qps[index];
+    Packet packet = to_peer(qp, Opcode::kRcAtomicAck, next.slot->first_psn);
     packet.aeth = ack_of(qp).aeth;
-    packet.original = slot.original;
+    packet.original = next.slot->original;
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    const CopyResult copied = gather_payload(index, qp.held_responses, frame, built_answer(qp, next),
+                                             [](const ta::Copies&) { return CopyResult::kDone; });
+    if (copied == CopyResult::kPending) return Sent::kHeld;
     commit(qp, frame.begin, frame.bytes);
-    s_.count(Counter::kRoceTxResponse);
-    note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, slot.first_psn.value());
-    slot.serving = false;
+    answer_sent(index, next, frame.bytes);
     return Sent::kYes;
   }
 
-  Sent send_part(uint32_t index, ReadSlot& slot) {
+  Sent send_part(uint32_t index, AnswerPacket next) {
     Qp& qp = r_.qps[index];
-    const uint32_t mtu = qp.resp.mtu, done = qp.served * mtu;
+    const ReadSlot& slot = *next.slot;
+    const uint32_t mtu = qp.resp.mtu, done = next.before * mtu;
     const uint32_t left = slot.part.asked - done;
     const uint32_t bytes = left < mtu ? left : mtu;
-    const Psn psn = slot.first_psn + slot.part.skipped + qp.served;
-    Packet packet = to_peer(qp, response_opcode(qp.served == 0, left <= mtu), psn);
+    Packet packet = to_peer(qp, response_opcode(next.before == 0, left <= mtu), psn_of(next));
     packet.aeth = ack_of(qp).aeth;
     const uint64_t address = slot.address + uint64_t{slot.part.skipped} * mtu + done;
     const std::byte* memory = nullptr;
     if (bytes != 0) {
       memory = remote_memory_of(s_, qp.owner,
                                 {token_id_of(slot.rkey), true, key_of(slot.rkey), address, bytes, kAccessRead});
-      if (memory == nullptr) return answer_failed(index, slot, psn, NakCode::kRemoteAccess);
+      if (memory == nullptr) return cannot_answer(index, next, NakCode::kRemoteAccess);
     }
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
-    const ta::Copies copies = gather_copies(index);
     const CopyResult copied =
-        bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
+        gather_payload(index, qp.held_responses, frame, built_answer(qp, next), [&](const ta::Copies& copies) {
+          return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
+        });
+    if (copied == CopyResult::kPending) return Sent::kHeld;
     if (copied == CopyResult::kFailed) {
-      abort_frame(qp, frame.begin);
-      return answer_failed(index, slot, psn, NakCode::kRemoteOperation);
-    }
-    if (copied == CopyResult::kPending) {
-      hold(index, Gathering::kResponse, frame, psn);
-      return Sent::kPending;
+      host_.tx_abort(qp.path.link, frame.begin);
+      return cannot_answer(index, next, NakCode::kRemoteOperation);
     }
     commit(qp, frame.begin, frame.bytes);
-    part_sent(index, slot, frame.bytes);
+    answer_sent(index, next, frame.bytes);
     return Sent::kYes;
   }
 
-  /// `bytes`: of the frame.
-  void part_sent(uint32_t index, ReadSlot& slot, uint32_t bytes) {
+  Built built_answer(const Qp& qp, AnswerPacket p) {
+    return {slot_number(qp, *p.slot), psn_of(p), is_last(p, qp.resp.mtu), false};
+  }
+
+  uint32_t slot_number(const Qp& qp, const ReadSlot& slot) {
+    return static_cast<uint32_t>(&slot - r_.read_slots.at(qp.read_block));
+  }
+
+  /// A packet of an answer has left, in a frame of so many bytes.
+  void answer_sent(uint32_t index, AnswerPacket packet, uint32_t bytes) {
     Qp& qp = r_.qps[index];
-    if (has_flow(qp)) tell_answered(s_, r_, index, bytes);
+    if (has_flow(qp) && !packet.slot->atomic) tell_answered(s_, r_, index, bytes);
     s_.count(Counter::kRoceTxResponse);
-    note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, (slot.first_psn + slot.part.skipped + qp.served).value());
-    ++qp.served;
-    if (uint64_t{qp.served} * qp.resp.mtu < slot.part.asked) return;
-    slot.serving = false;
-    qp.served = 0;
+    note_of<Host>(s_, Stage::kQpResponseSent, qp.qpn, psn_of(packet).value());
+    if (is_last(packet, qp.resp.mtu)) {
+      packet.slot->serving = false;
+      qp.served = 0;
+    } else {
+      qp.serving_slot = static_cast<uint8_t>(slot_number(qp, *packet.slot));
+      qp.served = packet.before + 1;
+    }
   }
 
-  /// The memory is gone since the READ was accepted.
-  Sent answer_failed(uint32_t index, ReadSlot& slot, Psn psn, NakCode why) {
-    slot.serving = false;
-    r_.qps[index].serving = false;
-    if (r_.qps[index].state != QpState::kError) refuse_and_fail(s_, r_, index, why, &psn);
-    return Sent::kYes;
+  /// The next packet cannot be built: its memory is gone since the READ was accepted. The peer hears of that when the packets
+  /// that were built before have left.
+  Sent cannot_answer(uint32_t index, AnswerPacket packet, NakCode why) {
+    return r_.qps[index].held_responses.empty() ? answer_failed(index, packet, why) : Sent::kNothing;
   }
 
-  ReadSlot* slot_being_served(Qp& qp) {
-    const std::span<ReadSlot> slots{r_.read_slots.at(qp.read_block), qp.reads.slots};
-    ReadSlot* slot = qp.serving ? next_to_serve(slots, qp.reads) : nullptr;
-    return slot != nullptr && slot - slots.data() == qp.serving_slot ? slot : nullptr;
-  }
-
-  /// It may have been asked for from another place meanwhile.
-  bool wants_response(Qp& qp) {
-    const ReadSlot* slot = slot_being_served(qp);
-    return slot != nullptr && !slot->atomic && slot->first_psn + slot->part.skipped + qp.served == qp.gather_psn;
-  }
-
-  Sent response_failed(uint32_t index) {
+  /// The packet that would leave next cannot.
+  Sent answer_failed(uint32_t index, AnswerPacket packet, NakCode why) {
     Qp& qp = r_.qps[index];
-    return answer_failed(index, *slot_being_served(qp), qp.gather_psn, NakCode::kRemoteOperation);
+    const Psn psn = psn_of(packet);
+    s_.held.give_up_all(qp.held_responses);
+    packet.slot->serving = false;
+    qp.serving = false;
+    if (qp.state != QpState::kError) refuse_and_fail(s_, r_, index, why, &psn);
+    return Sent::kYes;
   }
 
   // ---- requests --------------------------------------------------------------------------------------------------
 
   Sent send_request(uint32_t index) {
     Qp& qp = r_.qps[index];
+    if (s_.config.slow_memory) [[unlikely]]
+      return build_ahead(index);
     NextPacket next;
     if (!next_packet(qp.req, ring_of(qp), s_.now, &next)) {
-      if (!start_next(s_, r_, index) || !next_packet(qp.req, ring_of(qp), s_.now, &next)) return Sent::kNothing;
+      if (!start_next(s_, r_, index, qp.req) || !next_packet(qp.req, ring_of(qp), s_.now, &next)) return Sent::kNothing;
     }
+    return build_request(index, qp.req, next);
+  }
+
+  /// Builds the packet behind those that are held.
+  [[gnu::noinline]] Sent build_ahead(uint32_t index) {
+    Qp& qp = r_.qps[index];
+    if (!has_room_to_hold(qp)) return Sent::kNothing;
+    RequesterState ahead = requester_ahead(s_, qp);
+    NextPacket next;
+    if (!next_packet(ahead, ring_of(qp), s_.now, &next)) {
+      if (!start_next(s_, r_, index, ahead)) return Sent::kNothing;
+      ahead = requester_ahead(s_, qp);
+      if (!next_packet(ahead, ring_of(qp), s_.now, &next)) return Sent::kNothing;
+    }
+    return build_request(index, ahead, next);
+  }
+
+  /// `req`: the requester when all packets before this one have left.
+  Sent build_request(uint32_t index, const RequesterState& req, const NextPacket& next) {
+    Qp& qp = r_.qps[index];
     const SentRequest& request = qp.requests[next.request & qp.work_mask];
     const Wqe& wqe = wqe_of(qp, next.request);
     if (qp.type == QpType::kUd && !aim(qp, wqe)) return cannot_go_on(index, next.request);
@@ -325,23 +384,22 @@ class Transmitter {
     const uint32_t left = has_response(request.kind) ? 0 : request.length - offset;
     const uint32_t bytes = left < qp.req.mtu ? left : qp.req.mtu;
     Packet packet = describe_request(qp, wqe, request, next, offset);
-    packet.bth.ack_req = asks(qp, next);
+    packet.bth.ack_req = asks(qp, req, next);
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     note_step<Host>(s_, Stage::kQpPacketBuilt, qp.qpn, packet.bth.psn.value());
-    const ta::Copies copies = gather_copies(index);
-    const CopyResult copied = bytes == 0
-                                  ? CopyResult::kDone
-                                  : ta::gather_request(s_, host_, copies, wqe, qp.owner, offset, bytes, frame.payload);
+    const Built built{next.request, packet.bth.psn, next.last, packet.bth.ack_req};
+    const CopyResult copied = gather_payload(index, qp.held_requests, frame, built, [&](const ta::Copies& copies) {
+      return bytes == 0 ? CopyResult::kDone
+                        : ta::gather_request(s_, host_, copies, wqe, qp.owner, offset, bytes, frame.payload);
+    });
+    if (copied == CopyResult::kPending) return Sent::kHeld;
     if (copied == CopyResult::kFailed) {
-      abort_frame(qp, frame.begin);
+      host_.tx_abort(qp.path.link, frame.begin);
       return cannot_go_on(index, next.request);
     }
-    if (copied == CopyResult::kPending) {
-      hold(index, Gathering::kRequest, frame, packet.bth.psn);
-      return Sent::kPending;
-    }
-    send_built(index, next, frame.begin, frame.bytes);
+    commit(qp, frame.begin, frame.bytes);
+    request_sent(index, next, frame.bytes);
     return Sent::kYes;
   }
 
@@ -359,22 +417,22 @@ class Transmitter {
   }
 
   /// Is an acknowledgement asked for: because nothing more can go now, or it is time?
-  bool asks(Qp& qp, const NextPacket& next) {
+  bool asks(Qp& qp, const RequesterState& req, const NextPacket& next) {
     if (qp.type != QpType::kRc) return false;
     if (next.must_ask || qp.ask_always || (next.last && s_.config.roce.ack_every_message)) return true;
-    if (qp.req.cursor.value() % kPacketsPerAck == kPacketsPerAck - 1) return true;
-    RequesterState after = qp.req;
+    if (req.cursor.value() % kPacketsPerAck == kPacketsPerAck - 1) return true;
+    RequesterState after = req;
     sent(after, ring_of(qp), s_.now, next);
     return !more_to_send(s_, r_, qp, after);
   }
 
-  void send_built(uint32_t index, const NextPacket& next, std::byte* frame, uint32_t bytes) {
+  /// Its frame, of so many bytes, has left.
+  void request_sent(uint32_t index, const NextPacket& next, uint32_t bytes) {
     Qp& qp = r_.qps[index];
     const bool again = qp.req.cursor != qp.req.sent_end;
     s_.count(qp.type == QpType::kUd ? Counter::kRoceTxDatagram
              : again                ? Counter::kRoceTxRetransmit
                                     : Counter::kRoceTxRequest);
-    commit(qp, frame, bytes);
     note_of<Host>(s_, again ? Stage::kQpPacketSentAgain : Stage::kQpPacketSent, qp.qpn, qp.req.cursor.value(),
                   next.request);
     if (has_flow(qp)) tell_sent(s_, r_, index, qp.req.cursor, bytes, again);
@@ -385,25 +443,19 @@ class Transmitter {
     retire_requests(s_, r_, index);
   }
 
-  bool wants_request(Qp& qp, NextPacket* next) {
-    return sends(qp.state) && next_packet(qp.req, ring_of(qp), s_.now, next) && qp.req.cursor == qp.gather_psn;
-  }
-
-  /// Memory of a request is gone. It fails when all before it are complete; so that these are acknowledged, they go
-  /// again and ask for it.
+  /// Memory of a request is gone. It fails when all before it are complete. So that these are acknowledged, they go again
+  /// and ask for it; those that nobody acknowledges are complete when what is held of them has left.
   Sent cannot_go_on(uint32_t index, uint32_t request) {
     Qp& qp = r_.qps[index];
     if (request == qp.req.head) {
       fail_requests(s_, r_, index, request, CrStatus::kLocAccess);
       return Sent::kNothing;
     }
-    if (!qp.ask_always) {
-      qp.ask_always = true;
-      qp.req.cursor = qp.req.oldest;
-      qp.req.cursor_request = qp.req.head;
-      return Sent::kYes;
-    }
-    return Sent::kNothing;
+    if (qp.ask_always || qp.type != QpType::kRc) return Sent::kNothing;
+    qp.ask_always = true;
+    s_.held.give_up_all(qp.held_requests);
+    rewind(qp.req);
+    return Sent::kYes;
   }
 
   // ---- management datagrams --------------------------------------------------------------------------------------

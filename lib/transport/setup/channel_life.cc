@@ -54,7 +54,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t plac
   Channel& ch = s.channels[index];
   UB_DCHECK(!alive(ch) && !ch.on_resting_list && ch.queues.empty());
   UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 &&
-            ch.held_count == 0);
+            ch.held.empty());
   // The first generation is random, so that a restarted instance does not use the TPNs of its former life at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};
@@ -119,7 +119,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (lane.channels[ch.place()] == channel) lane.channels[ch.place()] = 0;
   if (lane.accepted[ch.place()] == channel) lane.accepted[ch.place()] = 0;
   ta::drop_messages(s, ch);
-  tp::drop_all_held(s, ch);
+  tp::give_up_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
@@ -134,7 +134,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
     s.count(Counter::kTpChannelDead);
     push_event(s, EventKind::kChannelDead, ch.tpn);
   }
-  UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == 0 && ch.held_count == 0);
+  UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == 0 && ch.held.empty());
   --peer.users;
   drop_unused_peer(s, ch.peer);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The purpose of a pending copy, packed into the tag that the host gives back. A tag with a TPN includes the generation
-// of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix is not handed
-// out (core_common.h): those of datagrams have prefix 0, those of channels lie above all prefixes that are.
+// The purpose of a pending copy into memory, packed into the tag that the host gives back. A tag with a TPN includes the
+// generation of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix is not
+// handed out (copy_prefix.h): those of datagrams have prefix 0, those of channels lie above all prefixes that are.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ub::ta {
 
-enum class CopyKind : uint8_t { kDatagram, kGather, kPlace, kPlaceResponse };
+enum class CopyKind : uint8_t { kDatagram, kPlace, kPlaceResponse };
 
 // A queue has at most 16384 started requests, so these bits of a request's number tell them apart.
 constexpr uint32_t kWorkRequestMask = 0x3fff;
@@ -23,39 +23,29 @@ struct CopyPurpose {
   Tpmsn message;          // kPlace
   uint32_t queue;         // kPlaceResponse; the record of the queue is not reused before the copy is done
   uint32_t work_request;  // kPlaceResponse: low 14 bits of its number
-  uint32_t held;          // kGather: HeldPacket
 };
 
-constexpr CopyTag gather_tag(uint32_t tpn, uint32_t held) {
-  return uint64_t{1} << 62 | uint64_t{held & 0xfffff} << 38 | tpn;
-}
 constexpr CopyTag place_tag(uint32_t tpn, Tpmsn message) {
-  return uint64_t{2} << 62 | uint64_t{message.value()} << 24 | tpn;
+  return uint64_t{1} << 62 | uint64_t{message.value()} << 24 | tpn;
 }
 constexpr CopyTag response_tag(uint32_t tpn, uint32_t queue, uint32_t work_request) {
-  return uint64_t{3} << 62 | uint64_t{queue & 0xfffff} << 38 | uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
+  return uint64_t{2} << 62 | uint64_t{queue & 0xfffff} << 38 | uint64_t{work_request & kWorkRequestMask} << 24 | tpn;
 }
 
-// A copy for a datagram, which has no channel.
+// A copy of a datagram that arrived, which has no channel.
 struct DatagramCopy {
-  bool arriving;  // `record` is an ArrivingDatagram, else a GatheringDatagram
-  uint32_t record;
+  uint32_t record;      // ArrivingDatagram
   uint32_t generation;  // of the record
 };
-constexpr CopyTag datagram_tag(const DatagramCopy& c) {
-  return uint64_t{c.arriving} << 48 | uint64_t{c.record & 0xffff} << 32 | c.generation;
-}
+constexpr CopyTag datagram_tag(const DatagramCopy& c) { return uint64_t{c.record & 0xffff} << 32 | c.generation; }
 constexpr DatagramCopy datagram_copy_of(CopyTag tag) {
-  return {(tag >> 48 & 1) != 0, static_cast<uint32_t>(tag >> 32 & 0xffff), static_cast<uint32_t>(tag)};
+  return {static_cast<uint32_t>(tag >> 32 & 0xffff), static_cast<uint32_t>(tag)};
 }
 
 constexpr CopyPurpose purpose_of(CopyTag tag) {
-  return {static_cast<CopyKind>(tag >> 62),
-          static_cast<uint32_t>(tag & 0xffffff),
-          Tpmsn(static_cast<uint32_t>(tag >> 24)),
-          static_cast<uint32_t>(tag >> 38 & 0xfffff),
-          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask),
-          static_cast<uint32_t>(tag >> 38 & 0xfffff)};
+  return {static_cast<CopyKind>(tag >> 62), static_cast<uint32_t>(tag & 0xffffff),
+          Tpmsn(static_cast<uint32_t>(tag >> 24)), static_cast<uint32_t>(tag >> 38 & 0xfffff),
+          static_cast<uint32_t>(tag >> 24 & kWorkRequestMask)};
 }
 
 }  // namespace ub::ta

@@ -9,7 +9,7 @@ namespace ub::ta {
 
 namespace {
 
-constexpr Duration kGatheringPause = microseconds(100);
+constexpr Duration kHoldingPause = microseconds(100);
 
 // How a request of UM is carried out.
 struct Way {
@@ -28,23 +28,19 @@ Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return {link, CrStatus::kSuccess, false};
 }
 
-// May the queue have a datagram whose payload is gathered? If not, its timer is set, and the queue must not stand on
-// the link's list meanwhile, where it would hold up others.
-bool may_gather(CoreState& s, const SendQueue& q) {
-  const uint32_t held = s.gathering_of[q.owner];
-  if (held < kGatheringOfOwner && has_share(s.gathering, held)) return true;
-  Instant at = s.now + kGatheringPause;
+// May the queue hold a datagram, if that becomes necessary? If not, its timer is set, and the queue must not stand on the
+// link's list meanwhile, where it would hold up others.
+bool may_hold(CoreState& s, const SendQueue& q) {
+  if (!s.config.slow_memory) return true;
+  const uint32_t held = s.held_datagrams_of[q.owner];
+  if (held < kHeldDatagramsOfOwner && has_share(s.held_datagrams.places, held)) return true;
+  Instant at = s.now + kHoldingPause;
   if (q.limits != nullptr) {
     q.limits->passing.charge(s.now, OwnerLimits::kPassedSlot);
     at = later(at, q.limits->passing.ready_at());
   }
   s.timers.arm(timer_of(s, q), at);
   return false;
-}
-
-void give_up_frame(CoreState& s, uint32_t record) {
-  if (s.gathering[record].pending != 0) s.orphan(s.held_of_datagram(record));
-  release_gathering(s, record);
 }
 
 void drop_from_active_links(CoreState& s, uint32_t link) {
@@ -56,13 +52,13 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
   if (q.state != QueueState::kReady) return 0;
-  // At most one datagram of a queue has pending payload, so that datagrams are sent in the order they were posted.
-  if (q.gathering != 0) return s.gathering[q.gathering].pending == 0 ? s.gathering[q.gathering].link : 0;
+  // A queue holds at most one datagram, so that datagrams are sent in the order in which they were posted.
+  if (q.held != 0) return s.held[q.held].pending == 0 ? s.held[q.held].link : 0;
   bool may_look = true;
   while (const Wqe* wqe = front_element(s, q, &may_look)) {
     if (!pacer_allows(s, q)) return 0;
     const Way way = way_of(s, q, *wqe);
-    if (way.link != 0) return may_gather(s, q) ? way.link : 0;
+    if (way.link != 0) return may_hold(s, q) ? way.link : 0;
     if (!start_finished(s, q, *wqe, way.status)) return 0;
     if (way.lost) s.count(Counter::kUmTxNoPath);
   }
@@ -100,24 +96,37 @@ void finish_datagram(CoreState& s, uint32_t queue, CrStatus status) {
   retire_requests(s, queue);
 }
 
-void release_gathering(CoreState& s, uint32_t record) {
-  GatheringDatagram& d = s.gathering[record];
-  d.in_use = false;
-  --s.gathering_of[d.owner];
-  s.queues[d.queue].gathering = 0;
-  s.gathering.free(record);
+HeldFrame& take_held_datagram(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  q.held = s.held_datagrams.take();
+  ++s.held_datagrams_of[q.owner];
+  HeldFrame& h = s.held.take_number(q.held, q.held);
+  h.item = queue;
+  return h;
 }
 
-void cancel_gathering(CoreState& s, uint32_t queue) {
-  if (s.queues[queue].gathering != 0) give_up_frame(s, s.queues[queue].gathering);
+void release_held_datagram(CoreState& s, uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  s.held.free(s.held[q.held]);
+  s.held_datagrams.give_back(q.held);
+  --s.held_datagrams_of[q.owner];
+  q.held = 0;
+}
+
+void give_up_held_datagram(CoreState& s, uint32_t queue) {
+  const SendQueue& q = s.queues[queue];
+  if (q.held == 0) return;
+  s.held.orphan(s.held[q.held]);
+  release_held_datagram(s, queue);
 }
 
 void leave_link(CoreState& s, uint32_t link) {
   drop_from_active_links(s, link);
-  for (uint32_t i = 1; i <= s.gathering.high_water(); ++i) {
-    if (!s.gathering[i].in_use || s.gathering[i].link != link) continue;
-    const uint32_t queue = s.gathering[i].queue;
-    give_up_frame(s, i);
+  for (uint32_t i = 1; i <= s.held_datagrams.places.high_water(); ++i) {
+    const uint32_t number = s.held_datagrams.numbers.of(i);
+    if (!s.held.in_use(number) || s.held[number].link != link) continue;
+    const uint32_t queue = s.held[number].item;
+    give_up_held_datagram(s, queue);
     s.count(Counter::kUmTxNoPath);
     finish_datagram(s, queue, CrStatus::kSuccess);
     schedule_datagrams(s, queue);

@@ -21,10 +21,12 @@ WrState& start_datagram(CoreState& s, SendQueue& q);
 // The newest started request is done.
 void finish_datagram(CoreState& s, uint32_t queue, CrStatus status);
 
-// Frees the record of a datagram that was sent, or will not be.
-void release_gathering(CoreState& s, uint32_t record);
-// The queue is flushed or destroyed: if the payload of a datagram is pending, that datagram is not sent.
-void cancel_gathering(CoreState& s, uint32_t queue);
+// A datagram whose memory may answer later. Its request is the newest started one of its queue.
+HeldFrame& take_held_datagram(CoreState& s, uint32_t queue);
+// The datagram that the queue holds was sent, or could not be.
+void release_held_datagram(CoreState& s, uint32_t queue);
+// The queue is flushed or destroyed: if it holds a datagram, that one is not sent.
+void give_up_held_datagram(CoreState& s, uint32_t queue);
 // The link is down: its datagrams are lost, and its queues leave its list.
 void leave_link(CoreState& s, uint32_t link);
 

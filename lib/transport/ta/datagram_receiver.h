@@ -24,7 +24,7 @@ class DatagramReceiver {
     ArrivingDatagram& d = s_.arriving[record];
     const RxReceive& receive = s_.receives[d.receive];
     if (packet.payload_len > receive.length) return complete_datagram(s_, record, CrStatus::kLocLen);
-    const Copies copies{datagram_tag({true, record, d.generation}), d.pending};
+    const Copies copies{datagram_tag({record, d.generation}), d.pending};
     d.failed = !scatter(s_, host_, copies, receive, packet.payload, packet.payload_len, true);
     if (d.pending == 0) complete(record);
   }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the requests of UM queues: a UTP packet each, at once, never again (UB Base Specification Rev 2.0, 6.2.1, 7.3).
-// Queues of one link take turns by message; a port without room holds up its own queues alone.
+// Sends the requests of UM queues (UB Base Specification Rev 2.0, 6.2.1, 7.3). Each request is one UTP packet, which is sent
+// once. The queues of one link take turns after each message. A port without room holds up only the queues of its link. If
+// the memory of a datagram answers later, its queue holds the frame and sends nothing else until then (held_frames.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/sealed_frame.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/segmentation.h"
@@ -24,7 +23,7 @@ class DatagramSender {
  public:
   DatagramSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // At most `budget` messages; returns how many were dealt with.
+  // Sends at most `budget` messages; returns how many ended or were held.
   size_t send(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active_links.back();  // each has one turn
@@ -40,20 +39,26 @@ class DatagramSender {
     return sent;
   }
 
-  void on_gather_done(const DatagramCopy& copy, bool ok) {
-    GatheringDatagram& d = s_.gathering[copy.record];
-    if (!d.in_use || d.generation != copy.generation) return;  // given up meanwhile
-    d.failed |= !ok;
-    if (--d.pending != 0) return;
-    const uint32_t queue = d.queue;
-    if (d.failed) finish(copy.record, CrStatus::kLocAccess);
+  // The gathers of a held datagram are done.
+  void on_gathered(const HeldFrame& h) {
+    const uint32_t queue = h.item;
+    if (h.failed) finish_held(queue, CrStatus::kLocAccess);
     schedule_datagrams(s_, queue);
   }
 
  private:
   enum class Sent : uint8_t { kYes, kNothing, kNoRoom };
 
-  // The oldest waiting queue's next message; the queue goes to the end.
+  // A frame with its headers, and where its payload goes.
+  struct Frame {
+    uint32_t link;
+    bool v6;
+    uint32_t bytes;
+    std::byte* begin;
+    std::byte* payload;
+  };
+
+  // Sends the next message of the queue that has waited longest. The queue goes to the end of the list.
   Sent send_next(uint32_t link) {
     const IndexList& queues = s_.links[link].queues;
     while (!queues.empty()) {
@@ -71,10 +76,10 @@ class DatagramSender {
     return Sent::kNothing;
   }
 
-  // False: no room now.
+  // Sends or starts the next message of the queue. False: the port has no room now.
   bool send_front(uint32_t queue, uint32_t link) {
     SendQueue& q = s_.queues[queue];
-    if (q.gathering != 0) return send_held(q);
+    if (q.held != 0) return send_held(queue);
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
     const Target& target = s_.targets[wqe.target];
     const PeerAddress& path = s_.peers[target.peer].path;
@@ -97,24 +102,69 @@ class DatagramSender {
     at += wire::UtpHeader::kSize;
     at += wire::write_transaction_headers(ta, at);
     std::memset(at + wqe.length, 0, padding);
-    const uint32_t record = take_record(queue, link, bytes, headers.v6());
-    gather(record, wqe, frame, at);
+    start(queue, wqe, {link, headers.v6(), bytes, frame, at});
     return true;
   }
 
-  // Its payload came from memory that answered later.
-  bool send_held(SendQueue& q) {
-    const uint32_t record = q.gathering;
-    const GatheringDatagram& d = s_.gathering[record];
-    std::byte* frame = resume_frame(s_, host_, s_.held_of_datagram(record), d.link, d.bytes);
-    if (frame == nullptr && !given_up(q)) return false;
-    if (frame != nullptr) commit(d, frame);
+  // Starts the message, and ends it unless its memory answers later.
+  void start(uint32_t queue, const Wqe& wqe, const Frame& frame) {
+    SendQueue& q = s_.queues[queue];
+    WrState& wr = start_datagram(s_, q);
     q.deadline = Instant::never();
-    finish(record, CrStatus::kSuccess);
+    uint32_t pending = 0;  // and stays so
+    const CopyResult copied =
+        s_.config.slow_memory ? gather_slowly(queue, wqe, frame) : gather(wqe, q.owner, {0, pending}, frame.payload);
+    if (copied == CopyResult::kPending) return;
+    wr.done = true;
+    if (copied == CopyResult::kFailed) {
+      wr.status = CrStatus::kLocAccess;
+      host_.tx_abort(frame.link, frame.begin);
+    } else {
+      commit(queue, frame.link, frame.begin, frame.bytes, frame.v6);
+    }
+  }
+
+  // Gathers the payload of the message.
+  CopyResult gather(const Wqe& wqe, Owner owner, const Copies& copies, std::byte* payload) {
+    if (wqe.length == 0) return CopyResult::kDone;
+    return gather_request(s_, host_, copies, wqe, owner, 0, wqe.length, payload);
+  }
+
+  // The same where memory may answer later. kPending: the queue holds the frame.
+  CopyResult gather_slowly(uint32_t queue, const Wqe& wqe, const Frame& frame) {
+    HeldFrame& h = take_held_datagram(s_, queue);
+    h.link = frame.link;
+    h.bytes = frame.bytes;
+    h.v6 = frame.v6;
+    const CopyResult copied = gather(wqe, s_.queues[queue].owner, {s_.held.tag_of(h), h.pending}, frame.payload);
+    if (copied != CopyResult::kPending) {
+      release_held_datagram(s_, queue);
+      return copied;
+    }
+    note_of<Host>(s_, Stage::kDatagramHeld, frame.link, queue);
+    s_.held.hold(host_, h, frame.begin);
+    return copied;
+  }
+
+  // Sends the datagram that the queue holds; its memory has answered. False: the port has no room now.
+  bool send_held(uint32_t queue) {
+    SendQueue& q = s_.queues[queue];
+    const HeldFrame& h = s_.held[q.held];
+    std::byte* frame = s_.held.resume(host_, h);
+    if (frame == nullptr && !given_up(q)) return false;
+    if (frame != nullptr) commit(queue, h.link, frame, h.bytes, h.v6);
+    q.deadline = Instant::never();
+    finish_held(queue, CrStatus::kSuccess);
     return true;
   }
 
-  // Nobody takes anything out of the port any more: waiting is over, the message is lost.
+  void finish_held(uint32_t queue, CrStatus status) {
+    release_held_datagram(s_, queue);
+    finish_datagram(s_, queue, status);
+  }
+
+  // Has the queue waited for room until its deadline? Then nobody takes anything out of the port any more, and the message
+  // is lost.
   bool given_up(const SendQueue& q) {
     if (s_.now < q.deadline) return false;
     s_.count(Counter::kUmTxNoRoom);
@@ -137,56 +187,10 @@ class DatagramSender {
     return ta;
   }
 
-  uint32_t take_record(uint32_t queue, uint32_t link, uint32_t bytes, bool v6) {
-    const uint32_t record = s_.gathering.alloc();
-    GatheringDatagram& d = s_.gathering[record];
-    s_.queues[queue].gathering = record;
-    ++s_.gathering_of[s_.queues[queue].owner];
-    d = {.bytes = bytes,
-         .link = link,
-         .queue = queue,
-         .pending = 0,
-         .generation = d.generation + 1,
-         .owner = s_.queues[queue].owner,
-         .v6 = v6,
-         .failed = false,
-         .in_use = true};
-    return record;
-  }
-
-  void finish(uint32_t record, CrStatus status) {
-    const uint32_t queue = s_.gathering[record].queue;
-    release_gathering(s_, record);
-    finish_datagram(s_, queue, status);
-  }
-
-  // The message starts here. Memory at hand: it leaves at once.
-  void gather(uint32_t record, const Wqe& wqe, std::byte* frame, std::byte* payload) {
-    GatheringDatagram& d = s_.gathering[record];
-    SendQueue& q = s_.queues[d.queue];
-    const Copies copies{datagram_tag({false, record, d.generation}), d.pending};
-    const CopyResult copied =
-        wqe.length == 0 ? CopyResult::kDone : gather_request(s_, host_, copies, wqe, q.owner, 0, wqe.length, payload);
-    WrState& wr = start_datagram(s_, q);
-    q.deadline = Instant::never();
-    if (copied == CopyResult::kPending) {
-      note_of<Host>(s_, Stage::kDatagramHeld, d.link, d.queue);
-      return hold_frame(s_, host_, s_.held_of_datagram(record), d.link, frame, d.bytes);
-    }
-    wr.done = true;
-    if (copied == CopyResult::kFailed) {
-      wr.status = CrStatus::kLocAccess;
-      host_.tx_abort(d.link, frame);
-    } else {
-      commit(d, frame);
-    }
-    release_gathering(s_, record);
-  }
-
-  void commit(const GatheringDatagram& d, std::byte* frame) {
-    seal_and_commit(s_, host_, d.link, frame, d.bytes, UbIcrc{d.v6});
+  void commit(uint32_t queue, uint32_t link, std::byte* frame, uint32_t bytes, bool v6) {
+    seal_and_commit(s_, host_, link, frame, bytes, UbIcrc{v6});
     s_.count(Counter::kUmTx);
-    note_of<Host>(s_, Stage::kDatagramSent, d.link, d.queue);
+    note_of<Host>(s_, Stage::kDatagramSent, link, queue);
   }
 
   CoreState& s_;

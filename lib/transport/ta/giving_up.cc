@@ -41,7 +41,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   if (wr.refused != 0) unlink_refused(q, wr);
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
-  if (q.unreliable) return cancel_gathering(s, queue);
+  if (q.unreliable) return give_up_held_datagram(s, queue);
   Lane& lane = lane_of(s, s.channels[wr.channel]);
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;

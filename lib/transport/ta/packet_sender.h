@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the messages of channels: what is to be sent again first, then the message that was begun, then answers, then
-// requests. The channel says what its turn is (tp/transmit_state.h); here it is known what a message is made of.
+// Sends the messages of channels. Packets that have to be sent again come first, then the rest of the message that was
+// begun, then answers, then requests. The channel says which packet is next (tp/transmit_state.h); this file knows what a
+// message is made of.
 //
-// A packet's payload is gathered from the memory of its work request or READ job, also when it goes again: no
-// packet is stored. Where that memory is gone, a fake packet takes its place under the same PSN.
+// No packet is stored. The payload of a packet is gathered from the memory of its work request or READ job, and once more
+// if the packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same PSN. If
+// that memory answers later, the frame is held until it has answered (tp/held_packets.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -26,19 +28,19 @@ class PacketSender {
  public:
   PacketSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // At most `budget` packets, of all channels with something to send in turn; returns how many left.
+  // Sends at most `budget` packets; the channels with something to send take turns. Returns how many packets left.
   size_t send(size_t budget) { return s_.active.empty() ? 0 : send_in_turn(budget); }
 
  private:
   enum class Sent : uint8_t {
     kYes,
     kNothing,
-    kNoRoom,   // in the port
-    kPending,  // memory is awaited
-    kHeld,     // built, and waits for memory
+    kNoRoom,   // the port has no room
+    kPending,  // the packets that were built before it wait for memory
+    kHeld,     // the packet was built and waits for memory
   };
 
-  // One function with all that it calls: calls would cost as much as the work.
+  // This is one function together with all that it calls, because calls would cost as much as the work.
   [[gnu::flatten]] size_t send_in_turn(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
@@ -53,7 +55,7 @@ class PacketSender {
         }
         if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held_count == 0);
+        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held.empty());
       }
       if (channel == last_one) break;
     }
@@ -102,8 +104,8 @@ class PacketSender {
     return true;
   }
 
-  // Of a message begun just now: the window is open and a request is alive, but a READ job may have ended while its
-  // answer waited.
+  // Sends the first packet of a message that was begun just now. The window is open. A request is alive, but a READ job may
+  // have ended while its response waited for its turn.
   Sent send_first(uint32_t channel) {
     tp::TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
     const bool fake =
@@ -136,9 +138,9 @@ class PacketSender {
     return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, psn, true);
   }
 
-  // It takes no turn from those that were built before it.
+  // A fake packet leaves at once, so it has to wait until no packet is held that was built before it.
   Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
-    if (s_.channels[channel].held_count != 0) return Sent::kPending;
+    if (!s_.channels[channel].held.empty()) return Sent::kPending;
     return transmitter().send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
   }
 
@@ -188,7 +190,7 @@ class PacketSender {
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
     if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
     uint32_t pending = 0;  // and stays so
-    if (gather(payload, {gather_tag(ch.tpn, 0), pending}, at) == CopyResult::kFailed) {
+    if (gather(payload, {0, pending}, at) == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);
       payload_vanished(m);
       return Sent::kYes;  // the next turn sends the fake packet
@@ -213,27 +215,25 @@ class PacketSender {
     return Sent::kYes;
   }
 
-  // Memory may answer later: the packet leaves when it has, and when those built before it have left.
+  // Memory may answer later. The packet leaves when it has answered and all packets that were built before have left.
   Sent gather_slowly(uint32_t channel, tp::TxMessage& m, const Payload& payload, const Frame& frame,
                      const wire::RtpHeader& rtp, bool again) {
     tp::Channel& ch = s_.channels[channel];
-    tp::HeldPacket& h = tp::take_held(s_, channel);
+    HeldFrame& h = tp::take_held(s_, channel);
     h.message = &m;
     h.bytes = static_cast<uint32_t>(frame.bytes);
     h.psn = rtp.psn;
     h.again = again;
     h.last = rtp.last;
-    const Copies copies{gather_tag(ch.tpn, tp::held_number(s_, h)), h.pending};
-    const CopyResult copied = gather(payload, copies, frame.payload);
+    const CopyResult copied = gather(payload, {s_.held.tag_of(h), h.pending}, frame.payload);
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame.begin);
-      h.given_up = true;
-      h.pending != 0 ? tp::append_held(s_, ch, h, s_.now) : tp::free_held(s_, h);
+      s_.held.free(h);
       payload_vanished(m);
       return Sent::kYes;
     }
-    if (copied == CopyResult::kDone && ch.held_count == 0) {
-      tp::free_held(s_, h);
+    if (copied == CopyResult::kDone && ch.held.empty()) {
+      s_.held.free(h);
       return send_at_once(channel, m, payload, frame, rtp, again);
     }
     transmitter().hold(channel, s_.now, h, frame.begin);
@@ -241,12 +241,12 @@ class PacketSender {
     return Sent::kHeld;
   }
 
-  // Memory that answers later has answered: the packet leaves, or a fake one in its place if what it was part of is gone
-  // by now.
+  // The memory of the first held packet has answered. The packet leaves. If its message has lost its memory meanwhile, a
+  // fake packet leaves in its place, and if it need not be sent any more, none does.
   Sent send_held(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    const tp::HeldPacket& h = tp::first_held(s_, ch);
-    tp::TxMessage* m = h.given_up ? nullptr : tp::held_message(s_, ch, h);
+    const HeldFrame& h = s_.held.first(ch.held);
+    tp::TxMessage* m = tp::held_message(s_, ch, h);
     if (m != nullptr) {
       if (h.failed && source_alive(*m)) payload_vanished(*m);
       const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
@@ -260,7 +260,7 @@ class PacketSender {
     return Sent::kYes;
   }
 
-  // Local memory of a request is not there (any more).
+  // The memory that the message is gathered from is not there, or not any more. Its request or READ ends with an error.
   void payload_vanished(tp::TxMessage& m) {
     if (m.kind == tp::MessageKind::kRequest) {
       uint32_t queue = m.source;

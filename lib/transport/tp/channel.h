@@ -20,6 +20,7 @@
 #include "lib/base/uint128.h"
 #include "lib/transport/cc/flow.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/held_frames.h"
 #include "lib/transport/tp/message_queue.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
@@ -49,7 +50,7 @@ struct alignas(64) ChannelHot {
   bool message_open;        // at least one packet of `message` was delivered
   uint32_t reorder;         // block of State::reorder; 0: no packet is missing
   uint32_t recovery;        // RecoveryBlock; 0: no packet was reported missing
-  uint16_t held_count;      // length of `held`
+  uint16_t held_new;        // how many of the held packets are new ones, not retransmissions
   bool paced;               // the rate of the flow lets no packet leave now
   bool tells_sent;          // the flow is told of each packet that is sent
 };
@@ -111,8 +112,7 @@ struct Channel : ChannelHot {
   uint32_t read_jobs;  // READs that are being served
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
-  IndexList held;        // HeldPacket, in the order in which they are sent
-  uint8_t held_new;      // how many of them are new packets, not retransmissions
+  HeldLine held;
   Instant gather_since;  // when the first of them began to wait
 
   // ---- identity, set-up ----
@@ -135,20 +135,6 @@ struct Channel : ChannelHot {
   bool is_up() const { return state == ChannelState::kOpen; }
   uint32_t place() const { return static_cast<uint32_t>(std::countr_zero(place_bit)); }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
-};
-
-// A packet whose memory answers later. It has its PSN already, and is sent after all packets that were built before it.
-struct HeldPacket {
-  TxMessage* message;  // of a new packet; the message stays in the queue until all its packets are sent
-  uint32_t channel;    // 0: the record is free
-  ListLink in_line;
-  uint32_t bytes;    // of the frame, which is in CoreCommon::held_frames
-  uint32_t pending;  // gathers that are not done
-  Psn psn;
-  bool again;  // a retransmission
-  bool last;   // the last packet of its message
-  bool failed;
-  bool given_up;  // it has no frame: pending gathers write nowhere, and nothing is sent
 };
 
 // Which packets in flight the peer has beyond a gap, and which are to be sent again. The bitmaps are indexed by PSN mod

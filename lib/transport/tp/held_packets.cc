@@ -5,49 +5,36 @@
 
 namespace ub::tp {
 
-void append_held(State& s, Channel& ch, HeldPacket& h, Instant now) {
-  if (ch.held_count == 0) ch.gather_since = now;
-  ch.held.push_back<&HeldPacket::in_line>(s.held, held_number(s, h));
-  ++ch.held_count;
-  if (h.given_up) return;
-  s.note(Stage::kPacketHeld, h.channel, h.psn.value());
+void append_held(State& s, uint32_t channel, HeldFrame& h, Instant now) {
+  Channel& ch = s.channels[channel];
+  if (ch.held.empty()) ch.gather_since = now;
+  s.held.append(ch.held, h);
+  s.note(Stage::kPacketHeld, channel, h.psn.value());
   if (h.again) return resend_waits(s.recovery[ch.recovery], h.psn);
   ++ch.held_new;
 }
 
 void drop_first_held(State& s, Channel& ch, Instant now) {
-  HeldPacket& h = first_held(s, ch);
-  UB_DCHECK(ch.held_count != 0 && h.pending == 0);
-  ch.held.pop_front<&HeldPacket::in_line>(s.held);
-  --ch.held_count;
-  if (!h.given_up && !h.again) --ch.held_new;
-  free_held(s, h);
-  if (first_held_waits(s, ch)) ch.gather_since = now;
+  UB_DCHECK(!s.held.first_waits(ch.held));
+  if (!s.held.first(ch.held).again) --ch.held_new;
+  s.held.drop_first(ch.held);
+  if (s.held.first_waits(ch.held)) ch.gather_since = now;
 }
 
-void drop_all_held(State& s, Channel& ch) {
-  while (ch.held_count != 0) {
-    HeldPacket& h = s.held[ch.held.pop_front<&HeldPacket::in_line>(s.held)];
-    --ch.held_count;
-    if (!h.given_up) s.orphan(held_place(s, h));
-    s.note(Stage::kPacketGivenUp, h.channel, h.psn.value());
-    free_held(s, h);
-  }
+void give_up_all_held(State& s, Channel& ch) {
+  const uint32_t channel = number_of(s, ch);
+  s.held.each(ch.held, [&](const HeldFrame& h) { s.note(Stage::kPacketGivenUp, channel, h.psn.value()); });
+  s.held.give_up_all(ch.held);
   ch.held_new = 0;
 }
 
-bool on_gather_done(State& s, uint32_t channel, uint32_t number, Instant now, bool ok) {
-  if (!s.config.slow_memory || number == 0 || number > s.held_packets()) return false;
-  HeldPacket& h = s.held[number];
-  if (h.channel != channel || h.pending == 0) return false;
-  h.failed |= !ok;
-  if (--h.pending != 0) return true;
+void on_gathered(State& s, const HeldFrame& h, Instant now) {
+  const uint32_t channel = s.held_homes.index_of(h.home);
   s.note(Stage::kPacketReady, channel, h.psn.value());
   Channel& ch = s.channels[channel];
-  if (&first_held(s, ch) != &h) return true;
+  if (&s.held.first(ch.held) != &h) return;
   waited_for_memory(ch, now);
   activate(s, channel);
-  return true;
 }
 
 }  // namespace ub::tp

@@ -10,10 +10,8 @@ void lay_out_channels(State& s, Arena& arena) {
   s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);
   // Every channel may have a full window of one-packet messages in flight; answers share what is left.
   s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 4));
-  s.held = arena.take<HeldPacket>(c.slow_memory ? size_t{s.held_packets()} + 1 : 0);
-  s.held_frames_of_packets = s.held_places.take(s.held_packets() + 1);
+  s.held_homes = s.held.numbers.take(c.max_channels + 1);
   s.channel_timers = s.timer_numbers.take(c.max_channels + 1);
-  s.more_held.init(arena, c.slow_memory ? kMoreHeld : 0);
   s.reorder.init(arena, c.max_channels);
   s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
   s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);

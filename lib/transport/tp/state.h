@@ -22,11 +22,6 @@ struct KeptPacket {
   uint32_t bytes;  // behind the transport header
 };
 
-// Each channel may have one packet that waits for memory; beyond these, all channels together may have kMoreHeld. The
-// number is small because a packet may have a pending gather for every range of its request, and the host may limit how
-// many are pending.
-constexpr uint32_t kMoreHeld = 256;
-
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
@@ -40,10 +35,6 @@ struct State : CoreCommon {
   Slab<KeptPacket> kept;
   std::byte* kept_bytes = nullptr;
 
-  // Packets that wait for memory. Every channel has one record, under its own number; further ones come from a pool.
-  HeldPacket* held = nullptr;
-  Slab<uint32_t> more_held;
-
   // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
   IndexList active, owing_acks;
   Instant acks_due = Instant::never();  // no acknowledgement is due earlier
@@ -52,13 +43,13 @@ struct State : CoreCommon {
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
-  uint32_t held_packets() const { return config.max_channels + kMoreHeld; }
-  NumberRange held_frames_of_packets;  // by number of HeldPacket
+  NumberRange held_homes;  // of channels
   NumberRange channel_timers;
+  uint32_t home_of_channel(uint32_t channel) const { return held_homes.of(channel); }
   uint32_t timer_of_channel(uint32_t channel) const { return channel_timers.of(channel); }
 };
 
-// Takes the tables from the arena, and ranges of timers and of places for held frames. The caller calls
+// Takes the tables from the arena, and ranges of timers and of held frames. The caller calls
 // CoreCommon::lay_out_ranges() later.
 void lay_out_channels(State& s, Arena& arena);
 

@@ -130,8 +130,8 @@ void stop_half_sent(State& s, uint32_t channel) {
   activate(s, channel);
 }
 
-TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h) {
-  if (!h.again) return h.message;
+TxMessage* held_message(State& s, Channel& ch, const HeldFrame& h) {
+  if (!h.again) return static_cast<TxMessage*>(h.message);
   const bool wanted = ch.recovery != 0 && test_bit(s.recovery[ch.recovery].held, recovery_index(h.psn));
   return wanted ? message_at(s, ch, h.psn) : nullptr;
 }

@@ -43,10 +43,10 @@ enum class Turn : uint8_t {
 };
 inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
   if (!ch.is_up()) return Turn::kNothing;
-  if (ch.held_count != 0) {
+  if (!ch.held.empty()) {
     if (ch.paced) return Turn::kWaits;
-    if (!first_held_waits(s, ch)) return Turn::kHeld;
-    if (!room_to_hold(s, ch)) return Turn::kWaits;
+    if (!s.held.first_waits(ch.held)) return Turn::kHeld;
+    if (!s.held.has_room(ch.held.count)) return Turn::kWaits;
   }
   if (ch.recovery != 0 && next_resend(s, ch, psn)) return Turn::kSendAgain;
   return ch.mid_message ? Turn::kContinue : Turn::kBegin;
@@ -61,7 +61,7 @@ TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {});
 inline bool take_keepalive(Channel& ch) {
   const bool due = ch.keepalive_due;
   ch.keepalive_due = false;
-  return due && ch.outstanding() == 0 && ch.held_count == 0;
+  return due && ch.outstanding() == 0 && ch.held.empty();
 }
 // Appends a message of one fake packet; false: there is no room for its descriptor.
 bool begin_keepalive(State& s, Channel& ch);
@@ -107,14 +107,14 @@ inline void waited_for_memory(Channel& ch, Instant now) {
   ch.progress_at = ch.progress_at < ch.gather_since ? ch.progress_at + (now - ch.gather_since) : now;
 }
 // The message of a held packet; nullptr: the packet is no longer needed.
-TxMessage* held_message(State& s, Channel& ch, const HeldPacket& h);
+TxMessage* held_message(State& s, Channel& ch, const HeldFrame& h);
 
 // ---- time ------------------------------------------------------------------------------------------------------
 
 // Has the peer been silent for `limit`? Not while the next packet waits for memory of this side: nothing is sent that
 // the peer could acknowledge.
 inline bool is_silent(const State& s, const Channel& ch, Instant now, Duration limit) {
-  return !first_held_waits(s, ch) && now - ch.progress_at >= limit;
+  return !s.held.first_waits(ch.held) && now - ch.progress_at >= limit;
 }
 
 inline RtoLimits rto_limits(const State& s) { return {s.config.rtt_multiplier, s.config.rto_min, s.config.rto_max}; }

@@ -9,7 +9,6 @@
 // before the acknowledgement.
 #pragma once
 
-#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/sealed_frame.h"
 #include "lib/transport/tp/congestion.h"
@@ -77,15 +76,14 @@ class Transmitter {
 
   // Holds a packet whose gathers are pending, or which has to wait behind such packets: its frame goes back to the
   // port.
-  void hold(uint32_t channel, Instant now, HeldPacket& h, std::byte* frame) {
-    Channel& ch = s_.channels[channel];
-    hold_frame(s_, host_, held_place(s_, h), ch.link, frame, h.bytes);
-    append_held(s_, ch, h, now);
+  void hold(uint32_t channel, Instant now, HeldFrame& h, std::byte* frame) {
+    s_.held.hold(host_, h, frame);
+    append_held(s_, channel, h, now);
   }
 
   // Sends a held frame as a packet of this message; false: there is no room in the port.
-  bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldPacket& h) {
-    std::byte* frame = resume_frame(s_, host_, held_place(s_, h), s_.channels[channel].link, h.bytes);
+  bool send_held(uint32_t channel, Instant now, TxMessage& m, const HeldFrame& h) {
+    std::byte* frame = s_.held.resume(host_, h);
     if (frame == nullptr) return false;
     send_frame(channel, now, m, frame, h.bytes, h.psn, h.again, h.last);
     return true;

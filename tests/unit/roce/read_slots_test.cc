@@ -116,5 +116,20 @@ TEST(ReadSlots, empty_reads) {
   EXPECT_EQ(s.find(read_of(9, 0x1000, 1)), nullptr);
 }
 
+TEST(ReadSlots, are_served_from_the_oldest_on_and_behind_any_of_them_the_next_newer_one) {
+  Slots s(4);
+  ReadSlot* slot[6];
+  for (uint32_t i = 0; i < 6; ++i) slot[i] = s.add(read_of(i, 0x1000, 8), i < 3);  // the two oldest are used again
+  const auto number = [&](const ReadSlot* at) { return static_cast<uint32_t>(at - s.all.data()); };
+  const auto behind = [&](const ReadSlot* at) { return next_to_serve(s.all, s.ring, number(at)); };
+  EXPECT_EQ(next_to_serve(s.all, s.ring), slot[3]);
+  EXPECT_EQ(behind(slot[2]), slot[3]) << "the oldest one was served";
+  EXPECT_EQ(behind(slot[3]), slot[4]);
+  EXPECT_EQ(behind(slot[4]), slot[5]);
+  EXPECT_EQ(behind(slot[5]), nullptr);
+  slot[4]->serving = false;
+  EXPECT_EQ(behind(slot[3]), slot[5]);
+}
+
 }  // namespace
 }  // namespace ub::roce

@@ -177,9 +177,9 @@ TEST(OpenTimer, silence_ends_it_exactly_in_time) {
 TEST(OpenTimer, who_waits_for_its_own_memory_hears_no_silence) {
   Open i;
   i.in_flight(1);
-  tp::HeldPacket& h = tp::take_held(*i.s, i.channel);
+  HeldFrame& h = tp::take_held(*i.s, i.channel);
   h.pending = 1;
-  tp::append_held(*i.s, i.it(), h, i.s->now);
+  tp::append_held(*i.s, i.channel, h, i.s->now);
   i.fire_at(i.it().progress_at + i.it().give_up_after * 2);
   EXPECT_TRUE(alive(i.it()));
 }
@@ -371,15 +371,18 @@ TEST(Death, gives_back_a_receive_when_nothing_writes_into_it_any_more) {
 
 TEST(Death, gives_back_the_frames_that_wait_for_memory) {
   Open i;
-  for (int n = 0; n < 2; ++n) tp::append_held(*i.s, i.it(), tp::take_held(*i.s, i.channel), i.s->now);
+  for (int n = 0; n < 2; ++n) {
+    HeldFrame& h = tp::take_held(*i.s, i.channel);
+    h.pending = 1;
+    tp::append_held(*i.s, i.channel, h, i.s->now);
+  }
   kill_channel(*i.s, i.channel);
-  EXPECT_EQ(i.it().held_count, 0u);
-  ASSERT_EQ(i.s->orphan_count, 2u);
-  EXPECT_EQ(i.s->orphans[0], i.channel);
-  EXPECT_EQ(i.s->orphans[1], i.s->config.max_channels + 1);
+  EXPECT_EQ(i.it().held.count, 0u);
+  EXPECT_EQ(i.s->held.in_use_count(), 0u);
+  EXPECT_EQ(i.s->held.orphan_count(), 2u);
   Open without;
   kill_channel(*without.s, without.channel);
-  EXPECT_EQ(without.s->orphan_count, 0u);
+  EXPECT_EQ(without.s->held.orphan_count(), 0u);
 }
 
 TEST(Death, of_a_channel_that_was_held_back_holds_nothing_back) {

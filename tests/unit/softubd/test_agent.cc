@@ -10,14 +10,14 @@
 
 #include "dataplane/nic.h"
 #include "lib/ipc/memfd.h"
-#include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/copy_prefix.h"
 
 namespace ub {
 namespace {
 
 constexpr Duration kPatience = milliseconds(80);
 constexpr Duration kStarvedPatience = seconds(5);
-constexpr CopyTag kTag = CopyTag{static_cast<uint64_t>(ta::CopyKind::kGather)} << 62;
+constexpr CopyTag kTag = uint64_t{kHeldCopyPrefix} << kCopyPrefixShift;  // of a gather
 
 class AgentTest : public testing::Test {
  protected:

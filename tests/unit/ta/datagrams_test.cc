@@ -192,11 +192,11 @@ TEST(DatagramTarget, memory_that_answers_later_completes_it_once) {
   EXPECT_TRUE(t.completions().empty());
   EXPECT_EQ(t.s->arriving_of[5], 1);
   const uint32_t generation = t.s->arriving[1].generation;
-  t.receiver.on_placed({true, 1, generation + 1}, true);
+  t.receiver.on_placed({1, generation + 1}, true);
   EXPECT_TRUE(t.completions().empty()) << "of another use of the record";
   t.host.finish_copies(t, t.s->now);
   EXPECT_EQ(t.completions().at(0).status, CrStatus::kSuccess);
-  t.receiver.on_placed({true, 1, generation}, true);
+  t.receiver.on_placed({1, generation}, true);
   EXPECT_TRUE(t.completions().empty());
   t.post_receive();
   t.give(t.packet());
@@ -262,26 +262,31 @@ TEST_F(Sending, bytes_that_do_not_come_end_it_with_an_error) {
   const std::vector<Cqe> done = a.poll();
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].status, CrStatus::kLocAccess);
-  EXPECT_EQ(state(a).gathering.in_use(), 0u);
+  EXPECT_EQ(state(a).held_datagrams.places.in_use(), 0u);
   a.host.slow = false;
   post(5);
   EXPECT_EQ(a.core->poll_packets(now, 64), 1u);
 }
 
-TEST_F(Sending, each_use_of_a_record_has_a_generation_of_its_own) {
+TEST_F(Sending, a_gather_of_a_datagram_that_was_given_up_is_not_that_of_the_next_one) {
   a.host.slow = true;
-  for (uint32_t use = 1; use <= 3; ++use) {
-    post(5);
-    a.core->poll_packets(now, 64);
-    EXPECT_EQ(state(a).gathering[1].generation, use);
-    a.core->on_copy_done(now, ta::datagram_tag({false, 1, use - 1}), false);
-    EXPECT_EQ(state(a).gathering[1].pending, 1u) << "of another use";
-    a.host.finish_copies(*a.core, now);
-    a.core->poll_packets(now, 64);
-    EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
-    a.core->on_copy_done(now, ta::datagram_tag({false, 1, use}), false);
-    EXPECT_TRUE(a.poll().empty()) << "it is over";
-  }
+  post(5);
+  a.core->poll_packets(now, 64);
+  ASSERT_EQ(a.core->set_state(now, a.datagram_jetty, QueueState::kError), Status::kOk);
+  ASSERT_EQ(a.core->set_state(now, a.datagram_jetty, QueueState::kReady), Status::kOk);
+  a.poll();
+  post(6);
+  a.core->poll_packets(now, 64);
+  ASSERT_EQ(a.host.pending_copies(), 2u);
+  EXPECT_EQ(state(a).held_datagrams.places.high_water(), 1u) << "it has the place of the first one";
+  a.host.lost = true;
+  a.host.finish_copy(*a.core, now);
+  EXPECT_EQ(a.core->poll_packets(now, 64), 0u);
+  EXPECT_TRUE(a.poll().empty());
+  a.host.lost = false;
+  a.host.finish_copies(*a.core, now);
+  EXPECT_EQ(a.core->poll_packets(now, 64), 1u);
+  EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
 }
 
 TEST_F(Sending, when_its_link_goes_down_what_waits_is_lost_without_an_error) {
@@ -294,7 +299,7 @@ TEST_F(Sending, when_its_link_goes_down_what_waits_is_lost_without_an_error) {
   ASSERT_EQ(done.size(), 2u);
   for (const Cqe& c : done) EXPECT_EQ(c.status, CrStatus::kSuccess);
   EXPECT_EQ(count(a, Counter::kUmTxNoPath), 2u);
-  EXPECT_EQ(state(a).gathering.in_use(), 0u);
+  EXPECT_EQ(state(a).held_datagrams.places.in_use(), 0u);
 }
 
 }  // namespace

@@ -527,7 +527,7 @@ TEST_F(SlowMemoryTest, without_room_in_the_port_a_gathered_packet_waits) {
   finish_copies();
   a.host.full = true;
   EXPECT_TRUE(sent_by(a).empty());
-  EXPECT_EQ(channel(a).held_count, 1u);
+  EXPECT_EQ(channel(a).held.count, 1u);
   a.host.full = false;
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 1u);
@@ -609,7 +609,7 @@ TEST_F(SlowMemoryTest, what_was_flushed_meanwhile_does_not_leave) {
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 1u);
   EXPECT_TRUE(p[0].rtp.fake);
-  EXPECT_EQ(channel(a).held_count, 0u);
+  EXPECT_EQ(channel(a).held.count, 0u);
 }
 
 TEST_F(SlowMemoryTest, a_retransmission_that_was_acknowledged_meanwhile_does_not_leave) {
@@ -621,7 +621,7 @@ TEST_F(SlowMemoryTest, a_retransmission_that_was_acknowledged_meanwhile_does_not
   a.host.frames.clear();
   retransmission_timeout(a);
   sent_by(a);
-  ASSERT_EQ(channel(a).held_count, 1u);
+  ASSERT_EQ(channel(a).held.count, 1u);
   b.core->on_packet(now, b.link, late);
   drain(b);
   deliver(b, a);
@@ -629,7 +629,7 @@ TEST_F(SlowMemoryTest, a_retransmission_that_was_acknowledged_meanwhile_does_not
   a.host.frames.clear();
   finish_copies();
   for (const SeenPacket& p : sent_by(a)) EXPECT_NE(p.rtp.opcode, wire::TpOpcode::kData);
-  EXPECT_EQ(channel(a).held_count, 0u);
+  EXPECT_EQ(channel(a).held.count, 0u);
 }
 
 TEST_F(SlowMemoryTest, a_retransmission_leaves_under_its_number) {
@@ -656,7 +656,7 @@ TEST_F(SlowMemoryTest, while_a_packet_waits_for_it_the_peer_is_not_silent) {
   lost_from(a);
   retransmission_timeout(a);
   sent_by(a);
-  ASSERT_EQ(channel(a).held_count, 1u);
+  ASSERT_EQ(channel(a).held.count, 1u);
   const Instant end = now + channel(a).give_up_after * 2;
   while (now < end) wake(a);
   EXPECT_TRUE(channel(a).is_up());

@@ -12,8 +12,7 @@ namespace ub::tp {
 namespace {
 
 struct Sending : Sender {
-  Sending() : Sender(100, with_slow_memory()), held_(2 * s->config.max_frame_bytes) {
-    s->held_frames = held_.data();
+  Sending() : Sender(100, with_slow_memory()) {
     Channel& c = ch();
     c.peer_tpn = 0x77;
     c.link = 1;
@@ -56,9 +55,6 @@ struct Sending : Sender {
 
   TestHost host;
   Transmitter<TestHost> transmitter{*s, host};
-
- private:
-  std::vector<std::byte> held_;
 };
 
 // ---- data ------------------------------------------------------------------------------------------------------
@@ -121,7 +117,7 @@ TEST(Transmitter, without_room_in_the_port_no_fake_packet_leaves) {
 TEST(Transmitter, a_frame_that_waits_leaves_the_port_and_comes_back) {
   Sending s;
   TxMessage& m = *begin_message(*s.s, s.ch());
-  HeldPacket& h = take_held(*s.s, s.channel);
+  HeldFrame& h = take_held(*s.s, s.channel);
   h.bytes = static_cast<uint32_t>(s.frame_bytes());
   h.psn = Psn(100);
   h.last = true;

@@ -75,17 +75,22 @@ struct Holding : Sender {
   Holding() : Sender(100, with_slow_memory()) {}
   // A packet was built that waits for so many gathers; its record.
   uint32_t hold(TxMessage& m, Psn psn, bool again = false, uint32_t gathers = 1) {
-    HeldPacket& h = take_held(*s, channel);
+    HeldFrame& h = take_held(*s, channel);
     h.message = &m;
     h.psn = psn;
     h.again = again;
     h.pending = gathers;
-    append_held(*s, ch(), h, now);
-    return held_number(*s, h);
+    append_held(*s, channel, h, now);
+    return s->held.number_of(h);
   }
   uint32_t hold_new(TxMessage& m, uint32_t gathers = 1) { return hold(m, next_new_psn(ch()), false, gathers); }
-  uint32_t orphans[4];
-  bool done(uint32_t record, bool ok = true) { return on_gather_done(*s, channel, record, now, ok); }
+  // A gather of that record is done; true: it was the last one.
+  bool done(uint32_t record, bool ok = true) {
+    const uint32_t gathered = s->held.on_gather_done(s->held.tag_of(s->held[record]), ok);
+    if (gathered != 0) on_gathered(*s, s->held[gathered], now);
+    return gathered != 0;
+  }
+  const HeldFrame& first() { return s->held.first(ch().held); }
 };
 
 TEST(HeldPacket, while_the_first_waits_others_are_built_and_it_goes_first) {
@@ -110,7 +115,7 @@ TEST(HeldPacket, while_the_first_waits_others_are_built_and_it_goes_first) {
 TEST(HeldPacket, there_are_only_so_many_of_one_channel) {
   Holding s;
   TxMessage& m = s.send(1, false);
-  for (uint32_t i = 0; i < kHeldOfChannel; ++i) {
+  for (uint32_t i = 0; i < kHeldOfSender; ++i) {
     ASSERT_EQ(turn_of(s), Turn::kContinue) << i;
     s.hold_new(m);
   }
@@ -119,11 +124,10 @@ TEST(HeldPacket, there_are_only_so_many_of_one_channel) {
 
 TEST(HeldPacket, one_of_each_channel_needs_nothing_of_the_pool) {
   Holding s;
-  while (s.s->more_held.alloc() != 0) {
-  }
+  for (uint32_t i = 0; i <= kMoreHeld; ++i) s.s->held.take(s.s->home_of_channel(s.channel + 1));
   TxMessage& m = s.send(1, false);
   ASSERT_EQ(turn_of(s), Turn::kContinue);
-  EXPECT_EQ(s.hold_new(m), s.channel);
+  EXPECT_EQ(s.hold_new(m), s.s->home_of_channel(s.channel));
   EXPECT_EQ(turn_of(s), Turn::kWaits);
 }
 
@@ -164,18 +168,9 @@ TEST(HeldPacket, is_done_with_its_last_piece_and_fails_with_any) {
   EXPECT_FALSE(s.ch().on_active_list);
   s.done(record);
   EXPECT_TRUE(s.ch().on_active_list);
-  EXPECT_TRUE(first_held(*s.s, s.ch()).failed);
+  EXPECT_TRUE(s.first().failed);
   EXPECT_EQ(s.ch().progress_at, s.now);
   EXPECT_FALSE(s.done(record)) << "nothing of it is pending";
-}
-
-TEST(HeldPacket, of_another_channel_or_of_nobody_is_not_done) {
-  Holding s;
-  TxMessage& m = s.send(1, false);
-  const uint32_t record = s.hold_new(m);
-  EXPECT_FALSE(on_gather_done(*s.s, s.channel + 1, record, s.now, true));
-  for (uint32_t none : {0u, record + 1, s.s->held_packets() + 1}) EXPECT_FALSE(s.done(none)) << none;
-  EXPECT_EQ(first_held(*s.s, s.ch()).pending, 1u);
 }
 
 // Each time that one of them keeps the others waiting counts, and no more.
@@ -212,7 +207,7 @@ TEST(HeldPacket, one_that_was_to_go_again_is_needed_until_it_is_acknowledged) {
   Holding s;
   TxMessage& m = s.send(3);
   s.timeout();
-  const HeldPacket& h = s.s->held[s.hold(m, Psn(101), true)];
+  const HeldFrame& h = s.s->held[s.hold(m, Psn(101), true)];
   EXPECT_EQ(held_message(*s.s, s.ch(), h), &m);
   s.sack(99, {101});
   EXPECT_EQ(held_message(*s.s, s.ch(), h), nullptr) << "100 and 102 still go again";
@@ -353,37 +348,18 @@ TEST(HeldPacket, while_one_waits_nobody_is_asked_whether_he_lives) {
 
 // ---- given up ----
 
-TEST(HeldPacket, without_a_frame_it_has_no_number_and_keeps_its_record_until_its_pieces_are_done) {
-  Holding s;
-  TxMessage& m = s.send(1, false);
-  HeldPacket& h = take_held(*s.s, s.channel);
-  h.given_up = true;
-  h.pending = 1;
-  h.message = &m;
-  append_held(*s.s, s.ch(), h, s.now);
-  EXPECT_EQ(next_new_psn(s.ch()), Psn(101));
-  EXPECT_EQ(s.hold_new(m), s.s->config.max_channels + 1);
-  s.done(s.channel);
-  drop_first_held(*s.s, s.ch(), s.now);
-  EXPECT_EQ(s.ch().held_new, 1u);
-}
-
 TEST(HeldPacket, all_are_given_up_with_their_channel) {
   Holding s;
   TxMessage& m = s.send(1, false);
-  s.s->orphans = s.orphans;
-  HeldPacket& h = take_held(*s.s, s.channel);
-  h.given_up = true;
-  h.pending = 1;
-  append_held(*s.s, s.ch(), h, s.now);
-  const uint32_t second = s.hold_new(m), third = s.hold_new(m);
-  drop_all_held(*s.s, s.ch());
-  EXPECT_EQ(s.ch().held_count + s.ch().held_new, 0u);
-  EXPECT_EQ(s.s->more_held.in_use(), 0u);
-  ASSERT_EQ(s.s->orphan_count, 2u) << "the first has no frame";
-  EXPECT_EQ(s.orphans[0], second);
-  EXPECT_EQ(s.orphans[1], third);
-  EXPECT_FALSE(s.done(second));
+  const uint32_t first = s.hold_new(m);
+  s.hold_new(m);
+  s.hold_new(m);
+  const CopyTag late = s.s->held.tag_of(s.s->held[first]);
+  give_up_all_held(*s.s, s.ch());
+  EXPECT_EQ(s.ch().held.count + s.ch().held_new, 0u);
+  EXPECT_EQ(s.s->held.in_use_count(), 0u);
+  EXPECT_EQ(s.s->held.orphan_count(), 3u);
+  EXPECT_EQ(s.s->held.on_gather_done(late, true), 0u);
 }
 
 // ---- keep-alive ------------------------------------------------------------------------------------------------
@@ -485,9 +461,9 @@ TEST(Silence, memory_of_this_side_that_is_awaited_is_none_of_the_peers) {
   s.now = s.ch().progress_at + s.ch().give_up_after;
   EXPECT_TRUE(is_silent(*s.s, s.ch(), s.now, s.ch().give_up_after));
   EXPECT_FALSE(is_silent(*s.s, s.ch(), s.now - nanoseconds(1), s.ch().give_up_after));
-  HeldPacket& h = take_held(*s.s, s.channel);
+  HeldFrame& h = take_held(*s.s, s.channel);
   h.pending = 1;
-  append_held(*s.s, s.ch(), h, s.now);
+  append_held(*s.s, s.channel, h, s.now);
   EXPECT_FALSE(is_silent(*s.s, s.ch(), s.now, s.ch().give_up_after));
   EXPECT_EQ(s.fire(), TimerVerdict::kGoesOn);
   h.pending = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // echo_engine.h - the smallest engine that takes some of everything a Core hands out. What arrives on its UDP port goes
-// back, with bytes of its own memory behind it, a while later. It has a timer, a place for a frame that waits for that
+// back, with bytes of its own memory behind it, a while later. It has a timer, a number for a frame that waits for that
 // memory, a prefix for copy tags, a waiter for room in a JFC, and objects with ids, which are nothing but a JFC to
 // complete into.
 #pragma once
@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/held_frames.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/id_space.h"
 #include "lib/transport/ta/completion.h"
@@ -32,7 +31,7 @@ template <class Host>
 class EchoEngine {
  public:
   struct State {
-    NumberRange timers, held, waiters;
+    NumberRange timers, held_homes, waiters;
     uint32_t copy_prefix = 0;
     Slab<EchoObject> objects;
 
@@ -41,14 +40,14 @@ class EchoEngine {
     wire::Endpoint from, to;
     std::array<std::byte, kEchoBytes> bytes{};
     std::array<std::byte, kEchoTail> tail{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
-    uint32_t pending = 0, sent = 0, links_down = 0, owners_gone = 0, closed = 0;
-    bool held_one = false;
+    uint32_t copies_done = 0, sent = 0, links_down = 0, owners_gone = 0, closed = 0;
+    HeldLine held;
   };
 
   static void lay_out(CoreState& s, State& e, Arena& arena) {
     e.objects.init(arena, 2);
     e.timers = s.timer_numbers.take(1);
-    e.held = s.held_places.take(1);
+    e.held_homes = s.held.numbers.take(1);
     e.copy_prefix = s.copy_prefixes.take(1).first;
     e.waiters = add_waiters<&EchoObject::waiter>(
         s, e.objects, 3, &e,
@@ -90,31 +89,19 @@ class EchoEngine {
   }
   bool on_copy_done(CopyTag tag, bool) {
     if (copy_prefix_of(tag) != e_.copy_prefix) return false;
-    --e_.pending;
+    ++e_.copies_done;
     return true;
   }
-  bool has_packets(Acks) const { return e_.has_one && e_.due && e_.pending == 0; }
+  bool on_gathered(const HeldFrame& h) { return e_.held_homes.contains(h.home); }
+  bool has_packets(Acks) const { return e_.has_one && e_.due && !s_.held.first_waits(e_.held); }
   size_t poll_packets(size_t budget, Acks acks) {
     if (budget == 0 || !has_packets(acks)) return 0;
-    wire::NetTemplate headers;
-    headers.init({}, {}, e_.from, e_.to, 0);
-    const size_t payload = kEchoBytes + kEchoTail, bytes = headers.size + payload;
-    std::byte* frame =
-        e_.held_one ? resume_frame(s_, host_, e_.held.of(0), e_.link, bytes) : host_.tx_begin(e_.link, bytes);
+    const bool holds = !e_.held.empty();
+    std::byte* frame = holds ? s_.held.resume(host_, s_.held.first(e_.held)) : build();
     if (frame == nullptr) return 0;
-    if (!e_.held_one) {
-      std::byte* at = frame + headers.write(frame, payload, wire::kEcnNotCapable);
-      std::memcpy(at, e_.bytes.data(), kEchoBytes);
-      const CopyTag tag = uint64_t{e_.copy_prefix} << kCopyPrefixShift | 42;
-      if (host_.gather(at + kEchoBytes, e_.tail.data(), kEchoTail, tag) == CopyResult::kPending) {
-        ++e_.pending;
-        hold_frame(s_, host_, e_.held.of(0), e_.link, frame, bytes);
-        e_.held_one = true;
-        return 0;
-      }
-    }
-    host_.tx_commit(e_.link, frame, bytes);
-    e_.held_one = e_.has_one = false;
+    host_.tx_commit(e_.link, frame, frame_bytes());
+    if (holds) s_.held.drop_first(e_.held);
+    e_.has_one = false;
     ++e_.sent;
     return 1;
   }
@@ -125,6 +112,33 @@ class EchoEngine {
   State& state() { return e_; }
 
  private:
+  wire::NetTemplate headers() const {
+    wire::NetTemplate out;
+    out.init({}, {}, e_.from, e_.to, 0);
+    return out;
+  }
+  size_t frame_bytes() const { return headers().size + kEchoBytes + kEchoTail; }
+
+  /// Null: no room, or the frame is held.
+  std::byte* build() {
+    const size_t bytes = frame_bytes();
+    std::byte* frame = host_.tx_begin(e_.link, bytes);
+    if (frame == nullptr) return nullptr;
+    std::byte* at = frame + headers().write(frame, kEchoBytes + kEchoTail, wire::kEcnNotCapable);
+    std::memcpy(at, e_.bytes.data(), kEchoBytes);
+    HeldFrame& h = s_.held.take(e_.held_homes.of(0));
+    if (host_.gather(at + kEchoBytes, e_.tail.data(), kEchoTail, s_.held.tag_of(h)) == CopyResult::kDone) {
+      s_.held.free(h);
+      return frame;
+    }
+    h.link = e_.link;
+    h.bytes = static_cast<uint32_t>(bytes);
+    h.pending = 1;
+    s_.held.hold(host_, h, frame);
+    s_.held.append(e_.held, h);
+    return nullptr;
+  }
+
   static void complete(CoreState& s, State& e, uint32_t record) {
     EchoObject& o = e.objects[record];
     for (; o.posted != 0; --o.posted) {

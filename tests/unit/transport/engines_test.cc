@@ -86,10 +86,13 @@ TEST(Engines, what_is_handed_out_is_nobody_elses) {
   EXPECT_TRUE(
       apart({e.timers, r.qp_timers, r.connection_timers, s.channel_timers, s.queue_timers, NumberRange{s.wake_up, 1}},
             s.timer_numbers.end()));
-  EXPECT_TRUE(apart({e.held, r.held_qps, s.held_frames_of_packets, s.held_datagrams}, s.held_places.end()));
+  const NumberRange nobody{0, 1};
+  EXPECT_TRUE(apart({nobody, e.held_homes, r.held_homes, s.held_homes, s.held_datagrams.numbers, s.held.more().numbers},
+                    s.held.numbers.end()));
   EXPECT_TRUE(apart({e.waiters, r.waiters, s.queue_waiters, s.jfr_waiters}, s.waiter_numbers.end()));
   EXPECT_NE(e.copy_prefix, r.copy_prefix);
   EXPECT_NE(e.copy_prefix, 0u);
+  EXPECT_NE(e.copy_prefix, kHeldCopyPrefix);
   EXPECT_LT(e.copy_prefix, kCopyPrefixes);
 }
 
@@ -125,13 +128,21 @@ TEST(Engines, a_timer_goes_to_whose_range_it_is_in) {
   EXPECT_EQ(net.tph[kEchoBytes], std::byte{1}) << "the first byte of its own memory";
 }
 
-TEST(Engines, a_copy_goes_to_whose_prefix_its_tag_has_and_the_frame_waits_in_its_place) {
+TEST(Engines, a_copy_goes_to_whose_prefix_its_tag_has) {
+  Node n;
+  n.core->on_copy_done(n.now, uint64_t{n.echo().state().copy_prefix} << kCopyPrefixShift | 42, true);
+  EXPECT_EQ(n.echo().state().copies_done, 1u);
+  n.core->on_copy_done(n.now, uint64_t{n.core->roce_state()->copy_prefix + 1} << kCopyPrefixShift, true);
+  EXPECT_EQ(n.echo().state().copies_done, 1u);
+}
+
+TEST(Engines, a_frame_that_waits_is_its_engines_when_its_bytes_are_there) {
   Node n;
   n.host.slow = true;
   n.arrive(kEchoPort);
   n.pass(kEchoDelay);
   EXPECT_EQ(n.core->poll_packets(n.now, 8), 0u);
-  EXPECT_TRUE(n.echo().state().held_one);
+  EXPECT_EQ(n.echo().state().held.count, 1u);
   EXPECT_FALSE(n.core->has_packets()) << "memory is awaited";
   ASSERT_EQ(n.host.pending_copies(), 1u);
   n.host.finish_copy(*n.core, n.now);
@@ -139,6 +150,7 @@ TEST(Engines, a_copy_goes_to_whose_prefix_its_tag_has_and_the_frame_waits_in_its
   EXPECT_EQ(n.core->poll_packets(n.now, 8), 1u);
   ASSERT_EQ(n.host.frames.size(), 1u);
   EXPECT_EQ(n.host.frames.front().back(), std::byte{4});
+  EXPECT_EQ(n.core->state().held.in_use_count(), 0u);
 }
 
 TEST(Engines, a_doorbell_goes_to_whose_object_it_is_and_a_full_jfc_is_waited_for) {
