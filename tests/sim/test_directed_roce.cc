@@ -261,6 +261,17 @@ TEST(Roce, slow_memory__goes_back_as_any_other) {
   s.check_memory();
 }
 
+TEST(Roce, slow_memory__answers_go_on_from_where_they_are_asked_for_again) {
+  RoceStage s(slow_options());
+  s.tamper(drop(1, packet(1, Opcode::kRcReadReplyMiddle), 20));
+  const Wr& w = s.go(WrOp::kRead, 60 * 1024);
+  s.finish();
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_EQ(s.sent(Counter::kRoceTxRetransmit), 1u) << "it was asked for twice";
+  EXPECT_EQ(s.sent(Counter::kRoceTimeout), 0u);
+  s.check_memory();
+}
+
 TEST(Roce, one_port__carries_both) {
   RoceStage s;
   s.give(1);
