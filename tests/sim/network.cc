@@ -43,12 +43,16 @@ bool Network::lost(Path& p) {
   return rng_.chance(o.loss);
 }
 
-void Network::damage(Frame& f) {
+void Network::damage(uint32_t from, Frame& f) {
   uint64_t flips = rng_.between(1, 3);
   for (uint64_t i = 0; i < flips; ++i) {
     uint64_t at = rng_.between(wire::kEthSize, f.bytes - 1);
     f.data[at] ^= static_cast<std::byte>(1u << rng_.below(8));
   }
+  // No sum over IPv6 covers the ECN bits, so damage may read as congestion.
+  wire::NetHeader net;
+  if (wire::parse_network(f.span(), net) == wire::Drop::kNone && net.met_congestion())
+    departures.marked(from, world_.node(from).epoch(), f.span());
 }
 
 // Only what its sender says may be marked.
@@ -102,7 +106,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
   uint64_t now = world_.now().ns;
   Action action = rule == nullptr ? Action::kPass : rule->action;
   if (p.cut || action == Action::kDrop) return;
-  if (action == Action::kCorrupt) damage(f);
+  if (action == Action::kCorrupt) damage(from, f);
   if (action == Action::kRewrite) {
     rule->rewrite({f.data.get(), f.bytes});
     reseal({f.data.get(), f.bytes});
@@ -118,7 +122,7 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     if (!world_.options.lossless && p.queued >= o.queue_frames) return;
     if (lost(p)) return;
     if (rng_.chance(o.mark)) mark(from, f);
-    if (rng_.chance(o.corrupt)) damage(f);
+    if (rng_.chance(o.corrupt)) damage(from, f);
     if (rng_.chance(o.duplicate)) {
       uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
       deliver_at(now + std::min(o.lifetime_ns, o.delay_ns + extra), from, to, copy(f));

@@ -76,7 +76,7 @@ class Network {
   void deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
   uint64_t travel_time(Path&, size_t bytes);
   bool lost(Path&);
-  void damage(Frame&);
+  void damage(uint32_t from, Frame&);
   void mark(uint32_t from, Frame&);
   static Frame copy(const Frame&);
 

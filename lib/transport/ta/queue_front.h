@@ -84,6 +84,11 @@ inline bool names_target(const CoreState& s, const SendQueue& q, const Wqe& wqe)
   return target.in_use && target.owner == q.owner;
 }
 
+// Is the element fenced, and is the result of an earlier READ or atomic still awaited, or on its way into memory?
+inline bool fence_holds(const SendQueue& q, const Wqe& wqe) {
+  return (wqe.flags & kWrFence) != 0 && (q.unanswered_fenced != 0 || q.copies_pending != 0);
+}
+
 // The oldest element that is not started, read and checked; nullptr: there is none, or none that may start now.
 // `*may_look` is set once by the caller and cleared here: the index of the ring is read only once for each doorbell, or
 // an application that goes on posting would keep us here for ever. What it posts later comes with another doorbell.
@@ -115,6 +120,7 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
       return nullptr;
     }
     if ((wqe.flags & kWrDead) == 0) return &wqe;
+    if (fence_holds(q, wqe)) return nullptr;  // those behind it wait, too
     if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return nullptr;
   }
 }

@@ -129,11 +129,8 @@ bool room_for_tassn(const SendQueue& q) {
   return q.next_tassn.distance(q.work[q.started_head & q.work_mask].first_tassn) < Tassn::kHalf;
 }
 
-// Is the result of an earlier READ or atomic still awaited, or on its way into memory? A fenced request may send it on.
-bool fence_holds(const SendQueue& q) { return q.unanswered_fenced != 0 || q.copies_pending != 0; }
-
 bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if ((wqe.flags & kWrFence) != 0 && fence_holds(q)) return waits(s, q, RequestWaits::kFence);
+  if (fence_holds(q, wqe)) return waits(s, q, RequestWaits::kFence);
   if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return waits(s, q, RequestWaits::kOrder);
   if (takes_receive(wqe.op) && receives_wait(s, q, wqe)) return waits(s, q, RequestWaits::kReceive);
   const bool room = q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);

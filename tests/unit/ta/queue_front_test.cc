@@ -124,6 +124,20 @@ TEST(QueueFront, an_element_for_a_dead_peer_completes_without_a_packet) {
   EXPECT_EQ(f.work[0].status, CrStatus::kAckTimeout);
 }
 
+// What it held back would begin too early if it ended sooner (UB Base Specification Rev 2.0, 7.3.2).
+TEST(QueueFront, an_element_for_a_dead_peer_ends_no_sooner_than_its_fence_opens) {
+  Front f;
+  f.post().flags = kWrDead | kWrFence;
+  f.post();
+  f.queue().unanswered_fenced = 1;
+  EXPECT_EQ(f.front(), nullptr);
+  f.queue().unanswered_fenced = 0;
+  f.queue().copies_pending = 1;
+  EXPECT_EQ(f.front(), nullptr);
+  f.queue().copies_pending = 0;
+  EXPECT_EQ(f.front(), &f.slots[1]);
+}
+
 // ---- what cannot be --------------------------------------------------------------------------------------------
 
 TEST(QueueFront, an_element_that_cannot_be_ends_its_queue) {
