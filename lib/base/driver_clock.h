@@ -9,7 +9,6 @@
 //   - It goes on freely while the driver slept, would have been woken by whatever came, and nothing came.
 // So, before a deadline that a gap would have jumped over, there are at least kNotice / kTurn turns in which the driver
 // looks at what lies there. And a driver whose every turn is late still reaches its deadlines after so many turns.
-// there is looked at, and a driver whose every turn is late still reaches its deadlines, in turns instead of in time.
 //
 // It never goes back. Thread: whoever drives, one at a time.
 #pragma once

@@ -25,7 +25,6 @@ struct Payload {
 };
 
 // describe() for a message of a work request.
-
 inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m, uint32_t index,
                              wire::TaPacket* ta, Payload* payload) {
   const SendQueue& q = s.queues[m.source];

@@ -4,8 +4,11 @@
 // and atomic responses to response_placer.h, and answers to receive_answer.h.
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
-// delivery, in PSN order. If memory answers later, a message whose end waits for its copies is parked
-// (parked_messages.h), and delivery goes on behind it. If there is no record to park it in, delivery stops there.
+// delivery, in PSN order. Beyond a gap a packet is placed only if it carries a full MTU, is not the last one of its
+// message and passes the checks, on a channel with read-meta; any other is kept until its delivery.
+//
+// If memory answers later, a message whose end waits for its copies is parked (parked_messages.h), and delivery goes on
+// behind it. If there is no record to park it in, delivery stops there.
 #pragma once
 
 #include "lib/transport/core_state.h"

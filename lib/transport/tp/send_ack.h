@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The acknowledgement that a channel owes its peer (UB Base Specification Rev 2.0, 6.2.1, 6.2.3, 6.4.2): when it is
-// owed, how long it may be delayed, and what it says. transmitter.h sends it.
+// owed, how long it may be delayed, and what it says. Nothing is sent here; transmitter.h builds the packet and sends
+// it.
 #pragma once
 
 #include "lib/transport/tp/receive_state.h"
