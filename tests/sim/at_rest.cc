@@ -214,7 +214,7 @@ void Inspection::queue(const SendQueue& q) {
   none("copies of a send queue", q.copies_pending);
   if (q.started_head != q.started_tail) return;
   none("unanswered segments of a send queue", q.unanswered_segments);
-  none("unanswered ordered segments of a send queue", q.unanswered_ordered);
+  none("waiting requests of a send queue", q.waiting);
   none("unanswered fenced segments of a send queue", q.unanswered_fenced);
   none("receives in flight of a send queue", q.receives_in_flight);
   none("refused receives of a send queue", q.receives_refused);

@@ -24,7 +24,7 @@ bool queue_waits(const SendQueue& q) {
   bool unanswered = false, left = q.next_slot != q.produced;
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
-    unanswered |= !wr.done;
+    unanswered |= !wr.done && wr.cut != wr.base;
     left |= request_left(wr);
   }
   return unanswered && left;

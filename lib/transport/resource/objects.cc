@@ -163,7 +163,6 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   j.recv_jfc = jfr == 0 ? 0 : (config.recv_jfc != 0 ? config.recv_jfc : s.jfrs[jfr].jfc);
   j.kind = config.kind;
   j.mode = config.mode;
-  j.pinned = config.lower_layer_order;
 
   SendQueue& q = s.queues[queue];
   auto generation = static_cast<uint8_t>(q.generation + 1);
@@ -184,6 +183,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.state = QueueState::kReady;
   q.in_use = true;
   q.unreliable = config.mode == Mode::kUm;
+  q.pinned = config.lower_layer_order;
   q.request_timeout = request_timeout(qc.err_timeout);
   q.deadline = Instant::never();
 

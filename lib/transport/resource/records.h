@@ -90,8 +90,7 @@ struct Jetty {
   uint32_t group;  // 0: none
   ObjectKind kind;
   Mode mode;
-  bool pinned;  // all its messages stay on one lane
-  uint8_t pad;
+  uint16_t pad;
 };
 static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
 
@@ -127,9 +126,10 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t jfc;
   DoubleLink in_line;  // on the list of the channel or link that it waits for
   Waiter waiter;       // a completion found no room in the JFC
-  uint32_t unanswered_segments;
-  uint32_t unanswered_ordered;  // RO and SO segments
-  uint32_t unanswered_fenced;   // READ and atomic segments
+  uint16_t unanswered_segments;
+  uint16_t unanswered_fenced;  // READ and atomic segments
+  uint32_t ordered_from;       // no older request that asks for an order is unfinished (a request number)
+  uint32_t waiting_from;       // the oldest waiting request
   Tassn next_tassn;
   uint32_t waits_for;  // the channel, or link | kWaitsForLink, on whose list it stands; 0: none
   Owner owner;
@@ -137,15 +137,19 @@ struct alignas(64) SendQueue : SendRing {
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
-  bool unreliable;          // UM: each request is a datagram, complete when it is sent
-  bool retry_next;          // the next message that takes a receive carries BTAH.Retry
-  bool receive_lane_bulk;   // the lane of the unanswered messages that take a receive
-  bool pinned_bulk;         // the queue is pinned and has moved to the bulk lane
-  bool flush_done_pending;  // in kError: the completion with kWrFlushDone is not written yet
+  bool unreliable;              // UM: each request is a datagram, complete when it is sent
+  bool retry_next : 1;          // the next message that takes a receive carries BTAH.Retry
+  bool receive_lane_bulk : 1;   // the lane of the unanswered messages that take a receive
+  bool pinned : 1;              // all its messages stay on one lane
+  bool pinned_bulk : 1;         // the queue is pinned and has moved to the bulk lane
+  bool flush_done_pending : 1;  // in kError: the completion with kWrFlushDone is not written yet
+  bool held_back;               // it has something to start and must wait for answers
+  uint16_t oldest_refused;      // the oldest of them, as an index in `work`; valid if `retries` is not 0
   Duration request_timeout;
   Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
   Instant no_retry_before;      // no refused request may be sent again before; in the past: not computed
   Instant passed_at;            // when elements that need no packet were passed last
+  uint64_t waiting;             // a bit for each request from waiting_from on: it waits (ta/waiting_requests.h)
   uint32_t copies_pending;      // copies of READ and atomic responses; their tags name this record
   uint32_t held;                // UM: HeldFrame of the newest started request; 0: none
   uint32_t looked_ahead;        // the channels that elements up to this slot need were begun
@@ -154,8 +158,6 @@ struct alignas(64) SendQueue : SendRing {
   uint16_t receives_in_flight;  // unanswered segments that take a receive
   uint16_t receives_refused;    // how many of these were refused
   uint16_t retries;             // requests with refused segments (ta/refused_requests.h)
-  uint16_t oldest_refused;      // the oldest of them, as an index in `work`; valid if `retries` is not 0
-  bool held_back;               // it has something to start and must wait for answers
 };
 static_assert(sizeof(SendQueue) <= 192);
 

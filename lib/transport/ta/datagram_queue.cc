@@ -83,9 +83,7 @@ void schedule_datagrams(CoreState& s, uint32_t queue) {
 WrState& start_datagram(CoreState& s, SendQueue& q) {
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
   if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-  WrState& wr = start_request(s, q, wqe, 0, 0);
-  q.next_tassn += 1;
-  return wr;
+  return start_request(q, wqe, 0, 1);
 }
 
 void finish_datagram(CoreState& s, uint32_t queue, CrStatus status) {

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/ta/waiting_list.h"
+#include "lib/transport/ta/waiting_requests.h"
 
 namespace ub::ta {
 
@@ -39,6 +40,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   wr.done = true;
   if (wr.status == CrStatus::kSuccess) wr.status = status;
   if (wr.refused != 0) unlink_refused(q, wr);
+  if (q.waiting != 0) stop_waiting(q, number);
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
   if (q.unreliable) return give_up_held_datagram(s, queue);
@@ -46,7 +48,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
     const WrOp op = op_of_segment(wqe.op, segment, wr.segments);
-    count_segment(q, wqe, op, -1);
+    count_segment(q, op, -1);
     if ((wr.refused & segment_bit(segment)) != 0) {
       if (takes_receive(op)) --q.receives_refused;
     } else {

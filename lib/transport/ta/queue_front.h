@@ -10,6 +10,7 @@
 #include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/send_ring.h"
+#include "lib/transport/ta/waiting_requests.h"
 
 namespace ub::ta {
 
@@ -53,16 +54,17 @@ inline bool pacer_allows(CoreState& s, const SendQueue& q) {
   return false;
 }
 
-// Moves the element at next_slot to the started requests.
-inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
+// Moves the element at next_slot to the started requests, and gives it its TASSNs.
+inline WrState& start_request(SendQueue& q, const Wqe& wqe, uint32_t channel, uint32_t segments) {
   WrState& wr = q.work[q.started_tail & q.work_mask];
   wr = WrState{};
   wr.slot = q.next_slot;
   wr.channel = channel;
   wr.segments = static_cast<uint16_t>(segments);
   wr.first_tassn = q.next_tassn;
+  q.next_tassn += segments;
   wr.rnr_left = q.rnr_retry;
-  wr.deadline = s.now + q.request_timeout;
+  wr.deadline = Instant::never();  // until its first segment is sent
   ++q.started_tail;
   q.next_slot += wqe.slots;
   return wr;
@@ -71,7 +73,7 @@ inline WrState& start_request(CoreState& s, SendQueue& q, const Wqe& wqe, uint32
 // Starts and finishes a request that needs no packet; false: not now, and the queue's timer is set.
 inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
   if (!may_pass(s, q, wqe)) return false;
-  WrState& wr = start_request(s, q, wqe, 0, 0);
+  WrState& wr = start_request(q, wqe, 0, 0);
   wr.done = true;
   wr.status = status;
   return true;
@@ -84,9 +86,10 @@ inline bool names_target(const CoreState& s, const SendQueue& q, const Wqe& wqe)
   return target.in_use && target.owner == q.owner;
 }
 
-// Is the element fenced, and is the result of an earlier READ or atomic still awaited, or on its way into memory?
-inline bool fence_holds(const SendQueue& q, const Wqe& wqe) {
-  return (wqe.flags & kWrFence) != 0 && (q.unanswered_fenced != 0 || q.copies_pending != 0);
+// Is the result of an earlier READ or atomic still awaited, or on its way into memory? Then a fence is shut.
+inline bool fence_holds(const SendQueue& q) {
+  if (q.unanswered_fenced != 0 || q.copies_pending != 0) return true;
+  return find_waiting(q, [&q](uint32_t n) { return is_fenced(wqe_of(q, q.work[n & q.work_mask]).op); });
 }
 
 // The oldest element that is not started, read and checked; nullptr: there is none, or none that may start now.
@@ -120,7 +123,7 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
       return nullptr;
     }
     if ((wqe.flags & kWrDead) == 0) return &wqe;
-    if (fence_holds(q, wqe)) return nullptr;  // those behind it wait, too
+    if ((wqe.flags & kWrFence) != 0 && fence_holds(q)) return nullptr;  // those behind it wait, too
     if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return nullptr;
   }
 }

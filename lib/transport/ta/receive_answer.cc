@@ -5,6 +5,7 @@
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/waiting_requests.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
@@ -61,7 +62,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   WrState& wr = *a.wr;
   tp::Channel& ch = s.channels[wr.channel];
   const Wqe& wqe = wqe_of(q, wr);
-  count_segment(q, wqe, op_of_segment(wqe.op, a.segment, wr.segments), -1);
+  count_segment(q, op_of_segment(wqe.op, a.segment, wr.segments), -1);
   q.no_retry_before = Instant{};
   count_answer(s, lane_of(s, ch));
   wr.answered |= segment_bit(a.segment);
@@ -71,7 +72,11 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   }
   if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
   wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
-  if (!wr.done) wr.deadline = s.now + q.request_timeout;
+  if (wr.done) {
+    if (q.waiting != 0) stop_waiting(q, a.number);
+  } else {
+    renew_deadline(s, q, wr);
+  }
 }
 
 // Segments of the queue were answered on this channel: requests may be complete, and others may start.
@@ -90,21 +95,6 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   go_on(s, a.queue, channel);
 }
 
-namespace {
-
-// The oldest unfinished request that takes a receive: request `number`, or an older one. `receives_from` remembers how
-// far the search came, because requests that it has passed need not be looked at again.
-uint32_t oldest_receive(SendQueue& q, uint32_t number) {
-  if (q.receives_from - q.started_head > number - q.started_head) q.receives_from = q.started_head;
-  for (; q.receives_from != number; ++q.receives_from) {
-    const WrState& wr = q.work[q.receives_from & q.work_mask];
-    if (!wr.done && takes_receive(wqe_of(q, wr).op)) break;
-  }
-  return q.receives_from;
-}
-
-}  // namespace
-
 void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
@@ -113,7 +103,6 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   s.note(Stage::kRequestRefused, a.queue, a.number);
   tp::Channel& ch = s.channels[wr.channel];
   count_answer(s, lane_of(s, ch));
-  wr.deadline = s.now + q.request_timeout;
   if (takes_receive(op)) {
     bool ordered = keeps_receive_order(s, q);
     // RC: only the oldest unanswered request uses up a retry and carries BTAH.Retry: the target refuses the ones behind
@@ -130,6 +119,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   }
   if (wr.refused == 0) link_refused(q, a.number);
   wr.refused |= segment_bit(a.segment);
+  renew_deadline(s, q, wr);
   if (takes_receive(op_of_segment(op, a.segment, wr.segments))) ++q.receives_refused;
   q.no_retry_before = Instant{};
   wr.retry_at = s.now + wire::rnr_duration(rnr_code);

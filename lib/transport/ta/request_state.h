@@ -4,6 +4,8 @@
 // when a request is started, answered or given up.
 #pragma once
 
+#include <bit>
+
 #include "lib/transport/core_state.h"
 #include "lib/transport/ta/segmentation.h"
 
@@ -22,18 +24,30 @@ inline WrState* request_of(CoreState& s, const tp::TxMessage& message) {
   WrState& wr = q.work[message.work_request & q.work_mask];
   return wr.done ? nullptr : &wr;
 }
-// Packets of a request were acknowledged: its deadline starts anew.
+// The bit of a segment in WrState::answered and WrState::refused.
+inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
+
+// Is an answer to any of its segments awaited?
+inline bool in_flight(const WrState& wr) {
+  const uint32_t count = uint32_t{wr.cut} - wr.base;  // at most kSegmentsInFlight
+  if (count == 0) return false;
+  const uint64_t sent = ~uint64_t{0} >> (kSegmentsInFlight - count);
+  return (std::rotl(sent, wr.base % kSegmentsInFlight) & ~(wr.answered | wr.refused)) != 0;
+}
+
+// Something was heard of the request, or a segment of it was sent: its deadline starts anew. It has one only while an answer
+// is awaited, since nobody is to blame for a request that waits for others.
+inline void renew_deadline(CoreState& s, const SendQueue& q, WrState& wr) {
+  wr.deadline = in_flight(wr) ? s.now + q.request_timeout : Instant::never();
+}
+// Packets of a request were acknowledged.
 inline void on_progress(CoreState& s, const tp::TxMessage& message) {
   if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
-// The bit of a segment in WrState::answered and WrState::refused.
-inline uint64_t segment_bit(uint32_t segment) { return uint64_t{1} << (segment % kSegmentsInFlight); }
-
 // Counts a segment of the queue. `by`: 1 if it becomes unanswered, -1 if it no longer is.
-inline void count_segment(SendQueue& q, const Wqe& wqe, WrOp op, int by) {
+inline void count_segment(SendQueue& q, WrOp op, int by) {
   q.unanswered_segments += by;
-  if (wqe.place_order != 0) q.unanswered_ordered += by;
   if (is_fenced(op)) q.unanswered_fenced += by;
   if (takes_receive(op)) q.receives_in_flight += by;
 }
@@ -53,6 +67,24 @@ inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
 
 // The place in their lane of the channels that the requests of this queue begin on.
 inline uint32_t place_of(const CoreState& s, const SendQueue& q) { return q.jetty & (s.config.channels_per_lane - 1); }
+
+// The oldest unfinished request that asks for an order, or that takes a receive: request `number`, or an older one. A cursor
+// of the queue remembers how far the search came, because requests that it has passed need not be looked at again.
+template <class Concerns>
+uint32_t oldest_unfinished(const SendQueue& q, uint32_t& cursor, uint32_t number, Concerns concerns) {
+  if (cursor - q.started_head > number - q.started_head) cursor = q.started_head;
+  for (; cursor != number; ++cursor) {
+    const WrState& wr = q.work[cursor & q.work_mask];
+    if (!wr.done && concerns(wqe_of(q, wr))) break;
+  }
+  return cursor;
+}
+inline uint32_t oldest_ordered(SendQueue& q, uint32_t number) {
+  return oldest_unfinished(q, q.ordered_from, number, [](const Wqe& wqe) { return wqe.place_order != 0; });
+}
+inline uint32_t oldest_receive(SendQueue& q, uint32_t number) {
+  return oldest_unfinished(q, q.receives_from, number, [](const Wqe& wqe) { return takes_receive(wqe.op); });
+}
 
 // RC: receives are taken in the order of the requests, even if some requests are refused.
 inline bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }

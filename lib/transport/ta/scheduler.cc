@@ -10,6 +10,7 @@
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/waiting_list.h"
+#include "lib/transport/ta/waiting_requests.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
@@ -70,7 +71,7 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
 // one.
 bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (s.config.channels_per_lane == 1) return false;
-  return (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0 && !s.jettys[q.jetty].pinned;
+  return (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0 && !q.pinned;
 }
 
 // The channel for the next segment of a request that is spread: the next one in turn. If that one is not up yet, its
@@ -82,59 +83,123 @@ uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
 
-// Has the newest started request segments that were never sent? If so, and if the next one may be sent now, it is
-// chosen.
-bool unfinished_cut(CoreState& s, const SendQueue& q, Choice* choice) {
-  if (q.started_head == q.started_tail) return false;
-  const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
-  if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return false;
-  const Wqe& wqe = wqe_of(q, wr);
-  const bool spread = spreads(s, q, wqe);
-  const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
-  bool may_go = last_apart ? wr.base == wr.cut : wr.cut - wr.base < static_cast<int>(kSegmentsInFlight);
-  if (last_apart && takes_receive(wqe.op) && receives_wait(s, q, wqe)) may_go = false;
-  if (may_go && q.unanswered_segments < kQueueSegmentsInFlight) {
-    *choice = {Step::kContinue, spread ? channel_of_next_segment(s, wr) : wr.channel, q.started_tail - 1, wr.cut};
-  }
-  return true;
-}
-
-// Returns false, because the next request may not start now, and notes why.
-[[gnu::noinline, gnu::cold]] bool waits(const CoreState& s, const SendQueue& q, RequestWaits why) {
+// Returns false, because a request may not start now, and notes why.
+[[gnu::noinline, gnu::cold]] bool held_by(const CoreState& s, const SendQueue& q, RequestWaits why) {
   s.note(Stage::kRequestWaits, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(why));
   return false;
 }
 
-// May this request use its lane now? `*bulk` is that lane. Messages that take a receive change lane only when none of
-// them is unanswered, so that they stay in order. A pinned queue moves to the bulk lane once and stays there.
-bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
-  *bulk = bulk_message(s, wqe);
-  if (s.jettys[q.jetty].pinned) {
-    if (q.pinned_bulk) {
-      *bulk = true;
-    } else if (*bulk) {
-      if (q.unanswered_segments != 0) return waits(s, q, RequestWaits::kLane);
-      q.pinned_bulk = true;
-    }
-    return true;
+// ---- gates -----------------------------------------------------------------------------------------------------
+
+// Strong order (ROI): the request waits until every older one that asks for an order is done.
+bool order_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number) {
+  if (wqe.place_order < 2 || oldest_ordered(q, number) == number) return true;
+  return held_by(s, q, RequestWaits::kOrder);
+}
+
+// Is one of the waiting requests before this one a message that takes a receive?
+bool older_receive_waits(const SendQueue& q, uint32_t number) {
+  return find_waiting(q, [&](uint32_t n) {
+    return n - q.waiting_from < number - q.waiting_from && takes_receive(wqe_of(q, q.work[n & q.work_mask]).op);
+  });
+}
+
+// May a message take its receive now? Receives are taken in the order of posting: none overtakes another that waits or was
+// refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all before
+// it are done, since the target does not refuse those behind a refused one.
+bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, bool bulk) {
+  if (q.waiting != 0 && older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
+  if (receives_wait(s, q, wqe)) return held_by(s, q, RequestWaits::kReceive);
+  const bool ordered_alone = (wqe.flags & kWrCompOrder) != 0 && !keeps_receive_order(s, q);
+  if (ordered_alone && oldest_receive(q, number) != number) return held_by(s, q, RequestWaits::kReceive);
+  if (q.receives_in_flight == 0) {
+    q.receive_lane_bulk = bulk;
+  } else if (bulk != q.receive_lane_bulk && !q.pinned) {
+    return held_by(s, q, RequestWaits::kLane);
   }
-  if (!takes_receive(wqe.op)) return true;
-  if (q.receives_in_flight != 0 && *bulk != q.receive_lane_bulk) return waits(s, q, RequestWaits::kLane);
-  q.receive_lane_bulk = *bulk;
   return true;
 }
 
-bool room_for_tassn(const SendQueue& q) {
-  if (q.started_head == q.started_tail) return true;
-  return q.next_tassn.distance(q.work[q.started_head & q.work_mask].first_tassn) < Tassn::kHalf;
+// Does a request of this kind stand at a gate at all? Most do not, and pay no more than this question.
+bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe.op); }
+
+// May this segment be sent? Its gates are asked when it is the first one of its request, or the last one, which waits for the
+// others.
+[[gnu::noinline]] bool gates_allow(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t segment,
+                                   uint32_t segments, bool bulk) {
+  if (segment == 0 && !order_allows(s, q, wqe, number)) return false;
+  return !takes_receive(op_of_segment(wqe.op, segment, segments)) || receive_allows(s, q, wqe, number, bulk);
 }
 
-bool order_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if (fence_holds(q, wqe)) return waits(s, q, RequestWaits::kFence);
-  if (wqe.place_order >= 2 && q.unanswered_ordered != 0) return waits(s, q, RequestWaits::kOrder);
-  if (takes_receive(wqe.op) && receives_wait(s, q, wqe)) return waits(s, q, RequestWaits::kReceive);
-  const bool room = q.unanswered_segments < kQueueSegmentsInFlight && room_for_tassn(q);
-  return room || waits(s, q, RequestWaits::kAnswers);
+bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
+
+// ---- requests that were admitted -------------------------------------------------------------------------------
+
+// What the next segment of an admitted request needs.
+enum class NextSegment : uint8_t {
+  kNone,   // all were sent, or it has ended
+  kFull,   // answers to some of those in flight
+  kWaits,  // a gate to open
+  kReady,
+};
+
+[[gnu::noinline]] NextSegment next_segment(CoreState& s, SendQueue& q, uint32_t number, Choice* choice) {
+  const WrState& wr = q.work[number & q.work_mask];
+  if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return NextSegment::kNone;
+  if (!room_for_segment(q)) return NextSegment::kFull;
+  const Wqe& wqe = wqe_of(q, wr);
+  const bool spread = spreads(s, q, wqe);
+  const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
+  if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
+  if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
+  if ((wr.cut == 0 || last_apart) && has_gate(wqe) &&
+      !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].bulk)) {
+    return NextSegment::kWaits;
+  }
+  if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
+  *choice = {Step::kContinue, spread ? channel_of_next_segment(s, wr) : wr.channel, number, wr.cut};
+  return NextSegment::kReady;
+}
+
+// Chooses the oldest waiting request whose gate has opened. What is full or shut for one of them may not be for the next.
+bool choose_waiting(CoreState& s, SendQueue& q, Choice* choice) {
+  return find_waiting(q, [&](uint32_t number) { return next_segment(s, q, number, choice) == NextSegment::kReady; });
+}
+
+// Looks at the newest admitted request. True: it is chosen, or those behind it have to wait until it goes on.
+bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
+  if (q.started_head == q.started_tail) return false;
+  const uint32_t newest = q.started_tail - 1;
+  const WrState& wr = q.work[newest & q.work_mask];
+  if (wr.cut == wr.segments || (q.waiting != 0 && waits(q, newest))) return false;
+  const NextSegment next = next_segment(s, q, newest, choice);
+  if (next == NextSegment::kWaits && may_wait(q)) let_wait(q, newest);
+  return next == NextSegment::kReady || next == NextSegment::kFull ||
+         (next == NextSegment::kWaits && !waits(q, newest));
+}
+
+// ---- requests that were posted ---------------------------------------------------------------------------------
+
+// `*bulk` is the lane of this new request; false: not now. A pinned queue moves to the bulk lane once, when nothing of it
+// is under way or waits, and stays there.
+bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
+  *bulk = bulk_message(s, wqe);
+  if (!q.pinned) return true;
+  if (q.pinned_bulk) {
+    *bulk = true;
+  } else if (*bulk) {
+    if (q.unanswered_segments != 0 || q.waiting != 0) return held_by(s, q, RequestWaits::kLane);
+    q.pinned_bulk = true;
+  }
+  return true;
+}
+
+// Are its TASSNs far enough from the oldest unanswered one? Old and new can be told apart in half of the numbers.
+bool room_for_tassns(const SendQueue& q, uint32_t segments) {
+  const WrState& oldest = q.work[q.started_head & q.work_mask];
+  const uint32_t wanted = q.next_tassn.distance(oldest.first_tassn) + segments;
+  if (wanted <= Tassn::kHalf) return true;
+  return q.started_head == q.started_tail || wanted <= oldest.base + Tassn::kHalf;
 }
 
 // Is all memory that the result of a READ or atomic is written to registered?
@@ -146,16 +211,39 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
+// Is a gate of this new request shut? Before its channel is up nobody asks.
+[[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
+  const tp::Channel& ch = s.channels[channel];
+  const uint32_t segments = ends_apart(wqe.op) && wqe.length > ch.mtu ? 2 : 1;
+  return ch.is_up() && !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
+}
+
+// The element at the front of the ring becomes a request that waits; there is room for one.
+[[gnu::noinline]] void admit_waiting(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel) {
+  let_wait(q, q.started_tail);
+  start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, s.channels[channel].mtu, s.config.segment_bytes));
+}
+
 [[gnu::always_inline]] inline Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
   while (const Wqe* front = front_element(s, q, may_look)) {
     const Wqe& wqe = *front;
-    if (!order_allows(s, q, wqe) || !pacer_allows(s, q)) return {};
+    const uint32_t number = q.started_tail;
+    if ((wqe.flags & kWrFence) != 0 && fence_holds(q)) {
+      held_by(s, q, RequestWaits::kFence);
+      return {};
+    }
+    if (!may_wait(q) || !room_for_segment(q) ||
+        !room_for_tassns(q, most_segments(wqe.length, s.config.segment_bytes))) {
+      held_by(s, q, RequestWaits::kAnswers);
+      return {};
+    }
+    if (!pacer_allows(s, q)) return {};
     if (is_fenced(wqe.op) && !result_fits(s, q.owner, wqe)) {
       if (!start_finished(s, q, wqe, CrStatus::kLocAccess)) return {};  // now: an atomic must not run without a result
       continue;
     }
     if (wqe.op == WrOp::kNop) {
-      if (!start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
+      if (!order_allows(s, q, wqe, number) || !start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
       continue;
     }
     if (!names_target(s, q, wqe)) {
@@ -169,19 +257,29 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    return {Step::kStart, channel, q.started_tail, 0};
+    if (has_gate(wqe) && has_to_wait(s, q, wqe, number, channel)) {
+      admit_waiting(s, q, wqe, channel);
+      continue;
+    }
+    return {Step::kStart, channel, number, 0};
   }
   return {};
+}
+
+// Does the queue have requests that were admitted before its newest one and have segments to send?
+bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
+
+// Looks at those. True: one of them is chosen.
+[[gnu::noinline]] bool choose_earlier(CoreState& s, SendQueue& q, Choice* choice) {
+  if (q.retries != 0) *choice = choose_retry(s, q);
+  return choice->step != Step::kNone || choose_waiting(s, q, choice);
 }
 
 Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
   Choice choice;
   if (q.state != QueueState::kReady) return choice;
-  if (q.retries != 0) {
-    choice = choose_retry(s, q);
-    if (choice.step != Step::kNone) return choice;
-  }
-  if (unfinished_cut(s, q, &choice)) return choice;
+  if (has_earlier(q) && choose_earlier(s, q, &choice)) return choice;
+  if (continue_newest(s, q, &choice)) return choice;
   return choose_new(s, q, may_look);
 }
 
@@ -190,19 +288,21 @@ void wait_for_channel(CoreState& s, uint32_t queue, uint32_t channel) {
   if (s.channels[channel].is_up()) activate(s, channel);
 }
 
+// An answer to the request is awaited from now on.
+void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
+  wr.deadline = s.now + q.request_timeout;
+  if (wr.deadline >= q.deadline) return;
+  q.deadline = wr.deadline;
+  s.timers.arm(timer_of(s, q), q.deadline);
+}
+
 // Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
 const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[choice.channel];
   if (choice.step == Step::kStart) {
     const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-    const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
-    const WrState& wr = start_request(s, q, wqe, choice.channel, segments);
-    if (wr.deadline < q.deadline) {
-      q.deadline = wr.deadline;
-      s.timers.arm(s.timer_of_queue(queue), q.deadline);
-    }
+    start_request(q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
   }
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   WrState& wr = q.work[choice.number & q.work_mask];
@@ -222,11 +322,13 @@ const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMess
     if (takes_receive(op)) --q.receives_refused;
     m->retry = !takes_receive(op) || q.retry_next;
   } else {
+    if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
     ++wr.cut;
-    q.next_tassn += 1;
-    count_segment(q, wqe, op, 1);
+    count_segment(q, op, 1);
     if (takes_receive(op)) m->retry = q.retry_next;
+    if (q.waiting != 0 && wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
+  if (choice.step == Step::kStart || wr.deadline.is_never()) begin_deadline(s, q, wr);
   if (takes_receive(op)) q.retry_next = false;
   wr.places |= ch.place_bit;
   return wqe;
@@ -254,7 +356,8 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
 bool waits_for_answers(const SendQueue& q) {
   if (q.state != QueueState::kReady || q.started_head == q.started_tail) return false;
   const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
-  return q.next_slot != q.produced || q.retries != 0 || (!newest.done && newest.cut != newest.segments);
+  const bool left = has_earlier(q) || (!newest.done && newest.cut != newest.segments);
+  return left || q.next_slot != q.produced;
 }
 
 // schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.
@@ -278,7 +381,7 @@ bool waits_for_answers(const SendQueue& q) {
 
 // Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
 bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if (q.next_slot == q.produced || q.retries != 0) return false;
+  if (q.next_slot == q.produced || has_earlier(q)) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
   const uint32_t small = s.config.lane_bulk_bytes;
   return next.target == wqe.target && (next.length <= small) == (wqe.length <= small);
@@ -289,6 +392,8 @@ bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
 void schedule_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (q.unreliable) return schedule_datagrams(s, queue);
+  // What may be sent now, of what waits or was refused, may need another channel than the one that the queue stands at.
+  if (has_earlier(q) && q.waits_for != 0) leave_list(s, queue);
   if (q.waits_for == 0) return enlist(s, queue);
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }

@@ -40,6 +40,13 @@ constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_
   return 1;
 }
 
+// At least as many segments as a request of this length has, whatever it does and whatever the MTU of its channel, of which
+// kMinMtu is the smallest.
+constexpr uint32_t kMinMtu = 1024;
+constexpr uint32_t most_segments(uint32_t length, uint32_t segment_bytes) {
+  return length <= kMinMtu ? 1 : 2 + length / segment_bytes;
+}
+
 // The operation of one segment: SegmentShape::op, where the number of segments is already known.
 constexpr WrOp op_of_segment(WrOp op, uint32_t segment, uint32_t segments) {
   return ends_apart(op) && segment + 1 != segments ? WrOp::kWrite : op;

@@ -45,7 +45,8 @@ inline void fetch_all(SendQueue& q) {
 
 // Does the element lie within what was fetched, and in one piece?
 inline bool fits_ring(const SendRing& q, uint32_t at, const Wqe& wqe) {
-  return wqe.slots != 0 && wqe.slots <= q.produced - at && wqe.slots <= q.slot_mask + 1 - (at & q.slot_mask);
+  const uint32_t fetched = q.produced - at, to_the_end = q.slot_mask + 1 - (at & q.slot_mask);
+  return wqe.slots - 1u < (fetched < to_the_end ? fetched : to_the_end);  // 0 slots are too many here, too
 }
 
 inline bool valid_length(const Wqe& wqe) {

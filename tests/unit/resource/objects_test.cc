@@ -295,10 +295,10 @@ TEST(JettyObject, is_as_it_was_asked_for_whatever_the_last_user_left) {
   EXPECT_EQ(j.recv_jfc, other_jfc);
   EXPECT_EQ(j.kind, ObjectKind::kJetty);
   EXPECT_EQ(j.mode, Mode::kRc);
-  EXPECT_TRUE(j.pinned);
   EXPECT_EQ(j.bound_target + j.refused_rcid + j.group, 0u);
   const SendQueue& q = o.queue(id);
   EXPECT_EQ(q.generation, 255);
+  EXPECT_TRUE(q.pinned);
   EXPECT_EQ(q.slots, c.sq.slots);
   EXPECT_EQ(q.source, source.data());
   EXPECT_EQ(q.limits, &limits);

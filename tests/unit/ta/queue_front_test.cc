@@ -56,7 +56,7 @@ TEST(QueueFront, is_the_oldest_element_not_started) {
   f.post();
   f.post();
   EXPECT_EQ(f.front(), &f.slots[0]);
-  start_request(*f.s, f.queue(), f.slots[0], 0, 1);
+  start_request(f.queue(), f.slots[0], 0, 1);
   EXPECT_EQ(f.front(), &f.slots[1]);
 }
 
@@ -70,17 +70,17 @@ TEST(QueueFront, looks_for_posted_elements_only_when_it_may) {
   EXPECT_FALSE(may_look) << "once";
 }
 
-TEST(QueueFront, a_started_request_has_its_numbers_and_its_deadline) {
+TEST(QueueFront, a_request_has_its_numbers_from_the_start_and_no_deadline_before_it_is_sent) {
   Front f;
   f.queue().next_tassn = Tassn(0xFFFF);
-  f.queue().request_timeout = milliseconds(5);
   f.queue().rnr_retry = 3;
   f.s->channels[f.s->channels.alloc()].tpn = 0xAB0001;
   f.post();
   ASSERT_NE(f.front(), nullptr);
-  const WrState& wr = start_request(*f.s, f.queue(), f.slots[0], 1, 2);
+  const WrState& wr = start_request(f.queue(), f.slots[0], 1, 2);
   EXPECT_EQ(wr.first_tassn, Tassn(0xFFFF));
-  EXPECT_EQ(wr.deadline, f.s->now + milliseconds(5));
+  EXPECT_EQ(f.queue().next_tassn, Tassn(1)) << "one for each segment";
+  EXPECT_TRUE(wr.deadline.is_never());
   EXPECT_EQ(wr.segments, 2);
   EXPECT_EQ(wr.rnr_left, 3);
   EXPECT_EQ(f.queue().next_slot, 1u);
@@ -109,7 +109,7 @@ TEST(QueueFront, no_more_than_so_many_fillers_are_passed_at_one_time) {
 TEST(QueueFront, a_full_table_of_started_requests_holds_the_next_one_back) {
   Front f;
   for (int i = 0; i < 17; ++i) f.post();
-  for (int i = 0; i < 16; ++i) start_request(*f.s, f.queue(), *f.front(), 0, 1);
+  for (int i = 0; i < 16; ++i) start_request(f.queue(), *f.front(), 0, 1);
   EXPECT_EQ(f.front(), nullptr);
   ++f.queue().started_head;
   EXPECT_NE(f.front(), nullptr);

@@ -123,7 +123,7 @@ TEST(Answer, the_first_failure_of_a_request_is_its_outcome) {
 
 TEST(Answer, each_puts_off_the_deadline_and_gives_the_channel_its_turn) {
   Requests r;
-  r.post(WrOp::kWrite, 2 * kSegment);
+  r.post(WrOp::kWrite, 3 * kSegment);
   r.sent();
   const Instant first = r.state_of(0).deadline;
   EXPECT_EQ(first, r.s->now + r.q().request_timeout);
@@ -136,6 +136,21 @@ TEST(Answer, each_puts_off_the_deadline_and_gives_the_channel_its_turn) {
   r.pass(milliseconds(5));
   r.refuse(1);
   EXPECT_EQ(r.state_of(0).deadline, first + milliseconds(10));
+}
+
+// Nobody is to blame for a request that waits for its time.
+TEST(Refusal, of_all_that_is_under_way_stops_the_deadline_until_it_goes_again) {
+  Requests r;
+  r.post(WrOp::kWrite, 2 * kSegment);
+  r.sent();
+  r.answer(0);
+  r.refuse(1);
+  EXPECT_TRUE(r.state_of(0).deadline.is_never());
+  r.s->now = r.state_of(0).retry_at;
+  r.timer();
+  ASSERT_EQ(r.sent().size(), 1u);
+  EXPECT_EQ(r.state_of(0).deadline, r.s->now + r.q().request_timeout);
+  EXPECT_LE(r.q().deadline, r.state_of(0).deadline);
 }
 
 TEST(Answer, of_the_last_part_before_the_others_completes_nothing) {
@@ -391,7 +406,14 @@ TEST(Refusal, the_last_part_of_a_write_with_immediate_waits_for_refused_messages
   r.sent();
   r.refuse(0, 10);
   r.post(WrOp::kWriteImm, 2 * kMtu);
-  EXPECT_TRUE(r.sent().empty()) << "all of it: it may not overtake";
+  const std::vector<tp::TxMessage> body = r.sent();
+  ASSERT_EQ(body.size(), 1u) << "a plain WRITE";
+  EXPECT_EQ(body[0].segment, 0);
+  r.answer(1);
+  EXPECT_TRUE(r.sent().empty()) << "the rest may not overtake";
+  r.s->now = r.state_of(0).retry_at;
+  r.timer();
+  EXPECT_EQ(r.sent().size(), 2u) << "behind the message that goes again";
 }
 
 // ---- where receives keep their order (RC) ----------------------------------------------------------------------

@@ -62,6 +62,7 @@ TEST(Segmentation, what_notifies_ends_in_a_segment_of_one_packet) {
 TEST(Segmentation, the_segments_of_a_request_are_all_of_its_bytes) {
   for (WrOp op : {WrOp::kWrite, WrOp::kWriteImm, WrOp::kWriteNotify, WrOp::kRead, WrOp::kSend}) {
     for (uint32_t length : {0u, 1u, kMtu, kMtu + 1, kSegment - 1, kSegment, kSegment + 1, 3 * kSegment + kMtu + 7}) {
+      EXPECT_LE(segments(op, length), most_segments(length, kSegment));
       uint64_t at = 0;
       for (uint32_t i = 0; i < segments(op, length); ++i) {
         EXPECT_EQ(shape(op, length, i).offset, at);
