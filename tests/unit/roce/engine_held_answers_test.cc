@@ -135,6 +135,30 @@ TEST_F(AnswersTest, asked_for_again_from_another_place_others_are_given_up) {
   EXPECT_TRUE(same(y, 0, x, 0, 3 * kMtu));
 }
 
+// The answer to what is asked for begins with the first packet of an answer, whatever was built for that PSN before.
+TEST_F(AnswersTest, asked_for_again_from_the_next_one_that_waits_that_one_begins_an_answer) {
+  for (const uint32_t packets : {2u, 3u}) {
+    read(y, 0, packets * kMtu, x);
+    ask();
+    finish(x, 0);
+    ASSERT_EQ(answered().size(), 1u) << "y has it";
+    timeout(y);
+    ask();
+    finish_all(x);
+    std::vector<Opcode> opcodes;
+    for (const Packet& p : sent_by(a)) opcodes.push_back(p.bth.opcode);
+    if (packets == 2) {
+      EXPECT_EQ(opcodes, std::vector{Opcode::kRcReadReplyOnly});
+    } else {
+      EXPECT_EQ(opcodes, (std::vector{Opcode::kRcReadReplyFirst, Opcode::kRcReadReplyLast}));
+    }
+    deliver(a, b);
+    expect_status(y, {kOk});
+    EXPECT_TRUE(same(y, 0, x, 0, packets * kMtu));
+    expect_nothing_held();
+  }
+}
+
 TEST_F(AnswersTest, one_whose_bytes_do_not_come_is_refused_when_those_before_it_have_left) {
   read(y, 0, 2 * kMtu, x);
   read(y, 4096, 2 * kMtu, x);
