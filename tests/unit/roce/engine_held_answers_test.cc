@@ -29,6 +29,15 @@ class AnswersTest : public HeldTest {
     return counted(all, y);
   }
 
+  /// Another packet of the same size takes the place of the one in this frame.
+  static void replace_packet(Bytes& frame, const Packet& packet) {
+    const Bytes bytes = packet_bytes(packet);
+    const auto end = frame.end() - wire::kIcrcSize;
+    std::copy(bytes.begin(), bytes.end(), end - static_cast<ptrdiff_t>(bytes.size()));
+    const auto covered = static_cast<size_t>(end - frame.begin()) - wire::kEthSize;
+    wire::icrc_store(&*end, icrc_compute(frame.data() + wire::kEthSize, covered, false));
+  }
+
   TestQp x, y;
 };
 
@@ -157,6 +166,27 @@ TEST_F(AnswersTest, asked_for_again_from_the_next_one_that_waits_that_one_begins
     EXPECT_TRUE(same(y, 0, x, 0, packets * kMtu));
     expect_nothing_held();
   }
+}
+
+// The peer may ask for less than before. Nothing is built behind what it wants no more.
+TEST_F(AnswersTest, asked_for_again_in_part_they_end_where_that_part_ends) {
+  read(y, 0, 3 * kMtu, x);
+  ask();
+  timeout(y);
+  filter = [](TestNode&, Bytes& frame) {
+    Packet p = parse(frame);
+    EXPECT_EQ(p.bth.opcode, Opcode::kRcReadRequest);
+    p.reth.length = 2 * kMtu;
+    replace_packet(frame, p);
+    return true;
+  };
+  ask();
+  EXPECT_EQ(held_answers(x, y), (Psns{0, 1}));
+  finish_all(x);
+  std::vector<Opcode> opcodes;
+  for (const Packet& p : sent_by(a)) opcodes.push_back(p.bth.opcode);
+  EXPECT_EQ(opcodes, (std::vector{Opcode::kRcReadReplyFirst, Opcode::kRcReadReplyLast}));
+  expect_nothing_held();
 }
 
 TEST_F(AnswersTest, one_whose_bytes_do_not_come_is_refused_when_those_before_it_have_left) {
