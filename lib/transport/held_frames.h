@@ -45,6 +45,7 @@ struct HeldFrame {
   void* message;     // of a new packet of a channel: its tp::TxMessage
   Psn psn;
   bool again;   // a retransmission
+  bool first;   // of a queue pair: the first packet of its message, or of what the peer asked for
   bool last;    // the last packet of its message
   bool asks;    // it asks for an acknowledgement
   bool v6;      // it travels over IPv6

@@ -22,7 +22,7 @@ bool is_wanted(State& r, const Qp& qp, const HeldFrame& h) {
   const AnswerPacket p = packet_of(r, qp, h);
   const uint32_t asked = p.slot->atomic ? 0 : p.slot->part.asked;
   const bool is_part = p.before == 0 || uint64_t{p.before} * qp.resp.mtu < asked;
-  return p.slot->serving && is_part && is_last(p, qp.resp.mtu) == h.last;
+  return p.slot->serving && is_part && (p.before == 0) == h.first && is_last(p, qp.resp.mtu) == h.last;
 }
 
 /// Does the first held answer leave next, and may others be built behind the newest one?

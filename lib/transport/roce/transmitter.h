@@ -134,7 +134,7 @@ class Transmitter {
   struct Built {
     uint32_t item;  ///< its request, or the slot that it answers
     Psn psn;
-    bool last, asks;
+    bool first, last, asks;
   };
 
   bool has_room_to_hold(const Qp& qp) const { return !s_.config.slow_memory || s_.held.has_room(held_count(qp)); }
@@ -156,6 +156,7 @@ class Transmitter {
     h.bytes = frame.bytes;
     h.item = built.item;
     h.psn = built.psn;
+    h.first = built.first;
     h.last = built.last;
     h.asks = built.asks;
     s_.held.hold(host_, h, frame.begin);
@@ -308,7 +309,7 @@ class Transmitter {
   }
 
   Built built_answer(const Qp& qp, AnswerPacket p) {
-    return {slot_number(qp, *p.slot), psn_of(p), is_last(p, qp.resp.mtu), false};
+    return {slot_number(qp, *p.slot), psn_of(p), p.before == 0, is_last(p, qp.resp.mtu), false};
   }
 
   uint32_t slot_number(const Qp& qp, const ReadSlot& slot) {
@@ -388,7 +389,7 @@ class Transmitter {
     Frame frame;
     if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     note_step<Host>(s_, Stage::kQpPacketBuilt, qp.qpn, packet.bth.psn.value());
-    const Built built{next.request, packet.bth.psn, next.last, packet.bth.ack_req};
+    const Built built{next.request, packet.bth.psn, next.skipped == 0, next.last, packet.bth.ack_req};
     const CopyResult copied = gather_payload(index, qp.held_requests, frame, built, [&](const ta::Copies& copies) {
       return bytes == 0 ? CopyResult::kDone
                         : ta::gather_request(s_, host_, copies, wqe, qp.owner, offset, bytes, frame.payload);

@@ -110,7 +110,30 @@ class SlowTest : public CongestionTest {
     slow_b->core->on_packet(now, slow_b->link, frame_of(packet_bytes(cnp)));
   }
   Duration time_of_last_frame() { return cc::time_of(slow_b->host.frames.back().size(), uint64_t{kHalf} * 1000); }
+  void late_packets_of(WrOp op);
 };
+
+// The memory of three packets answers at once, and they leave one by one.
+void SlowTest::late_packets_of(WrOp op) {
+  TestQp x(*slow_b), y(*slow_a);
+  connect(x, y);
+  mark(x);
+  slow_b->host.slow = true;
+  TestQp &asks = op == WrOp::kRead ? y : x, &asked = op == WrOp::kRead ? x : y;
+  asks.post(op, 0, 3 * 1024, asked.rkey);
+  asks.ring(now);
+  drain(*slow_a);
+  deliver(*slow_a, *slow_b);
+  drain(*slow_b);
+  ASSERT_EQ(slow_b->host.pending_copies(), 3u);
+  slow_b->host.finish_copies(*slow_b->core, now);
+  for (size_t left = 1; left <= 3; ++left) {
+    drain(*slow_b);
+    EXPECT_EQ(slow_b->host.frames.size(), left);
+    now = flow().next_packet;
+    slow_b->core->on_timer(now);
+  }
+}
 
 // Nobody acknowledges its packets, so no timer of theirs would wake it either.
 TEST_F(SlowTest, whatever_an_unreliable_one_tells_it_is_woken_when_its_flow_says) {
@@ -189,6 +212,10 @@ TEST_F(SlowTest, so_is_an_answer_whose_memory_is_late) {
   ASSERT_EQ(slow_b->host.frames.size(), 1u);
   EXPECT_EQ(flow().next_packet, now + time_of_last_frame());
 }
+
+TEST_F(SlowTest, requests_whose_memory_is_late_leave_no_faster_than_others) { late_packets_of(WrOp::kWrite); }
+
+TEST_F(SlowTest, answers_whose_memory_is_late_leave_no_faster_than_others) { late_packets_of(WrOp::kRead); }
 
 // ---- what is told ----------------------------------------------------------------------------------------------
 

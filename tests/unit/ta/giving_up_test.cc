@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests that are not answered: time, channels that die, queues that are flushed, and what was posted behind them.
+#include <algorithm>
+
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
@@ -48,6 +50,32 @@ TEST(Deadline, whose_time_is_over_ends_and_the_others_go_on) {
   r.timer();
   EXPECT_EQ(r.outcomes().size(), 2u);
   EXPECT_TRUE(r.q().deadline.is_never());
+}
+
+// Progress moves deadlines, so they come in any order.
+TEST(Deadline, each_request_ends_at_its_own) {
+  Requests r;
+  std::vector<tp::TxMessage> messages;
+  for (int i = 0; i < 4; ++i) {
+    r.post(WrOp::kWrite);
+    messages.push_back(r.sent().at(0));
+    r.pass(milliseconds(1));
+  }
+  for (const size_t progress : {2u, 0u}) {
+    r.pass(milliseconds(1));
+    on_progress(*r.s, messages[progress]);
+  }
+  std::vector<uint32_t> ended;
+  while (!r.q().deadline.is_never()) {
+    r.s->now = r.q().deadline;
+    r.timer();
+    for (uint32_t n = 0; n < 4; ++n) {
+      if (!r.state_of(n).done || std::count(ended.begin(), ended.end(), n) != 0) continue;
+      EXPECT_EQ(r.state_of(n).deadline, r.s->now) << n;
+      ended.push_back(n);
+    }
+  }
+  EXPECT_EQ(ended, (std::vector<uint32_t>{1, 3, 2, 0}));
 }
 
 TEST(Deadline, what_is_done_has_none_any_more) {

@@ -131,6 +131,23 @@ TEST(Place, the_end_of_a_channel_leaves_what_it_did_not_carry) {
   EXPECT_EQ(p.outcomes(), Outcomes{kOk});
 }
 
+// What is posted begins on one channel of its lane. The others may die.
+TEST(Place, the_end_of_a_channel_ends_only_what_would_have_begun_on_it) {
+  for (const bool bulk_dies : {false, true}) {
+    for (const uint32_t away : {0u, 1u}) {
+      Places p(Requests::Options{.lanes = 2, .channels_per_lane = 2});
+      for (const uint32_t place : {0u, 1u}) p.open(setup::channel_to(*p.s, p.peer_index(), true, place));
+      p.q().state = QueueState::kReset;  // nothing starts
+      const Wqe& small = p.write(WrOp::kWrite, 8);
+      const Wqe& large = p.write(WrOp::kWrite, 20 * kMtu);
+      const uint32_t place = place_of(*p.s, p.q()) ^ away;
+      setup::kill_channel(*p.s, p.peer().lanes[bulk_dies ? 1 : 0].channels[place]);
+      EXPECT_EQ((small.flags & kWrDead) != 0, !bulk_dies && away == 0) << bulk_dies << away;
+      EXPECT_EQ((large.flags & kWrDead) != 0, bulk_dies && away == 0) << bulk_dies << away;
+    }
+  }
+}
+
 // The limit is the lane's: the answer on one channel lets another go on.
 TEST(Place, room_in_a_full_lane_is_told_to_all_its_channels) {
   Places p;

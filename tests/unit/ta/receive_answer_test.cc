@@ -2,6 +2,8 @@
 //
 // What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers that
 // nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
+#include <algorithm>
+
 #include "lib/transport/resource/owner_limits.h"
 #include "tests/unit/ta/requests.h"
 
@@ -162,6 +164,21 @@ TEST(Answer, of_the_last_part_before_the_others_completes_nothing) {
   EXPECT_EQ(r.state_of(0).base, 0);
   r.answer(0);
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
+// Requests have one to three segments each, and answers come in an order in which hardly one is that of the oldest.
+TEST(Answer, finds_its_request_wherever_the_numbers_wrap) {
+  for (uint32_t first = 0xFFFF - 16; first != 1; first = (first + 1) & 0xFFFF) {
+    Requests r;
+    r.q().next_tassn = Tassn(first);
+    for (uint32_t i = 0; i < 8; ++i) r.post(WrOp::kRead, (1 + i % 3) * kSegment);
+    Messages all = r.sent();
+    ASSERT_EQ(all.size(), 15u);
+    std::reverse(all.begin(), all.end());
+    for (size_t i = 0; i < all.size(); ++i) r.answer(all[i * 7 % all.size()].tassn.value());
+    EXPECT_EQ(r.outcomes(), Outcomes(8, kOk)) << first;
+    EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 0u);
+  }
 }
 
 // ---- messages --------------------------------------------------------------------------------------------------

@@ -286,6 +286,23 @@ TEST(SlowTarget, an_answer_for_a_copy_of_a_channel_that_died_gives_its_receive_b
   EXPECT_FALSE(d.the_jfr().returned.empty());
 }
 
+// The same of a receive, of which the second range is gone.
+TEST(SlowTarget, a_receive_whose_bytes_have_no_place_in_part_completes_when_the_other_part_is_there) {
+  Slow d;
+  d.post_receive(8);
+  Rqe& receive = d.receive_rings[0].slots[0];
+  receive.length = 16;
+  receive.sge_count = 2;
+  receive.sge[1] = {d.address() + 64, 8, 0};
+  d.give(d.send(), 16);
+  EXPECT_EQ(d.host.pending_copies(), 1u);
+  EXPECT_EQ(d.outcomes(), Outcomes{});
+  EXPECT_TRUE(d.answers().empty());
+  d.finish_copies();
+  EXPECT_EQ(d.outcomes(), Outcomes{CrStatus::kLocAccess});
+  EXPECT_NE(d.verdict(), kFine);
+}
+
 // Packets of later messages may be placed ahead of a gap, and fail there.
 TEST(SlowTarget, of_messages_placed_ahead_those_fail_whose_memory_went_away) {
   for (bool newest_first : {false, true}) {
@@ -614,6 +631,28 @@ TEST(SlowInitiator, the_record_of_a_queue_that_is_gone_is_free_with_its_last_cop
   EXPECT_EQ(d.s->queues.in_use(), 1u);
   d.finish_copy();
   EXPECT_EQ(d.s->queues.in_use(), 0u);
+}
+
+// Its second range is gone when the bytes come. The memory of the first one is the application's again when nothing is
+// written there any more.
+TEST(SlowInitiator, a_read_whose_bytes_have_no_place_in_part_completes_when_the_other_part_is_there) {
+  Slow d;
+  Wqe& w = d.write(WrOp::kRead, 16);
+  w.sge.length = 8;
+  w.sge_count = 2;
+  w.slots = static_cast<uint8_t>(wqe_slots(WrOp::kRead, 2, 0));
+  d.indices.produced.store(w.slots);
+  Sge& second = const_cast<Sge&>(sge_of(w, 1));
+  second = {d.address() + 64, 8, d.segment.handle};
+  d.ring_bell();
+  ASSERT_EQ(d.sent().size(), 1u);
+  second.segment = 0;
+  d.give(d.response(TaOpcode::kReadResponse, 0), 16);
+  EXPECT_EQ(d.host.pending_copies(), 1u);
+  EXPECT_EQ(d.outcomes(), Outcomes{});
+  d.finish_copies();
+  EXPECT_EQ(d.outcomes(), Outcomes{CrStatus::kLocAccess});
+  EXPECT_EQ(d.q().copies_pending, 0u);
 }
 
 TEST(SlowInitiator, a_failure_before_the_copy_failed_stays_the_outcome) {

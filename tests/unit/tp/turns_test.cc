@@ -122,6 +122,18 @@ TEST(HeldPacket, there_are_only_so_many_of_one_channel) {
   EXPECT_EQ(turn_of(s), Turn::kWaits);
 }
 
+TEST(HeldPacket, waits_for_the_rate_of_its_flow_like_any_other) {
+  Holding s;
+  TxMessage& m = s.send(1, false);
+  const uint32_t first = s.hold_new(m);
+  s.ch().paced = true;
+  EXPECT_EQ(turn_of(s), Turn::kWaits);
+  s.done(first);
+  EXPECT_EQ(turn_of(s), Turn::kWaits) << "its memory has answered";
+  s.ch().paced = false;
+  EXPECT_EQ(turn_of(s), Turn::kHeld);
+}
+
 TEST(HeldPacket, one_of_each_channel_needs_nothing_of_the_pool) {
   Holding s;
   for (uint32_t i = 0; i <= kMoreHeld; ++i) s.s->held.take(s.s->home_of_channel(s.channel + 1));
@@ -157,6 +169,20 @@ TEST(HeldPacket, a_message_behind_it_has_the_numbers_behind_it) {
   message_sent(s.ch(), m);
   EXPECT_TRUE(m.complete);
   EXPECT_EQ(s.ch().next_tpmsn, Tpmsn(1));
+}
+
+// Everything in flight is acknowledged while one of its packets waits to go again.
+TEST(HeldPacket, one_that_goes_again_has_no_number_that_the_next_message_would_follow) {
+  Holding s;
+  s.send_one_by_one(2);
+  TxMessage& m = s.send();
+  s.timeout();
+  s.hold(m, Psn(102), true);
+  s.ack(102);
+  ASSERT_TRUE(s.ch().in_flight.empty());
+  const TxMessage& next = *begin_message(*s.s, s.ch());
+  EXPECT_EQ(next.first_psn, Psn(103));
+  EXPECT_EQ(next.tpmsn, Tpmsn(3));
 }
 
 TEST(HeldPacket, is_done_with_its_last_piece_and_fails_with_any) {
@@ -213,6 +239,20 @@ TEST(HeldPacket, one_that_was_to_go_again_is_needed_until_it_is_acknowledged) {
   EXPECT_EQ(held_message(*s.s, s.ch(), h), nullptr) << "100 and 102 still go again";
   s.ack(102);
   EXPECT_EQ(held_message(*s.s, s.ch(), h), nullptr);
+}
+
+// The same bits stand for other packets later.
+TEST(HeldPacket, whatever_became_of_them_nothing_is_noted_of_packets_that_were_acknowledged) {
+  Holding s;
+  TxMessage& m = s.send(6, false);
+  s.timeout();
+  s.hold(m, Psn(100), true);
+  s.hold(m, Psn(101), true);
+  s.sack(99, {101, 102});
+  s.hold(m, Psn(103), true);
+  s.ack(104);
+  for (uint32_t psn = 100; psn < 105; ++psn) EXPECT_TRUE(nothing_noted(*s.s, s.ch(), Psn(psn))) << psn;
+  EXPECT_EQ(s.resend(), Psns{105});
 }
 
 TEST(HeldPacket, what_is_missing_behind_acknowledged_ones_that_wait_is_found) {

@@ -105,6 +105,21 @@ TEST(HeldFrames, an_answer_for_an_earlier_use_finds_nobody) {
   EXPECT_FALSE(h.failed);
 }
 
+// Memory may answer long after: its tag has as many bits as there are uses.
+TEST(HeldFrames, no_number_of_further_uses_brings_an_earlier_one_back) {
+  Held s;
+  const CopyTag late = s.tag_of(s.hold_one(s.line));
+  s.give_up_all(s.line);
+  for (uint32_t use = 0; use < 0x10001; ++use) {
+    HeldFrame& h = s.hold_one(s.line);
+    ASSERT_EQ(s.number_of(h), s.homes.of(1));
+    ASSERT_EQ(s.on_gather_done(late, false), 0u) << use;
+    ASSERT_EQ(h.pending, 1u);
+    s.on_gather_done(s.tag_of(h), true);
+    s.drop_first(s.line);
+  }
+}
+
 TEST(HeldFrames, an_answer_for_no_number_finds_nobody) {
   Held s;
   const CopyTag tag = s.tag_of(s.hold_one(s.line));
