@@ -89,6 +89,9 @@ uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   return false;
 }
 
+// Does the queue have requests that were admitted before its newest one and have segments to send?
+bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
+
 // ---- gates -----------------------------------------------------------------------------------------------------
 
 // Strong order (ROI): the request waits until every older one that asks for an order is done.
@@ -211,6 +214,14 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
+// The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
+bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
+  if (has_earlier(q) || q.retry_next || (wqe.flags & kWrCompOrder) != 0) return false;
+  if (q.receives_in_flight != 0 && bulk != q.receive_lane_bulk) return false;
+  q.receive_lane_bulk = bulk;
+  return true;
+}
+
 // Is a gate of this new request shut? Before its channel is up nobody asks.
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
@@ -257,7 +268,8 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    if (has_gate(wqe) && has_to_wait(s, q, wqe, number, channel)) {
+    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, bulk));
+    if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
       continue;
     }
@@ -266,10 +278,7 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return {};
 }
 
-// Does the queue have requests that were admitted before its newest one and have segments to send?
-bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
-
-// Looks at those. True: one of them is chosen.
+// Looks at requests that were admitted before the newest one. True: one of them is chosen.
 [[gnu::noinline]] bool choose_earlier(CoreState& s, SendQueue& q, Choice* choice) {
   if (q.retries != 0) *choice = choose_retry(s, q);
   return choice->step != Step::kNone || choose_waiting(s, q, choice);
