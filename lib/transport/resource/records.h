@@ -144,7 +144,7 @@ struct alignas(64) SendQueue : SendRing {
   bool pinned_bulk : 1;         // the queue is pinned and has moved to the bulk lane
   bool flush_done_pending : 1;  // in kError: the completion with kWrFlushDone is not written yet
   bool held_back;               // it has something to start and must wait for answers
-  uint16_t oldest_refused;      // the oldest of them, as an index in `work`; valid if `retries` is not 0
+  uint16_t oldest_refused;      // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
   Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
   Instant no_retry_before;      // no refused request may be sent again before; in the past: not computed
