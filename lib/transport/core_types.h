@@ -197,6 +197,8 @@ struct RegisteredSegment {
   uint32_t token_id = 0;
 };
 
+constexpr uint32_t kMinMtu = 1024, kMaxMtu = 8192;  // the MTU of a link or channel is a power of two
+
 // How packets reach a peer. Frames carry complete addresses, so a port needs no more than the frame and its link.
 struct LinkConfig {
   uint32_t mtu = 1024;               // payload bytes of a packet: 1024, 2048, 4096 or 8192

@@ -14,7 +14,6 @@ using wire::ControlRecord;
 
 namespace {
 
-constexpr uint32_t kMinMtu = 1024;
 constexpr uint8_t kOffered = wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta;
 
 uint8_t sack_size_code(const CoreState& s) {
@@ -57,7 +56,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
 }
 
 bool valid_parameters(const CoreState& s, const ControlRecord& r) {
-  return r.mtu >= kMinMtu && r.mtu <= 8192 && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
+  return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wanted_algorithm(s) &&
          r.rcv_window >= 64 && r.selective;
 }

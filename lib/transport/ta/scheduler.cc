@@ -305,42 +305,70 @@ void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
   s.timers.arm(timer_of(s, q), q.deadline);
 }
 
-// Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
-const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
-  SendQueue& q = s.queues[queue];
-  tp::Channel& ch = s.channels[choice.channel];
-  if (choice.step == Step::kStart) {
-    const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-    start_request(q, wqe, choice.channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
-  }
-  if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
-  WrState& wr = q.work[choice.number & q.work_mask];
-  const Wqe& wqe = wqe_of(q, wr);
-  const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
+// Fills in the message that carries this segment of a request, by a channel that then waits for its answer.
+void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
+                      tp::TxMessage* m) {
   m->kind = tp::MessageKind::kRequest;
   m->source = queue;
   m->generation = q.generation;
-  m->work_request = choice.number;
-  m->segment = static_cast<uint16_t>(choice.segment);
-  m->tassn = wr.first_tassn + choice.segment;
-  m->retry = false;
+  m->work_request = number;
+  m->segment = static_cast<uint16_t>(segment);
+  m->tassn = wr.first_tassn + segment;
+  if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
+  wr.places |= ch.place_bit;
   q.no_retry_before = Instant{};
+}
+
+// A segment was sent for the first time.
+void count_sent(SendQueue& q, WrState& wr, WrOp op, tp::TxMessage* m) {
+  ++wr.cut;
+  count_segment(q, op, 1);
+  if (!takes_receive(op)) return;
+  m->retry = q.retry_next;
+  q.retry_next = false;
+}
+
+// The element at the front of the ring becomes a request, and its first segment a message of the channel.
+const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMessage* m) {
+  SendQueue& q = s.queues[queue];
+  tp::Channel& ch = s.channels[channel];
+  const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
+  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+  WrState& wr = start_request(q, wqe, channel, segments);
+  describe_message(q, queue, number, 0, wr, ch, m);
+  if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
+  count_sent(q, wr, op_of_segment(wqe.op, 0, segments), m);
+  begin_deadline(s, q, wr);
+  return wqe;
+}
+
+// The chosen segment of an admitted request becomes a message of its channel.
+const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
+  SendQueue& q = s.queues[queue];
+  WrState& wr = q.work[choice.number & q.work_mask];
+  const Wqe& wqe = wqe_of(q, wr);
+  const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
+  describe_message(q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);
-    if (takes_receive(op)) --q.receives_refused;
     m->retry = !takes_receive(op) || q.retry_next;
+    if (takes_receive(op)) {
+      --q.receives_refused;
+      q.retry_next = false;
+    }
   } else {
     if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-    ++wr.cut;
-    count_segment(q, op, 1);
-    if (takes_receive(op)) m->retry = q.retry_next;
+    count_sent(q, wr, op, m);
     if (q.waiting != 0 && wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
-  if (choice.step == Step::kStart || wr.deadline.is_never()) begin_deadline(s, q, wr);
-  if (takes_receive(op)) q.retry_next = false;
-  wr.places |= ch.place_bit;
+  if (wr.deadline.is_never()) begin_deadline(s, q, wr);
   return wqe;
+}
+
+// Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
+const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
+  return choice.step == Step::kStart ? commit_new(s, queue, choice.channel, m) : commit_admitted(s, queue, choice, m);
 }
 
 // The queue waits for a channel that is not up. Meanwhile the channels that its further requests need are set up, so

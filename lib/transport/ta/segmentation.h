@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "lib/base/work_queue.h"
+#include "lib/transport/core_types.h"
 #include "lib/transport/wire/opcodes.h"
 
 namespace ub::ta {
@@ -19,13 +20,22 @@ struct SegmentShape {
   WrOp op;           // of the segment; all but the last of a WRITE_IMM or WRITE_NOTIFY are plain WRITEs
 };
 
-constexpr bool takes_receive(WrOp op) {
-  return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate || op == WrOp::kWriteImm;
+// A set of operations as bits. All values of WrOp are less than 31, except kSkip, which is in no set.
+template <class... Ops>
+constexpr uint32_t ops(Ops... op) {
+  return ((uint32_t{1} << static_cast<unsigned>(op)) | ...);
 }
-constexpr bool is_send(WrOp op) { return op == WrOp::kSend || op == WrOp::kSendImm || op == WrOp::kSendInvalidate; }
-constexpr bool is_atomic(WrOp op) { return op >= WrOp::kCompareSwap && op <= WrOp::kFetchXor; }
-constexpr bool is_fenced(WrOp op) { return op == WrOp::kRead || is_atomic(op); }
-constexpr bool ends_apart(WrOp op) { return op == WrOp::kWriteImm || op == WrOp::kWriteNotify; }
+constexpr bool is_one_of(WrOp op, uint32_t set) { return (set >> (static_cast<unsigned>(op) & 31) & 1) != 0; }
+
+constexpr uint32_t kSends = ops(WrOp::kSend, WrOp::kSendImm, WrOp::kSendInvalidate);
+constexpr uint32_t kAtomics = ops(WrOp::kCompareSwap, WrOp::kSwap, WrOp::kFetchAdd, WrOp::kFetchSub, WrOp::kFetchAnd,
+                                  WrOp::kFetchOr, WrOp::kFetchXor);
+
+constexpr bool takes_receive(WrOp op) { return is_one_of(op, kSends | ops(WrOp::kWriteImm)); }
+constexpr bool is_send(WrOp op) { return is_one_of(op, kSends); }
+constexpr bool is_atomic(WrOp op) { return is_one_of(op, kAtomics); }
+constexpr bool is_fenced(WrOp op) { return is_one_of(op, kAtomics | ops(WrOp::kRead)); }
+constexpr bool ends_apart(WrOp op) { return is_one_of(op, ops(WrOp::kWriteImm, WrOp::kWriteNotify)); }
 
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t mtu) { return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu; }
 
@@ -34,15 +44,11 @@ constexpr uint32_t body_bytes(uint32_t length, uint32_t mtu) { return length <= 
 
 constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_t segment_bytes) {
   if (ends_apart(op)) return 1 + (body_bytes(length, mtu) + segment_bytes - 1) / segment_bytes;
-  if (op == WrOp::kWrite || op == WrOp::kRead) {
-    return length == 0 ? 1 : static_cast<uint32_t>((uint64_t{length} + segment_bytes - 1) / segment_bytes);
-  }
-  return 1;
+  const bool cut = op == WrOp::kWrite || op == WrOp::kRead;
+  return !cut || length <= segment_bytes ? 1 : 1 + (length - 1) / segment_bytes;
 }
 
-// At least as many segments as a request of this length has, whatever it does and whatever the MTU of its channel, of which
-// kMinMtu is the smallest.
-constexpr uint32_t kMinMtu = 1024;
+// At least as many segments as a request of this length has, whatever it does and whatever the MTU of its channel.
 constexpr uint32_t most_segments(uint32_t length, uint32_t segment_bytes) {
   return length <= kMinMtu ? 1 : 2 + length / segment_bytes;
 }
