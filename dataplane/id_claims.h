@@ -4,8 +4,8 @@
 // (wire/id_port.h) at every address of the instance. The kernel gives a port to one process only, of whatever user, and
 // takes it back when that process ends. docs/identity.md tells more.
 //
-// Where a UDP wire is open it takes the sockets over and reads what comes (take_sockets); else they lie here unread, and
-// only their being bound matters.
+// Where a UDP wire is open it takes the sockets over and reads what comes (take_sockets); else they lie here unread,
+// and only their being bound matters.
 //
 // Thread: any; locked.
 #pragma once
@@ -35,14 +35,14 @@ class IdClaims {
   void set_addresses(std::vector<wire::IpAddress>);
 
   // That block; 0: any free one, looked for from a random one on. Empty and a sentence in `*why`: it is taken, or all
-  // are, or this instance has as many as one may have. A block and a sentence: a sandbox forbids such sockets, so nothing
-  // keeps others from giving out the same ids.
+  // are, or this instance has as many as one may have. A block and a sentence: a sandbox forbids such sockets, so
+  // nothing keeps others from giving out the same ids.
   std::optional<uint32_t> claim_block(uint32_t wanted, std::string* why);
   std::vector<uint32_t> blocks() const;
 
-  // Is an id that a program asks for by number ours? It was, or its port or block could be had now. No, and `*why` unless
-  // it is simply somebody else's. Each such claim of an id with a port of its own is to be released once; the last
-  // release answers true, and the port is to be closed.
+  // Is an id that a program asks for by number ours? It was, or its port or block could be had now. No, and `*why`
+  // unless it is simply somebody else's. Each such claim of an id with a port of its own is to be released once; the
+  // last release answers true, and the port is to be closed.
   bool claim_id(uint32_t id, std::string* why);
   bool release_id(uint32_t id);
 

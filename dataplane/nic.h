@@ -69,8 +69,9 @@ class Nic {
   bool is_own_eid(const Eid& eid) const { return eids_.is_local(eid); }
   void set_event_sink(NicEventSink sink);
 
-  // Runs fn(core, now) as the owner, `now` by the Core's clock; events it caused are reported before this returns. A daemon's worker runs it
-  // itself, so that it never waits for a thread that has no CPU. Like the calls for progress it leaves errno alone.
+  // Runs fn(core, now) as the owner, `now` by the Core's clock; events it caused are reported before this returns. A
+  // daemon's worker runs it itself, so that it never waits for a thread that has no CPU. Like the calls for progress it
+  // leaves errno alone.
   template <class Fn>
   auto control(Fn&& fn) {
     ipc::KeepErrno kept;
@@ -96,12 +97,12 @@ class Nic {
   // Then this thread may be the one that drives while it waits. True: it is, and must call stand_in() before anything
   // else and before the NIC ends.
   bool may_stand_in();
-  // Makes the thread that stands in leave, and waits for it: before the NIC may end. False: it does not come back, as when
-  // its signal handler left the wait by longjmp, and nobody may destroy the NIC.
+  // Makes the thread that stands in leave, and waits for it: before the NIC may end. False: it does not come back, as
+  // when its signal handler left the wait by longjmp, and nobody may destroy the NIC.
   bool end_stand_in();
   // Waits in place of the helper until `fd` is readable: frames wake the calling thread, which drives. 1: readable; 0:
-  // `ms` (negative: no limit) are over; -1: a signal came (errno EINTR), or the NIC ends (EINTR, too), or `fd` cannot be
-  // watched (epoll_ctl's errno). Another thread may stand in now.
+  // `ms` (negative: no limit) are over; -1: a signal came (errno EINTR), or the NIC ends (EINTR, too), or `fd` cannot
+  // be watched (epoll_ctl's errno). Another thread may stand in now.
   int stand_in(int fd, int ms);
   // The application is about to sleep until an event, perhaps in a system call that we do not see.
   void expect_events();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A turn of the NIC, whoever takes it: an application thread that posts or polls, the helper (nic_helper.cc), the worker
-// of a daemon (nic_worker.cc).
+// A turn of the NIC, whoever takes it: an application thread that posts or polls, the helper (nic_helper.cc), the
+// worker of a daemon (nic_worker.cc).
 #include <new>
 
 #include "dataplane/nic.h"

@@ -88,8 +88,8 @@ bool Nic::own_soon(Duration patience) {
   return false;
 }
 
-// An owner without a CPU may need this one, so this sleeps: whoever yields to a thread that spins waits for its whole time
-// slice. What woke us would do so again at once, so it is no sleep that a frame ends.
+// An owner without a CPU may need this one, so this sleeps: whoever yields to a thread that spins waits for its whole
+// time slice. What woke us would do so again at once, so it is no sleep that a frame ends.
 bool Nic::own_after_others() {
   for (Duration pause = kFirstPause; !own_soon(kWokenPatience);) {
     if (stop_.load(std::memory_order_relaxed)) return false;

@@ -26,8 +26,8 @@ constexpr Duration kLongestLeave = seconds(2);  // a machine may be so busy that
 
 }  // namespace
 
-// Devices cannot be driven while they sleep, and a daemon has a worker. A thread that runs only when the machine is idle
-// would leave frames to lie that the helper takes at once.
+// Devices cannot be driven while they sleep, and a daemon has a worker. A thread that runs only when the machine is
+// idle would leave frames to lie that the helper takes at once.
 bool Nic::may_stand_in() {
   if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load()) return false;
   if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE) return false;

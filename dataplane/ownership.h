@@ -9,7 +9,8 @@
 // threads that alternate use the plain flag. Where membarrier is refused, nobody is ever biased.
 //
 // Each thread says in a word of its own that it is inside. One that slept between its two looks at the bias may write
-// there long after another thread got the bias, and then takes that back: in a shared word it would take back the other's.
+// there long after another thread got the bias, and then takes that back: in a shared word it would take back the
+// other's.
 #pragma once
 
 #include <atomic>

@@ -17,8 +17,8 @@
 //
 // Waking a peer: at tx_flush if it says that it sleeps (and not for what can wait, if it only dozes); else when nothing
 // was consumed for `doorbell_after` (up to 8 times that, while such rings prove needless), which is checked at later
-// flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an unannounced frame. A killed peer leaves its ring as it was:
-// what it published is still delivered, then the link is reported dead.
+// flushes; and in prepare_sleep() and prepare_nap(), so that nobody sleeps on an unannounced frame. A killed peer
+// leaves its ring as it was: what it published is still delivered, then the link is reported dead.
 //
 // Trust: the rendezvous directory is private to one user. A reader nevertheless believes no length or index
 // of a peer; it cannot be led outside its mapping, and the mapping cannot shrink. Frame *contents* may change

@@ -50,8 +50,8 @@ class SleepSet {
   // A shared descriptor must be readable in itself: the kernel refuses those of other sets. False: no memory.
   bool watch(int fd, Waker waker, bool shared = false);
   void forget(int fd);
-  // Until one of them is readable, a signal, or `limit`, which is rounded up to milliseconds where the kernel (before 5.11)
-  // or a filter of system calls knows no shorter time.
+  // Until one of them is readable, a signal, or `limit`, which is rounded up to milliseconds where the kernel (before
+  // 5.11) or a filter of system calls knows no shorter time.
   Woken sleep(Duration limit);
 
  private:

@@ -22,8 +22,9 @@ void give_number_back(void*) {
   number_of_this_thread = kNoThread;
 }
 
-// Calls give_number_back when a thread ends. A C++ destructor of thread_local storage would do the same, but the run-time
-// library registers it with malloc and ends the process when there is no memory; a key only reports that it failed.
+// Calls give_number_back when a thread ends. A C++ destructor of thread_local storage would do the same, but the
+// run-time library registers it with malloc and ends the process when there is no memory; a key only reports that it
+// failed.
 class ThreadEnds {
  public:
   ThreadEnds() : made_(pthread_key_create(&key_, give_number_back) == 0) {}

@@ -3,11 +3,12 @@
 // UB over ordinary UDP sockets (UBoE), and RoCEv2 beside it: no privilege, no device, any routed network.
 //
 // One unconnected socket per local address, IPv4 or IPv6, all on the same UDP port; for RoCE a second one per address,
-// on port 4791; further ones on the ports of our ids, where nothing comes but questions for them. The Core hands over whole frames; the UDP payload leaves through the socket of the frame's source
-// address and port to its destination address and port. On receive the Ethernet, IP and UDP headers are written in
-// front of the payload as the ICRC rules want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum
-// 0, TOS as received if wanted (ECN). The kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence
-// IP_MTU_DISCOVER=DO and no connect. What others sent as ID a socket does not tell (LinkConfig::identification_lost).
+// on port 4791; further ones on the ports of our ids, where nothing comes but questions for them. The Core hands over
+// whole frames; the UDP payload leaves through the socket of the frame's source address and port to its destination
+// address and port. On receive the Ethernet, IP and UDP headers are written in front of the payload as the ICRC rules
+// want them: IPv4 ID 0 with DF, TTL 64, correct header checksum, UDP checksum 0, TOS as received if wanted (ECN). The
+// kernel sends IPv4 ID 0 only on an unconnected socket with DF, hence IP_MTU_DISCOVER=DO and no connect. What others
+// sent as ID a socket does not tell (LinkConfig::identification_lost).
 //
 // One link stands for the whole port. Sends are batched (sendmmsg) and leave at tx_flush, or when the batch
 // is full. What the socket refuses for lack of room stays and leaves at a later flush; what it refuses for
@@ -75,8 +76,8 @@ class UdpPort {
   UdpPort(const UdpPort&) = delete;
   UdpPort& operator=(const UdpPort&) = delete;
 
-  // Opens and binds the sockets. False: a sentence in `*error`, nothing is open; `*taken`: another program has the port.
-  // `bound`: sockets that have the wanted port already, at some of the addresses; they are taken from it.
+  // Opens and binds the sockets. False: a sentence in `*error`, nothing is open; `*taken`: another program has the
+  // port. `bound`: sockets that have the wanted port already, at some of the addresses; they are taken from it.
   bool open(const UdpPortOptions&, std::string* error, bool* taken = nullptr,
             std::vector<ClaimSocket>* bound = nullptr);
   // Opens the sockets of RoCE, at the addresses of open(). `notice` hears of each address whose port 4791 somebody

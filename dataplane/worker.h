@@ -6,8 +6,8 @@
 // Doorbells: a thread that posts and does not get to own the Core leaves a bit per jetty in a bitmap with a
 // summary; the owner collects them. No idle queue is ever looked at.
 //
-// Two clocks: now() is the real one, for whoever waits or sleeps. The Core, its ports and the clients of a daemon live by
-// turn(), which does not count time in which nobody drove (lib/base/driver_clock.h); real_time_of() leads back.
+// Two clocks: now() is the real one, for whoever waits or sleeps. The Core, its ports and the clients of a daemon live
+// by turn(), which does not count time in which nobody drove (lib/base/driver_clock.h); real_time_of() leads back.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,8 @@ class Worker {
   }
   // Owner: when a deadline of the Core's clock comes if somebody drives.
   Instant real_time_of(Instant deadline) const { return core_clock_.real_time_of(deadline); }
-  // Any thread, of the real clock: nobody drove until then because nothing was there, or a sleeper would have been woken.
+  // Any thread, of the real clock: nobody drove until then because nothing was there, or a sleeper would have been
+  // woken.
   void slept_until(Instant real) { slept_until_.store(real.ns, std::memory_order_relaxed); }
 
   // One bounded round; tells whether there was anything to do. `on_event` is called for each event. kMayWait: the

@@ -6,7 +6,8 @@
   - layers of the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce; of liburma: backends/backend.h <- its other parts
   - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
-  - files have at most 700 lines (500 in lib/transport), no tabs, no trailing space, a final newline, an SPDX line at the top
+  - files have at most 700 lines (500 in lib/transport), no tabs, no trailing space, a final newline, an SPDX line at
+    the top; lines of C and C++ at most 120 columns, tables (.def) excepted
   - what begins with #! can be executed
   - no paths of somebody's machine
 
@@ -18,6 +19,7 @@ import sys
 import tempfile
 
 MAX_LINES = 700
+MAX_COLUMNS = 120
 MAX_LINES_OF_TRANSPORT = 500
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 SKIPPED_DIRS = re.compile(r"^(\.git|build.*|__pycache__|subprojects|\.cache|\.vscode|\.idea)$")
@@ -115,11 +117,14 @@ def check_text(path, text, report):
         report(path, len(lines), "no newline at the end of the file")
     elif text.endswith("\n\n"):
         report(path, len(lines) - 1, "empty line at the end of the file")
+    fixed = path.startswith(FIXED_LAYOUT)
     most = MAX_LINES_OF_TRANSPORT if path.startswith("lib/transport/") else MAX_LINES
-    if path.endswith(CODE + (".py",)) and not path.startswith(FIXED_LAYOUT) and len(lines) - 1 > most:
+    if path.endswith(CODE + (".py",)) and not fixed and len(lines) - 1 > most:
         report(path, most + 1, f"{len(lines) - 1} lines, more than {most}: split the file by idea")
     makefile = os.path.basename(path) == "Makefile"
     for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS and path.endswith(CODE) and not path.endswith(".def") and not fixed:
+            report(path, number, f"{len(line)} columns, more than {MAX_COLUMNS}")
         if "\t" in line and not makefile:
             report(path, number, "tab")
         if line != line.rstrip() and line.rstrip("\r") == line:
@@ -238,8 +243,9 @@ def self_test():
         "lib/urma/backends/embedded_backend.cc": head + '#include "dataplane/port.h"\n',
         "tools/long.cc": head + "int x;\n" * MAX_LINES,
         "lib/transport/tp/long.h": head + "int x;\n" * MAX_LINES_OF_TRANSPORT,
+        "tools/wide.cc": head + "// " + "x" * MAX_COLUMNS + "\n// " + "x" * (MAX_COLUMNS - 3) + "\n",
         "tools/style.py": "import os\n\tx = 1 \n# /ho" + "me/me/x",
-        "tools/meson.build": "# " + SPDX + "\nfiles('long.cc')\n",
+        "tools/meson.build": "# " + SPDX + "\nfiles('long.cc', 'wide.cc')\n",
         "tools/not_executable.py": f"#!/usr/bin/env python3\n# {SPDX}\n",
         "tests/unit/x/x_test.cc": head,
         "lib/meson.build": "# " + SPDX + "\nfiles('clock.cc', 'assert.cc', 'post.cc', 'embedded_backend.cc')\n",
@@ -250,7 +256,7 @@ def self_test():
         ("tests/unit/cc/knot.h", 3), ("lib/transport/tp/knot.h", 3), ("lib/transport/tp/knot_by_state.h", 2),
         ("lib/transport/ta/c.h", 3), ("lib/transport/wire/b.h", 2), ("tests/unit/tp/knot.h", 2),
         ("tools/long.cc", MAX_LINES + 1), ("lib/transport/tp/long.h", MAX_LINES_OF_TRANSPORT + 1),
-        ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
+        ("tools/wide.cc", 2), ("tools/style.py", 1), ("tools/style.py", 2), ("tools/style.py", 3),
         ("tools/not_executable.py", 1), ("tests/unit/x/x_test.cc", 1), ("tests/unit/x", 1),
     }
     with tempfile.TemporaryDirectory() as root:

@@ -51,9 +51,10 @@ uint32_t payload_for_device_mtu(uint32_t device_mtu) {
 // Buffers without gaps between them, where addresses of the device are ours: without hugepages DPDK would not let one
 // cross a page otherwise, and af_xdp, which counts on a row of them, would lose those behind the middle.
 //
-// A stack: what was freed last is in the cache and is used first. A ring would go round through all of the memory, which
-// cost a third of memif's round trips and more than half of its bandwidth. Other threads give buffers back, too (memif's
-// zero-copy client at the end of its peer), so it has a lock, or is the ring that all may use where DPDK lacks stacks.
+// A stack: what was freed last is in the cache and is used first. A ring would go round through all of the memory,
+// which cost a third of memif's round trips and more than half of its bandwidth. Other threads give buffers back, too
+// (memif's zero-copy client at the end of its peer), so it has a lock, or is the ring that all may use where DPDK lacks
+// stacks.
 rte_mempool* make_pool(const std::string& name, uint16_t buffer) {
   rte_pktmbuf_pool_private data_size{};
   data_size.mbuf_data_room_size = buffer;

@@ -5,8 +5,8 @@
 // The interrupt thread of DPDK looks, in rounds over all devices of the process (dataplane/dpdk/link_rounds.h).
 //
 // The memif driver unmaps the rings of a peer that went away on that same thread, whatever the polling thread does
-// with them meanwhile. Such a device is guarded: its driver acts only when the interrupt thread owns the gate that every
-// burst has to pass, which is between two rounds. A burst pays two plain stores for that (dataplane/ownership.h).
+// with them meanwhile. Such a device is guarded: its driver acts only when the interrupt thread owns the gate that
+// every burst has to pass, which is between two rounds. A burst pays two plain stores for that (dataplane/ownership.h).
 //
 // A guarded client also does not connect again by itself: it is started by the first round, and without a link it is
 // stopped and started now and then (reconnect.h). It leaves its server time to answer, whose interrupt thread may be

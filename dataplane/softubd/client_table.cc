@@ -141,7 +141,8 @@ void ClientTable::finish_sleep() {
   for (Client* client : active_) client->finish_sleep();
 }
 
-// What is left, or comes meanwhile, ends the next sleep at once: applications that ring all the time do not hold us here.
+// What is left, or comes meanwhile, ends the next sleep at once: applications that ring all the time do not hold us
+// here.
 void ClientTable::clear_rings() {
   epoll_event events[kMostRung];
   const int count = epoll_wait(epoll_.get(), events, std::size(events), 0);

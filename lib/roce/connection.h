@@ -42,8 +42,8 @@ class ConnectionId {
   /// Of a request: this becomes its connection.
   Status accept(const ConnectionEvent& request, const QueuePair& qp, const ConnectionParameters&);
   Status reject(const ConnectionEvent& request, std::span<const std::byte> private_data);
-  /// Parts: kDisconnected tells when, at once if the peer answers and after about 50 s if it does not. A connection that
-  /// was asked for and not made is given up at once, without event.
+  /// Parts: kDisconnected tells when, at once if the peer answers and after about 50 s if it does not. A connection
+  /// that was asked for and not made is given up at once, without event.
   Status disconnect();
 
   /// The oldest event of this id; moves the NIC forward if there is none.

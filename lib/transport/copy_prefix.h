@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whose copy a CopyTag is of. A tag is opaque to the host. Its uppermost byte, the prefix, says who asked for the copy:
-// frames that wait for memory have a prefix of their own (held_frames.h), and engines take theirs while the tables are laid
-// out (CoreCommon::copy_prefixes). The engine that takes none (UB) has all others. Whoever has a prefix uses the other
-// bytes as it likes.
+// frames that wait for memory have a prefix of their own (held_frames.h), and engines take theirs while the tables are
+// laid out (CoreCommon::copy_prefixes). The engine that takes none (UB) has all others. Whoever has a prefix uses the
+// other bytes as it likes.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@
 //
 // CoreState::now is set before each call. The engines that have packets take turns at being polled first, so that none
 // can use up the budget every time. The last engine of the list is polled even if it has no packets, because it may
-// have to delay acknowledgements. The Core tells the host of held frames that an engine gave up before the next poll at the
-// latest.
+// have to delay acknowledgements. The Core tells the host of held frames that an engine gave up before the next poll at
+// the latest.
 #pragma once
 
 #include <cstddef>

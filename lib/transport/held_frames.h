@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames whose payload comes from memory that answers later. Such a frame leaves its port, so that in a ring nobody behind
-// it waits for that memory, and is begun again when all of its payload is there. A sender may hold several frames at once,
-// so that the latency of its memory is paid once and not for each frame. They stand in a line, and leave it in the order in
-// which they were built.
+// Frames whose payload comes from memory that answers later. Such a frame leaves its port, so that in a ring nobody
+// behind it waits for that memory, and is begun again when all of its payload is there. A sender may hold several
+// frames at once, so that the latency of its memory is paid once and not for each frame. They stand in a line, and
+// leave it in the order in which they were built.
 //
 // A held frame has a number, which names its record and its place in memory. The numbers are handed out in ranges while
-// tables are laid out. Every channel and every queue pair has one number for itself, its home, and takes further ones from
-// a pool that all share. Datagrams of UM have a pool of their own.
+// tables are laid out. Every channel and every queue pair has one number for itself, its home, and takes further ones
+// from a pool that all share. Datagrams of UM have a pool of their own.
 //
-// A frame may be given up while gathers into it are pending. Their answers find nobody, because the record counts its uses
-// and the tag of a gather has that count. The host hears of the frame before its place is used again, so that no byte of
-// the old frame reaches the new one (tx_drop in host.h).
+// A frame may be given up while gathers into it are pending. Their answers find nobody, because the record counts its
+// uses and the tag of a gather has that count. The host hears of the frame before its place is used again, so that no
+// byte of the old frame reaches the new one (tx_drop in host.h).
 #pragma once
 
 #include <cstddef>
@@ -111,8 +111,8 @@ class HeldFrames {
     return uint64_t{kHeldCopyPrefix} << kCopyPrefixShift | uint64_t{number_of(h)} << 32 | h.use;
   }
   static constexpr bool is_tag(CopyTag tag) { return copy_prefix_of(tag) == kHeldCopyPrefix; }
-  // A gather is done. Returns the number of its frame if it was the last one; 0: others are pending, or the frame was given
-  // up.
+  // A gather is done. Returns the number of its frame if it was the last one; 0: others are pending, or the frame was
+  // given up.
   uint32_t on_gather_done(CopyTag tag, bool ok);
 
   // ---- lines ---------------------------------------------------------------------------------------------------

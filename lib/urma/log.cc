@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where log lines go: the callback registered last, else syslog, else (warnings and worse) the standard error. URMA API 0.9, 6.11.
+// Where log lines go: the callback registered last, else syslog, else (warnings and worse) the standard error. URMA API
+// 0.9, 6.11.
 #include "lib/urma/log.h"
 
 #include <sys/syscall.h>

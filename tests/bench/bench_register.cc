@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_register.cc - what registering memory costs: time, and whether pages are pinned or brought in for it. Beside it,
-// in the same run, what a NIC that pins has to do at least: mlock of the same memory. Fails if anything is pinned.
+// bench_register.cc - what registering memory costs: time, and whether pages are pinned or brought in for it. Beside
+// it, in the same run, what a NIC that pins has to do at least: mlock of the same memory. Fails if anything is pinned.
 //
 //   bench_register [--mib 1024] [--touch] [--rounds 5]
 #include <sys/mman.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench_stages: where the cycles of an operation go, stage by stage (lib/transport/looking/stages.def). The Hosts of two
-// Cores look closely and read the CPU's counter at each note; what passed since the note before, on either side, is what
-// that stage cost.
+// bench_stages: where the cycles of an operation go, stage by stage (lib/transport/looking/stages.def). The Hosts of
+// two Cores look closely and read the CPU's counter at each note; what passed since the note before, on either side, is
+// what that stage cost.
 //
 //   bench_stages [--operation "WRITE 64"] [--window 64] [--icrc] [--count 4096]
 //
-// No stage overlaps the next one here, as it does without a look. Figures are means without the largest tenth; what reading the counter costs is subtracted. Looking is not free, so the sum is above what
-// bench_core prints: compare stages with each other.
+// No stage overlaps the next one here, as it does without a look. Figures are means without the largest tenth; what
+// reading the counter costs is subtracted. Looking is not free, so the sum is above what bench_core prints: compare
+// stages with each other.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>

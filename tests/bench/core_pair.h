@@ -125,8 +125,8 @@ class FrameQueue {
 };
 
 // What a Core needs from outside (lib/transport/host.h); memory is at hand. Like that of a NIC it may be looked at, and
-// nobody does unless he says so: what is measured is what a NIC costs. A program that is compiled to look closely hears of
-// the steps within a packet's way, too.
+// nobody does unless he says so: what is measured is what a NIC costs. A program that is compiled to look closely hears
+// of the steps within a packet's way, too.
 class BenchHost {
  public:
 #ifdef UB_BENCH_LOOKS_CLOSELY

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that is cancelled inside a data call leaves the library as any other moment would: the next caller gets in, and
-// an event is either taken or still there. Usage: cancelled --loopback | --processes.
+// A thread that is cancelled inside a data call leaves the library as any other moment would: the next caller gets in,
+// and an event is either taken or still there. Usage: cancelled --loopback | --processes.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -85,8 +85,8 @@ static void* post_while_cancelled(void* unused) {
   return NULL;
 }
 
-// Whoever posts rings who sleeps, and the next one relies on it: a ring that is lost costs seconds, until who sleeps wakes
-// for another reason.
+// Whoever posts rings who sleeps, and the next one relies on it: a ring that is lost costs seconds, until who sleeps
+// wakes for another reason.
 static bool cancelled_ringing(void) {
   begin_case("cancelled while it rings");
   const double end = now() + PATIENCE;

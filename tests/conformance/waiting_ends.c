@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// However a wait for an event ends, nothing hangs and the library goes on: the program exits from a signal handler of the
-// thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the library is
-// ended meanwhile, or the event channel is deleted, or its descriptor is closed, or the kernel does not watch it. Each case
-// is a process of its own.
+// However a wait for an event ends, nothing hangs and the library goes on: the program exits from a signal handler of
+// the thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the
+// library is ended meanwhile, or the event channel is deleted, or its descriptor is closed, or the kernel does not
+// watch it. Each case is a process of its own.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No wake-up is lost, however two sides wait for each other. They send a word to and fro; a seed draws for each turn how
-// it travels (WRITE, WRITE of many packets, WRITE_IMM, SEND, a READ by who waits) and how each side waits: it spins on
-// memory and calls nothing, polls, sleeps in urma_wait_jfc, sleeps in epoll, or sleeps outside the library and looks
+// No wake-up is lost, however two sides wait for each other. They send a word to and fro; a seed draws for each turn
+// how it travels (WRITE, WRITE of many packets, WRITE_IMM, SEND, a READ by who waits) and how each side waits: it spins
+// on memory and calls nothing, polls, sleeps in urma_wait_jfc, sleeps in epoll, or sleeps outside the library and looks
 // afterwards. A second thread of each side now and then polls, posts or spins beside it.
 //
 // A turn that takes longer than 50 ms is counted and printed; it is no failure, for the machine may be busy. With
@@ -10,8 +10,8 @@
 //
 // With --chain one side posts thousands of small WRITEs at once, each to be done after the one before it, and calls
 // nothing until the other has seen the last, which calls nothing either: their helpers alone do it all. One that slept
-// its nap out at each of them would be at it for longer than a turn may take. No rounds come before: who has ever waited
-// for an event is rung for all.
+// its nap out at each of them would be at it for longer than a turn may take. No rounds come before: who has ever
+// waited for an event is rung for all.
 //
 //   wakeups --processes|--loopback [--long-timers] [--seed N] [--rounds N]
 //   wakeups --processes|--loopback --chain

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of identity.cc: how it fails, the log of the library, what messages and ranges say of themselves, and what is known
-// of peers.
+// Parts of identity.cc: how it fails, the log of the library, what messages and ranges say of themselves, and what is
+// known of peers.
 #pragma once
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what asynchronous events say of ports, with the state that the device shows then. With an argument: waits until
- * the first port is down. */
+/* Prints what asynchronous events say of ports, with the state that the device shows then. With an argument: waits
+ * until the first port is down. */
 #include <stdio.h>
 #include <time.h>
 #include <urma_api.h>

@@ -5,15 +5,15 @@
 // that dies comes back with a new address, which is imported; when the daemon dies, everything is torn down and begun
 // again. It ends with 3 and a sentence when it sees what may never be:
 //   - a wrong byte, a message twice, a message lost that had been reported done, a counter that counted wrong;
-//   - a request that does not end within 10 s (--unhurried: 100 s), a completion that nobody waits for, or out of order;
+//   - a request that does not end within 10 s (--unhurried: 100 s), an unexpected completion, or one out of order;
 //   - an error of a request to a peer that lives, a call that fails although it may not;
 //   - an event or the end of the daemon not told, a descriptor or thread left over after urma_uninit.
 //
 //   survivor --directory DIR --name NAME --peer NAME [--seed N] [--may-stall] [--patient] [--unhurried]
 //
 // DIR/NAME.address: for the peer. DIR/NAME.page: struct Page, for the test. --may-stall: one of the two may be
-// stopped for a while, so that memory which only it can reach is refused; that is no error then. --patient: its requests
-// have 34 s instead of 4 s for each sign of progress, and it is as unhurried as whoever gets hardly any CPU.
+// stopped for a while, so that memory which only it can reach is refused; that is no error then. --patient: its
+// requests have 34 s instead of 4 s for each sign of progress, and it is as unhurried as whoever gets hardly any CPU.
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>

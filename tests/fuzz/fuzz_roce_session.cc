@@ -215,7 +215,7 @@ class World {
     if (in.below(2) != 0) UB_ASSERT(roce().create_ah({{kPeerLink, kSelf, kStranger, 0}, 1}, &handle) == Status::kOk);
   }
 
-  // ---- connections ---------------------------------------------------------------------------------------------------
+  // ---- connections --------------------------------------------------------------------------------------------------
 
   void connect(const QueuePair& q) {
     ConnectConfig c;
@@ -258,7 +258,7 @@ class World {
     }
   }
 
-  // ---- what the peer sends -------------------------------------------------------------------------------------------
+  // ---- what the peer sends ------------------------------------------------------------------------------------------
 
   struct Way {
     Gid from = kPeer;
@@ -486,7 +486,7 @@ class World {
     }
   }
 
-  // ---- in the end ----------------------------------------------------------------------------------------------------
+  // ---- in the end ---------------------------------------------------------------------------------------------------
 
   /// Two queue pairs of another application do what they always could, though memory of the first has not answered.
   void check_other() {

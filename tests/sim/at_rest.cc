@@ -164,8 +164,8 @@ void Inspection::channel(const Channel& ch) {
   if (ch.is_up()) flow_of_channel(ch);
 }
 
-// What a flow that only listens cannot have heard: an answer before there was time for one, or a mark of what may not be
-// marked.
+// What a flow that only listens cannot have heard: an answer before there was time for one, or a mark of what may not
+// be marked.
 void Inspection::heard(const cc::Listener& l) {
   none("marks of packets that nobody may mark", l.marks);
   const uint64_t least = 2 * world_.network.least_travel_ns();

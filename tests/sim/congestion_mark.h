@@ -9,7 +9,8 @@
 
 namespace ub {
 
-/// Writes the code point of a mark into a frame whose sender allows that; false: it does not. The ICRC does not cover it.
+/// Writes the code point of a mark into a frame whose sender allows that; false: it does not. The ICRC does not cover
+/// it.
 inline bool mark_congestion(std::span<std::byte> frame, uint8_t code = wire::kEcnCe) {
   wire::NetHeader net;
   if (wire::parse_network(frame, net) != wire::Drop::kNone || net.ecn() == wire::kEcnNotCapable) return false;

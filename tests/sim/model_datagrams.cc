@@ -10,8 +10,8 @@
 
 namespace ub::sim {
 
-// What no packet of a UM queue says is which life of an instance is meant: one to a queue that was there before may reach
-// another that has its number, if it has the right token.
+// What no packet of a UM queue says is which life of an instance is meant: one to a queue that was there before may
+// reach another that has its number, if it has the right token.
 bool may_reach(const Wr& w, const Receiver& who) {
   if (w.receiver == who) return true;
   const Token& wanted = who.jfr->token;

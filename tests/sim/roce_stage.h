@@ -18,8 +18,8 @@ inline Options roce_options() {
   return o;
 }
 
-// Two nodes, a queue pair on each, connected; 64 receives of 4096 bytes where a test posts them. Each node has `memory` bytes
-// to send from, and a quarter of that to write to.
+// Two nodes, a queue pair on each, connected; 64 receives of 4096 bytes where a test posts them. Each node has `memory`
+// bytes to send from, and a quarter of that to write to.
 struct RoceStage : Stage {
   explicit RoceStage(Options o = roce_options(), uint8_t rnr_retry = 7, uint64_t memory = 4 << 20) : Stage(o) {
     for (End& e : ends) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an application that cannot be trusted may cost the others by what it leaves in its rings, and how often it rings.
+// What an application that cannot be trusted may cost the others by what it leaves in its rings, and how often it
+// rings.
 #include "lib/transport/resource/owner_limits.h"
 #include "tests/sim/directed_raw.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connections by RDMA-CM, message by message: what is lost, doubled, late or comes from nobody. That both ends think the
-// same, that private data is what was said and a request is heard once, connections.h sees.
+// Connections by RDMA-CM, message by message: what is lost, doubled, late or comes from nobody. That both ends think
+// the same, that private data is what was said and a request is heard once, connections.h sees.
 #include "tests/sim/connections.h"
 #include "tests/sim/directed.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory whose latency is longer than the time of a packet on the wire: packets of a channel or of a queue pair are gathered
-// together.
+// Memory whose latency is longer than the time of a packet on the wire: packets of a channel or of a queue pair are
+// gathered together.
 #include "tests/sim/roce_stage.h"
 
 namespace ub::sim {

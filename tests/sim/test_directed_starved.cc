@@ -2,7 +2,8 @@
 //
 // Applications that get no CPU for longer than a channel lives without progress, and whose memory only they can reach:
 // requests with time enough are done when they run again. A peer that goes on acknowledging is not a silent one, and
-// time that this side waits for memory of its own is not the peer's silence. Nor is time in which nobody drove this side.
+// time that this side waits for memory of its own is not the peer's silence. Nor is time in which nobody drove this
+// side.
 #include <algorithm>
 
 #include "tests/sim/directed.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What must happen although no application thread calls anything: the NIC's helper sees to it, whatever the threads of
-// the application were at. Each test makes sure that the helper sleeps, without a time at which it would wake by itself.
-// A pause that is too short lets a fault pass and never fails a good NIC; what waits has a limit that only a fault reaches.
+// the application were at. Each test makes sure that the helper sleeps, without a time at which it would wake by
+// itself. A pause that is too short lets a fault pass and never fails a good NIC; what waits has a limit that only a
+// fault reaches.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/eventfd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that owns the Core again and again is interrupted anywhere in the attempt, and sleeps there until another thread
-// has become the biased owner and is inside. When it goes on, it must not get in, nor let itself in by what it writes, nor
-// leave the Core to nobody.
+// A thread that owns the Core again and again is interrupted anywhere in the attempt, and sleeps there until another
+// thread has become the biased owner and is inside. When it goes on, it must not get in, nor let itself in by what it
+// writes, nor leave the Core to nobody.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -100,6 +100,7 @@ int main() {
               free ? "nobody is left inside" : "nobody can own it any more");
   if (both_inside.load() || !free) return 1;
   if (outside != 0) return 0;
-  std::puts("skipped: nobody was interrupted before it owned; where the kernel refuses membarrier, no thread is biased");
+  std::puts("skipped: nobody was interrupted before it owned; "
+            "where the kernel refuses membarrier, no thread is biased");
   return 77;
 }

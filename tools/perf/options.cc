@@ -21,8 +21,8 @@ const char* const kExamples = R"(Examples:
   urma_perf read_bw -a -D 2 server-host        all sizes, two seconds each
   urma_perf send_bw -s 4096 -l 8 -b --verify   both directions, every byte checked
   urma_perf read_lat --target-mode block       (server) its application sleeps while the NIC answers
-Both sides need the same test and sizes; what differs is said. Times of ping-pong tests (write_lat, send_lat)
-are half a round trip, those of read_lat, atomic_lat and write_lat --to-completion the whole operation. MB are 2^20 bytes.
+Both sides need the same test and sizes; what differs is said. Times of ping-pong tests (write_lat, send_lat) are half
+a round trip, those of read_lat, atomic_lat and write_lat --to-completion the whole operation. MB are 2^20 bytes.
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 const std::map<std::string, std::pair<Verb, bool>> kTests = {

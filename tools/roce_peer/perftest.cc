@@ -2,9 +2,9 @@
 //
 // perftest's ib_{send,write,read,atomic}_{lat,bw}, with its exchange of version 6.06, one queue pair and one size.
 //
-// Its data is random but the same in each message from the same place, and it compares nothing. So we compare what comes
-// with what came before from that place, see that nothing lies where nothing was to be written, and that atomics were
-// executed once each.
+// Its data is random but the same in each message from the same place, and it compares nothing. So we compare what
+// comes with what came before from that place, see that nothing lies where nothing was to be written, and that atomics
+// were executed once each.
 #include <fmt/format.h>
 
 #include <algorithm>

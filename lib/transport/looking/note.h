@@ -44,8 +44,8 @@ concept Looks = requires(Host& host, const Note& note) {
   host.note(note);
 };
 
-// Does it want to hear of steps within a packet's way, too? A test in each of them would be too much for live traffic, so
-// that is decided when the Host is compiled: `static constexpr bool kLooksClosely = true`.
+// Does it want to hear of steps within a packet's way, too? A test in each of them would be too much for live traffic,
+// so that is decided when the Host is compiled: `static constexpr bool kLooksClosely = true`.
 template <class Host>
 concept LooksClosely = Looks<Host> && requires {
   requires Host::kLooksClosely;

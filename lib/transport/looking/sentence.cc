@@ -11,7 +11,7 @@
 namespace ub {
 namespace {
 
-// ---- words, by the numbers of the enum that they are of --------------------------------------------------------------
+// ---- words, by the numbers of the enum that they are of -------------------------------------------------------------
 
 struct Vocabulary {
   std::string_view kind;
@@ -67,7 +67,7 @@ constexpr Vocabulary kVocabularies[] = {
     {"connection state", kConnectionStates},
 };
 
-// ---- text ------------------------------------------------------------------------------------------------------------
+// ---- text -----------------------------------------------------------------------------------------------------------
 
 class Text {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_tag.h - the tag of a copy of the RoCE engine into memory, which the host gives back when the copy is done: it says
-// what the copy was for, behind the prefix that the engine took (copy_prefix.h). The record of a queue pair is not used
-// again before these copies are done.
+// copy_tag.h - the tag of a copy of the RoCE engine into memory, which the host gives back when the copy is done: it
+// says what the copy was for, behind the prefix that the engine took (copy_prefix.h). The record of a queue pair is not
+// used again before these copies are done.
 #pragma once
 
 #include <cstdint>

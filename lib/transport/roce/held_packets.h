@@ -2,10 +2,10 @@
 // held_packets.h - packets of a queue pair whose frames are held, because their memory answers later (held_frames.h):
 // requests in one line, answers to READs and atomics in another.
 //
-// A held packet has not been sent. The requester's cursor stands in front of the held requests, and Qp::served counts only
-// packets that have left. What is built next follows the newest held packet. If the requester goes back, or the peer asks
-// for another part of an answer, the first held packet is no longer the one that leaves next: such packets are given up,
-// and built again when it is their turn.
+// A held packet has not been sent. The requester's cursor stands in front of the held requests, and Qp::served counts
+// only packets that have left. What is built next follows the newest held packet. If the requester goes back, or the
+// peer asks for another part of an answer, the first held packet is no longer the one that leaves next: such packets
+// are given up, and built again when it is their turn.
 #pragma once
 
 #include "lib/transport/roce/state.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transmitter.h - builds the packets of the RoCE engine straight into the host's frames: of a queue pair first the
-// answers to READs and atomics, then the acknowledgement or refusal that it owes, then requests. Queue pairs take turns.
+// answers to READs and atomics, then the acknowledgement or refusal that it owes, then requests. Queue pairs take
+// turns.
 //
 // No packet is stored: payload is gathered from the memory of its request, or of the READ that it answers, also when it
-// goes again. Where memory may answer later, packets are built ahead of the one that leaves next, and their frames are held
-// (held_packets.h).
+// goes again. Where memory may answer later, packets are built ahead of the one that leaves next, and their frames are
+// held (held_packets.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -139,8 +140,8 @@ class Transmitter {
 
   bool has_room_to_hold(const Qp& qp) const { return !s_.config.slow_memory || s_.held.has_room(held_count(qp)); }
 
-  /// Gathers the payload of a packet whose memory may answer later. kPending: the queue pair holds the frame, because memory
-  /// has not answered, or because it holds packets that were built before.
+  /// Gathers the payload of a packet whose memory may answer later. kPending: the queue pair holds the frame, because
+  /// memory has not answered, or because it holds packets that were built before.
   template <class Gather>
   [[gnu::noinline]] CopyResult gather_slowly(uint32_t index, HeldLine& line, const Frame& frame, const Built& built,
                                              Gather gather) {
@@ -331,8 +332,8 @@ class Transmitter {
     }
   }
 
-  /// The next packet cannot be built: its memory is gone since the READ was accepted. The peer hears of that when the packets
-  /// that were built before have left.
+  /// The next packet cannot be built: its memory is gone since the READ was accepted. The peer hears of that when the
+  /// packets that were built before have left.
   Sent cannot_answer(uint32_t index, AnswerPacket packet, NakCode why) {
     return r_.qps[index].held_responses.empty() ? answer_failed(index, packet, why) : Sent::kNothing;
   }
@@ -444,8 +445,8 @@ class Transmitter {
     retire_requests(s_, r_, index);
   }
 
-  /// Memory of a request is gone. It fails when all before it are complete. So that these are acknowledged, they go again
-  /// and ask for it; those that nobody acknowledges are complete when what is held of them has left.
+  /// Memory of a request is gone. It fails when all before it are complete. So that these are acknowledged, they go
+  /// again and ask for it; those that nobody acknowledges are complete when what is held of them has left.
   Sent cannot_go_on(uint32_t index, uint32_t request) {
     Qp& qp = r_.qps[index];
     if (request == qp.req.head) {

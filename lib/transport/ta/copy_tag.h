@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The purpose of a pending copy into memory, packed into the tag that the host gives back. A tag with a TPN includes the
-// generation of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix is not
-// handed out (copy_prefix.h): those of datagrams have prefix 0, those of channels lie above all prefixes that are.
+// The purpose of a pending copy into memory, packed into the tag that the host gives back. A tag with a TPN includes
+// the generation of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix
+// is not handed out (copy_prefix.h): those of datagrams have prefix 0, those of channels lie above all prefixes that
+// are.
 #pragma once
 
 #include <cstdint>

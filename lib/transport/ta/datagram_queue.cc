@@ -28,8 +28,8 @@ Way way_of(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   return {link, CrStatus::kSuccess, false};
 }
 
-// May the queue hold a datagram, if that becomes necessary? If not, its timer is set, and the queue must not stand on the
-// link's list meanwhile, where it would hold up others.
+// May the queue hold a datagram, if that becomes necessary? If not, its timer is set, and the queue must not stand on
+// the link's list meanwhile, where it would hold up others.
 bool may_hold(CoreState& s, const SendQueue& q) {
   if (!s.config.slow_memory) return true;
   const uint32_t held = s.held_datagrams_of[q.owner];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the requests of UM queues (UB Base Specification Rev 2.0, 6.2.1, 7.3). Each request is one UTP packet, which is sent
-// once. The queues of one link take turns after each message. A port without room holds up only the queues of its link. If
-// the memory of a datagram answers later, its queue holds the frame and sends nothing else until then (held_frames.h).
+// Sends the requests of UM queues (UB Base Specification Rev 2.0, 6.2.1, 7.3). Each request is one UTP packet, which is
+// sent once. The queues of one link take turns after each message. A port without room holds up only the queues of its
+// link. If the memory of a datagram answers later, its queue holds the frame and sends nothing else until then
+// (held_frames.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -163,8 +164,8 @@ class DatagramSender {
     finish_datagram(s_, queue, status);
   }
 
-  // Has the queue waited for room until its deadline? Then nobody takes anything out of the port any more, and the message
-  // is lost.
+  // Has the queue waited for room until its deadline? Then nobody takes anything out of the port any more, and the
+  // message is lost.
   bool given_up(const SendQueue& q) {
     if (s_.now < q.deadline) return false;
     s_.count(Counter::kUmTxNoRoom);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sends the messages of channels. Packets that have to be sent again come first, then the rest of the message that was
-// begun, then answers, then requests. The channel says which packet is next (tp/transmit_state.h); this file knows what a
-// message is made of.
+// begun, then answers, then requests. The channel says which packet is next (tp/transmit_state.h); this file knows what
+// a message is made of.
 //
-// No packet is stored. The payload of a packet is gathered from the memory of its work request or READ job, and once more
-// if the packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same PSN. If
-// that memory answers later, the frame is held until it has answered (tp/held_packets.h).
+// No packet is stored. The payload of a packet is gathered from the memory of its work request or READ job, and once
+// more if the packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same
+// PSN. If that memory answers later, the frame is held until it has answered (tp/held_packets.h).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -104,8 +104,8 @@ class PacketSender {
     return true;
   }
 
-  // Sends the first packet of a message that was begun just now. The window is open. A request is alive, but a READ job may
-  // have ended while its response waited for its turn.
+  // Sends the first packet of a message that was begun just now. The window is open. A request is alive, but a READ job
+  // may have ended while its response waited for its turn.
   Sent send_first(uint32_t channel) {
     tp::TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
     const bool fake =
@@ -241,8 +241,8 @@ class PacketSender {
     return Sent::kHeld;
   }
 
-  // The memory of the first held packet has answered. The packet leaves. If its message has lost its memory meanwhile, a
-  // fake packet leaves in its place, and if it need not be sent any more, none does.
+  // The memory of the first held packet has answered. The packet leaves. If its message has lost its memory meanwhile,
+  // a fake packet leaves in its place, and if it need not be sent any more, none does.
   Sent send_held(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     const HeldFrame& h = s_.held.first(ch.held);

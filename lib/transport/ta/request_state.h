@@ -35,8 +35,8 @@ inline bool in_flight(const WrState& wr) {
   return (std::rotl(sent, wr.base % kSegmentsInFlight) & ~(wr.answered | wr.refused)) != 0;
 }
 
-// Something was heard of the request, or a segment of it was sent: its deadline starts anew. It has one only while an answer
-// is awaited, since nobody is to blame for a request that waits for others.
+// Something was heard of the request, or a segment of it was sent: its deadline starts anew. It has one only while an
+// answer is awaited, since nobody is to blame for a request that waits for others.
 inline void renew_deadline(CoreState& s, const SendQueue& q, WrState& wr) {
   wr.deadline = in_flight(wr) ? s.now + q.request_timeout : Instant::never();
 }
@@ -68,8 +68,9 @@ inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
 // The place in their lane of the channels that the requests of this queue begin on.
 inline uint32_t place_of(const CoreState& s, const SendQueue& q) { return q.jetty & (s.config.channels_per_lane - 1); }
 
-// The oldest unfinished request that asks for an order, or that takes a receive: request `number`, or an older one. A cursor
-// of the queue remembers how far the search came, because requests that it has passed need not be looked at again.
+// The oldest unfinished request that asks for an order, or that takes a receive: request `number`, or an older one. A
+// cursor of the queue remembers how far the search came, because requests that it has passed need not be looked at
+// again.
 template <class Concerns>
 uint32_t oldest_unfinished(const SendQueue& q, uint32_t& cursor, uint32_t number, Concerns concerns) {
   if (cursor - q.started_head > number - q.started_head) cursor = q.started_head;

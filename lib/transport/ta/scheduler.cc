@@ -107,9 +107,9 @@ bool older_receive_waits(const SendQueue& q, uint32_t number) {
   });
 }
 
-// May a message take its receive now? Receives are taken in the order of posting: none overtakes another that waits or was
-// refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all before
-// it are done, since the target does not refuse those behind a refused one.
+// May a message take its receive now? Receives are taken in the order of posting: none overtakes another that waits or
+// was refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all
+// before it are done, since the target does not refuse those behind a refused one.
 bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, bool bulk) {
   if (q.waiting != 0 && older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
   if (receives_wait(s, q, wqe)) return held_by(s, q, RequestWaits::kReceive);
@@ -126,8 +126,8 @@ bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t n
 // Does a request of this kind stand at a gate at all? Most do not, and pay no more than this question.
 bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe.op); }
 
-// May this segment be sent? Its gates are asked when it is the first one of its request, or the last one, which waits for the
-// others.
+// May this segment be sent? Its gates are asked when it is the first one of its request, or the last one, which waits
+// for the others.
 [[gnu::noinline]] bool gates_allow(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t segment,
                                    uint32_t segments, bool bulk) {
   if (segment == 0 && !order_allows(s, q, wqe, number)) return false;
@@ -164,7 +164,8 @@ enum class NextSegment : uint8_t {
   return NextSegment::kReady;
 }
 
-// Chooses the oldest waiting request whose gate has opened. What is full or shut for one of them may not be for the next.
+// Chooses the oldest waiting request whose gate has opened. What is full or shut for one of them may not be for the
+// next.
 bool choose_waiting(CoreState& s, SendQueue& q, Choice* choice) {
   return find_waiting(q, [&](uint32_t number) { return next_segment(s, q, number, choice) == NextSegment::kReady; });
 }
@@ -183,8 +184,8 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// `*bulk` is the lane of this new request; false: not now. A pinned queue moves to the bulk lane once, when nothing of it
-// is under way or waits, and stays there.
+// `*bulk` is the lane of this new request; false: not now. A pinned queue moves to the bulk lane once, when nothing of
+// it is under way or waits, and stays there.
 bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
   *bulk = bulk_message(s, wqe);
   if (!q.pinned) return true;

@@ -3,11 +3,11 @@
 // The initiator's schedule of transactions (UB Base Specification Rev 2.0, 7): which segment of which send queue is
 // sent next.
 //
-// A queue admits its requests in the order in which they were posted. A request that waits for a fence, for another lane
-// or for its owner's limits is not admitted yet, and those behind it wait with it. An admitted request that waits at a gate
-// (waiting_requests.h) is passed by those behind it. Refused segments go first when their time to be sent again comes.
-// A queue with something to send waits in the list of the channel that will carry it, so queues take turns by
-// message, and idle queues are never scanned. Queues of UM have no channel: datagram_queue.h.
+// A queue admits its requests in the order in which they were posted. A request that waits for a fence, for another
+// lane or for its owner's limits is not admitted yet, and those behind it wait with it. An admitted request that waits
+// at a gate (waiting_requests.h) is passed by those behind it. Refused segments go first when their time to be sent
+// again comes. A queue with something to send waits in the list of the channel that will carry it, so queues take turns
+// by message, and idle queues are never scanned. Queues of UM have no channel: datagram_queue.h.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests that were admitted, have segments to send, and are held back by a gate: a strong request behind ordered ones
-// that are not done, a message that takes a receive and whose turn it is not, and the last segment of a request that waits
-// for the answers to the others. Requests that were posted later pass them (UB Base Specification Rev 2.0, 7.3.2).
+// that are not done, a message that takes a receive and whose turn it is not, and the last segment of a request that
+// waits for the answers to the others. Requests that were posted later pass them (UB Base Specification Rev 2.0,
+// 7.3.2).
 //
 // There are at most kWaitingSpan requests from the oldest waiting one to the newest admitted one, so that a bit in
 // SendQueue::waiting stands for each, and every walk is short. For the initiator alone.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packets of a channel whose frames are held, because their memory answers later (held_frames.h). A packet has its PSN
-// since it was built: a retransmission has its old one, and a new packet has the number that follows those in flight and
-// the new ones that were built before it.
+// since it was built: a retransmission has its old one, and a new packet has the number that follows those in flight
+// and the new ones that were built before it.
 #pragma once
 
 #include "lib/transport/tp/state.h"

@@ -58,8 +58,8 @@ class Backend {
   // for nothing is repeated otherwise; `*why` is what to say when that was in vain. kInvalid with `*why`: nobody.
   virtual Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                                std::string* why) = 0;
-  // Finds the way to the instance, whose uasid is known (shared-memory wire if it is listed on this host, else IP) and adds it.
-  // `path` of the configuration is filled in here. kInvalid with `*why`: no way to that EID.
+  // Finds the way to the instance, whose uasid is known (shared-memory wire if it is listed on this host, else IP) and
+  // adds it. `path` of the configuration is filled in here. kInvalid with `*why`: no way to that EID.
   virtual Status add_target(const Eid& local, TargetConfig, uint32_t* target, std::string* why) = 0;
   virtual Status remove_target(uint32_t target) = 0;
   virtual Status bind(uint32_t jetty, uint32_t target) = 0;
@@ -75,9 +75,9 @@ class Backend {
   virtual void end_wait() = 0;
   // In between: may this thread wait with stand_in()? Then it must, once, before it does anything else.
   virtual bool may_stand_in() { return false; }
-  // Blocks like poll() until `fd` is readable (1) or `ms` are over (0; negative: no limit), and drives meanwhile, so that
-  // nobody has to be woken for that. -1: it cannot go on, and whoever drives usually does so again; errno is EINTR, or says
-  // why it cannot wait for `fd`.
+  // Blocks like poll() until `fd` is readable (1) or `ms` are over (0; negative: no limit), and drives meanwhile, so
+  // that nobody has to be woken for that. -1: it cannot go on, and whoever drives usually does so again; errno is
+  // EINTR, or says why it cannot wait for `fd`.
   virtual int stand_in([[maybe_unused]] int fd, [[maybe_unused]] int ms) { return -1; }
   // Completions of a full JFC were consumed.
   virtual void completions_read(uint32_t jfc) = 0;

@@ -36,7 +36,8 @@ class EmbeddedBackend final : public Backend {
   explicit EmbeddedBackend(std::unique_ptr<Nic> nic) : nic_(std::move(nic)) {}
   ~EmbeddedBackend() override {
     if (nic_->end_stand_in()) return;
-    // The thread may come back one day, and finds the NIC where it was, though not the program's rings: it drives no more.
+    // The thread may come back one day, and finds the NIC where it was, though not the program's rings: it drives no
+    // more.
     new auto(std::move(work_));
     static_cast<void>(nic_.release());
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the raw paths of this machine reach, without a NIC in between: the yardstick for our own numbers.
-// Two processes (relay: four), pinned to two CPUs unless Options::unpinned. Every bench runs for Options::seconds per row, and the
-// caller probes the distance of the CPUs before and after.
+// Two processes (relay: four), pinned to two CPUs unless Options::unpinned. Every bench runs for Options::seconds per
+// row, and the caller probes the distance of the CPUs before and after.
 #pragma once
 
 #include <cstddef>

@@ -2,11 +2,10 @@
 //
 // What waking somebody costs: the floors of a NIC whose application does not drive it.
 //
-// helper: both processes spin on a word of their own memory. Beside each sleeps a thread on an eventfd, which copies the
-// peer's word to where its process spins. Where that thread wakes decides: on the CPU of whoever rang it takes the place
-// of a process that waits anyhow; on the other one the ring has to cross.
-// eventfd: both processes sleep on an eventfd. placement: the sender writes into the memory of the other process itself
-// (process_vm_writev).
+// helper: both processes spin on a word of their own memory. Beside each sleeps a thread on an eventfd, which copies
+// the peer's word to where its process spins. Where that thread wakes decides: on the CPU of whoever rang it takes the
+// place of a process that waits anyhow; on the other one the ring has to cross. eventfd: both processes sleep on an
+// eventfd. placement: the sender writes into the memory of the other process itself (process_vm_writev).
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>

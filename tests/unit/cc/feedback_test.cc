@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CETPH as what it says (UB Base Specification Rev 2.0, 6.2.2). The bytes are those of headers_test and golden_test, here
-// with their units.
+// CETPH as what it says (UB Base Specification Rev 2.0, 6.2.2). The bytes are those of headers_test and golden_test,
+// here with their units.
 #include "lib/transport/cc/feedback.h"
 
 #include <gtest/gtest.h>

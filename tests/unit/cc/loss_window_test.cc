@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loss-based window (UB Base Specification Rev 2.0, 6.6, leaves the algorithm to those who agree on one): slow start,
-// additive increase, half at a loss, almost nothing after a timeout.
+// The loss-based window (UB Base Specification Rev 2.0, 6.6, leaves the algorithm to those who agree on one): slow
+// start, additive increase, half at a loss, almost nothing after a timeout.
 #include "lib/transport/cc/loss_window.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives: taken for a message together with a place in the JFC, given back where the message vanished, flushed where the
-// JFR failed. The application may write its ring at any time, and gets nothing that it did not post.
+// Receives: taken for a message together with a place in the JFC, given back where the message vanished, flushed where
+// the JFR failed. The application may write its ring at any time, and gets nothing that it did not post.
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/resource/objects.h"
 

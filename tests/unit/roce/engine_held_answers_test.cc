@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers to READs and atomics that wait for memory: in order, before what is acknowledged behind them, and none that the
-// peer does not want any more.
+// Answers to READs and atomics that wait for memory: in order, before what is acknowledged behind them, and none that
+// the peer does not want any more.
 #include "tests/unit/roce/held_pair.h"
 
 namespace ub::roce {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that keeps to no rule: well-formed and damaged packets of every kind at a connected queue pair. Whatever comes,
-// nothing outside the segment is touched, and the Core goes on.
+// A peer that keeps to no rule: well-formed and damaged packets of every kind at a connected queue pair. Whatever
+// comes, nothing outside the segment is touched, and the Core goes on.
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// held_pair.h - two Cores with queue pairs (engine_pair.h) whose memory answers when the test says so: what waits for it, by
-// PSN.
+// held_pair.h - two Cores with queue pairs (engine_pair.h) whose memory answers when the test says so: what waits for
+// it, by PSN.
 #pragma once
 
 #include "tests/unit/roce/engine_pair.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a channel comes to be and ends, record by record (docs/wire.md; UB Base Specification Rev 2.0, 6.3, leaves it open):
-// one instance, and what a peer would send it.
+// How a channel comes to be and ends, record by record (docs/wire.md; UB Base Specification Rev 2.0, 6.3, leaves it
+// open): one instance, and what a peer would send it.
 #include "tests/unit/setup/instance.h"
 
 namespace ub::setup {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// delivery.h - the receiving side of the transaction layer in the hands of a test, which writes the packets of the peer:
-// one channel, memory that the peer may use, and the jetty of requests.h, which asks and is asked.
+// delivery.h - the receiving side of the transaction layer in the hands of a test, which writes the packets of the
+// peer: one channel, memory that the peer may use, and the jetty of requests.h, which asks and is asked.
 #pragma once
 
 #include "lib/transport/ta/packet_receiver.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the packets of a peer do at the target: WRITEs, READs, atomics and SENDs, those that cannot be, and what is answered
-// (UB Base Specification Rev 2.0, 7.2, 7.3).
+// What the packets of a peer do at the target: WRITEs, READs, atomics and SENDs, those that cannot be, and what is
+// answered (UB Base Specification Rev 2.0, 7.2, 7.3).
 #include "tests/unit/ta/delivery.h"
 
 namespace ub::ta {

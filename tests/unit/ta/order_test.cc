@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which request may start when: fences, order, lanes, and how much may be under way (UB Base Specification Rev 2.0, 7.3).
+// Which request may start when: fences, order, lanes, and how much may be under way (UB Base Specification Rev 2.0,
+// 7.3).
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies in the packets of a channel, byte by byte where nothing else would tell (UB Base Specification Rev 2.0, 6.2,
-// 6.7.1, 7.2); set-up records on their way out; and what is counted of all that.
+// What lies in the packets of a channel, byte by byte where nothing else would tell (UB Base Specification Rev 2.0,
+// 6.2, 6.7.1, 7.2); set-up records on their way out; and what is counted of all that.
 #include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/utp_header.h"

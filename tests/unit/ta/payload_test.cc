@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes between packets and the ranges of requests and receives, piece by piece: which pieces, in which order, and which
-// of them is the last.
+// Bytes between packets and the ranges of requests and receives, piece by piece: which pieces, in which order, and
+// which of them is the last.
 #include "lib/transport/ta/payload.h"
 
 #include <gtest/gtest.h>

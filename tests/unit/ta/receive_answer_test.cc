@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers that
-// nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
+// What answers mean to requests: success, refusal for want of a receive and the retry after it, errors, and answers
+// that nobody waits for (UB Base Specification Rev 2.0, 7.3.1.1).
 #include <algorithm>
 
 #include "lib/transport/resource/owner_limits.h"

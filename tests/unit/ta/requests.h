@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// requests.h - the sending side of the transaction layer in the hands of a test: one jetty with an open channel to a peer
-// that the test plays. What would become packets are messages, and answers are given by TASSN.
+// requests.h - the sending side of the transaction layer in the hands of a test: one jetty with an open channel to a
+// peer that the test plays. What would become packets are messages, and answers are given by TASSN.
 #pragma once
 
 #include <numeric>

@@ -76,8 +76,8 @@ TEST_F(RequestTest, a_send_longer_than_its_receive_ends_both_with_an_error) {
   EXPECT_EQ(b.poll().at(0).status, CrStatus::kLocLen);
 }
 
-// 7.3.1.1: refused for want of a receive, it goes again after the time that the answer names: Retry, the same TASSN, a new
-// PSN.
+// 7.3.1.1: refused for want of a receive, it goes again after the time that the answer names: Retry, the same TASSN, a
+// new PSN.
 TEST_F(RequestTest, a_refused_send_goes_again_after_the_time_it_was_told) {
   request(WrOp::kSend, 60);
   const SeenPacket first = sent_by(a).at(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes that answers bring, and memory that answers later on both sides: what waits for it, and what becomes of a message
-// whose memory went away (UB Base Specification Rev 2.0, 7.2, 7.3).
+// Bytes that answers bring, and memory that answers later on both sides: what waits for it, and what becomes of a
+// message whose memory went away (UB Base Specification Rev 2.0, 7.2, 7.3).
 #include "lib/transport/ta/request_state.h"
 #include "tests/unit/ta/delivery.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of a channel and the transactions behind them: what acknowledged packets mean for these (UB Base Specification
-// Rev 2.0, 7.3), and transactions that end with a message half sent.
+// Messages of a channel and the transactions behind them: what acknowledged packets mean for these (UB Base
+// Specification Rev 2.0, 7.3), and transactions that end with a message half sent.
 #include "lib/transport/ta/sent_messages.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a channel tells of its network (UB Base Specification Rev 2.0, 6.6), and how it heeds it: window, rate, marks and
-// the round trip of every packet that can tell one.
+// What a channel tells of its network (UB Base Specification Rev 2.0, 6.6), and how it heeds it: window, rate, marks
+// and the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
 #include "lib/transport/tp/send_ack.h"

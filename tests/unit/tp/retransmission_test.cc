@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes again and when (UB Base Specification Rev 2.0, 6.4.2): holes that a selective acknowledgement shows, everything
-// behind a TPNAK, and after a timeout what nobody reported.
+// What goes again and when (UB Base Specification Rev 2.0, 6.4.2): holes that a selective acknowledgement shows,
+// everything behind a TPNAK, and after a timeout what nobody reported.
 #include <algorithm>
 
 #include "lib/base/prng.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The acknowledgement that a channel owes: what it says (UB Base Specification Rev 2.0, 6.2.1, 6.2.3), and when it leaves.
+// The acknowledgement that a channel owes: what it says (UB Base Specification Rev 2.0, 6.2.1, 6.2.3), and when it
+// leaves.
 #include "tests/unit/tp/receiver.h"
 
 namespace ub::tp {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that wait for memory: numbers and shares, gathers, lines, and what the host hears of frames that were given up.
+// Frames that wait for memory: numbers and shares, gathers, lines, and what the host hears of frames that were given
+// up.
 #include "lib/transport/held_frames.h"
 
 #include <gtest/gtest.h>

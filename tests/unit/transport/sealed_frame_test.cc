@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of a packet (UB Base Specification Rev 2.0, 5.3.7): what its sum covers, where it goes, and who is told.
+// The last step of a packet (UB Base Specification Rev 2.0, 5.3.7): what its sum covers, where it goes, and who is
+// told.
 #include "lib/transport/sealed_frame.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_host.h - what a Core needs from outside (lib/transport/host.h), in the hands of a test: frames that left lie in a
-// queue, memory answers at once or when the test says so.
+// test_host.h - what a Core needs from outside (lib/transport/host.h), in the hands of a test: frames that left lie in
+// a queue, memory answers at once or when the test says so.
 #pragma once
 
 #include <algorithm>

@@ -20,8 +20,8 @@ struct TestState {
     s->now = Instant{1'000'000'000};
   }
   uint64_t count(Counter c) const { return s->counters[c]; }
-  /// Makes what lies behind the tables of ids look like an id and a token id: whoever looks there is found out. The memory
-  /// is that of number 0, which is never given out, and of the first buckets of peers.
+  /// Makes what lies behind the tables of ids look like an id and a token id: whoever looks there is found out. The
+  /// memory is that of number 0, which is never given out, and of the first buckets of peers.
   void trap_behind_ids(ObjectKind kind, uint32_t record = 1) {
     s->ids[kIdSpace] = IdSlot{record, 0, kind};
     s->token_ids[kIdSpace] = TokenId{record, 0, true};

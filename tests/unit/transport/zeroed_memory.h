@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeroed_memory.h - the block of memory that a Core's tables lie in: zero, aligned, and real only where it is touched, so
-// that a test pays for the rows that it uses and not for the size of the tables. It comes from the kernel, because
+// zeroed_memory.h - the block of memory that a Core's tables lie in: zero, aligned, and real only where it is touched,
+// so that a test pays for the rows that it uses and not for the size of the tables. It comes from the kernel, because
 // `meson test` has calloc() write to all that it hands out (MALLOC_PERTURB_). Whoever runs beyond its end is stopped.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a wait may take when signals interrupt it. poll() and the clock are the test's: poll() takes a moment of this
-// clock, and says that a signal came.
+// How long a wait may take when signals interrupt it. poll() and the clock are the test's: poll() takes a moment of
+// this clock, and says that a signal came.
 #include "lib/urma/wait.h"
 
 #include <gtest/gtest.h>

@@ -184,8 +184,8 @@ DaemonBackend::~DaemonBackend() {
 
 // ---- calls -----------------------------------------------------------------------------------------------------
 
-// Some data calls come here, too (a receive in ERROR, flush): errno stays as it is. Who is cancelled between question and
-// answer would leave the answer to the next caller, who did not ask for it.
+// Some data calls come here, too (a receive in ERROR, flush): errno stays as it is. Who is cancelled between question
+// and answer would leave the answer to the next caller, who did not ask for it.
 Status DaemonBackend::exchange(const AppRequest& request, Client::Answer* answer) {
   const ipc::KeepErrno kept;
   const ipc::NotCancelled guard;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is woken when two threads sleep on one descriptor. That a thread sleeps is asked of the kernel, so that nothing here
-// depends on how long anything takes.
+// Who is woken when two threads sleep on one descriptor. That a thread sleeps is asked of the kernel, so that nothing
+// here depends on how long anything takes.
 #include "dataplane/sleep_set.h"
 
 #include <gtest/gtest.h>

@@ -53,7 +53,8 @@ TEST(ThreadNumber, a_thread_that_ends_gives_its_number_back) {
   for (uint32_t i = 0; i < 4 * kThreadNumbers; ++i) EXPECT_NE(numbers_of(1).front(), kNoThread);
 }
 
-// Destructors of thread-specific data may call the data path, too. Each round of them comes after all of the one before.
+// Destructors of thread-specific data may call the data path, too. Each round of them comes after all of the one
+// before.
 struct LastWords {
   pthread_key_t key{};
   uint32_t rounds = 0;

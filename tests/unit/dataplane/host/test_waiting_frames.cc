@@ -149,8 +149,8 @@ TEST_F(WaitingFramesTest, a_flood_of_hops_takes_the_oldest_first_and_no_more_tha
   }
 }
 
-// A frame may take the room of the one that waits for the same hop, whether that was asked for or has answered: it waits
-// as the first one of a hop does.
+// A frame may take the room of the one that waits for the same hop, whether that was asked for or has answered: it
+// waits as the first one of a hop does.
 TEST_F(WaitingFramesTest, a_hop_that_gives_way_to_itself_is_asked_for_anew) {
   for (const bool answered : {false, true}) {
     for (uint32_t i = 0; i < WaitingFrames::kMost; ++i) {

@@ -241,7 +241,8 @@ TEST(UdpPort, tx_flush__an_error_costs_one_frame) {
   EXPECT_FALSE(p.a.has_unsent());
 }
 
-// A pair whose first port listens to an id, too. What is sent from there is refused for want of room until told otherwise.
+// A pair whose first port listens to an id, too. What is sent from there is refused for want of room until told
+// otherwise.
 struct IdPair : Pair {
   IdPair(const char* ip, uint32_t id) : ids{*parse_ip(ip), wire::port_of_id(id)} {
     EXPECT_TRUE(open(ip));
