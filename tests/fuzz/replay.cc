@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives every input of a corpus to a fuzz target once, without libFuzzer: ordinary builds keep all targets compiling, and
-// what was found stays mended.  replay_<target> DIRECTORY. A target that finds something ends the process.
+// Gives every input of a corpus to a fuzz target once, without libFuzzer: ordinary builds keep all targets compiling,
+// and what was found stays mended.  replay_<target> DIRECTORY. A target that finds something ends the process.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
