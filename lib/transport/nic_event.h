@@ -28,5 +28,7 @@ template <class... Handlers>
 struct each_kind : Handlers... {
   using Handlers::operator()...;
 };
+template <class... Handlers>
+each_kind(Handlers...) -> each_kind<Handlers...>;  // clang 14 does not find it by itself
 
 }  // namespace ub
