@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "tests/sim/equipment.h"
 #include "tests/sim/requests.h"
 #include "tests/sim/world.h"
 
@@ -25,21 +26,6 @@ inline Options directed_options() {
   o.core.keepalive_ns = 10'000'000'000;
   return o;
 }
-
-// One instance with one application of the usual equipment.
-struct End {
-  Node* node = nullptr;
-  App* app = nullptr;
-  Jfc* jfc = nullptr;
-  Jfr* jfr = nullptr;
-  Queue* queue = nullptr;
-  Region* target = nullptr;
-
-  Receiver receiver() const { return {queue, jfr}; }
-  void give_receives(uint32_t count, uint32_t bytes = 4096) const {
-    for (uint32_t i = 0; i < count; ++i) ASSERT_TRUE(node->post_receive(jfr, bytes, 1));
-  }
-};
 
 class Stage {
  public:
@@ -58,30 +44,7 @@ class Stage {
   }
 
   End equip(Node& node, QueueSpec q = usual_queue(), JfrSpec r = usual_jfr(), uint64_t memory = 4 << 20) {
-    End e;
-    e.node = &node;
-    e.app = node.add_app(memory, memory);
-    e.jfc = node.add_jfc(*e.app, 1024);
-    e.jfr = node.add_jfr(*e.app, e.jfc, r);
-    e.queue = node.add_queue(*e.app, e.jfc, e.jfr, q);
-    e.target = node.add_target(*e.app, {.length = memory,
-                                        .access = kAccessRead | kAccessWrite | kAccessAtomic,
-                                        .token = {true, 0x1234},
-                                        .odd_address = false,
-                                        .token_id = 0});
-    return e;
-  }
-  static QueueSpec usual_queue() {
-    QueueSpec q;
-    q.depth = 512;
-    q.slots = 2048;
-    return q;
-  }
-  static JfrSpec usual_jfr() {
-    JfrSpec r;
-    r.depth = 256;
-    r.token = {true, 0x77};
-    return r;
+    return sim::equip(node, q, r, memory);
   }
 
   End& a() { return ends[0]; }

@@ -112,6 +112,8 @@ class Model {
   void received(const Receiver& who, const Cqe&, uint32_t sender_node, uint32_t sender_epoch, bool rnr_seen);
   // The NIC has put bytes into a region, `final` as in Host::place.
   void placed(const Region*, uint64_t offset, size_t bytes);
+  // Bytes arrived that the NIC will write there.
+  void arrived(const Region* r, uint64_t offset) { order_.arrive(r->uid, offset); }
   // The NIC has read or written memory there: `data` is what it wrote, or null.
   void touched(const Region*, uint64_t offset, const std::byte* data, size_t bytes);
 
@@ -120,6 +122,8 @@ class Model {
   uint32_t outstanding() const { return outstanding_; }
   bool all_arrived() const;  // the datagrams that must
   const Wr& wr(uint64_t id) const { return *wrs_.at(id); }
+  // Does no outstanding request have this range for itself?
+  bool unused(const Region* r, uint64_t offset, uint64_t bytes) const { return order_.unused(r->uid, offset, bytes); }
   AtomicModel& atomics(const Region* r) { return *atomics_.at(r->uid); }
   const std::string& failure() const { return failure_; }
   void fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
@@ -135,6 +139,7 @@ class Model {
   struct Inbox {
     std::deque<uint64_t> waiting;  // posted, not received
     uint64_t newest_received = 0;
+    uint64_t newest_in_order = 0;  // of those whose receive completes after all earlier ones
     // Messages that look alike (short, without immediate) are only counted.
     uint64_t alike_posted = 0, alike_received = 0, alike_succeeded = 0;
   };

@@ -246,7 +246,11 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   bool gave_up = w.state == Wr::State::kFailed || w.state == Wr::State::kLost;
   if (w.id < inbox.newest_received && !gave_up && (w.queue->mode == Mode::kRc || !rnr_seen))
     fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), inbox.newest_received);
+  if (w.id < inbox.newest_in_order && !gave_up)
+    fail("%s was received after wr %" PRIu64 ", which asks for the order of completions", describe(w).c_str(),
+         inbox.newest_in_order);
   inbox.newest_received = std::max(inbox.newest_received, w.id);
+  if ((w.flags & kWrCompOrder) != 0) inbox.newest_in_order = std::max(inbox.newest_in_order, w.id);
   if (((c.flags & kCqeSolicited) != 0) != ((w.flags & kWrSolicited) != 0))
     fail("%s: solicited flag of the receive is wrong", describe(w).c_str());
   if (w.op != WrOp::kWriteImm || w.effect_bytes == 0) return;

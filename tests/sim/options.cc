@@ -242,6 +242,31 @@ bool Options::mild() const {
          work.err_timeout >= 17 && core.kept_packets >= 256 && net.path_mtu == 65535 && fault.partitions == 0;
 }
 
+Options Options::draw_for_programs(uint64_t seed) {
+  Options o;
+  o.seed = seed;
+  Prng rng(seed ^ 0x0bde0bde);
+  NetworkOptions& n = o.net;
+  n.delay_ns = pick<uint64_t>(rng, {200, 2000, 10'000});
+  n.jitter_ns = maybe<uint64_t>(rng, 0.5, {1000, 5000});
+  n.ns_per_byte = maybe<double>(rng, 0.5, {0.08, 0.8});
+  n.loss = maybe<double>(rng, 0.6, {0.01, 0.03});
+  n.duplicate = maybe<double>(rng, 0.4, {0.05, 0.2});
+  n.reorder = maybe<double>(rng, 0.6, {0.1, 0.5});
+  n.reorder_ns = pick<uint64_t>(rng, {5000, 50'000, 500'000});
+  o.host.pending = maybe<double>(rng, 0.6, {0.2, 0.5, 1.0});
+  o.host.pending_ns = pick<uint64_t>(rng, {500, 5000, 200'000});
+  o.core.lanes = pick<uint32_t>(rng, {1, 2, 2, 2});
+  o.core.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096});
+  o.core.channels_per_lane = pick<uint32_t>(rng, {1, 1, 2, 4});
+  o.core.fast_retransmit = rng.chance(0.75);
+  o.work.sges = pick<uint32_t>(rng, {1, 2});
+  o.work.poll_ns = pick<uint64_t>(rng, {100, 2000, 50'000});
+  o.work.starve = 1;  // programs post their receives
+  o.work.min_rnr_timer = pick<uint8_t>(rng, {1, 6});
+  return o;
+}
+
 Options Options::draw(uint64_t seed) {
   Options o;
   o.seed = seed;

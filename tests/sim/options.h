@@ -133,7 +133,8 @@ struct Options {
   // forbidden.
   bool mild() const;
 
-  static Options draw(uint64_t seed);  // a swarm seed
+  static Options draw(uint64_t seed);                  // a swarm seed
+  static Options draw_for_programs(uint64_t seed);     // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;            // every option, one line each
 };
 

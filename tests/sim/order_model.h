@@ -11,7 +11,8 @@
 //    arrive once a request at or behind a later fence has begun.
 //
 // A request that was given up may still arrive, while those that waited for it go on. So a violation counts when the
-// earlier request succeeds.
+// earlier request succeeds. A response to a READ may be made again after it has arrived. So reading its range too late
+// counts when a part of the response arrives afterwards.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,13 @@ class OrderModel {
   void post(uint64_t id, uint32_t queue, Tag tag, bool fence);
   // From now on this range of a region is used so by that request alone.
   void own(uint64_t id, uint32_t region, uint64_t offset, uint64_t bytes, Use use);
+  // Does no request use a part of this range alone?
+  bool unused(uint32_t region, uint64_t offset, uint64_t bytes) const;
   // Somebody read or wrote there.
   void touch(uint32_t region, uint64_t offset, bool read);
-  // The same for an effect of a request that is known by other means.
+  // Bytes arrived that will be written there.
+  void arrive(uint32_t region, uint64_t offset);
+  // As touch(), for an effect of a request that is known by other means.
   void touch(uint64_t id);
 
   // It completed, or its queue is gone: its ranges may be used by others. Returns what was seen of it that must not be.
@@ -54,6 +59,7 @@ class OrderModel {
     Tag tag;
     std::vector<std::pair<uint32_t, uint64_t>> ranges;  // keys in ranges_
     std::optional<Violation> seen = {};
+    std::optional<Violation> read_late = {};  // nobody sees that if nothing of the response arrives afterwards
   };
   struct Begun {
     uint64_t place = 0, id = 0;
@@ -68,7 +74,9 @@ class OrderModel {
     Use use;
   };
 
-  void effect(uint64_t id, Request& r);
+  // The use that includes this offset; null: none.
+  const Range* use_at(uint32_t region, uint64_t offset) const;
+  std::optional<Violation> effect(uint64_t id, const Request& r);
   void result(uint64_t id, Request& r);
 
   std::unordered_map<uint64_t, Request> requests_;

@@ -58,7 +58,7 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
     w.remote_offset = s.offset;
     return true;
   }
-  if (w.op == WrOp::kRead) {  // anything that is not an atomic word
+  if (w.op == WrOp::kRead && !s.alone) {  // anything that is not an atomic word
     if (w.length > s.remote->length - s.remote->constant_at) return false;
     w.remote_offset = world.rng.between(s.remote->constant_at, s.remote->length - w.length);
     return true;
@@ -66,7 +66,8 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
   auto at = s.remote->free.take(w.length, world.rng);
   if (!at) return false;
   w.remote_offset = *at;
-  w.owned = true;
+  // The range of a READ is not used again: a response may be sent anew after its request has ended.
+  (w.op == WrOp::kRead ? w.alone : w.owned) = true;
   return true;
 }
 
@@ -167,7 +168,15 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (is_atomic(s.op)) {
     w.remote = s.remote;
     AtomicModel& a = world.model.atomics(s.remote);
-    w.atomic = s.plain_add ? a.plan_add() : q->qp ? a.plan_for_qp(world.rng, w.id) : a.plan(world.rng, w.id);
+    const auto plan = [&] {
+      return s.plain_add ? a.plan_add() : q->qp ? a.plan_for_qp(world.rng, w.id) : a.plan(world.rng, w.id);
+    };
+    w.atomic = plan();
+    while (s.alone && !world.model.unused(s.remote, w.atomic.offset, w.atomic.bytes)) {
+      a.withdraw(w.atomic);
+      w.atomic = plan();
+    }
+    w.alone = s.alone;
     w.op = w.atomic.op;
     w.length = w.atomic.bytes;
     w.remote_offset = w.atomic.offset;

@@ -146,11 +146,7 @@ void run_phases(World& world, Workload& load) {
 
 }  // namespace
 
-RunResult run_scenario(const Options& options, RunWishes wishes) {
-  World world(options, wishes.verbose);
-  if (wishes.states) world.reached = std::make_unique<Reached>();
-  Workload load(world);
-  run_phases(world, load);
+RunResult result_of(const World& world) {
   RunResult r;
   r.failure = world.model.failure();
   if (world.failed()) r.last_events = world.last_events.text(LastEvents::told);
@@ -162,6 +158,14 @@ RunResult run_scenario(const Options& options, RunWishes wishes) {
   if (world.reached) r.states = world.reached->states();
   r.virtual_seconds = static_cast<double>(world.now().ns) / 1e9;
   return r;
+}
+
+RunResult run_scenario(const Options& options, RunWishes wishes) {
+  World world(options, wishes.verbose);
+  if (wishes.states) world.reached = std::make_unique<Reached>();
+  Workload load(world);
+  run_phases(world, load);
+  return result_of(world);
 }
 
 }  // namespace ub::sim

@@ -11,6 +11,8 @@
 
 namespace ub::sim {
 
+class World;
+
 struct RunResult {
   std::string failure;      // empty: all promises were kept
   std::string last_events;  // of all nodes, before a failure
@@ -27,5 +29,8 @@ struct RunWishes {
 };
 
 RunResult run_scenario(const Options&, RunWishes = {});
+
+// What has become of this world so far.
+RunResult result_of(const World&);
 
 }  // namespace ub::sim

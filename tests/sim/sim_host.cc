@@ -178,6 +178,7 @@ CopyResult SimHost::place(std::byte* dst, const std::byte* src, size_t bytes, bo
   CopyResult result;
   if (bytes == 0) return CopyResult::kDone;
   if (!admit("place", dst, bytes, false, &result)) return result;
+  if (const Region* r = node_.find_region(dst)) world_.model.arrived(r, r->offset_of(dst));
   if (defer(dst))
     return enqueue({.kind = Kind::kPlace,
                     .tag = tag,

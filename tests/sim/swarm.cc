@@ -5,6 +5,7 @@
 //   ub_sim --seeds 1000 [--from 1] [--jobs 2]   many seeds; a failing one prints how to replay it
 //   ub_sim --seeds 1000 --states                how many of them reached which state (reached.def)
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
+//   ub_sim --orders --seeds 100                 the same for short programs about order (order_programs.h)
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "tests/sim/last_events.h"
+#include "tests/sim/order_programs.h"
 #include "tests/sim/scenario.h"
 
 namespace ub::sim {
@@ -35,17 +37,24 @@ struct Plan {
   uint64_t from = 1, seeds = 0;
   uint32_t jobs = 1;
   uint64_t stop_after = 10;
-  bool brief = false, states = false;
+  bool brief = false, states = false, orders = false;
+
+  RunResult run(uint64_t seed, RunWishes wishes) const {
+    return orders ? run_order_programs(seed, wishes) : run_scenario(Options::draw(seed), wishes);
+  }
+  Options options(uint64_t seed) const {
+    return orders ? Options::draw_for_programs(seed) : Options::draw(seed);
+  }
 };
 
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
-void report_failure(uint64_t seed, const std::string& failure, bool brief, const std::string& last_events = "") {
+void report_failure(const Plan& plan, uint64_t seed, const std::string& failure, const std::string& last_events = "") {
   std::printf("seed %" PRIu64 " FAILED %s\n%s", seed, failure.c_str(), last_events.c_str());
-  if (!brief) std::printf("options:\n%s", Options::draw(seed).text().c_str());
-  std::printf("replay: ub_sim --seed %" PRIu64 "\n", seed);
+  if (!plan.brief) std::printf("options:\n%s", plan.options(seed).text().c_str());
+  std::printf("replay: ub_sim %s--seed %" PRIu64 "\n", plan.orders ? "--orders " : "", seed);
   std::fflush(stdout);
 }
 
@@ -60,10 +69,9 @@ void run_range(Worker& w, uint64_t first, const Plan& plan) {
   Totals& t = w.totals;
   for (uint64_t seed = first; seed < plan.from + plan.seeds && t.bad < plan.stop_after; seed += plan.jobs) {
     w.seed = seed;
-    Options o = Options::draw(seed);
-    RunResult r = run_scenario(o, {.states = plan.states});
+    RunResult r = plan.run(seed, {.states = plan.states});
     // A sample of seeds runs twice: the same seed must give the same run.
-    if (r.failure.empty() && seed % 25 == 0 && run_scenario(o).trace_hash != r.trace_hash)
+    if (r.failure.empty() && seed % 25 == 0 && plan.run(seed, {}).trace_hash != r.trace_hash)
       r.failure = "not deterministic: a second run has another trace";
     ++t.seeds;
     t.events += r.events;
@@ -73,16 +81,15 @@ void run_range(Worker& w, uint64_t first, const Plan& plan) {
     for (size_t i = 0; i < kReachedStates; ++i) t.reached[i] += r.states[i];
     if (r.failure.empty()) continue;
     ++t.bad;
-    report_failure(seed, r.failure, plan.brief, r.last_events);
+    report_failure(plan, seed, r.failure, r.last_events);
   }
 }
 
-int run_one(uint64_t seed, bool verbose) {
-  Options o = Options::draw(seed);
-  std::printf("seed %" PRIu64 "\noptions:\n%s", seed, o.text().c_str());
+int run_one(const Plan& plan, uint64_t seed, bool verbose) {
+  std::printf("seed %" PRIu64 "\noptions:\n%s", seed, plan.options(seed).text().c_str());
   std::fflush(stdout);
   auto start = std::chrono::steady_clock::now();
-  RunResult r = run_scenario(o, {.verbose = verbose});
+  RunResult r = plan.run(seed, {.verbose = verbose});
   std::printf("%" PRIu64 " events, %.3f virtual s, %.3f s; requests: %" PRIu64 " succeeded, %" PRIu64
               " failed, %" PRIu64 " lost with their queue; trace %016" PRIx64 "\n",
               r.events, r.virtual_seconds, seconds_since(start), r.succeeded, r.failed, r.lost, r.trace_hash);
@@ -90,7 +97,7 @@ int run_one(uint64_t seed, bool verbose) {
     std::printf("ok\n");
     return 0;
   }
-  report_failure(seed, r.failure, true, r.last_events);
+  report_failure(plan, seed, r.failure, r.last_events);
   return 1;
 }
 
@@ -128,8 +135,8 @@ int run_many(const Plan& plan) {
     Worker& w = workers[j];
     ++w.totals.seeds;
     ++w.totals.bad;
-    report_failure(w.seed, WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited",
-                   plan.brief);
+    report_failure(plan, w.seed,
+                   WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status)) : "exited");
     if (w.totals.bad < plan.stop_after)
       launch(j, w.seed + jobs);
     else
@@ -172,9 +179,13 @@ int main(int argc, char** argv) {
   app.add_option("--events", ub::sim::LastEvents::told,
                  "of a failing seed, print so many of the last events of all nodes")
       ->capture_default_str();
+  app.add_flag("--orders", plan.orders, "run short programs about order; a seed is a batch of them");
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
-  if (*one) return ub::sim::run_one(seed, verbose);
+  if (*one) {
+    plan.brief = true;  // they are printed first
+    return ub::sim::run_one(plan, seed, verbose);
+  }
   if (plan.seeds == 0) {
     std::fputs(app.help().c_str(), stdout);
     return 2;

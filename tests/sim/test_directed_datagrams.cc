@@ -13,12 +13,12 @@ namespace {
 bool is_datagram(const PacketInfo& p) { return p.valid && p.utp && p.has_ta && p.ta.mt.tc_id != 0; }
 
 QueueSpec um_queue() {
-  QueueSpec q = Stage::usual_queue();
+  QueueSpec q = usual_queue();
   q.mode = Mode::kUm;
   return q;
 }
 JfrSpec um_jfr() {
-  JfrSpec r = Stage::usual_jfr();
+  JfrSpec r = usual_jfr();
   r.mode = Mode::kUm;
   return r;
 }

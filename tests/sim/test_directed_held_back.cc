@@ -21,10 +21,10 @@ bool comes_to_be_held_back(Stage& s, const End& e) {
 constexpr uint32_t kAnyStatus = UINT32_MAX;  // what is torn down may end in any way
 
 End equip_rc(Stage& s, const End& on, uint8_t rnr_retry = 7) {
-  QueueSpec q = Stage::usual_queue();
+  QueueSpec q = usual_queue();
   q.mode = Mode::kRc;
   q.rnr_retry = rnr_retry;
-  JfrSpec r = Stage::usual_jfr();
+  JfrSpec r = usual_jfr();
   r.mode = Mode::kRc;
   return s.equip(*on.node, q, r);
 }
@@ -168,7 +168,7 @@ TEST(HeldBack, refused_message__until_its_retry_left) {
 TEST(HeldBack, refused_until_no_retry_is_left__no_longer) {
   Stage s;
   s.warm_up();
-  QueueSpec q = Stage::usual_queue();
+  QueueSpec q = usual_queue();
   q.rnr_retry = 2;
   End e = s.equip(*s.a().node, q);
   const Wr& w = s.request(e, s.b(), WrOp::kSend, 100);
@@ -181,8 +181,8 @@ TEST(HeldBack, refused_until_no_retry_is_left__no_longer) {
 TEST(HeldBack, more_segments_than_may_be_under_way__until_the_last_left) {
   Stage s;
   s.warm_up();
-  const QueueSpec q = Stage::usual_queue();
-  const JfrSpec r = Stage::usual_jfr();
+  const QueueSpec q = usual_queue();
+  const JfrSpec r = usual_jfr();
   End x = s.equip(*s.a().node, q, r, 8 << 20), y = s.equip(*s.b().node, q, r, 8 << 20);
   const Wr& w = s.request(x, y, WrOp::kRead, 65 * 65536);  // its requests alone fit into a window
   EXPECT_TRUE(comes_to_be_held_back(s, x));

@@ -83,7 +83,7 @@ TEST(Pending, receive_of_a_destroyed_jetty__is_not_used_before_its_copies_are_do
   o.host.pending_ns = 5'000'000;
   Stage s(o);
   End other = s.b();
-  other.queue = s.b().node->add_queue(*s.b().app, s.b().jfc, s.b().jfr, Stage::usual_queue());
+  other.queue = s.b().node->add_queue(*s.b().app, s.b().jfc, s.b().jfr, usual_queue());
   s.warm_up();
   s.b().give_receives(1);
   s.world.options.host.pending = 1;

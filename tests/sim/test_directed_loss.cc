@@ -210,8 +210,8 @@ TEST(Loss, small_messages__overtake_a_bulk_one) {
   Stage s(o);
   s.b().give_receives(100, 64);
   s.warm_up();
-  End big = s.equip(*s.a().node, Stage::usual_queue(), Stage::usual_jfr(), 40 << 20);
-  End sink = s.equip(*s.b().node, Stage::usual_queue(), Stage::usual_jfr(), 40 << 20);
+  End big = s.equip(*s.a().node, usual_queue(), usual_jfr(), 40 << 20);
+  End sink = s.equip(*s.b().node, usual_queue(), usual_jfr(), 40 << 20);
   RequestSpec spec;
   const Wr& bulk = s.request(big, sink, WrOp::kWrite, 16 << 20, spec);
   s.world.run_for(milliseconds(2));

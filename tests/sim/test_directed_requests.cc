@@ -15,7 +15,7 @@ RequestSpec with(Wrong what) {
 }
 
 QueueSpec queue_of(Mode mode, uint8_t rnr_retry) {
-  QueueSpec q = Stage::usual_queue();
+  QueueSpec q = usual_queue();
   q.mode = mode;
   q.rnr_retry = rnr_retry;
   return q;
@@ -180,12 +180,12 @@ TEST(Rnr, long_message_refused__is_sent_whole_again) {
 TEST(Rnr, rc__keeps_the_order_whatever_comes) {
   Stage s;
   End x = s.equip(*s.a().node, queue_of(Mode::kRc, 7), [] {
-    JfrSpec r = Stage::usual_jfr();
+    JfrSpec r = usual_jfr();
     r.mode = Mode::kRc;
     return r;
   }());
   End y = s.equip(*s.b().node, queue_of(Mode::kRc, 7), [] {
-    JfrSpec r = Stage::usual_jfr();
+    JfrSpec r = usual_jfr();
     r.mode = Mode::kRc;
     return r;
   }());
@@ -209,7 +209,7 @@ TEST(Rnr, rc__keeps_the_order_whatever_comes) {
 
 TEST(Rnr, rc_given_up_message__does_not_block_the_next) {
   Stage s;
-  JfrSpec r = Stage::usual_jfr();
+  JfrSpec r = usual_jfr();
   r.mode = Mode::kRc;
   End x = s.equip(*s.a().node, queue_of(Mode::kRc, 1), r);
   End y = s.equip(*s.b().node, queue_of(Mode::kRc, 1), r);
@@ -365,7 +365,7 @@ TEST(Jfc, full__loses_nothing) {
   e.node = s.a().node;
   e.app = s.a().app;
   e.jfc = e.node->add_jfc(*e.app, 2);
-  e.queue = e.node->add_queue(*e.app, e.jfc, s.a().jfr, Stage::usual_queue());
+  e.queue = e.node->add_queue(*e.app, e.jfc, s.a().jfr, usual_queue());
   s.world.options.work.poll_ns = 2'000'000;
   s.world.options.work.poll_batch = 1;
   std::vector<const Wr*> all;
@@ -379,8 +379,8 @@ TEST(Jfc, receiver_full__sender_retries) {
   Jfc* small = s.b().node->add_jfc(*s.b().app, 1);
   End e = s.b();
   e.jfc = small;
-  e.jfr = e.node->add_jfr(*e.app, small, Stage::usual_jfr());
-  e.queue = e.node->add_queue(*e.app, small, e.jfr, Stage::usual_queue());
+  e.jfr = e.node->add_jfr(*e.app, small, usual_jfr());
+  e.queue = e.node->add_queue(*e.app, small, e.jfr, usual_queue());
   s.world.options.work.poll_ns = 500'000;
   e.give_receives(20);
   std::vector<const Wr*> all;

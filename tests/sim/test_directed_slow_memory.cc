@@ -23,8 +23,8 @@ Options fast_wire(Options o, uint64_t gather_ns) {
 // Virtual seconds for WRITEs of 64 KiB on one channel.
 double seconds_for(uint64_t gather_ns) {
   Stage s(fast_wire(directed_options(), gather_ns));
-  const End a = s.equip(*s.a().node, Stage::usual_queue(), Stage::usual_jfr(), 32 << 20);
-  const End b = s.equip(*s.b().node, Stage::usual_queue(), Stage::usual_jfr(), 32 << 20);
+  const End a = s.equip(*s.a().node, usual_queue(), usual_jfr(), 32 << 20);
+  const End b = s.equip(*s.b().node, usual_queue(), usual_jfr(), 32 << 20);
   s.request(a, b, WrOp::kWrite, kRequestBytes);
   s.finish();
   s.quiet();

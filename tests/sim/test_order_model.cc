@@ -22,7 +22,10 @@ struct Judge {
   }
   void execute(uint64_t id) { model.touch(1, 100 * id + 3, false); }
   void read(uint64_t id) { model.touch(1, 100 * id, true); }
-  void answer(uint64_t id) { model.touch(2, 100 * id, false); }
+  void answer(uint64_t id) {
+    model.arrive(2, 100 * id);
+    model.touch(2, 100 * id, false);
+  }
   // What is seen of it at its end; 0: nothing.
   uint64_t overtaken_by(uint64_t id) {
     const auto v = model.end(id);
@@ -67,6 +70,7 @@ TEST(OrderModel, a_read_is_over_with_its_last_look) {
   Judge j;
   const uint64_t first = j.post(Tag::kRelaxed, false, Use::kRead), strong = j.post(Tag::kStrong);
   j.read(first);
+  j.answer(first);
   j.execute(strong);
   EXPECT_EQ(j.overtaken_by(first), 0u);
   j = Judge();
@@ -74,7 +78,18 @@ TEST(OrderModel, a_read_is_over_with_its_last_look) {
   j.read(again);
   j.execute(write);
   j.read(again);
+  j.answer(again);
   EXPECT_EQ(j.overtaken_by(again), write);
+}
+
+TEST(OrderModel, a_response_that_is_made_again_after_it_has_arrived_shows_nothing) {
+  Judge j;
+  const uint64_t first = j.post(Tag::kRelaxed, false, Use::kRead), strong = j.post(Tag::kStrong);
+  j.read(first);
+  j.answer(first);
+  j.execute(strong);
+  j.read(first);
+  EXPECT_EQ(j.overtaken_by(first), 0u);
 }
 
 TEST(OrderModel, nobody_else_who_reads_there_counts) {

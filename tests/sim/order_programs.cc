@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/order_programs.h"
+
+#include <array>
+#include <vector>
+
+#include "tests/sim/at_rest.h"
+#include "tests/sim/equipment.h"
+#include "tests/sim/requests.h"
+
+namespace ub::sim {
+namespace {
+
+constexpr Duration kProgramLimit = seconds(20);
+constexpr uint32_t kProgramsAtOnce = 4;
+constexpr uint32_t kMemory = 768 * 1024;
+constexpr uint32_t kReceiveBytes = 6000;
+constexpr uint32_t kSeveralSegments = 70'000;
+
+struct Step {
+  WrOp op;
+  uint8_t order;
+  bool fence;
+};
+
+struct Program {
+  bool rc;
+  std::vector<Step> steps;
+};
+
+Step step_of(uint64_t symbol) {
+  static constexpr WrOp kOps[] = {WrOp::kWrite, WrOp::kRead, WrOp::kFetchAdd, WrOp::kSend};
+  return {kOps[symbol % 4], static_cast<uint8_t>(symbol / 4 % 3), symbol / 12 % 2 != 0};
+}
+
+Program program_of(uint64_t number) {
+  Program p{number % 2 != 0, {}};
+  number /= 2;
+  uint32_t length = 1;
+  for (uint64_t programs = kOrderSymbols; number >= programs; programs *= kOrderSymbols, ++length) number -= programs;
+  for (; length != 0; --length, number /= kOrderSymbols) p.steps.push_back(step_of(number % kOrderSymbols));
+  return p;
+}
+
+// The i-th program. The factor and the number of programs have no common divisor, so that each comes once in a round.
+uint64_t program_number(uint64_t i) { return i % kOrderPrograms * 433'494'437 % kOrderPrograms; }
+
+class Batch {
+ public:
+  Batch(uint64_t seed, bool verbose)
+      : world_(Options::draw_for_programs(seed), verbose), first_((seed - 1) * kProgramsPerSeed) {
+    for (uint32_t i = 0; i < 2; ++i) {
+      world_.add_node({wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort}).boot();
+    }
+    for (Mode mode : {Mode::kRm, Mode::kRc}) {
+      for (uint32_t i = 0; i < kProgramsAtOnce; ++i) pairs_[mode == Mode::kRc].push_back(add_pair(mode));
+    }
+  }
+
+  void run() {
+    for (uint32_t n = 0; n < kProgramsPerSeed && !world_.failed(); n += kProgramsAtOnce) {
+      for (uint32_t i = 0; i < kProgramsAtOnce; ++i) begin(program_of(program_number(first_ + n + i)), i);
+      if (world_.run_until([this] { return world_.all_resolved(); }, kProgramLimit)) continue;
+      world_.model.fail("these requests neither complete nor fail:\n%s", world_.model.unresolved().c_str());
+    }
+    if (world_.failed()) return;
+    if (!world_.run_until_quiet(kProgramLimit)) world_.model.fail("the world does not come to rest");
+    world_.run_for(milliseconds(1));  // applications look at what they received
+    if (!world_.failed()) world_.model.final_check();
+    if (!world_.failed()) check_quiet_state(world_);
+  }
+
+  const World& world() const { return world_; }
+
+ private:
+  struct Pair {
+    End from, to;
+  };
+
+  Pair add_pair(Mode mode) {
+    QueueSpec q = usual_queue();
+    q.depth = 16;
+    q.slots = 256;
+    q.mode = mode;
+    JfrSpec r = usual_jfr();
+    r.mode = mode;
+    r.min_rnr_timer = world_.options.work.min_rnr_timer;
+    Pair p{equip(world_.node(0), q, r, kMemory), equip(world_.node(1), q, r, kMemory)};
+    if (mode == Mode::kRc) p.from.node->bind(p.from.queue, p.to.queue);
+    return p;
+  }
+
+  // All is posted at once, or with pauses. Receives for it are there before, or come late.
+  void begin(const Program& program, uint32_t place) {
+    const Pair& pair = pairs_[program.rc][place];
+    uint64_t when = 0;
+    for (const Step& step : program.steps) {
+      const RequestSpec spec = request(step, pair);
+      if (world_.rng.chance(0.3)) when += world_.rng.below(20'000);
+      if (takes_receive(spec.op)) give_receive(pair, when);
+      world_.after(nanoseconds(static_cast<int64_t>(when)), [this, &pair, spec] {
+        UB_ASSERT(post(world_, pair.from.queue, spec) != nullptr);
+        pair.from.node->ring(pair.from.queue);
+      });
+    }
+    // Nothing is outstanding before the first of them is posted.
+    world_.run_for(nanoseconds(static_cast<int64_t>(when) + 1));
+  }
+
+  void give_receive(const Pair& pair, uint64_t posted_at) {
+    if (!world_.rng.chance(late_receives_)) return pair.to.give_receives(1, kReceiveBytes);
+    const uint64_t late = posted_at + world_.rng.below(200'000);
+    world_.after(nanoseconds(static_cast<int64_t>(late)), [&pair] { pair.to.give_receives(1, kReceiveBytes); });
+  }
+
+  RequestSpec request(const Step& step, const Pair& pair) {
+    Prng& rng = world_.rng;
+    RequestSpec s;
+    s.op = step.op;
+    s.order = step.order;
+    s.fence = step.fence;
+    s.alone = true;
+    s.to = pair.to.receiver();
+    s.remote = pair.to.target;
+    s.sges = world_.options.work.sges;
+    s.signaled = !rng.chance(0.2);
+    s.inlined = rng.chance(0.1);
+    static constexpr uint32_t kSizes[] = {8, 64, 1024, 2100, 6000};
+    s.length = rng.chance(0.05) ? kSeveralSegments : kSizes[rng.below(std::size(kSizes))];
+    if (step.op == WrOp::kWrite && rng.chance(0.2)) s.op = WrOp::kWriteNotify;
+    if (step.op == WrOp::kSend) {
+      static constexpr WrOp kForms[] = {WrOp::kSend, WrOp::kSend, WrOp::kSendImm, WrOp::kWriteImm};
+      s.op = kForms[rng.below(std::size(kForms))];
+      if (s.op != WrOp::kWriteImm && s.length > kReceiveBytes) s.length = kReceiveBytes;
+      s.comp_order = rng.chance(0.3);
+    }
+    return s;
+  }
+
+  World world_;
+  uint64_t first_;            // index of the first program
+  double late_receives_ = 0;  // the chance of a receive to be
+  std::array<std::vector<Pair>, 2> pairs_;
+};
+
+}  // namespace
+
+RunResult run_order_programs(uint64_t seed, RunWishes wishes) {
+  Batch batch(seed, wishes.verbose);
+  batch.run();
+  return result_of(batch.world());
+}
+
+}  // namespace ub::sim
