@@ -22,8 +22,8 @@ class IdBlocks {
   }
   bool has(uint32_t block) const { return (words_[block / 64] >> block % 64 & 1) != 0; }
   uint32_t ids() const { return count_ * wire::kIdsOfBlock; }
-  // With this many blocks, resting ids are given out again rather than another block be asked for, so that a program
-  // which creates and destroys objects without end does not take all blocks of the host.
+  // Are there so many blocks that no further one is asked for? Then resting ids are given out again instead, so that a
+  // program which creates and destroys objects without end does not take all blocks of the host.
   bool enough() const { return count_ >= 16; }
 
   // This id if it lies in one of the blocks, else the first id of the next block; behind the last block comes the

@@ -19,7 +19,7 @@ Status set_state(CoreState& s, uint32_t id, QueueState state);
 QueueState state_of(const CoreState& s, uint32_t id);
 Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t slots);
 
-// The jetty or JFS with this id, and the index of its record; null: there is none.
+// The jetty or JFS with this id, and the index of its record; nullptr: there is none.
 Jetty* jetty_of(CoreState& s, uint32_t id, uint32_t* record);
 bool valid_jfc(const CoreState& s, uint32_t jfc);
 // Rings have a power of two of slots.

@@ -13,12 +13,13 @@ namespace ub {
 uint32_t take_receive(CoreState& s, uint32_t jfr, uint32_t jfc);
 // The message that it was taken for vanished: the next message gets the receive.
 void return_receive(CoreState& s, uint32_t receive);
-// The same for a channel that died while copies into the receive are pending: it goes back when they are done.
+// Pending copies into a receive, of a message whose channel died.
 struct LateCopies {
   uint32_t tpn;
   Tpmsn message;
   uint32_t copies;
 };
+// return_receive() for such a message: the receive goes back when the copies are done.
 void return_receive_later(CoreState& s, uint32_t receive, const LateCopies& late);
 // A copy of a message of a dead channel is done.
 void dead_copy_done(CoreState& s, uint32_t tpn, Tpmsn message);

@@ -50,8 +50,8 @@ struct Jfc {
   uint32_t solicited;        // place of the newest solicited completion, counted from the end (1: the last); 0: none
   Owner owner;
   bool in_use : 1;
-  bool full : 1;  // it is full, and that was reported
-  bool completion_event : 1, error_event : 1;
+  bool full : 1;                               // it is full, and that was reported
+  bool completion_event : 1, error_event : 1;  // events that the application has not been told of yet
 };
 static_assert(sizeof(Jfc) <= 64);
 
@@ -186,6 +186,7 @@ constexpr uint32_t kSegmentsInFlight = 64;         // of one request
 constexpr uint32_t kQueueSegmentsInFlight = 2048;  // of one queue
 constexpr uint32_t kLaneRequestsInFlight = 4096;   // segments of one lane
 
+// Registered memory. SegmentConfig says what the three addresses are.
 struct Segment {
   std::byte* memory;
   uint64_t address;

@@ -171,7 +171,7 @@ class Transmitter {
   CopyResult gather_payload(uint32_t index, HeldLine& line, const Frame& frame, const Built& built, Gather gather) {
     if (s_.config.slow_memory) [[unlikely]]
       return gather_slowly(index, line, frame, built, gather);
-    uint32_t pending = 0;  // and stays so
+    uint32_t pending = 0;  // stays 0: it is used only where memory answers at once
     return gather(ta::Copies{0, pending});
   }
 

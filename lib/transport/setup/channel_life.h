@@ -32,7 +32,8 @@ uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0)
 void open_channel(CoreState& s, uint32_t channel);
 // Ends everything on the channel. Its TPN rests before it is used again.
 void kill_channel(CoreState& s, uint32_t channel);
-// kill_channel() because the peer was silent; its other channels die, too, if it is silent there.
+// Ends the channel as kill_channel() does, because the peer was silent. Other channels to this peer on which it was
+// silent, too, end with it.
 void kill_silent(CoreState& s, uint32_t channel);
 void close_all(CoreState& s);
 void close_owner(CoreState& s, Owner owner);
@@ -50,7 +51,7 @@ bool ping(CoreState& s, tp::Channel& ch);
 
 // ---- time ----
 void on_channel_timer(CoreState& s, uint32_t channel);
-// A request on the channel timed out. If the channel is about to die of the same silence it dies now; otherwise
+// A request on the channel timed out. If the channel is about to die of the same silence, it dies now: otherwise
 // requests that are posted next would die with it.
 void end_if_silent(CoreState& s, uint32_t channel);
 

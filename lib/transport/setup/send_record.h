@@ -15,7 +15,7 @@ struct Arrival;
 void send_record(CoreState& s, const OutRecord& out);
 // Sends a record about a channel, with our terms in it (terms.h).
 void send_about(CoreState& s, const tp::Channel& ch, wire::RecordType type);
-// The answer to a record, for answers that need no channel. send_reply() sends it.
+// Makes the answer to a record, for answers that need no channel. send_reply() makes it and sends it.
 wire::ControlRecord reply_to(const CoreState& s, const wire::ControlRecord& to, wire::RecordType type,
                              wire::RecordReason reason);
 void send_reply(CoreState& s, const Arrival& from, const wire::ControlRecord& to, wire::RecordType type,

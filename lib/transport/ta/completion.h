@@ -9,7 +9,7 @@
 
 namespace ub::ta {
 
-// Has the JFC room for another completion? If not, an event is reported, once until there was room again.
+// Has the JFC room for another completion? If not, an event reports that; it is not repeated until there was room.
 bool jfc_has_room(CoreState& s, uint32_t jfc);
 // Writes a completion. The caller has checked that there is room, or has reserved it.
 void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe);
@@ -22,8 +22,9 @@ void wait_for_room(CoreState& s, uint32_t jfc, uint32_t waiter);
 void stop_waiting(CoreState& s, uint32_t jfc, uint32_t waiter);
 // The JFC may have room again: its waiters try again.
 void resume_jfc(CoreState& s, uint32_t jfc);
-// The same for one JFC that somebody waits for; these JFCs take turns. The Core calls it at every poll, in case an
-// application made room just after we had read its index. One JFC at a time bounds the cost, however many stay full.
+// resume_jfc() for one of the JFCs that somebody waits for; these JFCs take turns. The Core calls it at every poll, in
+// case an application made room just after we had read its index. One JFC at a time bounds the cost, however many stay
+// full.
 void resume_next_jfc(CoreState& s);
 // The application armed the JFC: if a matching completion is in the ring, an event is reported at once.
 void check_armed(CoreState& s, uint32_t jfc);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The purpose of a pending copy into memory, packed into the tag that the host gives back. A tag with a TPN includes
-// the generation of the channel, so that the answer for a channel that died finds no channel. UB uses tags whose prefix
-// is not handed out (copy_prefix.h): those of datagrams have prefix 0, those of channels lie above all prefixes that
-// are.
+// the generation of the channel, so that the answer for a channel that died finds no channel. The prefixes of UB's
+// tags are none of those that are handed out (copy_prefix.h): tags of datagrams have prefix 0, and tags of channels
+// have prefixes above all that are handed out.
 #pragma once
 
 #include <cstdint>

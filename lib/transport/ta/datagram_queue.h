@@ -21,7 +21,7 @@ WrState& start_datagram(CoreState& s, SendQueue& q);
 // The newest started request is done.
 void finish_datagram(CoreState& s, uint32_t queue, CrStatus status);
 
-// A datagram whose memory may answer later. Its request is the newest started one of its queue.
+// Takes a record for a datagram whose memory may answer later. Its request is the newest started one of its queue.
 HeldFrame& take_held_datagram(CoreState& s, uint32_t queue);
 // The datagram that the queue holds was sent, or could not be.
 void release_held_datagram(CoreState& s, uint32_t queue);

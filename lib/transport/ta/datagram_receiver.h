@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives datagrams (UM): it copies the payload of a datagram into a receive, or the datagram was dropped and counted.
+// Receives datagrams (UM): it copies the payload of a datagram into the receive that datagram_admission.h took for it.
 // Memory may answer later. The receive completes when all pieces of the payload are copied.
 #pragma once
 

@@ -112,7 +112,7 @@ class DatagramSender {
     SendQueue& q = s_.queues[queue];
     WrState& wr = start_datagram(s_, q);
     q.deadline = Instant::never();
-    uint32_t pending = 0;  // and stays so
+    uint32_t pending = 0;  // stays 0: it is used only where memory answers at once
     const CopyResult copied =
         s_.config.slow_memory ? gather_slowly(queue, wqe, frame) : gather(wqe, q.owner, {0, pending}, frame.payload);
     if (copied == CopyResult::kPending) return;

@@ -17,7 +17,7 @@ struct Payload {
   const Wqe* wqe = nullptr;               // a work request: its ranges or inline bytes
   uint64_t offset = 0;                    // of the first byte in the request
   const std::byte* memory = nullptr;      // READ response
-  const tp::TxMessage* answer = nullptr;  // the old value of an atomic, if there are bytes at all
+  const tp::TxMessage* answer = nullptr;  // an answer; its only payload is the old value of an atomic
   uint32_t bytes = 0;
   Owner owner = 0;  // of the request
   bool atomic_operands = false;

@@ -105,8 +105,8 @@ class PacketReceiver {
 
   // ---- order -------------------------------------------------------------------------------------------------
 
-  // There is no room for the packet while memory is awaited, so the peer sends it again. The peer knows neither whom we
-  // wait for nor how long it may take. So it is told what was accepted before, or it would take us for dead.
+  // There is no room for the packet now, so the peer sends it again. While this side waits for memory, the peer cannot
+  // know that and would take us for dead. So an acknowledgement tells it what was accepted before.
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
@@ -183,7 +183,7 @@ class PacketReceiver {
 
   // The packet at the cursor was placed when it arrived. It belongs to a message, but is not the last packet of it.
   void deliver_placed(tp::Channel& ch, Tpmsn message) {
-    if (ch.message_open || message.before(ch.message)) return;  // the latter: of a message that vanished
+    if (ch.message_open || message.before(ch.message)) return;  // or: its message vanished
     ch.message_open = true;
     ch.message_start = ch.delivered;
   }
@@ -210,7 +210,7 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[channel];
     std::byte* memory = executor().written_memory(ta, ta.payload_len);
     if (memory == nullptr) return false;
-    // Where memory answers at once, nothing is counted.
+    // Where memory answers at once, no copy is pending, so the counter of `ch.open` stays as it is.
     tp::OpenMessage* m = s_.config.slow_memory ? message_ahead(s_, channel, rtp.tpmsn) : &ch.open;
     if (m == nullptr || m->copies >= kCopiesOfMessage) return false;
     const Copies copies{place_tag(ch.tpn, rtp.tpmsn), m->copies};
@@ -277,8 +277,10 @@ class PacketReceiver {
     go_to_message(channel, number + 1);
   }
 
-  // May the open message end without being executed? Copies of it may still write.
+  // May the open message end without being executed? If copies of it are pending, it has to be parked until they are
+  // done.
   bool may_end(const tp::Channel& ch) const { return ch.open.copies == 0 || room_to_park(s_, ch); }
+  // Ends the open message without executing it. `next`: the message that delivery goes on with.
   void put_away(uint32_t channel, Tpmsn next) {
     tp::Channel& ch = s_.channels[channel];
     if (ch.open.copies != 0) {
@@ -312,8 +314,8 @@ class PacketReceiver {
     return Delivery::kDone;
   }
 
-  // Messages before it wait for memory. It may be placed meanwhile where nobody asked for an order, and ends behind
-  // them.
+  // The last packet of a request, while messages in front of it are parked: the request is parked behind them. Its
+  // payload is placed meanwhile, but only if the request may overtake them.
   bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
@@ -321,14 +323,15 @@ class PacketReceiver {
     return park_last(p, rest);
   }
 
-  // What reads memory of the target finds there what was written before it.
+  // May the request be executed before the messages in front of it? Not if it asks for an order or reads memory of the
+  // target, because it must find there what was written before it.
   static bool may_overtake(const wire::Btah& request) {
     const bool ordered = (request.odr & ~wire::kOdrCompletion) != 0;
     return !ordered && request.opcode != wire::TaOpcode::kRead && !wire::ta_is_atomic(request.opcode);
   }
 
-  // Delivery goes on behind the open message, of which this is the last packet. The host writes what an atomic found
-  // into the channel, so that one is not parked.
+  // Delivery goes on behind the open message, of which this is the last packet. An atomic is not parked, because the
+  // host writes the value that it found into the record of the channel.
   bool park_last(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || wire::ta_is_atomic(p.ta.req.opcode)) return false;
@@ -347,7 +350,7 @@ class PacketReceiver {
     return true;
   }
 
-  // A copy of a message that delivery has come to, or passed, or not yet reached is done.
+  // A copy of a message is done. The message is the open one, or a parked one, or delivery has not reached it yet.
   void message_copied(uint32_t channel, Tpmsn number, bool ok) {
     ParkedMessage* m = copy_done(s_, channel, number, ok);
     if (m == nullptr || m->copies != 0) return;
@@ -359,7 +362,7 @@ class PacketReceiver {
     end_parked(channel);
   }
 
-  // In order: those whose copies are done, up to the first one that waits.
+  // Ends parked messages in their order, up to the first one with a pending copy.
   void end_parked(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     while (!ch.ending.empty()) {
@@ -402,8 +405,8 @@ class PacketReceiver {
     return Delivery::kDone;
   }
 
-  // Copies of the request are pending. The end of one resumes this channel, unless the channel that began it has died:
-  // then the timer does.
+  // Copies of the request are pending. The end of a copy resumes this channel. If the channel that the copy belongs to
+  // has died, the timer does it instead.
   Delivery wait_for_request(uint32_t channel) {
     s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
     return Delivery::kWaits;

@@ -189,7 +189,7 @@ class PacketSender {
     note_step<Host>(s_, Stage::kPacketBuilt, channel, psn.value(), m.tpmsn.value());
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
     if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
-    uint32_t pending = 0;  // and stays so
+    uint32_t pending = 0;  // stays 0, because this memory answers at once
     if (gather(payload, {0, pending}, at) == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);
       payload_vanished(m);

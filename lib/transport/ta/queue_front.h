@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The front of a send queue: finds the oldest element that is not started, passes or completes elements that need no
-// packet, and moves an element to the started requests. For the initiator and the datagram queues.
+// packet, and moves an element to the started requests. The initiator and the datagram queues use it.
 #pragma once
 
 #include <utility>
@@ -14,8 +14,9 @@
 
 namespace ub::ta {
 
-// Elements that need no packet are not limited by the window. So at most kPassedSlots slots of them are passed at one
-// time, and in all as many as the allowance of their owner pays for (resource/owner_limits.h).
+// Elements that need no packet are not limited by the window. So at most kPassedSlots slots of them are passed while
+// the clock (CoreState::now) stands still, and in all as many as the allowance of their owner pays for
+// (resource/owner_limits.h).
 constexpr uint32_t kPassedSlots = 32;
 
 inline uint32_t timer_of(const CoreState& s, const SendQueue& q) {
@@ -93,8 +94,9 @@ inline bool fence_holds(const SendQueue& q) {
 }
 
 // The oldest element that is not started, read and checked; nullptr: there is none, or none that may start now.
-// `*may_look` is set once by the caller and cleared here: the index of the ring is read only once for each doorbell, or
-// an application that goes on posting would keep us here for ever. What it posts later comes with another doorbell.
+// `*may_look` is set once by the caller and cleared here: the index of the ring is read only once for each doorbell,
+// because otherwise an application that goes on posting would keep us here for ever. What it posts later comes with
+// another doorbell.
 inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
   for (;;) {
     if (q.next_slot == q.produced) {

@@ -8,7 +8,7 @@
 
 namespace ub::ta {
 
-// Starts a job for a READ and queues its response; 0: the channel has its share of jobs.
+// Starts a job for a READ and queues its response; 0: the channel has as many jobs as it may.
 uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job);
 // The last response packet of this message was acknowledged: frees the job.
 void finish_read_job(CoreState& s, const tp::TxMessage& message);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The started requests of a send queue that have refused segments: a doubly linked ring in the order of their age. For
-// the initiator alone.
+// The started requests of a send queue that have refused segments: a doubly linked ring in the order of their age. Only
+// the initiator uses it.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -87,7 +87,7 @@ inline uint32_t oldest_receive(SendQueue& q, uint32_t number) {
   return oldest_unfinished(q, q.receives_from, number, [](const Wqe& wqe) { return takes_receive(wqe.op); });
 }
 
-// RC: receives are taken in the order of the requests, even if some requests are refused.
+// Are receives taken in the order of the requests, even if some requests are refused? In RC they are.
 inline bool keeps_receive_order(const CoreState& s, const SendQueue& q) { return s.jettys[q.jetty].mode == Mode::kRc; }
 
 }  // namespace ub::ta

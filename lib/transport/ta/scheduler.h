@@ -7,7 +7,7 @@
 // lane or for its owner's limits is not admitted yet, and those behind it wait with it. An admitted request that waits
 // at a gate (waiting_requests.h) is passed by those behind it. Refused segments go first when their time to be sent
 // again comes. A queue with something to send waits in the list of the channel that will carry it, so queues take turns
-// by message, and idle queues are never scanned. Queues of UM have no channel: datagram_queue.h.
+// by message, and idle queues are never scanned. Queues of UM have no channel (datagram_queue.h).
 #pragma once
 
 #include "lib/transport/core_state.h"

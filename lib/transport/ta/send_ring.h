@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ring of a send queue, as the application wrote it: posted elements are fetched some at a time, and checked. For
-// the initiator, and the queue pairs of RoCE.
+// The ring of a send queue, as the application wrote it: posted elements are fetched some at a time, and checked. The
+// initiator and the queue pairs of RoCE use it.
 #pragma once
 
 #include "lib/base/atomic_operation.h"
@@ -46,7 +46,7 @@ inline void fetch_all(SendQueue& q) {
 // Does the element lie within what was fetched, and in one piece?
 inline bool fits_ring(const SendRing& q, uint32_t at, const Wqe& wqe) {
   const uint32_t fetched = q.produced - at, to_the_end = q.slot_mask + 1 - (at & q.slot_mask);
-  return wqe.slots - 1u < (fetched < to_the_end ? fetched : to_the_end);  // 0 slots are too many here, too
+  return wqe.slots - 1u < (fetched < to_the_end ? fetched : to_the_end);  // 0 - 1 is large, so 0 slots do not fit
 }
 
 inline bool valid_length(const Wqe& wqe) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A send queue with something to send stands on the list of the channel that will carry it, or for UM of the link.
+// A send queue with something to send stands on the list of the channel that will carry it. A queue of UM stands on the
+// list of the link.
 #pragma once
 
 #include "lib/transport/core_state.h"

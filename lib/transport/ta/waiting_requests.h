@@ -6,7 +6,7 @@
 // 7.3.2).
 //
 // There are at most kWaitingSpan requests from the oldest waiting one to the newest admitted one, so that a bit in
-// SendQueue::waiting stands for each, and every walk is short. For the initiator alone.
+// SendQueue::waiting stands for each, and every walk is short. Only the initiator has such requests.
 #pragma once
 
 #include <bit>

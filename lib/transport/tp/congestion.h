@@ -17,13 +17,13 @@ namespace ub::tp {
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Starts a new flow and forgets the former one. `agreed_window` and `next_psn` of the channel must be set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);
-// The channel is dead.
+// Ends the flow, because the channel is dead.
 inline void end_flow(State& s, Channel& ch) { cc::end(ch.flow, s.send_times); }
 
 constexpr bool has_flow(const Channel& ch) { return ch.flow.algorithm != cc::Algorithm::kNone; }
 
-// A data packet is about to be sent; its frame is not sealed yet and gets the flow's ECN code point. Only for channels
-// whose `tells_sent` is set.
+// A data packet is about to be sent; its frame is not sealed yet and gets the flow's ECN code point. The caller
+// calls it only for channels whose `tells_sent` is set.
 void tell_sent(State& s, uint32_t channel, Instant now, Psn psn, std::span<std::byte> frame, bool again);
 // The peer reported that it has this packet, beyond a gap.
 void tell_arrived(State& s, uint32_t channel, Instant now, Psn psn);

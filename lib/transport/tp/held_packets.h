@@ -9,18 +9,19 @@
 
 namespace ub::tp {
 
-// A record for a packet of the channel, not in its line yet; there is room.
+// Takes a record for a packet of the channel, which must have room (HeldFrames::has_room()). The record is not in the
+// line of the channel yet: append_held() puts it there.
 inline HeldFrame& take_held(State& s, uint32_t channel) {
   HeldFrame& h = s.held.take(s.home_of_channel(channel));
   h.link = s.channels[channel].link;
   return h;
 }
 
-// The packet waits behind those that the channel holds.
+// Puts the packet behind those that the channel holds.
 void append_held(State& s, uint32_t channel, HeldFrame& h, Instant now);
-// The first packet left, or need not be sent any more.
+// The first held packet was sent, or need not be sent any more: frees its record.
 void drop_first_held(State& s, Channel& ch, Instant now);
-// The channel died.
+// The channel died: frees the records of all packets that it holds.
 void give_up_all_held(State& s, Channel& ch);
 
 // The gathers of a packet are done.

@@ -28,16 +28,16 @@ struct TxMessage {
   uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID
   uint32_t work_request;  // kRequest: number of the request in its queue
   Tassn tassn;
-  uint16_t segment;  // kRequest
+  uint16_t segment;  // kRequest: number of the segment in its request
   MessageKind kind;
-  bool complete;           // every packet was sent at least once
-  bool vanished;           // its bytes are gone: packets that are not acknowledged become fake packets
-  bool retry;              // kRequest: a retry after RNR (BTAH.Retry)
-  uint8_t generation;      // kRequest: of the send queue's slot; kReadResponse: of the job
-  uint8_t rspst, rspinfo;  // kAnswer
-  wire::TaOpcode opcode;   // kAnswer
-  uint8_t value_bytes;     // kAnswer: length of the atomic's old value
-  uint64_t value, value_high;
+  bool complete;               // every packet was sent at least once
+  bool vanished;               // its bytes are gone: packets that are not acknowledged become fake packets
+  bool retry;                  // kRequest: a retry after RNR (BTAH.Retry)
+  uint8_t generation;          // kRequest: of the send queue's slot; kReadResponse: of the job
+  uint8_t rspst, rspinfo;      // kAnswer: what it says, as in ATAH
+  wire::TaOpcode opcode;       // kAnswer
+  uint8_t value_bytes;         // kAnswer: length of the atomic's old value
+  uint64_t value, value_high;  // kAnswer: the atomic's old value
 };
 static_assert(sizeof(TxMessage) == 56);
 
@@ -57,7 +57,7 @@ class MessageQueue {
   bool empty() const { return size_ == 0; }
   uint32_t size() const { return size_; }
 
-  // nullptr: the pool is empty. The element is not initialised.
+  // Appends an element, which is not initialised. nullptr: the pool is empty.
   TxMessage* push(MessagePool& pool) {
     if (tail_chunk_ == 0 || tail_at_ == kMessagesPerChunk) {
       uint32_t chunk = pool.alloc();

@@ -9,7 +9,7 @@ namespace {
 
 uint32_t reorder_block(State& s, Channel& ch) {
   if (ch.reorder == 0) {
-    ch.reorder = s.reorder.alloc();  // one per channel: never exhausted
+    ch.reorder = s.reorder.alloc();  // never 0: the pool has a block for each channel
     std::memset(s.received_bits(ch.reorder), 0, s.config.window_packets / 8);
   }
   return ch.reorder;

@@ -42,7 +42,7 @@ inline void accept_in_order(State& s, Channel& ch) {
 }
 
 // Copies `rest`, the bytes behind the transport header, into a KeptPacket and returns its index; 0: they are too many,
-// or the channel has its share of kept packets.
+// or the channel keeps as many packets as its share of the pool allows.
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
 // Frees a kept packet that is no longer needed.

@@ -12,7 +12,7 @@ constexpr uint32_t recovery_index(Psn psn) { return psn.value() & (kMaxWindow - 
 
 inline RecoveryBlock& recovery_block(State& s, Channel& ch) {
   if (ch.recovery == 0) {
-    ch.recovery = s.recovery.alloc();  // one per channel: never exhausted
+    ch.recovery = s.recovery.alloc();  // never 0: the pool has a block for each channel
     s.recovery[ch.recovery] = RecoveryBlock{};
   }
   return s.recovery[ch.recovery];
@@ -43,7 +43,7 @@ inline void queue_resend(RecoveryBlock& r, Psn psn) {
   set_bit(r.resend, recovery_index(psn));
   ++r.resend_count;
 }
-// The packet was sent again, or need not be.
+// The packet was sent again, or need not be sent again.
 inline void take_from_resends(RecoveryBlock& r, Psn psn) {
   clear_bit(r.held, recovery_index(psn));
   if (!test_bit(r.resend, recovery_index(psn))) return;

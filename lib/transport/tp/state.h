@@ -25,7 +25,7 @@ struct KeptPacket {
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
-  cc::SendTimes send_times;  // of flows that want round trips
+  cc::SendTimes send_times;  // when packets left, for flows that want round trips
   MessagePool messages;
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
@@ -43,7 +43,7 @@ struct State : CoreCommon {
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
   std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
-  NumberRange held_homes;  // of channels
+  NumberRange held_homes;  // of held frames: the number that each channel has for itself (held_frames.h)
   NumberRange channel_timers;
   uint32_t home_of_channel(uint32_t channel) const { return held_homes.of(channel); }
   uint32_t timer_of_channel(uint32_t channel) const { return channel_timers.of(channel); }

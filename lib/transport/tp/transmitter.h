@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all packets of a channel have in common: it writes the transport header into the host's frame, seals the frame
-// with the ICRC and records that the packet was sent. It builds the packets that carry no transaction (fakes,
-// acknowledgements, CNPs) and holds frames that wait for memory. What lies behind the transport header of other packets
-// is written by the caller (ta/packet_sender.h).
+// The Transmitter does what all packets of a channel have in common: it writes the transport header into the host's
+// frame, seals the frame with the ICRC and records that the packet was sent. It builds the packets that carry no
+// transaction (fakes, acknowledgements, CNPs) and holds frames that wait for memory. What lies behind the transport
+// header of other packets is written by the caller (ta/packet_sender.h).
 //
 // Acknowledgements are sent after the data of a poll, so that one covers many packets. A CNP that is owed is sent
 // before the acknowledgement.
