@@ -67,9 +67,9 @@ def main():
         print("  ".join(cell.ljust(widths[i]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(row)))
     print(f"""
 UDP and TCP over 127.0.0.1, datagrams of 4 KiB. Bare shared memory: slots of 64 bytes, blocks of 4 KiB copied in and
-out. The two CPUs were {distances(directory)} from each other: on virtual machines that changes by itself, by a factor of
-three, so compare within one run only where it says near or far throughout. tools/measure.py repeats each figure until
-the distances agree and gives its ratio to the floor.""")
+out. The distance of the two CPUs was: {distances(directory)}. On virtual machines that changes by itself, by a factor
+of three, so compare within one run only where it says near or far throughout. tools/measure.py repeats each figure
+until the distances agree and gives its ratio to the floor.""")
 
 
 if __name__ == "__main__":

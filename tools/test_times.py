@@ -28,4 +28,6 @@ def main(log_path="build/meson-logs/testlog.json"):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2 or any(argument.startswith("-") for argument in sys.argv[1:]):
+        sys.exit(__doc__)
     main(*sys.argv[1:])

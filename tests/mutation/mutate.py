@@ -52,7 +52,7 @@ def arguments(argv, project):
     parser.add_argument("--every", type=int, default=1, metavar="K", help="only each K-th of them, for a first look")
     parser.add_argument("--mutant", type=int, metavar="N", help="run one, with what its tests print")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
-    parser.add_argument("--seeds", type=int, default=300, help="of the swarm (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=300, help="of the swarm, and of the programs about order (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--score", type=float, default=90, help="percent that must be noticed (default: %(default)s)")
     parser.add_argument("--build", type=pathlib.Path, default=project.root / "build-mutation",
@@ -95,8 +95,10 @@ def main(argv=None, project=None):
     args = arguments(argv, project)
     args.build.mkdir(parents=True, exist_ok=True)
     built = build.Build(project.root, args.build, project.mutated, project.sources, args.cxx, args.jobs)
+    wanted = [m for m in built.mutants if m.kind not in args.without and
+              (not args.only or any(text in m.file for text in args.only))]
     if args.list:
-        for mutant in built.mutants:
+        for mutant in wanted[::args.every]:
             print(report.sentence(mutant))
         return 0
     try:
@@ -104,8 +106,6 @@ def main(argv=None, project=None):
         runner = built.make()
         if args.mutant is not None:
             return replay(runner, built, args)
-        wanted = [m for m in built.mutants if m.kind not in args.without and
-                  (not args.only or any(text in m.file for text in args.only))]
         chosen = [m for m in wanted if m.number not in built.left_out][::args.every]
         results = run(runner, built, args, chosen)
     except build.BuildError as error:

@@ -8,7 +8,7 @@
 
 namespace ub::mut {
 
-/// Runs one seed of the swarm; what failed, empty: nothing.
+/// Runs one seed of the swarm, and that of the short programs about order; what failed, empty: nothing.
 std::string run_seed(uint64_t seed);
 
 }  // namespace ub::mut

@@ -109,7 +109,7 @@ class Batch {
 
   void give_receive(const Pair& pair, uint64_t posted_at) {
     if (!world_.rng.chance(late_receives_)) return pair.to.give_receives(1, kReceiveBytes);
-    const uint64_t late = posted_at + world_.rng.below(200'000);
+    const uint64_t late = posted_at + world_.rng.below(world_.rng.chance(0.5) ? 20'000 : 200'000);
     world_.after(nanoseconds(static_cast<int64_t>(late)), [&pair] { pair.to.give_receives(1, kReceiveBytes); });
   }
 
@@ -132,7 +132,7 @@ class Batch {
       static constexpr WrOp kForms[] = {WrOp::kSend, WrOp::kSend, WrOp::kSendImm, WrOp::kWriteImm};
       s.op = kForms[rng.below(std::size(kForms))];
       if (s.op != WrOp::kWriteImm && s.length > kReceiveBytes) s.length = kReceiveBytes;
-      s.comp_order = rng.chance(0.3);
+      s.comp_order = rng.chance(0.5);
     }
     return s;
   }

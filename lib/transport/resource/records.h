@@ -92,7 +92,7 @@ struct Jetty {
   Mode mode;
   uint16_t pad;
 };
-static_assert(sizeof(Jetty) <= 48, "the paper's full Jetty record");
+static_assert(sizeof(Jetty) <= 48, "the full Jetty record of the OpenURMA paper");
 
 struct Group {
   uint32_t members[kMaxGroupMembers];  // Jetty records, in the order in which they joined
@@ -184,7 +184,7 @@ struct WrState {
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request
 constexpr uint32_t kQueueSegmentsInFlight = 2048;  // of one queue
-constexpr uint32_t kLaneRequestsInFlight = 4096;   // segments of one lane
+constexpr uint32_t kLaneSegmentsInFlight = 4096;   // segments of one lane
 
 // Registered memory. SegmentConfig says what the three addresses are.
 struct Segment {

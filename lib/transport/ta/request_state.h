@@ -55,7 +55,7 @@ inline void count_segment(SendQueue& q, WrOp op, int by) {
 // A segment that was sent on a channel of this lane was answered, or its answer is no longer awaited.
 inline void count_answer(CoreState& s, Lane& lane) {
   UB_DCHECK(lane.unanswered != 0);
-  if (lane.unanswered-- != kLaneRequestsInFlight) return;
+  if (lane.unanswered-- != kLaneSegmentsInFlight) return;
   for (uint32_t channel : lane.channels) {
     if (channel != 0) activate(s, channel);
   }

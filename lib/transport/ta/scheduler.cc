@@ -439,7 +439,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
 [[gnu::flatten]] bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (lane.unanswered >= kLaneRequestsInFlight) return false;
+  if (lane.unanswered >= kLaneSegmentsInFlight) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];

@@ -267,11 +267,11 @@ TEST(Amount, of_one_queue_and_one_channel_so_many_are_under_way) {
   EXPECT_TRUE(r.sent().empty());
   r.q().unanswered_segments = kQueueSegmentsInFlight - 1;
   r.ring_bell();
-  lane_of(*r.s, r.ch()).unanswered = kLaneRequestsInFlight;
+  lane_of(*r.s, r.ch()).unanswered = kLaneSegmentsInFlight;
   EXPECT_TRUE(r.sent().empty());
-  lane_of(*r.s, r.ch()).unanswered = kLaneRequestsInFlight - 1;
+  lane_of(*r.s, r.ch()).unanswered = kLaneSegmentsInFlight - 1;
   EXPECT_EQ(r.sent().size(), 1u);
-  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, kLaneRequestsInFlight);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, kLaneSegmentsInFlight);
 }
 
 TEST(Amount, segments_of_a_long_request_count_for_its_queue) {

@@ -153,7 +153,7 @@ TEST(Place, room_in_a_full_lane_is_told_to_all_its_channels) {
   Places p;
   p.post(WrOp::kRead, 8);
   ASSERT_EQ(p.sent_on().size(), 1u);
-  p.peer().lanes[0].unanswered = kLaneRequestsInFlight;
+  p.peer().lanes[0].unanswered = kLaneSegmentsInFlight;
   p.post(WrOp::kRead, 2 * kSegment);
   EXPECT_EQ(p.sent_on(), SentOn{});
   while (!p.s->active.empty()) tp::take_active(*p.s);
