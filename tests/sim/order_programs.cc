@@ -55,6 +55,7 @@ class Batch {
     for (Mode mode : {Mode::kRm, Mode::kRc}) {
       for (uint32_t i = 0; i < kProgramsAtOnce; ++i) pairs_[mode == Mode::kRc].push_back(add_pair(mode));
     }
+    if (world_.rng.chance(0.6)) late_receives_ = world_.rng.chance(0.5) ? 0.3 : 0.7;
   }
 
   void run() {
@@ -139,7 +140,7 @@ class Batch {
 
   World world_;
   uint64_t first_;            // index of the first program
-  double late_receives_ = 0;  // the chance of a receive to be
+  double late_receives_ = 0;  // the chance of a receive to come late
   std::array<std::vector<Pair>, 2> pairs_;
 };
 
