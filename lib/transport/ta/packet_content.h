@@ -100,8 +100,8 @@ inline bool describe(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m
     ta->rsp.rspinfo = m.rspinfo;
     if (m.opcode == wire::TaOpcode::kReadResponse && ch.read_meta) {
       ta->has_taid = ta->has_ofst = true;
-      ta->taid = 0;
-      ta->ofst.offset_kib = 0;
+      ta->taid = static_cast<uint16_t>(m.value_high);
+      ta->ofst.offset_kib = static_cast<uint32_t>(m.value);
     }
     payload->answer = &m;
     payload->bytes = m.value_bytes;

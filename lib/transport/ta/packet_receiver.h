@@ -202,7 +202,7 @@ class PacketReceiver {
     }
     if (ta.payload_len != ch.mtu) return false;
     if (ta.opcode() == wire::TaOpcode::kWrite) return place_write_ahead(channel, rtp, ta);
-    if (ta.opcode() != wire::TaOpcode::kReadResponse || ta.rsp.rspst != wire::kRspOk) return false;
+    if (ta.opcode() != wire::TaOpcode::kReadResponse || !wire::says_success(ta.rsp.rspst)) return false;
     return responses().place_ahead(channel, rtp, ta);
   }
 
@@ -265,7 +265,7 @@ class PacketReceiver {
     fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
     if (!rtp.last) return Delivery::kDone;
     const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response;
-    if (answered) executor().answer_failure({channel, ch.open, ch.message_start, rtp, ta});
+    if (answered) executor().answer_malformed({channel, ch.open, ch.message_start, rtp, ta});
     put_away(channel, ch.message + 1);
     return Delivery::kDone;
   }
@@ -386,7 +386,7 @@ class PacketReceiver {
   Delivery deliver_response(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
-    bool has_data = ta.rsp.rspst == wire::kRspOk && ta.rsp.opcode != wire::TaOpcode::kTaack;
+    bool has_data = wire::says_success(ta.rsp.rspst) && ta.rsp.opcode != wire::TaOpcode::kTaack;
     if (has_data && !responses().place(channel, rtp, ta)) return wait_for_request(channel);
     if (!rtp.last) return Delivery::kDone;
     uint8_t failure = ch.open.rspst;

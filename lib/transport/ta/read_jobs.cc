@@ -49,7 +49,7 @@ void abort_job(CoreState& s, uint32_t index) {
   wire::Btah request;
   request.rc_id = job.rc_id;
   request.tassn = job.tassn;
-  answer(s, job.channel, request, wire::TaOpcode::kReadResponse, wire::kRspError, wire::kErrRemoteAbort);
+  answer_failed_read(s, job.channel, request, job.offset_kib, job.taid, wire::kRspError, wire::kErrRemoteAbort);
 }
 
 void abort_jobs_of_segment(CoreState& s, uint32_t segment) {

@@ -95,7 +95,7 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   go_on(s, a.queue, channel);
 }
 
-void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
+void refuse_segment(CoreState& s, const AnsweredSegment& a, Duration pause) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
   WrOp op = wqe_of(q, wr).op;
@@ -122,7 +122,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   renew_deadline(s, q, wr);
   if (takes_receive(op_of_segment(op, a.segment, wr.segments))) ++q.receives_refused;
   q.no_retry_before = Instant{};
-  wr.retry_at = s.now + wire::rnr_duration(rnr_code);
+  wr.retry_at = s.now + pause;
   s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
   schedule_queue(s, a.queue);
 }
@@ -139,7 +139,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 }  // namespace
 
 [[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
-  uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  uint32_t more = wire::says_success(answer.rspst) && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
@@ -153,12 +153,13 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
     }
     switch (answer.rspst) {
       case wire::kRspOk:
+      case wire::kRspReceived:
         end_segment(s, a, CrStatus::kSuccess);
         ended = true;
         break;
       case wire::kRspRnr:
       case wire::kRspPageFault:
-        refuse_segment(s, a, answer.rspinfo);
+        refuse_segment(s, a, wire::refusal_duration(answer.rspst, answer.rspinfo));
         break;
       default:
         s.count(Counter::kTaRxError);

@@ -22,8 +22,8 @@ bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, A
 
 // A segment was answered. `status`: kSuccess, or what the error answer means.
 void finish_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);
-// The target was not ready for a segment: it is sent again after the RNR time.
-void refuse_segment(CoreState& s, const AnsweredSegment& segment, uint8_t rnr_code);
+// The target was not ready for a segment: it is sent again after the pause that the answer asks for.
+void refuse_segment(CoreState& s, const AnsweredSegment& segment, Duration pause);
 // A TAACK or error answer, possibly for several segments.
 void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer);
 

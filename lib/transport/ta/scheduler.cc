@@ -353,7 +353,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);
-    m->retry = !takes_receive(op) || q.retry_next;
+    m->retry = !takes_receive(op) || q.retry_next || !keeps_receive_order(s, q);
     if (takes_receive(op)) {
       --q.receives_refused;
       q.retry_next = false;

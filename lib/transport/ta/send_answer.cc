@@ -56,6 +56,14 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   m->rspinfo = rspinfo;
 }
 
+void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
+                        uint8_t rspst, uint8_t rspinfo) {
+  answer(s, channel, request, wire::TaOpcode::kReadResponse, rspst, rspinfo);
+  tp::TxMessage& m = s.channels[channel].answers.back(s.messages);
+  m.value = offset_kib;
+  m.value_high = taid;
+}
+
 void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;

@@ -16,6 +16,9 @@ bool room_for_answer(const CoreState& s);
 // Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo);
+// Queues the answer to a READ that fails. `offset_kib` and `taid` are those of the request, which its answer repeats.
+void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
+                        uint8_t rspst, uint8_t rspinfo);
 // Queues the response to an atomic, with the value that it found.
 void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes);
 // Queues the response of a READ job.

@@ -79,12 +79,13 @@ class TargetExecutor {
     p.message.phase = kPlaced;
   }
 
-  // The message failed, or its last packet cannot be understood: queues an error answer.
+  // The message failed: queues an error answer. That to a READ says where the response would have been placed.
   void answer_failure(const RequestPacket& p) {
-    const tp::OpenMessage& m = p.message;
-    if (m.rspst == kSilent) return s_.drop(Counter::kRxTargetNotReady);
-    answer(s_, p.channel, p.ta.req, answer_opcode(p.ta.req.opcode), m.rspst, m.rspinfo);
+    const bool says_place = p.ta.has_taid && p.ta.has_ofst;
+    queue_failure(p, says_place ? p.ta.ofst.offset_kib : 0, says_place ? p.ta.taid : 0);
   }
+  // The last packet of the message cannot be understood: queues an error answer.
+  void answer_malformed(const RequestPacket& p) { queue_failure(p, 0, 0); }
 
   // The memory that a WRITE packet writes to; nullptr: token, bounds or permission do not allow it.
   std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
@@ -95,6 +96,15 @@ class TargetExecutor {
   static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
   static constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
   static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
+
+  void queue_failure(const RequestPacket& p, uint32_t offset_kib, uint16_t taid) {
+    const tp::OpenMessage& m = p.message;
+    const wire::Btah& request = p.ta.req;
+    if (m.rspst == kSilent) return s_.drop(Counter::kRxTargetNotReady);
+    if (request.opcode == wire::TaOpcode::kRead)
+      return answer_failed_read(s_, p.channel, request, offset_kib, taid, m.rspst, m.rspinfo);
+    answer(s_, p.channel, request, answer_opcode(request.opcode), m.rspst, m.rspinfo);
+  }
 
   // Checks a packet and places its payload.
   void begin(const RequestPacket& p) {

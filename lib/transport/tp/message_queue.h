@@ -37,7 +37,7 @@ struct TxMessage {
   uint8_t rspst, rspinfo;      // kAnswer: what it says, as in ATAH
   wire::TaOpcode opcode;       // kAnswer
   uint8_t value_bytes;         // kAnswer: length of the atomic's old value
-  uint64_t value, value_high;  // kAnswer: the atomic's old value
+  uint64_t value, value_high;  // kAnswer: the atomic's old value; of a READ that failed: its offset in KiB and TAID
 };
 static_assert(sizeof(TxMessage) == 56);
 

@@ -14,6 +14,7 @@ inline constexpr uint8_t kRspRnr = 1;        ///< RSPINFO: RNR timer code
 inline constexpr uint8_t kRspPageFault = 2;  ///< RSPINFO: RNR timer code
 inline constexpr uint8_t kRspError = 3;      ///< RSPINFO: one of kErr*
 inline constexpr uint8_t kRspFused = 5;      ///< RTPH: TPACK carrying a TAACK, RSPINFO one of kFused*
+inline constexpr uint8_t kRspReceived = 5;   ///< ATAH: as kRspOk, but the bytes may not be in their medium yet
 
 inline constexpr uint8_t kErrPsn = 0;                 ///< RTPH only: this is a TPNAK, PSN is the first missing
 inline constexpr uint8_t kErrUnsupportedRequest = 1;  ///< malformed or not implemented
@@ -26,9 +27,17 @@ inline constexpr uint8_t kFusedOk = 2;     ///< executed
 inline constexpr uint8_t kRspInfoMax = 31;
 inline constexpr uint8_t kRnrTimerMax = 19;  ///< larger codes are reserved
 
+/// Does an ATAH with this RSPST say that the request succeeded?
+constexpr bool says_success(uint8_t rspst) { return rspst == kRspOk || rspst == kRspReceived; }
+
 /// 2 us x 2^code; reserved codes count as the largest.
 constexpr Duration rnr_duration(uint8_t code) {
   return microseconds(int64_t{2} << (code < kRnrTimerMax ? code : kRnrTimerMax));
+}
+
+/// After how long a refused request may go again. A page fault with code 0 is already resolved.
+constexpr Duration refusal_duration(uint8_t rspst, uint8_t code) {
+  return rspst == kRspPageFault && code == 0 ? Duration{} : rnr_duration(code);
 }
 
 /// The smallest code whose time is at least `d` (the largest code if none is).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/wire/transaction_packet.h"
 
+#include "lib/transport/wire/response_status.h"
+
 #include <cstring>
 
 namespace ub::wire {
@@ -136,7 +138,7 @@ template <uint16_t kShape>
     p += Taidetah::kSize + Ofstetah::kSize;
   }
   // A response that reports a failure has no data, whatever its opcode.
-  return take_payload(p, end, padding, (kShape & kShapePayload) != 0 && out.rsp.rspst == 0, out);
+  return take_payload(p, end, padding, (kShape & kShapePayload) != 0 && says_success(out.rsp.rspst), out);
 }
 
 }  // namespace

@@ -417,6 +417,47 @@ TEST(Refusal, a_page_fault_is_one_too) {
   EXPECT_TRUE(r.outcomes().empty());
 }
 
+// 7.3.1.1: the fault has been handled already.
+TEST(Refusal, a_page_fault_with_timer_0_goes_again_at_once) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0, wire::kRspPageFault, 0);
+  EXPECT_EQ(r.state_of(0).retry_at, r.s->now);
+  EXPECT_EQ(r.sent().size(), 1u);
+  Requests rnr;
+  rnr.post(WrOp::kWrite);
+  rnr.sent();
+  rnr.answer(0, wire::kRspRnr, 0);
+  EXPECT_TRUE(rnr.sent().empty()) << "2 us later";
+}
+
+// 7.2.1: BTAH says of every one that goes again that it does.
+TEST(Refusal, of_messages_in_rm_is_told_by_each_that_goes_again) {
+  Requests r;
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kSend);
+  r.sent();
+  for (uint32_t tassn : {0, 1}) r.refuse(tassn);
+  r.s->now = r.state_of(1).retry_at;
+  r.timer();
+  const Messages again = r.sent();
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_TRUE(again[0].retry && again[1].retry);
+  r.post(WrOp::kSend);
+  const Messages fresh = r.sent();
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_FALSE(fresh[0].retry);
+}
+
+// 7.2.2: RSPST 101 promises less than 000 about where the bytes are, and means success as well.
+TEST(Answer, that_says_received_is_a_success_and_stands_for_several) {
+  Requests r;
+  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0, wire::kRspReceived, 2);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk, kOk}));
+}
+
 TEST(Refusal, the_last_part_of_a_write_with_immediate_waits_for_refused_messages) {
   Requests r;
   r.post(WrOp::kSend);

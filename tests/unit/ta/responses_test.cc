@@ -160,6 +160,16 @@ TEST(AtomicResponse, the_old_value_is_big_endian_on_the_wire) {
   }
 }
 
+TEST(Response, that_says_received_brings_its_bytes) {
+  Asked d;
+  d.ask(WrOp::kRead, 8);
+  wire::TaPacket p = d.response(TaOpcode::kReadResponse, 0);
+  p.rsp.rspst = wire::kRspReceived;
+  d.give(p, 8);
+  EXPECT_EQ(d.outcomes(), (Outcomes{kOk}));
+  EXPECT_TRUE(d.got(8));
+}
+
 TEST(Response, an_error_brings_no_bytes) {
   Asked d;
   d.ask(WrOp::kRead, 8);

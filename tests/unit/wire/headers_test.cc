@@ -200,6 +200,9 @@ TEST(ResponseStatus, rnr_timer_codes) {
   EXPECT_EQ(rnr_duration(0), microseconds(2));
   EXPECT_EQ(rnr_duration(19), microseconds(2 << 19));
   EXPECT_EQ(rnr_duration(31), rnr_duration(19));
+  EXPECT_EQ(refusal_duration(kRspPageFault, 0), Duration{});
+  EXPECT_EQ(refusal_duration(kRspPageFault, 1), rnr_duration(1));
+  EXPECT_EQ(refusal_duration(kRspRnr, 0), rnr_duration(0));
   for (uint8_t c = 0; c <= kRnrTimerMax; ++c) EXPECT_EQ(rnr_code_at_least(rnr_duration(c)), c);
   EXPECT_EQ(rnr_code_at_least(microseconds(640)), 9);  // 0.64 ms rounds up to 1.024 ms
   EXPECT_EQ(rnr_code_at_least(Duration{}), 0);
