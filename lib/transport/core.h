@@ -73,15 +73,17 @@ class Core {
   Status destroy_group(Instant now, uint32_t id);  // kBusy: it has members
 
   // Changes the state of a JFS, JFR or jetty. kError flushes a send queue: its started requests complete in order with
-  // kWrFlush, then comes a completion with kWrFlushDone. A JFR in kError flushes the receives that are posted; those
-  // posted later are flushed when kError is set again, and a receive that an arriving message holds when that message
-  // ends.
+  // kWrFlush, then comes a completion with kWrFlushDone. A queue with SendQueueConfig::suspends is in kSuspended from
+  // the first request on that fails, or when it is told so: no further one is started, those that were started come to
+  // their end, then comes a completion with kWrSuspendDone. Out of both states it comes when all its requests have been
+  // taken back (take_unhandled); before, kBusy. A JFR in kError flushes the receives that are posted; those posted
+  // later are flushed when kError is set again, and a receive that an arriving message holds when that message ends.
   Status set_state(Instant now, uint32_t id, QueueState);
   QueueState state(uint32_t id) const;
   // EventKind::kJfrLimit is reported once when fewer than `slots` ring slots of receives are posted; 0: never.
   Status set_receive_threshold(uint32_t jfr, uint32_t slots);
   // Hands back up to `room` requests that were never started, with status kWrUnhandled, and returns how many. It
-  // returns 0 before kWrFlushDone was produced.
+  // returns 0 before kWrFlushDone or kWrSuspendDone was produced.
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);
 
   Status alloc_token_id(uint32_t* token_id);

@@ -151,6 +151,7 @@ struct SendQueueConfig {
   OwnerLimits* limits = nullptr;  // null: none
   uint8_t rnr_retry = 7;          // 7: for ever
   uint8_t err_timeout = 17;       // n of 4.096 us * 2^n; a request's deadline is 8 times that (docs/wire.md, Failures)
+  bool suspends = false;          // a request that fails suspends the queue (8.2.2.3); else those behind it go on
 };
 
 struct JettyConfig {

@@ -38,10 +38,14 @@ static int flush(struct queue* q, int room, urma_cr_t* records) {
 
 static uint32_t id_of(const struct queue* q) { return q->jfs != NULL ? q->jfs->jfs_id.id : q->jetty->jetty_id.id; }
 
-static void check_marker(struct queue* q, const urma_cr_t* record) {
-  check_status("marker", record->status, URMA_CR_WR_FLUSH_ERR_DONE);
+static void check_marker_of(struct queue* q, const urma_cr_t* record, urma_cr_status_t status) {
+  check_status("marker", record->status, status);
   check_number("flags of the marker", record->flag.value, q->jfs != NULL ? 0 : 2);
   check_number("local_id of the marker", record->local_id, id_of(q));
+}
+
+static void check_marker(struct queue* q, const urma_cr_t* record) {
+  check_marker_of(q, record, URMA_CR_WR_FLUSH_ERR_DONE);
 }
 
 // Nothing else came: the next completion is that of the next request.
@@ -529,11 +533,68 @@ static void start_again(void) {
   }
 }
 
+// With error_suspend a request that fails stops those behind it, and the program repairs what was wrong (6.5).
+static void suspended_body(struct pair* p) {
+  enum { kBehind = 6 };
+  urma_cr_t record, flushed[kBehind];
+  for (int round = 0; round < 2; ++round) {
+    check_number("state", state_of(&p->q), URMA_JETTY_STATE_READY);
+    struct request wrong = request_to(&p->far, URMA_OPC_WRITE, 64);
+    wrong.there = far_address(0) - 4096;
+    check_status("WRITE outside", run(&p->q, &wrong), URMA_CR_REM_ACCESS_ABORT_ERR);
+    wait_completion(&p->q, PATIENCE, &record);
+    check_marker_of(&p->q, &record, URMA_CR_WR_SUSPEND_DONE);
+    check_number("state", state_of(&p->q), URMA_JETTY_STATE_SUSPENDED);
+    struct request r = request_to(&p->far, URMA_OPC_WRITE, 64);
+    r.there = far_address(THERE);
+    far_prepare(THERE, 64);
+    for (r.user_ctx = 0; r.user_ctx < kBehind; ++r.user_ctx) {
+      check_number("post in SUSPENDED", post(&p->q, &r), URMA_SUCCESS);
+    }
+    check_status("completion in SUSPENDED", wait_completion(&p->q, 0.05, &record), NOTHING);
+    check_number("to READY at once", set_state(&p->q, URMA_JETTY_STATE_READY), URMA_EAGAIN);
+    uint64_t next = 0;
+    for (int n; (n = flush(&p->q, 4, flushed)) > 0;) {
+      for (int i = 0; i < n; ++i) {
+        check_status("flushed", flushed[i].status, URMA_CR_WR_UNHANDLED);
+        check_number("its user_ctx", (long long)flushed[i].user_ctx, (long long)next++);
+      }
+    }
+    check_number("requests that came back", (long long)next, kBehind);
+    check_true("nothing landed", far_landed(THERE, 64, CLEARED_SEED));
+    check_number("to READY", set_state(&p->q, URMA_JETTY_STATE_READY), URMA_SUCCESS);
+    check_usable(p);
+  }
+  check_number("to SUSPENDED", set_state(&p->q, URMA_JETTY_STATE_SUSPENDED), URMA_SUCCESS);
+  wait_completion(&p->q, PATIENCE, &record);
+  check_marker_of(&p->q, &record, URMA_CR_WR_SUSPEND_DONE);
+  check_number("to READY with nothing to flush", set_state(&p->q, URMA_JETTY_STATE_READY), URMA_SUCCESS);
+  check_usable(p);
+}
+
+static void suspended(void) {
+  for_each_variant_with((struct queue_options){.suspends = true}, (struct queue_options){0}, suspended_body);
+}
+
+// Without error_suspend nobody suspends a queue.
+static void not_suspended_body(struct pair* p) {
+  struct request wrong = request_to(&p->far, URMA_OPC_WRITE, 64);
+  wrong.there = far_address(0) - 4096;
+  check_status("WRITE outside", run(&p->q, &wrong), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("state", state_of(&p->q), URMA_JETTY_STATE_READY);
+  check_number("to SUSPENDED", set_state(&p->q, URMA_JETTY_STATE_SUSPENDED), URMA_EINVAL);
+  check_usable(p);
+}
+
+static void not_suspended(void) { for_each_variant(not_suspended_body); }
+
 static const struct test_case cases[] = {
     {"ERROR with nothing outstanding", idle_error},
     {"ERROR with requests outstanding", busy_error},
     {"post in ERROR", post_in_error},
     {"back without flush", back_without_flush},
+    {"SUSPENDED after an error", suspended},
+    {"no SUSPENDED unless asked for", not_suspended},
     {"receive queue in ERROR", receive_queue_error},
     {"arguments of modify and query", modify_arguments},
     {"delete while busy", delete_busy},

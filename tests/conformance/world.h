@@ -105,6 +105,7 @@ struct queue_options {
   uint32_t max_inline;         // 0: what the library gives
   uint32_t token;              // of the JFR; 0: none
   urma_jfce_t* channel;        // of the JFC
+  bool suspends;               // after an error
 };
 struct queue {
   urma_jfc_t* jfc;

@@ -18,20 +18,22 @@ bool request_left(const WrState& wr) {
   return !wr.done && (wr.refused != 0 || (wr.status == CrStatus::kSuccess && wr.cut != wr.segments));
 }
 
-// It could go on, on no channel's list, and some of its requests are unanswered.
+// On no channel's list, in a state in which requests are sent.
+bool queue_may_say_so(const SendQueue& q) {
+  const bool sends = q.state == QueueState::kReady || q.state == QueueState::kSuspended;
+  return q.in_use && !q.unreliable && sends && q.waits_for == 0;
+}
+
+// It could go on, and some of its requests are unanswered.
 bool queue_waits(const SendQueue& q) {
-  if (!q.in_use || q.unreliable || q.state != QueueState::kReady || q.waits_for != 0) return false;
-  bool unanswered = false, left = q.next_slot != q.produced;
+  if (!queue_may_say_so(q)) return false;
+  bool unanswered = false, left = q.state == QueueState::kReady && q.next_slot != q.produced;
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     unanswered |= !wr.done && wr.cut != wr.base;
     left |= request_left(wr);
   }
   return unanswered && left;
-}
-
-bool queue_may_say_so(const SendQueue& q) {
-  return q.in_use && !q.unreliable && q.state == QueueState::kReady && q.waits_for == 0;
 }
 
 std::string fault(const char* what, uint32_t which, const char* how) {

@@ -105,6 +105,7 @@ class Model {
   // A send completion as the application polled it.
   void completed(Queue*, const Cqe&);
   void unhandled(Queue*, const Cqe&);
+  void resumed(Queue*);         // after take_unhandled: it goes on
   void flush_finished(Queue*);  // after take_unhandled: nothing may be left
   void all_retired(Queue*);     // the Core has finished everything, and every completion was polled
   // A receive completion. `who` is the local object it names, `rnr_seen` whether that instance ever refused

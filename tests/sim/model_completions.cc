@@ -105,6 +105,16 @@ void Model::resolve_in_order(Queue* q, uint64_t id, CrStatus status, const char*
 }
 
 void Model::completed(Queue* q, const Cqe& c) {
+  if (c.status == CrStatus::kWrSuspendDone) {
+    if (!q->failed_one) fail("node %u queue %u: SUSPEND_DONE, and no request failed", q->node, q->uid);
+    if (q->suspended) fail("node %u queue %u: SUSPEND_DONE twice", q->node, q->uid);
+    q->suspended = true;
+    return;
+  }
+  const bool failure = c.status != CrStatus::kSuccess && c.status < CrStatus::kWrFlush;
+  if (q->suspended && (failure || c.status == CrStatus::kSuccess))
+    fail("node %u queue %u: completion %s after SUSPEND_DONE", q->node, q->uid, status_name(c.status));
+  if (q->suspends && failure) q->failed_one = true;
   if (c.status == CrStatus::kWrFlushDone) {
     auto f = flush_done_.find(q->uid);
     if (f == flush_done_.end())
@@ -139,8 +149,8 @@ void Model::completed(Queue* q, const Cqe& c) {
 
 void Model::unhandled(Queue* q, const Cqe& c) {
   auto f = flush_done_.find(q->uid);
-  if (f == flush_done_.end() || !f->second)
-    fail("node %u queue %u: request handed back before FLUSH_DONE", q->node, q->uid);
+  if (!q->suspended && (f == flush_done_.end() || !f->second))
+    fail("node %u queue %u: request handed back before a marker", q->node, q->uid);
   if (c.status != CrStatus::kWrUnhandled)
     fail("node %u queue %u: handed back with %s", q->node, q->uid, status_name(c.status));
   resolve_in_order(q, c.user_ctx, CrStatus::kWrUnhandled, "handed back");
@@ -154,6 +164,11 @@ void Model::all_retired(Queue* q) {
     ids.pop_front();
     resolve(w, CrStatus::kSuccess);
   }
+}
+
+void Model::resumed(Queue* q) {
+  all_retired(q);
+  q->failed_one = q->suspended = false;
 }
 
 void Model::flush_finished(Queue* q) {

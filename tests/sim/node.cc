@@ -239,6 +239,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   q->recv_jfc = spec.own_recv_jfc && q->jfr != nullptr ? jfc : nullptr;
   q->depth = spec.depth;
   q->rnr_retry = spec.rnr_retry;
+  q->suspends = spec.suspends;
   q->slot_count = std::bit_ceil(spec.slots);
   q->slots.reset(new Wqe[q->slot_count]());
   if (spec.fetched) q->source.reset(new Wqe[q->slot_count]());
@@ -255,7 +256,8 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
           .work = q->work.get(),
           .jfc = jfc->handle,
           .rnr_retry = spec.rnr_retry,
-          .err_timeout = spec.err_timeout};
+          .err_timeout = spec.err_timeout,
+          .suspends = spec.suspends};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = spec.mode == Mode::kRc;

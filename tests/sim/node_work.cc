@@ -198,6 +198,7 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
     world_.model.completed(q, c);
     if (q->ud() && q->broken && !was_broken) watch_send_error(q);
     if (c.status == CrStatus::kWrFlushDone) finish_flush(q);
+    if (c.status == CrStatus::kWrSuspendDone) resume(q);
     return;
   }
   world_.trace("node %u: receive %llu completes %s, %u bytes from id %u", index_,
@@ -227,10 +228,23 @@ void Node::take_completion(Jfc* jfc, const Cqe& c) {
   world_.model.received(who, c, node, epoch, counter(Counter::kTaTxRnr) != 0);
 }
 
-void Node::finish_flush(Queue* q) {
+void Node::take_back(Queue* q) {
   Cqe out[8];
   while (uint32_t n = core_->take_unhandled(q->id, out, 8))
     for (uint32_t i = 0; i < n; ++i) world_.model.unhandled(q, out[i]);
+}
+
+void Node::resume(Queue* q) {
+  if (q->state != Queue::State::kReady) return;  // flushed meanwhile
+  take_back(q);
+  world_.model.resumed(q);
+  if (world_.failed()) return;
+  if (core_->set_state(turn(), q->id, QueueState::kReady) != Status::kOk)
+    world_.model.fail("node %u: queue %u was taken back and does not leave SUSPENDED", index_, q->uid);
+}
+
+void Node::finish_flush(Queue* q) {
+  take_back(q);
   world_.model.flush_finished(q);
   if (!world_.failed()) destroy(q);
 }

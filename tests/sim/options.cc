@@ -287,6 +287,7 @@ Options Options::draw(uint64_t seed) {
   draw_roce_services(rng, o);
   draw_bursts(rng, o);
   draw_busy(rng, o);
+  o.work.suspends = maybe<double>(rng, 0.3, {0.3, 1.0});
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);

@@ -81,6 +81,7 @@ struct WorkloadOptions {
   uint8_t min_rnr_timer = 6;
   double required_token = 0.6;
   double odd_address = 0.3;  // segments named by an address other than their va
+  double suspends = 0;       // share of the send queues that a failure suspends
   double fetched = 0;        // share of the send queues from which the Core fetches elements
   uint32_t qp_pairs = 0;     // pairs of RoCE queue pairs of each two nodes
   double srq = 0;            // share of the queue pairs whose receive queue is the application's

@@ -81,10 +81,11 @@ uint32_t expected_of_ud(World& world, const Queue* q, const Wr& w, const Request
 
 uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
   if (q->ud()) return expected_of_ud(world, q, w, s);
+  const uint32_t back = q->suspends ? bit(CrStatus::kWrUnhandled) : 0;
   if (w.unreliable)
-    return bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
-                                                                               : CrStatus::kSuccess);
-  uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed;
+    return back | bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
+                                                                                      : CrStatus::kSuccess);
+  uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed | back;
   if (w.op == WrOp::kNop) return ok | more;
   if (!world.options.mild() && !world.strict) more |= bit(CrStatus::kAckTimeout);
   if (takes_receive(w.op) && q->rnr_retry < 7) more |= bit(CrStatus::kRnrRetryExceeded);

@@ -104,7 +104,8 @@ void Workload::build_app(Node& node) {
                 .err_timeout = o.err_timeout,
                 .own_recv_jfc = rng_.chance(0.3),
                 .wanted_id = 0,
-                .fetched = rng_.chance(o.fetched)};
+                .fetched = rng_.chance(o.fetched),
+                .suspends = o.suspends > 0 && rng_.chance(o.suspends)};
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {

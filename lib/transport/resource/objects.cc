@@ -9,6 +9,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
@@ -182,6 +183,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.rnr_retry = qc.rnr_retry;
   q.state = QueueState::kReady;
   q.in_use = true;
+  q.suspends = qc.suspends;
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
   q.request_timeout = request_timeout(qc.err_timeout);
@@ -236,16 +238,23 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kOk;
   }
   Jetty* j = jetty_of(s, id, &record);
-  if (j == nullptr || state == QueueState::kSuspended) return Status::kInvalid;
+  if (j == nullptr) return Status::kInvalid;
   SendQueue& q = s.queues[j->queue];
   if (q.state == state) return Status::kOk;
+  if (state == QueueState::kSuspended) {
+    if (!q.suspends || q.state != QueueState::kReady) return Status::kInvalid;
+    ta::suspend_queue(s, q);
+    ta::retire_requests(s, j->queue);
+    return Status::kOk;
+  }
   if (state == QueueState::kError) {
     ta::flush_queue(s, j->queue);
     return Status::kOk;
   }
   // READY and RESET begin with an empty queue (8.2.2.3): all its requests must have been completed or taken back.
-  if (q.state == QueueState::kError && (q.started_head != q.started_tail || q.flush_done_pending ||
-                                        q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
+  const bool ended = q.state == QueueState::kError || q.state == QueueState::kSuspended;
+  if (ended && (q.started_head != q.started_tail || q.marker_pending ||
+                q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;
   }
   q.state = state;

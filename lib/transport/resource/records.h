@@ -142,7 +142,8 @@ struct alignas(64) SendQueue : SendRing {
   bool receive_lane_bulk : 1;   // the lane of the unanswered messages that take a receive
   bool pinned : 1;              // all its messages stay on one lane
   bool pinned_bulk : 1;         // the queue is pinned and has moved to the bulk lane
-  bool flush_done_pending : 1;  // in kError: the completion with kWrFlushDone is not written yet
+  bool marker_pending : 1;      // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
+  bool suspends : 1;            // a request that fails suspends it
   bool held_back;               // it has something to start and must wait for answers
   uint16_t oldest_refused;      // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;

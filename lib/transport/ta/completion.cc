@@ -109,12 +109,12 @@ namespace {
     if (!complete_send(s, q, q.jfc, s.queue_waiters, queue, wqe, wr.slot + wqe.slots, wr.status, describe)) return;
     ++q.started_head;
   }
-  if (q.flush_done_pending) {
+  if (q.marker_pending) {
     if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
-    q.flush_done_pending = false;
+    q.marker_pending = false;
     s.note(Stage::kQueueFlushed, queue);
     Cqe cqe = send_completion(s, q);
-    cqe.status = CrStatus::kWrFlushDone;
+    cqe.status = q.state == QueueState::kSuspended ? CrStatus::kWrSuspendDone : CrStatus::kWrFlushDone;
     push_completion(s, q.jfc, cqe);
   }
 }

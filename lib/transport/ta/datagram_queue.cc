@@ -51,7 +51,7 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 }  // namespace
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
-  if (q.state != QueueState::kReady) return 0;
+  if (q.state != QueueState::kReady && !(q.state == QueueState::kSuspended && q.held != 0)) return 0;
   // A queue holds at most one datagram, so that datagrams are sent in the order in which they were posted.
   if (q.held != 0) return s.held[q.held].pending == 0 ? s.held[q.held].link : 0;
   bool may_look = true;
@@ -89,7 +89,7 @@ WrState& start_datagram(CoreState& s, SendQueue& q) {
 void finish_datagram(CoreState& s, uint32_t queue, CrStatus status) {
   SendQueue& q = s.queues[queue];
   WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
-  wr.status = status;
+  if (status != CrStatus::kSuccess) fail_request(s, q, wr, status);
   wr.done = true;
   retire_requests(s, queue);
 }

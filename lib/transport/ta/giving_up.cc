@@ -38,7 +38,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   s.note(Stage::kRequestGivenUp, queue, number, static_cast<uint32_t>(status));
   const Wqe& wqe = wqe_of(q, wr);
   wr.done = true;
-  if (wr.status == CrStatus::kSuccess) wr.status = status;
+  fail_request(s, q, wr, status);
   if (wr.refused != 0) unlink_refused(q, wr);
   if (q.waiting != 0) stop_waiting(q, number);
   q.no_retry_before = Instant{};
@@ -149,13 +149,13 @@ void flush_queue(CoreState& s, uint32_t queue) {
   s.note(Stage::kQueueState, queue, static_cast<uint32_t>(q.state));
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
   q.deadline = Instant::never();
-  q.flush_done_pending = true;
+  q.marker_pending = true;
   retire_requests(s, queue);
 }
 
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
   SendQueue& q = s.queues[queue];
-  if (q.state != QueueState::kError || q.flush_done_pending) return 0;
+  if ((q.state != QueueState::kError && q.state != QueueState::kSuspended) || q.marker_pending) return 0;
   fetch_all(q);
   const Jetty& jetty = s.jettys[q.jetty];
   uint32_t n = 0;

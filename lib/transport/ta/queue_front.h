@@ -71,13 +71,14 @@ inline WrState& start_request(SendQueue& q, const Wqe& wqe, uint32_t channel, ui
   return wr;
 }
 
-// Starts and finishes a request that needs no packet; false: not now, and the queue's timer is set.
+// Starts and finishes a request that needs no packet; false: not now, and the queue's timer is set, or it is the last
+// one for now.
 inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
   if (!may_pass(s, q, wqe)) return false;
   WrState& wr = start_request(q, wqe, 0, 0);
   wr.done = true;
-  wr.status = status;
-  return true;
+  if (status != CrStatus::kSuccess) fail_request(s, q, wr, status);
+  return q.state != QueueState::kSuspended;  // as it may be since just now
 }
 
 // Does the element name a target of the queue's owner?

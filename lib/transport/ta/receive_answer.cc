@@ -70,7 +70,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
     wr.answered &= ~segment_bit(wr.base);
     ++wr.base;
   }
-  if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
+  if (status != CrStatus::kSuccess) fail_request(s, q, wr, status);
   wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
   if (wr.done) {
     if (q.waiting != 0) stop_waiting(q, a.number);

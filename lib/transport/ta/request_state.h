@@ -45,6 +45,20 @@ inline void on_progress(CoreState& s, const tp::TxMessage& message) {
   if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
+// 8.2.2.3: no further request of the queue is started. Those that were admitted go on to their end; then the completion
+// kWrSuspendDone says so.
+inline void suspend_queue(const CoreState& s, SendQueue& q) {
+  q.state = QueueState::kSuspended;
+  q.marker_pending = true;
+  s.note(Stage::kQueueState, static_cast<uint32_t>(&q - &s.queues[0]), static_cast<uint32_t>(q.state));
+}
+
+// A request of the queue fails, for the first reason if there are several.
+inline void fail_request(const CoreState& s, SendQueue& q, WrState& wr, CrStatus status) {
+  if (wr.status == CrStatus::kSuccess) wr.status = status;
+  if (q.suspends && q.state == QueueState::kReady) suspend_queue(s, q);
+}
+
 // Counts a segment of the queue. `by`: 1 if it becomes unanswered, -1 if it no longer is.
 inline void count_segment(SendQueue& q, WrOp op, int by) {
   q.unanswered_segments += by;

@@ -58,7 +58,7 @@ class ResponsePlacer {
     WrState& wr = q.work[number & q.work_mask];
     UB_DCHECK(wr.copies != 0);
     --wr.copies;
-    if (!ok && wr.status == CrStatus::kSuccess) wr.status = CrStatus::kLocAccess;
+    if (!ok) fail_request(s_, q, wr, CrStatus::kLocAccess);
     if (wr.copies == 0) retire_requests(s_, purpose.queue);
     if (q.copies_pending == 0) schedule_queue(s_, purpose.queue);  // a fence may have waited for it
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flushing a queue in ERROR: requests that were never started come back here, after the marker was polled
+// Flushing a queue in ERROR or SUSPENDED: requests that were never started come back here, after the marker was polled
 // (URMA API 0.9, 6.5).
 #include <algorithm>
 
@@ -15,7 +15,7 @@ int flush(SendQueue& sq, int cr_cnt, urma_cr_t* cr) {
     URMA_LOG_ERROR("flush: room for %d records is not in 1 .. %u, the depth of the queue", cr_cnt, sq.depth);
     return -URMA_EINVAL;
   }
-  if (!sq.flush_done.load(std::memory_order_acquire)) return 0;
+  if (!sq.marker_polled.load(std::memory_order_acquire)) return 0;
   constexpr uint32_t kBatch = 32;
   Cqe batch[kBatch];
   int taken = 0;

@@ -14,13 +14,13 @@ constexpr uint32_t kPollsPerDrive = 16;  // polls that found something; one that
 
 // The marker that lets urma_flush_* hand out requests. `user_data` is echoed by the Core, and objects stay
 // objects of their kind for ever, so a stale one only fails the check.
-[[gnu::noinline, gnu::cold]] void note_flush_done(const Cqe& cqe) {
+[[gnu::noinline, gnu::cold]] void note_marker(const Cqe& cqe) {
   if ((cqe.flags & kCqeJetty) != 0) {
     if (auto* jetty = live<Jetty>(reinterpret_cast<urma_jetty_t*>(cqe.user_data))) {
-      jetty->sq.flush_done.store(true, std::memory_order_release);
+      jetty->sq.marker_polled.store(true, std::memory_order_release);
     }
   } else if (auto* jfs = live<Jfs>(reinterpret_cast<urma_jfs_t*>(cqe.user_data))) {
-    jfs->sq.flush_done.store(true, std::memory_order_release);
+    jfs->sq.marker_polled.store(true, std::memory_order_release);
   }
 }
 
@@ -36,8 +36,8 @@ uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
       const Cqe& cqe = jfc.slots[(consumed + i) & jfc.mask];
       __builtin_prefetch(&jfc.slots[(consumed + i + 1) & jfc.mask]);
       convert(cqe, cr[i]);
-      if (cqe.status == CrStatus::kWrFlushDone) [[unlikely]]
-        note_flush_done(cqe);
+      if (cqe.status == CrStatus::kWrFlushDone || cqe.status == CrStatus::kWrSuspendDone) [[unlikely]]
+        note_marker(cqe);
     }
     if (count != 0) was_full = consume(jfc, produced, consumed + count);
   }

@@ -77,7 +77,6 @@ urma_jfs_cfg_t effective(const urma_jfs_cfg_t& cfg) {
   out.max_sge = std::max<uint8_t>(cfg.max_sge, 1);
   out.max_rsge = std::max<uint8_t>(cfg.max_rsge, 1);
   if (out.max_inline_data == 0) out.max_inline_data = default_inline(out.max_sge);
-  out.flag.bs.error_suspend = 0;
   out.flag.bs.outorder_comp = 0;
   out.flag.bs.multi_path = 0;
   return out;
@@ -90,7 +89,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   sq.ring = {.slots = sq.memory.slots<Wqe>(), .indices = sq.memory.indices(), .mask = slot_count - 1};
   sq.posted = 0;
   sq.retired_seen = 0;
-  sq.flush_done.store(false, std::memory_order_relaxed);
+  sq.marker_polled.store(false, std::memory_order_relaxed);
   sq.depth = cfg.depth;
   sq.max_sge = cfg.max_sge;
   sq.max_inline = static_cast<uint16_t>(cfg.max_inline_data);
@@ -105,6 +104,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   out->jfc = jfc.handle;
   out->rnr_retry = cfg.rnr_retry;
   out->err_timeout = cfg.err_timeout;
+  out->suspends = cfg.flag.bs.error_suspend != 0;
   return true;
 }
 
@@ -136,8 +136,12 @@ urma_status_t change_state(SendQueue& sq, uint32_t wanted) {
     }
   }
   Status status = backend().set_state(sq.id, state);
-  if (status == Status::kBusy) return URMA_EAGAIN;  // the marker waits for room in its JFC
-  if (status == Status::kOk) sq.flush_done.store(false, std::memory_order_relaxed);
+  if (status == Status::kBusy) {
+    URMA_LOG_ERROR("queue %u leaves SUSPENDED or ERROR after its marker was polled and all its requests were flushed",
+                   sq.id);
+    return URMA_EAGAIN;
+  }
+  if (status == Status::kOk) sq.marker_polled.store(false, std::memory_order_relaxed);
   return status_of(status);
 }
 

@@ -141,7 +141,7 @@ struct SendQueue {
 
   // cold
   RingMemory memory;
-  std::atomic<bool> flush_done{false};  // URMA_CR_WR_FLUSH_ERR_DONE was polled
+  std::atomic<bool> marker_polled{false};  // URMA_CR_WR_FLUSH_ERR_DONE or URMA_CR_WR_SUSPEND_DONE was polled
 };
 
 struct Jfs {

@@ -30,6 +30,7 @@ struct Requests : Objects {
     uint32_t channels = 8;
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
+    bool suspends = false;
   };
   explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20) {
     JettyConfig c = jetty_config(make_jfr());
@@ -41,6 +42,7 @@ struct Requests : Objects {
     c.sq.indices = &indices;
     c.sq.work = reinterpret_cast<std::byte*>(work.data());
     c.sq.rnr_retry = o.rnr_retry;
+    c.sq.suspends = o.suspends;
     id = make(c);
     queue_index = jetty(id).queue;
     SegmentConfig sc;

@@ -287,6 +287,7 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.jfc = config.sq.jfc;
   queue.rnr_retry = config.sq.rnr_retry;
   queue.err_timeout = config.sq.err_timeout;
+  queue.suspends = config.sq.suspends;
   queue.jfr = config.jfr;
   queue.recv_jfc = config.recv_jfc;
   queue.group = config.group;
