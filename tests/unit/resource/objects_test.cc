@@ -3,12 +3,12 @@
 // Making and destroying what applications own: what is refused takes nothing, what is made is as it was asked for, and
 // what is destroyed leaves nothing behind.
 #include "tests/unit/resource/objects.h"
-#include "tests/unit/transport/test_host.h"
 
 #include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub {
 namespace {

@@ -517,17 +517,25 @@ TEST(Closing, that_ends_leaves_the_requests_on_the_channel_that_took_its_place) 
   EXPECT_TRUE(r.outcomes().empty());
 }
 
-TEST(Closing, is_noted_and_so_is_the_end) {
-  Open i;
+TEST(Closing, is_noted_like_every_other_state_of_a_channel) {
+  Instance i;
   TestHost host;
   i.s->looker.begin(host);
+  const uint32_t channel = i.open_as_initiator();
   close_all(*i.s);
-  kill_channel(*i.s, i.channel);
-  const auto note = [&i](ChannelState state) {
-    return Note{Stage::kChannelState, i.channel, static_cast<uint32_t>(state)};
-  };
-  EXPECT_EQ(host.noted(Stage::kChannelState),
-            (std::vector<Note>{note(ChannelState::kClosing), note(ChannelState::kDead)}));
+  kill_channel(*i.s, channel);
+  std::vector<Note> all;
+  for (auto state : {ChannelState::kReqSent, ChannelState::kOpen, ChannelState::kClosing, ChannelState::kDead}) {
+    all.push_back({Stage::kChannelState, channel, static_cast<uint32_t>(state)});
+  }
+  EXPECT_EQ(host.noted(Stage::kChannelState), all);
+}
+
+TEST(Closing, that_is_asked_for_by_the_peer_is_counted) {
+  Open i;
+  on_record(*i.s, i.from, i.reply_of_peer(i.channel, RecordType::kClose));
+  EXPECT_FALSE(alive(i.it()));
+  EXPECT_EQ(i.count(Counter::kTpChannelClosed), 1u);
 }
 
 // ---- PONG ------------------------------------------------------------------------------------------------------

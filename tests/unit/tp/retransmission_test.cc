@@ -435,6 +435,16 @@ TEST(Timeout, everything_that_was_not_reported_goes_again) {
   EXPECT_EQ(s.count(Counter::kTpTxRetransmitTimeout), 3u);
 }
 
+TEST(Timeout, is_noted_with_what_goes_again) {
+  Sender s(100);
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send_one_by_one(6);
+  s.sack(101, {104});
+  s.timeout();
+  EXPECT_EQ(host.noted(Stage::kTimerRanOut), (std::vector<Note>{{Stage::kTimerRanOut, s.channel, 3, 102}}));
+}
+
 TEST(Timeout, reports_of_what_it_sent_again_are_not_believed_before_the_mark) {
   Sender s(100);
   s.send_one_by_one(6);

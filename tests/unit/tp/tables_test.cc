@@ -8,7 +8,8 @@
 namespace ub::tp {
 namespace {
 
-constexpr uint32_t kChannels = 5, kWindow = 256, kKeptPackets = 3, kFrameBytes = 2048;
+// So many that a missing word of a block is not hidden by alignment.
+constexpr uint32_t kChannels = 15, kWindow = 256, kKeptPackets = 3, kFrameBytes = 2048;
 
 // The tables in memory of their own, without what is laid out behind them.
 struct Tables {

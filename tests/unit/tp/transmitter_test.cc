@@ -176,6 +176,7 @@ TEST(TransmitterNotes, a_fake_packet_is_noted_with_its_message) {
   s.message->tpmsn = Tpmsn(5);
   ASSERT_TRUE(s.transmitter.send_fake(s.channel, s.now, *s.message, Psn(100), false, true));
   EXPECT_EQ(s.host.noted(Stage::kPacketFake), (Notes{{Stage::kPacketFake, s.channel, 100, 5}}));
+  EXPECT_EQ(s.seen().rtp.tpmsn, Tpmsn(5));
 }
 
 TEST(TransmitterNotes, an_acknowledgement_is_noted_with_what_it_says) {
@@ -225,9 +226,28 @@ TEST(Transmitter, one_acknowledgement_covers_what_was_accepted) {
   EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kAck);
   EXPECT_EQ(s.seen().rtp.psn, Psn(502));
   EXPECT_EQ(s.seen().rtp.tpmsn, Tpmsn(4)) << "the newest message that is complete";
+  EXPECT_EQ(s.seen().behind_header, 0u);
   EXPECT_EQ(s.host.may_wait, 1u);
   EXPECT_FALSE(s.ch().on_ack_list);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 0u);
+}
+
+// 6.2.3: a bitmap of what arrived behind the gap.
+TEST(Transmitter, a_selective_acknowledgement_carries_what_arrived_behind_a_gap) {
+  Sending s;
+  accept_ahead(*s.s, s.ch(), Psn(502), placed(Tpmsn(0)));
+  s.owe(RxVerdict::kAhead);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 1u);
+  EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kSack);
+  EXPECT_EQ(s.seen().rtp.psn, Psn(499));
+  wire::SackView sack;
+  const std::byte* saetph = s.host.frames[0].data() + s.ch().headers.size + wire::RtpHeader::kSize;
+  ASSERT_EQ(wire::SackView::read(saetph, s.seen().behind_header, sack), wire::Drop::kNone);
+  EXPECT_TRUE(sack.test(3));
+  EXPECT_FALSE(sack.test(2));
+  EXPECT_EQ(s.count(Counter::kTpTxSack), 1u);
+  EXPECT_EQ(s.count(Counter::kTpTxAck), 0u);
 }
 
 TEST(Transmitter, an_acknowledgement_that_may_wait_stays_until_its_time) {
