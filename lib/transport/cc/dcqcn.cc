@@ -58,7 +58,7 @@ void Dcqcn::marked(Verdict& v, const Path& path, Instant now, const Mark&) {
 }
 
 void Dcqcn::timer(Verdict& v, const Path& path, Instant now) {
-  if (rate_kbytes_per_second == 0 || now < v.timer_at) return;
+  if (now < v.timer_at) return;  // without a limit, timer_at is never
   decay();
   v.timer_at = now + kStep;
   time_steps = std::min(time_steps + 1u, kManySteps);

@@ -42,7 +42,7 @@ inline wire::Drop read_feedback(wire::CcAlgorithm agreed, std::span<const std::b
 inline wire::Drop read_notification(std::span<const std::byte> bytes, Mark* out, bool* any) {
   wire::CetphCnp h;
   const wire::Drop drop = wire::CetphCnp::read(bytes.data(), bytes.size(), h);
-  *any = drop == wire::Drop::kNone && h.ecn != wire::CetphCnp::kNone;
+  *any = h.ecn != wire::CetphCnp::kNone;  // if nothing was read, it is none
   *out = {h.ecn == wire::CetphCnp::kSevere, h.loc};
   return drop;
 }

@@ -155,7 +155,7 @@ void kill_silent(CoreState& s, uint32_t channel) {
   ++s.peers[peer].users;
   for (const Lane& lane : s.peers[peer].lanes) {
     for (const uint32_t& other : lane.channels) {
-      if (other != 0 && other != channel && is_silent(s, s.channels[other])) kill_channel(s, other);
+      if (other != 0 && is_silent(s, s.channels[other])) kill_channel(s, other);
     }
   }
   kill_channel(s, channel);

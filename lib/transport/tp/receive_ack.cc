@@ -12,7 +12,7 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to) {
     take_from_resends(r, p);
   }
   // Forget the mark when it is passed: half the number space later it would seem to lie ahead.
-  if (r.burst && !to.before(r.mark)) r.burst = false;
+  if (!to.before(r.mark)) r.burst = false;
   if (ch.outstanding() == 0) release_recovery(s, ch);
 }
 

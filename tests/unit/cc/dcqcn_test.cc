@@ -41,6 +41,17 @@ TEST(Dcqcn, its_data_may_be_marked) {
   EXPECT_EQ(s.v.ecn, wire::kEcnEct0);
 }
 
+TEST(Dcqcn, a_new_flow_forgets_the_one_before) {
+  Rate s;
+  s.mark();
+  s.tick(s.v.timer_at);
+  s.send({}, Dcqcn::kBytesPerStep);
+  s.begin(s.v, s.path, Psn(0));
+  EXPECT_EQ(s.rate(), 0u);
+  EXPECT_EQ(s.target(), 0u);
+  EXPECT_EQ(s.time_steps + s.byte_steps + s.bytes_to_step + s.alpha, 0u);
+}
+
 TEST(Dcqcn, the_first_cut_is_by_half) {
   Rate s;
   s.mark({1000});
@@ -100,6 +111,15 @@ TEST(Dcqcn, comes_back_half_of_the_way_five_times_then_beyond) {
   EXPECT_EQ(s.target(), kLine);
   EXPECT_EQ(s.v.next_packet, Instant{});
   EXPECT_TRUE(s.v.timer_at.is_never());
+}
+
+TEST(Dcqcn, as_fast_as_the_line_it_makes_no_packet_wait_for_those_before) {
+  Rate s;
+  s.mark({1000});
+  s.send({1000}, 1'000'000);
+  ASSERT_GT(s.v.next_packet, Instant{1000});
+  while (s.rate() != 0) s.tick(s.v.timer_at);
+  EXPECT_EQ(s.v.next_packet, Instant{});
 }
 
 TEST(Dcqcn, bytes_count_too) {

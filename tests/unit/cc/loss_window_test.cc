@@ -109,6 +109,14 @@ TEST(LossWindow, losses_of_one_round_trip_halve_it_once) {
   EXPECT_EQ(w.packets(), 10u);
 }
 
+TEST(LossWindow, what_is_acknowledged_within_a_round_trip_does_not_end_it) {
+  Window w(40, kMost);
+  w.loss(100, 140);
+  w.ack(10);
+  w.loss(120, 150);
+  EXPECT_EQ(w.threshold_packets, 20u);
+}
+
 TEST(LossWindow, round_trips_are_told_apart_across_the_wrap) {
   Window w(0xFFFFF0);
   w.loss(0xFFFFF0, 8);

@@ -33,6 +33,22 @@ TEST(Pacer, a_pause_earns_no_more_than_a_little_credit) {
   EXPECT_EQ(p.next, Instant{seconds(100).ns} + milliseconds(10));
 }
 
+TEST(Pacer, whose_rate_is_taken_away_waits_no_longer) {
+  Pacer p;
+  p.bytes_per_second = 1'000'000;
+  p.charge(Instant{seconds(1).ns}, 1'000'000);
+  ASSERT_GT(p.ready_at(), Instant{seconds(1).ns});
+  p.bytes_per_second = 0;
+  EXPECT_EQ(p.ready_at(), Instant{});
+}
+
+TEST(Pacer, a_rate_of_one_byte_per_second_is_a_rate) {
+  Pacer p;
+  p.bytes_per_second = 1;
+  p.charge(Instant{seconds(1).ns}, 0);
+  EXPECT_EQ(p.ready_at(), Instant{seconds(1).ns} + seconds(Pacer::kRequestBytes) - Pacer::kCredit);
+}
+
 TEST(Pacer, an_empty_request_costs_its_headers) {
   Pacer p;
   p.bytes_per_second = 1'000'000;

@@ -24,6 +24,14 @@ struct Times : SendTimes {
     measured.init(arena, flows, kPackets);
     return arena.used_bytes();
   }
+  /// What the numbers of blocks take alone.
+  static size_t bytes_of_numbers(uint32_t flows) {
+    Slab<uint32_t> numbers;
+    Arena arena(nullptr);
+    numbers.init(arena, flows);
+    arena.take<Instant>(0);  // from where the times begin
+    return arena.used_bytes();
+  }
   /// -1: none.
   int64_t round_trip(uint32_t psn, uint64_t now) {
     Duration sample;
@@ -91,7 +99,11 @@ TEST(SendTimes, flows_have_blocks_of_their_own_that_begin_empty) {
 TEST(SendTimes, where_no_flow_wants_them_they_take_no_memory) {
   Times t(0);
   EXPECT_EQ(t.block, 0u);
-  EXPECT_LT(Times::bytes(0), kPackets * sizeof(Instant));
+  EXPECT_EQ(Times::bytes(0), Times::bytes_of_numbers(0));
+}
+
+TEST(SendTimes, take_memory_for_each_flow_and_for_the_number_that_is_none) {
+  EXPECT_EQ(Times::bytes(3), Times::bytes_of_numbers(3) + 4 * kPackets * sizeof(Instant));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub {
 namespace {
@@ -434,6 +435,21 @@ TEST(ObjectState, of_a_jetty_is_that_of_its_queue) {
   EXPECT_EQ(set_state(*o.s, id, QueueState::kReset), Status::kOk);
   EXPECT_EQ(state_of(*o.s, id), QueueState::kReset);
   EXPECT_EQ(state_of(*o.s, id + 1), QueueState::kReset) << "nobody";
+}
+
+TEST(ObjectState, each_new_one_is_noted) {
+  Objects o;
+  TestHost host;
+  o.s->looker.begin(host);
+  const uint32_t jfr = o.make_jfr(), jetty = o.make_jetty(jfr);
+  const auto note = [](Stage stage, uint32_t object, QueueState state) {
+    return std::vector<Note>{{stage, object, static_cast<uint32_t>(state)}};
+  };
+  ASSERT_EQ(set_state(*o.s, jfr, QueueState::kError), Status::kOk);
+  EXPECT_EQ(host.noted(Stage::kJfrState), note(Stage::kJfrState, o.s->ids[jfr].record, QueueState::kError));
+  ASSERT_EQ(set_state(*o.s, jetty, QueueState::kReset), Status::kOk);
+  ASSERT_EQ(set_state(*o.s, jetty, QueueState::kReset), Status::kOk) << "no other state";
+  EXPECT_EQ(host.noted(Stage::kQueueState), note(Stage::kQueueState, o.jetty(jetty).queue, QueueState::kReset));
 }
 
 TEST(ObjectState, a_jetty_that_fails_says_when_everything_was_handed_back) {

@@ -4,6 +4,7 @@
 // the JFR failed. The application may write its ring at any time, and gets nothing that it did not post.
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/resource/objects.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub {
 namespace {
@@ -504,6 +505,20 @@ TEST(FlushReceives, what_is_posted_comes_back_with_its_context) {
   EXPECT_EQ(r.s->receives.in_use(), 0u);
   EXPECT_EQ(r.the_jfc().reserved, 0u);
   EXPECT_FALSE(r.it().waiter);
+}
+
+TEST(FlushReceives, the_way_of_a_receive_is_noted_until_it_is_flushed) {
+  Receives r;
+  TestHost host;
+  r.s->looker.begin(host);
+  r.post();
+  const uint32_t receive = r.take();
+  return_receive(*r.s, receive);
+  const auto note = [&](Stage stage) { return Note{stage, r.record, receive}; };
+  EXPECT_EQ(host.noted(Stage::kReceiveTaken), std::vector<Note>{note(Stage::kReceiveTaken)});
+  EXPECT_EQ(host.noted(Stage::kReceiveReturned), std::vector<Note>{note(Stage::kReceiveReturned)});
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kError), Status::kOk);
+  EXPECT_EQ(host.noted(Stage::kReceiveFlushed), std::vector<Note>{note(Stage::kReceiveFlushed)});
 }
 
 TEST(FlushReceives, goes_on_when_there_is_room) {

@@ -2,6 +2,8 @@
 //
 // The end of a channel: closing, silence, links that go down (docs/wire.md), and what it leaves behind: nothing.
 #include "tests/unit/setup/instance.h"
+#include "tests/unit/ta/requests.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::setup {
 namespace {
@@ -491,6 +493,49 @@ TEST(Closing, of_one_application_leaves_a_lane_that_another_channel_has) {
   close_owner(*i.s, 0);
   EXPECT_EQ(peer.lanes[0].channels[0], 7u);
   EXPECT_EQ(i.it().state, ChannelState::kClosing);
+}
+
+TEST(Closing, of_one_application_ends_its_requests_at_once) {
+  ta::Requests r;
+  r.post(WrOp::kWrite);
+  ASSERT_EQ(r.sent().size(), 1u);
+  close_owner(*r.s, 5);
+  EXPECT_EQ(r.outcomes(), ta::Outcomes{CrStatus::kAckTimeout});
+  EXPECT_EQ(r.ch().state, ChannelState::kClosing);
+}
+
+// The number of the application may be that of another one by now.
+TEST(Closing, that_ends_leaves_the_requests_on_the_channel_that_took_its_place) {
+  ta::Requests r;
+  close_owner(*r.s, 5);
+  const uint32_t fresh = channel_to(*r.s, r.ch().peer, false);
+  ASSERT_NE(fresh, r.channel);
+  r.open(fresh);
+  r.post(WrOp::kWrite);
+  ASSERT_EQ(r.sent(fresh).size(), 1u);
+  kill_channel(*r.s, r.channel);
+  EXPECT_TRUE(r.outcomes().empty());
+}
+
+TEST(Closing, is_noted_like_every_other_state_of_a_channel) {
+  Instance i;
+  TestHost host;
+  i.s->looker.begin(host);
+  const uint32_t channel = i.open_as_initiator();
+  close_all(*i.s);
+  kill_channel(*i.s, channel);
+  std::vector<Note> all;
+  for (auto state : {ChannelState::kReqSent, ChannelState::kOpen, ChannelState::kClosing, ChannelState::kDead}) {
+    all.push_back({Stage::kChannelState, channel, static_cast<uint32_t>(state)});
+  }
+  EXPECT_EQ(host.noted(Stage::kChannelState), all);
+}
+
+TEST(Closing, that_is_asked_for_by_the_peer_is_counted) {
+  Open i;
+  on_record(*i.s, i.from, i.reply_of_peer(i.channel, RecordType::kClose));
+  EXPECT_FALSE(alive(i.it()));
+  EXPECT_EQ(i.count(Counter::kTpChannelClosed), 1u);
 }
 
 // ---- PONG ------------------------------------------------------------------------------------------------------

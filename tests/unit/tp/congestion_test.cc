@@ -298,6 +298,17 @@ TEST(ChannelRate, after_a_packet_nothing_leaves_for_the_time_that_its_bytes_take
   EXPECT_LE(s.s->timers.earliest(), s.now + Paced::kPacketTime);
 }
 
+TEST(ChannelRate, while_it_allows_no_packet_the_window_is_closed_though_nothing_is_in_flight) {
+  Paced s;
+  s.send();
+  s.ack(100);
+  ASSERT_EQ(s.ch().outstanding(), 0u);
+  EXPECT_FALSE(window_open(s.ch()));
+  s.pass(Paced::kPacketTime);
+  (void)on_timer(*s.s, s.channel, s.now);
+  EXPECT_TRUE(window_open(s.ch()));
+}
+
 TEST(ChannelRate, what_goes_again_waits_as_well) {
   Paced s;
   s.send_one_by_one(4);

@@ -3,6 +3,7 @@
 // What an acknowledgement means to the sender (UB Base Specification Rev 2.0, 6.4.2), and how much may be in flight
 // (6.7.1). What goes again because of one is in retransmission_test.cc.
 #include "tests/unit/tp/sender.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -60,6 +61,30 @@ TEST(Sender, acknowledgements_are_counted) {
   s.ack(100);
   s.ack(101);
   EXPECT_EQ(s.count(Counter::kTpRxAck), 2u);
+}
+
+TEST(Sender, the_packets_that_an_acknowledgement_covers_are_noted) {
+  Sender s(0xFFFFFE);
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send(4);
+  s.ack(0);
+  EXPECT_EQ(host.noted(Stage::kPacketsAcknowledged),
+            (std::vector<Note>{{Stage::kPacketsAcknowledged, s.channel, 0xFFFFFE, 0}}));
+}
+
+// 6.2.1: of the errors that an acknowledgement may report, one alone is about a PSN.
+TEST(Sender, a_gap_is_reported_by_the_error_that_names_a_psn_and_by_no_other) {
+  const auto reports = [](uint8_t rspst, uint8_t rspinfo) {
+    wire::RtpHeader rtp;
+    rtp.rspst = rspst;
+    rtp.rspinfo = rspinfo;
+    return reports_gap(rtp);
+  };
+  EXPECT_TRUE(reports(wire::kRspError, wire::kErrPsn));
+  EXPECT_FALSE(reports(wire::kRspError, wire::kErrUnsupportedRequest));
+  EXPECT_FALSE(reports(wire::kRspError, wire::kErrRemoteAbort));
+  EXPECT_FALSE(reports(wire::kRspOk, wire::kErrPsn));
 }
 
 // What came of it, for whoever put the messages in.
@@ -341,6 +366,16 @@ TEST(HalfSentMessage, ends_with_its_next_packet) {
   stop_half_sent(*s.s, s.channel);
   EXPECT_TRUE(m.vanished);
   EXPECT_TRUE(s.ch().on_active_list);
+}
+
+TEST(HalfSentMessage, its_end_is_noted) {
+  Sender s;
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send();
+  s.send(2, false);
+  stop_half_sent(*s.s, s.channel);
+  EXPECT_EQ(host.noted(Stage::kMessageStopped), (std::vector<Note>{{Stage::kMessageStopped, s.channel, 1}}));
 }
 
 TEST(HalfSentMessage, one_that_was_sent_is_none) {

@@ -8,6 +8,7 @@
 
 #include "lib/base/prng.h"
 #include "tests/unit/tp/receiver.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -205,6 +206,14 @@ struct Keeping : Receiver {
     return index;
   }
 };
+
+TEST(Keeping, a_kept_packet_is_noted) {
+  Keeping r;
+  TestHost host;
+  r.s->looker.begin(host);
+  ASSERT_NE(r.keep(102), 0u);
+  EXPECT_EQ(host.noted(Stage::kPacketKept), (std::vector<Note>{{Stage::kPacketKept, r.channel, 102}}));
+}
 
 TEST(Keeping, a_kept_packet_has_its_header_and_its_bytes) {
   Keeping r;

@@ -7,6 +7,7 @@
 #include "lib/base/prng.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "tests/unit/tp/sender.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -131,6 +132,42 @@ TEST(Sack, the_mark_is_the_next_new_packet_and_not_one_under_way) {
   EXPECT_EQ(s.recovery().mark, Psn(0));
   EXPECT_EQ(s.recovery().high_resent, Psn(0xFFFFFE));
   EXPECT_EQ(s.recovery().last_first, Psn(0xFFFFFE));
+}
+
+// Half of all PSNs later the mark would seem to lie ahead once more.
+TEST(Sack, a_burst_is_forgotten_when_its_mark_is_acknowledged) {
+  Sender s(100);
+  s.send_one_by_one(6);  // 100 .. 105
+  s.sack(100, {102});
+  s.send_one_by_one(2);
+  s.ack(104);
+  EXPECT_TRUE(s.recovery().burst);
+  s.ack(105);
+  ASSERT_NE(s.ch().recovery, 0u);
+  EXPECT_FALSE(s.recovery().burst);
+}
+
+TEST(Sack, what_it_reports_is_noted_of_each_packet_and_of_no_other) {
+  Sender s(100);
+  s.send_one_by_one(8);
+  EXPECT_TRUE(nothing_noted(*s.s, s.ch(), Psn(101)));
+  s.sack(100, {102, 103, 105});
+  for (uint32_t psn : {102u, 103u, 105u}) EXPECT_FALSE(nothing_noted(*s.s, s.ch(), Psn(psn))) << psn << " is there";
+  for (uint32_t psn : {101u, 104u}) EXPECT_FALSE(nothing_noted(*s.s, s.ch(), Psn(psn))) << psn << " goes again";
+  for (uint32_t psn : {100u, 106u, 107u}) EXPECT_TRUE(nothing_noted(*s.s, s.ch(), Psn(psn))) << psn;
+}
+
+TEST(Sack, what_it_shows_to_be_lost_is_told_to_who_looks_once) {
+  Sender s(100);
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send_one_by_one(8);
+  s.sack(100, {102});
+  s.sack(100, {102});
+  EXPECT_EQ(host.noted(Stage::kPacketsLost), (std::vector<Note>{{Stage::kPacketsLost, s.channel, 1, 101}}));
+  s.sack(100, {102, 105});
+  EXPECT_EQ(host.noted(Stage::kPacketsLost).size(), 2u);
+  EXPECT_EQ(host.noted(Stage::kPacketsLost).back(), (Note{Stage::kPacketsLost, s.channel, 2, 103}));
 }
 
 TEST(Sack, a_hole_that_was_filled_meanwhile_does_not_go_again) {
@@ -307,6 +344,15 @@ TEST(Nak, everything_from_it_on_goes_again) {
   EXPECT_EQ(s.recovery().mark, Psn(105));
 }
 
+TEST(Nak, what_it_says_to_be_lost_is_told_to_who_looks) {
+  Sender s(100);
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send_one_by_one(5);
+  s.nak(102);
+  EXPECT_EQ(host.noted(Stage::kPacketsLost), (std::vector<Note>{{Stage::kPacketsLost, s.channel, 3, 102}}));
+}
+
 TEST(Nak, the_same_one_restarts_once) {
   Sender s(100);
   s.send_one_by_one(5);
@@ -387,6 +433,16 @@ TEST(Timeout, everything_that_was_not_reported_goes_again) {
   EXPECT_EQ(s.resend(), (Psns{102, 103, 105}));
   EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
   EXPECT_EQ(s.count(Counter::kTpTxRetransmitTimeout), 3u);
+}
+
+TEST(Timeout, is_noted_with_what_goes_again) {
+  Sender s(100);
+  TestHost host;
+  s.s->looker.begin(host);
+  s.send_one_by_one(6);
+  s.sack(101, {104});
+  s.timeout();
+  EXPECT_EQ(host.noted(Stage::kTimerRanOut), (std::vector<Note>{{Stage::kTimerRanOut, s.channel, 3, 102}}));
 }
 
 TEST(Timeout, reports_of_what_it_sent_again_are_not_believed_before_the_mark) {

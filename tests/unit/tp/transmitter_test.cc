@@ -53,9 +53,17 @@ struct Sending : Sender {
     if (verdict == RxVerdict::kInOrder) accept_in_order(*s, ch());
   }
 
+  // The peer's packets met congestion.
+  void owe_notification(uint8_t level = wire::CetphCnp::kSevere) {
+    ch().owed_cnp = level;
+    owe(RxVerdict::kDuplicate);
+  }
+
   TestHost host;
   Transmitter<TestHost> transmitter{*s, host};
 };
+
+using Notes = std::vector<Note>;
 
 // ---- data ------------------------------------------------------------------------------------------------------
 
@@ -112,6 +120,78 @@ TEST(Transmitter, without_room_in_the_port_no_fake_packet_leaves) {
   EXPECT_EQ(s.count(Counter::kTpTxFake), 0u);
 }
 
+// ---- what is noted of packets ----------------------------------------------------------------------------------
+
+// Sends packets of one message; what was noted of them is in `host`.
+struct Noted : Sending {
+  Noted() {
+    s->looker.begin(host);
+    message = begin_message(*s, ch());
+    message->kind = MessageKind::kRequest;
+    message->source = 7;
+    message->work_request = 9;
+  }
+  void send_packet(uint32_t psn, bool again = false, bool last = false) {
+    transmitter.send_frame(channel, now, *message, frame(Psn(psn), last), frame_bytes(), Psn(psn), again, last);
+  }
+  TxMessage* message;
+};
+
+TEST(TransmitterNotes, a_request_begins_with_the_first_packet_of_its_first_segment) {
+  Noted s;
+  s.send_packet(100);
+  s.send_packet(101, false, true);
+  EXPECT_EQ(s.host.noted(Stage::kRequestBegan), (Notes{{Stage::kRequestBegan, 7, 9, 100, s.channel}}));
+}
+
+TEST(TransmitterNotes, a_further_segment_begins_no_request) {
+  Noted s;
+  s.message->segment = 1;
+  s.send_packet(100);
+  EXPECT_TRUE(s.host.noted(Stage::kRequestBegan).empty());
+}
+
+TEST(TransmitterNotes, an_answer_begins_no_request) {
+  Noted s;
+  s.message->kind = MessageKind::kAnswer;
+  s.send_packet(100);
+  EXPECT_TRUE(s.host.noted(Stage::kRequestBegan).empty());
+}
+
+TEST(TransmitterNotes, a_packet_that_goes_again_is_noted_as_such_and_begins_nothing) {
+  Noted s;
+  s.ch().next_tpmsn = s.message->tpmsn = Tpmsn(5);
+  s.send_packet(100, false, true);
+  EXPECT_EQ(s.host.noted(Stage::kPacketSent), (Notes{{Stage::kPacketSent, s.channel, 100, 5}}));
+  EXPECT_TRUE(s.host.noted(Stage::kPacketSentAgain).empty());
+  s.timeout();
+  s.send_packet(100, true, true);
+  EXPECT_EQ(s.host.noted(Stage::kPacketSentAgain), (Notes{{Stage::kPacketSentAgain, s.channel, 100, 5}}));
+  EXPECT_EQ(s.host.noted(Stage::kPacketSent).size(), 1u);
+  EXPECT_EQ(s.host.noted(Stage::kRequestBegan).size(), 1u);
+}
+
+TEST(TransmitterNotes, a_fake_packet_is_noted_with_its_message) {
+  Noted s;
+  s.message->tpmsn = Tpmsn(5);
+  ASSERT_TRUE(s.transmitter.send_fake(s.channel, s.now, *s.message, Psn(100), false, true));
+  EXPECT_EQ(s.host.noted(Stage::kPacketFake), (Notes{{Stage::kPacketFake, s.channel, 100, 5}}));
+  EXPECT_EQ(s.seen().rtp.tpmsn, Tpmsn(5));
+}
+
+TEST(TransmitterNotes, an_acknowledgement_is_noted_with_what_it_says) {
+  Noted s;
+  s.owe();
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.noted(Stage::kAckSent), (Notes{{Stage::kAckSent, s.channel, 500, 500}}));
+  EXPECT_TRUE(s.host.noted(Stage::kSackSent).empty());
+  accept_ahead(*s.s, s.ch(), Psn(503), placed(Tpmsn(0)));
+  s.owe(RxVerdict::kAhead);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.noted(Stage::kSackSent), (Notes{{Stage::kSackSent, s.channel, 500, 503}}));
+  EXPECT_EQ(s.host.noted(Stage::kAckSent).size(), 1u);
+}
+
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
 TEST(Transmitter, a_frame_that_waits_leaves_the_port_and_comes_back) {
@@ -146,9 +226,28 @@ TEST(Transmitter, one_acknowledgement_covers_what_was_accepted) {
   EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kAck);
   EXPECT_EQ(s.seen().rtp.psn, Psn(502));
   EXPECT_EQ(s.seen().rtp.tpmsn, Tpmsn(4)) << "the newest message that is complete";
+  EXPECT_EQ(s.seen().behind_header, 0u);
   EXPECT_EQ(s.host.may_wait, 1u);
   EXPECT_FALSE(s.ch().on_ack_list);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 0u);
+}
+
+// 6.2.3: a bitmap of what arrived behind the gap.
+TEST(Transmitter, a_selective_acknowledgement_carries_what_arrived_behind_a_gap) {
+  Sending s;
+  accept_ahead(*s.s, s.ch(), Psn(502), placed(Tpmsn(0)));
+  s.owe(RxVerdict::kAhead);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 1u);
+  EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kSack);
+  EXPECT_EQ(s.seen().rtp.psn, Psn(499));
+  wire::SackView sack;
+  const std::byte* saetph = s.host.frames[0].data() + s.ch().headers.size + wire::RtpHeader::kSize;
+  ASSERT_EQ(wire::SackView::read(saetph, s.seen().behind_header, sack), wire::Drop::kNone);
+  EXPECT_TRUE(sack.test(3));
+  EXPECT_FALSE(sack.test(2));
+  EXPECT_EQ(s.count(Counter::kTpTxSack), 1u);
+  EXPECT_EQ(s.count(Counter::kTpTxAck), 0u);
 }
 
 TEST(Transmitter, an_acknowledgement_that_may_wait_stays_until_its_time) {
@@ -176,6 +275,41 @@ TEST(Transmitter, without_room_in_the_port_it_stays_owed) {
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 0u);
   EXPECT_TRUE(s.ch().on_ack_list);
   EXPECT_EQ(s.s->acks_due, s.now + kAckDelay);
+}
+
+// 6.2.2: beside the acknowledgement, and with the numbers of one.
+TEST(Transmitter, a_notification_of_congestion_leaves_once_and_before_the_acknowledgement) {
+  Sending s;
+  s.ch().message = Tpmsn(5);
+  s.owe_notification();
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 2u);
+  EXPECT_EQ(s.seen(0).rtp.opcode, wire::TpOpcode::kCnp);
+  EXPECT_EQ(s.seen(0).rtp.psn, Psn(499)) << "the newest packet that was accepted";
+  EXPECT_EQ(s.seen(0).rtp.tpmsn, Tpmsn(4)) << "the newest message that is complete";
+  EXPECT_EQ(s.seen(0).behind_header, wire::CetphCnp::kSize);
+  EXPECT_TRUE(s.seen(0).sealed);
+  wire::CetphCnp said;
+  const std::byte* cetph = s.host.frames[0].data() + s.ch().headers.size + wire::RtpHeader::kSize;
+  ASSERT_EQ(wire::CetphCnp::read(cetph, wire::CetphCnp::kSize, said), wire::Drop::kNone);
+  EXPECT_EQ(said.ecn, wire::CetphCnp::kSevere);
+  EXPECT_EQ(s.seen(1).rtp.opcode, wire::TpOpcode::kAck);
+  s.owe(RxVerdict::kDuplicate);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.frames.size(), 3u) << "told once";
+  EXPECT_EQ(s.count(Counter::kTpTxCnp), 1u);
+}
+
+TEST(Transmitter, without_room_in_the_port_a_notification_stays_owed_with_its_acknowledgement) {
+  Sending s;
+  s.owe_notification();
+  s.host.full = true;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 0u);
+  EXPECT_TRUE(s.ch().on_ack_list);
+  EXPECT_EQ(s.count(Counter::kTpTxCnp), 0u);
+  s.host.full = false;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.frames.size(), 2u);
 }
 
 TEST(Transmitter, a_channel_that_died_owes_none) {

@@ -3,6 +3,7 @@
 // What a channel's next packet is (UB Base Specification Rev 2.0, 6.4.2, 6.7.1), and what its timer finds: packets to
 // send again, a peer to ask, a peer to give up (6.4.2.1).
 #include "tests/unit/tp/sender.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -402,6 +403,24 @@ TEST(HeldPacket, all_are_given_up_with_their_channel) {
   EXPECT_EQ(s.s->held.on_gather_done(late, true), 0u);
 }
 
+// ---- noted ----
+
+TEST(HeldPacket, who_looks_is_told_that_it_waits_is_ready_or_was_given_up) {
+  Holding s;
+  TestHost host;
+  s.s->looker.begin(host);
+  TxMessage& m = s.send(1, false);
+  s.hold_new(m);
+  const uint32_t second = s.hold_new(m);
+  EXPECT_EQ(host.noted(Stage::kPacketHeld),
+            (std::vector<Note>{{Stage::kPacketHeld, s.channel, 101}, {Stage::kPacketHeld, s.channel, 102}}));
+  s.done(second);
+  EXPECT_EQ(host.noted(Stage::kPacketReady), (std::vector<Note>{{Stage::kPacketReady, s.channel, 102}}));
+  give_up_all_held(*s.s, s.ch());
+  EXPECT_EQ(host.noted(Stage::kPacketGivenUp),
+            (std::vector<Note>{{Stage::kPacketGivenUp, s.channel, 101}, {Stage::kPacketGivenUp, s.channel, 102}}));
+}
+
 // ---- keep-alive ------------------------------------------------------------------------------------------------
 
 struct Idle : Holding {
@@ -450,6 +469,14 @@ TEST(KeepAlive, is_a_message_of_one_packet_that_carries_nothing) {
   message_sent(s.ch(), s.ch().in_flight.back(s.s->messages));
   EXPECT_EQ(s.ch().next_tpmsn, Tpmsn(0)) << "no number was used";
   EXPECT_EQ(s.count(Counter::kTpTxKeepalive), 1u);
+}
+
+TEST(KeepAlive, is_noted_with_its_packet) {
+  Idle s;
+  TestHost host;
+  s.s->looker.begin(host);
+  ASSERT_TRUE(begin_keepalive(*s.s, s.ch()));
+  EXPECT_EQ(host.noted(Stage::kKeepalive), (std::vector<Note>{{Stage::kKeepalive, s.channel, 100}}));
 }
 
 TEST(KeepAlive, without_a_descriptor_there_is_none) {
