@@ -77,6 +77,36 @@ TEST(Order, the_last_part_of_a_write_that_notifies_waits_for_the_answers_of_the_
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
 }
 
+TEST(Order, only_the_last_part_of_a_write_with_immediate_waits_to_take_its_receive) {
+  Requests r;
+  r.post(WrOp::kSend);
+  r.sent();
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWriteImm, 2 * kMtu).flags |= kWrCompOrder;
+  r.write(WrOp::kWrite);
+  r.ring_bell();
+  EXPECT_EQ(numbers(r.sent()), (Numbers{1, 2, 3})) << "its other parts go in their turn";
+  EXPECT_EQ(r.q().receives_in_flight, 1u) << "that of the first message";
+  r.answer(2);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(0);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
+}
+
+// A queue remembers which of 64 requests wait.
+TEST(Order, no_more_than_63_pass_a_request_that_waits) {
+  Requests r({.depth = 128});
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.sent();
+  for (uint32_t tassn = 2; tassn < 70; ++tassn) {
+    r.post(WrOp::kWrite);
+    r.sent();
+    r.answer(tassn);
+  }
+  EXPECT_EQ(r.q().started_tail, 2 + 63u);
+}
+
 TEST(Order, others_pass_a_request_whose_last_part_waits) {
   Requests r;
   r.post(WrOp::kWriteImm, 2 * kMtu);
@@ -116,9 +146,10 @@ TEST(Order, strong_requests_go_one_after_the_other) {
 
 TEST(Order, a_strong_request_with_nothing_to_wait_for_goes_in_its_turn) {
   Requests r;
-  r.post(WrOp::kWrite);
-  r.post(WrOp::kWrite, 8, 2);
-  r.post(WrOp::kWrite);
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWrite).place_order = 2;
+  r.write(WrOp::kWrite);
+  r.ring_bell();
   EXPECT_EQ(numbers(r.sent()), (Numbers{0, 1, 2}));
 }
 
@@ -619,104 +650,6 @@ TEST(NoPacket, without_room_for_a_channel_a_request_ends_as_if_the_peer_were_dea
   r.target = r.add(other);
   r.post(WrOp::kWrite);
   EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout}));
-}
-
-// ---- setting channels up ahead ---------------------------------------------------------------------------------
-
-TEST(Ahead, while_the_first_channel_is_not_up_those_that_come_next_are_begun) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.post(WrOp::kWrite);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.post(WrOp::kNop, 20 * kMtu);
-  r.write(WrOp::kWrite, 20 * kMtu).target = 0;
-  r.ring_bell();
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u) << "these need none";
-  r.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u) << "behind what needs none";
-}
-
-TEST(Ahead, all_of_it_is_looked_at_once) {
-  for (const uint32_t first : {0u, 5u, UINT32_MAX / 2, UINT32_MAX}) {
-    Requests r({.lanes = 2});
-    r.indices.produced.store(first);
-    r.q().next_slot = r.q().produced = r.q().posted = first;
-    r.ch().state = tp::ChannelState::kReqSent;
-    r.post(WrOp::kWrite);
-    r.post(WrOp::kWrite);
-    EXPECT_EQ(r.q().looked_ahead, first + 2);
-    r.ring[(first + 1) % r.ring.size()].length = 20 * kMtu;
-    r.ring_bell();
-    r.post(WrOp::kWrite);
-    EXPECT_EQ(r.q().looked_ahead, first + 3);
-    EXPECT_EQ(r.peer().lanes[1].channels[0], 0u) << "what was looked at is not looked at again, from " << first;
-  }
-}
-
-TEST(Ahead, no_more_than_64_at_one_time) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  for (int i = 0; i < 63; ++i) r.write(WrOp::kNop).op = WrOp::kWrite;
-  r.write(WrOp::kWrite, 8);
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.q().looked_ahead, 64u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.ring_bell();
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
-}
-
-TEST(Ahead, what_is_behind_the_front_is_forgotten) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);
-  EXPECT_EQ(r.q().looked_ahead, 3u);
-  r.ch().state = tp::ChannelState::kOpen;
-  EXPECT_EQ(r.sent().size(), 3u);
-  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite);
-  EXPECT_EQ(r.sent().size(), 2u);
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();  // for a channel that is not there yet
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
-  EXPECT_EQ(r.q().looked_ahead, 6u);
-}
-
-TEST(Ahead, the_look_begins_at_the_front_however_much_was_sent_since_the_last_one) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.post(WrOp::kWrite);
-  r.ch().state = tp::ChannelState::kOpen;
-  for (uint32_t tassn = 0; tassn < 100; ++tassn) {
-    r.post(WrOp::kWrite);
-    r.sent();
-    r.answer(tassn);
-  }
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.post(WrOp::kWrite);
-  r.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
-}
-
-TEST(Ahead, an_element_that_cannot_be_ends_the_look) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.write(WrOp::kWrite);
-  r.write(WrOp::kWrite).slots = 0;
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.q().looked_ahead, 1u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-}
-
-TEST(Ahead, nothing_is_begun_ahead_of_a_channel_that_is_up) {
-  Requests r({.lanes = 2});
-  r.write(WrOp::kWrite);
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.ring_bell();
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
 }
 
 }  // namespace

@@ -75,12 +75,14 @@ struct Started {
 
 TEST(OldestUnfinished, is_found_wherever_the_numbers_wrap_and_however_old_the_last_search_is) {
   for (const uint32_t head : {0u, 3u, UINT32_MAX / 2 - 20, UINT32_MAX / 2 + 20, UINT32_MAX - 3}) {
-    for (const uint32_t ago : {0u, 1u, 4u, 9u, 40u, 1000u}) {
+    for (const uint32_t ago : {0u, 1u, 4u, 9u, 35u, 40u, 1000u}) {
       for (uint32_t bits = 0; bits < 256; ++bits) {
-        Started s(head, bits, bits * 37 % 256 & 0x5b);
-        s.q.ordered_from = head - ago;
-        for (uint32_t i = 0; i < Started::kCount; ++i) {
-          ASSERT_EQ(oldest_ordered(s.q, head + i), s.expected(head + i)) << head << ' ' << ago << ' ' << bits;
+        for (uint32_t first = 0; first < Started::kCount; ++first) {
+          Started s(head, bits, bits * 37 % 256 & 0x5b);
+          s.q.ordered_from = head - ago;
+          for (uint32_t n = head + first; n != s.q.started_tail; ++n) {
+            ASSERT_EQ(oldest_ordered(s.q, n), s.expected(n)) << head << ' ' << ago << ' ' << bits;
+          }
         }
       }
     }
