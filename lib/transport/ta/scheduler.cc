@@ -221,11 +221,12 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   return true;
 }
 
-// Is a gate of this new request shut? Before its channel is up nobody asks.
+// Is a gate of this new request shut? Before its channel is up nobody asks, since its MTU is not agreed.
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
+  if (!ch.is_up()) return false;
   const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
-  return ch.is_up() && !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
+  return !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
 }
 
 // The element at the front of the ring becomes a request that waits; there is room for one.

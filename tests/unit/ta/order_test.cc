@@ -93,6 +93,20 @@ TEST(Order, only_the_last_part_of_a_write_with_immediate_waits_to_take_its_recei
   EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
 }
 
+// How many parts it has is known when the MTU is agreed.
+TEST(Order, the_gates_are_asked_when_the_channel_is_up) {
+  Requests r;
+  r.target = r.add(r.target_config(3));
+  const uint32_t channel = r.s->peers[r.s->targets[r.target].peer].lanes[0].channels[0];
+  r.write(WrOp::kWriteImm, 2 * kMtu).flags |= kWrCompOrder;
+  r.write(WrOp::kWrite).place_order = 2;
+  r.ring_bell();
+  EXPECT_EQ(r.q().waits_for, channel);
+  EXPECT_EQ(r.q().started_tail, 0u);
+  r.open(channel);
+  EXPECT_EQ(numbers(r.sent(channel)), (Numbers{0, 1}));
+}
+
 // A queue remembers which of 64 requests wait.
 TEST(Order, no_more_than_63_pass_a_request_that_waits) {
   Requests r({.depth = 128});
