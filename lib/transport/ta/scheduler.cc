@@ -22,7 +22,7 @@ enum class Step : uint8_t { kNone, kRetry, kContinue, kStart };
 struct Choice {
   Step step = Step::kNone;
   uint32_t channel = 0;
-  uint32_t number = 0;  // of the request, for kRetry
+  uint32_t number = 0;  // of the request, and of its segment: for kRetry and kContinue
   uint32_t segment = 0;
 };
 
@@ -34,7 +34,7 @@ bool receive_under_way(const SendQueue& q) { return q.receives_in_flight != q.re
 Choice choose_retry(CoreState& s, SendQueue& q) {
   if (q.no_retry_before <= s.now) {
     bool ordered = keeps_receive_order(s, q);
-    bool receive_waits = ordered && receive_under_way(q);
+    bool receive_waits = receive_under_way(q);  // asked for where they keep their order
     Instant next = Instant::never();
     uint32_t index = q.oldest_refused;
     for (uint32_t left = q.retries; left != 0; --left, index = q.work[index].newer_refused) {
@@ -111,13 +111,13 @@ bool older_receive_waits(const SendQueue& q, uint32_t number) {
 // was refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all
 // before it are done, since the target does not refuse those behind a refused one.
 bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, bool bulk) {
-  if (q.waiting != 0 && older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
+  if (older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
   if (receives_wait(s, q, wqe)) return held_by(s, q, RequestWaits::kReceive);
   const bool ordered_alone = (wqe.flags & kWrCompOrder) != 0 && !keeps_receive_order(s, q);
   if (ordered_alone && oldest_receive(q, number) != number) return held_by(s, q, RequestWaits::kReceive);
   if (q.receives_in_flight == 0) {
     q.receive_lane_bulk = bulk;
-  } else if (bulk != q.receive_lane_bulk && !q.pinned) {
+  } else if (bulk != q.receive_lane_bulk) {
     return held_by(s, q, RequestWaits::kLane);
   }
   return true;
@@ -126,11 +126,11 @@ bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t n
 // Does a request of this kind stand at a gate at all? Most do not, and pay no more than this question.
 bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe.op); }
 
-// May this segment be sent? Its gates are asked when it is the first one of its request, or the last one, which waits
-// for the others.
+// May this segment be sent? The gates of its request keep back the first one, or the last one, which waits for the
+// others; those between pass.
 [[gnu::noinline]] bool gates_allow(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t segment,
                                    uint32_t segments, bool bulk) {
-  if (segment == 0 && !order_allows(s, q, wqe, number)) return false;
+  if (!order_allows(s, q, wqe, number)) return false;
   return !takes_receive(op_of_segment(wqe.op, segment, segments)) || receive_allows(s, q, wqe, number, bulk);
 }
 
@@ -138,9 +138,9 @@ bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueu
 
 // ---- requests that were admitted -------------------------------------------------------------------------------
 
-// What the next segment of an admitted request needs.
+// What the next segment of an admitted request needs. There is one: not all were sent.
 enum class NextSegment : uint8_t {
-  kNone,   // all were sent, or it has ended
+  kNone,   // nothing, because the request has failed
   kFull,   // answers to some of those in flight
   kWaits,  // a gate to open
   kReady,
@@ -148,15 +148,14 @@ enum class NextSegment : uint8_t {
 
 [[gnu::noinline]] NextSegment next_segment(CoreState& s, SendQueue& q, uint32_t number, Choice* choice) {
   const WrState& wr = q.work[number & q.work_mask];
-  if (wr.done || wr.cut == wr.segments || wr.status != CrStatus::kSuccess) return NextSegment::kNone;
+  if (wr.status != CrStatus::kSuccess) return NextSegment::kNone;
   if (!room_for_segment(q)) return NextSegment::kFull;
   const Wqe& wqe = wqe_of(q, wr);
   const bool spread = spreads(s, q, wqe);
   const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
   if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
-  if ((wr.cut == 0 || last_apart) && has_gate(wqe) &&
-      !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].bulk)) {
+  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].bulk)) {
     return NextSegment::kWaits;
   }
   if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
@@ -175,11 +174,10 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
   if (q.started_head == q.started_tail) return false;
   const uint32_t newest = q.started_tail - 1;
   const WrState& wr = q.work[newest & q.work_mask];
-  if (wr.cut == wr.segments || (q.waiting != 0 && waits(q, newest))) return false;
+  if (wr.cut == wr.segments || waits(q, newest)) return false;
   const NextSegment next = next_segment(s, q, newest, choice);
-  if (next == NextSegment::kWaits && may_wait(q)) let_wait(q, newest);
-  return next == NextSegment::kReady || next == NextSegment::kFull ||
-         (next == NextSegment::kWaits && !waits(q, newest));
+  if (next == NextSegment::kWaits) let_wait(q, newest);
+  return next == NextSegment::kReady || next == NextSegment::kFull;
 }
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
@@ -223,11 +221,12 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   return true;
 }
 
-// Is a gate of this new request shut? Before its channel is up nobody asks.
+// Is a gate of this new request shut? Before its channel is up nobody asks, since its MTU is not agreed.
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
-  const uint32_t segments = ends_apart(wqe.op) && wqe.length > ch.mtu ? 2 : 1;
-  return ch.is_up() && !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
+  if (!ch.is_up()) return false;
+  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+  return !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
 }
 
 // The element at the front of the ring becomes a request that waits; there is room for one.
@@ -274,7 +273,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       admit_waiting(s, q, wqe, channel);
       continue;
     }
-    return {Step::kStart, channel, number, 0};
+    return {Step::kStart, channel};
   }
   return {};
 }
@@ -317,7 +316,6 @@ void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t se
   m->tassn = wr.first_tassn + segment;
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   wr.places |= ch.place_bit;
-  q.no_retry_before = Instant{};
 }
 
 // A segment was sent for the first time.
@@ -361,7 +359,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
   } else {
     if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
     count_sent(q, wr, op, m);
-    if (q.waiting != 0 && wr.cut == wr.segments) stop_waiting(q, choice.number);
+    if (wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
   if (wr.deadline.is_never()) begin_deadline(s, q, wr);
   return wqe;
@@ -432,7 +430,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   if (q.unreliable) return schedule_datagrams(s, queue);
   // What may be sent now, of what waits or was refused, may need another channel than the one that the queue stands at.
-  if (has_earlier(q) && q.waits_for != 0) leave_list(s, queue);
+  if (has_earlier(q)) leave_list(s, queue);
   if (q.waits_for == 0) return enlist(s, queue);
   if (!s.channels[q.waits_for].is_up()) set_up_ahead(s, q);
 }
@@ -448,7 +446,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
     bool may_look = true;
     Choice choice = choose(s, q, &may_look);
     if (q.started_tail != started) retire_requests(s, queue);
-    if (choice.step == Step::kNone || choice.channel != channel) {
+    if (choice.channel != channel) {  // there is none, or it needs another one
       schedule_queue(s, queue);
       continue;
     }

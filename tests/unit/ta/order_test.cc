@@ -2,6 +2,10 @@
 //
 // Which request may start when: fences, order, lanes, and how much may be under way (UB Base Specification Rev 2.0,
 // 7.3).
+#include <algorithm>
+#include <initializer_list>
+
+#include "lib/transport/ta/queue_front.h"
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
@@ -73,6 +77,50 @@ TEST(Order, the_last_part_of_a_write_that_notifies_waits_for_the_answers_of_the_
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
 }
 
+TEST(Order, only_the_last_part_of_a_write_with_immediate_waits_to_take_its_receive) {
+  Requests r;
+  r.post(WrOp::kSend);
+  r.sent();
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWriteImm, 2 * kMtu).flags |= kWrCompOrder;
+  r.write(WrOp::kWrite);
+  r.ring_bell();
+  EXPECT_EQ(numbers(r.sent()), (Numbers{1, 2, 3})) << "its other parts go in their turn";
+  EXPECT_EQ(r.q().receives_in_flight, 1u) << "that of the first message";
+  r.answer(2);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(0);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
+}
+
+// How many parts it has is known when the MTU is agreed.
+TEST(Order, the_gates_are_asked_when_the_channel_is_up) {
+  Requests r;
+  r.target = r.add(r.target_config(3));
+  const uint32_t channel = r.s->peers[r.s->targets[r.target].peer].lanes[0].channels[0];
+  r.write(WrOp::kWriteImm, 2 * kMtu).flags |= kWrCompOrder;
+  r.write(WrOp::kWrite).place_order = 2;
+  r.ring_bell();
+  EXPECT_EQ(r.q().waits_for, channel);
+  EXPECT_EQ(r.q().started_tail, 0u);
+  r.open(channel);
+  EXPECT_EQ(numbers(r.sent(channel)), (Numbers{0, 1}));
+}
+
+// A queue remembers which of 64 requests wait.
+TEST(Order, no_more_than_63_pass_a_request_that_waits) {
+  Requests r({.depth = 128});
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.sent();
+  for (uint32_t tassn = 2; tassn < 70; ++tassn) {
+    r.post(WrOp::kWrite);
+    r.sent();
+    r.answer(tassn);
+  }
+  EXPECT_EQ(r.q().started_tail, 2 + 63u);
+}
+
 TEST(Order, others_pass_a_request_whose_last_part_waits) {
   Requests r;
   r.post(WrOp::kWriteImm, 2 * kMtu);
@@ -108,6 +156,37 @@ TEST(Order, strong_requests_go_one_after_the_other) {
     r.answer(i);
   }
   EXPECT_EQ(r.q().waiting, 0u);
+}
+
+TEST(Order, a_strong_request_with_nothing_to_wait_for_goes_in_its_turn) {
+  Requests r;
+  r.write(WrOp::kWrite);
+  r.write(WrOp::kWrite).place_order = 2;
+  r.write(WrOp::kWrite);
+  r.ring_bell();
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 1, 2}));
+}
+
+TEST(Order, a_strong_request_does_not_wait_until_ordered_ones_that_are_done_complete) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 1}));
+  r.answer(1);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
+  EXPECT_TRUE(r.outcomes().empty()) << "they complete behind the first one";
+}
+
+// It has no packet that could be passed, so those behind it wait, too.
+TEST(Order, a_strong_nop_waits_for_ordered_requests) {
+  Requests r;
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kNop, 8, 2);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0}));
+  r.answer(0);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
 }
 
 // A request has executed when all of it has.
@@ -201,6 +280,22 @@ TEST(Order, messages_that_take_receives_do_not_pass_each_other) {
   EXPECT_EQ(numbers(r.sent()), (Numbers{1, 2}));
 }
 
+TEST(Order, a_strong_write_that_waits_keeps_no_message_back) {
+  Requests r;
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.post(WrOp::kSend);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 2}));
+}
+
+// In RC the target refuses all behind one that it refused.
+TEST(Order, in_rc_messages_with_ordered_completion_need_not_wait_for_each_other) {
+  Requests r({.mode = Mode::kRc});
+  for (int i = 0; i < 2; ++i) r.write(WrOp::kSend).flags |= kWrCompOrder;
+  r.ring_bell();
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 1}));
+}
+
 // In RM the target does not refuse those behind one that it refused.
 TEST(Order, in_rm_a_message_with_ordered_completion_waits_for_those_before_it) {
   Requests r;
@@ -244,6 +339,16 @@ TEST(Order, a_request_that_failed_is_not_cut_any_further) {
   EXPECT_EQ(r.q().waiting, 0u);
 }
 
+TEST(Order, a_long_request_that_failed_is_not_cut_any_further_and_those_behind_it_go) {
+  Requests r;
+  r.post(WrOp::kWrite, 66 * kSegment);
+  EXPECT_EQ(r.sent().size(), 64u);
+  r.answer(0, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_TRUE(r.sent().empty());
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{1}));
+}
+
 // ---- how much --------------------------------------------------------------------------------------------------
 
 TEST(Amount, of_one_request_64_segments_are_under_way) {
@@ -281,6 +386,16 @@ TEST(Amount, segments_of_a_long_request_count_for_its_queue) {
   EXPECT_EQ(r.sent().size(), 3u);
 }
 
+TEST(Amount, behind_a_request_that_is_not_cut_to_its_end_nothing_begins) {
+  Requests r;
+  r.post(WrOp::kWrite, 66 * kSegment);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), Numbers(64, 0));
+  r.answer(0);
+  r.answer(1);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 0, 1}));
+}
+
 // TASSNs are compared in half of their circle.
 TEST(Amount, numbers_are_not_used_again_while_old_ones_are_unanswered) {
   Requests r;
@@ -295,6 +410,21 @@ TEST(Amount, numbers_are_not_used_again_while_old_ones_are_unanswered) {
   EXPECT_TRUE(r.sent().empty());
   r.answer(0);
   EXPECT_EQ(r.sent().size(), 1u);
+}
+
+// The half begins with the oldest segment that is not answered, wherever its request began.
+TEST(Amount, answered_segments_of_the_oldest_request_make_room_for_numbers) {
+  Requests r;
+  r.post(WrOp::kWrite, 4 * kSegment);
+  EXPECT_EQ(r.sent().size(), 4u);
+  r.answer(0);
+  r.answer(1);
+  r.q().next_tassn = Tassn(0) + (Tassn::kHalf + 1);
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{1}));
+  r.answer(2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
 }
 
 TEST(Amount, waiting_for_answers_is_told) {
@@ -320,6 +450,17 @@ TEST(Amount, a_half_cut_request_that_waits_for_answers_is_told) {
   EXPECT_TRUE(r.q().held_back);
   r.answer(0);
   r.sent();
+  EXPECT_FALSE(r.q().held_back);
+}
+
+TEST(Amount, a_half_cut_request_that_failed_waits_for_nothing) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  r.sent();
+  EXPECT_TRUE(r.q().held_back);
+  r.answer(1, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_TRUE(r.state_of(1).done);
   EXPECT_FALSE(r.q().held_back);
 }
 
@@ -365,6 +506,16 @@ TEST(Lane, messages_that_take_a_receive_change_it_when_the_others_are_answered) 
   EXPECT_EQ(l.sent().size(), 1u);
 }
 
+TEST(Lane, the_first_message_that_takes_a_receive_chooses_it) {
+  Lanes l;
+  l.post(WrOp::kSend, 20 * kMtu);
+  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+  l.post(WrOp::kSend, 8);
+  EXPECT_TRUE(l.sent().empty());
+  on_answer(*l.s, l.bulk, l.answer_of(0));
+  EXPECT_EQ(l.sent().size(), 1u);
+}
+
 TEST(Lane, writes_change_it_at_any_time) {
   Lanes l;
   l.post(WrOp::kWrite, 8);
@@ -397,6 +548,38 @@ TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   l.post(WrOp::kSend, 8);
   EXPECT_EQ(l.sent().size(), 2u);
   EXPECT_FALSE(l.q().pinned_bulk);
+}
+
+// What an earlier round left in the ring is the same as the first element everywhere.
+TEST(Lane, a_queue_that_sent_a_request_lines_up_at_once_where_its_next_one_goes) {
+  const auto next_stands_at = [](Lanes& l, std::initializer_list<Wqe> posted) {
+    std::fill(l.ring.begin(), l.ring.end(), *posted.begin());
+    std::copy(posted.begin(), posted.end(), l.ring.begin());
+    l.indices.produced.store(static_cast<uint32_t>(posted.size()));
+    l.ring_bell();
+    const uint32_t channel = l.q().waits_for;
+    tp::TxMessage m{};
+    EXPECT_TRUE(start_next_segment(*l.s, lane_of(*l.s, l.s->channels[channel]), channel, &m));
+    return l.q().waits_for;
+  };
+  const auto of_length = [](Lanes& l, uint32_t length) {
+    Wqe w = l.write(WrOp::kWrite, length);
+    l.indices.produced.store(0);
+    return w;
+  };
+  const uint32_t limit = Lanes().s->config.lane_bulk_bytes;
+  for (const uint32_t small : {8u, limit}) {
+    Lanes up, down, same;
+    EXPECT_EQ(next_stands_at(up, {of_length(up, small), of_length(up, limit + 1)}), up.bulk) << small;
+    EXPECT_EQ(next_stands_at(down, {of_length(down, limit + 1), of_length(down, small)}), down.channel) << small;
+    EXPECT_EQ(next_stands_at(same, {of_length(same, 8), of_length(same, small)}), same.channel) << small;
+  }
+  Lanes none, other;
+  EXPECT_EQ(next_stands_at(none, {of_length(none, 8)}), 0u) << "on no list";
+  Wqe elsewhere = of_length(other, 8);
+  elsewhere.target = other.add(other.target_config(3));
+  const uint32_t its_channel = other.s->peers[other.s->targets[elsewhere.target].peer].lanes[0].channels[0];
+  EXPECT_EQ(next_stands_at(other, {of_length(other, 8), elsewhere}), its_channel);
 }
 
 // ---- what needs no packet --------------------------------------------------------------------------------------
@@ -436,87 +619,51 @@ TEST(NoPacket, a_nop_and_a_request_without_a_target_complete_in_their_turn) {
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk, CrStatus::kLocOperation}));
 }
 
+// The numbers of the initiator are of what it sends (7.4).
+TEST(NoPacket, what_needs_none_uses_up_no_number) {
+  Requests r;
+  r.post(WrOp::kNop);
+  r.post(WrOp::kWrite);
+  const std::vector<tp::TxMessage> m = r.sent();
+  ASSERT_EQ(m.size(), 1u);
+  EXPECT_EQ(m[0].tassn, Tassn(0));
+}
+
+// It was lined up for a channel, and then its memory was deregistered.
+TEST(NoPacket, what_turns_out_at_its_turn_to_need_none_completes_at_once) {
+  Requests r;
+  r.post(WrOp::kRead);
+  ASSERT_EQ(r.q().waits_for, r.channel);
+  r.ring[0].sge.segment = 0;
+  EXPECT_TRUE(r.sent().empty());
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kLocAccess}));
+}
+
+// Else an application that fills its ring with them keeps the NIC from all others.
+TEST(NoPacket, no_more_than_so_many_complete_at_one_time) {
+  const auto ends_so_many = [](void (*change)(Wqe&, uint32_t unreachable)) {
+    Requests r({.channels = 1});
+    const uint32_t unreachable = r.add(r.target_config(3));  // there is no room for its channel
+    for (uint32_t i = 0; i < kPassedSlots + 8; ++i) change(r.write(WrOp::kWrite), unreachable);
+    r.ring_bell();
+    EXPECT_EQ(r.outcomes().size(), kPassedSlots);
+    EXPECT_EQ(r.s->timers.earliest(), r.s->now + nanoseconds(1)) << "the timer brings us back";
+    r.pass(nanoseconds(1));
+    r.timer();
+    EXPECT_EQ(r.outcomes().size(), 8u);
+  };
+  ends_so_many([](Wqe& w, uint32_t) { w.op = WrOp::kNop; });
+  ends_so_many([](Wqe& w, uint32_t) { w.op = WrOp::kRead, w.sge.segment = 0; });
+  ends_so_many([](Wqe& w, uint32_t) { w.target = 0; });
+  ends_so_many([](Wqe& w, uint32_t unreachable) { w.target = unreachable; });
+}
+
 TEST(NoPacket, without_room_for_a_channel_a_request_ends_as_if_the_peer_were_dead) {
   Requests r({.channels = 1});
   TargetConfig other = r.target_config(3);
   r.target = r.add(other);
   r.post(WrOp::kWrite);
   EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout}));
-}
-
-// ---- setting channels up ahead ---------------------------------------------------------------------------------
-
-TEST(Ahead, while_the_first_channel_is_not_up_those_that_come_next_are_begun) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.post(WrOp::kWrite);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.post(WrOp::kNop);
-  r.write(WrOp::kWrite, 20 * kMtu).target = 0;
-  r.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u) << "behind what needs none";
-}
-
-TEST(Ahead, all_of_it_is_looked_at_once) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.post(WrOp::kWrite);
-  r.post(WrOp::kWrite);
-  EXPECT_EQ(r.q().looked_ahead, 2u);
-  r.ring[1].length = 20 * kMtu;
-  r.post(WrOp::kWrite);
-  EXPECT_EQ(r.q().looked_ahead, 3u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u) << "what was looked at is not looked at again";
-}
-
-TEST(Ahead, no_more_than_64_at_one_time) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  for (int i = 0; i < 63; ++i) r.write(WrOp::kNop).op = WrOp::kWrite;
-  r.write(WrOp::kWrite, 8);
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.q().looked_ahead, 64u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.ring_bell();
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
-}
-
-TEST(Ahead, what_is_behind_the_front_is_forgotten) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);
-  EXPECT_EQ(r.q().looked_ahead, 3u);
-  r.ch().state = tp::ChannelState::kOpen;
-  EXPECT_EQ(r.sent().size(), 3u);
-  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite);
-  EXPECT_EQ(r.sent().size(), 2u);
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();  // for a channel that is not there yet
-  EXPECT_NE(r.peer().lanes[1].channels[0], 0u);
-  EXPECT_EQ(r.q().looked_ahead, 6u);
-}
-
-TEST(Ahead, an_element_that_cannot_be_ends_the_look) {
-  Requests r({.lanes = 2});
-  r.ch().state = tp::ChannelState::kReqSent;
-  r.write(WrOp::kWrite);
-  r.write(WrOp::kWrite).slots = 0;
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.q().looked_ahead, 1u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-}
-
-TEST(Ahead, nothing_is_begun_ahead_of_a_channel_that_is_up) {
-  Requests r({.lanes = 2});
-  r.write(WrOp::kWrite);
-  r.write(WrOp::kWrite, 20 * kMtu);
-  r.ring_bell();
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-  r.ring_bell();
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
 }
 
 }  // namespace

@@ -12,14 +12,15 @@
 namespace ub::ta {
 namespace {
 
-/// A jetty whose peer has a lane of two channels, both open.
+/// A jetty whose peer has a lane of two channels or more, all open.
 struct Places : Requests {
   explicit Places(const Options& o) : Requests(o) {
-    own = setup::channel_to(*s, peer_index(), false, place_of(*s, q()));
-    other = setup::channel_to(*s, peer_index(), false, place_of(*s, q()) ^ 1);
-    for (uint32_t each : {own, other}) {
-      if (!s->channels[each].is_up()) open(each);
+    for (uint32_t i = 0; i < o.channels_per_lane; ++i) {
+      in_turn.push_back(setup::channel_to(*s, peer_index(), false, (place_of(*s, q()) + i) % o.channels_per_lane));
+      if (!s->channels[in_turn[i]].is_up()) open(in_turn[i]);
     }
+    own = in_turn[0];
+    other = in_turn[1];
   }
   Places() : Places(Options{.channels_per_lane = 2}) {}
 
@@ -30,7 +31,7 @@ struct Places : Requests {
     std::map<uint32_t, uint32_t> all;
     for (bool any = true; any;) {
       any = false;
-      for (uint32_t by : {own, other}) {
+      for (uint32_t by : in_turn) {
         for (const tp::TxMessage& m : sent(by)) {
           all[m.segment] = by;
           any = true;
@@ -41,6 +42,7 @@ struct Places : Requests {
   }
   void answer_on(uint32_t by, uint32_t tassn) { on_answer(*s, by, answer_of(tassn)); }
 
+  std::vector<uint32_t> in_turn;  // from that on which its requests begin
   uint32_t own = 0, other = 0;
 };
 
@@ -59,6 +61,19 @@ TEST(Place, segments_of_a_read_go_round) {
   p.post(WrOp::kRead, 4 * kSegment);
   EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.other}, {2, p.own}, {3, p.other}}));
   EXPECT_EQ(p.unanswered(), 4u);
+}
+
+TEST(Place, segments_go_through_all_channels_in_turn) {
+  Places p(Requests::Options{.channels_per_lane = 4});
+  const std::vector<uint32_t>& c = p.in_turn;
+  p.post(WrOp::kRead, 5 * kSegment);
+  EXPECT_EQ(p.sent_on(), (SentOn{{0, c[0]}, {1, c[1]}, {2, c[2]}, {3, c[3]}, {4, c[0]}}));
+}
+
+TEST(Place, a_write_that_notifies_stays_with_its_queue) {
+  Places p;
+  p.post(WrOp::kWriteNotify, 2 * kSegment + kMtu);
+  EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.own}}));
 }
 
 TEST(Place, the_last_segment_of_a_write_waits_for_the_answers_to_the_others) {

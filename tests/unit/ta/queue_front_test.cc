@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "tests/unit/transport/looking.h"
 #include "tests/unit/transport/test_state.h"
 
 namespace ub::ta {
@@ -15,14 +16,14 @@ namespace {
 constexpr uint32_t kSlots = 64;
 
 struct Front : TestState {
-  Front() : slots(kSlots), work(16) {
+  explicit Front(uint32_t slot_count = kSlots) : slots(slot_count), work(16) {
     index = s->queues.alloc();
     SendQueue& q = queue();
     q = SendQueue{};
     q.slots = slots.data();
     q.indices = &indices;
     q.work = work.data();
-    q.slot_mask = kSlots - 1;
+    q.slot_mask = slot_count - 1;
     q.work_mask = 15;
     q.owner = 7;
     q.in_use = true;
@@ -30,7 +31,7 @@ struct Front : TestState {
   SendQueue& queue() { return s->queues[index]; }
   Wqe& post(WrOp op = WrOp::kWrite, uint8_t count = 1) {
     const uint32_t at = indices.produced.load();
-    Wqe& w = slots[at % kSlots];
+    Wqe& w = slots[at % slots.size()];
     w = {};
     w.op = op;
     w.slots = count;
@@ -124,6 +125,14 @@ TEST(QueueFront, an_element_for_a_dead_peer_completes_without_a_packet) {
   EXPECT_EQ(f.work[0].status, CrStatus::kAckTimeout);
 }
 
+TEST(QueueFront, an_element_for_a_dead_peer_without_a_fence_ends_whatever_is_awaited) {
+  Front f;
+  f.post().flags = kWrDead;
+  f.post();
+  f.queue().unanswered_fenced = 1;
+  EXPECT_EQ(f.front(), &f.slots[1]);
+}
+
 // What it held back would begin too early if it ended sooner (UB Base Specification Rev 2.0, 7.3.2).
 TEST(QueueFront, an_element_for_a_dead_peer_ends_no_sooner_than_its_fence_opens) {
   Front f;
@@ -155,6 +164,8 @@ TEST(QueueFront, an_element_that_cannot_be_ends_its_queue) {
   EXPECT_TRUE(ends([](Wqe& w) { w.slots = 2; })) << "beyond what was posted";
   EXPECT_TRUE(ends([](Wqe& w) { w.op = static_cast<WrOp>(15); }));
   EXPECT_TRUE(ends([](Wqe& w) { w.sge_count = kMaxSges + 1; }));
+  EXPECT_TRUE(ends([](Wqe& w) { w.sge_count = kMaxSges + 1; }, WrOp::kWrite, 8)) << "even if there is room for them";
+  EXPECT_FALSE(ends([](Wqe& w) { w.sge_count = kMaxSges; }, WrOp::kWrite, 8));
   EXPECT_TRUE(ends([](Wqe& w) { w.sge_count = 2; })) << "no room for the second range";
   EXPECT_FALSE(ends([](Wqe& w) { w.sge_count = 5; }, WrOp::kWrite, 2));
   EXPECT_TRUE(ends([](Wqe& w) { w.length = kMaxMessageBytes + 1; }));
@@ -166,6 +177,22 @@ TEST(QueueFront, an_element_that_cannot_be_ends_its_queue) {
   EXPECT_FALSE(ends([](Wqe& w) { w.flags = kWrInline, w.length = 16; }));
   EXPECT_TRUE(ends([](Wqe& w) { w.flags = kWrInline, w.sge_count = 16, w.length = 8; }, WrOp::kRead))
       << "a READ has ranges";
+}
+
+TEST(QueueFront, that_a_queue_ended_for_its_element_is_told_to_its_owner_and_to_who_looks) {
+  Front f;
+  Looking looking;
+  f.s->looker.begin(looking);
+  f.queue().jetty = 3;
+  f.s->jettys[3].user_data = 88;
+  f.post().slots = 0;
+  EXPECT_EQ(f.front(), nullptr);
+  EXPECT_EQ(looking.notes, (std::vector<Note>{{Stage::kElementRefused, f.index}}));
+  Event event{};
+  ASSERT_EQ(drain_events(*f.s, &event, 1), 1u);
+  EXPECT_EQ(event.kind, EventKind::kJettyError);
+  EXPECT_EQ(event.object, 88u);
+  EXPECT_EQ(event.owner, 7u);
 }
 
 TEST(QueueFront, an_element_over_the_end_of_the_ring_ends_its_queue) {
@@ -188,6 +215,44 @@ TEST(QueueFront, an_index_that_cannot_be_is_not_believed) {
   }
   f.indices.produced.store(kSlots);
   EXPECT_TRUE(see_posted(f.queue()));
+}
+
+// The oldest request that is under way still needs its element.
+TEST(QueueFront, the_room_for_what_is_posted_begins_at_the_oldest_element_in_use) {
+  Front f;
+  f.post(WrOp::kSkip, 5);
+  f.post();
+  ASSERT_EQ(f.front(), &f.slots[5]);
+  start_request(f.queue(), f.slots[5], 0, 1);
+  f.indices.produced.store(5 + kSlots + 1);
+  EXPECT_FALSE(see_posted(f.queue()));
+  f.indices.produced.store(5 + kSlots);
+  EXPECT_TRUE(see_posted(f.queue()));
+}
+
+// Elements are fetched some at a time.
+TEST(QueueFront, what_was_seen_and_not_fetched_needs_no_other_look) {
+  Front f(4 * kSlots);
+  std::vector<Wqe> source(f.slots.size());
+  f.queue().source = source.data();
+  for (uint32_t at : {0u, 32u, 64u}) source[at].slots = 32;
+  f.indices.produced.store(96);
+  bool may_look = true;
+  for (uint32_t at : {0u, 32u, 64u}) {
+    const Wqe* front = front_element(*f.s, f.queue(), &may_look);
+    ASSERT_EQ(front, &f.slots[at]);
+    start_request(f.queue(), *front, 0, 1);
+  }
+  EXPECT_FALSE(may_look);
+}
+
+TEST(QueueFront, all_of_a_full_ring_can_be_fetched) {
+  Front f(4 * kSlots);
+  std::vector<Wqe> source(f.slots.size());
+  f.queue().source = source.data();
+  f.indices.produced.store(4 * kSlots);
+  fetch_all(f.queue());
+  EXPECT_EQ(f.queue().produced, 4 * kSlots);
 }
 
 TEST(QueueFront, elements_are_taken_over_from_where_the_application_writes_once) {
@@ -230,10 +295,38 @@ TEST(QueueFront, a_queue_whose_owner_is_ahead_of_its_rate_is_woken_when_it_may_g
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));
   pacer.bytes_per_second = 1'000'000;
   pacer.charge(f.s->now, 1'000'000);
+  Looking looking;
+  f.s->looker.begin(looking);
   EXPECT_FALSE(pacer_allows(*f.s, f.queue()));
+  EXPECT_EQ(looking.notes, (std::vector<Note>{{Stage::kRequestWaits, f.index, uint32_t(RequestWaits::kRate)}}));
   EXPECT_EQ(f.s->timers.earliest(), pacer.ready_at());
   f.s->now = pacer.ready_at();
   EXPECT_TRUE(pacer_allows(*f.s, f.queue()));
+}
+
+TEST(QueueFront, the_first_element_that_is_passed_at_one_time_costs_its_owner_more_than_those_behind_it) {
+  Front f;
+  OwnerLimits limits;
+  f.queue().limits = &limits;
+  limits.passing.charge(f.s->now, Allowance::kMost - OwnerLimits::kPassedFirst - OwnerLimits::kPassedSlot * 2);
+  const Wqe& element = f.post();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(may_pass(*f.s, f.queue(), element));
+    EXPECT_TRUE(limits.passing.has_any(f.s->now));
+  }
+  EXPECT_TRUE(may_pass(*f.s, f.queue(), element));
+  EXPECT_FALSE(limits.passing.has_any(f.s->now)) << "that was more than he had";
+}
+
+TEST(QueueFront, whoever_asks_before_his_time_pays_for_it) {
+  Front f;
+  OwnerLimits limits;
+  f.queue().limits = &limits;
+  limits.passing.charge(f.s->now, Allowance::kMost * 2);
+  const Instant ready = limits.passing.ready_at();
+  EXPECT_FALSE(may_pass(*f.s, f.queue(), f.post()));
+  EXPECT_EQ(limits.passing.ready_at(), ready + OwnerLimits::kPassedSlot);
+  EXPECT_EQ(f.s->timers.earliest(), limits.passing.ready_at());
 }
 
 }  // namespace

@@ -210,6 +210,10 @@ TEST(Message, names_its_request_its_segment_and_its_queue) {
   EXPECT_EQ(request_of(*r.s, m[0]), nullptr) << "done";
   r.post(WrOp::kWrite);
   EXPECT_EQ(request_of(*r.s, m[0]), nullptr) << "and retired";
+  r.sent();
+  later = m[0];
+  later.work_request = 2;
+  EXPECT_EQ(request_of(*r.s, later), nullptr) << "the second one is under way, and the third one not started";
 }
 
 TEST(Message, of_a_queue_that_is_gone_names_nothing) {
@@ -344,24 +348,27 @@ TEST(Refusal, of_parts_of_a_read_goes_again_part_by_part) {
 }
 
 TEST(Refusal, the_oldest_whose_time_has_come_goes_first) {
-  Requests r;
-  r.post(WrOp::kRead);
-  r.post(WrOp::kRead);
-  r.sent();
-  r.refuse(0, 10);
-  r.refuse(1, 3);
-  r.s->now = r.state_of(1).retry_at;
-  r.timer();
-  Messages m = r.sent();
-  ASSERT_EQ(m.size(), 1u);
-  EXPECT_EQ(m[0].tassn, Tassn(1));
-  EXPECT_EQ(r.q().no_retry_before, r.state_of(0).retry_at);
-  EXPECT_LE(r.s->timers.earliest(), r.state_of(0).retry_at);
-  r.s->now = r.state_of(0).retry_at;
-  r.ring_bell();
-  m = r.sent();
-  ASSERT_EQ(m.size(), 1u);
-  EXPECT_EQ(m[0].tassn, Tassn(0));
+  for (const WrOp op : {WrOp::kRead, WrOp::kSend}) {  // in RM messages need not keep their order
+    Requests r;
+    r.post(op);
+    r.post(op);
+    r.sent();
+    r.refuse(0, 10);
+    r.refuse(1, 3);
+    r.s->now = r.state_of(1).retry_at;
+    r.s->timers.cancel(r.s->timer_of_queue(r.queue_index));
+    r.timer();
+    Messages m = r.sent();
+    ASSERT_EQ(m.size(), 1u);
+    EXPECT_EQ(m[0].tassn, Tassn(1));
+    EXPECT_EQ(r.q().no_retry_before, r.state_of(0).retry_at);
+    EXPECT_EQ(r.s->timers.earliest(), r.state_of(0).retry_at);
+    r.s->now = r.state_of(0).retry_at;
+    r.ring_bell();
+    m = r.sent();
+    ASSERT_EQ(m.size(), 1u);
+    EXPECT_EQ(m[0].tassn, Tassn(0));
+  }
 }
 
 TEST(Refusal, the_number_of_tries_may_be_limited) {
@@ -538,6 +545,22 @@ TEST(OrderedRefusal, nothing_new_that_takes_a_receive_goes_out_while_any_waits) 
   ASSERT_EQ(m.size(), 2u) << "behind the one that carries Retry";
   EXPECT_TRUE(m[0].retry);
   EXPECT_EQ(m[1].tassn, Tassn(1));
+}
+
+// The oldest one has told the target that all is well again, so it would take what comes.
+TEST(OrderedRefusal, a_new_message_waits_until_all_that_were_refused_have_gone_again) {
+  Ordered r;
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kSend);
+  r.sent();
+  for (uint32_t tassn = 0; tassn < 2; ++tassn) r.refuse(tassn);
+  ASSERT_EQ(r.retry_at(0).size(), 1u);
+  r.post(WrOp::kSend);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer(0);
+  const Messages m = r.sent();
+  ASSERT_EQ(m.size(), 2u);
+  EXPECT_EQ(m[0].tassn, Tassn(1));
+  EXPECT_EQ(m[1].tassn, Tassn(2));
 }
 
 TEST(OrderedRefusal, the_oldest_alone_pays) {

@@ -26,13 +26,14 @@ struct Requests : Objects {
     Mode mode = Mode::kRm;
     bool pinned = false;
     uint8_t rnr_retry = 7;
+    uint32_t depth = 64;
     uint32_t lanes = 1;
     uint32_t channels = 8;
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
     bool suspends = false;
   };
-  explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20) {
+  explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20), work(o.depth) {
     JettyConfig c = jetty_config(make_jfr());
     c.mode = o.mode;
     c.lower_layer_order = o.pinned;
@@ -130,7 +131,7 @@ struct Requests : Objects {
   std::vector<std::byte> memory;
   RegisteredSegment segment;
   std::vector<Wqe> ring = std::vector<Wqe>(256);
-  std::vector<WrState> work = std::vector<WrState>(64);
+  std::vector<WrState> work;
   QueueIndices indices{};
   uint32_t id = 0, queue_index = 0, target = 0, channel = 0;
   uint64_t posted = 0;

@@ -74,6 +74,14 @@ TEST(Segmentation, the_segments_of_a_request_are_all_of_its_bytes) {
   }
 }
 
+// A request waits while the numbers that it may need are taken: more than that would hold it back for nothing.
+TEST(Segmentation, what_a_length_may_need_is_no_more_than_some_request_of_it_has) {
+  EXPECT_EQ(most_segments(kMinMtu, kSegment), 1u);
+  EXPECT_EQ(most_segments(kMinMtu + 1, kSegment), segment_count(WrOp::kWriteImm, kMinMtu + 1, kMinMtu, kSegment));
+  const uint32_t length = kSegment + kMinMtu + 1;
+  EXPECT_EQ(most_segments(length, kSegment), segment_count(WrOp::kWriteImm, length, kMinMtu, kSegment));
+}
+
 TEST(Segmentation, opcodes_of_atomics_go_both_ways) {
   for (auto op = static_cast<int>(WrOp::kCompareSwap); op <= static_cast<int>(WrOp::kFetchXor); ++op) {
     EXPECT_EQ(atomic_op(wire_opcode(static_cast<WrOp>(op))), static_cast<WrOp>(op));

@@ -42,6 +42,7 @@ TEST(WaitingRequests, that_stop_are_gone_and_the_oldest_one_left_is_the_first) {
   EXPECT_EQ(all(q), (Numbers{20}));
   stop_waiting(q, 20);
   EXPECT_EQ(q.waiting, 0u);
+  EXPECT_EQ(q.waiting_from, 20u) << "where none is left nothing moves";
   let_wait(q, 100);
   EXPECT_EQ(all(q), (Numbers{100}));
 }

@@ -10,6 +10,7 @@
 #include "lib/transport/core_common.h"
 #include "lib/transport/looking/event_ring.h"
 #include "lib/transport/looking/sentence.h"
+#include "tests/unit/transport/looking.h"
 
 namespace ub {
 namespace {
@@ -91,10 +92,6 @@ TEST(EventRing, GivesNoMoreThanWasAskedFor) {
 // ---- who hears of it ---------------------------------------------------------------------------------------------
 
 struct Blind {};
-struct Looking {
-  std::vector<Note> notes;
-  void note(const Note& n) { notes.push_back(n); }
-};
 struct LookingClosely : Looking {
   static constexpr bool kLooksClosely = true;
 };
