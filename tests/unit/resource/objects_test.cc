@@ -471,9 +471,9 @@ TEST(ObjectState, a_failed_jetty_is_busy_until_everything_was_handed_back) {
     const uint32_t id = o.make_jetty();
     ASSERT_EQ(set_state(*o.s, id, QueueState::kError), Status::kOk);
     SendQueue& q = o.queue(id);
-    q.flush_done_pending = true;
+    q.marker_pending = true;
     EXPECT_EQ(set_state(*o.s, id, state), Status::kBusy);
-    q.flush_done_pending = false;
+    q.marker_pending = false;
     ++q.started_tail;
     EXPECT_EQ(set_state(*o.s, id, state), Status::kBusy);
     --q.started_tail;
