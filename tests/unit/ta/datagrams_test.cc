@@ -209,6 +209,16 @@ TEST(DatagramTarget, memory_that_answers_later_completes_it_once) {
   EXPECT_EQ(lost[0].length, 0u);
 }
 
+TEST(DatagramTarget, who_looks_is_told_of_its_arrival_and_of_its_outcome) {
+  Target t;
+  t.s->looker.begin(t.host);
+  t.post_receive(7);
+  t.give(t.packet());
+  EXPECT_EQ(t.host.noted(Stage::kDatagramArrived), (std::vector<Note>{{Stage::kDatagramArrived, 1, 8}}));
+  const Note completed{Stage::kReceiveCompleted, t.jfc, 1, static_cast<uint32_t>(CrStatus::kLocLen)};
+  EXPECT_EQ(t.host.noted(Stage::kReceiveCompleted), (std::vector<Note>{completed}));
+}
+
 // ---- links that wait -------------------------------------------------------------------------------------------
 
 TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_to_send) {
@@ -250,6 +260,19 @@ TEST_F(Sending, a_datagram_is_padded_with_zeros_and_counted) {
   EXPECT_EQ(count(a, Counter::kTxBytes) - bytes, frame.size());
   EXPECT_EQ(count(a, Counter::kUmTx), 1u);
   EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
+}
+
+TEST_F(Sending, who_looks_is_told_that_a_datagram_waits_for_memory_and_that_it_left) {
+  a.core->look(true);
+  a.host.slow = true;
+  post(5);
+  a.core->poll_packets(now, 64);
+  const uint32_t queue = state(a).jettys[state(a).ids[a.datagram_jetty].record].queue;
+  EXPECT_EQ(a.host.noted(Stage::kDatagramHeld), (std::vector<Note>{{Stage::kDatagramHeld, a.link, queue}}));
+  EXPECT_TRUE(a.host.noted(Stage::kDatagramSent).empty());
+  a.host.finish_copies(*a.core, now);
+  a.core->poll_packets(now, 64);
+  EXPECT_EQ(a.host.noted(Stage::kDatagramSent), (std::vector<Note>{{Stage::kDatagramSent, a.link, queue}}));
 }
 
 TEST_F(Sending, bytes_that_do_not_come_end_it_with_an_error) {

@@ -15,6 +15,7 @@
 #include "lib/base/assert.h"
 #include "lib/base/time.h"
 #include "lib/transport/host.h"
+#include "lib/transport/looking/note.h"
 
 namespace ub {
 
@@ -44,6 +45,16 @@ class TestHost {
   void tx_hold(uint32_t, std::byte* frame, std::byte* held) { take(frame, held); }
   void tx_may_wait(uint32_t) { ++may_wait; }
   void tx_drop(std::byte* held) { *std::exchange(held_[held], std::make_shared<std::byte*>()) = nullptr; }
+
+  void note(const Note& n) { notes_.push_back(n); }
+  /// What was noted of a stage while somebody looked.
+  std::vector<Note> noted(Stage stage) const {
+    std::vector<Note> all;
+    for (const Note& n : notes_) {
+      if (n.stage == stage) all.push_back(n);
+    }
+    return all;
+  }
 
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
     const Open& frame = open_frame(dst);
@@ -112,6 +123,7 @@ class TestHost {
     return bytes;
   }
 
+  std::vector<Note> notes_;
   std::vector<Open> open_;
   std::map<std::byte*, std::shared_ptr<std::byte*>> held_;
   std::deque<std::pair<CopyTag, std::function<void()>>> pending_;
