@@ -95,7 +95,7 @@ class PacketReceiver {
     for (Lane& lane : s_.peers[peer].lanes) {
       for (uint32_t place = 0; place < s_.config.channels_per_lane; ++place) {
         for (const uint32_t other : {lane.channels[place], lane.accepted[place]}) {
-          if (other != 0 && other != channel && s_.channels[other].stalled) resume(other);
+          if (s_.channels[other].stalled) resume(other);
         }
       }
     }
@@ -111,7 +111,7 @@ class PacketReceiver {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
     note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
-    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
+    if (waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
@@ -163,7 +163,7 @@ class PacketReceiver {
   void deliver_accepted(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     uint32_t waiting;
-    while (ch.is_up() && !ch.stalled && tp::accepted_at_cursor(s_, ch, &waiting)) {
+    while (ch.is_up() && tp::accepted_at_cursor(s_, ch, &waiting)) {
       if (tp::is_placed(waiting)) {
         deliver_placed(ch, Tpmsn(waiting));
       } else {
@@ -319,7 +319,8 @@ class PacketReceiver {
   bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
-    if (!is_placed(ch.open) && ch.open.copies == 0) executor().place_last(p);
+    UB_DCHECK(!is_placed(ch.open));  // what was placed is parked at once
+    if (ch.open.copies == 0) executor().place_last(p);
     return park_last(p, rest);
   }
 
@@ -401,8 +402,14 @@ class PacketReceiver {
       s_.drop(Counter::kTaRxStaleAnswer);
       return Delivery::kDone;
     }
-    finish_segment(s_, a, failure == 0 ? CrStatus::kSuccess : static_cast<CrStatus>(failure));
+    finish_segment(s_, a, outcome_of(failure));
     return Delivery::kDone;
+  }
+
+  // The placer notes how a response failed. Where a packet of it was malformed, the message failed as a request would.
+  static CrStatus outcome_of(uint8_t failure) {
+    if (failure == 0) return CrStatus::kSuccess;
+    return failure == static_cast<uint8_t>(CrStatus::kLocAccess) ? CrStatus::kLocAccess : CrStatus::kRemRespLen;
   }
 
   // Copies of the request are pending. The end of a copy resumes this channel. If the channel that the copy belongs to

@@ -70,7 +70,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
     wr.answered &= ~segment_bit(wr.base);
     ++wr.base;
   }
-  if (status != CrStatus::kSuccess && wr.status == CrStatus::kSuccess) wr.status = status;
+  if (wr.status == CrStatus::kSuccess) wr.status = status;
   wr.done = wr.base == (wr.status == CrStatus::kSuccess ? wr.segments : wr.cut);
   if (wr.done) {
     if (q.waiting != 0) stop_waiting(q, a.number);
@@ -139,7 +139,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 }  // namespace
 
 [[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
-  uint32_t more = answer.rspst == wire::kRspOk && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  uint32_t more = answer.rspst == wire::kRspOk ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);

@@ -41,9 +41,9 @@ TEST(DeliverWrite, packets_are_as_long_as_the_mtu_but_for_the_last) {
   Delivery d;
   d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), kMtu + 4);
   EXPECT_EQ(d.verdict(), kNotSupported) << "longer";
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), kMtu - 4, false);
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), 8);
-  EXPECT_EQ(d.verdict(), kNotSupported) << "shorter";
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu - 4, false);
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8), 8);
+  EXPECT_EQ(d.verdict(), kNotSupported) << "shorter, though the last one is as long as it has to be";
 }
 
 TEST(DeliverWrite, what_the_peer_may_not_reach_is_not_touched) {
@@ -85,6 +85,16 @@ TEST(DeliverWrite, a_notification_is_written_behind_the_bytes) {
   EXPECT_EQ(word, 0x1122334455667788u);
   p.ntf.token_value = kToken + 1;
   d.give(p, 8);
+  EXPECT_EQ(d.verdict(), kAborted);
+}
+
+TEST(DeliverWrite, a_notification_whose_memory_is_gone_fails_the_message) {
+  Delivery d;
+  wire::TaPacket p = d.on_memory(TaOpcode::kWriteNotify, 0);
+  p.has_ntf = true;
+  p.ntf = {reinterpret_cast<uint64_t>(d.base) + 64, d.target_memory.token_id, kToken, 5};
+  d.host.gone = true;
+  d.give(p, 0);
   EXPECT_EQ(d.verdict(), kAborted);
 }
 
@@ -149,6 +159,22 @@ TEST(DeliverOrder, what_cannot_be_placed_ahead_is_kept) {
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket&, uint32_t&) { d.ch().read_meta = false; }));
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket&, uint32_t&) { d.ch().message = Tpmsn(1); }));
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket& p, uint32_t&) { p = d.send(); }));
+}
+
+TEST(DeliverOrder, ahead_of_a_gap_nothing_is_placed_of_a_packet_that_has_no_transaction) {
+  for (bool fake : {true, false}) {
+    Delivery d;
+    std::vector<std::byte> rest(wire::kMaxTransactionHeaderSize + kMtu);
+    rest.resize(wire::write_transaction_headers(d.on_memory(TaOpcode::kWrite, 3 * kMtu), rest.data()) + kMtu);
+    std::memset(&rest.back() - 7, 1, 8);
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(1);
+    if (fake) rtp.fake = true;
+    if (!fake) rtp.nlp = wire::kNlpEntity;
+    d.receiver.on_data(d.channel, rtp, rest);
+    EXPECT_EQ(d.s->kept.in_use(), 1u) << fake;
+    EXPECT_EQ(d.base[kMtu - 1], std::byte{0}) << fake;
+  }
 }
 
 TEST(DeliverOrder, without_a_place_a_packet_comes_again) {
@@ -231,6 +257,20 @@ TEST(DeliverMessage, what_is_left_of_one_that_vanished_is_passed) {
   EXPECT_TRUE(d.answers().empty());
 }
 
+// The next message begins behind them.
+TEST(DeliverMessage, what_was_placed_of_one_that_vanished_is_passed) {
+  Delivery d;
+  d.give(0, d.on_memory(TaOpcode::kWrite, 3 * kMtu), kMtu, false, 0);
+  d.give(2, d.on_memory(TaOpcode::kWrite, 3 * kMtu, kMtu), kMtu, false, 0);
+  ASSERT_EQ(d.s->kept.in_use(), 0u);
+  d.psn = 1;
+  d.give_fake(0);
+  EXPECT_EQ(d.ch().expected, Psn(3));
+  EXPECT_FALSE(d.ch().message_open);
+  d.give(3, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
 TEST(DeliverMessage, one_that_begins_before_the_last_ended_takes_its_place) {
   Delivery d;
   d.post_receive(3 * kMtu);
@@ -252,6 +292,7 @@ TEST(DeliverMessage, of_another_layer_is_malformed) {
   rtp.last = true;
   d.receiver.on_data(d.channel, rtp, std::span(d.bytes, 16));
   EXPECT_EQ(d.count(wire::drop_counter(wire::Drop::kBadNlp)), 1u);
+  EXPECT_TRUE(d.answers().empty()) << "nobody can say to what";
   EXPECT_EQ(d.ch().expected, Psn(1)) << "the transport is content";
   EXPECT_EQ(d.ch().message, Tpmsn(1));
 }
@@ -411,6 +452,40 @@ TEST(DeliverAtomic, of_a_form_that_cannot_be_changes_nothing) {
   EXPECT_EQ(verdict(8, 20, 0), kNotSupported);
   EXPECT_EQ(verdict(8, 16, 4), kNotSupported) << "not aligned";
   EXPECT_EQ(verdict(8, kMtu, 0, false), kNotSupported) << "more than a packet";
+}
+
+// Its address is what the peer sees of it; where its memory lies is another matter.
+TEST(DeliverAtomic, is_aligned_by_its_address_and_not_by_its_memory_alone) {
+  Delivery d;
+  SegmentConfig c;
+  c.memory = d.base;
+  c.local_address = reinterpret_cast<uint64_t>(d.base);
+  c.address = 0x1004;
+  c.length = 64;
+  c.token = {true, kToken};
+  c.access = kAccessAtomic;
+  c.owner = 5;
+  RegisteredSegment odd;
+  ASSERT_EQ(register_segment(*d.s, c, &odd), Status::kOk);
+  wire::TaPacket p = d.on_memory(TaOpcode::kAtomicFetchAdd, 8);
+  p.ma.address = c.address;
+  p.ma.token_id = odd.token_id;
+  d.give(p, 16);
+  EXPECT_EQ(d.verdict(), kNotSupported);
+  p.req.opcode = TaOpcode::kAtomicSwap;
+  p.ma.length = 4;
+  p.req.tassn = Tassn(d.tassn);
+  d.give(p, 8);
+  EXPECT_EQ(d.verdict(), kFine) << "four bytes are aligned there";
+}
+
+// 7.2: operations that this NIC does not have.
+TEST(DeliverAtomic, an_operation_that_is_none_changes_nothing) {
+  for (TaOpcode op : {TaOpcode::kWriteback, TaOpcode::kPrefetch}) {
+    Delivery d;
+    d.give(d.on_memory(op, 8), op == TaOpcode::kPrefetch ? 0 : 16);
+    EXPECT_EQ(d.verdict(), kNotSupported);
+  }
 }
 
 TEST(DeliverAtomic, needs_its_own_permission) {
@@ -604,6 +679,23 @@ TEST(Receiver, an_ordered_jetty_that_refused_refuses_until_the_retry_comes) {
   d.post_receive(64);
   d.give(d.send(), 5);
   EXPECT_EQ(d.verdict(), kFine) << "from then on as ever";
+}
+
+TEST(Receiver, an_ordered_jetty_that_got_the_retry_refuses_nobody) {
+  Delivery d({.mode = Mode::kRc});
+  d.give(d.send(), 5);
+  EXPECT_EQ(d.verdict().first, wire::kRspRnr);
+  for (uint32_t i = 0; i < 3; ++i) d.post_receive(64, 64 * i);
+  wire::TaPacket p = d.send();
+  p.req.retry = true;
+  d.give(p, 5);
+  EXPECT_EQ(d.verdict(), kFine);
+  d.give(d.send(), 5);
+  EXPECT_EQ(d.verdict(), kFine);
+  p = d.send();
+  p.req.rc_id = 1;
+  d.give(p, 5);
+  EXPECT_EQ(d.verdict(), kFine) << "any RCID";
 }
 
 TEST(Receiver, a_refusal_holds_for_the_channel_that_it_was_told_on) {
