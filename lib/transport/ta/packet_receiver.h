@@ -11,6 +11,8 @@
 // behind it. If there is no record to park it in, delivery stops there.
 #pragma once
 
+#include <span>
+
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/receives.h"
@@ -92,12 +94,15 @@ class PacketReceiver {
   // the same request.
   void resume_others(uint32_t channel) {
     const uint32_t peer = s_.channels[channel].peer;
-    for (Lane& lane : s_.peers[peer].lanes) {
-      for (uint32_t place = 0; place < s_.config.channels_per_lane; ++place) {
-        for (const uint32_t other : {lane.channels[place], lane.accepted[place]}) {
-          if (s_.channels[other].stalled) resume(other);
-        }
-      }
+    for (const Lane& lane : s_.peers[peer].lanes) {
+      resume_stalled(lane.channels);
+      resume_stalled(lane.accepted);
+    }
+  }
+  // In a place without a channel there is channel 0, which never stalls.
+  void resume_stalled(std::span<const uint32_t> channels) {
+    for (const uint32_t channel : channels.first(s_.config.channels_per_lane)) {
+      if (s_.channels[channel].stalled) resume(channel);
     }
   }
 
@@ -202,7 +207,7 @@ class PacketReceiver {
     }
     if (ta.payload_len != ch.mtu) return false;
     if (ta.opcode() == wire::TaOpcode::kWrite) return place_write_ahead(channel, rtp, ta);
-    if (ta.opcode() != wire::TaOpcode::kReadResponse || ta.rsp.rspst != wire::kRspOk) return false;
+    if (ta.opcode() != wire::TaOpcode::kReadResponse) return false;  // one that reports a failure has no payload
     return responses().place_ahead(channel, rtp, ta);
   }
 

@@ -123,8 +123,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, uint8_t rnr_code) {
   if (takes_receive(op_of_segment(op, a.segment, wr.segments))) ++q.receives_refused;
   q.no_retry_before = Instant{};
   wr.retry_at = s.now + wire::rnr_duration(rnr_code);
-  s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
-  schedule_queue(s, a.queue);
+  schedule_queue(s, a.queue);  // which sets the timer
 }
 
 namespace {

@@ -297,6 +297,14 @@ TEST(DeliverMessage, of_another_layer_is_malformed) {
   EXPECT_EQ(d.ch().message, Tpmsn(1));
 }
 
+TEST(DeliverMessage, an_answer_that_cannot_be_is_not_answered) {
+  Delivery d;
+  d.give(d.response(TaOpcode::kTaack, 0), 4);
+  EXPECT_EQ(d.count(wire::drop_counter(wire::Drop::kUnexpectedPayload)), 1u);
+  EXPECT_TRUE(d.answers().empty());
+  EXPECT_EQ(d.ch().message, Tpmsn(1));
+}
+
 // 7.2: an opcode that nobody knows is answered as such.
 TEST(DeliverMessage, of_an_unknown_opcode_is_answered_when_it_is_complete) {
   Delivery d;
