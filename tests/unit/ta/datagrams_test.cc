@@ -409,6 +409,18 @@ TEST(DatagramsHeld, an_owner_has_no_more_than_so_many_and_looks_again_soon) {
   EXPECT_EQ(t.host.pending_copies(), 1u);
 }
 
+TEST(DatagramsHeld, where_all_places_are_taken_none_is_begun) {
+  TwoLinks t(true);
+  std::vector<uint32_t> taken;
+  for (uint32_t place = 1; place != 0;) taken.push_back(place = t.s->held_datagrams.places.alloc());
+  t.post(0);
+  EXPECT_EQ(t.send(), 0u);
+  EXPECT_EQ(t.s->timers.earliest(), t.s->now + microseconds(100));
+  for (size_t i = 0; i < 4; ++i) t.s->held_datagrams.places.free(taken[i]);
+  t.post(0);
+  EXPECT_EQ(t.send(), 1u);
+}
+
 // Looking again costs others time, and comes out of its owner's allowance.
 TEST(DatagramsHeld, an_owner_that_looks_again_and_again_waits_longer) {
   TwoLinks t(true);
