@@ -238,7 +238,14 @@ TEST(SlowTarget, the_end_of_a_copy_resumes_the_other_channel_of_its_request) {
     d.post(WrOp::kRead, 4 * kMtu);
     d.sent(own);
     d.sent(other);
-    if (first_waits) std::swap(own, other);
+    if (first_waits) {
+      std::swap(own, other);
+      // The other one may be the channel that the peer made for the place, while ours is a new one.
+      Lane& lane = d.s->peers[peer].lanes[0];
+      const uint32_t place = d.s->channels[other].place();
+      lane.channels[place] = 0;
+      lane.accepted[place] = other;
+    }
     const uint32_t own_segment = first_waits, other_segment = !first_waits;
     const auto arrives = [&d](uint32_t channel, uint32_t segment, uint32_t packet, bool last) {
       d.channel = channel;
