@@ -136,7 +136,7 @@ void resume_jfc(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
   if (j.waiting.empty() && !j.full) return;
   const uint32_t last = j.waiting.back();  // each waiter tries once, even if the application keeps making room
-  for (uint32_t waiter = 0; jfc_has_room(s, jfc) && !j.waiting.empty() && waiter != last;) {
+  for (uint32_t waiter = 0; jfc_has_room(s, jfc) && waiter != last;) {
     const Waiters all{s};
     waiter = j.waiting.pop_front<&Waiter::in_line>(all);
     const WaiterKind& kind = kind_of(s, waiter);

@@ -26,21 +26,24 @@ Refusal judge_packet(const CoreState& s, uint32_t link, const wire::TaPacket& pa
   return {};
 }
 
-// Finds the jetty and the JFR that the packet is addressed to. `*jetty` is 0 if it is addressed to the JFR. Groups have
-// no members of mode UM.
-Refusal find_receiver(const CoreState& s, const wire::Mtetah& mt, uint32_t* jetty, uint32_t* jfr) {
+struct Receiver {
+  uint32_t jetty;  // 0: the packet is addressed to the JFR
+  uint32_t jfr;
+};
+
+// Finds the jetty and the JFR that the packet is addressed to. Groups have no members of mode UM.
+Refusal find_receiver(const CoreState& s, const wire::Mtetah& mt, Receiver* to) {
   const IdSlot& id = s.ids[mt.tc_id];
   if ((mt.tc_type == wire::kTcTypeGroup) != (id.kind == ObjectKind::kGroup)) return Counter::kRxDropNoSuchQueue;
-  *jetty = 0;
   switch (id.kind) {
     case ObjectKind::kJetty:
-      *jetty = id.record;
-      *jfr = s.jettys[*jetty].jfr;
-      if (s.jettys[*jetty].mode != Mode::kUm) return Counter::kRxDropUmMode;
+      to->jetty = id.record;
+      to->jfr = s.jettys[to->jetty].jfr;
+      if (s.jettys[to->jetty].mode != Mode::kUm) return Counter::kRxDropUmMode;
       return {};
     case ObjectKind::kJfr:
-      *jfr = id.record;
-      if (s.jfrs[*jfr].mode != Mode::kUm) return Counter::kRxDropUmMode;
+      to->jfr = id.record;
+      if (s.jfrs[to->jfr].mode != Mode::kUm) return Counter::kRxDropUmMode;
       return {};
     case ObjectKind::kGroup:
       return Counter::kRxDropUmMode;
@@ -61,25 +64,30 @@ bool too_many_arriving(const CoreState& s, Owner owner) {
   return held >= kArrivingOfOwner || !has_share(s.arriving, held);
 }
 
+// Takes a receive for the packet.
+Refusal take_receive_for(CoreState& s, uint32_t link, const wire::TaPacket& packet, uint32_t* receive) {
+  if (const Refusal why = judge_packet(s, link, packet)) return why;
+  Receiver to{};
+  if (const Refusal why = find_receiver(s, packet.mt, &to)) return why;
+  const Jfr& jfr = s.jfrs[to.jfr];
+  if (!token_fits(jfr.token, packet)) return Counter::kRxDropUmToken;
+  if (!ready(s, to.jetty, jfr)) return Counter::kRxTargetNotReady;
+  if (too_many_arriving(s, jfr.owner)) return Counter::kRxDropUmBusy;
+  *receive = take_receive(s, to.jfr, to.jetty == 0 ? jfr.jfc : s.jettys[to.jetty].recv_jfc);
+  if (*receive == 0) return Counter::kRxDropUmNoReceive;
+  s.receives[*receive].jetty = to.jetty;
+  return {};
+}
+
 }  // namespace
 
 uint32_t admit_datagram(CoreState& s, uint32_t link, const wire::Endpoint& source, const wire::TaPacket& packet) {
-  uint32_t jetty = 0, jfr_record = 0, receive = 0;
-  Refusal why = judge_packet(s, link, packet);
-  if (!why) why = find_receiver(s, packet.mt, &jetty, &jfr_record);
-  const Jfr& jfr = s.jfrs[jfr_record];
-  if (!why && !token_fits(jfr.token, packet)) why = Counter::kRxDropUmToken;
-  if (!why && !ready(s, jetty, jfr)) why = Counter::kRxTargetNotReady;
-  if (!why && too_many_arriving(s, jfr.owner)) why = Counter::kRxDropUmBusy;
-  if (!why) {
-    receive = take_receive(s, jfr_record, jetty == 0 ? jfr.jfc : s.jettys[jetty].recv_jfc);
-    if (receive == 0) why = Counter::kRxDropUmNoReceive;
-  }
-  if (why) {
+  uint32_t receive{};
+  if (const Refusal why = take_receive_for(s, link, packet, &receive)) {
     s.drop(*why);
     return 0;
   }
-  s.receives[receive].jetty = jetty;
+  const Jfr& jfr = s.jfrs[s.receives[receive].jfr];
   const uint32_t record = s.arriving.alloc();
   ++s.arriving_of[jfr.owner];
   ArrivingDatagram& d = s.arriving[record];

@@ -113,7 +113,7 @@ void release_held_datagram(CoreState& s, uint32_t queue) {
 
 void give_up_held_datagram(CoreState& s, uint32_t queue) {
   const SendQueue& q = s.queues[queue];
-  if (q.held == 0) return;
+  UB_DCHECK(q.held != 0);  // a datagram that was started and has not ended is held
   s.held.orphan(s.held[q.held]);
   release_held_datagram(s, queue);
 }

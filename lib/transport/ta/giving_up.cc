@@ -19,13 +19,12 @@ namespace ub::ta {
 
 namespace {
 
-// Calls visit(channel) for each channel that carried segments of the request, except the one that it began on.
-template <class Visit>
-void for_each_other_channel(CoreState& s, const WrState& wr, Visit visit) {
+// Ends what is half sent of the request on the channels that carried it, except the one that it began on. In place of
+// one that died there may be none: channel 0 has sent nothing.
+void stop_on_other_channels(CoreState& s, uint32_t queue, uint32_t number, const WrState& wr) {
   const tp::Channel& began = s.channels[wr.channel];
   for (uint32_t left = wr.places & ~began.place_bit; left != 0; left &= left - 1) {
-    const uint32_t channel = lane_of(s, began).channels[std::countr_zero(left)];
-    if (channel != 0) visit(channel);
+    stop_request(s, lane_of(s, began).channels[std::countr_zero(left)], queue, number);
   }
 }
 
@@ -56,7 +55,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
     }
   }
   stop_request(s, wr.channel, queue, number);
-  for_each_other_channel(s, wr, [&](uint32_t channel) { stop_request(s, channel, queue, number); });
+  stop_on_other_channels(s, queue, number, wr);
 }
 
 namespace {
@@ -133,9 +132,9 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
     if (!q.in_use) continue;
     for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
       const WrState& wr = q.work[n & q.work_mask];
-      if (!wr.done && carried(s, wr, channel)) give_up(s, queue, n, CrStatus::kAckTimeout);
+      if (carried(s, wr, channel)) give_up(s, queue, n, CrStatus::kAckTimeout);
     }
-    if (ch.peer != 0 && !q.unreliable) mark_dead(s, q, ch);
+    if (!q.unreliable) mark_dead(s, q, ch);
     retire_requests(s, queue);
     schedule_queue(s, queue);
   }

@@ -11,6 +11,8 @@
 // behind it. If there is no record to park it in, delivery stops there.
 #pragma once
 
+#include <span>
+
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/receives.h"
@@ -92,12 +94,15 @@ class PacketReceiver {
   // the same request.
   void resume_others(uint32_t channel) {
     const uint32_t peer = s_.channels[channel].peer;
-    for (Lane& lane : s_.peers[peer].lanes) {
-      for (uint32_t place = 0; place < s_.config.channels_per_lane; ++place) {
-        for (const uint32_t other : {lane.channels[place], lane.accepted[place]}) {
-          if (other != 0 && other != channel && s_.channels[other].stalled) resume(other);
-        }
-      }
+    for (const Lane& lane : s_.peers[peer].lanes) {
+      resume_stalled(lane.channels);
+      resume_stalled(lane.accepted);
+    }
+  }
+  // In a place without a channel there is channel 0, which never stalls.
+  void resume_stalled(std::span<const uint32_t> channels) {
+    for (const uint32_t channel : channels.first(s_.config.channels_per_lane)) {
+      if (s_.channels[channel].stalled) resume(channel);
     }
   }
 
@@ -111,7 +116,7 @@ class PacketReceiver {
     const tp::Channel& ch = s_.channels[channel];
     const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
     note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
-    if (ch.is_up() && waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
+    if (waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
@@ -163,7 +168,7 @@ class PacketReceiver {
   void deliver_accepted(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     uint32_t waiting;
-    while (ch.is_up() && !ch.stalled && tp::accepted_at_cursor(s_, ch, &waiting)) {
+    while (ch.is_up() && tp::accepted_at_cursor(s_, ch, &waiting)) {
       if (tp::is_placed(waiting)) {
         deliver_placed(ch, Tpmsn(waiting));
       } else {
@@ -202,7 +207,7 @@ class PacketReceiver {
     }
     if (ta.payload_len != ch.mtu) return false;
     if (ta.opcode() == wire::TaOpcode::kWrite) return place_write_ahead(channel, rtp, ta);
-    if (ta.opcode() != wire::TaOpcode::kReadResponse || !wire::says_success(ta.rsp.rspst)) return false;
+    if (ta.opcode() != wire::TaOpcode::kReadResponse) return false;  // one that reports a failure has no payload
     return responses().place_ahead(channel, rtp, ta);
   }
 
@@ -319,7 +324,8 @@ class PacketReceiver {
   bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
-    if (!is_placed(ch.open) && ch.open.copies == 0) executor().place_last(p);
+    UB_DCHECK(!is_placed(ch.open));  // what was placed is parked at once
+    if (ch.open.copies == 0) executor().place_last(p);
     return park_last(p, rest);
   }
 
@@ -401,8 +407,14 @@ class PacketReceiver {
       s_.drop(Counter::kTaRxStaleAnswer);
       return Delivery::kDone;
     }
-    finish_segment(s_, a, failure == 0 ? CrStatus::kSuccess : static_cast<CrStatus>(failure));
+    finish_segment(s_, a, outcome_of(failure));
     return Delivery::kDone;
+  }
+
+  // The placer notes how a response failed. Where a packet of it was malformed, the message failed as a request would.
+  static CrStatus outcome_of(uint8_t failure) {
+    if (failure == 0) return CrStatus::kSuccess;
+    return failure == static_cast<uint8_t>(CrStatus::kLocAccess) ? CrStatus::kLocAccess : CrStatus::kRemRespLen;
   }
 
   // Copies of the request are pending. The end of a copy resumes this channel. If the channel that the copy belongs to

@@ -53,7 +53,7 @@ class PacketSender {
           last = send_next(channel);
           sent += last == Sent::kYes;
         }
-        if (last == Sent::kYes || last == Sent::kHeld || last == Sent::kNoRoom) activate(s_, channel);
+        if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
         set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held.empty());
       }

@@ -40,12 +40,10 @@ void vanish(CoreState& s, tp::Channel& ch, uint32_t i) {
   ch.ending.push_back<&ParkedMessage::in_line>(s.parked, i);
 }
 
-void drop_receive(CoreState& s, const tp::Channel& ch, tp::OpenMessage& m, Tpmsn number) {
-  const uint32_t receive = m.receive;
-  m.receive = 0;
-  if (receive == 0) return;
-  if (m.copies == 0) return return_receive(s, receive);
-  return_receive_later(s, receive, {ch.tpn, number, m.copies});
+void drop_receive(CoreState& s, const tp::Channel& ch, const tp::OpenMessage& m, Tpmsn number) {
+  if (m.receive == 0) return;
+  if (m.copies == 0) return return_receive(s, m.receive);
+  return_receive_later(s, m.receive, {ch.tpn, number, m.copies});
 }
 
 void drop_list(CoreState& s, tp::Channel& ch, IndexList& list) {

@@ -123,8 +123,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, Duration pause) {
   if (takes_receive(op_of_segment(op, a.segment, wr.segments))) ++q.receives_refused;
   q.no_retry_before = Instant{};
   wr.retry_at = s.now + pause;
-  s.timers.arm(s.timer_of_queue(a.queue), wr.retry_at);
-  schedule_queue(s, a.queue);
+  schedule_queue(s, a.queue);  // which sets the timer
 }
 
 namespace {
@@ -139,7 +138,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
 }  // namespace
 
 [[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
-  uint32_t more = wire::says_success(answer.rspst) && answer.opcode == wire::TaOpcode::kTaack ? answer.rspinfo : 0;
+  const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);

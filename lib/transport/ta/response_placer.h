@@ -79,7 +79,7 @@ class ResponsePlacer {
     uint64_t offset;
     SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, s_.config.segment_bytes, a.segment);
     uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
-    bool fits = wqe.op == WrOp::kRead && response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
+    bool fits = response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
                 (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
     if (!fits) return note_failure(ch, CrStatus::kRemRespLen);
     check_response(ch, place_response(ch, a, offset, ta.payload, ta.payload_len, rtp.last));

@@ -38,7 +38,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   tp::Channel& ch = s.channels[channel];
   if (rspst != wire::kRspOk) [[unlikely]]
     count_refusal(s, channel, request, rspst);
-  if (rspst == wire::kRspOk && opcode == wire::TaOpcode::kTaack && !ch.answers.empty()) {
+  if (rspst == wire::kRspOk && !ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.messages);
     if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&

@@ -129,7 +129,7 @@ class TargetExecutor {
       case wire::TaOpcode::kSendInvalidate:
         return check_send(p);
       default:
-        return p.rtp.last && atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;
+        return atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;  // an atomic is shorter than any MTU
     }
   }
 
@@ -235,7 +235,7 @@ class TargetExecutor {
       uint64_t bytes = write ? ta.imm.msg_length : receive.filled;
       CrStatus status = CrStatus::kSuccess;
       if (!ok) {
-        status = !write && receive.filled == UINT32_MAX ? CrStatus::kLocLen : CrStatus::kLocAccess;
+        status = receive.filled == UINT32_MAX ? CrStatus::kLocLen : CrStatus::kLocAccess;
         bytes = 0;
       }
       complete_receive(s_, p.channel, p.message, ta, status, bytes);

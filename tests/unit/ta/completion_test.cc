@@ -9,8 +9,9 @@
 
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
-#include "tests/unit/transport/test_state.h"
+#include "tests/unit/resource/objects.h"
 
 namespace ub::ta {
 namespace {
@@ -93,6 +94,21 @@ TEST(Completion, an_index_of_the_application_that_cannot_be_frees_nothing) {
   EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
   c.indices.consumed.store(UINT32_MAX - 20);
   EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  c.s->jfcs[c.jfc].reserved = 2;
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc)) << "and no place that is promised";
+}
+
+// No more than the slots of the ring can wait in it.
+TEST(Completion, an_index_of_the_application_that_cannot_be_tells_of_nothing_that_it_may_have_seen) {
+  for (uint32_t unread : {8u, 9u}) {
+    Completions c;
+    c.push(kCqeSolicited);
+    for (int i = 0; i < 5; ++i) c.push();
+    c.indices.consumed.store(c.indices.produced.load() - unread);
+    c.arm(Armed::kSolicited);
+    check_armed(*c.s, c.jfc);
+    EXPECT_EQ(c.armed(), unread == 9) << unread;
+  }
 }
 
 TEST(Completion, an_armed_jfc_tells_of_the_next_one_once) {
@@ -130,13 +146,54 @@ TEST(Completion, arming_tells_at_once_of_what_waits_and_not_of_what_was_consumed
   c.arm(Armed::kSolicited);
   check_armed(*c.s, c.jfc);
   EXPECT_FALSE(c.armed());
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kCompletion}));
   c.consume(1);
   c.arm(Armed::kSolicited);
   check_armed(*c.s, c.jfc);
   EXPECT_TRUE(c.armed()) << "the solicited one was consumed";
+  EXPECT_TRUE(c.events().empty());
   c.arm(Armed::kAny);
   check_armed(*c.s, c.jfc);
   EXPECT_FALSE(c.armed());
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kCompletion}));
+}
+
+// Receives have places that were promised to them, and complete without asking for room.
+TEST(Completion, when_room_was_made_the_episode_of_a_full_jfc_is_over) {
+  Completions c(2);
+  for (int i = 0; i < 2; ++i) c.push();
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kJfcError}));
+  c.consume(2);
+  resume_jfc(*c.s, c.jfc);
+  for (int i = 0; i < 2; ++i) c.push();
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kJfcError}));
+}
+
+TEST(Completion, with_room_for_one_at_a_time_those_who_wait_take_turns) {
+  Objects o;
+  o.the_jfc().depth = 1;
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t id = o.make_jetty();
+    Objects::SendRingMemory& ring = o.send_rings.back();
+    for (uint32_t k = 0; k < 3; ++k) {
+      ring.slots[k] = Wqe{};
+      ring.slots[k].op = WrOp::kNop;
+      ring.slots[k].flags = kWrSignaled;
+      ring.slots[k].slots = 1;
+    }
+    ring.indices.produced.store(3);
+    schedule_queue(*o.s, o.jetty(id).queue);
+  }
+  std::vector<uint32_t> order;
+  for (int i = 0; i < 9; ++i) {
+    const std::vector<Cqe> done = o.completions();
+    ASSERT_EQ(done.size(), 1u) << i;
+    order.push_back(done[0].local_id);
+    resume_jfc(*o.s, o.jfc);
+  }
+  for (size_t i = 1; i < 7; ++i) EXPECT_NE(order[i], order[i + 1]) << i;
 }
 
 // A ring: each gets its try in the order in which they came.

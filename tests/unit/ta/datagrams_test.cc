@@ -2,8 +2,10 @@
 //
 // Unreliable messages: who gets one and under which name it is dropped otherwise, what a packet of one says, and what
 // becomes of those that wait (UB Base Specification Rev 2.0, 6.5, 7.2).
+#include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/datagram_receiver.h"
+#include "lib/transport/ta/datagram_sender.h"
 #include "lib/transport/wire/icrc.h"
 #include "lib/transport/wire/utp_header.h"
 #include "tests/unit/resource/objects.h"
@@ -198,6 +200,7 @@ TEST(DatagramTarget, memory_that_answers_later_completes_it_once) {
   EXPECT_EQ(t.completions().at(0).status, CrStatus::kSuccess);
   t.receiver.on_placed({1, generation}, true);
   EXPECT_TRUE(t.completions().empty());
+  EXPECT_EQ(t.s->arriving[1].pending, 0u) << "nothing is counted of one that has ended";
   t.post_receive();
   t.give(t.packet());
   EXPECT_EQ(t.s->arriving[1].generation, generation + 1);
@@ -207,6 +210,16 @@ TEST(DatagramTarget, memory_that_answers_later_completes_it_once) {
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost[0].status, CrStatus::kLocAccess);
   EXPECT_EQ(lost[0].length, 0u);
+}
+
+TEST(DatagramTarget, who_looks_is_told_of_its_arrival_and_of_its_outcome) {
+  Target t;
+  t.s->looker.begin(t.host);
+  t.post_receive(7);
+  t.give(t.packet());
+  EXPECT_EQ(t.host.noted(Stage::kDatagramArrived), (std::vector<Note>{{Stage::kDatagramArrived, 1, 8}}));
+  const Note completed{Stage::kReceiveCompleted, t.jfc, 1, static_cast<uint32_t>(CrStatus::kLocLen)};
+  EXPECT_EQ(t.host.noted(Stage::kReceiveCompleted), (std::vector<Note>{completed}));
 }
 
 // ---- links that wait -------------------------------------------------------------------------------------------
@@ -225,6 +238,201 @@ TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_t
     }
     EXPECT_TRUE(o.s->active_links.empty());
   }
+}
+
+// ---- whose turn it is ------------------------------------------------------------------------------------------
+
+// Two links, and a queue of datagrams for each.
+struct TwoLinks : Objects {
+  explicit TwoLinks(bool slow = false) : Objects(config(slow)) {
+    s->links[s->links.alloc()] = LinkRecord{true, {.mtu = 1024}, {}, {}};
+    SegmentConfig sc;
+    sc.memory = memory.data();
+    sc.address = sc.local_address = reinterpret_cast<uint64_t>(memory.data());
+    sc.length = memory.size();
+    sc.owner = 5;
+    EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
+    for (uint32_t link : {1u, 2u}) {
+      JettyConfig c = jetty_config();
+      c.mode = Mode::kUm;
+      queues.push_back(jetty(make(c)).queue);
+      TargetConfig t = target_config(1 + link);
+      t.mode = Mode::kUm;
+      t.path.link = link;
+      targets.push_back(add(t));
+    }
+    host.slow = slow;
+    s->looker.begin(host);
+  }
+  static CoreConfig config(bool slow) {
+    CoreConfig c = small_tables();
+    c.slow_memory = slow;
+    return c;
+  }
+  SendQueue& q(size_t which) { return s->queues[queues[which]]; }
+  Peer& peer(size_t which) { return s->peers[s->targets[targets[which]].peer]; }
+  void post(size_t which) {
+    SendRingMemory& ring = send_rings[which];
+    Wqe& w = ring.slots[ring.indices.produced.load() % kRingSlots];
+    w = {};
+    w.op = WrOp::kSend;
+    w.flags = kWrSignaled;
+    w.slots = w.sge_count = 1;
+    w.length = 8;
+    w.target = targets[which];
+    w.sge = {reinterpret_cast<uint64_t>(memory.data()), 8, segment.handle};
+    ring.indices.produced.store(ring.indices.produced.load() + 1);
+    schedule_datagrams(*s, queues[which]);
+  }
+  size_t send(size_t budget = 64) { return s->active_links.empty() ? 0 : sender.send(budget); }
+  /// The links over which they left.
+  std::vector<uint32_t> left() const {
+    std::vector<uint32_t> all;
+    for (const Note& n : host.noted(Stage::kDatagramSent)) all.push_back(n.object);
+    return all;
+  }
+  // For TestHost::finish_copy.
+  void on_copy_done(Instant, CopyTag tag, bool ok) {
+    const uint32_t number = s->held.on_gather_done(tag, ok);
+    if (number != 0) sender.on_gathered(s->held[number]);
+  }
+  void finish_copies() { host.finish_copies(*this, s->now); }
+
+  std::vector<std::byte> memory = std::vector<std::byte>(256);
+  RegisteredSegment segment;
+  std::vector<uint32_t> queues, targets;
+  TestHost host;
+  DatagramSender<TestHost> sender{*s, host};
+};
+using Links = std::vector<uint32_t>;
+
+TEST(DatagramLinks, with_room_for_one_at_a_time_they_take_turns) {
+  TwoLinks t;
+  for (int i = 0; i < 3; ++i) {
+    for (size_t which : {0u, 1u}) t.post(which);
+  }
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(t.send(1), 1u);
+  EXPECT_EQ(t.left(), (Links{1, 2, 1, 2, 1, 2}));
+}
+
+TEST(DatagramLinks, one_whose_path_has_changed_leaves_over_the_new_one_alone) {
+  TwoLinks t;
+  t.post(0);
+  t.peer(0).path.link = 2;
+  t.send();
+  EXPECT_EQ(t.left(), Links{}) << "it is not the turn of that one";
+  t.send();
+  EXPECT_EQ(t.left(), Links{2});
+}
+
+TEST(DatagramLinks, one_that_goes_down_takes_only_what_was_held_for_it) {
+  TwoLinks t(true);
+  for (size_t which : {0u, 1u}) t.post(which);
+  EXPECT_EQ(t.send(), 2u);
+  ASSERT_EQ(t.host.pending_copies(), 2u);
+  t.peer(1).path.link = 0;
+  leave_link(*t.s, 2);
+  EXPECT_EQ(t.count(Counter::kUmTxNoPath), 1u);
+  EXPECT_EQ(t.completions().size(), 1u);
+  t.finish_copies();
+  t.send();
+  EXPECT_EQ(t.left(), Links{1});
+}
+
+TEST(DatagramLinks, one_that_goes_down_takes_nothing_that_has_left) {
+  TwoLinks t(true);
+  t.post(0);
+  t.send();
+  t.finish_copies();
+  t.send();
+  ASSERT_EQ(t.left(), Links{1});
+  t.peer(0).path.link = 0;
+  leave_link(*t.s, 1);
+  EXPECT_EQ(t.count(Counter::kUmTxNoPath), 0u);
+  EXPECT_EQ(t.completions().size(), 1u);
+}
+
+// ---- a port without room ---------------------------------------------------------------------------------------
+
+// The time in which others left before it does not count.
+TEST(DatagramRoom, each_waits_for_it_as_long_as_its_request_may_take_and_is_lost_then) {
+  for (bool slow : {false, true}) {
+    TwoLinks t(slow);
+    for (int i = 0; i < 2; ++i) t.post(0);
+    if (slow) t.send(1);
+    t.finish_copies();
+    const Duration limit = t.q(0).request_timeout;
+    t.s->now += limit / 2;
+    EXPECT_EQ(t.send(1), 1u);
+    ASSERT_EQ(t.left(), Links{1});
+    t.host.full = true;
+    t.s->now += limit - nanoseconds(1);
+    t.send(1);
+    EXPECT_EQ(t.count(Counter::kUmTxNoRoom), 0u) << slow;
+    EXPECT_EQ(t.completions().size(), 1u) << slow;
+    t.s->now += nanoseconds(1);
+    t.send(1);
+    EXPECT_EQ(t.count(Counter::kUmTxNoRoom), 1u) << slow;
+    const std::vector<Cqe> done = t.completions();
+    ASSERT_EQ(done.size(), 1u) << slow;
+    EXPECT_EQ(done[0].status, CrStatus::kSuccess) << "like one that the network loses";
+  }
+}
+
+TEST(DatagramRoom, one_whose_bytes_are_there_waits_no_longer_than_any_other) {
+  TwoLinks t(true);
+  t.post(0);
+  t.send();
+  t.finish_copies();
+  t.host.full = true;
+  t.s->now += t.q(0).request_timeout - nanoseconds(1);
+  t.send();
+  EXPECT_EQ(t.count(Counter::kUmTxNoRoom), 0u);
+  t.s->now += nanoseconds(1);
+  t.send();
+  EXPECT_EQ(t.count(Counter::kUmTxNoRoom), 1u);
+  EXPECT_EQ(t.completions().size(), 1u);
+  EXPECT_EQ(t.s->held_datagrams.places.in_use(), 0u);
+}
+
+// ---- how many one owner may hold -------------------------------------------------------------------------------
+
+TEST(DatagramsHeld, an_owner_has_no_more_than_so_many_and_looks_again_soon) {
+  TwoLinks t(true);
+  t.s->held_datagrams_of[5] = kHeldDatagramsOfOwner;
+  t.post(0);
+  EXPECT_EQ(t.send(), 0u);
+  EXPECT_EQ(t.s->timers.earliest(), t.s->now + microseconds(100));
+  --t.s->held_datagrams_of[5];
+  t.post(0);
+  EXPECT_EQ(t.send(), 1u);
+  EXPECT_EQ(t.host.pending_copies(), 1u);
+}
+
+TEST(DatagramsHeld, where_all_places_are_taken_none_is_begun) {
+  TwoLinks t(true);
+  std::vector<uint32_t> taken;
+  for (uint32_t place = 1; place != 0;) taken.push_back(place = t.s->held_datagrams.places.alloc());
+  t.post(0);
+  EXPECT_EQ(t.send(), 0u);
+  EXPECT_EQ(t.s->timers.earliest(), t.s->now + microseconds(100));
+  for (size_t i = 0; i < 4; ++i) t.s->held_datagrams.places.free(taken[i]);
+  t.post(0);
+  EXPECT_EQ(t.send(), 1u);
+}
+
+// Looking again costs others time, and comes out of its owner's allowance.
+TEST(DatagramsHeld, an_owner_that_looks_again_and_again_waits_longer) {
+  TwoLinks t(true);
+  OwnerLimits limits;
+  t.q(0).limits = &limits;
+  t.s->held_datagrams_of[5] = kHeldDatagramsOfOwner;
+  t.post(0);
+  for (int i = 0; i < 2000; ++i) schedule_datagrams(*t.s, t.queues[0]);
+  ASSERT_GT(limits.passing.ready_at(), t.s->now + microseconds(100));
+  t.s->timers.cancel(t.s->timer_of_queue(t.queues[0]));
+  schedule_datagrams(*t.s, t.queues[0]);
+  EXPECT_EQ(t.s->timers.earliest(), limits.passing.ready_at());
 }
 
 // ---- sending ---------------------------------------------------------------------------------------------------
@@ -250,6 +458,28 @@ TEST_F(Sending, a_datagram_is_padded_with_zeros_and_counted) {
   EXPECT_EQ(count(a, Counter::kTxBytes) - bytes, frame.size());
   EXPECT_EQ(count(a, Counter::kUmTx), 1u);
   EXPECT_EQ(a.poll().at(0).status, CrStatus::kSuccess);
+}
+
+TEST_F(Sending, who_looks_is_told_that_a_datagram_waits_for_memory_and_that_it_left) {
+  a.core->look(true);
+  a.host.slow = true;
+  post(5);
+  a.core->poll_packets(now, 64);
+  const uint32_t queue = state(a).jettys[state(a).ids[a.datagram_jetty].record].queue;
+  EXPECT_EQ(a.host.noted(Stage::kDatagramHeld), (std::vector<Note>{{Stage::kDatagramHeld, a.link, queue}}));
+  EXPECT_TRUE(a.host.noted(Stage::kDatagramSent).empty());
+  a.host.finish_copies(*a.core, now);
+  a.core->poll_packets(now, 64);
+  EXPECT_EQ(a.host.noted(Stage::kDatagramSent), (std::vector<Note>{{Stage::kDatagramSent, a.link, queue}}));
+}
+
+TEST_F(Sending, its_completion_names_no_channel) {
+  connect();
+  post(5);
+  a.core->poll_packets(now, 64);
+  const std::vector<Cqe> done = a.poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].tpn, 0u);
 }
 
 TEST_F(Sending, bytes_that_do_not_come_end_it_with_an_error) {

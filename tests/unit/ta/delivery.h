@@ -141,6 +141,16 @@ struct Delivery : Requests {
   uint32_t psn = 0, tpmsn = 0, tassn = 0;
 };
 
+/// Memory that answers when the test says so.
+struct Slow : Delivery {
+  Slow() : Delivery({.slow_memory = true}) { host.slow = true; }
+  // The channel has no record for a message whose end waits.
+  void park_nothing() {
+    while (s->parked.alloc() != 0) {
+    }
+  }
+};
+
 const std::pair<int, int> kFine{wire::kRspOk, 0}, kAborted{wire::kRspError, wire::kErrRemoteAbort},
     kNotSupported{wire::kRspError, wire::kErrUnsupportedRequest};
 

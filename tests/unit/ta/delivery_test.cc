@@ -41,9 +41,9 @@ TEST(DeliverWrite, packets_are_as_long_as_the_mtu_but_for_the_last) {
   Delivery d;
   d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), kMtu + 4);
   EXPECT_EQ(d.verdict(), kNotSupported) << "longer";
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), kMtu - 4, false);
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 4), 8);
-  EXPECT_EQ(d.verdict(), kNotSupported) << "shorter";
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu - 4, false);
+  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8), 8);
+  EXPECT_EQ(d.verdict(), kNotSupported) << "shorter, though the last one is as long as it has to be";
 }
 
 TEST(DeliverWrite, what_the_peer_may_not_reach_is_not_touched) {
@@ -85,6 +85,16 @@ TEST(DeliverWrite, a_notification_is_written_behind_the_bytes) {
   EXPECT_EQ(word, 0x1122334455667788u);
   p.ntf.token_value = kToken + 1;
   d.give(p, 8);
+  EXPECT_EQ(d.verdict(), kAborted);
+}
+
+TEST(DeliverWrite, a_notification_whose_memory_is_gone_fails_the_message) {
+  Delivery d;
+  wire::TaPacket p = d.on_memory(TaOpcode::kWriteNotify, 0);
+  p.has_ntf = true;
+  p.ntf = {reinterpret_cast<uint64_t>(d.base) + 64, d.target_memory.token_id, kToken, 5};
+  d.host.gone = true;
+  d.give(p, 0);
   EXPECT_EQ(d.verdict(), kAborted);
 }
 
@@ -149,6 +159,22 @@ TEST(DeliverOrder, what_cannot_be_placed_ahead_is_kept) {
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket&, uint32_t&) { d.ch().read_meta = false; }));
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket&, uint32_t&) { d.ch().message = Tpmsn(1); }));
   EXPECT_TRUE(kept([](Delivery& d, wire::TaPacket& p, uint32_t&) { p = d.send(); }));
+}
+
+TEST(DeliverOrder, ahead_of_a_gap_nothing_is_placed_of_a_packet_that_has_no_transaction) {
+  for (bool fake : {true, false}) {
+    Delivery d;
+    std::vector<std::byte> rest(wire::kMaxTransactionHeaderSize + kMtu);
+    rest.resize(wire::write_transaction_headers(d.on_memory(TaOpcode::kWrite, 3 * kMtu), rest.data()) + kMtu);
+    std::memset(&rest.back() - 7, 1, 8);
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(1);
+    if (fake) rtp.fake = true;
+    if (!fake) rtp.nlp = wire::kNlpEntity;
+    d.receiver.on_data(d.channel, rtp, rest);
+    EXPECT_EQ(d.s->kept.in_use(), 1u) << fake;
+    EXPECT_EQ(d.base[kMtu - 1], std::byte{0}) << fake;
+  }
 }
 
 TEST(DeliverOrder, without_a_place_a_packet_comes_again) {
@@ -231,6 +257,20 @@ TEST(DeliverMessage, what_is_left_of_one_that_vanished_is_passed) {
   EXPECT_TRUE(d.answers().empty());
 }
 
+// The next message begins behind them.
+TEST(DeliverMessage, what_was_placed_of_one_that_vanished_is_passed) {
+  Delivery d;
+  d.give(0, d.on_memory(TaOpcode::kWrite, 3 * kMtu), kMtu, false, 0);
+  d.give(2, d.on_memory(TaOpcode::kWrite, 3 * kMtu, kMtu), kMtu, false, 0);
+  ASSERT_EQ(d.s->kept.in_use(), 0u);
+  d.psn = 1;
+  d.give_fake(0);
+  EXPECT_EQ(d.ch().expected, Psn(3));
+  EXPECT_FALSE(d.ch().message_open);
+  d.give(3, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
 TEST(DeliverMessage, one_that_begins_before_the_last_ended_takes_its_place) {
   Delivery d;
   d.post_receive(3 * kMtu);
@@ -252,7 +292,16 @@ TEST(DeliverMessage, of_another_layer_is_malformed) {
   rtp.last = true;
   d.receiver.on_data(d.channel, rtp, std::span(d.bytes, 16));
   EXPECT_EQ(d.count(wire::drop_counter(wire::Drop::kBadNlp)), 1u);
+  EXPECT_TRUE(d.answers().empty()) << "nobody can say to what";
   EXPECT_EQ(d.ch().expected, Psn(1)) << "the transport is content";
+  EXPECT_EQ(d.ch().message, Tpmsn(1));
+}
+
+TEST(DeliverMessage, an_answer_that_cannot_be_is_not_answered) {
+  Delivery d;
+  d.give(d.response(TaOpcode::kTaack, 0), 4);
+  EXPECT_EQ(d.count(wire::drop_counter(wire::Drop::kUnexpectedPayload)), 1u);
+  EXPECT_TRUE(d.answers().empty());
   EXPECT_EQ(d.ch().message, Tpmsn(1));
 }
 
@@ -433,6 +482,40 @@ TEST(DeliverAtomic, of_a_form_that_cannot_be_changes_nothing) {
   EXPECT_EQ(verdict(8, kMtu, 0, false), kNotSupported) << "more than a packet";
 }
 
+// Its address is what the peer sees of it; where its memory lies is another matter.
+TEST(DeliverAtomic, is_aligned_by_its_address_and_not_by_its_memory_alone) {
+  Delivery d;
+  SegmentConfig c;
+  c.memory = d.base;
+  c.local_address = reinterpret_cast<uint64_t>(d.base);
+  c.address = 0x1004;
+  c.length = 64;
+  c.token = {true, kToken};
+  c.access = kAccessAtomic;
+  c.owner = 5;
+  RegisteredSegment odd;
+  ASSERT_EQ(register_segment(*d.s, c, &odd), Status::kOk);
+  wire::TaPacket p = d.on_memory(TaOpcode::kAtomicFetchAdd, 8);
+  p.ma.address = c.address;
+  p.ma.token_id = odd.token_id;
+  d.give(p, 16);
+  EXPECT_EQ(d.verdict(), kNotSupported);
+  p.req.opcode = TaOpcode::kAtomicSwap;
+  p.ma.length = 4;
+  p.req.tassn = Tassn(d.tassn);
+  d.give(p, 8);
+  EXPECT_EQ(d.verdict(), kFine) << "four bytes are aligned there";
+}
+
+// 7.2: operations that this NIC does not have.
+TEST(DeliverAtomic, an_operation_that_is_none_changes_nothing) {
+  for (TaOpcode op : {TaOpcode::kWriteback, TaOpcode::kPrefetch}) {
+    Delivery d;
+    d.give(d.on_memory(op, 8), op == TaOpcode::kPrefetch ? 0 : 16);
+    EXPECT_EQ(d.verdict(), kNotSupported);
+  }
+}
+
 TEST(DeliverAtomic, needs_its_own_permission) {
   Delivery d;
   wire::TaPacket p = d.on_memory(TaOpcode::kAtomicSwap, 8);
@@ -528,120 +611,6 @@ TEST(DeliverSend, with_invalidate_that_fails_revokes_nothing) {
   EXPECT_EQ(d.completions().at(0).status, CrStatus::kLocLen);
   d.answers();
   d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  EXPECT_EQ(d.verdict(), kFine);
-}
-
-// ---- who receives ----------------------------------------------------------------------------------------------
-
-TEST(Receiver, who_is_not_ready_says_nothing) {
-  const auto silent = [](void (*change)(Delivery&)) {
-    Delivery d;
-    d.post_receive(64);
-    change(d);
-    d.give(d.send(), 5);
-    EXPECT_EQ(d.ch().expected, Psn(1));
-    return d.answers().empty() && d.count(Counter::kRxTargetNotReady) == 1;
-  };
-  EXPECT_FALSE(silent([](Delivery&) {}));
-  EXPECT_TRUE(silent([](Delivery& d) { d.the_jfr().state = QueueState::kReset; }));
-  EXPECT_TRUE(silent([](Delivery& d) { d.the_jfr().state = QueueState::kError; }));
-  EXPECT_TRUE(silent([](Delivery& d) { d.q().state = QueueState::kReset; }));
-  EXPECT_TRUE(silent([](Delivery& d) { d.q().state = QueueState::kError; }));
-}
-
-TEST(Receiver, a_token_is_checked_where_one_is_asked_for) {
-  Delivery d;
-  for (int i = 0; i < 4; ++i) d.post_receive(64);
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict(), kFine) << "none is asked for";
-  d.the_jfr().token = {true, 0x77};
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict(), kAborted);
-  wire::TaPacket p = d.send();
-  p.token_value = 0x77;
-  d.give(p, 5);
-  EXPECT_EQ(d.verdict(), kFine);
-  p.tv = false;
-  EXPECT_FALSE(token_fits(d.the_jfr().token, p)) << "it is not there";
-  wire::TaPacket write = d.of(TaOpcode::kWriteImmediate);
-  write.imm = {0, 0x77, 0};
-  write.token_value = 0;
-  EXPECT_TRUE(token_fits(d.the_jfr().token, write)) << "that of a WRITE with immediate lies beside it";
-  write.imm.token_value = 0x78;
-  EXPECT_FALSE(token_fits(d.the_jfr().token, write));
-}
-
-TEST(Receiver, an_id_that_receives_nothing_is_an_error) {
-  Delivery d;
-  wire::TaPacket p = d.send();
-  p.mt.tc_id = d.id + 1;
-  d.give(p, 5);
-  EXPECT_EQ(d.verdict(), kAborted);
-  p = d.send();
-  p.mt.tc_type = wire::kTcTypeGroup;
-  d.give(p, 5);
-  EXPECT_EQ(d.verdict(), kAborted) << "no group";
-}
-
-// RC: a jetty that is bound hears its own peer alone.
-TEST(Receiver, a_bound_jetty_hears_nobody_else) {
-  const auto verdict = [](void (*change)(Delivery&, Target&), Mode mode = Mode::kRc) {
-    Delivery d({.mode = mode});
-    d.post_receive(64);
-    Target& t = d.s->targets[d.target];
-    t.id = kPeerRcid;
-    d.jetty(d.id).bound_target = d.target;
-    change(d, t);
-    d.give(d.send(), 5);
-    return d.verdict();
-  };
-  EXPECT_EQ(verdict([](Delivery&, Target&) {}), kFine);
-  EXPECT_EQ(verdict([](Delivery&, Target& t) { t.id = kPeerRcid + 1; }), kNotSupported);
-  EXPECT_EQ(verdict([](Delivery&, Target& t) { t.instance.eid.bytes[0] = 9; }), kNotSupported);
-  EXPECT_EQ(verdict([](Delivery&, Target& t) { t.instance.uasid = 9; }), kNotSupported);
-  EXPECT_EQ(verdict([](Delivery&, Target& t) { t.instance.uasid = 0; }), kFine) << "any of that EID";
-  EXPECT_EQ(verdict([](Delivery& d, Target& t) { t.id = 1, d.jetty(d.id).bound_target = 0; }), kFine) << "not bound";
-  EXPECT_EQ(verdict([](Delivery&, Target& t) { t.id = 1; }, Mode::kRm), kFine) << "RM binds nobody";
-}
-
-// 7.3.1.1: receives are taken in the order of their requests.
-TEST(Receiver, an_ordered_jetty_that_refused_refuses_until_the_retry_comes) {
-  Delivery d({.mode = Mode::kRc});
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict().first, wire::kRspRnr);
-  d.post_receive(64);
-  d.post_receive(64, 64);
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict().first, wire::kRspRnr) << "it may not overtake";
-  wire::TaPacket p = d.send();
-  p.req.rc_id = kPeerRcid + 1;
-  d.give(p, 5);
-  EXPECT_EQ(d.verdict(), kFine) << "another queue";
-  p = d.send();
-  p.req.retry = true;
-  d.give(p, 5);
-  EXPECT_EQ(d.verdict(), kFine);
-  d.post_receive(64);
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict(), kFine) << "from then on as ever";
-}
-
-TEST(Receiver, a_refusal_holds_for_the_channel_that_it_was_told_on) {
-  Delivery d({.mode = Mode::kRc});
-  d.give(d.send(), 5);
-  d.answers();
-  d.jetty(d.id).refused_channel ^= 1u << tp::kTpnIndexBits;
-  d.post_receive(64);
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict(), kFine);
-}
-
-TEST(Receiver, an_unordered_jetty_takes_what_comes_next) {
-  Delivery d;
-  d.give(d.send(), 5);
-  EXPECT_EQ(d.verdict().first, wire::kRspRnr);
-  d.post_receive(64);
-  d.give(d.send(), 5);
   EXPECT_EQ(d.verdict(), kFine);
 }
 

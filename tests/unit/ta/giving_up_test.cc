@@ -101,6 +101,20 @@ TEST(Deadline, when_a_request_ends_for_silence_its_channel_ends_with_it) {
   EXPECT_FALSE(setup::alive(r.ch()));
 }
 
+TEST(Deadline, a_timer_that_ends_no_request_ends_no_channel) {
+  Requests r;
+  ASSERT_EQ(r.channel, 1u);
+  r.post(WrOp::kWrite);
+  r.sent();
+  tp::packet_sent(*r.s, r.channel, *tp::begin_message(*r.s, r.ch()), r.s->now);
+  r.ch().give_up_after = r.q().request_timeout;
+  r.s->now = r.q().deadline;
+  r.state_of(0).deadline = r.s->now + milliseconds(1);  // it got on meanwhile
+  r.timer();
+  EXPECT_TRUE(setup::alive(r.ch()));
+  EXPECT_TRUE(r.outcomes().empty());
+}
+
 TEST(Deadline, the_timer_of_a_queue_that_is_gone_does_nothing) {
   Requests r;
   r.post(WrOp::kWrite);
@@ -314,6 +328,16 @@ TEST(Flush, no_more_is_handed_back_than_there_is_room_for_and_no_fillers) {
   EXPECT_EQ(out[2].user_ctx, 99u);
   EXPECT_EQ(r.indices.retired.load(), 2u);
   EXPECT_EQ(take_unhandled(*r.s, r.queue_index, out.data(), 8), 1u);
+}
+
+TEST(Flush, what_a_jfs_hands_back_names_no_jetty) {
+  Requests r;
+  r.jetty(r.id).kind = ObjectKind::kJfs;
+  r.write(WrOp::kWrite);
+  flush_queue(*r.s, r.queue_index);
+  Cqe out{};
+  ASSERT_EQ(take_unhandled(*r.s, r.queue_index, &out, 1), 1u);
+  EXPECT_EQ(out.flags, 0);
 }
 
 TEST(Flush, nothing_is_handed_back_before_the_end_was_told_or_in_another_state) {

@@ -136,6 +136,35 @@ TEST(Place, the_end_of_either_channel_ends_a_request_that_both_carried) {
   }
 }
 
+TEST(Place, giving_up_ends_what_is_half_sent_on_every_channel) {
+  Places p(Requests::Options{.channels_per_lane = 4});
+  std::vector<uint32_t> channels;
+  for (uint32_t place = 0; place < 4; ++place) {
+    channels.push_back(setup::channel_to(*p.s, p.peer_index(), false, place));
+    if (!p.s->channels[channels.back()].is_up()) p.open(channels.back());
+  }
+  p.post(WrOp::kRead, 4 * kSegment);
+  uint32_t begun = 0;
+  for (bool any = true; any;) {
+    any = false;
+    for (uint32_t by : channels) {
+      for (const tp::TxMessage& m : p.sent(by)) {
+        tp::Channel& ch = p.s->channels[by];
+        tp::packet_sent(*p.s, by, *tp::begin_message(*p.s, ch, m), p.s->now);
+        ch.mid_message = any = true;
+        ++begun;
+      }
+    }
+  }
+  ASSERT_EQ(begun, 4u);
+  give_up(*p.s, p.queue_index, 0, CrStatus::kAckTimeout);
+  for (uint32_t by : channels) {
+    tp::Channel& ch = p.s->channels[by];
+    ASSERT_FALSE(ch.in_flight.empty()) << by;
+    EXPECT_TRUE(ch.in_flight.back(p.s->messages).vanished) << by;
+  }
+}
+
 TEST(Place, the_end_of_a_channel_leaves_what_it_did_not_carry) {
   Places p;
   p.post(WrOp::kRead, kSegment);

@@ -48,6 +48,26 @@ TEST(FindSegment, an_answer_counts_once) {
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
 }
 
+TEST(FindSegment, an_answer_in_its_turn_counts_once_too) {
+  Requests r;
+  r.post(WrOp::kWrite, 3 * kSegment);
+  r.sent();
+  for (int i = 0; i < 2; ++i) r.answer(0);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+  EXPECT_EQ(r.q().unanswered_segments, 2u);
+}
+
+TEST(FindSegment, a_request_that_was_given_up_is_not_answered_any_more) {
+  Requests r;
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  r.answer(1);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+  EXPECT_EQ(r.q().unanswered_segments, 1u);
+  EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 1u);
+}
+
 TEST(FindSegment, by_any_channel_of_the_peer_that_was_asked) {
   Requests r;
   r.post(WrOp::kWrite);
@@ -90,6 +110,14 @@ TEST(Answer, one_may_stand_for_several) {
   r.sent();
   r.answer(0, wire::kRspOk, 2);
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk, kOk}));
+}
+
+TEST(Answer, of_several_to_nobody_is_counted_as_several) {
+  Requests r;
+  wire::Atah a = r.answer_of(0, wire::kRspOk, 2);
+  a.rc_id = r.id + 1;
+  on_answer(*r.s, r.channel, a);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 3u);
 }
 
 TEST(Answer, an_error_stands_for_one_and_its_reason_is_no_number) {
@@ -278,6 +306,15 @@ TEST(Refusal, a_send_goes_again_when_its_time_has_come_with_its_number_and_in_tu
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
 }
 
+TEST(Refusal, its_time_comes_though_something_else_waits_to_be_sent) {
+  Requests r;
+  r.post(WrOp::kRead);
+  r.sent();
+  r.post(WrOp::kWrite);
+  r.refuse(0, 3);
+  EXPECT_EQ(r.s->timers.earliest(), r.state_of(0).retry_at);
+}
+
 TEST(Refusal, the_same_answer_again_is_stale) {
   Requests r;
   r.post(WrOp::kSend);
@@ -400,6 +437,18 @@ TEST(Refusal, seven_tries_are_without_end) {
     ASSERT_EQ(r.sent().size(), 1u);
   }
   EXPECT_EQ(r.state_of(0).rnr_left, 7);
+}
+
+TEST(Refusal, where_receives_have_no_order_each_message_pays_for_itself_and_none_carries_retry) {
+  Requests r({.rnr_retry = 1});
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kSend);
+  r.sent();
+  for (uint32_t tassn = 0; tassn < 2; ++tassn) r.refuse(tassn);
+  for (uint32_t n = 0; n < 2; ++n) {
+    EXPECT_EQ(r.state_of(n).rnr_left, 0) << n;
+    EXPECT_FALSE(r.state_of(n).blocks_target) << n;
+  }
+  EXPECT_FALSE(r.q().retry_next);
 }
 
 TEST(Refusal, of_a_read_costs_no_try) {

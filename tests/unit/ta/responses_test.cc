@@ -64,6 +64,28 @@ TEST(ReadResponse, ahead_of_a_gap_that_belongs_nowhere_is_kept) {
   EXPECT_TRUE(kept([](Asked& d, wire::TaPacket&) { d.ring[0].op = WrOp::kWrite; })) << "not what was asked";
 }
 
+// 7.2: a response belongs to the part that it answers.
+TEST(ReadResponse, ahead_of_a_gap_that_belongs_to_another_part_is_kept) {
+  const auto kept = [](uint32_t segment, uint32_t offset_kib) {
+    Asked d;
+    d.ask(WrOp::kRead, kSegment + 2 * kMtu);
+    d.give(1, d.response(TaOpcode::kReadResponse, segment, offset_kib), kMtu, false, 0);
+    return d.s->kept.in_use() == 1;
+  };
+  EXPECT_FALSE(kept(0, 1));
+  EXPECT_FALSE(kept(1, kSegment / 1024));
+  EXPECT_TRUE(kept(0, kSegment / 1024)) << "behind it";
+  EXPECT_TRUE(kept(1, 1)) << "before it";
+}
+
+TEST(ReadResponse, ahead_of_a_gap_an_answer_of_another_kind_is_kept) {
+  Asked d;
+  d.ask(WrOp::kRead, 3 * kMtu);
+  d.give(1, d.response(TaOpcode::kAtomicResponse, 0), kMtu, false, 0);
+  EXPECT_EQ(d.s->kept.in_use(), 1u);
+  EXPECT_FALSE(d.got(kMtu));
+}
+
 TEST(ReadResponse, without_saying_where_it_is_it_is_in_order) {
   Asked d;
   d.ch().read_meta = false;
@@ -119,6 +141,22 @@ TEST(ReadResponse, of_another_form_than_was_asked_for_is_a_length_error) {
             kBad)
       << "elsewhere";
   EXPECT_EQ(outcome([](Asked& d) { d.give(d.response(TaOpcode::kReadResponse, 0, 0), 5); }), kBad);
+  EXPECT_EQ(outcome([](Asked& d) {
+              d.give(d.response(TaOpcode::kReadResponse, 0, 0), kMtu, false);
+              d.give(d.response(TaOpcode::kReadResponse, 0, 1), kMtu, false);
+              d.give(d.response(TaOpcode::kReadResponse, 0, 2), 5);
+            }),
+            kBad)
+      << "longer";
+  EXPECT_EQ(outcome(
+                [](Asked& d) {
+                  d.give(d.response(TaOpcode::kReadResponse, 0, 1), kMtu, false);
+                  d.give(d.response(TaOpcode::kReadResponse, 0, 1), kMtu, false);
+                  d.give(d.response(TaOpcode::kReadResponse, 0, 2), kMtu);
+                },
+                WrOp::kRead, 3 * kMtu),
+            kBad)
+      << "at first elsewhere";
   EXPECT_EQ(outcome([](Asked& d) { d.give(d.response(TaOpcode::kReadResponse, 0, 0), 8); }, WrOp::kWrite, 8), kBad)
       << "a WRITE brings nothing";
   EXPECT_EQ(outcome([](Asked& d) { d.give(d.response(TaOpcode::kAtomicResponse, 0), 8); }, WrOp::kRead, 8), kBad);
@@ -132,6 +170,16 @@ TEST(ReadResponse, into_memory_that_is_gone_is_an_access_error_of_its_own) {
   d.ring[0].sge.segment = 0;
   d.give(d.response(TaOpcode::kReadResponse, 0), 8);
   EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kLocAccess}));
+}
+
+TEST(ReadResponse, of_which_a_packet_is_malformed_is_a_length_error) {
+  Asked d;
+  d.ask(WrOp::kRead, 2 * kMtu);
+  wire::RtpHeader rtp;
+  rtp.psn = Psn(d.psn++);
+  d.receiver.on_data(d.channel, rtp, {});
+  d.give(d.response(TaOpcode::kReadResponse, 0, 1), kMtu);
+  EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kRemRespLen}));
 }
 
 TEST(ReadResponse, the_first_failure_is_the_outcome) {
@@ -178,379 +226,6 @@ TEST(Response, an_error_brings_no_bytes) {
   p.rsp.rspinfo = wire::kErrRemoteAbort;
   d.give(p, 0);
   EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kRemAccessAbort}));
-}
-
-// ---- memory that answers later, at the target ------------------------------------------------------------------
-
-struct Slow : Delivery {
-  Slow() : Delivery({.slow_memory = true}) { host.slow = true; }
-  // The channel has no record for a message whose end waits.
-  void park_nothing() {
-    while (s->parked.alloc() != 0) {
-    }
-  }
-};
-
-TEST(SlowTarget, a_write_is_answered_when_its_bytes_are_there) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  EXPECT_TRUE(d.answers().empty());
-  d.finish_copies();
-  EXPECT_EQ(d.verdict(), kFine);
-  EXPECT_TRUE(d.holds(8));
-}
-
-TEST(SlowTarget, the_last_packet_of_a_message_waits_for_the_others) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false);
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8, kMtu), 8, true, kMtu);
-  EXPECT_EQ(d.host.pending_copies(), 1u) << "the final word becomes visible last";
-  d.finish_copy();
-  EXPECT_EQ(d.host.pending_copies(), 1u);
-  EXPECT_TRUE(d.answers().empty());
-  d.finish_copy();
-  EXPECT_EQ(d.verdict(), kFine);
-}
-
-TEST(SlowTarget, a_message_whose_memory_went_away_fails_and_no_other_one) {
-  for (uint32_t failing : {0u, 1u}) {
-    Slow d;
-    d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-    if (failing == 0) d.host.lose_pending();
-    d.finish_copies();
-    EXPECT_EQ(d.verdict(), failing == 0 ? kAborted : kFine);
-    d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
-    if (failing == 1) d.host.lose_pending();
-    d.finish_copies();
-    EXPECT_EQ(d.verdict(), failing == 1 ? kAborted : kFine);
-    EXPECT_FALSE(d.ch().open.copy_failed);
-  }
-}
-
-TEST(SlowTarget, a_failed_copy_of_a_response_fails_no_message_of_the_peer) {
-  Slow d;
-  d.post(WrOp::kRead, 8);
-  d.sent();
-  d.give(d.response(TaOpcode::kReadResponse, 0), 8);
-  d.host.lose_pending();
-  d.finish_copies();
-  EXPECT_FALSE(d.ch().open.copy_failed);
-  EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kLocAccess}));
-}
-
-TEST(SlowTarget, an_atomic_is_answered_when_it_was_done) {
-  Slow d;
-  const uint64_t operands[2] = {2, 0}, before = 40;
-  std::memcpy(d.bytes, operands, sizeof operands);
-  std::memcpy(d.base, &before, sizeof before);
-  d.give(d.on_memory(TaOpcode::kAtomicFetchAdd, 8), 16);
-  EXPECT_TRUE(d.answers().empty());
-  d.finish_copies();
-  EXPECT_EQ(d.answers().at(0).value, 40u);
-}
-
-TEST(SlowTarget, a_notification_follows_the_bytes_and_the_answer_follows_it) {
-  Slow d;
-  wire::TaPacket p = d.on_memory(TaOpcode::kWriteNotify, 8);
-  p.has_ntf = true;
-  p.ntf = {reinterpret_cast<uint64_t>(d.base) + 64, d.target_memory.token_id, kToken, 5};
-  d.give(p, 8);
-  d.finish_copy();
-  EXPECT_EQ(d.host.pending_copies(), 1u) << "the word";
-  EXPECT_TRUE(d.answers().empty());
-  d.finish_copy();
-  EXPECT_EQ(d.host.pending_copies(), 0u) << "once";
-  EXPECT_EQ(d.verdict(), kFine);
-}
-
-TEST(SlowTarget, a_fake_without_a_record_waits_for_what_may_still_write) {
-  Slow d;
-  d.park_nothing();
-  d.post_receive(3 * kMtu);
-  d.give(d.send(), kMtu, false);
-  d.give_fake(0);
-  EXPECT_EQ(d.count(Counter::kRxMessageVanished), 0u);
-  EXPECT_TRUE(d.ch().stalled);
-  d.finish_copies();
-  EXPECT_EQ(d.count(Counter::kRxMessageVanished), 1u);
-  EXPECT_EQ(d.ch().open.receive, 0u);
-}
-
-TEST(SlowTarget, no_more_than_so_many_copies_are_pending) {
-  Slow d;
-  for (uint32_t i = 0; i < 66; ++i) {
-    d.give(d.on_memory(TaOpcode::kWrite, 70 * kMtu, i * kMtu), kMtu, false);
-  }
-  EXPECT_EQ(d.ch().open.copies, 64u);
-  EXPECT_TRUE(d.ch().stalled);
-}
-
-TEST(SlowTarget, an_answer_for_a_copy_of_a_channel_that_died_gives_its_receive_back) {
-  Slow d;
-  d.post_receive(3 * kMtu);
-  d.give(d.send(), kMtu, false);
-  setup::kill_channel(*d.s, d.channel);
-  EXPECT_FALSE(d.s->receives_with_late_copies.empty());
-  d.finish_copies();
-  EXPECT_TRUE(d.s->receives_with_late_copies.empty());
-  EXPECT_FALSE(d.the_jfr().returned.empty());
-}
-
-// The same of a receive, of which the second range is gone.
-TEST(SlowTarget, a_receive_whose_bytes_have_no_place_in_part_completes_when_the_other_part_is_there) {
-  Slow d;
-  d.post_receive(8);
-  Rqe& receive = d.receive_rings[0].slots[0];
-  receive.length = 16;
-  receive.sge_count = 2;
-  receive.sge[1] = {d.address() + 64, 8, 0};
-  d.give(d.send(), 16);
-  EXPECT_EQ(d.host.pending_copies(), 1u);
-  EXPECT_EQ(d.outcomes(), Outcomes{});
-  EXPECT_TRUE(d.answers().empty());
-  d.finish_copies();
-  EXPECT_EQ(d.outcomes(), Outcomes{CrStatus::kLocAccess});
-  EXPECT_NE(d.verdict(), kFine);
-}
-
-// Packets of later messages may be placed ahead of a gap, and fail there.
-TEST(SlowTarget, of_messages_placed_ahead_those_fail_whose_memory_went_away) {
-  for (bool newest_first : {false, true}) {
-    Slow d;
-    for (uint32_t message : {3u, 1u, 5u}) {
-      d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
-      if (message == 3) d.host.lose_pending();
-    }
-    while (d.host.pending_copies() != 0) d.finish_copy(newest_first ? d.host.pending_copies() - 1 : 0);
-    EXPECT_EQ(d.ch().parked, 1u) << "there is nothing to remember of the others";
-    d.host.slow = false;
-    for (uint32_t message = 0; message < 8; ++message) {
-      const bool ahead = message == 1 || message == 3 || message == 5;
-      if (!ahead) d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
-      d.give(2 * message + 1, d.on_memory(TaOpcode::kWrite, kMtu + 8, kMtu), 8, true, message);
-      EXPECT_EQ(d.verdict(), message == 3 ? kAborted : kFine) << message;
-    }
-    EXPECT_EQ(d.ch().parked, 0u);
-  }
-}
-
-// Segments of one READ travel on two channels. The last packet of one waits for all copies of the request.
-TEST(SlowTarget, the_end_of_a_copy_resumes_the_other_channel_of_its_request) {
-  Delivery d({.channels_per_lane = 2, .slow_memory = true});
-  d.host.slow = true;
-  const uint32_t peer = d.s->targets[d.target].peer;
-  const uint32_t own = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()));
-  const uint32_t other = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()) ^ 1);
-  for (uint32_t each : {own, other}) {
-    if (!d.s->channels[each].is_up()) d.open(each);
-  }
-  d.post(WrOp::kRead, kSegment + 2 * kMtu);
-  d.sent(own);
-  d.sent(other);
-  const auto arrives = [&d](uint32_t channel, uint32_t segment, uint32_t packet, bool last) {
-    d.channel = channel;
-    tp::Channel& ch = d.ch();
-    ch.read_meta = true;
-    ch.highest_seen = ch.expected - 1;
-    const uint32_t offset_kib = (segment * kSegment + packet * kMtu) / 1024;
-    d.give(ch.expected.value(), d.response(TaOpcode::kReadResponse, segment, offset_kib), kMtu, last,
-           ch.message.value());
-  };
-  arrives(own, 0, 0, false);
-  arrives(other, 1, 0, false);
-  ASSERT_EQ(d.host.pending_copies(), 2u);
-  arrives(other, 1, 1, true);
-  EXPECT_TRUE(d.s->channels[other].stalled);
-  d.finish_copy(1);
-  EXPECT_TRUE(d.s->channels[other].stalled) << "a copy of the other segment is pending";
-  d.finish_copy(0);
-  EXPECT_FALSE(d.s->channels[other].stalled);
-  EXPECT_EQ(d.host.pending_copies(), 1u) << "of the last packet";
-}
-
-TEST(SlowTarget, messages_that_never_come_give_their_records_back) {
-  Slow d;
-  for (uint32_t message : {1u, 2u, 3u}) {
-    d.give(2 * message, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, message);
-  }
-  d.finish_copy();
-  d.give(0, d.on_memory(TaOpcode::kWrite, kMtu + 8), kMtu, false, 0);
-  d.give(1, d.on_memory(TaOpcode::kWrite, 8), 8, true, 3);  // 0 to 2 end without their last packets
-  d.finish_copies();
-  EXPECT_EQ(d.count(Counter::kRxMessageMismatch), 1u);
-  EXPECT_EQ(d.ch().parked, 0u);
-  EXPECT_EQ(d.s->parked.in_use(), 0u);
-}
-
-// ---- messages whose end waits for memory -----------------------------------------------------------------------
-
-TEST(ParkedMessage, those_behind_it_are_placed_meanwhile) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
-  d.give(d.on_memory(TaOpcode::kWrite, 8, 128), 8);
-  EXPECT_EQ(d.host.pending_copies(), 3u);
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_EQ(d.ch().parked, 3u);
-  d.finish_copies();
-  EXPECT_EQ(d.answers().size(), 1u) << "one for all";
-  EXPECT_EQ(d.ch().parked, 0u);
-}
-
-TEST(ParkedMessage, they_end_in_the_order_in_which_they_came) {
-  Slow d;
-  for (int i = 0; i < 3; ++i) d.post_receive(8, 64 * i);
-  for (int i = 0; i < 3; ++i) d.give(d.send(), 8);
-  d.finish_copy(2);
-  d.finish_copy(1);
-  EXPECT_TRUE(d.answers().empty());
-  EXPECT_TRUE(d.receive_completions().empty());
-  d.finish_copy(0);
-  EXPECT_EQ(d.receive_completions(), (std::vector<uint64_t>{1000, 1064, 1128}));
-  EXPECT_EQ(d.ch().parked, 0u);
-}
-
-TEST(ParkedMessage, one_of_several_packets_is_placed_to_its_end_while_others_wait) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8, 64), kMtu, false);
-  d.give(d.on_memory(TaOpcode::kWrite, kMtu + 8, 64 + kMtu), 8, true, kMtu);
-  d.give(d.on_memory(TaOpcode::kWrite, 8, 4 * kMtu), 8);
-  ASSERT_EQ(d.host.pending_copies(), 3u) << "its last packet waits for its first one, nobody else";
-  EXPECT_EQ(d.s->kept.in_use(), 1u);
-  d.finish_copy(1);
-  EXPECT_EQ(d.host.pending_copies(), 3u) << "and is placed then";
-  EXPECT_EQ(d.s->kept.in_use(), 0u);
-  d.finish_copies();
-  EXPECT_TRUE(d.holds(kMtu + 8, 64));
-  EXPECT_EQ(d.answers().size(), 1u);
-}
-
-TEST(ParkedMessage, only_the_one_whose_memory_went_away_fails) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  d.host.lose_pending();
-  d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
-  d.finish_copy(1);
-  d.finish_copy(0);
-  const std::vector<tp::TxMessage> answers = d.answers();
-  ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers[0].rspinfo, wire::kErrRemoteAbort);
-  EXPECT_EQ(answers[1].rspst, wire::kRspOk);
-}
-
-// What reads memory of the target finds what was written before it, and what asks for an order gets it.
-TEST(ParkedMessage, what_may_not_overtake_it_waits) {
-  const auto overtakes = [](void (*change)(Slow&, wire::TaPacket&)) {
-    Slow d;
-    d.post_receive(64);
-    d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-    wire::TaPacket p = d.on_memory(TaOpcode::kWrite, 8, 64);
-    change(d, p);
-    d.give(p, p.req.opcode == TaOpcode::kRead ? 0 : p.req.opcode == TaOpcode::kAtomicFetchAdd ? 16 : 8);
-    EXPECT_EQ(d.ch().stalled, d.host.pending_copies() == 1);
-    const bool went = !d.ch().stalled;
-    d.finish_copies();
-    d.finish_copies();
-    EXPECT_FALSE(d.ch().stalled);
-    EXPECT_EQ(d.ch().message, Tpmsn(2));
-    return went;
-  };
-  EXPECT_TRUE(overtakes([](Slow&, wire::TaPacket&) {}));
-  EXPECT_TRUE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = wire::kOdrCompletion; }));
-  EXPECT_TRUE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.send(); }));
-  EXPECT_FALSE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = 1; }));
-  EXPECT_FALSE(overtakes([](Slow&, wire::TaPacket& p) { p.req.odr = 2; }));
-  EXPECT_FALSE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.on_memory(TaOpcode::kRead, 8, 64); }));
-  EXPECT_FALSE(overtakes([](Slow& d, wire::TaPacket& p) { p = d.on_memory(TaOpcode::kAtomicFetchAdd, 8, 64); }));
-}
-
-TEST(ParkedMessage, there_are_only_so_many_of_one_channel) {
-  Slow d;
-  for (uint32_t i = 0; i <= kParkedOfChannel; ++i) d.give(d.on_memory(TaOpcode::kWrite, 8, 8 * i), 8);
-  EXPECT_EQ(d.ch().parked, kParkedOfChannel);
-  EXPECT_TRUE(d.ch().stalled);
-  EXPECT_EQ(d.host.pending_copies(), kParkedOfChannel) << "the next one waits where it is";
-  d.finish_copy();
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_EQ(d.host.pending_copies(), kParkedOfChannel);
-  while (d.host.pending_copies() != 0) d.finish_copy();
-  EXPECT_EQ(d.s->parked.in_use(), 0u);
-}
-
-TEST(ParkedMessage, one_channel_leaves_records_to_the_next) {
-  Slow d;
-  while (d.s->parked.capacity() - d.s->parked.in_use() > 2) d.s->parked.alloc();
-  for (uint32_t i = 0; i < 3; ++i) d.give(d.on_memory(TaOpcode::kWrite, 8, 64 * i), 8);
-  EXPECT_EQ(d.ch().parked, 1u);
-  EXPECT_TRUE(d.ch().stalled);
-}
-
-TEST(ParkedMessage, that_cannot_be_answered_yet_ends_soon) {
-  Slow d;
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s)) taken.push_back(d.s->messages.alloc());
-  d.s->timers.cancel(d.channel);
-  d.finish_copies();
-  EXPECT_EQ(d.ch().parked, 1u);
-  EXPECT_TRUE(d.s->timers.armed(d.channel));
-  for (uint32_t chunk : taken) d.s->messages.free(chunk);
-  d.receiver.resume(d.channel);
-  EXPECT_EQ(d.ch().parked, 0u);
-  EXPECT_EQ(d.verdict(), kFine);
-}
-
-TEST(ParkedMessage, a_fake_need_not_wait_for_what_may_still_write) {
-  Slow d;
-  d.post_receive(3 * kMtu);
-  d.give(d.send(), kMtu, false);
-  d.give_fake(0);
-  EXPECT_EQ(d.count(Counter::kRxMessageVanished), 1u);
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_TRUE(d.the_jfr().returned.empty()) << "it may still be written";
-  d.finish_copies();
-  EXPECT_FALSE(d.the_jfr().returned.empty());
-  EXPECT_TRUE(d.answers().empty());
-}
-
-TEST(ParkedMessage, receives_go_back_after_the_last_copy_when_the_channel_died) {
-  Slow d;
-  for (int i = 0; i < 2; ++i) d.post_receive(64, 64 * i);
-  d.give(d.send(), 8);
-  d.give(d.send(), 8);
-  setup::kill_channel(*d.s, d.channel);
-  EXPECT_EQ(d.s->parked.in_use(), 0u);
-  EXPECT_TRUE(d.the_jfr().returned.empty());
-  d.finish_copy(1);
-  const uint32_t second = d.the_jfr().returned.back();
-  EXPECT_EQ(d.s->receives[second].user_ctx, 1064u);
-  d.finish_copies();
-  EXPECT_TRUE(d.s->receives_with_late_copies.empty());
-}
-
-TEST(ParkedMessage, its_jetty_may_go) {
-  Slow d;
-  d.post_receive(64);
-  d.give(d.send(), 8);
-  ASSERT_EQ(destroy_jetty(*d.s, d.id), Status::kOk);
-  d.finish_copies();
-  EXPECT_EQ(d.answers().at(0).rspinfo, wire::kErrRemoteAbort);
-  EXPECT_TRUE(d.receive_completions().empty());
-}
-
-TEST(ParkedMessage, without_a_record_delivery_waits) {
-  Slow d;
-  d.park_nothing();
-  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
-  EXPECT_TRUE(d.answers().empty());
-  EXPECT_TRUE(d.ch().stalled);
-  EXPECT_EQ(d.ch().open.copies, 1u);
-  d.finish_copies();
-  EXPECT_EQ(d.verdict(), kFine);
-  EXPECT_TRUE(d.holds(8));
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_EQ(d.ch().open.phase, 0);
 }
 
 // ---- memory that answers later, at the initiator ---------------------------------------------------------------
@@ -607,10 +282,38 @@ TEST(SlowInitiator, the_last_packet_of_a_response_waits_for_the_others) {
   d.give(d.response(TaOpcode::kReadResponse, 0, 1), 8, true, kMtu);
   EXPECT_EQ(d.host.pending_copies(), 1u) << "the final word becomes visible last";
   EXPECT_TRUE(d.ch().stalled);
+  EXPECT_GT(d.s->timers.earliest(), d.s->now);
+  EXPECT_LE(d.s->timers.earliest(), d.s->now + milliseconds(1)) << "should the channel of the copy die";
   d.finish_copy();
   EXPECT_FALSE(d.ch().stalled);
   d.finish_copy();
   EXPECT_EQ(d.outcomes(), (Outcomes{kOk}));
+}
+
+TEST(SlowInitiator, a_response_of_one_packet_waits_for_no_other_part) {
+  Slow d;
+  d.s->config.segment_bytes = kMtu;
+  d.post(WrOp::kRead, 2 * kMtu);
+  ASSERT_EQ(d.sent().size(), 2u);
+  d.give(d.response(TaOpcode::kReadResponse, 0, 0), kMtu);
+  d.give(d.response(TaOpcode::kReadResponse, 1, 1), kMtu);
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_EQ(d.host.pending_copies(), 2u);
+}
+
+TEST(SlowInitiator, an_error_behind_data_waits_for_no_bytes) {
+  Slow d;
+  d.post(WrOp::kRead, 2 * kMtu);
+  d.sent();
+  d.give(d.response(TaOpcode::kReadResponse, 0, 0), kMtu, false);
+  wire::TaPacket p = d.response(TaOpcode::kReadResponse, 0, 0);
+  p.rsp.rspst = wire::kRspError;
+  p.rsp.rspinfo = wire::kErrRemoteAbort;
+  d.give(p, 0);
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_TRUE(d.state_of(0).done);
+  d.finish_copies();
+  EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kRemAccessAbort}));
 }
 
 // What was given up is told when nothing writes into its memory any more.

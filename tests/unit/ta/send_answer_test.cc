@@ -3,6 +3,7 @@
 // READs being served and the answers that wait on a channel (UB Base Specification Rev 2.0, 7.3.1.1).
 #include <gtest/gtest.h>
 
+#include "lib/transport/ta/packet_content.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/send_answer.h"
 #include "lib/transport/wire/response_status.h"
@@ -85,6 +86,31 @@ TEST(Answers, errors_and_refusals_are_never_merged) {
   EXPECT_EQ(a.waiting(), 4u);
   EXPECT_EQ(a.count(Counter::kTaTxError), 1u);
   EXPECT_EQ(a.count(Counter::kTaTxRnr), 1u);
+}
+
+TEST(Answers, refusals_are_no_errors_and_an_errors_reason_is_no_number) {
+  Answers a;
+  answer(*a.s, 1, Answers::request(10), TaOpcode::kTaack, wire::kRspRnr, 3);
+  EXPECT_EQ(a.count(Counter::kTaTxError), 0u);
+  answer(*a.s, 1, Answers::request(11), TaOpcode::kTaack, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_EQ(a.count(Counter::kTaTxError), 1u);
+  a.taack(11 + wire::kErrRemoteAbort + 1);
+  EXPECT_EQ(a.waiting(), 3u);
+  EXPECT_EQ(a.newest().rspst, wire::kRspOk);
+}
+
+TEST(Answers, of_a_read_that_failed_says_nothing_of_a_place) {
+  Answers a;
+  answer(*a.s, 1, Answers::request(3), TaOpcode::kReadResponse, wire::kRspError, wire::kErrRemoteAbort);
+  a.s->channels[1].read_meta = true;
+  wire::TaPacket packet;
+  packet.taid = 7;
+  packet.ofst.offset_kib = 7;
+  Payload payload;
+  EXPECT_TRUE(describe(*a.s, a.s->channels[1], a.newest(), 0, &packet, &payload));
+  EXPECT_TRUE(packet.has_taid && packet.has_ofst);
+  EXPECT_EQ(packet.taid, 0);
+  EXPECT_EQ(packet.ofst.offset_kib, 0u);
 }
 
 TEST(Answers, of_an_atomic_has_the_old_value) {

@@ -107,6 +107,9 @@ TEST(HalfSentMessage, ends_with_the_request_that_it_belongs_to) {
   EXPECT_FALSE(t.ends()) << "another request";
   stop_request(*t.s, t.channel, t.queue + 1, 7);
   EXPECT_FALSE(t.ends()) << "of another queue";
+  t.s->queues[t.s->queues.alloc()].generation = 4;
+  stop_request(*t.s, t.channel, t.queue + 1, 7);
+  EXPECT_FALSE(t.ends()) << "of another one that looks like it";
   t.q().generation = 5;
   stop_request(*t.s, t.channel, t.queue, 7);
   EXPECT_FALSE(t.ends()) << "of a queue that had this record before";
@@ -214,6 +217,26 @@ TEST(NetworkSays, a_selective_one_is_read_to_its_end_before_it_is_believed) {
   t.hear({.opcode = wire::TpOpcode::kSackCc}, sack);
   EXPECT_EQ(t.marks(), 1u);
   EXPECT_EQ(t.ch().flow.listener.losses, 1u);
+}
+
+TEST(NetworkSays, a_selective_one_reports_no_other_gap) {
+  Listening t;
+  std::vector<std::byte> sack(wire::sack_size(0));
+  const uint64_t bits[wire::kSackMaxWords] = {1 | 1 << 2};
+  wire::write_sack(sack.data(), 0, Psn(102), bits);
+  t.hear({.opcode = wire::TpOpcode::kSackCc, .psn = 99, .nak = true}, sack);
+  EXPECT_EQ(t.marks(), 1u);
+}
+
+TEST(NetworkSays, a_selective_one_in_a_form_that_was_not_agreed_acknowledges_nothing) {
+  Listening t;
+  t.ch().feedback = wire::CcAlgorithm::kNone;
+  std::vector<std::byte> sack(wire::sack_size(0));
+  const uint64_t bits[wire::kSackMaxWords] = {1 | 1 << 2};
+  wire::write_sack(sack.data(), 0, Psn(102), bits);
+  t.hear({.opcode = wire::TpOpcode::kSackCc, .psn = 101}, sack);
+  EXPECT_EQ(t.count(Counter::kRxDropBadTpOpcode), 1u);
+  EXPECT_EQ(t.ch().oldest_unacked, Psn(100));
 }
 
 TEST(NetworkSays, nothing_in_a_form_that_was_not_agreed) {

@@ -21,12 +21,14 @@ namespace ub {
 
 class TestHost {
  public:
+  static constexpr bool kLooksClosely = true;
   using Bytes = std::vector<std::byte>;
 
   std::deque<Bytes> frames;  ///< that left
   bool slow = false;         ///< copies wait for finish_copies()
   bool full = false;         ///< no room for frames
   bool lost = false;         ///< memory is gone when a slow copy is carried out
+  bool gone = false;         ///< memory is gone when a copy is asked for
   uint32_t may_wait = 0;     ///< frames of which the Core said that nobody waits for them
 
   std::byte* tx_begin(uint32_t, size_t bytes) {
@@ -95,6 +97,7 @@ class TestHost {
 
  private:
   CopyResult copy(CopyTag tag, std::function<void()> run) {
+    if (gone) return CopyResult::kFailed;
     if (slow) {
       pending_.emplace_back(tag, std::move(run));
       return CopyResult::kPending;
