@@ -25,6 +25,7 @@ WIRES = ("shm", "udp", "memif")
 PROGRAMS = {
     "completions": ["--processes"],
     "requests": ["--processes"],
+    "order": ["--processes"],
     "errors": ["--processes"],
     "life": ["--processes"],
     "events": ["--processes"],

@@ -199,6 +199,8 @@ urma_jfs_wr_t build(const struct request* r, urma_sge_t* here, urma_sge_t* there
   wr.flag.bs.fence = r->fence;
   wr.flag.bs.inline_flag = r->inlined;
   wr.flag.bs.solicited_enable = r->solicited;
+  wr.flag.bs.place_order = r->order & 3;
+  wr.flag.bs.comp_order = r->receive_in_order;
   *here = (urma_sge_t){.addr = r->here, .len = r->bytes, .tseg = r->local};
   there[0] = (urma_sge_t){.addr = r->there, .len = r->bytes, .tseg = r->remote};
   there[1] = (urma_sge_t){.addr = r->notify, .len = 8, .tseg = r->remote};

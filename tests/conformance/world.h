@@ -130,6 +130,8 @@ struct request {
   uint64_t notify;     // address, WRITE_NOTIFY
   bool quiet;          // no completion of success
   bool fence, inlined, solicited;
+  urma_place_order_t order;
+  bool receive_in_order;  // its receive completes after those before it
 };
 // The same as a work request, of the pieces `here` and `there`[2].
 urma_jfs_wr_t build(const struct request* r, urma_sge_t* here, urma_sge_t* there);
