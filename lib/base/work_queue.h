@@ -154,6 +154,8 @@ enum class CrStatus : uint8_t {
   kWrSuspendDone = 12,
   kWrFlushDone = 13,
   kWrUnhandled = 14,
+  kLocDataPoison = 15,
+  kRemDataPoison = 16,
 };
 
 enum class CrOpcode : uint8_t { kSend = 0, kSendImm = 1, kSendInvalidate = 2, kWriteImm = 3, kNone = 0xff };

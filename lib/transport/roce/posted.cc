@@ -111,7 +111,8 @@ bool look_at_front(CoreState& s, const State& r, Qp& qp, Posted* out, bool* brok
 bool may_start(const CoreState& s, const Qp& qp, const RequesterState& req, const Posted& front) {
   if (qp.state != QpState::kRts || req.tail - qp.retired > qp.work_mask) return false;
   if (front.refused != CrStatus::kSuccess) return req.head == req.tail;
-  if ((front.wqe->flags & kWrFence) != 0 && req.reads_in_flight != 0) return false;
+  const bool reads_left = req.reads_in_flight != 0 || qp.response_copies != 0;
+  if ((front.wqe->flags & kWrFence) != 0 && reads_left) return false;
   if (qp.limits != nullptr && qp.limits->pacer.ready_at() > s.now) return false;
   return may_begin(req, {qp.requests, qp.work_mask + 1}, front.kind, front.wqe->length);
 }

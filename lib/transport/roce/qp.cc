@@ -446,6 +446,7 @@ void on_response_placed(CoreState& s, State& r, uint32_t index, uint32_t request
   --qp.started[number & qp.work_mask].copies;
   if (!ok) fail_requests(s, r, index, number, CrStatus::kLocAccess);
   retire_requests(s, r, index);
+  if (qp.response_copies == 0) activate(r, index);  // a fence may have waited for it
 }
 
 }  // namespace ub::roce

@@ -411,10 +411,10 @@ class PacketReceiver {
     return Delivery::kDone;
   }
 
-  // The placer notes how a response failed. Where a packet of it was malformed, the message failed as a request would.
+  // The placer notes how a response failed, as a status. Where a packet of it was malformed, the message failed as a
+  // request would, with kRspError, which is no status of the placer.
   static CrStatus outcome_of(uint8_t failure) {
-    if (failure == 0) return CrStatus::kSuccess;
-    return failure == static_cast<uint8_t>(CrStatus::kLocAccess) ? CrStatus::kLocAccess : CrStatus::kRemRespLen;
+    return failure == wire::kRspError ? CrStatus::kRemRespLen : static_cast<CrStatus>(failure);
   }
 
   // Copies of the request are pending. The end of a copy resumes this channel. If the channel that the copy belongs to

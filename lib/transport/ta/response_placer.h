@@ -41,6 +41,7 @@ class ResponsePlacer {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
     uint64_t offset;
+    if (ta.rsp.poison) return false;
     return find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a) && response_offset(ch, a, ta, rtp, &offset) &&
            place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
   }
@@ -69,6 +70,7 @@ class ResponsePlacer {
   void place_checked(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta, const AnsweredSegment& a) {
     tp::Channel& ch = s_.channels[channel];
     const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
+    if (ta.rsp.poison) return note_failure(ch, CrStatus::kRemDataPoison);
     if (ta.rsp.opcode == wire::TaOpcode::kAtomicResponse) {
       if (!is_atomic(wqe.op) || ta.payload_len != wqe.length) return note_failure(ch, CrStatus::kRemRespLen);
       const uint128 old = load_operand_be(ta.payload, wqe.length);

@@ -232,5 +232,26 @@ TEST_F(AnswersTest, those_before_a_refusal_still_leave) {
   expect_nothing_held();
 }
 
+// As in UB: a fence holds until the results of READs are in memory, and not only in packets.
+TEST_F(HeldTest, a_fenced_request_waits_for_the_bytes_of_earlier_reads) {
+  TestQp x(a), y(b);
+  connect(x, y);
+  fill(y, 5);
+  read(x, 0, 8, y);
+  drain(a);
+  deliver(a, b);
+  drain(b);
+  a.host.slow = true;
+  deliver(b, a);
+  a.host.slow = false;
+  ASSERT_EQ(a.host.pending_copies(), 1u);
+  x.post(WrOp::kWrite, 64, 8, y.rkey, kThere + 64).flags |= kWrFence;
+  x.ring(now);
+  EXPECT_EQ(sent(x), Psns{});
+  finish(x, 0);
+  EXPECT_EQ(sent(x), Psns{1});
+  EXPECT_TRUE(same(x, 0, y, 0, 8));
+}
+
 }  // namespace
 }  // namespace ub::roce

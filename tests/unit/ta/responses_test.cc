@@ -218,6 +218,28 @@ TEST(Response, that_says_received_brings_its_bytes) {
   EXPECT_TRUE(d.got(8));
 }
 
+// 7.2.1: bytes that are known to be bad are not put where they would look good.
+TEST(Response, with_poisoned_bytes_places_none_and_says_so) {
+  for (const TaOpcode op : {TaOpcode::kReadResponse, TaOpcode::kAtomicResponse}) {
+    Asked d;
+    d.ask(op == TaOpcode::kReadResponse ? WrOp::kRead : WrOp::kFetchAdd, 8);
+    wire::TaPacket p = d.response(op, 0);
+    p.rsp.poison = true;
+    d.give(p, 8);
+    EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kRemDataPoison}));
+    EXPECT_FALSE(d.got(8));
+  }
+  Asked d;
+  d.ask(WrOp::kRead, 3 * kMtu);
+  wire::TaPacket bad = d.response(TaOpcode::kReadResponse, 0, 1);
+  bad.rsp.poison = true;
+  d.give(1, bad, kMtu, false, 0, kMtu);
+  EXPECT_FALSE(d.got(kMtu, kMtu)) << "ahead of a gap";
+  d.give(0, d.response(TaOpcode::kReadResponse, 0, 0), kMtu, false, 0);
+  d.give(2, d.response(TaOpcode::kReadResponse, 0, 2), kMtu, true, 0, 2 * kMtu);
+  EXPECT_EQ(d.outcomes(), (Outcomes{CrStatus::kRemDataPoison}));
+}
+
 TEST(Response, an_error_brings_no_bytes) {
   Asked d;
   d.ask(WrOp::kRead, 8);
