@@ -48,8 +48,8 @@ struct DeviceConfig {
   std::string port_speed = "100G";
   uint32_t port_width = 1;
   // Names of the bits of urma_device_feature_t.
-  std::vector<std::string> features = {"oor",           "non_pin",               "selective_retrans", "jetty_grp",
-                                       "error_suspend", "muti_seg_per_token_id", "ctp_en",            "uboe"};
+  std::vector<std::string> features = {
+      "oor", "non_pin", "selective_retrans", "jetty_grp", "error_suspend", "muti_seg_per_token_id", "ctp_en", "uboe"};
   // How many of the 16 priorities, lowest first, stand for RTP, then for CTP; the rest stands for UTP.
   uint32_t rtp_priorities = 8;
   uint32_t ctp_priorities = 6;

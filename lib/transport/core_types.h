@@ -72,7 +72,7 @@ struct CoreConfig {
   // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
   // final word must become visible last. There is no configuration key yet, because all channels take the same path.
   uint32_t channels_per_lane = 1;
-  uint32_t segment_bytes = 64 * 1024;    // of a WRITE or READ: one TASSN, one answer
+  uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ: one TASSN, one answer
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
@@ -97,7 +97,7 @@ struct CoreConfig {
   uint32_t max_peers = 4096;
   uint32_t max_channels = 8192;  // at most 65535
   uint32_t max_links = 4096;
-  uint32_t read_jobs = 4096;        // READs served at the same time
+  uint32_t read_jobs = 4096;  // READs served at the same time
   // Packets of channels that arrived beyond a gap and are kept. RoCE has another pool of that size, for packets that
   // wait for memory.
   uint32_t kept_packets = 1024;

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "lib/transport/ta/request_state.h"
+
 namespace ub::sim {
 
 namespace {
@@ -20,8 +22,7 @@ bool request_left(const WrState& wr) {
 
 // On no channel's list, in a state in which requests are sent.
 bool queue_may_say_so(const SendQueue& q) {
-  const bool sends = q.state == QueueState::kReady || q.state == QueueState::kSuspended;
-  return q.in_use && !q.unreliable && sends && q.waits_for == 0;
+  return q.in_use && !q.unreliable && ta::sends_admitted(q.state) && q.waits_for == 0;
 }
 
 // It could go on, and some of its requests are unanswered.

@@ -18,11 +18,10 @@ const char* op_name(WrOp op) {
 }
 
 const char* status_name(CrStatus s) {
-  static constexpr const char* kNames[] = {"SUCCESS",          "UNSUPPORTED_OPCODE", "LOC_LEN",         "LOC_OPERATION",
-                                           "LOC_ACCESS",       "REM_RESP_LEN",       "REM_UNSUPPORTED", "REM_OPERATION",
-                                           "REM_ACCESS_ABORT", "ACK_TIMEOUT",        "RNR_EXCEEDED",    "WR_FLUSH",
-                                           "SUSPEND_DONE",     "FLUSH_DONE",         "UNHANDLED",
-                                           "LOC_DATA_POISON",  "REM_DATA_POISON"};
+  static constexpr const char* kNames[] = {
+      "SUCCESS",         "UNSUPPORTED_OPCODE", "LOC_LEN",          "LOC_OPERATION",   "LOC_ACCESS",     "REM_RESP_LEN",
+      "REM_UNSUPPORTED", "REM_OPERATION",      "REM_ACCESS_ABORT", "ACK_TIMEOUT",     "RNR_EXCEEDED",   "WR_FLUSH",
+      "SUSPEND_DONE",    "FLUSH_DONE",         "UNHANDLED",        "LOC_DATA_POISON", "REM_DATA_POISON"};
   return static_cast<size_t>(s) < std::size(kNames) ? kNames[static_cast<size_t>(s)] : "?";
 }
 

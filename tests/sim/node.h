@@ -159,8 +159,8 @@ class Node {
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
   void finish_flush(Queue*);
-  void take_back(Queue*);  // what was never started
-  void resume(Queue*);     // after the marker of a queue that was suspended
+  void take_back(Queue*);         // what was never started
+  void resume(Queue*);            // after the marker of a queue that was suspended
   void watch_broken(Queue*);      // until everything has come back; then it goes
   void watch_send_error(Queue*);  // of UD: until everything has come back; then it goes on
   void take_datagram(const Receiver&, const Cqe&);

@@ -165,11 +165,11 @@ struct Queue {
   Jfc* recv_jfc = nullptr;  // kJetty; null: the JFR's
   Queue* peer = nullptr;    // RC: the jetty at the other end
   uint32_t bound_target = 0;
-  bool qp = false;         // a queue pair of RoCE, of which `peer` is the other end
-  uint32_t qkey = 0;       // of UD
-  bool srq = false;        // others use its JFR too
-  bool broken = false;     // a request failed: what is behind it is flushed
-  bool suspends = false;   // a request that fails suspends it
+  bool qp = false;                             // a queue pair of RoCE, of which `peer` is the other end
+  uint32_t qkey = 0;                           // of UD
+  bool srq = false;                            // others use its JFR too
+  bool broken = false;                         // a request failed: what is behind it is flushed
+  bool suspends = false;                       // a request that fails suspends it
   bool failed_one = false, suspended = false;  // ... one did; and the marker was polled
   uint32_t explained = 0;  // statuses that something which happened to the pair explains, for all its requests
   uint32_t depth = 0;

@@ -89,9 +89,9 @@ struct WorkloadOptions {
   uint8_t roce_timeout = 17;
   uint8_t roce_reads = 4;  // READs and atomics in flight
   uint8_t roce_retry_cnt = 7;
-  bool roce_ack_every = false;  // an acknowledgement with every message
-  uint32_t ud_queues = 0;       // UD queue pairs of each application
-  bool dcqcn = false;  // of channels, too
+  bool roce_ack_every = false;          // an acknowledgement with every message
+  uint32_t ud_queues = 0;               // UD queue pairs of each application
+  bool dcqcn = false;                   // of channels, too
   uint64_t line_rate = 12'500'000'000;  // DCQCN: bytes in a second, at most
   uint32_t connects = 0;                // queue pairs that are to be connected by RDMA-CM, in the whole world
   double hang_up = 0;                   // chance that an application ends a connection without need
@@ -134,9 +134,9 @@ struct Options {
   // forbidden.
   bool mild() const;
 
-  static Options draw(uint64_t seed);                  // a swarm seed
-  static Options draw_for_programs(uint64_t seed);     // mild, and two nodes without a workload (order_programs.h)
-  std::string text() const;            // every option, one line each
+  static Options draw(uint64_t seed);               // a swarm seed
+  static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
+  std::string text() const;                         // every option, one line each
 };
 
 }  // namespace ub::sim

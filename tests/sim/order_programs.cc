@@ -104,7 +104,7 @@ class Batch {
         pair.from.node->ring(pair.from.queue);
       });
     }
-    // Nothing is outstanding before the first of them is posted.
+    // Until all are posted, because before there may seem to be nothing to wait for.
     world_.run_for(nanoseconds(static_cast<int64_t>(when) + 1));
   }
 

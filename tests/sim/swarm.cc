@@ -42,9 +42,7 @@ struct Plan {
   RunResult run(uint64_t seed, RunWishes wishes) const {
     return orders ? run_order_programs(seed, wishes) : run_scenario(Options::draw(seed), wishes);
   }
-  Options options(uint64_t seed) const {
-    return orders ? Options::draw_for_programs(seed) : Options::draw(seed);
-  }
+  Options options(uint64_t seed) const { return orders ? Options::draw_for_programs(seed) : Options::draw(seed); }
 };
 
 double seconds_since(std::chrono::steady_clock::time_point t) {

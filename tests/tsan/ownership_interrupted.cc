@@ -100,7 +100,8 @@ int main() {
               free ? "nobody is left inside" : "nobody can own it any more");
   if (both_inside.load() || !free) return 1;
   if (outside != 0) return 0;
-  std::puts("skipped: nobody was interrupted before it owned; "
-            "where the kernel refuses membarrier, no thread is biased");
+  std::puts(
+      "skipped: nobody was interrupted before it owned; "
+      "where the kernel refuses membarrier, no thread is biased");
   return 77;
 }

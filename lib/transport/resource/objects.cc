@@ -252,9 +252,8 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     return Status::kOk;
   }
   // READY and RESET begin with an empty queue (8.2.2.3): all its requests must have been completed or taken back.
-  const bool ended = q.state == QueueState::kError || q.state == QueueState::kSuspended;
-  if (ended && (q.started_head != q.started_tail || q.marker_pending ||
-                q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
+  if (ta::hands_back(q.state) && (q.started_head != q.started_tail || q.marker_pending ||
+                                  q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;
   }
   q.state = state;

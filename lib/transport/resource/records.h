@@ -137,15 +137,15 @@ struct alignas(64) SendQueue : SendRing {
   uint8_t rnr_retry;
   uint8_t generation;
   bool in_use;
-  bool unreliable;              // UM: each request is a datagram, complete when it is sent
-  bool retry_next : 1;          // the next message that takes a receive carries BTAH.Retry
-  bool receive_lane_bulk : 1;   // the lane of the unanswered messages that take a receive
-  bool pinned : 1;              // all its messages stay on one lane
-  bool pinned_bulk : 1;         // the queue is pinned and has moved to the bulk lane
-  bool marker_pending : 1;      // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
-  bool suspends : 1;            // a request that fails suspends it
-  bool held_back;               // it has something to start and must wait for answers
-  uint16_t oldest_refused;      // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
+  bool unreliable;             // UM: each request is a datagram, complete when it is sent
+  bool retry_next : 1;         // the next message that takes a receive carries BTAH.Retry
+  bool receive_lane_bulk : 1;  // the lane of the unanswered messages that take a receive
+  bool pinned : 1;             // all its messages stay on one lane
+  bool pinned_bulk : 1;        // the queue is pinned and has moved to the bulk lane
+  bool marker_pending : 1;     // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
+  bool suspends : 1;           // a request that fails suspends it
+  bool held_back;              // it has something to start and must wait for answers
+  uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
   Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
   Instant no_retry_before;      // no refused request may be sent again before; in the past: not computed

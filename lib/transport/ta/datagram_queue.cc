@@ -51,9 +51,10 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 }  // namespace
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
-  if (q.state != QueueState::kReady && !(q.state == QueueState::kSuspended && q.held != 0)) return 0;
+  if (!sends_admitted(q.state)) return 0;
   // A queue holds at most one datagram, so that datagrams are sent in the order in which they were posted.
   if (q.held != 0) return s.held[q.held].pending == 0 ? s.held[q.held].link : 0;
+  if (q.state == QueueState::kSuspended) return 0;
   bool may_look = true;
   while (const Wqe* wqe = front_element(s, q, &may_look)) {
     if (!pacer_allows(s, q)) return 0;

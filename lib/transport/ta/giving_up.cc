@@ -154,7 +154,7 @@ void flush_queue(CoreState& s, uint32_t queue) {
 
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {
   SendQueue& q = s.queues[queue];
-  if ((q.state != QueueState::kError && q.state != QueueState::kSuspended) || q.marker_pending) return 0;
+  if (!hands_back(q.state) || q.marker_pending) return 0;
   fetch_all(q);
   const Jetty& jetty = s.jettys[q.jetty];
   uint32_t n = 0;

@@ -414,6 +414,7 @@ class PacketReceiver {
   // The placer notes how a response failed, as a status. Where a packet of it was malformed, the message failed as a
   // request would, with kRspError, which is no status of the placer.
   static CrStatus outcome_of(uint8_t failure) {
+    if (failure == 0) return CrStatus::kSuccess;
     return failure == wire::kRspError ? CrStatus::kRemRespLen : static_cast<CrStatus>(failure);
   }
 

@@ -71,14 +71,14 @@ inline WrState& start_request(SendQueue& q, const Wqe& wqe, uint32_t channel, ui
   return wr;
 }
 
-// Starts and finishes a request that needs no packet; false: not now, and the queue's timer is set, or it is the last
-// one for now.
+// Starts and finishes a request that needs no packet. False: no further one starts, because the queue has passed enough
+// of them for now and its timer is set, or because the failure of this one suspended the queue.
 inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {
   if (!may_pass(s, q, wqe)) return false;
   WrState& wr = start_request(q, wqe, 0, 0);
   wr.done = true;
   if (status != CrStatus::kSuccess) fail_request(s, q, wr, status);
-  return q.state != QueueState::kSuspended;  // as it may be since just now
+  return q.state != QueueState::kSuspended;
 }
 
 // Does the element name a target of the queue's owner?

@@ -45,6 +45,12 @@ inline void on_progress(CoreState& s, const tp::TxMessage& message) {
   if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
+// 8.2.2.3: in which states are segments of admitted requests sent, and in which are posted requests handed back?
+constexpr bool sends_admitted(QueueState state) {
+  return state == QueueState::kReady || state == QueueState::kSuspended;
+}
+constexpr bool hands_back(QueueState state) { return state == QueueState::kError || state == QueueState::kSuspended; }
+
 // 8.2.2.3: no further request of the queue is started. Those that were admitted go on to their end; then the completion
 // kWrSuspendDone says so.
 inline void suspend_queue(const CoreState& s, SendQueue& q) {

@@ -286,7 +286,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
 
 Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
   Choice choice;
-  if (q.state != QueueState::kReady && q.state != QueueState::kSuspended) return choice;
+  if (!sends_admitted(q.state)) return choice;
   if (has_earlier(q) && choose_earlier(s, q, &choice)) return choice;
   if (continue_newest(s, q, &choice) || q.state == QueueState::kSuspended) return choice;
   return choose_new(s, q, may_look);
@@ -390,11 +390,10 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
 
 // For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again?
 bool waits_for_answers(const SendQueue& q) {
-  const bool ready = q.state == QueueState::kReady;
-  if ((!ready && q.state != QueueState::kSuspended) || q.started_head == q.started_tail) return false;
+  if (!sends_admitted(q.state) || q.started_head == q.started_tail) return false;
   const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
   const bool left = has_earlier(q) || (!newest.done && newest.cut != newest.segments);
-  return left || (ready && q.next_slot != q.produced);
+  return left || (q.state == QueueState::kReady && q.next_slot != q.produced);
 }
 
 // schedule_queue() for a queue that is on no list. Not inlined, because at most doorbells the queue is on a list.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/wire/transaction_packet.h"
 
-#include "lib/transport/wire/response_status.h"
-
 #include <cstring>
+
+#include "lib/transport/wire/response_status.h"
 
 namespace ub::wire {
 namespace {

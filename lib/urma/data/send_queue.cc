@@ -137,8 +137,10 @@ urma_status_t change_state(SendQueue& sq, uint32_t wanted) {
   }
   Status status = backend().set_state(sq.id, state);
   if (status == Status::kBusy) {
-    URMA_LOG_ERROR("queue %u leaves SUSPENDED or ERROR after its marker was polled and all its requests were flushed",
-                   sq.id);
+    URMA_LOG_ERROR(
+        "queue %u cannot leave ERROR or SUSPENDED yet: poll its JFC until the marker comes, then take all "
+        "its requests back (urma_flush_jfs, urma_flush_jetty)",
+        sq.id);
     return URMA_EAGAIN;
   }
   if (status == Status::kOk) sq.marker_polled.store(false, std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/resource/receives.h"
+#include "lib/transport/resource/segments.h"
 #include "lib/transport/resource/targets.h"
 #include "lib/transport/ta/completion.h"
 #include "tests/unit/transport/test_state.h"
@@ -34,6 +35,18 @@ struct Objects : TestState {
     s->eids[s->eid_count++] = s->config.self.eid;
     s->links[s->links.alloc()] = LinkRecord{true, {.mtu = 1024, .lossless = true}, {}, {}};
     EXPECT_EQ(create_jfc(*s, jfc_config(), &jfc), Status::kOk);
+  }
+
+  /// Registers memory of the application, by its own addresses.
+  RegisteredSegment register_memory(std::vector<std::byte>& memory) {
+    SegmentConfig c;
+    c.memory = memory.data();
+    c.address = c.local_address = reinterpret_cast<uint64_t>(memory.data());
+    c.length = memory.size();
+    c.owner = 5;
+    RegisteredSegment segment;
+    EXPECT_EQ(register_segment(*s, c, &segment), Status::kOk);
+    return segment;
   }
 
   JfcConfig jfc_config() {

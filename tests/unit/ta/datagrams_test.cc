@@ -24,12 +24,7 @@ struct Target : Objects {
     JettyConfig jc = jetty_config(jfr_id);
     jc.mode = Mode::kUm;
     jetty_id = make(jc);
-    SegmentConfig sc;
-    sc.memory = memory.data();
-    sc.address = sc.local_address = reinterpret_cast<uint64_t>(memory.data());
-    sc.length = memory.size();
-    sc.owner = 5;
-    EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
+    segment = register_memory(memory);
   }
   void post_receive(uint32_t length = 64) {
     ReceiveRing& r = receive_rings[0];
@@ -246,12 +241,7 @@ TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_t
 struct TwoLinks : Objects {
   explicit TwoLinks(bool slow = false) : Objects(config(slow)) {
     s->links[s->links.alloc()] = LinkRecord{true, {.mtu = 1024}, {}, {}};
-    SegmentConfig sc;
-    sc.memory = memory.data();
-    sc.address = sc.local_address = reinterpret_cast<uint64_t>(memory.data());
-    sc.length = memory.size();
-    sc.owner = 5;
-    EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
+    segment = register_memory(memory);
     for (uint32_t link : {1u, 2u}) {
       JettyConfig c = jetty_config();
       c.mode = Mode::kUm;

@@ -101,6 +101,12 @@ class HeldPackets : public PacketMemory {
     b.host.slow = false;
     ASSERT_EQ(channel(b).held.count, 1u);
   }
+  // b answers what a asked for; an answer that is behind a held packet is held, too.
+  void serve() {
+    sent_by(a);
+    deliver(a, b);
+    sent_by(b, Acks::kMayWait);
+  }
   // How many of the packets that b holds, and now may send, were said to be nobody's hurry.
   uint32_t may_wait_of_held(uint32_t held) {
     EXPECT_EQ(channel(b).held.count, held);
@@ -120,27 +126,21 @@ TEST_F(HeldPackets, a_response_does_not_wait_in_the_port) {
 TEST_F(HeldPackets, an_answer_without_bytes_may_wait_in_the_port) {
   hold_response();
   request(WrOp::kWrite, 8).token_value = UbNode::kToken + 1;
-  sent_by(a);
-  deliver(a, b);
-  sent_by(b, Acks::kMayWait);
+  serve();
   EXPECT_EQ(may_wait_of_held(2), 1u);
 }
 
 TEST_F(HeldPackets, an_answer_with_a_value_does_not_wait_in_the_port) {
   hold_response();
   request(WrOp::kFetchAdd, 8);
-  sent_by(a);
-  deliver(a, b);
-  sent_by(b, Acks::kMayWait);
+  serve();
   EXPECT_EQ(may_wait_of_held(2), 0u);
 }
 
 TEST_F(HeldPackets, an_answer_that_goes_again_does_not_wait_in_the_port) {
   hold_response();
   request(WrOp::kWrite, 8).token_value = UbNode::kToken + 1;
-  sent_by(a);
-  deliver(a, b);
-  sent_by(b, Acks::kMayWait);
+  serve();
   EXPECT_EQ(may_wait_of_held(2), 1u);
   lost_from(b);
   b.host.slow = true;

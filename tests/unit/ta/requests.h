@@ -46,12 +46,7 @@ struct Requests : Objects {
     c.sq.suspends = o.suspends;
     id = make(c);
     queue_index = jetty(id).queue;
-    SegmentConfig sc;
-    sc.memory = memory.data();
-    sc.address = sc.local_address = address();
-    sc.length = memory.size();
-    sc.owner = 5;
-    EXPECT_EQ(register_segment(*s, sc, &segment), Status::kOk);
+    segment = register_memory(memory);
     target = add(target_config());
     channel = peer().lanes[0].channels[0];
     open(channel);
