@@ -81,7 +81,7 @@ class TargetExecutor {
 
   // The message failed: queues an error answer. That to a READ says where the response would have been placed.
   void answer_failure(const RequestPacket& p) {
-    const bool says_place = p.ta.has_taid && p.ta.has_ofst;
+    const bool says_place = p.ta.has_taid;
     queue_failure(p, says_place ? p.ta.ofst.offset_kib : 0, says_place ? p.ta.taid : 0);
   }
   // The last packet of the message cannot be understood: queues an error answer.

@@ -96,6 +96,23 @@ TEST(SendTimes, flows_have_blocks_of_their_own_that_begin_empty) {
   EXPECT_EQ(t.blocks().in_use(), 2u);
 }
 
+TEST(SendTimes, a_block_begins_without_times_and_touches_no_other) {
+  Times t(3);
+  uint32_t blocks[3] = {t.block, t.take(), t.take()};
+  for (const uint32_t b : blocks) {
+    for (uint32_t n = 0; n < kPackets; ++n) t.left(b, Psn(n), {1000});
+  }
+  const uint32_t freed = blocks[0];
+  t.give_back(blocks[0]);
+  ASSERT_EQ(blocks[0] = t.take(), freed);
+  Duration sample;
+  for (const uint32_t b : blocks) {
+    for (uint32_t n = 0; n < kPackets; ++n) {
+      EXPECT_EQ(t.arrived(b, Psn(n), {1500}, &sample), b != freed) << b << ", " << n;
+    }
+  }
+}
+
 TEST(SendTimes, where_no_flow_wants_them_they_take_no_memory) {
   Times t(0);
   EXPECT_EQ(t.block, 0u);

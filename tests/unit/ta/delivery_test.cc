@@ -426,6 +426,39 @@ TEST(DeliverRead, of_what_cannot_be_is_refused_in_the_form_of_its_response) {
   ASSERT_EQ(d.answers().at(0).kind, tp::MessageKind::kReadResponse) << "nothing is nowhere";
 }
 
+TEST(DeliverRead, that_is_refused_says_what_was_asked) {
+  Delivery d;
+  wire::TaPacket p = d.on_memory(TaOpcode::kRead, 8);
+  p.taid = 9;
+  p.ofst.offset_kib = 64;
+  p.token_value = 1;
+  d.give(p, 0);
+  const std::vector<tp::TxMessage> a = d.answers();
+  ASSERT_EQ(a.size(), 1u);
+  EXPECT_EQ(a[0].value, 64u);
+  EXPECT_EQ(a[0].value_high, 9u);
+}
+
+TEST(DeliverRead, that_is_refused_says_no_place_where_none_was_asked_or_understood) {
+  Delivery d;
+  wire::TaPacket p = d.on_memory(TaOpcode::kRead, 8);
+  p.taid = 9;
+  p.ofst.offset_kib = 64;
+  d.give(p, 8);  // a READ has no payload
+  d.ch().read_meta = false;
+  p.has_taid = p.has_ofst = false;
+  p.token_value = 1;
+  d.give(p, 0);
+  const std::vector<tp::TxMessage> a = d.answers();
+  ASSERT_EQ(a.size(), 2u);
+  for (const tp::TxMessage& m : a) {
+    EXPECT_EQ(m.opcode, TaOpcode::kReadResponse);
+    EXPECT_EQ(m.rspst, wire::kRspError);
+    EXPECT_EQ(m.value, 0u);
+    EXPECT_EQ(m.value_high, 0u);
+  }
+}
+
 TEST(DeliverRead, without_a_record_is_refused_for_a_while) {
   Delivery d;
   while (d.s->jobs.alloc() != 0) {

@@ -204,6 +204,30 @@ TEST(QueueFront, an_element_over_the_end_of_the_ring_ends_its_queue) {
   EXPECT_TRUE(f.broken());
 }
 
+TEST(QueueFront, a_filler_that_cannot_be_ends_its_queue) {
+  for (const uint8_t slots : {uint8_t{0}, uint8_t{2}}) {
+    Front f;
+    f.post(WrOp::kSkip).slots = slots;
+    EXPECT_EQ(f.front(), nullptr);
+    EXPECT_TRUE(f.broken()) << "one slot was posted, not " << +slots;
+  }
+}
+
+TEST(QueueFront, an_element_that_begins_before_the_end_and_goes_over_it_ends_its_queue) {
+  Front f;
+  f.queue().next_slot = f.queue().produced = f.queue().posted = kSlots - 2;
+  f.indices.produced.store(kSlots - 2);
+  f.post(WrOp::kWrite, 3);
+  f.post();
+  EXPECT_EQ(f.front(), nullptr);
+  EXPECT_TRUE(f.broken());
+  Front fits;
+  fits.queue().next_slot = fits.queue().produced = fits.queue().posted = kSlots - 2;
+  fits.indices.produced.store(kSlots - 2);
+  Wqe& last = fits.post(WrOp::kWrite, 2);
+  EXPECT_EQ(fits.front(), &last) << "up to the end";
+}
+
 TEST(QueueFront, an_index_that_cannot_be_is_not_believed) {
   Front f;
   f.post();

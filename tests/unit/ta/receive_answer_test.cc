@@ -488,6 +488,17 @@ TEST(Refusal, a_page_fault_with_timer_0_goes_again_at_once) {
   EXPECT_TRUE(rnr.sent().empty()) << "2 us later";
 }
 
+// 7.2.1: where receives have an order, a message that goes again may be one for another receive; a WRITE never is.
+TEST(Refusal, of_a_write_in_rc_is_told_when_it_goes_again) {
+  Requests r({.mode = Mode::kRc});
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0, wire::kRspPageFault, 0);
+  const Messages again = r.sent();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_TRUE(again[0].retry);
+}
+
 // 7.2.1: BTAH says of every one that goes again that it does.
 TEST(Refusal, of_messages_in_rm_is_told_by_each_that_goes_again) {
   Requests r;

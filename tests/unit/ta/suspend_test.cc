@@ -7,6 +7,7 @@
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/ta/completion.h"
 #include "tests/unit/ta/requests.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::ta {
 namespace {
@@ -125,6 +126,31 @@ TEST(Suspend, an_application_may_ask_for_it) {
   EXPECT_EQ(r.taken(), (std::vector<uint64_t>{2}));
   EXPECT_EQ(set_state(*r.s, r.id, QueueState::kReset), Status::kOk);
   EXPECT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kInvalid) << "only from READY";
+}
+
+TEST(Suspend, where_nothing_is_under_way_the_marker_comes_at_once) {
+  Suspends r;
+  EXPECT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kOk);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kMarker}));
+}
+
+TEST(Suspend, is_noted_with_the_queue) {
+  Suspends r;
+  TestHost host;
+  r.s->looker.begin(host);
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kOk);
+  const Note note{Stage::kQueueState, r.queue_index, static_cast<uint32_t>(QueueState::kSuspended)};
+  EXPECT_EQ(host.noted(Stage::kQueueState), (std::vector<Note>{note}));
+}
+
+TEST(Suspend, what_will_not_be_started_is_not_held_back_by_an_answer) {
+  Suspends r;
+  r.post(WrOp::kWrite);
+  r.sent();
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kOk);
+  r.post(WrOp::kWrite);
+  EXPECT_FALSE(r.q().held_back);
+  EXPECT_EQ(r.s->held_back, 0u);
 }
 
 TEST(Suspend, from_there_to_error_there_is_the_marker_of_error_alone) {
