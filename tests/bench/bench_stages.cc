@@ -108,12 +108,8 @@ void print(StagedExchange& exchange, uint64_t ops) {
 }
 
 int measure(const std::string& name, uint32_t window, bool icrc, uint64_t count) {
-  const auto* op =
-      std::find_if(std::begin(kOperations), std::end(kOperations), [&](auto& o) { return name == o.name; });
-  const auto* roce =
-      std::find_if(std::begin(kRoceOperations), std::end(kRoceOperations), [&](auto& o) { return name == o.name; });
-  const Operation* operation = op != std::end(kOperations) ? op : roce;
-  if (operation == std::end(kRoceOperations)) {
+  const Operation* operation = find_operation(name);
+  if (operation == nullptr) {
     std::fprintf(stderr, "bench_stages: no operation \"%s\"\n", name.c_str());
     return 1;
   }
@@ -136,8 +132,7 @@ int main(int argc, char** argv) {
   uint64_t count = 4096;
   bool icrc = false;
   app.add_option("--operation", operation,
-                 "\"WRITE 64\", \"READ 64\", \"SEND 64\", \"FADD 8\", \"WRITE 65536\", \"RoCE "
-                 "WRITE 64\", \"RoCE READ 64\"; without: WRITE, READ and SEND");
+                 "\"WRITE 64\", \"READ 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; without: WRITE, READ and SEND");
   app.add_option("--window", window, "operations posted together, at most 64")->check(CLI::Range(1, 64));
   app.add_option("--count", count, "operations")->check(CLI::PositiveNumber);
   app.add_flag("--icrc", icrc, "write and check the ICRC");

@@ -21,16 +21,6 @@ namespace {
 // A call of its own, found by name.
 [[gnu::noinline]] void measured_section(Exchange& exchange, uint64_t count) { exchange.run(count); }
 
-const Operation* find_operation(const std::string& name) {
-  for (const Operation& op : kOperations) {
-    if (op.name == name) return &op;
-  }
-  for (const Operation& op : kRoceOperations) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
-}
-
 uint64_t bytes_each(const std::vector<StateRow>& rows, Per per) {
   uint64_t sum = 0;
   for (const StateRow& row : rows) sum += row.per == per ? row.bytes_each : 0;
@@ -82,7 +72,7 @@ int main(int argc, char** argv) {
   uint32_t window = 1;
   uint64_t count = 256;
   bool facts = false;
-  app.add_option("--operation", operation, "\"WRITE 64\", ..., \"RoCE READ 64\"");
+  app.add_option("--operation", operation, "\"WRITE 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; exchange.h has them all");
   app.add_option("--window", window, "operations posted together")->check(CLI::Range(1, 64));
   app.add_option("--icrc", icrc, "on or off")->check(CLI::IsMember({"on", "off"}));
   app.add_option("--count", count, "operations, a multiple of the window");

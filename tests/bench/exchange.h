@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "lib/base/bytes.h"
 #include "tests/bench/queue_pair.h"
@@ -21,6 +23,9 @@ struct Operation {
   WrOp op;
   uint32_t bytes;
   Protocol protocol = Protocol::kUb;
+  uint8_t flags = 0;        // kWr..., besides kWrSignaled
+  uint8_t place_order = 0;  // of every `ordered_each`th request; the others have none
+  uint32_t ordered_each = 1;
 };
 constexpr Operation kOperations[] = {
     {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
@@ -30,6 +35,27 @@ constexpr Operation kRoceOperations[] = {
     {"RoCE WRITE 64", WrOp::kWrite, 64, Protocol::kRoce},
     {"RoCE READ 64", WrOp::kRead, 64, Protocol::kRoce},
 };
+// What the axes of order cost those who use them.
+constexpr Operation kOrderOperations[] = {
+    {"WRITE 64 RO", WrOp::kWrite, 64, Protocol::kUb, 0, 1},
+    {"WRITE 64 SO", WrOp::kWrite, 64, Protocol::kUb, 0, 2},
+    {"WRITE 64 SO each 8th", WrOp::kWrite, 64, Protocol::kUb, 0, 2, 8},
+    {"WRITE 64 fence", WrOp::kWrite, 64, Protocol::kUb, kWrFence},
+    {"READ 64 fence", WrOp::kRead, 64, Protocol::kUb, kWrFence},
+    {"SEND 64 comp_order", WrOp::kSend, 64, Protocol::kUb, kWrCompOrder},
+};
+
+// nullptr: there is none of that name.
+inline const Operation* find_operation(const std::string& name) {
+  for (const std::span<const Operation> all : {std::span<const Operation>(kOperations), {kRoceOperations},
+                                               {kOrderOperations}}) {
+    for (const Operation& op : all) {
+      if (op.name == name) return &op;
+    }
+  }
+  return nullptr;
+}
+
 constexpr uint32_t kMtu = 4096;
 constexpr size_t kBurst = 32;
 constexpr uint32_t kDepth = 128;
@@ -98,20 +124,19 @@ class Exchange {
 
   // The application's part: writes the elements of a window.
   [[gnu::noinline]] void post_window() {
+    Wqe e{};
+    e.op = op_.op;
+    e.flags = kWrSignaled | op_.flags;
+    e.target = pair_.a.target;
+    e.length = op_.bytes;
+    e.immediate = 1;
+    if (op_.op != WrOp::kSend) e.token_id = remote_key();
     for (uint32_t i = 0; i < window_; ++i) {
-      size_t at = next_offset(posted_++);
-      Wqe e{};
-      e.op = op_.op;
-      e.flags = kWrSignaled;
-      e.target = pair_.a.target;
+      if (op_.place_order != 0) e.place_order = posted_ % op_.ordered_each == 0 ? op_.place_order : 0;
+      const size_t at = next_offset(posted_++);
       e.user_ctx = posted_;
-      e.length = op_.bytes;
       e.sge = pair_.a.region.sge(at, op_.bytes);
-      if (op_.op != WrOp::kSend) {
-        e.remote_address = pair_.b.region.address() + at;
-        e.token_id = remote_key();
-      }
-      e.immediate = 1;
+      if (op_.op != WrOp::kSend) e.remote_address = pair_.b.region.address() + at;
       ring().post(e);
     }
   }
