@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   uint64_t count = 4096;
   bool icrc = false;
   app.add_option("--operation", operation,
-                 "\"WRITE 64\", \"READ 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; without: WRITE, READ and SEND");
+                 "\"WRITE 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; without: WRITE, READ and SEND");
   app.add_option("--window", window, "operations posted together, at most 64")->check(CLI::Range(1, 64));
   app.add_option("--count", count, "operations")->check(CLI::PositiveNumber);
   app.add_flag("--icrc", icrc, "write and check the ICRC");

@@ -72,7 +72,8 @@ int main(int argc, char** argv) {
   uint32_t window = 1;
   uint64_t count = 256;
   bool facts = false;
-  app.add_option("--operation", operation, "\"WRITE 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; exchange.h has them all");
+  app.add_option("--operation", operation,
+                 "\"WRITE 64\", ..., \"WRITE 64 SO\", ..., \"RoCE READ 64\"; exchange.h has them all");
   app.add_option("--window", window, "operations posted together")->check(CLI::Range(1, 64));
   app.add_option("--icrc", icrc, "on or off")->check(CLI::IsMember({"on", "off"}));
   app.add_option("--count", count, "operations, a multiple of the window");
