@@ -40,9 +40,10 @@ inline bool in_flight(const WrState& wr) {
 inline void renew_deadline(CoreState& s, const SendQueue& q, WrState& wr) {
   wr.deadline = in_flight(wr) ? s.now + q.request_timeout : Instant::never();
 }
-// Packets of a request were acknowledged.
+// Packets of a request were acknowledged. If it was refused meanwhile, it has no deadline until it goes again.
 inline void on_progress(CoreState& s, const tp::TxMessage& message) {
-  if (WrState* wr = request_of(s, message)) wr->deadline = s.now + s.queues[message.source].request_timeout;
+  WrState* wr = request_of(s, message);
+  if (wr != nullptr && !wr->deadline.is_never()) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
 // 8.2.2.3: in which states are segments of admitted requests sent, and in which are posted requests handed back?

@@ -78,6 +78,23 @@ TEST(Deadline, each_request_ends_at_its_own) {
   EXPECT_EQ(ended, (std::vector<uint32_t>{1, 3, 2, 0}));
 }
 
+// The answer may come before the acknowledgement of the request's packets.
+TEST(Deadline, what_was_refused_has_none_until_it_goes_again) {
+  Requests r;
+  r.post(WrOp::kSend);
+  const std::vector<tp::TxMessage> messages = r.sent();
+  r.refuse(0);
+  on_progress(*r.s, messages[0]);
+  EXPECT_TRUE(r.state_of(0).deadline.is_never());
+  r.s->now = r.q().deadline;
+  r.timer();
+  ASSERT_TRUE(r.outcomes().empty()) << "nobody is to blame for it";
+  ASSERT_EQ(r.sent().size(), 1u);
+  r.s->now = r.q().deadline;
+  r.timer();
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout})) << "the second time nobody answers";
+}
+
 TEST(Deadline, what_is_done_has_none_any_more) {
   Requests r;
   r.post(WrOp::kWrite);
