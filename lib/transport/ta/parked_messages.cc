@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/parked_messages.h"
 
+#include <utility>
+
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/tp/receive_state.h"
 
@@ -27,6 +29,7 @@ uint32_t take_record(CoreState& s, tp::Channel& ch, Tpmsn number) {
 }
 
 void free_record(CoreState& s, tp::Channel& ch, ParkedMessage& m) {
+  UB_DCHECK(m.receive == 0);
   if (m.kept != 0) tp::release_kept(s, ch, m.kept);
   --ch.parked;
   s.parked.free(number_of(s, m));
@@ -40,10 +43,11 @@ void vanish(CoreState& s, tp::Channel& ch, uint32_t i) {
   ch.ending.push_back<&ParkedMessage::in_line>(s.parked, i);
 }
 
-void drop_receive(CoreState& s, const tp::Channel& ch, const tp::OpenMessage& m, Tpmsn number) {
-  if (m.receive == 0) return;
-  if (m.copies == 0) return return_receive(s, m.receive);
-  return_receive_later(s, m.receive, {ch.tpn, number, m.copies});
+void drop_receive(CoreState& s, const tp::Channel& ch, tp::OpenMessage& m, Tpmsn number) {
+  const uint32_t receive = std::exchange(m.receive, 0);
+  if (receive == 0) return;
+  if (m.copies == 0) return return_receive(s, receive);
+  return_receive_later(s, receive, {ch.tpn, number, m.copies});
 }
 
 void drop_list(CoreState& s, tp::Channel& ch, IndexList& list) {

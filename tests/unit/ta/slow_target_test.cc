@@ -300,6 +300,19 @@ TEST(SlowTarget, a_channel_that_dies_gives_all_its_records_back) {
   EXPECT_EQ(d.ch().open.copies, 0u);
 }
 
+TEST(SlowTarget, the_receive_of_a_channel_that_died_belongs_to_nobody_until_its_copies_are_done) {
+  Slow d;
+  d.post_receive(8);
+  d.give(d.send(), 8);
+  const uint32_t record = d.ch().ending.front<&ParkedMessage::in_line>(d.s->parked);
+  ASSERT_NE(d.s->parked[record].receive, 0u);
+  setup::kill_channel(*d.s, d.channel);
+  EXPECT_EQ(d.s->parked[record].receive, 0u) << "of a record that is free";
+  EXPECT_TRUE(d.the_jfr().returned.empty()) << "bytes are on their way into it";
+  d.finish_copies();
+  EXPECT_FALSE(d.the_jfr().returned.empty());
+}
+
 // ---- messages whose end waits for memory -----------------------------------------------------------------------
 
 TEST(ParkedMessage, those_behind_it_are_placed_meanwhile) {
