@@ -427,6 +427,25 @@ TEST(Order, strong_waits_for_relaxed_and_strong_but_not_for_unordered) {
   EXPECT_GE(answers_at_third, 1u);
 }
 
+// The queue stands at a channel to a third instance, which never answers, when the order allows a request to the other.
+TEST(Order, strong_goes_when_it_may_wherever_its_queue_stands) {
+  Stage s(directed_options(), 3);
+  s.warm_up();
+  s.world.network.tamper.add(drop(1'000'000, [](const PacketInfo& p) { return p.to == 2; }));
+  RequestSpec relaxed, strong;
+  relaxed.order = 1;
+  strong.order = 2;
+  const Wr& first = s.write(100, relaxed);
+  const Wr& second = s.write(100, strong);
+  RequestSpec to_nobody;
+  to_nobody.extra_allowed = UINT32_MAX;
+  s.request(s.a(), s.ends[2], WrOp::kWrite, 100, to_nobody);
+  s.world.run_for(milliseconds(1));
+  EXPECT_EQ(first.status, CrStatus::kSuccess);
+  EXPECT_EQ(second.state, Wr::State::kSuccess);
+  s.finish();
+}
+
 // The same world with copies done at once and with copies that come later: applications see the same.
 TEST(Pending, results_are_the_same) {
   auto run = [](double pending) {

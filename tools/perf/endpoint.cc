@@ -449,6 +449,13 @@ void Endpoint::prepare_payload(Queue& q, uint32_t jetty, uint32_t slot) {
   }
 }
 
+// Strong orders are spread evenly over the requests.
+urma_place_order_t Endpoint::order_of(uint64_t number) const {
+  if (options_.strong_percent < 0) return URMA_NO_ORDER;
+  const auto share = static_cast<uint64_t>(options_.strong_percent);
+  return (number + 1) * share / 100 != number * share / 100 ? URMA_STRONG_ORDER : URMA_RELAX_ORDER;
+}
+
 void Endpoint::post(uint32_t jetty, uint32_t count, bool last) {
   Queue& q = queues_[jetty];
   const bool touch_payload = options_.verify || !options_.bandwidth || options_.compare_swap;
@@ -458,6 +465,7 @@ void Endpoint::post(uint32_t jetty, uint32_t count, bool last) {
     for (uint32_t i = 0; i < chain; ++i) {
       urma_jfs_wr_t& wr = q.requests[q.next];
       if (touch_payload) prepare_payload(q, jetty, q.next);
+      wr.flag.bs.place_order = order_of(q.posted);
       ++q.posted;
       ++q.unsignaled;
       const bool signal = q.unsignaled >= cq_mod_ || (last && count == chain && i + 1 == chain);

@@ -108,6 +108,7 @@ class Endpoint {
   void import_jetty(Queue&, const std::string& raw_id);
   void allocate_memory();
   void build_requests(uint32_t jetty);
+  urma_place_order_t order_of(uint64_t number) const;
   void prepare_payload(Queue&, uint32_t jetty, uint32_t slot);
   void check_completed(Queue&, uint32_t jetty, uint32_t count);
   void post_receives(const uint32_t* slots, uint32_t count);

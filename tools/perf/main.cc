@@ -134,6 +134,7 @@ int run(const Options& o) {
                      {"tx_depth", o.tx_depth},
                      {"post_list", o.post_list},
                      {"cq_mod", o.cq_mod},
+                     {"strong_percent", o.strong_percent},
                      {"events", o.events},
                      {"epoll", o.epoll},
                      {"target_mode", target_mode},

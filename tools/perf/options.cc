@@ -58,6 +58,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
   if (o.iterations != 0 && o.duration_s != 0) return "-n and -D exclude each other";
   if (o.bidirectional && !o.bandwidth) return "-b is for bandwidth tests";
   if (!o.bandwidth && o.jettys > 1) return "--jettys is for bandwidth tests";
+  if (!o.bandwidth && o.strong_percent >= 0) return "--strong is for bandwidth tests, where requests could pass others";
   if (!o.bandwidth && o.post_list > 1) return "-l is for bandwidth tests";
   if (o.to_completion && (o.verb != Verb::kWrite || o.bandwidth)) {
     return "--to-completion is for write_lat: the others measure it anyway, or have no answer";
@@ -144,6 +145,9 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("-m,--mode", mode, "transport mode")->check(CLI::IsMember({"rm", "rc"}))->capture_default_str();
+  app.add_option("--strong", o.strong_percent,
+                 "percent of the requests that have a strong order, the others have a relaxed one; without: none (bw)")
+      ->check(CLI::Range(0, 100));
   app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
       ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
       ->capture_default_str();
