@@ -354,7 +354,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->remote = ch.remote_endpoint;
   out->link = ch.link;
   out->mtu = ch.mtu;
-  out->bulk = ch.bulk;
+  out->bulk = ch.lane == kBulkLane;
   out->state = static_cast<uint8_t>(ch.state);
   out->next_psn = ch.next_psn.value();
   out->oldest_unacked = ch.oldest_unacked.value();

@@ -151,7 +151,7 @@ void Inspection::channel(const Channel& ch) {
   none("messages of a channel", ch.in_flight.size() + ch.answers.size());
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.open.copies);
-  none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.bulk ? 1 : 0].unanswered);
+  none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.lane].unanswered);
   none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back());
   none("packets of a channel that wait for memory", ch.held.count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
@@ -219,7 +219,7 @@ void Inspection::queue(const SendQueue& q) {
   none("receives in flight of a send queue", q.receives_in_flight);
   none("refused receives of a send queue", q.receives_refused);
   none("requests of a send queue to retry", q.retries);
-  none("datagram of a send queue that is held", q.held);
+  if (q.unreliable) none("datagram of a send queue that is held", q.held);
   none("completion of a send queue that waits for room", q.waiter.in_line.next);
 }
 

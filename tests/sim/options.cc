@@ -264,6 +264,7 @@ Options Options::draw_for_programs(uint64_t seed) {
   o.work.poll_ns = pick<uint64_t>(rng, {100, 2000, 50'000});
   o.work.starve = 1;  // programs post their receives
   o.work.min_rnr_timer = pick<uint8_t>(rng, {1, 6});
+  o.core.rol = maybe<double>(rng, 0.5, {1});
   return o;
 }
 
@@ -288,6 +289,7 @@ Options Options::draw(uint64_t seed) {
   draw_bursts(rng, o);
   draw_busy(rng, o);
   o.work.suspends = maybe<double>(rng, 0.3, {0.3, 1.0});
+  o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -304,7 +306,7 @@ std::string Options::text() const {
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
-  LINE(core.first_psn);
+  LINE(core.first_psn), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
   LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);

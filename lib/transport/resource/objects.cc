@@ -186,6 +186,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.suspends = qc.suspends;
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
+  q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
   q.request_timeout = request_timeout(qc.err_timeout);
   q.deadline = Instant::never();
 

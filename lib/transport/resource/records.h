@@ -144,6 +144,7 @@ struct alignas(64) SendQueue : SendRing {
   bool pinned_bulk : 1;        // the queue is pinned and has moved to the bulk lane
   bool marker_pending : 1;     // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
   bool suspends : 1;           // a request that fails suspends it
+  bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
   bool held_back;              // it has something to start and must wait for answers
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
@@ -152,7 +153,10 @@ struct alignas(64) SendQueue : SendRing {
   Instant passed_at;            // when elements that need no packet were passed last
   uint64_t waiting;             // a bit for each request from waiting_from on: it waits (ta/waiting_requests.h)
   uint32_t copies_pending;      // copies of READ and atomic responses; their tags name this record
-  uint32_t held;                // UM: HeldFrame of the newest started request; 0: none
+  union {
+    uint32_t held;              // UM: HeldFrame of the newest started request; 0: none
+    uint32_t may_return_from;   // ROL: no older ordered request that may be refused is unfinished (a request number)
+  };
   uint32_t looked_ahead;        // the channels that elements up to this slot need were begun
   uint32_t receives_from;       // no older request that takes a receive is unfinished (a request number)
   uint16_t passed_slots;        // how many slots were passed at `passed_at`
@@ -224,6 +228,11 @@ struct Target {
 
 constexpr uint32_t kChannelsOfLane = 8;
 
+// The lanes of a peer. A channel of kOrderedLane is one of ROL (7.3.3): it carries only the requests of queues that leave
+// their order to it.
+enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane };
+constexpr uint32_t kLanes = 3;
+
 // The channels to a peer for messages of one size class, indexed by their place.
 struct Lane {
   uint32_t channels[kChannelsOfLane];  // the channels that carry our requests; 0: none yet
@@ -242,10 +251,11 @@ struct Peer {
   Owner owner;       // the application whose requests go there; 0: it has this Core to itself
   uint32_t visitor;  // the peer's application whose requests come from there; 0: it has the peer's Core to itself
   PeerAddress path;
-  Lane lanes[2];  // small, bulk
+  Lane lanes[kLanes];  // by LaneKind
   uint32_t next_in_bucket;
   uint32_t users;  // targets and channels
   bool in_use;
+  bool refuses_rol;  // it refused a channel of ROL: queues that wanted one keep their order themselves (ROI)
 };
 
 // A READ that is being served.

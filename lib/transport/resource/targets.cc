@@ -29,7 +29,7 @@ Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
   t.mode = config.mode;
   t.in_use = true;
   ++s.peers[peer].users;
-  if (config.mode != Mode::kUm) setup::channel_to(s, peer, false);
+  if (config.mode != Mode::kUm) setup::channel_to(s, peer, kSmallLane);
   *target = index;
   return Status::kOk;
 }

@@ -48,7 +48,7 @@ uint32_t take_channel_record(CoreState& s) {
 
 // ---- begin and end ---------------------------------------------------------------------------------------------
 
-uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t place) {
+uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t place) {
   uint32_t index = take_channel_record(s);
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
@@ -72,12 +72,12 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, bool bulk, uint32_t plac
   ch.remote = peer.instance;
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
-  ch.bulk = bulk;
+  ch.lane = static_cast<uint8_t>(lane);
   ch.place_bit = static_cast<uint8_t>(1u << place);
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
   ch.attempt = s.prng.next_u32();
-  ch.record_flags = offered_flags(s, link, bulk);
+  ch.record_flags = offered_flags(s, link, lane);
   ch.created_at = ch.heard_at = s.now;
   ch.rto_at = Instant::never();
   ch.rto = s.config.rto_min;

@@ -27,7 +27,7 @@ inline uint32_t channel_of_tpn(const CoreState& s, uint32_t tpn) {
 
 // ---- begin and end ----
 // Makes a record for a channel, with a TPN; the caller begins the handshake. 0: there is no room for another channel.
-uint32_t new_channel(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0);
+uint32_t new_channel(CoreState& s, uint32_t peer, uint32_t lane, uint32_t place = 0);
 // The handshake of the channel is complete: it may carry data.
 void open_channel(CoreState& s, uint32_t channel);
 // Ends everything on the channel. Its TPN rests before it is used again.

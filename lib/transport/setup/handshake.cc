@@ -2,12 +2,15 @@
 #include "lib/transport/setup/handshake.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/waiting_list.h"
 
 namespace ub::setup {
 
@@ -42,12 +45,12 @@ void begin_as_initiator(CoreState& s, uint32_t channel) {
 
 }  // namespace
 
-uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, bool bulk, uint32_t place) {
+uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t place) {
   Peer& peer = s.peers[peer_index];
   if (peer.path.link == 0) return 0;
-  uint32_t channel = new_channel(s, peer_index, bulk, place);
+  uint32_t channel = new_channel(s, peer_index, lane, place);
   if (channel == 0) return 0;
-  peer.lanes[bulk ? 1 : 0].channels[place] = channel;
+  peer.lanes[lane].channels[place] = channel;
   s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
   return channel;
@@ -110,7 +113,6 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
   }
-  bool bulk = (r.flags & wire::kRecordBulk) != 0;
   TargetConfig sender;
   sender.local_eid = r.wanted_eid;
   sender.instance = {r.sender_eid, r.sender_uasid};
@@ -119,7 +121,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (peer_index == 0) return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   Peer& peer = s.peers[peer_index];
 
-  Lane& lane = peer.lanes[bulk ? 1 : 0];
+  Lane& lane = peer.lanes[lane_of(r)];
   uint32_t accepted = lane.accepted[r.place];
   if (accepted != 0) {
     Channel& ch = s.channels[accepted];
@@ -137,7 +139,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (accepted != 0 && s.channels[accepted].state == ChannelState::kHalfOpen) {
     return respond(s, accepted, from, r);  // a newer attempt replaces an unproven one
   }
-  uint32_t channel = new_channel(s, peer_index, bulk, r.place);
+  uint32_t channel = new_channel(s, peer_index, lane_of(r), r.place);
   if (channel == 0) {
     drop_unused_peer(s, peer_index);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
@@ -162,7 +164,7 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   if (from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
-  if (!valid_parameters(s, r)) return s.drop(Counter::kRxDropRecordParameter);
+  if (!valid_parameters(s, r) || !same_service(ch, r)) return s.drop(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -176,13 +178,24 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kHalfOpen) return s.drop(Counter::kRxDropRecordState);
   if (ch.peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
-  const bool fits = valid_parameters(s, r) && r.mtu <= s.links[ch.link].config.mtu;
+  const bool fits = valid_parameters(s, r) && same_service(ch, r) && r.mtu <= s.links[ch.link].config.mtu;
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
 }
 
 namespace {
+
+// The peer makes no channel of ROL: the queues that wait for one keep their order themselves, on other channels.
+void fall_back(CoreState& s, uint32_t channel) {
+  Channel& ch = s.channels[channel];
+  Peer& peer = s.peers[ch.peer];
+  peer.refuses_rol = true;
+  ch.carries_requests = false;
+  IndexList queues = std::exchange(ch.queues, {});
+  kill_channel(s, channel);
+  while (!queues.empty()) ta::schedule_queue(s, ta::take_first(s, queues));
+}
 
 // A refusal by another version has only the first fields of the record. Its attempt tells which channel it is about.
 uint32_t channel_of_attempt(const CoreState& s, uint32_t attempt) {
@@ -203,6 +216,7 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
   if (goes_on) return s.count(Counter::kTpChannelDeferred);
   s.count(Counter::kTpChannelRejected);
+  if (ch.lane == kOrderedLane && r.reason == RecordReason::kParameter) return fall_back(s, channel);
   push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
                  s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);

@@ -14,11 +14,11 @@ struct Arrival;
 
 // Begins a channel for this place of the lane, which must have none. 0: there is no room for another channel, or no
 // link to the peer.
-uint32_t begin_channel_to(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0);
+uint32_t begin_channel_to(CoreState& s, uint32_t peer, uint32_t lane, uint32_t place = 0);
 // The channel for this place of the lane; it is begun if there is none. It may not be up yet. 0: as above.
-inline uint32_t channel_to(CoreState& s, uint32_t peer, bool bulk, uint32_t place = 0) {
-  const uint32_t channel = s.peers[peer].lanes[bulk ? 1 : 0].channels[place];
-  return channel != 0 ? channel : begin_channel_to(s, peer, bulk, place);
+inline uint32_t channel_to(CoreState& s, uint32_t peer, uint32_t lane, uint32_t place = 0) {
+  const uint32_t channel = s.peers[peer].lanes[lane].channels[place];
+  return channel != 0 ? channel : begin_channel_to(s, peer, lane, place);
 }
 
 void on_request(CoreState& s, const Arrival& from, const wire::ControlRecord& record);

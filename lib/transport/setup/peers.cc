@@ -57,7 +57,7 @@ bool has_channels(const Peer& peer) {
 void drop_unused_peer(CoreState& s, uint32_t index) {
   Peer& peer = s.peers[index];
   if (peer.users != 0) return;
-  UB_DCHECK(peer.in_use && peer.lanes[0] == Lane{} && peer.lanes[1] == Lane{});
+  UB_DCHECK(peer.in_use && std::ranges::all_of(peer.lanes, [](const Lane& lane) { return lane == Lane{}; }));
   uint32_t* link = &s.peer_buckets[bucket_of(peer.local_eid, peer.instance.eid)];
   while (*link != index) {
     UB_DCHECK(*link != 0);

@@ -28,8 +28,18 @@ wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
 
 }  // namespace
 
-uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk) {
-  uint8_t flags = kOffered | (bulk ? wire::kRecordBulk : 0) | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
+uint32_t lane_of(const ControlRecord& r) {
+  if ((r.flags & wire::kRecordRol) != 0) return kOrderedLane;
+  return (r.flags & wire::kRecordBulk) != 0 ? kBulkLane : kSmallLane;
+}
+
+bool same_service(const Channel& ch, const ControlRecord& r) {
+  return (lane_of(r) == kOrderedLane) == (ch.lane == kOrderedLane);
+}
+
+uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane) {
+  constexpr uint8_t kFlagOfLane[kLanes] = {0, wire::kRecordBulk, wire::kRecordRol};
+  uint8_t flags = kOffered | kFlagOfLane[lane] | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
   if (!s.config.fast_retransmit) flags &= ~wire::kRecordFast;
   return flags;
 }
@@ -55,9 +65,19 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
 }
 
+namespace {
+
+// A channel of ROL is for all messages, short and long.
+bool accepts_service(const CoreState& s, const ControlRecord& r) {
+  if ((r.flags & wire::kRecordRol) == 0) return true;
+  return s.config.rol && (r.flags & wire::kRecordBulk) == 0;
+}
+
+}  // namespace
+
 bool valid_parameters(const CoreState& s, const ControlRecord& r) {
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
-         (r.flags & (wire::kRecordRol | wire::kRecordCaqmEcn)) == 0 && r.cc == wanted_algorithm(s) &&
+         (r.flags & wire::kRecordCaqmEcn) == 0 && accepts_service(s, r) && r.cc == wanted_algorithm(s) &&
          r.rcv_window >= 64 && r.selective;
 }
 
@@ -71,6 +91,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
   ch.fast = (agreed & wire::kRecordFast) != 0;
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
+  ch.rol = (agreed & wire::kRecordRol) != 0;
   ch.feedback = r.cc;
   ch.agreed_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;

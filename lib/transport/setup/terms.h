@@ -11,7 +11,11 @@
 namespace ub::setup {
 
 // The flags in the records of a channel over this link.
-uint8_t offered_flags(const CoreState& s, const LinkConfig& link, bool bulk);
+uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane);
+// The lane of the channel that a REQ asks for.
+uint32_t lane_of(const wire::ControlRecord& request);
+// Does the record agree with the channel whether it is one of ROL?
+bool same_service(const tp::Channel& ch, const wire::ControlRecord& record);
 // The MTU that the next REQ offers. REQs offer the MTU of the link twice, half of it twice and so on down to 1024, then
 // start over. A REQ is padded to its MTU, so one that is answered fits the path.
 uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);

@@ -103,8 +103,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (!fits_ring(q, at, wqe)) return;
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
-      bool bulk = bulk_message(s, wqe) || q.pinned_bulk;
-      const bool its_place = bulk == ch.bulk && place_of(s, q) == ch.place();
+      const bool its_place = lane_of_request(s, q, wqe) == ch.lane && place_of(s, q) == ch.place();
       if (its_place || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
     }
     at += wqe.slots;
@@ -119,7 +118,7 @@ namespace {
 bool carried(const CoreState& s, const WrState& wr, uint32_t channel) {
   if (wr.channel == channel) return true;
   const tp::Channel &began = s.channels[wr.channel], &ch = s.channels[channel];
-  return began.peer == ch.peer && began.bulk == ch.bulk && (wr.places & ch.place_bit) != 0;
+  return began.peer == ch.peer && began.lane == ch.lane && (wr.places & ch.place_bit) != 0;
 }
 
 }  // namespace

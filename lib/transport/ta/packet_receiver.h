@@ -47,6 +47,7 @@ class PacketReceiver {
       case tp::RxVerdict::kDuplicate:
         note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
         s_.count(Counter::kTpRxDuplicate);
+        if (rtp.fake && tp::thaw(ch, rtp)) resume(channel);
         break;
       case tp::RxVerdict::kBeyondWindow:
         note_of<Host>(s_, Stage::kPacketTooFarAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
@@ -85,6 +86,7 @@ class PacketReceiver {
     end_parked(channel);
     s_.channels[channel].stalled = false;
     deliver_accepted(channel);
+    if (s_.channels[channel].rol) tp::owe_fused_ack(s_, channel, s_.now);  // which says how far it has come
   }
 
  private:
@@ -213,6 +215,7 @@ class PacketReceiver {
 
   bool place_write_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
+    if (ch.rol && wire::is_strong(ta.req)) return false;  // what comes before it may not have been executed
     std::byte* memory = executor().written_memory(ta, ta.payload_len);
     if (memory == nullptr) return false;
     // Where memory answers at once, no copy is pending, so the counter of `ch.open` stays as it is.
@@ -266,9 +269,18 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
+    constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
+    if (rtp.last && ch.rol && !ta.is_response) {
+      if (!ch.ending.empty()) return Delivery::kWaits;
+      if (!fail_by_ack(s_, channel, rtp, ta.req, kUnsupported.rspst, kUnsupported.rspinfo)) return Delivery::kWaits;
+    }
     s_.drop(wire::drop_counter(drop));
-    fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
+    fail_message(ch.open, kUnsupported);
     if (!rtp.last) return Delivery::kDone;
+    if (ch.rol) {
+      put_away(channel, ch.message + 1);
+      return Delivery::kDone;
+    }
     const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response;
     if (answered) executor().answer_malformed({channel, ch.open, ch.message_start, rtp, ta});
     put_away(channel, ch.message + 1);
@@ -312,7 +324,10 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
-    if (!rtp.last) return executor().execute(p) ? Delivery::kDone : Delivery::kWaits;
+    if (!rtp.last) {
+      const bool waits = !ch.ending.empty() && ch.rol && wire::is_strong(ta.req);
+      return !waits && executor().execute(p) ? Delivery::kDone : Delivery::kWaits;
+    }
     if (!ch.ending.empty()) return end_behind_parked(p, rest) ? Delivery::kDone : Delivery::kWaits;
     if (!executor().execute_last(p)) return park_last(p, rest) ? Delivery::kDone : Delivery::kWaits;
     end_message(channel);
@@ -353,6 +368,7 @@ class PacketReceiver {
     m.kept = kept;
     if (kept != 0) m.last.payload = s_.kept_data(kept) + (p.ta.payload - rest.data());
     go_to_message(p.channel, ch.message + 1);
+    note_unexecuted(s_, ch);
     return true;
   }
 
@@ -368,8 +384,15 @@ class PacketReceiver {
     end_parked(channel);
   }
 
-  // Ends parked messages in their order, up to the first one with a pending copy.
   void end_parked(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    if (ch.ending.empty()) return;
+    end_in_order(channel);
+    note_unexecuted(s_, ch);
+  }
+
+  // Ends parked messages in their order, up to the first one with a pending copy.
+  void end_in_order(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     while (!ch.ending.empty()) {
       ParkedMessage& m = first_parked(s_, ch);

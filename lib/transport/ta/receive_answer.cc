@@ -54,9 +54,6 @@ bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, A
   return queue != 0 && find_in_queue(s, channel, queue, s.queues[queue].started_head, tassn, out);
 }
 
-namespace {
-
-// Records that a segment was answered. The caller calls go_on() afterwards.
 void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
@@ -79,14 +76,11 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   }
 }
 
-// Segments of the queue were answered on this channel: requests may be complete, and others may start.
 void go_on(CoreState& s, uint32_t queue, uint32_t channel) {
   retire_requests(s, queue);
   activate(s, channel);
   schedule_queue(s, queue);
 }
-
-}  // namespace
 
 void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   const uint32_t channel = a.wr->channel;
@@ -126,16 +120,12 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, Duration pause) {
   schedule_queue(s, a.queue);  // which sets the timer
 }
 
-namespace {
-
-CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::Atah& answer) {
-  if (answer.rspinfo == wire::kErrRemoteAbort) return CrStatus::kRemAccessAbort;
+CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspinfo) {
+  if (rspinfo == wire::kErrRemoteAbort) return CrStatus::kRemAccessAbort;
   // A malformed request and a receive that is too small have the same code; the operation tells them apart.
   const SendQueue& q = s.queues[a.queue];
   return takes_receive(wqe_of(q, *a.wr).op) ? CrStatus::kRemOperation : CrStatus::kRemUnsupported;
 }
-
-}  // namespace
 
 [[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
@@ -162,7 +152,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, const wire::
         break;
       default:
         s.count(Counter::kTaRxError);
-        end_segment(s, a, error_status(s, a, answer));
+        end_segment(s, a, error_status(s, a, answer.rspinfo));
         ended = true;
     }
     likely = a.wr->done ? a.number + 1 : a.number;

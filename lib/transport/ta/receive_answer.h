@@ -20,7 +20,14 @@ struct AnsweredSegment {
 // peer that was asked.
 bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out);
 
-// A segment was answered. `status`: kSuccess, or what the error answer means.
+// Records that a segment was answered. The caller calls go_on() afterwards.
+void end_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);
+// Segments of the queue were answered on this channel: requests may be complete, and others may start.
+void go_on(CoreState& s, uint32_t queue, uint32_t channel);
+// What an error answer (RSPST 3) with this RSPINFO means for the request.
+CrStatus error_status(const CoreState& s, const AnsweredSegment& segment, uint8_t rspinfo);
+
+// Both. `status`: kSuccess, or what the error answer means.
 void finish_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);
 // The target was not ready for a segment: it is sent again after the pause that the answer asks for.
 void refuse_segment(CoreState& s, const AnsweredSegment& segment, Duration pause);

@@ -86,6 +86,17 @@ inline bool bulk_message(const CoreState& s, const Wqe& wqe) {
   return s.config.lanes > 1 && wqe.length > s.config.lane_bulk_bytes;
 }
 
+// Do channels of ROL keep the order of what this queue sends to this peer (7.3.3)?
+inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t peer) {
+  return q.rol && !s.peers[peer].refuses_rol;
+}
+
+// The lane of a request, which names a target.
+inline LaneKind lane_of_request(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+  if (ordered_by_channel(s, q, s.targets[wqe.target].peer)) return kOrderedLane;
+  return q.pinned_bulk || bulk_message(s, wqe) ? kBulkLane : kSmallLane;
+}
+
 // The place in their lane of the channels that the requests of this queue begin on.
 inline uint32_t place_of(const CoreState& s, const SendQueue& q) { return q.jetty & (s.config.channels_per_lane - 1); }
 

@@ -6,6 +6,7 @@
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/lower_layer_order.h"
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
@@ -79,7 +80,7 @@ bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
 uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
   const tp::Channel& began = s.channels[wr.channel];
   const uint32_t place = (began.place() + wr.cut) & (s.config.channels_per_lane - 1);
-  const uint32_t channel = setup::channel_to(s, began.peer, began.bulk, place);
+  const uint32_t channel = setup::channel_to(s, began.peer, began.lane, place);
   return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
 
@@ -94,9 +95,12 @@ bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
 
 // ---- gates -----------------------------------------------------------------------------------------------------
 
-// Strong order (ROI): the request waits until every older one that asks for an order is done.
+// Strong order: the request waits until every older one that asks for an order is done (ROI), or until the channel
+// keeps it behind them (ROL). One that needs no packet has no channel.
 bool order_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number) {
-  if (wqe.place_order < 2 || oldest_ordered(q, number) == number) return true;
+  if (wqe.place_order < 2) return true;
+  const bool by_channel = wqe.op != WrOp::kNop && ordered_by_channel(s, q, s.targets[wqe.target].peer);
+  if (by_channel ? channel_keeps_order(q, wqe, number) : oldest_ordered(q, number) == number) return true;
   return held_by(s, q, RequestWaits::kOrder);
 }
 
@@ -155,7 +159,7 @@ enum class NextSegment : uint8_t {
   const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
   if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
-  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].bulk)) {
+  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].lane == kBulkLane)) {
     return NextSegment::kWaits;
   }
   if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
@@ -182,17 +186,15 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// `*bulk` is the lane of this new request; false: not now. A pinned queue moves to the bulk lane once, when nothing of
-// it is under way or waits, and stays there.
-bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, bool* bulk) {
-  *bulk = bulk_message(s, wqe);
+// `*lane` is the lane of this new request; false: not now. A pinned queue that keeps its order itself moves to the bulk
+// lane once, when nothing of it is under way or waits, and stays there.
+bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t* lane) {
+  *lane = bulk_message(s, wqe) ? kBulkLane : kSmallLane;
   if (!q.pinned) return true;
-  if (q.pinned_bulk) {
-    *bulk = true;
-  } else if (*bulk) {
-    if (q.unanswered_segments != 0 || q.waiting != 0) return held_by(s, q, RequestWaits::kLane);
-    q.pinned_bulk = true;
-  }
+  *lane = lane_of_request(s, q, wqe);
+  if (*lane != kBulkLane || q.pinned_bulk) return true;
+  if (q.unanswered_segments != 0 || q.waiting != 0) return held_by(s, q, RequestWaits::kLane);
+  q.pinned_bulk = true;
   return true;
 }
 
@@ -226,7 +228,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   const tp::Channel& ch = s.channels[channel];
   if (!ch.is_up()) return false;
   const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
-  return !gates_allow(s, q, wqe, number, 0, segments, ch.bulk);
+  return !gates_allow(s, q, wqe, number, 0, segments, ch.lane == kBulkLane);
 }
 
 // The element at the front of the ring becomes a request that waits; there is room for one.
@@ -261,14 +263,14 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       if (!start_finished(s, q, wqe, CrStatus::kLocOperation)) return {};
       continue;
     }
-    bool bulk;
-    if (!lane_allows(s, q, wqe, &bulk)) return {};
-    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, bulk, place_of(s, q));
+    uint32_t lane;
+    if (!lane_allows(s, q, wqe, &lane)) return {};
+    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, lane, place_of(s, q));
     if (channel == 0) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, bulk));
+    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane == kBulkLane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
       continue;
@@ -381,7 +383,7 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
     const Wqe& wqe = q.slots[at & q.slot_mask];
     if (!fits_ring(q, at, wqe)) break;
     if (wqe.op < WrOp::kNop && names_target(s, q, wqe)) {
-      setup::channel_to(s, s.targets[wqe.target].peer, bulk_message(s, wqe), place_of(s, q));
+      setup::channel_to(s, s.targets[wqe.target].peer, lane_of_request(s, q, wqe), place_of(s, q));
     }
     at += wqe.slots;
   }

@@ -17,14 +17,13 @@ tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
   return m;
 }
 
-[[gnu::noinline, gnu::cold]] void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request,
-                                                uint8_t rspst) {
+}  // namespace
+
+void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request, uint8_t rspst) {
   if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
   if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
   s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
 }
-
-}  // namespace
 
 wire::TaOpcode answer_opcode(wire::TaOpcode request) {
   if (request == wire::TaOpcode::kRead) return wire::TaOpcode::kReadResponse;

@@ -24,6 +24,10 @@ void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, ui
 // Queues the response of a READ job.
 void answer_read(CoreState& s, uint32_t channel, uint32_t job);
 
+// Counts and notes an answer that is no success.
+[[gnu::noinline, gnu::cold]] void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request,
+                                                uint8_t rspst);
+
 // The opcode of the answer to a request.
 wire::TaOpcode answer_opcode(wire::TaOpcode request);
 

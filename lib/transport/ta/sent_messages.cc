@@ -31,7 +31,7 @@ void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, c
   if (!(gap ? tp::gap_acceptable(s, ch, rtp.psn) : tp::acceptable(s, ch, rtp.psn))) return;
   tp::tell_fed_back(s, channel, s.now, feedback);
   if (!selective) return on_ack(s, channel, rtp);
-  on_acknowledged(s, channel, tp::on_sack(s, channel, s.now, rtp, sack));
+  on_acknowledged_beyond_gap(s, channel, rtp, sack);
 }
 
 void stop_request(CoreState& s, uint32_t channel, uint32_t queue, uint32_t number) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/tp/receive_ack.h"
 
 namespace ub::ta {
@@ -16,14 +17,20 @@ void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& ack
 
 // A TPACK, TPNAK or TPSACK arrived (6.2.1, 6.2.3). `rest`: the bytes behind the transport header.
 inline void on_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
-  on_acknowledged(s, channel,
-                  tp::reports_gap(rtp) ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp));
+  if (rtp.rspst != wire::kRspOk || s.channels[channel].rol) [[unlikely]]
+    return on_fused_ack(s, channel, rtp);
+  on_acknowledged(s, channel, tp::on_ack(s, channel, s.now, rtp));
+}
+inline void on_acknowledged_beyond_gap(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp,
+                                       const wire::SackView& sack) {
+  const tp::Acknowledged a = tp::on_sack(s, channel, s.now, rtp, sack);
+  s.channels[channel].rol ? on_executed(s, channel, a) : on_acknowledged(s, channel, a);
 }
 inline void on_sack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
   wire::SackView sack;
   const wire::Drop drop = wire::SackView::read(rest.data(), rest.size(), sack);
   if (drop != wire::Drop::kNone) return s.drop(wire::drop_counter(drop));
-  on_acknowledged(s, channel, tp::on_sack(s, channel, s.now, rtp, sack));
+  on_acknowledged_beyond_gap(s, channel, rtp, sack);
 }
 // A packet with feedback of the network arrived (6.2.2): a CNP, or an acknowledgement with a CETPH in front. The
 // channel's flow is told of it.

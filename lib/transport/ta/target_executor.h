@@ -10,11 +10,13 @@
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/segmentation.h"
 #include "lib/transport/ta/send_answer.h"
+#include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 
@@ -54,7 +56,7 @@ class TargetExecutor {
   }
 
   // Executes the last packet of a message as far as memory allows. True: the message has ended. False: to be called
-  // again when the copies of the message are done. The final word of a message becomes visible last, because
+  // again when the copies of the message are done; or, on ROL, because an earlier failure was not confirmed yet. The final word of a message becomes visible last, because
   // applications spin on it.
   bool execute_last(const RequestPacket& p) {
     tp::OpenMessage& m = p.message;
@@ -69,8 +71,7 @@ class TargetExecutor {
       notify(p);
       if (m.copies != 0) return false;
     }
-    finish(p);
-    return true;
+    return finish(p);
   }
 
   // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending.
@@ -79,11 +80,6 @@ class TargetExecutor {
     p.message.phase = kPlaced;
   }
 
-  // The message failed: queues an error answer. That to a READ says where the response would have been placed.
-  void answer_failure(const RequestPacket& p) {
-    const bool says_place = p.ta.has_taid;
-    queue_failure(p, says_place ? p.ta.ofst.offset_kib : 0, says_place ? p.ta.taid : 0);
-  }
   // The last packet of the message cannot be understood: queues an error answer.
   void answer_malformed(const RequestPacket& p) { queue_failure(p, 0, 0); }
 
@@ -96,6 +92,18 @@ class TargetExecutor {
   static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
   static constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
   static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
+
+  // The message failed: queues an error answer. That to a READ says where the response would have been placed. On ROL
+  // the acknowledgement says it. False: not yet.
+  bool answer_failure(const RequestPacket& p) {
+    const tp::OpenMessage& m = p.message;
+    if (answered_by_ack(channel_of(p), p.ta.req.opcode)) {
+      return fail_by_ack(s_, p.channel, p.rtp, p.ta.req, m.rspst, m.rspinfo);
+    }
+    const bool says_place = p.ta.has_taid;
+    queue_failure(p, says_place ? p.ta.ofst.offset_kib : 0, says_place ? p.ta.taid : 0);
+    return true;
+  }
 
   void queue_failure(const RequestPacket& p, uint32_t offset_kib, uint16_t taid) {
     const tp::OpenMessage& m = p.message;
@@ -225,7 +233,8 @@ class TargetExecutor {
     return kAccepted;
   }
 
-  void finish(const RequestPacket& p) {
+  // True: the message has ended.
+  bool finish(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
     const wire::TaPacket& ta = p.ta;
     bool ok = m.rspst == 0;
@@ -241,11 +250,15 @@ class TargetExecutor {
       complete_receive(s_, p.channel, p.message, ta, status, bytes);
     }
     if (!ok) return answer_failure(p);
-    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
+    if (ta.req.opcode == wire::TaOpcode::kRead) return true;  // its job sends the response
     if (wire::ta_is_atomic(ta.req.opcode)) {
-      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
+      answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
+    } else if (channel_of(p).rol) [[unlikely]] {
+      tp::owe_fused_ack(s_, p.channel, s_.now);
+    } else {
+      answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
     }
-    answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
+    return true;
   }
 
   const tp::Channel& channel_of(const RequestPacket& p) const { return s_.channels[p.channel]; }

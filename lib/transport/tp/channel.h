@@ -34,7 +34,8 @@ enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing,
 
 struct alignas(64) ChannelHot {
   ChannelState state;
-  bool icrc;     // the ICRC is written and checked
+  bool icrc : 1;        // the ICRC is written and checked
+  bool tells_sent : 1;  // the flow is told of each packet that is sent
   uint16_t mtu;  // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -52,7 +53,7 @@ struct alignas(64) ChannelHot {
   uint32_t recovery;        // RecoveryBlock; 0: no packet was reported missing
   uint16_t held_new;        // how many of the held packets are new ones, not retransmissions
   bool paced;               // the rate of the flow lets no packet leave now
-  bool tells_sent;          // the flow is told of each packet that is sent
+  bool rol;                 // agreed: its acknowledgements answer WRITEs and SENDs (fused_ack.h)
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
@@ -66,6 +67,23 @@ struct OpenMessage {
   uint128 atomic_old;
 };
 
+// What the last packet of a message is answered with by an acknowledgement.
+struct MessageStatus {
+  Psn last;       // its last packet
+  Tpmsn message;  // its number
+  uint8_t rspst, rspinfo;
+};
+// What a channel of ROL has besides (fused_ack.h).
+struct FusedState {
+  bool holds;           // `unexecuted` and `unexecuted_message` are valid
+  bool frozen;          // `failed` is valid
+  bool confirm_owed;    // `confirmed` has to be sent
+  Psn unexecuted;       // last packet of the oldest message that was delivered and waits for its execution
+  Tpmsn unexecuted_message;
+  MessageStatus failed;     // what every acknowledgement says until the peer confirms it
+  MessageStatus confirmed;  // a failure that the peer reported
+};
+
 struct Channel : ChannelHot {
   // ---- sending ----
   MessageQueue in_flight;      // messages with unacknowledged packets; the newest may be half sent
@@ -75,7 +93,7 @@ struct Channel : ChannelHot {
   bool fast;                   // fast retransmission agreed
   bool read_meta;              // agreed: READs and their responses carry TAIDETAH and OFSTETAH
   wire::CcAlgorithm feedback;  // agreed: the algorithm whose feedback a receiver sends
-  bool bulk;                   // a channel of the bulk lane
+  uint8_t lane;                // the lane of its peer that it belongs to (LaneKind)
   uint8_t place_bit;           // 1 << its place among the channels of its lane
   bool initiator;              // we sent the REQ
   bool carries_requests;       // our queues use this channel, or did until another one took its place
@@ -110,6 +128,7 @@ struct Channel : ChannelHot {
   Instant next_cnp;    // no CNP is sent before
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
   uint32_t read_jobs;  // READs that are being served
+  FusedState fused;
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
   HeldLine held;

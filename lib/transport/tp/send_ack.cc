@@ -19,24 +19,29 @@ void begin_to_owe(State& s, uint32_t channel, Instant now) {
   owe_ack(s, channel);
 }
 
-AckContent make_ack(State& s, const Channel& ch) {
-  AckContent ack;  // the bitmap is only filled if it travels
-  ack.size_code = 0;
-  ack.cumulative = ch.expected - 1;
-  ack.highest = ch.highest_seen;
-  ack.selective = ch.highest_seen.after(ack.cumulative);
-  if (!ack.selective) return ack;
-  UB_DCHECK(ch.reorder != 0);
+void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack) {
+  ack->size_code = 0;
+  ack->cumulative = cumulative;
+  ack->highest = ch.highest_seen;
+  ack->selective = ch.highest_seen.after(cumulative);
+  if (!ack->selective) return;  // the bitmap is only filled if it travels
   uint32_t bits = std::min(s.config.window_packets, kMostAckBits);
-  while ((64u << ack.size_code) < bits) ++ack.size_code;
-  const uint64_t* received = s.received_bits(ch.reorder);
-  uint32_t span = ch.highest_seen.distance(ack.cumulative);
-  std::memset(ack.bitmap, 0, sizeof ack.bitmap);
-  ack.bitmap[0] = 1;
+  while ((64u << ack->size_code) < bits) ++ack->size_code;
+  uint32_t span = ch.highest_seen.distance(cumulative);
+  std::memset(ack->bitmap, 0, sizeof ack->bitmap);
+  ack->bitmap[0] = 1;
   for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
     UB_DCHECK(bit < kMostAckBits);
-    if (test_bit(received, slot_of(s, ack.cumulative + bit))) set_bit(ack.bitmap, bit);
+    const Psn psn = cumulative + bit;
+    const bool received = psn.before(ch.delivered) || test_bit(s.received_bits(ch.reorder), slot_of(s, psn));
+    if (received) set_bit(ack->bitmap, bit);
   }
+}
+
+AckContent make_ack(State& s, const Channel& ch) {
+  AckContent ack;
+  describe_received(s, ch, ch.expected - 1, &ack);
+  UB_DCHECK(!ack.selective || ch.reorder != 0);
   return ack;
 }
 

@@ -32,12 +32,14 @@ inline bool ack_may_wait(const Channel& ch, Instant now) {
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;
-  Psn cumulative;     // highest PSN before the first gap
+  Psn cumulative;     // highest PSN before the first gap; on ROL before what has not executed (fused_ack.h)
   uint8_t size_code;  // size of the bitmap, as SAETPH has it
   Psn highest;        // highest PSN accepted
   uint64_t bitmap[16];
 };
 AckContent make_ack(State& s, const Channel& ch);
+// Fills in an acknowledgement of all packets up to `cumulative`, and of what was received beyond.
+void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack);
 void ack_sent(Channel& ch);
 
 }  // namespace ub::tp

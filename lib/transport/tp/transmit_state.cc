@@ -82,6 +82,17 @@ void resent(State& s, Channel& ch, Psn psn) {
   ++ch.retransmits;
 }
 
+namespace {
+
+// The peer has all packets, and the oldest message waits there to be executed (ROL). That packet goes again, so that the
+// peer says how far it has come.
+void send_probe(RecoveryBlock& r, const Channel& ch) {
+  clear_bit(r.sacked, recovery_index(ch.oldest_unacked));
+  queue_resend(r, ch.oldest_unacked);
+}
+
+}  // namespace
+
 void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpTimeout);
@@ -95,10 +106,12 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
     queue_resend(r, p);
     ++queued;
   }
+  const bool probes = queued == 0;
+  if (probes) send_probe(r, ch);
   note_burst(r, ch.oldest_unacked, ch.next_psn - 1, next_new_psn(ch));
   s.count(Counter::kTpTxRetransmitTimeout, queued);
   s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
-  if (has_flow(ch)) tell_timed_out(s, channel, now);
+  if (has_flow(ch) && !probes) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
 }

@@ -12,6 +12,7 @@
 #include "lib/transport/host.h"
 #include "lib/transport/sealed_frame.h"
 #include "lib/transport/tp/congestion.h"
+#include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/tp/send_ack.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -146,7 +147,47 @@ class Transmitter {
     Channel& ch = s_.channels[channel];
     if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
       return false;
-    AckContent ack = make_ack(s_, ch);
+    if (ch.rol) [[unlikely]]
+      return send_fused_ack(channel);
+    if (!send_ack_packet(channel, make_ack(s_, ch), {{}, ch.message - 1, 0, 0})) return false;
+    host_.tx_may_wait(ch.link);
+    return true;
+  }
+
+  // The peer waits for it, and for the confirmation of a failure that it reported.
+  [[gnu::cold]] bool send_fused_ack(uint32_t channel) {
+    Channel& ch = s_.channels[channel];
+    if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
+    const FusedAck ack = make_fused_ack(s_, ch);
+    return send_ack_packet(channel, ack.content, ack.status);
+  }
+
+  bool send_confirmation(uint32_t channel) {
+    Channel& ch = s_.channels[channel];
+    const MessageStatus& confirmed = ch.fused.confirmed;
+    const size_t bytes = ch.headers.size + wire::RtpHeader::kSize + wire::kIcrcSize;
+    std::byte* frame = host_.tx_begin(ch.link, bytes);
+    if (frame == nullptr) return false;
+    wire::RtpHeader rtp;
+    rtp.last = rtp.ack_req = rtp.fake = true;
+    rtp.psn = confirmed.last;
+    set_status(rtp, confirmed);
+    write_header(ch, rtp, frame, wire::RtpHeader::kSize);
+    commit(ch, frame, bytes);
+    ch.fused.confirm_owed = false;
+    s_.count(Counter::kTpTxFake);
+    note_of<Host>(s_, Stage::kPacketFake, channel, confirmed.last.value(), confirmed.message.value());
+    return true;
+  }
+
+  static void set_status(wire::RtpHeader& rtp, const MessageStatus& status) {
+    rtp.tpmsn = status.message;
+    rtp.rspst = status.rspst;
+    rtp.rspinfo = status.rspinfo;
+  }
+
+  bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status) {
+    Channel& ch = s_.channels[channel];
     size_t tp_bytes = wire::RtpHeader::kSize + (ack.selective ? wire::sack_size(ack.size_code) : 0);
     size_t bytes = ch.headers.size + tp_bytes + wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, bytes);
@@ -154,13 +195,12 @@ class Transmitter {
     wire::RtpHeader rtp;
     rtp.opcode = ack.selective ? wire::TpOpcode::kSack : wire::TpOpcode::kAck;
     rtp.psn = ack.cumulative;
-    rtp.tpmsn = ch.message - 1;
+    set_status(rtp, status);
     write_header(ch, rtp, frame, tp_bytes);
     if (ack.selective) {
       wire::write_sack(frame + ch.headers.size + wire::RtpHeader::kSize, ack.size_code, ack.highest, ack.bitmap);
     }
     commit(ch, frame, bytes);
-    host_.tx_may_wait(ch.link);
     ack_sent(ch);
     note_of<Host>(s_, ack.selective ? Stage::kSackSent : Stage::kAckSent, channel, ack.cumulative.value(),
                   ack.highest.value());

@@ -92,6 +92,9 @@ struct Btah {
 
 static_assert(sizeof(Btah) == 12 && offsetof(Btah, tassn) == 2 && offsetof(Btah, rc_id) == 8);
 
+/// 7.3.2: does the request ask for strong order? The reserved value counts as that.
+inline bool is_strong(const Btah& request) { return (request.odr & kOdrExecutionMask) >= kOdrStrong; }
+
 /// Bit fields as in Btah.
 struct Atah {
   static constexpr size_t kSize = 8;

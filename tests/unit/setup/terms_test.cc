@@ -181,7 +181,7 @@ TEST(NewChannel, its_clocks_and_limits_are_those_of_the_configuration) {
   EXPECT_EQ(ch.rto, i.s->config.rto_min);
   EXPECT_EQ(ch.give_up_after, i.s->config.channel_timeout);
   EXPECT_TRUE(ch.initiator && ch.carries_requests);
-  EXPECT_FALSE(ch.bulk);
+  EXPECT_FALSE(ch.lane == kBulkLane);
 }
 
 TEST(NewChannel, is_of_the_lane_and_one_per_lane) {
@@ -189,7 +189,7 @@ TEST(NewChannel, is_of_the_lane_and_one_per_lane) {
   const uint32_t small = i.connect(), peer = i.ch(small).peer;
   const uint32_t bulk = channel_to(*i.s, peer, true);
   EXPECT_NE(bulk, small);
-  EXPECT_TRUE(i.ch(bulk).bulk);
+  EXPECT_TRUE(i.ch(bulk).lane == kBulkLane);
   EXPECT_EQ(i.s->peers[peer].lanes[1].channels[0], bulk);
   EXPECT_EQ(i.s->peers[peer].users, 3u) << "a target and two channels";
   i.sent();
@@ -283,7 +283,7 @@ TEST(Agreement, the_lane_is_what_the_request_says) {
   ControlRecord req = i.request_of_peer();
   req.flags |= wire::kRecordBulk;
   const uint32_t channel = i.half_open(req);
-  EXPECT_TRUE(i.ch(channel).bulk);
+  EXPECT_TRUE(i.ch(channel).lane == kBulkLane);
   EXPECT_NE(i.ch(channel).record_flags & wire::kRecordBulk, 0);
   EXPECT_EQ(i.peer_of(channel).lanes[1].accepted[0], channel);
   EXPECT_EQ(i.peer_of(channel).lanes[1].channels[0], channel);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/fused_answer.h"
+
+#include <utility>
+
+#include "lib/transport/ta/message_admission.h"
+#include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/tp/fused_ack.h"
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::ta {
+
+// ---- target ----------------------------------------------------------------------------------------------------
+
+bool answered_by_ack(const tp::Channel& ch, wire::TaOpcode request) {
+  return ch.rol && answer_opcode(request) == wire::TaOpcode::kTaack;
+}
+
+bool fail_by_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& last, const wire::Btah& request, uint8_t rspst,
+                 uint8_t rspinfo) {
+  // On other channels there is no answer in this case; here silence would be success.
+  const bool silent = rspst == kSilent;
+  if (silent) rspst = wire::kRspFused, rspinfo = wire::kFusedFatal;
+  if (!tp::freeze(s, channel, s.now, {last.psn, last.tpmsn, rspst, rspinfo})) return false;
+  if (silent) s.drop(Counter::kRxTargetNotReady);
+  count_refusal(s, channel, request, rspst);
+  return true;
+}
+
+void note_unexecuted(const CoreState& s, tp::Channel& ch) {
+  if (!ch.rol) return;
+  uint32_t i = ch.ending.empty() ? 0 : ch.ending.front<&ParkedMessage::in_line>(s.parked);
+  while (i != 0 && s.parked[i].vanished) i = ch.ending.behind<&ParkedMessage::in_line>(s.parked, i);
+  ch.fused.holds = i != 0;
+  if (i == 0) return;
+  ch.fused.unexecuted = s.parked[i].rtp.psn;
+  ch.fused.unexecuted_message = s.parked[i].number;
+}
+
+// ---- initiator -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The segment whose message this is, if its answer is awaited.
+bool awaits_answer(CoreState& s, const tp::TxMessage& m, AnsweredSegment* a) {
+  if (m.kind != tp::MessageKind::kRequest) return false;
+  WrState* wr = request_of(s, m);
+  if (wr == nullptr || m.segment < wr->base || m.segment >= wr->cut) return false;
+  if (((wr->answered | wr->refused) & segment_bit(m.segment)) != 0) return false;
+  *a = {m.source, m.work_request, wr, m.segment};
+  return true;
+}
+
+// Ends the segments of acknowledged messages. What follows from that for a queue is done once for several of them.
+class Executed {
+ public:
+  Executed(CoreState& s, uint32_t channel) : s_(s), channel_(channel) {}
+  ~Executed() { go_on_with(0); }
+  Executed(const Executed&) = delete;
+  Executed& operator=(const Executed&) = delete;
+
+  void end(const tp::TxMessage& m) {
+    AnsweredSegment a;
+    if (!awaits_answer(s_, m, &a)) return;
+    if (is_fenced(wqe_of(s_.queues[a.queue], *a.wr).op)) return on_progress(s_, m);  // a response answers it
+    if (a.queue != queue_) go_on_with(a.queue);
+    end_segment(s_, a, CrStatus::kSuccess);
+  }
+
+ private:
+  void go_on_with(uint32_t queue) {
+    const uint32_t before = std::exchange(queue_, queue);
+    if (before != 0) go_on(s_, before, channel_);
+  }
+
+  CoreState& s_;
+  uint32_t channel_, queue_ = 0;
+};
+
+bool reports_failure(const wire::RtpHeader& rtp) {
+  return rtp.rspst != wire::kRspOk && !(rtp.rspst == wire::kRspFused && rtp.rspinfo == wire::kFusedOk);
+}
+
+constexpr uint8_t kRetryLater = 5;  // RNR code: 64 us
+
+void fail_segment(CoreState& s, const AnsweredSegment& a, const wire::RtpHeader& status) {
+  switch (status.rspst) {
+    case wire::kRspRnr:
+    case wire::kRspPageFault:
+      return refuse_segment(s, a, wire::refusal_duration(status.rspst, status.rspinfo));
+    case wire::kRspFused:
+      if (status.rspinfo == wire::kFusedRetry) return refuse_segment(s, a, wire::rnr_duration(kRetryLater));
+      return finish_segment(s, a, CrStatus::kAckTimeout);  // as if nobody had answered
+    default:
+      s.count(Counter::kTaRxError);
+      return finish_segment(s, a, error_status(s, a, status.rspinfo));
+  }
+}
+
+// Everything up to the failed message is acknowledged, which has the status of the TPACK.
+void on_failure(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
+  tp::Channel& ch = s.channels[channel];
+  if (!tp::acceptable(s, ch, rtp.psn)) return;
+  AnsweredSegment failed{};
+  ch.in_flight.find(s.messages, [&](const tp::TxMessage& m) {
+    if (m.tpmsn != rtp.tpmsn || m.kind == tp::MessageKind::kFake) return false;
+    const bool ends_there = m.complete && m.first_psn + (m.packets - 1) == rtp.psn;
+    if (!ends_there || !awaits_answer(s, m, &failed)) failed = {};
+    return true;
+  });
+  const tp::Acknowledged acknowledged = tp::on_ack(s, channel, s.now, rtp);
+  if (failed.wr != nullptr) fail_segment(s, failed, rtp);  // so that what is acknowledged does not count as executed
+  if (!ch.rol) return on_acknowledged(s, channel, acknowledged);
+  on_executed(s, channel, acknowledged);
+  tp::confirm(s, channel, s.now, rtp);
+}
+
+}  // namespace
+
+void on_executed(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowledged) {
+  Executed executed(s, channel);
+  tp::acknowledged_messages(s, s.channels[channel], acknowledged, [&](const tp::TxMessage& m, bool whole) {
+    if (m.kind == tp::MessageKind::kRequest) return whole ? executed.end(m) : on_progress(s, m);
+    if (whole && m.kind == tp::MessageKind::kReadResponse) finish_read_job(s, m);
+  });
+}
+
+void on_fused_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
+  const bool gap = tp::reports_gap(rtp);
+  if (!gap && reports_failure(rtp)) return on_failure(s, channel, rtp);
+  const tp::Acknowledged a = gap ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp);
+  s.channels[channel].rol ? on_executed(s, channel, a) : on_acknowledged(s, channel, a);
+}
+
+}  // namespace ub::ta
