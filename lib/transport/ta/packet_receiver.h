@@ -45,9 +45,7 @@ class PacketReceiver {
     tp::RxVerdict verdict = tp::classify(s_, ch, rtp.psn);
     switch (verdict) {
       case tp::RxVerdict::kDuplicate:
-        note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
-        s_.count(Counter::kTpRxDuplicate);
-        if (rtp.fake && tp::thaw(ch, rtp)) resume(channel);
+        on_duplicate(channel, rtp);
         break;
       case tp::RxVerdict::kBeyondWindow:
         note_of<Host>(s_, Stage::kPacketTooFarAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
@@ -111,6 +109,13 @@ class PacketReceiver {
   static constexpr Duration kRoomPause = milliseconds(1);
 
   // ---- order -------------------------------------------------------------------------------------------------
+
+  // On ROL a fake packet under a PSN that was accepted confirms a failure.
+  [[gnu::noinline, gnu::cold]] void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
+    note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
+    s_.count(Counter::kTpRxDuplicate);
+    if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
+  }
 
   // There is no room for the packet now, so the peer sends it again. While this side waits for memory, the peer cannot
   // know that and would take us for dead. So an acknowledgement tells it what was accepted before.
@@ -269,22 +274,20 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_)) return Delivery::kNoRoom;
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
-    constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
-    if (rtp.last && ch.rol && !ta.is_response) {
-      if (!ch.ending.empty()) return Delivery::kWaits;
-      if (!fail_by_ack(s_, channel, rtp, ta.req, kUnsupported.rspst, kUnsupported.rspinfo)) return Delivery::kWaits;
-    }
+    fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
+    if (rtp.last && ch.rol && !ta.is_response && !fail_in_turn(channel, rtp, ta)) return Delivery::kWaits;
     s_.drop(wire::drop_counter(drop));
-    fail_message(ch.open, kUnsupported);
     if (!rtp.last) return Delivery::kDone;
-    if (ch.rol) {
-      put_away(channel, ch.message + 1);
-      return Delivery::kDone;
-    }
-    const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response;
+    const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response && !ch.rol;
     if (answered) executor().answer_malformed({channel, ch.open, ch.message_start, rtp, ta});
     put_away(channel, ch.message + 1);
     return Delivery::kDone;
+  }
+
+  // The open message of a channel of ROL failed. False: not yet, because those in front of it have not ended.
+  bool fail_in_turn(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+    const tp::Channel& ch = s_.channels[channel];
+    return ch.ending.empty() && fail_by_ack(s_, channel, rtp, ta.req, ch.open.rspst, ch.open.rspinfo);
   }
 
   // The open message was executed; nothing of it is pending.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/send_answer.h"
 
+#include "lib/transport/ta/fused_answer.h"
+#include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
@@ -32,12 +34,37 @@ wire::TaOpcode answer_opcode(wire::TaOpcode request) {
 
 bool room_for_answer(const CoreState& s) { return s.messages.capacity() - s.messages.in_use() > kSpareChunks; }
 
+namespace {
+
+void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
+                     uint8_t rspinfo) {
+  tp::TxMessage* m = queue_answer(s, channel);
+  m->kind = tp::MessageKind::kAnswer;
+  m->source = request.rc_id;
+  m->tassn = request.tassn;
+  m->opcode = opcode;
+  m->rspst = rspst;
+  m->rspinfo = rspinfo;
+}
+
+// A failure, or any answer on ROL.
+[[gnu::noinline, gnu::cold]] void answer_specially(CoreState& s, uint32_t channel, const wire::Btah& request,
+                                                   wire::TaOpcode opcode, uint8_t rspst, uint8_t rspinfo) {
+  if (rspst == wire::kRspOk && answered_by_ack(s.channels[channel], request.opcode)) {
+    return tp::owe_fused_ack(s, channel, s.now);
+  }
+  if (rspst != wire::kRspOk) count_refusal(s, channel, request, rspst);
+  queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
+}
+
+}  // namespace
+
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {
   tp::Channel& ch = s.channels[channel];
-  if (rspst != wire::kRspOk) [[unlikely]]
-    count_refusal(s, channel, request, rspst);
-  if (rspst == wire::kRspOk && !ch.answers.empty()) {
+  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
+    return answer_specially(s, channel, request, opcode, rspst, rspinfo);
+  if (!ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.messages);
     if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
@@ -46,13 +73,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
       return;
     }
   }
-  tp::TxMessage* m = queue_answer(s, channel);
-  m->kind = tp::MessageKind::kAnswer;
-  m->source = request.rc_id;
-  m->tassn = request.tassn;
-  m->opcode = opcode;
-  m->rspst = rspst;
-  m->rspinfo = rspinfo;
+  queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }
 
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,

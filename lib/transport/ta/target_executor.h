@@ -56,8 +56,8 @@ class TargetExecutor {
   }
 
   // Executes the last packet of a message as far as memory allows. True: the message has ended. False: to be called
-  // again when the copies of the message are done; or, on ROL, because an earlier failure was not confirmed yet. The final word of a message becomes visible last, because
-  // applications spin on it.
+  // again when the copies of the message are done, or because its failure has to wait (ROL). The final word of a message
+  // becomes visible last, because applications spin on it.
   bool execute_last(const RequestPacket& p) {
     tp::OpenMessage& m = p.message;
     if (m.phase == kArrived) {
@@ -71,7 +71,10 @@ class TargetExecutor {
       notify(p);
       if (m.copies != 0) return false;
     }
-    return finish(p);
+    if (m.rspst != 0) [[unlikely]]
+      return finish_failed(p);
+    finish(p);
+    return true;
   }
 
   // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending.
@@ -233,32 +236,30 @@ class TargetExecutor {
     return kAccepted;
   }
 
-  // True: the message has ended.
-  bool finish(const RequestPacket& p) {
+  // The message was executed.
+  void finish(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
     const wire::TaPacket& ta = p.ta;
-    bool ok = m.rspst == 0;
     if (m.receive != 0) {
-      const RxReceive& receive = s_.receives[m.receive];
-      bool write = ta.req.opcode == wire::TaOpcode::kWriteImmediate;
-      uint64_t bytes = write ? ta.imm.msg_length : receive.filled;
-      CrStatus status = CrStatus::kSuccess;
-      if (!ok) {
-        status = receive.filled == UINT32_MAX ? CrStatus::kLocLen : CrStatus::kLocAccess;
-        bytes = 0;
-      }
-      complete_receive(s_, p.channel, p.message, ta, status, bytes);
+      const bool write = ta.req.opcode == wire::TaOpcode::kWriteImmediate;
+      const uint64_t bytes = write ? ta.imm.msg_length : s_.receives[m.receive].filled;
+      complete_receive(s_, p.channel, p.message, ta, CrStatus::kSuccess, bytes);
     }
-    if (!ok) return answer_failure(p);
-    if (ta.req.opcode == wire::TaOpcode::kRead) return true;  // its job sends the response
+    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
     if (wire::ta_is_atomic(ta.req.opcode)) {
-      answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
-    } else if (channel_of(p).rol) [[unlikely]] {
-      tp::owe_fused_ack(s_, p.channel, s_.now);
-    } else {
-      answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
+      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
     }
-    return true;
+    answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
+  }
+
+  // The message failed. False: it has not ended, because its answer has to wait (ROL).
+  bool finish_failed(const RequestPacket& p) {
+    const tp::OpenMessage& m = p.message;
+    if (m.receive != 0) {
+      const bool too_long = s_.receives[m.receive].filled == UINT32_MAX;
+      complete_receive(s_, p.channel, p.message, p.ta, too_long ? CrStatus::kLocLen : CrStatus::kLocAccess, 0);
+    }
+    return answer_failure(p);
   }
 
   const tp::Channel& channel_of(const RequestPacket& p) const { return s_.channels[p.channel]; }

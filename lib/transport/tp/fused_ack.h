@@ -4,8 +4,8 @@
 // last packet of a WRITE or SEND says that it was executed. So an acknowledgement stops short of the last packet of the
 // oldest message that has not executed; the bits of a TPSACK say what was received beyond.
 //
-// Acknowledgements are neither repeated nor kept, and success is cumulative. A failure that was said once and lost would
-// become a success. So the channel freezes: every acknowledgement has the last PSN, the number and the status of the
+// Acknowledgements are neither repeated nor kept, and success is cumulative. A failure that was said once and lost
+// would become a success. So the channel freezes: every acknowledgement has the last PSN, the number and the status of the
 // failed message until a fake packet with the same three confirms them. That packet takes no PSN of its own, so that it
 // can leave at once, whatever is in flight or half sent. If it is lost, the next acknowledgement asks for it again.
 #pragma once
@@ -17,7 +17,7 @@ namespace ub::tp {
 
 // ---- receiving -------------------------------------------------------------------------------------------------
 
-// A message was executed, or something else changed that the peer waits for: an acknowledgement leaves at once.
+// A message was executed, or something else has changed that the peer waits for: an acknowledgement leaves at once.
 inline void owe_fused_ack(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   ch.ack_wanted = true;
@@ -26,8 +26,8 @@ inline void owe_fused_ack(State& s, uint32_t channel, Instant now) {
 
 // A message failed. False: the channel is frozen for an earlier one, and this one has to wait.
 [[nodiscard]] bool freeze(State& s, uint32_t channel, Instant now, const MessageStatus& failed);
-// A fake packet arrived that has a status. Returns whether it confirms the failure that the channel is frozen for, which
-// then is no more.
+// A fake packet arrived under a PSN that was accepted before. Does it confirm the failure that the channel is frozen
+// for? Then it is frozen no more.
 bool thaw(Channel& ch, const wire::RtpHeader& rtp);
 
 // What the next acknowledgement says.

@@ -84,11 +84,12 @@ void resent(State& s, Channel& ch, Psn psn) {
 
 namespace {
 
-// The peer has all packets, and the oldest message waits there to be executed (ROL). That packet goes again, so that the
+// The peer has all packets, and the oldest message waits there to be executed (ROL). Its packet goes again, so that the
 // peer says how far it has come.
-void send_probe(RecoveryBlock& r, const Channel& ch) {
-  clear_bit(r.sacked, recovery_index(ch.oldest_unacked));
-  queue_resend(r, ch.oldest_unacked);
+void send_probe(RecoveryBlock& r, Psn oldest) {
+  if (goes_again(r, oldest)) return;
+  set_bit(r.resend, recovery_index(oldest));
+  ++r.resend_count;
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
     ++queued;
   }
   const bool probes = queued == 0;
-  if (probes) send_probe(r, ch);
+  if (probes) send_probe(r, ch.oldest_unacked);
   note_burst(r, ch.oldest_unacked, ch.next_psn - 1, next_new_psn(ch));
   s.count(Counter::kTpTxRetransmitTimeout, queued);
   s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
