@@ -8,7 +8,6 @@
 #include "lib/transport/ta/receive_answer.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/send_answer.h"
-#include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -70,24 +69,22 @@ class Executed {
     if (a.queue != queue_) go_on_with(a.queue);
     end_segment(s_, a, CrStatus::kSuccess);
   }
-
- private:
+  // Those that ended so far have consequences now, and others later.
   void go_on_with(uint32_t queue) {
     const uint32_t before = std::exchange(queue_, queue);
     if (before != 0) go_on(s_, before, channel_);
   }
 
+ private:
   CoreState& s_;
   uint32_t channel_, queue_ = 0;
 };
 
-bool reports_failure(const wire::RtpHeader& rtp) {
-  return rtp.rspst != wire::kRspOk && !(rtp.rspst == wire::kRspFused && rtp.rspinfo == wire::kFusedOk);
-}
-
 constexpr uint8_t kRetryLater = 5;  // RNR code: 64 us
 
-void fail_segment(CoreState& s, const AnsweredSegment& a, const wire::RtpHeader& status) {
+void fail_message(CoreState& s, const tp::TxMessage& m, const wire::RtpHeader& status) {
+  AnsweredSegment a;
+  if (!awaits_answer(s, m, &a)) return;
   switch (status.rspst) {
     case wire::kRspRnr:
     case wire::kRspPageFault:
@@ -101,39 +98,37 @@ void fail_segment(CoreState& s, const AnsweredSegment& a, const wire::RtpHeader&
   }
 }
 
-// Everything up to the failed message is acknowledged, which has the status of the TPACK.
-void on_failure(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
+// Packets were acknowledged. `failure`: the status of one of their messages, or nullptr.
+void on_answered(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowledged, const wire::RtpHeader* failure) {
   tp::Channel& ch = s.channels[channel];
-  if (!tp::acceptable(s, ch, rtp.psn)) return;
-  AnsweredSegment failed{};
-  ch.in_flight.find(s.messages, [&](const tp::TxMessage& m) {
-    if (m.tpmsn != rtp.tpmsn || m.kind == tp::MessageKind::kFake) return false;
-    const bool ends_there = m.complete && m.first_psn + (m.packets - 1) == rtp.psn;
-    if (!ends_there || !awaits_answer(s, m, &failed)) failed = {};
-    return true;
+  Executed executed(s, channel);
+  tp::acknowledged_messages(s, ch, acknowledged, [&](const tp::TxMessage& m, bool whole) {
+    if (whole && m.kind == tp::MessageKind::kReadResponse) return finish_read_job(s, m);
+    if (m.kind != tp::MessageKind::kRequest) return;
+    if (whole && failure != nullptr && m.tpmsn == failure->tpmsn) {
+      executed.go_on_with(0);
+      return fail_message(s, m, *failure);
+    }
+    whole && ch.rol ? executed.end(m) : on_progress(s, m);
   });
-  const tp::Acknowledged acknowledged = tp::on_ack(s, channel, s.now, rtp);
-  if (failed.wr != nullptr) fail_segment(s, failed, rtp);  // so that what is acknowledged does not count as executed
-  if (!ch.rol) return on_acknowledged(s, channel, acknowledged);
-  on_executed(s, channel, acknowledged);
-  tp::confirm(s, channel, s.now, rtp);
+}
+
+bool reports_failure(const wire::RtpHeader& rtp) {
+  return rtp.rspst != wire::kRspOk && !(rtp.rspst == wire::kRspFused && rtp.rspinfo == wire::kFusedOk);
 }
 
 }  // namespace
 
 void on_executed(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowledged) {
-  Executed executed(s, channel);
-  tp::acknowledged_messages(s, s.channels[channel], acknowledged, [&](const tp::TxMessage& m, bool whole) {
-    if (m.kind == tp::MessageKind::kRequest) return whole ? executed.end(m) : on_progress(s, m);
-    if (whole && m.kind == tp::MessageKind::kReadResponse) finish_read_job(s, m);
-  });
+  on_answered(s, channel, acknowledged, nullptr);
 }
 
 void on_fused_ack(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp) {
-  const bool gap = tp::reports_gap(rtp);
-  if (!gap && reports_failure(rtp)) return on_failure(s, channel, rtp);
-  const tp::Acknowledged a = gap ? tp::on_nak(s, channel, s.now, rtp) : tp::on_ack(s, channel, s.now, rtp);
-  s.channels[channel].rol ? on_executed(s, channel, a) : on_acknowledged(s, channel, a);
+  if (tp::reports_gap(rtp)) return on_answered(s, channel, tp::on_nak(s, channel, s.now, rtp), nullptr);
+  const bool failed = reports_failure(rtp);
+  if (failed && !tp::acceptable(s, s.channels[channel], rtp.psn)) return;
+  on_answered(s, channel, tp::on_ack(s, channel, s.now, rtp), failed ? &rtp : nullptr);
+  if (failed && s.channels[channel].rol) tp::confirm(s, channel, s.now, rtp);
 }
 
 }  // namespace ub::ta

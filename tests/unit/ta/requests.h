@@ -32,6 +32,7 @@ struct Requests : Objects {
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
     bool suspends = false;
+    bool rol = false;  // RC and pinned: the channel is one of ROL
   };
   explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20), work(o.depth) {
     JettyConfig c = jetty_config(make_jfr());
@@ -48,7 +49,8 @@ struct Requests : Objects {
     queue_index = jetty(id).queue;
     segment = register_memory(memory);
     target = add(target_config());
-    channel = peer().lanes[0].channels[0];
+    channel = o.rol ? setup::channel_to(*s, s->targets[target].peer, kOrderedLane) : peer().lanes[0].channels[0];
+    ch().rol = o.rol;
     open(channel);
   }
   Requests() : Requests(Options{}) {}
@@ -58,6 +60,7 @@ struct Requests : Objects {
     c.max_channels = o.channels;
     c.channels_per_lane = o.channels_per_lane;
     c.slow_memory = o.slow_memory;
+    c.rol = o.rol;
     return c;
   }
 

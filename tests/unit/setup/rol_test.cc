@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Channels of ROL in set-up (UB Base Specification Rev 2.0, 7.3.3; docs/wire.md): both ends must want one, it has a lane
+// of its own, and where the peer refuses it, queues keep their order themselves.
+#include "tests/unit/setup/instance.h"
+
+namespace ub::setup {
+namespace {
+
+struct Rol : Instance {
+  explicit Rol(bool on = true) { s->config.rol = on; }
+  // We want one: REQ goes out.
+  uint32_t ask() {
+    const uint32_t small = connect();
+    const uint32_t channel = channel_to(*s, ch(small).peer, kOrderedLane);
+    asked = sent().back().record;
+    return channel;
+  }
+  ControlRecord rol_of_peer(ControlRecord r) const {
+    r.flags |= wire::kRecordRol;
+    return r;
+  }
+  ControlRecord asked;
+};
+
+TEST(RolChannel, is_asked_for_on_a_lane_of_its_own) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  EXPECT_EQ(i.asked.type, RecordType::kReq);
+  EXPECT_NE(i.asked.flags & wire::kRecordRol, 0);
+  EXPECT_EQ(i.asked.flags & wire::kRecordBulk, 0);
+  const Peer& peer = i.peer_of(channel);
+  EXPECT_EQ(peer.lanes[kOrderedLane].channels[0], channel);
+  EXPECT_NE(peer.lanes[kSmallLane].channels[0], channel);
+}
+
+TEST(RolChannel, is_one_if_the_peer_agrees) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  on_record(*i.s, i.from, i.reply_of_peer(channel, RecordType::kRep));
+  EXPECT_FALSE(i.ch(channel).is_up()) << "a reply without ROL is none to this request";
+  EXPECT_EQ(i.s->counters[Counter::kRxDropRecordParameter], 1u);
+  on_record(*i.s, i.from, i.rol_of_peer(i.reply_of_peer(channel, RecordType::kRep)));
+  EXPECT_TRUE(i.ch(channel).is_up() && i.ch(channel).rol);
+}
+
+TEST(RolChannel, of_the_peer_is_accepted_where_rol_is_on) {
+  Rol i;
+  const uint32_t channel = i.open_as_target(i.request_of_peer());
+  EXPECT_FALSE(i.ch(channel).rol);
+  on_record(*i.s, i.from, i.rol_of_peer(i.request_of_peer(10)));
+  const ControlRecord reply = i.sent().back().record;
+  EXPECT_EQ(reply.type, RecordType::kRep);
+  EXPECT_NE(reply.flags & wire::kRecordRol, 0);
+  const uint32_t rol = channel_of_tpn(*i.s, reply.sender_tpn);
+  EXPECT_EQ(i.peer_of(rol).lanes[kOrderedLane].accepted[0], rol);
+  on_record(*i.s, i.from, i.reply_of_peer(rol, RecordType::kConf));
+  EXPECT_FALSE(i.ch(rol).is_up()) << "a confirmation of another service";
+  on_record(*i.s, i.from, i.rol_of_peer(i.reply_of_peer(rol, RecordType::kConf)));
+  EXPECT_TRUE(i.ch(rol).is_up() && i.ch(rol).rol);
+}
+
+TEST(RolChannel, is_refused_where_it_is_off_and_where_it_would_be_a_bulk_lane) {
+  for (const bool on : {false, true}) {
+    Rol i(on);
+    ControlRecord request = i.rol_of_peer(i.request_of_peer());
+    if (on) request.flags |= wire::kRecordBulk;
+    on_record(*i.s, i.from, request);
+    const ControlRecord answer = i.only().record;
+    EXPECT_EQ(answer.type, RecordType::kRej);
+    EXPECT_EQ(answer.reason, RecordReason::kParameter);
+    EXPECT_EQ(i.channels_alive(), 0u);
+  }
+}
+
+TEST(RolChannel, that_the_peer_refuses_is_not_asked_for_again) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  const uint32_t peer = i.ch(channel).peer;
+  const uint32_t queue = i.queue_waiting_for(channel);
+  i.events();
+  ControlRecord refusal = i.reply_of_peer(channel, RecordType::kRej);
+  refusal.reason = RecordReason::kParameter;
+  on_record(*i.s, i.from, refusal);
+  EXPECT_TRUE(i.s->peers[peer].refuses_rol);
+  EXPECT_FALSE(alive(i.ch(channel)));
+  EXPECT_EQ(i.s->peers[peer].lanes[kOrderedLane].channels[0], 0u);
+  EXPECT_EQ(i.s->queues[queue].waits_for, 0u) << "it chooses again";
+  EXPECT_TRUE(i.events().empty()) << "nobody lost anything";
+}
+
+TEST(RolChannel, that_is_refused_for_another_reason_is_refused_as_any_other) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  const uint32_t peer = i.ch(channel).peer;
+  ControlRecord refusal = i.reply_of_peer(channel, RecordType::kRej);
+  refusal.reason = RecordReason::kUnknownEntity;
+  on_record(*i.s, i.from, refusal);
+  EXPECT_FALSE(i.s->peers[peer].refuses_rol);
+  EXPECT_FALSE(alive(i.ch(channel)));
+}
+
+}  // namespace
+}  // namespace ub::setup

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ROL at the target (UB Base Specification Rev 2.0, 6.8.2, 7.3.3): WRITEs and SENDs have no TAACK, acknowledgements stop
+// short of what has not executed and freeze at a failure, and a strong request is never placed before its time.
+#include "lib/transport/tp/fused_ack.h"
+#include "tests/unit/ta/delivery.h"
+
+namespace ub::ta {
+namespace {
+
+struct Target : Delivery {
+  explicit Target(bool slow = false)
+      : Delivery({.mode = Mode::kRc, .pinned = true, .slow_memory = slow, .rol = true}) {
+    host.slow = slow;
+  }
+  tp::FusedAck ack() { return tp::make_fused_ack(*s, ch()); }
+  /// The highest PSN that is acknowledged; 0xFFFFFF: none.
+  uint32_t acknowledged() { return ack().content.cumulative.value(); }
+  std::pair<int, int> status() {
+    const tp::FusedAck a = ack();
+    return {a.status.rspst, a.status.rspinfo};
+  }
+  uint32_t failed_message() { return ack().status.message.value(); }
+  /// The peer confirms the failure that is reported.
+  void confirm() {
+    const tp::FusedAck a = ack();
+    wire::RtpHeader rtp;
+    rtp.last = rtp.fake = true;
+    rtp.psn = a.content.cumulative;
+    rtp.tpmsn = a.status.message;
+    rtp.rspst = a.status.rspst;
+    rtp.rspinfo = a.status.rspinfo;
+    receiver.on_data(channel, rtp, {});
+  }
+  wire::TaPacket strong_write(uint32_t length, uint64_t offset = 0) const {
+    wire::TaPacket p = on_memory(wire::TaOpcode::kWrite, length, offset);
+    p.req.odr = wire::kOdrStrong;
+    return p;
+  }
+  wire::TaPacket write(uint32_t length, uint64_t offset = 0) const {
+    return on_memory(wire::TaOpcode::kWrite, length, offset);
+  }
+  wire::TaPacket wrong_write() const {
+    wire::TaPacket p = write(8);
+    p.token_value ^= 1;
+    return p;
+  }
+};
+
+const std::pair<int, int> kFusedFine{wire::kRspFused, wire::kFusedOk};
+
+TEST(FusedTarget, a_write_and_a_send_have_no_other_answer) {
+  Target t;
+  t.post_receive(64);
+  t.give(t.write(64), 64);
+  EXPECT_TRUE(t.ch().ack_wanted) << "somebody waits for it";
+  t.give(t.send(), 64);
+  EXPECT_TRUE(t.answers().empty());
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_EQ(t.status(), kFusedFine);
+  EXPECT_EQ(t.receive_completions().size(), 1u);
+}
+
+TEST(FusedTarget, reads_and_atomics_are_answered_as_ever) {
+  Target t;
+  t.give(t.on_memory(wire::TaOpcode::kRead, 64), 0);
+  t.give(t.on_memory(wire::TaOpcode::kAtomicFetchAdd, 8), 16);
+  wire::TaPacket wrong = t.on_memory(wire::TaOpcode::kRead, 64);
+  wrong.token_value ^= 1;
+  t.give(wrong, 0);
+  EXPECT_EQ(t.answers().size(), 3u);
+  EXPECT_EQ(t.acknowledged(), 2u);
+  EXPECT_EQ(t.status(), kFusedFine);
+}
+
+TEST(FusedTarget, a_failure_freezes_until_it_is_confirmed) {
+  Target t;
+  t.give(t.write(8), 8);
+  t.give(t.wrong_write(), 8);
+  t.give(t.write(8, 64), 8);
+  EXPECT_TRUE(t.answers().empty());
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_EQ(t.status(), kAborted);
+  EXPECT_EQ(t.failed_message(), 1u);
+  EXPECT_TRUE(t.holds(8, 64)) << "execution goes on";
+  t.confirm();
+  EXPECT_EQ(t.acknowledged(), 2u);
+  EXPECT_EQ(t.status(), kFusedFine);
+}
+
+TEST(FusedTarget, a_second_failure_waits_for_the_end_of_the_first) {
+  for (const bool slow : {false, true}) {
+    Target t(slow);
+    t.host.slow = false;
+    t.give(t.wrong_write(), 8);
+    t.give(t.wrong_write(), 8);
+    t.give(t.write(8, 64), 8);
+    EXPECT_EQ(t.failed_message(), 0u);
+    t.confirm();
+    EXPECT_EQ(t.failed_message(), 1u);
+    EXPECT_EQ(t.status(), kAborted);
+    t.confirm();
+    EXPECT_EQ(t.acknowledged(), 2u);
+    EXPECT_EQ(t.status(), kFusedFine);
+    EXPECT_TRUE(t.holds(8, 64));
+    EXPECT_EQ(t.count(Counter::kTaTxError), 2u) << "each is counted once";
+  }
+}
+
+TEST(FusedTarget, a_message_without_a_receive_is_refused_by_the_acknowledgement) {
+  Target t;
+  t.give(t.send(), 8);
+  EXPECT_EQ(t.status().first, wire::kRspRnr);
+  EXPECT_EQ(t.count(Counter::kTaTxRnr), 1u);
+  t.confirm();
+  t.post_receive(64);
+  t.give(t.send(), 8);
+  EXPECT_EQ(t.status().first, wire::kRspRnr) << "RC: those behind it are refused, too";
+  t.confirm();
+  wire::TaPacket again = t.send();
+  again.req.retry = true;
+  t.give(again, 8);
+  EXPECT_EQ(t.status(), kFusedFine);
+  EXPECT_EQ(t.receive_completions().size(), 1u);
+}
+
+// On other channels a receiver that is not ready for anyone gives no answer. Here silence would be success.
+TEST(FusedTarget, a_receiver_that_is_not_ready_is_no_success) {
+  Target t;
+  t.the_jfr().state = QueueState::kError;
+  t.give(t.send(), 8);
+  EXPECT_EQ(t.status(), (std::pair<int, int>(wire::kRspFused, wire::kFusedFatal)));
+  EXPECT_EQ(t.count(Counter::kRxTargetNotReady), 1u);
+}
+
+TEST(FusedTarget, a_malformed_message_is_no_success) {
+  Target t;
+  wire::TaPacket p = t.write(8);
+  p.req.opcode = static_cast<wire::TaOpcode>(0x3E);
+  t.give(t.wrong_write(), 8);
+  t.give(p, 8);
+  EXPECT_EQ(t.failed_message(), 0u);
+  t.confirm();
+  EXPECT_EQ(t.status(), kNotSupported);
+  EXPECT_EQ(t.failed_message(), 1u);
+  t.confirm();
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_TRUE(t.answers().empty());
+}
+
+TEST(FusedTarget, a_message_that_its_sender_ended_is_no_failure) {
+  Target t;
+  t.give(t.write(2 * kMtu), kMtu, false);
+  t.give_fake(0);
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_EQ(t.status(), kFusedFine);
+}
+
+// ---- memory that answers later ---------------------------------------------------------------------------------
+
+TEST(FusedTarget, is_not_acknowledged_before_memory_has_answered) {
+  Target t(true);
+  t.give(t.write(8), 8);
+  t.give(t.write(8, 64), 8);
+  EXPECT_EQ(t.acknowledged(), 0xFFFFFFu);
+  t.finish_copy(1);
+  EXPECT_EQ(t.acknowledged(), 0xFFFFFFu) << "the older one has not executed";
+  t.ch().ack_wanted = false;
+  t.finish_copy(0);
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_TRUE(t.ch().ack_wanted);
+}
+
+TEST(FusedTarget, earlier_packets_of_a_message_are_acknowledged_at_once) {
+  Target t(true);
+  t.give(t.write(2 * kMtu), kMtu, false);
+  EXPECT_EQ(t.acknowledged(), 0u);
+  t.give(t.write(2 * kMtu, kMtu), kMtu, true);
+  EXPECT_EQ(t.acknowledged(), 0u);
+  t.finish_copies();
+  t.finish_copies();
+  EXPECT_EQ(t.acknowledged(), 1u);
+}
+
+TEST(FusedTarget, a_strong_write_waits_at_its_first_packet) {
+  Target t(true);
+  t.give(t.write(8), 8);
+  t.give(t.strong_write(2 * kMtu, kMtu), kMtu, false);
+  EXPECT_EQ(t.host.pending_copies(), 1u) << "the WRITE before it has not executed";
+  t.finish_copy();
+  EXPECT_EQ(t.host.pending_copies(), 1u) << "its own";
+}
+
+TEST(FusedTarget, a_strong_write_is_not_placed_ahead_of_a_gap) {
+  Target t;
+  wire::TaPacket relaxed = t.write(2 * kMtu, 64 * kMtu);
+  relaxed.req.odr = wire::kOdrRelaxed;
+  t.give(1, relaxed, kMtu, false, 1);
+  EXPECT_TRUE(t.holds(kMtu, 64 * kMtu)) << "another one is";
+  t.give(3, t.strong_write(2 * kMtu, 128 * kMtu), kMtu, false, 2);
+  EXPECT_FALSE(t.holds(kMtu, 128 * kMtu));
+}
+
+}  // namespace
+}  // namespace ub::ta
