@@ -228,8 +228,8 @@ struct Target {
 
 constexpr uint32_t kChannelsOfLane = 8;
 
-// The lanes of a peer. A channel of kOrderedLane is one of ROL (7.3.3): it carries only the requests of queues that leave
-// their order to it.
+// The lanes of a peer. A channel of kOrderedLane is one of ROL (7.3.3): it carries only the requests of queues that
+// leave their order to it.
 enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane };
 constexpr uint32_t kLanes = 3;
 

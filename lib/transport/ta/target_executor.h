@@ -56,8 +56,8 @@ class TargetExecutor {
   }
 
   // Executes the last packet of a message as far as memory allows. True: the message has ended. False: to be called
-  // again when the copies of the message are done, or because its failure has to wait (ROL). The final word of a message
-  // becomes visible last, because applications spin on it.
+  // again when the copies of the message are done, or because its failure has to wait (ROL). The final word of a
+  // message becomes visible last, because applications spin on it.
   bool execute_last(const RequestPacket& p) {
     tp::OpenMessage& m = p.message;
     if (m.phase == kArrived) {

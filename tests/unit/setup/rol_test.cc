@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels of ROL in set-up (UB Base Specification Rev 2.0, 7.3.3; docs/wire.md): both ends must want one, it has a lane
-// of its own, and where the peer refuses it, queues keep their order themselves.
+// Channels of ROL in set-up (UB Base Specification Rev 2.0, 7.3.3; docs/wire.md): both ends must want one, it has a
+// lane of its own, and where the peer refuses it, queues keep their order themselves.
 #include "tests/unit/setup/instance.h"
 
 namespace ub::setup {

@@ -111,7 +111,8 @@ TEST(RolGate, where_the_peer_refused_rol_the_queue_keeps_its_order) {
 }
 
 TEST(RolGate, only_queues_of_rc_with_that_order_type_use_it) {
-  for (const auto& [mode, pinned] : {std::pair(Mode::kRc, true), std::pair(Mode::kRc, false), std::pair(Mode::kRm, true)}) {
+  using Kind = std::pair<Mode, bool>;
+  for (const auto& [mode, pinned] : {Kind(Mode::kRc, true), Kind(Mode::kRc, false), Kind(Mode::kRm, true)}) {
     Requests r(Requests::Options{.mode = mode, .pinned = pinned, .rol = true});
     EXPECT_EQ(r.q().rol, mode == Mode::kRc && pinned);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ROL at the target (UB Base Specification Rev 2.0, 6.8.2, 7.3.3): WRITEs and SENDs have no TAACK, acknowledgements stop
-// short of what has not executed and freeze at a failure, and a strong request is never placed before its time.
+// ROL at the target (UB Base Specification Rev 2.0, 6.8.2, 7.3.3): WRITEs and SENDs have no TAACK, acknowledgements
+// stop short of what has not executed and freeze at a failure, and a strong request is never placed before its time.
 #include "lib/transport/tp/fused_ack.h"
 #include "tests/unit/ta/delivery.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Acknowledgements of a channel of ROL (UB Base Specification Rev 2.0, 6.8.2): they stop short of what has not executed,
-// freeze at a failure until it is confirmed, and are asked for by a probe when everything has arrived.
+// Acknowledgements of a channel of ROL (UB Base Specification Rev 2.0, 6.8.2): they stop short of what has not
+// executed, freeze at a failure until it is confirmed, and are asked for by a probe when everything has arrived.
 #include "lib/transport/tp/fused_ack.h"
 
 #include "lib/transport/wire/response_status.h"
