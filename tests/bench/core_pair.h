@@ -194,9 +194,10 @@ inline InstanceId instance_of(uint32_t number) {
   id.uasid = number;
   return id;
 }
-// `qps`: RoCE queue pairs; 0: no RoCE.
-inline CoreConfig config_of(uint32_t number, uint32_t qps = 0) {
+// `qps`: RoCE queue pairs; 0: no RoCE. `rol`: channels of ROL.
+inline CoreConfig config_of(uint32_t number, uint32_t qps = 0, bool rol = false) {
   CoreConfig config;
+  config.rol = rol;
   config.self = instance_of(number);
   config.incarnation = 0x1000 + number;
   config.seed = number;
@@ -386,11 +387,13 @@ struct SendRing {
   uint32_t produced = 0;
 };
 
-// A jetty's send queue; receives come from a queue that it may share.
+// A jetty's send queue; receives come from a queue that it may share. `rol`: RC, its order is kept by the channel.
 struct SendQueue : SendRing {
-  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth)
+  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth, bool rol = false)
       : SendRing(ring_depth, work_bytes(ring_depth)) {
     JettyConfig c;
+    if (rol) c.mode = Mode::kRc;
+    c.lower_layer_order = rol;
     c.sq = config(jfc);
     c.jfr = jfr.id;
     UB_ASSERT(node.core.create_jetty(c, &id) == Status::kOk);
@@ -403,12 +406,12 @@ struct SendQueue : SendRing {
 class CorePair {
  public:
   struct Side {
-    Side(Node& n, uint32_t depth, size_t region_bytes)
+    Side(Node& n, uint32_t depth, size_t region_bytes, bool rol)
         : node(n),
           send_jfc(n, 2 * depth),
           receive_jfc(n, 2 * depth),
           jfr(n, receive_jfc, 2 * depth),
-          jetty(n, send_jfc, jfr, depth),
+          jetty(n, send_jfc, jfr, depth, rol),
           region(n, region_bytes) {}
     Node& node;
     CompletionQueue send_jfc, receive_jfc;
@@ -418,12 +421,13 @@ class CorePair {
     uint32_t target = 0;  // the other side's jetty
   };
 
-  CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, uint32_t qps = 0)
-      : a_node(1, config_of(1, qps)),
-        b_node(2, config_of(2, qps)),
+  CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, uint32_t qps = 0,
+           bool rol = false)
+      : a_node(1, config_of(1, qps, rol)),
+        b_node(2, config_of(2, qps, rol)),
         wire(a_node, b_node, link, queue_bytes),
-        a(a_node, depth, region_bytes),
-        b(b_node, depth, region_bytes) {
+        a(a_node, depth, region_bytes, rol),
+        b(b_node, depth, region_bytes, rol) {
     a.target = a_node.add_target(clock.now(), 2, wire.link_at_a, ObjectKind::kJetty, b.jetty.id);
     settle();
     b.target = b_node.add_target(clock.now(), 1, wire.link_at_b, ObjectKind::kJetty, a.jetty.id);

@@ -18,6 +18,13 @@ bool waits_to_go_again(const CoreState& s, const Channel& ch) {
   return ch.recovery != 0 && s.recovery[ch.recovery].resend_count != 0;
 }
 
+bool all_received(const CoreState& s, const Channel& ch) {
+  if (ch.recovery == 0) return false;
+  for (Psn p = ch.oldest_unacked; p != ch.next_psn; ++p)
+    if (!tp::test_bit(s.recovery[ch.recovery].sacked, tp::recovery_index(p))) return false;
+  return ch.outstanding() != 0;
+}
+
 struct HeldAgain {
   bool any, acknowledged;
 };
@@ -54,6 +61,14 @@ void Reached::look(uint32_t node, uint32_t epoch, const CoreState& s, const roce
     if (r->qps[i].in_use) look_at_qp(s, r->qps[i], instance.qps[i]);
 }
 
+void Reached::look_at_rol(const CoreState& s, const Channel& ch) {
+  reach(ReachedState::kRolBusy, ch.outstanding() != 0 && ch.unacknowledged != 0);
+  reach(ReachedState::kRolUnexecuted, ch.fused.holds);
+  reach(ReachedState::kRolFrozen, ch.fused.frozen);
+  reach(ReachedState::kRolFailuresWait, ch.fused.frozen && !ch.ending.empty());
+  reach(ReachedState::kRolAllReceived, all_received(s, ch));
+}
+
 void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   if (t.id != ch.tpn) {
     reach(ReachedState::kChannelReused, t.id != 0);
@@ -74,6 +89,7 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kGatherNewAndAgain, ch.held_new != 0 && again.any);
   reach(ReachedState::kGatherAll, ch.held.count == kHeldOfSender);
   reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
+  if (ch.rol) look_at_rol(s, ch);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);
@@ -149,6 +165,7 @@ void Reached::look_at_tables(const CoreState& s) {
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];
     if (!p.in_use) continue;
+    reach(ReachedState::kRolRefused, p.refuses_rol);
     uint32_t busy[2] = {};
     for (int lane : {0, 1}) {
       for (uint32_t channel : p.lanes[lane].channels)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initiator's part of ROL (UB Base Specification Rev 2.0, 7.3.3): when may a strong request leave, so that the
-// order of the channel is the order of execution? The target executes in the order of delivery, so the request need not wait
-// for WRITEs and atomics before it, which end when they are executed, well or not. It waits for the answers to what may
-// come again behind it: READs, whose memory is read once more if a response is lost, and messages that take a receive
-// and may be refused. Among SENDs the target sees to that, since it refuses those behind a refused one.
+// order of the channel is the order of execution? The target executes in the order of delivery, so the request need not
+// wait for WRITEs and atomics before it, which end when they are executed, well or not. It waits for the answers to
+// what may come again behind it: READs, whose memory is read once more if a response is lost, and messages that take a
+// receive and may be refused. Among SENDs the target sees to that, since it refuses those behind a refused one.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -6,8 +6,9 @@
 //
 // Acknowledgements are neither repeated nor kept, and success is cumulative. A failure that was said once and lost
 // would become a success. So the channel freezes: every acknowledgement has the last PSN, the number and the status of
-// the failed message until a fake packet with the same three confirms them. That packet takes no PSN of its own, so that it
-// can leave at once, whatever is in flight or half sent. If it is lost, the next acknowledgement asks for it again.
+// the failed message until a fake packet with the same three confirms them. That packet takes no PSN of its own, so
+// that it can leave at once, whatever is in flight or half sent. If it is lost, the next acknowledgement asks for it
+// again.
 #pragma once
 
 #include "lib/transport/tp/send_ack.h"
