@@ -32,6 +32,7 @@ struct Requests : Objects {
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
     bool suspends = false;
+    uint32_t window = 512;
   };
   explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20), work(o.depth) {
     JettyConfig c = jetty_config(make_jfr());
@@ -58,6 +59,7 @@ struct Requests : Objects {
     c.max_channels = o.channels;
     c.channels_per_lane = o.channels_per_lane;
     c.slow_memory = o.slow_memory;
+    c.window_packets = o.window;
     return c;
   }
 
@@ -69,7 +71,7 @@ struct Requests : Objects {
   void open(uint32_t which) {
     tp::Channel& c = s->channels[which];
     c.offered_mtu = kMtu;
-    c.send_window = c.agreed_window = 512;
+    c.send_window = c.agreed_window = s->config.window_packets;
     setup::open_channel(*s, which);
   }
 
