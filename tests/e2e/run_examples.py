@@ -50,6 +50,12 @@ def run(directory):
     server.kill()
 
     os.environ["EXAMPLE_PORT"] = str(free_port())
+    server = start("journal")
+    texts = [f"record {i}" for i in range(16)]
+    retry("journal", *texts)
+    check(server.expect(0, 20) == "".join(f"{t}\n" for t in (*texts, "copied: record 15")), "another journal")
+
+    os.environ["EXAMPLE_PORT"] = str(free_port())
     server = start("lock")
     check(retry("lock", "show") == "cas 0, ticket 0\n", "somebody was there before")
     adders = [start("lock", "::1", how, "200") for how in ("cas", "ticket") * 3]

@@ -168,9 +168,20 @@ enum class NextSegment : uint8_t {
 }
 
 // Chooses the oldest waiting request whose gate has opened. What is full or shut for one of them may not be for the
-// next.
+// next. The two gates at which most wait are shut behind a request that waits there itself, so that those behind it
+// need not ask.
 bool choose_waiting(CoreState& s, SendQueue& q, Choice* choice) {
-  return find_waiting(q, [&](uint32_t number) { return next_segment(s, q, number, choice) == NextSegment::kReady; });
+  bool ordered_waits = false, receive_waits = false;
+  return find_waiting(q, [&](uint32_t number) {
+    const WrState& wr = q.work[number & q.work_mask];
+    const Wqe& wqe = wqe_of(q, wr);
+    const bool shut = (ordered_waits && wqe.place_order >= 2) ||
+                      (receive_waits && takes_receive(op_of_segment(wqe.op, wr.cut, wr.segments)));
+    if (!shut && next_segment(s, q, number, choice) == NextSegment::kReady) return true;
+    ordered_waits |= wqe.place_order != 0;
+    receive_waits |= takes_receive(wqe.op);
+    return false;
+  });
 }
 
 // Looks at the newest admitted request. True: it is chosen, or those behind it have to wait until it goes on.

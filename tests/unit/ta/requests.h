@@ -33,6 +33,7 @@ struct Requests : Objects {
     bool slow_memory = false;
     bool suspends = false;
     bool rol = false;  // RC and pinned: the channel is one of ROL
+    uint32_t window = 512;
   };
   explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20), work(o.depth) {
     JettyConfig c = jetty_config(make_jfr());
@@ -61,6 +62,7 @@ struct Requests : Objects {
     c.channels_per_lane = o.channels_per_lane;
     c.slow_memory = o.slow_memory;
     c.rol = o.rol;
+    c.window_packets = o.window;
     return c;
   }
 
@@ -72,7 +74,7 @@ struct Requests : Objects {
   void open(uint32_t which) {
     tp::Channel& c = s->channels[which];
     c.offered_mtu = kMtu;
-    c.send_window = c.agreed_window = 512;
+    c.send_window = c.agreed_window = s->config.window_packets;
     setup::open_channel(*s, which);
   }
 

@@ -23,6 +23,11 @@
  *  - urma_status_t: URMA_SUCCESS (0) or a positive code. URMA_EINVAL always includes "pointer argument NULL".
  *    Pointer results: NULL on failure with errno set; ENOMEM (out of memory) is possible everywhere and
  *    EINVAL always includes "pointer argument NULL". Counts: negative on failure.
+ *  - Requests of a send queue complete in the order in which they were posted, and are done at the target in any order,
+ *    but: a request with place_order URMA_STRONG_ORDER is done after all earlier ones of its queue that have
+ *    URMA_RELAX_ORDER or URMA_STRONG_ORDER, which is what a flag behind data needs; one with fence starts, and those
+ *    behind it start, when the results of all earlier READs and atomics are in memory; the receive of a message with
+ *    comp_order completes after those of all earlier messages (in RC always). Queues never wait for each other.
  *  - A child keeps its parent alive: deleting a parent first fails cleanly.
  *  - Objects do not survive fork() in the child.
  */
