@@ -19,20 +19,15 @@ void begin_to_owe(State& s, uint32_t channel, Instant now) {
   owe_ack(s, channel);
 }
 
-void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack) {
-  ack->size_code = 0;
-  ack->cumulative = cumulative;
-  ack->highest = ch.highest_seen;
-  ack->selective = ch.highest_seen.after(cumulative);
-  if (!ack->selective) return;  // the bitmap is only filled if it travels
+void fill_bitmap(State& s, const Channel& ch, AckContent* ack) {
   uint32_t bits = std::min(s.config.window_packets, kMostAckBits);
   while ((64u << ack->size_code) < bits) ++ack->size_code;
-  uint32_t span = ch.highest_seen.distance(cumulative);
+  uint32_t span = ch.highest_seen.distance(ack->cumulative);
   std::memset(ack->bitmap, 0, sizeof ack->bitmap);
   ack->bitmap[0] = 1;
   for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
     UB_DCHECK(bit < kMostAckBits);
-    const Psn psn = cumulative + bit;
+    const Psn psn = ack->cumulative + bit;
     const bool received = psn.before(ch.delivered) || test_bit(s.received_bits(ch.reorder), slot_of(s, psn));
     if (received) set_bit(ack->bitmap, bit);
   }

@@ -38,8 +38,16 @@ struct AckContent {
   uint64_t bitmap[16];
 };
 AckContent make_ack(State& s, const Channel& ch);
+// Sets the bitmap of an acknowledgement that is complete otherwise.
+void fill_bitmap(State& s, const Channel& ch, AckContent* ack);
 // Fills in an acknowledgement of all packets up to `cumulative`, and of what was received beyond.
-void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack);
+inline void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack) {
+  ack->size_code = 0;
+  ack->cumulative = cumulative;
+  ack->highest = ch.highest_seen;
+  ack->selective = ch.highest_seen.after(cumulative);
+  if (ack->selective) fill_bitmap(s, ch, ack);  // only then it travels
+}
 void ack_sent(Channel& ch);
 
 }  // namespace ub::tp
