@@ -103,6 +103,16 @@ TEST(RolGate, a_strong_request_waits_for_what_was_not_sent_or_was_refused) {
   EXPECT_EQ(r.leave(), (std::vector<uint32_t>{1}));
 }
 
+// The last segment of a notification waits for the answer to the others, as in ROI, and what comes behind waits for it.
+TEST(RolGate, a_strong_request_waits_for_a_last_segment_that_waits) {
+  Rol r;
+  r.post(WrOp::kWriteNotify, 2 * kMtu, kRelaxed);
+  r.post(WrOp::kWrite, 8, kStrong);
+  EXPECT_EQ(r.leave(), (std::vector<uint32_t>{0}));
+  r.ack(100);
+  EXPECT_EQ(r.leave(), (std::vector<uint32_t>{1, 2}));
+}
+
 TEST(RolGate, where_the_peer_refused_rol_the_queue_keeps_its_order) {
   Rol r;
   r.peer().refuses_rol = true;
