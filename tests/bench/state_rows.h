@@ -37,6 +37,7 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
       {"peer records", s.peers.in_use(), sizeof(Peer), Per::kPeer},
       {"channels", s.channels.in_use(), sizeof(tp::Channel) + kTimerBytes, Per::kPeer},
       {"message chunks", s.messages.in_use(), sizeof(tp::MessageChunk)},
+      {"answer chunks", s.answers.in_use(), sizeof(tp::MessageChunk)},
       {"READ jobs", s.jobs.in_use(), sizeof(ReadJob)},
       {"receives taken", s.receives.in_use(), sizeof(RxReceive)},
       {"held datagrams", s.held_datagrams.places.in_use(), sizeof(HeldFrame)},

@@ -87,6 +87,7 @@ void Inspection::free_lists() {
   free_list("free and used recovery blocks", s_.recovery);
   free_list("free and used blocks of send times", s_.send_times.blocks());
   free_list("free and used chunks of messages", s_.messages);
+  free_list("free and used chunks of answers", s_.answers);
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
   free_list("free and used parked messages", s_.parked);
@@ -130,6 +131,7 @@ void Inspection::pools_in_transit() {
     jobs += ch.read_jobs;
   }
   none("chunks of messages", s_.messages.in_use());
+  none("chunks of answers", s_.answers.in_use());
   none("recovery blocks", s_.recovery.in_use());
   none("numbers of held datagrams", s_.held_datagrams.places.in_use());
   none("numbers of held frames beside those of their senders", s_.held.more().places.in_use());

@@ -161,7 +161,7 @@ void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
 void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
-  reach(ReachedState::kMessagesShort, s.messages.in_use() > s.messages.capacity() - s.messages.capacity() / 10);
+  reach(ReachedState::kMessagesShort, s.answers.in_use() > s.answers.capacity() - s.answers.capacity() / 10);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];
     if (!p.in_use) continue;

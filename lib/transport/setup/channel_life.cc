@@ -123,7 +123,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
-  ch.answers.clear(s.messages);
+  ch.answers.clear(s.answers);
   if (ch.recovery != 0) s.recovery.free(ch.recovery);
   ch.recovery = 0;
   tp::release_reorder(s, ch);

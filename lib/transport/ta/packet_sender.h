@@ -91,8 +91,8 @@ class PacketSender {
     if (tp::take_keepalive(ch)) return tp::begin_keepalive(s_, ch);
     if (!tp::window_open(ch)) return false;
     if (!ch.answers.empty()) {
-      if (tp::begin_message(s_, ch, ch.answers.front(s_.messages)) == nullptr) return false;
-      ch.answers.pop(s_.messages);
+      if (tp::begin_message(s_, ch, ch.answers.front(s_.answers)) == nullptr) return false;
+      ch.answers.pop(s_.answers);
     } else {
       if (ch.queues.empty()) return false;
       tp::TxMessage next{};

@@ -66,8 +66,13 @@ void count_copy(tp::OpenMessage& m, bool ok) {
 
 }  // namespace
 
+bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) {
+  return !ch.ending.empty() && find(s, ch.ending, number) != 0;
+}
+
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number) {
   tp::Channel& ch = s.channels[channel];
+  if (is_parked(s, ch, number)) return nullptr;
   if (number == ch.message) return &ch.open;
   if (const uint32_t i = find(s, ch.ahead, number); i != 0) return &s.parked[i];
   if (!room_to_park(s, ch)) return nullptr;
@@ -114,7 +119,7 @@ void reach_message(CoreState& s, uint32_t channel, Tpmsn number) {
 
 ParkedMessage* copy_done(CoreState& s, uint32_t channel, Tpmsn number, bool ok) {
   tp::Channel& ch = s.channels[channel];
-  if (number == ch.message) {
+  if (number == ch.message && ch.open.copies != 0) {
     count_copy(ch.open, ok);
     return nullptr;
   }

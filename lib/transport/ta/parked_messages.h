@@ -19,8 +19,12 @@ inline bool room_to_park(const CoreState& s, const tp::Channel& ch) {
   return ch.parked < kParkedOfChannel && has_share(s.parked, ch.parked);
 }
 
+// Does a message of this number wait for its copies? Numbers come again after 2^24 messages, and answers, which nothing
+// parks, may be so many.
+bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number);
+
 // The record that counts the copies of a message which is not delivered yet. If there is none, one is made. nullptr:
-// there is no room for a record.
+// there is no room for a record, or a parked message has the number.
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number);
 
 // Parks the open message at the end of Channel::ending. There must be room (room_to_park()).

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
 
 tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
-  tp::TxMessage* m = s.channels[channel].answers.push(s.messages);
+  tp::TxMessage* m = s.channels[channel].answers.push(s.answers);
   UB_ASSERT(m != nullptr);  // room_for_answer() was asked
   *m = tp::TxMessage{};
   activate(s, channel);
@@ -32,7 +32,12 @@ wire::TaOpcode answer_opcode(wire::TaOpcode request) {
   return wire::ta_is_atomic(request) ? wire::TaOpcode::kAtomicResponse : wire::TaOpcode::kTaack;
 }
 
-bool room_for_answer(const CoreState& s) { return s.messages.capacity() - s.messages.in_use() > kSpareChunks; }
+// A channel whose peer takes no answers keeps as many chunks as it leaves, at most. One chunk stays free for each READ
+// job, because its segment may go.
+bool room_for_answer(const CoreState& s, uint32_t channel) {
+  const uint32_t held = s.channels[channel].answers.size() / tp::kMessagesPerChunk;
+  return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
+}
 
 namespace {
 
@@ -65,7 +70,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (!ch.answers.empty()) {
-    tp::TxMessage& last = ch.answers.back(s.messages);
+    tp::TxMessage& last = ch.answers.back(s.answers);
     if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
@@ -79,7 +84,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
                         uint8_t rspst, uint8_t rspinfo) {
   answer(s, channel, request, wire::TaOpcode::kReadResponse, rspst, rspinfo);
-  tp::TxMessage& m = s.channels[channel].answers.back(s.messages);
+  tp::TxMessage& m = s.channels[channel].answers.back(s.answers);
   m.value = offset_kib;
   m.value_high = taid;
 }

@@ -10,8 +10,8 @@
 
 namespace ub::ta {
 
-// Is there room for every answer that the execution of one message may need?
-bool room_for_answer(const CoreState& s);
+// Is there room for every answer that the execution of one message of this channel may need?
+bool room_for_answer(const CoreState& s, uint32_t channel);
 
 // Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,

@@ -3,13 +3,20 @@
 
 namespace ub::tp {
 
+namespace {
+
+constexpr uint32_t kFewestAnswerChunks = 256;  // a small table of channels has busy ones, too
+
+}  // namespace
+
 void lay_out_channels(State& s, Arena& arena) {
   const CoreConfig& c = s.config;
   s.channels.init(arena, c.max_channels);
   s.recovery.init(arena, c.max_channels);
   s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);
-  // Every channel may have a full window of one-packet messages in flight; answers share what is left.
-  s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 4));
+  // A window of one-packet messages may begin and end in the midst of a chunk.
+  s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 2));
+  s.answers.init(arena, c.max_channels * 2 + c.read_jobs + kFewestAnswerChunks);
   s.held_homes = s.held.numbers.take(c.max_channels + 1);
   s.channel_timers = s.timer_numbers.take(c.max_channels + 1);
   s.reorder.init(arena, c.max_channels);

@@ -26,7 +26,8 @@ struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
-  MessagePool messages;
+  MessagePool messages;  // in flight: there is a chunk for whatever the windows of all channels hold
+  MessagePool answers;   // those that wait for their turn; a channel has a share of them
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
   Slab<uint32_t> reorder;

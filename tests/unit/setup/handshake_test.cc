@@ -466,7 +466,7 @@ TEST(Tpn, a_channel_that_dies_leaves_nothing_behind) {
   const uint32_t channel = i.open_as_initiator();
   Channel& ch = i.ch(channel);
   ch.in_flight.push(i.s->messages);
-  ch.answers.push(i.s->messages);
+  ch.answers.push(i.s->answers);
   ch.recovery = i.s->recovery.alloc();
   ch.reorder = i.s->reorder.alloc();
   std::fill_n(i.s->received_bits(ch.reorder), i.s->config.window_packets / 64, 0);

@@ -96,7 +96,7 @@ struct Delivery : Requests {
   // ---- what came of it ----
   std::vector<tp::TxMessage> answers() {
     std::vector<tp::TxMessage> all;
-    for (; !ch().answers.empty(); ch().answers.pop(s->messages)) all.push_back(ch().answers.front(s->messages));
+    for (; !ch().answers.empty(); ch().answers.pop(s->answers)) all.push_back(ch().answers.front(s->answers));
     return all;
   }
   /// The only answer, as RSPST and RSPINFO; 255, 255: there is another number of them.

@@ -35,7 +35,7 @@ struct Answers : TestState {
     answer(*s, 1, request(tassn, rc_id), TaOpcode::kTaack, wire::kRspOk, 0);
   }
   uint32_t waiting(uint32_t channel = 1) { return s->channels[channel].answers.size(); }
-  TxMessage& newest(uint32_t channel = 1) { return s->channels[channel].answers.back(s->messages); }
+  TxMessage& newest(uint32_t channel = 1) { return s->channels[channel].answers.back(s->answers); }
   uint32_t read(uint32_t channel = 1, uint32_t segment = 7) {
     ReadJob job{};
     job.channel = channel;
@@ -73,7 +73,7 @@ TEST(Answers, one_stands_for_at_most_32) {
   Answers a;
   for (uint32_t i = 0; i < 33; ++i) a.taack(i);
   EXPECT_EQ(a.waiting(), 2u);
-  EXPECT_EQ(a.s->channels[1].answers.front(a.s->messages).rspinfo, wire::kRspInfoMax);
+  EXPECT_EQ(a.s->channels[1].answers.front(a.s->answers).rspinfo, wire::kRspInfoMax);
   EXPECT_EQ(a.newest().tassn, Tassn(32));
 }
 
@@ -135,11 +135,24 @@ TEST(Answers, opcodes) {
 // Requests are refused while what was begun can still be answered.
 TEST(Answers, some_room_is_kept_for_what_was_begun) {
   Answers a;
-  EXPECT_TRUE(room_for_answer(*a.s));
-  while (a.s->messages.capacity() - a.s->messages.in_use() > 65) a.s->messages.alloc();
-  EXPECT_TRUE(room_for_answer(*a.s));
-  a.s->messages.alloc();
-  EXPECT_FALSE(room_for_answer(*a.s));
+  EXPECT_TRUE(room_for_answer(*a.s, 1));
+  const auto leave = [&](uint32_t chunks) {
+    while (a.s->answers.capacity() - a.s->answers.in_use() > chunks) a.s->answers.alloc();
+  };
+  a.s->jobs.alloc();
+  leave(66);
+  EXPECT_TRUE(room_for_answer(*a.s, 1));
+  leave(65);
+  EXPECT_FALSE(room_for_answer(*a.s, 1)) << "64, and one for the READ";
+  a.s->jobs.free(1);
+  EXPECT_TRUE(room_for_answer(*a.s, 1));
+}
+
+TEST(Answers, a_channel_has_a_share_of_the_room) {
+  Answers a;
+  for (uint32_t n = 0; room_for_answer(*a.s, 1); ++n) a.taack(2 * n);  // no two of them go together
+  EXPECT_TRUE(room_for_answer(*a.s, 2));
+  EXPECT_LE(a.s->answers.in_use(), a.s->answers.capacity() / 2);
 }
 
 // ---- READs -----------------------------------------------------------------------------------------------------

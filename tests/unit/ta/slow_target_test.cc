@@ -435,13 +435,13 @@ TEST(ParkedMessage, that_cannot_be_answered_yet_ends_soon) {
   Slow d;
   d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
   std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s)) taken.push_back(d.s->messages.alloc());
+  while (room_for_answer(*d.s, d.channel)) taken.push_back(d.s->answers.alloc());
   d.s->timers.cancel(d.channel);
   d.finish_copies();
   EXPECT_EQ(d.ch().parked, 1u);
   EXPECT_TRUE(d.s->timers.armed(d.channel));
   EXPECT_GT(d.s->timers.earliest(), d.s->now);
-  for (uint32_t chunk : taken) d.s->messages.free(chunk);
+  for (uint32_t chunk : taken) d.s->answers.free(chunk);
   d.receiver.resume(d.channel);
   EXPECT_EQ(d.ch().parked, 0u);
   EXPECT_EQ(d.verdict(), kFine);
