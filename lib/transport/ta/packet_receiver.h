@@ -265,7 +265,7 @@ class PacketReceiver {
 
   Delivery deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, channel)) return Delivery::kNoRoom;
+    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
     s_.drop(wire::drop_counter(drop));
     fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
@@ -311,7 +311,7 @@ class PacketReceiver {
   Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest,
                            const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, channel)) return Delivery::kNoRoom;
+    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
     const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
     if (!rtp.last) return executor().execute(p) ? Delivery::kDone : Delivery::kWaits;
     if (!ch.ending.empty()) return end_behind_parked(p, rest) ? Delivery::kDone : Delivery::kWaits;
@@ -375,7 +375,7 @@ class PacketReceiver {
     while (!ch.ending.empty()) {
       ParkedMessage& m = first_parked(s_, ch);
       if (m.copies != 0) return;
-      if (!room_for_answer(s_, channel)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+      if (!room_for_answer(s_, ch)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
       if (m.vanished) {
         abandon_message(s_, m);
       } else if (!executor().execute_last(packet_of(channel, m))) {
