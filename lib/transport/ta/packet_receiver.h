@@ -273,7 +273,7 @@ class PacketReceiver {
 
   Delivery deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, channel)) return Delivery::kNoRoom;
+    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
     if (rtp.last && !may_end(ch)) return Delivery::kWaits;
     fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
     if (rtp.last && ch.rol && !ta.is_response && !fail_in_turn(channel, rtp, ta)) return Delivery::kWaits;
@@ -326,7 +326,7 @@ class PacketReceiver {
   Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest,
                            const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, channel)) return Delivery::kNoRoom;
+    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
     const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
     if (!rtp.last) {
       const bool waits = !ch.ending.empty() && ch.rol && wire::is_strong(ta.req);
@@ -401,7 +401,7 @@ class PacketReceiver {
     while (!ch.ending.empty()) {
       ParkedMessage& m = first_parked(s_, ch);
       if (m.copies != 0) return;
-      if (!room_for_answer(s_, channel)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+      if (!room_for_answer(s_, ch)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
       if (m.vanished) {
         abandon_message(s_, m);
       } else if (!executor().execute_last(packet_of(channel, m))) {

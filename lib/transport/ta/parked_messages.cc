@@ -66,9 +66,7 @@ void count_copy(tp::OpenMessage& m, bool ok) {
 
 }  // namespace
 
-bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) {
-  return !ch.ending.empty() && find(s, ch.ending, number) != 0;
-}
+bool has_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) { return find(s, ch.ending, number) != 0; }
 
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number) {
   tp::Channel& ch = s.channels[channel];

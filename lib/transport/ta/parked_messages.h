@@ -21,7 +21,10 @@ inline bool room_to_park(const CoreState& s, const tp::Channel& ch) {
 
 // Does a message of this number wait for its copies? Numbers come again after 2^24 messages, and answers, which nothing
 // parks, may be so many.
-bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number);
+bool has_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number);
+inline bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) {
+  return ch.parked != 0 && has_parked(s, ch, number);
+}
 
 // The record that counts the copies of a message which is not delivered yet. If there is none, one is made. nullptr:
 // there is no room for a record, or a parked message has the number.

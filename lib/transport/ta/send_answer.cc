@@ -9,8 +9,6 @@ namespace ub::ta {
 
 namespace {
 
-constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
-
 tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
   tp::TxMessage* m = s.channels[channel].answers.push(s.answers);
   UB_ASSERT(m != nullptr);  // room_for_answer() was asked
@@ -30,13 +28,6 @@ void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request, ui
 wire::TaOpcode answer_opcode(wire::TaOpcode request) {
   if (request == wire::TaOpcode::kRead) return wire::TaOpcode::kReadResponse;
   return wire::ta_is_atomic(request) ? wire::TaOpcode::kAtomicResponse : wire::TaOpcode::kTaack;
-}
-
-// A channel whose peer takes no answers keeps as many chunks as it leaves, at most. One chunk stays free for each READ
-// job, because its segment may go.
-bool room_for_answer(const CoreState& s, uint32_t channel) {
-  const uint32_t held = s.channels[channel].answers.size() / tp::kMessagesPerChunk;
-  return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
 }
 
 namespace {

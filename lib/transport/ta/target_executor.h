@@ -147,8 +147,7 @@ class TargetExecutor {
   Verdict check_write(const RequestPacket& p) {
     const wire::TaPacket& ta = p.ta;
     // It takes a receive, and a message takes one at most.
-    const bool whole = p.rtp.last && p.rtp.psn == p.start;
-    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate && !whole) return kUnsupported;
+    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate && !(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
     if (p.rtp.last) {
       uint64_t before = uint64_t{p.rtp.psn.distance(p.start)} * channel_of(p).mtu;
       if (before + ta.payload_len != ta.ma.length) return kUnsupported;

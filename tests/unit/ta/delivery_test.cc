@@ -201,7 +201,7 @@ TEST(DeliverOrder, beyond_the_window_is_counted) {
 TEST(DeliverOrder, without_room_for_an_answer_a_packet_comes_again) {
   Delivery d;
   std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s, d.channel)) taken.push_back(d.s->answers.alloc());
+  while (room_for_answer(*d.s, d.ch())) taken.push_back(d.s->answers.alloc());
   d.give(0, d.on_memory(TaOpcode::kWrite, 8), 8, true, 0);
   EXPECT_EQ(d.count(Counter::kRxNoAnswerRoom), 1u);
   EXPECT_EQ(d.ch().expected, Psn(0));
@@ -217,7 +217,7 @@ TEST(DeliverOrder, what_was_accepted_and_finds_no_room_tries_again_soon) {
   d.give(2, d.on_memory(TaOpcode::kWrite, 8), 8, true, 2);
   wire::TaPacket nothing = d.response(TaOpcode::kTaack, 0);  // needs no answer
   std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s, d.channel)) taken.push_back(d.s->answers.alloc());
+  while (room_for_answer(*d.s, d.ch())) taken.push_back(d.s->answers.alloc());
   for (uint32_t object : {1u, d.channel}) d.s->timers.cancel(object);
   d.give(0, nothing, 0, true, 0);
   EXPECT_TRUE(d.ch().stalled);
@@ -321,7 +321,7 @@ TEST(DeliverMessage, of_an_unknown_opcode_is_answered_when_it_is_complete) {
   EXPECT_EQ(d.verdict(), kNotSupported);
   EXPECT_EQ(d.ch().message, Tpmsn(1));
   std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s, d.channel)) taken.push_back(d.s->answers.alloc());
+  while (room_for_answer(*d.s, d.ch())) taken.push_back(d.s->answers.alloc());
   rtp.psn = Psn(2);
   rtp.tpmsn = Tpmsn(1);
   d.receiver.on_data(d.channel, rtp, rest);

@@ -129,7 +129,7 @@ struct Deaf : Delivery {
     ch().send_window = 0;
   }
   void ask_without_end() {
-    while (room_for_answer(*s, channel)) {
+    while (room_for_answer(*s, ch())) {
       wire::TaPacket p = on_memory(TaOpcode::kWrite, 8);
       p.req.rc_id = kPeerRcid + psn % 2;  // no two of them share a TAACK
       give(p, 8);
@@ -142,7 +142,7 @@ TEST(HostilePeer, that_takes_no_answers_leaves_room_for_those_to_others) {
   Deaf d;
   d.ask_without_end();
   EXPECT_LE(d.s->answers.in_use(), d.s->answers.capacity() / 2);
-  EXPECT_TRUE(room_for_answer(*d.s, d.ours));
+  EXPECT_TRUE(room_for_answer(*d.s, d.s->channels[d.ours]));
 }
 
 TEST(HostilePeer, that_takes_no_answers_leaves_room_for_requests) {

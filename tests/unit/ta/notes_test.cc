@@ -23,7 +23,7 @@ struct Noted : Delivery {
   static Options slow() { return {.slow_memory = true}; }
   void expect(Stage stage, const Notes& notes) { EXPECT_EQ(host.noted(stage), notes) << kStageNames[unsigned(stage)]; }
   void no_room_for_answers() {
-    while (room_for_answer(*s, channel)) s->answers.alloc();
+    while (room_for_answer(*s, ch())) s->answers.alloc();
   }
 };
 

@@ -135,23 +135,23 @@ TEST(Answers, opcodes) {
 // Requests are refused while what was begun can still be answered.
 TEST(Answers, some_room_is_kept_for_what_was_begun) {
   Answers a;
-  EXPECT_TRUE(room_for_answer(*a.s, 1));
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
   const auto leave = [&](uint32_t chunks) {
     while (a.s->answers.capacity() - a.s->answers.in_use() > chunks) a.s->answers.alloc();
   };
   a.s->jobs.alloc();
   leave(66);
-  EXPECT_TRUE(room_for_answer(*a.s, 1));
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
   leave(65);
-  EXPECT_FALSE(room_for_answer(*a.s, 1)) << "64, and one for the READ";
+  EXPECT_FALSE(room_for_answer(*a.s, a.s->channels[1])) << "64, and one for the READ";
   a.s->jobs.free(1);
-  EXPECT_TRUE(room_for_answer(*a.s, 1));
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
 }
 
 TEST(Answers, a_channel_has_a_share_of_the_room) {
   Answers a;
-  for (uint32_t n = 0; room_for_answer(*a.s, 1); ++n) a.taack(2 * n);  // no two of them go together
-  EXPECT_TRUE(room_for_answer(*a.s, 2));
+  for (uint32_t n = 0; room_for_answer(*a.s, a.s->channels[1]); ++n) a.taack(2 * n);  // no two of them go together
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[2]));
   EXPECT_LE(a.s->answers.in_use(), a.s->answers.capacity() / 2);
 }
 

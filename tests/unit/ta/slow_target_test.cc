@@ -435,7 +435,7 @@ TEST(ParkedMessage, that_cannot_be_answered_yet_ends_soon) {
   Slow d;
   d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
   std::vector<uint32_t> taken;
-  while (room_for_answer(*d.s, d.channel)) taken.push_back(d.s->answers.alloc());
+  while (room_for_answer(*d.s, d.ch())) taken.push_back(d.s->answers.alloc());
   d.s->timers.cancel(d.channel);
   d.finish_copies();
   EXPECT_EQ(d.ch().parked, 1u);

@@ -49,11 +49,16 @@ TEST(Tables, who_does_not_listen_has_no_memory_for_round_trips) {
   EXPECT_EQ(t.s.send_times.blocks().capacity(), 0u);
 }
 
-// A full window of one-packet messages fills so many chunks and a part of one more; answers have the other three.
-TEST(Tables, every_channel_may_have_a_full_window_of_messages_and_three_chunks_of_answers) {
+// A full window of one-packet messages begins in the midst of a chunk, so that it takes one more.
+TEST(Tables, every_channel_may_have_a_full_window_of_messages) {
   Tables t;
   const uint32_t full_window = (kWindow + kMessagesPerChunk - 1) / kMessagesPerChunk;
-  EXPECT_EQ(t.s.messages.capacity(), kChannels * (full_window + 3));
+  EXPECT_EQ(t.s.messages.capacity(), kChannels * (full_window + 1));
+}
+
+TEST(Tables, answers_have_chunks_of_their_own_one_for_each_read_among_them) {
+  Tables t;
+  EXPECT_EQ(t.s.answers.capacity(), kChannels * 2 + t.s.config.read_jobs + 256);
 }
 
 // Numbers count from channel 0, which is none.
