@@ -111,7 +111,7 @@ class PacketReceiver {
   // ---- order -------------------------------------------------------------------------------------------------
 
   // On ROL a fake packet under a PSN that was accepted confirms a failure.
-  [[gnu::noinline, gnu::cold]] void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
+  void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
     note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
     s_.count(Counter::kTpRxDuplicate);
     if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
