@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration kProgramLimit = seconds(20);
 constexpr uint32_t kProgramsAtOnce = 4;
-constexpr uint32_t kMemory = 768 * 1024;
+constexpr uint32_t kMemory = 1024 * 1024;
 constexpr uint32_t kReceiveBytes = 6000;
 constexpr uint32_t kSeveralSegments = 70'000;
 
