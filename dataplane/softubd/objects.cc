@@ -377,6 +377,16 @@ Status AppObjects::unregister_segment(uint32_t handle) {
   return status;
 }
 
+Status AppObjects::set_queue_token(uint32_t id, const ipc::AppToken& token) {
+  if (!jfrs_.contains(id) && !groups_.contains(id)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.set_queue_token(id, token.value, token.former); });
+}
+
+Status AppObjects::set_segment_token(uint32_t handle, const ipc::AppToken& token) {
+  if (!segments_.contains(handle)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.set_segment_token(handle, token.value, token.former); });
+}
+
 // Asks once and does not wait: who asks comes again.
 Status AppObjects::find_instance(const ipc::AppTarget& target, bool token_id, uint32_t* uasid, std::string* why) {
   const Eid local{target.local_eid}, eid{target.eid};

@@ -268,6 +268,10 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->get_state(r.id, &answer->value);
     case AppCall::kSetThreshold:
       return objects_->set_threshold(r.id, r.value);
+    case AppCall::kSetQueueToken:
+      return objects_->set_queue_token(r.id, r.token);
+    case AppCall::kSetSegmentToken:
+      return objects_->set_segment_token(r.id, r.token);
     case AppCall::kFreeToken:
       return objects_->free_token(r.id);
     case AppCall::kUnregister:

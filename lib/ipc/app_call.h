@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 6;
+inline constexpr uint32_t kAppCallVersion = 7;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -48,6 +48,8 @@ enum class AppCall : uint32_t {
   kCreateGroup,      // queue: wanted_id, policy, token
   kDestroyGroup,     // id
   kCounters,         // counters lie behind the answer
+  kSetQueueToken,    // id = JFR or group, token
+  kSetSegmentToken,  // id = handle, token
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 
@@ -105,6 +107,11 @@ struct AppTarget {
   uint8_t reserved;
 };
 
+// Both the same: only one value is accepted.
+struct AppToken {
+  uint32_t value, former;
+};
+
 struct AppHead {
   uint64_t magic;
   uint32_t version;
@@ -121,6 +128,7 @@ struct AppRequest {
     AppQueue queue;
     AppSegment segment;
     AppTarget target;
+    AppToken token;
   };
 };
 

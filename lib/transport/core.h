@@ -82,6 +82,10 @@ class Core {
   QueueState state(uint32_t id) const;
   // EventKind::kJfrLimit is reported once when fewer than `slots` ring slots of receives are posted; 0: never.
   Status set_receive_threshold(uint32_t jfr, uint32_t slots);
+  // From now on a JFR or group, or a segment, asks for the token `value` and accepts `former` as well; both the same:
+  // nothing else. kInvalid: there is no such object, or it asks for no token.
+  Status set_queue_token(uint32_t id, uint32_t value, uint32_t former);
+  Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former);
   // Hands back up to `room` requests that were never started, with status kWrUnhandled, and returns how many. It
   // returns 0 before kWrFlushDone or kWrSuspendDone was produced.
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);

@@ -148,6 +148,14 @@ Status Core<Host, Engines>::set_receive_threshold(uint32_t jfr, uint32_t slots) 
   return ub::set_receive_threshold(s_, jfr, slots);
 }
 template <class Host, class Engines>
+Status Core<Host, Engines>::set_queue_token(uint32_t id, uint32_t value, uint32_t former) {
+  return ub::set_queue_token(s_, id, value, former);
+}
+template <class Host, class Engines>
+Status Core<Host, Engines>::set_segment_token(uint32_t handle, uint32_t value, uint32_t former) {
+  return ub::set_segment_token(s_, handle, value, former);
+}
+template <class Host, class Engines>
 uint32_t Core<Host, Engines>::take_unhandled(uint32_t id, Cqe* out, uint32_t room) {
   if (id >= kIdSpace) return 0;
   const IdSlot& slot = s_.ids[id];

@@ -44,6 +44,25 @@ struct Token {
   uint32_t value = 0;
 };
 
+// The token that a receiver or segment asks for. It accepts two values while one takes the place of the other (9.4,
+// 11.4); else both are the same.
+struct AcceptedToken {
+  uint32_t value = 0, former = 0;
+  bool required = false;
+
+  AcceptedToken() = default;
+  AcceptedToken(const Token& token) : value(token.value), former(token.value), required(token.required) {}
+  bool fits(uint32_t presented) const { return presented == value || presented == former; }
+};
+
+// kInvalid: the object asks for no token.
+inline Status set_token(AcceptedToken& token, uint32_t value, uint32_t former) {
+  if (!token.required) return Status::kInvalid;
+  token.value = value;
+  token.former = former;
+  return Status::kOk;
+}
+
 // ---- limits and protocol constants of one Core -------------------------------------------------------------
 // The configuration of the RoCEv2 engine; lib/transport/roce/types.h has the other values of RoCE.
 struct RoceConfig {

@@ -258,6 +258,56 @@ static void jetty_token_body(struct pair* p) {
   check_status("its receive", far_take(&p->far, PATIENCE, NULL), URMA_CR_SUCCESS);
 }
 
+// ---- a token takes the place of another -------------------------------------------------------------------
+
+#define NEW_TOKEN 0x2e77e77eu
+
+static struct request write_to(struct pair* p, urma_target_seg_t* segment) {
+  struct request r = request_to(&p->far, URMA_OPC_WRITE, 64);
+  r.remote = segment;
+  r.there = far_address(THERE);
+  return r;
+}
+
+static void new_segment_token_body(struct pair* p) {
+  urma_target_seg_t* old = far_register(THERE, 4096, URMA_ACCESS_READ | URMA_ACCESS_WRITE, GOOD_TOKEN);
+  urma_target_seg_t* new = import_segment(stage.context, old->seg, NEW_TOKEN);
+  struct request with_old = write_to(p, old), with_new = write_to(p, new);
+  check_failure(p, "the new one too early", with_new, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("both", far_set_segment_token(old, NEW_TOKEN, GOOD_TOKEN), URMA_SUCCESS);
+  check_status("with the former one", run(&p->q, &with_old), URMA_CR_SUCCESS);
+  check_status("with the new one", run(&p->q, &with_new), URMA_CR_SUCCESS);
+  check_number("the new one alone", far_set_segment_token(old, NEW_TOKEN, NEW_TOKEN), URMA_SUCCESS);
+  check_failure(p, "the former one too late", with_old, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_status("with the new one", run(&p->q, &with_new), URMA_CR_SUCCESS);
+  check_number("unimporting", urma_unimport_seg(new), URMA_SUCCESS);
+  check_number("the peer unregisters", far_unregister(old), URMA_SUCCESS);
+}
+
+static void check_send(struct pair* p, const char* what, urma_target_jetty_t* to) {
+  struct request s = request_to(&p->far, URMA_OPC_SEND, 8);
+  s.to = to;
+  far_receive(&p->far, THERE, 64, 1);
+  check_status(what, run(&p->q, &s), URMA_CR_SUCCESS);
+  check_status("its receive", far_take(&p->far, PATIENCE, NULL), URMA_CR_SUCCESS);
+}
+
+static void new_jetty_token_body(struct pair* p) {
+  struct far_queue changed = p->far;
+  changed.options.token = NEW_TOKEN;
+  urma_target_jetty_t* new = far_import(&changed);
+  struct request with_old = request_to(&p->far, URMA_OPC_SEND, 8), with_new = with_old;
+  with_new.to = new;
+  check_failure(p, "the new one too early", with_new, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("both", far_set_queue_token(&p->far, NEW_TOKEN, JETTY_TOKEN), URMA_SUCCESS);
+  check_send(p, "with the former one", p->far.target);
+  check_send(p, "with the new one", new);
+  check_number("the new one alone", far_set_queue_token(&p->far, NEW_TOKEN, NEW_TOKEN), URMA_SUCCESS);
+  check_failure(p, "the former one too late", with_old, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_send(p, "with the new one", new);
+  check_number("unimporting", far_unimport(&p->far, new), URMA_SUCCESS);
+}
+
 static void rnr_body(struct pair* p) {
   static const urma_opcode_t ops[] = {URMA_OPC_SEND, URMA_OPC_SEND_IMM, URMA_OPC_WRITE_IMM};
   for (int i = 0; i < 3; ++i) {
@@ -369,15 +419,19 @@ static void local_case(void) { for_each_variant(local_body); }
 static void too_short_case(void) { for_each_variant(too_short_body); }
 static void deleted_case(void) { for_each_variant(deleted_body); }
 
-static void jetty_token_case(void) {
+static void with_jetty_token(void (*body)(struct pair*)) {
   struct queue_options options = {.token = JETTY_TOKEN};
   struct pair p = open_pair((struct queue_options){0}, options);
-  jetty_token_body(&p);
+  body(&p);
   close_pair(&p);
   p = open_pair((struct queue_options){.simplex = true}, options);
-  jetty_token_body(&p);
+  body(&p);
   close_pair(&p);
 }
+
+static void jetty_token_case(void) { with_jetty_token(jetty_token_body); }
+static void new_segment_token_case(void) { for_each_variant(new_segment_token_body); }
+static void new_jetty_token_case(void) { with_jetty_token(new_jetty_token_body); }
 
 static void rnr_case(void) {
   for (int retries = -1; retries <= 3; ++retries) {
@@ -396,6 +450,8 @@ static const struct test_case cases[] = {
     {"local range outside its segment", local_case},
     {"receive too short", too_short_case},
     {"wrong jetty token", jetty_token_case},
+    {"a new token of a segment", new_segment_token_case},
+    {"a new token of a queue", new_jetty_token_case},
     {"no receive and few retries", rnr_case},
     {"deleted by the peer", deleted_case},
     {"never there", unknown_queue},

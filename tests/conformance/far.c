@@ -2,6 +2,7 @@
 #include "tests/conformance/far.h"
 
 #include <signal.h>
+#include <softub_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ enum far_kind {
   FAR_SEND,
   FAR_STATE,
   FAR_REGISTER,
+  FAR_SET_SEGMENT_TOKEN,
+  FAR_SET_QUEUE_TOKEN,
   FAR_UNREGISTER,
   FAR_FILL,
   FAR_HOLDS,
@@ -62,7 +65,7 @@ struct far_order {
   uint64_t offset, bytes;
   uint64_t value;  // user_ctx, seed, word, access, state, solicited
   double seconds;
-  uint32_t token;
+  uint32_t token, former_token;
   struct queue_options options;
   urma_jetty_id_t id;
 };
@@ -184,6 +187,21 @@ static int obey_unregister(uint32_t token_id) {
   return URMA_EINVAL;
 }
 
+static urma_target_seg_t* segment_of(uint32_t token_id) {
+  for (uint32_t i = 0; i < FAR_SEGMENTS; ++i) {
+    if (side.segments[i] != NULL && side.segments[i]->seg.token_id == token_id) return side.segments[i];
+  }
+  return NULL;
+}
+
+static int obey_set_token(const struct far_order* order, softub_set_token_in_t argument) {
+  argument.token.token = (uint32_t)order->value;
+  argument.former.token = order->former_token;
+  urma_user_ctl_in_t in = {(uintptr_t)&argument, sizeof argument, SOFTUB_USER_CTL_SET_TOKEN};
+  urma_user_ctl_out_t out = {0};
+  return urma_user_ctl(side.context, &in, &out);
+}
+
 static struct far_answer obey(const struct far_order* order) {
   struct far_answer answer = {.status = URMA_SUCCESS};
   struct queue* q = &side.queues[order->number];
@@ -215,6 +233,12 @@ static struct far_answer obey(const struct far_order* order) {
       break;
     case FAR_REGISTER:
       return obey_register(order);
+    case FAR_SET_SEGMENT_TOKEN:
+      answer.status = obey_set_token(order, (softub_set_token_in_t){.seg = segment_of(order->token)});
+      break;
+    case FAR_SET_QUEUE_TOKEN:
+      answer.status = obey_set_token(order, (softub_set_token_in_t){.jfr = q->jfr});
+      break;
     case FAR_UNREGISTER:
       answer.status = obey_unregister(order->token);
       break;
@@ -337,6 +361,19 @@ urma_target_seg_t* far_register(uint64_t offset, uint32_t bytes, uint32_t access
 urma_status_t far_unregister(urma_target_seg_t* imported) {
   struct far_order order = {.kind = FAR_UNREGISTER, .token = imported->seg.token_id};
   check_number("urma_unimport_seg", urma_unimport_seg(imported), URMA_SUCCESS);
+  return give(&order).status;
+}
+
+urma_status_t far_set_segment_token(const urma_target_seg_t* imported, uint32_t token, uint32_t former) {
+  struct far_order order = {.kind = FAR_SET_SEGMENT_TOKEN, .token = imported->seg.token_id};
+  order.value = token;
+  order.former_token = former;
+  return give(&order).status;
+}
+
+urma_status_t far_set_queue_token(const struct far_queue* q, uint32_t token, uint32_t former) {
+  struct far_order order = {.kind = FAR_SET_QUEUE_TOKEN, .number = q->number, .value = token};
+  order.former_token = former;
   return give(&order).status;
 }
 

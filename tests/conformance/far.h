@@ -45,6 +45,9 @@ urma_status_t far_set_jfr_state(const struct far_queue* q, urma_jfr_state_t stat
 // A further segment inside the peer's memory, under its own token id; imported with the token that is given.
 urma_target_seg_t* far_register(uint64_t offset, uint32_t bytes, uint32_t access, uint32_t token);
 urma_status_t far_unregister(urma_target_seg_t* imported);  // there and here
+// The peer sets the token that its segment, or the JFR of its queue, asks for, and the former one.
+urma_status_t far_set_segment_token(const urma_target_seg_t* imported, uint32_t token, uint32_t former);
+urma_status_t far_set_queue_token(const struct far_queue* q, uint32_t token, uint32_t former);
 
 // Bytes that tell their place and the seed.
 void fill(char* to, uint64_t bytes, uint32_t seed);

@@ -70,6 +70,41 @@ TEST(Request, wrong_token_id_range__rem_access_abort) {
   s.check_memory();
 }
 
+// 9.4, 11.4: a new token takes the place of the former one while requests with either are under way, and none fails.
+TEST(Request, a_token_is_replaced_in_steps__nobody_who_stays_notices) {
+  constexpr uint32_t kFormer = 0x1111, kNew = 0x2222;
+  Options o = directed_options();
+  o.net.loss = 0.02;
+  Stage s(o);
+  RequestSpec spec;
+  spec.remote = s.b().node->add_target(*s.b().app, {.length = 1 << 20,
+                                                    .access = kAccessRead | kAccessWrite,
+                                                    .token = {true, kFormer},
+                                                    .odd_address = true,
+                                                    .token_id = 0});
+  const uint32_t handle = spec.remote->registered.handle;
+  std::vector<const Wr*> all;
+  const auto post_some = [&] {
+    for (int i = 0; i < 8; ++i) all.push_back(&(i % 2 == 0 ? s.write(5000, spec) : s.read(5000, spec)));
+  };
+  post_some();
+  ASSERT_EQ(s.b().node->core().set_segment_token(handle, kNew, kFormer), Status::kOk);
+  post_some();
+  spec.remote->token.value = kNew;
+  post_some();
+  s.finish();
+  ASSERT_EQ(s.b().node->core().set_segment_token(handle, kNew, kNew), Status::kOk);
+  post_some();
+  s.finish();
+  for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess) << s.world.model.describe(*w);
+  spec.remote->token.value = kFormer;
+  spec.extra_allowed = 1u << static_cast<uint32_t>(CrStatus::kRemAccessAbort);
+  const Wr& late = s.write(5000, spec);
+  s.finish();
+  EXPECT_EQ(late.status, CrStatus::kRemAccessAbort);
+  s.check_memory();
+}
+
 TEST(Request, permission__decides) {
   Stage s;
   RequestSpec spec;

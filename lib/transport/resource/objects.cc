@@ -281,4 +281,12 @@ Status set_receive_threshold(CoreState& s, uint32_t id, uint32_t slots) {
   return Status::kOk;
 }
 
+Status set_queue_token(CoreState& s, uint32_t id, uint32_t value, uint32_t former) {
+  if (id >= kIdSpace) return Status::kInvalid;
+  const IdSlot& slot = s.ids[id];
+  if (slot.kind == ObjectKind::kJfr) return set_token(s.jfrs[slot.record].token, value, former);
+  if (slot.kind == ObjectKind::kGroup) return set_token(s.groups[slot.record].token, value, former);
+  return Status::kInvalid;
+}
+
 }  // namespace ub

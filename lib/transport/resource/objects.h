@@ -18,6 +18,7 @@ Status destroy_jetty(CoreState& s, uint32_t id);
 Status set_state(CoreState& s, uint32_t id, QueueState state);
 QueueState state_of(const CoreState& s, uint32_t id);
 Status set_receive_threshold(CoreState& s, uint32_t jfr, uint32_t slots);
+Status set_queue_token(CoreState& s, uint32_t id, uint32_t value, uint32_t former);
 
 // The jetty or JFS with this id, and the index of its record; nullptr: there is none.
 Jetty* jetty_of(CoreState& s, uint32_t id, uint32_t* record);

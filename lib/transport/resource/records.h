@@ -59,7 +59,7 @@ struct Jfr {
   Rqe* slots;
   QueueIndices* indices;
   uint64_t user_data;
-  Token token;
+  AcceptedToken token;
   uint32_t id;
   uint32_t mask;
   uint32_t jfc;
@@ -99,7 +99,7 @@ struct Group {
   uint32_t count;
   uint32_t next;  // kRoundRobin: index of the member whose turn it is
   uint32_t id;
-  Token token;
+  AcceptedToken token;
   Owner owner;
   GroupPolicy policy;
 };
@@ -197,15 +197,15 @@ struct Segment {
   uint64_t address;
   uint64_t local_address;
   uint64_t length;
-  uint32_t token_id;
-  uint32_t left, right;  // its children in the tree of its token id (resource/segment_tree.h)
-  uint32_t priority;     // in that tree
-  Token token;
+  uint32_t token_id : 20;
+  uint32_t generation : 12;  // of the record, part of the handle
+  uint32_t left, right;      // its children in the tree of its token id (resource/segment_tree.h)
+  uint32_t priority;         // in that tree
+  AcceptedToken token;
   Owner owner;
-  uint16_t generation;
   uint8_t access;
-  bool in_use;
-  bool own_token_id;  // the token id was allocated with the segment
+  bool in_use : 1;
+  bool own_token_id : 1;  // the token id was allocated with the segment
 };
 static_assert(sizeof(Segment) <= 64);
 

@@ -10,17 +10,16 @@ namespace {
 
 constexpr uint32_t kIndexBits = 20;
 constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
-constexpr uint32_t kGenerationMask = (1u << (32 - kIndexBits)) - 1;
 
 uint32_t handle_of(const CoreState& s, uint32_t index) {
-  return (uint32_t{s.segments[index].generation} & kGenerationMask) << kIndexBits | index;
+  return uint32_t{s.segments[index].generation} << kIndexBits | index;
 }
 
 Segment* segment_of(CoreState& s, uint32_t handle) {
   uint32_t index = handle & kIndexMask;
   if (index == 0 || index > s.segments.high_water()) return nullptr;
   Segment& segment = s.segments[index];
-  if (!segment.in_use || (segment.generation & kGenerationMask) != handle >> kIndexBits) return nullptr;
+  if (!segment.in_use || segment.generation != handle >> kIndexBits) return nullptr;
   return &segment;
 }
 
@@ -66,9 +65,9 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
     }
   }
   Segment& segment = s.segments[index];
-  auto generation = static_cast<uint16_t>(segment.generation + 1);
+  const uint32_t generation = segment.generation;
   segment = Segment{};
-  segment.generation = generation;
+  segment.generation = generation + 1;
   segment.memory = config.memory;
   segment.address = config.address;
   segment.local_address = config.local_address;
@@ -99,6 +98,11 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
   return Status::kOk;
 }
 
+Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former) {
+  Segment* segment = segment_of(s, handle);
+  return segment == nullptr ? Status::kInvalid : set_token(segment->token, value, former);
+}
+
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes) {
   const Segment* segment = segment_of(s, handle);
   if (segment == nullptr || segment->owner != owner || !inside(address, bytes, segment->local_address, segment->length))
@@ -113,7 +117,7 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) 
   const Segment& segment = s.segments[index];
   if (!inside(r.address, r.bytes, segment.address, segment.length)) return nullptr;
   if ((segment.access & r.access) == 0) return nullptr;
-  if (segment.token.required && (!r.has_token || r.token_value != segment.token.value)) return nullptr;
+  if (segment.token.required && (!r.has_token || !segment.token.fits(r.token_value))) return nullptr;
   if (handle != nullptr) *handle = handle_of(s, index);
   return segment.memory + (r.address - segment.address);
 }
@@ -132,7 +136,7 @@ bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t 
     Segment& segment = s.segments[i];
     next = tree.at_or_behind(segment.address + segment.length);
     if (segment.owner != owner) continue;
-    if (segment.token.required && segment.token.value != token_value) continue;
+    if (segment.token.required && !segment.token.fits(token_value)) continue;
     segment.access &= kAccessLocalOnly;
     found = true;
   }

@@ -12,6 +12,7 @@ Status alloc_token_id(CoreState& s, uint32_t* token_id);
 Status free_token_id(CoreState& s, uint32_t token_id);
 Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out);
 Status unregister_segment(CoreState& s, uint32_t handle);
+Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former);
 
 // The memory of a local range, or nullptr: the segment is not registered, belongs to another owner, or does not contain
 // the range.

@@ -63,10 +63,10 @@ CrOpcode completion_opcode(wire::TaOpcode op) {
 
 }  // namespace
 
-bool token_fits(const Token& token, const wire::TaPacket& packet) {
+bool token_fits(const AcceptedToken& token, const wire::TaPacket& packet) {
   if (!token.required) return true;
-  if (packet.req.opcode == wire::TaOpcode::kWriteImmediate) return packet.imm.token_value == token.value;
-  return packet.tv && packet.token_value == token.value;
+  if (packet.req.opcode == wire::TaOpcode::kWriteImmediate) return token.fits(packet.imm.token_value);
+  return packet.tv && token.fits(packet.token_value);
 }
 
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet) {

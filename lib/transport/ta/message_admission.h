@@ -21,7 +21,7 @@ constexpr Verdict kAccepted{0, 0};
 // Finds the receiver of a message, checks whether the sender may use it, and takes a receive.
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet);
 // Does the message carry the token that its receiver requires?
-bool token_fits(const Token& token, const wire::TaPacket& packet);
+bool token_fits(const AcceptedToken& token, const wire::TaPacket& packet);
 
 // The completion of a receive, without status, length and the sender's EID and uasid.
 Cqe receive_completion(const CoreState& s, uint32_t receive, const wire::TaPacket& packet);

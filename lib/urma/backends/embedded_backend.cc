@@ -112,6 +112,12 @@ class EmbeddedBackend final : public Backend {
   Status set_receive_threshold(uint32_t jfr, uint32_t slots) override {
     return nic_->control([&](NicCore& core, Instant) { return core.set_receive_threshold(jfr, slots); });
   }
+  Status set_queue_token(uint32_t id, uint32_t value, uint32_t former) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.set_queue_token(id, value, former); });
+  }
+  Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.set_segment_token(handle, value, former); });
+  }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {
     return nic_->control([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });
   }

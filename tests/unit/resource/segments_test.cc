@@ -68,6 +68,47 @@ TEST(Segments, a_peer_needs_the_token) {
   EXPECT_NE(m.remote(r), nullptr);
 }
 
+// 9.4, 11.4: one token takes the place of another while requests with either arrive.
+TEST(Segments, two_tokens_are_valid_while_one_takes_the_place_of_the_other) {
+  Memory m;
+  const RegisteredSegment segment = m.add(m.config());
+  const auto reaches = [&](uint32_t value) {
+    RemoteAccess r = m.access(segment.token_id);
+    r.token_value = value;
+    return m.remote(r) != nullptr;
+  };
+  ASSERT_EQ(set_segment_token(*m.s, segment.handle, 0x99, kToken), Status::kOk);
+  EXPECT_TRUE(reaches(kToken));
+  EXPECT_TRUE(reaches(0x99));
+  EXPECT_FALSE(reaches(0x9a));
+  RemoteAccess none = m.access(segment.token_id);
+  none.has_token = false;
+  EXPECT_EQ(m.remote(none), nullptr);
+  ASSERT_EQ(set_segment_token(*m.s, segment.handle, 0x99, 0x99), Status::kOk);
+  EXPECT_FALSE(reaches(kToken));
+  EXPECT_TRUE(reaches(0x99));
+}
+
+TEST(Segments, either_of_two_tokens_revokes) {
+  for (uint32_t value : {kToken, 0x99u}) {
+    Memory m;
+    const RegisteredSegment segment = m.add(m.config());
+    ASSERT_EQ(set_segment_token(*m.s, segment.handle, 0x99, kToken), Status::kOk);
+    EXPECT_FALSE(invalidate_token_id(*m.s, 7, segment.token_id, 0x9a));
+    EXPECT_TRUE(invalidate_token_id(*m.s, 7, segment.token_id, value)) << value;
+  }
+}
+
+TEST(Segments, a_token_is_set_where_there_is_one) {
+  Memory m;
+  SegmentConfig open = m.config();
+  open.token.required = false;
+  EXPECT_EQ(set_segment_token(*m.s, m.add(open).handle, 1, 2), Status::kInvalid);
+  const uint32_t handle = m.add(m.config()).handle;
+  unregister_segment(*m.s, handle);
+  for (uint32_t none : {handle, 0u, UINT32_MAX}) EXPECT_EQ(set_segment_token(*m.s, none, 1, 2), Status::kInvalid);
+}
+
 TEST(Segments, a_peer_may_do_what_its_access_says) {
   Memory m;
   RemoteAccess r = m.access(m.add(m.config()).token_id);

@@ -61,6 +61,34 @@ class ObjectsTest : public testing::Test {
   std::string why;
 };
 
+TEST_F(ObjectsTest, a_token_is_set_of_its_own_objects_alone) {
+  GroupConfig config_of_other;
+  config_of_other.token = {true, 5};
+  uint32_t other = 0;
+  ASSERT_EQ(nic->with_id(&config_of_other.wanted_id, &other,
+                         [&](Nic::NicCore& core, Instant) { return core.create_group(config_of_other, &other); }),
+            Status::kOk);
+  EXPECT_EQ(objects->set_queue_token(other, {7, 5}), Status::kInvalid);
+  SegmentConfig segment_of_other;
+  std::byte memory[64];
+  segment_of_other.memory = memory;
+  segment_of_other.length = sizeof memory;
+  segment_of_other.token = {true, 5};
+  RegisteredSegment segment;
+  ASSERT_EQ(nic->with_id([&](Nic::NicCore& core, Instant) { return core.register_segment(segment_of_other, &segment); }),
+            Status::kOk);
+  EXPECT_EQ(objects->set_segment_token(segment.handle, {7, 5}), Status::kInvalid);
+
+  ipc::AppQueue queue{};
+  uint32_t open = 0, own = 0;
+  ASSERT_EQ(objects->create_group(config.daemon, queue, &open, &why), Status::kOk) << why;
+  queue.token_required = 1;
+  queue.token_value = 5;
+  ASSERT_EQ(objects->create_group(config.daemon, queue, &own, &why), Status::kOk) << why;
+  EXPECT_EQ(objects->set_queue_token(own, {7, 5}), Status::kOk);
+  EXPECT_EQ(objects->set_queue_token(open, {7, 5}), Status::kInvalid) << "it asks for none";
+}
+
 // All applications share the table of peers.
 TEST_F(ObjectsTest, peers_of_one_application_are_limited) {
   config.daemon.app_peers = 3;

@@ -110,12 +110,12 @@ TEST(DatagramTarget, what_is_dropped_has_a_name) {
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jetty(t.jetty_id).mode = Mode::kRm; }), Counter::kRxDropUmMode);
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket& p) {
               t.jfr(t.jfr_id).mode = Mode::kRm;
-              t.jfr(t.jfr_id).token = {true, 7};
+              t.jfr(t.jfr_id).token = Token{true, 7};
               p.mt.tc_id = t.jfr_id;
             }),
             Counter::kRxDropUmMode)
       << "the first reason counts";
-  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).token = {true, 7}; }), Counter::kRxDropUmToken);
+  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).token = Token{true, 7}; }), Counter::kRxDropUmToken);
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).state = QueueState::kReset; }),
             Counter::kRxTargetNotReady);
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.queue(t.jetty_id).state = QueueState::kReset; }),

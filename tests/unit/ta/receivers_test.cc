@@ -32,7 +32,7 @@ TEST(Receiver, a_token_is_checked_where_one_is_asked_for) {
   for (int i = 0; i < 4; ++i) d.post_receive(64);
   d.give(d.send(), 5);
   EXPECT_EQ(d.verdict(), kFine) << "none is asked for";
-  d.the_jfr().token = {true, 0x77};
+  d.the_jfr().token = Token{true, 0x77};
   d.give(d.send(), 5);
   EXPECT_EQ(d.verdict(), kAborted);
   wire::TaPacket p = d.send();
@@ -46,6 +46,32 @@ TEST(Receiver, a_token_is_checked_where_one_is_asked_for) {
   write.token_value = 0;
   EXPECT_TRUE(token_fits(d.the_jfr().token, write)) << "that of a WRITE with immediate lies beside it";
   write.imm.token_value = 0x78;
+  EXPECT_FALSE(token_fits(d.the_jfr().token, write));
+}
+
+// 9.4, 11.4
+TEST(Receiver, two_tokens_are_valid_while_one_takes_the_place_of_the_other) {
+  Delivery d;
+  for (int i = 0; i < 4; ++i) d.post_receive(64);
+  d.the_jfr().token = Token{true, 0x77};
+  const auto verdict = [&](uint32_t value) {
+    wire::TaPacket p = d.send();
+    p.token_value = value;
+    d.give(p, 5);
+    return d.verdict();
+  };
+  ASSERT_EQ(set_queue_token(*d.s, d.the_jfr().id, 0x88, 0x77), Status::kOk);
+  EXPECT_EQ(verdict(0x77), kFine);
+  EXPECT_EQ(verdict(0x88), kFine);
+  EXPECT_EQ(verdict(0x99), kAborted);
+  wire::TaPacket write = d.of(TaOpcode::kWriteImmediate);
+  write.imm = {0, 0x88, 0};
+  EXPECT_TRUE(token_fits(d.the_jfr().token, write));
+  write.imm.token_value = 0x77;
+  EXPECT_TRUE(token_fits(d.the_jfr().token, write));
+  ASSERT_EQ(set_queue_token(*d.s, d.the_jfr().id, 0x88, 0x88), Status::kOk);
+  EXPECT_EQ(verdict(0x77), kAborted);
+  EXPECT_EQ(verdict(0x88), kFine);
   EXPECT_FALSE(token_fits(d.the_jfr().token, write));
 }
 

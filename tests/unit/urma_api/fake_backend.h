@@ -56,6 +56,7 @@ class FakeBackend : public Backend {
   std::map<uint32_t, TargetConfig> targets;
   std::map<uint32_t, GroupConfig> groups;
   std::map<uint32_t, bool> token_ids;
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> tokens;  // that were set later, by id or handle
   std::vector<uint32_t> doorbells;
   std::atomic<uint32_t> drives{0};
   std::atomic<int> waiters{0};
@@ -204,6 +205,16 @@ class FakeBackend : public Backend {
   Status set_receive_threshold(uint32_t jfr, uint32_t count) override {
     receives.at(jfr).threshold = count;
     return Status::kOk;
+  }
+  Status set_queue_token(uint32_t id, uint32_t value, uint32_t former) override {
+    if (receives.count(id) == 0 && groups.count(id) == 0) return Status::kInvalid;
+    tokens[id] = {value, former};
+    return take_status();
+  }
+  Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
+    if (segments.count(handle) == 0) return Status::kInvalid;
+    tokens[handle] = {value, former};
+    return take_status();
   }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {
     Queue& q = queues.at(id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the control calls accept, refuse and fill in.
 #include <sys/mman.h>
+#include <softub_api.h>
 #include <urma_ubagg.h>
 
 #include "tests/unit/urma_api/fixture.h"
@@ -448,6 +449,79 @@ TEST_F(Arguments, a_device_by_itself_is_in_standalone_mode) {
   nothing.len = sizeof(bondp_set_bonding_mode_in_t);
   EXPECT_EQ(urma_user_ctl(ctx, &nothing, &out), URMA_EINVAL);
   EXPECT_EQ(urma_user_ctl(ctx, nullptr, &out), URMA_EINVAL);
+}
+
+TEST_F(Arguments, a_token_is_set_of_what_asks_for_one) {
+  auto set = [&](softub_set_token_in_t argument, uint32_t bytes = sizeof(softub_set_token_in_t)) {
+    urma_user_ctl_in_t in{reinterpret_cast<uint64_t>(&argument), bytes, SOFTUB_USER_CTL_SET_TOKEN};
+    urma_user_ctl_out_t out{};
+    return urma_user_ctl(ctx, &in, &out);
+  };
+  urma_jfr_t* open = make_jfr(jfc);
+  urma_jfr_cfg_t cfg = open->jfr_cfg;
+  cfg.id = 0;
+  cfg.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  cfg.token_value.token = 5;
+  urma_jfr_t* jfr = urma_create_jfr(ctx, &cfg);
+  ASSERT_NE(jfr, nullptr);
+  softub_set_token_in_t in{};
+  in.token.token = 7;
+  in.former.token = 5;
+  EXPECT_EQ(set(in), URMA_EINVAL) << "no object";
+  in.jfr = jfr;
+  EXPECT_EQ(set(in, sizeof in - 1), URMA_EINVAL);
+  EXPECT_EQ(set(in), URMA_SUCCESS);
+  EXPECT_EQ(fake->tokens[jfr->jfr_id.id], (std::pair<uint32_t, uint32_t>{7, 5}));
+  EXPECT_EQ(jfr->jfr_cfg.token_value.token, 7u);
+  fake->next_status = Status::kInvalid;
+  in.token.token = 8;
+  EXPECT_EQ(set(in), URMA_EINVAL);
+  EXPECT_EQ(jfr->jfr_cfg.token_value.token, 7u) << "as it was";
+  in.jfr = open;
+  EXPECT_EQ(set(in), URMA_EINVAL) << "asks for none";
+  in.jfr = reinterpret_cast<urma_jfr_t*>(jfc);
+  EXPECT_EQ(set(in), URMA_EINVAL) << "no JFR";
+
+  urma_jetty_grp_cfg_t group_cfg{};
+  group_cfg.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  urma_jetty_grp_t* group = urma_create_jetty_grp(ctx, &group_cfg);
+  in.jetty_grp = group;
+  in.jfr = jfr;
+  EXPECT_EQ(set(in), URMA_EINVAL) << "two objects";
+  in.jfr = nullptr;
+  EXPECT_EQ(set(in), URMA_SUCCESS);
+  EXPECT_EQ(fake->tokens[group->jetty_grp_id.id], (std::pair<uint32_t, uint32_t>{8, 5}));
+  EXPECT_EQ(group->cfg.token_value.token, 8u);
+  urma_delete_jetty_grp(group);
+  EXPECT_EQ(set(in), URMA_EINVAL) << "deleted";
+}
+
+TEST_F(Arguments, the_token_of_a_segment_is_set_where_it_is_registered) {
+  auto set = [&](urma_target_seg_t* seg) {
+    softub_set_token_in_t argument{};
+    argument.seg = seg;
+    argument.token.token = 7;
+    argument.former.token = 5;
+    urma_user_ctl_in_t in{reinterpret_cast<uint64_t>(&argument), sizeof argument, SOFTUB_USER_CTL_SET_TOKEN};
+    urma_user_ctl_out_t out{};
+    return urma_user_ctl(ctx, &in, &out);
+  };
+  static char memory[4096];
+  urma_seg_cfg_t cfg{};
+  cfg.va = reinterpret_cast<uint64_t>(memory);
+  cfg.len = sizeof memory;
+  urma_target_seg_t* open = urma_register_seg(ctx, &cfg);
+  cfg.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  cfg.token_value.token = 5;
+  urma_target_seg_t* segment = urma_register_seg(ctx, &cfg);
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(set(segment), URMA_SUCCESS);
+  EXPECT_EQ(fake->tokens[static_cast<uint32_t>(segment->handle)], (std::pair<uint32_t, uint32_t>{7, 5}));
+  EXPECT_EQ(set(open), URMA_EINVAL);
+  urma_token_t token{5};
+  urma_target_seg_t* imported = urma_import_seg(ctx, &segment->seg, &token, 0, {});
+  ASSERT_NE(imported, nullptr);
+  EXPECT_EQ(set(imported), URMA_EINVAL);
 }
 
 TEST_F(Arguments, what_is_not_built_says_so) {

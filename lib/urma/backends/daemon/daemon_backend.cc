@@ -121,6 +121,12 @@ class DaemonBackend final : public Backend {
   Status set_receive_threshold(uint32_t jfr, uint32_t slots) override {
     return call(AppCall::kSetThreshold, jfr, slots);
   }
+  Status set_queue_token(uint32_t id, uint32_t value, uint32_t former) override {
+    return set_token(AppCall::kSetQueueToken, id, value, former);
+  }
+  Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
+    return set_token(AppCall::kSetSegmentToken, handle, value, former);
+  }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override;
   Status bind(uint32_t jetty, uint32_t target) override { return call(AppCall::kBind, jetty, target); }
   Status unbind(uint32_t jetty) override { return release(AppCall::kUnbind, jetty); }
@@ -157,6 +163,7 @@ class DaemonBackend final : public Backend {
   Status exchange(const AppRequest& request, Client::Answer* answer);
   Status call(const AppRequest& request, Client::Answer* answer);
   Status call(AppCall call, uint32_t id, uint32_t value = 0);
+  Status set_token(AppCall call, uint32_t id, uint32_t value, uint32_t former);
   Status release(AppCall call, uint32_t id);
   template <class Remember>
   Status remember(AppCall undo, uint32_t id, Remember remember);
@@ -209,6 +216,14 @@ Status DaemonBackend::call(AppCall call_number, uint32_t id, uint32_t value) {
   AppRequest request = Client::request(call_number);
   request.id = id;
   request.value = value;
+  Client::Answer answer;
+  return call(request, &answer);
+}
+
+Status DaemonBackend::set_token(AppCall call_number, uint32_t id, uint32_t value, uint32_t former) {
+  AppRequest request = Client::request(call_number);
+  request.id = id;
+  request.token = {value, former};
   Client::Answer answer;
   return call(request, &answer);
 }

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+#include "urma_types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,6 +45,37 @@ void softub_free(void* memory);
  * @return "embedded" (in this process) or "daemon", a constant; NULL: the library is not started.
  */
 const char* softub_placement(void);
+
+/* ---- A token takes the place of another one ------------------------------------------------------- */
+
+/*
+ * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
+ */
+typedef enum softub_user_ctl_opcode {
+  SOFTUB_USER_CTL_SET_TOKEN = 0x50b00001 /* in: softub_set_token_in_t; out: nothing is written */
+} softub_user_ctl_opcode_t;
+
+/**
+ * Argument of SOFTUB_USER_CTL_SET_TOKEN: from now on the object asks for `token` and accepts `former` as well. A user is
+ * shut out without disturbing the others (UB Base Specification Rev 2.0, 9.4, 11.4) in three steps: set the new value
+ * with the present one as `former`; let those who stay import once more with the new value, and go over to that import;
+ * set the new value again, with itself as `former`. Whoever presents anything else gets URMA_CR_REM_ACCESS_ABORT_ERR.
+ * What was posted before the last step with the former value, and has not arrived by then, fails like that, too.
+ *
+ * A control call: any thread, may wait for the daemon. The caller keeps all objects and the argument. A jetty has the
+ * token of its JFR, unless it is addressed through a group, which has one of its own. What the configuration of the JFR
+ * or group says is changed as well: jettys that join a group later need a JFR with the token of that time.
+ *
+ * urma_user_ctl returns URMA_SUCCESS; URMA_EINVAL: the argument is missing or too short, it names none or several
+ * objects, or one that is not of this context, is imported, or asks for no token; another status: the daemon is gone.
+ */
+typedef struct softub_set_token_in {
+  urma_target_seg_t* seg; /* exactly one of these three is not NULL: a segment that was registered here */
+  urma_jfr_t* jfr;
+  urma_jetty_grp_t* jetty_grp;
+  urma_token_t token;
+  urma_token_t former; /* the same as `token`: nothing else is accepted */
+} softub_set_token_in_t;
 
 #pragma GCC visibility pop
 
