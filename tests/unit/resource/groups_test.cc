@@ -55,6 +55,20 @@ TEST(Groups, one_is_as_it_was_asked_for_whatever_the_last_user_left) {
   EXPECT_EQ(g.s->groups.in_use(), 1u);
 }
 
+// 11.4
+TEST(Groups, a_new_token_takes_the_place_of_the_former_one) {
+  Grouped g;
+  ASSERT_EQ(set_queue_token(*g.s, g.group, 7, 0x1234), Status::kOk);
+  EXPECT_TRUE(g.it().token.fits(7));
+  EXPECT_TRUE(g.it().token.fits(0x1234));
+  ASSERT_EQ(set_queue_token(*g.s, g.group, 7, 7), Status::kOk);
+  EXPECT_FALSE(g.it().token.fits(0x1234));
+  EXPECT_EQ(set_queue_token(*g.s, g.jfrs[0], 7, 7), Status::kInvalid) << "it asks for no token";
+  for (uint32_t none : {g.members[0], g.group + 100, kIdSpace}) {
+    EXPECT_EQ(set_queue_token(*g.s, none, 7, 7), Status::kInvalid) << none;
+  }
+}
+
 TEST(Groups, without_a_record_or_an_id_nothing_is_taken) {
   Objects o;
   uint32_t id = 0;

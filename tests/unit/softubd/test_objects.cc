@@ -75,8 +75,8 @@ TEST_F(ObjectsTest, a_token_is_set_of_its_own_objects_alone) {
   segment_of_other.length = sizeof memory;
   segment_of_other.token = {true, 5};
   RegisteredSegment segment;
-  ASSERT_EQ(nic->with_id([&](Nic::NicCore& core, Instant) { return core.register_segment(segment_of_other, &segment); }),
-            Status::kOk);
+  const auto add = [&](Nic::NicCore& core, Instant) { return core.register_segment(segment_of_other, &segment); };
+  ASSERT_EQ(nic->with_id(add), Status::kOk);
   EXPECT_EQ(objects->set_segment_token(segment.handle, {7, 5}), Status::kInvalid);
 
   ipc::AppQueue queue{};

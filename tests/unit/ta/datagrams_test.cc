@@ -115,7 +115,8 @@ TEST(DatagramTarget, what_is_dropped_has_a_name) {
             }),
             Counter::kRxDropUmMode)
       << "the first reason counts";
-  EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).token = Token{true, 7}; }), Counter::kRxDropUmToken);
+  const auto ask = [](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).token = Token{true, 7}; };
+  EXPECT_EQ(name_of(ask), Counter::kRxDropUmToken);
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.jfr(t.jfr_id).state = QueueState::kReset; }),
             Counter::kRxTargetNotReady);
   EXPECT_EQ(name_of([](Target& t, wire::TaPacket&) { t.queue(t.jetty_id).state = QueueState::kReset; }),

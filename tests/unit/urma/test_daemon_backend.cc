@@ -208,6 +208,19 @@ TEST_F(DaemonBackendTest, posting_sets_the_bit_and_wakes_a_sleeper) {
   EXPECT_EQ(bells, (std::vector<uint32_t>{jfc - 900}));
 }
 
+TEST_F(DaemonBackendTest, tokens_are_set_by_id_and_by_handle) {
+  ASSERT_TRUE(start()) << error;
+  std::vector<std::array<uint32_t, 4>> calls;
+  daemon.on_call = [&](const ipc::AppRequest& request, ipc::AppAnswer*, std::string*) {
+    calls.push_back({static_cast<uint32_t>(request.call), request.id, request.token.value, request.token.former});
+  };
+  EXPECT_EQ(nic->set_queue_token(2901, 7, 5), Status::kOk);
+  EXPECT_EQ(nic->set_segment_token(3, 8, 6), Status::kOk);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0], (std::array{static_cast<uint32_t>(AppCall::kSetQueueToken), 2901u, 7u, 5u}));
+  EXPECT_EQ(calls[1], (std::array{static_cast<uint32_t>(AppCall::kSetSegmentToken), 3u, 8u, 6u}));
+}
+
 TEST_F(DaemonBackendTest, refusals_go_to_the_log_or_to_why) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {
