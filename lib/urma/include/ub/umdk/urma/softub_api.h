@@ -46,8 +46,6 @@ void softub_free(void* memory);
  */
 const char* softub_placement(void);
 
-/* ---- A token takes the place of another one ------------------------------------------------------- */
-
 /*
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */

@@ -1025,7 +1025,8 @@ void urma_ack_async_event(urma_async_event_t* event);
 /**
  * Passes a driver-specific command. Defined for bonding devices, see urma_ubagg.h. A device of this library stands
  * alone: BONDP_USER_CTL_SET_BONDING_MODE succeeds for BONDP_BONDING_MODE_STANDALONE, which it is in already; there is
- * no other mode and no other command.
+ * no other mode. SOFTUB_USER_CTL_SET_TOKEN (softub_api.h) is a command of this library: a token takes the place of
+ * another one while requests are under way.
  *
  * @param in command and input. @param out room for the answer, addr may be 0.
  * @return URMA_SUCCESS; URMA_EINVAL: argument; URMA_ENOPERM: unknown command or mode; URMA_FAIL: command failed.
