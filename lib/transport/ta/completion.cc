@@ -2,6 +2,7 @@
 #include "lib/transport/ta/completion.h"
 
 #include "lib/transport/ta/send_completion.h"
+#include "lib/transport/ta/waiting_list.h"
 
 namespace ub::ta {
 
@@ -112,6 +113,7 @@ namespace {
   if (q.marker_pending) {
     if (!jfc_has_room(s, q.jfc)) return wait_for_room(s, q.jfc, s.queue_waiters.of(queue));
     q.marker_pending = false;
+    leave_list(s, queue);  // nothing of it is to be sent
     s.note(Stage::kQueueFlushed, queue);
     Cqe cqe = send_completion(s, q);
     cqe.status = q.state == QueueState::kSuspended ? CrStatus::kWrSuspendDone : CrStatus::kWrFlushDone;

@@ -134,6 +134,17 @@ TEST(Suspend, where_nothing_is_under_way_the_marker_comes_at_once) {
   EXPECT_EQ(r.outcomes(), (Outcomes{kMarker}));
 }
 
+TEST(Suspend, a_queue_without_anything_under_way_waits_for_no_channel) {
+  Suspends r;
+  r.write(WrOp::kWrite).target = r.add(r.target_config(3));  // its channel is not up
+  r.ring_bell();
+  const uint32_t channel = r.q().waits_for;
+  ASSERT_NE(channel, 0u);
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kOk);
+  EXPECT_EQ(r.q().waits_for, 0u);
+  EXPECT_TRUE(r.s->channels[channel].queues.empty());
+}
+
 TEST(Suspend, is_noted_with_the_queue) {
   Suspends r;
   TestHost host;
