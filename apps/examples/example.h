@@ -102,6 +102,18 @@ static inline void tell(int socket, const void* bytes, size_t count) {
 static inline void hear(int socket, void* bytes, size_t count) {
   CHECK(recv(socket, bytes, count, MSG_WAITALL) == (ssize_t)count);
 }
+// Asks the server where it is, and makes its jetty and its memory usable here.
+static inline struct address find_server(urma_context_t* context, const char* host, const char* port,
+                                         urma_target_jetty_t** jetty, urma_target_seg_t** segment) {
+  struct address there;
+  const int socket = connect_to(host, port);
+  hear(socket, &there, sizeof there);
+  close(socket);
+  urma_rjetty_t rjetty = {.jetty_id = there.jetty, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
+  CHECK(*jetty = urma_import_jetty(context, &rjetty, NULL));
+  CHECK(*segment = urma_import_seg(context, &there.segment, &there.token, 0, (urma_import_seg_flag_t){0}));
+  return there;
+}
 // Waits until the other end has gone.
 static inline void hear_the_end(int socket) {
   char byte;

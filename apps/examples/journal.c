@@ -78,13 +78,7 @@ static void copy_back(uint32_t at) {
 }
 
 static void write_journal(urma_context_t* context, const char* host, char** texts, uint32_t count) {
-  struct address there;
-  const int socket = connect_to(host, PORT);
-  hear(socket, &there, sizeof there);
-  close(socket);
-  urma_rjetty_t rjetty = {.jetty_id = there.jetty, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
-  CHECK(server = urma_import_jetty(context, &rjetty, NULL));
-  CHECK(remote = urma_import_seg(context, &there.segment, &there.token, 0, (urma_import_seg_flag_t){0}));
+  const struct address there = find_server(context, host, PORT, &server, &remote);
   local = register_memory(context, &journal, sizeof journal, URMA_ACCESS_LOCAL_ONLY, there.token);
   base = there.segment.ubva.va;
 

@@ -100,14 +100,8 @@ static int serve(urma_context_t* context) {
   }
 }
 
-static void find_server(urma_context_t* context, const char* host) {
-  struct address there;
-  const int socket = connect_to(host, PORT);
-  hear(socket, &there, sizeof there);
-  close(socket);
-  urma_rjetty_t rjetty = {.jetty_id = there.jetty, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
-  CHECK(server = urma_import_jetty(context, &rjetty, NULL));
-  CHECK(shared = urma_import_seg(context, &there.segment, &there.token, 0, (urma_import_seg_flag_t){0}));
+static void connect_words(urma_context_t* context, const char* host) {
+  const struct address there = find_server(context, host, PORT, &server, &shared);
   local = register_memory(context, words, sizeof words, URMA_ACCESS_LOCAL_ONLY, there.token);
 }
 
@@ -127,7 +121,7 @@ int main(int argc, char** argv) {
   jetty = open_jetty(context, jfc, URMA_TM_RM, DEPTH);
   if (argc == 1) return serve(context);
 
-  find_server(context, argv[1]);
+  connect_words(context, argv[1]);
   const uint64_t me = (uint64_t)jetty->jetty_id.uasid << 32 | jetty->jetty_id.id;  // nobody else has that
   for (long left = show ? 0 : atol(argv[3]); left > 0; --left) {
     if (cas) add_under_cas(me);

@@ -87,13 +87,7 @@ int main(int argc, char** argv) {
   jetty = open_jetty(context, jfc, URMA_TM_RM, 16);
   if (argc == 1) return serve(context);
 
-  struct address there;
-  const int socket = connect_to(argv[1], PORT);
-  hear(socket, &there, sizeof there);
-  close(socket);
-  urma_rjetty_t rjetty = {.jetty_id = there.jetty, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
-  CHECK(server = urma_import_jetty(context, &rjetty, NULL));
-  CHECK(table = urma_import_seg(context, &there.segment, &there.token, 0, (urma_import_seg_flag_t){0}));
+  const struct address there = find_server(context, argv[1], PORT, &server, &table);
   static struct slot slot;
   local = register_memory(context, &slot, sizeof slot, URMA_ACCESS_LOCAL_ONLY, there.token);
 

@@ -48,6 +48,12 @@ struct RolStage : Stage {
   }
   const Wr& write_x(uint32_t length, uint8_t order = 0) { return ask(x, y, WrOp::kWrite, length, order); }
   const Wr& send_x(uint32_t length, uint8_t order = 0) { return ask(x, y, WrOp::kSend, length, order); }
+  // A WRITE with a wrong token.
+  const Wr& failing_write(const End& from, const End& to, uint32_t length) {
+    RequestSpec s;
+    s.wrong = Wrong::kToken;
+    return request(from, to, WrOp::kWrite, length, s);
+  }
   // WRITEs, SENDs, atomics and READs in turn, in both directions, a third of them strong.
   void mix(int requests) {
     static constexpr WrOp kOps[] = {WrOp::kWrite, WrOp::kSend, WrOp::kFetchAdd, WrOp::kWriteNotify, WrOp::kRead};
@@ -147,9 +153,7 @@ void one_fails_alone(uint32_t lost_reports, uint32_t lost_confirmations) {
   t.add(drop(lost_reports, is_failure));
   t.add(drop(lost_confirmations, is_confirmation));
   for (int i = 0; i < 5; ++i) s.write_x(64, kStrong);
-  RequestSpec wrong;
-  wrong.wrong = Wrong::kToken;
-  const Wr& fails = s.request(s.x, s.y, WrOp::kWrite, 64, wrong);
+  const Wr& fails = s.failing_write(s.x, s.y, 64);
   for (int i = 0; i < 5; ++i) s.write_x(64, kStrong);
   s.all_succeed();
   EXPECT_EQ(fails.status, CrStatus::kRemAccessAbort);
@@ -162,11 +166,9 @@ TEST(Rol, both_lost__nothing_becomes_a_success) { one_fails_alone(4, 4); }
 
 TEST(Rol, failures_in_a_row__are_told_one_after_the_other) {
   RolStage s;
-  RequestSpec wrong;
-  wrong.wrong = Wrong::kToken;
   std::vector<const Wr*> bad;
   for (int i = 0; i < 100; ++i) {
-    bad.push_back(&s.request(s.x, s.y, WrOp::kWrite, 64, wrong));
+    bad.push_back(&s.failing_write(s.x, s.y, 64));
     if (i % 4 == 0) s.write_x(64, kStrong);
   }
   s.all_succeed();
@@ -175,12 +177,10 @@ TEST(Rol, failures_in_a_row__are_told_one_after_the_other) {
 
 TEST(Rol, failures_both_ways__do_not_wait_for_each_other) {
   RolStage s;
-  RequestSpec wrong;
-  wrong.wrong = Wrong::kToken;
   std::vector<const Wr*> bad;
   for (int i = 0; i < 40; ++i) {
     for (const auto& [from, to] : {std::pair(&s.x, &s.y), std::pair(&s.y, &s.x)}) {
-      bad.push_back(&s.request(*from, *to, WrOp::kWrite, 3000, wrong));
+      bad.push_back(&s.failing_write(*from, *to, 3000));
       s.ask(*from, *to, WrOp::kRead, 3000, kStrong);
     }
   }
@@ -193,9 +193,7 @@ TEST(Rol, a_failure_before_a_message_longer_than_the_window__is_confirmed) {
   Options o = with_rol();
   o.core.window_packets = 128;
   RolStage s(o);
-  RequestSpec wrong;
-  wrong.wrong = Wrong::kToken;
-  const Wr& fails = s.request(s.x, s.y, WrOp::kWrite, 64, wrong);
+  const Wr& fails = s.failing_write(s.x, s.y, 64);
   for (int i = 0; i < 4; ++i) s.write_x(300'000, kStrong);
   s.all_succeed();
   EXPECT_EQ(fails.status, CrStatus::kRemAccessAbort);

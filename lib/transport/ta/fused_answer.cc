@@ -80,8 +80,6 @@ class Executed {
   uint32_t channel_, queue_ = 0;
 };
 
-constexpr uint8_t kRetryLater = 5;  // RNR code: 64 us
-
 void fail_message(CoreState& s, const tp::TxMessage& m, const wire::RtpHeader& status) {
   AnsweredSegment a;
   if (!awaits_answer(s, m, &a)) return;
@@ -90,7 +88,7 @@ void fail_message(CoreState& s, const tp::TxMessage& m, const wire::RtpHeader& s
     case wire::kRspPageFault:
       return refuse_segment(s, a, wire::refusal_duration(status.rspst, status.rspinfo));
     case wire::kRspFused:
-      if (status.rspinfo == wire::kFusedRetry) return refuse_segment(s, a, wire::rnr_duration(kRetryLater));
+      if (status.rspinfo == wire::kFusedRetry) return refuse_segment(s, a, wire::rnr_duration(kSoon));
       return finish_segment(s, a, CrStatus::kAckTimeout);  // as if nobody had answered
     default:
       s.count(Counter::kTaRxError);

@@ -17,6 +17,7 @@ struct Verdict {
 };
 constexpr uint8_t kSilent = 7;
 constexpr Verdict kAccepted{0, 0};
+constexpr uint8_t kSoon = 5;  // RNR code, 64 us: for want of a record, which somebody else gives back at any moment
 
 // Finds the receiver of a message, checks whether the sender may use it, and takes a receive.
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet);

@@ -94,7 +94,6 @@ class TargetExecutor {
  private:
   static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
   static constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
-  static constexpr uint8_t kReadLater = 5;  // RNR code: 64 us
 
   // The message failed: queues an error answer. That to a READ says where the response would have been placed. On ROL
   // the acknowledgement says it. False: not yet.
@@ -196,7 +195,7 @@ class TargetExecutor {
     job.taid = ta.has_taid ? ta.taid : 0;
     if (start_read_job(s_, p.channel, job) == 0) {
       s_.count(Counter::kNoReadJob);
-      return {wire::kRspRnr, kReadLater};
+      return {wire::kRspRnr, kSoon};
     }
     return kAccepted;
   }
