@@ -141,7 +141,6 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
 
 void flush_queue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  leave_list(s, queue);
   set_held_back(s, &q.held_back, false);
   q.state = QueueState::kError;
   s.note(Stage::kQueueState, queue, static_cast<uint32_t>(q.state));

@@ -472,6 +472,7 @@ TEST(Tpn, a_channel_that_dies_leaves_nothing_behind) {
   std::fill_n(i.s->received_bits(ch.reorder), i.s->config.window_packets / 64, 0);
   kill_channel(*i.s, channel);
   EXPECT_EQ(i.s->messages.in_use(), 0u);
+  EXPECT_EQ(i.s->answers.in_use(), 0u);
   EXPECT_EQ(i.s->recovery.in_use(), 0u);
   EXPECT_EQ(i.s->reorder.in_use(), 0u);
   EXPECT_TRUE(i.s->timers.earliest().is_never());

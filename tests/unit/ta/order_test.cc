@@ -133,6 +133,42 @@ TEST(Order, others_pass_a_request_whose_last_part_waits) {
   EXPECT_EQ(r.q().waiting, 0u);
 }
 
+// Requests wait at several gates at once: whichever opens, those behind another one are looked at.
+TEST(Order, a_last_part_goes_when_it_may_behind_a_strong_request_that_waits) {
+  Requests r;
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 2}));
+  r.answer(2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2})) << "its last part";
+  EXPECT_TRUE(waits(r.q(), 1));
+}
+
+TEST(Order, a_strong_request_goes_when_it_may_behind_a_last_part_that_waits) {
+  Requests r;
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 1}));
+  r.answer(2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
+  EXPECT_TRUE(waits(r.q(), 0));
+}
+
+TEST(Order, a_strong_request_goes_when_it_may_behind_a_message_that_waits) {
+  Requests r;
+  r.post(WrOp::kSend);
+  r.write(WrOp::kSend).flags |= kWrCompOrder;
+  r.ring_bell();
+  r.post(WrOp::kWrite, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0, 2}));
+  r.answer(2);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{3}));
+  EXPECT_TRUE(waits(r.q(), 1));
+}
+
 TEST(Order, others_pass_a_strong_request_that_waits) {
   for (uint8_t order : {0, 1}) {
     Requests r;

@@ -153,6 +153,7 @@ TEST(Answers, a_channel_has_a_share_of_the_room) {
   for (uint32_t n = 0; room_for_answer(*a.s, a.s->channels[1]); ++n) a.taack(2 * n);  // no two of them go together
   EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[2]));
   EXPECT_LE(a.s->answers.in_use(), a.s->answers.capacity() / 2);
+  EXPECT_GE(a.s->answers.in_use(), a.s->answers.capacity() / 3);
 }
 
 // ---- READs -----------------------------------------------------------------------------------------------------

@@ -156,10 +156,13 @@ TEST(Suspend, is_noted_with_the_queue) {
 
 TEST(Suspend, what_will_not_be_started_is_not_held_back_by_an_answer) {
   Suspends r;
-  r.post(WrOp::kWrite);
+  r.post(WrOp::kRead);
   r.sent();
+  r.write(WrOp::kWrite).flags |= kWrFence;
+  r.ring_bell();
+  ASSERT_TRUE(r.q().held_back);
   ASSERT_EQ(set_state(*r.s, r.id, QueueState::kSuspended), Status::kOk);
-  r.post(WrOp::kWrite);
+  r.ring_bell();
   EXPECT_FALSE(r.q().held_back);
   EXPECT_EQ(r.s->held_back, 0u);
 }
