@@ -8,6 +8,7 @@
 
 File and function, the text of the line, kind and change of the mutant name it: numbers and lines move. Where one line
 has several such mutants, `!` ends in #1, #2 ... from the left; where a function has several such lines, all are meant.
+Several mutants of a line may share a reason: a line with `!` for each.
 An entry ends with an empty line; one that names no mutant is stale, which is an error.
 """
 import dataclasses
@@ -25,7 +26,7 @@ class Entry:
 
 
 def entries(path):
-    found, entry = [], None
+    found, entry, same_reason = [], None, []
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         if line.startswith("//") and entry is None:
             continue
@@ -34,15 +35,21 @@ def entries(path):
         elif line.startswith("in "):
             entry = Entry(f"{path.name}:{number}", *line[3:].split(" ", 1))
             found.append(entry)
+            same_reason = [entry]
         elif entry is None:
             raise SystemExit(f"{path}:{number}: not understood; an entry begins with `in FILE FUNCTION`")
         elif line.startswith("| "):
             entry.line = line[2:].strip()
         elif line.startswith("! "):
             change, _, which = line[2:].partition(" #")
+            if entry.change:
+                entry = dataclasses.replace(entry, place=f"{path.name}:{number}")
+                found.append(entry)
+                same_reason.append(entry)
             entry.change, entry.which = change.strip(), int(which or 0)
         else:
-            entry.reason = f"{entry.reason} {line.strip()}".strip()
+            for each in same_reason:
+                each.reason = f"{each.reason} {line.strip()}".strip()
     return found
 
 

@@ -9,6 +9,7 @@ import re
 import tempfile
 import unittest
 
+import equivalents
 import mutate
 import rewrite
 
@@ -217,6 +218,15 @@ class Running(unittest.TestCase):
         self.assertIn("say which, as in #1", text)
         self.assertEqual(self.run_tool("--score", "0", equivalents=listed + " #2\nOnly a is ever false.\n")[0], 0)
         self.assertIn("no reason", self.run_tool("--score", "0", equivalents=listed + " #2\n")[1])
+
+    def test_several_mutants_of_a_line_share_a_reason(self):
+        path = self.root / "shared.def"
+        path.write_text("in a.h f\n| x\n! number: 0 plus 1\n! call: left out #2\nWhy,\nin two lines.\n\n"
+                        "in b.h g\n| y\n! call: left out\nAnother why.\n")
+        found = [(e.place, e.function, e.line, e.change, e.which, e.reason) for e in equivalents.entries(path)]
+        self.assertEqual(found, [("shared.def:1", "f", "x", "number: 0 plus 1", 0, "Why, in two lines."),
+                                 ("shared.def:4", "f", "x", "call: left out", 2, "Why, in two lines."),
+                                 ("shared.def:8", "g", "y", "call: left out", 0, "Another why.")])
 
     def test_one_mutant_again(self):
         listing = self.run_tool("--list")[1]

@@ -11,13 +11,6 @@
 namespace ub::ta {
 namespace {
 
-using Numbers = std::vector<uint32_t>;
-Numbers numbers(const std::vector<tp::TxMessage>& messages) {
-  Numbers all;
-  for (const tp::TxMessage& m : messages) all.push_back(m.work_request);
-  return all;
-}
-
 // ---- order and fences ------------------------------------------------------------------------------------------
 
 TEST(Order, a_strong_request_waits_for_all_ordered_ones_and_for_no_others) {

@@ -137,6 +137,14 @@ struct Requests : Objects {
   uint64_t posted = 0;
 };
 
+// Of requests.
+using Numbers = std::vector<uint32_t>;
+inline Numbers numbers(const std::vector<tp::TxMessage>& messages) {
+  Numbers all;
+  for (const tp::TxMessage& m : messages) all.push_back(m.work_request);
+  return all;
+}
+
 using Outcomes = std::vector<CrStatus>;
 constexpr CrStatus kOk = CrStatus::kSuccess;
 
