@@ -32,7 +32,7 @@ def entries(path):
             continue
         if not line.strip():
             entry = None
-        elif line.startswith("in "):
+        elif entry is None and line.startswith("in "):
             entry = Entry(f"{path.name}:{number}", *line[3:].split(" ", 1))
             found.append(entry)
             same_reason = [entry]
