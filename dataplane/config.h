@@ -49,7 +49,9 @@ struct DeviceConfig {
   uint32_t port_width = 1;
   // Names of the bits of urma_device_feature_t.
   std::vector<std::string> features = {
-      "oor", "non_pin", "selective_retrans", "jetty_grp", "error_suspend", "muti_seg_per_token_id", "ctp_en", "uboe"};
+      "oor",           "non_pin",       "selective_retrans",     "jetty_grp",
+      "error_suspend", "outorder_comp", "muti_seg_per_token_id", "ctp_en",
+      "uboe"};
   // How many of the 16 priorities, lowest first, stand for RTP, then for CTP; the rest stands for UTP.
   uint32_t rtp_priorities = 8;
   uint32_t ctp_priorities = 6;

@@ -209,6 +209,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.sq.rnr_retry = queue.rnr_retry;
   jetty.sq.err_timeout = queue.err_timeout;
   jetty.sq.suspends = queue.suspends != 0;
+  jetty.sq.completes_early = queue.completes_early != 0;
   jetty.jfr = queue.jfr;
   jetty.recv_jfc = queue.recv_jfc;
   jetty.group = queue.group;

@@ -49,6 +49,7 @@ constexpr uint8_t kWrInline = 1 << 3;     // the payload of `length` bytes lies 
 constexpr uint8_t kWrCompOrder = 1 << 4;  // receives complete in the order of sending (ODR[2])
 constexpr uint8_t kWrToken = 1 << 5;      // `token_value` is presented to the target (PLAIN_TEXT)
 constexpr uint8_t kWrDead = 1 << 6;  // the Core sets it: the request completes with an error as soon as it is reached
+constexpr uint8_t kWrReported = 1 << 7;  // the Core sets it: the request has completed before older ones
 
 // One range of local memory. `segment` is the handle that the Core gave at registration.
 struct Sge {
@@ -169,7 +170,10 @@ struct alignas(kSlotBytes) Cqe {
   uint64_t user_ctx;
   uint64_t immediate;  // SEND_INVALIDATE: token id in the low half, token value in the high half
   uint8_t remote_eid[16];
-  uint32_t remote_uasid;
+  union {
+    uint32_t remote_uasid;  // of a receive completion
+    uint32_t stamp;         // of a send completion: what `retired` of its queue becomes when the request retires
+  };
   uint32_t remote_id;
   uint32_t local_id;
   uint32_t length;
@@ -177,7 +181,7 @@ struct alignas(kSlotBytes) Cqe {
   CrStatus status;
   CrOpcode opcode;
   uint8_t flags;
-  uint8_t stamp;       // of a send completion: what `retired` of its queue becomes with this completion, modulo 256
+  uint8_t reserved;
   uint64_t user_data;  // the value that was given when the local object was created
 };
 static_assert(sizeof(Cqe) == kSlotBytes);

@@ -76,8 +76,10 @@ class Core {
   // kWrFlush, then comes a completion with kWrFlushDone. A queue with SendQueueConfig::suspends is in kSuspended from
   // the first request on that fails, or when it is told so: no further one is started, those that were started come to
   // their end, then comes a completion with kWrSuspendDone. Out of both states it comes when all its requests have been
-  // taken back (take_unhandled); before, kBusy. A JFR in kError flushes the receives that are posted; those posted
-  // later are flushed when kError is set again, and a receive that an arriving message holds when that message ends.
+  // taken back (take_unhandled); before, kBusy. In kReset all requests complete with kWrFlush, also those that are
+  // posted there; as long as there is no room for their completions, kBusy. A JFR in kError flushes the receives that
+  // are posted; those posted later are flushed when kError is set again, and a receive that an arriving message holds
+  // when that message ends.
   Status set_state(Instant now, uint32_t id, QueueState);
   QueueState state(uint32_t id) const;
   // EventKind::kJfrLimit is reported once when fewer than `slots` ring slots of receives are posted; 0: never.

@@ -5,6 +5,7 @@
 
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/early_completion.h"
 
 namespace ub {
 
@@ -26,7 +27,10 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   s.queue_timers = s.timer_numbers.take(c.max_queues + 1);
   s.queue_waiters = add_waiters<&SendQueue::waiter>(
       s, s.queues, c.max_queues + 1, nullptr,
-      [](CoreState& state, void*, uint32_t queue) { ta::retire_requests(state, queue); });
+      [](CoreState& state, void*, uint32_t queue) {
+        if (state.queues[queue].completes_early) ta::report_all_ended(state, queue);
+        ta::retire_requests(state, queue);
+      });
 }
 
 void lay_out_shared(CoreState& s, Arena& arena) {

@@ -164,7 +164,7 @@ struct SendQueueConfig {
   Wqe* slots = nullptr;
   // Null: the application writes `slots` itself. Else it writes here, into as many slots, and the Core copies each
   // element to `slots` once, so that the application cannot change an element that is being executed.
-  const Wqe* source = nullptr;
+  Wqe* source = nullptr;
   uint32_t slot_count = 0;
   uint32_t depth = 0;  // work requests it may hold
   QueueIndices* indices = nullptr;
@@ -174,6 +174,7 @@ struct SendQueueConfig {
   uint8_t rnr_retry = 7;          // 7: for ever
   uint8_t err_timeout = 17;       // n of 4.096 us * 2^n; a request's deadline is 8 times that (docs/wire.md, Failures)
   bool suspends = false;          // a request that fails suspends the queue (8.2.2.3); else those behind it go on
+  bool completes_early = false;   // RM, RC: a request completes when it ends, whatever is older (7.3.2.3)
 };
 
 struct JettyConfig {

@@ -172,6 +172,25 @@ static void back_without_flush_body(struct pair* p) {
 
 static void back_without_flush(void) { for_each_variant(back_without_flush_body); }
 
+// In RESET everything ends with an error: what was begun, what was posted, and what is posted there.
+static void post_in_reset_body(struct pair* p) {
+  urma_cr_t record;
+  struct request s = request_to(&p->far, URMA_OPC_SEND, 8);
+  for (s.user_ctx = 1; s.user_ctx <= 3; ++s.user_ctx) check_number("post", post(&p->q, &s), URMA_SUCCESS);
+  check_number("to RESET", set_state(&p->q, URMA_JETTY_STATE_RESET), URMA_SUCCESS);
+  check_number("state", state_of(&p->q), URMA_JETTY_STATE_RESET);
+  check_number("post in RESET", post(&p->q, &s), URMA_SUCCESS);
+  for (uint64_t i = 1; i <= 4; ++i) {
+    check_status("completion", wait_completion(&p->q, PATIENCE, &record), URMA_CR_WR_FLUSH_ERR);
+    check_number("user_ctx", (long long)record.user_ctx, (long long)i);
+  }
+  check_number("and no marker", wait_completion(&p->q, 0, &record), NOTHING);
+  check_number("to READY", set_state(&p->q, URMA_JETTY_STATE_READY), URMA_SUCCESS);
+  check_usable(p);
+}
+
+static void post_in_reset(void) { for_each_variant(post_in_reset_body); }
+
 static void receive_queue_error_body(struct pair* p) {
   urma_cr_t record;
   for (uint64_t i = 0; i < 4; ++i) far_receive(&p->far, THERE + 100 * i, 64, 40 + i);
@@ -592,6 +611,7 @@ static const struct test_case cases[] = {
     {"ERROR with nothing outstanding", idle_error},
     {"ERROR with requests outstanding", busy_error},
     {"post in ERROR", post_in_error},
+    {"post in RESET", post_in_reset},
     {"back without flush", back_without_flush},
     {"SUSPENDED after an error", suspended},
     {"no SUSPENDED unless asked for", not_suspended},

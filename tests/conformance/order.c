@@ -35,6 +35,12 @@ static void must_complete(struct pair* p, const char* what) {
   check_status(what, wait_completion(&p->q, PATIENCE, &record), URMA_CR_SUCCESS);
 }
 
+static void must_complete_with(struct pair* p, const char* what, uint64_t user_ctx) {
+  urma_cr_t record;
+  check_status(what, wait_completion(&p->q, PATIENCE, &record), URMA_CR_SUCCESS);
+  check_number(what, (long long)record.user_ctx, (long long)user_ctx);
+}
+
 // Each request is executed after all before it: every READ finds what the WRITE just before it wrote, and not what the
 // one behind it did.
 static void strong_body(struct pair* p) {
@@ -164,10 +170,50 @@ static void passing_body(struct pair* p) {
 
 static void passing(void) { for_each_variant(passing_body); }
 
+// A message waits for its receive. A WRITE behind it is executed, and completes before it where the queue wants that;
+// there the orders of requests do not apply. Until the message is done, its place in the queue stays taken.
+static void completes(struct pair* p, bool early) {
+  enum { DEPTH = 16 };
+  urma_cr_t record;
+  for (int round = 0; round < 3 && !case_failed(); ++round) {
+    struct request s = ordered(p, URMA_OPC_SEND, 8, URMA_RELAX_ORDER);
+    struct request w = ordered(p, URMA_OPC_WRITE, 8, early ? URMA_STRONG_ORDER : URMA_NO_ORDER);
+    w.fence = early;
+    w.here = near_address(HERE), w.there = far_address(OTHER);
+    far_set_word(OTHER, 0);
+    set_word(HERE, 2);
+    s.user_ctx = 1, w.user_ctx = 2;
+    must_post(p, &s);
+    for (int i = 1; i < DEPTH; ++i) must_post(p, &w);
+    const double end = now() + PATIENCE;
+    while (!early && far_word(OTHER) != 2 && now() < end) rest_ms(1);
+    for (int i = 1; early && i < DEPTH; ++i) {
+      must_complete_with(p, "a WRITE behind the message", 2);
+      check_number("which was executed", (long long)far_word(OTHER), 2);
+    }
+    check_number("what completes without a receive", wait_completion(&p->q, 0, &record), NOTHING);
+    check_number("one request more than the depth", post(&p->q, &w), URMA_ENOMEM);
+    far_receive(&p->far, 3 * OTHER, 64, 1);
+    check_status("the receive", far_take(&p->far, PATIENCE, &record), URMA_CR_SUCCESS);
+    must_complete_with(p, "the message", 1);
+    for (int i = 1; !early && i < DEPTH; ++i) must_complete_with(p, "a WRITE behind the message", 2);
+    for (int i = 0; i < DEPTH; ++i) must_post(p, &w);  // all places are free again
+    for (int i = 0; i < DEPTH; ++i) must_complete_with(p, "a WRITE", 2);
+  }
+}
+
+static void in_order_body(struct pair* p) { completes(p, false); }
+static void early_body(struct pair* p) { completes(p, true); }
+static void completions_in_order(void) { for_each_variant(in_order_body); }
+static void completions_as_they_finish(void) {
+  for_each_variant_with((struct queue_options){.completes_early = true}, (struct queue_options){0}, early_body);
+}
+
 static const struct test_case cases[] = {
     {"strong requests follow each other", strong},     {"a strong request follows relaxed ones", strong_behind_relaxed},
     {"a fence holds until READs are answered", fence}, {"receives complete in order", completions},
-    {"no order passes what waits", passing},
+    {"no order passes what waits", passing},           {"sends complete in order", completions_in_order},
+    {"sends complete as they finish", completions_as_they_finish},
 };
 
 int main(int argc, char** argv) { return run_program(argc, argv, cases, sizeof cases / sizeof *cases, NULL); }

@@ -171,6 +171,7 @@ struct queue open_queue(urma_context_t* context, struct queue_options o) {
   sends.max_sge = o.max_sge != 0 ? o.max_sge : 1;
   sends.flag.bs.order_type = (uint8_t)o.order;
   sends.flag.bs.error_suspend = o.suspends;
+  sends.flag.bs.outorder_comp = o.completes_early;
   sends.max_inline_data = o.max_inline;
   sends.rnr_retry = o.rnr_retry == 0 ? URMA_TYPICAL_RNR_RETRY : o.rnr_retry < 0 ? 0 : (uint8_t)o.rnr_retry;
   sends.err_timeout = URMA_TYPICAL_ERR_TIMEOUT;

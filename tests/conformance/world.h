@@ -106,6 +106,7 @@ struct queue_options {
   uint32_t token;              // of the JFR; 0: none
   urma_jfce_t* channel;        // of the JFC
   bool suspends;               // after an error
+  bool completes_early;        // requests complete as they finish
 };
 struct queue {
   urma_jfc_t* jfc;

@@ -100,7 +100,8 @@ void Hostile::create_queue() {
           .jfc = q->jfc->handle,
           .rnr_retry = static_cast<uint8_t>(rng_.below(8)),
           .err_timeout = static_cast<uint8_t>(rng_.below(32)),
-          .suspends = rng_.chance(0.3)};
+          .suspends = rng_.chance(0.3),
+          .completes_early = rng_.chance(0.3)};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = rng_.chance(0.5);

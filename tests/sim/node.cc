@@ -241,6 +241,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   q->depth = spec.depth;
   q->rnr_retry = spec.rnr_retry;
   q->suspends = spec.suspends;
+  q->completes_early = spec.completes_early && spec.mode != Mode::kUm;
   q->slot_count = std::bit_ceil(spec.slots);
   q->slots.reset(new Wqe[q->slot_count]());
   if (spec.fetched) q->source.reset(new Wqe[q->slot_count]());
@@ -258,7 +259,8 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
           .jfc = jfc->handle,
           .rnr_retry = spec.rnr_retry,
           .err_timeout = spec.err_timeout,
-          .suspends = spec.suspends};
+          .suspends = spec.suspends,
+          .completes_early = spec.completes_early};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = spec.mode == Mode::kRc;

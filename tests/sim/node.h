@@ -49,6 +49,7 @@ struct QueueSpec {
   uint32_t wanted_id = 0;
   bool fetched = false;  // the application writes a ring of its own, from which the Core fetches
   bool suspends = false;
+  bool completes_early = false;
 };
 
 struct QpSpec {

@@ -170,6 +170,7 @@ struct Queue {
   bool srq = false;                            // others use its JFR too
   bool broken = false;                         // a request failed: what is behind it is flushed
   bool suspends = false;                       // a request that fails suspends it
+  bool completes_early = false;                // requests complete as they finish
   bool failed_one = false, suspended = false;  // ... one did; and the marker was polled
   uint32_t explained = 0;  // statuses that something which happened to the pair explains, for all its requests
   uint32_t depth = 0;

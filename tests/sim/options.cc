@@ -289,10 +289,27 @@ Options Options::draw(uint64_t seed) {
   draw_bursts(rng, o);
   draw_busy(rng, o);
   o.work.suspends = maybe<double>(rng, 0.3, {0.3, 1.0});
+  o.work.completes_early = maybe<double>(rng, 0.3, {0.3, 1.0});
   o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
+  return o;
+}
+
+Options Options::draw_repeated(uint64_t seed) {
+  Options o = draw(seed);
+  Prng rng(seed ^ 0xd0b1ed);
+  NetworkOptions& n = o.net;
+  n.loss = pick<double>(rng, {0.001, 0.01});
+  n.duplicate = pick<double>(rng, {0.1, 0.3, 0.6});
+  n.reorder = pick<double>(rng, {0.05, 0.3});
+  n.reorder_ns = pick<uint64_t>(rng, {50'000, 500'000, 5'000'000});
+  n.lifetime = pick<double>(rng, {0.0005, 0.005});
+  o.lossless = false;
+  if (o.busy) return o;  // which requests keep a channel busy is drawn with it
+  o.work.weight_send = std::max(o.work.weight_send, 5u);
+  o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
   return o;
 }
 
@@ -315,6 +332,7 @@ std::string Options::text() const {
   LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
+  LINE(work.suspends), LINE(work.completes_early);
   LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs), LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);

@@ -83,6 +83,7 @@ struct WorkloadOptions {
   double required_token = 0.6;
   double odd_address = 0.3;  // segments named by an address other than their va
   double suspends = 0;       // share of the send queues that a failure suspends
+  double completes_early = 0;  // share of the send queues whose requests complete as they finish
   double fetched = 0;        // share of the send queues from which the Core fetches elements
   uint32_t qp_pairs = 0;     // pairs of RoCE queue pairs of each two nodes
   double srq = 0;            // share of the queue pairs whose receive queue is the application's
@@ -136,6 +137,7 @@ struct Options {
   bool mild() const;
 
   static Options draw(uint64_t seed);               // a swarm seed
+  static Options draw_repeated(uint64_t seed);      // a swarm seed whose packets come twice, late and again much later
   static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;                         // every option, one line each
 };

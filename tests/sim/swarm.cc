@@ -5,6 +5,7 @@
 //   ub_sim --seeds 1000 [--from 1] [--jobs 2]   many seeds; a failing one prints how to replay it
 //   ub_sim --seeds 1000 --states                how many of them reached which state (reached.def)
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
+//   ub_sim --repeated --seeds 1000              swarm seeds whose packets come twice, late and again seconds later
 //   ub_sim --orders --seeds 100                 the same for short programs about order (order_programs.h)
 #include <malloc.h>
 #include <sys/mman.h>
@@ -37,12 +38,16 @@ struct Plan {
   uint64_t from = 1, seeds = 0;
   uint32_t jobs = 1;
   uint64_t stop_after = 10;
-  bool brief = false, states = false, orders = false;
+  bool brief = false, states = false, orders = false, repeated = false;
 
   RunResult run(uint64_t seed, RunWishes wishes) const {
-    return orders ? run_order_programs(seed, wishes) : run_scenario(Options::draw(seed), wishes);
+    return orders ? run_order_programs(seed, wishes) : run_scenario(options(seed), wishes);
   }
-  Options options(uint64_t seed) const { return orders ? Options::draw_for_programs(seed) : Options::draw(seed); }
+  Options options(uint64_t seed) const {
+    if (orders) return Options::draw_for_programs(seed);
+    return repeated ? Options::draw_repeated(seed) : Options::draw(seed);
+  }
+  const char* flag() const { return orders ? "--orders " : repeated ? "--repeated " : ""; }
 };
 
 double seconds_since(std::chrono::steady_clock::time_point t) {
@@ -52,7 +57,7 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
 void report_failure(const Plan& plan, uint64_t seed, const std::string& failure, const std::string& last_events = "") {
   std::printf("seed %" PRIu64 " FAILED %s\n%s", seed, failure.c_str(), last_events.c_str());
   if (!plan.brief) std::printf("options:\n%s", plan.options(seed).text().c_str());
-  std::printf("replay: ub_sim %s--seed %" PRIu64 "\n", plan.orders ? "--orders " : "", seed);
+  std::printf("replay: ub_sim %s--seed %" PRIu64 "\n", plan.flag(), seed);
   std::fflush(stdout);
 }
 
@@ -177,7 +182,9 @@ int main(int argc, char** argv) {
   app.add_option("--events", ub::sim::LastEvents::told,
                  "of a failing seed, print so many of the last events of all nodes")
       ->capture_default_str();
-  app.add_flag("--orders", plan.orders, "run short programs about order; a seed is a batch of them");
+  auto* orders = app.add_flag("--orders", plan.orders, "run short programs about order; a seed is a batch of them");
+  app.add_flag("--repeated", plan.repeated, "packets come twice, late and again much later; more SENDs and atomics")
+      ->excludes(orders);
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
   if (*one) {

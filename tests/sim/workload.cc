@@ -105,7 +105,8 @@ void Workload::build_app(Node& node) {
                 .own_recv_jfc = rng_.chance(0.3),
                 .wanted_id = 0,
                 .fetched = rng_.chance(o.fetched),
-                .suspends = o.suspends > 0 && rng_.chance(o.suspends)};
+                .suspends = o.suspends > 0 && rng_.chance(o.suspends),
+                .completes_early = o.completes_early > 0 && rng_.chance(o.completes_early)};
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {

@@ -184,6 +184,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.state = QueueState::kReady;
   q.in_use = true;
   q.suspends = qc.suspends;
+  q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
@@ -252,15 +253,21 @@ Status set_state(CoreState& s, uint32_t id, QueueState state) {
     ta::flush_queue(s, j->queue);
     return Status::kOk;
   }
-  // READY and RESET begin with an empty queue (8.2.2.3): all its requests must have been completed or taken back.
-  if (ta::hands_back(q.state) && (q.started_head != q.started_tail || q.marker_pending ||
+  if (state == QueueState::kReset && q.state == QueueState::kReady) {
+    ta::reset_queue(s, j->queue);
+    return Status::kOk;
+  }
+  if (q.state == QueueState::kReset) ta::schedule_queue(s, j->queue);  // which ends what was posted and not seen yet
+  // READY begins with an empty queue, and so does RESET behind ERROR (8.2.2.3): all its requests must have been
+  // completed or taken back.
+  if (q.state != QueueState::kReady && (q.started_head != q.started_tail || q.marker_pending ||
                                   q.next_slot != q.indices->produced.load(std::memory_order_acquire))) {
     return Status::kBusy;
   }
   q.state = state;
   s.note(Stage::kQueueState, j->queue, static_cast<uint32_t>(state));
   set_held_back(s, &q.held_back, false);
-  if (state == QueueState::kReady) ta::schedule_queue(s, j->queue);
+  ta::schedule_queue(s, j->queue);
   return Status::kOk;
 }
 

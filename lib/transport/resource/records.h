@@ -107,7 +107,7 @@ struct Group {
 // The ring of a send queue, and how far it was read. The last three count slots modulo 2^32.
 struct SendRing {
   Wqe* slots;
-  const Wqe* source;  // SendQueueConfig::source
+  Wqe* source;  // SendQueueConfig::source
   QueueIndices* indices;
   uint32_t slot_mask;
   uint32_t posted;     // slots posted, as last read
@@ -144,6 +144,7 @@ struct alignas(64) SendQueue : SendRing {
   bool pinned_bulk : 1;        // the queue is pinned and has moved to the bulk lane
   bool marker_pending : 1;     // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
   bool suspends : 1;           // a request that fails suspends it
+  bool completes_early : 1;    // a request completes when it ends, whatever is older
   bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
   bool held_back;              // it has something to start and must wait for answers
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
@@ -183,7 +184,8 @@ struct WrState {
   uint8_t rnr_left;    // how often it may still be refused
   CrStatus status;     // of its first failure; kSuccess: none so far
   bool done;           // no more of it will be sent, and no answer is awaited
-  bool blocks_target;  // RC: the target refuses the messages behind it until a retry comes
+  bool blocks_target : 1;  // RC: the target refuses the messages behind it until a retry comes
+  bool reported : 1;       // it has completed before older ones (ta/early_completion.h)
   uint16_t copies;     // pending copies of its READ or atomic responses
 };
 static_assert(sizeof(WrState) <= 64);

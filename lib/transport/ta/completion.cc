@@ -33,7 +33,7 @@ struct Waiters {
 
 void append_blocked(CoreState& s, uint32_t jfc) { s.blocked_jfcs.push_back<&Jfc::on_blocked_list>(s.jfcs, jfc); }
 
-Cqe send_completion(const CoreState& s, const SendQueue& q) {
+Cqe of_queue(const CoreState& s, const SendQueue& q) {
   const Jetty& jetty = s.jettys[q.jetty];
   Cqe cqe{};
   cqe.opcode = CrOpcode::kNone;
@@ -51,6 +51,12 @@ Cqe send_completion(const CoreState& s, const SendQueue& q) {
 }
 
 }  // namespace
+
+Cqe send_completion(const CoreState& s, const SendQueue& q, const WrState& wr) {
+  Cqe cqe = of_queue(s, q);
+  cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
+  return cqe;
+}
 
 bool jfc_has_room(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
@@ -88,6 +94,7 @@ namespace {
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
     if (!wr.done || wr.copies != 0) return;
+    if (wr.reported) continue;
     s.note(Stage::kRequestEnded, queue, n, static_cast<uint32_t>(wr.status));
   }
 }
@@ -98,15 +105,14 @@ namespace {
   if (s.looker.looks()) [[unlikely]]
     note_ended(s, queue);
   SendQueue& q = s.queues[queue];
+  if (q.completes_early && q.waiter) [[unlikely]]
+    return;  // report_all_ended() comes first
   while (q.started_head != q.started_tail) {
     const WrState& wr = q.work[q.started_head & q.work_mask];
     if (!wr.done || wr.copies != 0) return;
+    UB_DCHECK(!wr.reported);
     const Wqe& wqe = q.slots[wr.slot & q.slot_mask];
-    const auto describe = [&] {
-      Cqe cqe = send_completion(s, q);
-      cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
-      return cqe;
-    };
+    const auto describe = [&] { return send_completion(s, q, wr); };
     if (!complete_send(s, q, q.jfc, s.queue_waiters, queue, wqe, wr.slot + wqe.slots, wr.status, describe)) return;
     ++q.started_head;
   }
@@ -115,7 +121,7 @@ namespace {
     q.marker_pending = false;
     leave_list(s, queue);  // nothing of it is to be sent
     s.note(Stage::kQueueFlushed, queue);
-    Cqe cqe = send_completion(s, q);
+    Cqe cqe = of_queue(s, q);
     cqe.status = q.state == QueueState::kSuspended ? CrStatus::kWrSuspendDone : CrStatus::kWrFlushDone;
     push_completion(s, q.jfc, cqe);
   }

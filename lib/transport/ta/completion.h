@@ -14,6 +14,8 @@ bool jfc_has_room(CoreState& s, uint32_t jfc);
 // Writes a completion. The caller has checked that there is room, or has reserved it.
 void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe);
 
+// A completion of a request, without what say_how_it_ended() adds.
+Cqe send_completion(const CoreState& s, const SendQueue& q, const WrState& wr);
 // Completes finished requests from the oldest on.
 void retire_requests(CoreState& s, uint32_t queue);
 // The JFC had no room for a completion of this waiter (a number of one of CoreState::waiter_kinds). The waiter tries

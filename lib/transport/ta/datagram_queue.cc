@@ -51,11 +51,12 @@ void drop_from_active_links(CoreState& s, uint32_t link) {
 }  // namespace
 
 uint32_t next_datagram(CoreState& s, SendQueue& q) {
+  bool may_look = true;
+  if (q.state == QueueState::kReset) end_posted(s, q, &may_look);
   if (!sends_admitted(q.state)) return 0;
   // A queue holds at most one datagram, so that datagrams are sent in the order in which they were posted.
   if (q.held != 0) return s.held[q.held].pending == 0 ? s.held[q.held].link : 0;
   if (q.state == QueueState::kSuspended) return 0;
-  bool may_look = true;
   while (const Wqe* wqe = front_element(s, q, &may_look)) {
     if (!pacer_allows(s, q)) return 0;
     const Way way = way_of(s, q, *wqe);

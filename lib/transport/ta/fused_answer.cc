@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/receive_answer.h"
@@ -68,6 +69,7 @@ class Executed {
     if (is_fenced(wqe_of(s_.queues[a.queue], *a.wr).op)) return on_progress(s_, m);  // a response answers it
     if (a.queue != queue_) go_on_with(a.queue);
     end_segment(s_, a, CrStatus::kSuccess);
+    on_ended(s_, a.queue, a.number);
   }
   // Those that ended so far have consequences now, and others later.
   void go_on_with(uint32_t queue) {

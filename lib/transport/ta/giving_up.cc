@@ -7,6 +7,7 @@
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
+#include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
@@ -28,25 +29,14 @@ void stop_on_other_channels(CoreState& s, uint32_t queue, uint32_t number, const
   }
 }
 
-}  // namespace
-
-void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
+// No answer to its unanswered segments is awaited any more, and what was not sent of them is not sent.
+void give_up_segments(CoreState& s, uint32_t queue, uint32_t number, WrState& wr) {
   SendQueue& q = s.queues[queue];
-  WrState& wr = q.work[number & q.work_mask];
-  if (wr.done) return;
-  s.note(Stage::kRequestGivenUp, queue, number, static_cast<uint32_t>(status));
-  const Wqe& wqe = wqe_of(q, wr);
-  wr.done = true;
-  fail_request(s, q, wr, status);
-  if (wr.refused != 0) unlink_refused(q, wr);
-  if (q.waiting != 0) stop_waiting(q, number);
-  q.no_retry_before = Instant{};
-  if (wr.blocks_target) q.retry_next = true;
-  if (q.unreliable) return give_up_held_datagram(s, queue);
+  const WrOp op_of_request = wqe_of(q, wr).op;
   Lane& lane = lane_of(s, s.channels[wr.channel]);
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
-    const WrOp op = op_of_segment(wqe.op, segment, wr.segments);
+    const WrOp op = op_of_segment(op_of_request, segment, wr.segments);
     count_segment(q, op, -1);
     if ((wr.refused & segment_bit(segment)) != 0) {
       if (takes_receive(op)) --q.receives_refused;
@@ -56,6 +46,24 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   }
   stop_request(s, wr.channel, queue, number);
   stop_on_other_channels(s, queue, number, wr);
+}
+
+}  // namespace
+
+void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
+  SendQueue& q = s.queues[queue];
+  WrState& wr = q.work[number & q.work_mask];
+  if (wr.done) return;
+  s.note(Stage::kRequestGivenUp, queue, number, static_cast<uint32_t>(status));
+  wr.done = true;
+  fail_request(s, q, wr, status);
+  if (wr.refused != 0) unlink_refused(q, wr);
+  if (q.waiting != 0) stop_waiting(q, number);
+  q.no_retry_before = Instant{};
+  if (wr.blocks_target) q.retry_next = true;
+  if (q.unreliable) return give_up_held_datagram(s, queue);
+  give_up_segments(s, queue, number, wr);
+  on_ended(s, queue, number);
 }
 
 namespace {
@@ -139,15 +147,31 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
   }
 }
 
-void flush_queue(CoreState& s, uint32_t queue) {
+namespace {
+
+// The queue has another state, in which nothing is sent: all that was started ends.
+void end_started(CoreState& s, uint32_t queue, QueueState state) {
   SendQueue& q = s.queues[queue];
   set_held_back(s, &q.held_back, false);
-  q.state = QueueState::kError;
-  s.note(Stage::kQueueState, queue, static_cast<uint32_t>(q.state));
+  q.state = state;
+  s.note(Stage::kQueueState, queue, static_cast<uint32_t>(state));
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
   q.deadline = Instant::never();
-  q.marker_pending = true;
+}
+
+}  // namespace
+
+void flush_queue(CoreState& s, uint32_t queue) {
+  end_started(s, queue, QueueState::kError);
+  s.queues[queue].marker_pending = true;
   retire_requests(s, queue);
+}
+
+void reset_queue(CoreState& s, uint32_t queue) {
+  end_started(s, queue, QueueState::kReset);
+  leave_list(s, queue);
+  retire_requests(s, queue);
+  schedule_queue(s, queue);
 }
 
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room) {

@@ -14,6 +14,8 @@ void on_queue_timer(CoreState& s, uint32_t queue);
 void fail_channel_requests(CoreState& s, uint32_t channel);
 // The queue goes to state ERROR: its started requests end with kWrFlush, then a kWrFlushDone follows.
 void flush_queue(CoreState& s, uint32_t queue);
+// The queue goes to state RESET: its requests end with kWrFlush, those that were started, were posted and will be.
+void reset_queue(CoreState& s, uint32_t queue);
 // See Core::take_unhandled().
 uint32_t take_unhandled(CoreState& s, uint32_t queue, Cqe* out, uint32_t room);
 

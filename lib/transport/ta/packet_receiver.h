@@ -221,6 +221,7 @@ class PacketReceiver {
   bool place_write_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (ch.rol && wire::is_strong(ta.req)) return false;  // what comes before it may not have been executed
+    if (ta.req.poison) return false;
     std::byte* memory = executor().written_memory(ta, ta.payload_len);
     if (memory == nullptr) return false;
     // Where memory answers at once, no copy is pending, so the counter of `ch.open` stays as it is.

@@ -8,6 +8,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/resource/owner_limits.h"
+#include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/send_ring.h"
 #include "lib/transport/ta/waiting_requests.h"
@@ -78,6 +79,7 @@ inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus 
   WrState& wr = start_request(q, wqe, 0, 0);
   wr.done = true;
   if (status != CrStatus::kSuccess) fail_request(s, q, wr, status);
+  on_ended(s, static_cast<uint32_t>(&q - &s.queues[0]), q.started_tail - 1);
   return q.state != QueueState::kSuspended;
 }
 
@@ -128,6 +130,13 @@ inline const Wqe* front_element(CoreState& s, SendQueue& q, bool* may_look) {
     if ((wqe.flags & kWrDead) == 0) return &wqe;
     if ((wqe.flags & kWrFence) != 0 && fence_holds(q)) return nullptr;  // those behind it wait, too
     if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return nullptr;
+  }
+}
+
+// 8.2.2.3: what is posted in RESET ends with an error, in its turn.
+inline void end_posted(CoreState& s, SendQueue& q, bool* may_look) {
+  while (const Wqe* wqe = front_element(s, q, may_look)) {
+    if (!start_finished(s, q, *wqe, CrStatus::kWrFlush)) return;
   }
 }
 

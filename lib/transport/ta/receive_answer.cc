@@ -2,6 +2,7 @@
 #include "lib/transport/ta/receive_answer.h"
 
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
@@ -86,6 +87,7 @@ void finish_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   const uint32_t channel = a.wr->channel;
   s.note(Stage::kRequestAnswered, a.queue, a.number, static_cast<uint32_t>(status));
   end_segment(s, a, status);
+  on_ended(s, a.queue, a.number);
   go_on(s, a.queue, channel);
 }
 
@@ -133,6 +135,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
   uint32_t likely = s.queues[queue].started_head;
+  uint32_t first = 0;  // request of which a segment ended
   bool ended = false;
   for (uint32_t i = 0; i <= more; ++i) {
     AnsweredSegment a;
@@ -140,6 +143,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
       s.drop(Counter::kTaRxStaleAnswer);
       continue;
     }
+    if (!ended) first = a.number;
     switch (answer.rspst) {
       case wire::kRspOk:
       case wire::kRspReceived:
@@ -157,7 +161,9 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
     }
     likely = a.wr->done ? a.number + 1 : a.number;
   }
-  if (ended) go_on(s, queue, channel);
+  if (!ended) return;
+  on_ended(s, queue, first, likely);
+  go_on(s, queue, channel);
 }
 
 }  // namespace ub::ta

@@ -7,6 +7,7 @@
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/receive_answer.h"
 #include "lib/transport/ta/request_state.h"
@@ -60,7 +61,10 @@ class ResponsePlacer {
     UB_DCHECK(wr.copies != 0);
     --wr.copies;
     if (!ok) fail_request(s_, q, wr, CrStatus::kLocAccess);
-    if (wr.copies == 0) retire_requests(s_, purpose.queue);
+    if (wr.copies == 0) {
+      on_ended(s_, purpose.queue, number);
+      retire_requests(s_, purpose.queue);
+    }
     if (q.copies_pending == 0) schedule_queue(s_, purpose.queue);  // a fence may have waited for it
   }
 

@@ -299,6 +299,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
 
 Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
   Choice choice;
+  if (q.state == QueueState::kReset) end_posted(s, q, may_look);
   if (!sends_admitted(q.state)) return choice;
   if (has_earlier(q) && choose_earlier(s, q, &choice)) return choice;
   if (continue_newest(s, q, &choice) || q.state == QueueState::kSuspended) return choice;

@@ -9,6 +9,14 @@
 
 namespace ub::ta {
 
+// What the application gave to its request, and how it ended. `stamp`: as in Cqe.
+inline void say_how_it_ended(Cqe& cqe, const Wqe& wqe, CrStatus status, uint32_t stamp) {
+  cqe.user_ctx = wqe.user_ctx;
+  cqe.status = status;
+  cqe.length = wqe.length;
+  cqe.stamp = stamp;
+}
+
 // The oldest request of the ring has ended; its slots up to `end` become the application's again. If it failed or is
 // signaled, it gets a completion; describe() returns one that is filled in with what concerns the sender. False: the
 // JFC has no room, and the sender (number `record` of the range `waiters`) waits for it.
@@ -22,11 +30,8 @@ template <class Describe>
       return false;
     }
     Cqe cqe = describe();
-    cqe.user_ctx = wqe.user_ctx;
-    cqe.status = status;
-    cqe.length = wqe.length;
     const uint32_t retiring = indices.retired.load(std::memory_order_relaxed) + 1;
-    cqe.stamp = static_cast<uint8_t>(retiring);
+    say_how_it_ended(cqe, wqe, status, retiring);
     indices.retiring.store(retiring, std::memory_order_relaxed);
     push_completion(s, jfc, cqe);
   }

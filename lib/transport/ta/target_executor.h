@@ -94,6 +94,8 @@ class TargetExecutor {
  private:
   static constexpr Verdict kAbort{wire::kRspError, wire::kErrRemoteAbort};
   static constexpr Verdict kUnsupported{wire::kRspError, wire::kErrUnsupportedRequest};
+  // RxReceive::filled of a receive whose message has failed for this reason.
+  static constexpr uint32_t kTooLong = UINT32_MAX, kPoisoned = UINT32_MAX - 1;
 
   // The message failed: queues an error answer. That to a READ says where the response would have been placed. On ROL
   // the acknowledgement says it. False: not yet.
@@ -125,6 +127,8 @@ class TargetExecutor {
 
   Verdict check_and_place(const RequestPacket& p) {
     const uint16_t mtu = channel_of(p).mtu;
+    if (p.ta.req.poison) [[unlikely]]
+      return refuse_poison(p.message);
     if (p.ta.payload_len > mtu || (!p.rtp.last && p.ta.payload_len != mtu)) return kUnsupported;
     wire::TaOpcode op = p.ta.req.opcode;
     switch (op) {
@@ -141,6 +145,14 @@ class TargetExecutor {
       default:
         return atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;  // an atomic is shorter than any MTU
     }
+  }
+
+  // 7.2.1: the bytes are known to be bad. None of them is placed, and the message fails; if it has a receive, that says
+  // why.
+  Verdict refuse_poison(const tp::OpenMessage& m) {
+    s_.count(Counter::kTaRxPoison);
+    if (m.receive != 0) s_.receives[m.receive].filled = kPoisoned;
+    return kAbort;
   }
 
   Verdict check_write(const RequestPacket& p) {
@@ -229,7 +241,7 @@ class TargetExecutor {
     uint64_t offset = uint64_t{ta.ofst.offset_kib} * 1024;
     if (offset != receive.filled) return kUnsupported;
     if (offset + ta.payload_len > receive.length) {
-      receive.filled = UINT32_MAX;  // finish() completes the receive with a length error
+      receive.filled = kTooLong;
       return kUnsupported;
     }
     if (!scatter(s_, host_, copies_of(p), receive, ta.payload, ta.payload_len, p.rtp.last)) return kAbort;
@@ -257,10 +269,14 @@ class TargetExecutor {
   bool finish_failed(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
     if (m.receive != 0) {
-      const bool too_long = s_.receives[m.receive].filled == UINT32_MAX;
-      complete_receive(s_, p.channel, p.message, p.ta, too_long ? CrStatus::kLocLen : CrStatus::kLocAccess, 0);
+      complete_receive(s_, p.channel, p.message, p.ta, failure_of(s_.receives[m.receive]), 0);
     }
     return answer_failure(p);
+  }
+
+  static CrStatus failure_of(const RxReceive& receive) {
+    if (receive.filled == kTooLong) return CrStatus::kLocLen;
+    return receive.filled == kPoisoned ? CrStatus::kLocDataPoison : CrStatus::kLocAccess;
   }
 
   const tp::Channel& channel_of(const RequestPacket& p) const { return s_.channels[p.channel]; }

@@ -83,7 +83,7 @@ void convert(const Cqe& cqe, urma_cr_t& cr) {
   cr.completion_len = cqe.length;
   cr.local_id = cqe.local_id;
   memcpy(cr.remote_id.eid.raw, cqe.remote_eid, sizeof cqe.remote_eid);
-  cr.remote_id.uasid = cqe.remote_uasid;
+  cr.remote_id.uasid = cr.flag.bs.s_r ? cqe.remote_uasid : 0;
   cr.remote_id.id = cqe.remote_id;
   cr.imm_data = cqe.immediate;  // SEND_WITH_INV: token id, token value, as in urma_cr_token_t
   cr.tpn = cqe.tpn;

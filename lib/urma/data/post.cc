@@ -234,7 +234,7 @@ uint8_t flags_of(const SendQueue& sq, const urma_jfs_wr_flag_t& flag, const Requ
   if (flag.bs.solicited_enable) flags |= kWrSolicited;
   if (r.inlined) flags |= kWrInline;
   if (r.key.token_required || r.notify_key.token_required) flags |= kWrToken;
-  if (sq.mode != Mode::kUm) {
+  if (sq.ordered) {
     if (flag.bs.fence) flags |= kWrFence;
     if (flag.bs.comp_order) flags |= kWrCompOrder;
   }
@@ -287,7 +287,7 @@ urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   wqe->token_value = r.key.token_value;
   wqe->immediate = r.immediate;
   wqe->length = r.length;
-  wqe->place_order = sq.mode != Mode::kUm ? static_cast<uint8_t>(wr.flag.bs.place_order) : 0;
+  wqe->place_order = sq.ordered ? static_cast<uint8_t>(wr.flag.bs.place_order) : 0;
   wqe->hint = r.hint;
   wqe->reserved = 0;
   if (has_extra(r.op)) {

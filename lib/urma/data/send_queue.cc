@@ -77,7 +77,7 @@ urma_jfs_cfg_t effective(const urma_jfs_cfg_t& cfg) {
   out.max_sge = std::max<uint8_t>(cfg.max_sge, 1);
   out.max_rsge = std::max<uint8_t>(cfg.max_rsge, 1);
   if (out.max_inline_data == 0) out.max_inline_data = default_inline(out.max_sge);
-  out.flag.bs.outorder_comp = 0;
+  if (out.trans_mode == URMA_TM_UM) out.flag.bs.outorder_comp = 0;  // datagrams finish in order
   out.flag.bs.multi_path = 0;
   return out;
 }
@@ -96,6 +96,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   sq.mode = core_mode(cfg.trans_mode);
   sq.max_length = sq.mode == Mode::kUm ? backend().port_mtu_bytes() : kMaxMessage;
   sq.lock_free = cfg.flag.bs.lock_free;
+  sq.ordered = sq.mode != Mode::kUm && !cfg.flag.bs.outorder_comp;
 
   out->slots = sq.ring.slots;
   out->slot_count = slot_count;
@@ -105,6 +106,7 @@ bool set_up(SendQueue& sq, const urma_jfs_cfg_t& cfg, const Jfc& jfc, SendQueueC
   out->rnr_retry = cfg.rnr_retry;
   out->err_timeout = cfg.err_timeout;
   out->suspends = cfg.flag.bs.error_suspend != 0;
+  out->completes_early = cfg.flag.bs.outorder_comp;
   return true;
 }
 
@@ -138,8 +140,8 @@ urma_status_t change_state(SendQueue& sq, uint32_t wanted) {
   Status status = backend().set_state(sq.id, state);
   if (status == Status::kBusy) {
     URMA_LOG_ERROR(
-        "queue %u cannot leave ERROR or SUSPENDED yet: poll its JFC until the marker comes, then take all "
-        "its requests back (urma_flush_jfs, urma_flush_jetty)",
+        "queue %u holds requests that have not ended: poll its JFC; in ERROR or SUSPENDED until the marker comes, then "
+        "take all its requests back (urma_flush_jfs, urma_flush_jetty)",
         sq.id);
     return URMA_EAGAIN;
   }

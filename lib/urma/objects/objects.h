@@ -136,6 +136,7 @@ struct SendQueue {
   uint16_t max_inline = 0;
   uint8_t max_sge = 1;
   Mode mode = Mode::kRm;
+  bool ordered = true;  // the order flags of requests apply
   bool lock_free = false;
   SpinLock lock;
 

@@ -6,6 +6,7 @@
 
 #include "lib/transport/resource/owner_limits.h"
 #include "lib/transport/setup/channel_life.h"
+#include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/transport/test_host.h"
@@ -484,12 +485,8 @@ TEST(ObjectState, a_failed_jetty_is_busy_until_everything_was_handed_back) {
   }
 }
 
-TEST(ObjectState, a_jetty_that_is_reset_need_not_be_empty) {
-  Objects o;
-  const uint32_t id = o.make_jetty();
-  ASSERT_EQ(set_state(*o.s, id, QueueState::kReset), Status::kOk);
-  o.queue(id).held_back = false;
-  set_held_back(*o.s, &o.queue(id).held_back, true);
+// A NOP at the front of the ring of the only jetty.
+void post_nop(Objects& o) {
   Wqe& w = o.send_rings[0].slots[0];
   w = {};
   w.op = WrOp::kNop;
@@ -497,24 +494,34 @@ TEST(ObjectState, a_jetty_that_is_reset_need_not_be_empty) {
   w.slots = 1;
   w.user_ctx = 11;
   o.send_rings[0].indices.produced.store(1);
+}
+
+TEST(ObjectState, what_was_posted_in_reset_has_failed_before_the_jetty_is_ready) {
+  Objects o;
+  const uint32_t id = o.make_jetty();
+  ASSERT_EQ(set_state(*o.s, id, QueueState::kReset), Status::kOk);
+  o.queue(id).held_back = false;
+  set_held_back(*o.s, &o.queue(id).held_back, true);
+  post_nop(o);
   EXPECT_EQ(set_state(*o.s, id, QueueState::kReady), Status::kOk);
   const std::vector<Cqe> done = o.completions();
-  ASSERT_EQ(done.size(), 1u) << "what was posted meanwhile starts";
+  ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].user_ctx, 11u);
+  EXPECT_EQ(done[0].status, CrStatus::kWrFlush);
   EXPECT_EQ(o.s->held_back, 0u);
 }
 
-TEST(ObjectState, what_was_posted_does_not_start_in_reset) {
+TEST(ObjectState, a_jetty_with_requests_that_have_not_failed_yet_stays_in_reset) {
   Objects o;
   const uint32_t id = o.make_jetty();
-  Wqe& w = o.send_rings[0].slots[0];
-  w = {};
-  w.op = WrOp::kNop;
-  w.flags = kWrSignaled;
-  w.slots = 1;
-  o.send_rings[0].indices.produced.store(1);
+  while (ta::jfc_has_room(*o.s, o.jfc)) ta::push_completion(*o.s, o.jfc, Cqe{});
+  post_nop(o);
   ASSERT_EQ(set_state(*o.s, id, QueueState::kReset), Status::kOk);
-  EXPECT_TRUE(o.completions().empty());
+  EXPECT_EQ(set_state(*o.s, id, QueueState::kReady), Status::kBusy);
+  o.completions();
+  ta::resume_jfc(*o.s, o.jfc);
+  EXPECT_EQ(o.completions().size(), 1u);
+  EXPECT_EQ(set_state(*o.s, id, QueueState::kReady), Status::kOk);
 }
 
 // ---- targets ---------------------------------------------------------------------------------------------------

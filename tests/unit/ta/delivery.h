@@ -143,7 +143,10 @@ struct Delivery : Requests {
 
 /// Memory that answers when the test says so.
 struct Slow : Delivery {
-  Slow() : Delivery({.slow_memory = true}) { host.slow = true; }
+  explicit Slow(bool completes_early = false)
+      : Delivery({.slow_memory = true, .completes_early = completes_early}) {
+    host.slow = true;
+  }
   // The channel has no record for a message whose end waits.
   void park_nothing() {
     while (s->parked.alloc() != 0) {

@@ -380,6 +380,62 @@ TEST(Flush, an_element_that_cannot_be_ends_what_is_handed_back) {
   EXPECT_EQ(take_unhandled(*r.s, r.queue_index, out, 4), 1u);
 }
 
+// ---- reset (8.2.2.3) -------------------------------------------------------------------------------------------
+
+TEST(Reset, ends_what_was_started_and_what_was_posted) {
+  Requests r({.mode = Mode::kRc});
+  r.post(WrOp::kSend);
+  r.sent();
+  r.refuse(0);
+  r.post(WrOp::kWrite, 2 * kSegment);
+  r.post(WrOp::kSend);
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kReset), Status::kOk);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kWrFlush, CrStatus::kWrFlush, CrStatus::kWrFlush}));
+  EXPECT_TRUE(r.sent().empty());
+  EXPECT_EQ(r.q().waits_for, 0u);
+  EXPECT_EQ(r.indices.consumed.load(), r.indices.produced.load());
+}
+
+TEST(Reset, ends_what_is_posted_there) {
+  for (const Mode mode : {Mode::kRm, Mode::kUm}) {
+    Requests r({.mode = mode});
+    ASSERT_EQ(set_state(*r.s, r.id, QueueState::kReset), Status::kOk);
+    r.post(WrOp::kSend);
+    r.write(WrOp::kSend).flags = 0;
+    r.ring_bell();
+    EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kWrFlush, CrStatus::kWrFlush}));
+    EXPECT_EQ(set_state(*r.s, r.id, QueueState::kReady), Status::kOk);
+    r.post(WrOp::kSend);
+    EXPECT_TRUE(r.outcomes().empty()) << "it goes its way";
+    EXPECT_NE(r.q().waits_for, 0u);
+  }
+}
+
+TEST(Reset, takes_no_answers_to_what_it_ended) {
+  Requests r;
+  r.post(WrOp::kWrite);
+  r.sent();
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kReset), Status::kOk);
+  r.completions();
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kReady), Status::kOk);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{1}));
+  r.answer(0);
+  EXPECT_TRUE(r.outcomes().empty());
+  r.answer(1);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
+TEST(Reset, suspends_nothing) {
+  Requests r({.suspends = true});
+  r.post(WrOp::kWrite);
+  r.sent();
+  ASSERT_EQ(set_state(*r.s, r.id, QueueState::kReset), Status::kOk);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(r.q().state, QueueState::kReset);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kWrFlush, CrStatus::kWrFlush})) << "and no marker";
+}
+
 // ---- completions of sends --------------------------------------------------------------------------------------
 
 TEST(SendCompletion, says_which_request_on_which_channel) {
@@ -393,14 +449,14 @@ TEST(SendCompletion, says_which_request_on_which_channel) {
   EXPECT_EQ(done[0].user_ctx, 1u);
   EXPECT_EQ(done[0].length, 24u);
   EXPECT_EQ(done[0].tpn, r.ch().tpn);
-  EXPECT_EQ(done[0].stamp, 0) << "256, of which eight bits count";
+  EXPECT_EQ(done[0].stamp, 256u);
   EXPECT_EQ(r.indices.retiring.load(), 256u);
   EXPECT_EQ(r.indices.retired.load(), 256u);
   r.post(WrOp::kNop);
   const std::vector<Cqe> nop = r.completions();
   ASSERT_EQ(nop.size(), 1u);
   EXPECT_EQ(nop[0].tpn, 0u) << "it went nowhere";
-  EXPECT_EQ(nop[0].stamp, 1);
+  EXPECT_EQ(nop[0].stamp, 257u);
 }
 
 TEST(SendCompletion, of_requests_that_want_none_is_none_unless_they_fail) {

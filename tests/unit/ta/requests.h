@@ -32,10 +32,13 @@ struct Requests : Objects {
     uint32_t channels_per_lane = 1;
     bool slow_memory = false;
     bool suspends = false;
+    bool completes_early = false;
     bool rol = false;  // RC and pinned: the channel is one of ROL
     uint32_t window = 512;
+    bool fetched = false;  // the application writes `source` and not `ring`
   };
-  explicit Requests(const Options& o) : Objects(config(o)), memory(1 << 20), work(o.depth) {
+  explicit Requests(const Options& o)
+      : Objects(config(o)), memory(1 << 20), source(o.fetched ? ring.size() : 0), work(o.depth) {
     JettyConfig c = jetty_config(make_jfr());
     c.mode = o.mode;
     c.lower_layer_order = o.pinned;
@@ -46,6 +49,8 @@ struct Requests : Objects {
     c.sq.work = reinterpret_cast<std::byte*>(work.data());
     c.sq.rnr_retry = o.rnr_retry;
     c.sq.suspends = o.suspends;
+    c.sq.completes_early = o.completes_early;
+    if (o.fetched) c.sq.source = source.data();
     id = make(c);
     queue_index = jetty(id).queue;
     segment = register_memory(memory);
@@ -87,7 +92,7 @@ struct Requests : Objects {
   }
   Wqe& write(WrOp op, uint32_t length = 8) {
     const uint32_t at = indices.produced.load(), slots = wqe_slots(op, 1, 0);
-    Wqe& w = ring[at % ring.size()];
+    Wqe& w = (source.empty() ? ring : source)[at % ring.size()];
     w = {};
     w.op = op;
     w.flags = kWrSignaled;
@@ -130,7 +135,7 @@ struct Requests : Objects {
 
   std::vector<std::byte> memory;
   RegisteredSegment segment;
-  std::vector<Wqe> ring = std::vector<Wqe>(256);
+  std::vector<Wqe> ring = std::vector<Wqe>(256), source;
   std::vector<WrState> work;
   QueueIndices indices{};
   uint32_t id = 0, queue_index = 0, target = 0, channel = 0;

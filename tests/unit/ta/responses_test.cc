@@ -266,6 +266,19 @@ TEST(SlowInitiator, a_read_completes_when_its_bytes_are_there) {
   EXPECT_EQ(d.q().copies_pending, 0u);
 }
 
+TEST(SlowInitiator, a_read_that_completes_before_older_ones_has_its_bytes) {
+  Slow d(true);
+  d.post(WrOp::kWrite, 8);
+  d.post(WrOp::kRead, 8);
+  d.sent();
+  d.sent();
+  d.give(d.response(TaOpcode::kReadResponse, 1), 8);
+  EXPECT_TRUE(d.outcomes().empty());
+  d.finish_copies();
+  EXPECT_EQ(d.outcomes(), (Outcomes{kOk}));
+  EXPECT_FALSE(d.state_of(0).done);
+}
+
 TEST(SlowInitiator, answers_behind_a_read_do_not_wait_for_its_bytes) {
   Slow d;
   d.post(WrOp::kRead, 8);

@@ -87,7 +87,7 @@ class OrphansTest : public testing::Test {
     completions.slots[at & (completions.count - 1)] = cqe;
     completions.indices->produced.store(at + 1);
   }
-  static Cqe success(uint64_t user_ctx, uint8_t stamp) {
+  static Cqe success(uint64_t user_ctx, uint32_t stamp) {
     Cqe cqe{};
     cqe.user_ctx = user_ctx;
     cqe.length = static_cast<uint32_t>(user_ctx) * 10;
@@ -223,7 +223,7 @@ TEST_F(OrphansTest, delivered_behind_a_filler_and_polled_already) {
   make();
   for (uint64_t i = 1; i <= 15; ++i) {
     post(i);
-    complete(success(i, static_cast<uint8_t>(i)));
+    complete(success(i, i));
     give_back(1);
   }
   post(16, 4);  // a filler of one slot comes first
@@ -234,15 +234,35 @@ TEST_F(OrphansTest, delivered_behind_a_filler_and_polled_already) {
   EXPECT_EQ(sends.indices->consumed.load(), sends.indices->produced.load());
 }
 
-TEST_F(OrphansTest, a_stamp_that_only_looks_alike_is_not_believed) {
+TEST_F(OrphansTest, the_stamp_of_an_older_request_is_not_believed) {
   make();
   post(1);
   complete(success(1, 1));
   give_back(1);
   sends.indices->retired.store(256);  // 255 requests that completed nothing came between
-  post(2);
+  post(1);
   orphans.adopt();
-  EXPECT_EQ(poll(), (std::vector<Record>{{CrStatus::kSuccess, 1}, flush(2), kDone}));
+  EXPECT_EQ(poll(), (std::vector<Record>{{CrStatus::kSuccess, 1}, flush(1), kDone}));
+}
+
+TEST_F(OrphansTest, who_completed_before_older_ones_does_not_complete_again) {
+  make();
+  for (uint64_t i = 1; i <= 4; ++i) post(i);
+  complete(success(3, 3));
+  sends.slots[2].flags |= kWrReported;
+  orphans.adopt();
+  EXPECT_EQ(poll(), (std::vector<Record>{{CrStatus::kSuccess, 3}, flush(1), flush(2), flush(4), kDone}));
+  EXPECT_EQ(sends.indices->retired.load(), 4u);
+}
+
+TEST_F(OrphansTest, who_completed_before_older_ones_and_was_not_marked_does_not_complete_again) {
+  make();
+  sends.indices->retired.store(0xfffffffe);  // it wraps meanwhile
+  for (uint64_t i = 1; i <= 4; ++i) post(7);
+  complete(success(7, 1));  // the third of them
+  orphans.adopt();
+  EXPECT_EQ(poll(), (std::vector<Record>{{CrStatus::kSuccess, 7}, flush(7), flush(7), flush(7), kDone}));
+  EXPECT_EQ(sends.indices->consumed.load(), 4u);
 }
 
 TEST_F(OrphansTest, others_completions_are_none_of_this_queue) {

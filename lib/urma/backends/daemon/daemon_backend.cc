@@ -303,6 +303,7 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.rnr_retry = config.sq.rnr_retry;
   queue.err_timeout = config.sq.err_timeout;
   queue.suspends = config.sq.suspends;
+  queue.completes_early = config.sq.completes_early;
   queue.jfr = config.jfr;
   queue.recv_jfc = config.recv_jfc;
   queue.group = config.group;

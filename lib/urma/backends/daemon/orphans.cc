@@ -121,26 +121,34 @@ void Orphans::find_flush_dones(const Jfc& jfc) {
   }
 }
 
-// The daemon completes a request, then gives its element back and counts it. If its last act in this JFC was to
-// complete the oldest request of this queue, what is missing is done here.
+// The daemon completes a request, and then gives its element back and counts it, or marks it if it is not the oldest.
+// If its last act in this JFC was to complete a request of this queue, what may be missing is done here.
 void Orphans::skip_delivered(uint32_t id, Queue& queue) {
   auto it = jfcs_.find(queue.jfc);
   if (it == jfcs_.end()) return;
   const Cqe& last = it->second.slots[(it->second.produced - 1) & it->second.mask];
   QueueIndices& indices = *queue.indices;
   const uint32_t retired = indices.retired.load(std::memory_order_relaxed);
+  // The stamp of an older completion lies behind `retired`, which makes this number a very large one.
+  const uint32_t older = last.stamp - retired - 1;
   if (last.local_id != id || last.user_data != queue.user_data || (last.flags & kCqeReceive) != 0 ||
-      last.status == CrStatus::kWrFlushDone || last.stamp != static_cast<uint8_t>(retired + 1)) {
+      last.status == CrStatus::kWrFlushDone || last.status == CrStatus::kWrSuspendDone) {
     return;
   }
   const uint32_t produced = indices.produced.load(std::memory_order_acquire);
+  uint32_t requests = 0;
   for (uint32_t at = indices.consumed.load(std::memory_order_relaxed); at != produced;) {
-    const Wqe& wqe = queue.slots[at & queue.mask];
+    Wqe& wqe = queue.slots[at & queue.mask];
     if (wqe.slots == 0 || wqe.slots > room_at(at, produced, queue.mask)) return;
     at += wqe.slots;
-    if (wqe.op == WrOp::kSkip) continue;
-    // The stamp has eight bits: 255 requests that completed nothing may lie between two of the same.
-    if (wqe.user_ctx == last.user_ctx && wqe.length == last.length) retire(indices, at, 1);
+    if (wqe.op == WrOp::kSkip || requests++ != older) continue;
+    // Another one, if the daemon had given the element back and had not yet counted it.
+    if (wqe.user_ctx != last.user_ctx || wqe.length != last.length) return;
+    if (older == 0) {
+      retire(indices, at, 1);
+    } else {
+      wqe.flags |= kWrReported;
+    }
     return;
   }
 }
@@ -187,7 +195,7 @@ void Orphans::flush(uint32_t id, Queue& queue) {
     Cqe cqe = flushed(id, queue.user_data, queue.cqe_flags);
     cqe.user_ctx = wqe.user_ctx;
     cqe.length = wqe.length;
-    if (!push(queue.jfc, cqe)) return;
+    if ((wqe.flags & kWrReported) == 0 && !push(queue.jfc, cqe)) return;
     retire(indices, at, 1);
   }
   if (!queue.flush_done_due) return;

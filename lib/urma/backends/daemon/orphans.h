@@ -60,7 +60,7 @@ class Orphans {
     uint64_t cookie;
   };
   struct Queue {
-    const Wqe* slots;
+    Wqe* slots;
     QueueIndices* indices;
     uint32_t mask;
     uint32_t jfc;

@@ -934,7 +934,7 @@ void urma_put_seg_ctx(urma_seg_t* seg);
 
 /**
  * Posts send WRs to a send queue. A queue in ERROR takes them, too, and starts none: urma_flush_jfs hands them back.
- * One in RESET starts them when it is READY.
+ * One in RESET takes them, too, and ends them with URMA_CR_WR_FLUSH_ERR.
  *
  * @param bad_wr set on failure, must not be NULL.
  * @return URMA_SUCCESS; URMA_EINVAL: argument, opcode, number or length of pieces, target missing, or queue
