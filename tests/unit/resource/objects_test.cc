@@ -221,6 +221,7 @@ TEST(JfrObject, that_a_jetty_shares_cannot_be_destroyed) {
 
 TEST(JfrObject, numbers_beyond_the_ids_name_nothing) {
   Objects o;
+  o.s->jfrs[1].token.required = true;
   for (uint32_t none : {kIdSpace, UINT32_MAX}) {
     if (none == kIdSpace) o.trap_behind_ids(ObjectKind::kJfr);
     EXPECT_EQ(destroy_jfr(*o.s, none), Status::kInvalid);
@@ -228,6 +229,7 @@ TEST(JfrObject, numbers_beyond_the_ids_name_nothing) {
     EXPECT_EQ(set_state(*o.s, none, QueueState::kReady), Status::kInvalid);
     EXPECT_EQ(state_of(*o.s, none), QueueState::kReset);
     EXPECT_EQ(set_receive_threshold(*o.s, none, 1), Status::kInvalid);
+    EXPECT_EQ(set_queue_token(*o.s, none, 7, 0), Status::kInvalid);
     EXPECT_EQ(unbind_jetty(*o.s, none), Status::kInvalid);
   }
   o.trap_behind_ids(ObjectKind::kJetty);

@@ -89,6 +89,31 @@ TEST(RolChannel, that_the_peer_refuses_is_not_asked_for_again) {
   EXPECT_TRUE(i.events().empty()) << "nobody lost anything";
 }
 
+// Requests that were posted meanwhile go by a new channel, even if the peer has none at the time of the refusal.
+TEST(RolChannel, that_the_peer_refuses_fails_no_request) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  Peer& peer = i.peer_of(channel);
+  kill_channel(*i.s, peer.lanes[kSmallLane].channels[0]);
+  const uint32_t queue = i.queue_waiting_for(channel);
+  WrState work{};
+  i.s->queues[queue].rol = true;
+  i.s->queues[queue].state = QueueState::kReady;
+  i.s->queues[queue].work = &work;
+  i.ring[0].op = WrOp::kWrite;
+  i.ring[0].slots = i.ring[0].sge_count = 1;
+  i.ring[0].target = 1;
+  ASSERT_EQ(i.s->targets[1].peer, i.ch(channel).peer);
+  i.indices.produced.store(1);
+  ControlRecord refusal = i.reply_of_peer(channel, RecordType::kRej);
+  refusal.reason = RecordReason::kParameter;
+  on_record(*i.s, i.from, refusal);
+  EXPECT_EQ(i.ring[0].flags & kWrDead, 0);
+  const uint32_t small = peer.lanes[kSmallLane].channels[0];
+  ASSERT_NE(small, 0u);
+  EXPECT_EQ(i.s->queues[queue].waits_for, small);
+}
+
 TEST(RolChannel, that_is_refused_for_another_reason_is_refused_as_any_other) {
   Rol i;
   const uint32_t channel = i.ask();

@@ -508,7 +508,8 @@ TEST(DeliverAtomic, of_a_form_that_cannot_be_changes_nothing) {
   };
   EXPECT_EQ(verdict(8, 16, 8), kFine);
   EXPECT_EQ(verdict(4, 8, 4), kFine);
-  EXPECT_EQ(verdict(3, 6, 0), kNotSupported) << "no width";
+  EXPECT_EQ(verdict(2, 4, 0), kNotSupported) << "no width";
+  EXPECT_EQ(verdict(3, 6, 0), kNotSupported);
   EXPECT_EQ(verdict(8, 12, 0), kNotSupported) << "too few operands";
   EXPECT_EQ(verdict(8, 20, 0), kNotSupported);
   EXPECT_EQ(verdict(8, 16, 4), kNotSupported) << "not aligned";

@@ -19,12 +19,12 @@ struct Rol : Requests {
     ch().next_psn = ch().oldest_unacked = Psn(100);
   }
 
-  /// Sends what may be sent, one packet each; the TASSNs.
-  std::vector<uint32_t> leave() {
+  /// Sends what may be sent, one packet each unless it is said otherwise; the TASSNs.
+  std::vector<uint32_t> leave(uint32_t packets = 1) {
     std::vector<uint32_t> all;
     for (const tp::TxMessage& content : sent()) {
       tp::TxMessage* m = tp::begin_message(*s, ch(), content);
-      tp::packet_sent(*s, channel, *m, s->now);
+      for (uint32_t i = 0; i < packets; ++i) tp::packet_sent(*s, channel, *m, s->now);
       tp::message_sent(ch(), *m);
       retries.push_back(m->retry);
       all.push_back(m->tassn.value());
@@ -101,6 +101,40 @@ TEST(RolGate, a_strong_request_waits_for_what_was_not_sent_or_was_refused) {
   EXPECT_EQ(r.leave(), (std::vector<uint32_t>{}));
   r.ack(102);
   EXPECT_EQ(r.leave(), (std::vector<uint32_t>{1}));
+}
+
+TEST(RolGate, a_strong_request_passes_a_refused_one_that_asks_for_no_order) {
+  Rol r;
+  r.post(WrOp::kSend, 8, kNo);
+  r.leave();
+  r.ack(100, wire::kRspRnr, 3);
+  r.post(WrOp::kWrite, 8, kStrong);
+  EXPECT_EQ(r.leave(), (std::vector<uint32_t>{1}));
+}
+
+TEST(RolGate, a_strong_request_waits_for_a_refused_write_that_is_not_the_oldest_request) {
+  Rol r;
+  r.post(WrOp::kWrite);
+  r.post(WrOp::kRead, 8, kNo);
+  r.post(WrOp::kWrite, 8, kRelaxed);
+  r.leave();
+  r.ack(102, wire::kRspFused, wire::kFusedRetry);
+  r.post(WrOp::kWrite, 8, kStrong);
+  EXPECT_EQ(r.leave(), (std::vector<uint32_t>{}));
+  r.pass(milliseconds(1));
+  r.timer();
+  EXPECT_EQ(r.leave(), (std::vector<uint32_t>{2, 3}));
+}
+
+// It is never sent, so no channel keeps it behind anything.
+TEST(RolGate, a_strong_nop_waits_until_those_before_it_are_done) {
+  Rol r;
+  r.post(WrOp::kWrite, 8, kRelaxed);
+  r.post(WrOp::kNop, 8, kStrong);
+  r.post(WrOp::kWrite);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{0}));
+  r.answer(0);
+  EXPECT_EQ(numbers(r.sent()), (Numbers{2}));
 }
 
 // The last segment of a notification waits for the answer to the others, as in ROI, and what comes behind waits for it.
@@ -193,6 +227,7 @@ TEST(FusedAnswer, a_failure_is_that_of_one_message_and_is_confirmed) {
       r.leave();
       r.ack(101, c.rspst, c.rspinfo);
       EXPECT_EQ(r.outcomes(), (Outcomes{kOk, op == WrOp::kSend ? c.send : c.write}));
+      EXPECT_EQ(r.count(Counter::kTaRxError), c.rspst == wire::kRspError ? 1u : 0u);
       EXPECT_TRUE(r.ch().fused.confirm_owed);
       EXPECT_EQ(r.ch().fused.confirmed.message, Tpmsn(1));
       r.ack(102);
@@ -270,6 +305,69 @@ TEST(FusedAnswer, a_failure_of_packets_that_are_not_in_flight_is_stale) {
   EXPECT_EQ(r.outcomes(), (Outcomes{}));
 }
 
+TEST(FusedAnswer, a_success_of_packets_that_are_not_in_flight_is_counted_as_stale) {
+  Rol r;
+  r.post(WrOp::kWrite);
+  r.leave();
+  r.ack(105);
+  EXPECT_EQ(r.count(Counter::kTpRxAck), 1u);
+  EXPECT_EQ(r.count(Counter::kTpRxStaleAck), 1u);
+  EXPECT_EQ(r.outcomes(), (Outcomes{}));
+}
+
+TEST(FusedAnswer, a_failure_does_not_end_a_message_of_which_packets_are_missing) {
+  Rol r;
+  r.post(WrOp::kWrite, 2 * kMtu);
+  r.leave(2);
+  r.ack(100, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_EQ(r.outcomes(), (Outcomes{}));
+  r.ack(101);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
+// ---- two jettys on one channel -----------------------------------------------------------------------------------
+
+struct TwoQueues : Rol {
+  TwoQueues() {
+    JettyConfig c = jetty_config(make_jfr());
+    c.mode = Mode::kRc;
+    c.lower_layer_order = true;
+    second = make(c);
+  }
+  /// A WRITE of each, the first one's first.
+  void leave_one_each() {
+    SendRingMemory& theirs = send_rings.back();
+    theirs.slots[0] = post(WrOp::kWrite);
+    theirs.indices.produced.store(1);
+    schedule_queue(*s, jetty(second).queue);
+    EXPECT_EQ(leave().size(), 2u);
+  }
+  uint32_t second = 0;
+};
+
+TEST(FusedAnswer, a_failure_completes_behind_what_was_executed_before_it) {
+  TwoQueues r;
+  r.leave_one_each();
+  r.ack(101, wire::kRspError, wire::kErrRemoteAbort);
+  const std::vector<Cqe> done = r.completions();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].local_id, r.id);
+  EXPECT_EQ(done[0].status, kOk);
+  EXPECT_EQ(done[1].local_id, r.second);
+  EXPECT_EQ(done[1].status, CrStatus::kRemAccessAbort);
+}
+
+TEST(FusedAnswer, a_failure_completes_nothing_of_a_jetty_that_was_destroyed) {
+  TwoQueues r;
+  r.leave_one_each();
+  ASSERT_EQ(r.queue_index, 1u);
+  ASSERT_EQ(destroy_jetty(*r.s, r.id), Status::kOk);
+  r.ack(101, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kRemAccessAbort}));
+}
+
+// ---- other channels ----------------------------------------------------------------------------------------------
+
 // 7.3.1.1: a target without room for an answer may put a failure into the TPACK.
 TEST(FusedAnswer, on_other_channels_a_status_is_that_of_its_message_alone) {
   Rol r(false);
@@ -281,6 +379,18 @@ TEST(FusedAnswer, on_other_channels_a_status_is_that_of_its_message_alone) {
   EXPECT_FALSE(r.ch().fused.confirm_owed) << "nothing is frozen there";
   r.answer(0);
   EXPECT_EQ(r.outcomes(), (Outcomes{kOk, CrStatus::kRemAccessAbort}));
+}
+
+TEST(FusedAnswer, on_other_channels_a_status_of_a_segment_that_was_answered_is_ignored) {
+  for (const uint32_t answered : {0u, 1u}) {
+    Rol r(false);
+    r.post(WrOp::kWrite, 2 * kSegment);
+    r.leave();
+    r.answer(answered);
+    r.ack(100 + answered, wire::kRspError, wire::kErrRemoteAbort);
+    r.answer(1 - answered);
+    EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+  }
 }
 
 }  // namespace

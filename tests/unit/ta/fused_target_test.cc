@@ -9,8 +9,8 @@ namespace ub::ta {
 namespace {
 
 struct Target : Delivery {
-  explicit Target(bool slow = false)
-      : Delivery({.mode = Mode::kRc, .pinned = true, .slow_memory = slow, .rol = true}) {
+  explicit Target(bool slow = false, bool rol = true)
+      : Delivery({.mode = Mode::kRc, .pinned = true, .slow_memory = slow, .rol = rol}) {
     host.slow = slow;
   }
   tp::FusedAck ack() { return tp::make_fused_ack(*s, ch()); }
@@ -21,11 +21,12 @@ struct Target : Delivery {
     return {a.status.rspst, a.status.rspinfo};
   }
   uint32_t failed_message() { return ack().status.message.value(); }
-  /// The peer confirms the failure that is reported.
-  void confirm() {
+  /// The peer confirms the failure that is reported; such a packet is a fake.
+  void confirm(bool fake = true) {
     const tp::FusedAck a = ack();
     wire::RtpHeader rtp;
-    rtp.last = rtp.fake = true;
+    rtp.last = true;
+    rtp.fake = fake;
     rtp.psn = a.content.cumulative;
     rtp.tpmsn = a.status.message;
     rtp.rspst = a.status.rspst;
@@ -39,6 +40,11 @@ struct Target : Delivery {
   }
   wire::TaPacket write(uint32_t length, uint64_t offset = 0) const {
     return on_memory(wire::TaOpcode::kWrite, length, offset);
+  }
+  wire::TaPacket malformed() const {
+    wire::TaPacket p = write(8);
+    p.req.opcode = static_cast<wire::TaOpcode>(0x3E);
+    return p;
   }
   wire::TaPacket wrong_write() const {
     wire::TaPacket p = write(8);
@@ -135,17 +141,76 @@ TEST(FusedTarget, a_receiver_that_is_not_ready_is_no_success) {
 
 TEST(FusedTarget, a_malformed_message_is_no_success) {
   Target t;
-  wire::TaPacket p = t.write(8);
-  p.req.opcode = static_cast<wire::TaOpcode>(0x3E);
   t.give(t.wrong_write(), 8);
-  t.give(p, 8);
+  t.give(t.malformed(), 8);
   EXPECT_EQ(t.failed_message(), 0u);
   t.confirm();
   EXPECT_EQ(t.status(), kNotSupported);
   EXPECT_EQ(t.failed_message(), 1u);
   t.confirm();
   EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_EQ(t.status(), kFusedFine) << "it has failed once";
   EXPECT_TRUE(t.answers().empty());
+}
+
+TEST(FusedTarget, a_malformed_message_fails_with_its_last_packet) {
+  Target t;
+  t.give(t.malformed(), 8, false);
+  EXPECT_EQ(t.status(), kFusedFine);
+  t.give(t.malformed(), 8);
+  EXPECT_EQ(t.status(), kNotSupported);
+  EXPECT_EQ(t.acknowledged(), 1u);
+}
+
+TEST(FusedTarget, a_malformed_response_is_no_failure) {
+  Target t;
+  t.give(t.response(wire::TaOpcode::kTaack, 9), 4);
+  EXPECT_EQ(t.count(wire::drop_counter(wire::Drop::kUnexpectedPayload)), 1u);
+  EXPECT_EQ(t.status(), kFusedFine);
+  EXPECT_EQ(t.acknowledged(), 0u);
+}
+
+TEST(FusedTarget, malformed_messages_of_other_channels_are_answered_one_by_one) {
+  Target t(false, false);
+  t.give(t.malformed(), 8);
+  t.give(t.malformed(), 8);
+  EXPECT_EQ(t.answers().size(), 2u);
+  EXPECT_FALSE(t.ch().fused.frozen);
+}
+
+TEST(FusedTarget, a_packet_that_is_no_fake_confirms_nothing) {
+  Target t;
+  t.give(t.wrong_write(), 8);
+  t.confirm(false);
+  EXPECT_EQ(t.status(), kAborted);
+  t.confirm();
+  EXPECT_EQ(t.status(), kFusedFine);
+}
+
+TEST(FusedTarget, a_fake_packet_that_confirms_nothing_resumes_nothing) {
+  Target t;
+  t.s->looker.begin(t.host);
+  t.give(t.wrong_write(), 8);
+  t.give(t.wrong_write(), 8);
+  EXPECT_EQ(t.host.noted(Stage::kMessageWaits).size(), 1u);
+  t.psn = 0;
+  t.give_fake(0);
+  EXPECT_EQ(t.count(Counter::kTpRxDuplicate), 1u);
+  EXPECT_EQ(t.host.noted(Stage::kMessageWaits).size(), 1u);
+}
+
+TEST(FusedTarget, delivery_that_goes_on_is_acknowledged_at_once) {
+  Target t;
+  t.give(1, t.on_memory(wire::TaOpcode::kRead, 64), 0, true, 1);
+  std::vector<uint32_t> taken;
+  while (room_for_answer(*t.s, t.ch())) taken.push_back(t.s->answers.alloc());
+  t.give(0, t.response(wire::TaOpcode::kTaack, 0), 0, true, 0);
+  ASSERT_TRUE(t.ch().stalled);
+  for (const uint32_t index : taken) t.s->answers.free(index);
+  t.ch().ack_wanted = false;
+  t.receiver.resume(t.channel);
+  EXPECT_EQ(t.acknowledged(), 1u);
+  EXPECT_TRUE(t.ch().ack_wanted);
 }
 
 TEST(FusedTarget, a_message_that_its_sender_ended_is_no_failure) {
@@ -182,6 +247,38 @@ TEST(FusedTarget, earlier_packets_of_a_message_are_acknowledged_at_once) {
   EXPECT_EQ(t.acknowledged(), 1u);
 }
 
+TEST(FusedTarget, what_its_sender_ended_is_acknowledged_before_memory_has_answered) {
+  Target t(true);
+  t.give(t.write(2 * kMtu), kMtu, false);
+  t.give_fake(t.tpmsn++);
+  t.give(t.write(8, 4 * kMtu), 8);
+  EXPECT_EQ(t.acknowledged(), 1u) << "nobody executes it; the next one has not executed";
+  EXPECT_EQ(t.ack().status.message, Tpmsn(0));
+  t.finish_copies();
+  EXPECT_EQ(t.acknowledged(), 2u);
+  EXPECT_EQ(t.ack().status.message, Tpmsn(1));
+}
+
+TEST(FusedTarget, a_malformed_message_fails_behind_those_that_wait_for_memory) {
+  Target t(true);
+  t.give(t.write(8), 8);
+  t.give(t.malformed(), 8);
+  EXPECT_FALSE(t.ch().fused.frozen);
+  EXPECT_EQ(t.acknowledged(), 0xFFFFFFu);
+  t.finish_copies();
+  EXPECT_EQ(t.status(), kNotSupported);
+  EXPECT_EQ(t.failed_message(), 1u);
+}
+
+TEST(FusedTarget, a_write_waits_at_its_first_packet_only_if_it_is_strong_and_the_channel_is_one_of_rol) {
+  for (const bool rol : {false, true}) {
+    Target t(true, rol);
+    t.give(t.write(8), 8);
+    t.give(rol ? t.write(2 * kMtu, kMtu) : t.strong_write(2 * kMtu, kMtu), kMtu, false);
+    EXPECT_EQ(t.host.pending_copies(), 2u);
+  }
+}
+
 TEST(FusedTarget, a_strong_write_waits_at_its_first_packet) {
   Target t(true);
   t.give(t.write(8), 8);
@@ -199,6 +296,9 @@ TEST(FusedTarget, a_strong_write_is_not_placed_ahead_of_a_gap) {
   EXPECT_TRUE(t.holds(kMtu, 64 * kMtu)) << "another one is";
   t.give(3, t.strong_write(2 * kMtu, 128 * kMtu), kMtu, false, 2);
   EXPECT_FALSE(t.holds(kMtu, 128 * kMtu));
+  Target other(false, false);
+  other.give(3, other.strong_write(2 * kMtu, 128 * kMtu), kMtu, false, 2);
+  EXPECT_TRUE(other.holds(kMtu, 128 * kMtu)) << "where the initiator keeps the order";
 }
 
 }  // namespace

@@ -154,6 +154,21 @@ TEST(SlowTarget, while_a_message_is_parked_a_packet_that_cannot_be_kept_is_answe
   EXPECT_TRUE(d.ch().on_ack_list);
 }
 
+// Numbers of messages come again, and answers, which nothing parks, may use up all of them meanwhile (6.2.1).
+TEST(SlowTarget, a_message_waits_for_the_parked_one_that_has_its_number) {
+  Slow d;
+  d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
+  ASSERT_EQ(d.ch().parked, 1u);
+  d.ch().message = Tpmsn(d.tpmsn = 0);
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 64), 8);
+  EXPECT_TRUE(d.ch().stalled);
+  EXPECT_EQ(d.ch().parked, 1u);
+  d.finish_copies();
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_EQ(d.ch().message, Tpmsn(1));
+  EXPECT_TRUE(d.holds(8, 64));
+}
+
 TEST(SlowTarget, a_channel_that_closes_delivers_nothing_more) {
   Slow d;
   d.park_nothing();

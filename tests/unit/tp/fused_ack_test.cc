@@ -7,6 +7,7 @@
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/tp/receiver.h"
 #include "tests/unit/tp/sender.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -92,6 +93,16 @@ TEST(FusedAck, is_frozen_at_a_failure_until_that_is_confirmed) {
   EXPECT_EQ(r.ack().content.cumulative, Psn(101));
   EXPECT_FALSE(r.confirm(100, 5)) << "once more";
   EXPECT_TRUE(r.fail(101, 6));
+}
+
+TEST(FusedAck, is_owed_at_once_when_a_message_has_failed) {
+  RolReceiver r;
+  TestHost host;
+  r.s->looker.begin(host);
+  ASSERT_TRUE(r.fail(100, 5));
+  EXPECT_TRUE(r.ch().ack_wanted && r.ch().on_ack_list);
+  EXPECT_EQ(host.noted(Stage::kChannelFrozen),
+            (std::vector<Note>{{Stage::kChannelFrozen, r.channel, 5, wire::kRspRnr}}));
 }
 
 TEST(FusedAck, is_owed_at_once) {

@@ -55,6 +55,22 @@ TEST(Sender, an_acknowledgement_of_the_future_is_ignored) {
   EXPECT_EQ(s.ch().outstanding(), 0u);
 }
 
+// 6.2.3: the bitmap has the size that it says; what lies behind it is something else.
+TEST(Sender, bits_behind_the_bitmap_of_a_selective_acknowledgement_say_nothing) {
+  Sender s(100);
+  s.send(70);
+  std::byte bytes[wire::sack_size(1)];
+  std::memset(bytes, 0xFF, sizeof bytes);
+  const uint64_t bitmap[wire::kSackMaxWords] = {1};
+  wire::write_sack(bytes, 0, Psn(99), bitmap);
+  wire::SackView view;
+  ASSERT_EQ(wire::SackView::read(bytes, sizeof bytes, view), wire::Drop::kNone);
+  wire::RtpHeader rtp;
+  rtp.psn = Psn(99);
+  EXPECT_EQ(on_sack(*s.s, s.channel, s.now, rtp, view).lost, 0u);
+  EXPECT_EQ(s.resend(), Psns{});
+}
+
 TEST(Sender, acknowledgements_are_counted) {
   Sender s(100);
   s.send(3);

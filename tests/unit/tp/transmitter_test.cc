@@ -226,6 +226,8 @@ TEST(Transmitter, one_acknowledgement_covers_what_was_accepted) {
   EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kAck);
   EXPECT_EQ(s.seen().rtp.psn, Psn(502));
   EXPECT_EQ(s.seen().rtp.tpmsn, Tpmsn(4)) << "the newest message that is complete";
+  EXPECT_EQ(s.seen().rtp.rspst, wire::kRspOk);
+  EXPECT_EQ(s.seen().rtp.rspinfo, 0);
   EXPECT_EQ(s.seen().behind_header, 0u);
   EXPECT_EQ(s.host.may_wait, 1u);
   EXPECT_FALSE(s.ch().on_ack_list);
@@ -309,6 +311,51 @@ TEST(Transmitter, without_room_in_the_port_a_notification_stays_owed_with_its_ac
   EXPECT_EQ(s.count(Counter::kTpTxCnp), 0u);
   s.host.full = false;
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.frames.size(), 2u);
+}
+
+// ---- the confirmation of a failure (6.8.2) ---------------------------------------------------------------------
+
+// The peer of a channel of ROL reported that a message failed.
+struct Confirming : Sending {
+  Confirming() {
+    s->looker.begin(host);
+    ch().rol = true;
+    wire::RtpHeader report;
+    report.psn = Psn(98);
+    report.tpmsn = Tpmsn(7);
+    report.rspst = wire::kRspError;
+    report.rspinfo = wire::kErrRemoteAbort;
+    confirm(*s, channel, now, report);
+  }
+};
+
+TEST(Transmitter, a_confirmation_leaves_once_and_before_the_acknowledgement) {
+  Confirming s;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 2u);
+  const Sending::Seen p = s.seen(0);
+  EXPECT_TRUE(p.rtp.fake && p.rtp.last && p.rtp.ack_req && p.sealed);
+  EXPECT_EQ(p.rtp.psn, Psn(98));
+  EXPECT_EQ(p.rtp.tpmsn, Tpmsn(7));
+  EXPECT_EQ(p.rtp.rspst, wire::kRspError);
+  EXPECT_EQ(p.rtp.rspinfo, wire::kErrRemoteAbort);
+  EXPECT_EQ(p.behind_header, 0u);
+  EXPECT_EQ(s.seen(1).rtp.opcode, wire::TpOpcode::kAck);
+  EXPECT_EQ(s.count(Counter::kTpTxFake), 1u);
+  EXPECT_EQ(s.host.noted(Stage::kPacketFake), (Notes{{Stage::kPacketFake, s.channel, 98, 7}}));
+  owe_fused_ack(*s.s, s.channel, s.now);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
+  EXPECT_EQ(s.host.frames.size(), 3u) << "an acknowledgement alone";
+}
+
+TEST(Transmitter, without_room_in_the_port_a_confirmation_stays_owed_with_its_acknowledgement) {
+  Confirming s;
+  s.host.full = true;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 0u);
+  EXPECT_EQ(s.count(Counter::kTpTxFake), 0u);
+  s.host.full = false;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
   EXPECT_EQ(s.host.frames.size(), 2u);
 }
 
