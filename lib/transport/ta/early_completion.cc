@@ -68,7 +68,13 @@ void report_ended(CoreState& s, uint32_t queue, uint32_t number) {
   if (number == q.started_head) retire_from_the_oldest(q);
 }
 
-void report_ended(CoreState& s, uint32_t queue, uint32_t from, uint32_t end) {
+void report_ended_before(CoreState& s, uint32_t queue, uint32_t end, uint32_t segments) {
+  const SendQueue& q = s.queues[queue];
+  uint32_t from = end;
+  while (from != q.started_head && segments != 0) {
+    --from;
+    if (q.work[from & q.work_mask].segments != 0) --segments;  // a NOP has none
+  }
   for (uint32_t n = from; n != end; ++n) report_ended(s, queue, n);
 }
 

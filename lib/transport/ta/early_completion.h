@@ -10,7 +10,7 @@
 namespace ub::ta {
 
 void report_ended(CoreState& s, uint32_t queue, uint32_t number);
-void report_ended(CoreState& s, uint32_t queue, uint32_t from, uint32_t end);
+void report_ended_before(CoreState& s, uint32_t queue, uint32_t end, uint32_t segments);
 
 // Called where a request may have ended: it is done, or a copy of its response has arrived.
 inline void on_ended(CoreState& s, uint32_t queue, uint32_t number) {
@@ -18,10 +18,10 @@ inline void on_ended(CoreState& s, uint32_t queue, uint32_t number) {
     report_ended(s, queue, number);
 }
 
-// The same for the requests [from, end), of which several may have ended together.
-inline void on_ended(CoreState& s, uint32_t queue, uint32_t from, uint32_t end) {
+// The same where so many segments of the requests before `end` may have ended together.
+inline void on_ended_before(CoreState& s, uint32_t queue, uint32_t end, uint32_t segments) {
   if (s.queues[queue].completes_early) [[unlikely]]
-    report_ended(s, queue, from, end);
+    report_ended_before(s, queue, end, segments);
 }
 
 // The JFC has room again: reports what has ended meanwhile.

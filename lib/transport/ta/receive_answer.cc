@@ -135,7 +135,6 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
   uint32_t likely = s.queues[queue].started_head;
-  uint32_t first = 0;  // request of which a segment ended
   bool ended = false;
   for (uint32_t i = 0; i <= more; ++i) {
     AnsweredSegment a;
@@ -143,7 +142,6 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
       s.drop(Counter::kTaRxStaleAnswer);
       continue;
     }
-    if (!ended) first = a.number;
     switch (answer.rspst) {
       case wire::kRspOk:
       case wire::kRspReceived:
@@ -162,7 +160,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
     likely = a.wr->done ? a.number + 1 : a.number;
   }
   if (!ended) return;
-  on_ended(s, queue, first, likely);
+  on_ended_before(s, queue, likely, more + 1);
   go_on(s, queue, channel);
 }
 

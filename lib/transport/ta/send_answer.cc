@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/send_answer.h"
 
-#include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -46,10 +45,8 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 // A failure, or any answer on ROL.
 [[gnu::noinline, gnu::cold]] void answer_specially(CoreState& s, uint32_t channel, const wire::Btah& request,
                                                    wire::TaOpcode opcode, uint8_t rspst, uint8_t rspinfo) {
-  if (rspst == wire::kRspOk && answered_by_ack(s.channels[channel], request.opcode)) {
-    return tp::owe_fused_ack(s, channel, s.now);
-  }
-  if (rspst != wire::kRspOk) count_refusal(s, channel, request, rspst);
+  if (rspst == wire::kRspOk) return tp::owe_fused_ack(s, channel, s.now);  // READs and atomics answer elsewhere
+  count_refusal(s, channel, request, rspst);
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }
 
@@ -62,7 +59,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (!ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.answers);
-    if (last.kind == tp::MessageKind::kAnswer && last.opcode == opcode && last.rspst == wire::kRspOk &&
+    if (last.opcode == opcode && last.rspst == wire::kRspOk &&  // of other kinds the opcode is 0, which is no answer's
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
       ++last.rspinfo;
