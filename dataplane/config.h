@@ -169,6 +169,9 @@ struct TransportConfig {
   uint64_t segment_bytes = 64ULL << 10;
   // Send again at once what the peer reports missing; default on.
   bool fast_retransmit = true;
+  // Queues of RC leave their order to a channel of ROL; default off. Switching it on makes small messages wait for long
+  // ones of the same peer.
+  bool rol = false;
   // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
   std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);
   // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The atomics of the transaction layer, carried out by the CPU on naturally aligned native integers of 4, 8 or 16
-// bytes. Those of 16 bytes need a CPU that has an instruction for them (has_wide_atomics).
+// The atomics of the transaction layer, carried out by the CPU on naturally aligned native integers of 1, 2, 4, 8
+// or 16 bytes. Those of 16 bytes need a CPU that has an instruction for them (has_wide_atomics).
 #pragma once
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +20,7 @@ namespace ub {
 struct AtomicRequest {
   std::byte* address;
   WrOp op;          // kCompareSwap .. kFetchXor
-  uint32_t bytes;   // 4, 8 or 16
+  uint32_t bytes;   // 1, 2, 4, 8 or 16
   uint128 operand;  // the value to swap in, or the operand
   uint128 compare;
 };
@@ -37,7 +38,9 @@ inline bool has_wide_atomics() {
 }
 
 // Can this machine carry out atomics of this width?
-inline bool is_atomic_width(uint32_t bytes) { return bytes == 4 || bytes == 8 || (bytes == 16 && has_wide_atomics()); }
+inline bool is_atomic_width(uint32_t bytes) {
+  return std::has_single_bit(bytes) && (bytes <= 8 || (bytes == 16 && has_wide_atomics()));
+}
 
 template <class T>
 T run_atomic(T* at, WrOp op, T operand, T compare) {
@@ -105,16 +108,24 @@ inline uint128 run_wide_atomic(uint128* at, WrOp op, uint128 operand, uint128 co
   }
 }
 
+template <class T>
+T run_atomic_of(const AtomicRequest& r) {
+  return run_atomic(reinterpret_cast<T*>(r.address), r.op, static_cast<T>(r.operand), static_cast<T>(r.compare));
+}
+
 // Returns the value that was there before.
 inline uint128 run_atomic(const AtomicRequest& r) {
   switch (r.bytes) {
     case 16:
       return run_wide_atomic(reinterpret_cast<uint128*>(r.address), r.op, r.operand, r.compare);
     case 8:
-      return run_atomic(reinterpret_cast<uint64_t*>(r.address), r.op, low_half(r.operand), low_half(r.compare));
+      return run_atomic_of<uint64_t>(r);
+    case 4:
+      return run_atomic_of<uint32_t>(r);
+    case 2:
+      return run_atomic_of<uint16_t>(r);
     default:
-      return run_atomic(reinterpret_cast<uint32_t*>(r.address), r.op, static_cast<uint32_t>(r.operand),
-                        static_cast<uint32_t>(r.compare));
+      return run_atomic_of<uint8_t>(r);
   }
 }
 

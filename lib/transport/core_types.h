@@ -91,8 +91,8 @@ struct CoreConfig {
   // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
   // final word must become visible last. There is no configuration key yet, because all channels take the same path.
   uint32_t channels_per_lane = 1;
-  // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too. There is no
-  // configuration key yet (docs/ordering-design.md).
+  // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too. What speaks
+  // against it as the default is in docs/ordering-design.md.
   bool rol = false;
   uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ: one TASSN, one answer
   bool fast_retransmit = true;

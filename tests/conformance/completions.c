@@ -146,7 +146,7 @@ static void read_body(struct pair* p) {
 
 // ---- atomics ----------------------------------------------------------------------------------------------
 
-static uint64_t low(uint64_t word, uint32_t width) { return width == 8 ? word : (uint32_t)word; }
+static uint64_t low(uint64_t word, uint32_t width) { return word & ~0ull >> (64 - 8 * width); }
 
 typedef unsigned __int128 wide;
 
@@ -218,15 +218,13 @@ static bool has_wide_atomics(void) {
 }
 
 static void run_widths(struct pair* p, urma_opcode_t op) {
-  run_atomic(p, op, 8, 0);
-  run_atomic(p, op, 4, 0);
+  for (uint32_t width = 1; width <= 8; width *= 2) run_atomic(p, op, width, 0);
   if (has_wide_atomics()) run_wide_atomic(p, op, false);
 }
 
 static void cas_body(struct pair* p) {
   run_widths(p, URMA_OPC_CAS);  // compares in vain
-  run_atomic(p, URMA_OPC_CAS, 8, WORD);
-  run_atomic(p, URMA_OPC_CAS, 4, WORD);
+  for (uint32_t width = 1; width <= 8; width *= 2) run_atomic(p, URMA_OPC_CAS, width, WORD);
   if (has_wide_atomics()) run_wide_atomic(p, URMA_OPC_CAS, true);
 }
 

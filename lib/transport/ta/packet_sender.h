@@ -298,8 +298,12 @@ class PacketSender {
         return store_be128(dst, value);
       case 8:
         return store_be64(dst, low_half(value));
-      default:
+      case 4:
         return store_be32(dst, static_cast<uint32_t>(value));
+      case 2:
+        return store_be16(dst, static_cast<uint16_t>(value));
+      default:
+        return store_u8(dst, static_cast<uint8_t>(value));
     }
   }
 

@@ -92,7 +92,18 @@ class ResponsePlacer {
   }
 
   static uint128 load_operand_be(const std::byte* from, uint32_t bytes) {
-    return bytes == 16 ? load_be128(from) : bytes == 8 ? load_be64(from) : load_be32(from);
+    switch (bytes) {
+      case 16:
+        return load_be128(from);
+      case 8:
+        return load_be64(from);
+      case 4:
+        return load_be32(from);
+      case 2:
+        return load_be16(from);
+      default:
+        return load_u8(from);
+    }
   }
 
   static void note_failure(tp::Channel& ch, CrStatus status) {

@@ -98,7 +98,7 @@ const char* take_transfer(const urma_sg_t& local, const urma_sg_t& remote, uint3
   r->remote = remote;
   r->local = local;
   r->local_count = 1;
-  if (!is_atomic_width(remote->len)) return "atomics are 4, 8 or, where the CPU can, 16 bytes wide";
+  if (!is_atomic_width(remote->len)) return "atomics are 1, 2, 4, 8 or, where the CPU can, 16 bytes wide";
   if (local->len < remote->len) return "no room for the old value";
   if (remote->addr % remote->len != 0) return "the remote address of an atomic is not aligned";
   return nullptr;

@@ -494,6 +494,27 @@ TEST(DeliverAtomic, answers_with_the_old_value) {
   EXPECT_EQ(after, 42u);
 }
 
+TEST(DeliverAtomic, changes_as_many_bytes_as_it_is_wide) {
+  for (const uint32_t width : {1u, 2u, 4u, 8u}) {
+    Delivery d;
+    std::memset(d.base, 0xff, 16);
+    std::memset(d.bytes, 0, 16);
+    d.bytes[0] = std::byte{2};  // little-endian
+    d.give(d.on_memory(TaOpcode::kAtomicFetchAdd, width, 8), 2 * width);
+    const std::vector<tp::TxMessage> a = d.answers();
+    ASSERT_EQ(a.size(), 1u);
+    EXPECT_EQ(a[0].value, ~uint64_t{0} >> (64 - 8 * width));
+    EXPECT_EQ(a[0].value_bytes, width);
+    uint64_t before, after, expected = ~uint64_t{0};
+    std::memcpy(&before, d.base, sizeof before);
+    std::memcpy(&after, d.base + 8, sizeof after);
+    const uint64_t one = 1;
+    std::memcpy(&expected, &one, width);  // the sum wraps within its width
+    EXPECT_EQ(before, ~uint64_t{0});
+    EXPECT_EQ(after, expected);
+  }
+}
+
 TEST(DeliverAtomic, of_a_form_that_cannot_be_changes_nothing) {
   const auto verdict = [](uint32_t width, uint32_t payload, uint64_t offset, bool last = true) {
     Delivery d;
@@ -508,8 +529,11 @@ TEST(DeliverAtomic, of_a_form_that_cannot_be_changes_nothing) {
   };
   EXPECT_EQ(verdict(8, 16, 8), kFine);
   EXPECT_EQ(verdict(4, 8, 4), kFine);
-  EXPECT_EQ(verdict(2, 4, 0), kNotSupported) << "no width";
+  EXPECT_EQ(verdict(2, 4, 2), kFine);
+  EXPECT_EQ(verdict(1, 2, 3), kFine);
+  EXPECT_EQ(verdict(0, 0, 0), kNotSupported) << "no width";
   EXPECT_EQ(verdict(3, 6, 0), kNotSupported);
+  EXPECT_EQ(verdict(32, 64, 0), kNotSupported) << "no CPU does it in one piece";
   EXPECT_EQ(verdict(8, 12, 0), kNotSupported) << "too few operands";
   EXPECT_EQ(verdict(8, 20, 0), kNotSupported);
   EXPECT_EQ(verdict(8, 16, 4), kNotSupported) << "not aligned";

@@ -199,7 +199,7 @@ TEST(ReadResponse, that_nobody_waits_for_is_stale) {
 }
 
 TEST(AtomicResponse, the_old_value_is_big_endian_on_the_wire) {
-  for (uint32_t width : {4u, 8u, 16u}) {
+  for (uint32_t width : {1u, 2u, 4u, 8u, 16u}) {
     Asked d;
     d.ask(WrOp::kFetchAdd, width);
     d.give(d.response(TaOpcode::kAtomicResponse, 0), width);
