@@ -544,7 +544,7 @@ static void malformed_atomics_body(struct pair* p) {
                                       URMA_OPC_FAND, URMA_OPC_FOR,  URMA_OPC_FXOR};
   static const struct {
     uint32_t offset, bytes;
-  } wrong[] = {{1, 8}, {4, 8}, {12, 8}, {2, 4}, {1, 4}, {0, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 7}, {0, 9}, {0, 32}};
+  } wrong[] = {{1, 8}, {4, 8}, {12, 8}, {2, 4}, {1, 4}, {1, 2}, {0, 0}, {0, 3}, {0, 5}, {0, 7}, {0, 9}, {0, 32}};
   far_prepare(THERE, 64);
   for (size_t op = 0; op < sizeof ops / sizeof *ops; ++op) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
