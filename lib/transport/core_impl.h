@@ -44,7 +44,7 @@ Core<Host, Engines>::Core(const CoreConfig& config, Arena arena, Host& host)
 template <class Host, class Engines>
 CoreState& Core<Host, Engines>::configured(const CoreConfig& config) {
   UB_ASSERT(config.window_packets >= 128 && config.window_packets <= tp::kMaxWindow);
-  UB_ASSERT(config.segment_bytes >= 32 * 1024 && config.segment_bytes % 8192 == 0);
+  UB_ASSERT(config.segment_bytes >= kMinSegmentBytes && config.segment_bytes % 8192 == 0);
   UB_ASSERT(config.max_channels < (1u << tp::kTpnIndexBits));
   UB_ASSERT(config.max_queues < kIdSpace);
   UB_ASSERT(config.roce.max_qps <= UINT16_MAX && config.roce.max_connections <= UINT16_MAX);

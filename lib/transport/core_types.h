@@ -94,7 +94,7 @@ struct CoreConfig {
   // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too. What speaks
   // against it as the default is in docs/ordering-design.md.
   bool rol = false;
-  uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ: one TASSN, one answer
+  uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ, at least kMinSegmentBytes: one TASSN, one answer
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
@@ -222,6 +222,7 @@ struct RegisteredSegment {
 };
 
 constexpr uint32_t kMinMtu = 1024, kMaxMtu = 8192;  // the MTU of a link or channel is a power of two
+constexpr uint32_t kMinSegmentBytes = 32 * 1024;    // of the segments that a WRITE or READ is cut into
 
 // How packets reach a peer. Frames carry complete addresses, so a port needs no more than the frame and its link.
 struct LinkConfig {

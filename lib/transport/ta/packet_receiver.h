@@ -345,7 +345,7 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[p.channel];
     if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
     UB_DCHECK(!is_placed(ch.open));  // what was placed is parked at once
-    if (ch.open.copies == 0) executor().place_last(p);
+    if (ch.open.copies == 0 && !follows_parked(s_, ch, p.ta)) executor().place_last(p);
     return park_last(p, rest);
   }
 
@@ -381,12 +381,15 @@ class PacketReceiver {
   void message_copied(uint32_t channel, Tpmsn number, bool ok) {
     ParkedMessage* m = copy_done(s_, channel, number, ok);
     if (m == nullptr || m->copies != 0) return;
-    if (m->kept != 0) {
-      executor().place_last(packet_of(channel, *m));
-      tp::release_kept(s_, s_.channels[channel], m->kept);
-      m->kept = 0;
-    }
+    if (m->kept != 0 && !follows_parked(s_, s_.channels[channel], m->last)) place_kept(channel, *m);
     end_parked(channel);
+  }
+
+  // Places the payload of the last packet of a parked message.
+  void place_kept(uint32_t channel, ParkedMessage& m) {
+    executor().place_last(packet_of(channel, m));
+    tp::release_kept(s_, s_.channels[channel], m.kept);
+    m.kept = 0;
   }
 
   void end_parked(uint32_t channel) {
@@ -403,6 +406,7 @@ class PacketReceiver {
       ParkedMessage& m = first_parked(s_, ch);
       if (m.copies != 0) return;
       if (!room_for_answer(s_, ch)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+      if (m.kept != 0) place_kept(channel, m);  // the segment in front of it has ended
       if (m.vanished) {
         abandon_message(s_, m);
       } else if (!executor().execute_last(packet_of(channel, m))) {

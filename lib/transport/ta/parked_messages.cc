@@ -79,6 +79,21 @@ tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number) {
   return &s.parked[i];
 }
 
+bool follows_parked(const CoreState& s, const tp::Channel& ch, const wire::TaPacket& last) {
+  const auto is_write = [](const wire::TaPacket& ta) { return ta.req.opcode == wire::TaOpcode::kWrite; };
+  const auto end_of = [](const wire::TaPacket& ta) { return ta.ma.address + ta.payload_len; };
+  if (!is_write(last)) return false;  // other ends of a WRITE wait for the answers to what is before them
+  uint32_t i = ch.ending.empty() ? 0 : ch.ending.front<&ParkedMessage::in_line>(s.parked);
+  for (; i != 0; i = ch.ending.behind<&ParkedMessage::in_line>(s.parked, i)) {
+    const wire::TaPacket& before = s.parked[i].last;
+    if (is_write(before) && before.req.rc_id == last.req.rc_id && before.req.tassn + 1 == last.req.tassn &&
+        before.ma.length >= kMinSegmentBytes && end_of(before) == end_of(last) - last.ma.length) {
+      return true;
+    }
+  }
+  return false;
+}
+
 ParkedMessage& park(CoreState& s, uint32_t channel) {
   tp::Channel& ch = s.channels[channel];
   UB_DCHECK(room_to_park(s, ch));

@@ -30,6 +30,10 @@ inline bool is_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) {
 // there is no room for a record, or a parked message has the number.
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number);
 
+// Is a segment parked of which this last packet of a WRITE looks like the next one? The two may be of one WRITE, whose
+// final word has to become visible last, so the packet is placed when the other segment has ended.
+bool follows_parked(const CoreState& s, const tp::Channel& ch, const wire::TaPacket& last);
+
 // Parks the open message at the end of Channel::ending. There must be room (room_to_park()).
 ParkedMessage& park(CoreState& s, uint32_t channel);
 // The oldest record of Channel::ending, which must not be empty.

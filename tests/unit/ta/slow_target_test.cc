@@ -32,6 +32,62 @@ TEST(SlowTarget, the_last_packet_of_a_message_waits_for_the_others) {
   EXPECT_EQ(d.verdict(), kFine);
 }
 
+// Gives a segment of a WRITE, `packets` whole ones, whose memory begins at `offset`.
+void give_segment(Slow& d, uint64_t offset, uint32_t packets, uint32_t tassn) {
+  for (uint32_t i = 0; i < packets; ++i) {
+    wire::TaPacket p = d.on_memory(TaOpcode::kWrite, packets * kMtu, offset + i * kMtu);
+    p.req.tassn = Tassn(tassn);
+    d.give(p, kMtu, i + 1 == packets);
+  }
+}
+
+constexpr uint32_t kLeastPackets = kMinSegmentBytes / kMtu;
+
+// A WRITE is cut into segments, each of which is a message. What spins on its last byte must find all others.
+TEST(SlowTarget, the_last_packet_of_a_segment_waits_for_the_segment_before_it) {
+  Slow d;
+  give_segment(d, 0, kLeastPackets, 0);
+  EXPECT_EQ(d.host.pending_copies(), kLeastPackets - 1);
+  give_segment(d, kMinSegmentBytes, 1, 1);
+  give_segment(d, kMinSegmentBytes + kMtu, 1, 2);
+  EXPECT_EQ(d.host.pending_copies(), kLeastPackets) << "one is the end of another WRITE";
+  d.finish_copy(kLeastPackets - 1);
+  while (d.host.pending_copies() > 1) d.finish_copy();
+  EXPECT_TRUE(d.answers().empty());
+  d.finish_copy();
+  EXPECT_EQ(d.host.pending_copies(), 1u) << "the end of the first segment";
+  d.finish_copy();
+  EXPECT_EQ(d.answers().size(), 1u);
+  EXPECT_EQ(d.host.pending_copies(), 1u) << "then the end of the second one";
+  d.finish_copy();
+  EXPECT_EQ(d.answers().size(), 1u) << "one for both that are left";
+  EXPECT_TRUE(d.holds(kMtu, kMinSegmentBytes));
+  EXPECT_EQ(d.s->kept.in_use(), 0u);
+  EXPECT_EQ(d.ch().parked, 0u);
+}
+
+TEST(SlowTarget, who_only_looks_like_the_next_segment_does_not_wait) {
+  const auto waits = [](void (*change)(wire::TaPacket&)) {
+    Slow d;
+    give_segment(d, 0, kLeastPackets, 0);
+    const size_t before = d.host.pending_copies();
+    wire::TaPacket p = d.on_memory(TaOpcode::kWrite, kMtu, kMinSegmentBytes);
+    p.req.tassn = Tassn(1);
+    change(p);
+    d.give(p, kMtu);
+    return d.host.pending_copies() == before;
+  };
+  EXPECT_TRUE(waits([](wire::TaPacket&) {}));
+  EXPECT_FALSE(waits([](wire::TaPacket& p) { ++p.req.rc_id; }));
+  EXPECT_FALSE(waits([](wire::TaPacket& p) { p.req.tassn = Tassn(2); }));
+  EXPECT_FALSE(waits([](wire::TaPacket& p) { p.ma.address += kMtu; }));
+  Slow d;
+  give_segment(d, 0, kLeastPackets - 1, 0);
+  const size_t before = d.host.pending_copies();
+  give_segment(d, kMinSegmentBytes - kMtu, 1, 1);
+  EXPECT_EQ(d.host.pending_copies(), before + 1) << "behind a WRITE that is shorter than any segment";
+}
+
 TEST(SlowTarget, a_message_whose_memory_went_away_fails_and_no_other_one) {
   for (uint32_t failing : {0u, 1u}) {
     Slow d;
