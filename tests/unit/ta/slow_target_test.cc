@@ -50,7 +50,7 @@ TEST(SlowTarget, the_last_packet_of_a_segment_waits_for_the_segment_before_it) {
   EXPECT_EQ(d.host.pending_copies(), kLeastPackets - 1);
   give_segment(d, kMinSegmentBytes, 1, 1);
   give_segment(d, kMinSegmentBytes + kMtu, 1, 2);
-  EXPECT_EQ(d.host.pending_copies(), kLeastPackets) << "one is the end of another WRITE";
+  ASSERT_EQ(d.host.pending_copies(), kLeastPackets) << "one is the end of another WRITE";
   d.finish_copy(kLeastPackets - 1);
   while (d.host.pending_copies() > 1) d.finish_copy();
   EXPECT_TRUE(d.answers().empty());
