@@ -77,7 +77,7 @@ class Core {
   // the first request on that fails, or when it is told so: no further one is started, those that were started come to
   // their end, then comes a completion with kWrSuspendDone. Out of both states it comes when all its requests have been
   // taken back (take_unhandled); before, kBusy. In kReset all requests complete with kWrFlush, also those that are
-  // posted there; as long as there is no room for their completions, kBusy. A JFR in kError flushes the receives that
+  // posted there; to leave it while one of them finds no room is kBusy. A JFR in kError flushes the receives that
   // are posted; those posted later are flushed when kError is set again, and a receive that an arriving message holds
   // when that message ends.
   Status set_state(Instant now, uint32_t id, QueueState);

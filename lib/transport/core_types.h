@@ -163,7 +163,8 @@ struct JfrConfig {
 struct SendQueueConfig {
   Wqe* slots = nullptr;
   // Null: the application writes `slots` itself. Else it writes here, into as many slots, and the Core copies each
-  // element to `slots` once, so that the application cannot change an element that is being executed.
+  // element to `slots` once, so that the application cannot change an element that is being executed. In it the Core
+  // marks those that completed before older ones (kWrReported).
   Wqe* source = nullptr;
   uint32_t slot_count = 0;
   uint32_t depth = 0;  // work requests it may hold

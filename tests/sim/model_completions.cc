@@ -80,7 +80,7 @@ void Model::resolve(Wr& w, CrStatus status) {
 
 void Model::resolve_in_order(Queue* q, uint64_t id, CrStatus status, const char* what) {
   auto& ids = in_queue_[q->uid];
-  if (q->completes_early) {  // all that is asked for is that it is outstanding
+  if (q->completes_early) {  // it has to be outstanding, and older ones may be, too
     if (const auto at = std::find(ids.begin(), ids.end(), id); at != ids.end()) std::rotate(ids.begin(), at, at + 1);
   }
   while (!ids.empty()) {

@@ -186,7 +186,7 @@ struct WrState {
   bool done;           // no more of it will be sent, and no answer is awaited
   bool blocks_target : 1;  // RC: the target refuses the messages behind it until a retry comes
   bool reported : 1;       // it has completed before older ones (ta/early_completion.h)
-  uint16_t copies;     // pending copies of its READ or atomic responses
+  uint16_t copies;         // pending copies of its READ or atomic responses
 };
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request

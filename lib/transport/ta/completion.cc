@@ -33,7 +33,7 @@ struct Waiters {
 
 void append_blocked(CoreState& s, uint32_t jfc) { s.blocked_jfcs.push_back<&Jfc::on_blocked_list>(s.jfcs, jfc); }
 
-Cqe of_queue(const CoreState& s, const SendQueue& q) {
+Cqe queue_completion(const CoreState& s, const SendQueue& q) {
   const Jetty& jetty = s.jettys[q.jetty];
   Cqe cqe{};
   cqe.opcode = CrOpcode::kNone;
@@ -53,7 +53,7 @@ Cqe of_queue(const CoreState& s, const SendQueue& q) {
 }  // namespace
 
 Cqe send_completion(const CoreState& s, const SendQueue& q, const WrState& wr) {
-  Cqe cqe = of_queue(s, q);
+  Cqe cqe = queue_completion(s, q);
   cqe.tpn = wr.channel == 0 ? 0 : s.channels[wr.channel].tpn;
   return cqe;
 }
@@ -121,7 +121,7 @@ namespace {
     q.marker_pending = false;
     leave_list(s, queue);  // nothing of it is to be sent
     s.note(Stage::kQueueFlushed, queue);
-    Cqe cqe = of_queue(s, q);
+    Cqe cqe = queue_completion(s, q);
     cqe.status = q.state == QueueState::kSuspended ? CrStatus::kWrSuspendDone : CrStatus::kWrFlushDone;
     push_completion(s, q.jfc, cqe);
   }

@@ -80,7 +80,7 @@ void report_ended_before(CoreState& s, uint32_t queue, uint32_t end, uint32_t se
 
 void report_all_ended(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  for (uint32_t n = q.started_head; n != q.started_tail && !q.waiter; ++n) report_ended(s, queue, n);
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) report_ended(s, queue, n);
 }
 
 }  // namespace ub::ta

@@ -25,7 +25,7 @@ struct Early : Requests {
     return all;
   }
   uint32_t retired() const { return indices.retired.load(); }
-  // The next places in the JFC are not free until make_room().
+  // completions() makes room again.
   void fill_jfc() {
     while (jfc_has_room(*s, jfc)) push_completion(*s, jfc, Cqe{});
   }

@@ -81,6 +81,10 @@ TEST(SlowTarget, who_only_looks_like_the_next_segment_does_not_wait) {
   EXPECT_FALSE(waits([](wire::TaPacket& p) { ++p.req.rc_id; }));
   EXPECT_FALSE(waits([](wire::TaPacket& p) { p.req.tassn = Tassn(2); }));
   EXPECT_FALSE(waits([](wire::TaPacket& p) { p.ma.address += kMtu; }));
+  EXPECT_FALSE(waits([](wire::TaPacket& p) {
+    p.req.opcode = TaOpcode::kWriteNotify;
+    p.has_ntf = true;
+  })) << "its sender sends it when the others are answered";
   Slow d;
   give_segment(d, 0, kLeastPackets - 1, 0);
   const size_t before = d.host.pending_copies();

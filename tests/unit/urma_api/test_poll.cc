@@ -72,6 +72,17 @@ TEST_F(Poll, fills_every_byte) {
   EXPECT_EQ(a.status, URMA_CR_ACK_TIMEOUT_ERR);
 }
 
+// Its number is in the place of the sender's uasid, and is for whoever takes over the ring of a daemon.
+TEST_F(Poll, a_send_completion_names_no_sender) {
+  Cqe cqe{};
+  cqe.flags = kCqeJetty;
+  cqe.stamp = 77;
+  ASSERT_TRUE(fake->produce(handle(), cqe));
+  urma_cr_t cr;
+  ASSERT_EQ(urma_poll_jfc(jfc, 1, &cr), 1);
+  EXPECT_EQ(cr.remote_id.uasid, 0u);
+}
+
 TEST_F(Poll, counts_and_arguments) {
   urma_cr_t cr[100];
   EXPECT_EQ(urma_poll_jfc(jfc, 0, nullptr), 0);
