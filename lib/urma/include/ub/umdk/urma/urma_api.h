@@ -28,6 +28,7 @@
  *    URMA_RELAX_ORDER or URMA_STRONG_ORDER, which is what a flag behind data needs; one with fence starts, and those
  *    behind it start, when the results of all earlier READs and atomics are in memory; the receive of a message with
  *    comp_order completes after those of all earlier messages (in RC always). Queues never wait for each other.
+ *    Requests of a queue with outorder_comp complete as they finish, and those flags have no meaning there.
  *  - A child keeps its parent alive: deleting a parent first fails cleanly.
  *  - Objects do not survive fork() in the child.
  */
