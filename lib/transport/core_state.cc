@@ -18,7 +18,9 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   s.peers.init(arena, c.max_peers);
   tp::lay_out_channels(s, arena);
   s.jobs.init(arena, c.read_jobs);
-  s.parked.init(arena, c.slow_memory ? kParkedMessages : 0);
+  s.parked.init(arena, c.slow_memory ? kParkedMessages : kParkedMessagesAtOnce);
+  s.contexts.init(arena, kSequenceContexts);
+  s.initiator_contexts.init(arena, kSequenceContexts);
   s.held_datagrams.lay_out(s.held.numbers, arena, c.slow_memory ? kHeldDatagrams : 0);
   s.arriving.init(arena, kArrivingDatagrams);
   s.held_datagrams_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);

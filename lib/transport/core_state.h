@@ -68,6 +68,8 @@ struct CoreState : tp::State {
   Slab<ReadJob> jobs;
   Slab<RxReceive> receives;
   Slab<ParkedMessage> parked;
+  Slab<SequenceContext> contexts;
+  Slab<InitiatorContext> initiator_contexts;
   Slab<ArrivingDatagram> arriving;
   uint16_t* arriving_of = nullptr;  // by Owner: how many records of `arriving` it has
   HeldPool held_datagrams;

@@ -187,6 +187,7 @@ struct JettyConfig {
   uint32_t recv_jfc = 0;           // gets the completions of messages addressed to this jetty; 0: the JFC of the JFR
   uint32_t group = 0;              // id of the group that it joins; 0: none
   bool lower_layer_order = false;  // RC: all messages of the queue stay on one lane
+  bool target_order = false;       // RC: the target keeps the order of the queue, if the peer can (ROT, 7.3.3)
   uint64_t user_data = 0;
   Owner owner = 0;
 };

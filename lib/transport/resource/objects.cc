@@ -9,6 +9,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -188,6 +189,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
+  q.rot = config.target_order && !config.lower_layer_order && config.mode == Mode::kRc;
   q.request_timeout = request_timeout(qc.err_timeout);
   q.deadline = Instant::never();
 
@@ -211,6 +213,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   ta::leave_list(s, j->queue);
   set_held_back(s, &q.held_back, false);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
+  ta::leave_context(s, q);
   ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;

@@ -10,6 +10,7 @@
 #include "lib/base/serial.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
+#include "lib/transport/ta/tassn_window.h"
 #include "lib/transport/tp/channel.h"
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/transaction_packet.h"
@@ -131,13 +132,14 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t ordered_from;       // no older request that asks for an order is unfinished (a request number)
   uint32_t waiting_from;       // the oldest waiting request
   Tassn next_tassn;
+  uint16_t context;    // ROT: InitiatorContext; 0: none
   uint32_t waits_for;  // the channel, or link | kWaitsForLink, on whose list it stands; 0: none
   Owner owner;
   QueueState state;
   uint8_t rnr_retry;
   uint8_t generation;
-  bool in_use;
-  bool unreliable;             // UM: each request is a datagram, complete when it is sent
+  bool in_use : 1;
+  bool unreliable : 1;         // UM: each request is a datagram, complete when it is sent
   bool retry_next : 1;         // the next message that takes a receive carries BTAH.Retry
   bool receive_lane_bulk : 1;  // the lane of the unanswered messages that take a receive
   bool pinned : 1;             // all its messages stay on one lane
@@ -146,6 +148,7 @@ struct alignas(64) SendQueue : SendRing {
   bool suspends : 1;           // a request that fails suspends it
   bool completes_early : 1;    // a request completes when it ends, whatever is older
   bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
+  bool rot : 1;                // RC: its target keeps its order, if it has a sequence context for it (ta/target_order.h)
   bool held_back;              // it has something to start and must wait for answers
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
@@ -156,7 +159,9 @@ struct alignas(64) SendQueue : SendRing {
   uint32_t copies_pending;      // copies of READ and atomic responses; their tags name this record
   union {
     uint32_t held;              // UM: HeldFrame of the newest started request; 0: none
-    uint32_t may_return_from;   // ROL: no older ordered request that may be refused is unfinished (a request number)
+    // ROL, and ROT with a context: no older ordered request that the initiator waits for is unfinished (its number).
+    uint32_t unfinished_from;
+    uint32_t asked_by;          // ROT without a context: the request that asked for one last
   };
   uint32_t looked_ahead;        // the channels that elements up to this slot need were begun
   uint32_t receives_from;       // no older request that takes a receive is unfinished (a request number)
@@ -186,12 +191,39 @@ struct WrState {
   bool done;           // no more of it will be sent, and no answer is awaited
   bool blocks_target : 1;  // RC: the target refuses the messages behind it until a retry comes
   bool reported : 1;       // it has completed before older ones (ta/early_completion.h)
+  bool in_context : 1;     // the target keeps its order: `context_tassn` is its number in the sequence context
+  bool asks : 1;           // it asks for a sequence context
   uint16_t copies;         // pending copies of its READ or atomic responses
+  Tassn context_tassn;
 };
 static_assert(sizeof(WrState) <= 64);
 constexpr uint32_t kSegmentsInFlight = 64;         // of one request
 constexpr uint32_t kQueueSegmentsInFlight = 2048;  // of one queue
 constexpr uint32_t kLaneSegmentsInFlight = 4096;   // segments of one lane
+
+// What the initiator knows of a sequence context (ROT, ta/target_order.h).
+struct InitiatorContext {
+  uint32_t scid;
+  uint32_t peer;
+  Tassn next;                               // number of the next request
+  uint16_t strong_unanswered;               // requests of strong order
+  ta::TassnWindow answered;
+  uint64_t strong[ta::TassnWindow::kSpan / 64];   // a bit for each number: an unanswered request of strong order has it
+  uint32_t requests[ta::TassnWindow::kSpan];      // the request that has the number
+};
+
+// The target's record of a sequence context (ROT, ta/sequence_contexts.h).
+constexpr uint32_t kEarlyOfContext = 32;
+struct SequenceContext {
+  uint32_t peer;
+  uint32_t rcid;  // the send queue whose order it keeps
+  ta::TassnWindow executed;
+  uint32_t early[kEarlyOfContext];  // ParkedMessage: messages whose turn has not come
+  uint32_t early_count;
+  uint8_t generation;  // of the record, part of the SCID
+  bool in_use;
+};
+constexpr uint32_t kSequenceContexts = 1024;  // of one kind
 
 // Registered memory. SegmentConfig says what the three addresses are.
 struct Segment {
@@ -255,7 +287,8 @@ struct Peer {
   PeerAddress path;
   Lane lanes[kLanes];  // by LaneKind
   uint32_t next_in_bucket;
-  uint32_t users;  // targets and channels
+  uint32_t users;     // targets and channels
+  uint32_t contexts;  // sequence contexts that its queues have here
   bool in_use;
   bool refuses_rol;  // it refused a channel of ROL: queues that wanted one keep their order themselves (ROI)
 };
@@ -266,7 +299,7 @@ struct ReadJob {
   uint32_t segment;  // handle of the segment that it reads
   uint32_t length;
   uint32_t channel;
-  uint32_t rc_id;
+  uint32_t source;      // as TxMessage::source of an answer
   uint32_t offset_kib;  // OFSTETAH of the request
   uint16_t taid;
   Tassn tassn;
@@ -294,17 +327,19 @@ struct RxReceive {
 };
 
 // A message whose copies are pending while delivery goes on behind it, or which delivery has not reached yet
-// (ta/parked_messages.h).
+// (ta/parked_messages.h), or whose turn in its sequence context has not come (ta/sequence_contexts.h).
 struct ParkedMessage : tp::OpenMessage {
   Tpmsn number;
-  DoubleLink in_line;   // Channel::ending or Channel::ahead
+  DoubleLink in_line;   // Channel::ending, Channel::ahead or Channel::early
+  uint32_t channel;     // on the last
   bool vanished;        // the rest of it will not come: it ends without an answer
   uint32_t kept;        // KeptPacket with the payload of its last packet, which is placed last; 0: it was placed
   Psn start;            // PSN of its first packet
   wire::RtpHeader rtp;  // of its last packet
   wire::TaPacket last;
 };
-constexpr uint32_t kParkedMessages = 4096;
+constexpr uint32_t kParkedMessages = 4096;       // where memory may answer later
+constexpr uint32_t kParkedMessagesAtOnce = 1024;  // where it answers at once: those whose turn has not come
 
 // How many datagrams may be held because their memory answers later.
 constexpr uint32_t kHeldDatagrams = 4096;

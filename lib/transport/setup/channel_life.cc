@@ -12,6 +12,7 @@
 #include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
 #include "lib/transport/tp/receive_state.h"
@@ -119,6 +120,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   if (lane.channels[ch.place()] == channel) lane.channels[ch.place()] = 0;
   if (lane.accepted[ch.place()] == channel) lane.accepted[ch.place()] = 0;
   ta::drop_messages(s, ch);
+  if (!is_connected(peer)) ta::close_contexts_of(s, ch.peer);
   tp::give_up_all_held(s, ch);
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
@@ -235,6 +237,16 @@ void on_pong(CoreState& s, const ControlRecord& r) {
   if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
     kill_channel(s, channel);
   }
+}
+
+void on_context_free(CoreState& s, const ControlRecord& r) {
+  const uint32_t channel = channel_of(s, r);
+  if (channel == 0) return s.drop(Counter::kRxDropRecordStale);
+  const Channel& ch = s.channels[channel];
+  if (ch.peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
+  const uint32_t context = ta::context_of(s, ch.peer, r.scid);
+  if (context == 0) return s.drop(Counter::kRxDropRecordScFree);
+  ta::close_context(s, context);
 }
 
 bool ping(CoreState& s, Channel& ch) {

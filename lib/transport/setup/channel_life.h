@@ -44,6 +44,8 @@ void on_closed(CoreState& s, const wire::ControlRecord& record);
 void on_ping(CoreState& s, const Arrival& from, const wire::ControlRecord& record);
 void on_pong(CoreState& s, const wire::ControlRecord& record);
 void on_reset(CoreState& s, const wire::ControlRecord& record);
+// SC_FREE: the peer uses a sequence context no more.
+void on_context_free(CoreState& s, const wire::ControlRecord& record);
 // A data packet for a TPN that nobody has.
 void on_unknown_tpn(CoreState& s, const Arrival& from, uint32_t dst_tpn, uint32_t src_tpn);
 // Asks the peer whether it still has the channel. False: it was asked less than 10 ms ago.

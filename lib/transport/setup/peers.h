@@ -13,6 +13,8 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
 void drop_unused_peer(CoreState& s, uint32_t peer);
 // Has the peer any channel that carries our requests?
 bool has_channels(const Peer& peer);
+// Is there a channel to the peer, or from it?
+bool is_connected(const Peer& peer);
 // Is the peer this instance itself?
 bool is_self(const CoreState& s, const Peer& peer);
 // The link is down: its channels die, and its peers are no longer reached over it.

@@ -51,7 +51,7 @@ void on_record(CoreState& s, const Arrival& from, const ControlRecord& r) {
     case RecordType::kFound:
       return on_found(s, from, r);
     case RecordType::kScFree:
-      return s.drop(Counter::kRxDropRecordScFree);
+      return on_context_free(s, r);
   }
 }
 

@@ -22,7 +22,10 @@ void send_record(CoreState& s, const OutRecord& out) {
   s.outbox[s.outbox_tail++ % kOutboxRing] = out;
 }
 
-void send_about(CoreState& s, const Channel& ch, RecordType type) {
+namespace {
+
+// A record about a channel, with our terms in it.
+OutRecord record_about(const CoreState& s, const Channel& ch, RecordType type) {
   UB_DCHECK(ch.tpn != 0 && alive(ch));
   OutRecord out{};
   out.link = ch.link;
@@ -45,7 +48,22 @@ void send_about(CoreState& s, const Channel& ch, RecordType type) {
   r.wanted_uasid = ch.remote.uasid;
   if (type == RecordType::kReq) r.application = s.peers[ch.peer].owner;
   if (type == RecordType::kReq || type == RecordType::kRep) out.pad_to_mtu = ch.offered_mtu;
-  send_record(s, out);
+  return out;
+}
+
+}  // namespace
+
+void send_about(CoreState& s, const Channel& ch, RecordType type) { send_record(s, record_about(s, ch, type)); }
+
+void send_context_free(CoreState& s, uint32_t peer, uint32_t scid) {
+  for (const Lane& lane : s.peers[peer].lanes) {
+    for (const uint32_t channel : lane.channels) {
+      if (channel == 0 || !s.channels[channel].is_up()) continue;
+      OutRecord out = record_about(s, s.channels[channel], RecordType::kScFree);
+      out.record.scid = scid;
+      return send_record(s, out);
+    }
+  }
 }
 
 ControlRecord reply_to(const CoreState& s, const ControlRecord& to, wire::RecordType type, wire::RecordReason reason) {

@@ -61,7 +61,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.rto_base_us = static_cast<uint32_t>(s.config.rto_min.us());
   r.rto_growth_n = 1;
   r.retry_limit = 7;
-  r.so_credit = 8;
+  r.so_credit = kEarlyOfContext;
   r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
 }
 
@@ -93,6 +93,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
   ch.rol = (agreed & wire::kRecordRol) != 0;
   ch.feedback = r.cc;
+  ch.so_credit = r.so_credit;
   ch.agreed_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;

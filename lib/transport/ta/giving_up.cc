@@ -13,6 +13,7 @@
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
 
@@ -141,6 +142,7 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
       const WrState& wr = q.work[n & q.work_mask];
       if (carried(s, wr, channel)) give_up(s, queue, n, CrStatus::kAckTimeout);
     }
+    if (q.context != 0) lose_context(s, queue, ch.peer);
     if (!q.unreliable) mark_dead(s, q, ch);
     retire_requests(s, queue);
     schedule_queue(s, queue);
@@ -156,6 +158,7 @@ void end_started(CoreState& s, uint32_t queue, QueueState state) {
   q.state = state;
   s.note(Stage::kQueueState, queue, static_cast<uint32_t>(state));
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) give_up(s, queue, n, CrStatus::kWrFlush);
+  leave_context(s, q);
   q.deadline = Instant::never();
 }
 

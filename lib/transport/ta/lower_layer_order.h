@@ -31,10 +31,10 @@ inline bool older_is_unsent(const SendQueue& q, uint32_t number) {
 inline bool channel_keeps_order(SendQueue& q, const Wqe& wqe, uint32_t number) {
   if (older_is_unsent(q, number)) return false;
   if (is_send(wqe.op) && q.unanswered_fenced == 0) return true;  // no READ may come again
-  const auto may_return = [](const Wqe& w) {
+  const auto may_return = [](const WrState&, const Wqe& w) {
     return w.place_order != 0 && (w.op == WrOp::kRead || takes_receive(w.op));
   };
-  return oldest_unfinished(q, q.may_return_from, number, may_return) == number;
+  return oldest_unfinished(q, q.unfinished_from, number, may_return) == number;
 }
 
 }  // namespace ub::ta

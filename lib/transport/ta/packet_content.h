@@ -7,6 +7,8 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/segmentation.h"
+#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 
@@ -23,6 +25,32 @@ struct Payload {
   bool atomic_operands = false;
   bool gone = false;  // the target was removed, and another application may have its record now
 };
+
+// ROT: the request has a number in a sequence context, or asks for one.
+inline void name_context(const tp::TxMessage& m, const WrState& wr, wire::Btah* btah) {
+  btah->alloc = wr.asks;
+  if (m.value == 0) return;
+  btah->rc_type = wire::kRcTypeSequenceContext;
+  btah->rc_id = static_cast<uint32_t>(m.value);
+}
+
+// Does the number of this request, which was given up or has lost its memory, have to be filled? Those behind it in the
+// sequence context wait for it.
+inline bool fills_context(const CoreState& s, const tp::TxMessage& m) {
+  if (m.kind != tp::MessageKind::kRequest || m.value == 0) return false;
+  const SendQueue& q = s.queues[m.source];
+  return q.in_use && q.generation == m.generation && q.context != 0 && scid_of(s, q) == m.value;
+}
+// What fills it: a WRITE of length 0.
+inline wire::TaPacket filling_write(const tp::TxMessage& m) {
+  wire::TaPacket ta;
+  ta.req.opcode = wire::TaOpcode::kWrite;
+  ta.req.tassn = m.tassn;
+  ta.req.rc_type = wire::kRcTypeSequenceContext;
+  ta.req.rc_id = static_cast<uint32_t>(m.value);
+  ta.has_ma = true;
+  return ta;
+}
 
 // describe() for a message of a work request.
 inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m, uint32_t index,
@@ -41,6 +69,8 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   if (!last && send) btah.opcode = wire::TaOpcode::kSend;
   btah.tassn = m.tassn;
   btah.rc_id = q.rcid;
+  if (q.rot) [[unlikely]]
+    name_context(m, wr, &btah);
   btah.odr = static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
   btah.fce = (wqe.flags & kWrSolicited) != 0;
   btah.retry = m.retry;
@@ -87,14 +117,23 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   return last;
 }
 
+// Says in ATAH whom an answer is for. `source`: TxMessage::source of an answer.
+inline void name_source(uint32_t source, wire::Atah* rsp) {
+  rsp->rc_id = source & kAnswerRcid;
+  if (source <= kAnswerRcid) [[likely]]
+    return;
+  if ((source & kAnswerToContext) != 0) rsp->rc_type = wire::kRcTypeSequenceContext;
+  rsp->sv = (source & kAnswerGrants) != 0;
+}
+
 // Fills in headers and payload of packet `index` of a message. Returns whether it is the last one.
 inline bool describe(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m, uint32_t index, wire::TaPacket* ta,
                      Payload* payload) {
   if (m.kind == tp::MessageKind::kRequest) return describe_request(s, ch, m, index, ta, payload);
   ta->is_response = true;
-  ta->rsp.rc_id = m.source;
-  ta->rsp.tassn = m.tassn;
   if (m.kind == tp::MessageKind::kAnswer) {
+    name_source(m.source, &ta->rsp);
+    ta->rsp.tassn = m.tassn;
     ta->rsp.opcode = m.opcode;
     ta->rsp.rspst = m.rspst;
     ta->rsp.rspinfo = m.rspinfo;
@@ -111,7 +150,7 @@ inline bool describe(CoreState& s, const tp::Channel& ch, const tp::TxMessage& m
   uint32_t packets = packets_of(job.length, ch.mtu);
   uint32_t offset = index * ch.mtu;
   ta->rsp.opcode = wire::TaOpcode::kReadResponse;
-  ta->rsp.rc_id = job.rc_id;
+  name_source(job.source, &ta->rsp);
   ta->rsp.tassn = job.tassn;
   if (ch.read_meta) {
     ta->has_taid = ta->has_ofst = true;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives the packets of a channel and delivers what is in them: requests go to target_executor.h, the bytes of READ
+// Receives the packets of a channel and delivers what is in them: requests go to request_delivery.h, the bytes of READ
 // and atomic responses to response_placer.h, and answers to receive_answer.h.
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
 // delivery, in PSN order. Beyond a gap a packet is placed only if it carries a full MTU, is not the last one of its
 // message and passes the checks, on a channel with read-meta; any other is kept until its delivery.
-//
-// If memory answers later, a message whose end waits for its copies is parked (parked_messages.h), and delivery goes on
-// behind it. If there is no record to park it in, delivery stops there.
 #pragma once
 
 #include <span>
@@ -24,8 +21,10 @@
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/request_delivery.h"
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/ta/target_executor.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/send_ack.h"
@@ -74,22 +73,20 @@ class PacketReceiver {
     } else if (channel == 0) {
       dead_copy_done(s_, purpose.tpn, purpose.message);
     } else {
-      message_copied(channel, purpose.message, ok);
+      requests().message_copied(channel, purpose.message, ok);
     }
     if (channel != 0 && s_.channels[channel].stalled) resume(channel);
   }
 
-  // Delivery has stopped for a copy or for lack of room. It goes on if it can.
+  // Delivered has stopped for a copy or for lack of room. It goes on if it can.
   void resume(uint32_t channel) {
-    end_parked(channel);
+    requests().end_parked(channel);
     s_.channels[channel].stalled = false;
     deliver_accepted(channel);
     if (s_.channels[channel].rol) tp::owe_fused_ack(s_, channel, s_.now);  // which says how far it has come
   }
 
  private:
-  enum class Delivery : uint8_t { kDone, kWaits, kNoRoom };
-
   // A copy of a response is done. Other channels of the same peer may wait for it, because they carry other segments of
   // the same request.
   void resume_others(uint32_t channel) {
@@ -105,8 +102,6 @@ class PacketReceiver {
       if (s_.channels[channel].stalled) resume(channel);
     }
   }
-
-  static constexpr Duration kRoomPause = milliseconds(1);
 
   // ---- order -------------------------------------------------------------------------------------------------
 
@@ -129,13 +124,13 @@ class PacketReceiver {
   bool take_in_order(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];
     if (ch.delivered == ch.expected) {
-      Delivery d = deliver(channel, rtp, rest);
-      if (d == Delivery::kWaits) note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
-      if (d == Delivery::kNoRoom) {
+      Delivered d = deliver(channel, rtp, rest);
+      if (d == Delivered::kWaits) note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
+      if (d == Delivered::kNoRoom) {
         s_.drop(Counter::kRxNoAnswerRoom);
         return false;
       }
-      if (d == Delivery::kDone) {
+      if (d == Delivered::kDone) {
         if (!ch.is_up()) return false;
         tp::accept_in_order(s_, ch);
         tp::delivered_one(s_, ch);
@@ -180,12 +175,12 @@ class PacketReceiver {
         deliver_placed(ch, Tpmsn(waiting));
       } else {
         const tp::KeptPacket& packet = s_.kept[waiting];
-        Delivery d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
+        Delivered d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
         if (!ch.is_up()) return;
-        if (d != Delivery::kDone) {
+        if (d != Delivered::kDone) {
           note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
           ch.stalled = true;
-          if (d == Delivery::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+          if (d == Delivered::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
           return;
         }
       }
@@ -220,7 +215,8 @@ class PacketReceiver {
 
   bool place_write_ahead(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (ch.rol && wire::is_strong(ta.req)) return false;  // what comes before it may not have been executed
+    const bool waits = ch.rol || names_context(ta.req);
+    if (waits && wire::is_strong(ta.req)) return false;  // what comes before it may not have been executed
     if (ta.req.poison) return false;
     std::byte* memory = executor().written_memory(ta, ta.payload_len);
     if (memory == nullptr) return false;
@@ -233,21 +229,21 @@ class PacketReceiver {
 
   // ---- delivery ----------------------------------------------------------------------------------------------
 
-  Delivery deliver(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
+  Delivered deliver(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.fake) return deliver_fake(channel, rtp);
     if (rtp.tpmsn.before(ch.message)) {
       s_.count(Counter::kRxAbortedMessage);  // what is left of a message that vanished
-      return Delivery::kDone;
+      return Delivered::kDone;
     }
     if (rtp.tpmsn != ch.message) {
-      if (!may_end(ch)) return Delivery::kWaits;
+      if (!requests().may_end(ch)) return Delivered::kWaits;
       s_.count(Counter::kRxMessageMismatch);
       note_of<Host>(s_, Stage::kMessageVanished, channel, ch.message.value());
-      put_away(channel, rtp.tpmsn);
+      requests().put_away(channel, rtp.tpmsn);
     }
     if (!ch.message_open) {
-      if (is_parked(s_, ch, ch.message)) return Delivery::kWaits;
+      if (is_parked(s_, ch, ch.message)) return Delivered::kWaits;
       ch.message_open = true;
       ch.message_start = ch.delivered;
     }
@@ -257,33 +253,33 @@ class PacketReceiver {
       drop = wire::parse_transaction(rest.data(), rest.data() + rest.size(), rtp.padding, ch.read_meta, ta);
     }
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
-    return ta.is_response ? deliver_response(channel, rtp, ta) : deliver_request(channel, rtp, rest, ta);
+    return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, rest, ta);
   }
 
-  Delivery deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {
+  Delivered deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.tpmsn == ch.message) {
-      if (!may_end(ch)) return Delivery::kWaits;
-      put_away(channel, ch.message + 1);
+      if (!requests().may_end(ch)) return Delivered::kWaits;
+      requests().put_away(channel, ch.message + 1);
       s_.count(Counter::kRxMessageVanished);
       note_of<Host>(s_, Stage::kMessageVanished, channel, (ch.message - 1).value());
     }
     s_.count(Counter::kTpRxFake);
-    return Delivery::kDone;
+    return Delivered::kDone;
   }
 
-  Delivery deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
+  Delivered deliver_malformed(uint32_t channel, const wire::RtpHeader& rtp, wire::Drop drop, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
-    if (rtp.last && !may_end(ch)) return Delivery::kWaits;
+    if (!room_for_answer(s_, ch)) return Delivered::kNoRoom;
+    if (rtp.last && !requests().may_end(ch)) return Delivered::kWaits;
     fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
-    if (rtp.last && ch.rol && !ta.is_response && !fail_in_turn(channel, rtp, ta)) return Delivery::kWaits;
+    if (rtp.last && ch.rol && !ta.is_response && !fail_in_turn(channel, rtp, ta)) return Delivered::kWaits;
     s_.drop(wire::drop_counter(drop));
-    if (!rtp.last) return Delivery::kDone;
+    if (!rtp.last) return Delivered::kDone;
     const bool answered = wire::drop_is_unsupported_request(drop) && !ta.is_response && !ch.rol;
     if (answered) executor().answer_malformed({channel, ch.open, ch.message_start, rtp, ta});
-    put_away(channel, ch.message + 1);
-    return Delivery::kDone;
+    requests().put_away(channel, ch.message + 1);
+    return Delivered::kDone;
   }
 
   // The open message of a channel of ROL failed. False: not yet, because those in front of it have not ended.
@@ -292,155 +288,30 @@ class PacketReceiver {
     return ch.ending.empty() && fail_by_ack(s_, channel, rtp, ta.req, ch.open.rspst, ch.open.rspinfo);
   }
 
-  // The open message was executed; nothing of it is pending.
-  void end_message(uint32_t channel) {
-    const Tpmsn number = s_.channels[channel].message;
-    note_step<Host>(s_, Stage::kMessageEnded, channel, number.value());
-    go_to_message(channel, number + 1);
-  }
-
-  // May the open message end without being executed? If copies of it are pending, it has to be parked until they are
-  // done.
-  bool may_end(const tp::Channel& ch) const { return ch.open.copies == 0 || room_to_park(s_, ch); }
-  // Ends the open message without executing it. `next`: the message that delivery goes on with.
-  void put_away(uint32_t channel, Tpmsn next) {
-    tp::Channel& ch = s_.channels[channel];
-    if (ch.open.copies != 0) {
-      park(s_, channel).vanished = true;
-    } else {
-      abandon_message(s_, ch.open);
-    }
-    go_to_message(channel, next);
-  }
-
-  void go_to_message(uint32_t channel, Tpmsn next) {
-    tp::Channel& ch = s_.channels[channel];
-    ch.message_open = false;
-    ch.open.rspst = ch.open.rspinfo = ch.open.phase = 0;
-    ch.open.copy_failed = false;
-    if (!ch.ahead.empty()) return reach_message(s_, channel, next);
-    ch.message = next;
-  }
-
-  // ---- requests ----------------------------------------------------------------------------------------------
-
-  Delivery deliver_request(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest,
-                           const wire::TaPacket& ta) {
-    tp::Channel& ch = s_.channels[channel];
-    if (!room_for_answer(s_, ch)) return Delivery::kNoRoom;
-    const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
-    if (!rtp.last) {
-      const bool waits = !ch.ending.empty() && ch.rol && wire::is_strong(ta.req);
-      return !waits && executor().execute(p) ? Delivery::kDone : Delivery::kWaits;
-    }
-    if (!ch.ending.empty()) return end_behind_parked(p, rest) ? Delivery::kDone : Delivery::kWaits;
-    if (!executor().execute_last(p)) return park_last(p, rest) ? Delivery::kDone : Delivery::kWaits;
-    end_message(channel);
-    return Delivery::kDone;
-  }
-
-  // The last packet of a request, while messages in front of it are parked: the request is parked behind them. Its
-  // payload is placed meanwhile, but only if the request may overtake them.
-  bool end_behind_parked(const RequestPacket& p, std::span<const std::byte> rest) {
-    tp::Channel& ch = s_.channels[p.channel];
-    if (!room_to_park(s_, ch) || !may_overtake(p.ta.req)) return false;
-    UB_DCHECK(!is_placed(ch.open));  // what was placed is parked at once
-    if (ch.open.copies == 0 && !follows_parked(s_, ch, p.ta)) executor().place_last(p);
-    return park_last(p, rest);
-  }
-
-  // May the request be executed before the messages in front of it? Not if it asks for an order or reads memory of the
-  // target, because it must find there what was written before it.
-  static bool may_overtake(const wire::Btah& request) {
-    const bool ordered = (request.odr & ~wire::kOdrCompletion) != 0;
-    return !ordered && request.opcode != wire::TaOpcode::kRead && !wire::ta_is_atomic(request.opcode);
-  }
-
-  // Delivery goes on behind the open message, of which this is the last packet. An atomic is not parked, because the
-  // host writes the value that it found into the record of the channel.
-  bool park_last(const RequestPacket& p, std::span<const std::byte> rest) {
-    tp::Channel& ch = s_.channels[p.channel];
-    if (!room_to_park(s_, ch) || wire::ta_is_atomic(p.ta.req.opcode)) return false;
-    uint32_t kept = 0;
-    if (!is_placed(ch.open)) {
-      kept = tp::keep_packet(s_, ch, p.rtp, rest);
-      if (kept == 0) return false;
-    }
-    ParkedMessage& m = park(s_, p.channel);
-    note_of<Host>(s_, Stage::kMessageParked, p.channel, m.number.value());
-    m.rtp = p.rtp;
-    m.last = p.ta;
-    m.kept = kept;
-    if (kept != 0) m.last.payload = s_.kept_data(kept) + (p.ta.payload - rest.data());
-    go_to_message(p.channel, ch.message + 1);
-    note_unexecuted(s_, ch);
-    return true;
-  }
-
-  // A copy of a message is done. The message is the open one, or a parked one, or delivery has not reached it yet.
-  void message_copied(uint32_t channel, Tpmsn number, bool ok) {
-    ParkedMessage* m = copy_done(s_, channel, number, ok);
-    if (m == nullptr || m->copies != 0) return;
-    if (m->kept != 0 && !follows_parked(s_, s_.channels[channel], m->last)) place_kept(channel, *m);
-    end_parked(channel);
-  }
-
-  // Places the payload of the last packet of a parked message.
-  void place_kept(uint32_t channel, ParkedMessage& m) {
-    executor().place_last(packet_of(channel, m));
-    tp::release_kept(s_, s_.channels[channel], m.kept);
-    m.kept = 0;
-  }
-
-  void end_parked(uint32_t channel) {
-    tp::Channel& ch = s_.channels[channel];
-    if (ch.ending.empty()) return;
-    end_in_order(channel);
-    note_unexecuted(s_, ch);
-  }
-
-  // Ends parked messages in their order, up to the first one with a pending copy.
-  void end_in_order(uint32_t channel) {
-    tp::Channel& ch = s_.channels[channel];
-    while (!ch.ending.empty()) {
-      ParkedMessage& m = first_parked(s_, ch);
-      if (m.copies != 0) return;
-      if (!room_for_answer(s_, ch)) return s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
-      if (m.kept != 0) place_kept(channel, m);  // the segment in front of it has ended
-      if (m.vanished) {
-        abandon_message(s_, m);
-      } else if (!executor().execute_last(packet_of(channel, m))) {
-        return;
-      }
-      note_of<Host>(s_, Stage::kMessageEnded, channel, m.number.value());
-      unpark_first(s_, ch);
-    }
-  }
-
-  static RequestPacket packet_of(uint32_t channel, ParkedMessage& m) { return {channel, m, m.start, m.rtp, m.last}; }
-
   // ---- responses ---------------------------------------------------------------------------------------------
 
-  Delivery deliver_response(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
+  Delivered deliver_response(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
-    if (rtp.last && !may_end(ch)) return Delivery::kWaits;
+    if (rtp.last && !requests().may_end(ch)) return Delivered::kWaits;
     bool has_data = wire::says_success(ta.rsp.rspst) && ta.rsp.opcode != wire::TaOpcode::kTaack;
     if (has_data && !responses().place(channel, rtp, ta)) return wait_for_request(channel);
-    if (!rtp.last) return Delivery::kDone;
+    if (!rtp.last) return Delivered::kDone;
     uint8_t failure = ch.open.rspst;
     note_step<Host>(s_, Stage::kMessageEnded, channel, ch.message.value());
-    put_away(channel, ch.message + 1);
+    requests().put_away(channel, ch.message + 1);
     if (!has_data) {
       on_answer(s_, channel, ta.rsp);
-      return Delivery::kDone;
+      return Delivered::kDone;
     }
     AnsweredSegment a;
-    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) {
+    const bool awaited = find_segment(s_, channel, ta.rsp, &a);
+    note_response(s_, channel, ta.rsp);
+    if (!awaited) {
       s_.drop(Counter::kTaRxStaleAnswer);
-      return Delivery::kDone;
+      return Delivered::kDone;
     }
     finish_segment(s_, a, outcome_of(failure));
-    return Delivery::kDone;
+    return Delivered::kDone;
   }
 
   // The placer notes how a response failed, as a status. Where a packet of it was malformed, the message failed as a
@@ -452,11 +323,12 @@ class PacketReceiver {
 
   // Copies of the request are pending. The end of a copy resumes this channel. If the channel that the copy belongs to
   // has died, the timer does it instead.
-  Delivery wait_for_request(uint32_t channel) {
+  Delivered wait_for_request(uint32_t channel) {
     s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
-    return Delivery::kWaits;
+    return Delivered::kWaits;
   }
 
+  RequestDelivery<Host> requests() { return {s_, host_}; }
   TargetExecutor<Host> executor() { return {s_, host_}; }
   ResponsePlacer<Host> responses() { return {s_, host_}; }
 

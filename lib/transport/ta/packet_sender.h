@@ -141,7 +141,34 @@ class PacketSender {
   // A fake packet leaves at once, so it has to wait until no packet is held that was built before it.
   Sent send_fake(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
     if (!s_.channels[channel].held.empty()) return Sent::kPending;
-    return transmitter().send_fake(channel, s_.now, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
+    return send_instead(channel, m, psn, again, true) ? Sent::kYes : Sent::kNoRoom;
+  }
+
+  // Sends what takes the place of a packet whose source is gone; false: there is no room in the port.
+  bool send_instead(uint32_t channel, tp::TxMessage& m, Psn psn, bool again, bool last) {
+    if (fills_context(s_, m)) [[unlikely]]
+      return send_filling_write(channel, m, psn, again, last);
+    return transmitter().send_fake(channel, s_.now, m, psn, again, last);
+  }
+
+  // For the peer the message ends with this packet, whichever it is.
+  [[gnu::noinline, gnu::cold]] bool send_filling_write(uint32_t channel, tp::TxMessage& m, Psn psn, bool again,
+                                                       bool last) {
+    tp::Channel& ch = s_.channels[channel];
+    const size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + wire::kIcrcSize;
+    std::byte* frame = host_.tx_begin(ch.link, most);
+    if (frame == nullptr) return false;
+    const wire::TaPacket ta = filling_write(m);
+    const size_t ta_bytes = wire::write_transaction_headers(ta, frame + ch.headers.size + wire::RtpHeader::kSize);
+    wire::RtpHeader rtp;
+    rtp.last = true;
+    rtp.psn = psn;
+    rtp.tpmsn = m.tpmsn;
+    rtp.ack_req = true;
+    const size_t tp_bytes = wire::RtpHeader::kSize + ta_bytes;
+    transmitter().write_header(ch, rtp, frame, tp_bytes);
+    transmitter().send_frame(channel, s_.now, m, frame, ch.headers.size + tp_bytes + wire::kIcrcSize, psn, again, last);
+    return true;
   }
 
   // ---- what it is made of ------------------------------------------------------------------------------------
@@ -252,7 +279,7 @@ class PacketSender {
       const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
       const uint32_t link = ch.link;
       const bool left = source_alive(*m) ? transmitter().send_held(channel, s_.now, *m, h)
-                                         : transmitter().send_fake(channel, s_.now, *m, h.psn, h.again, h.last);
+                                         : send_instead(channel, *m, h.psn, h.again, h.last);
       if (!left) return Sent::kNoRoom;
       if (may_wait) host_.tx_may_wait(link);
     }

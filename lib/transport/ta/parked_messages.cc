@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "lib/transport/resource/receives.h"
+#include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/receive_state.h"
 
 namespace ub::ta {
 
 namespace {
-
-uint32_t number_of(const CoreState& s, const ParkedMessage& m) { return static_cast<uint32_t>(&m - &s.parked[0]); }
 
 // The record of the message `number` on the list; 0: there is none.
 uint32_t find(const CoreState& s, const IndexList& list, Tpmsn number) {
@@ -32,7 +31,7 @@ void free_record(CoreState& s, tp::Channel& ch, ParkedMessage& m) {
   UB_DCHECK(m.receive == 0);
   if (m.kept != 0) tp::release_kept(s, ch, m.kept);
   --ch.parked;
-  s.parked.free(number_of(s, m));
+  s.parked.free(record_of(s, m));
 }
 
 // The rest of a message will not come. Its record is freed when no copy of it is pending.
@@ -66,7 +65,9 @@ void count_copy(tp::OpenMessage& m, bool ok) {
 
 }  // namespace
 
-bool has_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) { return find(s, ch.ending, number) != 0; }
+bool has_parked(const CoreState& s, const tp::Channel& ch, Tpmsn number) {
+  return find(s, ch.ending, number) != 0 || find(s, ch.early, number) != 0;
+}
 
 tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number) {
   tp::Channel& ch = s.channels[channel];
@@ -94,7 +95,7 @@ bool follows_parked(const CoreState& s, const tp::Channel& ch, const wire::TaPac
   return false;
 }
 
-ParkedMessage& park(CoreState& s, uint32_t channel) {
+ParkedMessage& park_on(CoreState& s, uint32_t channel, IndexList& list) {
   tp::Channel& ch = s.channels[channel];
   UB_DCHECK(room_to_park(s, ch));
   const uint32_t i = take_record(s, ch, ch.message);
@@ -102,7 +103,7 @@ ParkedMessage& park(CoreState& s, uint32_t channel) {
   static_cast<tp::OpenMessage&>(m) = ch.open;
   m.start = ch.message_start;
   ch.open = {};
-  ch.ending.push_back<&ParkedMessage::in_line>(s.parked, i);
+  list.push_back<&ParkedMessage::in_line>(s.parked, i);
   return m;
 }
 
@@ -150,7 +151,16 @@ ParkedMessage* copy_done(CoreState& s, uint32_t channel, Tpmsn number, bool ok) 
   return nullptr;
 }
 
+void drop_early(CoreState& s, uint32_t message) {
+  ParkedMessage& m = s.parked[message];
+  tp::Channel& ch = s.channels[m.channel];
+  forget_early(s, m);
+  ch.early.remove<&ParkedMessage::in_line>(s.parked, message);
+  free_record(s, ch, m);
+}
+
 void drop_messages(CoreState& s, tp::Channel& ch) {
+  while (!ch.early.empty()) drop_early(s, ch.early.front<&ParkedMessage::in_line>(s.parked));
   drop_receive(s, ch, ch.open, ch.message);
   ch.open = {};
   drop_list(s, ch, ch.ending);

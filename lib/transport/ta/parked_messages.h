@@ -34,8 +34,14 @@ tp::OpenMessage* message_ahead(CoreState& s, uint32_t channel, Tpmsn number);
 // final word has to become visible last, so the packet is placed when the other segment has ended.
 bool follows_parked(const CoreState& s, const tp::Channel& ch, const wire::TaPacket& last);
 
-// Parks the open message at the end of Channel::ending. There must be room (room_to_park()).
-ParkedMessage& park(CoreState& s, uint32_t channel);
+// The number of a record.
+inline uint32_t record_of(const CoreState& s, const ParkedMessage& m) {
+  return static_cast<uint32_t>(&m - &s.parked[0]);
+}
+
+// Parks the open message at the end of a list of its channel. There must be room (room_to_park()).
+ParkedMessage& park_on(CoreState& s, uint32_t channel, IndexList& list);
+inline ParkedMessage& park(CoreState& s, uint32_t channel) { return park_on(s, channel, s.channels[channel].ending); }
 // The oldest record of Channel::ending, which must not be empty.
 inline ParkedMessage& first_parked(CoreState& s, const tp::Channel& ch) {
   return s.parked[ch.ending.front<&ParkedMessage::in_line>(s.parked)];
@@ -49,6 +55,9 @@ void reach_message(CoreState& s, uint32_t channel, Tpmsn number);
 
 // A copy of this message is done. Returns its record if that is on Channel::ending, else nullptr.
 ParkedMessage* copy_done(CoreState& s, uint32_t channel, Tpmsn number, bool ok);
+
+// The context of a message on Channel::early has ended: the message is dropped.
+void drop_early(CoreState& s, uint32_t message);
 
 // The channel died: its messages are dropped, and their receives go back to their JFRs, at once or after the last
 // pending copy into them.

@@ -6,6 +6,7 @@
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_requests.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -48,11 +49,35 @@ bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t like
   return true;
 }
 
+// The same for an answer whose TASSN is that of a sequence context. Such a request has one segment.
+bool find_by_context(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, AnsweredSegment* out) {
+  SendQueue& q = s.queues[queue];
+  uint32_t number;
+  if (!find_in_context(s, q, channel, tassn, &number)) return false;
+  if (number - q.started_head >= q.started_tail - q.started_head) return false;
+  WrState& wr = q.work[number & q.work_mask];
+  const bool awaited = !wr.done && wr.in_context && wr.context_tassn == tassn && wr.cut != 0;
+  if (!awaited || (wr.refused & segment_bit(0)) != 0) return false;
+  *out = {queue, number, &wr, 0};
+  return true;
+}
+
+bool is_about_context(const wire::Atah& answer) { return answer.rc_type == wire::kRcTypeSequenceContext; }
+
 }  // namespace
 
-bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out) {
-  const uint32_t queue = queue_of(s, rc_id);
-  return queue != 0 && find_in_queue(s, channel, queue, s.queues[queue].started_head, tassn, out);
+bool find_segment(CoreState& s, uint32_t channel, const wire::Atah& answer, AnsweredSegment* out) {
+  const uint32_t queue = queue_of(s, answer.rc_id);
+  if (queue == 0) return false;
+  if (is_about_context(answer)) return find_by_context(s, channel, queue, answer.tassn, out);
+  return find_in_queue(s, channel, queue, s.queues[queue].started_head, answer.tassn, out);
+}
+
+void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+  const uint32_t queue = is_about_context(answer) ? queue_of(s, answer.rc_id) : 0;
+  uint32_t number;
+  if (queue == 0 || !find_in_context(s, s.queues[queue], channel, answer.tassn, &number)) return;
+  answered_in_context(s, s.queues[queue], answer.tassn);
 }
 
 void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
@@ -129,10 +154,53 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
   return takes_receive(wqe_of(q, *a.wr).op) ? CrStatus::kRemOperation : CrStatus::kRemUnsupported;
 }
 
+namespace {
+
+// An answer about a sequence context: to requests of one, or to the one that asked for it. They take their time, because
+// most queues have none.
+[[gnu::noinline]] void on_context_answers(CoreState& s, uint32_t channel, const wire::Atah& answer,
+                                                     uint32_t queue) {
+  SendQueue& q = s.queues[queue];
+  wire::Atah one = answer;
+  one.rspinfo = wire::says_success(answer.rspst) ? 0 : answer.rspinfo;
+  one.sv = false;
+  if (answer.sv) {
+    const WrState* asking = asks_for_context(q);
+    if (asking == nullptr) return s.drop(Counter::kTaRxStaleAnswer);
+    begin_context(s, q, *asking, answer.tassn.value());
+    one.tassn = asking->first_tassn;
+    return on_answer(s, channel, one);
+  }
+  const uint32_t answers = wire::says_success(answer.rspst) ? answer.rspinfo + 1 : 1;
+  const bool refused = answer.rspst == wire::kRspRnr || answer.rspst == wire::kRspPageFault;
+  bool ended = false;
+  for (uint32_t i = 0; i < answers; ++i, ++one.tassn) {
+    AnsweredSegment a;
+    const bool awaited = find_by_context(s, channel, queue, one.tassn, &a);
+    if (!refused) note_response(s, channel, one);
+    if (!awaited) {
+      s.drop(Counter::kTaRxStaleAnswer);
+    } else if (refused) {
+      refuse_segment(s, a, wire::refusal_duration(answer.rspst, answer.rspinfo));
+    } else {
+      const bool success = wire::says_success(answer.rspst);
+      if (!success) s.count(Counter::kTaRxError);
+      end_segment(s, a, success ? CrStatus::kSuccess : error_status(s, a, answer.rspinfo));
+      on_ended(s, queue, a.number);
+      ended = true;
+    }
+  }
+  if (ended) go_on(s, queue, channel);
+}
+
+}  // namespace
+
 [[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);
+  if (answer.sv || is_about_context(answer)) [[unlikely]]
+    return on_context_answers(s, channel, answer, queue);
   s.note(Stage::kTransactionsAnswered, queue, answer.tassn.value(), more + 1, answer.rspst);
   uint32_t likely = s.queues[queue].started_head;
   bool ended = false;

@@ -18,7 +18,9 @@ struct AnsweredSegment {
 };
 // Finds the segment that an answer on this channel is about. False: the answer is stale, a duplicate, or not from the
 // peer that was asked.
-bool find_segment(CoreState& s, uint32_t channel, uint32_t rc_id, Tassn tassn, AnsweredSegment* out);
+bool find_segment(CoreState& s, uint32_t channel, const wire::Atah& answer, AnsweredSegment* out);
+// The response to a READ or atomic is complete: its number in a sequence context, if it has one, is answered.
+void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer);
 
 // Records that a segment was answered. The caller calls go_on() afterwards.
 void end_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);

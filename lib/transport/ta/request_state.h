@@ -108,15 +108,16 @@ uint32_t oldest_unfinished(const SendQueue& q, uint32_t& cursor, uint32_t number
   if (cursor - q.started_head > number - q.started_head) cursor = q.started_head;
   for (; cursor != number; ++cursor) {
     const WrState& wr = q.work[cursor & q.work_mask];
-    if (!wr.done && concerns(wqe_of(q, wr))) break;
+    if (!wr.done && concerns(wr, wqe_of(q, wr))) break;
   }
   return cursor;
 }
 inline uint32_t oldest_ordered(SendQueue& q, uint32_t number) {
-  return oldest_unfinished(q, q.ordered_from, number, [](const Wqe& wqe) { return wqe.place_order != 0; });
+  return oldest_unfinished(q, q.ordered_from, number, [](const WrState&, const Wqe& wqe) { return wqe.place_order != 0; });
 }
 inline uint32_t oldest_receive(SendQueue& q, uint32_t number) {
-  return oldest_unfinished(q, q.receives_from, number, [](const Wqe& wqe) { return takes_receive(wqe.op); });
+  return oldest_unfinished(q, q.receives_from, number,
+                           [](const WrState&, const Wqe& wqe) { return takes_receive(wqe.op); });
 }
 
 // Are receives taken in the order of the requests, even if some requests are refused? In RC they are.

@@ -29,7 +29,7 @@ class ResponsePlacer {
   bool place(uint32_t channel, const wire::RtpHeader& rtp, const wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     AnsweredSegment a;
-    if (!find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a)) return true;
+    if (!find_segment(s_, channel, ta.rsp, &a)) return true;
     const bool ends_others = rtp.last && rtp.psn != ch.message_start;
     if (a.wr->copies >= (ends_others ? 1 : kMostCopies)) return false;
     place_checked(channel, rtp, ta, a);
@@ -43,7 +43,7 @@ class ResponsePlacer {
     AnsweredSegment a;
     uint64_t offset;
     if (ta.rsp.poison) return false;
-    return find_segment(s_, channel, ta.rsp.rc_id, ta.rsp.tassn, &a) && response_offset(ch, a, ta, rtp, &offset) &&
+    return find_segment(s_, channel, ta.rsp, &a) && response_offset(ch, a, ta, rtp, &offset) &&
            place_response(ch, a, offset, ta.payload, ta.payload_len, false) != CopyResult::kFailed;
   }
 

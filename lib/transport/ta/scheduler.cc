@@ -10,6 +10,7 @@
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
 #include "lib/transport/wire/response_status.h"
@@ -96,12 +97,16 @@ bool has_earlier(const SendQueue& q) { return (q.waiting | q.retries) != 0; }
 // ---- gates -----------------------------------------------------------------------------------------------------
 
 // Strong order: the request waits until every older one that asks for an order is done (ROI), or until the channel
-// keeps it behind them (ROL). One that needs no packet has no channel.
-bool order_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number) {
+// (ROL) or the target (ROT) keeps it behind them. `ch`: the channel that it leaves on; one that needs no packet has
+// none.
+bool order_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, const tp::Channel* ch) {
   if (wqe.place_order < 2) return true;
-  const bool by_channel = wqe.op != WrOp::kNop && ordered_by_channel(s, q, s.targets[wqe.target].peer);
-  if (by_channel ? channel_keeps_order(q, wqe, number) : oldest_ordered(q, number) == number) return true;
-  return held_by(s, q, RequestWaits::kOrder);
+  const auto allows = [&] {
+    if (ch != nullptr && ordered_by_channel(s, q, ch->peer)) return channel_keeps_order(q, wqe, number);
+    if (ch != nullptr && takes_context(s, q, wqe, *ch)) return target_keeps_order(s, q, number, *ch);
+    return oldest_ordered(q, number) == number;
+  };
+  return allows() || held_by(s, q, RequestWaits::kOrder);
 }
 
 // Is one of the waiting requests before this one a message that takes a receive?
@@ -133,9 +138,10 @@ bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe
 // May this segment be sent? The gates of its request keep back the first one, or the last one, which waits for the
 // others; those between pass.
 [[gnu::noinline]] bool gates_allow(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t segment,
-                                   uint32_t segments, bool bulk) {
-  if (!order_allows(s, q, wqe, number)) return false;
-  return !takes_receive(op_of_segment(wqe.op, segment, segments)) || receive_allows(s, q, wqe, number, bulk);
+                                   uint32_t segments, const tp::Channel& ch) {
+  if (!order_allows(s, q, wqe, number, &ch)) return false;
+  const bool takes = takes_receive(op_of_segment(wqe.op, segment, segments));
+  return !takes || receive_allows(s, q, wqe, number, ch.lane == kBulkLane);
 }
 
 bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
@@ -159,7 +165,7 @@ enum class NextSegment : uint8_t {
   const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
   if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
-  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel].lane == kBulkLane)) {
+  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel])) {
     return NextSegment::kWaits;
   }
   if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
@@ -234,18 +240,27 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   return true;
 }
 
+// Has the sequence context a number for this new request, if it takes one?
+[[gnu::noinline]] bool number_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t channel) {
+  if (!takes_context(s, q, wqe, s.channels[channel]) || context_has_number(s, q)) return true;
+  return held_by(s, q, RequestWaits::kAnswers);
+}
+
 // Is a gate of this new request shut? Before its channel is up nobody asks, since its MTU is not agreed.
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
   if (!ch.is_up()) return false;
   const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
-  return !gates_allow(s, q, wqe, number, 0, segments, ch.lane == kBulkLane);
+  return !gates_allow(s, q, wqe, number, 0, segments, ch);
 }
 
 // The element at the front of the ring becomes a request that waits; there is room for one.
 [[gnu::noinline]] void admit_waiting(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel) {
-  let_wait(q, q.started_tail);
-  start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, s.channels[channel].mtu, s.config.segment_bytes));
+  const uint32_t number = q.started_tail;
+  const tp::Channel& ch = s.channels[channel];
+  let_wait(q, number);
+  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
+  if (q.rot) enter_order(s, q, wr, number, wqe, ch);
 }
 
 [[gnu::always_inline]] inline Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
@@ -267,7 +282,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       continue;
     }
     if (wqe.op == WrOp::kNop) {
-      if (!order_allows(s, q, wqe, number) || !start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
+      if (!order_allows(s, q, wqe, number, nullptr) || !start_finished(s, q, wqe, CrStatus::kSuccess)) return {};
       continue;
     }
     if (!names_target(s, q, wqe)) {
@@ -281,6 +296,8 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
+    if (q.context != 0 && !number_allows(s, q, wqe, channel)) [[unlikely]]
+      return {};
     const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane == kBulkLane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
@@ -320,7 +337,7 @@ void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
 }
 
 // Fills in the message that carries this segment of a request, by a channel that then waits for its answer.
-void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
+void describe_message(const CoreState& s, SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
                       tp::TxMessage* m) {
   m->kind = tp::MessageKind::kRequest;
   m->source = queue;
@@ -330,12 +347,18 @@ void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t se
   m->tassn = wr.first_tassn + segment;
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   wr.places |= ch.place_bit;
+  if (wr.in_context) [[unlikely]] {
+    m->tassn = wr.context_tassn;
+    m->value = scid_of(s, q);
+  }
 }
 
 // A segment was sent for the first time.
-void count_sent(SendQueue& q, WrState& wr, WrOp op, tp::TxMessage* m) {
+void count_sent(CoreState& s, SendQueue& q, WrState& wr, WrOp op, tp::TxMessage* m) {
   ++wr.cut;
   count_segment(q, op, 1);
+  if (wr.in_context) [[unlikely]]
+    count_in_context(s, q, wr);
   if (!takes_receive(op)) return;
   m->retry = q.retry_next;
   q.retry_next = false;
@@ -348,9 +371,11 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
   const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
   WrState& wr = start_request(q, wqe, channel, segments);
-  describe_message(q, queue, number, 0, wr, ch, m);
+  if (q.rot) [[unlikely]]
+    enter_order(s, q, wr, number, wqe, ch);
+  describe_message(s, q, queue, number, 0, wr, ch, m);
   if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-  count_sent(q, wr, op_of_segment(wqe.op, 0, segments), m);
+  count_sent(s, q, wr, op_of_segment(wqe.op, 0, segments), m);
   begin_deadline(s, q, wr);
   return wqe;
 }
@@ -361,7 +386,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
   WrState& wr = q.work[choice.number & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);
   const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
-  describe_message(q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
+  describe_message(s, q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);
@@ -372,7 +397,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
     }
   } else {
     if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-    count_sent(q, wr, op, m);
+    count_sent(s, q, wr, op, m);
     if (wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
   if (wr.deadline.is_never()) begin_deadline(s, q, wr);

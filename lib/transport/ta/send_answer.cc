@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/send_answer.h"
 
+#include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 
@@ -35,7 +36,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
                      uint8_t rspinfo) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;
-  m->source = request.rc_id;
+  m->source = answer_source(request);
   m->tassn = request.tassn;
   m->opcode = opcode;
   m->rspst = rspst;
@@ -60,13 +61,23 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   if (!ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.answers);
     if (last.opcode == opcode && last.rspst == wire::kRspOk &&  // of other kinds the opcode is 0, which is no answer's
-        last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
+        last.source == answer_source(request) && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
       ++last.rspinfo;
       return;
     }
   }
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
+}
+
+void answer_with_context(CoreState& s, uint32_t channel, const wire::Btah& request) {
+  const tp::Channel& ch = s.channels[channel];
+  const uint32_t scid = ch.rol || names_context(request) ? 0 : open_context(s, ch.peer, request.rc_id);
+  if (scid == 0) return answer(s, channel, request, wire::TaOpcode::kTaack, 0, 0);
+  queue_answer_of(s, channel, request, wire::TaOpcode::kTaack, 0, 0);
+  tp::TxMessage& m = s.channels[channel].answers.back(s.answers);
+  m.source |= kAnswerGrants;  // so that no other success joins it
+  m.tassn = Tassn(scid);
 }
 
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
@@ -80,7 +91,7 @@ void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& reques
 void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;
-  m->source = request.rc_id;
+  m->source = answer_source(request);
   m->tassn = request.tassn;
   m->opcode = wire::TaOpcode::kAtomicResponse;
   m->value = low_half(old);

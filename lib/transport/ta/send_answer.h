@@ -20,9 +20,20 @@ inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
   return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
 }
 
+// TxMessage::source of an answer: the RCID, and above it what else ATAH says of the context (7.2.2). The type of the
+// initiator's context is that of the request.
+constexpr uint32_t kAnswerToContext = 1u << 20;  // the request named a sequence context
+constexpr uint32_t kAnswerGrants = 1u << 21;     // its TASSN is the SCID of a new sequence context
+constexpr uint32_t kAnswerRcid = (1u << 20) - 1;
+inline uint32_t answer_source(const wire::Btah& request) {
+  return request.rc_id | (request.rc_type == wire::kRcTypeSequenceContext ? kAnswerToContext : 0);
+}
+
 // Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo);
+// Queues the TAACK for a request that asks for a sequence context, and makes one for its queue if there is room (ROT).
+[[gnu::noinline, gnu::cold]] void answer_with_context(CoreState& s, uint32_t channel, const wire::Btah& request);
 // Queues the answer to a READ that fails. `offset_kib` and `taid` are those of the request, which its answer repeats.
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
                         uint8_t rspst, uint8_t rspinfo);

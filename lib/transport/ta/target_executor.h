@@ -201,7 +201,7 @@ class TargetExecutor {
       if (job.memory == nullptr) return kAbort;
     }
     job.channel = p.channel;
-    job.rc_id = ta.req.rc_id;
+    job.source = answer_source(ta.req);
     job.tassn = ta.req.tassn;
     job.offset_kib = ta.has_ofst ? ta.ofst.offset_kib : 0;
     job.taid = ta.has_taid ? ta.taid : 0;
@@ -262,6 +262,8 @@ class TargetExecutor {
     if (wire::ta_is_atomic(ta.req.opcode)) {
       return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
     }
+    if (ta.req.alloc) [[unlikely]]
+      return answer_with_context(s_, p.channel, ta.req);
     answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
   }
 

@@ -64,6 +64,7 @@ struct OpenMessage {
   bool copy_failed;
   uint32_t copies;   // pending copies into application memory
   uint32_t receive;  // RxReceive that it took; 0: none
+  uint32_t context;  // SequenceContext that its packets name; valid only if they name one
   uint128 atomic_old;
 };
 
@@ -93,6 +94,7 @@ struct Channel : ChannelHot {
   bool fast;                   // fast retransmission agreed
   bool read_meta;              // agreed: READs and their responses carry TAIDETAH and OFSTETAH
   wire::CcAlgorithm feedback;  // agreed: the algorithm whose feedback a receiver sends
+  uint8_t so_credit;           // how many strong requests of a sequence context the peer takes early
   uint8_t lane;                // the lane of its peer that it belongs to (LaneKind)
   uint8_t place_bit;           // 1 << its place among the channels of its lane
   bool initiator;              // we sent the REQ
@@ -121,7 +123,9 @@ struct Channel : ChannelHot {
   OpenMessage open;    // the progress of `message`
   IndexList ending;    // ParkedMessage: all packets are delivered, and copies are pending; in the order of arrival
   IndexList ahead;     // ParkedMessage: messages after `message` of which packets were placed
-  uint8_t parked;      // length of both lists together
+  IndexList early;     // ParkedMessage: all packets are delivered, and their turn has not come (ROT)
+  uint8_t parked;      // length of these lists together
+  uint8_t early_count;
   bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // highest PSN accepted (MaxRcvPSN)
   uint32_t kept;       // how many records of State::kept it has

@@ -25,7 +25,7 @@ struct TxMessage {
   Psn first_psn;
   Tpmsn tpmsn;
   uint32_t packets;       // how many of its packets were sent at least once
-  uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID
+  uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID and more (ta/send_answer.h)
   uint32_t work_request;  // kRequest: number of the request in its queue
   Tassn tassn;
   uint16_t segment;  // kRequest: number of the segment in its request
@@ -37,7 +37,9 @@ struct TxMessage {
   uint8_t rspst, rspinfo;      // kAnswer: what it says, as in ATAH
   wire::TaOpcode opcode;       // kAnswer
   uint8_t value_bytes;         // kAnswer: length of the atomic's old value
-  uint64_t value, value_high;  // kAnswer: the atomic's old value; of a READ that failed: its offset in KiB and TAID
+  // kAnswer: the atomic's old value; of a READ that failed: its offset in KiB and TAID. kRequest, in the first: the SCID
+  // of its sequence context; 0: none.
+  uint64_t value, value_high;
 };
 static_assert(sizeof(TxMessage) == 56);
 

@@ -125,6 +125,11 @@ struct Delivery : Requests {
     }
     return all;
   }
+  // The channel has no record for a message whose end waits.
+  void park_nothing() {
+    while (s->parked.alloc() != 0) {
+    }
+  }
   Jfr& the_jfr() { return s->jfrs[jetty(id).jfr]; }
 
   // For TestHost::finish_copy.
@@ -146,11 +151,6 @@ struct Slow : Delivery {
   explicit Slow(bool completes_early = false)
       : Delivery({.slow_memory = true, .completes_early = completes_early}) {
     host.slow = true;
-  }
-  // The channel has no record for a message whose end waits.
-  void park_nothing() {
-    while (s->parked.alloc() != 0) {
-    }
   }
 };
 

@@ -179,6 +179,7 @@ TEST(DeliverOrder, ahead_of_a_gap_nothing_is_placed_of_a_packet_that_has_no_tran
 
 TEST(DeliverOrder, without_a_place_a_packet_comes_again) {
   Delivery d;
+  d.park_nothing();
   while (d.s->kept.alloc() != 0) {
   }
   d.give(1, d.on_memory(TaOpcode::kWrite, kMtu + 4, kMtu), 4, true, 0);
@@ -390,7 +391,7 @@ TEST(DeliverRead, becomes_a_job_that_remembers_what_was_asked) {
   EXPECT_EQ(job.length, 3 * kMtu);
   EXPECT_EQ(job.segment, d.target_memory.handle);
   EXPECT_EQ(job.channel, d.channel);
-  EXPECT_EQ(job.rc_id, kPeerRcid);
+  EXPECT_EQ(job.source, kPeerRcid);
   EXPECT_EQ(job.taid, 9);
   EXPECT_EQ(job.offset_kib, 64u);
 }

@@ -189,6 +189,7 @@ TEST(FusedTarget, a_packet_that_is_no_fake_confirms_nothing) {
 
 TEST(FusedTarget, a_fake_packet_that_confirms_nothing_resumes_nothing) {
   Target t;
+  t.park_nothing();
   t.s->looker.begin(t.host);
   t.give(t.wrong_write(), 8);
   t.give(t.wrong_write(), 8);

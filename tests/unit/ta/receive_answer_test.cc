@@ -12,6 +12,14 @@ namespace {
 
 using Messages = std::vector<tp::TxMessage>;
 
+// An answer to this initiator about this TASSN.
+wire::Atah about(uint32_t rcid, Tassn tassn) {
+  wire::Atah answer;
+  answer.rc_id = rcid;
+  answer.tassn = tassn;
+  return answer;
+}
+
 // ---- which segment an answer is for ----------------------------------------------------------------------------
 
 TEST(FindSegment, among_many_requests_the_one_of_its_tassn) {
@@ -21,15 +29,15 @@ TEST(FindSegment, among_many_requests_the_one_of_its_tassn) {
   const uint32_t number_of[] = {0, 1, 1, 1, 2, 3, 3, 3, 4};
   for (uint32_t tassn = 0; tassn < 9; ++tassn) {
     AnsweredSegment a;
-    ASSERT_TRUE(find_segment(*r.s, r.channel, r.id, Tassn(tassn), &a)) << tassn;
+    ASSERT_TRUE(find_segment(*r.s, r.channel, about(r.id, Tassn(tassn)), &a)) << tassn;
     EXPECT_EQ(a.queue, r.queue_index);
     EXPECT_EQ(a.number, number_of[tassn]) << tassn;
     EXPECT_EQ(a.wr, &r.state_of(number_of[tassn]));
     EXPECT_EQ(a.segment, tassn - r.state_of(number_of[tassn]).first_tassn.value());
   }
   AnsweredSegment a;
-  EXPECT_FALSE(find_segment(*r.s, r.channel, r.id, Tassn(9), &a)) << "never sent";
-  EXPECT_FALSE(find_segment(*r.s, r.channel, r.id, Tassn(0) - 1, &a));
+  EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id, Tassn(9)), &a)) << "never sent";
+  EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id, Tassn(0) - 1), &a));
 }
 
 TEST(FindSegment, an_answer_counts_once) {
@@ -38,7 +46,7 @@ TEST(FindSegment, an_answer_counts_once) {
   r.sent();
   AnsweredSegment a;
   r.answer(1);
-  EXPECT_FALSE(find_segment(*r.s, r.channel, r.id, Tassn(1), &a)) << "answered ahead of the other";
+  EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id, Tassn(1)), &a)) << "answered ahead of the other";
   r.answer(1);
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
   EXPECT_EQ(r.q().unanswered_segments, 1u);
@@ -75,10 +83,10 @@ TEST(FindSegment, by_any_channel_of_the_peer_that_was_asked) {
   AnsweredSegment a;
   const uint32_t other = r.s->channels.alloc();
   r.s->channels[other] = tp::Channel{};
-  EXPECT_FALSE(find_segment(*r.s, other, r.id, Tassn(0), &a)) << "of another peer";
+  EXPECT_FALSE(find_segment(*r.s, other, about(r.id, Tassn(0)), &a)) << "of another peer";
   r.s->channels[other].peer = r.ch().peer;
-  EXPECT_TRUE(find_segment(*r.s, other, r.id, Tassn(0), &a));
-  EXPECT_TRUE(find_segment(*r.s, r.channel, r.id, Tassn(0), &a));
+  EXPECT_TRUE(find_segment(*r.s, other, about(r.id, Tassn(0)), &a));
+  EXPECT_TRUE(find_segment(*r.s, r.channel, about(r.id, Tassn(0)), &a));
 }
 
 TEST(FindSegment, the_initiator_is_named_by_a_jetty_or_a_jfs) {
@@ -86,20 +94,20 @@ TEST(FindSegment, the_initiator_is_named_by_a_jetty_or_a_jfs) {
   r.post(WrOp::kWrite);
   r.sent();
   AnsweredSegment a;
-  EXPECT_FALSE(find_segment(*r.s, r.channel, r.id + 1, Tassn(0), &a)) << "nobody";
+  EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id + 1, Tassn(0)), &a)) << "nobody";
   r.s->ids[r.id].kind = ObjectKind::kJfs;
-  EXPECT_TRUE(find_segment(*r.s, r.channel, r.id, Tassn(0), &a));
-  EXPECT_TRUE(find_segment(*r.s, r.channel, r.id | kIdSpace, Tassn(0), &a)) << "20 bits count";
+  EXPECT_TRUE(find_segment(*r.s, r.channel, about(r.id, Tassn(0)), &a));
+  EXPECT_TRUE(find_segment(*r.s, r.channel, about(r.id | kIdSpace, Tassn(0)), &a)) << "20 bits count";
   for (ObjectKind kind : {ObjectKind::kJfr, ObjectKind::kGroup, ObjectKind::kNone}) {
     r.s->ids[r.id].kind = kind;
-    EXPECT_FALSE(find_segment(*r.s, r.channel, r.id, Tassn(0), &a));
+    EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id, Tassn(0)), &a));
   }
 }
 
 TEST(FindSegment, with_nothing_under_way_there_is_none) {
   Requests r;
   AnsweredSegment a;
-  EXPECT_FALSE(find_segment(*r.s, r.channel, r.id, Tassn(0), &a));
+  EXPECT_FALSE(find_segment(*r.s, r.channel, about(r.id, Tassn(0)), &a));
   r.answer(0);
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
 }

@@ -34,7 +34,9 @@ struct Requests : Objects {
     bool suspends = false;
     bool completes_early = false;
     bool rol = false;  // RC and pinned: the channel is one of ROL
+    bool rot = false;  // RC: the target keeps the order
     uint32_t window = 512;
+    uint32_t kept_packets = small_tables().kept_packets;
     bool fetched = false;  // the application writes `source` and not `ring`
   };
   explicit Requests(const Options& o)
@@ -42,6 +44,7 @@ struct Requests : Objects {
     JettyConfig c = jetty_config(make_jfr());
     c.mode = o.mode;
     c.lower_layer_order = o.pinned;
+    c.target_order = o.rot;
     c.sq.slots = ring.data();
     c.sq.slot_count = static_cast<uint32_t>(ring.size());
     c.sq.depth = static_cast<uint32_t>(work.size());
@@ -68,6 +71,7 @@ struct Requests : Objects {
     c.slow_memory = o.slow_memory;
     c.rol = o.rol;
     c.window_packets = o.window;
+    c.kept_packets = o.kept_packets;
     return c;
   }
 
@@ -80,6 +84,7 @@ struct Requests : Objects {
     tp::Channel& c = s->channels[which];
     c.offered_mtu = kMtu;
     c.send_window = c.agreed_window = s->config.window_packets;
+    c.so_credit = kEarlyOfContext;
     setup::open_channel(*s, which);
   }
 

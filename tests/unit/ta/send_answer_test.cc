@@ -40,7 +40,7 @@ struct Answers : TestState {
     ReadJob job{};
     job.channel = channel;
     job.segment = segment;
-    job.rc_id = 5;
+    job.source = 5;
     job.tassn = Tassn(9);
     job.length = 100;
     return start_read_job(*s, channel, job);

@@ -17,6 +17,7 @@ struct UbOptions {
   CoreConfig core = quiet_config();
   LinkConfig link{.mtu = 1024, .lossless = true};
   uint8_t err_timeout = 17;
+  bool rot = false;  // the jettys are of RC, and their targets keep their order
 
   /// One lane, and numbers that are easy to read.
   static CoreConfig quiet_config() {
@@ -34,6 +35,7 @@ class UbNode : public CoreNode {
 
   UbNode(uint8_t address, const UbOptions& o)
       : CoreNode(config(address, o.core), o.link),
+        mode(o.rot ? Mode::kRc : Mode::kRm),
         id(core->config().self),
         at{wire::IpAddress::from_v4(0x0A000000 | address), wire::kUbUdpPort},
         memory(kMemory) {
@@ -43,8 +45,8 @@ class UbNode : public CoreNode {
     completions.slot_count = completions.depth = kSlots;
     completions.indices = &cq;
     EXPECT_EQ(core->create_jfc(completions, &jfc), Status::kOk);
-    jfr = make_jfr(Mode::kRm);
-    jetty = make_jetty(Mode::kRm, jfr, sends, o.err_timeout);
+    jfr = make_jfr(mode);
+    jetty = make_jetty(mode, jfr, sends, o.err_timeout);
     datagram_jfr = make_jfr(Mode::kUm);
     datagram_jetty = make_jetty(Mode::kUm, datagram_jfr, datagrams, o.err_timeout);
     register_memory();
@@ -61,11 +63,12 @@ class UbNode : public CoreNode {
   }
   uint64_t address() const { return reinterpret_cast<uint64_t>(memory.data()); }
 
-  uint32_t import(Instant now, const UbNode& peer, Mode mode = Mode::kRm) {
+  uint32_t import(Instant now, const UbNode& peer) { return import(now, peer, mode); }
+  uint32_t import(Instant now, const UbNode& peer, Mode its_mode) {
     TargetConfig c;
     c.instance = peer.id;
-    c.id = mode == Mode::kUm ? peer.datagram_jetty : peer.jetty;
-    c.mode = mode;
+    c.id = its_mode == Mode::kUm ? peer.datagram_jetty : peer.jetty;
+    c.mode = its_mode;
     c.path = {.link = link, .local = at, .remote = peer.at};
     uint32_t target = 0;
     EXPECT_EQ(core->add_target(now, c, &target), Status::kOk);
@@ -111,6 +114,7 @@ class UbNode : public CoreNode {
     return all;
   }
 
+  const Mode mode;  // of `jetty`
   const InstanceId id;
   const wire::Endpoint at;
   std::vector<std::byte> memory;
@@ -127,22 +131,23 @@ class UbNode : public CoreNode {
     c.self.eid.bytes[15] = address;
     return c;
   }
-  uint32_t make_jfr(Mode mode) {
-    const bool um = mode == Mode::kUm;
+  uint32_t make_jfr(Mode its_mode) {
+    const bool um = its_mode == Mode::kUm;
     JfrConfig c;
     c.slots = receives[um].data();
     c.slot_count = kSlots;
     c.indices = &receive_indices[um];
-    c.mode = mode;
+    c.mode = its_mode;
     c.jfc = jfc;
     uint32_t made = 0;
     EXPECT_EQ(core->create_jfr(c, &made), Status::kOk);
     return made;
   }
-  uint32_t make_jetty(Mode mode, uint32_t its_jfr, Ring& ring, uint8_t err_timeout) {
+  uint32_t make_jetty(Mode its_mode, uint32_t its_jfr, Ring& ring, uint8_t err_timeout) {
     ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(kDepth));
     JettyConfig c;
-    c.mode = mode;
+    c.mode = its_mode;
+    c.target_order = its_mode == Mode::kRc;
     c.sq.slots = ring.slots.data();
     c.sq.slot_count = kSlots;
     c.sq.depth = kDepth;

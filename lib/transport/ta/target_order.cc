@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/ta/target_order.h"
+
+#include "lib/transport/setup/peers.h"
+#include "lib/transport/setup/send_record.h"
+#include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/segmentation.h"
+
+namespace ub::ta {
+
+namespace {
+
+uint64_t& word_of(InitiatorContext& c, Tassn t) { return c.strong[t.value() % TassnWindow::kSpan / 64]; }
+uint64_t bit_of(Tassn t) { return uint64_t{1} << (t.value() % 64); }
+bool is_strong(const Wqe& wqe) { return wqe.place_order >= 2; }
+
+// Is it of a kind that a context takes?
+bool fits_context(const CoreState& s, const Wqe& wqe, const tp::Channel& ch) {
+  if (wqe.place_order == 0) return false;
+  if (is_fenced(wqe.op) && wqe.length <= s.config.segment_bytes) return true;
+  return wqe.op == WrOp::kWrite && wqe.length <= (is_strong(wqe) ? ch.mtu : s.config.segment_bytes);
+}
+
+}  // namespace
+
+bool takes_context(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
+  return q.context != 0 && s.initiator_contexts[q.context].peer == ch.peer && fits_context(s, wqe, ch);
+}
+
+bool context_has_number(const CoreState& s, const SendQueue& q) {
+  const InitiatorContext& c = s.initiator_contexts[q.context];
+  return c.answered.spans(c.next);
+}
+
+void enter_order(CoreState& s, SendQueue& q, WrState& wr, uint32_t number, const Wqe& wqe, const tp::Channel& ch) {
+  if (takes_context(s, q, wqe, ch)) {
+    InitiatorContext& c = s.initiator_contexts[q.context];
+    UB_DCHECK(c.answered.spans(c.next));
+    wr.in_context = true;
+    wr.context_tassn = c.next++;
+    c.requests[wr.context_tassn.value() % TassnWindow::kSpan] = number;
+    return;
+  }
+  const bool may_ask = q.context == 0 && ch.so_credit != 0 && asks_for_context(q) == nullptr;
+  if (!may_ask || wqe.op != WrOp::kWrite || !is_strong(wqe) || !fits_context(s, wqe, ch)) return;
+  wr.asks = true;
+  q.asked_by = number;
+}
+
+bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const tp::Channel& ch) {
+  const InitiatorContext& c = s.initiator_contexts[q.context];
+  if (c.strong_unanswered >= ch.so_credit) return false;
+  // A READ counts as executed at the target when its response begins. Its memory is read once more if the response is
+  // lost.
+  const auto not_at_target = [](const WrState& w, const Wqe& wqe) {
+    return wqe.place_order != 0 && (!w.in_context || wqe.op == WrOp::kRead);
+  };
+  return oldest_unfinished(q, q.unfinished_from, number, not_at_target) == number;
+}
+
+void count_in_context(CoreState& s, const SendQueue& q, const WrState& wr) {
+  if (!is_strong(wqe_of(q, wr))) return;
+  InitiatorContext& c = s.initiator_contexts[q.context];
+  ++c.strong_unanswered;
+  word_of(c, wr.context_tassn) |= bit_of(wr.context_tassn);
+}
+
+bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number) {
+  if (q.context == 0) return false;
+  const InitiatorContext& c = s.initiator_contexts[q.context];
+  if (c.peer != s.channels[channel].peer || !c.answered.spans(tassn) || !tassn.before(c.next)) return false;
+  *number = c.requests[tassn.value() % TassnWindow::kSpan];
+  return true;
+}
+
+void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn) {
+  InitiatorContext& c = s.initiator_contexts[q.context];
+  if ((word_of(c, tassn) & bit_of(tassn)) != 0) --c.strong_unanswered;
+  word_of(c, tassn) &= ~bit_of(tassn);
+  c.answered.mark(tassn);
+}
+
+const WrState* asks_for_context(const SendQueue& q) {
+  if (q.asked_by - q.started_head >= q.started_tail - q.started_head) return nullptr;
+  const WrState& wr = q.work[q.asked_by & q.work_mask];
+  return wr.asks && !wr.done ? &wr : nullptr;
+}
+
+void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid) {
+  UB_DCHECK(q.context == 0);
+  q.context = s.initiator_contexts.alloc();
+  if (q.context == 0) return;
+  InitiatorContext& c = s.initiator_contexts[q.context];
+  c = InitiatorContext{};
+  c.scid = scid;
+  c.peer = s.channels[asking.channel].peer;
+  q.unfinished_from = q.started_head;
+}
+
+void leave_context(CoreState& s, SendQueue& q) {
+  if (q.context == 0) return;
+  const InitiatorContext& c = s.initiator_contexts[q.context];
+  setup::send_context_free(s, c.peer, c.scid);
+  s.initiator_contexts.free(q.context);
+  q.context = 0;
+}
+
+void lose_context(CoreState& s, uint32_t queue, uint32_t peer) {
+  SendQueue& q = s.queues[queue];
+  if (q.context == 0 || s.initiator_contexts[q.context].peer != peer) return;
+  for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
+    if (q.work[n & q.work_mask].in_context) give_up(s, queue, n, CrStatus::kAckTimeout);
+  }
+  // Answers of the other channels do not say which context they are about, so there is no other one as long as those
+  // live.
+  if (setup::has_channels(s.peers[peer])) q.rot = false;
+  leave_context(s, q);
+}
+
+}  // namespace ub::ta

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The initiator's part of ROT (UB Base Specification Rev 2.0, 7.3.3.3): the target keeps the order, so that a strong
+// request need not wait for the answers to those before it, whichever channels carry them. The target numbers the
+// ordered requests of a queue in a sequence context, which it gives out when it is asked.
+//
+// A queue asks with the first strong request that could have used a context. Until it has one, and for whatever a
+// context does not take, it keeps its order itself (ROI): SENDs, requests of several segments, and strong ones of
+// several packets, since the target holds early ones of one packet alone. What asks for no order needs no context.
+//
+// The numbers of a context have no gaps. If the memory of a request that has one vanishes, or the queue gives the
+// request up, an empty WRITE takes its number and its place on the channel (packet_content.h).
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/ta/request_state.h"
+
+namespace ub::ta {
+
+// Does the target keep the order of this request, which is to be started on this channel?
+bool takes_context(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch);
+// Is there a number for one more request?
+bool context_has_number(const CoreState& s, const SendQueue& q);
+// The name that the target has for the context of the queue.
+inline uint32_t scid_of(const CoreState& s, const SendQueue& q) { return s.initiator_contexts[q.context].scid; }
+// A request of a queue of ROT was started: it gets its number, or asks for a context.
+void enter_order(CoreState& s, SendQueue& q, WrState& wr, uint32_t number, const Wqe& wqe, const tp::Channel& ch);
+
+// A strong request that the target orders: may it leave, so far as requests are concerned that the target does not
+// order, and so far as the target takes strong ones early?
+bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const tp::Channel& ch);
+// A request that has a number was sent for the first time.
+void count_in_context(CoreState& s, const SendQueue& q, const WrState& wr);
+
+// The answer says that it is about a context: the request that has this number, if any. It need not be alive.
+bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number);
+// The last word about the request of this number.
+void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn);
+// The request that asks for a context and has no answer yet; nullptr: there is none.
+const WrState* asks_for_context(const SendQueue& q);
+// The answer to that request grants the context `scid`.
+void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid);
+
+// The queue uses its context no more. Its requests have ended. The target is told, if there is a channel to it.
+void leave_context(CoreState& s, SendQueue& q);
+// A channel to the peer died, and with it may be numbers of the context: its requests end.
+void lose_context(CoreState& s, uint32_t queue, uint32_t peer);
+
+}  // namespace ub::ta

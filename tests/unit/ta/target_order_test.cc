@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The initiator's part of ROT: which requests have a number in a sequence context, what waits all the same, and what
+// becomes of numbers whose requests end (UB Base Specification Rev 2.0, 7.3.3.3).
+#include "lib/transport/ta/target_order.h"
+
+#include "lib/transport/ta/packet_content.h"
+#include "tests/unit/ta/requests.h"
+#include "tests/unit/transport/ub_pair.h"
+
+namespace ub::ta {
+namespace {
+
+constexpr uint8_t kNo = 0, kRo = 1, kSo = 2;
+constexpr uint32_t kScid = 0x1803;
+
+struct Ordered : Requests {
+  explicit Ordered(Options o = {}) : Requests(with_rot(o)) {}
+  static Options with_rot(Options o) {
+    o.mode = Mode::kRc;
+    o.rot = true;
+    return o;
+  }
+  // Posts a strong WRITE, and the target grants a context.
+  void get_context() {
+    post(WrOp::kWrite, 8, kSo);
+    ASSERT_EQ(sent().size(), 1u);
+    grant();
+    completions();
+  }
+  void grant(uint32_t scid = kScid) {
+    wire::Atah a = answer_of(scid);
+    a.sv = true;
+    on_answer(*s, channel, a);
+  }
+  void answer_number(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
+    wire::Atah a = answer_of(number, rspst, rspinfo);
+    a.rc_type = wire::kRcTypeSequenceContext;
+    on_answer(*s, channel, a);
+  }
+  wire::Btah header_of(const tp::TxMessage& m) {
+    wire::TaPacket ta;
+    Payload payload;
+    describe(*s, ch(), m, 0, &ta, &payload);
+    return ta.req;
+  }
+  // The numbers that these messages have in the context; ~0 for one without.
+  Numbers context_numbers(const std::vector<tp::TxMessage>& messages) {
+    Numbers all;
+    for (const tp::TxMessage& m : messages) {
+      const wire::Btah h = header_of(m);
+      const bool in_context = h.rc_type == wire::kRcTypeSequenceContext;
+      EXPECT_EQ(h.rc_id, in_context ? kScid : id);
+      all.push_back(in_context ? h.tassn.value() : ~0u);
+    }
+    return all;
+  }
+  InitiatorContext& context() { return s->initiator_contexts[q().context]; }
+};
+
+// ---- asking ----------------------------------------------------------------------------------------------------
+
+TEST(Asking, the_first_strong_write_asks_and_those_behind_it_wait) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kRo);
+  EXPECT_FALSE(r.header_of(r.sent().at(0)).alloc);
+  r.answer(0);
+  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite, 8, kSo);
+  const auto first = r.sent();
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_TRUE(r.header_of(first[0]).alloc);
+  EXPECT_EQ(r.header_of(first[0]).rc_id, r.id);
+  r.grant();
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk}));
+  EXPECT_EQ(r.q().unanswered_segments, 0u);
+  EXPECT_EQ(r.sent().size(), 1u) << "admitted before, it keeps waiting for the one before it";
+}
+
+TEST(Asking, with_a_context_nothing_waits) {
+  Ordered r;
+  r.get_context();
+  for (int i = 0; i < 4; ++i) r.post(WrOp::kWrite, 8, i % 2 == 0 ? kSo : kRo);
+  const auto all = r.sent();
+  EXPECT_EQ(r.context_numbers(all), (Numbers{0, 1, 2, 3}));
+  for (const tp::TxMessage& m : all) EXPECT_FALSE(r.header_of(m).alloc);
+}
+
+TEST(Asking, who_gets_none_asks_with_the_next_one) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer(0);
+  EXPECT_EQ(r.q().context, 0u);
+  r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_TRUE(r.header_of(r.sent().at(0)).alloc);
+  r.refuse(1);
+  r.pass(milliseconds(1));
+  r.timer();
+  EXPECT_TRUE(r.header_of(r.sent().at(0)).alloc) << "the same request asks once more";
+}
+
+TEST(Asking, nobody_else_does) {
+  Ordered relaxed;
+  relaxed.post(WrOp::kWrite, 8, kRo);
+  EXPECT_FALSE(relaxed.header_of(relaxed.sent().at(0)).alloc);
+  for (const auto& [op, length] : {std::pair(WrOp::kSend, 8u), {WrOp::kRead, 8u}, {WrOp::kWrite, kMtu + 1}}) {
+    Ordered r;
+    r.post(op, length, kSo);
+    EXPECT_FALSE(r.header_of(r.sent().at(0)).alloc) << static_cast<int>(op);
+  }
+  Requests roi({.mode = Mode::kRc});
+  roi.post(WrOp::kWrite, 8, kSo);
+  EXPECT_FALSE(roi.state_of(0).asks);
+  Ordered unheld;
+  unheld.ch().so_credit = 0;
+  unheld.post(WrOp::kWrite, 8, kSo);
+  EXPECT_FALSE(unheld.header_of(unheld.sent().at(0)).alloc) << "a peer that holds none has no contexts";
+}
+
+TEST(Asking, an_answer_that_nobody_waits_for_grants_nothing) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  r.grant();
+  EXPECT_EQ(r.q().context, 0u);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+  r.post(WrOp::kWrite, 8, kSo);
+  r.answer(0);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  r.grant();
+  EXPECT_EQ(r.q().context, 0u);
+}
+
+TEST(Asking, only_queues_of_rc_and_not_of_rol) {
+  for (const Mode mode : {Mode::kRm, Mode::kRc}) {
+    Requests r({.mode = mode, .pinned = mode == Mode::kRc, .rot = true});
+    EXPECT_FALSE(r.q().rot);
+  }
+}
+
+// ---- numbers ---------------------------------------------------------------------------------------------------
+
+TEST(ContextNumber, only_ordered_writes_reads_and_atomics_of_one_segment_have_one) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kNo);
+  r.post(WrOp::kWrite, 3 * kMtu, kRo);
+  r.post(WrOp::kSend, 8, kRo);
+  r.post(WrOp::kFetchAdd, 8, kSo).op = WrOp::kNop;  // takes no place on the channel
+  r.post(WrOp::kRead, kSegment, kRo);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{~0u, 0, ~0u}));
+}
+
+TEST(ContextNumber, reads_and_atomics_have_one) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, kSegment, kRo);
+  r.post(WrOp::kRead, kSegment + 1, kRo);
+  r.post(WrOp::kFetchAdd, 8, kSo);
+  const auto all = r.sent();
+  ASSERT_EQ(all.size(), 3u) << "the strong one waits for the READ that the target does not order";
+  EXPECT_EQ(r.context_numbers(all), (Numbers{0, ~0u, ~0u}));
+}
+
+TEST(ContextNumber, a_target_of_another_peer_has_none) {
+  Ordered r;
+  r.get_context();
+  r.context().peer += 1;
+  r.post(WrOp::kWrite, 8, kRo);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{~0u}));
+}
+
+TEST(ContextNumber, they_are_within_256_of_the_oldest_unanswered_one) {
+  Ordered r({.depth = 512});
+  r.ring.resize(512);
+  r.q().slots = r.ring.data();
+  r.q().slot_mask = 511;
+  r.get_context();
+  uint32_t sent = 0;
+  for (uint32_t i = 0; i < 300; ++i) {
+    r.post(WrOp::kWrite, 8, kRo);
+    sent += static_cast<uint32_t>(r.sent().size());
+  }
+  EXPECT_EQ(sent, TassnWindow::kSpan);
+  r.answer_number(1);
+  EXPECT_EQ(r.sent().size(), 0u);
+  r.answer_number(0);
+  EXPECT_EQ(r.sent().size(), 2u);
+}
+
+// ---- gates -----------------------------------------------------------------------------------------------------
+
+TEST(RotGate, a_strong_request_waits_for_what_the_target_does_not_order) {
+  for (const auto& [op, length] : {std::pair(WrOp::kSend, 8u), {WrOp::kRead, 8u}, {WrOp::kWrite, kSegment + 1}}) {
+    Ordered r;
+    r.get_context();
+    r.post(op, length, kRo);
+    r.post(WrOp::kWrite, 8, kSo);
+    const auto first = r.sent();
+    EXPECT_EQ(first.back().work_request, 1u) << static_cast<int>(op);
+    const bool numbered = op == WrOp::kRead;
+    for (const tp::TxMessage& m : first) {
+      numbered ? r.answer_number(m.tassn.value()) : r.answer(m.tassn.value());
+    }
+    EXPECT_EQ(numbers(r.sent()), Numbers{2}) << static_cast<int>(op);
+  }
+}
+
+TEST(RotGate, a_strong_request_that_has_no_number_waits_for_all) {
+  for (const auto& [op, length] : {std::pair(WrOp::kSend, 8u), {WrOp::kWrite, kMtu + 1}}) {
+    Ordered r;
+    r.get_context();
+    r.post(WrOp::kWrite, 8, kRo);
+    r.post(op, length, kSo);
+    EXPECT_EQ(numbers(r.sent()), Numbers{1});
+    r.answer_number(0);
+    EXPECT_EQ(numbers(r.sent()), Numbers{2}) << static_cast<int>(op);
+  }
+}
+
+TEST(RotGate, no_more_strong_ones_are_unanswered_than_the_target_holds) {
+  Ordered r;
+  r.ch().so_credit = 3;
+  r.get_context();
+  for (int i = 0; i < 5; ++i) r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{0, 1, 2}));
+  r.post(WrOp::kWrite, 8, kRo);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{5})) << "a relaxed one is not held";
+  r.answer_number(5);
+  EXPECT_TRUE(r.sent().empty());
+  r.answer_number(0, wire::kRspOk, 1);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{3, 4}));
+  EXPECT_EQ(r.context().strong_unanswered, 3u);
+}
+
+// ---- answers ---------------------------------------------------------------------------------------------------
+
+TEST(ContextAnswer, several_successes_in_one) {
+  Ordered r;
+  r.get_context();
+  for (int i = 0; i < 4; ++i) r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(0, wire::kRspOk, 3);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk, kOk, kOk}));
+  EXPECT_EQ(r.context().answered.first(), Tassn(4));
+}
+
+TEST(ContextAnswer, tells_the_numbers_of_a_context_from_others) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  r.answer(0);
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kNo);  // TASSN 2
+  r.post(WrOp::kWrite, 8, kSo);  // number 0 of the context
+  r.post(WrOp::kWrite, 8, kSo);
+  r.post(WrOp::kWrite, 8, kSo);  // number 2
+  r.sent();
+  r.completions();
+  r.answer(2);
+  EXPECT_EQ(r.completions().size(), 1u) << "of the one without order";
+  r.answer_number(2);
+  EXPECT_EQ(r.completions().size(), 0u);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  r.answer_number(0, wire::kRspOk, 1);
+  EXPECT_EQ(r.completions().size(), 3u);
+}
+
+TEST(ContextAnswer, a_refused_request_goes_again_under_its_number) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(1, wire::kRspRnr, 3);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  r.answer_number(0);
+  EXPECT_EQ(r.context().answered.first(), Tassn(1));
+  r.pass(milliseconds(1));
+  r.timer();
+  const auto again = r.sent();
+  EXPECT_EQ(r.context_numbers(again), Numbers{1});
+  EXPECT_TRUE(r.header_of(again.at(0)).retry);
+  r.answer_number(1);
+  EXPECT_EQ(r.context().strong_unanswered, 0u);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk}));
+}
+
+TEST(ContextAnswer, a_failure_is_one) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  r.answer_number(0, wire::kRspError, wire::kErrRemoteAbort);
+  EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kRemAccessAbort});
+  EXPECT_EQ(r.context().answered.first(), Tassn(1));
+}
+
+TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_is_free_when_its_answer_comes) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  EXPECT_EQ(r.context().strong_unanswered, 1u);
+  r.answer_number(0);
+  EXPECT_EQ(r.context().answered.first(), Tassn(1));
+  EXPECT_EQ(r.context().strong_unanswered, 0u);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+}
+
+TEST(ContextAnswer, of_a_number_that_nobody_has_is_stale) {
+  Ordered r;
+  r.answer_number(0);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u) << "no context";
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(1);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 2u) << "not given out yet";
+  r.context().peer += 1;
+  r.answer_number(0);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 3u) << "by another peer";
+  r.context().peer -= 1;
+  r.answer_number(0);
+  r.answer_number(0);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 4u) << "twice";
+}
+
+// ---- the end of a context --------------------------------------------------------------------------------------
+
+TEST(LeavingContext, with_the_channel_its_requests_end_and_another_may_be_asked_for) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  setup::kill_channel(*r.s, r.channel);
+  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout, CrStatus::kAckTimeout}));
+  EXPECT_EQ(r.q().context, 0u);
+  EXPECT_TRUE(r.q().rot);
+  EXPECT_EQ(r.s->initiator_contexts.in_use(), 0u);
+}
+
+TEST(LeavingContext, with_one_of_several_channels_all_its_requests_end_and_no_other_one_is_asked_for) {
+  Ordered r({.lanes = 2});
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  const uint32_t other = setup::channel_to(*r.s, r.s->targets[r.target].peer, kBulkLane);
+  setup::kill_channel(*r.s, other);
+  EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kAckTimeout});
+  EXPECT_EQ(r.q().context, 0u);
+  EXPECT_FALSE(r.q().rot) << "late answers by the first channel would look like those of a new context";
+}
+
+TEST(LeavingContext, the_target_is_told) {
+  for (const bool destroyed : {false, true}) {
+    Ordered r;
+    r.get_context();
+    const uint32_t before = r.s->outbox_tail;
+    if (destroyed) {
+      ASSERT_EQ(destroy_jetty(*r.s, r.id), Status::kOk);
+    } else {
+      flush_queue(*r.s, r.queue_index);
+    }
+    ASSERT_EQ(r.s->outbox_tail, before + 1);
+    const wire::ControlRecord& record = r.s->outbox[before % kOutboxRing].record;
+    EXPECT_EQ(record.type, wire::RecordType::kScFree);
+    EXPECT_EQ(record.scid, kScid);
+    EXPECT_EQ(r.s->initiator_contexts.in_use(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace ub::ta
+
+// ---- both ends -------------------------------------------------------------------------------------------------
+
+namespace ub {
+namespace {
+
+class RotPair : public UbPair {
+ protected:
+  RotPair() : UbPair({.rot = true}) {}
+  void SetUp() override {
+    connect();
+    Wqe& first = request(WrOp::kWrite, 8);
+    first.place_order = 2;
+    settle(milliseconds(1));
+    a.poll();
+    ASSERT_EQ(state(b).contexts.in_use(), 1u);
+  }
+  void write(uint8_t place_order, uint32_t length = 8) {
+    Wqe& w = a.post(a.sends, WrOp::kWrite, to_b, length);
+    w.place_order = place_order;
+    w.remote_address = b.address() + UbNode::kMemory / 2;
+    w.token_id = b.segment.token_id;
+    w.token_value = UbNode::kToken;
+    a.core->on_posted(now, a.jetty);
+  }
+  std::vector<CrStatus> outcomes() {
+    std::vector<CrStatus> all;
+    for (const Cqe& c : a.poll()) all.push_back(c.status);
+    return all;
+  }
+};
+
+TEST_F(RotPair, strong_requests_leave_together_and_all_are_executed) {
+  for (int i = 0; i < 20; ++i) write(2);
+  EXPECT_EQ(sent_by(a).size(), 20u);
+  settle(milliseconds(1));
+  EXPECT_EQ(outcomes(), std::vector<CrStatus>(20, CrStatus::kSuccess));
+}
+
+TEST_F(RotPair, the_number_of_a_request_whose_bytes_are_gone_is_filled) {
+  for (const uint32_t length : {8u, 3 * 1024u}) {
+    write(1, length);
+    lost_from(a);
+    ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
+    a.register_memory();
+    write(2);
+    settle(seconds(1));
+    EXPECT_EQ(outcomes(), (std::vector<CrStatus>{CrStatus::kLocAccess, CrStatus::kSuccess})) << length;
+    EXPECT_EQ(count(a, Counter::kTpTxFake), 0u);
+  }
+}
+
+TEST_F(RotPair, a_half_sent_request_whose_bytes_are_gone_fails_at_the_target_too) {
+  write(1, 8 * 1024);
+  ASSERT_EQ(a.core->poll_packets(now, 3), 3u);
+  ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
+  a.register_memory();
+  write(2);
+  settle(seconds(1));
+  EXPECT_EQ(outcomes(), (std::vector<CrStatus>{CrStatus::kLocAccess, CrStatus::kSuccess}));
+}
+
+TEST_F(RotPair, the_target_forgets_a_context_that_is_no_longer_used) {
+  ASSERT_EQ(a.core->destroy_jetty(now, a.jetty), Status::kOk);
+  settle(milliseconds(1));
+  EXPECT_EQ(state(b).contexts.in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace ub
