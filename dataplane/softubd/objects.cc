@@ -214,6 +214,7 @@ Status AppObjects::create_jetty(const LoadedConfig& config, const ipc::AppQueue&
   jetty.recv_jfc = queue.recv_jfc;
   jetty.group = queue.group;
   jetty.lower_layer_order = queue.lower_layer_order != 0;
+  jetty.target_order = queue.target_order != 0;
   jetty.user_data = queue.user_data;
   jetty.owner = client_.number();
   const uint32_t area = made.ring.area;

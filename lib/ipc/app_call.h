@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 8;
+inline constexpr uint32_t kAppCallVersion = 9;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -81,7 +81,8 @@ struct AppQueue {
   uint8_t policy;  // GroupPolicy
   uint8_t suspends;
   uint8_t completes_early;
-  uint8_t reserved[2];
+  uint8_t target_order;
+  uint8_t reserved;
 };
 
 struct AppSegment {

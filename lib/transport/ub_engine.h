@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/wire/network_header.h"
@@ -48,7 +49,7 @@ class UbEngine {
   bool claims(const wire::NetHeader&) const { return true; }
   // Attributes stand here, because the class may be instantiated before its definitions are seen.
   // Flattened: a call costs as much as the work of most functions that a packet runs through.
-  [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);
+  UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);

@@ -15,9 +15,10 @@
 
 struct stage stage;
 
-const struct variant variants[3] = {
+const struct variant variants[VARIANTS] = {
     {"RM jetty", {.mode = URMA_TM_RM}},
     {"RC jetty", {.mode = URMA_TM_RC}},
+    {"RC jetty, target order", {.mode = URMA_TM_RC, .order = URMA_OT}},
     {"RM simplex", {.mode = URMA_TM_RM, .simplex = true}},
 };
 
@@ -153,7 +154,7 @@ static int obey_close(uint32_t number) {
 }
 
 static int obey_send(struct queue* q, const struct far_order* order) {
-  urma_target_jetty_t* target = import_jetty(side.context, order->id, 0, URMA_TM_RM);
+  urma_target_jetty_t* target = import_jetty(side.context, order->id, 0, URMA_TM_RM, URMA_DEF_ORDER);
   struct request r = {.op = URMA_OPC_SEND, .to = target, .local = side.memory, .bytes = (uint32_t)order->bytes};
   r.here = (uintptr_t)side.bytes + order->offset;
   r.solicited = order->value != 0;
@@ -163,7 +164,8 @@ static int obey_send(struct queue* q, const struct far_order* order) {
 }
 
 static int obey_bind(uint32_t number, urma_jetty_id_t id) {
-  side.targets[number] = import_jetty(side.context, id, 0, URMA_TM_RC);
+  const uint32_t order = side.queues[number].jetty->jetty_cfg.jfs_cfg.flag.bs.order_type;
+  side.targets[number] = import_jetty(side.context, id, 0, URMA_TM_RC, (urma_order_type_t)order);
   return urma_bind_jetty(side.queues[number].jetty, side.targets[number]);
 }
 
@@ -295,7 +297,7 @@ static void order_must_work(const char* what, const struct far_order* order) {
 
 urma_target_jetty_t* far_import(const struct far_queue* q) {
   urma_transport_mode_t mode = q->options.mode != 0 ? q->options.mode : URMA_TM_RM;
-  if (!q->options.simplex) return import_jetty(stage.context, q->receives, q->options.token, mode);
+  if (!q->options.simplex) return import_jetty(stage.context, q->receives, q->options.token, mode, q->options.order);
   urma_rjfr_t jfr = {.jfr_id = q->receives, .trans_mode = mode};
   urma_token_t token = {q->options.token};
   jfr.flag.bs.token_policy = token.token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
@@ -430,7 +432,7 @@ struct request request_to(const struct far_queue* q, urma_opcode_t op, uint32_t 
 }
 
 struct pair open_pair(struct queue_options ours, struct queue_options theirs) {
-  theirs.mode = ours.mode, theirs.simplex = ours.simplex;
+  theirs.mode = ours.mode, theirs.simplex = ours.simplex, theirs.order = ours.order;
   struct pair p = {.q = open_queue(stage.context, ours), .far = far_open(theirs)};
   if (ours.mode == URMA_TM_RC) {
     check_number("urma_bind_jetty", urma_bind_jetty(p.q.jetty, p.far.target), URMA_SUCCESS);
@@ -448,9 +450,10 @@ void close_pair(struct pair* p) {
 }
 
 void for_each_variant_with(struct queue_options ours, struct queue_options theirs, void (*body)(struct pair*)) {
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < VARIANTS; ++i) {
     in_variant(variants[i].name);
     ours.mode = variants[i].options.mode, ours.simplex = variants[i].options.simplex;
+    ours.order = variants[i].options.order;
     struct pair p = open_pair(ours, theirs);
     body(&p);
     close_pair(&p);

@@ -84,7 +84,8 @@ struct variant {
   const char* name;
   struct queue_options options;
 };
-extern const struct variant variants[3];  // RM jetty, RC jetty, RM simplex
+enum { VARIANTS = 4 };
+extern const struct variant variants[VARIANTS];  // RM jetty, RC jetty, the same with order type OT, RM simplex
 // Runs `body` on a pair of each; what fails meanwhile names the variant.
 void for_each_variant(void (*body)(struct pair*));
 void for_each_variant_with(struct queue_options ours, struct queue_options theirs, void (*body)(struct pair*));

@@ -130,10 +130,11 @@ urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64
 }
 
 urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
-                                  urma_transport_mode_t mode) {
+                                  urma_transport_mode_t mode, urma_order_type_t order) {
   urma_rjetty_t jetty = {.jetty_id = id, .trans_mode = mode, .type = URMA_JETTY};
   jetty.tp_type = mode == URMA_TM_UM ? URMA_UTP : URMA_RTP;
   urma_token_t value = {token};
+  jetty.flag.bs.order_type = (uint8_t)order;
   jetty.flag.bs.token_policy = token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
   urma_target_jetty_t* target = urma_import_jetty(context, &jetty, &value);
   need(target != NULL, "urma_import_jetty");

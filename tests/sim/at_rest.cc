@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/transport/ta/sequence_contexts.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -56,6 +57,7 @@ class Inspection {
   void flow_of_queue_pair(const roce::Qp&);
   void heard(const cc::Listener&);
   void queue(const SendQueue&);
+  void context(const InitiatorContext&);
   void queue_pair(const roce::Qp&);
   void receives();
   void timers();
@@ -154,7 +156,8 @@ void Inspection::channel(const Channel& ch) {
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.open.copies);
   none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.lane].unanswered);
-  none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back());
+  none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back() + ch.early.back());
+  none("messages of a channel whose turn has not come", ch.early_count);
   none("packets of a channel that wait for memory", ch.held.count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
   none("channel on the list of those that owe an acknowledgement", ch.on_ack_list.next);
@@ -223,8 +226,26 @@ void Inspection::queue(const SendQueue& q) {
   none("receives in flight of a send queue", q.receives_in_flight);
   none("refused receives of a send queue", q.receives_refused);
   none("requests of a send queue to retry", q.retries);
+  if (q.context != 0) context(s_.initiator_contexts[q.context]);
   if (q.unreliable) none("datagram of a send queue that is held", q.held);
   none("completion of a send queue that waits for room", q.waiter.in_line.next);
+}
+
+// Every number of a sequence context was answered, and executed at the other end.
+void Inspection::context(const InitiatorContext& c) {
+  expect("answered numbers of a context", c.answered.first().value(), c.next.value());
+  none("strong requests of a context", c.strong_unanswered);
+  const InstanceId& at = s_.peers[c.peer].instance;
+  uint32_t index = 0, epoch = 0;
+  if (!world_.find_instance(at.eid, at.uasid, &index, &epoch)) return;
+  Node& node = world_.node(index);
+  if (!node.up() || node.epoch() != epoch) return;
+  const CoreState& p = node.core().state();
+  for (uint32_t i = 1; i <= p.contexts.high_water(); ++i) {
+    const SequenceContext& t = p.contexts[i];
+    if (!t.in_use || ta::context_of(p, t.peer, c.scid) != i) continue;
+    expect("executed numbers of a context", t.executed.first().value(), c.next.value());
+  }
 }
 
 void Inspection::queue_pair(const roce::Qp& qp) {

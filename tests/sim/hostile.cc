@@ -105,6 +105,7 @@ void Hostile::create_queue() {
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
   c.lower_layer_order = rng_.chance(0.5);
+  c.target_order = rng_.chance(0.5);
   c.owner = owner_;
   expect(core().create_jetty(c, &q->id), true, "create_jetty");
   node_.hostile_rings.push_back(std::as_bytes(std::span(q->slots)));

@@ -242,6 +242,7 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
   q->rnr_retry = spec.rnr_retry;
   q->suspends = spec.suspends;
   q->completes_early = spec.completes_early && spec.mode != Mode::kUm;
+  q->rot = spec.rot && spec.mode == Mode::kRc;
   q->slot_count = std::bit_ceil(spec.slots);
   q->slots.reset(new Wqe[q->slot_count]());
   if (spec.fetched) q->source.reset(new Wqe[q->slot_count]());
@@ -263,7 +264,8 @@ Queue* Node::add_queue(App& app, Jfc* jfc, Jfr* jfr, const QueueSpec& spec) {
           .completes_early = spec.completes_early};
   c.jfr = q->jfr != nullptr ? q->jfr->id : 0;
   c.recv_jfc = q->recv_jfc != nullptr ? q->recv_jfc->handle : 0;
-  c.lower_layer_order = spec.mode == Mode::kRc;
+  c.lower_layer_order = spec.mode == Mode::kRc && !spec.rot;
+  c.target_order = q->rot;
   c.user_data = q->uid;
   c.owner = app.owner;
   must(world_, core_->create_jetty(c, &q->id), "create_jetty");

@@ -50,6 +50,7 @@ struct QueueSpec {
   bool fetched = false;  // the application writes a ring of its own, from which the Core fetches
   bool suspends = false;
   bool completes_early = false;
+  bool rot = false;  // RC: its target keeps its order, and not one lane
 };
 
 struct QpSpec {

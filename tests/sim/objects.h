@@ -171,6 +171,7 @@ struct Queue {
   bool broken = false;                         // a request failed: what is behind it is flushed
   bool suspends = false;                       // a request that fails suspends it
   bool completes_early = false;                // requests complete as they finish
+  bool rot = false;                            // its target keeps its order
   bool failed_one = false, suspended = false;  // ... one did; and the marker was polled
   uint32_t explained = 0;  // statuses that something which happened to the pair explains, for all its requests
   uint32_t depth = 0;

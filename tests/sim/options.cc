@@ -174,6 +174,25 @@ void draw_bursts(Prng& rng, Options& o) { o.host.burst_ns = maybe<uint64_t>(rng,
 // A channel, or a queue pair, that stays busy for several times its window, and for longer than anything that is
 // numbered modulo a window lasts: with loss, memory that answers later, and over the wrap of its packet numbers. No
 // fault ends it, and nobody waits for what is under way.
+// Queues whose targets keep their order, and which have many requests under way, on both lanes.
+void draw_rot(Prng& rng, Options& o) {
+  if (o.busy || !rng.chance(0.3)) return;
+  WorkloadOptions& w = o.work;
+  w.rot = pick<double>(rng, {0.5, 1, 1});
+  w.rc = 1;
+  w.queues_per_app = 1;
+  w.requests = pick<uint32_t>(rng, {250, 600});
+  w.batch = pick<uint32_t>(rng, {4, 16, 64});
+  w.sq_depth = pick<uint32_t>(rng, {16, 64, 512});
+  w.gap_ns = pick<uint64_t>(rng, {2000, 20'000});
+  o.core.lanes = 2;
+  o.core.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096});
+  if (rng.chance(0.7)) w.wrong = w.wrong_local = w.too_long = 0;  // a queue of RC ends with its first failure
+  if (rng.chance(0.5)) return;
+  o.host.pending = pick<double>(rng, {0.2, 0.5, 1});
+  o.host.pending_ns = pick<uint64_t>(rng, {2000, 50'000});
+}
+
 void draw_busy(Prng& rng, Options& o) {
   WorkloadOptions& w = o.work;
   if (!rng.chance(0.25)) return;
@@ -291,6 +310,7 @@ Options Options::draw(uint64_t seed) {
   o.work.suspends = maybe<double>(rng, 0.3, {0.3, 1.0});
   o.work.completes_early = maybe<double>(rng, 0.3, {0.3, 1.0});
   o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
+  draw_rot(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -332,7 +352,7 @@ std::string Options::text() const {
   LINE(work.weight_read), LINE(work.weight_send), LINE(work.weight_send_imm), LINE(work.weight_atomic);
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
-  LINE(work.suspends), LINE(work.completes_early);
+  LINE(work.suspends), LINE(work.completes_early), LINE(work.rot);
   LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs), LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);

@@ -84,6 +84,7 @@ struct WorkloadOptions {
   double odd_address = 0.3;  // segments named by an address other than their va
   double suspends = 0;       // share of the send queues that a failure suspends
   double completes_early = 0;  // share of the send queues whose requests complete as they finish
+  double rot = 0;              // share of the send queues of RC whose targets keep their order
   double fetched = 0;        // share of the send queues from which the Core fetches elements
   uint32_t qp_pairs = 0;     // pairs of RoCE queue pairs of each two nodes
   double srq = 0;            // share of the queue pairs whose receive queue is the application's

@@ -24,7 +24,7 @@ struct Step {
 };
 
 struct Program {
-  bool rc;
+  uint32_t mode;  // of kOrderModes
   std::vector<Step> steps;
 };
 
@@ -34,8 +34,8 @@ Step step_of(uint64_t symbol) {
 }
 
 Program program_of(uint64_t number) {
-  Program p{number % 2 != 0, {}};
-  number /= 2;
+  Program p{static_cast<uint32_t>(number % kOrderModes), {}};
+  number /= kOrderModes;
   uint32_t length = 1;
   for (uint64_t programs = kOrderSymbols; number >= programs; programs *= kOrderSymbols, ++length) number -= programs;
   for (; length != 0; --length, number /= kOrderSymbols) p.steps.push_back(step_of(number % kOrderSymbols));
@@ -52,9 +52,12 @@ class Batch {
     for (uint32_t i = 0; i < 2; ++i) {
       world_.add_node({wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort}).boot();
     }
-    for (Mode mode : {Mode::kRm, Mode::kRc}) {
-      for (uint32_t i = 0; i < kProgramsAtOnce; ++i) pairs_[mode == Mode::kRc].push_back(add_pair(mode));
+    for (uint32_t mode = 0; mode < kOrderModes; ++mode) {
+      for (uint32_t i = 0; i < kProgramsAtOnce; ++i) {
+        pairs_[mode].push_back(add_pair(mode == 0 ? Mode::kRm : Mode::kRc, mode == 2));
+      }
     }
+    for (const Pair& pair : pairs_[2]) get_context(pair);
     if (world_.rng.chance(0.6)) late_receives_ = world_.rng.chance(0.5) ? 0.3 : 0.7;
   }
 
@@ -71,18 +74,19 @@ class Batch {
     if (!world_.failed()) check_quiet_state(world_);
   }
 
-  const World& world() const { return world_; }
+  World& world() { return world_; }
 
  private:
   struct Pair {
     End from, to;
   };
 
-  Pair add_pair(Mode mode) {
+  Pair add_pair(Mode mode, bool rot) {
     QueueSpec q = usual_queue();
     q.depth = 16;
     q.slots = 256;
     q.mode = mode;
+    q.rot = rot;
     JfrSpec r = usual_jfr();
     r.mode = mode;
     r.min_rnr_timer = world_.options.work.min_rnr_timer;
@@ -91,9 +95,18 @@ class Batch {
     return p;
   }
 
+  // A strong WRITE asks for a sequence context.
+  void get_context(const Pair& pair) {
+    RequestSpec spec = request({WrOp::kWrite, 2, false}, pair);
+    spec.op = WrOp::kWrite;
+    spec.length = 8;
+    UB_ASSERT(post(world_, pair.from.queue, spec) != nullptr);
+    pair.from.node->ring(pair.from.queue);
+  }
+
   // All is posted at once, or with pauses. Receives for it are there before, or come late.
   void begin(const Program& program, uint32_t place) {
-    const Pair& pair = pairs_[program.rc][place];
+    const Pair& pair = pairs_[program.mode][place];
     uint64_t when = 0;
     for (const Step& step : program.steps) {
       const RequestSpec spec = request(step, pair);
@@ -141,13 +154,14 @@ class Batch {
   World world_;
   uint64_t first_;            // index of the first program
   double late_receives_ = 0;  // the chance of a receive to come late
-  std::array<std::vector<Pair>, 2> pairs_;
+  std::array<std::vector<Pair>, kOrderModes> pairs_;
 };
 
 }  // namespace
 
 RunResult run_order_programs(uint64_t seed, RunWishes wishes) {
   Batch batch(seed, wishes.verbose);
+  if (wishes.states) batch.world().reached = std::make_unique<Reached>();
   batch.run();
   return result_of(batch.world());
 }

@@ -158,6 +158,13 @@ void Reached::look_at_qp(const CoreState& s, const roce::Qp& qp, Track& t) {
   reach(ReachedState::kQpBusyWrap, packets > s.config.roce.window_packets && wrapped(t.busy_since, qp.req.oldest));
 }
 
+void Reached::look_at_context(const CoreState& s, const SequenceContext& c) {
+  reach(ReachedState::kRotEarly, c.early_count != 0);
+  reach(ReachedState::kRotEarlyFull, c.early_count == kEarlyOfContext);
+  const auto on_another = [&](uint32_t m) { return s.parked[m].channel != s.parked[c.early[0]].channel; };
+  reach(ReachedState::kRotAcross, std::any_of(c.early, c.early + c.early_count, on_another));
+}
+
 void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
@@ -173,6 +180,16 @@ void Reached::look_at_tables(const CoreState& s) {
     }
     reach(ReachedState::kTwoChannels, busy[0] != 0 && busy[1] != 0);
     reach(ReachedState::kBusyPlaces, busy[0] > 2 || busy[1] > 2);
+  }
+  for (uint32_t i = 1; i <= s.contexts.high_water(); ++i) {
+    if (s.contexts[i].in_use) look_at_context(s, s.contexts[i]);
+  }
+  for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
+    const SendQueue& q = s.queues[i];
+    if (!q.in_use || q.context == 0) continue;
+    const InitiatorContext& c = s.initiator_contexts[q.context];
+    reach(ReachedState::kRotNumbersFull, !c.answered.spans(c.next));
+    reach(ReachedState::kRotCreditFull, c.strong_unanswered == kEarlyOfContext);
   }
   for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
     reach(ReachedState::kJettyWaits, s.queues[i].in_use && static_cast<bool>(s.queues[i].waiter));

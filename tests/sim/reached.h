@@ -53,6 +53,7 @@ class Reached {
   void look_at_rol(const CoreState&, const tp::Channel&);
   void look_at_receiver(const CoreState&, const tp::Channel&);
   void look_at_qp(const CoreState&, const roce::Qp&, Track&);
+  void look_at_context(const CoreState&, const SequenceContext&);
   void look_at_tables(const CoreState&);
 
   std::vector<Instance> instances_;

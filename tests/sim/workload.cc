@@ -106,7 +106,8 @@ void Workload::build_app(Node& node) {
                 .wanted_id = 0,
                 .fetched = rng_.chance(o.fetched),
                 .suspends = o.suspends > 0 && rng_.chance(o.suspends),
-                .completes_early = o.completes_early > 0 && rng_.chance(o.completes_early)};
+                .completes_early = o.completes_early > 0 && rng_.chance(o.completes_early),
+                .rot = mode == Mode::kRc && o.rot > 0 && rng_.chance(o.rot)};
     return node.add_queue(app, rng_.chance(0.5) ? jfc : other, jfr, s);
   };
   for (uint32_t i = 0; i < o.queues_per_app; ++i) {
@@ -285,7 +286,24 @@ RequestSpec Workload::draw_request(Queue* q) {
   s.comp_order = rng_.chance(o.comp_order);
   s.order = rng_.chance(o.strong) ? 2 : rng_.chance(o.relaxed) ? 1 : 0;
   s.sges = static_cast<uint32_t>(rng_.between(1, o.sges));
+  if (q->rot && (q->posted == 0 || rng_.chance(0.7))) draw_ordered(q, &s);
   return s;
+}
+
+// What a sequence context takes, and what has to wait for such requests and they for it. The first one asks for it.
+void Workload::draw_ordered(const Queue* q, RequestSpec* s) {
+  if (q->posted == 0) {
+    s->op = WrOp::kWrite;
+    s->order = 2;
+    s->length = 8;
+    return;
+  }
+  s->order = rng_.chance(0.5) ? 2 : 1;
+  s->fence = s->fence && rng_.chance(0.2);
+  if (rng_.chance(0.8)) s->op = rng_.chance(0.8) ? WrOp::kWrite : WrOp::kFetchAdd;
+  const uint64_t size = s->op == WrOp::kWrite ? rng_.below(10) : 9;
+  if (size < 6) s->length = 1 + static_cast<uint32_t>(rng_.below(256));
+  if (size == 6 || size == 7) s->length = 1 + static_cast<uint32_t>(rng_.below(16 * 1024));
 }
 
 bool Workload::post_one(Queue* q) {

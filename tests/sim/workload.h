@@ -65,6 +65,7 @@ class Workload {
   void step(Queue*);
   bool post_one(Queue*);
   RequestSpec draw_request(Queue*);
+  void draw_ordered(const Queue*, RequestSpec*);
   bool choose_peer(Queue*, RequestSpec*);
   Region* choose_region(const Receiver&, bool must_have_atomics, uint32_t app);  // 0: of any
   uint32_t draw_size(uint32_t cap);

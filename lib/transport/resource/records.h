@@ -148,7 +148,7 @@ struct alignas(64) SendQueue : SendRing {
   bool suspends : 1;           // a request that fails suspends it
   bool completes_early : 1;    // a request completes when it ends, whatever is older
   bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
-  bool rot : 1;                // RC: its target keeps its order, if it has a sequence context for it (ta/target_order.h)
+  bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
   bool held_back;              // it has something to start and must wait for answers
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;

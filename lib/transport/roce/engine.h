@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/roce/state.h"
@@ -65,7 +66,7 @@ class Engine {
 
   // ---- from the Core: engine.h -----------------------------------------------------------------------------------
   bool claims(const wire::NetHeader& net) const { return net.dst.port == kUdpPort && is_on(); }
-  [[gnu::flatten]] void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
+  UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);  ///< as UbEngine's
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);

@@ -63,7 +63,8 @@ bool is_connected(const Peer& peer) {
 void drop_unused_peer(CoreState& s, uint32_t index) {
   Peer& peer = s.peers[index];
   if (peer.users != 0) return;
-  UB_DCHECK(peer.in_use && peer.contexts == 0 && std::ranges::all_of(peer.lanes, [](const Lane& lane) { return lane == Lane{}; }));
+  UB_DCHECK(peer.in_use && peer.contexts == 0);
+  UB_DCHECK(std::ranges::all_of(peer.lanes, [](const Lane& lane) { return lane == Lane{}; }));
   uint32_t* link = &s.peer_buckets[bucket_of(peer.local_eid, peer.instance.eid)];
   while (*link != index) {
     UB_DCHECK(*link != 0);

@@ -15,7 +15,7 @@ struct Arrival;
 void send_record(CoreState& s, const OutRecord& out);
 // Sends a record about a channel, with our terms in it (terms.h).
 void send_about(CoreState& s, const tp::Channel& ch, wire::RecordType type);
-// SC_FREE: tells the peer that none of our queues uses this sequence context any more. It is a hint, and is not repeated.
+// SC_FREE: tells the peer that no queue of ours uses this sequence context any more. It is a hint, and not repeated.
 void send_context_free(CoreState& s, uint32_t peer, uint32_t scid);
 // Makes the answer to a record, for answers that need no channel. send_reply() makes it and sends it.
 wire::ControlRecord reply_to(const CoreState& s, const wire::ControlRecord& to, wire::RecordType type,

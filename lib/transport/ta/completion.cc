@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/completion.h"
 
+#include "lib/base/flatten.h"
 #include "lib/transport/ta/send_completion.h"
 #include "lib/transport/ta/waiting_list.h"
 
@@ -101,7 +102,7 @@ namespace {
 
 }  // namespace
 
-[[gnu::flatten]] void retire_requests(CoreState& s, uint32_t queue) {
+UB_FLATTEN void retire_requests(CoreState& s, uint32_t queue) {
   if (s.looker.looks()) [[unlikely]]
     note_ended(s, queue);
   SendQueue& q = s.queues[queue];

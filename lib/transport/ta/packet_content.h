@@ -37,7 +37,7 @@ inline void name_context(const tp::TxMessage& m, const WrState& wr, wire::Btah* 
 // Does the number of this request, which was given up or has lost its memory, have to be filled? Those behind it in the
 // sequence context wait for it.
 inline bool fills_context(const CoreState& s, const tp::TxMessage& m) {
-  if (m.kind != tp::MessageKind::kRequest || m.value == 0) return false;
+  if ((m.kind != tp::MessageKind::kRequest && m.kind != tp::MessageKind::kFake) || m.value == 0) return false;
   const SendQueue& q = s.queues[m.source];
   return q.in_use && q.generation == m.generation && q.context != 0 && scid_of(s, q) == m.value;
 }

@@ -9,6 +9,7 @@
 // PSN. If that memory answers later, the frame is held until it has answered (tp/held_packets.h).
 #pragma once
 
+#include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/completion.h"
@@ -41,7 +42,7 @@ class PacketSender {
   };
 
   // This is one function together with all that it calls, because calls would cost as much as the work.
-  [[gnu::flatten]] size_t send_in_turn(size_t budget) {
+  UB_FLATTEN size_t send_in_turn(size_t budget) {
     size_t sent = 0;
     const uint32_t last_one = s_.active.back();  // each has one turn
     while (sent < budget) {

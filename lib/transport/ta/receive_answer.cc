@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/receive_answer.h"
 
+#include "lib/base/flatten.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/refused_requests.h"
@@ -156,8 +157,7 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
 
 namespace {
 
-// An answer about a sequence context: to requests of one, or to the one that asked for it. They take their time, because
-// most queues have none.
+// An answer about a sequence context: to requests of one, or to the one that asked for it.
 [[gnu::noinline]] void on_context_answers(CoreState& s, uint32_t channel, const wire::Atah& answer,
                                                      uint32_t queue) {
   SendQueue& q = s.queues[queue];
@@ -180,6 +180,8 @@ namespace {
     if (!refused) note_response(s, channel, one);
     if (!awaited) {
       s.drop(Counter::kTaRxStaleAnswer);
+      if (refused) fill_number(s, queue, channel, one.tassn);
+      ended |= refused;  // without room for that, all of the context has
     } else if (refused) {
       refuse_segment(s, a, wire::refusal_duration(answer.rspst, answer.rspinfo));
     } else {
@@ -195,7 +197,7 @@ namespace {
 
 }  // namespace
 
-[[gnu::flatten]] void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+UB_FLATTEN void on_answer(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return s.count(Counter::kTaRxStaleAnswer, more + 1);

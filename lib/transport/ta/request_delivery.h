@@ -4,8 +4,8 @@
 // a channel.
 //
 // If memory answers later, a message whose end waits for its copies is parked (parked_messages.h), and delivery goes on
-// behind it. If there is no record to park it in, delivery stops there. A message whose turn in its sequence context has
-// not come is held beside the channel (sequence_contexts.h).
+// behind it. If there is no record to park it in, delivery stops there. A message whose turn in its sequence context
+// has not come is held beside the channel (sequence_contexts.h).
 #pragma once
 
 #include <span>

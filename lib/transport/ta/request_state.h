@@ -113,7 +113,8 @@ uint32_t oldest_unfinished(const SendQueue& q, uint32_t& cursor, uint32_t number
   return cursor;
 }
 inline uint32_t oldest_ordered(SendQueue& q, uint32_t number) {
-  return oldest_unfinished(q, q.ordered_from, number, [](const WrState&, const Wqe& wqe) { return wqe.place_order != 0; });
+  return oldest_unfinished(q, q.ordered_from, number,
+                           [](const WrState&, const Wqe& wqe) { return wqe.place_order != 0; });
 }
 inline uint32_t oldest_receive(SendQueue& q, uint32_t number) {
   return oldest_unfinished(q, q.receives_from, number,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/scheduler.h"
 
+#include "lib/base/flatten.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/handshake.h"
@@ -240,12 +241,6 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   return true;
 }
 
-// Has the sequence context a number for this new request, if it takes one?
-[[gnu::noinline]] bool number_allows(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t channel) {
-  if (!takes_context(s, q, wqe, s.channels[channel]) || context_has_number(s, q)) return true;
-  return held_by(s, q, RequestWaits::kAnswers);
-}
-
 // Is a gate of this new request shut? Before its channel is up nobody asks, since its MTU is not agreed.
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
@@ -296,8 +291,10 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    if (q.context != 0 && !number_allows(s, q, wqe, channel)) [[unlikely]]
+    if (q.context != 0 && !context_has_room(s, q, wqe, s.channels[channel])) [[unlikely]] {
+      held_by(s, q, RequestWaits::kAnswers);
       return {};
+    }
     const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane == kBulkLane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
@@ -337,8 +334,8 @@ void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
 }
 
 // Fills in the message that carries this segment of a request, by a channel that then waits for its answer.
-void describe_message(const CoreState& s, SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
-                      tp::TxMessage* m) {
+void describe_message(const CoreState& s, SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr,
+                      tp::Channel& ch, tp::TxMessage* m) {
   m->kind = tp::MessageKind::kRequest;
   m->source = queue;
   m->generation = q.generation;
@@ -474,7 +471,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 }
 
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
-[[gnu::flatten]] bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
+UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
   if (lane.unanswered >= kLaneSegmentsInFlight) return false;
   while (!ch.queues.empty()) {

@@ -5,6 +5,7 @@
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/segmentation.h"
+#include "lib/transport/ta/send_answer.h"
 
 namespace ub::ta {
 
@@ -27,7 +28,8 @@ bool takes_context(const CoreState& s, const SendQueue& q, const Wqe& wqe, const
   return q.context != 0 && s.initiator_contexts[q.context].peer == ch.peer && fits_context(s, wqe, ch);
 }
 
-bool context_has_number(const CoreState& s, const SendQueue& q) {
+bool context_has_room(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
+  if (!takes_context(s, q, wqe, ch)) return true;
   const InitiatorContext& c = s.initiator_contexts[q.context];
   return c.answered.spans(c.next);
 }
@@ -103,6 +105,23 @@ void leave_context(CoreState& s, SendQueue& q) {
   setup::send_context_free(s, c.peer, c.scid);
   s.initiator_contexts.free(q.context);
   q.context = 0;
+}
+
+void fill_number(CoreState& s, uint32_t queue, uint32_t channel, Tassn tassn) {
+  const SendQueue& q = s.queues[queue];
+  uint32_t number;
+  if (!find_in_context(s, q, channel, tassn, &number)) return;
+  tp::Channel& ch = s.channels[channel];
+  if (!room_for_answer(s, ch)) return lose_context(s, queue, ch.peer);
+  tp::TxMessage* m = ch.answers.push(s.answers);
+  UB_ASSERT(m != nullptr);
+  *m = tp::TxMessage{};
+  m->kind = tp::MessageKind::kFake;
+  m->source = queue;
+  m->generation = q.generation;
+  m->tassn = tassn;
+  m->value = scid_of(s, q);
+  activate(s, channel);
 }
 
 void lose_context(CoreState& s, uint32_t queue, uint32_t peer) {

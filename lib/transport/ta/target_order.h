@@ -19,8 +19,8 @@ namespace ub::ta {
 
 // Does the target keep the order of this request, which is to be started on this channel?
 bool takes_context(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch);
-// Is there a number for one more request?
-bool context_has_number(const CoreState& s, const SendQueue& q);
+// Is there a number for this request, which is to be started, if it takes one?
+bool context_has_room(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch);
 // The name that the target has for the context of the queue.
 inline uint32_t scid_of(const CoreState& s, const SendQueue& q) { return s.initiator_contexts[q.context].scid; }
 // A request of a queue of ROT was started: it gets its number, or asks for a context.
@@ -43,6 +43,9 @@ void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t s
 
 // The queue uses its context no more. Its requests have ended. The target is told, if there is a channel to it.
 void leave_context(CoreState& s, SendQueue& q);
+// The target has refused the request of this number, which was given up meanwhile, so that nobody sends it again: an
+// empty WRITE takes the number.
+void fill_number(CoreState& s, uint32_t queue, uint32_t channel, Tassn tassn);
 // A channel to the peer died, and with it may be numbers of the context: its requests end.
 void lose_context(CoreState& s, uint32_t queue, uint32_t peer);
 

@@ -18,7 +18,7 @@ enum class MessageKind : uint8_t {
   kRequest,       // a segment of a work request
   kReadResponse,  // packets of a READ job
   kAnswer,        // one packet: TAACK, atomic response, error response
-  kFake,          // one packet without a transaction: keep-alive, or the end of a message that vanished
+  kFake,          // one packet without a source: keep-alive, or what fills a number of a sequence context
 };
 
 struct TxMessage {
@@ -37,8 +37,8 @@ struct TxMessage {
   uint8_t rspst, rspinfo;      // kAnswer: what it says, as in ATAH
   wire::TaOpcode opcode;       // kAnswer
   uint8_t value_bytes;         // kAnswer: length of the atomic's old value
-  // kAnswer: the atomic's old value; of a READ that failed: its offset in KiB and TAID. kRequest, in the first: the SCID
-  // of its sequence context; 0: none.
+  // kAnswer: the atomic's old value; of a READ that failed: its offset in KiB and TAID. kRequest and kFake, in the
+  // first: the SCID of the sequence context that `tassn` is a number of; 0: none.
   uint64_t value, value_high;
 };
 static_assert(sizeof(TxMessage) == 56);

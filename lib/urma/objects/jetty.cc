@@ -67,6 +67,7 @@ Status bring_up(Jetty& jetty, const Parts& parts) {
   config.recv_jfc = parts.recv_jfc->handle;
   config.group = group_id(cfg.jetty_grp);
   config.lower_layer_order = pinned_to_lane(cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
+  config.target_order = ordered_by_target(cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
   config.user_data = reinterpret_cast<uintptr_t>(&jetty);
   if (!set_up(jetty.sq, cfg.jfs_cfg, *parts.send_jfc, &config.sq)) return Status::kNoMemory;
   jetty.magic = live_magic<Jetty>();

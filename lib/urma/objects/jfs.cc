@@ -30,6 +30,7 @@ Status bring_up(Jfs& jfs, uint32_t wanted_id, Jfc& jfc) {
   config.kind = ObjectKind::kJfs;
   config.mode = core_mode(pub.jfs_cfg.trans_mode);
   config.lower_layer_order = pinned_to_lane(pub.jfs_cfg.trans_mode, pub.jfs_cfg.flag.bs.order_type);
+  config.target_order = ordered_by_target(pub.jfs_cfg.trans_mode, pub.jfs_cfg.flag.bs.order_type);
   config.user_data = reinterpret_cast<uintptr_t>(&jfs);
   if (!set_up(jfs.sq, pub.jfs_cfg, jfc, &config.sq)) return Status::kNoMemory;
   jfs.magic = live_magic<Jfs>();

@@ -45,9 +45,12 @@ inline bool tp_type_fits(urma_transport_mode_t mode, urma_tp_type_t type) {
   }
 }
 
-// Lower-layer and target order are both kept by one lane.
+// Lower-layer order is kept by one lane.
 inline bool pinned_to_lane(urma_transport_mode_t mode, uint32_t order) {
-  return mode == URMA_TM_RC && (order == URMA_OL || order == URMA_OT);
+  return mode == URMA_TM_RC && order == URMA_OL;
+}
+inline bool ordered_by_target(urma_transport_mode_t mode, uint32_t order) {
+  return mode == URMA_TM_RC && order == URMA_OT;
 }
 
 }  // namespace ub::urma

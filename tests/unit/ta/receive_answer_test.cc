@@ -14,10 +14,7 @@ using Messages = std::vector<tp::TxMessage>;
 
 // An answer to this initiator about this TASSN.
 wire::Atah about(uint32_t rcid, Tassn tassn) {
-  wire::Atah answer;
-  answer.rc_id = rcid;
-  answer.tassn = tassn;
-  return answer;
+  return {.tassn = tassn, .rc_id = rcid};
 }
 
 // ---- which segment an answer is for ----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's part of ROT: it gives out sequence contexts, and executes a strong request of one when all before it were
-// executed, by whichever channel they came (UB Base Specification Rev 2.0, 7.3.3.3).
+// The target's part of ROT: it gives out sequence contexts, and executes a strong request of one when all before it
+// were executed, by whichever channel they came (UB Base Specification Rev 2.0, 7.3.3.3).
 #include "lib/transport/ta/sequence_contexts.h"
 
 #include "tests/unit/ta/delivery.h"

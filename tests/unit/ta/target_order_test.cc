@@ -311,6 +311,40 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_is_free_when_its_a
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
 }
 
+TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refused_is_filled) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  r.answer_number(0, wire::kRspRnr, 5);
+  ASSERT_EQ(r.ch().answers.size(), 1u);
+  const tp::TxMessage& m = r.ch().answers.front(r.s->answers);
+  ASSERT_TRUE(fills_context(*r.s, m));
+  const wire::TaPacket p = filling_write(m);
+  EXPECT_EQ(p.req.opcode, wire::TaOpcode::kWrite);
+  EXPECT_EQ(p.req.tassn, Tassn(0));
+  EXPECT_EQ(p.req.rc_id, kScid);
+  EXPECT_EQ(p.ma.length, 0u);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  r.answer_number(0);
+  EXPECT_EQ(r.context().answered.first(), Tassn(1));
+}
+
+TEST(ContextAnswer, without_room_for_what_fills_a_number_its_context_ends) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  while (room_for_answer(*r.s, r.ch())) r.s->answers.alloc();
+  r.answer_number(0, wire::kRspRnr, 5);
+  EXPECT_EQ(r.q().context, 0u);
+  EXPECT_EQ(r.outcomes(), Outcomes(2, CrStatus::kAckTimeout));
+}
+
 TEST(ContextAnswer, of_a_number_that_nobody_has_is_stale) {
   Ordered r;
   r.answer_number(0);

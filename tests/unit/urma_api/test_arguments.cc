@@ -131,6 +131,22 @@ TEST_F(Arguments, jetty_needs_a_fitting_shared_jfr) {
   EXPECT_FALSE(fake->queues.at(jetty->jetty_id.id).config.lower_layer_order);
   urma_jetty_t* pinned = make_jetty(jfc, rc, URMA_TM_RC);
   EXPECT_TRUE(fake->queues.at(pinned->jetty_id.id).config.lower_layer_order);
+  EXPECT_FALSE(fake->queues.at(pinned->jetty_id.id).config.target_order);
+}
+
+TEST_F(Arguments, an_order_type_of_ot_leaves_the_order_to_the_target) {
+  const auto config_of = [&](urma_transport_mode_t mode, uint32_t order) {
+    urma_jfs_cfg_t cfg = send_cfg(jfc);
+    cfg.trans_mode = mode;
+    cfg.flag.bs.order_type = order;
+    urma_jfs_t* jfs = urma_create_jfs(ctx, &cfg);
+    EXPECT_NE(jfs, nullptr);
+    return fake->queues.at(jfs->jfs_id.id).config;
+  };
+  EXPECT_TRUE(config_of(URMA_TM_RC, URMA_OT).target_order);
+  EXPECT_FALSE(config_of(URMA_TM_RC, URMA_OT).lower_layer_order);
+  EXPECT_FALSE(config_of(URMA_TM_RC, URMA_NO).target_order);
+  EXPECT_FALSE(config_of(URMA_TM_RM, URMA_OI).target_order);
 }
 
 TEST_F(Arguments, wanted_ids) {

@@ -308,6 +308,7 @@ Status DaemonBackend::create_jetty(JettyConfig config, uint32_t* id) {
   queue.recv_jfc = config.recv_jfc;
   queue.group = config.group;
   queue.lower_layer_order = config.lower_layer_order;
+  queue.target_order = config.target_order;
   queue.user_data = config.user_data;
   Client::Answer answer;
   status = call(request, &answer);
