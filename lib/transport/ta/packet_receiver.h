@@ -372,6 +372,7 @@ class PacketReceiver {
     m.last = p.ta;
     m.kept = kept;
     if (kept != 0) m.last.payload = s_.kept_data(kept) + (p.ta.payload - rest.data());
+    if (kept != 0 && p.ta.has_be) m.last.be.bits = s_.kept_data(kept) + (p.ta.be.bits - rest.data());
     go_to_message(p.channel, ch.message + 1);
     note_unexecuted(s_, ch);
     return true;
@@ -385,9 +386,10 @@ class PacketReceiver {
     end_parked(channel);
   }
 
-  // Places the payload of the last packet of a parked message.
+  // Places the payload of the last packet of a parked message, or a part of it.
   void place_kept(uint32_t channel, ParkedMessage& m) {
     executor().place_last(packet_of(channel, m));
+    if (!is_placed(m)) return;
     tp::release_kept(s_, s_.channels[channel], m.kept);
     m.kept = 0;
   }

@@ -9,6 +9,7 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/byte_enables.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/ta/message_admission.h"
@@ -77,10 +78,11 @@ class TargetExecutor {
     return true;
   }
 
-  // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending.
+  // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending. It
+  // has to be called again if then is_placed() does not hold; copies are pending in that case.
   void place_last(const RequestPacket& p) {
-    begin(p);
     p.message.phase = kPlaced;
+    begin(p);
   }
 
   // The last packet of the message cannot be understood: queues an error answer.
@@ -136,6 +138,8 @@ class TargetExecutor {
       case wire::TaOpcode::kWriteImmediate:
       case wire::TaOpcode::kWriteNotify:
         return check_write(p);
+      case wire::TaOpcode::kWriteByteEnable:
+        return check_byte_enables(p);
       case wire::TaOpcode::kRead:
         return p.rtp.last ? check_read(p) : kUnsupported;
       case wire::TaOpcode::kSend:
@@ -177,6 +181,22 @@ class TargetExecutor {
       return kAbort;
     }
     return kAccepted;
+  }
+
+  // A message of one packet. Its memory is checked again for each part of it that is placed.
+  Verdict check_byte_enables(const RequestPacket& p) {
+    if (!(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
+    tp::OpenMessage& m = p.message;
+    std::byte* memory = written_memory(p.ta, p.ta.payload_len);
+    const CopyResult result = memory == nullptr ? CopyResult::kFailed
+                                                : place_enabled(host_, copies_of(p), memory, p.ta, kCopiesOfMessage,
+                                                                m.written);
+    if (result == CopyResult::kPending) {
+      m.phase = kArrived;  // there is more to place
+    } else {
+      m.written = 0;
+    }
+    return result == CopyResult::kFailed ? kAbort : kAccepted;
   }
 
   void notify(const RequestPacket& p) {
