@@ -188,9 +188,9 @@ class TargetExecutor {
     if (!(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
     tp::OpenMessage& m = p.message;
     std::byte* memory = written_memory(p.ta, p.ta.payload_len);
-    const CopyResult result = memory == nullptr ? CopyResult::kFailed
-                                                : place_enabled(host_, copies_of(p), memory, p.ta, kCopiesOfMessage,
-                                                                m.written);
+    const CopyResult result = memory == nullptr
+                                  ? CopyResult::kFailed
+                                  : place_enabled(host_, copies_of(p), memory, p.ta, kCopiesOfMessage, m.written);
     if (result == CopyResult::kPending) {
       m.phase = kArrived;  // there is more to place
     } else {

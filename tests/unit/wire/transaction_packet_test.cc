@@ -47,9 +47,9 @@ void for_every_form(const std::function<void(Form&)>& f) {
           t.be = {form.byte_enables.data(), n};
         }
         form.header_size =
-            t.is_response ? response_header_size(op, meta)
-                          : request_header_size(
-                                op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .enables = be ? n : 0});
+            t.is_response
+                ? response_header_size(op, meta)
+                : request_header_size(op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .enables = be ? n : 0});
         f(form);
       }
     }
@@ -320,9 +320,9 @@ TEST(Transaction, read_meta_is_the_channels_word) {
 }
 
 TEST(Transaction, largest_header_is_as_declared) {
-  EXPECT_EQ(request_header_size(TaOpcode::kWriteByteEnable,
-                                {.ud = true, .tv = true, .enables = BeetahView::kMaxEnables}),
-            kMaxTransactionHeaderSize);
+  EXPECT_EQ(
+      request_header_size(TaOpcode::kWriteByteEnable, {.ud = true, .tv = true, .enables = BeetahView::kMaxEnables}),
+      kMaxTransactionHeaderSize);
 }
 
 }  // namespace
