@@ -9,13 +9,13 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/atomic_function.h"
 #include "lib/transport/ta/byte_enables.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/ta/send_answer.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
@@ -147,7 +147,7 @@ class TargetExecutor {
       case wire::TaOpcode::kSendInvalidate:
         return check_send(p);
       default:
-        return atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;  // an atomic is shorter than any MTU
+        return run_atomic(p);  // which is shorter than any MTU, or an operation that is not built
     }
   }
 
@@ -234,13 +234,15 @@ class TargetExecutor {
 
   Verdict run_atomic(const RequestPacket& p) {
     const wire::TaPacket& ta = p.ta;
+    const AtomicOp op = atomic_op(ta);
     uint32_t bytes = ta.ma.length;
+    if (op == kNoAtomicOp) return kUnsupported;
     if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) return kUnsupported;
     std::byte* memory =
         remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
     if (memory == nullptr) return kAbort;
     if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return kUnsupported;
-    AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
+    AtomicRequest request{memory, op, bytes, 0, 0};
     std::memcpy(&request.operand, ta.payload, bytes);
     std::memcpy(&request.compare, ta.payload + bytes, bytes);
     const Copies copies = copies_of(p);
@@ -280,7 +282,8 @@ class TargetExecutor {
     }
     if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
     if (wire::ta_is_atomic(ta.req.opcode)) {
-      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
+      const bool told = ta.req.opcode != wire::TaOpcode::kAtomicStore;
+      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(told ? ta.ma.length : 0));
     }
     answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
   }

@@ -330,8 +330,8 @@ TEST(DeliverMessage, of_an_unknown_opcode_is_answered_when_it_is_complete) {
 
 // 7.4: operations that are specified and not built are refused as unsupported, so that their initiator hears of it.
 TEST(DeliverMessage, of_an_operation_that_is_not_built_is_answered_as_unsupported) {
-  for (const TaOpcode op : {TaOpcode::kAtomicStore, TaOpcode::kAtomicLoad, TaOpcode::kManagement, TaOpcode::kPrefetch,
-                            TaOpcode::kWriteback, TaOpcode::kWritebackByteEnable}) {
+  for (const TaOpcode op :
+       {TaOpcode::kManagement, TaOpcode::kPrefetch, TaOpcode::kWriteback, TaOpcode::kWritebackByteEnable}) {
     Delivery d;
     const wire::TaPacket p = d.on_memory(TaOpcode::kWrite, 64);
     const bool enables = op == TaOpcode::kWritebackByteEnable;
