@@ -88,9 +88,9 @@ class TargetExecutor {
   // The last packet of the message cannot be understood: queues an error answer.
   void answer_malformed(const RequestPacket& p) { queue_failure(p, 0, 0); }
 
-  // The memory that a WRITE packet writes to; nullptr: token, bounds or permission do not allow it.
+  // The memory that a WRITE packet writes to; nullptr: token, bounds, permission or E_bit do not allow it.
   std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
-    return remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessWrite}, nullptr);
+    return remote_memory(s_, access_of(ta, bytes, kAccessWrite), nullptr);
   }
 
  private:
@@ -201,8 +201,9 @@ class TargetExecutor {
 
   void notify(const RequestPacket& p) {
     const wire::Ntfetah& ntf = p.ta.ntf;
-    std::byte* memory = remote_memory(
-        s_, {ntf.token_id, p.ta.tv, ntf.token_value, ntf.address, sizeof ntf.data, kAccessWrite}, nullptr);
+    const RemoteAccess access{ntf.token_id,    p.ta.tv,      ntf.token_value, ntf.address,
+                              sizeof ntf.data, kAccessWrite, p.ta.req.e_bit};
+    std::byte* memory = remote_memory(s_, access, nullptr);
     std::byte word[sizeof ntf.data];
     std::memcpy(word, &ntf.data, sizeof word);
     if (memory == nullptr || place_piece(host_, copies_of(p), memory, word, sizeof word, true) == CopyResult::kFailed) {
@@ -216,8 +217,7 @@ class TargetExecutor {
     job.length = ta.ma.length;
     if (job.length > kMaxMessageBytes) return kUnsupported;
     if (job.length != 0) {
-      job.memory = remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead},
-                                 &job.segment);
+      job.memory = remote_memory(s_, access_of(ta, job.length, kAccessRead), &job.segment);
       if (job.memory == nullptr) return kAbort;
     }
     job.channel = p.channel;
@@ -238,8 +238,7 @@ class TargetExecutor {
     uint32_t bytes = ta.ma.length;
     if (op == kNoAtomicOp) return kUnsupported;
     if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) return kUnsupported;
-    std::byte* memory =
-        remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
+    std::byte* memory = remote_memory(s_, access_of(ta, bytes, kAccessAtomic), nullptr);
     if (memory == nullptr) return kAbort;
     if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return kUnsupported;
     AtomicRequest request{memory, op, bytes, 0, 0};
@@ -295,6 +294,11 @@ class TargetExecutor {
       complete_receive(s_, p.channel, p.message, p.ta, failure_of(s_.receives[m.receive]), 0);
     }
     return answer_failure(p);
+  }
+
+  // What a packet wants to do with the memory that its MAETAH names.
+  static RemoteAccess access_of(const wire::TaPacket& ta, uint64_t bytes, uint8_t access) {
+    return {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, access, ta.req.e_bit};
   }
 
   static CrStatus failure_of(const RxReceive& receive) {
