@@ -355,6 +355,7 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   config.token_id = segment->token_id;
   config.token = {segment->token_required != 0, segment->token_value};
   config.access = segment->access;
+  config.exclusive = segment->exclusive != 0;
   config.owner = client_.number();
   RegisteredSegment registered;
   auto node = node_for<decltype(segments_)>(segment->area);
@@ -387,6 +388,11 @@ Status AppObjects::set_queue_token(uint32_t id, const ipc::AppToken& token) {
 Status AppObjects::set_segment_token(uint32_t handle, const ipc::AppToken& token) {
   if (!segments_.contains(handle)) return Status::kInvalid;
   return core([&](NicCore& core, Instant) { return core.set_segment_token(handle, token.value, token.former); });
+}
+
+Status AppObjects::set_segment_exclusive(uint32_t handle, bool exclusive) {
+  if (!segments_.contains(handle)) return Status::kInvalid;
+  return core([&](NicCore& core, Instant) { return core.set_segment_exclusive(handle, exclusive); });
 }
 
 // Asks once and does not wait: who asks comes again.

@@ -46,6 +46,7 @@ class AppObjects {
   Status set_threshold(uint32_t id, uint32_t slots);
   Status set_queue_token(uint32_t id, const ipc::AppToken&);
   Status set_segment_token(uint32_t handle, const ipc::AppToken&);
+  Status set_segment_exclusive(uint32_t handle, bool exclusive);
   Status take_unhandled(uint32_t id, Cqe* out, uint32_t room, uint32_t* count);
   Status alloc_token(const DaemonConfig&, uint32_t* id, std::string* why);
   Status free_token(uint32_t id);

@@ -272,6 +272,8 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->set_queue_token(r.id, r.token);
     case AppCall::kSetSegmentToken:
       return objects_->set_segment_token(r.id, r.token);
+    case AppCall::kSetExclusive:
+      return objects_->set_segment_exclusive(r.id, r.value != 0);
     case AppCall::kFreeToken:
       return objects_->free_token(r.id);
     case AppCall::kUnregister:

@@ -13,13 +13,29 @@
 #include <cstdint>
 
 #include "lib/base/uint128.h"
-#include "lib/base/work_queue.h"
 
 namespace ub {
 
+// What becomes of the value in memory. It travels in the shared page of an application (lib/ipc/app_page.h); 0 is none.
+enum class AtomicOp : uint8_t {
+  kCompareSwap = 1,
+  kSwap,
+  kFetchAdd,
+  kFetchSub,
+  kFetchAnd,
+  kFetchOr,
+  kFetchXor,
+  kFetchClear,      // the bits that are set in the operand are cleared
+  kFetchSignedMax,  // the larger one of the value and the operand
+  kFetchSignedMin,
+  kFetchMax,
+  kFetchMin,
+};
+constexpr bool is_atomic_op(AtomicOp op) { return op >= AtomicOp::kCompareSwap && op <= AtomicOp::kFetchMin; }
+
 struct AtomicRequest {
   std::byte* address;
-  WrOp op;          // kCompareSwap .. kFetchXor
+  AtomicOp op;
   uint32_t bytes;   // 1, 2, 4, 8 or 16
   uint128 operand;  // the value to swap in, or the operand
   uint128 compare;
@@ -42,26 +58,55 @@ inline bool is_atomic_width(uint32_t bytes) {
   return std::has_single_bit(bytes) && (bytes <= 8 || (bytes == 16 && has_wide_atomics()));
 }
 
+namespace detail {
+
+// The larger or smaller one of two integers, which `op` reads as signed or unsigned ones.
 template <class T>
-T run_atomic(T* at, WrOp op, T operand, T compare) {
+constexpr T extreme_of(AtomicOp op, T a, T b) {
+  const bool is_signed = op == AtomicOp::kFetchSignedMax || op == AtomicOp::kFetchSignedMin;
+  const bool larger = op == AtomicOp::kFetchMax || op == AtomicOp::kFetchSignedMax;
+  // With the other sign bit, signed integers are in the order of unsigned ones.
+  const T flip = is_signed ? static_cast<T>(T{1} << (8 * sizeof(T) - 1)) : T{0};
+  const bool is_less = static_cast<T>(a ^ flip) < static_cast<T>(b ^ flip);
+  return is_less == larger ? b : a;
+}
+
+// The CPU has no instruction for these.
+template <class T>
+T run_extreme(T* at, AtomicOp op, T operand) {
+  T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (
+      !__atomic_compare_exchange_n(at, &old, extreme_of(op, old, operand), true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  }
+  return old;
+}
+
+}  // namespace detail
+
+template <class T>
+T run_atomic(T* at, AtomicOp op, T operand, T compare) {
   switch (op) {
-    case WrOp::kCompareSwap: {
+    case AtomicOp::kCompareSwap: {
       T expected = compare;
       __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
       return expected;
     }
-    case WrOp::kSwap:
+    case AtomicOp::kSwap:
       return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAdd:
+    case AtomicOp::kFetchAdd:
       return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchSub:
+    case AtomicOp::kFetchSub:
       return __atomic_fetch_sub(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchAnd:
+    case AtomicOp::kFetchAnd:
       return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case WrOp::kFetchOr:
+    case AtomicOp::kFetchOr:
       return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    default:
+    case AtomicOp::kFetchXor:
       return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case AtomicOp::kFetchClear:
+      return __atomic_fetch_and(at, static_cast<T>(~operand), __ATOMIC_SEQ_CST);
+    default:
+      return detail::run_extreme(at, op, operand);
   }
 }
 
@@ -77,33 +122,37 @@ compare_swap(uint128* at, uint128 expected, uint128 desired) {
   return __sync_val_compare_and_swap(at, expected, desired);
 }
 
-constexpr uint128 result_of(WrOp op, uint128 old, uint128 operand, uint128 compare) {
+constexpr uint128 result_of(AtomicOp op, uint128 old, uint128 operand, uint128 compare) {
   switch (op) {
-    case WrOp::kCompareSwap:
+    case AtomicOp::kCompareSwap:
       return old == compare ? operand : old;
-    case WrOp::kSwap:
+    case AtomicOp::kSwap:
       return operand;
-    case WrOp::kFetchAdd:
+    case AtomicOp::kFetchAdd:
       return old + operand;
-    case WrOp::kFetchSub:
+    case AtomicOp::kFetchSub:
       return old - operand;
-    case WrOp::kFetchAnd:
+    case AtomicOp::kFetchAnd:
       return old & operand;
-    case WrOp::kFetchOr:
+    case AtomicOp::kFetchOr:
       return old | operand;
-    default:
+    case AtomicOp::kFetchXor:
       return old ^ operand;
+    case AtomicOp::kFetchClear:
+      return old & ~operand;
+    default:
+      return extreme_of(op, old, operand);
   }
 }
 
 }  // namespace detail
 
 // At this width the CPU has only a compare-and-swap, so it makes all others.
-inline uint128 run_wide_atomic(uint128* at, WrOp op, uint128 operand, uint128 compare) {
-  uint128 old = op == WrOp::kCompareSwap ? compare : 0;  // a guess: the first exchange tells the true value
+inline uint128 run_wide_atomic(uint128* at, AtomicOp op, uint128 operand, uint128 compare) {
+  uint128 old = op == AtomicOp::kCompareSwap ? compare : 0;  // a guess: the first exchange tells the true value
   for (;;) {
     const uint128 seen = detail::compare_swap(at, old, detail::result_of(op, old, operand, compare));
-    if (seen == old || op == WrOp::kCompareSwap) return seen;
+    if (seen == old || op == AtomicOp::kCompareSwap) return seen;
     old = seen;
   }
 }

@@ -74,7 +74,8 @@ struct alignas(kSlotBytes) Wqe {
   uint32_t length;       // payload bytes of the whole request
   uint8_t place_order;   // 0 none, 1 relaxed, 2 strong
   uint8_t hint;          // group member hint
-  uint16_t reserved;
+  uint8_t exclusive;     // 1: the packets say so (E_bit), as exclusive memory wants it
+  uint8_t reserved;
   Sge sge;  // the first local range
 };
 static_assert(sizeof(Wqe) == kSlotBytes);

@@ -50,6 +50,7 @@ enum class AppCall : uint32_t {
   kCounters,         // counters lie behind the answer
   kSetQueueToken,    // id = JFR or group, token
   kSetSegmentToken,  // id = handle, token
+  kSetExclusive,     // id = handle of a segment, value = 0 or 1
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 
@@ -94,7 +95,8 @@ struct AppSegment {
   uint32_t token_value;
   uint8_t token_required;
   uint8_t access;
-  uint8_t reserved[2];
+  uint8_t exclusive;  // 0 or 1
+  uint8_t reserved;
   uint32_t handle;  // filled in by the answer
 };
 

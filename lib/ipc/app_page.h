@@ -40,7 +40,7 @@ struct alignas(64) AgentOp {
   uint64_t address;
   uint32_t bytes;  // at most kAgentBytes
   AgentOpKind kind;
-  uint8_t atomic_op;  // WrOp
+  uint8_t atomic_op;  // AtomicOp
   bool final;         // kPlace: the last word becomes visible last
   uint8_t done_ok;    // written by the application, before it consumes
 };

@@ -88,6 +88,8 @@ class Core {
   // nothing else. kInvalid: there is no such object, or it asks for no token.
   Status set_queue_token(uint32_t id, uint32_t value, uint32_t former);
   Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former);
+  // From now on only requests with E_bit reach the segment, or all do (9.4).
+  Status set_segment_exclusive(uint32_t handle, bool exclusive);
   // Hands back up to `room` requests that were never started, with status kWrUnhandled, and returns how many. It
   // returns 0 before kWrFlushDone or kWrSuspendDone was produced.
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);

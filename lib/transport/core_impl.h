@@ -156,6 +156,10 @@ Status Core<Host, Engines>::set_segment_token(uint32_t handle, uint32_t value, u
   return ub::set_segment_token(s_, handle, value, former);
 }
 template <class Host, class Engines>
+Status Core<Host, Engines>::set_segment_exclusive(uint32_t handle, bool exclusive) {
+  return ub::set_segment_exclusive(s_, handle, exclusive);
+}
+template <class Host, class Engines>
 uint32_t Core<Host, Engines>::take_unhandled(uint32_t id, Cqe* out, uint32_t room) {
   if (id >= kIdSpace) return 0;
   const IdSlot& slot = s_.ids[id];

@@ -215,6 +215,7 @@ struct SegmentConfig {
   uint32_t token_id = 0;  // 0: the Core allocates one
   Token token;
   uint8_t access = 0;
+  bool exclusive = false;  // only requests with E_bit reach it (9.4)
   Owner owner = 0;
 };
 

@@ -70,6 +70,17 @@ urma_status_t set_token(const urma_context_t* ctx, const urma_user_ctl_in_t& con
   return set_queue_token(group->pub.jetty_grp_id.id, group->pub.cfg, "jetty group", in);
 }
 
+urma_status_t set_exclusive(const urma_context_t* ctx, const urma_user_ctl_in_t& control) {
+  softub_set_exclusive_in_t in;
+  if (!read_argument(control, &in) || in.exclusive > 1) return URMA_EINVAL;
+  auto* segment = live<Segment>(in.seg);
+  if (segment == nullptr || segment->pub.urma_ctx != ctx) return URMA_EINVAL;
+  const bool exclusive = in.exclusive != 0;
+  if (!segment->imported) return status_of(backend().set_segment_exclusive(segment->handle, exclusive));
+  segment->exclusive.store(exclusive, std::memory_order_relaxed);
+  return URMA_SUCCESS;
+}
+
 }  // namespace
 
 urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_user_ctl_out_t* out) {
@@ -79,6 +90,8 @@ urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_us
       return set_bonding_mode(*in);
     case SOFTUB_USER_CTL_SET_TOKEN:
       return set_token(ctx, *in);
+    case SOFTUB_USER_CTL_SET_EXCLUSIVE:
+      return set_exclusive(ctx, *in);
     default:
       return URMA_ENOPERM;  // every other command is one of bonding devices
   }

@@ -284,6 +284,28 @@ static void new_segment_token_body(struct pair* p) {
   check_number("the peer unregisters", far_unregister(old), URMA_SUCCESS);
 }
 
+static void exclusive_body(struct pair* p) {
+  urma_target_seg_t* segment =
+      far_register(THERE, 4096, URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC, GOOD_TOKEN);
+  struct request write = write_to(p, segment), read = write, add = write;
+  read.op = URMA_OPC_READ;
+  add.op = URMA_OPC_FADD;
+  add.bytes = 8;
+  check_number("the peer makes it exclusive", far_set_exclusive(segment, true), URMA_SUCCESS);
+  check_failure(p, "WRITE that is not marked", write, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_failure(p, "READ that is not marked", read, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_failure(p, "FADD that is not marked", add, URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("marking", set_exclusive(stage.context, segment, true), URMA_SUCCESS);
+  check_status("WRITE that is marked", run(&p->q, &write), URMA_CR_SUCCESS);
+  check_status("READ that is marked", run(&p->q, &read), URMA_CR_SUCCESS);
+  check_status("FADD that is marked", run(&p->q, &add), URMA_CR_SUCCESS);
+  check_number("the peer makes it open", far_set_exclusive(segment, false), URMA_SUCCESS);
+  check_status("WRITE that is marked", run(&p->q, &write), URMA_CR_SUCCESS);
+  check_number("not marking", set_exclusive(stage.context, segment, false), URMA_SUCCESS);
+  check_status("WRITE that is not marked", run(&p->q, &write), URMA_CR_SUCCESS);
+  check_number("the peer unregisters", far_unregister(segment), URMA_SUCCESS);
+}
+
 static void check_send(struct pair* p, const char* what, urma_target_jetty_t* to) {
   struct request s = request_to(&p->far, URMA_OPC_SEND, 8);
   s.to = to;
@@ -431,6 +453,7 @@ static void with_jetty_token(void (*body)(struct pair*)) {
 
 static void jetty_token_case(void) { with_jetty_token(jetty_token_body); }
 static void new_segment_token_case(void) { for_each_variant(new_segment_token_body); }
+static void exclusive_case(void) { for_each_variant(exclusive_body); }
 static void new_jetty_token_case(void) { with_jetty_token(new_jetty_token_body); }
 
 static void rnr_case(void) {
@@ -452,6 +475,7 @@ static const struct test_case cases[] = {
     {"wrong jetty token", jetty_token_case},
     {"a new token of a segment", new_segment_token_case},
     {"a new token of a queue", new_jetty_token_case},
+    {"exclusive memory", exclusive_case},
     {"no receive and few retries", rnr_case},
     {"deleted by the peer", deleted_case},
     {"never there", unknown_queue},

@@ -52,6 +52,7 @@ enum far_kind {
   FAR_STATE,
   FAR_REGISTER,
   FAR_SET_SEGMENT_TOKEN,
+  FAR_SET_EXCLUSIVE,
   FAR_SET_QUEUE_TOKEN,
   FAR_UNREGISTER,
   FAR_FILL,
@@ -204,6 +205,13 @@ static int obey_set_token(const struct far_order* order, softub_set_token_in_t a
   return urma_user_ctl(side.context, &in, &out);
 }
 
+urma_status_t set_exclusive(urma_context_t* context, urma_target_seg_t* segment, bool exclusive) {
+  softub_set_exclusive_in_t argument = {.seg = segment, .exclusive = exclusive};
+  urma_user_ctl_in_t in = {(uintptr_t)&argument, sizeof argument, SOFTUB_USER_CTL_SET_EXCLUSIVE};
+  urma_user_ctl_out_t out = {0};
+  return urma_user_ctl(context, &in, &out);
+}
+
 static struct far_answer obey(const struct far_order* order) {
   struct far_answer answer = {.status = URMA_SUCCESS};
   struct queue* q = &side.queues[order->number];
@@ -237,6 +245,9 @@ static struct far_answer obey(const struct far_order* order) {
       return obey_register(order);
     case FAR_SET_SEGMENT_TOKEN:
       answer.status = obey_set_token(order, (softub_set_token_in_t){.seg = segment_of(order->token)});
+      break;
+    case FAR_SET_EXCLUSIVE:
+      answer.status = set_exclusive(side.context, segment_of(order->token), order->value != 0);
       break;
     case FAR_SET_QUEUE_TOKEN:
       answer.status = obey_set_token(order, (softub_set_token_in_t){.jfr = q->jfr});
@@ -370,6 +381,11 @@ urma_status_t far_set_segment_token(const urma_target_seg_t* imported, uint32_t 
   struct far_order order = {.kind = FAR_SET_SEGMENT_TOKEN, .token = imported->seg.token_id};
   order.value = token;
   order.former_token = former;
+  return give(&order).status;
+}
+
+urma_status_t far_set_exclusive(const urma_target_seg_t* imported, bool exclusive) {
+  struct far_order order = {.kind = FAR_SET_EXCLUSIVE, .token = imported->seg.token_id, .value = exclusive};
   return give(&order).status;
 }
 

@@ -48,6 +48,9 @@ urma_status_t far_unregister(urma_target_seg_t* imported);  // there and here
 // The peer sets the token that its segment, or the JFR of its queue, asks for, and the former one.
 urma_status_t far_set_segment_token(const urma_target_seg_t* imported, uint32_t token, uint32_t former);
 urma_status_t far_set_queue_token(const struct far_queue* q, uint32_t token, uint32_t former);
+// Makes a segment of this side exclusive, or requests to one that it imported. The peer does so with its segment.
+urma_status_t set_exclusive(urma_context_t* context, urma_target_seg_t* segment, bool exclusive);
+urma_status_t far_set_exclusive(const urma_target_seg_t* imported, bool exclusive);
 
 // Bytes that tell their place and the seed.
 void fill(char* to, uint64_t bytes, uint32_t seed);

@@ -240,6 +240,7 @@ struct Segment {
   uint8_t access;
   bool in_use : 1;
   bool own_token_id : 1;  // the token id was allocated with the segment
+  bool exclusive : 1;     // only requests with E_bit reach it
 };
 static_assert(sizeof(Segment) <= 64);
 

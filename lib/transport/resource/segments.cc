@@ -75,6 +75,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   segment.token_id = token_id;
   segment.token = config.token;
   segment.access = config.access;
+  segment.exclusive = config.exclusive;
   segment.owner = config.owner;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
@@ -103,6 +104,13 @@ Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t
   return segment == nullptr ? Status::kInvalid : set_token(segment->token, value, former);
 }
 
+Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
+  Segment* segment = segment_of(s, handle);
+  if (segment == nullptr) return Status::kInvalid;
+  segment->exclusive = exclusive;
+  return Status::kOk;
+}
+
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes) {
   const Segment* segment = segment_of(s, handle);
   if (segment == nullptr || segment->owner != owner || !inside(address, bytes, segment->local_address, segment->length))
@@ -117,6 +125,7 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) 
   const Segment& segment = s.segments[index];
   if (!inside(r.address, r.bytes, segment.address, segment.length)) return nullptr;
   if ((segment.access & r.access) == 0) return nullptr;
+  if (segment.exclusive && !r.exclusive) return nullptr;
   if (segment.token.required && (!r.has_token || !segment.token.fits(r.token_value))) return nullptr;
   if (handle != nullptr) *handle = handle_of(s, index);
   return segment.memory + (r.address - segment.address);

@@ -13,6 +13,7 @@ Status free_token_id(CoreState& s, uint32_t token_id);
 Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out);
 Status unregister_segment(CoreState& s, uint32_t handle);
 Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former);
+Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive);
 
 // The memory of a local range, or nullptr: the segment is not registered, belongs to another owner, or does not contain
 // the range.
@@ -24,10 +25,11 @@ struct RemoteAccess {
   uint32_t token_value;
   uint64_t address;
   uint64_t bytes;
-  uint8_t access;  // one of kAccessRead, kAccessWrite, kAccessAtomic
+  uint8_t access;          // one of kAccessRead, kAccessWrite, kAccessAtomic
+  bool exclusive = false;  // E_bit
 };
-// The memory that a peer asks to access, or nullptr: token, bounds or permission do not allow it. `*handle` becomes
-// that of the segment; `handle` may be null.
+// The memory that a peer asks to access, or nullptr: token, bounds, permission or E_bit do not allow it. `*handle`
+// becomes that of the segment; `handle` may be null.
 std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
 // The same, but only for segments of this owner.
 std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request);

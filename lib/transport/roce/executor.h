@@ -202,7 +202,7 @@ class Executor {
     std::byte* at = placement().memory(qp, a.rkey, a.address, sizeof(uint64_t), kAccessAtomic);
     if (at == nullptr) return Verdict::kAccess;
     if (reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) != 0) return Verdict::kInvalid;
-    const WrOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? WrOp::kCompareSwap : WrOp::kFetchAdd;
+    const AtomicOp op = packet.bth.opcode == Opcode::kRcCompareSwap ? AtomicOp::kCompareSwap : AtomicOp::kFetchAdd;
     const AtomicRequest request{at, op, sizeof(uint64_t), a.swap_or_add, a.compare};
     const CopyResult result =
         host_.atomic(request, &qp.atomic_old, copy_tag(r_.copy_prefix, {CopyFor::kPlace, index, 0}));

@@ -74,6 +74,7 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   btah.odr = static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
   btah.fce = (wqe.flags & kWrSolicited) != 0;
   btah.retry = m.retry;
+  btah.e_bit = wqe.exclusive != 0;
   bool memory_token = (wqe.flags & kWrToken) != 0;
   ta->tv = send ? target.token.required : memory_token;
   ta->token_value = send ? target.token.value : wqe.token_value;

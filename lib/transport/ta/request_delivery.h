@@ -144,9 +144,10 @@ class RequestDelivery {
     return true;
   }
 
-  // Places the payload of the last packet of a parked message.
+  // Places the payload of the last packet of a parked message, or a part of it.
   void place_kept(uint32_t channel, ParkedMessage& m) {
     executor().place_last(packet_of(channel, m));
+    if (!is_placed(m)) return;
     tp::release_kept(s_, s_.channels[channel], m.kept);
     m.kept = 0;
   }
@@ -181,7 +182,7 @@ class RequestDelivery {
     tp::Channel& ch = s_.channels[p.channel];
     const uint32_t context = ch.rol ? 0 : context_of(s_, ch.peer, request.rc_id);
     Turn turn = Turn::kNever;
-    ch.open.context = context;
+    ch.open.context = static_cast<uint16_t>(context);
     if (context != 0) {
       request.rc_id = s_.contexts[context].rcid;
       turn = turn_of(s_.contexts[context], request);
@@ -203,7 +204,7 @@ class RequestDelivery {
     using enum wire::TaOpcode;
     tp::Channel& ch = s_.channels[p.channel];
     const wire::TaOpcode op = p.ta.req.opcode;
-    const bool may_wait = op == kWrite || op == kRead || (wire::ta_is_atomic(op) && !s_.config.slow_memory);
+    const bool may_wait = op == kWrite || op == kWriteByteEnable || op == kRead || (wire::ta_is_atomic(op) && !s_.config.slow_memory);
     if (!may_wait || !p.rtp.last || p.rtp.psn != p.start) return false;
     if (!room_for_early(s_, ch, s_.contexts[ch.open.context])) return false;
     const uint32_t kept = tp::keep_packet(s_, ch, p.rtp, rest);
@@ -221,7 +222,9 @@ class RequestDelivery {
   void describe_kept(ParkedMessage& m, const RequestPacket& p, std::span<const std::byte> rest) {
     m.rtp = p.rtp;
     m.last = p.ta;
-    if (m.kept != 0) m.last.payload = s_.kept_data(m.kept) + (p.ta.payload - rest.data());
+    if (m.kept == 0) return;
+    m.last.payload = s_.kept_data(m.kept) + (p.ta.payload - rest.data());
+    if (p.ta.has_be) m.last.be.bits = s_.kept_data(m.kept) + (p.ta.be.bits - rest.data());
   }
 
   // A request of a context that has ended.

@@ -103,25 +103,4 @@ constexpr wire::TaOpcode wire_opcode(WrOp op) {
   }
 }
 
-constexpr WrOp atomic_op(wire::TaOpcode op) {
-  switch (op) {
-    case wire::TaOpcode::kAtomicCompareSwap:
-      return WrOp::kCompareSwap;
-    case wire::TaOpcode::kAtomicSwap:
-      return WrOp::kSwap;
-    case wire::TaOpcode::kAtomicFetchAdd:
-      return WrOp::kFetchAdd;
-    case wire::TaOpcode::kAtomicFetchSub:
-      return WrOp::kFetchSub;
-    case wire::TaOpcode::kAtomicFetchAnd:
-      return WrOp::kFetchAnd;
-    case wire::TaOpcode::kAtomicFetchOr:
-      return WrOp::kFetchOr;
-    case wire::TaOpcode::kAtomicFetchXor:
-      return WrOp::kFetchXor;
-    default:
-      return WrOp::kNop;
-  }
-}
-
 }  // namespace ub::ta

@@ -37,7 +37,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
 // Queues the answer to a READ that fails. `offset_kib` and `taid` are those of the request, which its answer repeats.
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
                         uint8_t rspst, uint8_t rspinfo);
-// Queues the response to an atomic, with the value that it found.
+// Queues the response to an atomic, with the value that it found. `bytes`: of the value; 0: the answer has none.
 void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes);
 // Queues the response of a READ job.
 void answer_read(CoreState& s, uint32_t channel, uint32_t job);

@@ -9,12 +9,13 @@
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
+#include "lib/transport/ta/atomic_function.h"
+#include "lib/transport/ta/byte_enables.h"
 #include "lib/transport/ta/copy_tag.h"
 #include "lib/transport/ta/fused_answer.h"
 #include "lib/transport/ta/message_admission.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/segmentation.h"
 #include "lib/transport/ta/send_answer.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
@@ -77,18 +78,19 @@ class TargetExecutor {
     return true;
   }
 
-  // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending.
+  // The first phase of execute_last(): places the payload of the last packet. No copy of the message may be pending. It
+  // has to be called again if then is_placed() does not hold; copies are pending in that case.
   void place_last(const RequestPacket& p) {
-    begin(p);
     p.message.phase = kPlaced;
+    begin(p);
   }
 
   // The last packet of the message cannot be understood: queues an error answer.
   void answer_malformed(const RequestPacket& p) { queue_failure(p, 0, 0); }
 
-  // The memory that a WRITE packet writes to; nullptr: token, bounds or permission do not allow it.
+  // The memory that a WRITE packet writes to; nullptr: token, bounds, permission or E_bit do not allow it.
   std::byte* written_memory(const wire::TaPacket& ta, uint64_t bytes) {
-    return remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessWrite}, nullptr);
+    return remote_memory(s_, access_of(ta, bytes, kAccessWrite), nullptr);
   }
 
  private:
@@ -136,6 +138,8 @@ class TargetExecutor {
       case wire::TaOpcode::kWriteImmediate:
       case wire::TaOpcode::kWriteNotify:
         return check_write(p);
+      case wire::TaOpcode::kWriteByteEnable:
+        return check_byte_enables(p);
       case wire::TaOpcode::kRead:
         return p.rtp.last ? check_read(p) : kUnsupported;
       case wire::TaOpcode::kSend:
@@ -143,7 +147,7 @@ class TargetExecutor {
       case wire::TaOpcode::kSendInvalidate:
         return check_send(p);
       default:
-        return atomic_op(op) != WrOp::kNop ? run_atomic(p) : kUnsupported;  // an atomic is shorter than any MTU
+        return run_atomic(p);  // which is shorter than any MTU, or an operation that is not built
     }
   }
 
@@ -179,10 +183,27 @@ class TargetExecutor {
     return kAccepted;
   }
 
+  // A message of one packet. Its memory is checked again for each part of it that is placed.
+  Verdict check_byte_enables(const RequestPacket& p) {
+    if (!(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
+    tp::OpenMessage& m = p.message;
+    std::byte* memory = written_memory(p.ta, p.ta.payload_len);
+    const CopyResult result = memory == nullptr
+                                  ? CopyResult::kFailed
+                                  : place_enabled(host_, copies_of(p), memory, p.ta, kCopiesOfMessage, m.written);
+    if (result == CopyResult::kPending) {
+      m.phase = kArrived;  // there is more to place
+    } else {
+      m.written = 0;
+    }
+    return result == CopyResult::kFailed ? kAbort : kAccepted;
+  }
+
   void notify(const RequestPacket& p) {
     const wire::Ntfetah& ntf = p.ta.ntf;
-    std::byte* memory = remote_memory(
-        s_, {ntf.token_id, p.ta.tv, ntf.token_value, ntf.address, sizeof ntf.data, kAccessWrite}, nullptr);
+    const RemoteAccess access{ntf.token_id,    p.ta.tv,      ntf.token_value, ntf.address,
+                              sizeof ntf.data, kAccessWrite, p.ta.req.e_bit};
+    std::byte* memory = remote_memory(s_, access, nullptr);
     std::byte word[sizeof ntf.data];
     std::memcpy(word, &ntf.data, sizeof word);
     if (memory == nullptr || place_piece(host_, copies_of(p), memory, word, sizeof word, true) == CopyResult::kFailed) {
@@ -196,8 +217,7 @@ class TargetExecutor {
     job.length = ta.ma.length;
     if (job.length > kMaxMessageBytes) return kUnsupported;
     if (job.length != 0) {
-      job.memory = remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, job.length, kAccessRead},
-                                 &job.segment);
+      job.memory = remote_memory(s_, access_of(ta, job.length, kAccessRead), &job.segment);
       if (job.memory == nullptr) return kAbort;
     }
     job.channel = p.channel;
@@ -214,13 +234,14 @@ class TargetExecutor {
 
   Verdict run_atomic(const RequestPacket& p) {
     const wire::TaPacket& ta = p.ta;
+    const AtomicOp op = atomic_op(ta);
     uint32_t bytes = ta.ma.length;
+    if (op == kNoAtomicOp) return kUnsupported;
     if (!is_atomic_width(bytes) || ta.payload_len != 2 * bytes || ta.ma.address % bytes != 0) return kUnsupported;
-    std::byte* memory =
-        remote_memory(s_, {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, kAccessAtomic}, nullptr);
+    std::byte* memory = remote_memory(s_, access_of(ta, bytes, kAccessAtomic), nullptr);
     if (memory == nullptr) return kAbort;
     if (reinterpret_cast<uintptr_t>(memory) % bytes != 0) return kUnsupported;
-    AtomicRequest request{memory, atomic_op(ta.req.opcode), bytes, 0, 0};
+    AtomicRequest request{memory, op, bytes, 0, 0};
     std::memcpy(&request.operand, ta.payload, bytes);
     std::memcpy(&request.compare, ta.payload + bytes, bytes);
     const Copies copies = copies_of(p);
@@ -260,7 +281,8 @@ class TargetExecutor {
     }
     if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
     if (wire::ta_is_atomic(ta.req.opcode)) {
-      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(ta.ma.length));
+      const bool told = ta.req.opcode != wire::TaOpcode::kAtomicStore;
+      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(told ? ta.ma.length : 0));
     }
     if (ta.req.alloc) [[unlikely]]
       return answer_with_context(s_, p.channel, ta.req);
@@ -274,6 +296,11 @@ class TargetExecutor {
       complete_receive(s_, p.channel, p.message, p.ta, failure_of(s_.receives[m.receive]), 0);
     }
     return answer_failure(p);
+  }
+
+  // What a packet wants to do with the memory that its MAETAH names.
+  static RemoteAccess access_of(const wire::TaPacket& ta, uint64_t bytes, uint8_t access) {
+    return {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, access, ta.req.e_bit};
   }
 
   static CrStatus failure_of(const RxReceive& receive) {

@@ -158,23 +158,28 @@ struct Ntfetah {
   bool operator==(const Ntfetah&) const = default;
 };
 
-/// The byte-enable bitmap. It is one big-endian integer of as many bits as the payload has bytes, so payload byte 0 is
-/// the lowest bit of the last byte.
+/// The byte-enable bitmap. It is one big-endian integer that has a bit for each of the first `enables` bytes of the
+/// payload, so payload byte 0 is the lowest bit of the last byte. The bytes behind those are valid.
 struct BeetahView {
   const std::byte* bits;
-  uint32_t payload_bytes;  ///< N: 64, 128, 256, 512 or 1024
+  uint32_t enables;  ///< N: 64, 128, 256, 512 or 1024
 
-  static constexpr uint32_t kMaxPayload = 1024;
-  static constexpr bool valid_payload(uint32_t n) { return n >= 64 && n <= kMaxPayload && (n & (n - 1)) == 0; }
+  static constexpr uint32_t kMaxEnables = 1024;
+  /// How many enables a payload of this length has; 0: no payload is so long.
+  static constexpr uint32_t enables_of(uint32_t length) {
+    if (length > kMaxEnables) return kMaxEnables;
+    return length >= 64 && (length & (length - 1)) == 0 ? length : 0;
+  }
 
-  uint32_t size() const { return payload_bytes / 8; }
+  uint32_t size() const { return enables / 8; }
+  /// Of a byte that has an enable.
   bool enabled(uint32_t payload_byte) const {
     return (load_u8(bits + size() - 1 - payload_byte / 8) >> (payload_byte % 8) & 1) != 0;
   }
   /// The bits of payload bytes 64*index to 64*index+63. Byte 64*index is the least significant bit.
   uint64_t word(uint32_t index) const { return load_be64(bits + size() - 8 * (index + 1)); }
-  static void store_word(std::byte* beetah, uint32_t payload_bytes, uint32_t index, uint64_t enables) {
-    store_be64(beetah + payload_bytes / 8 - 8 * (index + 1), enables);
+  static void store_word(std::byte* beetah, uint32_t enables, uint32_t index, uint64_t word) {
+    store_be64(beetah + enables / 8 - 8 * (index + 1), word);
   }
 };
 

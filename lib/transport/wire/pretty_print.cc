@@ -136,7 +136,7 @@ void add_extensions(Line& line, const TaPacket& t) {
   if (t.has_ntf) line.add(" notify %" PRIx64 " id %05x = %" PRIx64, t.ntf.address, t.ntf.token_id, t.ntf.data);
   if (t.has_mgmt) line.add(" mgmt %u.%u%s", t.mgmt.code, t.mgmt.sub_code, t.mgmt.rsp ? " rsp" : "");
   if (t.tv) line.add(" tv %08x", t.token_value);
-  if (t.has_be) line.add(" be %u", t.be.payload_bytes);
+  if (t.has_be) line.add(" be %u", t.be.enables);
 }
 
 void add_record(Line& line, const TaPacket& t) {

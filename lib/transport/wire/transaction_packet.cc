@@ -34,8 +34,8 @@ Drop take_payload(const std::byte* p, const std::byte* end, uint8_t padding, boo
 }
 
 Drop parse_byte_enables(const std::byte*& p, const std::byte* end, TaPacket& out) {
-  if (!BeetahView::valid_payload(out.ma.length)) return Drop::kBadByteEnable;
-  out.be = {p, out.ma.length};
+  out.be = {p, BeetahView::enables_of(out.ma.length)};
+  if (out.be.enables == 0) return Drop::kBadByteEnable;
   if (static_cast<size_t>(end - p) < out.be.size()) return Drop::kTruncatedHeader;
   p += out.be.size();
   return Drop::kNone;
@@ -112,8 +112,8 @@ template <uint16_t kShape>
     if (const Drop d = parse_byte_enables(p, end, out); d != Drop::kNone) return d;
   }
   const Drop d = take_payload(p, end, padding, (kShape & kShapePayload) != 0, out);
-  // One enable per payload byte: who applies them need not compare again.
-  if ((kShape & kShapeBe) != 0 && d == Drop::kNone && out.payload_len != out.be.payload_bytes)
+  // It is one packet, with as many bytes as the enables were counted for: who applies them need not compare again.
+  if ((kShape & kShapeBe) != 0 && d == Drop::kNone && out.payload_len != out.ma.length)
     return Drop::kBadByteEnable;
   return d;
 }
@@ -166,7 +166,7 @@ Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t pad
 
 size_t request_header_size(TaOpcode opcode, RequestShape shape) {
   return fixed_size(ta_shape(opcode), shape.read_meta) + (shape.ud ? Udetah::kSize : 0) +
-         (shape.tv ? Tvetah::kSize : 0) + shape.be_payload_bytes / 8;
+         (shape.tv ? Tvetah::kSize : 0) + shape.enables / 8;
 }
 
 size_t response_header_size(TaOpcode opcode, bool read_meta) { return fixed_size(ta_shape(opcode), read_meta); }

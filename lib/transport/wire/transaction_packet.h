@@ -54,12 +54,12 @@ struct TaPacket {
 [[nodiscard]] Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta,
                                      TaPacket& out);
 
-/// Bytes of all headers of a request, BTAH included; BEETAH is sized by be_payload_bytes.
+/// Bytes of all headers of a request, BTAH included; BEETAH has a bit for each of the `enables`.
 struct RequestShape {
   bool ud = false;
   bool tv = false;
   bool read_meta = false;
-  uint32_t be_payload_bytes = 0;
+  uint32_t enables = 0;
 };
 size_t request_header_size(TaOpcode opcode, RequestShape shape);
 /// The same for a response, ATAH included.

@@ -51,6 +51,7 @@ class Backend {
   virtual Status set_receive_threshold(uint32_t jfr, uint32_t slots) = 0;
   virtual Status set_queue_token(uint32_t id, uint32_t value, uint32_t former) = 0;
   virtual Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) = 0;
+  virtual Status set_segment_exclusive(uint32_t handle, bool exclusive) = 0;
   virtual uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) = 0;
   virtual Status alloc_token_id(uint32_t* token_id) = 0;
   virtual Status free_token_id(uint32_t token_id) = 0;

@@ -118,6 +118,9 @@ class EmbeddedBackend final : public Backend {
   Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
     return nic_->control([&](NicCore& core, Instant) { return core.set_segment_token(handle, value, former); });
   }
+  Status set_segment_exclusive(uint32_t handle, bool exclusive) override {
+    return nic_->control([&](NicCore& core, Instant) { return core.set_segment_exclusive(handle, exclusive); });
+  }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {
     return nic_->control([&](NicCore& core, Instant) { return core.take_unhandled(id, out, room); });
   }

@@ -28,6 +28,7 @@ class NullBackend final : public Backend {
   Status set_receive_threshold(uint32_t, uint32_t) override { return Status::kInvalid; }
   Status set_queue_token(uint32_t, uint32_t, uint32_t) override { return Status::kInvalid; }
   Status set_segment_token(uint32_t, uint32_t, uint32_t) override { return Status::kInvalid; }
+  Status set_segment_exclusive(uint32_t, bool) override { return Status::kInvalid; }
   uint32_t take_unhandled(uint32_t, Cqe*, uint32_t) override { return 0; }
   Status alloc_token_id(uint32_t*) override { return Status::kInvalid; }
   Status free_token_id(uint32_t) override { return Status::kInvalid; }

@@ -46,6 +46,7 @@ struct RemoteKey {
   uint32_t token_id = 0;
   uint32_t token_value = 0;
   bool token_required = false;
+  bool exclusive = false;
 };
 
 // A request, taken apart.
@@ -73,7 +74,8 @@ bool find_key(const urma_sge_t& sge, const Target& target, RemoteKey* key) {
     if (segment == nullptr) return false;
     // The channel follows the target: memory of another instance is not behind it.
     if (segment->uasid != target.uasid) return false;
-    *key = {segment->token_id, segment->token_value, segment->token_required};
+    *key = {segment->token_id, segment->token_value, segment->token_required,
+            segment->exclusive.load(std::memory_order_relaxed)};
     return true;
   }
   if (sge.user_tseg == nullptr) return false;
@@ -289,6 +291,7 @@ urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
   wqe->length = r.length;
   wqe->place_order = sq.ordered ? static_cast<uint8_t>(wr.flag.bs.place_order) : 0;
   wqe->hint = r.hint;
+  wqe->exclusive = r.key.exclusive || r.notify_key.exclusive;
   wqe->reserved = 0;
   if (has_extra(r.op)) {
     auto& extra = reinterpret_cast<WqeExtra&>(wqe[1]);

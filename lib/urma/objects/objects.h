@@ -87,6 +87,7 @@ struct Segment {
   uint32_t uasid = 0;
   bool imported = false;
   bool token_required = false;
+  std::atomic<bool> exclusive = false;  // imported: requests to it are marked as exclusive
 };
 
 struct TokenId {

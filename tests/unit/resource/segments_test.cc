@@ -99,6 +99,32 @@ TEST(Segments, either_of_two_tokens_revokes) {
   }
 }
 
+TEST(Segments, that_are_exclusive_are_reached_by_requests_that_are_exclusive_and_others_by_both) {
+  for (const bool registered_so : {true, false}) {
+    Memory m;
+    SegmentConfig c = m.config();
+    c.exclusive = registered_so;
+    const RegisteredSegment segment = m.add(c);
+    const auto reaches = [&](bool exclusive) {
+      RemoteAccess r = m.access(segment.token_id);
+      r.exclusive = exclusive;
+      return m.remote(r) != nullptr;
+    };
+    EXPECT_TRUE(reaches(true));
+    EXPECT_EQ(reaches(false), !registered_so);
+    ASSERT_EQ(set_segment_exclusive(*m.s, segment.handle, !registered_so), Status::kOk);
+    EXPECT_TRUE(reaches(true));
+    EXPECT_EQ(reaches(false), registered_so);
+    RemoteAccess wrong = m.access(segment.token_id);
+    wrong.exclusive = true;
+    ++wrong.token_value;
+    EXPECT_EQ(m.remote(wrong), nullptr) << "the token is asked for all the same";
+    unregister_segment(*m.s, segment.handle);
+    for (uint32_t none : {segment.handle, 0u, UINT32_MAX})
+      EXPECT_EQ(set_segment_exclusive(*m.s, none, true), Status::kInvalid);
+  }
+}
+
 TEST(Segments, a_token_is_set_where_there_is_one) {
   Memory m;
   SegmentConfig open = m.config();

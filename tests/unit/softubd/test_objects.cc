@@ -89,6 +89,32 @@ TEST_F(ObjectsTest, a_token_is_set_of_its_own_objects_alone) {
   EXPECT_EQ(objects->set_queue_token(open, {7, 5}), Status::kInvalid) << "it asks for none";
 }
 
+TEST_F(ObjectsTest, a_segment_becomes_exclusive_if_it_is_its_own) {
+  std::byte memory[64];
+  SegmentConfig config_of_other;
+  config_of_other.memory = memory;
+  config_of_other.length = sizeof memory;
+  RegisteredSegment other;
+  const auto add = [&](Nic::NicCore& core, Instant) { return core.register_segment(config_of_other, &other); };
+  ASSERT_EQ(nic->with_id(add), Status::kOk);
+  EXPECT_EQ(objects->set_segment_exclusive(other.handle, true), Status::kInvalid);
+  for (const bool registered_so : {false, true}) {
+    ipc::AppSegment own{};
+    own.memory = 0x10000;
+    own.length = sizeof memory;
+    own.exclusive = registered_so;
+    ASSERT_EQ(objects->alloc_token(config.daemon, &own.token_id, &why), Status::kOk) << why;
+    ASSERT_EQ(objects->register_segment(config.daemon, &own, &why), Status::kOk) << why;
+    const auto is_exclusive = [&] {
+      return nic->control(
+          [&](Nic::NicCore& core, Instant) { return bool{core.state().segments[own.handle & 0xFFFFF].exclusive}; });
+    };
+    EXPECT_EQ(is_exclusive(), registered_so);
+    EXPECT_EQ(objects->set_segment_exclusive(own.handle, !registered_so), Status::kOk);
+    EXPECT_EQ(is_exclusive(), !registered_so);
+  }
+}
+
 // All applications share the table of peers.
 TEST_F(ObjectsTest, peers_of_one_application_are_limited) {
   config.daemon.app_peers = 3;

@@ -332,11 +332,10 @@ TEST(DeliverMessage, of_an_unknown_opcode_is_answered_when_it_is_complete) {
 // 7.4: operations that are specified and not built are refused as unsupported, so that their initiator hears of it.
 TEST(DeliverMessage, of_an_operation_that_is_not_built_is_answered_as_unsupported) {
   for (const TaOpcode op :
-       {TaOpcode::kAtomicStore, TaOpcode::kAtomicLoad, TaOpcode::kManagement, TaOpcode::kWriteByteEnable,
-        TaOpcode::kPrefetch, TaOpcode::kWriteback, TaOpcode::kWritebackByteEnable}) {
+       {TaOpcode::kManagement, TaOpcode::kPrefetch, TaOpcode::kWriteback, TaOpcode::kWritebackByteEnable}) {
     Delivery d;
     const wire::TaPacket p = d.on_memory(TaOpcode::kWrite, 64);
-    const bool enables = op == TaOpcode::kWriteByteEnable || op == TaOpcode::kWritebackByteEnable;
+    const bool enables = op == TaOpcode::kWritebackByteEnable;
     std::vector<std::byte> rest(wire::write_transaction_headers(p, std::vector<std::byte>(256).data()) +
                                 (enables ? 64 / 8 : 0) + (op == TaOpcode::kPrefetch ? 0 : 64));
     wire::write_transaction_headers(p, rest.data());

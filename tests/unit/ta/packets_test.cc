@@ -152,6 +152,22 @@ TEST_F(PacketsTest, the_order_of_a_request_is_what_was_posted) {
   EXPECT_EQ(p[2].ta.req.odr, wire::kOdrRelaxed | wire::kOdrCompletion);
 }
 
+// 9.4: of every packet, whatever it is part of.
+TEST_F(PacketsTest, a_request_that_is_exclusive_says_so_in_all_its_packets) {
+  request(WrOp::kWrite, 3 * kMtu);
+  request(WrOp::kWrite, 3 * kMtu).exclusive = 1;
+  request(WrOp::kRead, 8).exclusive = 1;
+  request(WrOp::kRead, 8);
+  request(WrOp::kFetchAdd, 8).exclusive = 1;
+  const std::vector<SeenPacket> p = sent_by(a);
+  ASSERT_EQ(p.size(), 9u);
+  std::vector<bool> exclusive;
+  for (const SeenPacket& seen : p) exclusive.push_back(seen.ta.req.e_bit);
+  EXPECT_EQ(exclusive, (std::vector<bool>{false, false, false, true, true, true, true, false, true}));
+  settle(milliseconds(100));
+  for (const Cqe& c : a.poll()) EXPECT_EQ(c.status, CrStatus::kSuccess) << "memory that is not exclusive takes both";
+}
+
 // 7.2: TVETAH, where the application presents a token.
 TEST_F(PacketsTest, a_write_without_a_token_has_none) {
   request(WrOp::kWrite, 8).flags &= static_cast<uint8_t>(~kWrToken);

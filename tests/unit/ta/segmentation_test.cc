@@ -82,12 +82,5 @@ TEST(Segmentation, what_a_length_may_need_is_no_more_than_some_request_of_it_has
   EXPECT_EQ(most_segments(length, kSegment), segment_count(WrOp::kWriteImm, length, kMinMtu, kSegment));
 }
 
-TEST(Segmentation, opcodes_of_atomics_go_both_ways) {
-  for (auto op = static_cast<int>(WrOp::kCompareSwap); op <= static_cast<int>(WrOp::kFetchXor); ++op) {
-    EXPECT_EQ(atomic_op(wire_opcode(static_cast<WrOp>(op))), static_cast<WrOp>(op));
-  }
-  EXPECT_EQ(atomic_op(wire::TaOpcode::kWrite), WrOp::kNop);
-}
-
 }  // namespace
 }  // namespace ub::ta

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "lib/base/atomic_operation.h"
-#include "lib/base/work_queue.h"
 #include "lib/urma/backends/daemon/agent.h"
 #include "lib/urma/backends/private_memory.h"
 
@@ -73,24 +72,37 @@ TEST_F(AgentTest, atomics) {
   uint64_t word = 40;
   std::memcpy(memory, &word, 8);
   ipc::AgentOp& add = ask(ipc::AgentOpKind::kAtomic, address(0), 8);
-  add.atomic_op = static_cast<uint8_t>(WrOp::kFetchAdd);
+  add.atomic_op = static_cast<uint8_t>(AtomicOp::kFetchAdd);
   add.operand = 2;
   ipc::AgentOp& swap = ask(ipc::AgentOpKind::kAtomic, address(0), 4);
-  swap.atomic_op = static_cast<uint8_t>(WrOp::kCompareSwap);
+  swap.atomic_op = static_cast<uint8_t>(AtomicOp::kCompareSwap);
   swap.compare = 42;
   swap.operand = 50;
   ipc::AgentOp& crooked = ask(ipc::AgentOpKind::kAtomic, address(4), 8);
-  crooked.atomic_op = static_cast<uint8_t>(WrOp::kFetchAdd);
-  ipc::AgentOp& unknown = ask(ipc::AgentOpKind::kAtomic, address(0), 8);
-  unknown.atomic_op = static_cast<uint8_t>(WrOp::kSend);
+  crooked.atomic_op = static_cast<uint8_t>(AtomicOp::kFetchAdd);
   agent.serve(*page);
   EXPECT_TRUE(add.done_ok && swap.done_ok);
   EXPECT_EQ(add.old, 40u);
   EXPECT_EQ(swap.old, 42u);
   EXPECT_FALSE(crooked.done_ok);
-  EXPECT_FALSE(unknown.done_ok);
   std::memcpy(&word, memory, 8);
   EXPECT_EQ(word, 50u);
+}
+
+TEST_F(AgentTest, atomics_of_every_number_that_is_one) {
+  agent.add(address(0), 64);
+  for (uint32_t number = 0; number < 256; ++number) {
+    const uint64_t before = 40;
+    std::memcpy(memory, &before, sizeof before);
+    ipc::AgentOp& op = ask(ipc::AgentOpKind::kAtomic, address(0), 8);
+    op.atomic_op = static_cast<uint8_t>(number);
+    op.operand = 7;
+    agent.serve(*page);
+    EXPECT_EQ(op.done_ok != 0, number >= 1 && number <= 12) << number;
+    EXPECT_EQ(op.old, op.done_ok != 0 ? before : 0) << number;
+    const bool changed = std::memcmp(memory, &before, sizeof before) != 0;
+    EXPECT_FALSE(changed && op.done_ok == 0) << number;
+  }
 }
 
 TEST_F(AgentTest, wide_atomics) {
@@ -99,17 +111,17 @@ TEST_F(AgentTest, wide_atomics) {
   const uint128 before = make_uint128(~uint64_t{0}, 5);
   std::memcpy(memory + 16, &before, 16);
   ipc::AgentOp& add = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
-  add.atomic_op = static_cast<uint8_t>(WrOp::kFetchAdd);
+  add.atomic_op = static_cast<uint8_t>(AtomicOp::kFetchAdd);
   add.operand = 1;
   ipc::AgentOp& vain = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
-  vain.atomic_op = static_cast<uint8_t>(WrOp::kCompareSwap);
+  vain.atomic_op = static_cast<uint8_t>(AtomicOp::kCompareSwap);
   vain.compare = make_uint128(0, 5);
   ipc::AgentOp& swap = ask(ipc::AgentOpKind::kAtomic, address(16), 16);
-  swap.atomic_op = static_cast<uint8_t>(WrOp::kCompareSwap);
+  swap.atomic_op = static_cast<uint8_t>(AtomicOp::kCompareSwap);
   swap.compare = make_uint128(0, 6);
   swap.operand = make_uint128(7, 8);
   ipc::AgentOp& crooked = ask(ipc::AgentOpKind::kAtomic, address(8), 16);
-  crooked.atomic_op = static_cast<uint8_t>(WrOp::kSwap);
+  crooked.atomic_op = static_cast<uint8_t>(AtomicOp::kSwap);
   agent.serve(*page);
   EXPECT_TRUE(add.done_ok && vain.done_ok && swap.done_ok);
   EXPECT_TRUE(add.old == before);

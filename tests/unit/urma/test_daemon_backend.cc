@@ -221,6 +221,18 @@ TEST_F(DaemonBackendTest, tokens_are_set_by_id_and_by_handle) {
   EXPECT_EQ(calls[1], (std::array{static_cast<uint32_t>(AppCall::kSetSegmentToken), 3u, 8u, 6u}));
 }
 
+TEST_F(DaemonBackendTest, segments_become_exclusive_by_handle) {
+  ASSERT_TRUE(start()) << error;
+  std::vector<std::array<uint32_t, 3>> calls;
+  daemon.on_call = [&](const ipc::AppRequest& request, ipc::AppAnswer*, std::string*) {
+    calls.push_back({static_cast<uint32_t>(request.call), request.id, request.value});
+  };
+  EXPECT_EQ(nic->set_segment_exclusive(3, true), Status::kOk);
+  EXPECT_EQ(nic->set_segment_exclusive(4, false), Status::kOk);
+  const auto number = static_cast<uint32_t>(AppCall::kSetExclusive);
+  EXPECT_EQ(calls, (std::vector<std::array<uint32_t, 3>>{{number, 3, 1}, {number, 4, 0}}));
+}
+
 TEST_F(DaemonBackendTest, refusals_go_to_the_log_or_to_why) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {

@@ -57,6 +57,7 @@ class FakeBackend : public Backend {
   std::map<uint32_t, GroupConfig> groups;
   std::map<uint32_t, bool> token_ids;
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> tokens;  // that were set later, by id or handle
+  std::map<uint32_t, bool> exclusive;                        // of which that was set, by handle
   std::vector<uint32_t> doorbells;
   std::atomic<uint32_t> drives{0};
   std::atomic<int> waiters{0};
@@ -214,6 +215,11 @@ class FakeBackend : public Backend {
   Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
     if (segments.count(handle) == 0) return Status::kInvalid;
     tokens[handle] = {value, former};
+    return take_status();
+  }
+  Status set_segment_exclusive(uint32_t handle, bool is_exclusive) override {
+    if (segments.count(handle) == 0) return Status::kInvalid;
+    exclusive[handle] = is_exclusive;
     return take_status();
   }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override {

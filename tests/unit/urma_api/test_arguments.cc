@@ -540,6 +540,30 @@ TEST_F(Arguments, the_token_of_a_segment_is_set_where_it_is_registered) {
   EXPECT_EQ(set(imported), URMA_EINVAL);
 }
 
+TEST_F(Arguments, a_segment_is_made_exclusive_where_it_is_registered) {
+  auto set = [&](urma_target_seg_t* seg, uint32_t exclusive, uint32_t bytes = sizeof(softub_set_exclusive_in_t)) {
+    softub_set_exclusive_in_t argument{seg, exclusive};
+    urma_user_ctl_in_t in{reinterpret_cast<uint64_t>(&argument), bytes, SOFTUB_USER_CTL_SET_EXCLUSIVE};
+    urma_user_ctl_out_t out{};
+    return urma_user_ctl(ctx, &in, &out);
+  };
+  static char memory[4096];
+  urma_target_seg_t* segment = make_seg(memory, sizeof memory);
+  const auto handle = static_cast<uint32_t>(segment->handle);
+  EXPECT_EQ(set(segment, 1), URMA_SUCCESS);
+  EXPECT_TRUE(fake->exclusive.at(handle));
+  EXPECT_EQ(set(segment, 0), URMA_SUCCESS);
+  EXPECT_FALSE(fake->exclusive.at(handle));
+  EXPECT_EQ(set(segment, 2), URMA_EINVAL);
+  EXPECT_EQ(set(segment, 1, sizeof(softub_set_exclusive_in_t) - 1), URMA_EINVAL);
+  EXPECT_EQ(set(nullptr, 1), URMA_EINVAL);
+  fake->next_status = Status::kInvalid;
+  EXPECT_EQ(set(segment, 1), URMA_EINVAL);
+  fake->exclusive.clear();
+  EXPECT_EQ(set(make_remote_seg(), 1), URMA_SUCCESS);
+  EXPECT_TRUE(fake->exclusive.empty()) << "of an imported one, requests are marked and nothing else";
+}
+
 TEST_F(Arguments, what_is_not_built_says_so) {
   urma_user_ctl_in_t in{};
   urma_user_ctl_out_t out{};

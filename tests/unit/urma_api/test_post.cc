@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work requests become elements of the rings, or are refused.
 #include <sched.h>
+#include <softub_api.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -138,6 +139,31 @@ TEST_F(Post, write_notify_uses_both_destinations) {
   EXPECT_EQ(sge_of(wqe, 1).address, va(1000));
   wr.rw.dst.num_sge = 1;
   EXPECT_EQ(post(wr), URMA_EINVAL);
+}
+
+TEST_F(Post, exclusive_segments_mark_the_requests_to_them) {
+  auto set = [&](urma_target_seg_t* seg, uint32_t exclusive) {
+    softub_set_exclusive_in_t argument{seg, exclusive};
+    urma_user_ctl_in_t in{reinterpret_cast<uint64_t>(&argument), sizeof argument, SOFTUB_USER_CTL_SET_EXCLUSIVE};
+    urma_user_ctl_out_t out{};
+    ASSERT_EQ(urma_user_ctl(ctx, &in, &out), URMA_SUCCESS);
+  };
+  urma_jfs_wr_t wr = write();
+  EXPECT_EQ(posted(wr).exclusive, 0);
+  set(local, 1);
+  EXPECT_EQ(posted(wr).exclusive, 0) << "its own memory has nothing to do with it";
+  set(remote, 1);
+  EXPECT_EQ(posted(wr).exclusive, 1);
+  urma_jfs_wr_t message = send();
+  EXPECT_EQ(posted(message).exclusive, 0);
+  set(remote, 0);
+  EXPECT_EQ(posted(wr).exclusive, 0);
+  far[1] = {0x11000, 8, make_remote_seg(), nullptr};
+  wr.opcode = URMA_OPC_WRITE_NOTIFY;
+  wr.rw.dst.num_sge = 2;
+  EXPECT_EQ(posted(wr).exclusive, 0);
+  set(far[1].tseg, 1);
+  EXPECT_EQ(posted(wr).exclusive, 1) << "the packet has one bit for both addresses";
 }
 
 TEST_F(Post, inline_write_notify_keeps_its_extra) {

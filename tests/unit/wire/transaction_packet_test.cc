@@ -47,9 +47,9 @@ void for_every_form(const std::function<void(Form&)>& f) {
           t.be = {form.byte_enables.data(), n};
         }
         form.header_size =
-            t.is_response ? response_header_size(op, meta)
-                          : request_header_size(
-                                op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .be_payload_bytes = be ? n : 0});
+            t.is_response
+                ? response_header_size(op, meta)
+                : request_header_size(op, {.ud = t.has_ud, .tv = t.tv, .read_meta = meta, .enables = be ? n : 0});
         f(form);
       }
     }
@@ -89,7 +89,7 @@ TEST(Transaction, every_form_round_trips) {
     const TaOpcode op = form.packet.opcode();
     SCOPED_TRACE(ta_opcode_name(op));
     for (size_t want : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{64}}) {
-      const size_t n = form.packet.has_be ? form.packet.be.payload_bytes : payload_size(op, want);
+      const size_t n = form.packet.has_be ? form.packet.be.enables : payload_size(op, want);
       Bytes payload(n);
       Prng(n).fill(payload.data(), n);
       const Bytes b = transaction_of(form.packet, payload);
@@ -102,7 +102,7 @@ TEST(Transaction, every_form_round_trips) {
       ASSERT_EQ(t.payload_len, n);
       EXPECT_EQ(Bytes(t.payload, t.payload + n), payload);
       if (t.has_be) {
-        ASSERT_EQ(t.be.payload_bytes, n);
+        ASSERT_EQ(t.be.enables, n);
         EXPECT_EQ(Bytes(t.be.bits, t.be.bits + t.be.size()), form.byte_enables);
       }
     }
@@ -287,6 +287,24 @@ TEST(Transaction, byte_enables_need_a_length_that_exists_and_a_payload_that_fits
   EXPECT_EQ(parse(transaction_of(t, Bytes(68))), Drop::kBadByteEnable);
 }
 
+TEST(Transaction, a_payload_of_more_than_1024_bytes_has_1024_byte_enables) {
+  Prng rng(36);
+  TaPacket t = random_packet(TaOpcode::kWriteByteEnable, false, false, false, rng);
+  const Bytes enables(128);
+  t.has_be = true;
+  t.be = {enables.data(), 1024};
+  for (uint32_t length : {1025u, 1500u, 2048u, 8192u}) {
+    t.ma.length = length;
+    const uint8_t padding = padding_for(length);
+    const Bytes packet = transaction_of(t, Bytes(length + padding));
+    TaPacket out;
+    ASSERT_EQ(parse(packet, padding, false, out), Drop::kNone) << length;
+    EXPECT_EQ(out.be.enables, 1024u);
+    EXPECT_EQ(out.payload_len, length);
+    EXPECT_EQ(parse(transaction_of(t, Bytes(length + padding + 4)), padding), Drop::kBadByteEnable);
+  }
+}
+
 TEST(Transaction, read_meta_is_the_channels_word) {
   Prng rng(37);
   TaPacket with = random_packet(TaOpcode::kRead, false, false, true, rng);
@@ -302,9 +320,9 @@ TEST(Transaction, read_meta_is_the_channels_word) {
 }
 
 TEST(Transaction, largest_header_is_as_declared) {
-  EXPECT_EQ(request_header_size(TaOpcode::kWriteByteEnable,
-                                {.ud = true, .tv = true, .be_payload_bytes = BeetahView::kMaxPayload}),
-            kMaxTransactionHeaderSize);
+  EXPECT_EQ(
+      request_header_size(TaOpcode::kWriteByteEnable, {.ud = true, .tv = true, .enables = BeetahView::kMaxEnables}),
+      kMaxTransactionHeaderSize);
 }
 
 }  // namespace

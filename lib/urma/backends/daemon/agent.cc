@@ -14,9 +14,8 @@ constexpr uint32_t kBatch = 16;  // operations under one lock: 128 KiB at most, 
 std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
 bool run_atomic_op(const ipc::AgentOp& op, uint128* old) {
-  const auto kind = static_cast<WrOp>(op.atomic_op);
-  if (!is_atomic_width(op.bytes) || op.address % op.bytes != 0) return false;
-  if (kind < WrOp::kCompareSwap || kind > WrOp::kFetchXor) return false;
+  const auto kind = static_cast<AtomicOp>(op.atomic_op);
+  if (!is_atomic_width(op.bytes) || op.address % op.bytes != 0 || !is_atomic_op(kind)) return false;
   *old = run_atomic({pointer(op.address), kind, op.bytes, op.operand, op.compare});
   return true;
 }

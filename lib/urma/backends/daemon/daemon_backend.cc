@@ -127,6 +127,9 @@ class DaemonBackend final : public Backend {
   Status set_segment_token(uint32_t handle, uint32_t value, uint32_t former) override {
     return set_token(AppCall::kSetSegmentToken, handle, value, former);
   }
+  Status set_segment_exclusive(uint32_t handle, bool exclusive) override {
+    return call(AppCall::kSetExclusive, handle, exclusive);
+  }
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room) override;
   Status bind(uint32_t jetty, uint32_t target) override { return call(AppCall::kBind, jetty, target); }
   Status unbind(uint32_t jetty) override { return release(AppCall::kUnbind, jetty); }
@@ -391,6 +394,7 @@ Status DaemonBackend::register_segment(const SegmentConfig& config, RegisteredSe
   segment.token_required = config.token.required;
   segment.token_value = config.token.value;
   segment.access = config.access;
+  segment.exclusive = config.exclusive;
   Client::Answer answer;
   Status status = call(request, &answer);
   if (status == Status::kOk) {

@@ -50,7 +50,8 @@ const char* softub_placement(void);
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */
 typedef enum softub_user_ctl_opcode {
-  SOFTUB_USER_CTL_SET_TOKEN = 0x50b00001 /* in: softub_set_token_in_t; out: nothing is written */
+  SOFTUB_USER_CTL_SET_TOKEN = 0x50b00001,    /* in: softub_set_token_in_t; out: nothing is written */
+  SOFTUB_USER_CTL_SET_EXCLUSIVE = 0x50b00002 /* in: softub_set_exclusive_in_t; out: nothing is written */
 } softub_user_ctl_opcode_t;
 
 /**
@@ -74,6 +75,23 @@ typedef struct softub_set_token_in {
   urma_token_t token;
   urma_token_t former; /* the same as `token`: nothing else is accepted */
 } softub_set_token_in_t;
+
+/**
+ * Argument of SOFTUB_USER_CTL_SET_EXCLUSIVE: exclusive memory (UB Base Specification Rev 2.0, 9.4). A segment that was
+ * registered here becomes exclusive: only requests that are marked reach it from now on, and others get
+ * URMA_CR_REM_ACCESS_ABORT_ERR. Of a segment that was imported, the requests to it that are posted from now on are
+ * marked; those that name it by `user_tseg` never are. Memory that is not exclusive takes both. The mark is no secret:
+ * it keeps out whoever does not mean to use exclusive memory, and tokens keep out strangers.
+ *
+ * A control call: any thread, may wait for the daemon. The caller keeps the segment and the argument.
+ *
+ * urma_user_ctl returns URMA_SUCCESS; URMA_EINVAL: the argument is missing or too short, `exclusive` is neither 0 nor 1,
+ * or the segment is none of this context; another status: the daemon is gone.
+ */
+typedef struct softub_set_exclusive_in {
+  urma_target_seg_t* seg;
+  uint32_t exclusive; /* 1; 0: not exclusive, or not marked, as in the beginning */
+} softub_set_exclusive_in_t;
 
 #pragma GCC visibility pop
 
