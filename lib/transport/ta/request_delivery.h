@@ -204,7 +204,8 @@ class RequestDelivery {
     using enum wire::TaOpcode;
     tp::Channel& ch = s_.channels[p.channel];
     const wire::TaOpcode op = p.ta.req.opcode;
-    const bool may_wait = op == kWrite || op == kWriteByteEnable || op == kRead || (wire::ta_is_atomic(op) && !s_.config.slow_memory);
+    const bool may_wait = wire::ta_is_atomic(op) ? !s_.config.slow_memory
+                                                 : op == kWrite || op == kWriteByteEnable || op == kRead;
     if (!may_wait || !p.rtp.last || p.rtp.psn != p.start) return false;
     if (!room_for_early(s_, ch, s_.contexts[ch.open.context])) return false;
     const uint32_t kept = tp::keep_packet(s_, ch, p.rtp, rest);
