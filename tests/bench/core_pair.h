@@ -194,6 +194,9 @@ inline InstanceId instance_of(uint32_t number) {
   id.uasid = number;
   return id;
 }
+// Who keeps the order of a queue (7.3.3).
+enum class Service : uint8_t { kRoi, kRol, kRot };
+
 // `qps`: RoCE queue pairs; 0: no RoCE. `rol`: channels of ROL.
 inline CoreConfig config_of(uint32_t number, uint32_t qps = 0, bool rol = false) {
   CoreConfig config;
@@ -387,13 +390,15 @@ struct SendRing {
   uint32_t produced = 0;
 };
 
-// A jetty's send queue; receives come from a queue that it may share. `rol`: RC, its order is kept by the channel.
+// A jetty's send queue; receives come from a queue that it may share. ROL and ROT are for RC.
 struct SendQueue : SendRing {
-  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth, bool rol = false)
+  SendQueue(Node& node, CompletionQueue& jfc, const ReceiveQueue& jfr, uint32_t ring_depth,
+            Service service = Service::kRoi)
       : SendRing(ring_depth, work_bytes(ring_depth)) {
     JettyConfig c;
-    if (rol) c.mode = Mode::kRc;
-    c.lower_layer_order = rol;
+    if (service != Service::kRoi) c.mode = Mode::kRc;
+    c.lower_layer_order = service == Service::kRol;
+    c.target_order = service == Service::kRot;
     c.sq = config(jfc);
     c.jfr = jfr.id;
     UB_ASSERT(node.core.create_jetty(c, &id) == Status::kOk);
@@ -406,12 +411,12 @@ struct SendQueue : SendRing {
 class CorePair {
  public:
   struct Side {
-    Side(Node& n, uint32_t depth, size_t region_bytes, bool rol)
+    Side(Node& n, uint32_t depth, size_t region_bytes, Service service)
         : node(n),
           send_jfc(n, 2 * depth),
           receive_jfc(n, 2 * depth),
           jfr(n, receive_jfc, 2 * depth),
-          jetty(n, send_jfc, jfr, depth, rol),
+          jetty(n, send_jfc, jfr, depth, service),
           region(n, region_bytes) {}
     Node& node;
     CompletionQueue send_jfc, receive_jfc;
@@ -422,12 +427,12 @@ class CorePair {
   };
 
   CorePair(const LinkConfig& link, uint32_t depth, size_t region_bytes, size_t queue_bytes, uint32_t qps = 0,
-           bool rol = false)
-      : a_node(1, config_of(1, qps, rol)),
-        b_node(2, config_of(2, qps, rol)),
+           Service service = Service::kRoi)
+      : a_node(1, config_of(1, qps, service == Service::kRol)),
+        b_node(2, config_of(2, qps, service == Service::kRol)),
         wire(a_node, b_node, link, queue_bytes),
-        a(a_node, depth, region_bytes, rol),
-        b(b_node, depth, region_bytes, rol) {
+        a(a_node, depth, region_bytes, service),
+        b(b_node, depth, region_bytes, service) {
     a.target = a_node.add_target(clock.now(), 2, wire.link_at_a, ObjectKind::kJetty, b.jetty.id);
     settle();
     b.target = b_node.add_target(clock.now(), 1, wire.link_at_b, ObjectKind::kJetty, a.jetty.id);

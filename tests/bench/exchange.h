@@ -26,7 +26,7 @@ struct Operation {
   uint8_t flags = 0;        // kWr..., besides kWrSignaled
   uint8_t place_order = 0;  // of every `ordered_each`th request; the others have none
   uint32_t ordered_each = 1;
-  bool rol = false;
+  Service service = Service::kRoi;
 };
 constexpr Operation kOperations[] = {
     {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
@@ -44,9 +44,11 @@ constexpr Operation kOrderOperations[] = {
     {"WRITE 64 fence", WrOp::kWrite, 64, Protocol::kUb, kWrFence},
     {"READ 64 fence", WrOp::kRead, 64, Protocol::kUb, kWrFence},
     {"SEND 64 comp_order", WrOp::kSend, 64, Protocol::kUb, kWrCompOrder},
-    {"WRITE 64 ROL", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, true},
-    {"WRITE 64 ROL SO", WrOp::kWrite, 64, Protocol::kUb, 0, 2, 1, true},
-    {"SEND 64 ROL", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, true},
+    {"WRITE 64 ROL", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRol},
+    {"WRITE 64 ROL SO", WrOp::kWrite, 64, Protocol::kUb, 0, 2, 1, Service::kRol},
+    {"WRITE 64 ROT", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRot},
+    {"WRITE 64 ROT SO", WrOp::kWrite, 64, Protocol::kUb, 0, 2, 1, Service::kRot},
+    {"SEND 64 ROL", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, Service::kRol},
 };
 
 // nullptr: there is none of that name.
@@ -73,7 +75,7 @@ class Exchange {
         icrc_(icrc),
         region_bytes_(memory_of(operation)),
         pair_(link(icrc), kDepth, memory_of(operation), memory_of(operation),
-              operation.protocol == Protocol::kRoce ? 1 : 0, operation.rol) {
+              operation.protocol == Protocol::kRoce ? 1 : 0, operation.service) {
     stride_ = op_.bytes < 64 ? 64 : op_.bytes;
     std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
     for (size_t i = 0; i < region_bytes_; ++i) source[i] = static_cast<std::byte>(i * 7 + i / 256);

@@ -141,8 +141,8 @@ static void unknown_token_id(void) {
 }
 
 static void wrong_jetty_token(void) {
-  urma_target_jetty_t* wrong = import_jetty(context, peer->offer.guarded, JETTY_TOKEN + 1, URMA_TM_RM, URMA_DEF_ORDER);
-  urma_target_jetty_t* bare = import_jetty(context, peer->offer.guarded, 0, URMA_TM_RM, URMA_DEF_ORDER);
+  urma_target_jetty_t* wrong = import_jetty(context, peer->offer.guarded, JETTY_TOKEN + 1, URMA_TM_RM);
+  urma_target_jetty_t* bare = import_jetty(context, peer->offer.guarded, 0, URMA_TM_RM);
   check_run("SEND with the wrong token", send_to(wrong, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("SEND without token", send_to(bare, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_run("SEND with the right token", send_to(peer->guarded, 8), URMA_CR_SUCCESS);
@@ -153,7 +153,7 @@ static void wrong_jetty_token(void) {
 static void unknown_jetty(void) {
   urma_jetty_id_t id = peer->offer.work;
   id.id = 0xffff0;
-  urma_target_jetty_t* nobody = import_jetty(context, id, 0, URMA_TM_RM, URMA_DEF_ORDER);
+  urma_target_jetty_t* nobody = import_jetty(context, id, 0, URMA_TM_RM);
   check_run("SEND", send_to(nobody, 8), URMA_CR_REM_ACCESS_ABORT_ERR);
   check_number("urma_unimport_jetty", urma_unimport_jetty(nobody), URMA_SUCCESS);
 }
@@ -524,7 +524,7 @@ static struct deaf open_deaf(void) {
   urma_jetty_id_t id = {.eid = context->eid, .uasid = 0x770000u | ntohs(address.sin_port), .id = 2000};
   urma_seg_t segment = peer->offer.all;
   segment.ubva.uasid = id.uasid;
-  d.target = import_jetty(context, id, 0, URMA_TM_RM, URMA_DEF_ORDER);
+  d.target = import_jetty(context, id, 0, URMA_TM_RM);
   d.segment = import_segment(context, segment, GOOD_TOKEN);
   return d;
 }

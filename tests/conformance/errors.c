@@ -360,7 +360,7 @@ static void unknown_queue(void) {
   struct pair p = {.q = q, .far = far_open((struct queue_options){0})};
   urma_jetty_id_t id = p.far.receives;
   id.id = 0xfffff;
-  urma_target_jetty_t* nobody = import_jetty(stage.context, id, 0, URMA_TM_RM, URMA_DEF_ORDER);
+  urma_target_jetty_t* nobody = import_jetty(stage.context, id, 0, URMA_TM_RM);
   struct request s = request_to(&p.far, URMA_OPC_SEND, 8);
   s.to = nobody;
   check_failure(&p, "SEND to nobody", s, URMA_CR_REM_ACCESS_ABORT_ERR);

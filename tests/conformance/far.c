@@ -155,7 +155,7 @@ static int obey_close(uint32_t number) {
 }
 
 static int obey_send(struct queue* q, const struct far_order* order) {
-  urma_target_jetty_t* target = import_jetty(side.context, order->id, 0, URMA_TM_RM, URMA_DEF_ORDER);
+  urma_target_jetty_t* target = import_jetty(side.context, order->id, 0, URMA_TM_RM);
   struct request r = {.op = URMA_OPC_SEND, .to = target, .local = side.memory, .bytes = (uint32_t)order->bytes};
   r.here = (uintptr_t)side.bytes + order->offset;
   r.solicited = order->value != 0;
@@ -166,7 +166,7 @@ static int obey_send(struct queue* q, const struct far_order* order) {
 
 static int obey_bind(uint32_t number, urma_jetty_id_t id) {
   const uint32_t order = side.queues[number].jetty->jetty_cfg.jfs_cfg.flag.bs.order_type;
-  side.targets[number] = import_jetty(side.context, id, 0, URMA_TM_RC, (urma_order_type_t)order);
+  side.targets[number] = import_jetty_with_order(side.context, id, 0, URMA_TM_RC, (urma_order_type_t)order);
   return urma_bind_jetty(side.queues[number].jetty, side.targets[number]);
 }
 
@@ -308,7 +308,8 @@ static void order_must_work(const char* what, const struct far_order* order) {
 
 urma_target_jetty_t* far_import(const struct far_queue* q) {
   urma_transport_mode_t mode = q->options.mode != 0 ? q->options.mode : URMA_TM_RM;
-  if (!q->options.simplex) return import_jetty(stage.context, q->receives, q->options.token, mode, q->options.order);
+  if (!q->options.simplex)
+    return import_jetty_with_order(stage.context, q->receives, q->options.token, mode, q->options.order);
   urma_rjfr_t jfr = {.jfr_id = q->receives, .trans_mode = mode};
   urma_token_t token = {q->options.token};
   jfr.flag.bs.token_policy = token.token != 0 ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;

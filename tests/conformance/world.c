@@ -130,7 +130,12 @@ urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64
 }
 
 urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
-                                  urma_transport_mode_t mode, urma_order_type_t order) {
+                                  urma_transport_mode_t mode) {
+  return import_jetty_with_order(context, id, token, mode, URMA_DEF_ORDER);
+}
+
+urma_target_jetty_t* import_jetty_with_order(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
+                                             urma_transport_mode_t mode, urma_order_type_t order) {
   urma_rjetty_t jetty = {.jetty_id = id, .trans_mode = mode, .type = URMA_JETTY};
   jetty.tp_type = mode == URMA_TM_UM ? URMA_UTP : URMA_RTP;
   urma_token_t value = {token};

@@ -89,7 +89,9 @@ void bury_peer(struct remote* r);  // a process that was killed
 urma_context_t* open_nic(void);
 urma_target_seg_t* register_memory(urma_context_t* context, void* memory, uint64_t bytes, uint32_t access);
 urma_target_jetty_t* import_jetty(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
-                                  urma_transport_mode_t mode, urma_order_type_t order);
+                                  urma_transport_mode_t mode);
+urma_target_jetty_t* import_jetty_with_order(urma_context_t* context, urma_jetty_id_t id, uint32_t token,
+                                             urma_transport_mode_t mode, urma_order_type_t order);
 urma_target_seg_t* import_segment(urma_context_t* context, urma_seg_t segment, uint32_t token);
 
 // Queues of one's own. 0 stands for the default.

@@ -251,7 +251,7 @@ TEST(Records, found__is_dropped_by_name) {
   EXPECT_EQ(s.a().node->core().find(s.world.now(), what, &uasid), Status::kOk);
 }
 
-TEST(Records, sc_free__is_nothing_that_anybody_gave_out) {
+TEST(Records, sc_free__of_nothing_that_was_given_out) {
   Records s;
   s.warm_up();
   ControlRecord r = about_open(s, RecordType::kScFree);

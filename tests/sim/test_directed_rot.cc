@@ -79,7 +79,7 @@ TEST(Rot, strong_writes__leave_without_waiting_for_each_other) {
 
 TEST(Rot, a_strong_write_that_overtakes_a_bulk_one__waits_at_the_target) {
   RotStage s;
-  s.world.network.tamper.add(delay(1, milliseconds(2), request_of(kBulk)));
+  s.world.network.tamper.add(delay(kAlways, milliseconds(2), request_of(kBulk)));
   s.ask(WrOp::kWrite, kBulk, kRelaxed);
   for (int i = 0; i < 10; ++i) s.ask(WrOp::kWrite, 64, kStrong);
   s.world.run_for(milliseconds(1));
@@ -89,20 +89,21 @@ TEST(Rot, a_strong_write_that_overtakes_a_bulk_one__waits_at_the_target) {
   EXPECT_EQ(s.held(), 0u);
 }
 
-TEST(Rot, so_does_an_atomic_and_a_read) {
+TEST(Rot, so_does_a_read__and_an_atomic_comes_again) {
   RotStage s;
-  s.world.network.tamper.add(delay(1, milliseconds(2), request_of(kBulk)));
+  s.world.network.tamper.add(delay(kAlways, milliseconds(2), request_of(kBulk)));
   s.ask(WrOp::kWrite, kBulk, kRelaxed);
   s.ask(WrOp::kFetchAdd, 8, kStrong);
   s.ask(WrOp::kRead, 3000, kStrong);
   s.world.run_for(milliseconds(1));
-  EXPECT_EQ(s.held(), 2u);
+  EXPECT_EQ(s.held(), 1u);
+  EXPECT_GT(s.count(s.y, Counter::kTaTxRnr), 0u) << "where memory may answer later an atomic is not held";
   s.all_succeed();
 }
 
 TEST(Rot, requests_without_an_order__pass_those_that_wait) {
   RotStage s;
-  s.world.network.tamper.add(delay(1, milliseconds(2), request_of(kBulk)));
+  s.world.network.tamper.add(delay(kAlways, milliseconds(2), request_of(kBulk)));
   s.ask(WrOp::kWrite, kBulk, kRelaxed);
   s.ask(WrOp::kWrite, 64, kStrong);
   const uint64_t before = s.count(s.y, Counter::kTpRxData);
@@ -126,7 +127,7 @@ TEST(Rot, lost_and_late_and_doubled_packets__keep_the_order) {
     o.host.pending_ns = 20'000;
     RotStage s(o);
     static constexpr WrOp kOps[] = {WrOp::kWrite, WrOp::kWrite, WrOp::kFetchAdd, WrOp::kWriteNotify, WrOp::kRead};
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 60; ++i) {
       const WrOp op = kOps[i % std::size(kOps)];
       const uint32_t length = op == WrOp::kFetchAdd ? 8 : i % 7 == 0 ? kBulk : 200 + static_cast<uint32_t>(i * 31);
       s.ask(op, length, static_cast<uint8_t>(i % 3));
@@ -138,6 +139,7 @@ TEST(Rot, lost_and_late_and_doubled_packets__keep_the_order) {
 TEST(Rot, the_bulk_channel_dies__and_all_that_waits_for_it_ends) {
   RotStage s;
   s.world.network.tamper.add(drop(kAlways, request_of(kBulk)));
+  s.extra_allowed = bit(CrStatus::kAckTimeout);
   s.ask(WrOp::kWrite, kBulk, kRelaxed);
   for (int i = 0; i < 3; ++i) s.ask(WrOp::kWrite, 64, kStrong);
   s.world.run_for(milliseconds(1));
@@ -145,7 +147,9 @@ TEST(Rot, the_bulk_channel_dies__and_all_that_waits_for_it_ends) {
   s.finish();
   for (size_t i = s.all.size() - 4; i < s.all.size(); ++i) EXPECT_EQ(s.all[i]->status, CrStatus::kAckTimeout);
   s.world.network.tamper.clear();
-  EXPECT_EQ(s.held(), 0u);
+  s.extra_allowed = 0;
+  s.world.run_for(milliseconds(1));
+  EXPECT_EQ(s.held(), 0u) << "the queue has said that it is done with the context";
   s.all = {&s.ask(WrOp::kWrite, 64, kStrong), &s.ask(WrOp::kWrite, 64, kStrong)};
   s.all_succeed();
 }

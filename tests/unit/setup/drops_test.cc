@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Records that are not believed: each has a name under which it is counted, and changes nothing (docs/wire.md).
+#include "lib/transport/ta/sequence_contexts.h"
 #include "tests/unit/setup/instance.h"
 
 namespace ub::setup {
@@ -157,8 +158,23 @@ TEST(Drops, resets_of_another_channel_and_those_that_come_too_often) {
 
 TEST(Drops, records_about_sequence_contexts) {
   Instance i;
-  ControlRecord r = i.request_of_peer();
-  r.type = RecordType::kScFree;
+  const uint32_t channel = i.open_as_initiator();
+  const uint32_t peer = i.ch(channel).peer;
+  const uint32_t scid = ta::open_context(*i.s, peer, 77);
+  ControlRecord r = i.reply_of_peer(channel, RecordType::kScFree);
+  r.scid = scid + 1;
+  expect_drop(i, r, Counter::kRxDropRecordScFree);
+  r.scid = scid;
+  r.receiver_tpn ^= 1u << tp::kTpnIndexBits;
+  expect_drop(i, r, Counter::kRxDropRecordStale);
+  r = i.reply_of_peer(channel, RecordType::kScFree);
+  r.scid = scid;
+  ++r.sender_tpn;
+  expect_drop(i, r, Counter::kRxDropRecordPeer);
+  EXPECT_EQ(i.s->contexts.in_use(), 1u);
+  --r.sender_tpn;
+  on_record(*i.s, i.from, r);
+  EXPECT_EQ(i.s->contexts.in_use(), 0u);
   expect_drop(i, r, Counter::kRxDropRecordScFree);
 }
 

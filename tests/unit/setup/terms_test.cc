@@ -25,7 +25,7 @@ ControlRecord terms_of(const Instance& i, const Channel& ch, RecordType type) {
   r.rto_base_us = 4000;
   r.rto_growth_n = 1;
   r.retry_limit = 7;
-  r.so_credit = 8;
+  r.so_credit = 32;
   r.keepalive_10ms = 1000;
   r.upi = i.s->config.upi;
   r.sender_eid = i.s->config.self.eid;
