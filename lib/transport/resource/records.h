@@ -237,10 +237,9 @@ struct Segment {
   uint32_t priority;         // in that tree
   AcceptedToken token;
   Owner owner;
-  uint8_t access;
+  uint8_t access;  // kAccess...; of exclusive memory as exclusively() makes it
   bool in_use : 1;
   bool own_token_id : 1;  // the token id was allocated with the segment
-  bool exclusive : 1;     // only requests with E_bit reach it
 };
 static_assert(sizeof(Segment) <= 64);
 

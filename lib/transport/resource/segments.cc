@@ -74,8 +74,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   segment.length = config.length;
   segment.token_id = token_id;
   segment.token = config.token;
-  segment.access = config.access;
-  segment.exclusive = config.exclusive;
+  segment.access = config.exclusive ? exclusively(config.access) : config.access;
   segment.owner = config.owner;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
@@ -107,7 +106,8 @@ Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t
 Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
   Segment* segment = segment_of(s, handle);
   if (segment == nullptr) return Status::kInvalid;
-  segment->exclusive = exclusive;
+  const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & 0xF);
+  segment->access = exclusive ? exclusively(access) : access;
   return Status::kOk;
 }
 
@@ -125,7 +125,6 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) 
   const Segment& segment = s.segments[index];
   if (!inside(r.address, r.bytes, segment.address, segment.length)) return nullptr;
   if ((segment.access & r.access) == 0) return nullptr;
-  if (segment.exclusive && !r.exclusive) return nullptr;
   if (segment.token.required && (!r.has_token || !segment.token.fits(r.token_value))) return nullptr;
   if (handle != nullptr) *handle = handle_of(s, index);
   return segment.memory + (r.address - segment.address);
@@ -146,7 +145,7 @@ bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t 
     next = tree.at_or_behind(segment.address + segment.length);
     if (segment.owner != owner) continue;
     if (segment.token.required && !segment.token.fits(token_value)) continue;
-    segment.access &= kAccessLocalOnly;
+    segment.access &= kAccessLocalOnly | exclusively(kAccessLocalOnly);
     found = true;
   }
   return found;

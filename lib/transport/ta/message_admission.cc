@@ -5,6 +5,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/completion.h"
+#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
@@ -80,8 +81,9 @@ Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, 
     if (s.queues[jetty->queue].state == QueueState::kReset || s.queues[jetty->queue].state == QueueState::kError) {
       return {kSilent, 0};
     }
-    if (foreign(s, *jetty, ch, packet.req.rc_id)) return kUnsupported;
-    bool refused = jetty->refused_rcid == packet.req.rc_id && jetty->refused_channel == ch.tpn;
+    const uint32_t rcid = packet.req.rc_id & kAnswerRcid;
+    if (foreign(s, *jetty, ch, rcid)) return kUnsupported;
+    bool refused = jetty->refused_rcid == rcid && jetty->refused_channel == ch.tpn;
     if (refused && !packet.req.retry) return {wire::kRspRnr, jfr.rnr_code};
     if (refused) jetty->refused_rcid = 0;
   }
@@ -89,7 +91,7 @@ Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, 
   uint32_t receive = take_receive(s, jfr_record, jfc);
   if (receive == 0) {
     if (jetty != nullptr && jetty->mode == Mode::kRc) {
-      jetty->refused_rcid = packet.req.rc_id;
+      jetty->refused_rcid = packet.req.rc_id & kAnswerRcid;
       jetty->refused_channel = ch.tpn;
     }
     return {wire::kRspRnr, jfr.rnr_code};
@@ -114,7 +116,7 @@ Cqe receive_completion(const CoreState& s, uint32_t index, const wire::TaPacket&
     cqe.local_id = jetty.id;
     cqe.user_data = jetty.user_data;
   }
-  cqe.remote_id = packet.req.rc_id;
+  cqe.remote_id = packet.req.rc_id & kAnswerRcid;
   if (packet.has_imm) cqe.immediate = packet.imm.immediate;
   return cqe;
 }

@@ -26,10 +26,11 @@ struct Payload {
   bool gone = false;  // the target was removed, and another application may have its record now
 };
 
-// ROT: the request has a number in a sequence context, or asks for one.
-inline void name_context(const tp::TxMessage& m, const WrState& wr, wire::Btah* btah) {
-  btah->alloc = wr.asks;
-  if (m.value == 0) return;
+// What few requests say: that they are exclusive, or something about a sequence context (ROT).
+inline void say_more(const tp::TxMessage& m, const Wqe& wqe, wire::Btah* btah) {
+  btah->e_bit = wqe.exclusive != 0;
+  btah->alloc = m.value == kAsksForContext;
+  if (m.value == 0 || btah->alloc) return;
   btah->rc_type = wire::kRcTypeSequenceContext;
   btah->rc_id = static_cast<uint32_t>(m.value);
 }
@@ -69,12 +70,11 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   if (!last && send) btah.opcode = wire::TaOpcode::kSend;
   btah.tassn = m.tassn;
   btah.rc_id = q.rcid;
-  if (q.rot) [[unlikely]]
-    name_context(m, wr, &btah);
+  if ((m.value | wqe.exclusive) != 0) [[unlikely]]
+    say_more(m, wqe, &btah);
   btah.odr = static_cast<uint8_t>((wqe.place_order & 3) | ((wqe.flags & kWrCompOrder) != 0 ? wire::kOdrCompletion : 0));
   btah.fce = (wqe.flags & kWrSolicited) != 0;
   btah.retry = m.retry;
-  btah.e_bit = wqe.exclusive != 0;
   bool memory_token = (wqe.flags & kWrToken) != 0;
   ta->tv = send ? target.token.required : memory_token;
   ta->token_value = send ? target.token.value : wqe.token_value;

@@ -146,15 +146,13 @@ class PacketSender {
   }
 
   // Sends what takes the place of a packet whose source is gone; false: there is no room in the port.
-  bool send_instead(uint32_t channel, tp::TxMessage& m, Psn psn, bool again, bool last) {
-    if (fills_context(s_, m)) [[unlikely]]
-      return send_filling_write(channel, m, psn, again, last);
+  [[gnu::noinline, gnu::cold]] bool send_instead(uint32_t channel, tp::TxMessage& m, Psn psn, bool again, bool last) {
+    if (fills_context(s_, m)) return send_filling_write(channel, m, psn, again, last);
     return transmitter().send_fake(channel, s_.now, m, psn, again, last);
   }
 
   // For the peer the message ends with this packet, whichever it is.
-  [[gnu::noinline, gnu::cold]] bool send_filling_write(uint32_t channel, tp::TxMessage& m, Psn psn, bool again,
-                                                       bool last) {
+  bool send_filling_write(uint32_t channel, tp::TxMessage& m, Psn psn, bool again, bool last) {
     tp::Channel& ch = s_.channels[channel];
     const size_t most = ch.headers.size + wire::RtpHeader::kSize + wire::kMaxTransactionHeaderSize + wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, most);

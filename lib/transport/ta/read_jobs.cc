@@ -47,8 +47,7 @@ void abort_job(CoreState& s, uint32_t index) {
   job.vanished = true;
   stop_response(s, job.channel, index);
   wire::Btah request;
-  request.rc_id = job.source & kAnswerRcid;
-  if ((job.source & kAnswerToContext) != 0) request.rc_type = wire::kRcTypeSequenceContext;
+  request.rc_id = job.source;
   request.tassn = job.tassn;
   answer_failed_read(s, job.channel, request, job.offset_kib, job.taid, wire::kRspError, wire::kErrRemoteAbort);
 }

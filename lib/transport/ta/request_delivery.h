@@ -55,10 +55,9 @@ class RequestDelivery {
   Delivered deliver(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest, wire::TaPacket& ta) {
     tp::Channel& ch = s_.channels[channel];
     if (!room_for_answer(s_, ch)) return Delivered::kNoRoom;
-    const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
     if (names_context(ta.req)) [[unlikely]]
-      return deliver_in_context(p, ta.req, rest);
-    return deliver_in_turn(p, rest);
+      return deliver_in_context(channel, rtp, rest, ta);
+    return deliver_in_turn<false>({channel, ch.open, ch.message_start, rtp, ta}, rest);
   }
 
   // A copy of a message is done. The message is the open one, or a parked one, or delivery has not reached it yet.
@@ -94,6 +93,7 @@ class RequestDelivery {
     ch.message = next;
   }
 
+  template <bool kInContext>
   Delivered deliver_in_turn(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
     if (!p.rtp.last) {
@@ -102,9 +102,11 @@ class RequestDelivery {
     }
     if (!ch.ending.empty()) return end_behind_parked(p, rest) ? Delivered::kDone : Delivered::kWaits;
     if (!executor().execute_last(p)) return park_last(p, rest) ? Delivered::kDone : Delivered::kWaits;
-    if (names_context(p.ta.req)) [[unlikely]]
-      return end_in_context(p);
-    end_message(p.channel);
+    if constexpr (kInContext) {
+      end_in_context(p);
+    } else {
+      end_message(p.channel);
+    }
     return Delivered::kDone;
   }
 
@@ -177,9 +179,11 @@ class RequestDelivery {
   // ---- requests of a sequence context (ROT) ------------------------------------------------------------------
 
   // The header names the context in place of the send queue, which those that execute the request want to know.
-  [[gnu::noinline, gnu::cold]] Delivered deliver_in_context(const RequestPacket& p, wire::Btah& request,
-                                                           std::span<const std::byte> rest) {
-    tp::Channel& ch = s_.channels[p.channel];
+  [[gnu::noinline, gnu::cold]] Delivered deliver_in_context(uint32_t channel, const wire::RtpHeader& rtp,
+                                                           std::span<const std::byte> rest, wire::TaPacket& ta) {
+    tp::Channel& ch = s_.channels[channel];
+    const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
+    wire::Btah& request = ta.req;
     const uint32_t context = ch.rol ? 0 : context_of(s_, ch.peer, request.rc_id);
     Turn turn = Turn::kNever;
     ch.open.context = static_cast<uint16_t>(context);
@@ -187,6 +191,7 @@ class RequestDelivery {
       request.rc_id = s_.contexts[context].rcid;
       turn = turn_of(s_.contexts[context], request);
     }
+    request.rc_id |= kAnswerToContext;
     if (turn == Turn::kNever) {
       s_.count(Counter::kTaRxNoContext);
       fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
@@ -194,7 +199,7 @@ class RequestDelivery {
       if (hold(p, rest)) return Delivered::kDone;
       fail_message(ch.open, {wire::kRspRnr, kSoon});
     }
-    return deliver_in_turn(p, rest);
+    return deliver_in_turn<true>(p, rest);
   }
 
   // The turn of this message has not come: it is held until then. Only one packet of an operation that takes no receive
@@ -235,11 +240,10 @@ class RequestDelivery {
     uint8_t rspst;
   };
 
-  [[gnu::noinline, gnu::cold]] Delivered end_in_context(const RequestPacket& p) {
+  void end_in_context(const RequestPacket& p) {
     const EndedInContext ended{p.ta.req, p.message.context, p.message.rspst};
     end_message(p.channel);
     let_next_go(ended);
-    return Delivered::kDone;
   }
 
   // One that asks for an order and was refused comes again. Otherwise the next one in turn, which any channel of the

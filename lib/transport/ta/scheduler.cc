@@ -334,8 +334,8 @@ void begin_deadline(CoreState& s, SendQueue& q, WrState& wr) {
 }
 
 // Fills in the message that carries this segment of a request, by a channel that then waits for its answer.
-void describe_message(const CoreState& s, SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr,
-                      tp::Channel& ch, tp::TxMessage* m) {
+void describe_message(SendQueue& q, uint32_t queue, uint32_t number, uint32_t segment, WrState& wr, tp::Channel& ch,
+                      tp::TxMessage* m) {
   m->kind = tp::MessageKind::kRequest;
   m->source = queue;
   m->generation = q.generation;
@@ -344,18 +344,12 @@ void describe_message(const CoreState& s, SendQueue& q, uint32_t queue, uint32_t
   m->tassn = wr.first_tassn + segment;
   if (ch.give_up_after < q.request_timeout) ch.give_up_after = q.request_timeout;
   wr.places |= ch.place_bit;
-  if (wr.in_context) [[unlikely]] {
-    m->tassn = wr.context_tassn;
-    m->value = scid_of(s, q);
-  }
 }
 
 // A segment was sent for the first time.
-void count_sent(CoreState& s, SendQueue& q, WrState& wr, WrOp op, tp::TxMessage* m) {
+void count_sent(SendQueue& q, WrState& wr, WrOp op, tp::TxMessage* m) {
   ++wr.cut;
   count_segment(q, op, 1);
-  if (wr.in_context) [[unlikely]]
-    count_in_context(s, q, wr);
   if (!takes_receive(op)) return;
   m->retry = q.retry_next;
   q.retry_next = false;
@@ -368,11 +362,13 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
   const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
   WrState& wr = start_request(q, wqe, channel, segments);
-  if (q.rot) [[unlikely]]
+  describe_message(q, queue, number, 0, wr, ch, m);
+  if (q.rot) [[unlikely]] {
     enter_order(s, q, wr, number, wqe, ch);
-  describe_message(s, q, queue, number, 0, wr, ch, m);
+    name_context(s, q, wr, m);
+  }
   if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-  count_sent(s, q, wr, op_of_segment(wqe.op, 0, segments), m);
+  count_sent(q, wr, op_of_segment(wqe.op, 0, segments), m);
   begin_deadline(s, q, wr);
   return wqe;
 }
@@ -383,7 +379,8 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
   WrState& wr = q.work[choice.number & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);
   const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
-  describe_message(s, q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
+  describe_message(q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
+  if (q.rot) name_context(s, q, wr, m);
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);
@@ -394,7 +391,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
     }
   } else {
     if (choice.segment == 0 && q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-    count_sent(s, q, wr, op, m);
+    count_sent(q, wr, op, m);
     if (wr.cut == wr.segments) stop_waiting(q, choice.number);
   }
   if (wr.deadline.is_never()) begin_deadline(s, q, wr);

@@ -36,7 +36,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
                      uint8_t rspinfo) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;
-  m->source = answer_source(request);
+  m->source = request.rc_id;
   m->tassn = request.tassn;
   m->opcode = opcode;
   m->rspst = rspst;
@@ -61,7 +61,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   if (!ch.answers.empty()) {
     tp::TxMessage& last = ch.answers.back(s.answers);
     if (last.opcode == opcode && last.rspst == wire::kRspOk &&  // of other kinds the opcode is 0, which is no answer's
-        last.source == answer_source(request) && last.rspinfo < wire::kRspInfoMax &&
+        last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
       ++last.rspinfo;
       return;
@@ -91,7 +91,7 @@ void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& reques
 void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, uint128 old, uint8_t bytes) {
   tp::TxMessage* m = queue_answer(s, channel);
   m->kind = tp::MessageKind::kAnswer;
-  m->source = answer_source(request);
+  m->source = request.rc_id;
   m->tassn = request.tassn;
   m->opcode = wire::TaOpcode::kAtomicResponse;
   m->value = low_half(old);

@@ -20,14 +20,11 @@ inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
   return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
 }
 
-// TxMessage::source of an answer: the RCID, and above it what else ATAH says of the context (7.2.2). The type of the
-// initiator's context is that of the request.
+// TxMessage::source of an answer: the RCID, and above it what else ATAH says of the context (7.2.2). So long as a
+// request is executed, Btah::rc_id has the same form.
 constexpr uint32_t kAnswerToContext = 1u << 20;  // the request named a sequence context
 constexpr uint32_t kAnswerGrants = 1u << 21;     // its TASSN is the SCID of a new sequence context
 constexpr uint32_t kAnswerRcid = (1u << 20) - 1;
-inline uint32_t answer_source(const wire::Btah& request) {
-  return request.rc_id | (request.rc_type == wire::kRcTypeSequenceContext ? kAnswerToContext : 0);
-}
 
 // Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,

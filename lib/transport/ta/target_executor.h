@@ -67,7 +67,7 @@ class TargetExecutor {
     }
     if (m.copies != 0) return false;
     if (m.copy_failed) fail_message(m, kAbort);  // its memory went away after the check
-    if (m.phase == kPlaced && p.ta.req.opcode == wire::TaOpcode::kWriteNotify && m.rspst == 0) {
+    if (p.ta.req.opcode == wire::TaOpcode::kWriteNotify && m.phase == kPlaced && m.rspst == 0) {
       m.phase = kNotified;
       notify(p);
       if (m.copies != 0) return false;
@@ -135,9 +135,10 @@ class TargetExecutor {
     wire::TaOpcode op = p.ta.req.opcode;
     switch (op) {
       case wire::TaOpcode::kWrite:
-      case wire::TaOpcode::kWriteImmediate:
       case wire::TaOpcode::kWriteNotify:
-        return check_write(p);
+        return check_write<false>(p);
+      case wire::TaOpcode::kWriteImmediate:
+        return check_write<true>(p);
       case wire::TaOpcode::kWriteByteEnable:
         return check_byte_enables(p);
       case wire::TaOpcode::kRead:
@@ -159,10 +160,11 @@ class TargetExecutor {
     return kAbort;
   }
 
+  template <bool kImmediate>
   Verdict check_write(const RequestPacket& p) {
     const wire::TaPacket& ta = p.ta;
     // It takes a receive, and a message takes one at most.
-    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate && !(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
+    if (kImmediate && !(p.rtp.last && p.rtp.psn == p.start)) return kUnsupported;
     if (p.rtp.last) {
       uint64_t before = uint64_t{p.rtp.psn.distance(p.start)} * channel_of(p).mtu;
       if (before + ta.payload_len != ta.ma.length) return kUnsupported;
@@ -172,7 +174,7 @@ class TargetExecutor {
       memory = written_memory(ta, ta.payload_len);
       if (memory == nullptr) return kAbort;
     }
-    if (ta.req.opcode == wire::TaOpcode::kWriteImmediate) {
+    if constexpr (kImmediate) {
       Verdict v = admit_message(s_, p.channel, p.message, ta);
       if (!v.ok()) return v;
     }
@@ -201,8 +203,8 @@ class TargetExecutor {
 
   void notify(const RequestPacket& p) {
     const wire::Ntfetah& ntf = p.ta.ntf;
-    const RemoteAccess access{ntf.token_id,    p.ta.tv,      ntf.token_value, ntf.address,
-                              sizeof ntf.data, kAccessWrite, p.ta.req.e_bit};
+    const RemoteAccess access{ntf.token_id, p.ta.tv,         ntf.token_value,
+                              ntf.address,  sizeof ntf.data, rights_of(p.ta, kAccessWrite)};
     std::byte* memory = remote_memory(s_, access, nullptr);
     std::byte word[sizeof ntf.data];
     std::memcpy(word, &ntf.data, sizeof word);
@@ -221,7 +223,7 @@ class TargetExecutor {
       if (job.memory == nullptr) return kAbort;
     }
     job.channel = p.channel;
-    job.source = answer_source(ta.req);
+    job.source = ta.req.rc_id;
     job.tassn = ta.req.tassn;
     job.offset_kib = ta.has_ofst ? ta.ofst.offset_kib : 0;
     job.taid = ta.has_taid ? ta.taid : 0;
@@ -270,6 +272,20 @@ class TargetExecutor {
     return kAccepted;
   }
 
+  static bool answered_with_data(wire::TaOpcode op) {
+    using enum wire::TaOpcode;
+    static_assert(wire::TaOpcode{static_cast<uint8_t>(kRead) + 1} == kAtomicCompareSwap);
+    return op >= kRead && op <= kAtomicFetchXor;
+  }
+
+  // The job of a READ sends the response.
+  void finish_with_data(const RequestPacket& p) {
+    const wire::TaPacket& ta = p.ta;
+    if (ta.req.opcode == wire::TaOpcode::kRead) return;
+    const bool told = ta.req.opcode != wire::TaOpcode::kAtomicStore;
+    answer_atomic(s_, p.channel, ta.req, p.message.atomic_old, static_cast<uint8_t>(told ? ta.ma.length : 0));
+  }
+
   // The message was executed.
   void finish(const RequestPacket& p) {
     const tp::OpenMessage& m = p.message;
@@ -279,11 +295,7 @@ class TargetExecutor {
       const uint64_t bytes = write ? ta.imm.msg_length : s_.receives[m.receive].filled;
       complete_receive(s_, p.channel, p.message, ta, CrStatus::kSuccess, bytes);
     }
-    if (ta.req.opcode == wire::TaOpcode::kRead) return;  // its job sends the response
-    if (wire::ta_is_atomic(ta.req.opcode)) {
-      const bool told = ta.req.opcode != wire::TaOpcode::kAtomicStore;
-      return answer_atomic(s_, p.channel, ta.req, m.atomic_old, static_cast<uint8_t>(told ? ta.ma.length : 0));
-    }
+    if (answered_with_data(ta.req.opcode)) return finish_with_data(p);
     if (ta.req.alloc) [[unlikely]]
       return answer_with_context(s_, p.channel, ta.req);
     answer(s_, p.channel, ta.req, wire::TaOpcode::kTaack, 0, 0);
@@ -300,7 +312,12 @@ class TargetExecutor {
 
   // What a packet wants to do with the memory that its MAETAH names.
   static RemoteAccess access_of(const wire::TaPacket& ta, uint64_t bytes, uint8_t access) {
-    return {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, access, ta.req.e_bit};
+    return {ta.ma.token_id, ta.tv, ta.token_value, ta.ma.address, bytes, rights_of(ta, access)};
+  }
+  static uint8_t rights_of(const wire::TaPacket& ta, uint8_t access) {
+    if (ta.req.e_bit) [[unlikely]]
+      access |= exclusively(access);
+    return access;
   }
 
   static CrStatus failure_of(const RxReceive& receive) {

@@ -60,10 +60,14 @@ bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const
   return oldest_unfinished(q, q.unfinished_from, number, not_at_target) == number;
 }
 
-void count_in_context(CoreState& s, const SendQueue& q, const WrState& wr) {
+void name_context(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m) {
+  if (wr.asks) m->value = kAsksForContext;
+  if (!wr.in_context) return;
+  m->tassn = wr.context_tassn;
+  m->value = scid_of(s, q);
   if (!is_strong(wqe_of(q, wr))) return;
   InitiatorContext& c = s.initiator_contexts[q.context];
-  ++c.strong_unanswered;
+  if ((word_of(c, wr.context_tassn) & bit_of(wr.context_tassn)) == 0) ++c.strong_unanswered;
   word_of(c, wr.context_tassn) |= bit_of(wr.context_tassn);
 }
 

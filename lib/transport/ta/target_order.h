@@ -29,8 +29,10 @@ void enter_order(CoreState& s, SendQueue& q, WrState& wr, uint32_t number, const
 // A strong request that the target orders: may it leave, so far as requests are concerned that the target does not
 // order, and so far as the target takes strong ones early?
 bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const tp::Channel& ch);
-// A request that has a number was sent for the first time.
-void count_in_context(CoreState& s, const SendQueue& q, const WrState& wr);
+// What the packets of this message say of the order, which TxMessage::value remembers: the SCID of the context that the
+// request has a number in, or that it asks for one.
+constexpr uint64_t kAsksForContext = uint64_t{1} << 32;
+void name_context(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m);
 
 // The answer says that it is about a context: the request that has this number, if any. It need not be alive.
 bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number);

@@ -9,27 +9,6 @@
 
 namespace ub::tp {
 
-namespace {
-
-// The number of the next message. `next_tpmsn` counts messages whose packets were all sent; one whose packets wait for
-// memory has the next number already.
-Tpmsn next_message_number(State& s, Channel& ch) {
-  if (ch.held_new == 0) return ch.next_tpmsn;
-  return ch.in_flight.back(s.messages).tpmsn + 1;
-}
-
-}  // namespace
-
-TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content) {
-  const Tpmsn number = next_message_number(s, ch);
-  TxMessage* m = ch.in_flight.push(s.messages);
-  if (m == nullptr) return nullptr;
-  *m = content;
-  m->first_psn = next_new_psn(ch);
-  m->tpmsn = number;
-  return m;
-}
-
 bool begin_keepalive(State& s, Channel& ch) {
   TxMessage* m = begin_message(s, ch);
   if (m == nullptr) return false;

@@ -54,9 +54,24 @@ inline Turn next_turn(State& s, Channel& ch, Psn* psn) {
 
 // ---- messages in flight ----------------------------------------------------------------------------------------
 
+// The number of the next message. `next_tpmsn` counts messages whose packets were all sent; one whose packets wait for
+// memory has the next number already.
+inline Tpmsn next_message_number(State& s, Channel& ch) {
+  if (ch.held_new == 0) return ch.next_tpmsn;
+  return ch.in_flight.back(s.messages).tpmsn + 1;
+}
+
 // Appends a message to those in flight, with the next PSN and the next message number; nullptr: there is no room for
 // its descriptor.
-TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {});
+inline TxMessage* begin_message(State& s, Channel& ch, const TxMessage& content = {}) {
+  const Tpmsn number = next_message_number(s, ch);
+  TxMessage* m = ch.in_flight.push(s.messages);
+  if (m == nullptr) return nullptr;
+  *m = content;
+  m->first_psn = next_new_psn(ch);
+  m->tpmsn = number;
+  return m;
+}
 // Is a keep-alive due? Answers true only once. With packets in flight none is needed.
 inline bool take_keepalive(Channel& ch) {
   const bool due = ch.keepalive_due;

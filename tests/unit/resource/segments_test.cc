@@ -107,7 +107,7 @@ TEST(Segments, that_are_exclusive_are_reached_by_requests_that_are_exclusive_and
     const RegisteredSegment segment = m.add(c);
     const auto reaches = [&](bool exclusive) {
       RemoteAccess r = m.access(segment.token_id);
-      r.exclusive = exclusive;
+      if (exclusive) r.access |= exclusively(r.access);
       return m.remote(r) != nullptr;
     };
     EXPECT_TRUE(reaches(true));
@@ -116,7 +116,7 @@ TEST(Segments, that_are_exclusive_are_reached_by_requests_that_are_exclusive_and
     EXPECT_TRUE(reaches(true));
     EXPECT_EQ(reaches(false), registered_so);
     RemoteAccess wrong = m.access(segment.token_id);
-    wrong.exclusive = true;
+    wrong.access |= exclusively(wrong.access);
     ++wrong.token_value;
     EXPECT_EQ(m.remote(wrong), nullptr) << "the token is asked for all the same";
     unregister_segment(*m.s, segment.handle);

@@ -102,12 +102,13 @@ TEST_F(ObjectsTest, a_segment_becomes_exclusive_if_it_is_its_own) {
     ipc::AppSegment own{};
     own.memory = 0x10000;
     own.length = sizeof memory;
+    own.access = kAccessRead;
     own.exclusive = registered_so;
     ASSERT_EQ(objects->alloc_token(config.daemon, &own.token_id, &why), Status::kOk) << why;
     ASSERT_EQ(objects->register_segment(config.daemon, &own, &why), Status::kOk) << why;
     const auto is_exclusive = [&] {
       return nic->control(
-          [&](Nic::NicCore& core, Instant) { return bool{core.state().segments[own.handle & 0xFFFFF].exclusive}; });
+          [&](Nic::NicCore& core, Instant) { return core.state().segments[own.handle & 0xFFFFF].access > 0xF; });
     };
     EXPECT_EQ(is_exclusive(), registered_so);
     EXPECT_EQ(objects->set_segment_exclusive(own.handle, !registered_so), Status::kOk);
