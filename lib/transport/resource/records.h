@@ -205,12 +205,13 @@ constexpr uint32_t kLaneSegmentsInFlight = 4096;   // segments of one lane
 struct InitiatorContext {
   uint32_t scid;
   uint32_t peer;
-  Tassn next;                               // number of the next request
-  uint16_t strong_unanswered;               // requests of strong order
+  Tassn next;                  // number of the next request
+  uint16_t strong_unanswered;  // requests of strong order
   ta::TassnWindow answered;
-  uint64_t strong[ta::TassnWindow::kSpan / 64];   // a bit for each number: an unanswered request of strong order has it
-  uint32_t requests[ta::TassnWindow::kSpan];      // the request that has the number
+  uint64_t strong[ta::TassnWindow::kSpan / 64];  // a bit for each number: an unanswered request of strong order has it
+  uint32_t requests[ta::TassnWindow::kSpan];     // the request that has the number
 };
+static_assert(sizeof(InitiatorContext) <= 1112);
 
 // The target's record of a sequence context (ROT, ta/sequence_contexts.h).
 constexpr uint32_t kEarlyOfContext = 32;
@@ -223,6 +224,7 @@ struct SequenceContext {
   uint8_t generation;  // of the record, part of the SCID
   bool in_use;
 };
+static_assert(sizeof(SequenceContext) <= 184);
 constexpr uint32_t kSequenceContexts = 1024;  // of one kind
 
 // Registered memory. SegmentConfig says what the three addresses are.

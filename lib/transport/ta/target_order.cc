@@ -106,6 +106,9 @@ void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t s
 void leave_context(CoreState& s, SendQueue& q) {
   if (q.context == 0) return;
   const InitiatorContext& c = s.initiator_contexts[q.context];
+  // An answer names its queue and a number, and not the context. So where some may still come, there is no other one.
+  const bool awaits_answers = c.answered.first() != c.next && setup::has_channels(s.peers[c.peer]);
+  if (awaits_answers) q.rot = false;
   setup::send_context_free(s, c.peer, c.scid);
   s.initiator_contexts.free(q.context);
   q.context = 0;
@@ -134,9 +137,6 @@ void lose_context(CoreState& s, uint32_t queue, uint32_t peer) {
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     if (q.work[n & q.work_mask].in_context) give_up(s, queue, n, CrStatus::kAckTimeout);
   }
-  // Answers of the other channels do not say which context they are about, so there is no other one as long as those
-  // live.
-  if (setup::has_channels(s.peers[peer])) q.rot = false;
   leave_context(s, q);
 }
 

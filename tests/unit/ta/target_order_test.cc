@@ -390,6 +390,21 @@ TEST(LeavingContext, with_one_of_several_channels_all_its_requests_end_and_no_ot
   EXPECT_FALSE(r.q().rot) << "late answers by the first channel would look like those of a new context";
 }
 
+TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answer_may_come) {
+  for (const bool answered : {true, false}) {
+    Ordered r;
+    r.get_context();
+    r.post(WrOp::kWrite, 8, kSo);
+    r.sent();
+    if (answered) r.answer_number(0);
+    reset_queue(*r.s, r.queue_index);
+    r.q().state = QueueState::kReady;
+    r.completions();
+    r.post(WrOp::kWrite, 8, kSo);
+    EXPECT_EQ(r.header_of(r.sent().at(0)).alloc, answered) << "a late answer would look like one of the new context";
+  }
+}
+
 TEST(LeavingContext, the_target_is_told) {
   for (const bool destroyed : {false, true}) {
     Ordered r;
