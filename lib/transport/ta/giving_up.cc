@@ -62,6 +62,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   if (q.waiting != 0) stop_waiting(q, number);
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
+  if (wr.asks) ask_no_more(s, q, wr);
   if (q.unreliable) return give_up_held_datagram(s, queue);
   give_up_segments(s, queue, number, wr);
   on_ended(s, queue, number);

@@ -92,6 +92,10 @@ const WrState* asks_for_context(const SendQueue& q) {
   return wr.asks && !wr.done ? &wr : nullptr;
 }
 
+void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking) {
+  if (setup::has_channels(s.peers[s.channels[asking.channel].peer])) q.rot = false;
+}
+
 void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid) {
   UB_DCHECK(q.context == 0);
   q.context = s.initiator_contexts.alloc();

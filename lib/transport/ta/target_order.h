@@ -40,6 +40,9 @@ bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, T
 void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn);
 // The request that asks for a context and has no answer yet; nullptr: there is none.
 const WrState* asks_for_context(const SendQueue& q);
+// The request that asks is given up. The answer may still come, and does not say which request it is for, so that
+// nobody may ask again while the peer has channels.
+void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking);
 // The answer to that request grants the context `scid`.
 void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid);
 

@@ -132,6 +132,18 @@ TEST(Asking, an_answer_that_nobody_waits_for_grants_nothing) {
   EXPECT_EQ(r.q().context, 0u);
 }
 
+TEST(Asking, an_answer_that_comes_late_is_not_taken_for_that_to_another_request) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 0, CrStatus::kAckTimeout);
+  r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_FALSE(r.header_of(r.sent().at(0)).alloc);
+  r.grant();
+  EXPECT_EQ(r.q().context, 0u);
+  EXPECT_EQ(r.q().unanswered_segments, 1u);
+}
+
 TEST(Asking, only_queues_of_rc_and_not_of_rol) {
   for (const Mode mode : {Mode::kRm, Mode::kRc}) {
     Requests r({.mode = mode, .pinned = mode == Mode::kRc, .rot = true});
