@@ -44,7 +44,7 @@ inline bool fills_context(const CoreState& s, const tp::TxMessage& m) {
 }
 // What fills it: a WRITE of length 0.
 inline wire::TaPacket filling_write(const tp::TxMessage& m) {
-  wire::TaPacket ta;
+  wire::TaPacket ta{};
   ta.req.opcode = wire::TaOpcode::kWrite;
   ta.req.tassn = m.tassn;
   ta.req.rc_type = wire::kRcTypeSequenceContext;

@@ -339,6 +339,7 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refuse
   EXPECT_EQ(p.req.tassn, Tassn(0));
   EXPECT_EQ(p.req.rc_id, kScid);
   EXPECT_EQ(p.ma.length, 0u);
+  EXPECT_EQ(p.ma.address, 0u) << "and nothing that was in memory before";
   EXPECT_EQ(r.context().answered.first(), Tassn(0));
   r.answer_number(0);
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
