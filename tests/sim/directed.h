@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -47,6 +48,14 @@ class Stage {
     return sim::equip(node, q, r, memory);
   }
 
+  // With a queue of RC, which the test binds.
+  End equip_rc(Node& node, QueueSpec q = usual_queue()) {
+    q.mode = Mode::kRc;
+    JfrSpec r = usual_jfr();
+    r.mode = Mode::kRc;
+    return equip(node, q, r);
+  }
+
   End& a() { return ends[0]; }
   End& b() { return ends[1]; }
 
@@ -71,6 +80,21 @@ class Stage {
     Instant start = world.now();
     EXPECT_TRUE(world.run_until([&] { return world.all_resolved(); }, limit)) << world.model.unresolved();
     return seconds_since(start);
+  }
+  // Virtual seconds until each of `from` has written so often to its partner in `to`.
+  double seconds_to_write(const std::vector<End>& from, const std::vector<End>& to, int times, uint32_t bytes) {
+    std::vector<const Wr*> all;
+    const Instant start = world.now();
+    for (int n = 0; n < times; ++n) {
+      for (size_t i = 0; i < from.size(); ++i) all.push_back(&request(from[i], to[i], WrOp::kWrite, bytes));
+    }
+    const auto done = [&] {
+      return std::all_of(all.begin(), all.end(), [](const Wr* w) { return w->state != Wr::State::kOutstanding; });
+    };
+    EXPECT_TRUE(world.run_until(done, seconds(10)));
+    const double took = seconds_since(start);
+    for (const Wr* w : all) EXPECT_EQ(w->status, CrStatus::kSuccess);
+    return took;
   }
   double seconds_since(Instant start) const { return static_cast<double>((world.now() - start).ns) / 1e9; }
   // The channel stands, nothing is under way.

@@ -14,6 +14,7 @@ namespace ub::sim {
 // reach another that has its number, if it has the right token.
 bool may_reach(const Wr& w, const Receiver& who) {
   if (w.receiver == who) return true;
+  if (w.receiver.jfr == nullptr) return false;  // it was for nobody
   const Token& wanted = who.jfr->token;
   const Token& shown = w.receiver.jfr->token;
   return w.remote_node == who.node() && w.receiver.id() == who.id() && w.remote_epoch < who.jfr->epoch &&

@@ -51,21 +51,7 @@ struct Crowd : Stage {
     for (int i = 0; i < 100; ++i) held.push_back(&request(stalled, receiver, behind, 8, spec));
     world.run_for(milliseconds(1));
   }
-  // Virtual seconds for the WRITEs of the others.
-  double seconds_for_others(uint32_t bytes) {
-    std::vector<const Wr*> all;
-    const Instant start = world.now();
-    for (int n = 0; n < kRequests; ++n) {
-      for (int i = 0; i < kQueues; ++i) all.push_back(&request(senders[i], targets[i], WrOp::kWrite, bytes));
-    }
-    const auto done = [&] {
-      return std::all_of(all.begin(), all.end(), [](const Wr* w) { return w->state != Wr::State::kOutstanding; });
-    };
-    EXPECT_TRUE(world.run_until(done, seconds(10)));
-    const double took = seconds_since(start);
-    for (const Wr* w : all) EXPECT_EQ(w->status, CrStatus::kSuccess);
-    return took;
-  }
+  double seconds_for_others(uint32_t bytes) { return seconds_to_write(senders, targets, kRequests, bytes); }
   void none_of_the_held_has_ended() const {
     for (const Wr* w : held) EXPECT_EQ(w->state, Wr::State::kOutstanding) << op_name(w->op);
   }

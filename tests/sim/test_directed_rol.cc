@@ -23,22 +23,16 @@ constexpr uint8_t kRelaxed = 1, kStrong = 2;
 
 struct RolStage : Stage {
   explicit RolStage(const Options& o = with_rol(), uint8_t rnr_retry = 7) : Stage(o) {
-    x = add(*a().node, rnr_retry);
-    y = add(*b().node, rnr_retry);
+    QueueSpec q = usual_queue();
+    q.rnr_retry = rnr_retry;
+    x = equip_rc(*a().node, q);
+    y = equip_rc(*b().node, q);
     x.node->bind(x.queue, y.queue);
     y.node->bind(y.queue, x.queue);
     write_x(8);
     finish();
     quiet();
     taacks = &world.network.tamper.add(watch(is_taack));
-  }
-  End add(Node& node, uint8_t rnr_retry) {
-    QueueSpec q = usual_queue();
-    q.mode = Mode::kRc;
-    q.rnr_retry = rnr_retry;
-    JfrSpec r = usual_jfr();
-    r.mode = Mode::kRc;
-    return equip(node, q, r);
   }
   const Wr& ask(const End& from, const End& to, WrOp op, uint32_t length, uint8_t order = 0, RequestSpec s = {}) {
     s.order = order;

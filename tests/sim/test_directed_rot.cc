@@ -22,22 +22,16 @@ Options with_two_lanes() {
 
 struct RotStage : Stage {
   explicit RotStage(const Options& o = with_two_lanes()) : Stage(o) {
-    x = add(*a().node);
-    y = add(*b().node);
+    QueueSpec q = usual_queue();
+    q.rot = true;
+    x = equip_rc(*a().node, q);
+    y = equip_rc(*b().node, q);
     x.node->bind(x.queue, y.queue);
     y.node->bind(y.queue, x.queue);
     ask(WrOp::kWrite, 8, kStrong);
     ask(WrOp::kWrite, kBulk);  // so that there is a bulk channel, too
     finish();
     quiet();
-  }
-  End add(Node& node) {
-    QueueSpec q = usual_queue();
-    q.mode = Mode::kRc;
-    q.rot = true;
-    JfrSpec r = usual_jfr();
-    r.mode = Mode::kRc;
-    return equip(node, q, r);
   }
   const Wr& ask(WrOp op, uint32_t length, uint8_t order = 0) {
     RequestSpec s;
@@ -184,20 +178,7 @@ struct Crowd : RotStage {
     world.run_for(milliseconds(1));
     EXPECT_EQ(held(), kEarlyOfContext);
   }
-  double seconds_for_others(uint32_t bytes) {
-    std::vector<const Wr*> others;
-    const Instant start = world.now();
-    for (int n = 0; n < kRequests; ++n) {
-      for (int i = 0; i < kQueues; ++i) others.push_back(&request(senders[i], targets[i], WrOp::kWrite, bytes));
-    }
-    const auto done = [&] {
-      return std::all_of(others.begin(), others.end(), [](const Wr* w) { return w->state != Wr::State::kOutstanding; });
-    };
-    EXPECT_TRUE(world.run_until(done, seconds(3)));
-    const double took = seconds_since(start);
-    for (const Wr* w : others) EXPECT_EQ(w->status, CrStatus::kSuccess);
-    return took;
-  }
+  double seconds_for_others(uint32_t bytes) { return seconds_to_write(senders, targets, kRequests, bytes); }
 
   std::vector<End> senders, targets;
 };

@@ -9,9 +9,9 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/giving_up.h"
-#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/wire/response_status.h"
 

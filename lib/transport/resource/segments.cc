@@ -74,7 +74,8 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   segment.length = config.length;
   segment.token_id = token_id;
   segment.token = config.token;
-  segment.access = config.exclusive ? exclusively(config.access) : config.access;
+  const auto access = static_cast<uint8_t>(config.access & kAccessRights);
+  segment.access = config.exclusive ? exclusively(access) : access;
   segment.owner = config.owner;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
@@ -106,7 +107,7 @@ Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t
 Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
   Segment* segment = segment_of(s, handle);
   if (segment == nullptr) return Status::kInvalid;
-  const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & 0xF);
+  const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & kAccessRights);
   segment->access = exclusive ? exclusively(access) : access;
   return Status::kOk;
 }

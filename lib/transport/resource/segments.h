@@ -27,7 +27,9 @@ struct RemoteAccess {
   uint64_t bytes;
   uint8_t access;  // one of kAccessRead, kAccessWrite, kAccessAtomic; with E_bit also as exclusively() makes it
 };
-// The rights to exclusive memory (E_bit, 9.4) are bits of their own, so that a request without E_bit has none.
+// The rights to exclusive memory (E_bit, 9.4) are bits of their own above kAccessRights, so that a request without
+// E_bit has none.
+constexpr uint8_t kAccessRights = 0xF;
 constexpr uint8_t exclusively(uint8_t access) { return static_cast<uint8_t>(access << 4); }
 // The memory that a peer asks to access, or nullptr: token, bounds, permission or E_bit do not allow it. `*handle`
 // becomes that of the segment; `handle` may be null.

@@ -78,7 +78,7 @@ class PacketReceiver {
     if (channel != 0 && s_.channels[channel].stalled) resume(channel);
   }
 
-  // Delivered has stopped for a copy or for lack of room. It goes on if it can.
+  // Delivery has stopped for a copy or for lack of room. It goes on if it can.
   void resume(uint32_t channel) {
     requests().end_parked(channel);
     s_.channels[channel].stalled = false;

@@ -50,11 +50,9 @@ bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t like
   return true;
 }
 
-// The same for an answer whose TASSN is that of a sequence context. Such a request has one segment.
-bool find_by_context(CoreState& s, uint32_t channel, uint32_t queue, Tassn tassn, AnsweredSegment* out) {
+// The same for the request of this number in a sequence context. It has one segment.
+bool find_numbered(CoreState& s, uint32_t queue, uint32_t number, Tassn tassn, AnsweredSegment* out) {
   SendQueue& q = s.queues[queue];
-  uint32_t number;
-  if (!find_in_context(s, q, channel, tassn, &number)) return false;
   if (number - q.started_head >= q.started_tail - q.started_head) return false;
   WrState& wr = q.work[number & q.work_mask];
   const bool awaited = !wr.done && wr.in_context && wr.context_tassn == tassn && wr.cut != 0;
@@ -70,7 +68,11 @@ bool is_about_context(const wire::Atah& answer) { return answer.rc_type == wire:
 bool find_segment(CoreState& s, uint32_t channel, const wire::Atah& answer, AnsweredSegment* out) {
   const uint32_t queue = queue_of(s, answer.rc_id);
   if (queue == 0) return false;
-  if (is_about_context(answer)) return find_by_context(s, channel, queue, answer.tassn, out);
+  if (is_about_context(answer)) {
+    uint32_t number;
+    return find_in_context(s, s.queues[queue], channel, answer.tassn, &number) &&
+           find_numbered(s, queue, number, answer.tassn, out);
+  }
   return find_in_queue(s, channel, queue, s.queues[queue].started_head, answer.tassn, out);
 }
 
@@ -157,30 +159,39 @@ CrStatus error_status(const CoreState& s, const AnsweredSegment& a, uint8_t rspi
 
 namespace {
 
-// An answer about a sequence context: to requests of one, or to the one that asked for it.
-[[gnu::noinline]] void on_context_answers(CoreState& s, uint32_t channel, const wire::Atah& answer,
-                                                     uint32_t queue) {
+// An answer that grants a sequence context. It has the name of that in place of the TASSN, so it is for the request
+// that asks, if that awaits one.
+void on_grant(CoreState& s, uint32_t channel, const wire::Atah& answer, uint32_t queue) {
   SendQueue& q = s.queues[queue];
-  wire::Atah one = answer;
-  one.rspinfo = wire::says_success(answer.rspst) ? 0 : answer.rspinfo;
-  one.sv = false;
-  if (answer.sv) {
-    const WrState* asking = asks_for_context(q);
-    if (asking == nullptr) return s.drop(Counter::kTaRxStaleAnswer);
-    begin_context(s, q, *asking, answer.tassn.value());
-    one.tassn = asking->first_tassn;
-    return on_answer(s, channel, one);
-  }
+  const WrState* asking = asking_request(q);
+  AnsweredSegment a;
+  const bool awaited = asking != nullptr && q.context == 0 && answer.rspst == wire::kRspOk &&
+                       find_in_queue(s, channel, queue, q.asked_by, asking->first_tassn, &a);
+  if (!awaited) return s.drop(Counter::kTaRxStaleAnswer);
+  begin_context(s, q, *asking, answer.tassn.value());
+  finish_segment(s, a, CrStatus::kSuccess);
+}
+
+// An answer to requests of a sequence context, or to the one that asked for it.
+[[gnu::noinline]] void on_context_answers(CoreState& s, uint32_t channel, const wire::Atah& answer, uint32_t queue) {
+  if (answer.sv) return on_grant(s, channel, answer, queue);
+  SendQueue& q = s.queues[queue];
+  Tassn tassn = answer.tassn;
   const uint32_t answers = wire::says_success(answer.rspst) ? answer.rspinfo + 1 : 1;
   const bool refused = answer.rspst == wire::kRspRnr || answer.rspst == wire::kRspPageFault;
   bool ended = false;
-  for (uint32_t i = 0; i < answers; ++i, ++one.tassn) {
+  for (uint32_t i = 0; i < answers; ++i, ++tassn) {
+    uint32_t number;
+    if (!find_in_context(s, q, channel, tassn, &number)) {
+      s.drop(Counter::kTaRxStaleAnswer);
+      continue;
+    }
     AnsweredSegment a;
-    const bool awaited = find_by_context(s, channel, queue, one.tassn, &a);
-    if (!refused) note_response(s, channel, one);
+    const bool awaited = find_numbered(s, queue, number, tassn, &a);
+    if (!refused) answered_in_context(s, q, tassn);
     if (!awaited) {
       s.drop(Counter::kTaRxStaleAnswer);
-      if (refused) fill_number(s, queue, channel, one.tassn);
+      if (refused) fill_number(s, queue, channel, tassn);
       ended |= refused;  // without room for that, all of the context has
     } else if (refused) {
       refuse_segment(s, a, wire::refusal_duration(answer.rspst, answer.rspinfo));

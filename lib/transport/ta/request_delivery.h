@@ -93,6 +93,7 @@ class RequestDelivery {
     ch.message = next;
   }
 
+  // What comes from a sequence context is known when it compiles, so that other requests are not asked again.
   template <bool kInContext>
   Delivered deliver_in_turn(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];
@@ -127,7 +128,7 @@ class RequestDelivery {
     return !ordered && request.opcode != wire::TaOpcode::kRead && !wire::ta_is_atomic(request.opcode);
   }
 
-  // Delivered goes on behind the open message, of which this is the last packet. An atomic is not parked, because the
+  // Delivery goes on behind the open message, of which this is the last packet. An atomic is not parked, because the
   // host writes the value that it found into the record of the channel.
   bool park_last(const RequestPacket& p, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[p.channel];

@@ -365,7 +365,7 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   describe_message(q, queue, number, 0, wr, ch, m);
   if (q.rot) [[unlikely]] {
     enter_order(s, q, wr, number, wqe, ch);
-    name_context(s, q, wr, m);
+    describe_order(s, q, wr, m);
   }
   if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
   count_sent(q, wr, op_of_segment(wqe.op, 0, segments), m);
@@ -380,7 +380,7 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
   const Wqe& wqe = wqe_of(q, wr);
   const WrOp op = op_of_segment(wqe.op, choice.segment, wr.segments);
   describe_message(q, queue, choice.number, choice.segment, wr, s.channels[choice.channel], m);
-  if (q.rot) name_context(s, q, wr, m);
+  if (q.rot) describe_order(s, q, wr, m);
   if (choice.step == Step::kRetry) {
     wr.refused &= ~segment_bit(choice.segment);
     if (wr.refused == 0) unlink_refused(q, wr);

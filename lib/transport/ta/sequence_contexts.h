@@ -39,7 +39,7 @@ Turn turn_of(const SequenceContext& context, const wire::Btah& request);
 bool room_for_early(const CoreState& s, const tp::Channel& ch, const SequenceContext& context);
 // The open message of the channel is held until it is its turn. There must be room.
 ParkedMessage& hold_early(CoreState& s, uint32_t channel);
-// The message will not be executed: its context forgets it.
+// The message is no longer held: its turn has come, or it will not be executed.
 void forget_early(CoreState& s, const ParkedMessage& message);
 
 // A request of the context was executed, or failed for good; of one without an order, or was refused. Returns the held

@@ -11,8 +11,8 @@ namespace ub::ta {
 
 namespace {
 
-uint64_t& word_of(InitiatorContext& c, Tassn t) { return c.strong[t.value() % TassnWindow::kSpan / 64]; }
-uint64_t bit_of(Tassn t) { return uint64_t{1} << (t.value() % 64); }
+// Where a number stands in the tables of its context.
+uint32_t slot_of(Tassn t) { return t.value() % TassnWindow::kSpan; }
 bool is_strong(const Wqe& wqe) { return wqe.place_order >= 2; }
 
 // Is it of a kind that a context takes?
@@ -40,10 +40,10 @@ void enter_order(CoreState& s, SendQueue& q, WrState& wr, uint32_t number, const
     UB_DCHECK(c.answered.spans(c.next));
     wr.in_context = true;
     wr.context_tassn = c.next++;
-    c.requests[wr.context_tassn.value() % TassnWindow::kSpan] = number;
+    c.requests[slot_of(wr.context_tassn)] = number;
     return;
   }
-  const bool may_ask = q.context == 0 && ch.so_credit != 0 && asks_for_context(q) == nullptr;
+  const bool may_ask = q.context == 0 && ch.so_credit != 0 && asking_request(q) == nullptr;
   if (!may_ask || wqe.op != WrOp::kWrite || !is_strong(wqe) || !fits_context(s, wqe, ch)) return;
   wr.asks = true;
   q.asked_by = number;
@@ -60,33 +60,34 @@ bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const
   return oldest_unfinished(q, q.unfinished_from, number, not_at_target) == number;
 }
 
-void name_context(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m) {
+void describe_order(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m) {
   if (wr.asks) m->value = kAsksForContext;
   if (!wr.in_context) return;
   m->tassn = wr.context_tassn;
   m->value = scid_of(s, q);
   if (!is_strong(wqe_of(q, wr))) return;
   InitiatorContext& c = s.initiator_contexts[q.context];
-  if ((word_of(c, wr.context_tassn) & bit_of(wr.context_tassn)) == 0) ++c.strong_unanswered;
-  word_of(c, wr.context_tassn) |= bit_of(wr.context_tassn);
+  const uint32_t slot = slot_of(wr.context_tassn);
+  if (!tp::test_bit(c.strong, slot)) ++c.strong_unanswered;  // else it goes again
+  tp::set_bit(c.strong, slot);
 }
 
 bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number) {
   if (q.context == 0) return false;
   const InitiatorContext& c = s.initiator_contexts[q.context];
   if (c.peer != s.channels[channel].peer || !c.answered.spans(tassn) || !tassn.before(c.next)) return false;
-  *number = c.requests[tassn.value() % TassnWindow::kSpan];
+  *number = c.requests[slot_of(tassn)];
   return true;
 }
 
 void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn) {
   InitiatorContext& c = s.initiator_contexts[q.context];
-  if ((word_of(c, tassn) & bit_of(tassn)) != 0) --c.strong_unanswered;
-  word_of(c, tassn) &= ~bit_of(tassn);
+  if (tp::test_bit(c.strong, slot_of(tassn))) --c.strong_unanswered;
+  tp::clear_bit(c.strong, slot_of(tassn));
   c.answered.mark(tassn);
 }
 
-const WrState* asks_for_context(const SendQueue& q) {
+const WrState* asking_request(const SendQueue& q) {
   if (q.asked_by - q.started_head >= q.started_tail - q.started_head) return nullptr;
   const WrState& wr = q.work[q.asked_by & q.work_mask];
   return wr.asks && !wr.done ? &wr : nullptr;
@@ -120,8 +121,6 @@ void leave_context(CoreState& s, SendQueue& q) {
 
 void fill_number(CoreState& s, uint32_t queue, uint32_t channel, Tassn tassn) {
   const SendQueue& q = s.queues[queue];
-  uint32_t number;
-  if (!find_in_context(s, q, channel, tassn, &number)) return;
   tp::Channel& ch = s.channels[channel];
   if (!room_for_answer(s, ch)) return lose_context(s, queue, ch.peer);
   tp::TxMessage* m = ch.answers.push(s.answers);

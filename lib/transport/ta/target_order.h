@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initiator's part of ROT (UB Base Specification Rev 2.0, 7.3.3.3): the target keeps the order, so that a strong
-// request need not wait for the answers to those before it, whichever channels carry them. The target numbers the
-// ordered requests of a queue in a sequence context, which it gives out when it is asked.
+// request need not wait for the answers to those before it, whichever channels carry them. The ordered requests of a
+// queue are numbered in a sequence context, which the target gives out when it is asked.
 //
 // A queue asks with the first strong request that could have used a context. Until it has one, and for whatever a
 // context does not take, it keeps its order itself (ROI): SENDs, requests of several segments, and strong ones of
@@ -32,14 +32,14 @@ bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const
 // What the packets of this message say of the order, which TxMessage::value remembers: the SCID of the context that the
 // request has a number in, or that it asks for one.
 constexpr uint64_t kAsksForContext = uint64_t{1} << 32;
-void name_context(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m);
+void describe_order(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m);
 
 // The answer says that it is about a context: the request that has this number, if any. It need not be alive.
 bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number);
 // The last word about the request of this number.
 void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn);
 // The request that asks for a context and has no answer yet; nullptr: there is none.
-const WrState* asks_for_context(const SendQueue& q);
+const WrState* asking_request(const SendQueue& q);
 // The request that asks is given up. The answer may still come, and does not say which request it is for, so that
 // nobody may ask again while the peer has channels.
 void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking);

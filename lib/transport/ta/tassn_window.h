@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "lib/base/serial.h"
+#include "lib/transport/tp/channel.h"
 
 namespace ub::ta {
 
@@ -22,16 +23,12 @@ class TassnWindow {
   // The number is done. One outside the window is ignored.
   void mark(Tassn t) {
     if (!spans(t)) return;
-    word_of(t) |= bit_of(t);
-    while ((word_of(first_) & bit_of(first_)) != 0) {
-      word_of(first_) &= ~bit_of(first_);
-      ++first_;
-    }
+    tp::set_bit(done_, slot_of(t));
+    for (; tp::test_bit(done_, slot_of(first_)); ++first_) tp::clear_bit(done_, slot_of(first_));
   }
 
  private:
-  static uint64_t bit_of(Tassn t) { return uint64_t{1} << (t.value() % 64); }
-  uint64_t& word_of(Tassn t) { return done_[t.value() % kSpan / 64]; }
+  static uint32_t slot_of(Tassn t) { return t.value() % kSpan; }
 
   uint64_t done_[kSpan / 64] = {};
   Tassn first_;

@@ -12,6 +12,7 @@
 #include "dataplane/id_claims.h"
 #include "dataplane/softubd/client.h"
 #include "lib/ipc/rendezvous.h"
+#include "lib/transport/resource/segments.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub {
@@ -108,7 +109,9 @@ TEST_F(ObjectsTest, a_segment_becomes_exclusive_if_it_is_its_own) {
     ASSERT_EQ(objects->register_segment(config.daemon, &own, &why), Status::kOk) << why;
     const auto is_exclusive = [&] {
       return nic->control(
-          [&](Nic::NicCore& core, Instant) { return core.state().segments[own.handle & 0xFFFFF].access > 0xF; });
+          [&](Nic::NicCore& core, Instant) {
+            return core.state().segments[own.handle & 0xFFFFF].access > kAccessRights;
+          });
     };
     EXPECT_EQ(is_exclusive(), registered_so);
     EXPECT_EQ(objects->set_segment_exclusive(own.handle, !registered_so), Status::kOk);

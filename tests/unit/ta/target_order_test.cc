@@ -132,6 +132,27 @@ TEST(Asking, an_answer_that_nobody_waits_for_grants_nothing) {
   EXPECT_EQ(r.q().context, 0u);
 }
 
+TEST(Asking, nobody_else_and_no_failure_grants_one) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  wire::Atah grant = r.answer_of(kScid);
+  grant.sv = true;
+  const uint32_t own = std::exchange(r.channel, r.s->channels.alloc());
+  r.ch() = tp::Channel{};
+  on_answer(*r.s, r.channel, grant);
+  EXPECT_EQ(r.q().context, 0u) << "another peer";
+  r.channel = own;
+  grant.rspst = wire::kRspRnr;
+  on_answer(*r.s, r.channel, grant);
+  EXPECT_EQ(r.q().context, 0u) << "a refusal";
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 2u);
+  r.refuse(0);
+  r.grant();
+  EXPECT_EQ(r.q().context, 0u) << "the request was refused, and is not awaited";
+  EXPECT_EQ(r.s->initiator_contexts.in_use(), 0u);
+}
+
 TEST(Asking, an_answer_that_comes_late_is_not_taken_for_that_to_another_request) {
   Ordered r;
   r.post(WrOp::kWrite, 8, kSo);
@@ -323,13 +344,19 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_is_free_when_its_a
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
 }
 
+// Number 0 of its context was given up, number 1 is awaited.
+struct GivenUp : Ordered {
+  GivenUp() {
+    get_context();
+    post(WrOp::kRead, 8, kRo);
+    post(WrOp::kWrite, 8, kRo);
+    sent();
+    give_up(*s, queue_index, 1, CrStatus::kAckTimeout);
+  }
+};
+
 TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refused_is_filled) {
-  Ordered r;
-  r.get_context();
-  r.post(WrOp::kRead, 8, kRo);
-  r.post(WrOp::kWrite, 8, kRo);
-  r.sent();
-  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  GivenUp r;
   r.answer_number(0, wire::kRspRnr, 5);
   ASSERT_EQ(r.ch().answers.size(), 1u);
   const tp::TxMessage& m = r.ch().answers.front(r.s->answers);
@@ -346,12 +373,7 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refuse
 }
 
 TEST(ContextAnswer, without_room_for_what_fills_a_number_its_context_ends) {
-  Ordered r;
-  r.get_context();
-  r.post(WrOp::kRead, 8, kRo);
-  r.post(WrOp::kWrite, 8, kRo);
-  r.sent();
-  give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+  GivenUp r;
   while (room_for_answer(*r.s, r.ch())) r.s->answers.alloc();
   r.answer_number(0, wire::kRspRnr, 5);
   EXPECT_EQ(r.q().context, 0u);
