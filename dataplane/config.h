@@ -161,7 +161,7 @@ struct TransportConfig {
   std::chrono::nanoseconds channel_timeout = std::chrono::seconds(4);
   // Idle time before a keep-alive; default 10 s. Raising it delays the notice of a dead peer.
   std::chrono::nanoseconds keepalive_idle = std::chrono::seconds(10);
-  // Channels per peer and service class, 1 or 2; default 2 (small and bulk). Each costs channel state.
+  // Lanes for each peer and service class, 1 or 2; default 2 (small and bulk). Each costs the state of a channel.
   uint32_t lanes = 2;
   // Messages longer than this take the bulk lane, bytes; default 16 KiB. Raising it makes small ones wait.
   uint64_t lane_bulk_bytes = 16ULL << 10;
@@ -169,9 +169,9 @@ struct TransportConfig {
   uint64_t segment_bytes = 64ULL << 10;
   // Send again at once what the peer reports missing; default on.
   bool fast_retransmit = true;
-  // Queues of RC leave their order to a channel of ROL; default off. Switching it on makes small messages wait for long
-  // ones of the same peer.
-  bool rol = false;
+  // Queues of RC with order type OL leave their order to channels of ROL; default on. Switching it off makes strong
+  // requests wait for answers.
+  bool rol = true;
   // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
   std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);
   // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.

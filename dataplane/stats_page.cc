@@ -120,6 +120,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.mtu = c.mtu;
   r.link = c.link;
   r.bulk = c.bulk;
+  r.ordered = c.ordered;
   r.state = c.state;
   r.next_psn = c.next_psn;
   r.oldest_unacked = c.oldest_unacked;

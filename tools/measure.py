@@ -142,6 +142,24 @@ def measure(bench, figure, rounds):
               f"`{perf}` |", flush=True)
 
 
+def rounds_of_one_distance(measure_round, rounds):
+    """What the first `rounds` calls returned in which all probes said the same distance, and that distance."""
+    found = {}
+    for _ in range(4 * rounds):
+        values, modes = measure_round()
+        if len(modes) != 1:
+            continue
+        distance = modes.pop()
+        kept = found.setdefault(distance, [])
+        kept.append(values)
+        if len(kept) == rounds:
+            break
+    if not found:
+        sys.exit("no round in which all probes said the same distance; repeat it")
+    distance, kept = max(found.items(), key=lambda item: len(item[1]))
+    return kept, distance
+
+
 HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
 
 

@@ -15,7 +15,7 @@ import pathlib
 import statistics
 import sys
 
-from measure import Bench
+from measure import Bench, rounds_of_one_distance
 
 SHARES = (0, 1, 2, 5, 10, 25, 50, 75, 100)
 WINDOW = 64
@@ -39,18 +39,7 @@ def measure_round(bench, wire):
 
 def measure(bench, wire, rounds):
     """Medians of the rates by share, and the distance, of the first `rounds` rounds with one distance alone."""
-    found = {}
-    for _ in range(4 * rounds):
-        rates, modes = measure_round(bench, wire)
-        if len(modes) != 1:
-            continue
-        kept = found.setdefault(modes.pop(), [])
-        kept.append(rates)
-        if len(kept) == rounds:
-            break
-    if not found:
-        sys.exit("no round in which all probes said the same distance; repeat it")
-    distance, kept = max(found.items(), key=lambda item: len(item[1]))
+    kept, distance = rounds_of_one_distance(lambda: measure_round(bench, wire), rounds)
     return {share: statistics.median(r[share] for r in kept) for share in kept[0]}, distance, len(kept)
 
 

@@ -309,7 +309,7 @@ Status AppObjects::take_unhandled(uint32_t id, Cqe* out, uint32_t room, uint32_t
 
 Status AppObjects::bind(uint32_t jetty, uint32_t target) {
   if (!jettys_.contains(jetty) || !targets_.contains(target)) return Status::kInvalid;
-  return core([&](NicCore& core, Instant) { return core.bind(jetty, target); });
+  return core([&](NicCore& core, Instant now) { return core.bind(now, jetty, target); });
 }
 
 Status AppObjects::unbind(uint32_t jetty) {

@@ -99,10 +99,11 @@ class Core {
   Status register_segment(const SegmentConfig&, RegisteredSegment*);
   Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
 
-  // Adds a target and begins to set up a channel to its instance if there is none. It does not wait for the channel.
+  // Adds a target. In RM it begins to set up a channel to its instance if there is none; in RC, bind() does. Neither
+  // waits for the channel.
   Status add_target(Instant now, const TargetConfig&, uint32_t* target);
   Status remove_target(uint32_t target);
-  Status bind(uint32_t jetty, uint32_t target);  // RC
+  Status bind(Instant now, uint32_t jetty, uint32_t target);  // RC
   Status unbind(uint32_t jetty);
   // Closes the channels of an application that is gone. Its objects must have been destroyed before.
   void close_owner(Instant now, Owner);

@@ -194,7 +194,8 @@ Status Core<Host, Engines>::remove_target(uint32_t target) {
   return ub::remove_target(s_, target);
 }
 template <class Host, class Engines>
-Status Core<Host, Engines>::bind(uint32_t jetty, uint32_t target) {
+Status Core<Host, Engines>::bind(Instant now, uint32_t jetty, uint32_t target) {
+  s_.now = now;
   return bind_jetty(s_, jetty, target);
 }
 template <class Host, class Engines>
@@ -366,7 +367,8 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->remote = ch.remote_endpoint;
   out->link = ch.link;
   out->mtu = ch.mtu;
-  out->bulk = ch.lane == kBulkLane;
+  out->bulk = is_bulk(ch.lane);
+  out->ordered = is_ordered(ch.lane);
   out->state = static_cast<uint8_t>(ch.state);
   out->next_psn = ch.next_psn.value();
   out->oldest_unacked = ch.oldest_unacked.value();

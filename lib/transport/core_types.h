@@ -91,8 +91,7 @@ struct CoreConfig {
   // or READ that asks for no order. The last segment of such a WRITE waits until the others are answered, because its
   // final word must become visible last. There is no configuration key yet, because all channels take the same path.
   uint32_t channels_per_lane = 1;
-  // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too. What speaks
-  // against it as the default is in docs/ordering-design.md.
+  // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too.
   bool rol = false;
   uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ, at least kMinSegmentBytes: one TASSN, one answer
   bool fast_retransmit = true;
@@ -293,7 +292,8 @@ struct ChannelInfo {
   Endpoint remote;
   uint32_t link;
   uint16_t mtu;
-  bool bulk;
+  bool bulk;      // its lane is for long messages
+  bool ordered;   // it keeps the order of its messages (ROL)
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;

@@ -462,7 +462,7 @@ void Hostile::control() {
       core().set_receive_threshold(r->id, static_cast<uint32_t>(rng_.below(8)));
       break;
     case 4:
-      core().bind(q->id, targets_[rng_.below(targets_.size())]);
+      core().bind(world_.now(), q->id, targets_[rng_.below(targets_.size())]);
       break;
     case 5:
       core().unbind(q->id);

@@ -415,7 +415,7 @@ void Node::drop_targets(const App& app) {
 void Node::bind(Queue* q, Queue* peer) {
   q->peer = peer;
   q->bound_target = import_again(q->owner, {peer, peer->jfr}, Mode::kRc);
-  must(world_, core_->bind(q->id, q->bound_target), "bind");
+  must(world_, core_->bind(turn(), q->id, q->bound_target), "bind");
 }
 
 const Region* Node::find_region(const std::byte* p) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who waits for an order waits alone (UB Base Specification Rev 2.0, 7.3.2): queues on the same channel as one whose
-// requests are held for good, or whose completions wait for an older one, keep their rate.
+// requests are held for good, or whose completions wait for an older one, keep their rate. In RC the channel is one of
+// ROL, which a refusal freezes for a round trip.
 #include <algorithm>
 #include <cstdio>
 
@@ -15,6 +16,7 @@ constexpr double kSecondsPerByte = 0.08e-9;  // 100 Gb/s
 
 Options fast_wire() {
   Options o = directed_options();
+  o.core.rol = 1;
   o.mtu = 4096;
   o.lossless = true;
   o.net.ns_per_byte = kSecondsPerByte * 1e9;
@@ -29,14 +31,26 @@ JfrSpec slow_jfr() {
   return r;
 }
 
+QueueSpec queue_of(Mode mode) {
+  QueueSpec q = usual_queue();
+  q.mode = mode;
+  return q;
+}
+JfrSpec in_mode(Mode mode, JfrSpec r) {
+  r.mode = mode;
+  return r;
+}
+
 // Between two nodes: one queue that a test stalls, and eight others beside it.
 struct Crowd : Stage {
-  Crowd() : Stage(fast_wire()) {
-    stalled = equip(*a().node);
-    receiver = equip(*b().node, usual_queue(), slow_jfr());
+  explicit Crowd(Mode mode) : Stage(fast_wire()) {
+    stalled = equip(*a().node, queue_of(mode), in_mode(mode, usual_jfr()));
+    receiver = equip(*b().node, queue_of(mode), in_mode(mode, slow_jfr()));
+    bind_in_rc(stalled, receiver);
     for (int i = 0; i < kQueues; ++i) {
-      senders.push_back(with_memory(*a().node));
-      targets.push_back(with_memory(*b().node));
+      senders.push_back(with_memory(*a().node, mode));
+      targets.push_back(with_memory(*b().node, mode));
+      bind_in_rc(senders.back(), targets.back());
     }
     receiver.give_receives(1);
     request(stalled, receiver, WrOp::kSend, 8);
@@ -44,7 +58,14 @@ struct Crowd : Stage {
     finish();
     quiet();
   }
-  End with_memory(Node& node) { return equip(node, usual_queue(), usual_jfr(), 16 << 20); }
+  End with_memory(Node& node, Mode mode) {
+    return equip(node, queue_of(mode), in_mode(mode, usual_jfr()), 16 << 20);
+  }
+  static void bind_in_rc(const End& x, const End& y) {
+    if (x.queue->mode != Mode::kRc) return;
+    x.node->bind(x.queue, y.queue);
+    y.node->bind(y.queue, x.queue);
+  }
   // Nobody gives a receive: the message is asked for again and again, and what has to come after it stays where it is.
   void stall(const RequestSpec& message, WrOp behind, const RequestSpec& spec) {
     held.push_back(&request(stalled, receiver, WrOp::kSend, 8, message));
@@ -78,17 +99,22 @@ RequestSpec receives_in_order() {
   return s;
 }
 
+void others_keep_99_percent(Mode mode, uint32_t bytes, const RequestSpec& message, WrOp behind,
+                            const RequestSpec& spec) {
+  Crowd alone(mode);
+  const double before = alone.seconds_for_others(bytes);
+  Crowd beside(mode);
+  beside.stall(message, behind, spec);
+  const double with = beside.seconds_for_others(bytes);
+  beside.none_of_the_held_has_ended();
+  EXPECT_GE(before / with, 0.99) << bytes << " B: " << before * 1e6 << " us alone, " << with * 1e6 << " us";
+  std::printf("%s, %u B: %.1f %% of the rate\n", mode == Mode::kRm ? "RM" : "RC", bytes, 100 * before / with);
+  beside.go_on();
+}
+
 void others_keep_99_percent(const RequestSpec& message, WrOp behind, const RequestSpec& spec) {
-  for (const uint32_t bytes : {64u, 16'384u}) {
-    Crowd alone;
-    const double before = alone.seconds_for_others(bytes);
-    Crowd beside;
-    beside.stall(message, behind, spec);
-    const double with = beside.seconds_for_others(bytes);
-    beside.none_of_the_held_has_ended();
-    EXPECT_GE(before / with, 0.99) << bytes << " B: " << before * 1e6 << " us alone, " << with * 1e6 << " us";
-    std::printf("%u B: %.1f %% of the rate\n", bytes, 100 * before / with);
-    beside.go_on();
+  for (const Mode mode : {Mode::kRm, Mode::kRc}) {
+    for (const uint32_t bytes : {64u, 16'384u}) others_keep_99_percent(mode, bytes, message, behind, spec);
   }
 }
 

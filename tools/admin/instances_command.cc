@@ -128,6 +128,10 @@ const char* channel_state(uint8_t state) {
   return state < std::size(kNames) ? kNames[state] : "?";
 }
 
+std::string lane_name(const StatsChannel& c) {
+  return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", c.bulk != 0 ? "bulk" : "small");
+}
+
 Json channels_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsChannel& c : r.channels) {
@@ -138,7 +142,7 @@ Json channels_json(const StatsReport& r) {
                     {"remote", fmt::format("{}:{}", ip_text(c.remote_ip), c.remote_port)},
                     {"link", c.link},
                     {"mtu", c.mtu},
-                    {"lane", c.bulk != 0 ? "bulk" : "small"},
+                    {"lane", lane_name(c)},
                     {"state", channel_state(c.state)},
                     {"in_flight", c.next_psn - c.oldest_unacked},
                     {"queued", c.queued_messages},

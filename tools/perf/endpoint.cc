@@ -25,6 +25,7 @@ constexpr uint64_t kReceiveMemory = 32u << 20;
 constexpr int kBatch = 16;
 constexpr uint32_t kReceiveBatch = 16;
 constexpr uint32_t kUsualInline = 220;
+constexpr uint32_t kStalledDepth = 64;
 
 uint64_t align64(uint64_t n) { return (n + 63) / 64 * 64; }
 
@@ -202,6 +203,7 @@ void Endpoint::create_queues() {
   queues_.resize(options_.jettys);
   for (Queue& q : queues_) create_jetty(q, tx_jfc_, options_.tx_depth);
   create_jetty(control_, control_jfc_, 4);
+  if (options_.stalled) create_jetty(stalled_, control_jfc_, kStalledDepth);
 }
 
 void Endpoint::create_jetty(Queue& q, urma_jfc_t* send_jfc, uint32_t depth) {
@@ -272,11 +274,13 @@ void Endpoint::allocate_memory() {
 Json Endpoint::introduction() const {
   Json jettys = Json::array();
   for (const Queue& q : queues_) jettys.push_back(to_hex(q.jetty->jetty_id));
-  return {{"jettys", jettys},
-          {"control", to_hex(control_.jetty->jetty_id)},
-          {"segment", to_hex(segment_->seg)},
-          {"token", token_.token},
-          {"eid", eid()}};
+  Json all = {{"jettys", jettys},
+              {"control", to_hex(control_.jetty->jetty_id)},
+              {"segment", to_hex(segment_->seg)},
+              {"token", token_.token},
+              {"eid", eid()}};
+  if (options_.stalled) all["stalled"] = to_hex(stalled_.jetty->jetty_id);
+  return all;
 }
 
 void Endpoint::connect(const Json& peer) {
@@ -284,6 +288,7 @@ void Endpoint::connect(const Json& peer) {
   if (peer.at("jettys").size() != queues_.size()) throw ToolError("the peer has another number of jettys");
   for (size_t i = 0; i < queues_.size(); ++i) import_jetty(queues_[i], peer.at("jettys")[i].get<std::string>());
   import_jetty(control_, peer.at("control").get<std::string>());
+  if (options_.stalled) import_jetty(stalled_, peer.at("stalled").get<std::string>());
   auto seg = from_hex<urma_seg_t>(peer.at("segment").get<std::string>());
   if (seg.len < memory_bytes_) throw ToolError("the peer has less memory than agreed");
   urma_import_seg_flag_t flag = {};
@@ -306,12 +311,15 @@ void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
   }
 }
 
+template <class Fn>
+void Endpoint::for_each_queue(Fn&& f) {
+  for (Queue& q : queues_) f(q);
+  f(control_);
+  f(stalled_);
+}
+
 void Endpoint::close() {
-  auto each = [&](auto&& f) {
-    for (Queue& q : queues_) f(q);
-    f(control_);
-  };
-  each([&](Queue& q) {
+  for_each_queue([&](Queue& q) {
     if (q.target == nullptr) return;
     if (options_.rc) urma_unbind_jetty(q.jetty);
     urma_unimport_jetty(q.target);
@@ -319,7 +327,7 @@ void Endpoint::close() {
   });
   if (remote_segment_ != nullptr) urma_unimport_seg(remote_segment_);
   if (segment_ != nullptr) urma_unregister_seg(segment_);
-  each([](Queue& q) {
+  for_each_queue([](Queue& q) {
     if (q.jetty != nullptr) urma_delete_jetty(q.jetty);
     q.jetty = nullptr;
   });
@@ -607,13 +615,7 @@ bool Endpoint::control_idle() {
 bool Endpoint::write_control(ControlWord word, uint64_t value) {
   if (!control_idle()) return false;
   control(kSource) = value;
-  urma_sge_t from = {}, to = {};
-  from.addr = reinterpret_cast<uint64_t>(memory_ + kSource);
-  from.len = 8;
-  from.tseg = segment_;
-  to.addr = remote_segment_->seg.ubva.va + word;
-  to.len = 8;
-  to.tseg = remote_segment_;
+  urma_sge_t from = control_sge(kSource, false), to = control_sge(word, true);
   urma_jfs_wr_t wr = {}, *bad = nullptr;
   wr.opcode = URMA_OPC_WRITE;
   wr.flag.bs.complete_enable = 1;
@@ -623,6 +625,33 @@ bool Endpoint::write_control(ControlWord word, uint64_t value) {
   need_success(urma_post_jetty_send_wr(control_.jetty, &wr, &bad), "post a control message");
   control_busy_ = true;
   return true;
+}
+
+urma_sge_t Endpoint::control_sge(ControlWord word, bool remote) const {
+  urma_sge_t sge = {};
+  sge.addr = remote ? remote_segment_->seg.ubva.va + word : reinterpret_cast<uint64_t>(memory_ + word);
+  sge.len = 8;
+  sge.tseg = remote ? remote_segment_ : segment_;
+  return sge;
+}
+
+void Endpoint::stall() {
+  urma_sge_t from = control_sge(kStalled, false), to = control_sge(kStalled, true);
+  urma_jfs_wr_t wr = {}, *bad = nullptr;
+  wr.opcode = URMA_OPC_SEND;
+  wr.flag.bs.place_order = URMA_RELAX_ORDER;
+  wr.tjetty = stalled_.target;
+  wr.send.src = {&from, 1};
+  need_success(urma_post_jetty_send_wr(stalled_.jetty, &wr, &bad), "post a message that nobody receives");
+  wr = {};
+  wr.opcode = URMA_OPC_WRITE;
+  wr.flag.bs.place_order = URMA_STRONG_ORDER;
+  wr.tjetty = stalled_.target;
+  wr.rw.src = {&from, 1};
+  wr.rw.dst = {&to, 1};
+  for (uint32_t i = 1; i < kStalledDepth; ++i) {
+    need_success(urma_post_jetty_send_wr(stalled_.jetty, &wr, &bad), "post a request that waits");
+  }
 }
 
 void Endpoint::advertise_receives() {

@@ -41,6 +41,9 @@ class Endpoint {
   // ---- requests ----
   uint32_t depth() const { return depth_; }
   uint32_t room(uint32_t jetty) const { return depth_ - queues_[jetty].outstanding; }
+  // Stalls a jetty beside those that are measured for good (--stalled): nobody receives its first message, and requests
+  // with a strong order wait behind it.
+  void stall();
   // How many messages the peer has receives for (send_bw).
   uint64_t credit() { return control(kCredit) - sends_posted_; }
   // Posts `count` requests (<= room) with one call. `last`: nothing follows, so the last one must report.
@@ -66,7 +69,7 @@ class Endpoint {
   }
 
   // ---- control words, written by the peer with a jetty of their own ----
-  enum ControlWord : uint32_t { kCredit = 0, kDone = 64, kSource = 128 };
+  enum ControlWord : uint32_t { kCredit = 0, kDone = 64, kSource = 128, kStalled = 192 };
   volatile uint64_t& control(ControlWord w) { return *reinterpret_cast<volatile uint64_t*>(memory_ + w); }
   // Writes a control word of the peer. False: the last such request is still under way.
   bool write_control(ControlWord, uint64_t value);
@@ -105,7 +108,10 @@ class Endpoint {
   void create_queues();
   void create_event_channels();
   void create_jetty(Queue&, urma_jfc_t* send_jfc, uint32_t depth);
+  template <class Fn>
+  void for_each_queue(Fn&&);
   void import_jetty(Queue&, const std::string& raw_id);
+  urma_sge_t control_sge(ControlWord, bool remote) const;
   void allocate_memory();
   void build_requests(uint32_t jetty);
   urma_place_order_t order_of(uint64_t number) const;
@@ -129,6 +135,7 @@ class Endpoint {
 
   Queue control_;
   bool control_busy_ = false;
+  Queue stalled_;
 
   Layout layout_;
   uint8_t* memory_ = nullptr;

@@ -122,6 +122,7 @@ int run(const Options& o) {
     peer.send("introduction", endpoint.introduction());
     const Json introduction = peer.expect("introduction", kStepMs);
     endpoint.connect(introduction);
+    if (o.stalled && o.client()) endpoint.stall();
 
     const std::string target_mode = o.client() ? hello.value("target_mode", "poll") : target_mode_name(o.target_mode);
     Json document = {{"tool", "urma_perf"},
@@ -141,10 +142,10 @@ int run(const Options& o) {
                      {"placement", softub_placement()},
                      {"own_memory", o.own_memory},
                      {"results", Json::array()}};
-    fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}, tx depth {}, inline {}, target: {}{}{}\n", o.test,
+    fmt::print("# urma_perf {}: {} {} -> {}, {}, {} jetty{}{}, tx depth {}, inline {}, target: {}{}{}\n", o.test,
                endpoint.device_name(), endpoint.eid(), introduction.value("eid", "?"), o.rc ? "RC" : "RM", o.jettys,
-               o.jettys > 1 ? "s" : "", o.tx_depth, endpoint.inline_bytes(), target_mode,
-               o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
+               o.jettys > 1 ? "s" : "", o.stalled ? " and a stalled one" : "", o.tx_depth, endpoint.inline_bytes(),
+               target_mode, o.bidirectional ? ", both directions" : "", o.verify ? ", verified" : "");
     if (std::string(softub_placement()) != "embedded") {
       fmt::print("# NIC: {}, memory {}\n", softub_placement(), o.own_memory ? "of the process" : "shared with it");
     }

@@ -59,6 +59,9 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
   if (o.bidirectional && !o.bandwidth) return "-b is for bandwidth tests";
   if (!o.bandwidth && o.jettys > 1) return "--jettys is for bandwidth tests";
   if (!o.bandwidth && o.strong_percent >= 0) return "--strong is for bandwidth tests, where requests could pass others";
+  if (o.stalled && (!o.bandwidth || o.verb == Verb::kSend)) {
+    return "--stalled is for write_bw, read_bw and atomic_bw, where nobody receives messages";
+  }
   if (!o.bandwidth && o.post_list > 1) return "-l is for bandwidth tests";
   if (o.to_completion && (o.verb != Verb::kWrite || o.bandwidth)) {
     return "--to-completion is for write_lat: the others measure it anyway, or have no answer";
@@ -148,6 +151,9 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_option("--strong", o.strong_percent,
                  "percent of the requests that have a strong order, the others have a relaxed one; without: none (bw)")
       ->check(CLI::Range(0, 100));
+  app.add_flag("--stalled", o.stalled,
+               "one jetty more beside those that are measured: a SEND that nobody receives, and WRITEs that wait for "
+               "it (write_bw, read_bw, atomic_bw)");
   app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
       ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
       ->capture_default_str();
@@ -209,6 +215,7 @@ Json common_options(const Options& o) {
           {"-t", o.tx_depth},
           {"-A", o.compare_swap ? "CMP_AND_SWAP" : "FETCH_AND_ADD"},
           {"--jettys", o.jettys},
+          {"--stalled", o.stalled},
           {"--verify", o.verify},
           {"--token", o.token},
           {"--to-completion", o.to_completion},

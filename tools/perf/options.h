@@ -40,6 +40,7 @@ struct Options {
   uint32_t cq_mod = 0;
   int64_t inline_bytes = -1;  // -1: chosen
   uint32_t jettys = 1;
+  bool stalled = false;      // one jetty more, whose requests wait for good
   int strong_percent = -1;  // of the requests with a strong order, the others have a relaxed one; -1: none has any
   bool rc = false;
   bool compare_swap = false;  // atomics: CAS instead of FADD

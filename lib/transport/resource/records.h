@@ -264,10 +264,14 @@ struct Target {
 
 constexpr uint32_t kChannelsOfLane = 8;
 
-// The lanes of a peer. A channel of kOrderedLane is one of ROL (7.3.3): it carries only the requests of queues that
-// leave their order to it.
-enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane };
-constexpr uint32_t kLanes = 3;
+// The lanes of a peer. Channels of the two ordered ones are of ROL (7.3.3): they carry only the requests of queues that
+// leave their order to them.
+enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane, kOrderedBulkLane };
+constexpr uint32_t kLanes = 4;
+
+constexpr LaneKind lane_kind(bool ordered, bool bulk) { return static_cast<LaneKind>(2 * ordered + bulk); }
+constexpr bool is_bulk(uint32_t lane) { return (lane & kBulkLane) != 0; }
+constexpr bool is_ordered(uint32_t lane) { return (lane & kOrderedLane) != 0; }
 
 // The channels to a peer for messages of one size class, indexed by their place.
 struct Lane {

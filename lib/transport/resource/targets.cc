@@ -4,6 +4,7 @@
 #include "lib/transport/resource/objects.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
+#include "lib/transport/ta/request_state.h"
 
 namespace ub {
 
@@ -29,7 +30,7 @@ Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
   t.mode = config.mode;
   t.in_use = true;
   ++s.peers[peer].users;
-  if (config.mode != Mode::kUm) setup::channel_to(s, peer, kSmallLane);
+  if (config.mode == Mode::kRm) setup::channel_to(s, peer, kSmallLane);
   *target = index;
   return Status::kOk;
 }
@@ -53,6 +54,9 @@ Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target) {
   }
   if (j->bound_target != 0 && j->bound_target != target) return Status::kExists;
   j->bound_target = target;
+  const uint32_t peer = s.targets[target].peer;
+  const bool by_channel = ta::ordered_by_channel(s, s.queues[j->queue], peer);
+  setup::channel_to(s, peer, lane_kind(by_channel, false), ta::place_of(s, s.queues[j->queue]));
   return Status::kOk;
 }
 

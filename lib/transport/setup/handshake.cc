@@ -216,7 +216,7 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
   if (goes_on) return s.count(Counter::kTpChannelDeferred);
   s.count(Counter::kTpChannelRejected);
-  if (ch.lane == kOrderedLane && r.reason == RecordReason::kParameter) return fall_back(s, channel);
+  if (is_ordered(ch.lane) && r.reason == RecordReason::kParameter) return fall_back(s, channel);
   push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
                  s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);

@@ -29,17 +29,18 @@ wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
 }  // namespace
 
 uint32_t lane_of(const ControlRecord& r) {
-  if ((r.flags & wire::kRecordRol) != 0) return kOrderedLane;
-  return (r.flags & wire::kRecordBulk) != 0 ? kBulkLane : kSmallLane;
+  return lane_kind((r.flags & wire::kRecordRol) != 0, (r.flags & wire::kRecordBulk) != 0);
 }
 
 bool same_service(const Channel& ch, const ControlRecord& r) {
-  return (lane_of(r) == kOrderedLane) == (ch.lane == kOrderedLane);
+  return is_ordered(lane_of(r)) == is_ordered(ch.lane);
 }
 
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane) {
-  constexpr uint8_t kFlagOfLane[kLanes] = {0, wire::kRecordBulk, wire::kRecordRol};
-  uint8_t flags = kOffered | kFlagOfLane[lane] | (link.icrc_optional ? wire::kRecordIcrcOff : 0);
+  uint8_t flags = kOffered;
+  if (is_ordered(lane)) flags |= wire::kRecordRol;
+  if (is_bulk(lane)) flags |= wire::kRecordBulk;
+  if (link.icrc_optional) flags |= wire::kRecordIcrcOff;
   if (!s.config.fast_retransmit) flags &= ~wire::kRecordFast;
   return flags;
 }
@@ -65,20 +66,10 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
 }
 
-namespace {
-
-// A channel of ROL is for all messages, short and long.
-bool accepts_service(const CoreState& s, const ControlRecord& r) {
-  if ((r.flags & wire::kRecordRol) == 0) return true;
-  return s.config.rol && (r.flags & wire::kRecordBulk) == 0;
-}
-
-}  // namespace
-
 bool valid_parameters(const CoreState& s, const ControlRecord& r) {
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
-         (r.flags & wire::kRecordCaqmEcn) == 0 && accepts_service(s, r) && r.cc == wanted_algorithm(s) &&
-         r.rcv_window >= 64 && r.selective;
+         (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
+         r.cc == wanted_algorithm(s) && r.rcv_window >= 64 && r.selective;
 }
 
 void agree(CoreState& s, Channel& ch, const ControlRecord& r) {

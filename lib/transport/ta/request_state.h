@@ -93,8 +93,8 @@ inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t 
 
 // The lane of a request, which names a target.
 inline LaneKind lane_of_request(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if (ordered_by_channel(s, q, s.targets[wqe.target].peer)) return kOrderedLane;
-  return q.pinned_bulk || bulk_message(s, wqe) ? kBulkLane : kSmallLane;
+  const bool ordered = ordered_by_channel(s, q, s.targets[wqe.target].peer);
+  return lane_kind(ordered, q.pinned_bulk || bulk_message(s, wqe));
 }
 
 // The place in their lane of the channels that the requests of this queue begin on.

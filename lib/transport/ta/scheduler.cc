@@ -142,7 +142,7 @@ bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe
                                    uint32_t segments, const tp::Channel& ch) {
   if (!order_allows(s, q, wqe, number, &ch)) return false;
   const bool takes = takes_receive(op_of_segment(wqe.op, segment, segments));
-  return !takes || receive_allows(s, q, wqe, number, ch.lane == kBulkLane);
+  return !takes || receive_allows(s, q, wqe, number, is_bulk(ch.lane));
 }
 
 bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
@@ -204,14 +204,14 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// `*lane` is the lane of this new request; false: not now. A pinned queue that keeps its order itself moves to the bulk
-// lane once, when nothing of it is under way or waits, and stays there.
+// `*lane` is the lane of this new request; false: not now. A pinned queue moves to a bulk lane once, when nothing of it
+// is under way, waits or was refused, and stays there.
 bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t* lane) {
   *lane = bulk_message(s, wqe) ? kBulkLane : kSmallLane;
   if (!q.pinned) return true;
   *lane = lane_of_request(s, q, wqe);
-  if (*lane != kBulkLane || q.pinned_bulk) return true;
-  if (q.unanswered_segments != 0 || q.waiting != 0) return held_by(s, q, RequestWaits::kLane);
+  if (!is_bulk(*lane) || q.pinned_bulk) return true;
+  if (q.unanswered_segments != 0 || has_earlier(q)) return held_by(s, q, RequestWaits::kLane);
   q.pinned_bulk = true;
   return true;
 }
@@ -295,7 +295,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       held_by(s, q, RequestWaits::kAnswers);
       return {};
     }
-    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane == kBulkLane));
+    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, is_bulk(lane)));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
       continue;

@@ -154,7 +154,7 @@ class EmbeddedBackend final : public Backend {
     return nic_->control([&](NicCore& core, Instant) { return core.remove_target(target); });
   }
   Status bind(uint32_t jetty, uint32_t target) override {
-    return nic_->control([&](NicCore& core, Instant) { return core.bind(jetty, target); });
+    return nic_->control([&](NicCore& core, Instant now) { return core.bind(now, jetty, target); });
   }
   Status unbind(uint32_t jetty) override {
     return nic_->control([&](NicCore& core, Instant) { return core.unbind(jetty); });

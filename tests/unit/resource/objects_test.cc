@@ -558,13 +558,12 @@ TEST(Targets, are_as_they_were_asked_for_and_begin_a_channel) {
   Objects o;
   TargetConfig c = o.target_config();
   c.kind = ObjectKind::kGroup;
-  c.mode = Mode::kRc;
   c.token = {true, 0x1234};
   const Target& t = o.s->targets[o.add(c)];
   EXPECT_EQ(t.instance, c.instance);
   EXPECT_EQ(t.id, 4711u);
   EXPECT_EQ(t.kind, ObjectKind::kGroup);
-  EXPECT_EQ(t.mode, Mode::kRc);
+  EXPECT_EQ(t.mode, Mode::kRm);
   EXPECT_EQ(t.token.value, 0x1234u);
   EXPECT_EQ(t.owner, 5);
   EXPECT_TRUE(t.in_use);
@@ -573,14 +572,48 @@ TEST(Targets, are_as_they_were_asked_for_and_begin_a_channel) {
   EXPECT_EQ(o.s->peers[t.peer].users, 2u);
 }
 
-TEST(Targets, of_unreliable_messages_need_no_channel) {
-  Objects o;
-  TargetConfig c = o.target_config();
-  c.mode = Mode::kUm;
-  const uint32_t target = o.add(c);
-  EXPECT_EQ(o.s->channels.in_use(), 0u);
-  EXPECT_EQ(remove_target(*o.s, target), Status::kOk);
-  EXPECT_EQ(o.s->peers.in_use(), 0u);
+TEST(Targets, of_unreliable_messages_and_of_rc_begin_no_channel) {
+  for (const Mode mode : {Mode::kUm, Mode::kRc}) {
+    Objects o;
+    TargetConfig c = o.target_config();
+    c.mode = mode;
+    const uint32_t target = o.add(c);
+    EXPECT_EQ(o.s->targets[target].mode, mode);
+    EXPECT_EQ(o.s->channels.in_use(), 0u);
+    EXPECT_EQ(remove_target(*o.s, target), Status::kOk);
+    EXPECT_EQ(o.s->peers.in_use(), 0u);
+  }
+}
+
+TEST(Targets, of_rc_begin_the_channel_that_keeps_the_order_of_the_jetty_when_it_is_bound) {
+  for (const bool on : {false, true}) {
+    for (const bool by_channel : {false, true}) {
+      CoreConfig config = small_tables();
+      config.rol = on;
+      Objects o(config);
+      JettyConfig c = o.jetty_config(o.make_jfr());
+      c.mode = Mode::kRc;
+      c.lower_layer_order = by_channel;
+      const uint32_t id = o.make(c);
+      TargetConfig t = o.target_config();
+      t.mode = Mode::kRc;
+      const uint32_t target = o.add(t);
+      ASSERT_EQ(bind_jetty(*o.s, id, target), Status::kOk);
+      const Peer& peer = o.s->peers[o.s->targets[target].peer];
+      EXPECT_EQ(o.s->channels.in_use(), 1u);
+      EXPECT_NE(peer.lanes[on && by_channel ? kOrderedLane : kSmallLane].channels[0], 0u);
+    }
+  }
+}
+
+TEST(Targets, begin_the_channel_at_the_place_of_the_jetty) {
+  CoreConfig config = small_tables();
+  config.channels_per_lane = 2;
+  Objects o(config);
+  const uint32_t id = o.make_jetty(), target = o.add(o.target_config());
+  o.s->queues[o.jetty(id).queue].jetty = 1;
+  ASSERT_EQ(bind_jetty(*o.s, id, target), Status::kOk);
+  EXPECT_NE(o.s->peers[o.s->targets[target].peer].lanes[kSmallLane].channels[1], 0u);
 }
 
 TEST(Targets, end_once) {

@@ -60,17 +60,42 @@ TEST(RolChannel, of_the_peer_is_accepted_where_rol_is_on) {
   EXPECT_TRUE(i.ch(rol).is_up() && i.ch(rol).rol);
 }
 
-TEST(RolChannel, is_refused_where_it_is_off_and_where_it_would_be_a_bulk_lane) {
-  for (const bool on : {false, true}) {
-    Rol i(on);
+TEST(RolChannel, for_long_messages_is_another_one) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  const uint32_t bulk = channel_to(*i.s, i.ch(channel).peer, kOrderedBulkLane);
+  EXPECT_NE(bulk, channel);
+  const uint8_t asked = i.sent().back().record.flags;
+  EXPECT_EQ(asked & (wire::kRecordRol | wire::kRecordBulk), wire::kRecordRol | wire::kRecordBulk);
+
+  Rol target;
+  ControlRecord request = target.rol_of_peer(target.request_of_peer());
+  request.flags |= wire::kRecordBulk;
+  on_record(*target.s, target.from, request);
+  const uint32_t accepted = channel_of_tpn(*target.s, target.sent().back().record.sender_tpn);
+  EXPECT_EQ(target.peer_of(accepted).lanes[kOrderedBulkLane].accepted[0], accepted);
+}
+
+TEST(RolChannel, is_refused_where_it_is_off) {
+  for (const uint8_t bulk : {uint8_t{0}, uint8_t{wire::kRecordBulk}}) {
+    Rol i(false);
     ControlRecord request = i.rol_of_peer(i.request_of_peer());
-    if (on) request.flags |= wire::kRecordBulk;
+    request.flags |= bulk;
     on_record(*i.s, i.from, request);
     const ControlRecord answer = i.only().record;
     EXPECT_EQ(answer.type, RecordType::kRej);
     EXPECT_EQ(answer.reason, RecordReason::kParameter);
     EXPECT_EQ(i.channels_alive(), 0u);
   }
+}
+
+TEST(RolChannel, for_long_messages_that_the_peer_refuses_is_not_asked_for_again) {
+  Rol i;
+  const uint32_t peer = i.ch(i.ask()).peer;
+  ControlRecord refusal = i.reply_of_peer(channel_to(*i.s, peer, kOrderedBulkLane), RecordType::kRej);
+  refusal.reason = RecordReason::kParameter;
+  on_record(*i.s, i.from, refusal);
+  EXPECT_TRUE(i.s->peers[peer].refuses_rol);
 }
 
 TEST(RolChannel, that_the_peer_refuses_is_not_asked_for_again) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which request may start when: fences, order, lanes, and how much may be under way (UB Base Specification Rev 2.0,
-// 7.3).
-#include <algorithm>
-#include <initializer_list>
-
+// Which request may start when: fences, order, and how much may be under way (UB Base Specification Rev 2.0, 7.3).
 #include "lib/transport/ta/queue_front.h"
 #include "tests/unit/ta/requests.h"
 
@@ -491,124 +487,6 @@ TEST(Amount, a_half_cut_request_that_failed_waits_for_nothing) {
   r.answer(1, wire::kRspError, wire::kErrRemoteAbort);
   EXPECT_TRUE(r.state_of(1).done);
   EXPECT_FALSE(r.q().held_back);
-}
-
-// ---- lanes -----------------------------------------------------------------------------------------------------
-
-struct Lanes : Requests {
-  explicit Lanes(bool pinned = false) : Requests({.pinned = pinned, .lanes = 2}) {
-    bulk = setup::channel_to(*s, s->targets[target].peer, true);
-    open(bulk);
-  }
-  uint32_t bulk;
-};
-
-TEST(Lane, messages_longer_than_the_limit_are_bulk) {
-  Lanes l;
-  l.post(WrOp::kWrite, l.s->config.lane_bulk_bytes);
-  EXPECT_EQ(l.sent().size(), 1u);
-  l.post(WrOp::kWrite, l.s->config.lane_bulk_bytes + 1);
-  EXPECT_TRUE(l.sent().empty());
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
-}
-
-TEST(Lane, with_one_lane_all_are_small) {
-  Requests r;
-  r.post(WrOp::kWrite, 100 * kMtu);
-  EXPECT_EQ(r.sent().size(), 2u);
-  EXPECT_EQ(r.peer().lanes[1].channels[0], 0u);
-}
-
-// They would arrive in any order.
-TEST(Lane, messages_that_take_a_receive_change_it_when_the_others_are_answered) {
-  Lanes l;
-  l.post(WrOp::kSend, 8);
-  l.post(WrOp::kSend, 20 * kMtu);
-  EXPECT_EQ(l.sent().size(), 1u);
-  EXPECT_TRUE(l.sent(l.bulk).empty());
-  l.answer(0);
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
-  l.post(WrOp::kSend, 8);
-  EXPECT_TRUE(l.sent().empty());
-  l.post(WrOp::kSend, 20 * kMtu);
-  on_answer(*l.s, l.bulk, l.answer_of(1));
-  EXPECT_EQ(l.sent().size(), 1u);
-}
-
-TEST(Lane, the_first_message_that_takes_a_receive_chooses_it) {
-  Lanes l;
-  l.post(WrOp::kSend, 20 * kMtu);
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
-  l.post(WrOp::kSend, 8);
-  EXPECT_TRUE(l.sent().empty());
-  on_answer(*l.s, l.bulk, l.answer_of(0));
-  EXPECT_EQ(l.sent().size(), 1u);
-}
-
-TEST(Lane, writes_change_it_at_any_time) {
-  Lanes l;
-  l.post(WrOp::kWrite, 8);
-  EXPECT_EQ(l.sent().size(), 1u);
-  l.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
-  l.post(WrOp::kWrite, 8);
-  EXPECT_EQ(l.sent().size(), 1u);
-}
-
-// Lower-layer order: it changes once, with its first bulk message, when nothing is under way.
-TEST(Lane, a_pinned_queue_moves_to_the_bulk_lane_once) {
-  Lanes l(true);
-  l.post(WrOp::kWrite, 8);
-  l.post(WrOp::kWrite, 20 * kMtu);
-  EXPECT_EQ(l.sent().size(), 1u);
-  EXPECT_TRUE(l.sent(l.bulk).empty());
-  EXPECT_FALSE(l.q().pinned_bulk);
-  l.answer(0);
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u);
-  EXPECT_TRUE(l.q().pinned_bulk);
-  l.post(WrOp::kWrite, 8);
-  EXPECT_TRUE(l.sent().empty());
-  EXPECT_EQ(l.sent(l.bulk).size(), 1u) << "small ones, too, from now on";
-}
-
-TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
-  Lanes l(true);
-  l.post(WrOp::kWrite, 8);
-  l.post(WrOp::kSend, 8);
-  EXPECT_EQ(l.sent().size(), 2u);
-  EXPECT_FALSE(l.q().pinned_bulk);
-}
-
-// What an earlier round left in the ring is the same as the first element everywhere.
-TEST(Lane, a_queue_that_sent_a_request_lines_up_at_once_where_its_next_one_goes) {
-  const auto next_stands_at = [](Lanes& l, std::initializer_list<Wqe> posted) {
-    std::fill(l.ring.begin(), l.ring.end(), *posted.begin());
-    std::copy(posted.begin(), posted.end(), l.ring.begin());
-    l.indices.produced.store(static_cast<uint32_t>(posted.size()));
-    l.ring_bell();
-    const uint32_t channel = l.q().waits_for;
-    tp::TxMessage m{};
-    EXPECT_TRUE(start_next_segment(*l.s, lane_of(*l.s, l.s->channels[channel]), channel, &m));
-    return l.q().waits_for;
-  };
-  const auto of_length = [](Lanes& l, uint32_t length) {
-    Wqe w = l.write(WrOp::kWrite, length);
-    l.indices.produced.store(0);
-    return w;
-  };
-  const uint32_t limit = Lanes().s->config.lane_bulk_bytes;
-  for (const uint32_t small : {8u, limit}) {
-    Lanes up, down, same;
-    EXPECT_EQ(next_stands_at(up, {of_length(up, small), of_length(up, limit + 1)}), up.bulk) << small;
-    EXPECT_EQ(next_stands_at(down, {of_length(down, limit + 1), of_length(down, small)}), down.channel) << small;
-    EXPECT_EQ(next_stands_at(same, {of_length(same, 8), of_length(same, small)}), same.channel) << small;
-  }
-  Lanes none, other;
-  EXPECT_EQ(next_stands_at(none, {of_length(none, 8)}), 0u) << "on no list";
-  Wqe elsewhere = of_length(other, 8);
-  elsewhere.target = other.add(other.target_config(3));
-  const uint32_t its_channel = other.s->peers[other.s->targets[elsewhere.target].peer].lanes[0].channels[0];
-  EXPECT_EQ(next_stands_at(other, {of_length(other, 8), elsewhere}), its_channel);
 }
 
 // ---- what needs no packet --------------------------------------------------------------------------------------

@@ -185,6 +185,9 @@ class UbPair : public CorePair<UbNode> {
   /// Both sides have an open channel.
   void connect() {
     to_b = a.import(now, b);
+    if (a.mode == Mode::kRc) {
+      ASSERT_EQ(a.core->bind(now, a.jetty, to_b), Status::kOk);
+    }
     exchange();
     ASSERT_TRUE(channel(a).is_up());
     ASSERT_TRUE(channel(b).is_up());
