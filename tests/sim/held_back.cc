@@ -25,16 +25,16 @@ bool queue_may_say_so(const SendQueue& q) {
   return q.in_use && !q.unreliable && ta::sends_admitted(q.state) && q.waits_for == 0;
 }
 
-// It could go on, and some of its requests are unanswered.
+// It could go on, and an answer is awaited, which a request that was refused and waits for its time does not do.
 bool queue_waits(const SendQueue& q) {
   if (!queue_may_say_so(q)) return false;
-  bool unanswered = false, left = q.state == QueueState::kReady && q.next_slot != q.produced;
+  bool awaits = false, left = q.state == QueueState::kReady && q.next_slot != q.produced;
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
     const WrState& wr = q.work[n & q.work_mask];
-    unanswered |= !wr.done && wr.cut != wr.base;
+    awaits |= !wr.done && ta::in_flight(wr);
     left |= request_left(wr);
   }
-  return unanswered && left;
+  return awaits && left;
 }
 
 std::string fault(const char* what, uint32_t which, const char* how) {

@@ -144,7 +144,7 @@ TEST(HeldBack, many_in_strong_order_of_rc__all_the_time) {
   expect_free_at_the_end(s);
 }
 
-TEST(HeldBack, refused_message__until_its_retry_left) {
+TEST(HeldBack, refused_message__nobody_is) {
   for (bool rc : {false, true}) {
     Stage s;
     End x = s.a(), y = s.b();
@@ -156,23 +156,54 @@ TEST(HeldBack, refused_message__until_its_retry_left) {
     s.request(x, y, WrOp::kWrite, 8);
     s.finish();
     const Wr& w = s.request(x, y, WrOp::kSend, 100);
-    EXPECT_FALSE(is_held_back(x));
-    EXPECT_TRUE(s.world.run_until([&] { return is_held_back(x); }, seconds(1))) << "refused";
+    EXPECT_FALSE(s.world.run_until([&] { return is_held_back(x); }, milliseconds(100)));
+    EXPECT_GE(s.count(y, Counter::kTaTxRnr), 2u);
     y.give_receives(1);
-    EXPECT_TRUE(s.world.run_until([&] { return !is_held_back(x); }, seconds(1)));
     expect_free_at_the_end(s);
     EXPECT_EQ(w.status, kSuccess);
   }
 }
 
-TEST(HeldBack, refused_until_no_retry_is_left__no_longer) {
+// What has to come after a refused message waits for an answer only while the message is under way.
+TEST(HeldBack, strong_request_behind_a_refused_message__while_that_is_under_way) {
+  Stage s;
+  s.warm_up();
+  RequestSpec relaxed, strong;
+  relaxed.order = 1;
+  strong.order = 2;
+  s.request(s.a(), s.b(), WrOp::kSend, 100, relaxed);
+  s.request(s.a(), s.b(), WrOp::kWrite, 8, strong);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(comes_to_be_held_back(s, s.a()));
+    EXPECT_TRUE(s.world.run_until([&] { return !is_held_back(s.a()); }, milliseconds(1))) << "refused";
+  }
+  s.b().give_receives(1);
+  expect_free_at_the_end(s);
+}
+
+TEST(HeldBack, write_under_way_beside_a_refused_message__counts) {
+  Stage s;
+  s.warm_up();
+  RequestSpec in_order;
+  in_order.comp_order = true;
+  s.request(s.a(), s.b(), WrOp::kSend, 100);
+  s.world.run_until([&] { return s.count(s.b(), Counter::kTaTxRnr) != 0; }, seconds(1));
+  s.write(100);
+  s.request(s.a(), s.b(), WrOp::kSend, 100, in_order);
+  EXPECT_TRUE(is_held_back(s.a())) << "the WRITE is under way";
+  s.b().give_receives(2);
+  expect_free_at_the_end(s);
+}
+
+TEST(HeldBack, refused_until_no_retry_is_left__nobody_is) {
   Stage s;
   s.warm_up();
   QueueSpec q = usual_queue();
   q.rnr_retry = 2;
   End e = s.equip(*s.a().node, q);
   const Wr& w = s.request(e, s.b(), WrOp::kSend, 100);
-  EXPECT_TRUE(comes_to_be_held_back(s, e));
+  s.request(e, s.b(), WrOp::kWrite, 8);
+  EXPECT_FALSE(is_held_back(e));
   expect_free_at_the_end(s);
   EXPECT_EQ(w.status, CrStatus::kRnrRetryExceeded);
 }
@@ -255,12 +286,16 @@ TEST(HeldBack, jetty_destroyed__no_longer) {
   }
 }
 
-TEST(HeldBack, destroyed_while_refused__no_longer) {
+TEST(HeldBack, destroyed_behind_a_refused_message__no_longer) {
   Stage s;
   s.warm_up();
   End e = s.equip(*s.a().node);
   s.extra_allowed = kAnyStatus;
-  s.request(e, s.b(), WrOp::kSend, 100);
+  RequestSpec relaxed, strong;
+  relaxed.order = 1;
+  strong.order = 2;
+  s.request(e, s.b(), WrOp::kSend, 100, relaxed);
+  s.request(e, s.b(), WrOp::kWrite, 8, strong);
   EXPECT_TRUE(comes_to_be_held_back(s, e));
   e.node->destroy(e.queue);
   EXPECT_FALSE(is_held_back(e));

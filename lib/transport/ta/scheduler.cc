@@ -421,9 +421,10 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
   q.looked_ahead = at;
 }
 
-// For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again?
+// For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again? What
+// was refused waits for its time, and what has to come after it does, too; messages are the only ones often refused.
 bool waits_for_answers(const SendQueue& q) {
-  if (!sends_admitted(q.state) || q.started_head == q.started_tail) return false;
+  if (!sends_admitted(q.state) || q.unanswered_segments == q.receives_refused) return false;
   const WrState& newest = q.work[(q.started_tail - 1) & q.work_mask];
   const bool left = has_earlier(q) || (!newest.done && newest.cut != newest.segments);
   return left || (q.state == QueueState::kReady && q.next_slot != q.produced);

@@ -154,12 +154,14 @@ class Transmitter {
     return true;
   }
 
-  // The peer waits for it, and for the confirmation of a failure that it reported.
+  // And the confirmation of a failure that the peer reported.
   [[gnu::cold]] bool send_fused_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
     const FusedAck ack = make_fused_ack(s_, ch);
-    return send_ack_packet(channel, ack.content, ack.status);
+    if (!send_ack_packet(channel, ack.content, ack.status)) return false;
+    host_.tx_may_wait(ch.link);
+    return true;
   }
 
   bool send_confirmation(uint32_t channel) {

@@ -468,6 +468,17 @@ TEST(Amount, waiting_for_answers_is_told) {
   EXPECT_EQ(r.s->held_back, 0u);
 }
 
+// Whoever sleeps would be rung for every packet of other queues (docs/architecture.md).
+TEST(Amount, what_waits_for_the_time_of_a_refused_request_waits_for_no_answer) {
+  Requests r;
+  r.post(WrOp::kSend, 8, 1);
+  r.post(WrOp::kWrite, 8, 2);
+  r.sent();
+  EXPECT_TRUE(r.q().held_back);
+  r.refuse(0);
+  EXPECT_FALSE(r.q().held_back);
+}
+
 TEST(Amount, a_half_cut_request_that_waits_for_answers_is_told) {
   Requests r;
   r.post(WrOp::kWriteImm, 2 * kMtu);
