@@ -91,7 +91,7 @@ bool Client::hear(Core<PortSet>& core, Instant now) {
     rang = true;
     useful |= take_bells(page().attention, jfcs_, now, [&](uint32_t jfc) {
       core.on_completions_read(now, jfc);
-      core.on_armed(jfc);
+      core.on_armed(now, jfc);
       return core.completions_produced(jfc);
     });
   }

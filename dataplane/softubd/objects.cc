@@ -296,6 +296,14 @@ Status AppObjects::get_state(uint32_t id, uint32_t* state) {
   return Status::kOk;
 }
 
+Status AppObjects::moderate_jfc(uint32_t id, const ipc::AppModeration& moderation) {
+  if (!jfcs_.contains(id)) return Status::kInvalid;
+  Moderation wanted;
+  if (moderation.count_given != 0) wanted.count = moderation.count;
+  if (moderation.period_given != 0) wanted.period = microseconds(moderation.period_us);
+  return core([&](NicCore& core, Instant now) { return core.moderate_jfc(now, id, wanted); });
+}
+
 Status AppObjects::set_threshold(uint32_t id, uint32_t slots) {
   if (!jfrs_.contains(id)) return Status::kInvalid;
   return core([&](NicCore& core, Instant) { return core.set_receive_threshold(id, slots); });

@@ -43,6 +43,7 @@ class AppObjects {
   Status destroy_group(uint32_t id);
   Status set_state(uint32_t id, uint32_t state);
   Status get_state(uint32_t id, uint32_t* state);
+  Status moderate_jfc(uint32_t id, const ipc::AppModeration& moderation);
   Status set_threshold(uint32_t id, uint32_t slots);
   Status set_queue_token(uint32_t id, const ipc::AppToken&);
   Status set_segment_token(uint32_t handle, const ipc::AppToken&);

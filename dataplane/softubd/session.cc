@@ -266,6 +266,8 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->set_state(r.id, r.value);
     case AppCall::kGetState:
       return objects_->get_state(r.id, &answer->value);
+    case AppCall::kModerateJfc:
+      return objects_->moderate_jfc(r.id, r.moderation);
     case AppCall::kSetThreshold:
       return objects_->set_threshold(r.id, r.value);
     case AppCall::kSetQueueToken:

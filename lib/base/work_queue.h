@@ -197,6 +197,7 @@ struct QueueIndices {
   // Completion queues: what the consumer wants to be told (see Armed); the Core clears it when it tells. Receive
   // queues: the Core sets it to kAny while they are in ERROR, because it does not see what is posted unless it is told.
   alignas(kSlotBytes) std::atomic<uint32_t> armed;
+  std::atomic<uint32_t> armed_at;  // completion queues: `consumed` when the consumer armed, stored before `armed`
 };
 
 // For a send or receive queue: so many requests are over, and the slots up to `end` are the application's again. The
@@ -208,5 +209,11 @@ inline void retire(QueueIndices& queue, uint32_t end, uint32_t requests) {
 }
 
 enum class Armed : uint32_t { kNo = 0, kSolicited = 1, kAny = 2 };
+
+// The consumer of a completion queue wants an event. Who drives the Core has to be told then.
+inline void arm(QueueIndices& queue, Armed wanted) {
+  queue.armed_at.store(queue.consumed.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  queue.armed.store(static_cast<uint32_t>(wanted), std::memory_order_seq_cst);
+}
 
 }  // namespace ub

@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 9;
+inline constexpr uint32_t kAppCallVersion = 10;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -51,6 +51,7 @@ enum class AppCall : uint32_t {
   kSetQueueToken,    // id = JFR or group, token
   kSetSegmentToken,  // id = handle, token
   kSetExclusive,     // id = handle of a segment, value = 0 or 1
+  kModerateJfc,      // id, moderation
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 
@@ -116,6 +117,13 @@ struct AppToken {
   uint32_t value, former;
 };
 
+// What is not given (0) stays as it is.
+struct AppModeration {
+  uint8_t count_given, period_given;  // 0 or 1
+  uint16_t count;
+  uint32_t period_us;
+};
+
 struct AppHead {
   uint64_t magic;
   uint32_t version;
@@ -133,6 +141,7 @@ struct AppRequest {
     AppSegment segment;
     AppTarget target;
     AppToken token;
+    AppModeration moderation;
   };
 };
 

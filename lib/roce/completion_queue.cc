@@ -146,9 +146,9 @@ size_t CompletionQueue::poll(std::span<WorkCompletion> out) {
 
 bool CompletionQueue::wait(std::chrono::nanoseconds limit) {
   if (waiting() != 0) return true;
-  indices_->armed.store(static_cast<uint32_t>(Armed::kAny), std::memory_order_seq_cst);
-  device_.control([&](Nic::NicCore& core, Instant) {
-    core.on_armed(jfc_);
+  arm(*indices_, Armed::kAny);
+  device_.control([&](Nic::NicCore& core, Instant now) {
+    core.on_armed(now, jfc_);
     return true;
   });
   return device_.wait_until(limit, [this] { return waiting() != 0; });

@@ -65,6 +65,8 @@ class Core {
   // The functions below that create something with an id return kNoId when the blocks have no free id.
   Status create_jfc(const JfcConfig&, uint32_t* jfc);
   Status destroy_jfc(uint32_t jfc);  // kBusy while a queue completes into it
+  // From now on its events are moderated so. What an armed JFC owes by then is told at once.
+  Status moderate_jfc(Instant now, uint32_t jfc, const Moderation&);
   Status create_jfr(const JfrConfig&, uint32_t* id);
   Status destroy_jfr(Instant now, uint32_t id);
   Status create_jetty(const JettyConfig&, uint32_t* id);  // kJetty and kJfs
@@ -115,8 +117,9 @@ class Core {
   void on_posted(Instant now, uint32_t jetty);
   // The application took completions out of a JFC that had been full.
   void on_completions_read(Instant now, uint32_t jfc);
-  // The application armed a JFC (QueueIndices::armed): if completions wait already, an event comes at once.
-  void on_armed(uint32_t jfc);
+  // The application armed a JFC (QueueIndices::armed): if completions wait already, an event comes at once, unless the
+  // JFC is moderated and they are too few.
+  void on_armed(Instant now, uint32_t jfc);
   // A copy that the host answered with kPending has finished; `ok` is false if the memory is gone.
   void on_copy_done(Instant now, CopyTag, bool ok);
   // Handles the timers that are due. Early and repeated calls do nothing.

@@ -106,6 +106,11 @@ Status Core<Host, Engines>::destroy_jfc(uint32_t jfc) {
   return ub::destroy_jfc(s_, jfc);
 }
 template <class Host, class Engines>
+Status Core<Host, Engines>::moderate_jfc(Instant now, uint32_t jfc, const Moderation& wanted) {
+  s_.now = now;
+  return ub::moderate_jfc(s_, jfc, wanted);
+}
+template <class Host, class Engines>
 Status Core<Host, Engines>::create_jfr(const JfrConfig& config, uint32_t* id) {
   return ub::create_jfr(s_, config, id);
 }
@@ -258,7 +263,8 @@ void Core<Host, Engines>::on_completions_read(Instant now, uint32_t jfc) {
 }
 
 template <class Host, class Engines>
-void Core<Host, Engines>::on_armed(uint32_t jfc) {
+void Core<Host, Engines>::on_armed(Instant now, uint32_t jfc) {
+  s_.now = now;
   if (jfc == 0 || jfc > s_.jfcs.high_water() || !s_.jfcs[jfc].in_use) return;
   ta::resume_jfc(s_, jfc);
   ta::check_armed(s_, jfc);
@@ -283,7 +289,8 @@ void Core<Host, Engines>::on_timer(Instant now) {
   s_.now = now;
   uint32_t timer;
   while (s_.timers.pop_due(now, &timer)) {
-    engines_.any([=](auto& engine) { return engine.on_timer(timer); });
+    if (engines_.any([=](auto& engine) { return engine.on_timer(timer); })) continue;
+    if (s_.jfc_timers.contains(timer)) ta::end_period(s_, s_.jfc_timers.index_of(timer));
   }
   s_.held.release_orphans(host_);
 }

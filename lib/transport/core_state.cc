@@ -40,12 +40,14 @@ void lay_out_shared(CoreState& s, Arena& arena) {
   for (uint32_t block = wire::kFirstIdBlock; c.every_id && block < wire::kIdBlocks; ++block) s.id_blocks.add(block);
   s.links.init(arena, c.max_links);
   s.jfcs.init(arena, c.max_jfc);
+  s.moderations = arena.take<JfcModeration>(c.max_jfc + 1);
   s.jfrs.init(arena, c.max_queues);
   s.segments.init(arena, c.max_segments);
   s.receives.init(arena, s.receives_at_once);
   s.jfr_waiters = add_waiters<&Jfr::waiter>(s, s.jfrs, c.max_queues + 1, nullptr,
                                             [](CoreState& state, void*, uint32_t jfr) { flush_receives(state, jfr); });
   s.wake_up = s.timer_numbers.take(1).first;
+  s.jfc_timers = s.timer_numbers.take(c.max_jfc + 1);
   s.lay_out_ranges(arena);
   s.ids = arena.take<IdSlot>(kIdSpace);
   s.token_ids = arena.take<TokenId>(kIdSpace);

@@ -58,6 +58,7 @@ struct CoreState : tp::State {
 
   Slab<LinkRecord> links;
   Slab<Jfc> jfcs;
+  JfcModeration* moderations = nullptr;  // by JFC, of those that are `moderated`
   Slab<Jfr> jfrs;
   Slab<Jetty> jettys;
   Slab<Group> groups;
@@ -105,7 +106,8 @@ struct CoreState : tp::State {
   uint32_t resets_sent = 0;  // their number is limited
 
   NumberRange queue_timers;
-  uint32_t wake_up = 0;  // a timer that no engine handles: its deadline makes the driver come back (drive_again())
+  NumberRange jfc_timers;  // the Core handles them: the period of a moderated JFC ends (ta::end_period())
+  uint32_t wake_up = 0;    // a timer that nobody handles: its deadline makes the driver come back (drive_again())
   uint32_t timer_of_queue(uint32_t queue) const { return queue_timers.of(queue); }
 };
 

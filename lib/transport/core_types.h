@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "lib/base/status.h"
 #include "lib/base/time.h"
@@ -145,6 +146,14 @@ struct JfcConfig {
   Owner owner = 0;
 };
 
+// When a JFC that is armed for any completion tells of what it got (8.2.2): with the `count`-th completion, or `period`
+// after the first one, whichever is sooner. So one event tells of several. Solicited completions and failures are told
+// at once. What is not given stays as it was. Of a new JFC both are 0, and it tells of the first completion.
+struct Moderation {
+  std::optional<uint16_t> count;   // 0: the number of completions does not matter
+  std::optional<Duration> period;  // 0: the time does not matter
+};
+
 struct JfrConfig {
   uint32_t wanted_id = 0;  // 0: any
   Mode mode = Mode::kRm;
@@ -263,7 +272,7 @@ struct FindConfig {
 
 // ---- out ---------------------------------------------------------------------------------------------------
 enum class EventKind : uint8_t {
-  kCompletion,       // an armed JFC got a completion: object = its cookie
+  kCompletion,       // an armed JFC got completions: object = its cookie
   kJfcError,         // a JFC became full (reported again only after it had room): object = its cookie
   kJettyError,       // object = user_data
   kJfsError,         // object = user_data

@@ -44,11 +44,14 @@ static void arm(struct queue* q, bool solicited_only) {
   check_number("urma_rearm_jfc", urma_rearm_jfc(q->jfc, solicited_only), URMA_SUCCESS);
 }
 
-static void post_write(struct pair* p) {
+static void post_write_to(struct pair* p, uint64_t there) {
   struct request r = request_to(&p->far, URMA_OPC_WRITE, 8);
-  r.there = far_address(THERE);
+  r.there = there;
   check_number("post", post(&p->q, &r), URMA_SUCCESS);
 }
+
+static void post_write(struct pair* p) { post_write_to(p, far_address(THERE)); }
+static void post_bad_write(struct pair* p) { post_write_to(p, far_address(STAGE_BYTES)); }  // it fails
 
 static void take(struct queue* q, int count) {
   for (int i = 0; i < count; ++i) check_status("completion", wait_completion(q, PATIENCE, NULL), URMA_CR_SUCCESS);
@@ -154,11 +157,113 @@ static void solicited_only(void) {
   collect(&l, SOON);
   take(q, 1);
   arm(q, true);
-  struct request r = request_to(&l.pair.far, URMA_OPC_WRITE, 8);
-  r.there = far_address(STAGE_BYTES);
-  check_number("post", post(q, &r), URMA_SUCCESS);
+  post_bad_write(&l.pair);
   collect(&l, SOON);
   check_status("an error", wait_completion(q, PATIENCE, NULL), URMA_CR_REM_ACCESS_ABORT_ERR);
+  close_listener(&l);
+}
+
+// ---- moderation -------------------------------------------------------------------------------------------
+
+#define LONGEST_PERIOD 65535  // us
+
+static void moderate(struct queue* q, uint32_t mask, uint16_t count, uint16_t period) {
+  urma_jfc_attr_t attr = {mask, count, period};
+  check_number("urma_modify_jfc", urma_modify_jfc(q->jfc, &attr), URMA_SUCCESS);
+}
+
+static void moderated_by_number(void) {
+  enum { kCount = 4 };
+  struct listener l = open_listener((struct queue_options){0});
+  struct queue* q = &l.pair.q;
+  moderate(q, JFC_MODERATE_COUNT, kCount, 0);
+  for (int round = 0; round < 3; ++round) {
+    arm(q, false);
+    for (int i = 1; i < kCount; ++i) {
+      post_write(&l.pair);
+      take(q, 1);
+    }
+    check_quiet(&l, "no event of too few records, though they were read");
+    post_write(&l.pair);
+    collect(&l, SOON);
+    take(q, 1);
+  }
+  for (int i = 0; i < kCount; ++i) post_write(&l.pair);
+  arm(q, false);
+  collect(&l, SOON);
+  take(q, kCount - 1);
+  arm(q, false);
+  check_quiet(&l, "one record waits when it is armed");
+  for (int i = 1; i < kCount; ++i) post_write(&l.pair);
+  collect(&l, SOON);
+  take(q, kCount);
+  moderate(q, JFC_MODERATE_COUNT, UINT16_MAX, 0);
+  arm(q, false);
+  post_write(&l.pair);
+  check_quiet(&l, "no event of one record");
+  moderate(q, JFC_MODERATE_COUNT, 1, 0);
+  collect(&l, SOON);
+  take(q, 1);
+  urma_jfc_attr_t unknown = {4, 1, 1};
+  check_number("an unknown attribute", urma_modify_jfc(q->jfc, &unknown), URMA_EINVAL);
+  check_number("no attributes", urma_modify_jfc(q->jfc, NULL), URMA_EINVAL);
+  close_listener(&l);
+}
+
+static void moderated_by_time(void) {
+  struct listener l = open_listener((struct queue_options){0});
+  struct queue* q = &l.pair.q;
+  const uint32_t both = JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD;
+  moderate(q, both, 1000, LONGEST_PERIOD);
+  for (int round = 0; round < 3; ++round) {
+    arm(q, false);
+    double begin = now();
+    post_write(&l.pair);
+    if (round == 1) {  // it is told, though the program does not drive the device
+      check_true("the descriptor is readable", readable(l.channel->fd, SOON));
+    }
+    collect(&l, SOON);
+    check_true("the period is over", now() - begin >= 0.06);
+    take(q, 1);
+    check_quiet(&l, "one event");
+  }
+  moderate(q, JFC_MODERATE_COUNT, 2, 0);  // the period stays
+  arm(q, false);
+  post_write(&l.pair);
+  collect(&l, SOON);
+  take(q, 1);
+  moderate(q, both, 0, 0);
+  for (int i = 0; i < 3; ++i) {
+    arm(q, false);
+    post_write(&l.pair);
+    collect(&l, SOON);
+    take(q, 1);
+  }
+  close_listener(&l);
+}
+
+static void told_at_once(void) {
+  struct listener l = open_listener((struct queue_options){0});
+  struct queue* q = &l.pair.q;
+  moderate(q, JFC_MODERATE_COUNT, 1000, 0);
+  for (int round = 0; round < 2; ++round) {
+    const bool solicited_only = round == 1;
+    arm(q, solicited_only);
+    post_write(&l.pair);
+    take(q, 1);
+    check_quiet(&l, "no event of one record");
+    post_bad_write(&l.pair);
+    collect(&l, SOON);
+    check_status("an error", wait_completion(q, PATIENCE, NULL), URMA_CR_REM_ACCESS_ABORT_ERR);
+    for (uint64_t i = 0; i < 2; ++i) receive(q, i);
+    arm(q, solicited_only);
+    let_peer_send(&l, false);
+    take(q, 1);
+    check_quiet(&l, "no event of one receive");
+    let_peer_send(&l, true);
+    collect(&l, SOON);
+    take(q, 1);
+  }
   close_listener(&l);
 }
 
@@ -527,6 +632,9 @@ static const struct test_case cases[] = {
     {"armed with records waiting", arm_with_records_waiting},
     {"armed twice", armed_twice},
     {"solicited only", solicited_only},
+    {"moderated by number", moderated_by_number},
+    {"moderated by time", moderated_by_time},
+    {"moderated, and told at once", told_at_once},
     {"time-outs", timeouts},
     {"several queues on a channel", several_queues_on_a_channel},
     {"descriptor in epoll", descriptor_in_epoll},

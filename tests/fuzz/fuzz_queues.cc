@@ -316,7 +316,7 @@ class World {
         bad_a_.jfc_indices->consumed.store(bad_a_.jfc_indices->produced.load());
         return core.on_completions_read(now, bad_a_.jfc);
       case 10:
-        return core.on_armed(bad_a_.jfc);
+        return core.on_armed(now, bad_a_.jfc);
       case 11:
         core.set_state(now, in.below(2) == 0 ? bad_a_.jetty : bad_a_.jfr, static_cast<QueueState>(in.below(4)));
         return;

@@ -281,6 +281,8 @@ void Inspection::timers() {
     if (!alive(s_.channels[i])) none("timers of dead channels", s_.timers.armed(s_.timer_of_channel(i)));
   for (uint32_t i = 1; i <= s_.queues.high_water(); ++i)
     if (!s_.queues[i].in_use) none("timers of destroyed send queues", s_.timers.armed(s_.timer_of_queue(i)));
+  for (uint32_t i = 1; i <= s_.jfcs.high_water(); ++i)
+    if (!s_.jfcs[i].in_use) none("timers of destroyed JFCs", s_.timers.armed(s_.jfc_timers.of(i)));
   if (roce_ == nullptr) return;
   for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
     if (!roce_->qps[i].in_use) none("timers of destroyed queue pairs", s_.timers.armed(roce::timer_of_qp(*roce_, i)));

@@ -150,12 +150,15 @@ class Raw {
     const CoreState& s = core().state();
     return s.queues[s.jettys[s.ids[id].record].queue];
   }
+  void moderate(const Moderation& m) { must(core().moderate_jfc(world_.now(), jfc, m)); }
   // Arms the JFC. Was there an event at once?
   bool told_when_armed(Armed armed) {
-    jfc_indices.armed.store(static_cast<uint32_t>(armed));
-    core().on_armed(jfc);
-    return jfc_indices.armed.load() == static_cast<uint32_t>(Armed::kNo);
+    arm(jfc_indices, armed);
+    core().on_armed(world_.now(), jfc);
+    return told();
   }
+  // Was there an event since the JFC was armed?
+  bool told() const { return jfc_indices.armed.load() == static_cast<uint32_t>(Armed::kNo); }
   Cqe& completion(uint32_t at) { return completions_[at % 64]; }
 
  private:

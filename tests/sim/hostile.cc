@@ -57,6 +57,9 @@ void Hostile::create_jfc() {
                             .owner = owner_},
                            &c->handle),
          true, "create_jfc");
+  if (jfcs_.empty()) {
+    expect(core().moderate_jfc(world_.now(), c->handle, {uint16_t{3}, microseconds(50)}), true, "moderate_jfc");
+  }
   jfcs_.push_back(std::move(c));
 }
 
@@ -439,7 +442,7 @@ void Hostile::call() {
   core().on_posted(world_.now(), any(queues_)->id);
   CompletionRing* c = any(jfcs_);
   if (rng_.chance(0.5)) core().on_completions_read(world_.now(), c->handle);
-  if (rng_.chance(0.5)) core().on_armed(c->handle);
+  if (rng_.chance(0.5)) core().on_armed(world_.now(), c->handle);
 }
 
 void Hostile::control() {

@@ -192,6 +192,12 @@ Jfc* Node::add_jfc(App& app, uint32_t depth) {
                           .owner = app.owner},
                          &c->handle),
        "create_jfc");
+  if (c->uid % 4 == 1) {  // some of them, and no random number is drawn for that
+    static constexpr uint16_t kCounts[] = {0, 2, 5, 1000};
+    c->told_count = kCounts[c->uid / 4 % std::size(kCounts)];
+    c->told_period = microseconds(c->uid % 8 == 1 ? 20 : 500);
+    must(world_, core_->moderate_jfc(turn(), c->handle, {c->told_count, c->told_period}), "moderate_jfc");
+  }
   app.jfcs.push_back(c.get());
   world_.jfcs.push_back(std::move(c));
   return app.jfcs.back();

@@ -95,11 +95,16 @@ struct Jfc {
   bool poll_planned = false;
   bool full_reported = false;  // a kJfcError event came
   bool armed = false;          // an event is wanted
+  Instant armed_since{};
+  uint16_t told_count = 0;  // its moderation; both 0: none
+  Duration told_period{};
   std::unique_ptr<Cqe[]> slots;
   uint32_t slot_count = 0;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();
 
   uint32_t waiting() const { return indices->produced.load() - indices->consumed.load(); }
+  // It is armed and something waits: must there have been an event, whatever the time?
+  bool must_tell() const;
 };
 
 // One posted receive.

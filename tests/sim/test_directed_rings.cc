@@ -135,6 +135,30 @@ TEST(Armed, solicited__is_counted_and_not_looked_for_in_the_ring) {
   EXPECT_TRUE(x.told_when_armed(Armed::kAny));
 }
 
+TEST(Moderated, completions__are_told_when_there_are_enough_or_their_period_is_over) {
+  Stage s;
+  Raw x(s, *s.a().node, 0);
+  const auto nop = [&] { x.outcome(x.element(WrOp::kNop, 0, 0, nullptr)); };  // and 20 ms pass
+  x.moderate({uint16_t{3}, milliseconds(50)});
+  EXPECT_FALSE(x.told_when_armed(Armed::kAny));
+  nop();
+  nop();
+  EXPECT_FALSE(x.told());
+  nop();
+  EXPECT_TRUE(x.told()) << "three";
+  x.jfc_indices.consumed.store(3);
+  EXPECT_FALSE(x.told_when_armed(Armed::kAny));
+  nop();
+  s.world.run_for(milliseconds(29));
+  EXPECT_FALSE(x.told());
+  s.world.run_for(milliseconds(2));
+  EXPECT_TRUE(x.told()) << "51 ms";
+  x.jfc_indices.consumed.store(4);
+  EXPECT_FALSE(x.told_when_armed(Armed::kAny));
+  x.outcome(x.element(WrOp::kWrite, 8, 0, nullptr));  // no such target
+  EXPECT_TRUE(x.told()) << "an error";
+}
+
 // Each goes again in its own time, whatever the order in which receives come; a bell meanwhile changes nothing.
 TEST(Refused, sends_to_several__go_again_each_by_itself) {
   Stage s;

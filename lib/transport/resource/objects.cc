@@ -84,7 +84,22 @@ Status destroy_jfc(CoreState& s, uint32_t jfc) {
   if (j.users != 0 || j.reserved != 0) return Status::kBusy;
   UB_DCHECK(j.waiting.empty());  // every waiter is a user
   j.in_use = false;
+  s.timers.cancel(s.jfc_timers.of(jfc));
   if (!j.on_event_list) s.jfcs.free(jfc);  // else drain_events() frees it
+  return Status::kOk;
+}
+
+Status moderate_jfc(CoreState& s, uint32_t jfc, const Moderation& wanted) {
+  if (!valid_jfc(s, jfc)) return Status::kInvalid;
+  Jfc& j = s.jfcs[jfc];
+  JfcModeration& m = s.moderations[jfc];
+  if (!j.moderated) m = JfcModeration{};
+  j.moderated = true;
+  m.count = wanted.count.value_or(m.count);
+  m.period = wanted.period.value_or(m.period);
+  const uint32_t timer = s.jfc_timers.of(jfc);
+  s.timers.cancel(timer);  // its deadline is that of the former period
+  ta::check_armed(s, jfc);
   return Status::kOk;
 }
 

@@ -11,6 +11,7 @@ namespace ub {
 
 Status create_jfc(CoreState& s, const JfcConfig& config, uint32_t* jfc);
 Status destroy_jfc(CoreState& s, uint32_t jfc);
+Status moderate_jfc(CoreState& s, uint32_t jfc, const Moderation& wanted);
 Status create_jfr(CoreState& s, const JfrConfig& config, uint32_t* id);
 Status destroy_jfr(CoreState& s, uint32_t id);
 Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id);

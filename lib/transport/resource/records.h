@@ -53,8 +53,15 @@ struct Jfc {
   bool in_use : 1;
   bool full : 1;                               // it is full, and that was reported
   bool completion_event : 1, error_event : 1;  // events that the application has not been told of yet
+  bool moderated : 1;                          // it has a JfcModeration
 };
 static_assert(sizeof(Jfc) <= 64);
+
+// When an armed JFC tells of its completions (Moderation). Few JFCs have one, so it is not part of their records.
+struct JfcModeration {
+  Duration period;  // 0: the time does not matter
+  uint16_t count;   // 0: the number does not matter
+};
 
 struct Jfr {
   Rqe* slots;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/completion.h"
 
+#include <algorithm>
+
 #include "lib/base/flatten.h"
 #include "lib/transport/ta/send_completion.h"
 #include "lib/transport/ta/waiting_list.h"
@@ -44,6 +46,33 @@ Cqe queue_completion(const CoreState& s, const SendQueue& q) {
   return cqe;
 }
 
+Armed armed(const Jfc& j) { return static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed)); }
+
+// An event tells of what waits in an armed JFC, which is `j`.
+void tell(CoreState& s, uint32_t jfc, const Jfc& j) {
+  j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
+  push_jfc_event(s, jfc, true);
+}
+
+// Completions of the kind that a moderated JFC was armed for wait in it. Tells of them if one of them must be told at
+// once, or if they are enough; else their period begins, unless it has begun already. It is a function of its own, so
+// that other JFCs pay only for the question whether they are moderated.
+[[gnu::noinline, gnu::cold]] void tell_or_wait(CoreState& s, uint32_t jfc, bool at_once) {
+  const Jfc& j = s.jfcs[jfc];
+  const JfcModeration& m = s.moderations[jfc];
+  const bool number_matters = m.count != 0 || m.period.ns == 0;
+  // A JFC that is full gets no more, so no more than its depth are awaited.
+  const uint32_t enough = std::clamp<uint32_t>(m.count, 1, j.depth);
+  const uint32_t came = j.produced - j.indices->armed_at.load(std::memory_order_relaxed);
+  const uint32_t timer = s.jfc_timers.of(jfc);
+  if (at_once || (number_matters && came >= enough)) {
+    s.timers.cancel(timer);
+    tell(s, jfc, j);
+  } else if (m.period.ns != 0) {
+    s.timers.arm(timer, s.now + m.period);
+  }
+}
+
 [[gnu::noinline, gnu::cold]] void say_full(CoreState& s, uint32_t jfc) {
   s.jfcs[jfc].full = true;
   s.note(Stage::kJfcFull, jfc);
@@ -79,10 +108,11 @@ void push_completion(CoreState& s, uint32_t jfc, const Cqe& cqe) {
   } else if (j.solicited != 0) {
     ++j.solicited;
   }
-  auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
-  if (armed != Armed::kNo && (armed == Armed::kAny || j.solicited == 1)) {
-    j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
-    push_jfc_event(s, jfc, true);
+  const Armed wanted = armed(j);
+  if (wanted != Armed::kNo && (wanted == Armed::kAny || j.solicited == 1)) {
+    if (j.moderated) [[unlikely]]
+      return tell_or_wait(s, jfc, j.solicited == 1);
+    tell(s, jfc, j);
   }
 }
 
@@ -162,13 +192,20 @@ void resume_next_jfc(CoreState& s) {
 
 void check_armed(CoreState& s, uint32_t jfc) {
   Jfc& j = s.jfcs[jfc];
-  auto armed = static_cast<Armed>(j.indices->armed.load(std::memory_order_relaxed));
-  if (armed == Armed::kNo) return;
+  const Armed wanted = armed(j);
+  if (wanted == Armed::kNo) return;
   // The solicited completion is found by counting, not by a search in the ring: an application may arm very often.
   const uint32_t waiting = j.produced - consumed_of(j);
-  if (armed == Armed::kAny ? waiting == 0 : j.solicited == 0 || j.solicited > waiting) return;
-  j.indices->armed.store(static_cast<uint32_t>(Armed::kNo), std::memory_order_relaxed);
-  push_jfc_event(s, jfc, true);
+  const bool solicited_waits = j.solicited != 0 && j.solicited <= waiting;
+  if (j.moderated && waiting == 0) s.timers.cancel(s.jfc_timers.of(jfc));  // the next one begins a period of its own
+  if (wanted == Armed::kAny ? waiting == 0 : !solicited_waits) return;
+  if (j.moderated) return tell_or_wait(s, jfc, solicited_waits);
+  tell(s, jfc, j);
+}
+
+void end_period(CoreState& s, uint32_t jfc) {
+  const Jfc& j = s.jfcs[jfc];
+  if (armed(j) == Armed::kAny && j.produced != consumed_of(j)) tell(s, jfc, j);
 }
 
 }  // namespace ub::ta

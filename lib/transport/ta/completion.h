@@ -28,7 +28,10 @@ void resume_jfc(CoreState& s, uint32_t jfc);
 // case an application made room just after we had read its index. One JFC at a time bounds the cost, however many stay
 // full.
 void resume_next_jfc(CoreState& s);
-// The application armed the JFC: if a matching completion is in the ring, an event is reported at once.
+// The application armed the JFC: if a matching completion is in the ring, an event is reported at once. That of a
+// moderated JFC may wait until there are more.
 void check_armed(CoreState& s, uint32_t jfc);
+// The period of a moderated JFC is over: an event tells of what waits.
+void end_period(CoreState& s, uint32_t jfc);
 
 }  // namespace ub::ta

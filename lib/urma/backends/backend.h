@@ -40,6 +40,7 @@ class Backend {
   // ---- objects: see Core ----
   virtual Status create_jfc(const JfcConfig&, uint32_t* jfc) = 0;
   virtual Status destroy_jfc(uint32_t jfc) = 0;
+  virtual Status moderate_jfc(uint32_t jfc, const Moderation&) = 0;
   virtual Status create_jfr(const JfrConfig&, uint32_t* id) = 0;
   virtual Status destroy_jfr(uint32_t id) = 0;
   virtual Status create_jetty(JettyConfig, uint32_t* id) = 0;  // brings SendQueueConfig::work itself

@@ -63,6 +63,9 @@ class EmbeddedBackend final : public Backend {
   Status destroy_jfc(uint32_t jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.destroy_jfc(jfc); });
   }
+  Status moderate_jfc(uint32_t jfc, const Moderation& wanted) override {
+    return nic_->control([&](NicCore& core, Instant now) { return core.moderate_jfc(now, jfc, wanted); });
+  }
   Status create_jfr(const JfrConfig& wanted, uint32_t* id) override {
     JfrConfig config = wanted;
     return nic_->with_id(&config.wanted_id, id, [&](NicCore& core, Instant) { return core.create_jfr(config, id); });
@@ -173,8 +176,8 @@ class EmbeddedBackend final : public Backend {
     });
   }
   void armed(uint32_t jfc) override {
-    nic_->control([&](NicCore& core, Instant) {
-      core.on_armed(jfc);
+    nic_->control([&](NicCore& core, Instant now) {
+      core.on_armed(now, jfc);
       return true;
     });
     nic_->expect_events();

@@ -17,6 +17,7 @@ class NullBackend final : public Backend {
 
   Status create_jfc(const JfcConfig&, uint32_t*) override { return Status::kInvalid; }
   Status destroy_jfc(uint32_t) override { return Status::kInvalid; }
+  Status moderate_jfc(uint32_t, const Moderation&) override { return Status::kInvalid; }
   Status create_jfr(const JfrConfig&, uint32_t*) override { return Status::kInvalid; }
   Status destroy_jfr(uint32_t) override { return Status::kInvalid; }
   Status create_jetty(JettyConfig, uint32_t*) override { return Status::kInvalid; }

@@ -124,8 +124,7 @@ urma_status_t rearm(urma_jfc_t* jfc_handle, bool solicited_only) {
     return URMA_EINVAL;
   }
   tell_if_drained(*jfc);  // the caller may wait now instead of polling until nothing is left
-  Armed armed = solicited_only ? Armed::kSolicited : Armed::kAny;
-  jfc->indices->armed.store(static_cast<uint32_t>(armed), std::memory_order_seq_cst);
+  arm(*jfc->indices, solicited_only ? Armed::kSolicited : Armed::kAny);
   backend().armed(jfc->handle);
   return URMA_SUCCESS;
 }

@@ -153,10 +153,13 @@ urma_jfc_t* urma_create_jfc(urma_context_t* ctx, urma_jfc_cfg_t* jfc_cfg) {
 }
 
 urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
-  if (live<Jfc>(jfc) == nullptr || attr == nullptr) return URMA_EINVAL;
-  // Events are not moderated: each costs one write only when somebody armed.
+  const auto* object = live<Jfc>(jfc);
+  if (object == nullptr || attr == nullptr) return URMA_EINVAL;
   if ((attr->mask & ~(JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD)) != 0) return URMA_EINVAL;
-  return URMA_SUCCESS;
+  Moderation wanted;
+  if ((attr->mask & JFC_MODERATE_COUNT) != 0) wanted.count = attr->moderate_count;
+  if ((attr->mask & JFC_MODERATE_PERIOD) != 0) wanted.period = microseconds(attr->moderate_period);
+  return status_of(backend().moderate_jfc(object->handle, wanted));
 }
 
 urma_status_t urma_delete_jfc(urma_jfc_t* jfc) { return delete_object<Jfc>(jfc); }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "lib/transport/resource/objects.h"
@@ -34,7 +35,21 @@ struct Completions : TestState {
     push_completion(*s, jfc, cqe);
   }
   void consume(uint32_t n) { indices.consumed.store(indices.consumed.load() + n); }
-  void arm(Armed armed) { indices.armed.store(static_cast<uint32_t>(armed)); }
+  void arm(Armed armed) { ub::arm(indices, armed); }
+  void moderate(std::optional<uint16_t> count, std::optional<Duration> period) {
+    EXPECT_EQ(moderate_jfc(*s, jfc, {count, period}), Status::kOk);
+  }
+  void rearm(Armed armed = Armed::kAny) {
+    arm(armed);
+    check_armed(*s, jfc);
+  }
+  // Time passes, and the timers that are due fire, as in Core::on_timer().
+  void pass(Duration d) {
+    s->now = s->now + d;
+    uint32_t timer;
+    while (s->timers.pop_due(s->now, &timer)) end_period(*s, s->jfc_timers.index_of(timer));
+  }
+  bool told() { return events() == std::vector<EventKind>{EventKind::kCompletion}; }
   bool armed() const { return indices.armed.load() != static_cast<uint32_t>(Armed::kNo); }
   std::vector<EventKind> events() {
     Event out[8];
@@ -157,6 +172,261 @@ TEST(Completion, arming_tells_at_once_of_what_waits_and_not_of_what_was_consumed
   EXPECT_FALSE(c.armed());
   EXPECT_EQ(c.events(), (Kinds{EventKind::kCompletion}));
 }
+
+// ---- moderation ------------------------------------------------------------------------------------------------
+
+TEST(Moderation, an_event_tells_of_so_many_completions) {
+  Completions c(8);
+  c.moderate(3, {});
+  for (int round = 0; round < 3; ++round) {
+    c.rearm();
+    for (int i = 0; i < 2; ++i) {
+      c.push();
+      EXPECT_TRUE(c.armed() && c.events().empty()) << round << ": " << i;
+    }
+    c.push();
+    EXPECT_FALSE(c.armed()) << round;
+    EXPECT_TRUE(c.told()) << round;
+    c.push();
+    EXPECT_TRUE(c.events().empty()) << "it is not armed";
+    c.consume(4);
+  }
+  EXPECT_TRUE(c.s->timers.earliest().is_never());
+}
+
+TEST(Moderation, completions_that_were_read_meanwhile_count) {
+  Completions c(8);
+  c.moderate(3, {});
+  c.rearm();
+  for (int i = 0; i < 2; ++i) {
+    c.push();
+    c.consume(1);
+  }
+  EXPECT_TRUE(c.armed());
+  c.push();
+  EXPECT_TRUE(c.told());
+}
+
+TEST(Moderation, what_is_unread_when_it_is_armed_counts_and_what_was_read_before_does_not) {
+  Completions c(8);
+  c.moderate(3, {});
+  for (int i = 0; i < 5; ++i) c.push();
+  c.consume(3);
+  c.rearm();
+  EXPECT_TRUE(c.armed()) << "two of three";
+  c.push();
+  EXPECT_TRUE(c.told());
+  c.rearm();
+  EXPECT_TRUE(c.told()) << "three wait already";
+  c.consume(3);
+  c.rearm();
+  c.push();
+  c.push();
+  EXPECT_TRUE(c.armed());
+  c.rearm();
+  EXPECT_TRUE(c.armed()) << "armed again, the same two are unread";
+  c.consume(2);
+  c.rearm();
+  c.push();
+  EXPECT_TRUE(c.armed()) << "armed again, the two that were read do not count";
+}
+
+// Else it would be full before, and no event would ever come.
+TEST(Moderation, no_more_completions_are_awaited_than_the_jfc_may_hold) {
+  Completions c(4);
+  c.moderate(100, {});
+  c.rearm();
+  for (int i = 0; i < 3; ++i) c.push();
+  EXPECT_TRUE(c.armed());
+  c.push();
+  EXPECT_TRUE(c.told());
+}
+
+TEST(Moderation, an_event_comes_a_period_after_the_first_completion) {
+  Completions c(8);
+  c.moderate({}, microseconds(50));
+  c.rearm();
+  c.pass(microseconds(80));
+  EXPECT_TRUE(c.events().empty()) << "nothing to tell of";
+  c.push();
+  c.pass(microseconds(30));
+  c.push();
+  EXPECT_EQ(c.s->timers.earliest(), c.s->now + microseconds(20)) << "the second one does not put it off";
+  c.pass(microseconds(20) - nanoseconds(1));
+  EXPECT_TRUE(c.armed() && c.events().empty());
+  c.pass(nanoseconds(1));
+  EXPECT_FALSE(c.armed());
+  EXPECT_TRUE(c.told());
+  c.pass(seconds(1));
+  EXPECT_TRUE(c.events().empty()) << "once";
+}
+
+TEST(Moderation, whichever_is_first_counts) {
+  Completions c(8);
+  c.moderate(2, microseconds(50));
+  c.rearm();
+  c.push();
+  c.pass(microseconds(50));
+  EXPECT_TRUE(c.told()) << "the period";
+  c.consume(1);
+  c.rearm();
+  c.push();
+  c.push();
+  EXPECT_TRUE(c.told()) << "the number";
+  EXPECT_TRUE(c.s->timers.earliest().is_never()) << "its period is over, too";
+  c.consume(2);
+  c.rearm();
+  c.push();
+  c.pass(microseconds(49));
+  EXPECT_TRUE(c.armed());
+  c.pass(microseconds(1));
+  EXPECT_TRUE(c.told());
+}
+
+TEST(Moderation, the_period_of_what_waits_when_it_is_armed_begins_then) {
+  Completions c(8);
+  c.moderate(4, microseconds(50));
+  c.push();
+  c.pass(microseconds(40));
+  c.rearm();
+  c.pass(microseconds(30));
+  c.rearm();
+  c.pass(microseconds(19));
+  EXPECT_TRUE(c.armed()) << "to arm again does not put it off";
+  c.pass(microseconds(1));
+  EXPECT_TRUE(c.told());
+}
+
+// A program takes an event without a completion for an error.
+TEST(Moderation, no_event_tells_of_what_was_read) {
+  Completions c(8);
+  c.moderate({}, microseconds(50));
+  c.rearm();
+  c.push();
+  c.consume(1);
+  c.pass(microseconds(50));
+  EXPECT_TRUE(c.armed() && c.events().empty());
+  c.push();
+  c.pass(microseconds(50));
+  EXPECT_TRUE(c.told());
+  c.consume(1);
+  c.rearm();
+  c.push();
+  c.consume(1);
+  c.pass(microseconds(20));
+  c.rearm();
+  c.push();
+  c.pass(microseconds(30));
+  EXPECT_TRUE(c.armed()) << "armed anew, it has a whole period";
+  c.pass(microseconds(20));
+  EXPECT_TRUE(c.told());
+}
+
+TEST(Moderation, failures_and_solicited_completions_are_told_at_once) {
+  for (Armed how : {Armed::kAny, Armed::kSolicited}) {
+    for (bool failed : {false, true}) {
+      Completions c(8);
+      c.moderate(100, seconds(1));
+      const auto push = [&] { failed ? c.push(0, CrStatus::kLocAccess) : c.push(kCqeSolicited); };
+      c.rearm(how);
+      c.push();
+      EXPECT_TRUE(c.armed());
+      push();
+      EXPECT_FALSE(c.armed());
+      EXPECT_TRUE(c.told());
+      EXPECT_TRUE(c.s->timers.earliest().is_never());
+      c.rearm(how);
+      EXPECT_TRUE(c.told()) << "it waits";
+      c.consume(2);
+      c.push();
+      c.rearm(how);
+      EXPECT_TRUE(c.armed()) << "it was read";
+    }
+  }
+}
+
+TEST(Moderation, armed_for_solicited_ones_no_others_are_told_ever) {
+  Completions c(8);
+  c.moderate(2, microseconds(50));
+  c.rearm(Armed::kAny);
+  c.push();
+  c.rearm(Armed::kSolicited);
+  c.push();
+  c.push();
+  c.pass(seconds(1));
+  EXPECT_TRUE(c.armed() && c.events().empty());
+}
+
+TEST(Moderation, of_one_or_of_nothing_tells_of_every_completion) {
+  const std::optional<uint16_t> counts[] = {uint16_t{1}, uint16_t{0}, {}};
+  for (const auto& count : counts) {
+    Completions c(8);
+    c.moderate(count, count == uint16_t{1} ? seconds(1) : Duration{});
+    c.rearm();
+    c.push();
+    EXPECT_TRUE(c.told());
+  }
+}
+
+TEST(Moderation, what_is_not_given_stays) {
+  Completions c(8);
+  c.moderate(2, {});
+  c.moderate({}, microseconds(50));
+  c.rearm();
+  c.push();
+  EXPECT_TRUE(c.armed());
+  c.push();
+  EXPECT_TRUE(c.told());
+  c.consume(2);
+  c.moderate(5, {});
+  c.rearm();
+  c.push();
+  c.pass(microseconds(50));
+  EXPECT_TRUE(c.told());
+}
+
+TEST(Moderation, an_armed_jfc_obeys_the_new_values_at_once) {
+  Completions c(8);
+  c.moderate(5, seconds(1));
+  c.rearm();
+  c.push();
+  c.push();
+  c.moderate(3, {});
+  EXPECT_TRUE(c.armed());
+  c.moderate({}, microseconds(50));
+  c.pass(microseconds(50));
+  EXPECT_TRUE(c.told()) << "the new period, from now on";
+  c.rearm();
+  EXPECT_TRUE(c.armed());
+  c.moderate(2, {});
+  EXPECT_TRUE(c.told()) << "there are so many";
+}
+
+TEST(Moderation, is_that_of_one_jfc_and_ends_with_it) {
+  Completions c(8);
+  EXPECT_EQ(moderate_jfc(*c.s, c.jfc + 1, {}), Status::kInvalid) << "there is none";
+  c.moderate(5, microseconds(50));
+  c.rearm();
+  c.push();
+  ASSERT_EQ(destroy_jfc(*c.s, c.jfc), Status::kOk);
+  EXPECT_TRUE(c.s->timers.earliest().is_never());
+  EXPECT_EQ(moderate_jfc(*c.s, c.jfc, {}), Status::kInvalid);
+  const JfcConfig config{.slots = c.slots.data(), .slot_count = 8, .depth = 8, .indices = &c.indices};
+  c.indices.produced.store(0);
+  uint32_t next = 0;
+  ASSERT_EQ(create_jfc(*c.s, config, &next), Status::kOk);
+  ASSERT_EQ(next, c.jfc) << "the same record";
+  c.rearm();
+  c.push();
+  EXPECT_TRUE(c.told());
+  c.consume(1);
+  c.moderate({}, Duration{});
+  c.rearm();
+  c.push();
+  EXPECT_TRUE(c.told()) << "the former number is forgotten";
+}
+
+// ---- room ------------------------------------------------------------------------------------------------------
 
 // Receives have places that were promised to them, and complete without asking for room.
 TEST(Completion, when_room_was_made_the_episode_of_a_full_jfc_is_over) {

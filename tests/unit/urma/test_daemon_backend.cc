@@ -233,6 +233,22 @@ TEST_F(DaemonBackendTest, segments_become_exclusive_by_handle) {
   EXPECT_EQ(calls, (std::vector<std::array<uint32_t, 3>>{{number, 3, 1}, {number, 4, 0}}));
 }
 
+TEST_F(DaemonBackendTest, moderation_names_what_changes) {
+  ASSERT_TRUE(start()) << error;
+  std::vector<ipc::AppRequest> calls;
+  daemon.on_call = [&](const ipc::AppRequest& request, ipc::AppAnswer*, std::string*) { calls.push_back(request); };
+  EXPECT_EQ(nic->moderate_jfc(3, {uint16_t{65535}, microseconds(65535)}), Status::kOk);
+  EXPECT_EQ(nic->moderate_jfc(4, {uint16_t{0}, std::nullopt}), Status::kOk);
+  EXPECT_EQ(nic->moderate_jfc(5, {std::nullopt, Duration{}}), Status::kOk);
+  const std::array<uint32_t, 5> expected[] = {{3, 1, 65535, 1, 65535}, {4, 1, 0, 0, 0}, {5, 0, 0, 1, 0}};
+  ASSERT_EQ(calls.size(), std::size(expected));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(calls[i].call, AppCall::kModerateJfc);
+    const ipc::AppModeration& m = calls[i].moderation;
+    EXPECT_EQ((std::array<uint32_t, 5>{calls[i].id, m.count_given, m.count, m.period_given, m.period_us}), expected[i]);
+  }
+}
+
 TEST_F(DaemonBackendTest, refusals_go_to_the_log_or_to_why) {
   ASSERT_TRUE(start()) << error;
   daemon.on_call = [](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {

@@ -22,6 +22,7 @@ class FakeBackend : public Backend {
   struct Jfc {
     JfcConfig config;
     uint32_t produced = 0;
+    Moderation moderation;  // as it was told last
   };
   struct Queue {
     JettyConfig config;
@@ -158,6 +159,10 @@ class FakeBackend : public Backend {
     return Status::kOk;
   }
   Status destroy_jfc(uint32_t jfc) override { return erase(jfcs, jfc); }
+  Status moderate_jfc(uint32_t jfc, const Moderation& wanted) override {
+    jfcs.at(jfc).moderation = wanted;
+    return take_status();
+  }
   Status create_jfr(const JfrConfig& config, uint32_t* id) override {
     if (Status status = take_status(); status != Status::kOk) return status;
     if (Status status = take_id(config.wanted_id, id); status != Status::kOk) return status;

@@ -39,10 +39,28 @@ TEST_F(Arguments, jfc_depth) {
   fake->next_status = Status::kNoMemory;
   EXPECT_EQ(make_jfc(), nullptr);
   EXPECT_EQ(errno, ENOMEM);
-  urma_jfc_attr_t attr{JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD, 4, 10};
-  EXPECT_EQ(urma_modify_jfc(jfc, &attr), URMA_SUCCESS);
-  attr.mask = 8;
-  EXPECT_EQ(urma_modify_jfc(jfc, &attr), URMA_EINVAL);
+}
+
+TEST_F(Arguments, moderation_of_a_jfc) {
+  const auto modify = [&](uint32_t mask) {
+    urma_jfc_attr_t attr{mask, 4, 10};
+    return urma_modify_jfc(jfc, &attr);
+  };
+  const Moderation& told = fake->jfcs.at(static_cast<uint32_t>(jfc->handle)).moderation;
+  EXPECT_EQ(modify(JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD), URMA_SUCCESS);
+  EXPECT_EQ(told.count, uint16_t{4});
+  EXPECT_EQ(told.period, microseconds(10));
+  EXPECT_EQ(modify(JFC_MODERATE_COUNT), URMA_SUCCESS);
+  EXPECT_EQ(told.count, uint16_t{4});
+  EXPECT_EQ(told.period, std::nullopt);
+  EXPECT_EQ(modify(JFC_MODERATE_PERIOD), URMA_SUCCESS);
+  EXPECT_EQ(told.count, std::nullopt);
+  EXPECT_EQ(told.period, microseconds(10));
+  EXPECT_EQ(modify(JFC_MODERATE_COUNT | 8), URMA_EINVAL);
+  EXPECT_EQ(urma_modify_jfc(jfc, nullptr), URMA_EINVAL);
+  EXPECT_EQ(urma_modify_jfc(nullptr, nullptr), URMA_EINVAL);
+  fake->next_status = Status::kGone;
+  EXPECT_EQ(modify(JFC_MODERATE_COUNT), URMA_FAIL);
 }
 
 TEST_F(Arguments, order_types_of_jfs) {

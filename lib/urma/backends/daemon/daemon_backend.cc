@@ -102,6 +102,7 @@ class DaemonBackend final : public Backend {
     if (status == Status::kOk) attendant_.orphans().remove_jfc(jfc);
     return status;
   }
+  Status moderate_jfc(uint32_t jfc, const Moderation& wanted) override;
   Status create_jfr(const JfrConfig& config, uint32_t* id) override;
   Status destroy_jfr(uint32_t id) override {
     Status status = release(AppCall::kDestroyJfr, id);
@@ -272,6 +273,17 @@ Status DaemonBackend::create_jfc(const JfcConfig& config, uint32_t* jfc) {
   *jfc = answer->id;
   jfc_bells_.set(*jfc, answer->bell);
   return remember(AppCall::kDestroyJfc, *jfc, [&] { attendant_.orphans().add_jfc(*jfc, config); });
+}
+
+Status DaemonBackend::moderate_jfc(uint32_t jfc, const Moderation& wanted) {
+  AppRequest request = Client::request(AppCall::kModerateJfc);
+  request.id = jfc;
+  request.moderation.count_given = wanted.count.has_value();
+  request.moderation.count = wanted.count.value_or(0);
+  request.moderation.period_given = wanted.period.has_value();
+  request.moderation.period_us = static_cast<uint32_t>(wanted.period.value_or(Duration{}).us());
+  Client::Answer answer;
+  return call(request, &answer);
 }
 
 Status DaemonBackend::create_jfr(const JfrConfig& config, uint32_t* id) {

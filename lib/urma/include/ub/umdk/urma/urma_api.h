@@ -161,10 +161,17 @@ urma_status_t urma_get_uasid(uint32_t* uasid);
 urma_jfc_t* urma_create_jfc(urma_context_t* ctx, urma_jfc_cfg_t* jfc_cfg);
 
 /**
- * Changes the event moderation of a completion queue as told by attr->mask.
+ * Changes the event moderation of a completion queue: an event that urma_rearm_jfc asked for then tells of several
+ * records. It comes when moderate_count of them have come, or moderate_period after the first one, whichever is sooner;
+ * if there is no period, it waits until there are enough. Records count from the last urma_rearm_jfc on, and those that
+ * were unread then, too. Solicited records and errors are told at once; armed for solicited ones only, a queue tells of
+ * nothing else. New values apply at once, also to a queue that is armed. Any thread.
  *
- * @return URMA_SUCCESS, also if the device has no moderation; URMA_EINVAL: argument or unknown mask bit;
- *         URMA_FAIL: device.
+ * @param attr mask: which of the two values change (JFC_MODERATE_COUNT, JFC_MODERATE_PERIOD); the other one stays.
+ *        moderate_count: records, 0: their number does not matter; more than the depth of the queue count as that.
+ *        moderate_period: microseconds, 0: the time does not matter. Both 0, as at first, or a moderate_count of 1: each
+ *        record is told at once. The structure stays the caller's.
+ * @return URMA_SUCCESS; URMA_EINVAL: argument, unknown mask bit, or queue inactive; URMA_FAIL: device.
  */
 urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr);
 

@@ -558,11 +558,11 @@ typedef struct urma_jfc_cfg {
   uint64_t user_ctx;
 } urma_jfc_cfg_t;
 
-/* Event moderation: an event after so many completions or so much time. */
+/* Event moderation: an event after so many completions or so much time (urma_modify_jfc). */
 typedef struct urma_jfc_attr {
   uint32_t mask;            /* set of urma_jfc_attr_mask_t */
-  uint16_t moderate_count;  /* completions */
-  uint16_t moderate_period; /* microseconds */
+  uint16_t moderate_count;  /* completions; 0: their number does not matter */
+  uint16_t moderate_period; /* microseconds; 0: the time does not matter */
 } urma_jfc_attr_t;
 
 /* Complete id of a jetty, JFS, JFR or JFC; sent to peers. 24 bytes. */
