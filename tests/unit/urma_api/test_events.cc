@@ -249,6 +249,15 @@ TEST_F(Events, asynchronous_events) {
   EXPECT_FALSE(readable(ctx->async_fd));
 }
 
+// None of the API's events can name a channel, and queues go on.
+TEST_F(Events, errors_of_channels_are_no_events_of_the_api) {
+  urma_jetty_t* jetty = make_jetty(jfc, make_jfr(jfc));
+  fake->raise(Event{EventKind::kChannelDead, 5});
+  fake->raise(Event{EventKind::kChannelDead, reinterpret_cast<uintptr_t>(jetty)});
+  fake->raise(Event{EventKind::kChannelRejected, 6});
+  EXPECT_FALSE(readable(ctx->async_fd));
+}
+
 TEST_F(Events, a_nic_that_is_gone_is_told_to_every_context) {
   urma_context_t* second = urma_create_context(device, 1);
   urma_context_t* deleted = urma_create_context(device, 1);
