@@ -83,9 +83,9 @@ TEST(Engines, what_is_handed_out_is_nobody_elses) {
   const CoreState& s = n.core->state();
   const roce::State& r = *n.core->roce_state();
   const auto& e = n.echo().state();
-  EXPECT_TRUE(
-      apart({e.timers, r.qp_timers, r.connection_timers, s.channel_timers, s.queue_timers, NumberRange{s.wake_up, 1}},
-            s.timer_numbers.end()));
+  EXPECT_TRUE(apart({e.timers, r.qp_timers, r.connection_timers, s.channel_timers, s.queue_timers, s.jfc_timers,
+                     NumberRange{s.wake_up, 1}},
+                    s.timer_numbers.end()));
   const NumberRange nobody{0, 1};
   EXPECT_TRUE(apart({nobody, e.held_homes, r.held_homes, s.held_homes, s.held_datagrams.numbers, s.held.more().numbers},
                     s.held.numbers.end()));
