@@ -254,7 +254,7 @@ bool Model::overwritten_by(const Wr& newer, const Candidate& older) const {
 }
 
 void Model::placed(const Region* r, uint64_t offset, size_t bytes) {
-  if (r->local || !check_last_word) return;
+  if (r->local) return;
   auto [from, to] = ends_.equal_range({r->uid, offset + bytes});
   for (auto it = from; it != to; ++it) {
     const Wr& w = wr(it->second);
@@ -267,6 +267,7 @@ void Model::placed(const Region* r, uint64_t offset, size_t bytes) {
     auto over = [&](const Candidate& c) { return overwritten_by(w, c); };
     if (!m.sole_writer(w.id, w.remote_offset, w.length, over)) continue;
     if (r == w.notify && !memory_.at(r->uid)->sole_writer(w.id, w.notify_offset, 8, over)) continue;
+    if (on_last_word) on_last_word(w);
     std::string why;
     if (!m.check_as_if_succeeded(w.id, w.remote_offset, w.length, over, &why))
       fail("the last word of %s became visible before the rest: %s", describe(w).c_str(), why.c_str());

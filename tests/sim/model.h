@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -133,8 +134,8 @@ class Model {
                     const std::byte* end) const;  // for messages: which request wrote these bytes?
   std::string unresolved() const;                 // for a liveness failure
   uint64_t count(Wr::State) const;
-  bool check_last_word = true;   // is the end of a WRITE the last to become visible?
   uint32_t most_deliveries = 1;  // of a datagram: more than one if the network duplicates
+  std::function<void(const Wr&)> on_last_word;  // the last word of this WRITE became visible, and was judged
 
  private:
   struct Inbox {

@@ -171,9 +171,6 @@ void draw_roce_services(Prng& rng, Options& o) {
 
 void draw_bursts(Prng& rng, Options& o) { o.host.burst_ns = maybe<uint64_t>(rng, 0.4, {300, 3000, 30'000}); }
 
-// A channel, or a queue pair, that stays busy for several times its window, and for longer than anything that is
-// numbered modulo a window lasts: with loss, memory that answers later, and over the wrap of its packet numbers. No
-// fault ends it, and nobody waits for what is under way.
 // Queues whose targets keep their order, and which have many requests under way, on both lanes.
 void draw_rot(Prng& rng, Options& o) {
   if (o.busy || !rng.chance(0.3)) return;
@@ -194,6 +191,19 @@ void draw_rot(Prng& rng, Options& o) {
   o.host.pending_ns = pick<uint64_t>(rng, {2000, 50'000});
 }
 
+// How long segments are, and in some seeds many WRITEs of several segments.
+void draw_segments(Prng& rng, Options& o) {
+  if (rng.chance(0.5)) o.core.segment_bytes = 32 * 1024;
+  if (o.busy || o.work.rot != 0 || !rng.chance(0.15)) return;
+  o.work.size_cap = pick<uint32_t>(rng, {70'000, 140'000, 300'000});
+  o.work.large = pick<double>(rng, {0.1, 0.5});
+  o.work.weight_write = std::max(o.work.weight_write, 4u);
+  o.work.requests = std::min(o.work.requests, 60u);
+}
+
+// A channel, or a queue pair, that stays busy for several times its window, and for longer than anything that is
+// numbered modulo a window lasts: with loss, memory that answers later, and over the wrap of its packet numbers. No
+// fault ends it, and nobody waits for what is under way.
 void draw_busy(Prng& rng, Options& o) {
   WorkloadOptions& w = o.work;
   if (!rng.chance(0.25)) return;
@@ -312,6 +322,7 @@ Options Options::draw(uint64_t seed) {
   o.work.completes_early = maybe<double>(rng, 0.3, {0.3, 1.0});
   o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
   draw_rot(rng, o);
+  draw_segments(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -344,7 +355,7 @@ std::string Options::text() const {
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
   LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
-  LINE(core.first_psn), LINE(core.rol);
+  LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);
   LINE(work.unsignaled), LINE(work.fence), LINE(work.strong), LINE(work.relaxed), LINE(work.inlined);

@@ -46,6 +46,7 @@ struct CoreOptions {
   uint32_t kept_packets = 256;
   uint64_t keepalive_ns = 10'000'000'000;
   uint32_t first_psn = UINT32_MAX;
+  uint32_t segment_bytes = 64 * 1024;
   double rol = 0;  // share of the instances that make channels of ROL
 };
 

@@ -165,6 +165,17 @@ void Reached::look_at_context(const CoreState& s, const SequenceContext& c) {
   reach(ReachedState::kRotAcross, std::any_of(c.early, c.early + c.early_count, on_another));
 }
 
+void Reached::judged_last_byte(const Options& o, const Wr& w) {
+  const bool slow = o.host.pending != 0, segments = w.length > o.core.segment_bytes, rc = w.queue->mode == Mode::kRc;
+  reach(ReachedState::kLastByteSlow, slow && w.length > o.mtu);
+  if (!segments || w.queue->qp) return;
+  reach(ReachedState::kLastByteOfSegments);
+  reach(ReachedState::kLastByteOfSegmentsSlow, slow);
+  reach(ReachedState::kLastByteOfSegmentsSpread, slow && !rc && w.place_order == 0 && o.core.channels_per_lane > 1);
+  reach(ReachedState::kLastByteOfSegmentsRol, rc && !w.queue->rot && o.core.rol != 0);
+  reach(ReachedState::kLastByteOfSegmentsRot, w.queue->rot);
+}
+
 void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);

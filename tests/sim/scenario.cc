@@ -162,7 +162,10 @@ RunResult result_of(const World& world) {
 
 RunResult run_scenario(const Options& options, RunWishes wishes) {
   World world(options, wishes.verbose);
-  if (wishes.states) world.reached = std::make_unique<Reached>();
+  if (wishes.states) {
+    world.reached = std::make_unique<Reached>();
+    world.model.on_last_word = [&world](const Wr& w) { world.reached->judged_last_byte(world.options, w); };
+  }
   Workload load(world);
   run_phases(world, load);
   return result_of(world);

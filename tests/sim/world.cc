@@ -19,7 +19,6 @@ World::World(const Options& o, bool verbose_)
       verbose(verbose_),
       now_{1'000'000'000 + o.seed % 1000} {
   model.set_time(&now_.ns);
-  model.check_last_word = options.host.pending == 0;
   model.most_deliveries = options.net.duplicate == 0 ? 1 : 2;
 }
 
