@@ -156,6 +156,10 @@ void Model::queue_flushing(Queue* q) {
   flush_done_[q->uid] = false;
 }
 
+void Model::queue_resetting(Queue* q) {
+  allow_outstanding([&](const Wr& w) { return w.queue == q; }, bit(CrStatus::kWrFlush));
+}
+
 void Model::explain(Queue* q, uint32_t statuses) {
   if (q == nullptr) return;
   q->explained |= statuses;
@@ -301,8 +305,9 @@ void Model::release(Wr& w) {
     for (uint32_t at = 0; at + 8 <= w.length; at += kPacketStep) messages_.erase(pattern_word(w.id, at / 8));
   for (const LocalRange& l : w.local) release(l);
   drop_end(w);
-  if (w.owned && w.state == Wr::State::kSuccess && w.remote->state == Region::State::kLive)
-    w.remote->free.add(w.remote_offset, std::max<uint64_t>(w.effect_bytes, 1));
+  const bool settled = w.state == Wr::State::kSuccess || (!w.may_run && w.effect_bytes == 0);
+  if (w.owned && settled && w.remote->state == Region::State::kLive)
+    w.remote->free.add(w.remote_offset, std::max<uint64_t>(w.length, 1));
 }
 
 void Model::forget_history() {

@@ -82,6 +82,7 @@ class Model {
   static constexpr uint64_t kStragglerNs = 10'000'000'000;
 
   void set_time(const uint64_t* now_ns) { now_ns_ = now_ns; }
+  uint64_t tick() const { return tick_; }  // what happens from now on has a greater one
 
   void add_region(Region*);
   void add_queue(Queue*, uint32_t node_epoch);
@@ -91,6 +92,7 @@ class Model {
   void receiver_dropping(const Receiver&);  // in ERROR: messages to it vanish
   void instance_gone(uint32_t node, uint32_t epoch);
   void queue_flushing(Queue*);
+  void queue_resetting(Queue*);
   // Something happened to a queue pair or to its peer that explains these statuses, of all their requests.
   void explain(Queue*, uint32_t statuses);
   void explain_pair(Queue*, uint32_t statuses);

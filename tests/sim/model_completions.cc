@@ -260,8 +260,12 @@ void Model::take_message(const Receiver& who, const Cqe& c, const Receive& r, Qu
   Wr& w = *wrs_.at(*it);
   inbox.waiting.erase(it);
   w.received = true;
+  if (w.posted_tick > who.silent_since())
+    fail("%s was received in a state in which messages are dropped", describe(w).c_str());
   if (w.state != Wr::State::kOutstanding) check_never_ran(w);
-  bool gave_up = w.state == Wr::State::kFailed || w.state == Wr::State::kLost;
+  // Of a queue that was reset it may have been given up, though the application does not know yet.
+  const bool gave_up =
+      w.state == Wr::State::kFailed || w.state == Wr::State::kLost || (w.allowed & bit(CrStatus::kWrFlush)) != 0;
   if (w.id < inbox.newest_received && !gave_up && (w.queue->mode == Mode::kRc || !rnr_seen))
     fail("%s was received after wr %" PRIu64 " of the same queue", describe(w).c_str(), inbox.newest_received);
   if (w.id < inbox.newest_in_order && !gave_up)

@@ -37,6 +37,7 @@ void Model::take_datagram(const Receiver& who, const Cqe& c, const Receive& r, c
   if (c.tpn != 0) fail("receiver %u: an unreliable message came over channel %x", who.uid(), c.tpn);
   for (auto& [id, w] : wrs_) {
     if (w->queue != sender || !may_reach(*w, who) || !is_datagram(*w, c, c.length)) continue;
+    if (w->posted_tick > who.silent_since()) continue;
     uint64_t bad_byte = 0;
     if (!carries(r, *w, &bad_byte)) continue;
     ++w->deliveries;

@@ -350,45 +350,6 @@ void Node::bury_app(App& app) {
   drive();
 }
 
-void Node::flush(Queue* q) {
-  if (q->state != Queue::State::kReady) return;
-  world_.trace("node %u: queue %u is set to ERROR", index_, q->uid);
-  world_.model.queue_flushing(q);
-  if (q->jfr != nullptr) world_.model.receiver_dropping({q, q->jfr});
-  q->state = Queue::State::kFlushing;
-  if (q->qp) {
-    world_.model.broken(q);
-    must(world_, core_->roce()->modify_qp(turn(), q->id, {.qp_state = roce::QpState::kError}, 0), "modify_qp");
-    watch_broken(q);
-    return drive();
-  }
-  must(world_, core_->set_state(turn(), q->id, QueueState::kError), "set_state(ERROR)");
-  drive();
-}
-
-void Node::flush(Jfr* r, bool for_a_time) {
-  if (!r->alive || r->in_error) return;
-  world_.trace("node %u: receive queue %u is set to ERROR", index_, r->uid);
-  world_.model.receiver_dropping({nullptr, r});
-  for (const auto& app : apps_)
-    for (Queue* q : app->queues)
-      if (q->jfr == r) world_.model.receiver_dropping({q, r});
-  r->in_error = true;
-  r->will_revive = for_a_time;
-  for (Receive& receive : r->posted) receive.may_flush = true;
-  must(world_, core_->set_state(turn(), r->id, QueueState::kError), "set_state(ERROR) of a JFR");
-  drive();
-}
-
-void Node::revive(Jfr* r) {
-  if (!up() || r->epoch != epoch_ || !r->alive || !r->in_error) return;
-  world_.trace("node %u: receive queue %u is set to READY", index_, r->uid);
-  must(world_, core_->set_state(turn(), r->id, QueueState::kReady), "set_state(READY) of a JFR");
-  r->in_error = false;
-  refill(r, true);
-  drive();
-}
-
 uint32_t Node::import(Owner owner, const Receiver& to, Mode mode, bool wrong_token) {
   uint32_t& target = targets_[{owner, to.uid(), mode, wrong_token}];
   if (target == 0) target = import_again(owner, to, mode, wrong_token);

@@ -98,9 +98,14 @@ class Node {
   void kill_app(App&);  // its memory goes now, its objects when the NIC notices
   void bury_app(App&);  // the NIC notices
   void unregister(Region*);
-  void flush(Queue*);                 // to ERROR; FLUSH_DONE and what was never started come by polling
+  // To ERROR; FLUSH_DONE and what was never started come by polling. Then it is destroyed, or it comes back by way of
+  // RESET.
+  void flush(Queue*, bool comes_back = false);
   void flush(Jfr*, bool for_a_time);  // to ERROR: what is posted comes back by polling
-  void revive(Jfr*);                  // READY again
+  void reset(Queue*);                 // to RESET: what was posted, and what is posted there, ends flushed
+  void reset(Jfr*);
+  void leave_reset(Queue*);  // READY again, as soon as all that has ended was told
+  void revive(Jfr*);         // the same for a JFR in ERROR or RESET
   void destroy(Queue*);
   void destroy(Jfr*);
   // Handle of a remote receiver; each application imports once per mode and token.
@@ -160,6 +165,11 @@ class Node {
   bool take_events();
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);
+  void change_state(uint32_t id, QueueState);
+  void stop_taking(Queue*);  // messages
+  void stop_taking(Jfr*);
+  void poll_before_ready(Jfc*);
+  void leave_reset_later(Queue*, uint64_t within_ns);
   void finish_flush(Queue*);
   void take_back(Queue*);         // what was never started
   void resume(Queue*);            // after the marker of a queue that was suspended

@@ -258,12 +258,6 @@ void Node::resume(Queue* q) {
     world_.model.fail("node %u: queue %u was taken back and does not leave SUSPENDED", index_, q->uid);
 }
 
-void Node::finish_flush(Queue* q) {
-  take_back(q);
-  world_.model.flush_finished(q);
-  if (!world_.failed()) destroy(q);
-}
-
 bool Node::post_receive(Jfr* jfr, uint32_t bytes, uint32_t sges) {
   auto app = std::find_if(apps_.begin(), apps_.end(), [&](const auto& a) { return a->uid == jfr->app; });
   Receive r;

@@ -6,6 +6,7 @@
 // goes on using it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -119,8 +120,10 @@ struct Jfr {
   uint32_t uid = 0, node = 0, app = 0, id = 0, epoch = 0;
   Mode mode = Mode::kRm;
   bool alive = true;
-  bool in_error = false;
-  bool will_revive = false;  // in_error, for a time
+  bool in_error = false, in_reset = false;
+  bool will_revive = false;           // in_error, for a time
+  uint64_t silent_since = UINT64_MAX;  // tick of the oracle from which on messages to it are dropped
+  uint64_t dropped_before = 0;         // messages that its instance had dropped so until then
   uint32_t depth = 0;
   Jfc* jfc = nullptr;
   Token token;
@@ -158,7 +161,7 @@ struct Jfr {
 };
 
 struct Queue {
-  enum class State { kReady, kFlushing, kGone };
+  enum class State { kReady, kReset, kFlushing, kGone };
 
   uint32_t uid = 0, node = 0, app = 0, id = 0, epoch = 0;
   Owner owner = 0;
@@ -175,6 +178,9 @@ struct Queue {
   bool srq = false;                            // others use its JFR too
   bool broken = false;                         // a request failed: what is behind it is flushed
   bool suspends = false;                       // a request that fails suspends it
+  bool comes_back = false;                     // from ERROR, when all was taken back
+  uint64_t silent_since = UINT64_MAX;          // as those of a Jfr
+  uint64_t dropped_before = 0;
   bool completes_early = false;                // requests complete as they finish
   bool rot = false;                            // its target keeps its order
   bool failed_one = false, suspended = false;  // ... one did; and the marker was polled
@@ -189,6 +195,7 @@ struct Queue {
   Bytes work;
   std::unique_ptr<QueueIndices> indices = std::make_unique<QueueIndices>();
 
+  bool takes_requests() const { return state == State::kReady || state == State::kReset; }
   bool ud() const { return qp && mode == Mode::kUm; }
   uint32_t unfinished() const { return posted - indices->retired.load(); }
 
@@ -231,6 +238,10 @@ struct Receiver {
   uint32_t uid() const { return jetty != nullptr ? jetty->uid : jfr->uid; }
   uint32_t id() const { return jetty != nullptr ? jetty->id : jfr->id; }
   uint32_t node() const { return jfr->node; }
+  // From this tick on messages to it are dropped.
+  uint64_t silent_since() const {
+    return jetty == nullptr ? jfr->silent_since : std::min(jetty->silent_since, jfr->silent_since);
+  }
   ObjectKind kind() const { return jetty != nullptr ? ObjectKind::kJetty : ObjectKind::kJfr; }
 };
 

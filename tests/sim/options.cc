@@ -323,6 +323,8 @@ Options Options::draw(uint64_t seed) {
   o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
   draw_rot(rng, o);
   draw_segments(rng, o);
+  if (!o.busy) o.fault.resets = maybe<uint32_t>(rng, 0.5, {2, 6, 20});
+  if (o.work.rot != 0) o.fault.resets /= 4;  // such a queue may keep its order itself from then on
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -370,7 +372,8 @@ std::string Options::text() const {
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);
   LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.line_rate), LINE(net.mark);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
-  LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.unregisters), LINE(fault.closes), LINE(fault.span_ns);
+  LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.unregisters), LINE(fault.closes);
+  LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";

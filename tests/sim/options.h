@@ -111,6 +111,7 @@ struct FaultOptions {
   uint32_t crashes = 0;      // an instance stops without a word and starts anew
   uint32_t flushes = 0;      // a queue is set to ERROR
   uint32_t jfr_flushes = 0;  // a JFR is set to ERROR, and half of the times to READY again
+  uint32_t resets = 0;       // a queue or a JFR is set to RESET, and later to READY again
   uint32_t unregisters = 0;
   uint32_t closes = 0;           // an instance leaves in order and starts anew
   uint32_t hostile = 0;          // applications on each node that keep to no rule (hostile.h)

@@ -165,6 +165,19 @@ void Reached::look_at_context(const CoreState& s, const SequenceContext& c) {
   reach(ReachedState::kRotAcross, std::any_of(c.early, c.early + c.early_count, on_another));
 }
 
+void Reached::before_reset(const CoreState& s, const Queue& queue) {
+  if (queue.unfinished() == 0) return;
+  const SendQueue& q = s.queues[s.jettys[s.ids[queue.id].record].queue];
+  const bool sent = q.unanswered_segments != 0;
+  reach(ReachedState::kResetUnderWay, sent);
+  reach(ReachedState::kResetGates, sent && (q.retries | q.waiting) != 0);
+  reach(ReachedState::kResetCopies, q.copies_pending != 0);
+  reach(ReachedState::kResetDatagram, q.unreliable && q.held != 0);
+  reach(ReachedState::kResetJfs, sent && queue.kind == ObjectKind::kJfs);
+  reach(ReachedState::kResetRol, sent && q.rol);
+  reach(ReachedState::kResetRot, sent && q.context != 0);
+}
+
 void Reached::judged_last_byte(const Options& o, const Wr& w) {
   const bool slow = o.host.pending != 0, segments = w.length > o.core.segment_bytes, rc = w.queue->mode == Mode::kRc;
   reach(ReachedState::kLastByteSlow, slow && w.length > o.mtu);

@@ -29,6 +29,7 @@ const char* sentence_of(ReachedState);
 class Reached {
  public:
   void look(uint32_t node, uint32_t epoch, const CoreState&, const roce::State*);
+  void before_reset(const CoreState&, const Queue&);
   void judged_last_byte(const Options&, const Wr&);
   void reach(ReachedState s, bool yes = true) {
     if (yes) states_.set(static_cast<size_t>(s));

@@ -82,10 +82,14 @@ uint32_t expected_of_ud(World& world, const Queue* q, const Wr& w, const Request
 uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& s) {
   if (q->ud()) return expected_of_ud(world, q, w, s);
   const uint32_t back = q->suspends ? bit(CrStatus::kWrUnhandled) : 0;
+  if (w.unreliable && q->state == Queue::State::kReset) return bit(CrStatus::kWrFlush);
   if (w.unreliable)
     return back | bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
                                                                                       : CrStatus::kSuccess);
   uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed | back;
+  // 8.2.2.3: what is posted in RESET ends with an error, before or after that of its channel.
+  if (q->state == Queue::State::kReset)
+    return bit(CrStatus::kWrFlush) | (world.options.mild() || world.strict ? 0 : bit(CrStatus::kAckTimeout));
   if (w.op == WrOp::kNop) return ok | more;
   if (!world.options.mild() && !world.strict) more |= bit(CrStatus::kAckTimeout);
   if (takes_receive(w.op) && q->rnr_retry < 7) more |= bit(CrStatus::kRnrRetryExceeded);
@@ -104,10 +108,11 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
     bool dead = !r.jfr->alive || (r.jetty != nullptr && r.jetty->state == Queue::State::kGone);
     bool dropping =
         (r.jfr->in_error && !r.jfr->will_revive) || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
+    const bool resting = r.jfr->in_reset || (r.jetty != nullptr && r.jetty->state == Queue::State::kReset);
     bool dying = !world.node(r.node()).app_alive(r.jfr->app);
     if (dead || dying) more |= bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout);
     if (dying) more |= bit(CrStatus::kRemOperation);
-    if (dropping || r.jfr->in_error) more |= bit(CrStatus::kAckTimeout);
+    if (dropping || resting || r.jfr->in_error) more |= bit(CrStatus::kAckTimeout);
     if (dead || dropping) ok = 0;
     if (w.op != WrOp::kWriteImm && w.length > r.jfr->buffer_bytes) more |= bit(CrStatus::kRemOperation);
   }
@@ -267,19 +272,21 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     }
   }
   w.allowed = expected(world, q, w, s);
-  bool may_write = (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange ||
-                   s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle || takes_receive(w.op);
+  const bool runs = q->state != Queue::State::kReset;
+  bool may_write = runs && ((w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kRange ||
+                            s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle || takes_receive(w.op));
   if (w.remote != nullptr &&
       (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
        s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId || (q->qp && w.remote->app != q->peer->app)))
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
   // A result that has no place to go is found out only when it comes.
-  w.may_run =
-      (w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle;
+  w.may_run = runs && ((w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange ||
+                       s.wrong == Wrong::kLocalHandle);
   if (w.unreliable && s.wrong != Wrong::kNothing) w.may_run = false;
   if (q->ud()) w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0;
-  if ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing) w.notify = nullptr;
+  if (!runs || ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing)) w.notify = nullptr;
+  if (!runs && world.reached) world.reached->reach(ReachedState::kResetPosted);
   static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
                                            "receiver token", "local range", "local handle"};
   w.wrong = kNames[static_cast<size_t>(s.wrong)];

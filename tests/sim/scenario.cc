@@ -120,6 +120,9 @@ void run_phases(World& world, Workload& load) {
   }
   // Instances that are down come back, the packets of the past die out.
   if (!world.run_for(seconds(3))) return;
+  for (const auto& q : world.queues)
+    if (q->state == Queue::State::kReset) world.model.fail("liveness: queue %u does not leave RESET", q->uid);
+  if (world.failed()) return;
 
   if (!end_connections(world, load)) return;
   load.build_probes();

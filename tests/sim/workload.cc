@@ -170,7 +170,10 @@ void Workload::plan_step(Queue* q) {
 
 void Workload::step(Queue* q) {
   Node& node = world_.node(q->node);
-  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch() || q->state != Queue::State::kReady) return;
+  if (stopped_ || left_ == 0 || !node.up() || q->epoch != node.epoch()) return;
+  // In RESET, where all is in vain, it posts seldom.
+  if (q->comes_back || (q->state == Queue::State::kReset && rng_.chance(0.9))) return plan_step(q);
+  if (!q->takes_requests()) return;
   for (auto& app : node.apps())
     if (app->uid == q->app && !app->alive) return;
   ++q->full_in_a_row;
@@ -184,6 +187,7 @@ void Workload::step(Queue* q) {
     }
     if (any) node.ring(q);
     if (any) q->full_in_a_row = 0;
+    begin_faults_midway();
   }
   if (q->jfr != nullptr) node.refill(q->jfr, false);
   plan_step(q);
@@ -238,8 +242,7 @@ bool Workload::choose_peer(Queue* q, RequestSpec* s) {
     if (!live && !stale) continue;
     if (world_.options.busy && r->node == q->node) continue;
     for (auto& j : world_.queues)
-      if (j->jfr == r.get() && j->mode == q->mode && (stale || j->state == Queue::State::kReady))
-        all.push_back({j.get(), r.get()});
+      if (j->jfr == r.get() && j->mode == q->mode && (stale || j->takes_requests())) all.push_back({j.get(), r.get()});
     // A JFR of the mode by itself; those of RC belong to their jettys.
     if (!q->qp && r->mode == q->mode && (jetty_count > 0 || q->mode == Mode::kUm)) all.push_back({nullptr, r.get()});
   }

@@ -71,13 +71,17 @@ class Workload {
   uint32_t draw_size(uint32_t cap);
   WrOp draw_op();
   void plan_faults();
-  void plan_fault(void (Workload::*)());
+  using Fault = void (Workload::*)();
+  void plan_fault(Fault);
+  void plan_fault_midway(Fault);  // when so many requests are posted
+  void begin_faults_midway();
   void fault_partition();
   void fault_app();
   void fault_crash();
   void fault_close();
   void fault_flush();
   void fault_jfr_flush();
+  void fault_reset();
   void fault_unregister();
   void replace(Node&, bool goodbye);
   App* random_app();
@@ -86,6 +90,7 @@ class Workload {
   Prng& rng_;
   Prng meddle_rng_;
   uint32_t left_ = 0;
+  std::vector<std::pair<uint32_t, Fault>> midway_;  // faults by the value of left_ at which they begin, in that order
   bool stopped_ = false;
   std::vector<Probe> probes_;
   std::vector<Queue*> probe_qps_;

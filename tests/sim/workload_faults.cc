@@ -7,11 +7,27 @@
 
 namespace ub::sim {
 
-void Workload::plan_fault(void (Workload::*fault)()) {
+void Workload::plan_fault(Fault fault) {
   uint64_t when = rng_.below(world_.options.fault.span_ns);
   world_.after(nanoseconds(static_cast<int64_t>(when)), [this, fault] {
     if (!stopped_) (this->*fault)();
   });
+}
+
+void Workload::plan_fault_midway(Fault fault) {
+  if (rng_.chance(0.3)) return plan_fault(fault);
+  const auto when = static_cast<uint32_t>(rng_.below(world_.options.work.requests));
+  const auto later = [](uint32_t left, const auto& f) { return left < f.first; };
+  midway_.insert(std::upper_bound(midway_.begin(), midway_.end(), when, later), {when, fault});
+}
+
+void Workload::begin_faults_midway() {
+  for (; !midway_.empty() && left_ <= midway_.back().first; midway_.pop_back()) {
+    const Fault fault = midway_.back().second;
+    world_.after(nanoseconds(static_cast<int64_t>(1 + rng_.below(20'000))), [this, fault] {
+      if (!stopped_) (this->*fault)();
+    });
+  }
 }
 
 void Workload::plan_faults() {
@@ -22,6 +38,7 @@ void Workload::plan_faults() {
   for (uint32_t i = 0; i < f.closes; ++i) plan_fault(&Workload::fault_close);
   for (uint32_t i = 0; i < f.flushes; ++i) plan_fault(&Workload::fault_flush);
   for (uint32_t i = 0; i < f.jfr_flushes; ++i) plan_fault(&Workload::fault_jfr_flush);
+  for (uint32_t i = 0; i < f.resets; ++i) plan_fault_midway(&Workload::fault_reset);
   for (uint32_t i = 0; i < f.unregisters; ++i) plan_fault(&Workload::fault_unregister);
 }
 
@@ -77,7 +94,7 @@ void Workload::fault_close() { replace(world_.node(static_cast<uint32_t>(rng_.be
 void Workload::fault_flush() {
   App* app = random_app();
   if (app == nullptr || app->queues.empty()) return;
-  world_.node(app->local->node).flush(app->queues[rng_.below(app->queues.size())]);
+  world_.node(app->local->node).flush(app->queues[rng_.below(app->queues.size())], rng_.chance(0.5));
 }
 
 void Workload::fault_jfr_flush() {
@@ -91,6 +108,36 @@ void Workload::fault_jfr_flush() {
   if (!for_a_time) return;
   auto pause = nanoseconds(static_cast<int64_t>(1 + rng_.below(world_.options.fault.span_ns)));
   world_.after(pause, [&node, r] { node.revive(r); });
+}
+
+// Mostly of a queue that has requests under way, and for so short a time that others notice little of it.
+void Workload::fault_reset() {
+  const uint64_t most =
+      rng_.chance(0.8) ? std::min<uint64_t>(world_.options.fault.span_ns, 200'000) : world_.options.fault.span_ns;
+  const auto pause = nanoseconds(static_cast<int64_t>(1 + rng_.below(most)));
+  if (rng_.chance(0.2)) {
+    App* app = random_app();
+    if (app == nullptr || app->jfrs.empty()) return;
+    Node& node = world_.node(app->local->node);
+    Jfr* r = app->jfrs[rng_.below(app->jfrs.size())];
+    if (r->in_error || r->in_reset || r->of_qp) return;
+    node.reset(r);
+    world_.after(pause, [&node, r] { node.revive(r); });
+    return;
+  }
+  std::vector<Queue*> all, busy;
+  for (const auto& q : world_.queues) {
+    const Node& node = world_.node(q->node);
+    if (q->qp || !node.up() || q->epoch != node.epoch() || !node.app_alive(q->app)) continue;
+    all.push_back(q.get());
+    if (q->state == Queue::State::kReady && q->unfinished() != 0) busy.push_back(q.get());
+  }
+  const std::vector<Queue*>& some = busy.empty() ? all : busy;
+  if (some.empty()) return;
+  Queue* q = some[rng_.below(some.size())];
+  Node& node = world_.node(q->node);
+  node.reset(q);
+  world_.after(pause, [&node, q] { node.leave_reset(q); });
 }
 
 void Workload::fault_unregister() {
@@ -114,9 +161,13 @@ void Workload::stop() {
     if (!node.up()) continue;
     for (auto& app : node.apps()) {
       if (!app->alive) continue;
-      for (Jfr* r : app->jfrs) node.refill(r, true);
+      for (Jfr* r : app->jfrs) {
+        if (r->in_reset) node.revive(r);
+        node.refill(r, true);
+      }
       for (Jfc* c : app->jfcs)
         if (c->alive) node.poll(c, UINT32_MAX);
+      for (Queue* q : app->queues) node.leave_reset(q);
     }
   }
   connections_.settle();

@@ -157,7 +157,7 @@ bool World::run_until(const std::function<bool()>& done, Duration limit) {
 bool World::all_resolved() {
   if (model.outstanding() == 0) return true;
   for (auto& q : queues)
-    if ((q->state == Queue::State::kReady || (q->qp && q->state != Queue::State::kGone)) && q->unfinished() == 0 &&
+    if ((q->takes_requests() || (q->qp && q->state != Queue::State::kGone)) && q->unfinished() == 0 &&
         q->jfc->waiting() == 0)
       model.all_retired(q.get());
   return model.outstanding() == 0;
