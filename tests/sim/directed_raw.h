@@ -29,7 +29,7 @@ class Raw {
     auto r = std::make_unique<Region>(world_.next_uid(), kRegionBytes, true);
     r->hostile = true;
     r->address = r->va();
-    r->token = {true, kToken};
+    r->token = Token{true, kToken};
     r->access = kAccessRead | kAccessWrite | kAccessAtomic;
     for (uint64_t i = 0; i < kRegionBytes; ++i) r->memory()[i] = static_cast<std::byte>(i * 7 + i / 256 + number);
     region = node_.adopt(std::move(r), owner_, 0);

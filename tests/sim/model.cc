@@ -113,6 +113,41 @@ void Model::allow_outstanding(Match match, uint32_t statuses) {
       if (Wr& w = *wrs_.at(id); match(w)) allow(w, statuses);
 }
 
+// What is under way may be refused, and takes its queue pair with it then.
+template <class Match>
+void Model::refuse_outstanding(Match match) {
+  std::vector<Queue*> pairs;
+  const auto concerned = [&](const Wr& w) {
+    if (match(w) && w.queue->qp) pairs.push_back(w.queue);
+    return match(w);
+  };
+  allow_outstanding(concerned, bit(CrStatus::kRemAccessAbort));
+  for (Queue* q : pairs) explain_pair(q, bit(CrStatus::kWrFlush) | bit(CrStatus::kAckTimeout));
+}
+
+void Model::token_withdrawn(const Region* r) {
+  refuse_outstanding([&](const Wr& w) {
+    return (w.remote == r && !r->token.fits(w.token)) || (w.notify == r && !r->token.fits(w.notify_token));
+  });
+}
+
+void Model::token_withdrawn(const Jfr* r) {
+  refuse_outstanding([&](const Wr& w) {
+    return w.receiver.jfr == r && takes_receive(w.op) && !w.unreliable && !r->token.fits(w.receiver_token);
+  });
+}
+
+// What is placed is checked in the same moment.
+void Model::arrived(const Region* r, uint64_t offset) {
+  order_.arrive(r->uid, offset);
+  const std::optional<uint64_t> id = order_.writer_at(r->uid, offset);
+  if (!id) return;
+  const Wr& w = wr(*id);
+  const bool notifies = w.notify == r && offset == w.notify_offset;
+  if (!r->token.fits(notifies ? w.notify_token : w.token))
+    fail("%s: bytes of it are placed after its token was withdrawn", describe(w).c_str());
+}
+
 void Model::region_leaving(Region* r) {
   allow_outstanding([&](const Wr& w) { return w.remote == r || w.notify == r; }, bit(CrStatus::kRemAccessAbort));
   auto uses = [&](const Wr& w) {

@@ -54,6 +54,7 @@ struct Wr {
   Region* notify = nullptr;
   uint64_t notify_offset = 0;
   Receiver receiver;  // of a message
+  uint32_t token = 0, notify_token = 0, receiver_token = 0;  // what it shows
   AtomicPlan atomic;
   std::vector<LocalRange> local;  // sources, or where results go
   uint32_t allowed = 0;           // bits of CrStatus
@@ -86,6 +87,8 @@ class Model {
 
   void add_region(Region*);
   void add_queue(Queue*, uint32_t node_epoch);
+  void token_withdrawn(const Region*);  // from now on the former one is not good any more
+  void token_withdrawn(const Jfr*);
   void region_leaving(Region*);  // unregistered, or its application died and the NIC does not know yet
   void receiver_gone(const Receiver&);
   void receivers_dying(uint32_t app);       // its application died, the NIC does not know yet
@@ -117,7 +120,7 @@ class Model {
   // The NIC has put bytes into a region, `final` as in Host::place.
   void placed(const Region*, uint64_t offset, size_t bytes);
   // Bytes arrived that the NIC will write there.
-  void arrived(const Region* r, uint64_t offset) { order_.arrive(r->uid, offset); }
+  void arrived(const Region*, uint64_t offset);
   // The NIC has read or written memory there: `data` is what it wrote, or null.
   void touched(const Region*, uint64_t offset, const std::byte* data, size_t bytes);
 
@@ -159,6 +162,8 @@ class Model {
   void allow(Wr& w, uint32_t statuses) { w.allowed |= statuses; }
   template <class Match>
   void allow_outstanding(Match, uint32_t statuses);
+  template <class Match>
+  void refuse_outstanding(Match);
   bool overwritten_by(const Wr& newer, const Candidate& older) const;
   bool alike(const Wr& w) const { return w.length < 8 && w.op == WrOp::kSend; }
   bool carries(const Receive&, const Wr&, uint64_t* bad_byte) const;

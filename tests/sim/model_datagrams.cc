@@ -15,10 +15,10 @@ namespace ub::sim {
 bool may_reach(const Wr& w, const Receiver& who) {
   if (w.receiver == who) return true;
   if (w.receiver.jfr == nullptr) return false;  // it was for nobody
-  const Token& wanted = who.jfr->token;
-  const Token& shown = w.receiver.jfr->token;
+  const RotatingToken& wanted = who.jfr->token;
+  const bool shows = w.receiver.jfr->token.required;
   return w.remote_node == who.node() && w.receiver.id() == who.id() && w.remote_epoch < who.jfr->epoch &&
-         (!wanted.required || (shown.required && shown.value == wanted.value));
+         (!wanted.required || (shows && wanted.fits(w.receiver_token)));
 }
 
 // Is that what the completion says, but for its bytes?

@@ -350,21 +350,20 @@ void Node::bury_app(App& app) {
   drive();
 }
 
-uint32_t Node::import(Owner owner, const Receiver& to, Mode mode, bool wrong_token) {
-  uint32_t& target = targets_[{owner, to.uid(), mode, wrong_token}];
-  if (target == 0) target = import_again(owner, to, mode, wrong_token);
+uint32_t Node::import(Owner owner, const Receiver& to, Mode mode, uint32_t token) {
+  uint32_t& target = targets_[{owner, to.uid(), mode, token}];
+  if (target == 0) target = import_again(owner, to, mode, token);
   return target;
 }
 
-uint32_t Node::import_again(Owner owner, const Receiver& to, Mode mode, bool wrong_token) {
+uint32_t Node::import_again(Owner owner, const Receiver& to, Mode mode, uint32_t token) {
   const Node& peer = world_.node(to.node());
   TargetConfig c;
   c.instance = world_.instance_id(to.node(), to.jfr->epoch);
   c.kind = to.kind();
   c.id = to.id();
   c.mode = mode;
-  c.token = to.jfr->token;
-  if (wrong_token) c.token.value ^= 0x10001;
+  c.token = {to.jfr->token.required, token};
   c.path = {.link = link_, .local = at_, .remote = peer.at()};
   c.owner = owner;
   uint32_t target = 0;
@@ -382,7 +381,8 @@ void Node::drop_targets(const App& app) {
 
 void Node::bind(Queue* q, Queue* peer) {
   q->peer = peer;
-  q->bound_target = import_again(q->owner, {peer, peer->jfr}, Mode::kRc);
+  q->bound_token = peer->jfr->token.value;
+  q->bound_target = import_again(q->owner, {peer, peer->jfr}, Mode::kRc, q->bound_token);
   must(world_, core_->bind(turn(), q->id, q->bound_target), "bind");
 }
 

@@ -106,11 +106,18 @@ class Node {
   void reset(Jfr*);
   void leave_reset(Queue*);  // READY again, as soon as all that has ended was told
   void revive(Jfr*);         // the same for a JFR in ERROR or RESET
+  // Another token takes the place of the one that a region or a JFR asks for; both are good until the former one is
+  // withdrawn.
+  void replace_token(Region*, uint32_t by);
+  void replace_token(Jfr*, uint32_t by);
+  void withdraw_token(Region*);
+  void withdraw_token(Jfr*);
   void destroy(Queue*);
   void destroy(Jfr*);
   // Handle of a remote receiver; each application imports once per mode and token.
-  uint32_t import(Owner, const Receiver&, Mode, bool wrong_token = false);
-  uint32_t import_again(Owner, const Receiver&, Mode, bool wrong_token = false);
+  uint32_t import(Owner owner, const Receiver& to, Mode mode) { return import(owner, to, mode, to.jfr->token.value); }
+  uint32_t import(Owner, const Receiver&, Mode, uint32_t token);
+  uint32_t import_again(Owner, const Receiver&, Mode, uint32_t token);
   void bind(Queue*, Queue* peer);
   // RoCE. Two queue pairs become a connection; `connect` is for one end.
   bool has_roce() const { return at_.port == wire::kUbUdpPort; }  // whoever has the address's RoCE port
@@ -197,7 +204,7 @@ class Node {
   std::unique_ptr<SimCore> core_;
   std::vector<std::unique_ptr<App>> apps_;
   std::map<const std::byte*, Region*> regions_;  // looked up by address only
-  std::map<std::tuple<Owner, uint32_t, Mode, bool>, uint32_t> targets_;
+  std::map<std::tuple<Owner, uint32_t, Mode, uint32_t>, uint32_t> targets_;  // by receiver and token
   std::map<std::pair<Owner, uint32_t>, uint32_t> address_handles_;  // of an application, by the node they name
   DriverClock clock_;
   Instant held_since_ = Instant::never(), held_until_;  // never: not since the last turn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// States of queues (8.2.2.3): a node sets them to ERROR and to RESET while requests are under way, and to READY again.
+// What an application changes while requests are under way: the states of its queues (8.2.2.3), from READY to ERROR or
+// RESET and back, and the tokens of its regions and receive queues.
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
@@ -143,6 +144,40 @@ void Node::leave_reset(Queue* q) {
 
 void Node::leave_reset_later(Queue* q, uint64_t within_ns) {
   world_.after(nanoseconds(static_cast<int64_t>(within_ns)), [this, q] { leave_reset(q); });
+}
+
+// ---- tokens (9.4, 11.4) ----------------------------------------------------------------------------------------
+
+void Node::replace_token(Region* r, uint32_t by) {
+  world_.trace("node %u: region %u gets another token", index_, r->uid);
+  r->token.replace(by);
+  if (core_->set_segment_token(r->registered.handle, by, r->token.former) != Status::kOk)
+    world_.model.fail("node %u: region %u gets no other token", index_, r->uid);
+}
+
+void Node::replace_token(Jfr* r, uint32_t by) {
+  world_.trace("node %u: receive queue %u gets another token", index_, r->uid);
+  r->token.replace(by);
+  if (core_->set_queue_token(r->id, by, r->token.former) != Status::kOk)
+    world_.model.fail("node %u: receive queue %u gets no other token", index_, r->uid);
+}
+
+void Node::withdraw_token(Region* r) {
+  if (!up() || r->epoch != epoch_ || r->state != Region::State::kLive) return;
+  world_.trace("node %u: the former token of region %u is withdrawn", index_, r->uid);
+  r->token.state = RotatingToken::Former::kWithdrawn;
+  world_.model.token_withdrawn(r);
+  if (core_->set_segment_token(r->registered.handle, r->token.value, r->token.value) != Status::kOk)
+    world_.model.fail("node %u: the former token of region %u is not withdrawn", index_, r->uid);
+}
+
+void Node::withdraw_token(Jfr* r) {
+  if (!up() || r->epoch != epoch_ || !r->alive) return;
+  world_.trace("node %u: the former token of receive queue %u is withdrawn", index_, r->uid);
+  r->token.state = RotatingToken::Former::kWithdrawn;
+  world_.model.token_withdrawn(r);
+  if (core_->set_queue_token(r->id, r->token.value, r->token.value) != Status::kOk)
+    world_.model.fail("node %u: the former token of receive queue %u is not withdrawn", index_, r->uid);
 }
 
 }  // namespace ub::sim

@@ -35,6 +35,25 @@ inline Bytes make_bytes(size_t bytes, bool zero) {
   return Bytes(p);
 }
 
+// The token of a region or a receiver. While another takes its place, both are good (9.4, 11.4).
+struct RotatingToken : Token {
+  enum class Former : uint8_t { kNone, kGood, kWithdrawn };
+
+  uint32_t former = 0;
+  Former state = Former::kNone;
+
+  RotatingToken() = default;
+  RotatingToken(const Token& t) : Token(t) {}
+  bool fits(uint32_t shown) const {
+    return !required || shown == value || (state == Former::kGood && shown == former);
+  }
+  void replace(uint32_t by) {
+    former = value;
+    value = by;
+    state = Former::kGood;
+  }
+};
+
 // A range of application memory, with guard zones around it that nobody may touch.
 struct Region {
   static constexpr uint64_t kGuard = 256;
@@ -48,7 +67,7 @@ struct Region {
   uint64_t length = 0;
   uint64_t address = 0;  // how peers name the first byte
   uint8_t access = 0;
-  Token token;
+  RotatingToken token;
   RegisteredSegment registered;
   RangeSet free;
   Bytes storage;
@@ -126,7 +145,7 @@ struct Jfr {
   uint64_t dropped_before = 0;         // messages that its instance had dropped so until then
   uint32_t depth = 0;
   Jfc* jfc = nullptr;
-  Token token;
+  RotatingToken token;
   uint32_t buffer_bytes = 0;  // of the receives posted to it, usually
   bool generous = false;      // refilled at every chance, whatever the options say
   bool of_qp = false;         // the receive queue of one queue pair, or of several
@@ -173,6 +192,7 @@ struct Queue {
   Jfc* recv_jfc = nullptr;  // kJetty; null: the JFR's
   Queue* peer = nullptr;    // RC: the jetty at the other end
   uint32_t bound_target = 0;
+  uint32_t bound_token = 0;  // that it shows there
   bool qp = false;                             // a queue pair of RoCE, of which `peer` is the other end
   uint32_t qkey = 0;                           // of UD
   bool srq = false;                            // others use its JFR too

@@ -325,6 +325,7 @@ Options Options::draw(uint64_t seed) {
   draw_segments(rng, o);
   if (!o.busy) o.fault.resets = maybe<uint32_t>(rng, 0.5, {2, 6, 20});
   if (o.work.rot != 0) o.fault.resets /= 4;  // such a queue may keep its order itself from then on
+  if (!o.busy) o.fault.rotations = maybe<uint32_t>(rng, 0.4, {2, 6, 20});
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -367,13 +368,14 @@ std::string Options::text() const {
   LINE(work.sq_depth), LINE(work.rq_depth), LINE(work.jfc_depth), LINE(work.starve), LINE(work.poll_ns);
   LINE(work.poll_batch), LINE(work.rnr_retry), LINE(work.err_timeout), LINE(work.min_rnr_timer);
   LINE(work.suspends), LINE(work.completes_early), LINE(work.rot);
-  LINE(work.required_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs), LINE(work.srq);
+  LINE(work.required_token), LINE(work.late_token), LINE(work.odd_address), LINE(work.fetched), LINE(work.qp_pairs),
+      LINE(work.srq);
   LINE(work.roce_mtu), LINE(work.roce_timeout), LINE(work.roce_reads), LINE(work.roce_retry_cnt);
   LINE(work.roce_ack_every), LINE(work.ud_queues), LINE(work.connects), LINE(work.hang_up), LINE(work.reject);
   LINE(work.cm_tries), LINE(work.cm_table), LINE(work.dcqcn), LINE(work.line_rate), LINE(net.mark);
   LINE(fault.partitions), LINE(fault.partition_ns), LINE(fault.app_kills), LINE(fault.crashes);
-  LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.unregisters), LINE(fault.closes);
-  LINE(fault.span_ns);
+  LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.rotations), LINE(fault.unregisters),
+      LINE(fault.closes), LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";

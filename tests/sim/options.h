@@ -82,6 +82,7 @@ struct WorkloadOptions {
   uint8_t err_timeout = 17;
   uint8_t min_rnr_timer = 6;
   double required_token = 0.6;
+  double late_token = 0.1;   // chance that a request shows a token that was withdrawn
   double odd_address = 0.3;  // segments named by an address other than their va
   double suspends = 0;       // share of the send queues that a failure suspends
   double completes_early = 0;  // share of the send queues whose requests complete as they finish
@@ -112,6 +113,7 @@ struct FaultOptions {
   uint32_t flushes = 0;      // a queue is set to ERROR
   uint32_t jfr_flushes = 0;  // a JFR is set to ERROR, and half of the times to READY again
   uint32_t resets = 0;       // a queue or a JFR is set to RESET, and later to READY again
+  uint32_t rotations = 0;    // the token of a region or a JFR is replaced
   uint32_t unregisters = 0;
   uint32_t closes = 0;           // an instance leaves in order and starts anew
   uint32_t hostile = 0;          // applications on each node that keep to no rule (hostile.h)

@@ -36,6 +36,12 @@ const OrderModel::Range* OrderModel::use_at(uint32_t region, uint64_t offset) co
   return key.first == region && offset < range.end ? &range : nullptr;
 }
 
+std::optional<uint64_t> OrderModel::writer_at(uint32_t region, uint64_t offset) const {
+  const Range* range = use_at(region, offset);
+  if (range == nullptr || range->use != Use::kWritten) return {};
+  return range->id;
+}
+
 void OrderModel::touch(uint32_t region, uint64_t offset, bool read) {
   const Range* range = use_at(region, offset);
   if (range == nullptr || read != (range->use == Use::kRead)) return;

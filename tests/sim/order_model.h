@@ -42,6 +42,8 @@ class OrderModel {
   void own(uint64_t id, uint32_t region, uint64_t offset, uint64_t bytes, Use use);
   // Does no request use a part of this range alone?
   bool unused(uint32_t region, uint64_t offset, uint64_t bytes) const;
+  // Who writes there, if that is one request alone.
+  std::optional<uint64_t> writer_at(uint32_t region, uint64_t offset) const;
   // Somebody read or wrote there.
   void touch(uint32_t region, uint64_t offset, bool read);
   // Bytes arrived that will be written there.

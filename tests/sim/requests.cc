@@ -25,6 +25,27 @@ void give_back(Wr& w) {
   if (w.owned) w.remote->free.add(w.remote_offset, std::max<uint64_t>(w.length, 1));
 }
 
+// The token that a request shows: that of a user who knows of the new one, or of one who does not. One that was
+// withdrawn is shown seldom.
+uint32_t shown(World& world, const RotatingToken& t) {
+  const bool good = t.state == RotatingToken::Former::kGood;
+  if (t.state == RotatingToken::Former::kNone || !world.rng.chance(good ? 0.5 : world.options.work.late_token))
+    return t.value;
+  if (world.reached) world.reached->reach(good ? ReachedState::kTokenFormer : ReachedState::kTokenWithdrawn);
+  return t.former;
+}
+
+// Chooses the tokens that the request shows.
+void take_tokens(World& world, const Queue* q, const RequestSpec& s, Wr& w) {
+  if (w.remote != nullptr) w.token = shown(world, w.remote->token) ^ (s.wrong == Wrong::kToken ? 0x100 : 0);
+  if (w.notify != nullptr) w.notify_token = w.notify->token.value;
+  if (w.receiver.jfr == nullptr) return;
+  w.receiver_token = w.receiver.jfr->token.value;
+  if (takes_receive(w.op))
+    w.receiver_token = q->mode == Mode::kRc ? q->bound_token : shown(world, w.receiver.jfr->token);
+  if (s.wrong == Wrong::kReceiverToken) w.receiver_token ^= 0x10001;
+}
+
 // Local memory in `sges` pieces.
 bool take_local(World& world, const Queue* q, Wr& w, uint32_t bytes, uint32_t sges) {
   Region* local = app_of(world, q)->local;
@@ -101,7 +122,9 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
     abort = abort || (w.remote->access & needed_access(w.op)) == 0 || w.remote->state != Region::State::kLive;
     abort = abort || (q->qp && w.remote->app != q->peer->app);  // another protection domain
     abort = abort || (w.notify != nullptr && (w.notify->state != Region::State::kLive));
+    abort = abort || !w.remote->token.fits(w.token);
   }
+  abort = abort || (takes_receive(w.op) && !q->qp && !w.receiver.jfr->token.fits(w.receiver_token));
   if (abort) ok = 0, more |= bit(CrStatus::kRemAccessAbort);
   if (takes_receive(w.op)) {
     const Receiver& r = w.receiver;
@@ -202,6 +225,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     w.notify = n;
     w.notify_offset = (*at + 7) & ~uint64_t{7};
   }
+  take_tokens(world, q, s, w);
   bool carries_payload = writes_remote(w.op) || (takes_receive(w.op));
   bool inlined = s.inlined && carries_payload && w.length <= kMaxInline && s.wrong != Wrong::kLocalRange &&
                  s.wrong != Wrong::kLocalHandle;
@@ -226,7 +250,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     e.target = q->qp                  ? 0
                : s.target != 0        ? s.target
                : q->mode == Mode::kRc ? q->bound_target
-                                      : node.import(q->owner, s.to, q->mode, s.wrong == Wrong::kReceiverToken);
+                                      : node.import(q->owner, s.to, q->mode, w.receiver_token);
   }
   if (q->ud()) aim(world, q, s, &w, &e);
   if (w.remote != nullptr) {
@@ -234,7 +258,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
     e.token_id = s.wrong == Wrong::kTokenId ? 0xffff0 : w.remote->registered.token_id;
     if (w.remote->token.required) {
       e.flags |= kWrToken;
-      e.token_value = w.remote->token.value ^ (s.wrong == Wrong::kToken ? 0x100 : 0);
+      e.token_value = w.token;
     }
   }
   if (q->qp) {
@@ -244,7 +268,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (w.notify != nullptr) {
     x.notify_address = w.notify->address + w.notify_offset;
     x.notify_token_id = w.notify->registered.token_id;
-    x.notify_token_value = w.notify->token.value;
+    x.notify_token_value = w.notify_token;
   }
   std::vector<Sge> list;
   for (const LocalRange& l : w.local) list.push_back(l.sge());
@@ -277,19 +301,24 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
                             s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle || takes_receive(w.op));
   if (w.remote != nullptr &&
       (w.remote->state != Region::State::kLive || (w.remote->access & needed_access(w.op)) == 0 ||
-       s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId || (q->qp && w.remote->app != q->peer->app)))
+       !w.remote->token.fits(w.token) || s.wrong == Wrong::kToken || s.wrong == Wrong::kTokenId ||
+       (q->qp && w.remote->app != q->peer->app)))
     may_write = false;
   if (!may_write) w.effect_bytes = 0;
   // A result that has no place to go is found out only when it comes.
   w.may_run = runs && ((w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange ||
                        s.wrong == Wrong::kLocalHandle);
   if (w.unreliable && s.wrong != Wrong::kNothing) w.may_run = false;
+  if (w.unreliable && !q->qp && w.receiver.jfr != nullptr && !w.receiver.jfr->token.fits(w.receiver_token))
+    w.may_run = false;
   if (q->ud()) w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0;
-  if (!runs || ((w.allowed & bit(CrStatus::kSuccess)) == 0 && s.wrong != Wrong::kNothing)) w.notify = nullptr;
+  const bool late = w.remote != nullptr && s.wrong == Wrong::kNothing && !w.remote->token.fits(w.token);
+  if (!runs || ((w.allowed & bit(CrStatus::kSuccess)) == 0 && (late || s.wrong != Wrong::kNothing))) w.notify = nullptr;
   if (!runs && world.reached) world.reached->reach(ReachedState::kResetPosted);
   static constexpr const char* kNames[] = {nullptr,          "token",       "token id",    "range",
                                            "receiver token", "local range", "local handle"};
   w.wrong = kNames[static_cast<size_t>(s.wrong)];
+  if (late) w.wrong = "former token";
   const Wr& posted = world.model.post(std::move(made));
   // A request that may fail takes the queue pair with it.
   if (q->qp && (w.allowed & ~bit(CrStatus::kSuccess)) != 0)

@@ -375,7 +375,7 @@ TEST(Owner, target_handed_on_in_flight__a_message_ends) {
   e = x.element(WrOp::kWrite, 5000, target, y.region);
   x.post(e);
   ASSERT_EQ(x.core().remove_target(target), Status::kOk);
-  ASSERT_EQ(s.a().node->import_again(s.a().app->owner, s.b().receiver(), Mode::kRm), target);
+  ASSERT_EQ(s.a().node->import_again(s.a().app->owner, s.b().receiver(), Mode::kRm, s.b().jfr->token.value), target);
   s.world.run_for(seconds(1));
   EXPECT_EQ(x.status(e.user_ctx), kSuccess);
   others_go_on(s);

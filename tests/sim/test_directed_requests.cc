@@ -72,34 +72,76 @@ TEST(Request, wrong_token_id_range__rem_access_abort) {
 
 // 9.4, 11.4: a new token takes the place of the former one while requests with either are under way, and none fails.
 TEST(Request, a_token_is_replaced_in_steps__nobody_who_stays_notices) {
-  constexpr uint32_t kFormer = 0x1111, kNew = 0x2222;
   Options o = directed_options();
   o.net.loss = 0.02;
+  o.work.late_token = 0;
   Stage s(o);
   RequestSpec spec;
   spec.remote = s.b().node->add_target(*s.b().app, {.length = 1 << 20,
                                                     .access = kAccessRead | kAccessWrite,
-                                                    .token = {true, kFormer},
+                                                    .token = {true, 0x1111},
                                                     .odd_address = true,
                                                     .token_id = 0});
-  const uint32_t handle = spec.remote->registered.handle;
   std::vector<const Wr*> all;
   const auto post_some = [&] {
-    for (int i = 0; i < 8; ++i) all.push_back(&(i % 2 == 0 ? s.write(5000, spec) : s.read(5000, spec)));
+    for (int i = 0; i < 16; ++i) all.push_back(&(i % 2 == 0 ? s.write(5000, spec) : s.read(5000, spec)));
   };
+  const auto show_former = [](const Wr* w) { return w->token == 0x1111; };
   post_some();
-  ASSERT_EQ(s.b().node->core().set_segment_token(handle, kNew, kFormer), Status::kOk);
-  post_some();
-  spec.remote->token.value = kNew;
-  post_some();
+  s.b().node->replace_token(spec.remote, 0x2222);
+  post_some();  // with either
+  EXPECT_GT(std::count_if(all.begin() + 16, all.end(), show_former), 0);
+  EXPECT_LT(std::count_if(all.begin() + 16, all.end(), show_former), 16);
   s.finish();
-  ASSERT_EQ(s.b().node->core().set_segment_token(handle, kNew, kNew), Status::kOk);
+  s.b().node->withdraw_token(spec.remote);
   post_some();
+  EXPECT_EQ(std::count_if(all.begin() + 32, all.end(), show_former), 0);
   s.finish();
   for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess) << s.world.model.describe(*w);
-  spec.remote->token.value = kFormer;
-  spec.extra_allowed = 1u << static_cast<uint32_t>(CrStatus::kRemAccessAbort);
+  s.world.options.work.late_token = 1;
   const Wr& late = s.write(5000, spec);
+  s.finish();
+  EXPECT_EQ(late.status, CrStatus::kRemAccessAbort);
+  s.check_memory();
+}
+
+// What is under way when the former token is withdrawn may fail, and nothing of it is placed from then on.
+TEST(Request, a_token_is_withdrawn__what_shows_it_comes_to_a_stop) {
+  Options o = directed_options();
+  o.work.late_token = 0;
+  o.net.ns_per_byte = 1;
+  Stage s(o);
+  s.warm_up();
+  const Wr& w = s.write(200'000);
+  s.world.run_for(microseconds(100));
+  s.b().node->replace_token(s.b().target, 0x2222);
+  s.world.run_for(microseconds(30));
+  s.b().node->withdraw_token(s.b().target);
+  s.finish();
+  EXPECT_EQ(w.status, CrStatus::kRemAccessAbort);
+  s.check_memory();
+}
+
+// The same for messages: those to a JFR, whose sender imports it again.
+TEST(Request, the_token_of_a_receiver_is_replaced_in_steps) {
+  Options o = directed_options();
+  o.work.late_token = 0;
+  Stage s(o);
+  s.b().give_receives(40);
+  std::vector<const Wr*> all;
+  const auto send_some = [&] {
+    for (int i = 0; i < 10; ++i) all.push_back(&s.send(100));
+  };
+  send_some();
+  s.b().node->replace_token(s.b().jfr, 0x2222);
+  send_some();
+  s.finish();
+  s.b().node->withdraw_token(s.b().jfr);
+  send_some();
+  s.finish();
+  for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess) << s.world.model.describe(*w);
+  s.world.options.work.late_token = 1;
+  const Wr& late = s.send(100);
   s.finish();
   EXPECT_EQ(late.status, CrStatus::kRemAccessAbort);
   s.check_memory();

@@ -84,7 +84,7 @@ void Workload::build_app(Node& node) {
   Jfc* other = rng_.chance(0.5) ? node.add_jfc(app, depth) : jfc;
   auto token = [&] {
     const bool required = rng_.chance(o.required_token);
-    return Token{required, o.qp_pairs == 0 ? rng_.next_u32() : rng_.next_u32() & roce::kKeyMask};
+    return Token{required, draw_token()};
   };
   auto add_jfr = [&](Mode mode) {
     JfrSpec s{.mode = mode,
@@ -191,6 +191,10 @@ void Workload::step(Queue* q) {
   }
   if (q->jfr != nullptr) node.refill(q->jfr, false);
   plan_step(q);
+}
+
+uint32_t Workload::draw_token() {
+  return rng_.next_u32() & (world_.options.work.qp_pairs == 0 ? UINT32_MAX : roce::kKeyMask);
 }
 
 uint32_t Workload::draw_size(uint32_t cap) {

@@ -68,6 +68,7 @@ class Workload {
   void draw_ordered(const Queue*, RequestSpec*);
   bool choose_peer(Queue*, RequestSpec*);
   Region* choose_region(const Receiver&, bool must_have_atomics, uint32_t app);  // 0: of any
+  uint32_t draw_token();
   uint32_t draw_size(uint32_t cap);
   WrOp draw_op();
   void plan_faults();
@@ -82,6 +83,9 @@ class Workload {
   void fault_flush();
   void fault_jfr_flush();
   void fault_reset();
+  void fault_rotate();
+  template <class Holder>
+  void rotate(Node&, Holder*);
   void fault_unregister();
   void replace(Node&, bool goodbye);
   App* random_app();

@@ -39,6 +39,7 @@ void Workload::plan_faults() {
   for (uint32_t i = 0; i < f.flushes; ++i) plan_fault(&Workload::fault_flush);
   for (uint32_t i = 0; i < f.jfr_flushes; ++i) plan_fault(&Workload::fault_jfr_flush);
   for (uint32_t i = 0; i < f.resets; ++i) plan_fault_midway(&Workload::fault_reset);
+  for (uint32_t i = 0; i < f.rotations; ++i) plan_fault_midway(&Workload::fault_rotate);
   for (uint32_t i = 0; i < f.unregisters; ++i) plan_fault(&Workload::fault_unregister);
 }
 
@@ -138,6 +139,33 @@ void Workload::fault_reset() {
   Node& node = world_.node(q->node);
   node.reset(q);
   world_.after(pause, [&node, q] { node.leave_reset(q); });
+}
+
+// Replaces the token of a region or a JFR, and withdraws the former one after some time, or at once.
+template <class Holder>
+void Workload::rotate(Node& node, Holder* of) {
+  const RotatingToken& t = of->token;
+  if (!t.required || t.state == RotatingToken::Former::kGood) return;
+  uint32_t by = t.value;
+  while ((by & ~0x10101u) == (t.value & ~0x10101u)) by = draw_token();  // no request with a wrong token hits it
+  node.replace_token(of, by);
+  if (rng_.chance(0.2)) return node.withdraw_token(of);
+  const uint64_t most = rng_.chance(0.5) ? 100'000 : world_.options.fault.span_ns;
+  const auto pause = nanoseconds(static_cast<int64_t>(1 + rng_.below(most)));
+  world_.after(pause, [&node, of] { node.withdraw_token(of); });
+}
+
+void Workload::fault_rotate() {
+  App* app = random_app();
+  if (app == nullptr) return;
+  Node& node = world_.node(app->local->node);
+  if (!app->jfrs.empty() && rng_.chance(0.4)) {
+    Jfr* r = app->jfrs[rng_.below(app->jfrs.size())];
+    if (r->alive && !r->of_qp) rotate(node, r);
+  } else if (!app->targets.empty()) {
+    Region* r = app->targets[rng_.below(app->targets.size())];
+    if (r->state == Region::State::kLive) rotate(node, r);
+  }
 }
 
 void Workload::fault_unregister() {
