@@ -129,13 +129,13 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
   if (takes_receive(w.op)) {
     const Receiver& r = w.receiver;
     bool dead = !r.jfr->alive || (r.jetty != nullptr && r.jetty->state == Queue::State::kGone);
-    bool dropping =
-        (r.jfr->in_error && !r.jfr->will_revive) || (r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing);
+    const bool flushing = r.jetty != nullptr && r.jetty->state == Queue::State::kFlushing;
+    const bool dropping = (r.jfr->in_error && !r.jfr->will_revive) || (flushing && !r.jetty->comes_back);
     const bool resting = r.jfr->in_reset || (r.jetty != nullptr && r.jetty->state == Queue::State::kReset);
     bool dying = !world.node(r.node()).app_alive(r.jfr->app);
     if (dead || dying) more |= bit(CrStatus::kRemAccessAbort) | bit(CrStatus::kAckTimeout);
     if (dying) more |= bit(CrStatus::kRemOperation);
-    if (dropping || resting || r.jfr->in_error) more |= bit(CrStatus::kAckTimeout);
+    if (flushing || resting || r.jfr->in_error) more |= bit(CrStatus::kAckTimeout);
     if (dead || dropping) ok = 0;
     if (w.op != WrOp::kWriteImm && w.length > r.jfr->buffer_bytes) more |= bit(CrStatus::kRemOperation);
   }
