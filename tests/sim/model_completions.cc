@@ -175,7 +175,7 @@ void Model::resumed(Queue* q) {
 }
 
 void Model::flush_finished(Queue* q) {
-  all_retired(q);
+  resumed(q);
   flush_done_.erase(q->uid);
 }
 
