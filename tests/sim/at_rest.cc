@@ -93,7 +93,6 @@ void Inspection::free_lists() {
   free_list("free and used reorder blocks", s_.reorder);
   free_list("free and used kept packets", s_.kept);
   free_list("free and used parked messages", s_.parked);
-  none("records of parked messages", s_.parked.in_use());
   free_list("free and used numbers of held frames", s_.held.more().places);
   if (roce_ == nullptr) return;
   free_list("free and used queue pairs", roce_->qps);
@@ -124,13 +123,14 @@ void Inspection::lists() {
 
 // Records that something under way has, and that its end gives back.
 void Inspection::pools_in_transit() {
-  uint32_t reorder = 0, kept = 0, jobs = 0;
+  uint32_t reorder = 0, kept = 0, jobs = 0, parked = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i) {
     const Channel& ch = s_.channels[i];
     if (!alive(ch)) continue;
     reorder += ch.reorder != 0;
     kept += ch.kept;
     jobs += ch.read_jobs;
+    parked += ch.parked;
   }
   none("chunks of messages", s_.messages.in_use());
   none("chunks of answers", s_.answers.in_use());
@@ -142,6 +142,7 @@ void Inspection::pools_in_transit() {
   expect("READ jobs, by what channels count", s_.jobs.in_use(), jobs);
   expect("reorder blocks, by those of channels", s_.reorder.in_use(), reorder);
   expect("kept packets, by what channels count", s_.kept.in_use(), kept);
+  expect("parked messages, by what channels count", s_.parked.in_use(), parked);
   if (roce_ == nullptr) return;
   uint32_t of_queue_pairs = 0;
   for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
@@ -156,7 +157,9 @@ void Inspection::channel(const Channel& ch) {
   none("unfinished message of a channel", ch.mid_message);
   none("copies of a channel", ch.open.copies);
   none("unanswered requests of a lane", s_.peers[ch.peer].lanes[ch.lane].unanswered);
-  none("parked messages of a channel", ch.parked + ch.ending.back() + ch.ahead.back() + ch.early.back());
+  none("parked messages of a channel", ch.ending.back() + ch.early.back());
+  // A peer that has gone leaves gaps, and messages behind them.
+  if (ch.highest_seen.before(ch.expected)) none("messages ahead of a gap where there is none", ch.parked);
   none("messages of a channel whose turn has not come", ch.early_count);
   none("packets of a channel that wait for memory", ch.held.count + ch.held_new);
   none("channel on the list of those with something to send", ch.on_active_list.next);
