@@ -90,6 +90,16 @@ TEST(JfcObject, that_somebody_completes_into_cannot_be_destroyed) {
   EXPECT_EQ(destroy_jfc(*o.s, o.jfc), Status::kBusy);
 }
 
+TEST(JfcObject, its_period_ends_with_it) {
+  Objects o;
+  ASSERT_EQ(moderate_jfc(*o.s, o.jfc, {std::nullopt, microseconds(50)}), Status::kOk);
+  arm(o.cq, Armed::kAny);
+  ta::push_completion(*o.s, o.jfc, Cqe{});
+  ASSERT_EQ(o.s->timers.earliest(), o.s->now + microseconds(50));
+  ASSERT_EQ(destroy_jfc(*o.s, o.jfc), Status::kOk);
+  EXPECT_TRUE(o.s->timers.earliest().is_never());
+}
+
 TEST(JfcObject, its_events_go_with_it_and_those_of_others_stay) {
   for (uint32_t gone : {1u, 2u, 3u}) {
     Objects o;
