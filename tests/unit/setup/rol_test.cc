@@ -114,6 +114,16 @@ TEST(RolChannel, that_the_peer_refuses_is_not_asked_for_again) {
   EXPECT_TRUE(i.events().empty()) << "nobody lost anything";
 }
 
+TEST(RolChannel, that_the_peer_refuses_keeps_no_queue) {
+  Rol i;
+  const uint32_t channel = i.ask();
+  const uint32_t queues[] = {i.queue_waiting_for(channel), i.queue_waiting_for(channel), i.queue_waiting_for(channel)};
+  ControlRecord refusal = i.reply_of_peer(channel, RecordType::kRej);
+  refusal.reason = RecordReason::kParameter;
+  on_record(*i.s, i.from, refusal);
+  for (const uint32_t queue : queues) EXPECT_EQ(i.s->queues[queue].waits_for, 0u);
+}
+
 // Requests that were posted meanwhile go by a new channel, even if the peer has none at the time of the refusal.
 TEST(RolChannel, that_the_peer_refuses_fails_no_request) {
   Rol i;

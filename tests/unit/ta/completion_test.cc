@@ -402,6 +402,21 @@ TEST(Moderation, an_armed_jfc_obeys_the_new_values_at_once) {
   EXPECT_TRUE(c.told()) << "there are so many";
 }
 
+TEST(Moderation, a_period_that_was_running_is_forgotten_with_its_length) {
+  Completions c(8);
+  c.moderate(5, microseconds(50));
+  c.rearm();
+  c.push();
+  c.moderate({}, microseconds(80));
+  c.pass(microseconds(79));
+  EXPECT_TRUE(c.armed()) << "longer";
+  c.moderate({}, Duration{});
+  c.pass(seconds(1));
+  EXPECT_TRUE(c.armed()) << "none: it waits for five";
+  for (int i = 0; i < 4; ++i) c.push();
+  EXPECT_TRUE(c.told());
+}
+
 TEST(Moderation, is_that_of_one_jfc_and_ends_with_it) {
   Completions c(8);
   EXPECT_EQ(moderate_jfc(*c.s, c.jfc + 1, {}), Status::kInvalid) << "there is none";

@@ -111,6 +111,95 @@ TEST(Lane, a_pinned_queue_moves_only_when_nothing_was_refused) {
   EXPECT_FALSE(l.q().pinned_bulk);
 }
 
+// Requests that were sent there may still be executed, whether somebody waits for them or not.
+TEST(Lane, a_pinned_queue_that_moved_stays_there_whatever_its_jetty_goes_through) {
+  void (*const events[])(Lanes&) = {
+      [](Lanes& l) {
+        EXPECT_EQ(unbind_jetty(*l.s, l.id), Status::kOk);
+        EXPECT_EQ(bind_jetty(*l.s, l.id, l.target), Status::kOk);
+      },
+      [](Lanes& l) {
+        EXPECT_EQ(set_state(*l.s, l.id, QueueState::kReset), Status::kOk);
+        EXPECT_EQ(set_state(*l.s, l.id, QueueState::kReady), Status::kOk);
+      },
+      [](Lanes& l) {
+        EXPECT_EQ(set_state(*l.s, l.id, QueueState::kError), Status::kOk);
+        EXPECT_EQ(set_state(*l.s, l.id, QueueState::kReset), Status::kOk);
+        EXPECT_EQ(set_state(*l.s, l.id, QueueState::kReady), Status::kOk);
+      },
+  };
+  for (const bool rol : {false, true}) {
+    for (const auto& happens : events) {
+      Lanes l(true, rol);
+      ASSERT_EQ(bind_jetty(*l.s, l.id, l.target), Status::kOk);
+      l.post(WrOp::kWrite, 20 * kMtu);
+      ASSERT_EQ(l.sent(l.bulk).size(), 1u);
+      happens(l);
+      l.post(WrOp::kWrite, 8);
+      EXPECT_TRUE(l.sent().empty());
+      EXPECT_EQ(l.sent(l.bulk).size(), 1u);
+    }
+  }
+}
+
+// Else its first request would wait for a channel that nobody has begun.
+TEST(Lane, the_channel_that_is_begun_when_a_jetty_is_bound_is_that_of_its_first_request) {
+  for (const bool pinned : {false, true}) {
+    for (const bool rol : {false, true}) {
+      for (const bool refused : {false, true}) {
+        Lanes l(pinned, rol);
+        TargetConfig t = l.target_config(3);
+        t.mode = Mode::kRc;
+        l.target = l.add(t);
+        l.peer().refuses_rol = refused;
+        const uint32_t before = l.s->channels.in_use();
+        ASSERT_EQ(bind_jetty(*l.s, l.id, l.target), Status::kOk);
+        EXPECT_EQ(l.s->channels.in_use(), before + 1);
+        l.post(WrOp::kWrite, 8);
+        EXPECT_EQ(l.s->channels.in_use(), before + 1);
+        EXPECT_NE(l.q().waits_for, 0u);
+      }
+    }
+  }
+}
+
+// The lane counts, and not the length of the message.
+TEST(Lane, short_messages_of_a_queue_that_moved_go_along_with_its_long_ones) {
+  Lanes l(true, true);
+  l.post(WrOp::kSend, 20 * kMtu);
+  ASSERT_EQ(l.sent(l.bulk).size(), 1u);
+  for (const uint8_t place_order : {0, 1, 2}) {
+    l.post(WrOp::kSend, 8, place_order);
+    EXPECT_EQ(l.sent(l.bulk).size(), 1u) << int{place_order};
+    l.post(WrOp::kSend, 20 * kMtu, place_order);
+    EXPECT_EQ(l.sent(l.bulk).size(), 1u) << int{place_order};
+  }
+}
+
+// Others of the same length, or of the same service, go by channels that live.
+TEST(Lane, a_channel_that_dies_takes_along_what_was_posted_for_its_lane_alone) {
+  for (const uint32_t dies : {kSmallLane, kBulkLane, kOrderedLane, kOrderedBulkLane}) {
+    for (const bool rol : {false, true}) {
+      for (const bool long_one : {false, true}) {
+        Lanes l(true, rol);
+        uint32_t channels[kLanes];
+        for (uint32_t lane = 0; lane < kLanes; ++lane) {
+          channels[lane] = setup::channel_to(*l.s, l.s->targets[l.target].peer, lane);
+          if (!l.s->channels[channels[lane]].is_up()) l.open(channels[lane]);
+        }
+        l.post(WrOp::kWrite, long_one ? 20 * kMtu : 8);
+        setup::kill_channel(*l.s, channels[dies]);
+        const LaneKind its_lane = lane_kind(rol, long_one);
+        if (dies == its_lane) {
+          EXPECT_EQ(l.outcomes(), (Outcomes{CrStatus::kAckTimeout})) << dies << rol << long_one;
+        } else {
+          EXPECT_EQ(l.sent(channels[its_lane]).size(), 1u) << dies << rol << long_one;
+        }
+      }
+    }
+  }
+}
+
 TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   Lanes l(true);
   l.post(WrOp::kWrite, 8);

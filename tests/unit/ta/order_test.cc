@@ -479,6 +479,25 @@ TEST(Amount, what_waits_for_the_time_of_a_refused_request_waits_for_no_answer) {
   EXPECT_FALSE(r.q().held_back);
 }
 
+// Its body takes no receive. If it counted, its queue would seem to have messages under way for ever.
+TEST(Amount, of_refused_messages_leaves_out_the_body_of_a_write_that_notifies) {
+  Requests r;
+  r.post(WrOp::kWriteImm, 2 * kMtu);
+  ASSERT_EQ(r.sent().size(), 1u);
+  for (const uint32_t segment : {0u, 1u}) {
+    r.refuse(segment);
+    EXPECT_EQ(r.q().receives_refused, segment);
+    r.pass(seconds(1));
+    r.timer();
+    ASSERT_EQ(r.sent().size(), 1u);
+    EXPECT_EQ(r.q().receives_refused, 0u);
+    r.answer(segment);
+    EXPECT_EQ(r.sent().size(), 1 - segment) << "the last one";
+  }
+  EXPECT_EQ(r.q().receives_in_flight, 0u);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
 TEST(Amount, a_half_cut_request_that_waits_for_answers_is_told) {
   Requests r;
   r.post(WrOp::kWriteImm, 2 * kMtu);

@@ -349,6 +349,23 @@ TEST(Transmitter, a_confirmation_leaves_once_and_before_the_acknowledgement) {
   EXPECT_EQ(s.host.frames.size(), 3u) << "an acknowledgement alone";
 }
 
+// The target delivers nothing behind the failed message until it is confirmed.
+TEST(Transmitter, of_what_leaves_with_an_acknowledgement_that_alone_may_wait_in_the_port) {
+  for (const bool by_rol : {false, true}) {
+    for (const bool confirms : {false, true}) {
+      for (const uint8_t notifies : {uint8_t{0}, uint8_t{wire::CetphCnp::kSevere}}) {
+        Confirming s;
+        s.ch().rol = by_rol;
+        s.ch().fused.confirm_owed = by_rol && confirms;
+        s.ch().owed_cnp = notifies;
+        EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+        EXPECT_EQ(s.host.frames.size(), 1u + (by_rol && confirms) + (notifies != 0));
+        EXPECT_EQ(s.host.may_wait, 1u);
+      }
+    }
+  }
+}
+
 TEST(Transmitter, without_room_in_the_port_a_confirmation_stays_owed_with_its_acknowledgement) {
   Confirming s;
   s.host.full = true;
