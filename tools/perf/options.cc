@@ -152,8 +152,8 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
                  "percent of the requests that have a strong order, the others have a relaxed one; without: none (bw)")
       ->check(CLI::Range(0, 100));
   app.add_flag("--stalled", o.stalled,
-               "one jetty more beside those that are measured: a SEND that nobody receives, and WRITEs that wait for "
-               "it (write_bw, read_bw, atomic_bw)");
+               "the client has one jetty more, whose SEND nobody receives and whose WRITEs wait for it: what do those "
+               "that are measured lose? (write_bw, read_bw, atomic_bw)");
   app.add_option("-A,--atomic_type", atomic_type, "for atomic tests")
       ->check(CLI::IsMember({"FETCH_AND_ADD", "CMP_AND_SWAP"}))
       ->capture_default_str();

@@ -50,7 +50,8 @@ bool check_send_order(urma_jfs_cfg_t& cfg) {
   }
   if (cfg.flag.bs.order_type == URMA_DEF_ORDER) cfg.flag.bs.order_type = default_order(cfg.trans_mode);
   if (!order_fits(cfg.trans_mode, cfg.flag.bs.order_type)) {
-    URMA_LOG_ERROR("order type %u is not allowed in transport mode %d", cfg.flag.bs.order_type, cfg.trans_mode);
+    URMA_LOG_ERROR("order type %u (%s) is not allowed in mode %s: RM has OI, RC has OT and OL, UM has NO, 0 chooses",
+                   cfg.flag.bs.order_type, order_name(cfg.flag.bs.order_type), mode_name(cfg.trans_mode));
     return false;
   }
   return true;

@@ -156,8 +156,8 @@ int check_import(urma_rjetty_t& rjetty, const urma_token_t* token_value, Import*
   auto& flag = rjetty.flag.bs;
   if (flag.order_type == URMA_DEF_ORDER) flag.order_type = default_order(rjetty.trans_mode);
   if (order_fits(rjetty.trans_mode, flag.order_type) && tp_type_fits(rjetty.trans_mode, rjetty.tp_type)) return 0;
-  URMA_LOG_ERROR("mode %d does not go with order type %u or channel type %d", rjetty.trans_mode, flag.order_type,
-                 rjetty.tp_type);
+  URMA_LOG_ERROR("mode %s does not go with order type %s or channel type %d", mode_name(rjetty.trans_mode),
+                 order_name(flag.order_type), rjetty.tp_type);
   return EINVAL;
 }
 
@@ -224,7 +224,8 @@ urma_status_t begin_bind(Jetty& jetty, Target& target, bool* bound) {
     return URMA_ENOPERM;
   }
   if (cfg.flag.bs.order_type != target.pub.flag.bs.order_type) {
-    URMA_LOG_ERROR("the jetty has order type %u, its target %u", cfg.flag.bs.order_type, target.pub.flag.bs.order_type);
+    URMA_LOG_ERROR("the jetty has order type %s, its target was imported with %s: set rjetty.flag.bs.order_type",
+                   order_name(cfg.flag.bs.order_type), order_name(target.pub.flag.bs.order_type));
     return URMA_ENOPERM;
   }
   const urma_status_t status = pair(jetty, target, bound);

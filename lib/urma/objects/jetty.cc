@@ -43,8 +43,9 @@ bool check(const urma_context_t* ctx, urma_jetty_cfg_t& cfg, Parts* parts) {
   parts->recv_jfc = jfc_of(ctx, cfg.shared.jfc != nullptr ? cfg.shared.jfc : jfr_cfg.jfc);
   if (parts->recv_jfc == nullptr || !check_send_order(cfg.jfs_cfg)) return false;
   if (jfr_cfg.trans_mode != cfg.jfs_cfg.trans_mode || jfr_cfg.flag.bs.order_type != cfg.jfs_cfg.flag.bs.order_type) {
-    URMA_LOG_ERROR("the shared JFR has mode %d, order %u, the jetty mode %d, order %u", jfr_cfg.trans_mode,
-                   jfr_cfg.flag.bs.order_type, cfg.jfs_cfg.trans_mode, cfg.jfs_cfg.flag.bs.order_type);
+    URMA_LOG_ERROR("the shared JFR has mode %s and order type %s, the jetty %s and %s: give both the same",
+                   mode_name(jfr_cfg.trans_mode), order_name(jfr_cfg.flag.bs.order_type),
+                   mode_name(cfg.jfs_cfg.trans_mode), order_name(cfg.jfs_cfg.flag.bs.order_type));
     return false;
   }
   return check_group(ctx, cfg, jfr_cfg) && check_wanted_id(cfg.id) && check_send_limits(cfg.jfs_cfg);

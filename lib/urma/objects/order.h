@@ -2,6 +2,8 @@
 // order.h - which transport modes, order types and channel types go together (URMA API 0.9, 6.1).
 #pragma once
 
+#include <iterator>
+
 #include "lib/urma/backends/backend.h"
 #include "lib/urma/include/ub/umdk/urma/urma_types.h"
 
@@ -43,6 +45,15 @@ inline bool tp_type_fits(urma_transport_mode_t mode, urma_tp_type_t type) {
     default:
       return false;
   }
+}
+
+// For messages of the log.
+inline const char* mode_name(urma_transport_mode_t mode) {
+  return mode == URMA_TM_RM ? "RM" : mode == URMA_TM_RC ? "RC" : mode == URMA_TM_UM ? "UM" : "none";
+}
+inline const char* order_name(uint32_t order) {
+  static constexpr const char* kNames[] = {"default", "OT", "OI", "OL", "NO"};
+  return order < std::size(kNames) ? kNames[order] : "none";
 }
 
 // Lower-layer order is kept by one lane.

@@ -29,6 +29,11 @@
  *    behind it start, when the results of all earlier READs and atomics are in memory; the receive of a message with
  *    comp_order completes after those of all earlier messages (in RC always). Queues never wait for each other.
  *    Requests of a queue with outorder_comp complete as they finish, and those flags have no meaning there.
+ *  - The order_type of a queue says who keeps that order, and so what URMA_STRONG_ORDER costs. URMA_OI (RM): a round
+ *    trip, since the request leaves when those before it are answered. URMA_OL (RC, its default): none behind WRITEs
+ *    and atomics, which share its channel. URMA_OT (RC): none behind WRITEs, READs that are complete and atomics, with
+ *    long messages on a channel of their own. apps/examples/journal.c is a complete program, and docs/guide.md says
+ *    when to use which.
  *  - A child keeps its parent alive: deleting a parent first fails cleanly.
  *  - Objects do not survive fork() in the child.
  */
@@ -315,8 +320,8 @@ int urma_flush_jfs(urma_jfs_t* jfs, int cr_cnt, urma_cr_t* cr);
  *
  * @param jfr_cfg if order_type is 0, the default of the transport mode is stored here. A wanted id that is
  *        taken may be replaced by another.
- * @return queue for urma_delete_jfr; NULL: errno EINVAL (argument, jfc NULL, transport mode, token policy,
- *         depth, max_sge or min_rnr_timer out of range), EIO (device) or ENOMEM.
+ * @return queue for urma_delete_jfr; NULL: errno EINVAL (argument, jfc NULL, transport mode, order type,
+ *         token policy, depth, max_sge or min_rnr_timer out of range), EIO (device) or ENOMEM.
  */
 urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg);
 
@@ -512,7 +517,8 @@ urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjet
  * sending may start when the own bind has returned.
  *
  * @return URMA_SUCCESS, also for a pair already bound; URMA_EINVAL: argument, different contexts, or target
- *         bound to another jetty; URMA_ENOPERM: not RC on both sides, or order types differ; URMA_EEXIST:
+ *         bound to another jetty; URMA_ENOPERM: not RC on both sides, or the order type with which the target was
+ *         imported is not that of the jetty; URMA_EEXIST:
  *         jetty bound to another target; URMA_FAIL: device.
  */
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
