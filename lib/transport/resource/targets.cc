@@ -55,8 +55,8 @@ Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target) {
   if (j->bound_target != 0 && j->bound_target != target) return Status::kExists;
   j->bound_target = target;
   const uint32_t peer = s.targets[target].peer;
-  const bool by_channel = ta::ordered_by_channel(s, s.queues[j->queue], peer);
-  setup::channel_to(s, peer, lane_kind(by_channel, false), ta::place_of(s, s.queues[j->queue]));
+  const SendQueue& q = s.queues[j->queue];
+  setup::channel_to(s, peer, lane_kind(ta::ordered_by_channel(s, q, peer), q.pinned_bulk), ta::place_of(s, q));
   return Status::kOk;
 }
 

@@ -61,11 +61,11 @@ void tell(CoreState& s, uint32_t jfc, const Jfc& j) {
   const Jfc& j = s.jfcs[jfc];
   const JfcModeration& m = s.moderations[jfc];
   const bool number_matters = m.count != 0 || m.period.ns == 0;
-  // A JFC that is full gets no more, so no more than its depth are awaited.
+  // A JFC that is full gets no more, so no more than its depth are awaited, and none beside promised places.
   const uint32_t enough = std::clamp<uint32_t>(m.count, 1, j.depth);
   const uint32_t came = j.produced - j.indices->armed_at.load(std::memory_order_relaxed);
   const uint32_t timer = s.jfc_timers.of(jfc);
-  if (at_once || (number_matters && came >= enough)) {
+  if (at_once || j.full || (number_matters && came >= enough)) {
     s.timers.cancel(timer);
     tell(s, jfc, j);
   } else if (m.period.ns != 0) {
@@ -78,6 +78,8 @@ void tell(CoreState& s, uint32_t jfc, const Jfc& j) {
   s.note(Stage::kJfcFull, jfc);
   s.count(Counter::kJfcFull);
   push_jfc_event(s, jfc, false);
+  const Jfc& j = s.jfcs[jfc];
+  if (j.moderated && armed(j) == Armed::kAny && j.produced != consumed_of(j)) tell_or_wait(s, jfc, false);
 }
 
 }  // namespace

@@ -291,6 +291,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
+    if (leaves_channel(q, channel) && !held_by(s, q, RequestWaits::kLane)) return {};
     if (q.context != 0 && !context_has_room(s, q, wqe, s.channels[channel])) [[unlikely]] {
       held_by(s, q, RequestWaits::kAnswers);
       return {};

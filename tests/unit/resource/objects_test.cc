@@ -616,6 +616,20 @@ TEST(Targets, of_rc_begin_the_channel_that_keeps_the_order_of_the_jetty_when_it_
   }
 }
 
+TEST(Targets, of_a_jetty_that_has_moved_to_the_bulk_lane_begin_a_channel_there) {
+  Objects o;
+  JettyConfig c = o.jetty_config(o.make_jfr());
+  c.mode = Mode::kRc;
+  c.lower_layer_order = true;
+  const uint32_t id = o.make(c);
+  o.queue(id).pinned_bulk = true;
+  TargetConfig t = o.target_config();
+  t.mode = Mode::kRc;
+  const uint32_t target = o.add(t);
+  ASSERT_EQ(bind_jetty(*o.s, id, target), Status::kOk);
+  EXPECT_NE(o.s->peers[o.s->targets[target].peer].lanes[kBulkLane].channels[0], 0u);
+}
+
 TEST(Targets, begin_the_channel_at_the_place_of_the_jetty) {
   CoreConfig config = small_tables();
   config.channels_per_lane = 2;

@@ -242,6 +242,18 @@ TEST(Moderation, no_more_completions_are_awaited_than_the_jfc_may_hold) {
   EXPECT_TRUE(c.told());
 }
 
+TEST(Moderation, no_more_are_awaited_than_find_room_beside_places_that_are_promised) {
+  Completions c(4);
+  c.moderate(4, {});
+  c.rearm();
+  c.s->jfcs[c.jfc].reserved = 1;
+  for (int i = 0; i < 3; ++i) c.push();
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_FALSE(c.armed()) << "until somebody reads, only the message with the promised place can complete";
+  c.rearm();
+  EXPECT_FALSE(c.armed()) << "nobody has read";
+}
+
 TEST(Moderation, an_event_comes_a_period_after_the_first_completion) {
   Completions c(8);
   c.moderate({}, microseconds(50));

@@ -200,6 +200,45 @@ TEST(Lane, a_channel_that_dies_takes_along_what_was_posted_for_its_lane_alone) {
   }
 }
 
+// A channel keeps the order of what it carries, and not of what another one carries.
+struct TwoPeers : Requests {
+  TwoPeers() : Requests({.mode = Mode::kRc, .pinned = true, .rol = true}) {
+    second = add(target_config(3));
+    far = setup::channel_to(*s, s->targets[second].peer, kOrderedLane);
+    s->channels[far].rol = true;
+    open(far);
+  }
+  uint32_t second, far;
+};
+
+TEST(Lane, a_strong_request_of_rol_waits_for_those_that_went_to_a_former_target) {
+  TwoPeers r;
+  r.post(WrOp::kWrite, 8, 1);
+  EXPECT_EQ(r.sent().size(), 1u);
+  Wqe& strong = r.write(WrOp::kWrite);
+  strong.place_order = 2;
+  strong.target = r.second;
+  r.ring_bell();
+  EXPECT_TRUE(r.sent(r.far).empty()) << "the first one has not executed";
+  r.answer(0);
+  EXPECT_EQ(r.sent(r.far).size(), 1u);
+}
+
+// The peer accepts channels of ROL for short messages only, and says so while one of them is in use.
+TEST(Lane, messages_that_take_a_receive_leave_a_channel_of_rol_when_the_others_are_answered) {
+  Requests r({.mode = Mode::kRc, .pinned = true, .lanes = 2, .rol = true});
+  const uint32_t small = setup::channel_to(*r.s, r.s->targets[r.target].peer, kSmallLane);
+  r.open(small);
+  r.post(WrOp::kSend);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.peer().refuses_rol = true;
+  r.post(WrOp::kSend);
+  EXPECT_TRUE(r.sent().empty());
+  EXPECT_TRUE(r.sent(small).empty()) << "it may overtake the first one there";
+  r.answer(0);
+  EXPECT_EQ(r.sent(small).size(), 1u);
+}
+
 TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   Lanes l(true);
   l.post(WrOp::kWrite, 8);
