@@ -108,7 +108,7 @@ uint32_t expected(World& world, const Queue* q, const Wr& w, const RequestSpec& 
     return back | bit(s.wrong == Wrong::kLocalRange || s.wrong == Wrong::kLocalHandle ? CrStatus::kLocAccess
                                                                                       : CrStatus::kSuccess);
   uint32_t ok = bit(CrStatus::kSuccess), more = s.extra_allowed | back;
-  // 8.2.2.3: what is posted in RESET ends with an error, before or after that of its channel.
+  // 8.2.2.3: what is posted in RESET ends flushed. While it waits for room in its JFC, its channel may die.
   if (q->state == Queue::State::kReset)
     return bit(CrStatus::kWrFlush) | (world.options.mild() || world.strict ? 0 : bit(CrStatus::kAckTimeout));
   if (w.op == WrOp::kNop) return ok | more;

@@ -133,7 +133,7 @@ void Workload::fault_reset() {
     all.push_back(q.get());
     if (q->state == Queue::State::kReady && q->unfinished() != 0) busy.push_back(q.get());
   }
-  const std::vector<Queue*>& some = busy.empty() ? all : busy;
+  const std::vector<Queue*>& some = busy.empty() || rng_.chance(0.3) ? all : busy;  // those of UM are seldom busy
   if (some.empty()) return;
   Queue* q = some[rng_.below(some.size())];
   Node& node = world_.node(q->node);
