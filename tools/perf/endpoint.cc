@@ -311,15 +311,13 @@ void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
   }
 }
 
-template <class Fn>
-void Endpoint::for_each_queue(Fn&& f) {
-  for (Queue& q : queues_) f(q);
-  f(control_);
-  f(stalled_);
-}
-
 void Endpoint::close() {
-  for_each_queue([&](Queue& q) {
+  auto each = [&](auto&& f) {
+    for (Queue& q : queues_) f(q);
+    f(control_);
+    f(stalled_);
+  };
+  each([&](Queue& q) {
     if (q.target == nullptr) return;
     if (options_.rc) urma_unbind_jetty(q.jetty);
     urma_unimport_jetty(q.target);
@@ -327,7 +325,7 @@ void Endpoint::close() {
   });
   if (remote_segment_ != nullptr) urma_unimport_seg(remote_segment_);
   if (segment_ != nullptr) urma_unregister_seg(segment_);
-  for_each_queue([](Queue& q) {
+  each([](Queue& q) {
     if (q.jetty != nullptr) urma_delete_jetty(q.jetty);
     q.jetty = nullptr;
   });

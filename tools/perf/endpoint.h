@@ -108,8 +108,6 @@ class Endpoint {
   void create_queues();
   void create_event_channels();
   void create_jetty(Queue&, urma_jfc_t* send_jfc, uint32_t depth);
-  template <class Fn>
-  void for_each_queue(Fn&&);
   void import_jetty(Queue&, const std::string& raw_id);
   urma_sge_t control_sge(ControlWord, bool remote) const;
   void allocate_memory();

@@ -37,10 +37,11 @@ inline bool channel_keeps_order(SendQueue& q, const Wqe& wqe, uint32_t number) {
   return oldest_unfinished(q, q.unfinished_from, number, may_return) == number;
 }
 
-// Would the next request leave the channel of earlier ones that are not answered? It would after another bind, and when
-// the peer refuses channels of ROL. No channel keeps an order with what another one carries.
+// Would the next request of a pinned queue leave the channel of earlier ones that are not answered? It would with the
+// first bulk message, after another bind, and when the peer refuses channels of ROL. No channel keeps an order with
+// what another one carries. A refused request is not answered, and goes again by its own channel.
 inline bool leaves_channel(const SendQueue& q, uint32_t channel) {
-  if (!q.rol || (q.unanswered_segments == 0 && q.waiting == 0)) return false;
+  if (!q.pinned || (q.unanswered_segments == 0 && q.waiting == 0)) return false;
   return q.work[(q.started_tail - 1) & q.work_mask].channel != channel;
 }
 

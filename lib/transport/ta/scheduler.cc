@@ -204,18 +204,6 @@ bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
 
-// `*lane` is the lane of this new request; false: not now. A pinned queue moves to a bulk lane once, when nothing of it
-// is under way, waits or was refused, and stays there.
-bool lane_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t* lane) {
-  *lane = bulk_message(s, wqe) ? kBulkLane : kSmallLane;
-  if (!q.pinned) return true;
-  *lane = lane_of_request(s, q, wqe);
-  if (!is_bulk(*lane) || q.pinned_bulk) return true;
-  if (q.unanswered_segments != 0 || has_earlier(q)) return held_by(s, q, RequestWaits::kLane);
-  q.pinned_bulk = true;
-  return true;
-}
-
 // Are its TASSNs far enough from the oldest unanswered one? Old and new can be told apart in half of the numbers.
 bool room_for_tassns(const SendQueue& q, uint32_t segments) {
   const WrState& oldest = q.work[q.started_head & q.work_mask];
@@ -284,14 +272,17 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       if (!start_finished(s, q, wqe, CrStatus::kLocOperation)) return {};
       continue;
     }
-    uint32_t lane;
-    if (!lane_allows(s, q, wqe, &lane)) return {};
+    const LaneKind lane = lane_of_request(s, q, wqe);
     uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, lane, place_of(s, q));
     if (channel == 0) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    if (leaves_channel(q, channel) && !held_by(s, q, RequestWaits::kLane)) return {};
+    if (leaves_channel(q, channel)) {
+      held_by(s, q, RequestWaits::kLane);
+      return {};
+    }
+    if (q.pinned) q.pinned_bulk = is_bulk(lane);  // and it stays so
     if (q.context != 0 && !context_has_room(s, q, wqe, s.channels[channel])) [[unlikely]] {
       held_by(s, q, RequestWaits::kAnswers);
       return {};
