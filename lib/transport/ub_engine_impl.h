@@ -141,8 +141,7 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
   if (!s_.channel_timers.contains(timer)) return false;
   const uint32_t channel = s_.channel_timers.index_of(timer);
   setup::on_channel_timer(s_, channel);
-  const tp::Channel& ch = s_.channels[channel];
-  if (ch.is_up() && (ch.stalled || !ch.ending.empty())) packet_receiver().resume(channel);
+  if (s_.channels[channel].is_up()) packet_receiver().on_timer(channel);
   return true;
 }
 

@@ -428,6 +428,13 @@ bool Node::idle(std::string* why) const {
     *why += buf;
     return false;
   }
+  const CoreState& s = core_->state();
+  for (uint32_t i = 1; i <= s.channels.high_water(); ++i) {
+    if (s.channels[i].early_count == 0) continue;
+    std::snprintf(buf, sizeof buf, "node %u: channel %u holds messages whose turn has not come\n", index_, i);
+    *why += buf;
+    return false;
+  }
   if (const roce::State* r = core_->roce_state()) {
     for (uint32_t i = 1; i <= r->qps.high_water(); ++i) {
       const roce::Qp& qp = r->qps[i];

@@ -345,6 +345,7 @@ struct ParkedMessage : tp::OpenMessage {
   Tpmsn number;
   DoubleLink in_line;   // Channel::ending, Channel::ahead or Channel::early
   uint32_t channel;     // on the last
+  Instant held_until;   // on the last: then it is refused
   bool vanished;        // the rest of it will not come: it ends without an answer
   uint32_t kept;        // KeptPacket with the payload of its last packet, which is placed last; 0: it was placed
   Psn start;            // PSN of its first packet

@@ -78,6 +78,13 @@ class PacketReceiver {
     if (channel != 0 && s_.channels[channel].stalled) resume(channel);
   }
 
+  // A deadline of the channel has come.
+  void on_timer(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    if (!ch.early.empty()) requests().refuse_overdue(channel);
+    if (ch.stalled || !ch.ending.empty()) resume(channel);
+  }
+
   // Delivery has stopped for a copy or for lack of room. It goes on if it can.
   void resume(uint32_t channel) {
     requests().end_parked(channel);

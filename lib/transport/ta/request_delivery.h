@@ -68,6 +68,22 @@ class RequestDelivery {
     end_parked(channel);
   }
 
+  // Refuses messages that were held for their turn for too long.
+  void refuse_overdue(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    while (!ch.early.empty()) {
+      const uint32_t oldest = ch.early.front<&ParkedMessage::in_line>(s_.parked);
+      ParkedMessage& m = s_.parked[oldest];
+      if (s_.now < m.held_until) {
+        s_.timers.arm(s_.timer_of_channel(channel), m.held_until);
+        break;
+      }
+      fail_message(m, {wire::kRspRnr, kSoon});
+      park_held(s_, oldest);
+    }
+    end_parked(channel);
+  }
+
   // Ends parked messages of the channel, as far as they may end now.
   void end_parked(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
@@ -218,6 +234,8 @@ class RequestDelivery {
     if (kept == 0) return false;
     ParkedMessage& m = hold_early(s_, p.channel);
     m.kept = kept;
+    m.held_until = s_.now + kHeldLongest;
+    s_.timers.arm(s_.timer_of_channel(p.channel), m.held_until);
     describe_kept(m, p, rest);
     s_.count(Counter::kTaRxEarly);
     note_of<Host>(s_, Stage::kMessageEarly, p.channel, m.number.value(), m.context);

@@ -132,6 +132,12 @@ struct Delivery : Requests {
   }
   Jfr& the_jfr() { return s->jfrs[jetty(id).jfr]; }
 
+  /// The timer of the channel fires, which is armed no more then.
+  void channel_timer() {
+    s->timers.cancel(s->timer_of_channel(channel));
+    receiver.on_timer(channel);
+  }
+
   // For TestHost::finish_copy.
   void on_copy_done(Instant, CopyTag tag, bool ok) { receiver.on_placed(ta::purpose_of(tag), ok); }
   void finish_copy(size_t which = 0) { host.finish_copy(*this, s->now, which); }

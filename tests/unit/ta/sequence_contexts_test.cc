@@ -291,6 +291,32 @@ TEST(Early, without_a_place_for_its_bytes_it_is_refused) {
   EXPECT_EQ(d.verdict(), kRefused);
 }
 
+// The queue may be gone, and the record that says so was lost.
+TEST(Early, what_waits_for_too_long_is_refused_and_may_come_again) {
+  InContext d;
+  d.write(1, kSo);
+  d.s->now = d.s->now + milliseconds(10);
+  d.give(d.numbered(2, kSo, d.on_memory(TaOpcode::kRead, 64)), 0);
+  EXPECT_LE(d.s->timers.earliest(), d.s->parked[d.s->contexts[d.context()].early[0]].held_until);
+  d.s->now = d.s->now - milliseconds(10) + kHeldLongest - nanoseconds(1);
+  d.channel_timer();
+  EXPECT_EQ(d.early(), 2u);
+  d.s->now = d.s->now + nanoseconds(1);
+  d.channel_timer();
+  EXPECT_EQ(d.verdict(), kRefused);
+  EXPECT_FALSE(d.written(1));
+  EXPECT_EQ(d.early(), 1u) << "the READ came later";
+  EXPECT_LE(d.s->timers.earliest(), d.s->now + milliseconds(10));
+  d.s->now = d.s->now + milliseconds(10);
+  d.channel_timer();
+  EXPECT_EQ(d.verdict(), kRefused);
+  d.expect_nothing_held();
+  d.write(0, kSo);
+  d.write(1, kSo);
+  EXPECT_TRUE(d.written(1)) << "it is refused as if it had not come";
+  EXPECT_EQ(d.answered(), (std::vector<uint32_t>{0, 1}));
+}
+
 TEST(Early, other_contexts_of_the_channel_leave_half_of_its_records) {
   InContext d({.kept_packets = 256});
   for (uint32_t n = 0; n < kEarlyOfContext; ++n) d.write(1 + n, kSo);
