@@ -213,6 +213,7 @@ struct LimitsConfig {
   uint32_t read_jobs = 4096;
   // Packets kept while an earlier one is missing, default 1024. Each costs a packet of memory while in use.
   uint32_t reorder_buffers = 1024;
+  uint32_t small_reorder_buffers = 4096;
   // Largest depth of a send queue, default 16384. A queue costs memory for its own depth; so the next two.
   uint32_t jfs_depth = 16384;
   // Largest depth of a receive queue, default 32768.

@@ -254,6 +254,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.max_channels = c.limits.max_channels;
   core.read_jobs = c.limits.read_jobs;
   core.kept_packets = c.limits.reorder_buffers;
+  core.kept_small_packets = c.limits.small_reorder_buffers;
   core.roce.max_qps = c.roce.enable ? c.roce.max_qps : 0;
   core.roce.window_packets = static_cast<uint16_t>(c.roce.window_packets);
   core.roce.ack_every_message = c.roce.ack_every_message;

@@ -384,7 +384,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->tx_packets = ch.tx_packets;
   out->rx_packets = ch.rx_packets;
   out->retransmits = ch.retransmits;
-  out->smoothed_rtt = ch.srtt;
+  out->smoothed_rtt = ch.round_trip.smoothed;
   out->rto = ch.rto;
   return true;
 }

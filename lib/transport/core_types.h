@@ -99,6 +99,7 @@ struct CoreConfig {
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
+  uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
@@ -123,6 +124,7 @@ struct CoreConfig {
   // Packets of channels that arrived beyond a gap and are kept. RoCE has another pool of that size, for packets that
   // wait for memory.
   uint32_t kept_packets = 1024;
+  uint32_t kept_small_packets = 4096;  // the same for those of UB that are small (tp::KeptPackets)
   uint32_t max_frame_bytes = 9216;  // longest frame of any link
   bool slow_memory = false;         // the host may answer a copy with kPending (host.h)
 

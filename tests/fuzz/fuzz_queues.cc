@@ -191,7 +191,7 @@ CoreConfig small(uint32_t number) {
   c.max_jfc = c.max_queues = c.max_segments = c.max_targets = 64;
   c.max_peers = c.max_channels = c.max_links = 16;
   c.read_jobs = 16;
-  c.kept_packets = 64;
+  c.kept_packets = c.kept_small_packets = 64;
   return c;
 }
 

@@ -91,7 +91,8 @@ void Inspection::free_lists() {
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used chunks of answers", s_.answers);
   free_list("free and used reorder blocks", s_.reorder);
-  free_list("free and used kept packets", s_.kept);
+  free_list("free and used kept packets", s_.kept.large());
+  free_list("free and used small kept packets", s_.kept.small());
   free_list("free and used parked messages", s_.parked);
   free_list("free and used numbers of held frames", s_.held.more().places);
   if (roce_ == nullptr) return;
@@ -128,7 +129,7 @@ void Inspection::pools_in_transit() {
     const Channel& ch = s_.channels[i];
     if (!alive(ch)) continue;
     reorder += ch.reorder != 0;
-    kept += ch.kept;
+    kept += ch.kept.total();
     jobs += ch.read_jobs;
     parked += ch.parked;
   }
@@ -217,7 +218,7 @@ void Inspection::far_end(const Channel& ch) {
   none("open message of a channel", ch.message_open);
   none("receive of a channel without a message", ch.open.receive);
   none("reorder block of a channel with nothing missing", ch.reorder);
-  none("kept packets of a channel with nothing missing", ch.kept);
+  none("kept packets of a channel with nothing missing", ch.kept.total());
 }
 
 void Inspection::queue(const SendQueue& q) {
@@ -364,7 +365,7 @@ void Inspection::dead_channels() {
     none("recovery block of a dead channel", ch.recovery);
     none("send times of a dead channel", ch.flow.send_times);
     none("reorder block of a dead channel", ch.reorder);
-    none("kept packets of a dead channel", ch.kept);
+    none("kept packets of a dead channel", ch.kept.total());
     none("READ jobs of a dead channel", ch.read_jobs);
     none("messages of a dead channel", ch.in_flight.size() + ch.answers.size());
     none("packets of a dead channel that wait for memory", ch.held.count + ch.held_new);

@@ -39,6 +39,7 @@ void Node::configure() {
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;
+  config_.kept_small_packets = o.kept_small_packets;
   config_.keepalive_idle = nanoseconds(static_cast<int64_t>(o.keepalive_ns));
   config_.first_psn = o.first_psn;
   config_.max_jfc = 64;

@@ -56,7 +56,7 @@ void draw_host_and_core(Prng& rng, Options& o) {
   c.lane_bulk_bytes = pick<uint32_t>(rng, {1024, 4096, 16384, 16384});
   c.fast_retransmit = rng.chance(0.75);
   c.read_jobs = pick<uint32_t>(rng, {1, 2, 8, 64, 64});
-  c.kept_packets = pick<uint32_t>(rng, {4, 16, 256, 256});
+  c.kept_packets = c.kept_small_packets = pick<uint32_t>(rng, {4, 16, 256, 256});
   c.keepalive_ns = pick<uint64_t>(rng, {200'000'000, 1'000'000'000, 10'000'000'000, 10'000'000'000});
   if (rng.chance(0.3)) c.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   c.channels_per_lane = pick<uint32_t>(rng, {1, 1, 2, 4, 8});
@@ -229,7 +229,7 @@ void draw_busy(Prng& rng, Options& o) {
   o.host.burst_ns = std::min<uint64_t>(o.host.burst_ns, 3000);
   o.core.lanes = 1;
   o.core.channels_per_lane = 1;
-  o.core.kept_packets = 256;
+  o.core.kept_packets = o.core.kept_small_packets = 256;
   o.core.read_jobs = 64;
   if (rng.chance(0.6)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 3000));
   o.fault = FaultOptions{.span_ns = 100'000};
@@ -357,7 +357,7 @@ std::string Options::text() const {
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
-  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
+  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);

@@ -44,6 +44,7 @@ struct CoreOptions {
   bool fast_retransmit = true;
   uint32_t read_jobs = 64;
   uint32_t kept_packets = 256;
+  uint32_t kept_small_packets = 256;
   uint64_t keepalive_ns = 10'000'000'000;
   uint32_t first_psn = UINT32_MAX;
   uint32_t segment_bytes = 64 * 1024;

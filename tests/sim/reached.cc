@@ -135,7 +135,8 @@ void Reached::look_at_receiver(const CoreState& s, const Channel& ch) {
   reach(ReachedState::kStalledBehindParked, !ch.ending.empty() && ch.stalled);
   reach(ReachedState::kStallAndGap, ch.stalled && ch.highest_seen.after(ch.expected));
   reach(ReachedState::kReceiverFull, ch.expected.distance(ch.delivered) >= s.config.window_packets - 1);
-  reach(ReachedState::kKeptShareUsed, ch.kept != 0 && !has_share(s.kept, ch.kept));
+  reach(ReachedState::kKeptShareUsed, ch.kept.large != 0 && !has_share(s.kept.large(), ch.kept.large));
+  reach(ReachedState::kSmallKeptShareUsed, ch.kept.small != 0 && !has_share(s.kept.small(), ch.kept.small));
   reach(ReachedState::kJobShareUsed, ch.read_jobs != 0 && !has_share(s.jobs, ch.read_jobs));
 }
 

@@ -113,6 +113,7 @@ TEST(Pending, receive_of_a_destroyed_jetty__is_not_used_before_its_copies_are_do
 TEST(Isolation, what_is_kept_for_the_mute__leaves_room_for_the_rest) {
   Options o = Shared::ring();
   o.core.kept_packets = 64;
+  o.core.kept_small_packets = 0;
   Shared s(o);
   s.y.region->mute = true;
   for (int i = 0; i < 8; ++i) s.x.post(s.x.element(WrOp::kWrite, 60'000, s.target, s.y.region));

@@ -256,6 +256,7 @@ TEST(Rol, slow_memory_both_ways__reads_and_strong_writes_end) {
     o.host.pending = 0.7;
     o.host.pending_ns = ns;
     o.core.kept_packets = 16;
+    o.core.kept_small_packets = 0;
     RolStage s(o);
     s.mix(60);
     s.all_succeed();

@@ -45,6 +45,7 @@ std::vector<Options> wires() {
   lossy.net.loss = 0.02;
   for (Options* o : {&ring, &lossy}) {
     o->core.kept_packets = 64;
+    o->core.kept_small_packets = 0;
     o->core.keepalive_ns = 1'000'000'000;
   }
   return {ring, lossy};
@@ -93,6 +94,7 @@ TEST(Starved, source_behind_a_loss__is_not_the_silence_of_the_peer) {
 TEST(Starved, destination_of_a_read_without_a_place_to_keep_it__is_waited_for) {
   for (Options wire : wires()) {
     wire.core.kept_packets = 1;
+    wire.core.kept_small_packets = 0;
     Patient s(wire);
     s.starve(s.a());
     s.wanted.push_back(&s.read(kLong));

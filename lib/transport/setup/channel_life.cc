@@ -54,8 +54,8 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   if (index == 0) return 0;
   Channel& ch = s.channels[index];
   UB_DCHECK(!alive(ch) && !ch.on_resting_list && ch.queues.empty());
-  UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0 && ch.kept == 0 &&
-            ch.held.empty());
+  UB_DCHECK(ch.open.receive == 0 && ch.parked == 0 && ch.reorder == 0 && ch.recovery == 0);
+  UB_DCHECK(ch.kept == tp::KeptCount{} && ch.held.empty());
   // The first generation is random, so that a restarted instance does not use the TPNs of its former life at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
   Channel fresh{};
@@ -81,7 +81,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   ch.record_flags = offered_flags(s, link, lane);
   ch.created_at = ch.heard_at = s.now;
   ch.rto_at = Instant::never();
-  ch.rto = s.config.rto_min;
+  ch.rto = ch.patience = s.config.rto_min;
   ch.give_up_after = s.config.channel_timeout;
   return index;
 }
@@ -126,8 +126,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
   ch.answers.clear(s.answers);
-  if (ch.recovery != 0) s.recovery.free(ch.recovery);
-  ch.recovery = 0;
+  tp::free_recovery(s, ch);
   tp::release_reorder(s, ch);
   tp::end_flow(s, ch);
   ch.freed_at = s.now;
@@ -136,7 +135,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
     s.count(Counter::kTpChannelDead);
     push_event(s, EventKind::kChannelDead, ch.tpn);
   }
-  UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == 0 && ch.held.empty());
+  UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == tp::KeptCount{} && ch.held.empty());
   --peer.users;
   drop_unused_peer(s, ch.peer);
 }

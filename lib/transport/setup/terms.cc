@@ -85,12 +85,14 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.rol = (agreed & wire::kRecordRol) != 0;
   ch.feedback = r.cc;
   ch.so_credit = r.so_credit;
-  ch.agreed_window = std::min<uint32_t>({r.rcv_window, s.config.window_packets, wire::kSackMaxBits});
+  ch.agreed_window = std::min<uint32_t>(r.rcv_window, s.config.window_packets);
   ch.next_psn = ch.oldest_unacked = ch.initial_psn;
   ch.expected = ch.delivered = ch.message_start = ch.peer_initial_psn;
   ch.highest_seen = ch.peer_initial_psn - 1;
   UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
-  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, s.links[ch.link].config.lossless));
+  const bool lossless = s.links[ch.link].config.lossless;
+  ch.asks_soon = ch.fast && !lossless;
+  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
 }
 

@@ -182,7 +182,7 @@ class PacketReceiver {
         deliver_placed(ch, Tpmsn(waiting));
       } else {
         const tp::KeptPacket& packet = s_.kept[waiting];
-        Delivered d = deliver(channel, packet.rtp, {s_.kept_data(waiting), packet.bytes});
+        Delivered d = deliver(channel, packet.rtp, {s_.kept.data(waiting), packet.bytes});
         if (!ch.is_up()) return;
         if (d != Delivered::kDone) {
           note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());

@@ -90,7 +90,7 @@ class PacketSender {
     Lane& lane = lane_of(s_, ch);
     if (lane.unanswered == 0) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
     if (tp::take_keepalive(ch)) return tp::begin_keepalive(s_, ch);
-    if (!tp::window_open(ch)) return false;
+    if (!tp::window_open(s_, ch)) return false;
     if (!ch.answers.empty()) {
       if (tp::begin_message(s_, ch, ch.answers.front(s_.answers)) == nullptr) return false;
       ch.answers.pop(s_.answers);
@@ -118,7 +118,7 @@ class PacketSender {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage& m = ch.in_flight.back(s_.messages);
     const bool fake = !source_alive(m);
-    if (!fake && !tp::window_open(ch)) return Sent::kNothing;
+    if (!fake && !tp::window_open(s_, ch)) return Sent::kNothing;
     return send_new(channel, m, fake);
   }
 

@@ -29,7 +29,7 @@ uint32_t take_record(CoreState& s, tp::Channel& ch, Tpmsn number) {
 
 void free_record(CoreState& s, tp::Channel& ch, ParkedMessage& m) {
   UB_DCHECK(m.receive == 0);
-  if (m.kept != 0) tp::release_kept(s, ch, m.kept);
+  if (m.kept != 0) s.kept.free(m.kept, ch.kept);
   --ch.parked;
   s.parked.free(record_of(s, m));
 }

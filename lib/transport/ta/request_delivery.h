@@ -167,7 +167,7 @@ class RequestDelivery {
   void place_kept(uint32_t channel, ParkedMessage& m) {
     executor().place_last(packet_of(channel, m));
     if (!is_placed(m)) return;
-    tp::release_kept(s_, s_.channels[channel], m.kept);
+    s_.kept.free(m.kept, s_.channels[channel].kept);
     m.kept = 0;
   }
 
@@ -248,8 +248,8 @@ class RequestDelivery {
     m.rtp = p.rtp;
     m.last = p.ta;
     if (m.kept == 0) return;
-    m.last.payload = s_.kept_data(m.kept) + (p.ta.payload - rest.data());
-    if (p.ta.has_be) m.last.be.bits = s_.kept_data(m.kept) + (p.ta.be.bits - rest.data());
+    m.last.payload = s_.kept.data(m.kept) + (p.ta.payload - rest.data());
+    if (p.ta.has_be) m.last.be.bits = s_.kept.data(m.kept) + (p.ta.be.bits - rest.data());
   }
 
   // A request of a context that has ended.

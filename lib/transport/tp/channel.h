@@ -21,7 +21,9 @@
 #include "lib/transport/cc/flow.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/held_frames.h"
+#include "lib/transport/tp/kept_packets.h"
 #include "lib/transport/tp/message_queue.h"
+#include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -93,6 +95,7 @@ struct Channel : ChannelHot {
   IndexList queues;            // send queues that wait to send on this channel
   bool mid_message;            // the newest message in flight is not complete
   bool fast;                   // fast retransmission agreed
+  bool asks_soon;              // packets may be lost: silence for a pause says that some were
   bool read_meta;              // agreed: READs and their responses carry TAIDETAH and OFSTETAH
   wire::CcAlgorithm feedback;  // agreed: the algorithm whose feedback a receiver sends
   uint8_t so_credit;           // how many strong requests of a sequence context the peer takes early
@@ -116,8 +119,12 @@ struct Channel : ChannelHot {
   Psn timed_psn;
   bool timing;
   uint8_t timeouts;  // consecutive
+  uint8_t probes;    // consecutive
+  Psn asked;         // newest packet that asked for an acknowledgement
   uint8_t setup_tries;
-  Duration srtt, rto;
+  RoundTrip round_trip;
+  Duration rto;       // a timeout
+  Duration patience;  // until the retransmission timer fires: a pause or a timeout
   Duration give_up_after;  // CoreConfig::channel_timeout, or the longest timeout of a request on it if that is longer
 
   // ---- receiving ----
@@ -129,7 +136,7 @@ struct Channel : ChannelHot {
   uint8_t early_count;
   bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // highest PSN accepted (MaxRcvPSN)
-  uint32_t kept;       // how many records of State::kept it has
+  KeptCount kept;      // its places in State::kept
   Instant next_cnp;    // no CNP is sent before
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
   uint32_t read_jobs;  // READs that are being served
@@ -161,17 +168,38 @@ struct Channel : ChannelHot {
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
 
-// Which packets in flight the peer has beyond a gap, and which are to be sent again. The bitmaps are indexed by PSN mod
-// kMaxWindow.
+// A retransmission that is not known to have arrived.
+struct Resent {
+  Psn psn;
+  Psn mark;         // the next new PSN when it was sent
+  uint32_t number;  // how many of the channel were sent before, and this one
+  Instant at;
+  DoubleLink in_line;
+};
+// The retransmission sent last of those that arrived.
+struct Late {
+  Psn mark;
+  uint32_t number;  // 0: there is none
+};
+
+// What is known of the packets in flight when some were lost (recovery.h). The bitmaps are indexed by PSN mod kMaxWindow.
 struct RecoveryBlock {
   uint64_t sacked[kMaxWindow / 64];
-  uint64_t resend[kMaxWindow / 64];
-  uint64_t held[kMaxWindow / 64];  // retransmissions that are built and wait for memory; not in `resend`
-  uint32_t resend_count;           // bits set in `resend`
-  Psn high_resent;  // highest PSN sent again in the latest burst: another report of a hole up to it does not count
-  Psn last_first;   // first PSN of the latest burst
-  Psn mark;         // first new PSN after the latest burst (MarkPSN): if it arrived, holes of the burst were lost again
-  bool burst;       // high_resent, last_first and mark are valid
+  uint64_t resend[kMaxWindow / 64];  // waiting to be sent again
+  uint64_t held[kMaxWindow / 64];    // retransmissions that are built and wait for memory; not in `resend`
+  uint64_t resent[kMaxWindow / 64];  // sent more than once
+  uint32_t sacked_count, resend_count, held_count, resent_count;  // bits set
+  IndexList records;  // Resent, the oldest first; those for which there was no room are missing
+  uint32_t record_count;
+  uint32_t last_number;
+  Psn reach;   // highest PSN that arrived
+  Psn border;  // of the packets before it that were sent once, it is known which are lost
+  Late late;
+  Instant judge_at;  // never: no packet is missing without being known as lost
+  Psn judge_reach;   // `reach` and `late` when this was set
+  Late judge_late;
+  Psn nak;  // PSN of the last TPNAK
+  bool nak_seen;
 };
 
 constexpr void set_bit(uint64_t* bits, uint32_t at) { bits[at / 64] |= uint64_t{1} << (at % 64); }

@@ -40,9 +40,6 @@ inline bool gap_acceptable(State& s, const Channel& ch, Psn missing) {
   return acceptable(s, ch, missing - 1) && missing != ch.next_psn;
 }
 
-// Clears the recovery state of the packets [from, to), which are no longer in flight.
-void forget_recovered(State& s, Channel& ch, Psn from, Psn to);
-
 // All packets before `to` were received. An acknowledgement of nothing new counts as progress, too: the peer received a
 // packet and has no room for it yet.
 inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, Psn to) {
@@ -53,15 +50,12 @@ inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, P
   UB_DCHECK(packets <= ch.outstanding());
   if (packets == 0) return {from, from};
   if (ch.timing && to.after(ch.timed_psn)) {
-    ch.timing = false;
-    ch.srtt = smoothed(ch.srtt, now - ch.timed_at);
-    ch.rto = rto_of(ch.srtt, rto_limits(s));
+    measured(s, ch, now);
   }
   ch.oldest_unacked = to;
   s.note(Stage::kPacketsAcknowledged, channel, from.value(), (to - 1).value());
-  if (ch.recovery != 0) forget_recovered(s, ch, from, to);
-  ch.timeouts = 0;
-  restart_rto(s, channel, now);
+  if (ch.recovery != 0) forget_recovered(s, ch, from, to, now);
+  heard_news(s, channel, now);
   activate(s, channel);
   if (has_flow(ch)) [[unlikely]]
     tell_acknowledged(s, channel, now, from, to);

@@ -46,19 +46,9 @@ void accept_what_follows(State& s, Channel& ch) {
 }
 
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
-  if (rest.size() > s.config.max_frame_bytes || !has_share(s.kept, ch.kept)) return 0;
-  uint32_t index = s.kept.alloc();
-  ++ch.kept;
-  s.note(Stage::kPacketKept, number_of(s, ch), rtp.psn.value());
-  s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
-  std::memcpy(s.kept_data(index), rest.data(), rest.size());
+  const uint32_t index = s.kept.keep(rtp, rest, ch.kept);
+  if (index != 0) s.note(Stage::kPacketKept, number_of(s, ch), rtp.psn.value());
   return index;
-}
-
-void release_kept(State& s, Channel& ch, uint32_t index) {
-  UB_DCHECK(ch.kept != 0);
-  s.kept.free(index);
-  --ch.kept;
 }
 
 bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting) {
@@ -73,7 +63,7 @@ void delivered_before_gap(State& s, Channel& ch) {
   if (test_bit(bits, slot)) {
     clear_bit(bits, slot);
     uint32_t waiting = s.kept_of(ch.reorder)[slot];
-    if (!is_placed(waiting)) release_kept(s, ch, waiting);
+    if (!is_placed(waiting)) s.kept.free(waiting, ch.kept);
   }
   ++ch.delivered;
   // Nothing is kept any more: the block goes back to the pool.
@@ -88,7 +78,7 @@ void release_reorder(State& s, Channel& ch) {
   const uint64_t* bits = s.received_bits(ch.reorder);
   for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {
     uint32_t waiting = s.kept_of(ch.reorder)[slot];
-    if (test_bit(bits, slot) && !is_placed(waiting)) release_kept(s, ch, waiting);
+    if (test_bit(bits, slot) && !is_placed(waiting)) s.kept.free(waiting, ch.kept);
   }
   s.reorder.free(ch.reorder);
   ch.reorder = 0;

@@ -41,12 +41,8 @@ inline void accept_in_order(State& s, Channel& ch) {
   if (ch.reorder != 0) accept_what_follows(s, ch);
 }
 
-// Copies `rest`, the bytes behind the transport header, into a KeptPacket and returns its index; 0: they are too many,
-// or the channel keeps as many packets as its share of the pool allows.
+// KeptPackets::keep() for a packet of the channel.
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
-
-// Frees a kept packet that is no longer needed.
-void release_kept(State& s, Channel& ch, uint32_t index);
 
 // Was the packet at the cursor `delivered` accepted earlier? Then `*waiting` says how it waits.
 bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which packets in flight the peer has beyond a gap, and which are to be sent again (UB Base Specification Rev 2.0,
-// 6.4.2.3): the RecoveryBlock of a channel, which exists from the first loss until nothing is in flight.
+// Which packets in flight the peer has beyond a gap, and which are lost (UB Base Specification Rev 2.0, 6.4.2.3): the
+// RecoveryBlock of a channel, which exists while there is something to say of a packet in flight.
+//
+// A packet is lost if another that was sent later has arrived, and there are more than CoreConfig::reorder_packets
+// between the two, or a pause of the channel has passed meanwhile (retransmission_timeout.h). "Later" is judged by the
+// order of transmission: packets that were sent once are in the order of their PSNs, and each retransmission has a
+// record with the next new PSN of that time. MarkPSN (6.4.2.3.1) is the same with one record for each burst.
 #pragma once
 
 #include "lib/transport/tp/state.h"
@@ -10,20 +15,11 @@ namespace ub::tp {
 
 constexpr uint32_t recovery_index(Psn psn) { return psn.value() & (kMaxWindow - 1); }
 
-inline RecoveryBlock& recovery_block(State& s, Channel& ch) {
-  if (ch.recovery == 0) {
-    ch.recovery = s.recovery.alloc();  // never 0: the pool has a block for each channel
-    s.recovery[ch.recovery] = RecoveryBlock{};
-  }
-  return s.recovery[ch.recovery];
-}
-
-inline void release_recovery(State& s, Channel& ch) {
-  if (ch.recovery == 0) return;
-  UB_DCHECK(s.recovery[ch.recovery].resend_count == 0);
-  s.recovery.free(ch.recovery);
-  ch.recovery = 0;
-}
+RecoveryBlock& recovery_block(State& s, Channel& ch);
+// Gives the block back, whatever it says.
+void free_recovery(State& s, Channel& ch);
+// Gives it back if it says nothing.
+void release_recovery(State& s, Channel& ch);
 
 // Is the packet queued for retransmission, or built for it and waiting for memory?
 inline bool goes_again(const RecoveryBlock& r, Psn psn) {
@@ -34,37 +30,40 @@ inline bool goes_again(const RecoveryBlock& r, Psn psn) {
 // the same bits stand for another packet.
 inline bool nothing_noted(const State& s, const Channel& ch, Psn psn) {
   const RecoveryBlock& r = s.recovery[ch.recovery];
-  return ch.recovery == 0 || (!test_bit(r.sacked, recovery_index(psn)) && !goes_again(r, psn));
+  const uint32_t at = recovery_index(psn);
+  return ch.recovery == 0 || (!test_bit(r.sacked, at) && !test_bit(r.resent, at) && !goes_again(r, psn));
 }
 
-inline void queue_resend(RecoveryBlock& r, Psn psn) {
-  if (goes_again(r, psn)) return;
-  UB_DCHECK(!test_bit(r.sacked, recovery_index(psn)));  // the peer has it
-  set_bit(r.resend, recovery_index(psn));
-  ++r.resend_count;
+// Has the packet arrived?
+inline bool arrived(const RecoveryBlock& r, const Channel& ch, Psn psn) {
+  return psn.before(ch.oldest_unacked) || test_bit(r.sacked, recovery_index(psn));
 }
+
+// How many packets are on their way, as far as is known: neither arrived nor waiting to be sent again.
+inline uint32_t on_their_way(const RecoveryBlock& r, uint32_t numbered) {
+  const uint32_t others = r.sacked_count + r.resend_count;
+  return numbered > others ? numbered - others : 0;
+}
+
+void queue_resend(RecoveryBlock& r, Psn psn);
 // The packet was sent again, or need not be sent again.
-inline void take_from_resends(RecoveryBlock& r, Psn psn) {
-  clear_bit(r.held, recovery_index(psn));
-  if (!test_bit(r.resend, recovery_index(psn))) return;
-  UB_DCHECK(r.resend_count != 0);
-  clear_bit(r.resend, recovery_index(psn));
-  --r.resend_count;
-}
+void take_from_resends(RecoveryBlock& r, Psn psn);
 // The retransmission of the packet is built and waits for memory.
-inline void resend_waits(RecoveryBlock& r, Psn psn) {
-  UB_DCHECK(test_bit(r.resend, recovery_index(psn)));
-  take_from_resends(r, psn);
-  set_bit(r.held, recovery_index(psn));
-}
+void resend_waits(RecoveryBlock& r, Psn psn);
+// The packet was sent again: takes a record of it, if there is one.
+void note_resent(State& s, Channel& ch, Psn psn, Instant now);
 
-// A burst of packets from `first` up to `high_resent` is sent again. `next` is the first new PSN that is sent after the
-// burst (MarkPSN).
-inline void note_burst(RecoveryBlock& r, Psn first, Psn high_resent, Psn next) {
-  r.burst = true;
-  r.last_first = first;
-  r.high_resent = high_resent;
-  r.mark = next;
-}
+// The peer has this packet, beyond a gap. False: that was known.
+bool note_arrived(RecoveryBlock& r, Psn psn);
+// Forgets what the block says of the packets [from, to), which are no longer in flight.
+void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now);
+
+// Queues what is lost, by what has arrived until now. `end`: the peer has said which packets before it have arrived.
+// Returns how many packets that are; `*first` is the lowest PSN of them.
+uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first);
+// The same when a pause has passed since Channel::judge_at was set.
+uint32_t judge_overdue(State& s, Channel& ch, Psn* first);
+// All packets from there on that have not arrived are lost: queues them.
+uint32_t queue_all(State& s, Channel& ch, Psn from);
 
 }  // namespace ub::tp

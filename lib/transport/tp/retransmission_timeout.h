@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a sender waits for an acknowledgement before it sends again (UB Base Specification Rev 2.0, 6.4.2.1): a
-// multiple of the smoothed round trip within limits, doubled with each timeout.
+// How long a sender waits for an acknowledgement (UB Base Specification Rev 2.0, 6.4.2.1): a pause of two round trips,
+// after which it asks, and a timeout, after which all is lost. The timeout is a multiple of the smoothed round trip
+// within limits, doubled with each one.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +17,40 @@ struct RtoLimits {
   Duration min, max;
 };
 
-// The smoothed round trip after one more sample; `srtt` is zero if there was none yet.
-constexpr Duration smoothed(Duration srtt, Duration sample) {
-  return srtt.ns == 0 ? sample : Duration{srtt.ns + (sample.ns - srtt.ns) / 8};
+// What is known of the round trip; all zero: nothing.
+struct RoundTrip {
+  Duration smoothed, deviation;
+  Duration least, former_least;  // of this second, and of the last one in which there was a sample
+  Instant since;                 // when this second began
+};
+
+constexpr Duration kLeastRenewed = seconds(1);
+
+constexpr Duration eighth_closer(Duration old, Duration sample) { return {old.ns + (sample.ns - old.ns) / 8}; }
+
+constexpr void add_sample(RoundTrip& r, Duration sample, Instant now) {
+  if (r.smoothed.ns == 0) {
+    r = {sample, {sample.ns / 2}, sample, sample, now};
+    return;
+  }
+  const int64_t apart = sample.ns - r.smoothed.ns;
+  r.deviation = {r.deviation.ns + ((apart < 0 ? -apart : apart) - r.deviation.ns) / 4};
+  r.smoothed = eighth_closer(r.smoothed, sample);
+  if (now - r.since >= kLeastRenewed) {
+    r.former_least = r.least;
+    r.least = sample;
+    r.since = now;
+  }
+  r.least = std::min(r.least, sample);
 }
-constexpr Duration rto_of(Duration srtt, const RtoLimits& limits) {
-  return std::clamp(srtt * limits.round_trips, limits.min, limits.max);
+
+// After this time without news a packet that should have been acknowledged is lost; zero: nothing is known.
+constexpr Duration pause_of(const RoundTrip& r) { return r.smoothed * 2 + r.deviation * 4; }
+// What comes sooner after a packet was sent is no answer to it.
+constexpr Duration least_answer_time(const RoundTrip& r) { return std::min(r.least, r.former_least) * 3 / 4; }
+
+constexpr Duration rto_of(const RoundTrip& r, const RtoLimits& limits) {
+  return std::clamp(r.smoothed * limits.round_trips, limits.min, limits.max);
 }
 // The timeout after another one has expired.
 constexpr Duration backed_off(Duration rto, const RtoLimits& limits) { return std::min(rto * 2, limits.max); }

@@ -6,6 +6,7 @@ namespace ub::tp {
 namespace {
 
 constexpr uint32_t kFewestAnswerChunks = 256;  // a small table of channels has busy ones, too
+constexpr uint32_t kResentRecords = 4096;
 
 }  // namespace
 
@@ -13,6 +14,7 @@ void lay_out_channels(State& s, Arena& arena) {
   const CoreConfig& c = s.config;
   s.channels.init(arena, c.max_channels);
   s.recovery.init(arena, c.max_channels);
+  s.resent.init(arena, kResentRecords);
   s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);
   // A window of one-packet messages may begin and end in the midst of a chunk.
   s.messages.init(arena, c.max_channels * (c.window_packets / kMessagesPerChunk + 2));
@@ -22,8 +24,7 @@ void lay_out_channels(State& s, Arena& arena) {
   s.reorder.init(arena, c.max_channels);
   s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
   s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
-  s.kept.init(arena, c.kept_packets);
-  s.kept_bytes = arena.take<std::byte>(size_t{c.kept_packets + 1} * c.max_frame_bytes);
+  s.kept.init(arena, c.kept_small_packets, c.kept_packets, c.max_frame_bytes);
 }
 
 }  // namespace ub::tp

@@ -11,20 +11,13 @@
 #include "lib/base/slab.h"
 #include "lib/transport/core_common.h"
 #include "lib/transport/tp/channel.h"
-#include "lib/transport/wire/rtp_header.h"
 
 namespace ub::tp {
-
-// A packet that was accepted and cannot be delivered yet. Its bytes behind the transport header are in
-// State::kept_data().
-struct KeptPacket {
-  wire::RtpHeader rtp;
-  uint32_t bytes;  // behind the transport header
-};
 
 struct State : CoreCommon {
   Slab<Channel> channels;
   Slab<RecoveryBlock> recovery;
+  Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
   MessagePool messages;  // in flight: there is a chunk for whatever the windows of all channels hold
   MessagePool answers;   // those that wait for their turn; a channel has a share of them
@@ -33,8 +26,7 @@ struct State : CoreCommon {
   Slab<uint32_t> reorder;
   uint64_t* reorder_bits = nullptr;
   uint32_t* reorder_kept = nullptr;
-  Slab<KeptPacket> kept;
-  std::byte* kept_bytes = nullptr;
+  KeptPackets kept;
 
   // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
   IndexList active, owing_acks;
@@ -42,7 +34,6 @@ struct State : CoreCommon {
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
-  std::byte* kept_data(uint32_t index) { return kept_bytes + size_t{index} * config.max_frame_bytes; }
 
   NumberRange held_homes;  // of held frames: the number that each channel has for itself (held_frames.h)
   NumberRange channel_timers;

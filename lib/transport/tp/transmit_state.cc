@@ -6,6 +6,7 @@
 
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/recovery.h"
+#include "lib/transport/tp/send_ack.h"
 
 namespace ub::tp {
 
@@ -39,6 +40,8 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
   if (ch.recovery == 0 || ch.paced) return false;
   RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
+  const uint32_t under_way = on_their_way(r, numbered(ch));
+  if (under_way != 0 && under_way >= ch.send_window) return false;
   for (Psn p = ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
     const uint32_t step = std::min(64 - at % 64, ch.next_psn.distance(p));
@@ -54,21 +57,53 @@ bool next_resend(State& s, Channel& ch, Psn* psn) {
   return false;
 }
 
-void resent(State& s, Channel& ch, Psn psn) {
-  UB_DCHECK(ch.recovery != 0 && goes_again(s.recovery[ch.recovery], psn));
-  take_from_resends(s.recovery[ch.recovery], psn);
+void resent(State& s, Channel& ch, Psn psn, Instant now) {
+  UB_DCHECK(ch.recovery != 0);
+  note_resent(s, ch, psn, now);
   if (psn == ch.timed_psn) ch.timing = false;  // its acknowledgement would be ambiguous
   ++ch.retransmits;
 }
 
+void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first) {
+  Channel& ch = s.channels[channel];
+  s.count(Counter::kTpTxRetransmitFast, packets);
+  if (has_flow(ch)) tell_lost(s, channel, now, first);
+  activate(s, channel);
+}
+
 namespace {
 
-// The peer has all packets, and the oldest message waits there to be executed (ROL). Its packet goes again, so that the
-// peer says how far it has come.
-void send_probe(RecoveryBlock& r, Psn oldest) {
-  if (goes_again(r, oldest)) return;
-  set_bit(r.resend, recovery_index(oldest));
+// The packet goes again, whether or not the peer has it, and asks for an acknowledgement.
+void ask_with(RecoveryBlock& r, Psn psn) {
+  if (goes_again(r, psn)) return;
+  set_bit(r.resend, recovery_index(psn));
   ++r.resend_count;
+}
+
+// The oldest packet in flight goes again, for which the peer has room, and the newest one that has not arrived, whose
+// acknowledgement tells of all others.
+void probe(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  RecoveryBlock& r = recovery_block(s, ch);
+  ask_with(r, ch.oldest_unacked);
+  Psn newest = ch.next_psn - 1;
+  while (newest != ch.oldest_unacked && test_bit(r.sacked, recovery_index(newest))) newest -= 1;
+  ask_with(r, newest);
+  ++ch.probes;
+  ch.patience = std::min(ch.patience * 2, ch.rto);
+  s.count(Counter::kTpTxProbe);
+  s.note(Stage::kProbe, channel, ch.oldest_unacked.value(), newest.value());
+  restart_rto(s, channel, now);
+  activate(s, channel);
+}
+
+// Did the newest packet leave its acknowledgement to the peer's leisure? Then that has more time, once.
+bool may_be_delayed(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  if (ch.probes != 0 || ch.asked == ch.next_psn - 1 || now - ch.progress_at >= ch.patience + kAckDelay) return false;
+  ch.rto_at = ch.progress_at + ch.patience + kAckDelay;
+  s.timers.arm(s.timer_of_channel(channel), ch.rto_at);
+  return true;
 }
 
 }  // namespace
@@ -77,31 +112,48 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpTimeout);
   if (ch.timeouts < 32) ++ch.timeouts;
-  ch.rto = backed_off(ch.rto, rto_limits(s));
+  ch.rto = ch.patience = backed_off(ch.rto, rto_limits(s));
   ch.timing = false;
-  RecoveryBlock& r = recovery_block(s, ch);
-  uint32_t queued = 0;
-  for (Psn p = ch.oldest_unacked; p != ch.next_psn; ++p) {
-    if (test_bit(r.sacked, recovery_index(p))) continue;
-    queue_resend(r, p);
-    ++queued;
-  }
-  const bool probes = queued == 0;
-  if (probes) send_probe(r, ch.oldest_unacked);
-  note_burst(r, ch.oldest_unacked, ch.next_psn - 1, next_new_psn(ch));
+  const uint32_t queued = queue_all(s, ch, ch.oldest_unacked);
+  // The peer has all packets, and the oldest message waits there to be executed (ROL). Its packet goes again, so that
+  // the peer says how far it has come.
+  if (queued == 0) ask_with(recovery_block(s, ch), ch.oldest_unacked);
   s.count(Counter::kTpTxRetransmitTimeout, queued);
   s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
-  if (has_flow(ch) && !probes) tell_timed_out(s, channel, now);
+  if (has_flow(ch) && queued != 0) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
 }
 
+namespace {
+
+// Packets whose successors arrived a pause ago are lost.
+void on_judgement(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  if (ch.recovery == 0 || now < s.recovery[ch.recovery].judge_at) return;
+  Psn first;
+  const uint32_t lost = judge_overdue(s, ch, &first);
+  if (lost != 0) lost_fast(s, channel, now, lost, first);
+  release_recovery(s, ch);
+}
+
+TimerVerdict on_silence(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  if (is_silent(s, ch, now, ch.give_up_after)) return TimerVerdict::kGivenUp;
+  if (!ch.asks_soon || ch.patience >= ch.rto || s.held.first_waits(ch.held)) {
+    on_retransmission_timeout(s, channel, now);
+  } else if (!may_be_delayed(s, channel, now)) {
+    probe(s, channel, now);
+  }
+  return TimerVerdict::kGoesOn;
+}
+
+}  // namespace
+
 TimerVerdict on_timer(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  if (ch.rto_at <= now) {
-    if (is_silent(s, ch, now, ch.give_up_after)) return TimerVerdict::kGivenUp;
-    on_retransmission_timeout(s, channel, now);
-  }
+  on_judgement(s, channel, now);
+  if (ch.rto_at <= now && on_silence(s, channel, now) == TimerVerdict::kGivenUp) return TimerVerdict::kGivenUp;
   Instant idle_at = later(ch.heard_at, ch.progress_at) + s.config.keepalive_idle;
   if (idle_at <= now) {
     if (ch.outstanding() == 0) {
@@ -110,7 +162,9 @@ TimerVerdict on_timer(State& s, uint32_t channel, Instant now) {
     }
     idle_at = now + s.config.keepalive_idle;
   }
-  s.timers.arm(s.timer_of_channel(channel), earlier(ch.rto_at, idle_at));
+  Instant next = earlier(ch.rto_at, idle_at);
+  if (ch.recovery != 0) next = earlier(next, s.recovery[ch.recovery].judge_at);
+  s.timers.arm(s.timer_of_channel(channel), next);
   if (has_flow(ch)) look_at_flow(s, channel, now);
   return TimerVerdict::kGoesOn;
 }

@@ -19,14 +19,26 @@ namespace ub::tp {
 // How many packets have a PSN and are not acknowledged: those in flight, and new ones that are built and wait for
 // memory.
 inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
-// May a packet with a new PSN leave?
-inline bool window_open(const Channel& ch) { return numbered(ch) < ch.send_window; }
+// May a packet with a new PSN leave? The peer's window counts packets from the oldest one in flight on; the flow's window
+// counts those that are on their way.
+inline bool window_open(const State& s, const Channel& ch) {
+  if (ch.recovery == 0) return numbered(ch) < ch.send_window;
+  return numbered(ch) < ch.agreed_window && on_their_way(s.recovery[ch.recovery], numbered(ch)) < ch.send_window;
+}
 // The PSN of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
+constexpr uint32_t kPacketsPerQuestion = 32;
+
 // Does the packet ask for an acknowledgement (A bit)? A retransmission does, and so does a packet that leaves a quarter
-// of the window or less to the packets behind it.
-inline bool asks_for_ack(const Channel& ch, bool again) {
-  return again || 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
+// of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packet of a flight and
+// each 32nd one, by which the round trip is measured.
+inline bool asks_for_ack(Channel& ch, bool again) {
+  if (again) return true;
+  const Psn psn = next_new_psn(ch);
+  bool asks = 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
+  if (ch.asks_soon) asks |= numbered(ch) == 0 || psn.value() % kPacketsPerQuestion == 0;
+  if (asks) ch.asked = psn;
+  return asks;
 }
 
 // Is a packet to be sent again, and may it leave now? `*psn` is the lowest one that is not built yet.
@@ -88,7 +100,7 @@ inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   bool idle = ch.outstanding() == 0;
   UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
   UB_DCHECK(nothing_noted(s, ch, ch.next_psn));
-  if (!ch.timing) {
+  if (!ch.timing && (!ch.asks_soon || ch.asked == ch.next_psn)) {
     ch.timing = true;
     ch.timed_psn = ch.next_psn;
     ch.timed_at = now;
@@ -103,7 +115,7 @@ inline void message_sent(Channel& ch, TxMessage& m) {
   if (m.tpmsn == ch.next_tpmsn) ++ch.next_tpmsn;
 }
 // A retransmission was sent.
-void resent(State& s, Channel& ch, Psn psn);
+void resent(State& s, Channel& ch, Psn psn, Instant now);
 
 // The message that a PSN in flight belongs to; nullptr: there is none.
 TxMessage* message_at(State& s, Channel& ch, Psn psn);
@@ -138,15 +150,38 @@ inline void restart_rto(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   ch.rto_at = Instant::never();
   if (ch.outstanding() == 0) return;
-  ch.rto_at = now + ch.rto;
+  ch.rto_at = now + ch.patience;
   s.timers.arm(s.timer_of_channel(channel), ch.rto_at);
 }
+// How long the peer may be silent before it is asked.
+inline Duration first_patience(const Channel& ch) {
+  return ch.asks_soon && ch.round_trip.smoothed.ns != 0 ? std::min(pause_of(ch.round_trip), ch.rto) : ch.rto;
+}
+// The timed packet has arrived.
+inline void measured(const State& s, Channel& ch, Instant now) {
+  ch.timing = false;
+  add_sample(ch.round_trip, now - ch.timed_at, now);
+  ch.rto = rto_of(ch.round_trip, rto_limits(s));
+  ch.patience = first_patience(ch);
+}
+// The peer said that packets have arrived of which this was not known.
+inline void heard_news(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  ch.timeouts = 0;
+  if (ch.probes != 0) {
+    ch.probes = 0;
+    ch.patience = first_patience(ch);
+  }
+  restart_rto(s, channel, now);
+}
+// Packets are lost, and they go again before a timeout. `first`: the lowest PSN of them.
+void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first);
 
 enum class [[nodiscard]] TimerVerdict : uint8_t{
     kGoesOn,
     kGivenUp,  // the peer was silent for Channel::give_up_after: the channel is dead
 };
-// The timer of an open channel fired, perhaps early: retransmission, keep-alive.
+// The timer of an open channel fired, perhaps early: losses, retransmission, keep-alive.
 TimerVerdict on_timer(State& s, uint32_t channel, Instant now);
 void on_retransmission_timeout(State& s, uint32_t channel, Instant now);
 

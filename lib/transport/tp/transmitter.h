@@ -67,7 +67,7 @@ class Transmitter {
     commit(ch, frame, bytes);
     ++ch.tx_packets;
     note_step<Host>(s_, Stage::kPacketSealed, channel, psn.value());
-    if (again) return resent(s_, ch, psn);
+    if (again) return resent(s_, ch, psn, now);
     s_.count(Counter::kTpTxData);
     packet_sent(s_, channel, m, now);
     if (last) message_sent(ch, m);

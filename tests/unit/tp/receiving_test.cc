@@ -190,10 +190,11 @@ TEST(Receiving, nothing_waits_at_a_cursor_that_has_caught_up) {
 // ---- packets that are kept -------------------------------------------------------------------------------------
 
 struct Keeping : Receiver {
-  explicit Keeping(uint32_t packets = 8) : Receiver(100, keeping(packets)) {}
-  static CoreConfig keeping(uint32_t packets) {
+  explicit Keeping(uint32_t packets = 8, uint32_t small = 0) : Receiver(100, keeping(packets, small)) {}
+  static CoreConfig keeping(uint32_t packets, uint32_t small) {
     CoreConfig c = with_window(kWindow);
     c.kept_packets = packets;
+    c.kept_small_packets = small;
     return c;
   }
   uint32_t keep(uint32_t psn, size_t bytes = 5) {
@@ -222,8 +223,8 @@ TEST(Keeping, a_kept_packet_has_its_header_and_its_bytes) {
   EXPECT_FALSE(is_placed(index));
   EXPECT_EQ(r.s->kept[index].rtp.psn, Psn(102));
   EXPECT_EQ(r.s->kept[index].bytes, 5u);
-  EXPECT_EQ(r.s->kept_data(index)[4], std::byte{102});
-  EXPECT_EQ(r.ch().kept, 1u);
+  EXPECT_EQ(r.s->kept.data(index)[4], std::byte{102});
+  EXPECT_EQ(r.ch().kept.total(), 1u);
 }
 
 TEST(Keeping, a_packet_that_was_placed_takes_no_place) {
@@ -237,7 +238,7 @@ TEST(Keeping, its_place_is_free_when_it_is_delivered) {
   r.keep(101);
   r.receive(100);
   EXPECT_EQ(r.delivered, (Psns{100, 101, 102}));
-  EXPECT_EQ(r.ch().kept, 0u);
+  EXPECT_EQ(r.ch().kept.total(), 0u);
   EXPECT_EQ(r.s->kept.in_use(), 0u);
 }
 
@@ -250,11 +251,40 @@ TEST(Keeping, one_channel_gets_half_of_the_places_and_the_next_one_half_of_the_r
   EXPECT_EQ(r.keep(103), 0u);
 }
 
+// A window of one-packet messages must not use up the places of large packets.
+TEST(Keeping, small_packets_have_places_of_their_own) {
+  constexpr uint32_t kSmall = KeptPackets::kSmallBytes;
+  Keeping r(8, 16);
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_NE(r.keep(101 + i, kSmall), 0u);
+  EXPECT_EQ(r.ch().kept, (KeptCount{8, 0})) << "half of them";
+  EXPECT_NE(r.keep(110, kSmall + 1), 0u);
+  EXPECT_EQ(r.ch().kept, (KeptCount{8, 1}));
+  EXPECT_NE(r.keep(111, kSmall), 0u);
+  EXPECT_EQ(r.ch().kept, (KeptCount{8, 2})) << "its share of small places is used";
+  r.receive(100);
+  EXPECT_EQ(r.ch().kept, (KeptCount{0, 2}));
+  r.receive(109);
+  EXPECT_EQ(r.ch().kept, KeptCount{});
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+}
+
+TEST(Keeping, each_place_has_bytes_of_its_own) {
+  for (uint32_t bytes : {KeptPackets::kSmallBytes, KeptPackets::kSmallBytes + 1}) {
+    Keeping r(4, 4);
+    const uint32_t first = r.keep(101, bytes), second = r.keep(102, bytes);
+    ASSERT_NE(first, second);
+    for (uint32_t i = 0; i < bytes; ++i) {
+      ASSERT_EQ(r.s->kept.data(first)[i], std::byte{101});
+      ASSERT_EQ(r.s->kept.data(second)[i], std::byte{102});
+    }
+  }
+}
+
 TEST(Keeping, a_packet_longer_than_a_place_is_not_kept) {
   Keeping r;
   EXPECT_NE(r.keep(101, r.s->config.max_frame_bytes), 0u);
   EXPECT_EQ(r.keep(102, r.s->config.max_frame_bytes + 1), 0u);
-  EXPECT_EQ(r.ch().kept, 1u);
+  EXPECT_EQ(r.ch().kept.total(), 1u);
 }
 
 TEST(Keeping, all_places_of_a_channel_that_dies_are_free) {
@@ -263,7 +293,7 @@ TEST(Keeping, all_places_of_a_channel_that_dies_are_free) {
   r.receive(103);  // placed
   r.keep(104);
   release_reorder(*r.s, r.ch());
-  EXPECT_EQ(r.ch().kept, 0u);
+  EXPECT_EQ(r.ch().kept.total(), 0u);
   EXPECT_EQ(r.s->kept.in_use(), 0u);
   EXPECT_EQ(r.s->reorder.in_use(), 0u);
   EXPECT_EQ(r.ch().reorder, 0u);
@@ -289,10 +319,10 @@ TEST(Keeping, all_places_of_a_channel_that_dies_are_free_and_none_of_another) {
   const uint32_t second = r.channel;
   release_reorder(*r.s, r.s->channels[first]);
   EXPECT_EQ(r.s->kept.in_use(), 1u);
-  EXPECT_EQ(r.ch().kept, 1u);
+  EXPECT_EQ(r.ch().kept.total(), 1u);
   release_reorder(*r.s, r.s->channels[second]);
   EXPECT_EQ(r.s->kept.in_use(), 0u);
-  EXPECT_EQ(r.ch().kept, 0u);
+  EXPECT_EQ(r.ch().kept.total(), 0u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace ub::tp {
 namespace {
 
 // So many that a missing word of a block is not hidden by alignment.
-constexpr uint32_t kChannels = 15, kWindow = 256, kKeptPackets = 3, kFrameBytes = 2048;
+constexpr uint32_t kChannels = 15, kWindow = 256, kKeptPackets = 3, kKeptSmallPackets = 5, kFrameBytes = 2048;
 
 // The tables in memory of their own, without what is laid out behind them.
 struct Tables {
@@ -17,6 +17,7 @@ struct Tables {
     s.config.max_channels = kChannels;
     s.config.window_packets = kWindow;
     s.config.kept_packets = kKeptPackets;
+    s.config.kept_small_packets = kKeptSmallPackets;
     s.config.max_frame_bytes = kFrameBytes;
     lay_out_channels(s, arena);
   }
@@ -41,7 +42,8 @@ TEST(Tables, there_is_a_record_of_each_kind_for_every_channel) {
   EXPECT_EQ(t.s.channels.capacity(), kChannels);
   EXPECT_EQ(t.s.recovery.capacity(), kChannels);
   EXPECT_EQ(t.s.reorder.capacity(), kChannels);
-  EXPECT_EQ(t.s.kept.capacity(), kKeptPackets);
+  EXPECT_EQ(t.s.kept.large().capacity(), kKeptPackets);
+  EXPECT_EQ(t.s.kept.small().capacity(), kKeptSmallPackets);
 }
 
 TEST(Tables, who_does_not_listen_has_no_memory_for_round_trips) {
@@ -80,8 +82,10 @@ TEST(Tables, every_block_has_a_bit_and_a_place_for_each_packet_of_the_window) {
 
 TEST(Tables, every_kept_packet_has_the_bytes_of_a_whole_frame) {
   Tables t;
-  EXPECT_EQ(t.bytes(t.s.kept_bytes, t.end()), (kKeptPackets + 1) * kFrameBytes);
-  EXPECT_EQ(t.s.kept_data(kKeptPackets) + kFrameBytes, t.end());
+  const uint32_t last_small = kKeptSmallPackets, last = kKeptSmallPackets + kKeptPackets;
+  EXPECT_EQ(t.s.kept.data(last) + kFrameBytes, t.end());
+  EXPECT_EQ(t.bytes(t.s.kept.data(last_small), t.s.kept.data(last_small + 1)),
+            KeptPackets::kSmallBytes + kFrameBytes) << "index 0 of each size is none";
 }
 
 }  // namespace

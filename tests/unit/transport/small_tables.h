@@ -11,6 +11,7 @@ inline CoreConfig small_tables() {
   c.self = {{}, 1};
   c.max_jfc = c.max_queues = c.max_groups = c.max_segments = c.max_targets = c.max_peers = 8;
   c.max_channels = c.max_links = c.read_jobs = c.kept_packets = 8;
+  c.kept_small_packets = 0;  // small ones take large places
   return c;
 }
 

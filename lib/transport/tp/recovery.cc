@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/recovery.h"
+
+#include <algorithm>
+
+#include "lib/transport/tp/retransmission_timeout.h"
+
+namespace ub::tp {
+namespace {
+
+constexpr uint32_t kRecordsLookedAt = 64;  // of the oldest ones, at each acknowledgement
+
+// Sets or clears a bit and counts it.
+void mark(uint64_t* bits, uint32_t* count, Psn psn) {
+  if (test_bit(bits, recovery_index(psn))) return;
+  set_bit(bits, recovery_index(psn));
+  ++*count;
+}
+void unmark(uint64_t* bits, uint32_t* count, Psn psn) {
+  if (!test_bit(bits, recovery_index(psn))) return;
+  UB_DCHECK(*count != 0);
+  clear_bit(bits, recovery_index(psn));
+  --*count;
+}
+
+bool says_nothing(const RecoveryBlock& r) {
+  return r.sacked_count == 0 && r.resend_count == 0 && r.held_count == 0 && r.resent_count == 0;
+}
+
+// ---- records of retransmissions ----
+
+void free_record(State& s, RecoveryBlock& r, uint32_t record) {
+  r.records.remove<&Resent::in_line>(s.resent, record);
+  --r.record_count;
+  s.resent.free(record);
+}
+
+void free_records(State& s, RecoveryBlock& r) {
+  while (!r.records.empty()) free_record(s, r, r.records.front<&Resent::in_line>(s.resent));
+  UB_DCHECK(r.record_count == 0);
+}
+
+// A packet that is sent again although its last retransmission was not judged has a new record.
+void free_record_of(State& s, RecoveryBlock& r, Psn psn) {
+  if (r.records.empty()) return;
+  for (uint32_t at = r.records.front<&Resent::in_line>(s.resent); at != 0;
+       at = r.records.behind<&Resent::in_line>(s.resent, at)) {
+    if (s.resent[at].psn == psn) return free_record(s, r, at);
+  }
+}
+
+// A retransmission is answered. If the answer is too early to be one to it, the first packet had arrived.
+void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instant now) {
+  if (now - sent.at < least_answer_time(ch.round_trip)) return s.count(Counter::kTpTxNeedless);
+  if (sent.number < r.late.number) return;
+  r.late = {sent.mark, sent.number};
+}
+
+// Takes the records of those that arrived off the list.
+void hear_of_records(State& s, Channel& ch, RecoveryBlock& r, Instant now) {
+  if (r.records.empty()) return;
+  uint32_t at = r.records.front<&Resent::in_line>(s.resent);
+  for (uint32_t n = 0; at != 0 && n < kRecordsLookedAt; ++n) {
+    const uint32_t next = r.records.behind<&Resent::in_line>(s.resent, at);
+    if (arrived(r, ch, s.resent[at].psn)) {
+      hear_of(s, ch, r, s.resent[at], now);
+      free_record(s, r, at);
+    }
+    at = next;
+  }
+}
+
+// ---- what is lost ----
+
+struct Losses {
+  uint32_t count = 0;
+  Psn first;
+
+  void add(RecoveryBlock& r, Psn psn) {
+    queue_resend(r, psn);
+    if (count++ == 0 || psn.before(first)) first = psn;
+  }
+};
+
+// Packets before `border` that were sent once.
+void judge_first(const Channel& ch, RecoveryBlock& r, Psn border, Losses& losses) {
+  for (Psn p = r.border; p.before(border); ++p) {
+    if (arrived(r, ch, p) || goes_again(r, p) || test_bit(r.resent, recovery_index(p))) continue;
+    losses.add(r, p);
+  }
+  if (border.after(r.border)) r.border = border;
+}
+
+// How many packets were sent after a retransmission up to what has arrived, at least.
+uint32_t sent_since(const Resent& sent, Psn reach, const Late& late) {
+  const int32_t new_ones = reach.signed_distance(sent.mark) + 1;
+  uint32_t since = new_ones > 0 ? static_cast<uint32_t>(new_ones) : 0;
+  if (late.number > sent.number) {
+    since = std::max(since, late.mark.distance(sent.mark) + (late.number - sent.number));
+  }
+  return since;
+}
+
+// Retransmissions, the oldest first.
+void judge_resent(State& s, Channel& ch, RecoveryBlock& r, Psn reach, const Late& late, uint32_t tolerance, Psn end,
+                  Losses& losses) {
+  while (!r.records.empty()) {
+    const uint32_t oldest = r.records.front<&Resent::in_line>(s.resent);
+    const Resent& sent = s.resent[oldest];
+    if (!arrived(r, ch, sent.psn)) {
+      if (sent_since(sent, reach, late) <= tolerance || !sent.psn.before(end)) return;
+      losses.add(r, sent.psn);
+    }
+    free_record(s, r, oldest);
+  }
+}
+
+Psn farther(Psn a, Psn b) { return a.after(b) ? a : b; }
+
+uint32_t tell(State& s, const Channel& ch, const Losses& losses, Psn* first) {
+  *first = losses.first;
+  if (losses.count != 0) s.note(Stage::kPacketsLost, number_of(s, ch), losses.count, losses.first.value());
+  return losses.count;
+}
+
+}  // namespace
+
+RecoveryBlock& recovery_block(State& s, Channel& ch) {
+  if (ch.recovery == 0) {
+    ch.recovery = s.recovery.alloc();  // never 0: the pool has a block for each channel
+    RecoveryBlock& r = s.recovery[ch.recovery];
+    r = RecoveryBlock{};
+    r.reach = r.late.mark = ch.oldest_unacked - 1;
+    r.border = ch.oldest_unacked;
+    r.judge_at = Instant::never();
+  }
+  return s.recovery[ch.recovery];
+}
+
+void free_recovery(State& s, Channel& ch) {
+  if (ch.recovery == 0) return;
+  free_records(s, s.recovery[ch.recovery]);
+  s.recovery.free(ch.recovery);
+  ch.recovery = 0;
+}
+
+void release_recovery(State& s, Channel& ch) {
+  if (ch.recovery == 0) return;
+  const RecoveryBlock& r = s.recovery[ch.recovery];
+  if (says_nothing(r) && (r.judge_at.is_never() || ch.outstanding() == 0)) free_recovery(s, ch);
+}
+
+void queue_resend(RecoveryBlock& r, Psn psn) {
+  if (goes_again(r, psn)) return;
+  UB_DCHECK(!test_bit(r.sacked, recovery_index(psn)));  // the peer has it
+  mark(r.resend, &r.resend_count, psn);
+}
+
+void take_from_resends(RecoveryBlock& r, Psn psn) {
+  unmark(r.held, &r.held_count, psn);
+  unmark(r.resend, &r.resend_count, psn);
+}
+
+void resend_waits(RecoveryBlock& r, Psn psn) {
+  UB_DCHECK(test_bit(r.resend, recovery_index(psn)));
+  take_from_resends(r, psn);
+  mark(r.held, &r.held_count, psn);
+}
+
+void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
+  RecoveryBlock& r = s.recovery[ch.recovery];
+  UB_DCHECK(goes_again(r, psn));
+  take_from_resends(r, psn);
+  if (arrived(r, ch, psn)) return;  // it only asks for an acknowledgement
+  mark(r.resent, &r.resent_count, psn);
+  free_record_of(s, r, psn);
+  const uint32_t record = has_share(s.resent, r.record_count) ? s.resent.alloc() : 0;
+  if (record == 0) return;
+  s.resent[record] = {psn, ch.next_psn, ++r.last_number, now, {}};
+  r.records.push_back<&Resent::in_line>(s.resent, record);
+  ++r.record_count;
+}
+
+bool note_arrived(RecoveryBlock& r, Psn psn) {
+  r.reach = farther(r.reach, psn);
+  if (test_bit(r.sacked, recovery_index(psn))) return false;
+  mark(r.sacked, &r.sacked_count, psn);
+  take_from_resends(r, psn);
+  return true;
+}
+
+void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now) {
+  RecoveryBlock& r = s.recovery[ch.recovery];
+  for (Psn p = from; p != to; ++p) {
+    unmark(r.sacked, &r.sacked_count, p);
+    unmark(r.resent, &r.resent_count, p);
+    take_from_resends(r, p);
+  }
+  r.reach = farther(r.reach, to - 1);
+  r.border = farther(r.border, to);
+  hear_of_records(s, ch, r, now);
+  release_recovery(s, ch);
+}
+
+uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
+  RecoveryBlock& r = s.recovery[ch.recovery];
+  const uint32_t tolerance = s.config.reorder_packets;
+  Losses losses;
+  hear_of_records(s, ch, r, now);
+  const Psn border = farther(r.reach, r.late.mark) - tolerance;
+  judge_first(ch, r, end.before(border) ? end : border, losses);
+  judge_resent(s, ch, r, r.reach, r.late, tolerance, end, losses);
+  const uint32_t missing = r.reach.distance(ch.oldest_unacked - 1) - r.sacked_count;
+  if (r.judge_at.is_never() && missing > r.resend_count + r.held_count) {
+    r.judge_at = now + pause_of(ch.round_trip);
+    r.judge_reach = end.after(r.reach) ? r.reach : end - 1;
+    r.judge_late = r.late;
+    s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);
+  }
+  return tell(s, ch, losses, first);
+}
+
+uint32_t judge_overdue(State& s, Channel& ch, Psn* first) {
+  RecoveryBlock& r = s.recovery[ch.recovery];
+  r.judge_at = Instant::never();
+  Losses losses;
+  judge_first(ch, r, r.judge_reach, losses);
+  judge_resent(s, ch, r, r.judge_reach, r.judge_late, 0, r.judge_reach, losses);
+  return tell(s, ch, losses, first);
+}
+
+uint32_t queue_all(State& s, Channel& ch, Psn from) {
+  RecoveryBlock& r = recovery_block(s, ch);
+  free_records(s, r);
+  uint32_t queued = 0;
+  for (Psn p = from; p != ch.next_psn; ++p) {
+    if (test_bit(r.sacked, recovery_index(p))) continue;
+    queue_resend(r, p);
+    ++queued;
+  }
+  return queued;
+}
+
+}  // namespace ub::tp
