@@ -148,6 +148,8 @@ bool UbEngine<Host>::on_timer(uint32_t timer) {
 template <class Host>
 size_t UbEngine<Host>::poll_packets(size_t budget, Acks acks) {
   size_t sent = record_sender().send(budget);
+  if (s_.acks_found_no_room) [[unlikely]]
+    sent += transmitter().send_acks(acks, s_.now);
   sent += poll_requests(budget - sent);
   if (!s_.owing_acks.empty()) sent += transmitter().send_acks(acks, s_.now);
   return sent;

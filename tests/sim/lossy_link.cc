@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <cstdio>
 #include "tests/sim/lossy_link.h"
 
 #include <algorithm>
@@ -42,6 +44,15 @@ class Run {
     result.needless = sent(Counter::kTpTxNeedless);
     for (const Wr* w : requests_) result.latencies_ns.push_back(w->resolved_ns - w->posted_ns);
     result.bytes_per_second = rate();
+    if (std::getenv("DBG")) {
+      std::vector<std::pair<uint64_t,uint64_t>> gaps; std::vector<uint64_t> at;
+      for (const Wr* w : requests_) at.push_back(w->resolved_ns);
+      std::sort(at.begin(), at.end());
+      for (size_t i = 1; i < at.size(); ++i) gaps.push_back({at[i]-at[i-1], at[i]});
+      std::sort(gaps.rbegin(), gaps.rend());
+      for (int i = 0; i < 8; ++i) printf("gap %lu ending at %lu\n", gaps[i].first, gaps[i].second);
+      for (auto* n : {from_.node, to_.node}) { ChannelInfo c; for (uint32_t i = 0; i <= n->core().channel_table_size(); ++i) if (n->core().channel_info(i,&c)) printf("srtt %ld rto %ld lane\n", c.smoothed_rtt.ns, c.rto.ns); }
+    }
     std::sort(result.latencies_ns.begin(), result.latencies_ns.end());
     UB_ASSERT(world_.run_until_quiet(kLongest));
     world_.model.final_check();
@@ -99,6 +110,8 @@ Options options_of(const LinkSpec& link) {
   o.net.delay_ns = link.round_trip_ns / 2;
   o.net.ns_per_byte = 8 / link.gigabits_per_second;
   o.net.loss = link.loss;
+  o.net.port_ns = 1000;
+  o.host.tx_room_ns = 300;
   o.net.queue_frames = 1 << 20;
   if (link.reorder_packets != 0) {
     o.net.reorder = 0.5;

@@ -5,10 +5,11 @@
 using namespace ub; using namespace ub::sim;
 int main(int argc, char** argv) {
   const bool quick = argc > 1;
+  const uint32_t depth = getenv("DEPTH") ? atoi(getenv("DEPTH")) : 16;
   for (double loss : {0.0, 0.001, 0.01, 0.05}) {
     LinkSpec link; link.loss = loss;
     if (quick && loss != atof(argv[1])) continue;
-    LinkResult big = run_over(link, {.op = WrOp::kWrite, .bytes = 65536, .depth = 120, .requests = 4000});
+    LinkResult big = run_over(link, {.op = WrOp::kWrite, .bytes = 65536, .depth = depth, .requests = 4000});
     printf("loss %.3f: 64K %.2f Gb/s (fast %lu late %lu timeouts %lu needless %lu of %lu)\n", loss, big.bytes_per_second * 8 / 1e9,
        big.sent_again_fast, big.sent_again_late, big.timeouts, big.needless, big.packets); fflush(stdout);
     LinkResult small = run_over(link, {.op = WrOp::kWrite, .bytes = 64, .depth = 2040, .requests = 100000});
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
   LinkSpec link; link.reorder_packets = 64;
   for (double loss : {0.0, 0.001}) {
   link.loss = loss;
-    LinkResult big = run_over(link, {.op = WrOp::kWrite, .bytes = 65536, .depth = 120, .requests = 4000});
+    LinkResult big = run_over(link, {.op = WrOp::kWrite, .bytes = 65536, .depth = depth, .requests = 4000});
     printf("reorder, loss %.3f: 64K %.2f Gb/s (fast %lu late %lu timeouts %lu needless %lu of %lu)\n", loss, big.bytes_per_second * 8 / 1e9,
        big.sent_again_fast, big.sent_again_late, big.timeouts, big.needless, big.packets);
   }

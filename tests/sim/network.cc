@@ -75,6 +75,8 @@ uint64_t Network::travel_time(Path& p, size_t bytes) {
 }
 
 bool Network::full(uint32_t from) const {
+  for (uint32_t to = 0; world_.options.net.port_ns != 0 && to < kMaxNodes; ++to)
+    if (paths_[from * kMaxNodes + to].free_at > world_.now().ns + world_.options.net.port_ns) return true;
   if (!world_.options.lossless) return false;
   uint32_t queued = 0;
   for (uint32_t to = 0; to < kMaxNodes; ++to) queued = std::max(queued, paths_[from * kMaxNodes + to].queued);

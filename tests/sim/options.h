@@ -23,6 +23,7 @@ struct NetworkOptions {
   uint64_t lifetime_ns = 1'990'000'000;
   double ns_per_byte = 0;  // serialisation; 0: infinitely fast
   uint32_t queue_frames = 4096;
+  uint64_t port_ns = 0;  // a sender waits while what it sent takes so long to leave; 0: it never waits
   uint32_t path_mtu = 65535;  // longer IP packets vanish
   double mark = 0;            // chance that a packet which may be marked says congestion
 };

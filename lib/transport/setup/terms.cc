@@ -92,6 +92,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   UB_DCHECK(ch.next_tpmsn == Tpmsn(0) && ch.message == Tpmsn(0));  // nothing was sent on it
   const bool lossless = s.links[ch.link].config.lossless;
   ch.asks_soon = ch.fast && !lossless;
+  ch.tolerance.begin(s.config.reorder_packets);
   tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
 }

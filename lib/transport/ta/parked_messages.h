@@ -12,7 +12,7 @@
 
 namespace ub::ta {
 
-constexpr uint32_t kParkedOfChannel = 64;
+constexpr uint32_t kParkedOfChannel = 160;
 
 // May another message of this channel have a record?
 inline bool room_to_park(const CoreState& s, const tp::Channel& ch) {

@@ -23,6 +23,7 @@
 #include "lib/transport/held_frames.h"
 #include "lib/transport/tp/kept_packets.h"
 #include "lib/transport/tp/message_queue.h"
+#include "lib/transport/tp/reorder_tolerance.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
@@ -120,6 +121,7 @@ struct Channel : ChannelHot {
   bool timing;
   uint8_t timeouts;  // consecutive
   uint8_t probes;    // consecutive
+  ReorderTolerance tolerance;
   Psn asked;         // newest packet that asked for an acknowledgement
   uint8_t setup_tries;
   RoundTrip round_trip;

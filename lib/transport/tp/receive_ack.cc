@@ -18,7 +18,7 @@ void note_received(State& s, uint32_t channel, Instant now, Psn base, const wire
   for (uint32_t bit = 1; bit <= last_bit; ++bit) {
     if (!sack.test(bit)) continue;
     const Psn p = base + bit;
-    if (!note_arrived(r, p)) continue;
+    if (!note_arrived(r, ch, p)) continue;
     news = true;
     if (ch.timing && p == ch.timed_psn) measured(s, ch, now);
     if (ch.flow.send_times != 0) tell_arrived(s, channel, now, p);

@@ -55,6 +55,7 @@ inline Acknowledged acknowledge_until(State& s, uint32_t channel, Instant now, P
   ch.oldest_unacked = to;
   s.note(Stage::kPacketsAcknowledged, channel, from.value(), (to - 1).value());
   if (ch.recovery != 0) forget_recovered(s, ch, from, to, now);
+  ch.tolerance.acknowledged(packets);
   heard_news(s, channel, now);
   activate(s, channel);
   if (has_flow(ch)) [[unlikely]]

@@ -51,7 +51,10 @@ void free_record_of(State& s, RecoveryBlock& r, Psn psn) {
 
 // A retransmission is answered. If the answer is too early to be one to it, the first packet had arrived.
 void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instant now) {
-  if (now - sent.at < least_answer_time(ch.round_trip)) return s.count(Counter::kTpTxNeedless);
+  if (now - sent.at < least_answer_time(ch.round_trip)) {
+    ch.tolerance.was_too_small();
+    return s.count(Counter::kTpTxNeedless);
+  }
   if (sent.number < r.late.number) return;
   r.late = {sent.mark, sent.number};
 }
@@ -117,6 +120,15 @@ void judge_resent(State& s, Channel& ch, RecoveryBlock& r, Psn reach, const Late
 
 Psn farther(Psn a, Psn b) { return a.after(b) ? a : b; }
 
+// The packet has arrived, which was not known.
+void came(RecoveryBlock& r, Channel& ch, Psn psn) {
+  if (psn.after(r.reach)) {
+    r.reach = psn;
+  } else if (!test_bit(r.resent, recovery_index(psn))) {
+    ch.tolerance.came_late(r.reach.distance(psn));
+  }
+}
+
 uint32_t tell(State& s, const Channel& ch, const Losses& losses, Psn* first) {
   *first = losses.first;
   if (losses.count != 0) s.note(Stage::kPacketsLost, number_of(s, ch), losses.count, losses.first.value());
@@ -181,9 +193,9 @@ void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
   ++r.record_count;
 }
 
-bool note_arrived(RecoveryBlock& r, Psn psn) {
-  r.reach = farther(r.reach, psn);
+bool note_arrived(RecoveryBlock& r, Channel& ch, Psn psn) {
   if (test_bit(r.sacked, recovery_index(psn))) return false;
+  came(r, ch, psn);
   mark(r.sacked, &r.sacked_count, psn);
   take_from_resends(r, psn);
   return true;
@@ -192,11 +204,11 @@ bool note_arrived(RecoveryBlock& r, Psn psn) {
 void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now) {
   RecoveryBlock& r = s.recovery[ch.recovery];
   for (Psn p = from; p != to; ++p) {
+    if (!test_bit(r.sacked, recovery_index(p))) came(r, ch, p);
     unmark(r.sacked, &r.sacked_count, p);
     unmark(r.resent, &r.resent_count, p);
     take_from_resends(r, p);
   }
-  r.reach = farther(r.reach, to - 1);
   r.border = farther(r.border, to);
   hear_of_records(s, ch, r, now);
   release_recovery(s, ch);
@@ -204,7 +216,7 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now) {
 
 uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
   RecoveryBlock& r = s.recovery[ch.recovery];
-  const uint32_t tolerance = s.config.reorder_packets;
+  const uint32_t tolerance = ch.tolerance.packets;
   Losses losses;
   hear_of_records(s, ch, r, now);
   const Psn border = farther(r.reach, r.late.mark) - tolerance;

@@ -54,7 +54,7 @@ void resend_waits(RecoveryBlock& r, Psn psn);
 void note_resent(State& s, Channel& ch, Psn psn, Instant now);
 
 // The peer has this packet, beyond a gap. False: that was known.
-bool note_arrived(RecoveryBlock& r, Psn psn);
+bool note_arrived(RecoveryBlock& r, Channel& ch, Psn psn);
 // Forgets what the block says of the packets [from, to), which are no longer in flight.
 void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now);
 

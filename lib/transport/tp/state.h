@@ -31,6 +31,7 @@ struct State : CoreCommon {
   // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
   IndexList active, owing_acks;
   Instant acks_due = Instant::never();  // no acknowledgement is due earlier
+  bool acks_found_no_room = false;      // they are sent before data next time, or data would fill the port each time
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
   uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }

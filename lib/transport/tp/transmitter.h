@@ -96,6 +96,7 @@ class Transmitter {
   // many acknowledgements were sent.
   size_t send_acks(Acks acks, Instant now) {
     size_t sent = 0;
+    s_.acks_found_no_room = false;
     const uint32_t last = s_.owing_acks.back();
     Instant due = Instant::never();
     for (uint32_t channel = 0; channel != last;) {
@@ -109,6 +110,7 @@ class Transmitter {
         ++sent;
       } else {  // there is no room in the port
         s_.owing_acks.push_front<&Channel::on_ack_list>(s_.channels, channel);
+        s_.acks_found_no_room = true;
         due = now + kAckDelay;
         break;
       }
