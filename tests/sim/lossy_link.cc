@@ -25,8 +25,8 @@ class Run {
     queue.depth = std::max(16u, load.depth);
     queue.slots = 4 * queue.depth;
     const uint64_t memory = std::max<uint64_t>(4 << 20, uint64_t{load.depth} * load.bytes * 3);
-    from_ = equip(world_.node(0), queue, usual_jfr(), memory);
-    to_ = equip(world_.node(1), queue, usual_jfr(), memory);
+    for (uint32_t i = 0; i < load.queues; ++i) from_.push_back(equip(world_.node(0), queue, usual_jfr(), memory));
+    to_ = equip(world_.node(1), queue, usual_jfr(), memory * load.queues);
   }
 
   LinkResult measure() {
@@ -51,7 +51,7 @@ class Run {
       for (size_t i = 1; i < at.size(); ++i) gaps.push_back({at[i]-at[i-1], at[i]});
       std::sort(gaps.rbegin(), gaps.rend());
       for (int i = 0; i < 8; ++i) printf("gap %lu ending at %lu\n", gaps[i].first, gaps[i].second);
-      for (auto* n : {from_.node, to_.node}) { ChannelInfo c; for (uint32_t i = 0; i <= n->core().channel_table_size(); ++i) if (n->core().channel_info(i,&c)) printf("srtt %ld rto %ld lane\n", c.smoothed_rtt.ns, c.rto.ns); }
+      for (auto* n : {from_[0].node, to_.node}) { ChannelInfo c; for (uint32_t i = 0; i <= n->core().channel_table_size(); ++i) if (n->core().channel_info(i,&c)) printf("srtt %ld rto %ld lane\n", c.smoothed_rtt.ns, c.rto.ns); }
     }
     std::sort(result.latencies_ns.begin(), result.latencies_ns.end());
     UB_ASSERT(world_.run_until_quiet(kLongest));
@@ -71,14 +71,17 @@ class Run {
     s.length = bytes;
     s.to = to_.receiver();
     s.remote = to_.target;
-    const Wr* w = post(world_, from_.queue, s);
+    const End& from = from_[requests_.size() % from_.size()];
+    const Wr* w = post(world_, from.queue, s);
     UB_ASSERT(w != nullptr);
     requests_.push_back(w);
-    from_.node->ring(from_.queue);
+    from.node->ring(from.queue);
   }
   void fill() {
-    while (requests_.size() < load_.requests && world_.model.outstanding() < load_.depth) request(load_.bytes);
+    while (requests_.size() < load_.requests && world_.model.outstanding() < load_.depth && room()) request(load_.bytes);
   }
+  // The next queue has room for a request.
+  bool room() { return world_.model.outstanding_of(from_[requests_.size() % from_.size()].queue) < load_.depth / load_.queues + 1; }
   bool top_up() {
     fill();
     return requests_.size() == load_.requests && world_.all_resolved();
@@ -92,12 +95,13 @@ class Run {
     return static_cast<double>(last - first) * load_.bytes / (static_cast<double>(at[last] - at[first]) / 1e9);
   }
   uint64_t sent(Counter c) const {
-    return from_.node->counter(c) + (load_.op == WrOp::kRead ? to_.node->counter(c) : 0);
+    return from_[0].node->counter(c) + (load_.op == WrOp::kRead ? to_.node->counter(c) : 0);
   }
 
   LoadSpec load_;
   World world_;
-  End from_, to_;
+  std::vector<End> from_;  // each with a queue
+  End to_;
   std::vector<const Wr*> requests_;
 };
 

@@ -26,6 +26,7 @@ struct LoadSpec {
   uint32_t bytes = 64;
   uint32_t depth = 1;  // requests that are always outstanding
   uint32_t requests = 10'000;
+  uint32_t queues = 1;
 };
 
 struct LinkResult {

@@ -224,7 +224,7 @@ uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
   judge_resent(s, ch, r, r.reach, r.late, tolerance, end, losses);
   const uint32_t missing = r.reach.distance(ch.oldest_unacked - 1) - r.sacked_count;
   if (r.judge_at.is_never() && missing > r.resend_count + r.held_count) {
-    r.judge_at = now + pause_of(ch.round_trip);
+    r.judge_at = now + (ch.tolerance.keeps_order() ? margin_of(ch.round_trip) : pause_of(ch.round_trip));
     r.judge_reach = end.after(r.reach) ? r.reach : end - 1;
     r.judge_late = r.late;
     s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);

@@ -18,6 +18,7 @@ struct ReorderTolerance {
   uint16_t latest = 0;     ///< the largest distance of this trial
   uint32_t in_trial = 0;   ///< packets that were acknowledged in this trial
 
+  bool keeps_order() const { return packets <= kLeastPackets; }
   void begin(uint32_t limit) { *this = {static_cast<uint16_t>(limit)}; }
   /// A packet that was sent once arrived when `distance` packets that were sent after it had.
   void came_late(uint32_t distance) {

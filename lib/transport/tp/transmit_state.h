@@ -11,6 +11,7 @@
 #include "lib/transport/tp/recovery.h"
 #include "lib/transport/tp/retransmission_timeout.h"
 #include "lib/transport/tp/state.h"
+#include "lib/transport/wire/sack.h"
 
 namespace ub::tp {
 
@@ -28,15 +29,16 @@ inline bool window_open(const State& s, const Channel& ch) {
 // The PSN of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
 constexpr uint32_t kPacketsPerQuestion = 32;
+constexpr uint32_t kFewPackets = 2;  // an acknowledgement of the last one may be on its way
 
 // Does the packet ask for an acknowledgement (A bit)? A retransmission does, and so does a packet that leaves a quarter
-// of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packet of a flight and
+// of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packets of a flight and
 // each 32nd one, by which the round trip is measured.
 inline bool asks_for_ack(Channel& ch, bool again) {
   if (again) return true;
   const Psn psn = next_new_psn(ch);
   bool asks = 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
-  if (ch.asks_soon) asks |= numbered(ch) == 0 || psn.value() % kPacketsPerQuestion == 0;
+  if (ch.asks_soon) asks |= numbered(ch) < kFewPackets || psn.value() % kPacketsPerQuestion == 0;
   if (asks) ch.asked = psn;
   return asks;
 }
@@ -100,7 +102,7 @@ inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   bool idle = ch.outstanding() == 0;
   UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
   UB_DCHECK(nothing_noted(s, ch, ch.next_psn));
-  if (!ch.timing && (!ch.asks_soon || ch.asked == ch.next_psn)) {
+  if (!ch.timing && (!ch.asks_soon || (ch.asked == ch.next_psn && ch.outstanding() < wire::kSackMaxBits))) {
     ch.timing = true;
     ch.timed_psn = ch.next_psn;
     ch.timed_at = now;
