@@ -51,6 +51,7 @@ void free_record_of(State& s, RecoveryBlock& r, Psn psn) {
 
 // A retransmission is answered. If the answer is too early to be one to it, the first packet had arrived.
 void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instant now) {
+  if (ch.round_trip.smoothed.ns == 0) return;  // nobody knows what is too early
   if (now - sent.at < least_answer_time(ch.round_trip)) {
     ch.tolerance.was_too_small();
     return s.count(Counter::kTpTxNeedless);

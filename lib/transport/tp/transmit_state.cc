@@ -115,9 +115,12 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   ch.rto = ch.patience = backed_off(ch.rto, rto_limits(s));
   ch.timing = false;
   const uint32_t queued = queue_all(s, ch, ch.oldest_unacked);
+  RecoveryBlock& r = recovery_block(s, ch);
+  r.nak = ch.oldest_unacked;  // a TPNAK of it is no news
+  r.nak_seen = true;
   // The peer has all packets, and the oldest message waits there to be executed (ROL). Its packet goes again, so that
   // the peer says how far it has come.
-  if (queued == 0) ask_with(recovery_block(s, ch), ch.oldest_unacked);
+  if (queued == 0) ask_with(r, ch.oldest_unacked);
   s.count(Counter::kTpTxRetransmitTimeout, queued);
   s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
   if (has_flow(ch) && queued != 0) tell_timed_out(s, channel, now);

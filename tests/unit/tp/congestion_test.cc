@@ -42,7 +42,7 @@ struct Paced : Sender {
     Psn psn;
     return next_turn(*s, ch(), &psn);
   }
-  bool may_begin() { return turn() == Turn::kBegin && window_open(ch()); }
+  bool may_begin() { return turn() == Turn::kBegin && window_open(*s, ch()); }
 };
 
 // ---- which one -------------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ TEST(ChannelWindow, one_that_grows_gives_the_channel_its_turn) {
   };
   EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
   EXPECT_TRUE(look(cc::LossWindow::kInitialPackets + 1));
-  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
   EXPECT_FALSE(look(cc::LossWindow::kInitialPackets));
 }
 
@@ -303,10 +303,10 @@ TEST(ChannelRate, while_it_allows_no_packet_the_window_is_closed_though_nothing_
   s.send();
   s.ack(100);
   ASSERT_EQ(s.ch().outstanding(), 0u);
-  EXPECT_FALSE(window_open(s.ch()));
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
   s.pass(Paced::kPacketTime);
   (void)on_timer(*s.s, s.channel, s.now);
-  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
 }
 
 TEST(ChannelRate, what_goes_again_waits_as_well) {

@@ -263,11 +263,11 @@ TEST(Window, is_closed_when_so_many_packets_are_in_flight) {
   Sender s(0xFFFFF0);
   s.ch().send_window = 128;
   s.send_one_by_one(127);
-  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
   s.send();
-  EXPECT_FALSE(window_open(s.ch()));
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
   s.ack(0xFFFFF0);
-  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
 }
 
 constexpr uint16_t kInitialPackets = cc::LossWindow::kInitialPackets;

@@ -65,7 +65,7 @@ TEST(Sack, a_hole_that_waits_while_a_smaller_one_goes_a_third_time_goes_once) {
   Sender s(100);
   s.send_one_by_one(6);
   s.sack(100, {102, 103, 105});
-  resent(*s.s, s.ch(), Psn(101));
+  resent(*s.s, s.ch(), Psn(101), s.now);
   s.send();  // 106
   s.sack(100, {102, 103, 105, 106});
   EXPECT_EQ(s.resend(), (Psns{101, 104}));
@@ -125,26 +125,29 @@ TEST(Sack, a_hole_goes_a_third_time_only_when_what_was_sent_later_arrived) {
   EXPECT_EQ(s.resend(), (Psns{101}));
 }
 
-TEST(Sack, the_mark_is_the_next_new_packet_and_not_one_under_way) {
+TEST(Sack, the_mark_of_a_retransmission_is_the_next_new_packet_and_not_one_under_way) {
   Sender s(0xFFFFFD);
   s.send_one_by_one(3);
   s.sack(0xFFFFFD, {0xFFFFFF});
-  EXPECT_EQ(s.recovery().mark, Psn(0));
-  EXPECT_EQ(s.recovery().high_resent, Psn(0xFFFFFE));
-  EXPECT_EQ(s.recovery().last_first, Psn(0xFFFFFE));
+  s.resend();
+  EXPECT_EQ(s.records(), (std::vector<Sender::Record>{{0xFFFFFE, 0, 1}}));
 }
 
-// Half of all PSNs later the mark would seem to lie ahead once more.
-TEST(Sack, a_burst_is_forgotten_when_its_mark_is_acknowledged) {
+// One mark for all of them would move with each new loss, and never be reached.
+TEST(Sack, each_retransmission_has_a_mark_of_its_own) {
   Sender s(100);
   s.send_one_by_one(6);  // 100 .. 105
-  s.sack(100, {102});
+  s.sack(99, {101});
+  s.resend();  // 100, before 106
   s.send_one_by_one(2);
-  s.ack(104);
-  EXPECT_TRUE(s.recovery().burst);
-  s.ack(105);
-  ASSERT_NE(s.ch().recovery, 0u);
-  EXPECT_FALSE(s.recovery().burst);
+  s.sack(99, {101, 103});
+  s.resend();  // 102, before 108
+  EXPECT_EQ(s.records(), (std::vector<Sender::Record>{{100, 106, 1}, {102, 108, 2}}));
+  s.sack(99, {101, 103, 104, 105, 106});
+  EXPECT_EQ(s.resend(), Psns{100}) << "106 was sent after it, and before the other";
+  s.send();
+  s.sack(99, {101, 103, 104, 105, 106, 107, 108});
+  EXPECT_EQ(s.resend(), (Psns{100, 102}));
 }
 
 TEST(Sack, what_it_reports_is_noted_of_each_packet_and_of_no_other) {
@@ -241,16 +244,29 @@ TEST(Sack, what_was_reported_of_a_packet_is_forgotten_when_it_is_acknowledged) {
   s.send_one_by_one(4);
   s.sack(100, {102});
   s.resend();
-  for (uint32_t psn = 101; psn < 100 + kMaxWindow; ++psn) {  // never idle: the block is kept
+  for (uint32_t psn = 101; psn < 102 + kMaxWindow; ++psn) {  // something is always missing: the block is kept
     s.send();
-    s.ack(psn);
+    s.sack(psn, {psn + 2});
+    s.resend();
     ASSERT_NE(s.ch().recovery, 0u);
   }
-  for (uint32_t at = 0; at < kMaxWindow; ++at) ASSERT_FALSE(test_bit(s.recovery().sacked, at)) << at;
-  while (s.ch().outstanding() < 6) s.send();
-  const Psns in_flight = psns(s.ch().oldest_unacked.value(), s.ch().outstanding());
-  s.timeout();
-  EXPECT_EQ(s.resend(), in_flight) << "the one with the place of 102 was never reported";
+  for (Psn psn = s.ch().next_psn; psn != s.ch().oldest_unacked + kMaxWindow; ++psn) {
+    ASSERT_TRUE(nothing_noted(*s.s, s.ch(), psn)) << psn.value();
+  }
+  EXPECT_EQ(s.recovery().sacked_count, 2u) << "those beyond the gap";
+  s.sack((s.ch().next_psn - 1).value(), {});
+  EXPECT_EQ(s.ch().recovery, 0u);
+}
+
+TEST(Sack, a_block_that_says_nothing_is_given_back_though_packets_are_in_flight) {
+  Sender s(100);
+  s.send_one_by_one(6);
+  s.sack(100, {102});
+  s.resend();
+  s.ack(102);
+  EXPECT_EQ(s.ch().outstanding(), 3u);
+  EXPECT_EQ(s.ch().recovery, 0u);
+  EXPECT_EQ(s.s->recovery.in_use() + s.s->resent.in_use(), 0u);
 }
 
 TEST(Sack, what_was_to_go_again_is_forgotten_when_it_is_acknowledged) {
@@ -272,7 +288,7 @@ TEST(Sack, random_reports__never_send_again_what_was_reported_and_forget_no_loss
     uint32_t acked = 0;
     for (int step = 0; step < 3000; ++step) {
       for (uint64_t n = random.below(4) + (arrived.empty() ? 1 : 0);
-           n > 0 && window_open(s.ch()) && arrived.size() < 60; --n) {
+           n > 0 && window_open(*s.s, s.ch()) && arrived.size() < 60; --n) {
         s.send();
         arrived.push_back(random.chance(0.7));
       }
@@ -340,8 +356,8 @@ TEST(Nak, everything_from_it_on_goes_again) {
   s.nak(102);
   EXPECT_EQ(s.resend(), (Psns{102, 103, 104}));
   EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 3u);
-  EXPECT_EQ(s.recovery().high_resent, Psn(104));
-  EXPECT_EQ(s.recovery().mark, Psn(105));
+  EXPECT_EQ(s.records().size(), 3u);
+  EXPECT_EQ(s.records().back(), (Sender::Record{104, 105, 3}));
 }
 
 TEST(Nak, what_it_says_to_be_lost_is_told_to_who_looks) {
@@ -457,14 +473,11 @@ TEST(Timeout, reports_of_what_it_sent_again_are_not_believed_before_the_mark) {
   EXPECT_EQ(s.resend(), (Psns{102, 104, 105}));
 }
 
-// 6.4.2.3.1: HighRtxPSN is the last of what the timeout sent again.
-TEST(Timeout, the_last_one_that_it_sends_again_is_in_its_burst_and_the_next_is_not) {
+TEST(Timeout, what_waits_while_others_are_lost_again_goes_once) {
   Sender s(100);
   s.send_one_by_one(6);  // 100 .. 105
   s.timeout();
-  EXPECT_EQ(s.recovery().high_resent, Psn(105));
-  EXPECT_EQ(s.recovery().last_first, Psn(100));
-  for (uint32_t psn : psns(100, 5)) resent(*s.s, s.ch(), Psn(psn));  // 105 waits
+  for (uint32_t psn : psns(100, 5)) resent(*s.s, s.ch(), Psn(psn), s.now);  // 105 waits
   s.send_one_by_one(3);                                              // 106 .. 108
   s.sack(101, {106});
   EXPECT_EQ(s.resend(), psns(102, 4)) << "the burst was lost, but for 105, which goes the first time";
@@ -559,16 +572,26 @@ TEST(Timeout, the_channel_has_its_turn) {
 
 constexpr RtoLimits kLimits{8, milliseconds(4), milliseconds(512)};
 
+RoundTrip seen(Duration sample) {
+  RoundTrip r;
+  add_sample(r, sample, Instant{});
+  return r;
+}
+
 TEST(RoundTrip, the_first_sample_counts_whole_and_each_further_one_an_eighth) {
-  EXPECT_EQ(smoothed({}, microseconds(80)), microseconds(80));
-  EXPECT_EQ(smoothed(microseconds(80), microseconds(160)), microseconds(90));
-  EXPECT_EQ(smoothed(microseconds(160), microseconds(80)), microseconds(150));
+  RoundTrip r;
+  add_sample(r, microseconds(80), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(80));
+  add_sample(r, microseconds(160), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(90));
+  add_sample(r, microseconds(10), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(80));
 }
 
 TEST(RoundTrip, the_timeout_is_a_multiple_of_it_within_limits) {
-  EXPECT_EQ(rto_of(milliseconds(1), kLimits), milliseconds(8));
-  EXPECT_EQ(rto_of(microseconds(1), kLimits), milliseconds(4));
-  EXPECT_EQ(rto_of(seconds(1), kLimits), milliseconds(512));
+  EXPECT_EQ(rto_of(seen(milliseconds(1)), kLimits), milliseconds(8));
+  EXPECT_EQ(rto_of(seen(microseconds(1)), kLimits), milliseconds(4));
+  EXPECT_EQ(rto_of(seen(seconds(1)), kLimits), milliseconds(512));
   EXPECT_EQ(backed_off(milliseconds(8), kLimits), milliseconds(16));
   EXPECT_EQ(backed_off(milliseconds(300), kLimits), milliseconds(512));
   EXPECT_EQ(backed_off(milliseconds(512), kLimits), milliseconds(512));
@@ -581,7 +604,7 @@ TEST(RoundTrip, is_measured_from_a_packet_to_the_acknowledgement_that_covers_it)
   s.send();
   s.pass(milliseconds(1));
   s.ack(101);
-  EXPECT_EQ(s.ch().srtt, milliseconds(2)) << "of the first of the two";
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2)) << "of the first of the two";
   EXPECT_EQ(s.ch().rto, milliseconds(16));
   EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
 }
@@ -591,14 +614,14 @@ TEST(RoundTrip, one_packet_at_a_time_is_timed) {
   s.send_one_by_one(3);  // 100 is timed
   s.pass(milliseconds(2));
   s.ack(100);
-  EXPECT_EQ(s.ch().srtt, milliseconds(2));
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2));
   s.pass(milliseconds(50));
   s.ack(102);
-  EXPECT_EQ(s.ch().srtt, milliseconds(2)) << "nobody timed 101 and 102";
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2)) << "nobody timed 101 and 102";
   s.send();  // 103 is timed
   s.pass(milliseconds(10));
   s.ack(103);
-  EXPECT_EQ(s.ch().srtt, milliseconds(3));
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(3));
 }
 
 TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
@@ -609,10 +632,10 @@ TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
   s.send();  // 1 is timed
   s.pass(milliseconds(9));
   s.ack(0);
-  EXPECT_EQ(s.ch().srtt, milliseconds(2));
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2));
   EXPECT_TRUE(s.ch().timing);
   s.ack(1);
-  EXPECT_EQ(s.ch().srtt, milliseconds(2) + milliseconds(7) / 8);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2) + milliseconds(7) / 8);
 }
 
 // Karn: an acknowledgement of a packet that went twice does not tell which of the two it is for.
@@ -623,7 +646,7 @@ TEST(RoundTrip, a_packet_that_went_again_gives_no_sample) {
   EXPECT_EQ(s.resend(), (Psns{100}));
   s.pass(milliseconds(9));
   s.ack(102);
-  EXPECT_EQ(s.ch().srtt, Duration{});
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
 }
 
 TEST(RoundTrip, another_one_that_went_again_does_not_spoil_the_sample) {
@@ -636,7 +659,7 @@ TEST(RoundTrip, another_one_that_went_again_does_not_spoil_the_sample) {
   EXPECT_EQ(s.resend(), (Psns{102}));
   s.pass(milliseconds(8));
   s.ack(104);
-  EXPECT_NE(s.ch().srtt, Duration{});
+  EXPECT_NE(s.ch().round_trip.smoothed, Duration{});
 }
 
 // What was timed may have arrived behind a gap long ago.
@@ -650,7 +673,7 @@ TEST(RoundTrip, a_sample_does_not_outlast_a_timeout) {
   s.resend();
   s.pass(milliseconds(300));
   s.ack(103);
-  EXPECT_EQ(s.ch().srtt, Duration{});
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
 }
 
 TEST(RoundTrip, a_timeout_ends_the_measurement) {
@@ -661,7 +684,7 @@ TEST(RoundTrip, a_timeout_ends_the_measurement) {
   const Duration rto = s.ch().rto;
   s.pass(milliseconds(1));
   s.ack(100);
-  EXPECT_EQ(s.ch().srtt, Duration{});
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
   EXPECT_EQ(s.ch().rto, rto) << "backed off until there is a new sample";
   s.send();
   s.pass(milliseconds(1));

@@ -36,7 +36,7 @@ struct Sender : Channels {
     c.send_window = c.agreed_window = config.window_packets;
     c.mtu = 1024;
     c.fast = true;
-    c.rto = config.rto_min;
+    c.rto = c.patience = config.rto_min;
     c.rto_at = Instant::never();
   }
 
@@ -93,9 +93,24 @@ struct Sender : Channels {
   /// Sends again what is to go again; the PSNs.
   std::vector<uint32_t> resend() {
     std::vector<uint32_t> all;
-    for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn)) {
+    for (Psn psn; next_resend(*s, ch(), &psn); resent(*s, ch(), psn, now)) {
       if (ch().tells_sent) tell_sent(*s, channel, now, psn, frame_, true);
       all.push_back(psn.value());
+    }
+    return all;
+  }
+
+  /// The retransmissions whose fate is not known, the oldest first.
+  struct Record {
+    uint32_t psn, mark, number;
+    bool operator==(const Record&) const = default;
+  };
+  std::vector<Record> records() {
+    std::vector<Record> all;
+    if (ch().recovery == 0 || recovery().records.empty()) return all;
+    for (uint32_t at = recovery().records.front<&Resent::in_line>(s->resent); at != 0;
+         at = recovery().records.behind<&Resent::in_line>(s->resent, at)) {
+      all.push_back({s->resent[at].psn.value(), s->resent[at].mark.value(), s->resent[at].number});
     }
     return all;
   }

@@ -46,10 +46,10 @@ TEST(Turn, what_is_missing_goes_before_what_is_new) {
   Psn psn;
   ASSERT_EQ(turn_of(s, &psn), Turn::kSendAgain);
   EXPECT_EQ(psn, Psn(100));
-  resent(*s.s, s.ch(), psn);
+  resent(*s.s, s.ch(), psn, s.now);
   ASSERT_EQ(turn_of(s, &psn), Turn::kSendAgain);
   EXPECT_EQ(psn, Psn(102));
-  resent(*s.s, s.ch(), psn);
+  resent(*s.s, s.ch(), psn, s.now);
   EXPECT_EQ(turn_of(s), Turn::kContinue);
 }
 
@@ -149,9 +149,9 @@ TEST(HeldPacket, what_waits_takes_room_in_the_window) {
   TxMessage& m = s.send(1, false);
   s.ch().send_window = 3;
   s.hold_new(m);
-  EXPECT_TRUE(window_open(s.ch()));
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
   s.hold_new(m);
-  EXPECT_FALSE(window_open(s.ch()));
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
 }
 
 // The next message is numbered behind those that wait.
@@ -272,7 +272,7 @@ TEST(HeldPacket, a_lower_one_that_is_missed_again_goes_before_what_is_new) {
   Holding s;
   TxMessage& m = s.send(4, false);
   s.sack(99, {103});
-  resent(*s.s, s.ch(), Psn(100));
+  resent(*s.s, s.ch(), Psn(100), s.now);
   s.hold(m, Psn(101), true);
   s.hold(m, Psn(102), true);
   s.send_more(1, false);
@@ -298,7 +298,7 @@ TEST(HeldPacket, one_that_went_again_may_be_missed_again) {
   s.timeout();
   const uint32_t record = s.hold(m, Psn(100), true);
   s.done(record);
-  resent(*s.s, s.ch(), Psn(100));
+  resent(*s.s, s.ch(), Psn(100), s.now);
   drop_first_held(*s.s, s.ch(), s.now);
   EXPECT_EQ(s.resend(), Psns{});
   s.timeout();
@@ -317,7 +317,7 @@ TEST(HeldPacket, those_that_wait_leave_before_what_goes_again) {
     if (reported_by == 0) s.sack(99, {102});
     if (reported_by == 1) s.nak(100);
     if (reported_by == 2) s.timeout();
-    EXPECT_EQ(s.recovery().mark, Psn(106));
+    EXPECT_EQ(next_new_psn(s.ch()), Psn(106));
   }
 }
 
@@ -339,6 +339,7 @@ TEST(HeldPacket, what_the_peer_says_of_those_that_waited_sends_nothing_a_third_t
 // Their places in the block of what goes again are those of packets a window later.
 TEST(HeldPacket, in_a_window_that_fills_its_block_nothing_is_found_behind_the_end) {
   Holding s;
+  s.ch().send_window = s.ch().agreed_window = kMaxWindow;
   s.send(kMaxWindow - 1);
   s.timeout();
   TxMessage& m = *message_at(*s.s, s.ch(), Psn(100));

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When a packet is taken for lost on a network that also changes the order (recovery.h), how many packets of a channel
+// are on their way meanwhile, and what a channel does whose peer is silent (UB Base Specification Rev 2.0, 6.4.2).
+#include "lib/transport/tp/send_ack.h"
+#include "tests/unit/tp/sender.h"
+#include "tests/unit/transport/test_host.h"
+
+namespace ub::tp {
+namespace {
+
+// A channel on a wire that may lose packets, whose round trip is known.
+struct Lossy : Sender {
+  static constexpr Duration kRoundTrip = microseconds(80);
+
+  explicit Lossy(uint32_t first_psn = 100, uint32_t tolerance = 4) : Sender(first_psn) {
+    ch().asks_soon = true;
+    ch().give_up_after = seconds(4);
+    ch().tolerance.begin(tolerance);
+    for (int i = 0; i < 40; ++i) add_sample(ch().round_trip, kRoundTrip, now);
+    ch().patience = first_patience(ch());
+  }
+  // The channel's timer fires when it is due.
+  void timer() {
+    now = s->timers.earliest();
+    s->timers.cancel(s->timer_of_channel(channel));
+    EXPECT_EQ(on_timer(*s, channel, now), TimerVerdict::kGoesOn);
+  }
+};
+
+// ---- by the number of packets that were sent later -------------------------------------------------------------
+
+TEST(Lost, a_packet_is_lost_when_more_than_the_tolerance_were_sent_after_it) {
+  Lossy s(100, 4);
+  s.send_one_by_one(20);
+  s.sack(99, {104});
+  EXPECT_TRUE(s.resend().empty()) << "104 is the fourth one after 100";
+  s.sack(99, {104, 105});
+  EXPECT_EQ(s.resend(), Psns{100});
+  s.sack(99, {104, 105, 107});
+  EXPECT_EQ(s.resend(), (Psns{101, 102}));
+}
+
+TEST(Lost, across_the_wrap) {
+  Lossy s(0xFFFFFD, 4);
+  s.send_one_by_one(20);
+  s.sack(0xFFFFFC, {1});
+  EXPECT_TRUE(s.resend().empty());
+  s.sack(0xFFFFFC, {1, 3});
+  EXPECT_EQ(s.resend(), (Psns{0xFFFFFD, 0xFFFFFE}));
+}
+
+TEST(Lost, what_arrives_within_the_tolerance_never_goes_again) {
+  Lossy s(100, 4);
+  s.send_one_by_one(20);
+  s.sack(99, {104});
+  s.sack(99, {101, 102, 103, 104});
+  s.sack(104, {108});
+  s.sack(108, {});
+  EXPECT_TRUE(s.resend().empty());
+  EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 0u);
+}
+
+// What is beyond the bitmap has arrived or not: nobody said it.
+TEST(Lost, what_the_report_does_not_cover_is_not_judged) {
+  Lossy s(100, 4);
+  s.send_one_by_one(120);
+  wire::SackView sack;
+  std::byte bytes[wire::sack_size(0)];
+  const uint64_t bits[1] = {1};
+  ASSERT_EQ(wire::SackView::read(bytes, wire::write_sack(bytes, 0, Psn(219), bits), sack), wire::Drop::kNone);
+  wire::RtpHeader rtp;
+  rtp.psn = Psn(99);
+  EXPECT_EQ(on_sack(*s.s, s.channel, s.now, rtp, sack).lost, 63u) << "219 has arrived, and 64 bits say of which others";
+  EXPECT_EQ(s.resend(), psns(100, 63));
+}
+
+// ---- retransmissions -------------------------------------------------------------------------------------------
+
+TEST(Lost, a_retransmission_when_more_than_the_tolerance_were_sent_after_it) {
+  Lossy s(100, 4);
+  s.send_one_by_one(6);
+  s.sack(99, {105});
+  EXPECT_EQ(s.resend(), Psns{100});
+  s.send_one_by_one(10);  // 106 ..
+  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109});
+  EXPECT_TRUE(s.resend().empty()) << "106 to 109 are four";
+  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
+  EXPECT_EQ(s.resend(), Psns{100});
+}
+
+// Nothing new is sent while the window is closed, but retransmissions that arrive prove the older ones lost.
+TEST(Lost, a_retransmission_when_later_ones_have_arrived) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {102, 104, 106, 109});
+  EXPECT_EQ(s.resend(), (Psns{100, 101, 103, 105, 107}));
+  s.pass(Lossy::kRoundTrip);
+  s.sack(99, {101, 102, 104, 106, 109});
+  EXPECT_EQ(s.resend(), Psns{108}) << "two were sent after it, and one after 100";
+  s.sack(99, {101, 102, 103, 104, 106, 109});
+  EXPECT_EQ(s.resend(), Psns{100}) << "two were";
+}
+
+TEST(Lost, an_answer_that_comes_too_early_is_none_to_a_retransmission) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {102, 104, 106, 109});
+  s.resend();
+  s.pass(Lossy::kRoundTrip / 2);
+  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 109});
+  EXPECT_TRUE(s.resend().empty()) << "the first packets were late";
+  EXPECT_EQ(s.count(Counter::kTpTxNeedless), 4u);
+  EXPECT_GE(s.ch().tolerance.packets, 16);
+}
+
+TEST(Lost, without_a_record_a_retransmission_waits_for_a_probe) {
+  Lossy s(100, 1);
+  while (s.s->resent.alloc() != 0) {
+  }
+  s.send_one_by_one(4);
+  s.sack(99, {102});
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_TRUE(s.records().empty());
+  s.send_one_by_one(10);
+  s.sack(99, psns(101, 12));
+  EXPECT_TRUE(s.resend().empty());
+  s.now = s.ch().rto_at;
+  s.s->timers.cancel(s.s->timer_of_channel(s.channel));
+  EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
+  EXPECT_EQ(s.resend().front(), 100u);
+}
+
+TEST(Lost, all_records_are_given_back) {
+  Lossy s(100, 1);
+  s.send_one_by_one(40);
+  for (uint32_t psn = 102; psn < 130; psn += 2) s.sack(99, {psn});
+  s.resend();
+  EXPECT_NE(s.s->resent.in_use(), 0u);
+  s.ack(139);
+  EXPECT_EQ(s.s->resent.in_use(), 0u);
+  s.send_one_by_one(10);
+  s.sack(139, {144});
+  s.resend();
+  free_recovery(*s.s, s.ch());
+  EXPECT_EQ(s.s->resent.in_use() + s.s->recovery.in_use(), 0u);
+}
+
+// ---- by time ---------------------------------------------------------------------------------------------------
+
+TEST(Lost, after_a_pause_one_packet_that_was_sent_later_is_enough) {
+  Lossy s(100, 64);
+  s.send_one_by_one(4);
+  s.pass(Lossy::kRoundTrip);
+  s.sack(99, {102});
+  EXPECT_TRUE(s.resend().empty());
+  const Instant heard = s.now;
+  s.timer();
+  EXPECT_EQ(s.now, heard + pause_of(s.ch().round_trip));
+  EXPECT_EQ(s.resend(), (Psns{100, 101}));
+}
+
+TEST(Lost, on_a_path_that_keeps_the_order_the_pause_is_short) {
+  Lossy s(100, ReorderTolerance::kLeastPackets);
+  s.send_one_by_one(4);
+  s.pass(Lossy::kRoundTrip);
+  s.sack(99, {102});
+  const Instant heard = s.now;
+  s.timer();
+  EXPECT_EQ(s.now, heard + margin_of(s.ch().round_trip));
+  EXPECT_EQ(s.resend(), (Psns{100, 101}));
+  EXPECT_EQ(s.count(Counter::kTpTxRetransmitFast), 2u);
+}
+
+TEST(Lost, what_has_arrived_within_the_pause_does_not_go_again) {
+  Lossy s(100, ReorderTolerance::kLeastPackets);
+  s.send_one_by_one(4);
+  s.sack(99, {102});
+  s.sack(100, {102});
+  s.timer();
+  EXPECT_EQ(s.resend(), Psns{101});
+}
+
+// ---- the tolerance ---------------------------------------------------------------------------------------------
+
+TEST(ReorderTolerance, is_halved_while_packets_come_in_order) {
+  ReorderTolerance t;
+  t.begin(64);
+  for (uint32_t expected : {32u, 16u, 8u, 4u, 3u, 3u}) {
+    t.acknowledged(ReorderTolerance::kTrialPackets - 1);
+    EXPECT_NE(t.packets, expected == 3 ? 0 : expected);
+    t.acknowledged(1);
+    EXPECT_EQ(t.packets, expected);
+  }
+  EXPECT_TRUE(t.keeps_order());
+}
+
+TEST(ReorderTolerance, stays_while_a_packet_comes_late_by_more_than_half_of_it) {
+  ReorderTolerance t;
+  t.begin(64);
+  t.came_late(33);
+  t.acknowledged(ReorderTolerance::kTrialPackets);
+  EXPECT_EQ(t.packets, 64);
+  t.came_late(32);
+  t.acknowledged(ReorderTolerance::kTrialPackets);
+  EXPECT_EQ(t.packets, 32);
+}
+
+TEST(ReorderTolerance, grows_at_once_and_has_an_end) {
+  ReorderTolerance t;
+  t.begin(4);
+  t.came_late(20);
+  EXPECT_EQ(t.packets, 20);
+  t.was_too_small();
+  EXPECT_EQ(t.packets, 40);
+  t.came_late(100'000);
+  EXPECT_EQ(t.packets, ReorderTolerance::kMostPackets);
+  t.was_too_small();
+  EXPECT_EQ(t.packets, ReorderTolerance::kMostPackets);
+}
+
+TEST(ReorderTolerance, learns_from_packets_that_fill_a_gap_and_not_from_those_that_went_again) {
+  Lossy s(100, 10);
+  s.send_one_by_one(30);
+  s.sack(99, {108});
+  s.sack(108, {});
+  EXPECT_EQ(s.ch().tolerance.latest, 8) << "100 came when 108 had";
+  s.sack(108, {120});
+  s.resend();
+  s.sack(120, {});
+  EXPECT_EQ(s.ch().tolerance.latest, 9) << "111 came late; 109 went again";
+}
+
+// ---- how many are on their way ---------------------------------------------------------------------------------
+
+TEST(OnTheirWay, what_has_arrived_and_what_waits_to_go_again_leaves_room_in_the_window_of_the_flow) {
+  Lossy s(100, 0);
+  s.ch().send_window = 8;
+  s.send_one_by_one(8);
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
+  s.sack(99, {101});
+  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 6u) << "101 has arrived, 100 is lost";
+  EXPECT_TRUE(window_open(*s.s, s.ch()));
+  s.resend();
+  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 7u);
+}
+
+TEST(OnTheirWay, the_window_of_the_peer_counts_from_the_oldest_one_on) {
+  Lossy s(100, 0);
+  s.ch().send_window = s.ch().agreed_window = 8;
+  s.send_one_by_one(8);
+  s.sack(99, psns(101, 7));
+  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 0u);
+  EXPECT_FALSE(window_open(*s.s, s.ch()));
+  EXPECT_EQ(s.resend(), Psns{100});
+}
+
+TEST(OnTheirWay, retransmissions_obey_the_window_of_the_flow) {
+  Lossy s(100, 0);
+  s.send_one_by_one(10);
+  s.ch().send_window = 2;
+  s.timeout();
+  EXPECT_EQ(s.resend(), (Psns{100, 101}));
+  s.ack(100);
+  EXPECT_EQ(s.resend(), Psns{102});
+}
+
+// ---- silence ---------------------------------------------------------------------------------------------------
+
+TEST(Probe, leaves_after_two_round_trips_with_the_oldest_and_the_newest_packet) {
+  Lossy s;
+  s.ch().asked = Psn(104);
+  s.send_one_by_one(5);  // 100 .. 104
+  const Instant sent = s.now;
+  s.timer();
+  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip));
+  EXPECT_EQ(s.resend(), (Psns{100, 104}));
+  EXPECT_EQ(s.count(Counter::kTpTxProbe), 1u);
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
+}
+
+TEST(Probe, a_single_packet_goes_once) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send();
+  s.timer();
+  EXPECT_EQ(s.resend(), Psns{100});
+}
+
+TEST(Probe, the_pause_doubles_until_it_is_a_timeout) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send();
+  Duration pause = pause_of(s.ch().round_trip);
+  uint64_t probes = 0;
+  while (pause < s.ch().rto) {
+    const Instant before = s.now;
+    s.timer();
+    EXPECT_EQ(s.now, before + pause);
+    EXPECT_EQ(s.count(Counter::kTpTxProbe), ++probes);
+    s.resend();
+    pause = pause * 2;
+  }
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
+  s.timer();
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
+  EXPECT_GT(probes, 3u);
+}
+
+TEST(Probe, only_news_makes_the_pause_short_again) {
+  Lossy s;
+  s.ch().asked = Psn(103);
+  s.send_one_by_one(4);
+  s.timer();
+  s.timer();
+  EXPECT_EQ(s.ch().probes, 2);
+  s.ack(99);
+  EXPECT_EQ(s.ch().probes, 2) << "it was known";
+  s.sack(99, {102});
+  EXPECT_EQ(s.ch().probes, 0);
+  EXPECT_EQ(s.ch().rto_at, s.now + pause_of(s.ch().round_trip));
+}
+
+// A peer may wait for more packets before it acknowledges those that do not ask for it.
+TEST(Probe, waits_longer_if_the_newest_packet_did_not_ask) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send_one_by_one(2);
+  const Instant sent = s.now;
+  s.timer();
+  EXPECT_TRUE(s.resend().empty());
+  s.timer();
+  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip) + kAckDelay);
+  EXPECT_EQ(s.resend(), (Psns{100, 101}));
+}
+
+TEST(Probe, of_a_message_that_waits_to_be_executed_repeats_its_oldest_packet) {
+  Lossy s;
+  s.ch().asked = Psn(102);
+  s.send_one_by_one(3);
+  s.sack(99, {100, 101, 102});
+  s.timer();  // set when they were sent
+  s.timer();
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_TRUE(s.records().empty()) << "nothing is lost";
+}
+
+TEST(Probe, none_leaves_on_a_wire_that_loses_nothing) {
+  Lossy s;
+  s.ch().asks_soon = false;
+  s.ch().patience = first_patience(s.ch());
+  s.send();
+  s.timer();
+  EXPECT_EQ(s.count(Counter::kTpTxProbe), 0u);
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
+}
+
+TEST(Probe, is_told_to_who_looks) {
+  Lossy s;
+  TestHost host;
+  s.s->looker.begin(host);
+  s.ch().asked = Psn(101);
+  s.send_one_by_one(2);
+  s.timer();
+  EXPECT_EQ(host.noted(Stage::kProbe), (std::vector<Note>{{Stage::kProbe, s.channel, 100, 101}}));
+}
+
+// ---- which packets ask -----------------------------------------------------------------------------------------
+
+TEST(AsksForAck, the_first_two_of_a_flight_and_each_32nd_one_where_packets_may_be_lost) {
+  Lossy s(101);
+  std::vector<uint32_t> asking;
+  for (int i = 0; i < 40; ++i) {
+    if (asks_for_ack(s.ch(), false)) asking.push_back(s.ch().next_psn.value());
+    s.send();
+  }
+  EXPECT_EQ(asking, (std::vector<uint32_t>{101, 102, 128}));
+  s.ch().asks_soon = false;
+  s.ack(140);
+  EXPECT_FALSE(asks_for_ack(s.ch(), false));
+}
+
+TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
+  Lossy s(101);
+  s.ch().asked = Psn(103);
+  s.send_one_by_one(2);
+  EXPECT_FALSE(s.ch().timing);
+  s.send();
+  EXPECT_TRUE(s.ch().timing);
+  EXPECT_EQ(s.ch().timed_psn, Psn(103));
+}
+
+TEST(RoundTrip, the_least_one_is_forgotten_after_two_seconds) {
+  RoundTrip r;
+  Instant now;
+  add_sample(r, microseconds(10), now);
+  add_sample(r, microseconds(40), now += milliseconds(999));
+  EXPECT_EQ(least_answer_time(r), nanoseconds(7500));
+  add_sample(r, microseconds(40), now += milliseconds(1));
+  EXPECT_EQ(least_answer_time(r), nanoseconds(7500)) << "of the second before";
+  add_sample(r, microseconds(20), now += seconds(1));
+  EXPECT_EQ(least_answer_time(r), microseconds(15));
+}
+
+}  // namespace
+}  // namespace ub::tp
