@@ -22,7 +22,7 @@ TEST(LastEvents, of_a_lost_packet__say_that_it_goes_again) {
   stage.write(64);
   stage.finish();
   const std::string told = stage.world.last_events.text(1000);
-  EXPECT_NE(told.find("its timer ran out"), std::string::npos) << told;
+  EXPECT_NE(told.find("asks its silent peer"), std::string::npos) << told;
   EXPECT_NE(told.find("again\n"), std::string::npos) << told;
 }
 

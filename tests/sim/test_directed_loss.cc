@@ -10,16 +10,16 @@ namespace {
 
 constexpr CrStatus kSuccess = CrStatus::kSuccess;
 
-TEST(Loss, lost_tail__is_probed_by_rto) {
+TEST(Loss, lost_tail__is_found_by_a_probe) {
   Stage s;
   s.warm_up();
   s.world.network.tamper.add(drop(1, from(0, [](const PacketInfo& p) { return p.request() && p.rtp.last; })));
   const Wr& w = s.write(3000);
   double took = s.finish();
   EXPECT_EQ(w.status, kSuccess);
-  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 1u);
-  EXPECT_GE(took, 0.004);
-  EXPECT_LT(took, 0.040);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxProbe), 1u);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTimeout), 0u);
+  EXPECT_LT(took, 0.0005) << "of a round trip of 20 us, and an acknowledgement that may be delayed by 100 us";
   s.check_memory();
 }
 
@@ -45,7 +45,8 @@ TEST(Loss, many_lost_middles__are_repaired_without_timeout) {
   s.finish();
   EXPECT_EQ(w.status, kSuccess);
   EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);
-  EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitFast), 7u);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTimeout), 0u);
+  EXPECT_GE(s.count(s.a(), Counter::kTpTxRetransmitFast), 6u) << "a probe may repeat one of them";
   s.check_memory();
 }
 
@@ -100,7 +101,7 @@ TEST(Loss, lost_taack__is_sent_again) {
   EXPECT_EQ(rule.hits, 1u);
   EXPECT_EQ(w.status, kSuccess);
   EXPECT_EQ(s.count(s.a(), Counter::kTpTxRetransmitTimeout), 0u);  // the request itself was acknowledged
-  EXPECT_GE(s.count(s.b(), Counter::kTpTxRetransmitTimeout), 1u);
+  EXPECT_GE(s.count(s.b(), Counter::kTpTxProbe), 1u);
 }
 
 TEST(Loss, lost_acks__do_not_matter_when_later_ones_come) {

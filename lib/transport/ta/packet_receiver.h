@@ -123,7 +123,7 @@ class PacketReceiver {
   // know that and would take us for dead. So an acknowledgement tells it what was accepted before.
   void refuse(uint32_t channel, const wire::RtpHeader& rtp, tp::RxVerdict verdict) {
     const tp::Channel& ch = s_.channels[channel];
-    const bool waits = ch.stalled || ch.open.copies != 0 || ch.parked != 0;
+    const bool waits = verdict == tp::RxVerdict::kInOrder || ch.stalled || ch.open.copies != 0 || ch.parked != 0;
     note_of<Host>(s_, Stage::kPacketRefused, channel, rtp.psn.value());
     if (waits) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
