@@ -151,6 +151,7 @@ struct TransportConfig {
   // Packets in flight per channel, power of two 128..2048, of which 1024 are sent at most; default 512. Costs bitmap
   // blocks and kept packets while something is missing.
   uint32_t window_packets = 512;
+  uint32_t reorder_packets = 64;
   // Shortest retransmission time-out; default 4 ms. Raising it delays recovery of a lost last packet.
   std::chrono::nanoseconds rto_min = std::chrono::milliseconds(4);
   // Longest retransmission time-out; default 512 ms. Raising it delays recovery after a long outage.

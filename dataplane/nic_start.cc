@@ -234,6 +234,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.seed = random_u64();
   core.upi = c.device.upi;
   core.window_packets = c.transport.window_packets;
+  core.reorder_packets = c.transport.reorder_packets;
   core.lanes = c.transport.lanes;
   core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);

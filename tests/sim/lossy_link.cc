@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
-#include <cstdio>
 #include "tests/sim/lossy_link.h"
 
 #include <algorithm>
@@ -11,13 +9,38 @@
 namespace ub::sim {
 namespace {
 
-constexpr Duration kStep = microseconds(1);
 constexpr Duration kLongest = seconds(60);
 
-// Two instances, one queue with all requests under way that it may have.
+Options options_of(const LinkSpec& link, uint64_t seed) {
+  Options o;
+  o.seed = seed;
+  o.mtu = kLinkMtu;
+  o.net.delay_ns = link.round_trip_ns / 2;
+  o.net.ns_per_byte = 8 / link.gigabits_per_second;
+  o.net.loss = link.loss;
+  o.net.port_ns = 1000;
+  o.net.queue_frames = 1 << 20;
+  if (link.reorder_packets != 0) {
+    o.net.reorder = 0.5;
+    o.net.reorder_ns = static_cast<uint64_t>(o.net.ns_per_byte * kLinkMtu * link.reorder_packets);
+  }
+  o.host.tx_room_ns = 300;
+  o.work.poll_ns = 1;
+  o.work.poll_batch = 100'000;
+  o.work.sges = 1;
+  o.work.starve = 1;
+  o.work.dcqcn = true;  // which hears of no congestion here, and heeds no loss
+  o.work.line_rate = static_cast<uint64_t>(link.gigabits_per_second * 1e9 / 8);
+  o.core.window_packets = kLinkWindow;
+  o.core.kept_packets = 1024;
+  o.core.kept_small_packets = 16384;
+  return o;
+}
+
+// Two instances, and queues at one of them that have as many requests under way as they may.
 class Run {
  public:
-  Run(const LinkSpec& link, const LoadSpec& load, uint64_t seed) : load_(load), world_(with_seed(options_of(link), seed)) {
+  Run(const LinkSpec& link, const LoadSpec& load, uint64_t seed) : load_(load), world_(options_of(link, seed)) {
     for (uint32_t i = 0; i < 2; ++i) {
       world_.add_node({wire::IpAddress::from_v4(0x0a000001 + i), wire::kUbUdpPort}).boot();
     }
@@ -35,25 +58,15 @@ class Run {
     requests_.clear();
     LinkResult result;
     const uint64_t packets = sent(Counter::kTpTxData);
-    fill();
     UB_ASSERT(world_.run_until([&] { return top_up(); }, kLongest));
     result.packets = sent(Counter::kTpTxData) - packets;
-    result.sent_again_fast = sent(Counter::kTpTxRetransmitFast);
-    result.sent_again_late = sent(Counter::kTpTxRetransmitTimeout);
+    result.sent_again = sent(Counter::kTpTxRetransmitFast) + sent(Counter::kTpTxRetransmitTimeout);
+    result.probes = sent(Counter::kTpTxProbe);
     result.timeouts = sent(Counter::kTpTimeout);
     result.needless = sent(Counter::kTpTxNeedless);
     for (const Wr* w : requests_) result.latencies_ns.push_back(w->resolved_ns - w->posted_ns);
-    result.bytes_per_second = rate();
-    if (std::getenv("DBG")) {
-      std::vector<std::pair<uint64_t,uint64_t>> gaps; std::vector<uint64_t> at;
-      for (const Wr* w : requests_) at.push_back(w->resolved_ns);
-      std::sort(at.begin(), at.end());
-      for (size_t i = 1; i < at.size(); ++i) gaps.push_back({at[i]-at[i-1], at[i]});
-      std::sort(gaps.rbegin(), gaps.rend());
-      for (int i = 0; i < 8; ++i) printf("gap %lu ending at %lu\n", gaps[i].first, gaps[i].second);
-      for (auto* n : {from_[0].node, to_.node}) { ChannelInfo c; for (uint32_t i = 0; i <= n->core().channel_table_size(); ++i) if (n->core().channel_info(i,&c)) printf("srtt %ld rto %ld lane\n", c.smoothed_rtt.ns, c.rto.ns); }
-    }
     std::sort(result.latencies_ns.begin(), result.latencies_ns.end());
+    result.bytes_per_second = rate();
     UB_ASSERT(world_.run_until_quiet(kLongest));
     world_.model.final_check();
     UB_ASSERT(world_.model.failure().empty());
@@ -61,38 +74,33 @@ class Run {
   }
 
  private:
-  static Options with_seed(Options o, uint64_t seed) {
-    o.seed = seed;
-    return o;
-  }
+  const End& next() const { return from_[requests_.size() % from_.size()]; }
   void request(uint32_t bytes) {
     RequestSpec s;
     s.op = load_.op;
     s.length = bytes;
     s.to = to_.receiver();
     s.remote = to_.target;
-    const End& from = from_[requests_.size() % from_.size()];
+    const End& from = next();
     const Wr* w = post(world_, from.queue, s);
     UB_ASSERT(w != nullptr);
     requests_.push_back(w);
     from.node->ring(from.queue);
   }
-  void fill() {
-    while (requests_.size() < load_.requests && world_.model.outstanding() < load_.depth && room()) request(load_.bytes);
-  }
-  // The next queue has room for a request.
-  bool room() { return world_.model.outstanding_of(from_[requests_.size() % from_.size()].queue) < load_.depth / load_.queues + 1; }
+  // The queues take turns, and each has the same number of requests under way.
+  bool has_room() { return world_.model.outstanding_of(next().queue) * load_.queues < load_.depth; }
   bool top_up() {
-    fill();
+    while (requests_.size() < load_.requests && has_room()) request(load_.bytes);
     return requests_.size() == load_.requests && world_.all_resolved();
   }
-  // Between a tenth of the requests and nine tenths of them, by the time that they were answered.
+  // From the first request to the last answer.
   double rate() const {
-    std::vector<uint64_t> at;
-    for (const Wr* w : requests_) at.push_back(w->resolved_ns);
-    std::sort(at.begin(), at.end());
-    const size_t first = at.size() / 10, last = at.size() - at.size() / 10 - 1;
-    return static_cast<double>(last - first) * load_.bytes / (static_cast<double>(at[last] - at[first]) / 1e9);
+    uint64_t first = UINT64_MAX, last = 0;
+    for (const Wr* w : requests_) {
+      first = std::min(first, w->posted_ns);
+      last = std::max(last, w->resolved_ns);
+    }
+    return static_cast<double>(requests_.size()) * load_.bytes / (static_cast<double>(last - first) / 1e9);
   }
   uint64_t sent(Counter c) const {
     return from_[0].node->counter(c) + (load_.op == WrOp::kRead ? to_.node->counter(c) : 0);
@@ -100,41 +108,19 @@ class Run {
 
   LoadSpec load_;
   World world_;
-  std::vector<End> from_;  // each with a queue
+  std::vector<End> from_;
   End to_;
   std::vector<const Wr*> requests_;
 };
 
 }  // namespace
 
-Options options_of(const LinkSpec& link) {
-  Options o;
-  o.mtu = link.mtu;
-  o.lossless = link.lossless;
-  o.net.delay_ns = link.round_trip_ns / 2;
-  o.net.ns_per_byte = 8 / link.gigabits_per_second;
-  o.net.loss = link.loss;
-  o.net.port_ns = 1000;
-  o.host.tx_room_ns = 300;
-  o.net.queue_frames = 1 << 20;
-  if (link.reorder_packets != 0) {
-    o.net.reorder = 0.5;
-    o.net.reorder_ns = static_cast<uint64_t>(o.net.ns_per_byte * link.mtu * link.reorder_packets);
-  }
-  o.work.poll_ns = 1;
-  o.work.poll_batch = 100'000;
-  o.work.sges = 1;
-  o.work.starve = 1;
-  o.core.window_packets = 2048;
-  o.core.kept_packets = 1024;
-  o.core.kept_small_packets = 16384;
-  if (!link.lossless) {
-    o.work.dcqcn = true;
-    o.work.line_rate = static_cast<uint64_t>(link.gigabits_per_second * 1e9 / 8);
-  }
-  return o;
+LinkResult run_over(const LinkSpec& link, const LoadSpec& load, uint64_t seed) {
+  return Run(link, load, seed).measure();
 }
 
-LinkResult run_over(const LinkSpec& link, const LoadSpec& load, uint64_t seed) { return Run(link, load, seed).measure(); }
+uint64_t LinkResult::latency_ns(double share) const {
+  return latencies_ns[static_cast<size_t>(share * static_cast<double>(latencies_ns.size() - 1))];
+}
 
 }  // namespace ub::sim

@@ -357,7 +357,8 @@ std::string Options::text() const {
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
-  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
+  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
+  LINE(core.kept_small_packets);
   LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);

@@ -184,7 +184,8 @@ struct Late {
   uint32_t number;  // 0: there is none
 };
 
-// What is known of the packets in flight when some were lost (recovery.h). The bitmaps are indexed by PSN mod kMaxWindow.
+// What is known of the packets in flight when some were lost (recovery.h). The bitmaps are indexed by PSN mod
+// kMaxWindow.
 struct RecoveryBlock {
   uint64_t sacked[kMaxWindow / 64];
   uint64_t resend[kMaxWindow / 64];  // waiting to be sent again

@@ -23,7 +23,8 @@ void note_received(State& s, uint32_t channel, Instant now, Psn base, const wire
     if (ch.timing && p == ch.timed_psn) measured(s, ch, now);
     if (ch.flow.send_times != 0) tell_arrived(s, channel, now, p);
   }
-  if (sack.max_rcv_psn.distance(base) <= ch.outstanding() && sack.max_rcv_psn.after(r.reach)) r.reach = sack.max_rcv_psn;
+  const Psn highest = sack.max_rcv_psn;
+  if (highest.distance(base) <= ch.outstanding() && highest.after(r.reach)) r.reach = highest;
   if (news) heard_news(s, channel, now);
 }
 

@@ -20,8 +20,8 @@ namespace ub::tp {
 // How many packets have a PSN and are not acknowledged: those in flight, and new ones that are built and wait for
 // memory.
 inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
-// May a packet with a new PSN leave? The peer's window counts packets from the oldest one in flight on; the flow's window
-// counts those that are on their way.
+// May a packet with a new PSN leave? The peer's window counts packets from the oldest one in flight on; the window of
+// the flow counts those that are on their way.
 inline bool window_open(const State& s, const Channel& ch) {
   if (ch.recovery == 0) return numbered(ch) < ch.send_window;
   return numbered(ch) < ch.agreed_window && on_their_way(s.recovery[ch.recovery], numbered(ch)) < ch.send_window;
@@ -32,8 +32,8 @@ constexpr uint32_t kPacketsPerQuestion = 32;
 constexpr uint32_t kFewPackets = 2;  // an acknowledgement of the last one may be on its way
 
 // Does the packet ask for an acknowledgement (A bit)? A retransmission does, and so does a packet that leaves a quarter
-// of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packets of a flight and
-// each 32nd one, by which the round trip is measured.
+// of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packets of a flight
+// and each 32nd one, by which the round trip is measured.
 inline bool asks_for_ack(Channel& ch, bool again) {
   if (again) return true;
   const Psn psn = next_new_psn(ch);
