@@ -51,7 +51,7 @@ uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::spa
   ++ch.kept;
   s.note(Stage::kPacketKept, number_of(s, ch), rtp.psn.value());
   s.kept[index] = {rtp, static_cast<uint32_t>(rest.size())};
-  std::memcpy(s.kept_data(index), rest.data(), rest.size());
+  if (!rest.empty()) std::memcpy(s.kept_data(index), rest.data(), rest.size());
   return index;
 }
 
