@@ -24,11 +24,13 @@ bool read_argument(const urma_user_ctl_in_t& in, Argument* out) {
 
 // A device by itself is in the mode "stand-alone" already; no other one can be had.
 urma_status_t set_bonding_mode(const urma_user_ctl_in_t& in) {
-  bondp_set_bonding_mode_in_t wanted;
+  struct {  // bondp_set_bonding_mode_in_t with numbers, because an application may give some that name nothing
+    uint32_t mode, level;
+  } wanted;
+  static_assert(sizeof wanted == sizeof(bondp_set_bonding_mode_in_t));
   if (!read_argument(in, &wanted)) return URMA_EINVAL;
-  const auto mode = static_cast<uint32_t>(wanted.bonding_mode), level = static_cast<uint32_t>(wanted.bonding_level);
-  if (mode >= BONDP_BONDING_MODE_MAX || level >= BONDP_BONDING_LEVEL_MAX) return URMA_EINVAL;
-  return mode == BONDP_BONDING_MODE_STANDALONE ? URMA_SUCCESS : URMA_ENOPERM;
+  if (wanted.mode >= BONDP_BONDING_MODE_MAX || wanted.level >= BONDP_BONDING_LEVEL_MAX) return URMA_EINVAL;
+  return wanted.mode == BONDP_BONDING_MODE_STANDALONE ? URMA_SUCCESS : URMA_ENOPERM;
 }
 
 bool needs_token(uint32_t policy, const char* what) {

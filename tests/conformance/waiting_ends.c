@@ -32,6 +32,7 @@ static void open_channel(void) {
   int count = 0;
   urma_device_t** devices = urma_get_device_list(&count);
   urma_context_t* context = count == 0 ? NULL : urma_create_context(devices[0], 0);
+  urma_free_device_list(devices);
   if (context != NULL) jfce = urma_create_jfce(context);
   if (jfce == NULL) _exit(1);
 }

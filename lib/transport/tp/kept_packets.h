@@ -54,7 +54,7 @@ class KeptPackets {
     }
     if (index == 0) return 0;
     (*this)[index] = {rtp, static_cast<uint32_t>(rest.size())};
-    std::memcpy(data(index), rest.data(), rest.size());
+    if (!rest.empty()) std::memcpy(data(index), rest.data(), rest.size());
     return index;
   }
   void free(uint32_t index, KeptCount& held) {
