@@ -132,6 +132,11 @@ struct Delivery : Requests {
   }
   Jfr& the_jfr() { return s->jfrs[jetty(id).jfr]; }
 
+  /// From now on no packet can be kept.
+  void use_up_kept_places() {
+    for (tp::KeptCount others; s->kept.keep({}, {}, others) != 0; others = {}) {
+    }
+  }
   /// The timer of the channel fires, which is armed no more then.
   void channel_timer() {
     s->timers.cancel(s->timer_of_channel(channel));

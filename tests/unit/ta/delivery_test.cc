@@ -180,8 +180,7 @@ TEST(DeliverOrder, ahead_of_a_gap_nothing_is_placed_of_a_packet_that_has_no_tran
 TEST(DeliverOrder, without_a_place_a_packet_comes_again) {
   Delivery d;
   d.park_nothing();
-  while (d.s->kept.alloc() != 0) {
-  }
+  d.use_up_kept_places();
   d.give(1, d.on_memory(TaOpcode::kWrite, kMtu + 4, kMtu), 4, true, 0);
   EXPECT_EQ(d.count(Counter::kRxNoReorderBuffer), 1u);
   EXPECT_EQ(d.ch().highest_seen, Psn(0) - 1);

@@ -285,8 +285,7 @@ TEST(Early, a_context_holds_so_many_and_the_next_one_is_refused) {
 
 TEST(Early, without_a_place_for_its_bytes_it_is_refused) {
   InContext d;
-  while (d.s->kept.alloc() != 0) {
-  }
+  d.use_up_kept_places();
   d.write(1, kSo);
   EXPECT_EQ(d.verdict(), kRefused);
 }

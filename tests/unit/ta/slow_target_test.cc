@@ -206,8 +206,7 @@ TEST(SlowTarget, while_a_message_is_parked_a_packet_that_cannot_be_kept_is_answe
   Slow d;
   d.give(d.on_memory(TaOpcode::kWrite, 8), 8);
   ASSERT_EQ(d.ch().parked, 1u);
-  for (tp::KeptCount others; d.s->kept.keep({}, {}, others) != 0; others = {}) {
-  }
+  d.use_up_kept_places();
   d.s->owing_acks.pop_front<&tp::Channel::on_ack_list>(d.s->channels);
   d.give(2, d.on_memory(TaOpcode::kWrite, 8, 64), 8, true, 2);
   EXPECT_EQ(d.count(Counter::kRxNoReorderBuffer), 1u);
