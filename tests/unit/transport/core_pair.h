@@ -38,6 +38,7 @@ struct CoreNode {
     config.max_targets = 16;
     config.max_jfc = 64;
     config.kept_packets = 8;
+    config.reorder_packets = 0;  // nothing comes late
     config.slow_memory = true;
     return config;
   }
