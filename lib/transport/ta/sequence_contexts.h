@@ -16,8 +16,8 @@ namespace ub::ta {
 // How many early messages a channel and a context hold at most; what comes beyond is refused and sent again.
 constexpr uint32_t kEarlyOfChannel = 32;
 static_assert(kEarlyOfContext <= kEarlyOfChannel && kEarlyOfChannel <= kParkedOfChannel / 2);
-// How long a message is held at most, which is longer than a lost packet takes to come again. The one before it may
-// never come: the queue is gone, and the record that said so was lost. Otherwise the initiator sends it again.
+// How long a message is held at most: longer than a lost packet takes to come again. The one before it may never come,
+// because its queue is gone and the record that said so was lost. A queue that lives sends what was refused again.
 constexpr Duration kHeldLongest = seconds(1);
 
 inline bool names_context(const wire::Btah& request) { return request.rc_type == wire::kRcTypeSequenceContext; }

@@ -293,21 +293,25 @@ TEST(Early, without_a_place_for_its_bytes_it_is_refused) {
 // The queue may be gone, and the record that says so was lost.
 TEST(Early, what_waits_for_too_long_is_refused_and_may_come_again) {
   InContext d;
+  d.s->timers.cancel(d.s->timer_of_channel(d.channel));
+  ASSERT_TRUE(d.s->timers.earliest().is_never());
   d.write(1, kSo);
+  EXPECT_EQ(d.s->timers.earliest(), d.s->now + kHeldLongest);
   d.s->now = d.s->now + milliseconds(10);
   d.give(d.numbered(2, kSo, d.on_memory(TaOpcode::kRead, 64)), 0);
-  EXPECT_LE(d.s->timers.earliest(), d.s->parked[d.s->contexts[d.context()].early[0]].held_until);
   d.s->now = d.s->now - milliseconds(10) + kHeldLongest - nanoseconds(1);
   d.channel_timer();
+  EXPECT_EQ(d.s->timers.earliest(), d.s->now + nanoseconds(1));
   EXPECT_EQ(d.early(), 2u);
   d.s->now = d.s->now + nanoseconds(1);
   d.channel_timer();
   EXPECT_EQ(d.verdict(), kRefused);
   EXPECT_FALSE(d.written(1));
   EXPECT_EQ(d.early(), 1u) << "the READ came later";
-  EXPECT_LE(d.s->timers.earliest(), d.s->now + milliseconds(10));
+  EXPECT_EQ(d.s->timers.earliest(), d.s->now + milliseconds(10));
   d.s->now = d.s->now + milliseconds(10);
   d.channel_timer();
+  EXPECT_TRUE(d.s->timers.earliest().is_never());
   EXPECT_EQ(d.verdict(), kRefused);
   d.expect_nothing_held();
   d.write(0, kSo);
