@@ -11,6 +11,7 @@
 #include "lib/transport/roce/engine_impl.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/ub_engine_impl.h"
+#include "lib/transport/wire/compact_packet.h"
 
 namespace ub {
 
@@ -227,6 +228,11 @@ void Core<Host, Engines>::on_packet(Instant now, uint32_t link, std::span<const 
   s_.now = now;
   s_.count(Counter::kRxPackets);
   s_.count(Counter::kRxBytes, eth_frame.size());
+  if (wire::has_link_header(eth_frame)) {
+    note_of<Host>(s_, Stage::kFrameArrived, link);
+    engines_.any([&](auto& engine) { return engine.on_link_frame(link, eth_frame); });
+    return;
+  }
   wire::NetHeader net;
   wire::Drop drop = wire::parse_network(eth_frame, net);
   if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
@@ -376,6 +382,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->mtu = ch.mtu;
   out->bulk = is_bulk(ch.lane);
   out->ordered = is_ordered(ch.lane);
+  out->compact = ch.compact;
   out->state = static_cast<uint8_t>(ch.state);
   out->next_psn = ch.next_psn.value();
   out->oldest_unacked = ch.oldest_unacked.value();

@@ -95,6 +95,9 @@ struct CoreConfig {
   // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too.
   bool rol = false;
   uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ, at least kMinSegmentBytes: one TASSN, one answer
+  // One-packet requests of queues without an order of the channel go by CTP (7.3.1), where the wire carries it and the
+  // peer has it.
+  bool compact = true;
   bool fast_retransmit = true;
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
@@ -244,6 +247,7 @@ struct LinkConfig {
   bool lossless = false;             // the wire holds the sender back instead of losing packets: no congestion window
   uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
   bool identification_lost = false;  // the port rebuilds the IPv4 headers of received packets, with ID 0
+  bool compact = false;  // it carries CTP: it is lossless, keeps the order of frames and delivers them with their length
 };
 
 struct PeerAddress {
@@ -305,6 +309,7 @@ struct ChannelInfo {
   uint16_t mtu;
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
+  bool compact;   // it is one of CTP, which has no packet numbers
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;

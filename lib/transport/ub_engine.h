@@ -11,10 +11,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "lib/transport/wire/network_header.h"
 #include "lib/transport/wire/rtp_header.h"
 
@@ -50,6 +52,8 @@ class UbEngine {
   // Attributes stand here, because the class may be instantiated before its definitions are seen.
   // Flattened: a call costs as much as the work of most functions that a packet runs through.
   UB_FLATTEN void on_packet(uint32_t link, const wire::NetHeader& net);
+  // Also flattened: a packet of CTP.
+  UB_FLATTEN bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
   bool on_posted(ObjectKind kind, uint32_t record);
   bool on_copy_done(CopyTag, bool ok);
   bool on_gathered(const HeldFrame&);
@@ -64,6 +68,7 @@ class UbEngine {
  private:
   [[gnu::noinline]] void on_unreliable(uint32_t link, const wire::NetHeader& net);
   void on_channel_packet(uint32_t link, const wire::NetHeader& net, const wire::RtpHeader& rtp);
+  void on_compact(uint32_t link, const wire::CompactPacket& packet);
   bool may_carry_data(uint32_t channel);
   [[gnu::always_inline]] inline size_t poll_requests(size_t budget);
 

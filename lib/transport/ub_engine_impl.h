@@ -69,6 +69,7 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
   if (ch.peer_tpn != rtp.src_tpn || ch.link != link || net.src.ip != ch.remote_endpoint.ip) {
     return s_.drop(Counter::kRxDropWrongPeer);
   }
+  if (ch.compact) return s_.drop(Counter::kRxDropBadTpOpcode);
   if (ch.icrc && !wire::icrc_matches(net)) return s_.drop(Counter::kRxDropBadIcrc);
   if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
   ch.heard_at = s_.now;
@@ -88,6 +89,29 @@ void UbEngine<Host>::on_channel_packet(uint32_t link, const wire::NetHeader& net
     default:
       return ta::on_congestion(s_, channel, rtp, net);
   }
+}
+
+template <class Host>
+bool UbEngine<Host>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+  wire::CompactPacket packet;
+  const wire::Drop drop = wire::parse_compact(eth_frame, packet);
+  drop == wire::Drop::kNone ? on_compact(link, packet) : s_.drop(wire::drop_counter(drop));
+  return true;
+}
+
+template <class Host>
+void UbEngine<Host>::on_compact(uint32_t link, const wire::CompactPacket& packet) {
+  const uint32_t channel = setup::channel_of_tpn(s_, packet.dcna);
+  if (channel == 0) return s_.drop(Counter::kRxDropUnknownTpn);
+  tp::Channel& ch = s_.channels[channel];
+  if (!ch.compact || ch.peer_tpn != packet.scna || ch.link != link) return s_.drop(Counter::kRxDropWrongPeer);
+  if (ch.icrc && !wire::icrc_matches(packet)) return s_.drop(Counter::kRxDropBadIcrc);
+  if (!may_carry_data(channel)) return s_.drop(Counter::kRxDropUnknownTpn);
+  if (packet.ctp.opcode != wire::CtpOpcode::kData) return s_.drop(Counter::kRxDropBadTpOpcode);
+  if (packet.ctp.nlp != wire::kNlpTransaction) return s_.drop(Counter::kRxDropBadNlp);
+  ch.heard_at = s_.now;
+  ++ch.rx_packets;
+  packet_receiver().on_compact(channel, packet);
 }
 
 // A half-open channel becomes open by its first packet, unless REPs with different MTUs went out: then only CONF tells

@@ -197,6 +197,7 @@ class Exchange {
     config.mtu = kMtu;
     config.icrc_optional = !icrc;
     config.lossless = true;
+    config.compact = std::getenv("UB_COMPACT") != nullptr;
     return config;
   }
 

@@ -203,6 +203,7 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
+  q.compact = config.mode == Mode::kRm && !config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
   q.rot = config.target_order && !config.lower_layer_order && config.mode == Mode::kRc;
   q.request_timeout = request_timeout(qc.err_timeout);

@@ -148,14 +148,16 @@ struct alignas(64) SendQueue : SendRing {
   bool in_use : 1;
   bool unreliable : 1;         // UM: each request is a datagram, complete when it is sent
   bool retry_next : 1;         // the next message that takes a receive carries BTAH.Retry
-  bool receive_lane_bulk : 1;  // the lane of the unanswered messages that take a receive
   bool pinned : 1;             // all its messages stay on one lane
   bool pinned_bulk : 1;        // the queue is pinned and has moved to the bulk lane
   bool marker_pending : 1;     // in kError and kSuspended: kWrFlushDone or kWrSuspendDone is not written yet
   bool suspends : 1;           // a request that fails suspends it
   bool completes_early : 1;    // a request completes when it ends, whatever is older
   bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
+  bool compact : 1;            // RM: CTP carries its requests that fit
+  bool long_messages : 1;      // one of its messages that take a receive was too long for CTP: RTP carries all of them
   bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
+  uint8_t receive_lane;        // the lane of the unanswered messages that take a receive (LaneKind)
   bool held_back;              // it has something to start and must wait for answers
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
@@ -272,13 +274,14 @@ struct Target {
 constexpr uint32_t kChannelsOfLane = 8;
 
 // The lanes of a peer. Channels of the two ordered ones are of ROL (7.3.3): they carry only the requests of queues that
-// leave their order to them.
-enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane, kOrderedBulkLane };
-constexpr uint32_t kLanes = 4;
+// leave their order to them. The compact lane has one channel, of CTP (6.2.1).
+enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane, kOrderedBulkLane, kCompactLane };
+constexpr uint32_t kLanes = 5;
 
 constexpr LaneKind lane_kind(bool ordered, bool bulk) { return static_cast<LaneKind>(2 * ordered + bulk); }
 constexpr bool is_bulk(uint32_t lane) { return (lane & kBulkLane) != 0; }
 constexpr bool is_ordered(uint32_t lane) { return (lane & kOrderedLane) != 0; }
+constexpr bool is_compact(uint32_t lane) { return lane == kCompactLane; }
 
 // The channels to a peer for messages of one size class, indexed by their place.
 struct Lane {
@@ -304,6 +307,8 @@ struct Peer {
   uint32_t contexts;  // sequence contexts that its queues have here
   bool in_use;
   bool refuses_rol;  // it refused a channel of ROL: queues that wanted one keep their order themselves (ROI)
+  bool refuses_compact;  // it refused a channel of CTP
+  uint16_t compact_mtu;  // payload bytes of a packet of CTP; 0: RTP carries all
 };
 
 // A READ that is being served.

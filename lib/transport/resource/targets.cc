@@ -30,7 +30,7 @@ Status add_target(CoreState& s, const TargetConfig& config, uint32_t* target) {
   t.mode = config.mode;
   t.in_use = true;
   ++s.peers[peer].users;
-  if (config.mode == Mode::kRm) setup::channel_to(s, peer, kSmallLane);
+  if (config.mode == Mode::kRm) setup::channel_to(s, peer, s.peers[peer].compact_mtu != 0 ? kCompactLane : kSmallLane);
   *target = index;
   return Status::kOk;
 }
@@ -56,7 +56,8 @@ Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target) {
   j->bound_target = target;
   const uint32_t peer = s.targets[target].peer;
   const SendQueue& q = s.queues[j->queue];
-  setup::channel_to(s, peer, lane_kind(ta::ordered_by_channel(s, q, peer), q.pinned_bulk), ta::place_of(s, q));
+  const LaneKind lane = lane_kind(ta::ordered_by_channel(s, q, peer), q.pinned_bulk);
+  setup::channel_to(s, peer, lane, ta::place_of(s, q, lane));
   return Status::kOk;
 }
 

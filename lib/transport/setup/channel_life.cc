@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/resource/receives.h"
+#include "lib/transport/setup/compact_life.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/setup/receive_record.h"
@@ -74,6 +75,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
   ch.lane = static_cast<uint8_t>(lane);
+  ch.compact = is_compact(lane);
   ch.place_bit = static_cast<uint8_t>(1u << place);
   uint32_t random_psn = s.prng.next_u32();
   ch.initial_psn = Psn(s.config.first_psn == UINT32_MAX ? random_psn : s.config.first_psn);
@@ -96,6 +98,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
+  if (ch.compact && peer.compact_mtu != 0) peer.compact_mtu = ch.mtu;
   uint32_t& current = lane_of(s, ch).channels[ch.place()];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
@@ -103,7 +106,11 @@ void open_channel(CoreState& s, uint32_t channel) {
     ch.carries_requests = true;
     if (old != 0) kill_channel(s, old);
   }
-  s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
+  if (ch.compact) {
+    on_compact_timer(s, channel);  // which sets it
+  } else {
+    s.timers.arm(s.timer_of_channel(channel), s.now + s.config.keepalive_idle);
+  }
   if (!ch.queues.empty()) activate(s, channel);
 }
 
@@ -138,6 +145,11 @@ void kill_channel(CoreState& s, uint32_t channel) {
   UB_DCHECK(peer.users != 0 && ch.read_jobs == 0 && ch.kept == tp::KeptCount{} && ch.held.empty());
   --peer.users;
   drop_unused_peer(s, ch.peer);
+}
+
+void end_channel(CoreState& s, uint32_t channel) {
+  send_about(s, s.channels[channel], RecordType::kClose);
+  kill_channel(s, channel);
 }
 
 namespace {
@@ -234,8 +246,9 @@ void on_pong(CoreState& s, const ControlRecord& r) {
   if (s.channels[channel].state != ChannelState::kOpen) return s.drop(Counter::kRxDropRecordState);
   bool restarted = r.sender_incarnation != s.channels[channel].peer_incarnation;
   if (restarted || r.reason == RecordReason::kUnknownTpn || r.reason == RecordReason::kRestarted) {
-    kill_channel(s, channel);
+    return kill_channel(s, channel);
   }
+  if (s.channels[channel].compact) s.channels[channel].heard_at = s.now;
 }
 
 void on_context_free(CoreState& s, const ControlRecord& r) {
@@ -298,9 +311,10 @@ void on_closing_timer(CoreState& s, uint32_t channel) {
 void end_if_silent(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   Duration limit = ch.give_up_after - ch.give_up_after / 8;
-  if (ch.state == ChannelState::kOpen && ch.outstanding() != 0 && tp::is_silent(s, ch, s.now, limit)) {
-    kill_silent(s, channel);
-  }
+  if (ch.state != ChannelState::kOpen) return;
+  const bool silent = ch.compact ? is_silent_compact(s, ch, limit)
+                                 : ch.outstanding() != 0 && tp::is_silent(s, ch, s.now, limit);
+  if (silent) kill_silent(s, channel);
 }
 
 void on_channel_timer(CoreState& s, uint32_t channel) {
@@ -309,6 +323,7 @@ void on_channel_timer(CoreState& s, uint32_t channel) {
     case ChannelState::kHalfOpen:
       return on_handshake_timer(s, channel);
     case ChannelState::kOpen:
+      if (s.channels[channel].compact) return on_compact_timer(s, channel);
       if (tp::on_timer(s, channel, s.now) == tp::TimerVerdict::kGivenUp) kill_silent(s, channel);
       return;
     case ChannelState::kClosing:

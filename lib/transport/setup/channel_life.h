@@ -32,6 +32,8 @@ uint32_t new_channel(CoreState& s, uint32_t peer, uint32_t lane, uint32_t place 
 void open_channel(CoreState& s, uint32_t channel);
 // Ends everything on the channel. Its TPN rests before it is used again.
 void kill_channel(CoreState& s, uint32_t channel);
+// The same, and the peer is told.
+void end_channel(CoreState& s, uint32_t channel);
 // Ends the channel as kill_channel() does, because the peer was silent. Other channels to this peer on which it was
 // silent, too, end with it.
 void kill_silent(CoreState& s, uint32_t channel);

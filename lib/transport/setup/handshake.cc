@@ -109,7 +109,7 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kUnknownEntity);
   }
-  if (!valid_parameters(s, r)) {
+  if (!valid_parameters(s, s.links[from.link].config, r)) {
     s.count(Counter::kTpChannelRejected);
     return send_reply(s, from, r, RecordType::kRej, RecordReason::kParameter);
   }
@@ -164,7 +164,7 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   if (from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
-  if (!valid_parameters(s, r) || !same_service(ch, r)) return s.drop(Counter::kRxDropRecordParameter);
+  if (!valid_parameters(s, s.links[ch.link].config, r) || !same_service(ch, r)) return s.drop(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);
@@ -178,7 +178,8 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
   Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kHalfOpen) return s.drop(Counter::kRxDropRecordState);
   if (ch.peer_tpn != r.sender_tpn) return s.drop(Counter::kRxDropRecordPeer);
-  const bool fits = valid_parameters(s, r) && same_service(ch, r) && r.mtu <= s.links[ch.link].config.mtu;
+  const LinkConfig& link = s.links[ch.link].config;
+  const bool fits = valid_parameters(s, link, r) && same_service(ch, r) && r.mtu <= link.mtu;
   if (!fits) return s.drop(Counter::kRxDropRecordParameter);
   ch.offered_mtu = r.mtu;
   open_channel(s, channel);
@@ -186,11 +187,17 @@ void on_confirm(CoreState& s, const ControlRecord& r) {
 
 namespace {
 
-// The peer makes no channel of ROL: the queues that wait for one keep their order themselves, on other channels.
-void fall_back(CoreState& s, uint32_t channel) {
+// The peer makes no channel of ROL: the queues that wait for one keep their order themselves, on other channels. Or it
+// makes none of CTP, or none now.
+void fall_back(CoreState& s, uint32_t channel, RecordReason reason) {
   Channel& ch = s.channels[channel];
   Peer& peer = s.peers[ch.peer];
-  peer.refuses_rol = true;
+  if (is_compact(ch.lane)) {
+    peer.refuses_compact = reason == RecordReason::kParameter;
+    leave_compact(s, ch.peer);
+  } else {
+    peer.refuses_rol = true;
+  }
   ch.carries_requests = false;
   IndexList queues = std::exchange(ch.queues, {});
   kill_channel(s, channel);
@@ -213,10 +220,12 @@ void on_reject(CoreState& s, const ControlRecord& r) {
   const Channel& ch = s.channels[channel];
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   // After glare the peer's own REQ will come; a peer without resources is asked again.
-  const bool goes_on = r.reason == RecordReason::kGlare || r.reason == RecordReason::kNoResources;
+  const bool poor = r.reason == RecordReason::kNoResources;
+  const bool goes_on = r.reason == RecordReason::kGlare || (poor && !ch.compact);
   if (goes_on) return s.count(Counter::kTpChannelDeferred);
   s.count(Counter::kTpChannelRejected);
-  if (is_ordered(ch.lane) && r.reason == RecordReason::kParameter) return fall_back(s, channel);
+  const bool refused = (is_ordered(ch.lane) || ch.compact) && r.reason == RecordReason::kParameter;
+  if (refused || poor) return fall_back(s, channel, r.reason);
   push_event(s, {EventKind::kChannelRejected, ch.tpn, 0, static_cast<uint8_t>(r.reason), r.version,
                  s.peers[ch.peer].instance.eid});
   kill_channel(s, channel);

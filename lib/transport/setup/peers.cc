@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/setup/channel_life.h"
+#include "lib/transport/setup/terms.h"
 #include "lib/transport/ta/datagram_queue.h"
 
 namespace ub::setup {
@@ -18,6 +19,12 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
   return static_cast<uint32_t>(h ^ h >> 32) % kPeerBuckets;
 }
 
+void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
+  peer.path = path;
+  const bool compact = carries_compact(s, s.links[path.link].config) && !peer.refuses_compact;
+  peer.compact_mtu = compact ? static_cast<uint16_t>(s.links[path.link].config.mtu) : 0;
+}
+
 }  // namespace
 
 uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor) {
@@ -27,7 +34,7 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
     Peer& peer = s.peers[i];
     if (peer.local_eid != local || peer.instance != target.instance) continue;
     if (peer.owner != target.owner || peer.visitor != visitor) continue;
-    if (peer.path.link == 0 || !has_channels(peer)) peer.path = target.path;
+    if (peer.path.link == 0 || !has_channels(peer)) set_path(s, peer, target.path);
     return i;
   }
   uint32_t index = s.peers.alloc();
@@ -38,12 +45,14 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
   peer.instance = target.instance;
   peer.owner = target.owner;
   peer.visitor = visitor;
-  peer.path = target.path;
+  set_path(s, peer, target.path);
   peer.in_use = true;
   peer.next_in_bucket = s.peer_buckets[bucket];
   s.peer_buckets[bucket] = index;
   return index;
 }
+
+void leave_compact(CoreState& s, uint32_t peer) { s.peers[peer].compact_mtu = 0; }
 
 bool has_channels(const Peer& peer) {
   for (const Lane& lane : peer.lanes) {

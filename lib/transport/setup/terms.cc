@@ -28,12 +28,17 @@ wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
 
 }  // namespace
 
+bool carries_compact(const CoreState& s, const LinkConfig& link) {
+  return s.config.compact && link.compact && !s.config.slow_memory && s.config.lanes > 1;
+}
+
 uint32_t lane_of(const ControlRecord& r) {
+  if (r.compact) return kCompactLane;
   return lane_kind((r.flags & wire::kRecordRol) != 0, (r.flags & wire::kRecordBulk) != 0);
 }
 
 bool same_service(const Channel& ch, const ControlRecord& r) {
-  return is_ordered(lane_of(r)) == is_ordered(ch.lane);
+  return r.compact == is_compact(ch.lane) && is_ordered(lane_of(r)) == is_ordered(ch.lane);
 }
 
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane) {
@@ -48,12 +53,14 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
 uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
   uint32_t wanted = s.links[ch.link].config.mtu;
   UB_DCHECK(std::has_single_bit(wanted) && wanted >= kMinMtu);
+  if (ch.compact) return static_cast<uint16_t>(wanted);  // such a wire takes what it says, and has no path behind it
   uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
   return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
 }
 
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.cc = wanted_algorithm(s);
+  r.compact = is_compact(ch.lane);
   r.selective = true;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
@@ -66,7 +73,8 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.keepalive_10ms = static_cast<uint16_t>(std::min<int64_t>(s.config.keepalive_idle.ms() / 10, 65535));
 }
 
-bool valid_parameters(const CoreState& s, const ControlRecord& r) {
+bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlRecord& r) {
+  if (r.compact && (!carries_compact(s, link) || r.place != 0)) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
          r.cc == wanted_algorithm(s) && r.rcv_window >= 64 && r.selective;
@@ -81,7 +89,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.record_flags = agreed | (r.flags & wire::kRecordBulk);
   ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
   ch.fast = (agreed & wire::kRecordFast) != 0;
-  ch.read_meta = (agreed & wire::kRecordReadMeta) != 0;
+  ch.read_meta = (agreed & wire::kRecordReadMeta) != 0 && !r.compact;
   ch.rol = (agreed & wire::kRecordRol) != 0;
   ch.feedback = r.cc;
   ch.so_credit = r.so_credit;
@@ -93,8 +101,9 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   const bool lossless = s.links[ch.link].config.lossless;
   ch.asks_soon = ch.fast && !lossless;
   ch.tolerance.begin(s.config.reorder_packets);
-  tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
+  if (!ch.compact) tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
   ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+  if (ch.compact) ch.compact_headers.init(ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn);
 }
 
 }  // namespace ub::setup

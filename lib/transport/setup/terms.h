@@ -12,9 +12,11 @@ namespace ub::setup {
 
 // The flags in the records of a channel over this link.
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane);
+// Can channels over this link be of CTP? Where memory answers later they cannot be yet. With one lane all goes by it.
+bool carries_compact(const CoreState& s, const LinkConfig& link);
 // The lane of the channel that a REQ asks for.
 uint32_t lane_of(const wire::ControlRecord& request);
-// Does the record agree with the channel whether it is one of ROL?
+// Does the record agree with the channel whether it is one of ROL, or of CTP?
 bool same_service(const tp::Channel& ch, const wire::ControlRecord& record);
 // The MTU that the next REQ offers. REQs offer the MTU of the link twice, half of it twice and so on down to 1024, then
 // start over. A REQ is padded to its MTU, so one that is answered fits the path.
@@ -22,8 +24,8 @@ uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
 // Writes our terms into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);
 
-// Are the terms in this record of the peer valid, and do we support them?
-bool valid_parameters(const CoreState& s, const wire::ControlRecord& record);
+// Are the terms in this record of the peer, which came over this link, valid, and do we support them?
+bool valid_parameters(const CoreState& s, const LinkConfig& link, const wire::ControlRecord& record);
 // Takes over the peer's terms into the channel, once its REQ or REP has arrived.
 void agree(CoreState& s, tp::Channel& ch, const wire::ControlRecord& record);
 

@@ -34,7 +34,7 @@ void stop_on_other_channels(CoreState& s, uint32_t queue, uint32_t number, const
 void give_up_segments(CoreState& s, uint32_t queue, uint32_t number, WrState& wr) {
   SendQueue& q = s.queues[queue];
   const WrOp op_of_request = wqe_of(q, wr).op;
-  Lane& lane = lane_of(s, s.channels[wr.channel]);
+  const tp::Channel& ch = s.channels[wr.channel];
   for (uint32_t segment = wr.base; segment < wr.cut; ++segment) {
     if ((wr.answered & segment_bit(segment)) != 0) continue;
     const WrOp op = op_of_segment(op_of_request, segment, wr.segments);
@@ -42,7 +42,7 @@ void give_up_segments(CoreState& s, uint32_t queue, uint32_t number, WrState& wr
     if ((wr.refused & segment_bit(segment)) != 0) {
       if (takes_receive(op)) --q.receives_refused;
     } else {
-      count_answer(s, lane);
+      count_answer(s, ch);
     }
   }
   stop_request(s, wr.channel, queue, number);
@@ -113,7 +113,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (!fits_ring(q, at, wqe)) return;
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
-      const bool its_place = lane_of_request(s, q, wqe) == ch.lane && place_of(s, q) == ch.place();
+      const bool its_place = lane_of_request(s, q, wqe) == ch.lane && place_of(s, q, ch.lane) == ch.place();
       if (its_place || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
     }
     at += wqe.slots;

@@ -65,6 +65,24 @@ class PacketReceiver {
     if (ch.is_up()) tp::note_for_ack(s_, channel, s_.now, rtp, verdict);
   }
 
+  // A packet of a channel of CTP, which is a message. Nothing waits here: memory answers at once, and there is room for
+  // the answer.
+  void on_compact(uint32_t channel, const wire::CompactPacket& packet) {
+    tp::Channel& ch = s_.channels[channel];
+    wire::RtpHeader rtp;
+    rtp.last = true;
+    rtp.padding = packet.ctp.padding;
+    rtp.psn = ch.expected;
+    rtp.tpmsn = ch.message;
+    ch.message_open = true;
+    ch.message_start = ch.expected;
+    const Delivered d = deliver_compact(channel, rtp, packet);
+    UB_DCHECK(d == Delivered::kDone);
+    if (!ch.is_up()) return;
+    ch.delivered = ++ch.expected;
+    s_.count(Counter::kCtpRx);
+  }
+
   void on_placed(const CopyPurpose& purpose, bool ok) {
     const uint32_t channel = setup::channel_of_tpn(s_, purpose.tpn);
     if (purpose.kind == CopyKind::kPlaceResponse) {
@@ -261,6 +279,25 @@ class PacketReceiver {
     }
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
     return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, rest, ta);
+  }
+
+  Delivered deliver_compact(uint32_t channel, const wire::RtpHeader& rtp, const wire::CompactPacket& packet) {
+    note_step<Host>(s_, Stage::kCompactArrived, channel);
+    wire::TaPacket ta;
+    const wire::Drop drop = wire::parse_compact_transaction(packet.rest, packet.end, rtp.padding, ta);
+    if (!ta.is_response && !admits_request(channel)) return Delivered::kDone;
+    if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
+    return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, packet.body(), ta);
+  }
+
+  // A peer that has more requests unanswered than it may has no place for the answer. Nothing is sent again here, so its
+  // channel ends.
+  bool admits_request(uint32_t channel) {
+    const tp::Channel& ch = s_.channels[channel];
+    if (ch.in_flight.size() < s_.config.window_packets) return true;
+    s_.drop(Counter::kCtpRxTooMany);
+    setup::end_channel(s_, channel);
+    return false;
   }
 
   Delivered deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {

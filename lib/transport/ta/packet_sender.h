@@ -2,23 +2,20 @@
 //
 // Sends the messages of channels. Packets that have to be sent again come first, then the rest of the message that was
 // begun, then answers, then requests. The channel says which packet is next (tp/transmit_state.h); this file knows what
-// a message is made of.
+// a message is made of. Channels of CTP, which have no such state, have a sender of their own (compact_sender.h).
 //
-// No packet is stored. The payload of a packet is gathered from the memory of its work request or READ job, and once
-// more if the packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same
+// No packet is stored. The payload of a packet is gathered from its source (packet_source.h), and once more if the packet
+// is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same
 // PSN. If that memory answers later, the frame is held until it has answered (tp/held_packets.h).
 #pragma once
 
 #include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/copy_tag.h"
-#include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/compact_sender.h"
 #include "lib/transport/ta/packet_content.h"
+#include "lib/transport/ta/packet_source.h"
 #include "lib/transport/ta/payload.h"
-#include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/tp/transmitter.h"
 
@@ -33,14 +30,6 @@ class PacketSender {
   size_t send(size_t budget) { return s_.active.empty() ? 0 : send_in_turn(budget); }
 
  private:
-  enum class Sent : uint8_t {
-    kYes,
-    kNothing,
-    kNoRoom,   // the port has no room
-    kPending,  // the packets that were built before it wait for memory
-    kHeld,     // the packet was built and waits for memory
-  };
-
   // This is one function together with all that it calls, because calls would cost as much as the work.
   UB_FLATTEN size_t send_in_turn(size_t budget) {
     size_t sent = 0;
@@ -51,7 +40,7 @@ class PacketSender {
       if (ch.is_up()) {
         Sent last = Sent::kYes;
         while (sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
-          last = send_next(channel);
+          last = ch.compact ? compact().send_next(channel) : send_next(channel);
           sent += last == Sent::kYes;
         }
         if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
@@ -110,14 +99,14 @@ class PacketSender {
   Sent send_first(uint32_t channel) {
     tp::TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
     const bool fake =
-        m.kind == tp::MessageKind::kFake || (m.kind == tp::MessageKind::kReadResponse && !source_alive(m));
+        m.kind == tp::MessageKind::kFake || (m.kind == tp::MessageKind::kReadResponse && !source().alive(m));
     return send_new(channel, m, fake);
   }
 
   Sent continue_message(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage& m = ch.in_flight.back(s_.messages);
-    const bool fake = !source_alive(m);
+    const bool fake = !source().alive(m);
     if (!fake && !tp::window_open(s_, ch)) return Sent::kNothing;
     return send_new(channel, m, fake);
   }
@@ -135,7 +124,7 @@ class PacketSender {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage* m = tp::message_at(s_, ch, psn);
     UB_ASSERT(m != nullptr);  // only what is in flight goes again
-    bool fake = !source_alive(*m);
+    bool fake = !source().alive(*m);
     return fake ? send_fake(channel, *m, psn, true) : send_packet(channel, *m, psn, true);
   }
 
@@ -172,22 +161,6 @@ class PacketSender {
 
   // ---- what it is made of ------------------------------------------------------------------------------------
 
-  // A fake message has no source.
-  bool has_source(const tp::TxMessage& m) {
-    switch (m.kind) {
-      case tp::MessageKind::kRequest:
-        return request_of(s_, m) != nullptr;
-      case tp::MessageKind::kReadResponse:
-        return job_of(s_, m) != nullptr;
-      default:
-        return m.kind == tp::MessageKind::kAnswer;
-    }
-  }
-  bool source_alive(tp::TxMessage& m) {
-    if (!m.vanished) m.vanished = !has_source(m);
-    return !m.vanished;
-  }
-
   Sent send_packet(uint32_t channel, tp::TxMessage& m, Psn psn, bool again) {
     tp::Channel& ch = s_.channels[channel];
     wire::TaPacket ta;
@@ -216,9 +189,9 @@ class PacketSender {
     const Frame built{frame, at, static_cast<size_t>(end - frame) + wire::kIcrcSize};
     if (s_.config.slow_memory) return gather_slowly(channel, m, payload, built, rtp, again);
     uint32_t pending = 0;  // stays 0, because this memory answers at once
-    if (gather(payload, {0, pending}, at) == CopyResult::kFailed) {
+    if (source().gather(payload, {0, pending}, at) == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame);
-      payload_vanished(m);
+      source().vanished(m);
       return Sent::kYes;  // the next turn sends the fake packet
     }
     note_step<Host>(s_, Stage::kPayloadGathered, channel, psn.value());
@@ -251,11 +224,11 @@ class PacketSender {
     h.psn = rtp.psn;
     h.again = again;
     h.last = rtp.last;
-    const CopyResult copied = gather(payload, {s_.held.tag_of(h), h.pending}, frame.payload);
+    const CopyResult copied = source().gather(payload, {s_.held.tag_of(h), h.pending}, frame.payload);
     if (copied == CopyResult::kFailed) {
       host_.tx_abort(ch.link, frame.begin);
       s_.held.free(h);
-      payload_vanished(m);
+      source().vanished(m);
       return Sent::kYes;
     }
     if (copied == CopyResult::kDone && ch.held.empty()) {
@@ -274,10 +247,10 @@ class PacketSender {
     const HeldFrame& h = s_.held.first(ch.held);
     tp::TxMessage* m = tp::held_message(s_, ch, h);
     if (m != nullptr) {
-      if (h.failed && source_alive(*m)) payload_vanished(*m);
+      if (h.failed && source().alive(*m)) source().vanished(*m);
       const bool may_wait = m->kind == tp::MessageKind::kAnswer && m->value_bytes == 0 && !h.again;
       const uint32_t link = ch.link;
-      const bool left = source_alive(*m) ? transmitter().send_held(channel, s_.now, *m, h)
+      const bool left = source().alive(*m) ? transmitter().send_held(channel, s_.now, *m, h)
                                          : send_instead(channel, *m, h.psn, h.again, h.last);
       if (!left) return Sent::kNoRoom;
       if (may_wait) host_.tx_may_wait(link);
@@ -286,54 +259,9 @@ class PacketSender {
     return Sent::kYes;
   }
 
-  // The memory that the message is gathered from is not there, or not any more. Its request or READ ends with an error.
-  void payload_vanished(tp::TxMessage& m) {
-    if (m.kind == tp::MessageKind::kRequest) {
-      uint32_t queue = m.source;
-      uint32_t number = m.work_request;
-      give_up(s_, queue, number, CrStatus::kLocAccess);
-      retire_requests(s_, queue);
-      schedule_queue(s_, queue);
-    } else {
-      abort_job(s_, m.source);
-    }
-  }
-
-  CopyResult gather(const Payload& p, const Copies& copies, std::byte* dst) {
-    if (p.gone) return CopyResult::kFailed;
-    if (p.bytes == 0) return CopyResult::kDone;
-    if (p.answer != nullptr) {
-      store_operand_be(dst, make_uint128(p.answer->value, p.answer->value_high), p.bytes);
-      return CopyResult::kDone;
-    }
-    if (p.atomic_operands) {
-      // Operand 1 is the swap value or operand, operand 2 what is compared; both always travel, little-endian.
-      const uint128 operand = operand_of(*p.wqe), compare = compare_of(*p.wqe);
-      const uint32_t each = p.bytes / 2;
-      std::memcpy(dst, &operand, each);
-      std::memcpy(dst + each, &compare, each);
-      return CopyResult::kDone;
-    }
-    if (p.memory != nullptr) return gather_piece(host_, copies, dst, p.memory, p.bytes);
-    return gather_request(s_, host_, copies, *p.wqe, p.owner, p.offset, p.bytes, dst);
-  }
-
-  static void store_operand_be(std::byte* dst, uint128 value, uint32_t bytes) {
-    switch (bytes) {
-      case 16:
-        return store_be128(dst, value);
-      case 8:
-        return store_be64(dst, low_half(value));
-      case 4:
-        return store_be32(dst, static_cast<uint32_t>(value));
-      case 2:
-        return store_be16(dst, static_cast<uint16_t>(value));
-      default:
-        return store_u8(dst, static_cast<uint8_t>(value));
-    }
-  }
-
   tp::Transmitter<Host> transmitter() { return {s_, host_}; }
+  PacketSource<Host> source() { return {s_, host_}; }
+  CompactSender<Host> compact() { return {s_, host_}; }
 
   CoreState& s_;
   Host& host_;

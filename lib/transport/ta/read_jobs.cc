@@ -41,10 +41,24 @@ void finish_read_job(CoreState& s, const tp::TxMessage& m) {
   release_job(s, m.source);
 }
 
+void refuse_read(CoreState& s, tp::TxMessage& m) {
+  const ReadJob& job = s.jobs[m.source];
+  tp::TxMessage answer{};
+  answer.kind = tp::MessageKind::kAnswer;
+  answer.source = job.source;
+  answer.tassn = job.tassn;
+  answer.opcode = wire::TaOpcode::kReadResponse;
+  answer.rspst = wire::kRspError;
+  answer.rspinfo = wire::kErrRemoteAbort;
+  finish_read_job(s, m);
+  m = answer;
+}
+
 void abort_job(CoreState& s, uint32_t index) {
   ReadJob& job = s.jobs[index];
   if (job.vanished) return;
   job.vanished = true;
+  if (s.channels[job.channel].compact) return;  // refuse_read() comes in its turn
   stop_response(s, job.channel, index);
   wire::Btah request;
   request.rc_id = job.source;

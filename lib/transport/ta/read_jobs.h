@@ -12,6 +12,8 @@ namespace ub::ta {
 uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job);
 // The last response packet of this message was acknowledged: frees the job.
 void finish_read_job(CoreState& s, const tp::TxMessage& message);
+// The bytes of this message, a response, are gone: it becomes an answer that says so, and its job ends.
+void refuse_read(CoreState& s, tp::TxMessage& message);
 // The job of a message, or nullptr if its bytes are gone.
 ReadJob* job_of(CoreState& s, const tp::TxMessage& message);
 

@@ -36,6 +36,11 @@ uint32_t request_at(const SendQueue& q, Tassn tassn, uint32_t likely) {
   return low;
 }
 
+// May the answer to what one channel carried come by the other?
+bool same_way(const tp::Channel& request, const tp::Channel& answer) {
+  return request.peer == answer.peer && request.compact == answer.compact;
+}
+
 // find_segment() in a known queue. Answers mostly come in order, so the request `likely` is tried first.
 bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t likely, Tassn tassn, AnsweredSegment* out) {
   const SendQueue& q = s.queues[queue];
@@ -44,7 +49,7 @@ bool find_in_queue(CoreState& s, uint32_t channel, uint32_t queue, uint32_t like
   WrState& wr = q.work[number & q.work_mask];
   uint32_t segment = tassn.distance(wr.first_tassn);
   if (wr.done || segment < wr.base || segment >= wr.cut) return false;
-  if (wr.channel != channel && s.channels[wr.channel].peer != s.channels[channel].peer) return false;
+  if (wr.channel != channel && !same_way(s.channels[wr.channel], s.channels[channel])) return false;
   if (((wr.answered | wr.refused) & segment_bit(segment)) != 0) return false;
   *out = {queue, number, &wr, segment};
   return true;
@@ -90,7 +95,7 @@ void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
   const Wqe& wqe = wqe_of(q, wr);
   count_segment(q, op_of_segment(wqe.op, a.segment, wr.segments), -1);
   q.no_retry_before = Instant{};
-  count_answer(s, lane_of(s, ch));
+  count_answer(s, ch);
   wr.answered |= segment_bit(a.segment);
   while (wr.base < wr.cut && (wr.answered & segment_bit(wr.base)) != 0) {
     wr.answered &= ~segment_bit(wr.base);
@@ -126,7 +131,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, Duration pause) {
   s.count(Counter::kTaRxRnr);
   s.note(Stage::kRequestRefused, a.queue, a.number);
   tp::Channel& ch = s.channels[wr.channel];
-  count_answer(s, lane_of(s, ch));
+  count_answer(s, ch);
   if (takes_receive(op)) {
     bool ordered = keeps_receive_order(s, q);
     // RC: only the oldest unanswered request uses up a retry and carries BTAH.Retry: the target refuses the ones behind

@@ -201,7 +201,7 @@ class RequestDelivery {
     tp::Channel& ch = s_.channels[channel];
     const RequestPacket p{channel, ch.open, ch.message_start, rtp, ta};
     wire::Btah& request = ta.req;
-    const uint32_t context = ch.rol ? 0 : context_of(s_, ch.peer, request.rc_id);
+    const uint32_t context = ch.rol || ch.compact ? 0 : context_of(s_, ch.peer, request.rc_id);
     Turn turn = Turn::kNever;
     ch.open.context = static_cast<uint16_t>(context);
     if (context != 0) {

@@ -4,6 +4,7 @@
 // when a request is started, answered or given up.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 
 #include "lib/transport/core_state.h"
@@ -13,6 +14,11 @@ namespace ub::ta {
 
 // Why the next request of a queue may not start.
 enum class RequestWaits : uint8_t { kFence, kOrder, kReceive, kAnswers, kRate, kLane };
+
+// The length of the segments that a channel carries.
+inline uint32_t segment_bytes_of(const CoreState& s, const tp::Channel& ch) {
+  return ch.compact ? ch.mtu : s.config.segment_bytes;
+}
 
 inline Wqe& wqe_of(const SendQueue& q, const WrState& wr) { return q.slots[wr.slot & q.slot_mask]; }
 
@@ -73,10 +79,17 @@ inline void count_segment(SendQueue& q, WrOp op, int by) {
   if (takes_receive(op)) q.receives_in_flight += by;
 }
 
-// A segment that was sent on a channel of this lane was answered, or its answer is no longer awaited.
-inline void count_answer(CoreState& s, Lane& lane) {
+// How many segments of the lane of this channel may be unanswered. The target of CTP has places for twice as many
+// answers, for it may still owe some to requests that were given up.
+inline uint32_t most_unanswered(const tp::Channel& ch) {
+  return ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
+}
+
+// A segment that was sent on the lane of this channel was answered, or its answer is no longer awaited.
+inline void count_answer(CoreState& s, const tp::Channel& ch) {
+  Lane& lane = lane_of(s, ch);
   UB_DCHECK(lane.unanswered != 0);
-  if (lane.unanswered-- != kLaneSegmentsInFlight) return;
+  if (lane.unanswered-- != most_unanswered(ch)) return;
   for (uint32_t channel : lane.channels) {
     if (channel != 0) activate(s, channel);
   }
@@ -91,14 +104,26 @@ inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t 
   return q.rol && !s.peers[peer].refuses_rol;
 }
 
+// Can CTP carry the request in packets of this size? A WRITE is cut into segments of one packet each, unless it is long.
+// A READ is not: if a segment of it were refused, the last one would come before it.
+inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
+  if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
+  return wqe.length <= (wqe.op == WrOp::kWrite ? std::min(s.config.lane_bulk_bytes, kMostCompactBytes) : mtu);
+}
+
 // The lane of a request, which names a target.
 inline LaneKind lane_of_request(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  const bool ordered = ordered_by_channel(s, q, s.targets[wqe.target].peer);
+  const uint32_t peer = s.targets[wqe.target].peer;
+  const uint32_t compact_mtu = s.peers[peer].compact_mtu;
+  if (compact_mtu != 0 && fits_compact(s, q, wqe, compact_mtu)) return kCompactLane;
+  const bool ordered = ordered_by_channel(s, q, peer);
   return lane_kind(ordered, q.pinned_bulk || bulk_message(s, wqe));
 }
 
-// The place in their lane of the channels that the requests of this queue begin on.
-inline uint32_t place_of(const CoreState& s, const SendQueue& q) { return q.jetty & (s.config.channels_per_lane - 1); }
+// The place in this lane of the channel that the requests of this queue begin on.
+inline uint32_t place_of(const CoreState& s, const SendQueue& q, uint32_t lane) {
+  return is_compact(lane) ? 0 : q.jetty & (s.config.channels_per_lane - 1);
+}
 
 // The oldest unfinished request that asks for an order, or that takes a receive: request `number`, or an older one. A
 // cursor of the queue remembers how far the search came, because requests that it has passed need not be looked at

@@ -5,6 +5,7 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/handshake.h"
+#include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/lower_layer_order.h"
@@ -120,14 +121,14 @@ bool older_receive_waits(const SendQueue& q, uint32_t number) {
 // May a message take its receive now? Receives are taken in the order of posting: none overtakes another that waits or
 // was refused, they change lane only when none is unanswered, and in RM one whose completion is ordered waits until all
 // before it are done, since the target does not refuse those behind a refused one.
-bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, bool bulk) {
+bool receive_allows(const CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint8_t lane) {
   if (older_receive_waits(q, number)) return held_by(s, q, RequestWaits::kReceive);
   if (receives_wait(s, q, wqe)) return held_by(s, q, RequestWaits::kReceive);
   const bool ordered_alone = (wqe.flags & kWrCompOrder) != 0 && !keeps_receive_order(s, q);
   if (ordered_alone && oldest_receive(q, number) != number) return held_by(s, q, RequestWaits::kReceive);
   if (q.receives_in_flight == 0) {
-    q.receive_lane_bulk = bulk;
-  } else if (bulk != q.receive_lane_bulk) {
+    q.receive_lane = lane;
+  } else if (lane != q.receive_lane) {
     return held_by(s, q, RequestWaits::kLane);
   }
   return true;
@@ -142,7 +143,7 @@ bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe
                                    uint32_t segments, const tp::Channel& ch) {
   if (!order_allows(s, q, wqe, number, &ch)) return false;
   const bool takes = takes_receive(op_of_segment(wqe.op, segment, segments));
-  return !takes || receive_allows(s, q, wqe, number, is_bulk(ch.lane));
+  return !takes || receive_allows(s, q, wqe, number, ch.lane);
 }
 
 bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
@@ -162,7 +163,7 @@ enum class NextSegment : uint8_t {
   if (wr.status != CrStatus::kSuccess) return NextSegment::kNone;
   if (!room_for_segment(q)) return NextSegment::kFull;
   const Wqe& wqe = wqe_of(q, wr);
-  const bool spread = spreads(s, q, wqe);
+  const bool spread = spreads(s, q, wqe) && !s.channels[wr.channel].compact;
   const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
   if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
@@ -222,10 +223,10 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
 }
 
 // The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
-bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
+bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   if (has_earlier(q) || q.retry_next || (wqe.flags & kWrCompOrder) != 0) return false;
-  if (q.receives_in_flight != 0 && bulk != q.receive_lane_bulk) return false;
-  q.receive_lane_bulk = bulk;
+  if (q.receives_in_flight != 0 && lane != q.receive_lane) return false;
+  q.receive_lane = lane;
   return true;
 }
 
@@ -233,7 +234,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
   if (!ch.is_up()) return false;
-  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch));
   return !gates_allow(s, q, wqe, number, 0, segments, ch);
 }
 
@@ -242,7 +243,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
   const uint32_t number = q.started_tail;
   const tp::Channel& ch = s.channels[channel];
   let_wait(q, number);
-  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes));
+  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch)));
   if (q.rot) enter_order(s, q, wr, number, wqe, ch);
 }
 
@@ -273,11 +274,18 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       continue;
     }
     const LaneKind lane = lane_of_request(s, q, wqe);
-    uint32_t channel = setup::channel_to(s, s.targets[wqe.target].peer, lane, place_of(s, q));
+    const uint32_t peer = s.targets[wqe.target].peer;
+    uint32_t channel = setup::channel_to(s, peer, lane, place_of(s, q, lane));
     if (channel == 0) {
+      if (is_compact(lane)) {
+        setup::leave_compact(s, peer);
+        continue;
+      }
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
+    const bool too_long = q.compact && !is_compact(lane) && takes_receive(wqe.op) && s.peers[peer].compact_mtu != 0;
+    if (too_long) q.long_messages = true;  // or each change between lanes would cost a round trip
     if (leaves_channel(q, channel)) {
       held_by(s, q, RequestWaits::kLane);
       return {};
@@ -287,7 +295,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, bool bulk) {
       held_by(s, q, RequestWaits::kAnswers);
       return {};
     }
-    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, is_bulk(lane)));
+    const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
       continue;
@@ -352,7 +360,7 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[channel];
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, s.config.segment_bytes);
+  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch));
   WrState& wr = start_request(q, wqe, channel, segments);
   describe_message(q, queue, number, 0, wr, ch, m);
   if (q.rot) [[unlikely]] {
@@ -406,7 +414,8 @@ void set_up_ahead(CoreState& s, SendQueue& q) {
     const Wqe& wqe = q.slots[at & q.slot_mask];
     if (!fits_ring(q, at, wqe)) break;
     if (wqe.op < WrOp::kNop && names_target(s, q, wqe)) {
-      setup::channel_to(s, s.targets[wqe.target].peer, lane_of_request(s, q, wqe), place_of(s, q));
+      const LaneKind lane = lane_of_request(s, q, wqe);
+      setup::channel_to(s, s.targets[wqe.target].peer, lane, place_of(s, q, lane));
     }
     at += wqe.slots;
   }
@@ -442,11 +451,12 @@ bool waits_for_answers(const SendQueue& q) {
 }
 
 // Does the next posted request go to the same target and lane as this one? Whether it may start is decided at its turn.
-bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
+bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
   if (q.next_slot == q.produced || has_earlier(q)) return false;
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
   const uint32_t small = s.config.lane_bulk_bytes;
-  return next.target == wqe.target && (next.length <= small) == (wqe.length <= small);
+  if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
+  return !ch.compact || fits_compact(s, q, next, ch.mtu);
 }
 
 }  // namespace
@@ -463,7 +473,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
 UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (lane.unanswered >= kLaneSegmentsInFlight) return false;
+  if (lane.unanswered >= most_unanswered(ch)) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];
@@ -477,7 +487,7 @@ UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, t
     }
     const Wqe& wqe = commit(s, queue, choice, message);
     ++lane.unanswered;
-    if (next_goes_along(s, q, wqe)) {
+    if (next_goes_along(s, q, wqe, ch)) {
       line_up(s, ch.queues, queue, channel);
     } else {
       schedule_queue(s, queue);

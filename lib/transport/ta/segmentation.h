@@ -39,6 +39,9 @@ constexpr bool ends_apart(WrOp op) { return is_one_of(op, ops(WrOp::kWriteImm, W
 
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t mtu) { return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu; }
 
+// A longer WRITE or READ does not go by CTP: of one request so many segments may be unanswered, of at least kMinMtu.
+constexpr uint32_t kMostCompactBytes = 64 * kMinMtu;
+
 // How many bytes lie in front of the final segment of a WRITE_IMM or WRITE_NOTIFY.
 constexpr uint32_t body_bytes(uint32_t length, uint32_t mtu) { return length <= mtu ? 0 : (length - 1) / mtu * mtu; }
 
@@ -48,9 +51,10 @@ constexpr uint32_t segment_count(WrOp op, uint32_t length, uint32_t mtu, uint32_
   return !cut || length <= segment_bytes ? 1 : 1 + (length - 1) / segment_bytes;
 }
 
-// At least as many segments as a request of this length has, whatever it does and whatever the MTU of its channel.
+// At least as many segments as a request of this length has, whatever it does and whatever channel carries it.
 constexpr uint32_t most_segments(uint32_t length, uint32_t segment_bytes) {
-  return length <= kMinMtu ? 1 : 2 + length / segment_bytes;
+  if (length <= kMinMtu) return 1;
+  return 2 + length / (length <= kMostCompactBytes ? kMinMtu : segment_bytes);
 }
 
 // The operation of one segment: SegmentShape::op, where the number of segments is already known.

@@ -9,12 +9,21 @@ namespace ub::ta {
 
 namespace {
 
+tp::MessageQueue& queue_of_answers(tp::Channel& ch) { return ch.compact ? ch.in_flight : ch.answers; }
+tp::MessagePool& pool_of_answers(CoreState& s, const tp::Channel& ch) { return ch.compact ? s.messages : s.answers; }
+
 tp::TxMessage* queue_answer(CoreState& s, uint32_t channel) {
-  tp::TxMessage* m = s.channels[channel].answers.push(s.answers);
+  tp::Channel& ch = s.channels[channel];
+  tp::TxMessage* m = queue_of_answers(ch).push(pool_of_answers(s, ch));
   UB_ASSERT(m != nullptr);  // room_for_answer() was asked
   *m = tp::TxMessage{};
   activate(s, channel);
   return m;
+}
+
+tp::TxMessage& last_answer(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  return queue_of_answers(ch).back(pool_of_answers(s, ch));
 }
 
 }  // namespace
@@ -58,8 +67,8 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   tp::Channel& ch = s.channels[channel];
   if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
-  if (!ch.answers.empty()) {
-    tp::TxMessage& last = ch.answers.back(s.answers);
+  if (!queue_of_answers(ch).empty()) {
+    tp::TxMessage& last = last_answer(s, channel);
     if (last.opcode == opcode && last.rspst == wire::kRspOk &&  // of other kinds the opcode is 0, which is no answer's
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
@@ -72,10 +81,10 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
 
 void answer_with_context(CoreState& s, uint32_t channel, const wire::Btah& request) {
   const tp::Channel& ch = s.channels[channel];
-  const uint32_t scid = ch.rol || names_context(request) ? 0 : open_context(s, ch.peer, request.rc_id);
+  const uint32_t scid = ch.rol || ch.compact || names_context(request) ? 0 : open_context(s, ch.peer, request.rc_id);
   if (scid == 0) return answer(s, channel, request, wire::TaOpcode::kTaack, 0, 0);
   queue_answer_of(s, channel, request, wire::TaOpcode::kTaack, 0, 0);
-  tp::TxMessage& m = s.channels[channel].answers.back(s.answers);
+  tp::TxMessage& m = last_answer(s, channel);
   m.source |= kAnswerGrants;  // so that no other success joins it
   m.tassn = Tassn(scid);
 }
@@ -83,7 +92,7 @@ void answer_with_context(CoreState& s, uint32_t channel, const wire::Btah& reque
 void answer_failed_read(CoreState& s, uint32_t channel, const wire::Btah& request, uint32_t offset_kib, uint16_t taid,
                         uint8_t rspst, uint8_t rspinfo) {
   answer(s, channel, request, wire::TaOpcode::kReadResponse, rspst, rspinfo);
-  tp::TxMessage& m = s.channels[channel].answers.back(s.answers);
+  tp::TxMessage& m = last_answer(s, channel);
   m.value = offset_kib;
   m.value_high = taid;
 }

@@ -16,6 +16,7 @@ constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are b
 // no answers keeps as many chunks as it leaves, at most. One chunk stays free for each READ job, because its segment
 // may go.
 inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
+  if (ch.compact) return true;  // of a request that was admitted (PacketReceiver::on_compact())
   const uint32_t held = ch.answers.size() / tp::kMessagesPerChunk;
   return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
 }

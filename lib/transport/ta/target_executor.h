@@ -217,7 +217,8 @@ class TargetExecutor {
     const wire::TaPacket& ta = p.ta;
     ReadJob job{};
     job.length = ta.ma.length;
-    if (job.length > kMaxMessageBytes) return kUnsupported;
+    const bool too_long = channel_of(p).compact ? job.length > channel_of(p).mtu : job.length > kMaxMessageBytes;
+    if (too_long) return kUnsupported;
     if (job.length != 0) {
       job.memory = remote_memory(s_, access_of(ta, job.length, kAccessRead), &job.segment);
       if (job.memory == nullptr) return kAbort;

@@ -25,6 +25,7 @@
 #include "lib/transport/tp/message_queue.h"
 #include "lib/transport/tp/reorder_tolerance.h"
 #include "lib/transport/tp/retransmission_timeout.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "lib/transport/wire/control_record.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -39,6 +40,7 @@ struct alignas(64) ChannelHot {
   ChannelState state;
   bool icrc : 1;        // the ICRC is written and checked
   bool tells_sent : 1;  // the flow is told of each packet that is sent
+  bool compact : 1;     // of CTP: packets have no number and are not acknowledged
   uint16_t mtu;  // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -160,6 +162,7 @@ struct Channel : ChannelHot {
   Eid local_eid;
   wire::Endpoint local_endpoint, remote_endpoint;
   wire::NetTemplate headers;
+  wire::CompactTemplate compact_headers;
   Instant pinged_at;
 
   // ---- statistics ----

@@ -19,7 +19,7 @@ struct State : CoreCommon {
   Slab<RecoveryBlock> recovery;
   Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
-  MessagePool messages;  // in flight: there is a chunk for whatever the windows of all channels hold
+  MessagePool messages;  // in flight, or to be sent by CTP: there is a chunk for whatever the windows of all channels hold
   MessagePool answers;   // those that wait for their turn; a channel has a share of them
 
   // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.

@@ -17,6 +17,7 @@ namespace ub::wire {
   X(NotUdp)            /* IP, not UDP */                                                         \
   X(BadUdpLength)      /* UDP length disagrees with IP's */                                      \
   X(BadIcrc)           /* ICRC mismatch */                                                       \
+  X(BadLinkType)       /* LPH of a type (CFG) that is not read */                                \
   X(BadTpVersion)      /* TPVer is not 0 */                                                      \
   X(BadTpOpcode)       /* reserved TPOpcode */                                                   \
   X(BadNlp)            /* reserved or unsupported NLP */                                         \

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/transport/wire/compact_header.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::wire {
@@ -141,13 +142,13 @@ template <uint16_t kShape>
   return take_payload(p, end, padding, (kShape & kShapePayload) != 0 && says_success(out.rsp.rspst), out);
 }
 
-}  // namespace
-
-Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta, TaPacket& out) {
+/// `before`: bytes of the transport header that count for the padding, modulo four.
+[[gnu::always_inline]] inline Drop parse_behind(size_t before, const std::byte* begin, const std::byte* end,
+                                                uint8_t padding, bool read_meta, TaPacket& out) {
   const size_t avail = static_cast<size_t>(end - begin);
   if (avail < Btah::kSize) [[unlikely]]
     return Drop::kTruncatedHeader;
-  if (avail % 4 != 0) [[unlikely]]
+  if ((before + avail) % 4 != 0) [[unlikely]]
     return Drop::kBadPadding;
   switch (static_cast<TaOpcode>(load_u8(begin))) {
 #define X(id, code, name, bits)                                           \
@@ -162,6 +163,16 @@ Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t pad
 #undef X
   }
   return parse_request<0>(begin, end, padding, read_meta, out);
+}
+
+}  // namespace
+
+Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta, TaPacket& out) {
+  return parse_behind(0, begin, end, padding, read_meta, out);
+}
+
+Drop parse_compact_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, TaPacket& out) {
+  return parse_behind(CtpHeader::kSize, begin, end, padding, false, out);
 }
 
 size_t request_header_size(TaOpcode opcode, RequestShape shape) {

@@ -53,6 +53,9 @@ struct TaPacket {
 /// drop_is_unsupported_request() names, is_response and req or rsp are valid.
 [[nodiscard]] Drop parse_transaction(const std::byte* begin, const std::byte* end, uint8_t padding, bool read_meta,
                                      TaPacket& out);
+/// The same behind CTPH, whose one byte counts for the padding (6.2.1). There is no read_meta.
+[[nodiscard]] Drop parse_compact_transaction(const std::byte* begin, const std::byte* end, uint8_t padding,
+                                             TaPacket& out);
 
 /// Bytes of all headers of a request, BTAH included; BEETAH has a bit for each of the `enables`.
 struct RequestShape {

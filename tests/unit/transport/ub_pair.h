@@ -18,6 +18,9 @@ struct UbOptions {
   LinkConfig link{.mtu = 1024, .lossless = true};
   uint8_t err_timeout = 17;
   bool rot = false;  // the jettys are of RC, and their targets keep their order
+  // How the second node differs.
+  uint32_t mtu_of_b = 0;        // of its link; 0: as the first one's
+  bool compact_at_b = true;     // false: it makes no channels of CTP
 
   /// One lane, and numbers that are easy to read.
   static CoreConfig quiet_config() {
@@ -34,7 +37,7 @@ class UbNode : public CoreNode {
   static constexpr uint32_t kMemory = 256 * 1024, kToken = 0x4321;
 
   UbNode(uint8_t address, const UbOptions& o)
-      : CoreNode(config(address, o.core), o.link),
+      : CoreNode(config(address, o), link_of(address, o)),
         mode(o.rot ? Mode::kRc : Mode::kRm),
         id(core->config().self),
         at{wire::IpAddress::from_v4(0x0A000000 | address), wire::kUbUdpPort},
@@ -125,7 +128,14 @@ class UbNode : public CoreNode {
   std::vector<Rqe> receives[2] = {std::vector<Rqe>(kSlots), std::vector<Rqe>(kSlots)};
 
  private:
-  static CoreConfig config(uint8_t address, CoreConfig c) {
+  static LinkConfig link_of(uint8_t address, const UbOptions& o) {
+    LinkConfig wire = o.link;
+    if (address == 2 && o.mtu_of_b != 0) wire.mtu = o.mtu_of_b;
+    return wire;
+  }
+  static CoreConfig config(uint8_t address, const UbOptions& o) {
+    CoreConfig c = o.core;
+    if (address == 2) c.compact &= o.compact_at_b;
     c.seed = c.incarnation = address;
     c.self.uasid = address;
     c.self.eid.bytes[15] = address;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is sent
+// once and forgotten. Channel::in_flight has the messages that wait for room in the port: answers, and one request at
+// most, because requests are taken from their queues only when nothing else is to be sent.
+#pragma once
+
+#include "lib/transport/core_state.h"
+#include "lib/transport/host.h"
+#include "lib/transport/sealed_frame.h"
+#include "lib/transport/setup/compact_life.h"
+#include "lib/transport/ta/packet_content.h"
+#include "lib/transport/ta/packet_source.h"
+#include "lib/transport/ta/payload.h"
+#include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/scheduler.h"
+#include "lib/transport/wire/compact_packet.h"
+
+namespace ub::ta {
+
+template <class Host>
+class CompactSender {
+ public:
+  CompactSender(CoreState& s, Host& host) : s_(s), host_(host) {}
+
+  // Sends the next packet of the channel.
+  Sent send_next(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    Sent sent = Sent::kNothing;
+    while (sent == Sent::kNothing && !ch.in_flight.empty()) sent = send_waiting(channel);
+    while (sent == Sent::kNothing) {
+      tp::TxMessage next{};
+      if (!begin_request(channel, &next)) return Sent::kNothing;
+      sent = send(channel, next);
+      if (sent == Sent::kNoRoom) let_wait(ch, next);
+    }
+    return sent;
+  }
+
+ private:
+  // Sends the first of the messages that wait. kNothing: it was not needed any more.
+  Sent send_waiting(uint32_t channel) {
+    tp::Channel& ch = s_.channels[channel];
+    tp::TxMessage& m = ch.in_flight.front(s_.messages);
+    const Sent sent = has_bytes(m) ? send(channel, m) : Sent::kNothing;
+    if (sent == Sent::kNoRoom) return sent;
+    if (m.kind == tp::MessageKind::kReadResponse) finish_read_job(s_, m);
+    ch.in_flight.pop(s_.messages);
+    return sent;
+  }
+
+  void let_wait(tp::Channel& ch, const tp::TxMessage& message) {
+    tp::TxMessage* m = ch.in_flight.push(s_.messages);
+    UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
+    *m = message;
+  }
+
+  // The next segment of the queues that wait for the channel becomes a message.
+  bool begin_request(uint32_t channel, tp::TxMessage* m) {
+    tp::Channel& ch = s_.channels[channel];
+    if (ch.queues.empty()) return false;
+    Lane& lane = lane_of(s_, ch);
+    const bool idle = lane.unanswered == 0;
+    if (idle) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
+    if (!start_next_segment(s_, lane, channel, m)) return false;
+    if (idle) setup::await_answers(s_, channel);
+    return true;
+  }
+
+  // Is there anything to send? A READ whose memory has gone is answered with an error; a request that was given up needs
+  // nothing.
+  bool has_bytes(tp::TxMessage& m) {
+    if (source().alive(m)) return true;
+    if (m.kind != tp::MessageKind::kReadResponse) return false;
+    refuse_read(s_, m);
+    return true;
+  }
+
+  // Builds and sends the packet. kNothing: its memory is gone.
+  Sent send(uint32_t channel, tp::TxMessage& m) {
+    tp::Channel& ch = s_.channels[channel];
+    wire::TaPacket ta;
+    Payload payload;
+    [[maybe_unused]] const bool whole = describe(s_, ch, m, 0, &ta, &payload);
+    UB_DCHECK(whole);
+    const size_t most = wire::CompactTemplate::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + 3 +
+                        wire::kIcrcSize;
+    std::byte* frame = host_.tx_begin(ch.link, most);
+    if (frame == nullptr) return Sent::kNoRoom;
+    const size_t headers = wire::write_transaction_headers(ta, frame + wire::CompactTemplate::kSize);
+    std::byte* at = frame + wire::CompactTemplate::kSize + headers;
+    uint32_t pending = 0;  // stays 0, because this memory answers at once
+    if (source().gather(payload, {0, pending}, at) == CopyResult::kFailed) {
+      host_.tx_abort(ch.link, frame);
+      source().vanished(m);
+      return Sent::kNothing;
+    }
+    const uint8_t padding = wire::compact_padding_for(headers + payload.bytes);
+    at += payload.bytes;
+    std::memset(at, 0, padding);
+    at += padding;
+    ch.compact_headers.write(frame, padding);
+    seal_and_commit(s_, host_, ch.link, frame, static_cast<size_t>(at - frame) + wire::kIcrcSize, Icrc{ch.icrc});
+    count_sent(ch);
+    note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
+    if (m.kind == tp::MessageKind::kAnswer && payload.bytes == 0) host_.tx_may_wait(ch.link);
+    return Sent::kYes;
+  }
+
+  // Packets are counted like those of RTP, so that both ends can be compared when all is quiet.
+  void count_sent(tp::Channel& ch) {
+    ch.oldest_unacked = ++ch.next_psn;
+    ++ch.next_tpmsn;
+    ++ch.tx_packets;
+    s_.count(Counter::kCtpTx);
+  }
+
+  // The sum over everything behind LPH; if both ends agreed to leave it out, a zero takes its place.
+  struct Icrc {
+    bool wanted;
+    uint32_t operator()(const std::byte* lph, size_t bytes) const {
+      if (!wanted) return 0;
+      return wire::icrc_compute_nth24(lph + wire::LinkHeader::kSize, bytes - wire::LinkHeader::kSize);
+    }
+  };
+
+  PacketSource<Host> source() { return {s_, host_}; }
+
+  CoreState& s_;
+  Host& host_;
+};
+
+}  // namespace ub::ta
