@@ -31,7 +31,9 @@ class LoopbackPort {
   bool ok() const { return static_cast<bool>(area_); }
 
   // For Core::add_link; then tell the port the number it got.
-  LinkConfig link_config() const { return {options_.mtu, true, true}; }
+  LinkConfig link_config() const {
+    return {.mtu = options_.mtu, .icrc_optional = true, .lossless = true, .compact = true};
+  }
   void set_link(uint32_t link) { link_ = link; }
   uint32_t link() const { return link_; }
 

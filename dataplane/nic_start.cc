@@ -240,6 +240,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
   core.fast_retransmit = c.transport.fast_retransmit;
   core.rol = c.transport.rol;
+  core.compact = c.transport.compact;
   core.rto_min = to_duration(c.transport.rto_min);
   core.rto_max = to_duration(c.transport.rto_max);
   core.rtt_multiplier = c.transport.rtt_multiplier;

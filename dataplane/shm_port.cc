@@ -30,7 +30,9 @@ size_t ShmPort::adopt_pending(const AddLink& add) {
         // A connection that was refused at once needs no number.
         auto refused = [&](const Notice& o) { return o.link == link && o.kind == Notice::Kind::kDead; };
         bool gone = std::any_of(notices.begin(), notices.end(), refused) && link->rx.empty();
-        if (!gone) link->number = add({link->mtu, options_.icrc_optional, true});
+        const LinkConfig config{
+            .mtu = link->mtu, .icrc_optional = options_.icrc_optional, .lossless = true, .compact = true};
+        if (!gone) link->number = add(config);
         if (link->number == 0) {
           for (Notice& o : notices)
             if (o.link == link) o.link = nullptr;

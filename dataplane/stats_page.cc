@@ -121,6 +121,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.link = c.link;
   r.bulk = c.bulk;
   r.ordered = c.ordered;
+  r.compact = c.compact;
   r.state = c.state;
   r.next_psn = c.next_psn;
   r.oldest_unacked = c.oldest_unacked;

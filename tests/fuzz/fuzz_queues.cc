@@ -200,7 +200,7 @@ class World {
   explicit World(uint32_t secret)
       : a_(1, small(1)),
         b_(2, small(2)),
-        wire_(a_, b_, LinkConfig{.mtu = 1024, .icrc_optional = true, .lossless = true}, 1 << 18),
+        wire_(a_, b_, LinkConfig{.mtu = 1024, .icrc_optional = true, .lossless = true, .compact = true}, 1 << 18),
         good_a_(a_, 1, {true, secret}),
         good_b_(b_, 2, {true, ~secret}),
         bad_a_(a_, 3, {true, 3}),

@@ -168,7 +168,7 @@ void Inspection::channel(const Channel& ch) {
   none("queue that waits for a channel", ch.queues.back());
   none("READ jobs of a channel", ch.read_jobs);
   none("delivery of a channel that is held up", ch.stalled);
-  none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());
+  if (!ch.compact) none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());
   far_end(ch);
   if (ch.is_up()) flow_of_channel(ch);
 }

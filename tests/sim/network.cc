@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "tests/sim/congestion_mark.h"
 #include "tests/sim/world.h"
 
@@ -18,7 +19,15 @@ void Network::add_node(uint32_t node, const wire::Endpoint& at) {
   if (at.port == wire::kUbUdpPort) routes_.emplace_back(wire::Endpoint{at.ip, roce::kUdpPort}, node);
 }
 
+// A frame without IP finds its way by its Ethernet address.
 uint32_t Network::route(std::span<const std::byte> frame) const {
+  if (wire::has_link_header(frame)) {
+    for (const auto& [at, node] : routes_) {
+      const wire::MacAddress mac = wire::stand_in_mac(at);
+      if (std::memcmp(mac.data(), frame.data(), mac.size()) == 0) return node;
+    }
+    return UINT32_MAX;
+  }
   wire::NetHeader net;
   if (wire::parse_network(frame, net) != wire::Drop::kNone) return UINT32_MAX;
   for (const auto& [at, node] : routes_)

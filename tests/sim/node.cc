@@ -46,7 +46,7 @@ void Node::configure() {
   config_.max_queues = 512;
   config_.max_segments = 64;
   config_.max_targets = 4096;
-  config_.slow_memory = true;
+  config_.slow_memory = !world_.options.compact;
   config_.listen_to_network = index_ % 2 == 1;
   config_.max_peers = 256;
   config_.max_channels = 256;
@@ -72,7 +72,7 @@ void Node::boot() {
   core_ = std::make_unique<SimCore>(config_, arena_, *host_);
   core_->look(true);
   const Options& o = world_.options;
-  link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless});
+  link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
   if (link_ == 0) world_.model.fail("add_link was refused");
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);

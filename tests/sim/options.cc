@@ -258,6 +258,14 @@ void draw_busy(Prng& rng, Options& o) {
   n.loss = std::min(n.loss, 0.01);  // what follows a lost packet goes again
 }
 
+// CTP trusts its wire: a partition would lose what nobody sends again.
+void draw_compact(Prng& rng, Options& o) {
+  o.compact = o.lossless && !o.busy && rng.chance(0.7);
+  if (!o.compact) return;
+  o.host.pending = 0;
+  o.fault.partitions = 0;
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -295,6 +303,10 @@ Options Options::draw_for_programs(uint64_t seed) {
   o.work.starve = 1;  // programs post their receives
   o.work.min_rnr_timer = pick<uint8_t>(rng, {1, 6});
   o.core.rol = maybe<double>(rng, 0.5, {1});
+  if (rng.chance(0.15)) {
+    o.lossless = o.compact = true;
+    n.loss = n.duplicate = n.reorder = o.host.pending = 0;
+  }
   return o;
 }
 
@@ -307,8 +319,8 @@ Options Options::draw(uint64_t seed) {
   o.shared_port_ip = rng.chance(0.2);
   o.mtu = pick<uint32_t>(rng, {1024, 1024, 2048, 4096, 8192});
   uint64_t wire_kind = rng.below(10);
-  o.icrc_optional = wire_kind < 2;
-  o.lossless = wire_kind < 1;
+  o.icrc_optional = wire_kind < 3;
+  o.lossless = wire_kind < 2;
   draw_network(rng, o);
   draw_host_and_core(rng, o);
   draw_workload(rng, o);
@@ -323,6 +335,7 @@ Options Options::draw(uint64_t seed) {
   o.core.rol = maybe<double>(rng, 0.5, {1, 1, 0.7});
   draw_rot(rng, o);
   draw_segments(rng, o);
+  draw_compact(rng, o);
   if (!o.busy) o.fault.resets = maybe<uint32_t>(rng, 0.5, {2, 6, 20});
   if (o.work.rot != 0) o.fault.resets /= 4;  // such a queue may keep its order itself from then on
   if (!o.busy) o.fault.rotations = maybe<uint32_t>(rng, 0.4, {2, 6, 20});
@@ -352,6 +365,7 @@ std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
+  LINE(compact);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);

@@ -133,6 +133,7 @@ struct Options {
   uint32_t mtu = 1024;
   bool icrc_optional = false;
   bool lossless = false;
+  bool compact = false;  // it carries CTP: nothing is lost, and memory answers at once
   NetworkOptions net;
   HostOptions host;
   CoreOptions core;

@@ -58,7 +58,7 @@ ChannelInfo channel(uint32_t n) {
   c.peer = {v4_eid(7), 0x77};
   c.remote = {wire::IpAddress::from_v4(0x0a000007), 4793};
   c.mtu = 4096;
-  c.bulk = c.ordered = true;
+  c.bulk = c.ordered = c.compact = true;
   c.next_psn = 100 + n;
   c.tx_packets = 1000 + n;
   c.smoothed_rtt = microseconds(3);
@@ -107,6 +107,7 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   EXPECT_EQ(r.channels[1].smoothed_rtt_ns, 3000);
   EXPECT_TRUE(r.channels[1].bulk);
   EXPECT_TRUE(r.channels[1].ordered);
+  EXPECT_TRUE(r.channels[1].compact);
   EXPECT_EQ(r.segments, segments);
 }
 
