@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/ta/parked_messages.h"
+#include "lib/transport/ta/request_state.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::sim {
@@ -69,6 +70,16 @@ void Reached::look_at_rol(const CoreState& s, const Channel& ch) {
   reach(ReachedState::kRolAllReceived, all_received(s, ch));
 }
 
+void Reached::look_at_compact(const CoreState& s, const Channel& ch) {
+  const Peer& peer = s.peers[ch.peer];
+  const uint32_t unanswered = ch.carries_requests ? peer.lanes[ch.lane].unanswered : 0;
+  reach(ReachedState::kCompactSeveral, unanswered > 1);
+  reach(ReachedState::kCompactFull, unanswered == ta::most_unanswered(ch));
+  reach(ReachedState::kCompactWaits, !ch.in_flight.empty());
+  const bool by_rtp = peer.lanes[kSmallLane].unanswered != 0 || peer.lanes[kBulkLane].unanswered != 0;
+  reach(ReachedState::kCompactAndRtp, unanswered != 0 && by_rtp);
+}
+
 void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   if (t.id != ch.tpn) {
     reach(ReachedState::kChannelReused, t.id != 0);
@@ -90,6 +101,7 @@ void Reached::look_at_channel(const CoreState& s, const Channel& ch, Track& t) {
   reach(ReachedState::kGatherAll, ch.held.count == kHeldOfSender);
   reach(ReachedState::kCopyAndGather, !ch.held.empty() && ch.open.copies != 0);
   if (ch.rol) look_at_rol(s, ch);
+  if (ch.compact) return look_at_compact(s, ch);
   reach(ReachedState::kWindowShut, ch.outstanding() >= ch.send_window);
   reach(ReachedState::kAnswersWait, !ch.answers.empty() && ch.outstanding() >= ch.send_window);
   look_at_busy_channel(ch, t);

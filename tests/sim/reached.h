@@ -54,6 +54,7 @@ class Reached {
   void look_at_channel(const CoreState&, const tp::Channel&, Track&);
   void look_at_busy_channel(const tp::Channel&, Track&);
   void look_at_rol(const CoreState&, const tp::Channel&);
+  void look_at_compact(const CoreState&, const tp::Channel&);
   void look_at_receiver(const CoreState&, const tp::Channel&);
   void look_at_qp(const CoreState&, const roce::Qp&, Track&);
   void look_at_context(const CoreState&, const SequenceContext&);
