@@ -27,6 +27,7 @@ struct LinkRecord {
   LinkConfig config;
   IndexList queues;  // send queues of UM that wait for their turn here
   DoubleLink on_active_list;
+  bool records_wait;  // RecordSender, while it sends: the port has no room for control records
 };
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: the queue waits for a link, not a channel

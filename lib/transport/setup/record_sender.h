@@ -21,8 +21,7 @@ class RecordSender {
   size_t send(size_t budget) {
     size_t sent = 0;
     while (s_.outbox_head != s_.outbox_tail && sent < budget) {
-      const OutRecord& out = s_.outbox[s_.outbox_head % kOutboxRing];
-      if (out.link != 0 && s_.links[out.link].up && !send_record(out)) break;
+      if (!send_or_drop(s_.outbox[s_.outbox_head % kOutboxRing])) return sent + pass_over(budget - sent);
       ++s_.outbox_head;
       ++sent;
     }
@@ -30,6 +29,29 @@ class RecordSender {
   }
 
  private:
+  // False: its link has no room.
+  bool send_or_drop(const OutRecord& out) { return out.link == 0 || !s_.links[out.link].up || send_record(out); }
+
+  // The link of the first record has no room, which may last as long as its peer is stopped. Sends what is for other
+  // links; the order of those for one link stays.
+  [[gnu::noinline, gnu::cold]] size_t pass_over(size_t budget) {
+    size_t sent = 0;
+    uint32_t kept = s_.outbox_head;
+    for (uint32_t at = s_.outbox_head; at != s_.outbox_tail; ++at) {
+      const OutRecord& out = s_.outbox[at % kOutboxRing];
+      bool& full = s_.links[out.link].records_wait;
+      if (sent < budget && !full && send_or_drop(out)) {
+        ++sent;
+        continue;
+      }
+      full = true;
+      s_.outbox[kept++ % kOutboxRing] = out;
+    }
+    s_.outbox_tail = kept;
+    for (uint32_t at = s_.outbox_head; at != kept; ++at) s_.links[s_.outbox[at % kOutboxRing].link].records_wait = false;
+    return sent;
+  }
+
   bool send_record(const OutRecord& out) {
     wire::NetTemplate headers;
     headers.init({}, {}, out.local, out.remote, 0);

@@ -527,5 +527,29 @@ TEST_F(RecordsTest, for_a_link_that_is_down_are_forgotten) {
   EXPECT_EQ(state(a).outbox_head, state(a).outbox_tail);
 }
 
+// A peer that is stopped, and whose ring is full, does not keep others from being reached.
+TEST_F(PacketsTest, a_link_without_room_holds_up_only_its_own_records) {
+  const uint32_t full = a.core->add_link({.mtu = kMtu, .lossless = true});
+  a.host.full_link = full;
+  TargetConfig stuck, reached;
+  stuck.instance = {{}, 9};
+  stuck.path = {full, a.at, {wire::IpAddress::from_v4(0x0A000009), wire::kUbUdpPort}};
+  reached.instance = b.id;
+  reached.path = {a.link, a.at, b.at};
+  uint32_t target = 0;
+  ASSERT_EQ(a.core->add_target(now, stuck, &target), Status::kOk);
+  for (Owner owner : {1, 2}) {  // each has a channel of its own
+    reached.owner = owner;
+    ASSERT_EQ(a.core->add_target(now, reached, &target), Status::kOk);
+  }
+  drain(a);
+  EXPECT_EQ(a.host.frames.size(), 2u);
+  a.host.frames.clear();
+  EXPECT_FALSE(drain(a));
+  a.host.full_link = 0;
+  drain(a);
+  EXPECT_EQ(a.host.frames.size(), 1u) << "the one that waited";
+}
+
 }  // namespace
 }  // namespace ub

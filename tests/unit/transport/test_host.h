@@ -27,12 +27,13 @@ class TestHost {
   std::deque<Bytes> frames;  ///< that left
   bool slow = false;         ///< copies wait for finish_copies()
   bool full = false;         ///< no room for frames
+  uint32_t full_link = 0;    ///< the same for those of one link
   bool lost = false;         ///< memory is gone when a slow copy is carried out
   bool gone = false;         ///< memory is gone when a copy is asked for
   uint32_t may_wait = 0;     ///< frames of which the Core said that nobody waits for them
 
-  std::byte* tx_begin(uint32_t, size_t bytes) {
-    if (full) return nullptr;
+  std::byte* tx_begin(uint32_t link, size_t bytes) {
+    if (full || link == full_link) return nullptr;
     // Not zero: what the Core does not write is seen.
     open_.push_back({std::make_unique<Bytes>(bytes, std::byte{0xA5}), std::make_shared<std::byte*>()});
     *open_.back().at = open_.back().bytes->data();
