@@ -131,8 +131,8 @@ class BlockBitmap {
     }
   }
 
-  // The bits of 64 packets from `from` on, as an acknowledgement has them: bit i stands for from + i. Those of packets
-  // before first() are for the caller to know, and those beyond the width are meaningless.
+  // The bits of 64 packets from `from` on, as an acknowledgement has them: bit i stands for from + i. `from` must not
+  // lie before first(); bits of packets beyond the width are meaningless.
   uint64_t bits(const BlockPool& pool, Psn from) const {
     uint64_t word = 0;
     uint32_t slot = slot_of(from);
