@@ -139,9 +139,10 @@ class PacketReceiver {
       }
       if (d == Delivered::kDone) {
         if (!ch.is_up()) return false;
+        const bool fills_gap = ch.reorder != 0;
         tp::accept_in_order(s_, ch);
         tp::delivered_one(ch);
-        if (tp::accepted_at_cursor(ch)) deliver_accepted(channel);
+        if (fills_gap) deliver_accepted(channel);
         return true;
       }
     }

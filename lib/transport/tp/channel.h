@@ -8,8 +8,8 @@
 //
 // Receiving has two cursors. All packets before `expected` were accepted; acknowledgements say so. All packets before
 // `delivered` were executed by the transaction layer. The cursors differ only while a copy to application memory is
-// pending. Packets between and beyond them are kept, or their bytes are already placed. A reorder block says which packets
-// beyond `expected` were accepted.
+// pending. Packets between and beyond them are kept, or their bytes are already placed. A reorder block says which
+// packets beyond `expected` were accepted.
 #pragma once
 
 #include <bit>
@@ -37,8 +37,8 @@ constexpr uint32_t kTpnIndexBits = 16;
 enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing, kDead };
 
 // What was delivered of the oldest message that is not complete. Of a placed packet the number of its message is not
-// known any more. But it is not the last packet of that message, so it belongs to that of the next packet whose header
-// is there.
+// known any more. As it is never the last one of its message, the next packet that is delivered with its header tells
+// the number.
 enum class Begun : uint8_t { kNothing, kPlaced, kYes };
 
 struct alignas(64) ChannelHot {
