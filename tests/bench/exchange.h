@@ -4,12 +4,14 @@
 // an operation is a call of its own, never inlined, so that a profile by function shows the stages.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lib/base/bytes.h"
 #include "tests/bench/queue_pair.h"
@@ -27,6 +29,7 @@ struct Operation {
   uint8_t place_order = 0;  // of every `ordered_each`th request; the others have none
   uint32_t ordered_each = 1;
   Service service = Service::kRoi;
+  uint32_t late_each = 0;  // every so many-th packet arrives a round later than the others; 0: none does
 };
 constexpr Operation kOperations[] = {
     {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
@@ -51,10 +54,16 @@ constexpr Operation kOrderOperations[] = {
     {"SEND 64 ROL", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, Service::kRol},
 };
 
+// What gaps cost: a packet that is late is missing at the end of its round.
+constexpr Operation kLateOperations[] = {
+    {"WRITE 64 late", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 32},
+    {"WRITE 65536 late", WrOp::kWrite, 65536, Protocol::kUb, 0, 0, 1, Service::kRoi, 32},
+};
+
 // nullptr: there is none of that name.
 inline const Operation* find_operation(const std::string& name) {
   for (const std::span<const Operation> all : {std::span<const Operation>(kOperations), {kRoceOperations},
-                                               {kOrderOperations}}) {
+                                               {kOrderOperations}, {kLateOperations}}) {
     for (const Operation& op : all) {
       if (op.name == name) return &op;
     }
@@ -171,11 +180,31 @@ class Exchange {
     pair_.a_node.core.poll_packets(pair_.clock.now(), kBurst);
   }
   [[gnu::noinline]] void target_receives() {
+    if (op_.late_each != 0) return receive_with_gaps();
     pair_.b_node.receive(pair_.clock.now(), pair_.wire.link_at_b, 2 * kBurst);
   }
   [[gnu::noinline]] void target_polls() { pair_.b_node.core.poll_packets(pair_.clock.now(), kBurst); }
   [[gnu::noinline]] void initiator_receives() {
     pair_.a_node.receive(pair_.clock.now(), pair_.wire.link_at_a, 2 * kBurst);
+  }
+  // What was late in the round before comes first, so that nothing is late enough to be taken for lost.
+  void receive_with_gaps() {
+    FrameQueue& queue = pair_.wire.a_to_b;
+    const auto arrives = [this](std::span<const std::byte> frame) {
+      pair_.b_node.core.on_packet(pair_.clock.now(), pair_.wire.link_at_b, frame);
+    };
+    for (const std::vector<std::byte>& frame : late_) arrives(frame);
+    late_.clear();
+    const size_t frames = std::min(queue.waiting(), 2 * kBurst);
+    for (size_t i = 0; i < frames; ++i) {
+      const std::span<const std::byte> frame = queue.at(i);
+      if (++arrived_ % op_.late_each == 0) {
+        late_.emplace_back(frame.begin(), frame.end());
+      } else {
+        arrives(frame);
+      }
+    }
+    queue.release(frames);
   }
   void timers() {
     for (Node* node : {&pair_.a_node, &pair_.b_node}) {
@@ -189,7 +218,8 @@ class Exchange {
   size_t region_bytes_;
   CorePair pair_;
   size_t stride_ = 64;
-  uint64_t posted_ = 0, receives_ = 0;
+  uint64_t posted_ = 0, receives_ = 0, arrived_ = 0;
+  std::vector<std::vector<std::byte>> late_;
 
  private:
   static LinkConfig link(bool icrc) {

@@ -42,7 +42,7 @@ inline std::vector<StateRow> state_of(const CoreState& s) {
       {"receives taken", s.receives.in_use(), sizeof(RxReceive)},
       {"held datagrams", s.held_datagrams.places.in_use(), sizeof(HeldFrame)},
       {"datagrams arriving", s.arriving.in_use(), sizeof(ArrivingDatagram)},
-      {"reorder blocks", s.reorder.in_use(), window / 8 + window * sizeof(uint32_t), Per::kPeer},
+      {"reorder blocks", s.reorder.in_use(), window / 8, Per::kPeer},
       {"recovery blocks", s.recovery.in_use(), sizeof(tp::RecoveryBlock), Per::kPeer},
       {"kept packets", s.kept.in_use(), sizeof(tp::KeptPacket) + s.config.max_frame_bytes},
   };

@@ -124,12 +124,13 @@ void Inspection::lists() {
 
 // Records that something under way has, and that its end gives back.
 void Inspection::pools_in_transit() {
-  uint32_t reorder = 0, kept = 0, jobs = 0, parked = 0;
+  uint32_t reorder = 0, kept = 0, waiting = 0, jobs = 0, parked = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i) {
     const Channel& ch = s_.channels[i];
     if (!alive(ch)) continue;
     reorder += ch.reorder != 0;
     kept += ch.kept.total();
+    for (Psn psn = ch.delivered; !psn.after(ch.highest_seen); ++psn) waiting += s_.kept_by_psn.find(i, psn) != 0;
     jobs += ch.read_jobs;
     parked += ch.parked;
   }
@@ -143,6 +144,7 @@ void Inspection::pools_in_transit() {
   expect("READ jobs, by what channels count", s_.jobs.in_use(), jobs);
   expect("reorder blocks, by those of channels", s_.reorder.in_use(), reorder);
   expect("kept packets, by what channels count", s_.kept.in_use(), kept);
+  expect("kept packets that wait for delivery, by the PSNs of channels", s_.kept_by_psn.size(), waiting);
   expect("parked messages, by what channels count", s_.parked.in_use(), parked);
   if (roce_ == nullptr) return;
   uint32_t of_queue_pairs = 0;
@@ -215,7 +217,7 @@ void Inspection::far_end(const Channel& ch) {
   expect("next packet that a channel expects", ch.expected.value(), other.next_psn.value());
   expect("next packet that a channel delivers", ch.delivered.value(), other.next_psn.value());
   expect("next message of a channel", ch.message.value(), other.next_tpmsn.value());
-  none("open message of a channel", ch.message_open);
+  none("open message of a channel", static_cast<uint64_t>(ch.begun));
   none("receive of a channel without a message", ch.open.receive);
   none("reorder block of a channel with nothing missing", ch.reorder);
   none("kept packets of a channel with nothing missing", ch.kept.total());
@@ -329,6 +331,7 @@ void Inspection::objects() {
   none("receives", s_.receives.in_use());
   none("reorder blocks", s_.reorder.in_use());
   none("kept packets", s_.kept.in_use());
+  none("kept packets that wait for delivery", s_.kept_by_psn.size());
   expect("links", s_.links.in_use(), 1);
   none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
   for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {

@@ -157,67 +157,67 @@ class PacketReceiver {
       }
       if (d == Delivered::kDone) {
         if (!ch.is_up()) return false;
+        const bool fills_gap = ch.reorder != 0;
         tp::accept_in_order(s_, ch);
-        tp::delivered_one(s_, ch);
-        if (ch.reorder != 0) deliver_accepted(channel);
+        tp::delivered_one(ch);
+        if (fills_gap) deliver_accepted(channel);
         return true;
       }
     }
     // The packet comes behind a delivery that waits, or it waits itself. If it cannot be kept, the peer sends it again,
     // and its execution goes on where it stopped.
     bool waits_itself = ch.delivered == ch.expected;
-    uint32_t kept = tp::keep_packet(s_, ch, rtp, rest);
-    if (kept == 0) {
+    if (!tp::keep_until_delivery(s_, ch, rtp, rest)) {
       s_.drop(Counter::kRxNoReorderBuffer);
       return false;
     }
     ch.stalled |= waits_itself;
-    tp::accept_ahead(s_, ch, rtp.psn, kept);
     tp::accept_in_order(s_, ch);
     return true;
   }
 
   bool take_ahead(uint32_t channel, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
     tp::Channel& ch = s_.channels[channel];
-    uint32_t waiting = tp::placed(rtp.tpmsn);
-    if (!place_ahead(channel, rtp, rest)) {
-      waiting = tp::keep_packet(s_, ch, rtp, rest);
-      if (waiting == 0) {
-        s_.drop(Counter::kRxNoReorderBuffer);
-        return false;
-      }
+    if (!place_ahead(channel, rtp, rest) && !tp::keep_until_delivery(s_, ch, rtp, rest)) {
+      s_.drop(Counter::kRxNoReorderBuffer);
+      return false;
     }
-    tp::accept_ahead(s_, ch, rtp.psn, waiting);
+    tp::accept_ahead(s_, ch, rtp.psn);
     return true;
   }
 
   // Delivers what was accepted earlier.
   void deliver_accepted(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
-    uint32_t waiting;
-    while (ch.is_up() && tp::accepted_at_cursor(s_, ch, &waiting)) {
-      if (tp::is_placed(waiting)) {
-        deliver_placed(ch, Tpmsn(waiting));
-      } else {
-        const tp::KeptPacket& packet = s_.kept[waiting];
-        Delivered d = deliver(channel, packet.rtp, {s_.kept.data(waiting), packet.bytes});
-        if (!ch.is_up()) return;
-        if (d != Delivered::kDone) {
-          note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
-          ch.stalled = true;
-          if (d == Delivered::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
-          return;
-        }
+    while (ch.is_up() && tp::accepted_at_cursor(ch)) {
+      const uint32_t kept = tp::kept_at_cursor(s_, ch);
+      if (kept == 0) {
+        deliver_placed(ch);
+        tp::delivered_one(ch);
+        continue;
       }
-      tp::delivered_one(s_, ch);
+      const tp::KeptPacket& packet = s_.kept[kept];
+      Delivered d = deliver(channel, packet.rtp, {s_.kept.data(kept), packet.bytes});
+      if (!ch.is_up()) return;
+      if (d != Delivered::kDone) {
+        note_of<Host>(s_, Stage::kMessageWaits, channel, ch.message.value());
+        ch.stalled = true;
+        if (d == Delivered::kNoRoom) s_.timers.arm(s_.timer_of_channel(channel), s_.now + kRoomPause);
+        return;
+      }
+      tp::delivered_kept(s_, ch, kept);
     }
   }
 
-  // The packet at the cursor was placed when it arrived. It belongs to a message, but is not the last packet of it.
-  void deliver_placed(tp::Channel& ch, Tpmsn message) {
-    if (ch.message_open || message.before(ch.message)) return;  // or: its message vanished
-    ch.message_open = true;
+  // The packet at the cursor was placed when it arrived.
+  void deliver_placed(tp::Channel& ch) {
+    if (ch.begun != tp::Begun::kNothing) return;
+    ch.begun = tp::Begun::kPlaced;
     ch.message_start = ch.delivered;
+  }
+  // A packet of a message that vanished is delivered. So the placed ones in front of it were of such messages, too.
+  void forget_placed(tp::Channel& ch) {
+    if (ch.begun == tp::Begun::kPlaced) ch.begun = tp::Begun::kNothing;
   }
 
   // ---- ahead of a gap ----------------------------------------------------------------------------------------
@@ -258,6 +258,7 @@ class PacketReceiver {
     tp::Channel& ch = s_.channels[channel];
     if (rtp.fake) return deliver_fake(channel, rtp);
     if (rtp.tpmsn.before(ch.message)) {
+      forget_placed(ch);
       s_.count(Counter::kRxAbortedMessage);  // what is left of a message that vanished
       return Delivered::kDone;
     }
@@ -267,10 +268,10 @@ class PacketReceiver {
       note_of<Host>(s_, Stage::kMessageVanished, channel, ch.message.value());
       requests().put_away(channel, rtp.tpmsn);
     }
-    if (!ch.message_open) {
+    if (ch.begun != tp::Begun::kYes) {
       if (is_parked(s_, ch, ch.message)) return Delivered::kWaits;
-      ch.message_open = true;
-      ch.message_start = ch.delivered;
+      if (ch.begun == tp::Begun::kNothing) ch.message_start = ch.delivered;
+      ch.begun = tp::Begun::kYes;
     }
     wire::TaPacket ta;
     wire::Drop drop = wire::Drop::kBadNlp;
@@ -302,6 +303,7 @@ class PacketReceiver {
 
   Delivered deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {
     tp::Channel& ch = s_.channels[channel];
+    forget_placed(ch);
     if (rtp.tpmsn == ch.message) {
       if (!requests().may_end(ch)) return Delivered::kWaits;
       requests().put_away(channel, ch.message + 1);

@@ -102,7 +102,7 @@ class RequestDelivery {
 
   void go_to_message(uint32_t channel, Tpmsn next) {
     tp::Channel& ch = s_.channels[channel];
-    ch.message_open = false;
+    ch.begun = tp::Begun::kNothing;
     ch.open.rspst = ch.open.rspinfo = ch.open.phase = 0;
     ch.open.copy_failed = false;
     if (!ch.ahead.empty()) return reach_message(s_, channel, next);

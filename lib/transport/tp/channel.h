@@ -8,7 +8,8 @@
 //
 // Receiving has two cursors. All packets before `expected` were accepted; acknowledgements say so. All packets before
 // `delivered` were executed by the transaction layer. The cursors differ only while a copy to application memory is
-// pending. Packets between and beyond them are kept, or their bytes are already placed (State::reorder).
+// pending. Packets between and beyond them are kept, or their bytes are already placed. A reorder block says which
+// packets beyond `expected` were accepted.
 #pragma once
 
 #include <bit>
@@ -36,6 +37,11 @@ constexpr uint32_t kTpnIndexBits = 16;
 
 enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing, kDead };
 
+// What was delivered of the oldest message that is not complete. Of a placed packet the number of its message is not
+// known any more. As it is never the last one of its message, the next packet that is delivered with its header tells
+// the number.
+enum class Begun : uint8_t { kNothing, kPlaced, kYes };
+
 struct alignas(64) ChannelHot {
   ChannelState state;
   bool icrc : 1;        // the ICRC is written and checked
@@ -53,7 +59,7 @@ struct alignas(64) ChannelHot {
   Tpmsn message;            // oldest TPMSN not yet complete
   uint16_t unacknowledged;  // packets accepted since the last acknowledgement was sent
   bool ack_wanted;          // an acknowledgement is demanded: by the A bit, a duplicate or a gap
-  bool message_open;        // at least one packet of `message` was delivered
+  Begun begun;              // what was delivered of `message`
   uint32_t reorder;         // block of State::reorder; 0: no packet is missing
   uint32_t recovery;        // RecoveryBlock; 0: no packet was reported missing
   uint16_t held_new;        // how many of the held packets are new ones, not retransmissions

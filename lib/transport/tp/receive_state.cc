@@ -15,6 +15,16 @@ uint32_t reorder_block(State& s, Channel& ch) {
   return ch.reorder;
 }
 
+void free_kept(State& s, Channel& ch, Psn psn, uint32_t kept) {
+  s.kept_by_psn.remove(number_of(s, ch), psn);
+  s.kept.free(kept, ch.kept);
+}
+
+void free_block(State& s, Channel& ch) {
+  s.reorder.free(ch.reorder);
+  ch.reorder = 0;
+}
+
 }  // namespace
 
 RxVerdict classify(State& s, const Channel& ch, Psn psn) {
@@ -29,20 +39,21 @@ RxVerdict classify(State& s, const Channel& ch, Psn psn) {
   return RxVerdict::kAhead;
 }
 
-void accept_ahead(State& s, Channel& ch, Psn psn, uint32_t waiting) {
-  uint32_t block = reorder_block(s, ch);
+void accept_ahead(State& s, Channel& ch, Psn psn) {
+  uint64_t* bits = s.received_bits(reorder_block(s, ch));
   UB_DCHECK(psn.distance(ch.delivered) < s.config.window_packets);
-  UB_DCHECK(!test_bit(s.received_bits(block), slot_of(s, psn)));  // an accepted packet is never accepted again
-  set_bit(s.received_bits(block), slot_of(s, psn));
-  s.kept_of(block)[slot_of(s, psn)] = waiting;
+  UB_DCHECK(!test_bit(bits, slot_of(s, psn)));  // an accepted packet is never accepted again
+  set_bit(bits, slot_of(s, psn));
   if (psn.after(ch.highest_seen)) ch.highest_seen = psn;
 }
 
 void accept_what_follows(State& s, Channel& ch) {
-  const uint64_t* bits = s.received_bits(ch.reorder);
-  while (ch.expected.distance(ch.delivered) < s.config.window_packets && test_bit(bits, slot_of(s, ch.expected))) {
+  uint64_t* bits = s.received_bits(ch.reorder);
+  while (test_bit(bits, slot_of(s, ch.expected))) {
+    clear_bit(bits, slot_of(s, ch.expected));
     ++ch.expected;
   }
+  if (ch.highest_seen.before(ch.expected)) free_block(s, ch);
 }
 
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
@@ -51,37 +62,23 @@ uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::spa
   return index;
 }
 
-bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting) {
-  if (ch.delivered == ch.expected || ch.reorder == 0) return false;
-  *waiting = s.kept_of(ch.reorder)[slot_of(s, ch.delivered)];
-  return true;
+bool keep_until_delivery(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest) {
+  const uint32_t index = keep_packet(s, ch, rtp, rest);
+  if (index != 0) s.kept_by_psn.insert(number_of(s, ch), rtp.psn, index);
+  return index != 0;
 }
 
-void delivered_before_gap(State& s, Channel& ch) {
-  uint32_t slot = slot_of(s, ch.delivered);
-  uint64_t* bits = s.received_bits(ch.reorder);
-  if (test_bit(bits, slot)) {
-    clear_bit(bits, slot);
-    uint32_t waiting = s.kept_of(ch.reorder)[slot];
-    if (!is_placed(waiting)) s.kept.free(waiting, ch.kept);
-  }
-  ++ch.delivered;
-  // Nothing is kept any more: the block goes back to the pool.
-  if (ch.delivered == ch.expected && !ch.highest_seen.after(ch.expected - 1)) {
-    s.reorder.free(ch.reorder);
-    ch.reorder = 0;
-  }
+void delivered_kept(State& s, Channel& ch, uint32_t kept) {
+  free_kept(s, ch, ch.delivered, kept);
+  delivered_one(ch);
 }
 
 void release_reorder(State& s, Channel& ch) {
-  if (ch.reorder == 0) return;
-  const uint64_t* bits = s.received_bits(ch.reorder);
-  for (uint32_t slot = 0; slot < s.config.window_packets; ++slot) {
-    uint32_t waiting = s.kept_of(ch.reorder)[slot];
-    if (test_bit(bits, slot) && !is_placed(waiting)) s.kept.free(waiting, ch.kept);
+  for (Psn psn = ch.delivered; !psn.after(ch.highest_seen); ++psn) {
+    const uint32_t kept = s.kept_by_psn.find(number_of(s, ch), psn);
+    if (kept != 0) free_kept(s, ch, psn, kept);
   }
-  s.reorder.free(ch.reorder);
-  ch.reorder = 0;
+  if (ch.reorder != 0) free_block(s, ch);
 }
 
 }  // namespace ub::tp

@@ -18,19 +18,14 @@ enum class RxVerdict : uint8_t {
   kBeyondWindow,  // too far ahead
 };
 
-// The slot of a PSN in the bitmap and the table of a reorder block.
+// The slot of a PSN in the bitmap of a reorder block.
 inline uint32_t slot_of(const State& s, Psn psn) { return psn.value() & (s.config.window_packets - 1); }
 
 RxVerdict classify(State& s, const Channel& ch, Psn psn);
 
-// `waiting` says how an accepted packet waits for its delivery: it is the index of a KeptPacket with its bytes, or, if
-// its bytes were placed into application memory already, kPlaced and the number of its message.
-constexpr uint32_t kPlaced = 1u << 31;
-constexpr uint32_t placed(Tpmsn message) { return kPlaced | message.value(); }
-constexpr bool is_placed(uint32_t waiting) { return (waiting & kPlaced) != 0; }
-
-// Accepts a packet whose verdict is kAhead.
-void accept_ahead(State& s, Channel& ch, Psn psn, uint32_t waiting);
+// Accepts a packet whose verdict is kAhead. It was kept until its delivery (keep_until_delivery()), or its bytes were
+// placed into application memory.
+void accept_ahead(State& s, Channel& ch, Psn psn);
 // Moves `expected` over everything that was accepted behind a gap.
 void accept_what_follows(State& s, Channel& ch);
 // Accepts the packet at `expected`. The cursor moves over it and over everything that was accepted behind it.
@@ -43,19 +38,24 @@ inline void accept_in_order(State& s, Channel& ch) {
 
 // KeptPackets::keep() for a packet of the channel.
 uint32_t keep_packet(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
+// The same for a packet that is to be accepted, and that kept_at_cursor() finds. False: it was not kept.
+bool keep_until_delivery(State& s, Channel& ch, const wire::RtpHeader& rtp, std::span<const std::byte> rest);
 
-// Was the packet at the cursor `delivered` accepted earlier? Then `*waiting` says how it waits.
-bool accepted_at_cursor(State& s, const Channel& ch, uint32_t* waiting);
-// delivered_one() for a channel with a reorder block.
-void delivered_before_gap(State& s, Channel& ch);
-// The packet at the cursor `delivered` was delivered: the cursor moves on.
-inline void delivered_one(State& s, Channel& ch) {
+// Was the packet at the cursor `delivered` accepted earlier?
+inline bool accepted_at_cursor(const Channel& ch) { return ch.delivered != ch.expected; }
+// The index of the packet at the cursor, if it was kept until its delivery; 0: its bytes were placed.
+inline uint32_t kept_at_cursor(const State& s, const Channel& ch) {
+  return s.kept_by_psn.find(number_of(s, ch), ch.delivered);
+}
+// The packet at the cursor was delivered: the cursor moves on.
+inline void delivered_one(Channel& ch) {
   UB_DCHECK(ch.delivered != ch.expected);  // a packet is accepted before it is delivered
-  if (ch.reorder != 0) return delivered_before_gap(s, ch);
   ++ch.delivered;
 }
+// delivered_one() for a packet that was kept, which is freed.
+void delivered_kept(State& s, Channel& ch, uint32_t kept);
 
-// Gives back the reorder block of the channel, if it has one, with all packets that are kept in it.
+// Gives back the reorder block of the channel, if it has one, and all packets that were kept until their delivery.
 void release_reorder(State& s, Channel& ch);
 
 }  // namespace ub::tp

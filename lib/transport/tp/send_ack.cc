@@ -10,6 +10,15 @@ namespace {
 
 constexpr uint32_t kMostAckBits = 8 * sizeof(AckContent::bitmap);
 
+constexpr uint64_t low_ones(uint32_t count) { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
+
+// Which of the 64 packets from `from` on lie in the reorder block.
+uint64_t received_beyond_gap(State& s, const Channel& ch, Psn from) {
+  const uint64_t* bits = s.received_bits(ch.reorder);
+  const uint32_t slot = slot_of(s, from), next = slot_of(s, from + 64) / 64, skip = slot % 64;
+  return bits[slot / 64] >> skip | (skip == 0 ? 0 : bits[next] << (64 - skip));
+}
+
 }  // namespace
 
 void begin_to_owe(State& s, uint32_t channel, Instant now) {
@@ -24,12 +33,10 @@ void fill_bitmap(State& s, const Channel& ch, AckContent* ack) {
   while ((64u << ack->size_code) < bits) ++ack->size_code;
   uint32_t span = ch.highest_seen.distance(ack->cumulative);
   std::memset(ack->bitmap, 0, sizeof ack->bitmap);
-  ack->bitmap[0] = 1;
-  for (uint32_t bit = 1; bit < bits && bit <= span; ++bit) {
-    UB_DCHECK(bit < kMostAckBits);
-    const Psn psn = ack->cumulative + bit;
-    const bool received = psn.before(ch.delivered) || test_bit(s.received_bits(ch.reorder), slot_of(s, psn));
-    if (received) set_bit(ack->bitmap, bit);
+  const uint32_t before_gap = ch.expected.distance(ack->cumulative);  // these bits are ones, and not in the block
+  for (uint32_t bit = 0; bit < bits && bit <= span; bit += 64) {
+    const uint64_t in_order = low_ones(before_gap > bit ? before_gap - bit : 0);
+    ack->bitmap[bit / 64] = in_order | received_beyond_gap(s, ch, ack->cumulative + bit);
   }
 }
 

@@ -23,8 +23,8 @@ void lay_out_channels(State& s, Arena& arena) {
   s.channel_timers = s.timer_numbers.take(c.max_channels + 1);
   s.reorder.init(arena, c.max_channels);
   s.reorder_bits = arena.take<uint64_t>(size_t{c.max_channels + 1} * (c.window_packets / 64));
-  s.reorder_kept = arena.take<uint32_t>(size_t{c.max_channels + 1} * c.window_packets);
   s.kept.init(arena, c.kept_small_packets, c.kept_packets, c.max_frame_bytes);
+  s.kept_by_psn.init(arena, c.kept_small_packets + c.kept_packets);
 }
 
 }  // namespace ub::tp

@@ -11,6 +11,7 @@
 #include "lib/base/slab.h"
 #include "lib/transport/core_common.h"
 #include "lib/transport/tp/channel.h"
+#include "lib/transport/tp/packet_index.h"
 
 namespace ub::tp {
 
@@ -22,11 +23,11 @@ struct State : CoreCommon {
   MessagePool messages;  // in flight, or to be sent by CTP: there is a chunk for whatever the windows of all channels hold
   MessagePool answers;   // those that wait for their turn; a channel has a share of them
 
-  // Reorder blocks: a bitmap of accepted packets and the kept ones, by PSN mod window.
+  // Reorder blocks: bitmaps of the packets that were accepted beyond a gap, by PSN mod window.
   Slab<uint32_t> reorder;
   uint64_t* reorder_bits = nullptr;
-  uint32_t* reorder_kept = nullptr;
   KeptPackets kept;
+  PacketIndex kept_by_psn;  // those of `kept` that were accepted and wait for their delivery
 
   // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
   IndexList active, owing_acks;
@@ -34,7 +35,6 @@ struct State : CoreCommon {
   bool acks_found_no_room = false;      // they are sent before data next time, or data would fill the port each time
 
   uint64_t* received_bits(uint32_t block) { return reorder_bits + size_t{block} * (config.window_packets / 64); }
-  uint32_t* kept_of(uint32_t block) { return reorder_kept + size_t{block} * config.window_packets; }
 
   NumberRange held_homes;  // of held frames: the number that each channel has for itself (held_frames.h)
   NumberRange channel_timers;

@@ -243,7 +243,7 @@ TEST(DeliverMessage, a_fake_ends_the_open_one_without_an_answer) {
   EXPECT_EQ(d.ch().open.receive, 0u);
   EXPECT_EQ(d.the_jfr().returned.back(), receive) << "the next message gets it";
   EXPECT_EQ(d.ch().message, Tpmsn(1));
-  EXPECT_FALSE(d.ch().message_open);
+  EXPECT_EQ(d.ch().begun, tp::Begun::kNothing);
   EXPECT_TRUE(d.answers().empty());
 }
 
@@ -257,18 +257,43 @@ TEST(DeliverMessage, what_is_left_of_one_that_vanished_is_passed) {
   EXPECT_TRUE(d.answers().empty());
 }
 
-// The next message begins behind them.
 TEST(DeliverMessage, what_was_placed_of_one_that_vanished_is_passed) {
   Delivery d;
   d.give(0, d.on_memory(TaOpcode::kWrite, 3 * kMtu), kMtu, false, 0);
   d.give(2, d.on_memory(TaOpcode::kWrite, 3 * kMtu, kMtu), kMtu, false, 0);
-  ASSERT_EQ(d.s->kept.in_use(), 0u);
   d.psn = 1;
   d.give_fake(0);
   EXPECT_EQ(d.ch().expected, Psn(3));
-  EXPECT_FALSE(d.ch().message_open);
-  d.give(3, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
+  d.give(3, d.on_memory(TaOpcode::kWrite, 3 * kMtu, 2 * kMtu), kMtu, true, 0);
+  EXPECT_EQ(d.ch().begun, tp::Begun::kNothing);
+  d.give(4, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
   EXPECT_EQ(d.verdict(), kFine);
+}
+
+// Each packet that went again after the bytes were gone is a fake, and the last one of the message may be.
+TEST(DeliverMessage, what_was_placed_between_fakes_of_one_that_vanished_is_passed) {
+  Delivery d;
+  for (uint32_t psn : {1u, 3u, 4u}) d.give(psn, d.on_memory(TaOpcode::kWrite, 6 * kMtu, kMtu), kMtu, false, 0);
+  for (uint32_t psn : {6u, 7u}) d.give(psn, d.on_memory(TaOpcode::kWrite, 3 * kMtu, (psn - 6) * kMtu), kMtu, false, 1);
+  ASSERT_EQ(d.s->kept.in_use(), 0u);
+  for (uint32_t psn : {5u, 2u, 0u}) {
+    d.psn = psn;
+    d.give_fake(0);
+  }
+  EXPECT_EQ(d.ch().expected, Psn(8));
+  EXPECT_EQ(d.ch().begun, tp::Begun::kPlaced);
+  EXPECT_EQ(d.ch().message_start, Psn(6)) << "that of the next message";
+  d.give(8, d.on_memory(TaOpcode::kWrite, 3 * kMtu, 2 * kMtu), kMtu, true, 1);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(DeliverMessage, a_packet_of_one_that_is_over_leaves_the_open_one_as_it_is) {
+  Delivery d;
+  d.give_fake(0);
+  d.give(1, d.on_memory(TaOpcode::kWrite, 2 * kMtu), kMtu, false, 1);
+  d.give(2, d.on_memory(TaOpcode::kWrite, 8), 8, true, 0);
+  EXPECT_EQ(d.ch().begun, tp::Begun::kYes);
+  EXPECT_EQ(d.ch().message_start, Psn(1));
 }
 
 TEST(DeliverMessage, one_that_begins_before_the_last_ended_takes_its_place) {

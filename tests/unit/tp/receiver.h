@@ -40,11 +40,10 @@ struct Receiver : Channels {
   RxVerdict receive(uint32_t psn, bool ack_req = false) {
     wire::RtpHeader rtp;
     rtp.psn = Psn(psn);
-    rtp.tpmsn = Tpmsn(psn);  // each packet a message
     rtp.ack_req = ack_req;
     const RxVerdict verdict = classify(*s, ch(), rtp.psn);
     if (verdict == RxVerdict::kBeyondWindow) return verdict;
-    if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
+    if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn);
     if (verdict == RxVerdict::kInOrder) take_in_order(rtp);
     note_for_ack(*s, channel, now, rtp, verdict);
     return verdict;
@@ -54,8 +53,10 @@ struct Receiver : Channels {
   }
   // Delivers what was accepted earlier.
   void deliver() {
-    for (uint32_t waiting; accepted_at_cursor(*s, ch(), &waiting); delivered_one(*s, ch())) {
-      delivered.push_back(is_placed(waiting) ? Tpmsn(waiting).value() : s->kept[waiting].rtp.tpmsn.value());
+    while (accepted_at_cursor(ch())) {
+      const uint32_t kept = kept_at_cursor(*s, ch());
+      delivered.push_back(kept == 0 ? ch().delivered.value() : s->kept[kept].rtp.psn.value());
+      kept == 0 ? delivered_one(ch()) : delivered_kept(*s, ch(), kept);
     }
   }
   // The PSNs that an acknowledgement says have arrived ahead of a gap.
@@ -77,14 +78,11 @@ struct Receiver : Channels {
 
  private:
   void take_in_order(const wire::RtpHeader& rtp) {
-    if (stalled || ch().delivered != ch().expected) {
-      accept_ahead(*s, ch(), rtp.psn, placed(rtp.tpmsn));
-      accept_in_order(*s, ch());
-      return;
-    }
-    delivered.push_back(rtp.psn.value());
+    const bool waits = stalled || ch().delivered != ch().expected;
     accept_in_order(*s, ch());
-    delivered_one(*s, ch());
+    if (waits) return;
+    delivered.push_back(rtp.psn.value());
+    delivered_one(ch());
     deliver();
   }
 };

@@ -177,14 +177,13 @@ TEST(Receiving, a_gap_that_is_closed_while_delivery_waits__moves_no_further_than
 
 TEST(Receiving, nothing_waits_at_a_cursor_that_has_caught_up) {
   Receiver r(100);
-  uint32_t waiting;
-  EXPECT_FALSE(accepted_at_cursor(*r.s, r.ch(), &waiting));
+  EXPECT_FALSE(accepted_at_cursor(r.ch()));
   r.receive(101);
-  EXPECT_FALSE(accepted_at_cursor(*r.s, r.ch(), &waiting)) << "101 was accepted, 100 not";
+  EXPECT_FALSE(accepted_at_cursor(r.ch())) << "101 was accepted, 100 not";
   r.stalled = true;
   r.receive(100);
-  EXPECT_TRUE(accepted_at_cursor(*r.s, r.ch(), &waiting));
-  EXPECT_EQ(waiting, placed(Tpmsn(100)));
+  EXPECT_TRUE(accepted_at_cursor(r.ch()));
+  EXPECT_EQ(kept_at_cursor(*r.s, r.ch()), 0u) << "its bytes were placed";
 }
 
 // ---- packets that are kept -------------------------------------------------------------------------------------
@@ -197,14 +196,14 @@ struct Keeping : Receiver {
     c.kept_small_packets = small;
     return c;
   }
+  // The index of the packet, or 0.
   uint32_t keep(uint32_t psn, size_t bytes = 5) {
     wire::RtpHeader rtp;
     rtp.psn = Psn(psn);
-    rtp.tpmsn = Tpmsn(psn);
     std::vector<std::byte> rest(bytes, static_cast<std::byte>(psn));
-    const uint32_t index = keep_packet(*s, ch(), rtp, rest);
-    if (index != 0) accept_ahead(*s, ch(), rtp.psn, index);
-    return index;
+    if (!keep_until_delivery(*s, ch(), rtp, rest)) return 0;
+    accept_ahead(*s, ch(), rtp.psn);
+    return s->kept_by_psn.find(channel, rtp.psn);
   }
 };
 
@@ -220,7 +219,6 @@ TEST(Keeping, a_kept_packet_has_its_header_and_its_bytes) {
   Keeping r;
   const uint32_t index = r.keep(102);
   ASSERT_NE(index, 0u);
-  EXPECT_FALSE(is_placed(index));
   EXPECT_EQ(r.s->kept[index].rtp.psn, Psn(102));
   EXPECT_EQ(r.s->kept[index].bytes, 5u);
   EXPECT_EQ(r.s->kept.data(index)[4], std::byte{102});
@@ -228,8 +226,10 @@ TEST(Keeping, a_kept_packet_has_its_header_and_its_bytes) {
 }
 
 TEST(Keeping, a_packet_that_was_placed_takes_no_place) {
-  EXPECT_TRUE(is_placed(placed(Tpmsn(0))));
-  EXPECT_EQ(Tpmsn(placed(Tpmsn(0xFFFFFF))), Tpmsn(0xFFFFFF));
+  Keeping r;
+  r.receive(102);
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+  EXPECT_EQ(r.s->kept_by_psn.find(r.channel, Psn(102)), 0u);
 }
 
 TEST(Keeping, its_place_is_free_when_it_is_delivered) {
@@ -240,6 +240,7 @@ TEST(Keeping, its_place_is_free_when_it_is_delivered) {
   EXPECT_EQ(r.delivered, (Psns{100, 101, 102}));
   EXPECT_EQ(r.ch().kept.total(), 0u);
   EXPECT_EQ(r.s->kept.in_use(), 0u);
+  EXPECT_EQ(r.s->kept_by_psn.size(), 0u);
 }
 
 TEST(Keeping, one_channel_gets_half_of_the_places_and_the_next_one_half_of_the_rest) {
@@ -299,6 +300,18 @@ TEST(Keeping, all_places_of_a_channel_that_dies_are_free) {
   EXPECT_EQ(r.ch().reorder, 0u);
   release_reorder(*r.s, r.ch());
   EXPECT_EQ(r.s->reorder.in_use(), 0u) << "there is nothing more to free";
+}
+
+TEST(Keeping, what_waits_for_delivery_without_a_gap_is_free_when_its_channel_dies) {
+  Keeping r;
+  r.stalled = true;
+  r.keep(101);
+  r.receive(100);
+  EXPECT_EQ(r.s->reorder.in_use(), 0u) << "nothing is missing";
+  EXPECT_EQ(r.s->kept.in_use(), 1u);
+  release_reorder(*r.s, r.ch());
+  EXPECT_EQ(r.s->kept.in_use(), 0u);
+  EXPECT_EQ(r.s->kept_by_psn.size(), 0u);
 }
 
 TEST(Keeping, a_block_that_is_used_again_is_empty) {

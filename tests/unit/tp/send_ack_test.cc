@@ -2,6 +2,7 @@
 //
 // The acknowledgement that a channel owes: what it says (UB Base Specification Rev 2.0, 6.2.1, 6.2.3), and when it
 // leaves.
+#include "lib/base/prng.h"
 #include "tests/unit/tp/receiver.h"
 
 namespace ub::tp {
@@ -63,6 +64,37 @@ TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
   r.receive(99 + 1024);
   EXPECT_EQ(r.reported(), (Psns{99 + 1023})) << "the other one has no bit";
   EXPECT_EQ(make_ack(*r.s, r.ch()).highest, Psn(99 + 1024));
+}
+
+// Bits that come from several words of the block, across its end and the wrap of the PSN.
+TEST(Acknowledgement, has_the_bits_of_any_packets_at_any_place_of_the_window) {
+  Prng random(1);
+  for (uint32_t i = 0; i < 300; ++i) {
+    const uint32_t first = (0xFFFF00 + i) & Psn::kMask;
+    Receiver r(first);
+    Psns ahead;
+    for (uint32_t d = 1; d < kWindow; ++d) {
+      if (!random.chance(0.5)) continue;
+      ahead.push_back((Psn(first) + d).value());
+      r.receive(ahead.back());
+    }
+    if (ahead.back() == (Psn(first) + (kWindow - 1)).value()) ahead.pop_back();  // has no bit
+    ASSERT_EQ(r.reported(), ahead) << i;
+  }
+}
+
+// On ROL an acknowledgement begins before the packet that is expected.
+TEST(Acknowledgement, of_what_was_not_executed_says_that_it_has_arrived) {
+  for (uint32_t in_order : {1u, 63u, 64u, 65u, 100u}) {
+    Receiver r(0xFFFFE0);
+    for (uint32_t d = 0; d < in_order; ++d) r.receive((Psn(0xFFFFE0) + d).value());
+    r.receive((Psn(0xFFFFE0) + (in_order + 3)).value());
+    AckContent ack;
+    describe_received(*r.s, r.ch(), Psn(0xFFFFE0) - 1, &ack);
+    for (uint32_t bit = 0; bit < kWindow; ++bit) {
+      ASSERT_EQ(test_bit(ack.bitmap, bit), bit <= in_order || bit == in_order + 4) << in_order << " " << bit;
+    }
+  }
 }
 
 // ---- when it leaves --------------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ TEST(TransmitterNotes, an_acknowledgement_is_noted_with_what_it_says) {
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
   EXPECT_EQ(s.host.noted(Stage::kAckSent), (Notes{{Stage::kAckSent, s.channel, 500, 500}}));
   EXPECT_TRUE(s.host.noted(Stage::kSackSent).empty());
-  accept_ahead(*s.s, s.ch(), Psn(503), placed(Tpmsn(0)));
+  accept_ahead(*s.s, s.ch(), Psn(503));
   s.owe(RxVerdict::kAhead);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
   EXPECT_EQ(s.host.noted(Stage::kSackSent), (Notes{{Stage::kSackSent, s.channel, 500, 503}}));
@@ -237,7 +237,7 @@ TEST(Transmitter, one_acknowledgement_covers_what_was_accepted) {
 // 6.2.3: a bitmap of what arrived behind the gap.
 TEST(Transmitter, a_selective_acknowledgement_carries_what_arrived_behind_a_gap) {
   Sending s;
-  accept_ahead(*s.s, s.ch(), Psn(502), placed(Tpmsn(0)));
+  accept_ahead(*s.s, s.ch(), Psn(502));
   s.owe(RxVerdict::kAhead);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
   ASSERT_EQ(s.host.frames.size(), 1u);
