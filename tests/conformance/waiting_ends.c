@@ -103,10 +103,12 @@ static int handled;
 
 static void fork_from_a_handler(int signal) {
   (void)signal;
+  const int interrupted = errno;
   handled = 1;
   const pid_t child = fork();
   if (child > 0) waitpid(child, NULL, 0);
   if (child < 0) _exit(3);
+  errno = interrupted;
 }
 
 // The child, which has no library, does not wait on; its parent does, until its time is over.

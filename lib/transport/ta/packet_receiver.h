@@ -74,7 +74,7 @@ class PacketReceiver {
     rtp.padding = packet.ctp.padding;
     rtp.psn = ch.expected;
     rtp.tpmsn = ch.message;
-    ch.message_open = true;
+    ch.begun = tp::Begun::kYes;
     ch.message_start = ch.expected;
     const Delivered d = deliver_compact(channel, rtp, packet);
     UB_DCHECK(d == Delivered::kDone);

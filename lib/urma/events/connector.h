@@ -35,7 +35,7 @@ struct Notifier {
   using Public = urma_notifier_t;
   static constexpr uint64_t kMagic = magic_of("unotify ");
   Public pub{};  // fd: an epoll over the next two
-  uint64_t magic = 0;
+  Magic magic;
   int results_fd = -1;  // readable while there are results
   int timer_fd = -1;    // set to the first deadline
   int64_t timer = 0;

@@ -24,6 +24,19 @@ struct LiveState {
 };
 extern LiveState live_state;
 
+// Whether an object is live, and of what kind. It may be looked at while another thread deletes the object.
+class Magic {
+ public:
+  Magic& operator=(uint64_t value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  operator uint64_t() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
 inline Backend& backend() { return *live_state.backend.load(std::memory_order_acquire); }
 
 constexpr uint64_t magic_of(const char (&kind)[9]) {

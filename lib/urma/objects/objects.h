@@ -22,14 +22,14 @@ struct Device {
   using Public = urma_device_t;
   static constexpr uint64_t kMagic = magic_of("udevice ");
   Public pub{};
-  uint64_t magic = 0;
+  Magic magic;
 };
 
 struct Context {
   using Public = urma_context_t;
   static constexpr uint64_t kMagic = magic_of("ucontext");
   Public pub{};
-  uint64_t magic = 0;
+  Magic magic;
   AsyncQueue async;
   AsyncSource async_source;                // events of the device, which are about no object
   AsyncSource port_sources[MAX_PORT_CNT];  // element: the port's number, not a pointer
@@ -42,7 +42,7 @@ struct Jfce {
   using Public = urma_jfce_t;
   static constexpr uint64_t kMagic = magic_of("ujfce   ");
   Public pub{};
-  uint64_t magic = 0;
+  Magic magic;
   std::mutex mutex;     // guards the chain, and that fd is readable exactly while it is not empty
   Jfc* head = nullptr;  // JFCs with an event that nobody collected
   Jfc* tail = nullptr;
@@ -54,7 +54,7 @@ struct Jfc {
   static constexpr uint64_t kMagic = magic_of("ujfc    ");
   Public pub{};
 
-  alignas(kSlotBytes) uint64_t magic = 0;
+  alignas(kSlotBytes) Magic magic;
   Cqe* slots = nullptr;
   QueueIndices* indices = nullptr;
   uint32_t mask = 0;
@@ -80,7 +80,7 @@ struct Segment {
   using Public = urma_target_seg_t;
   static constexpr uint64_t kMagic = magic_of("usegment");
   alignas(kSlotBytes) Public pub{};
-  uint64_t magic = 0;   // 88 bytes in: on the second line, with the rest of the hot members
+  Magic magic;          // 88 bytes in: on the second line, with the rest of the hot members
   uint32_t handle = 0;  // of the Core; imported: 0
   uint32_t token_id = 0;
   uint32_t token_value = 0;
@@ -94,7 +94,7 @@ struct TokenId {
   using Public = urma_token_id_t;
   static constexpr uint64_t kMagic = magic_of("utokenid");
   Public pub{};
-  uint64_t magic = 0;
+  Magic magic;
   bool internal = false;  // allocated by register_seg, goes with the segment
 };
 
@@ -102,7 +102,7 @@ struct JettyGroup {
   using Public = urma_jetty_grp_t;
   static constexpr uint64_t kMagic = magic_of("ugroup  ");
   Public pub{};
-  uint64_t magic = 0;
+  Magic magic;
   urma_jetty_t* members[URMA_MAX_JETTY_IN_JETTY_GRP] = {};
 };
 
@@ -113,7 +113,7 @@ struct Target {
   using Public = urma_target_jetty_t;
   static constexpr uint64_t kMagic = magic_of("utarget ");
   alignas(kSlotBytes) Public pub{};
-  alignas(kSlotBytes) uint64_t magic = 0;
+  alignas(kSlotBytes) Magic magic;
   uint32_t handle = 0;
   uint32_t uasid = 0;  // of the instance that was found, whatever the program named
   Mode mode = Mode::kRm;
@@ -150,7 +150,7 @@ struct Jfs {
   using Public = urma_jfs_t;
   static constexpr uint64_t kMagic = magic_of("ujfs    ");
   Public pub{};
-  alignas(kSlotBytes) uint64_t magic = 0;
+  alignas(kSlotBytes) Magic magic;
   SendQueue sq;
   AsyncSource async;
 };
@@ -160,7 +160,7 @@ struct Jfr {
   static constexpr uint64_t kMagic = magic_of("ujfr    ");
   Public pub{};
 
-  alignas(kSlotBytes) uint64_t magic = 0;
+  alignas(kSlotBytes) Magic magic;
   RingProducer<Rqe> ring;
   uint32_t stride = 1;  // slots of every element, a power of two: nothing wraps
   uint32_t limit = 0;   // depth in slots
@@ -179,7 +179,7 @@ struct Jetty {
   using Public = urma_jetty_t;
   static constexpr uint64_t kMagic = magic_of("ujetty  ");
   Public pub{};
-  alignas(kSlotBytes) uint64_t magic = 0;
+  alignas(kSlotBytes) Magic magic;
   SendQueue sq;
   Jfr* jfr = nullptr;
   bool recv_jfc_is_jfrs = false;  // the program named none

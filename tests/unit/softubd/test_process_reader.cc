@@ -52,13 +52,17 @@ class Child {
   pid_t pid_;
 };
 
+// A sanitizer may have a thread of its own in each process.
+size_t threads_of_this_process() { return ProcessReader(getpid()).read().threads.size(); }
+
 TEST(ProcessReader, sees_all_threads_of_a_process) {
+  const size_t alone = threads_of_this_process();
   std::binary_semaphore end(0);
   std::thread other([&] { end.acquire(); });
   const ProcessReading reading = ProcessReader(getpid()).read();
   end.release();
   other.join();
-  ASSERT_EQ(reading.threads.size(), 2u);
+  ASSERT_EQ(reading.threads.size(), alone + 1);
   EXPECT_EQ(reading.threads[0].tid, getpid());
   EXPECT_LT(reading.threads[0].tid, reading.threads[1].tid);
   EXPECT_EQ(reading.threads[0].state, 'R');
@@ -69,7 +73,7 @@ TEST(ProcessReader, tells_sleeping_from_stopped) {
   Child child;
   const ProcessReader reader(child.pid());
   EXPECT_EQ(child.wait_for(reader, 'S'), 'S');
-  EXPECT_EQ(reader.read().threads.size(), 1u);
+  EXPECT_EQ(reader.read().threads.size(), threads_of_this_process());
   kill(child.pid(), SIGSTOP);
   EXPECT_EQ(child.wait_for(reader, 'T'), 'T');
   StarvationJudge judge;

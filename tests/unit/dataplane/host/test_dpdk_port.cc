@@ -37,11 +37,11 @@ constexpr size_t kHeaders = 14 + 20 + 8;
 
 struct DpdkPortTest : testing::Test {
   PluginPortOptions options;
+  std::mutex mutex;  // of the notices, which a thread of the port writes as long as there is one
+  std::string notices;
   std::unique_ptr<PluginPort> port;
   uint16_t id = 0;
   std::string error;
-  std::mutex mutex;
-  std::string notices;
 
   DpdkPortTest() {
     options.device = "net_ring0";
