@@ -56,6 +56,11 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
     *error = "no memory for the loopback queue";
     return nullptr;
   }
+  nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));  // before there are ports, which may ring
+  if (!nic->wake_fd_) {
+    *error = "cannot create an eventfd: out of descriptors";
+    return nullptr;
+  }
   if (!nic->open_ports(config, wanted_uasid, error)) return nullptr;
   CoreConfig core = nic->core_config(config);
   size_t bytes = NicCore::arena_bytes(core);
@@ -70,11 +75,6 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   nic->add_fixed_links();
   nic->adopt_claims();
   if (!nic->alarm_.create(error)) return nullptr;
-  nic->wake_fd_ = ipc::Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!nic->wake_fd_) {
-    *error = "cannot create an eventfd: out of descriptors";
-    return nullptr;
-  }
   nic->open_statistics(config);
   if (!nic->watch_all(error)) return nullptr;
   if (!nic->start_helper(error)) return nullptr;

@@ -23,6 +23,7 @@
 #include "dataplane/shm_port.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"
+#include "lib/base/application_memory.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/transport/host.h"
 #include "lib/transport/looking/note.h"
@@ -135,12 +136,14 @@ class PortSet {
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag) {
     if (is_foreign(src)) [[unlikely]]
       return foreign->gather(begun_, dst, src, bytes, tag);
+    const ApplicationMemory memory;
     std::memcpy(dst, src, bytes);
     return CopyResult::kDone;
   }
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag) {
     if (is_foreign(dst)) [[unlikely]]
       return foreign->place(dst, src, bytes, final, tag);
+    const ApplicationMemory memory;
     if (final) {
       copy_final_word_last(dst, src, bytes);
     } else {
@@ -151,6 +154,7 @@ class PortSet {
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
     if (is_foreign(request.address)) [[unlikely]]
       return foreign->atomic(request, old, tag);
+    const ApplicationMemory memory;
     *old = run_atomic(request);
     return CopyResult::kDone;
   }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -294,11 +295,16 @@ void good_request(const Scene& scene) {
   check_number("attempt of the answer", heard->record.attempt, 600);
 }
 
+std::mutex log_mutex;  // the library's own thread writes, too
 std::string log_text;
 
-void keep_log(int, char* message) { log_text += message; }
+void keep_log(int, char* message) {
+  std::lock_guard lock(log_mutex);
+  log_text += message;
+}
 
 void check_log(const char* what) {
+  std::lock_guard lock(log_mutex);
   if (log_text.find(what) == std::string::npos) fail_case("the log", log_text.c_str(), what);
 }
 

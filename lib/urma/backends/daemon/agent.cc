@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/base/application_memory.h"
 #include "lib/base/atomic_operation.h"
 #include "lib/transport/host.h"
 
@@ -73,6 +74,7 @@ bool Agent::is_registered(uint64_t address, uint64_t bytes) const {
 
 bool Agent::run(const ipc::AgentOp& op, std::byte* data, uint128* old) const {
   if (op.bytes > ipc::kAgentBytes || !is_registered(op.address, op.bytes)) return false;
+  const ApplicationMemory memory;
   switch (op.kind) {
     case ipc::AgentOpKind::kGather:
       std::memcpy(data, pointer(op.address), op.bytes);
