@@ -60,9 +60,7 @@ CoreState& Core<Host, Engines>::configured(const CoreConfig& config) {
 template <class Host, class Engines>
 uint32_t Core<Host, Engines>::add_link(const LinkConfig& config) {
   uint32_t link = s_.links.alloc();
-  if (link != 0)
-    s_.links[link] =
-        LinkRecord{.up = true, .config = config, .queues = {}, .on_active_list = {}, .records_wait = false};
+  if (link != 0) s_.links[link] = LinkRecord{.up = true, .config = config};
   return link;
 }
 

@@ -23,11 +23,11 @@ constexpr uint32_t kMaxSendDepth = 16384;  // work requests of one queue
 constexpr uint64_t kMaxMessageBytes = 1u << 30;
 
 struct LinkRecord {
-  bool up;
+  bool up = false;
   LinkConfig config;
-  IndexList queues;  // send queues of UM that wait for their turn here
-  DoubleLink on_active_list;
-  bool records_wait;  // RecordSender, while it sends: the port has no room for control records
+  IndexList queues = {};  // send queues of UM that wait for their turn here
+  DoubleLink on_active_list = {};
+  bool records_wait = false;  // RecordSender, while it sends: the port has no room for control records
 };
 
 constexpr uint32_t kWaitsForLink = 1u << 31;  // in SendQueue::waits_for: the queue waits for a link, not a channel

@@ -33,7 +33,7 @@ struct Objects : TestState {
 
   explicit Objects(const CoreConfig& config = small_tables()) : TestState(config) {
     s->eids[s->eid_count++] = s->config.self.eid;
-    s->links[s->links.alloc()] = LinkRecord{true, {.mtu = 1024, .lossless = true}, {}, {}};
+    s->links[s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 1024, .lossless = true}};
     EXPECT_EQ(create_jfc(*s, jfc_config(), &jfc), Status::kOk);
   }
 

@@ -34,7 +34,7 @@ constexpr uint64_t kOurIncarnation = 50, kPeerIncarnation = 60;
 struct Instance : TestState {
   explicit Instance(const LinkConfig& link = {.mtu = 4096, .lossless = true}) : TestState(config()) {
     s->eids[s->eid_count++] = s->config.self.eid;
-    s->links[s->links.alloc()] = LinkRecord{true, link, {}, {}};
+    s->links[s->links.alloc()] = LinkRecord{.up = true, .config = link};
     peer_id.eid.bytes[15] = 2;
     peer_id.uasid = 2;
   }

@@ -192,7 +192,7 @@ TEST(LinkDown, ends_every_channel_of_the_link_and_no_path_leads_there) {
 
 TEST(LinkDown, takes_the_last_channel_too_and_leaves_those_of_other_links) {
   Known k;
-  k.s->links[k.s->links.alloc()] = LinkRecord{true, {.mtu = 4096}, {}, {}};
+  k.s->links[k.s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 4096}};
   std::vector<uint32_t> channels;
   for (uint32_t uasid : {2u, 3u, 4u}) {
     k.peer_id.uasid = uasid;

@@ -142,7 +142,7 @@ TEST(Glare, the_one_that_gave_way_answers_as_if_it_had_never_asked) {
   i.s->now += milliseconds(1);
   ControlRecord req = i.request_of_peer();
   req.sender_incarnation = kOurIncarnation - 1;
-  i.s->links[i.s->links.alloc()] = LinkRecord{true, {.mtu = 2048}, {}, {}};
+  i.s->links[i.s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 2048}};
   i.from = {2, {i.from.local.ip, 4444}, {i.from.remote.ip, 5555}};
   ASSERT_EQ(i.half_open(req), channel);
   const Channel& ch = i.ch(channel);

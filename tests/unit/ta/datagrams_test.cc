@@ -223,7 +223,7 @@ TEST(DatagramTarget, who_looks_is_told_of_its_arrival_and_of_its_outcome) {
 TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_to_send) {
   for (uint32_t gone : {1u, 2u, 3u}) {
     Objects o;
-    for (int i = 0; i < 2; ++i) o.s->links[o.s->links.alloc()] = LinkRecord{true, {.mtu = 1024}, {}, {}};
+    for (int i = 0; i < 2; ++i) o.s->links[o.s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 1024}};
     for (uint32_t link : {1u, 2u, 3u}) activate_link(*o.s, link);
     leave_link(*o.s, gone);
     EXPECT_FALSE(o.s->links[gone].on_active_list);
@@ -241,7 +241,7 @@ TEST(DatagramLinks, one_that_goes_down_leaves_the_line_of_those_with_something_t
 // Two links, and a queue of datagrams for each.
 struct TwoLinks : Objects {
   explicit TwoLinks(bool slow = false) : Objects(config(slow)) {
-    s->links[s->links.alloc()] = LinkRecord{true, {.mtu = 1024}, {}, {}};
+    s->links[s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 1024}};
     segment = register_memory(memory);
     for (uint32_t link : {1u, 2u}) {
       JettyConfig c = jetty_config();

@@ -16,7 +16,8 @@ namespace {
 struct Places : Requests {
   explicit Places(const Options& o) : Requests(o) {
     for (uint32_t i = 0; i < o.channels_per_lane; ++i) {
-      in_turn.push_back(setup::channel_to(*s, peer_index(), false, (place_of(*s, q()) + i) % o.channels_per_lane));
+      in_turn.push_back(
+          setup::channel_to(*s, peer_index(), false, (place_of(*s, q(), kSmallLane) + i) % o.channels_per_lane));
       if (!s->channels[in_turn[i]].is_up()) open(in_turn[i]);
     }
     own = in_turn[0];
@@ -99,7 +100,7 @@ TEST(Place, a_channel_that_is_not_up_is_begun_and_passed_over) {
   setup::kill_channel(*p.s, p.other);
   p.post(WrOp::kRead, 2 * kSegment);
   EXPECT_EQ(p.sent_on(), (SentOn{{0, p.own}, {1, p.own}}));
-  EXPECT_NE(p.peer().lanes[0].channels[place_of(*p.s, p.q()) ^ 1], 0u);
+  EXPECT_NE(p.peer().lanes[0].channels[place_of(*p.s, p.q(), kSmallLane) ^ 1], 0u);
 }
 
 TEST(Place, an_answer_counts_whichever_channel_of_the_peer_it_came_by) {
@@ -184,7 +185,7 @@ TEST(Place, the_end_of_a_channel_ends_only_what_would_have_begun_on_it) {
       p.q().state = QueueState::kReset;  // nothing starts
       const Wqe& small = p.write(WrOp::kWrite, 8);
       const Wqe& large = p.write(WrOp::kWrite, 20 * kMtu);
-      const uint32_t place = place_of(*p.s, p.q()) ^ away;
+      const uint32_t place = place_of(*p.s, p.q(), kSmallLane) ^ away;
       setup::kill_channel(*p.s, p.peer().lanes[bulk_dies ? 1 : 0].channels[place]);
       EXPECT_EQ((small.flags & kWrDead) != 0, !bulk_dies && away == 0) << bulk_dies << away;
       EXPECT_EQ((large.flags & kWrDead) != 0, bulk_dies && away == 0) << bulk_dies << away;

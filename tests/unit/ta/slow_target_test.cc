@@ -303,8 +303,8 @@ TEST(SlowTarget, the_end_of_a_copy_resumes_the_other_channel_of_its_request) {
     Delivery d({.channels_per_lane = 2, .slow_memory = true});
     d.host.slow = true;
     const uint32_t peer = d.s->targets[d.target].peer;
-    uint32_t own = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()));
-    uint32_t other = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q()) ^ 1);
+    uint32_t own = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q(), kSmallLane));
+    uint32_t other = setup::channel_to(*d.s, peer, false, place_of(*d.s, d.q(), kSmallLane) ^ 1);
     for (uint32_t each : {own, other}) {
       if (!d.s->channels[each].is_up()) d.open(each);
     }
