@@ -77,8 +77,11 @@ TEST(Segmentation, the_segments_of_a_request_are_all_of_its_bytes) {
 // A request waits while the numbers that it may need are taken: more than that would hold it back for nothing.
 TEST(Segmentation, what_a_length_may_need_is_no_more_than_some_request_of_it_has) {
   EXPECT_EQ(most_segments(kMinMtu, kSegment), 1u);
-  EXPECT_EQ(most_segments(kMinMtu + 1, kSegment), segment_count(WrOp::kWriteImm, kMinMtu + 1, kMinMtu, kSegment));
-  const uint32_t length = kSegment + kMinMtu + 1;
+  // By CTP, a WRITE of that length has one for each packet.
+  EXPECT_EQ(most_segments(kMinMtu + 1, kSegment), 1 + segment_count(WrOp::kWrite, kMinMtu + 1, kMinMtu, kMinMtu));
+  EXPECT_EQ(most_segments(kMostCompactBytes, kSegment),
+            2 + segment_count(WrOp::kWrite, kMostCompactBytes, kMinMtu, kMinMtu));
+  const uint32_t length = kMostCompactBytes + kMinMtu + 1;
   EXPECT_EQ(most_segments(length, kSegment), segment_count(WrOp::kWriteImm, length, kMinMtu, kSegment));
 }
 
