@@ -170,6 +170,7 @@ class Core {
  private:
   Core(const CoreConfig&, Arena, Host& host);
   CoreState& configured(const CoreConfig&);
+  void on_link_frame(uint32_t link, std::span<const std::byte> eth_frame);
 
   CoreState s_;
   Host& host_;

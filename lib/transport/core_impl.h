@@ -228,11 +228,7 @@ void Core<Host, Engines>::on_packet(Instant now, uint32_t link, std::span<const 
   s_.now = now;
   s_.count(Counter::kRxPackets);
   s_.count(Counter::kRxBytes, eth_frame.size());
-  if (wire::has_link_header(eth_frame)) {
-    note_of<Host>(s_, Stage::kFrameArrived, link);
-    engines_.any([&](auto& engine) { return engine.on_link_frame(link, eth_frame); });
-    return;
-  }
+  if (wire::has_link_header(eth_frame)) return on_link_frame(link, eth_frame);
   wire::NetHeader net;
   wire::Drop drop = wire::parse_network(eth_frame, net);
   if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
@@ -242,6 +238,13 @@ void Core<Host, Engines>::on_packet(Instant now, uint32_t link, std::span<const 
     engine.on_packet(link, net);
     return true;
   });
+}
+
+// A frame with the header of a UB link instead of IP.
+template <class Host, class Engines>
+void Core<Host, Engines>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+  note_of<Host>(s_, Stage::kFrameArrived, link);
+  engines_.any([&](auto& engine) { return engine.on_link_frame(link, eth_frame); });
 }
 
 // ---- the rest --------------------------------------------------------------------------------------------------

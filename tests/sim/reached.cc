@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lib/transport/ta/parked_messages.h"
-#include "lib/transport/ta/request_state.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::sim {
@@ -74,7 +73,7 @@ void Reached::look_at_compact(const CoreState& s, const Channel& ch) {
   const Peer& peer = s.peers[ch.peer];
   const uint32_t unanswered = ch.carries_requests ? peer.lanes[ch.lane].unanswered : 0;
   reach(ReachedState::kCompactSeveral, unanswered > 1);
-  reach(ReachedState::kCompactFull, unanswered == ta::most_unanswered(ch));
+  reach(ReachedState::kCompactFull, unanswered == ch.most_unanswered);
   reach(ReachedState::kCompactWaits, !ch.in_flight.empty());
   const bool by_rtp = peer.lanes[kSmallLane].unanswered != 0 || peer.lanes[kBulkLane].unanswered != 0;
   reach(ReachedState::kCompactAndRtp, unanswered != 0 && by_rtp);

@@ -70,7 +70,6 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   ch.tpn = (generation & 0xff) << tp::kTpnIndexBits | index;
   ch.peer = peer_index;
   ch.link = peer.path.link;
-  ch.local_eid = peer.local_eid;
   ch.remote = peer.instance;
   ch.local_endpoint = peer.path.local;
   ch.remote_endpoint = peer.path.remote;
@@ -93,6 +92,9 @@ void open_channel(CoreState& s, uint32_t channel) {
   UB_DCHECK(!ch.is_up());
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
+  // The target of CTP has places for as many answers as its window, since it may owe some to requests that were given up.
+  ch.segment_bytes = ch.compact ? ch.mtu : s.config.segment_bytes;
+  ch.most_unanswered = ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
   ch.heard_at = ch.progress_at = s.now;
   note_state(s, channel);
   s.count(Counter::kTpChannelUp);
@@ -312,8 +314,8 @@ void end_if_silent(CoreState& s, uint32_t channel) {
   const Channel& ch = s.channels[channel];
   Duration limit = ch.give_up_after - ch.give_up_after / 8;
   if (ch.state != ChannelState::kOpen) return;
-  const bool silent = ch.compact ? is_silent_compact(s, ch, limit)
-                                 : ch.outstanding() != 0 && tp::is_silent(s, ch, s.now, limit);
+  const bool silent =
+      ch.compact ? is_silent_compact(s, ch, limit) : ch.outstanding() != 0 && tp::is_silent(s, ch, s.now, limit);
   if (silent) kill_silent(s, channel);
 }
 

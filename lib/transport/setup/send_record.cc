@@ -42,7 +42,7 @@ OutRecord record_about(const CoreState& s, const Channel& ch, RecordType type) {
   r.receiver_tpn = ch.peer_tpn;
   state_terms(s, ch, r);
   r.upi = s.config.upi;
-  r.sender_eid = ch.local_eid;
+  r.sender_eid = s.peers[ch.peer].local_eid;
   r.wanted_eid = ch.remote.eid;
   r.sender_uasid = s.config.self.uasid;
   r.wanted_uasid = ch.remote.uasid;

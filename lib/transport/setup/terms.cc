@@ -102,8 +102,11 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.asks_soon = ch.fast && !lossless;
   ch.tolerance.begin(s.config.reorder_packets);
   if (!ch.compact) tp::begin_flow(s, ch, tp::algorithm_for(s, r.cc, lossless));
-  ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
-  if (ch.compact) ch.compact_headers.init(ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn);
+  if (ch.compact) {
+    ch.compact_headers = {ch.local_endpoint, ch.remote_endpoint, ch.tpn, ch.peer_tpn};
+  } else {
+    ch.headers.init({}, {}, ch.local_endpoint, ch.remote_endpoint, 0);
+  }
 }
 
 }  // namespace ub::setup

@@ -60,7 +60,7 @@ inline bool describe_request(CoreState& s, const tp::Channel& ch, const tp::TxMe
   const WrState& wr = q.work[m.work_request & q.work_mask];
   const Wqe& wqe = wqe_of(q, wr);
   const Target& target = s.targets[wqe.target];
-  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch), m.segment);
+  SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, ch.segment_bytes, m.segment);
   bool last = index + 1 == shape.packets;
   uint32_t in_segment = index * ch.mtu;
   bool send = is_send(wqe.op);

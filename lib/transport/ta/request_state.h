@@ -15,11 +15,6 @@ namespace ub::ta {
 // Why the next request of a queue may not start.
 enum class RequestWaits : uint8_t { kFence, kOrder, kReceive, kAnswers, kRate, kLane };
 
-// The length of the segments that a channel carries.
-inline uint32_t segment_bytes_of(const CoreState& s, const tp::Channel& ch) {
-  return ch.compact ? ch.mtu : s.config.segment_bytes;
-}
-
 inline Wqe& wqe_of(const SendQueue& q, const WrState& wr) { return q.slots[wr.slot & q.slot_mask]; }
 
 // The request that a message is a part of, or nullptr if it is finished, flushed or gone.
@@ -79,17 +74,11 @@ inline void count_segment(SendQueue& q, WrOp op, int by) {
   if (takes_receive(op)) q.receives_in_flight += by;
 }
 
-// How many segments of the lane of this channel may be unanswered. The target of CTP has places for twice as many
-// answers, for it may still owe some to requests that were given up.
-inline uint32_t most_unanswered(const tp::Channel& ch) {
-  return ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
-}
-
 // A segment that was sent on the lane of this channel was answered, or its answer is no longer awaited.
 inline void count_answer(CoreState& s, const tp::Channel& ch) {
   Lane& lane = lane_of(s, ch);
   UB_DCHECK(lane.unanswered != 0);
-  if (lane.unanswered-- != most_unanswered(ch)) return;
+  if (lane.unanswered-- != ch.most_unanswered) return;
   for (uint32_t channel : lane.channels) {
     if (channel != 0) activate(s, channel);
   }
@@ -106,7 +95,7 @@ inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t 
 
 // Can CTP carry the request in packets of this size? A WRITE is cut into segments of one packet each, unless it is long.
 // A READ is not: if a segment of it were refused, the last one would come before it.
-inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
+[[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
   if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
   return wqe.length <= (wqe.op == WrOp::kWrite ? std::min(s.config.lane_bulk_bytes, kMostCompactBytes) : mtu);
 }

@@ -83,7 +83,7 @@ class ResponsePlacer {
       return check_response(ch, place_response(ch, a, 0, native, wqe.length, true));
     }
     uint64_t offset;
-    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s_, ch), a.segment);
+    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, ch.segment_bytes, a.segment);
     uint64_t before = uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
     bool fits = response_offset(ch, a, ta, rtp, &offset) && offset == shape.offset + before &&
                 (rtp.last ? before + ta.payload_len == shape.bytes : ta.payload_len == ch.mtu);
@@ -119,7 +119,7 @@ class ResponsePlacer {
                        const wire::RtpHeader& rtp, uint64_t* offset) {
     const Wqe& wqe = wqe_of(s_.queues[a.queue], *a.wr);
     if (wqe.op != WrOp::kRead) return false;
-    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s_, ch), a.segment);
+    SegmentShape shape = shape_of(wqe.op, wqe.length, ch.mtu, ch.segment_bytes, a.segment);
     *offset = ta.has_ofst ? uint64_t{ta.ofst.offset_kib} * 1024
                           : shape.offset + uint64_t{rtp.psn.distance(ch.message_start)} * ch.mtu;
     return *offset >= shape.offset && *offset + ta.payload_len <= shape.offset + shape.bytes;

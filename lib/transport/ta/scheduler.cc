@@ -222,6 +222,12 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
+// A message that takes a receive is too long for CTP: those behind it go by RTP, too, or each change between the lanes
+// would cost a round trip.
+void note_long_message(const Peer& peer, SendQueue& q, uint8_t lane) {
+  if (peer.compact_mtu != 0 && !is_compact(lane)) q.long_messages = true;
+}
+
 // The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
 bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   if (has_earlier(q) || q.retry_next || (wqe.flags & kWrCompOrder) != 0) return false;
@@ -234,7 +240,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
 [[gnu::noinline]] bool has_to_wait(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t number, uint32_t channel) {
   const tp::Channel& ch = s.channels[channel];
   if (!ch.is_up()) return false;
-  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch));
+  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes);
   return !gates_allow(s, q, wqe, number, 0, segments, ch);
 }
 
@@ -243,7 +249,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   const uint32_t number = q.started_tail;
   const tp::Channel& ch = s.channels[channel];
   let_wait(q, number);
-  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch)));
+  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes));
   if (q.rot) enter_order(s, q, wr, number, wqe, ch);
 }
 
@@ -284,8 +290,6 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
-    const bool too_long = q.compact && !is_compact(lane) && takes_receive(wqe.op) && s.peers[peer].compact_mtu != 0;
-    if (too_long) q.long_messages = true;  // or each change between lanes would cost a round trip
     if (leaves_channel(q, channel)) {
       held_by(s, q, RequestWaits::kLane);
       return {};
@@ -295,6 +299,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       held_by(s, q, RequestWaits::kAnswers);
       return {};
     }
+    if (takes_receive(wqe.op)) note_long_message(s.peers[peer], q, lane);
     const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
       admit_waiting(s, q, wqe, channel);
@@ -360,7 +365,7 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[channel];
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, segment_bytes_of(s, ch));
+  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes);
   WrState& wr = start_request(q, wqe, channel, segments);
   describe_message(q, queue, number, 0, wr, ch, m);
   if (q.rot) [[unlikely]] {
@@ -473,7 +478,7 @@ void schedule_queue(CoreState& s, uint32_t queue) {
 // Flattened, like on_answer(): a call costs as much as the work of most functions that are called here.
 UB_FLATTEN bool start_next_segment(CoreState& s, Lane& lane, uint32_t channel, tp::TxMessage* message) {
   tp::Channel& ch = s.channels[channel];
-  if (lane.unanswered >= most_unanswered(ch)) return false;
+  if (lane.unanswered >= ch.most_unanswered) return false;
   while (!ch.queues.empty()) {
     const uint32_t queue = take_first(s, ch.queues);
     SendQueue& q = s.queues[queue];

@@ -60,15 +60,12 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }
 
-}  // namespace
-
-void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
-            uint8_t rspinfo) {
-  tp::Channel& ch = s.channels[channel];
-  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
-    return answer_specially(s, channel, request, opcode, rspst, rspinfo);
-  if (!queue_of_answers(ch).empty()) {
-    tp::TxMessage& last = last_answer(s, channel);
+// Consecutive ones share one answer. `queue` and `pool` are those of queue_answer().
+[[gnu::always_inline]] inline void queue_success(CoreState& s, uint32_t channel, const wire::Btah& request,
+                                                 wire::TaOpcode opcode, tp::MessageQueue& queue,
+                                                 tp::MessagePool& pool) {
+  if (!queue.empty()) {
+    tp::TxMessage& last = queue.back(pool);
     if (last.opcode == opcode && last.rspst == wire::kRspOk &&  // of other kinds the opcode is 0, which is no answer's
         last.source == request.rc_id && last.rspinfo < wire::kRspInfoMax &&
         request.tassn == last.tassn + last.rspinfo + 1) {
@@ -76,7 +73,18 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
       return;
     }
   }
-  queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
+  queue_answer_of(s, channel, request, opcode, wire::kRspOk, 0);
+}
+
+}  // namespace
+
+void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
+            uint8_t rspinfo) {
+  tp::Channel& ch = s.channels[channel];
+  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
+    return answer_specially(s, channel, request, opcode, rspst, rspinfo);
+  if (ch.compact) return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
+  queue_success(s, channel, request, opcode, ch.answers, s.answers);
 }
 
 void answer_with_context(CoreState& s, uint32_t channel, const wire::Btah& request) {

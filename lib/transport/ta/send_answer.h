@@ -16,9 +16,10 @@ constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are b
 // no answers keeps as many chunks as it leaves, at most. One chunk stays free for each READ job, because its segment
 // may go.
 inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
-  if (ch.compact) return true;  // of a request that was admitted (PacketReceiver::on_compact())
-  const uint32_t held = ch.answers.size() / tp::kMessagesPerChunk;
-  return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
+  const uint32_t held = ch.answers.size() / 16;  // not more than kMessagesPerChunk, and cheaper
+  static_assert(tp::kMessagesPerChunk >= 16);
+  const bool room = s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
+  return room || ch.compact;  // a request of CTP that was admitted has room (PacketReceiver::admits_request())
 }
 
 // TxMessage::source of an answer: the RCID, and above it what else ATAH says of the context (7.2.2). So long as a

@@ -47,7 +47,7 @@ struct alignas(64) ChannelHot {
   bool icrc : 1;        // the ICRC is written and checked
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
-  uint16_t mtu;  // payload bytes of every packet of a message but the last
+  uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
   // Sending: packets [oldest_unacked, next_psn) are in flight.
@@ -88,10 +88,10 @@ struct MessageStatus {
 };
 // What a channel of ROL has besides (fused_ack.h).
 struct FusedState {
-  bool holds;           // `unexecuted` and `unexecuted_message` are valid
-  bool frozen;          // `failed` is valid
-  bool confirm_owed;    // `confirmed` has to be sent
-  Psn unexecuted;       // last packet of the oldest message that was delivered and waits for its execution
+  bool holds;         // `unexecuted` and `unexecuted_message` are valid
+  bool frozen;        // `failed` is valid
+  bool confirm_owed;  // `confirmed` has to be sent
+  Psn unexecuted;     // last packet of the oldest message that was delivered and waits for its execution
   Tpmsn unexecuted_message;
   MessageStatus failed;     // what every acknowledgement says until the peer confirms it
   MessageStatus confirmed;  // a failure that the peer reported
@@ -114,6 +114,8 @@ struct Channel : ChannelHot {
   bool carries_requests;       // our queues use this channel, or did until another one took its place
   bool keepalive_due;
   bool held_back;  // it has something to send and must wait for acknowledgements, answers or the rate of its flow
+  uint32_t segment_bytes;    // of the segments that it carries
+  uint32_t most_unanswered;  // how many of the segments of its lane may be unanswered
   ListLink on_active_list, on_ack_list, on_resting_list;
   uint32_t agreed_window;  // smallest of the peer's window and what this build can track
   cc::Flow flow;
@@ -130,19 +132,20 @@ struct Channel : ChannelHot {
   uint8_t timeouts;  // consecutive
   uint8_t probes;    // consecutive
   ReorderTolerance tolerance;
-  Psn asked;         // newest packet that asked for an acknowledgement
+  Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
   uint8_t setup_tries;
   RoundTrip round_trip;
-  Duration rto;       // a timeout
-  Duration patience;  // until the retransmission timer fires: a pause or a timeout
+  Duration rto;            // a timeout
+  Duration patience;       // until the retransmission timer fires: a pause or a timeout
   Duration give_up_after;  // CoreConfig::channel_timeout, or the longest timeout of a request on it if that is longer
+  Instant pinged_at;
 
   // ---- receiving ----
-  OpenMessage open;    // the progress of `message`
-  IndexList ending;    // ParkedMessage: all packets are delivered, and copies are pending; in the order of arrival
-  IndexList ahead;     // ParkedMessage: messages after `message` of which packets were placed
-  IndexList early;     // ParkedMessage: all packets are delivered, and their turn has not come (ROT)
-  uint8_t parked;      // length of these lists together
+  OpenMessage open;  // the progress of `message`
+  IndexList ending;  // ParkedMessage: all packets are delivered, and copies are pending; in the order of arrival
+  IndexList ahead;   // ParkedMessage: messages after `message` of which packets were placed
+  IndexList early;   // ParkedMessage: all packets are delivered, and their turn has not come (ROT)
+  uint8_t parked;    // length of these lists together
   uint8_t early_count;
   bool stalled;        // delivery waits for a copy or for room
   Psn highest_seen;    // highest PSN accepted (MaxRcvPSN)
@@ -165,11 +168,11 @@ struct Channel : ChannelHot {
   bool several_mtus;     // REPs with different MTUs were sent: only CONF tells which one is agreed
   uint8_t record_flags;  // agreed
   InstanceId remote;
-  Eid local_eid;
   wire::Endpoint local_endpoint, remote_endpoint;
-  wire::NetTemplate headers;
-  wire::CompactTemplate compact_headers;
-  Instant pinged_at;
+  union {
+    wire::NetTemplate headers{};
+    wire::CompactTemplate compact_headers;  // of CTP
+  };
 
   // ---- statistics ----
   uint64_t tx_packets, rx_packets, retransmits;

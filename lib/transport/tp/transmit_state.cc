@@ -26,6 +26,10 @@ void flight_begins(State& s, uint32_t channel, Instant now) {
   restart_rto(s, channel, now);
 }
 
+bool window_open_beyond_gap(const State& s, const Channel& ch) {
+  return numbered(ch) < ch.agreed_window && on_their_way(s.recovery[ch.recovery], numbered(ch)) < ch.send_window;
+}
+
 TxMessage* message_at(State& s, Channel& ch, Psn psn) {
   TxMessage* found = nullptr;
   ch.in_flight.find(s.messages, [&](TxMessage& m) {

@@ -20,11 +20,14 @@ namespace ub::tp {
 // How many packets have a PSN and are not acknowledged: those in flight, and new ones that are built and wait for
 // memory.
 inline uint32_t numbered(const Channel& ch) { return ch.outstanding() + ch.held_new; }
+// window_open() for a channel of whose packets some were reported missing.
+bool window_open_beyond_gap(const State& s, const Channel& ch);
 // May a packet with a new PSN leave? The peer's window counts packets from the oldest one in flight on; the window of
 // the flow counts those that are on their way.
 inline bool window_open(const State& s, const Channel& ch) {
-  if (ch.recovery == 0) return numbered(ch) < ch.send_window;
-  return numbered(ch) < ch.agreed_window && on_their_way(s.recovery[ch.recovery], numbered(ch)) < ch.send_window;
+  if (ch.recovery != 0) [[unlikely]]
+    return window_open_beyond_gap(s, ch);
+  return numbered(ch) < ch.send_window;
 }
 // The PSN of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
@@ -36,9 +39,10 @@ constexpr uint32_t kFewPackets = 4;  // acknowledgements of the last ones may be
 // and each 32nd one, by which the round trip is measured.
 inline bool asks_for_ack(Channel& ch, bool again) {
   if (again) return true;
-  const Psn psn = next_new_psn(ch);
   bool asks = 4 * (numbered(ch) + 1) >= 3 * ch.send_window;
-  if (ch.asks_soon) asks |= numbered(ch) < kFewPackets || psn.value() % kPacketsPerQuestion == 0;
+  if (!ch.asks_soon) return asks;
+  const Psn psn = next_new_psn(ch);
+  asks |= numbered(ch) < kFewPackets || psn.value() % kPacketsPerQuestion == 0;
   if (asks) ch.asked = psn;
   return asks;
 }
@@ -96,13 +100,22 @@ inline bool take_keepalive(Channel& ch) {
 bool begin_keepalive(State& s, Channel& ch);
 // A packet was sent while nothing was in flight.
 void flight_begins(State& s, uint32_t channel, Instant now);
+constexpr uint32_t kPacketsPerTiming = 16;
+
+// Is the next packet one whose round trip is measured? Where losses are to be noticed soon, the round trip says when to
+// ask, so each packet that asks for an acknowledgement is. Elsewhere it only makes the timeout, so few are.
+inline bool times(const Channel& ch) {
+  if (ch.timing) return false;
+  if (!ch.asks_soon) return ch.next_psn.value() % kPacketsPerTiming == 0;
+  return ch.asked == ch.next_psn && ch.outstanding() < wire::kSackMaxBits;
+}
 // A new packet was sent. `m` is its message: the oldest one with packets that were never sent.
 inline void packet_sent(State& s, uint32_t channel, TxMessage& m, Instant now) {
   Channel& ch = s.channels[channel];
   bool idle = ch.outstanding() == 0;
   UB_DCHECK(!m.complete && ch.outstanding() < kMaxWindow);
   UB_DCHECK(nothing_noted(s, ch, ch.next_psn));
-  if (!ch.timing && (!ch.asks_soon || (ch.asked == ch.next_psn && ch.outstanding() < wire::kSackMaxBits))) {
+  if (times(ch)) {
     ch.timing = true;
     ch.timed_psn = ch.next_psn;
     ch.timed_at = now;

@@ -38,7 +38,7 @@ MacAddress stand_in_mac(const Endpoint& endpoint) {
   return mac;
 }
 
-void CompactTemplate::init(const Endpoint& src, const Endpoint& dst, uint32_t src_tpn, uint32_t dst_tpn) {
+CompactTemplate::CompactTemplate(const Endpoint& src, const Endpoint& dst, uint32_t src_tpn, uint32_t dst_tpn) {
   std::byte* at = bytes_.data();
   const MacAddress to = stand_in_mac(dst), from = stand_in_mac(src);
   std::memcpy(at, to.data(), to.size());

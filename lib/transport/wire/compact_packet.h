@@ -48,7 +48,7 @@ class CompactTemplate {
   static constexpr size_t kSize = kEthSize + LinkHeader::kSize + Nth24::kSize + CtpHeader::kSize;
 
   /// The addresses in NTH24 are the TPNs of the channel's two ends.
-  void init(const Endpoint& src, const Endpoint& dst, uint32_t src_tpn, uint32_t dst_tpn);
+  CompactTemplate(const Endpoint& src, const Endpoint& dst, uint32_t src_tpn, uint32_t dst_tpn);
   /// Writes kSize bytes.
   void write(std::byte* frame, uint8_t padding) const {
     std::memcpy(frame, bytes_.data(), kSize);

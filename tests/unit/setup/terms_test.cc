@@ -311,7 +311,7 @@ TEST(Agreement, as_target_the_peer_is_known_by_the_request) {
   const uint32_t channel = i.half_open(req);
   const Peer& peer = i.peer_of(channel);
   EXPECT_EQ(peer.local_eid, second);
-  EXPECT_EQ(i.ch(channel).local_eid, second);
+  EXPECT_EQ(i.s->peers[i.ch(channel).peer].local_eid, second);
   EXPECT_EQ(peer.path.link, 1u);
   EXPECT_EQ(peer.path.local, i.from.local);
   EXPECT_EQ(peer.path.remote, i.from.remote);

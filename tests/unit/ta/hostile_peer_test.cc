@@ -116,7 +116,7 @@ TEST(HostilePeer, that_leaps_while_a_receive_is_filled_leaves_nothing_behind) {
 // It sends requests and acknowledges no answer.
 struct Deaf : Delivery {
   Deaf() : Delivery({.channels = 16, .channels_per_lane = 2, .window = 2048}) {
-    s->config.segment_bytes = 1024;
+    cut_into(1024);
     const uint32_t peer = s->targets[target].peer, own = place_of(*s, q(), kSmallLane);
     for (uint32_t place = 0; place < 2; ++place) {
       const uint32_t c = setup::channel_to(*s, peer, false, place);

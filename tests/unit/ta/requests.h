@@ -88,6 +88,12 @@ struct Requests : Objects {
     setup::open_channel(*s, which);
   }
 
+  /// Segments have this length from now on.
+  void cut_into(uint32_t bytes) {
+    s->config.segment_bytes = bytes;
+    for (uint32_t i = 1; i <= s->channels.high_water(); ++i) s->channels[i].segment_bytes = bytes;
+  }
+
   /// Writes a request and rings.
   Wqe& post(WrOp op, uint32_t length = 8, uint8_t place_order = 0) {
     Wqe& w = write(op, length);

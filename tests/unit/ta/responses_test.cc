@@ -327,7 +327,7 @@ TEST(SlowInitiator, the_last_packet_of_a_response_waits_for_the_others) {
 
 TEST(SlowInitiator, a_response_of_one_packet_waits_for_no_other_part) {
   Slow d;
-  d.s->config.segment_bytes = kMtu;
+  d.cut_into(kMtu);
   d.post(WrOp::kRead, 2 * kMtu);
   ASSERT_EQ(d.sent().size(), 2u);
   d.give(d.response(TaOpcode::kReadResponse, 0, 0), kMtu);

@@ -308,7 +308,7 @@ TEST(SlowTarget, the_end_of_a_copy_resumes_the_other_channel_of_its_request) {
     for (uint32_t each : {own, other}) {
       if (!d.s->channels[each].is_up()) d.open(each);
     }
-    d.s->config.segment_bytes = 2 * kMtu;
+    d.cut_into(2 * kMtu);
     d.post(WrOp::kRead, 4 * kMtu);
     d.sent(own);
     d.sent(other);
