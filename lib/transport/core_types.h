@@ -247,7 +247,7 @@ struct LinkConfig {
   bool lossless = false;             // the wire holds the sender back instead of losing packets: no congestion window
   uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
   bool identification_lost = false;  // the port rebuilds the IPv4 headers of received packets, with ID 0
-  bool compact = false;  // it carries CTP: it is lossless, keeps the order of frames and delivers them with their length
+  bool compact = false;  // it carries CTP: it is lossless, keeps the order of frames and leaves their length
 };
 
 struct PeerAddress {

@@ -15,7 +15,7 @@
 //
 //     // The Core asks one engine after the other, until one returns true: that was its own.
 //     bool claims(const wire::NetHeader&) const;                  // is this packet for this engine?
-//     bool on_link_frame(uint32_t link, std::span<const std::byte>);  // a frame with LPH instead of IP: was it for this one?
+//     bool on_link_frame(uint32_t link, std::span<const std::byte>);  // a frame with LPH instead of IP
 //     bool on_posted(ObjectKind kind, uint32_t record);           // elements were posted to an object with an id
 //     bool on_copy_done(CopyTag, bool ok);                        // a copy with one of its tags has finished
 //     bool on_gathered(const HeldFrame&);                         // all bytes of one of its held frames are there

@@ -72,7 +72,8 @@ void Node::boot() {
   core_ = std::make_unique<SimCore>(config_, arena_, *host_);
   core_->look(true);
   const Options& o = world_.options;
-  link_ = core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
+  link_ =
+      core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
   if (link_ == 0) world_.model.fail("add_link was refused");
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);

@@ -92,7 +92,8 @@ void open_channel(CoreState& s, uint32_t channel) {
   UB_DCHECK(!ch.is_up());
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
-  // The target of CTP has places for as many answers as its window, since it may owe some to requests that were given up.
+  // The target of CTP has places for as many answers as its window, because it may owe some to requests that were given
+  // up.
   ch.segment_bytes = ch.compact ? ch.mtu : s.config.segment_bytes;
   ch.most_unanswered = ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
   ch.heard_at = ch.progress_at = s.now;

@@ -164,7 +164,8 @@ void on_reply(CoreState& s, const Arrival& from, const ControlRecord& r) {
   }
   if (ch.state != ChannelState::kReqSent) return s.drop(Counter::kRxDropRecordState);
   if (from.remote.ip != ch.remote_endpoint.ip) return s.drop(Counter::kRxDropRecordPeer);
-  if (!valid_parameters(s, s.links[ch.link].config, r) || !same_service(ch, r)) return s.drop(Counter::kRxDropRecordParameter);
+  const bool fits = valid_parameters(s, s.links[ch.link].config, r) && same_service(ch, r);
+  if (!fits) return s.drop(Counter::kRxDropRecordParameter);
   ch.remote_endpoint = from.remote;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(s.links[ch.link].config.mtu));
   agree(s, ch, r);

@@ -48,7 +48,9 @@ class RecordSender {
       s_.outbox[kept++ % kOutboxRing] = out;
     }
     s_.outbox_tail = kept;
-    for (uint32_t at = s_.outbox_head; at != kept; ++at) s_.links[s_.outbox[at % kOutboxRing].link].records_wait = false;
+    for (uint32_t at = s_.outbox_head; at != kept; ++at) {
+      s_.links[s_.outbox[at % kOutboxRing].link].records_wait = false;
+    }
     return sent;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is sent
-// once and forgotten. Channel::in_flight has the messages that wait for room in the port: answers, and one request at
+// Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is
+// sent once and forgotten. Channel::in_flight has the messages that wait for room in the port: answers, and one request at
 // most, because requests are taken from their queues only when nothing else is to be sent.
 #pragma once
 
@@ -67,8 +67,8 @@ class CompactSender {
     return true;
   }
 
-  // Is there anything to send? A READ whose memory has gone is answered with an error; a request that was given up needs
-  // nothing.
+  // Is there anything to send? A READ whose memory has gone is answered with an error; a request that was given up
+  // needs nothing.
   bool has_bytes(tp::TxMessage& m) {
     if (source().alive(m)) return true;
     if (m.kind != tp::MessageKind::kReadResponse) return false;

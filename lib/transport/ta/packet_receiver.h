@@ -291,8 +291,8 @@ class PacketReceiver {
     return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, packet.body(), ta);
   }
 
-  // A peer that has more requests unanswered than it may has no place for the answer. Nothing is sent again here, so its
-  // channel ends.
+  // For a peer that has more requests unanswered than it may there is no place for the answer. Nothing is sent again
+  // here, so its channel ends.
   bool admits_request(uint32_t channel) {
     const tp::Channel& ch = s_.channels[channel];
     if (ch.in_flight.size() < s_.config.window_packets) return true;

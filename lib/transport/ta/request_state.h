@@ -93,11 +93,18 @@ inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t 
   return q.rol && !s.peers[peer].refuses_rol;
 }
 
-// Can CTP carry the request in packets of this size? A WRITE is cut into segments of one packet each, unless it is long.
-// A READ is not: if a segment of it were refused, the last one would come before it.
+// Can CTP carry the request in packets of this size? A WRITE is cut into segments of one packet each, unless it is
+// long. A READ is not: if a segment of it were refused, the last one would come before it. Not inlined, because the
+// registers that it takes would cost the requests of RTP more than a call costs those of CTP.
 [[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
   if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
   return wqe.length <= (wqe.op == WrOp::kWrite ? std::min(s.config.lane_bulk_bytes, kMostCompactBytes) : mtu);
+}
+
+// A message that takes a receive is too long for CTP: those behind it go by RTP, too, or each change between the lanes
+// would cost a round trip.
+inline void note_long_message(const Peer& peer, SendQueue& q, uint8_t lane) {
+  if (peer.compact_mtu != 0 && !is_compact(lane)) q.long_messages = true;
 }
 
 // The lane of a request, which names a target.

@@ -222,12 +222,6 @@ bool result_fits(CoreState& s, Owner owner, const Wqe& wqe) {
   return true;
 }
 
-// A message that takes a receive is too long for CTP: those behind it go by RTP, too, or each change between the lanes
-// would cost a round trip.
-void note_long_message(const Peer& peer, SendQueue& q, uint8_t lane) {
-  if (peer.compact_mtu != 0 && !is_compact(lane)) q.long_messages = true;
-}
-
 // The answer of receive_allows() where nothing of the queue waits or was refused, without a call.
 bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   if (has_earlier(q) || q.retry_next || (wqe.flags & kWrCompOrder) != 0) return false;

@@ -20,8 +20,8 @@ struct State : CoreCommon {
   Slab<RecoveryBlock> recovery;
   Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
-  MessagePool messages;  // in flight, or to be sent by CTP: there is a chunk for whatever the windows of all channels hold
-  MessagePool answers;   // those that wait for their turn; a channel has a share of them
+  MessagePool messages;      // in flight, or to be sent by CTP: there are chunks for the windows of all channels
+  MessagePool answers;       // those that wait for their turn; a channel has a share of them
 
   // Reorder blocks: bitmaps of the packets that were accepted beyond a gap, by PSN mod window.
   Slab<uint32_t> reorder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compact transport (UB Base Specification Rev 2.0, 6.2.1; docs/compact-design.md): what its packets look like, what
-// they carry, and what happens when the port is full, memory goes, a peer is silent, different or hostile.
+// The compact transport (UB Base Specification Rev 2.0, 6.2.1; docs/compact-design.md): what its packets look like,
+// what they carry, and what happens when the port is full, memory goes, a peer is silent, different or hostile.
 #include <set>
 
 #include "lib/transport/wire/compact_packet.h"
