@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
@@ -66,6 +67,7 @@ class EchoEngine {
   }
 
   bool claims(const wire::NetHeader& net) const { return net.dst.port == kEchoPort; }
+  bool on_link_frame(uint32_t, std::span<const std::byte>) { return false; }
   void on_packet(uint32_t link, const wire::NetHeader& net) {
     if (net.tp_size() < kEchoBytes) return;
     e_.has_one = true;
