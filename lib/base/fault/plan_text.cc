@@ -68,12 +68,13 @@ bool is_of_senders(CrStatus status) {
 // One clause: its words are taken one by one, and the first mistake is kept.
 class Clause {
  public:
-  explicit Clause(std::string_view text) : text_(text) {
+  explicit Clause(std::string_view text) {
     for (size_t at = text.find_first_not_of(kBlanks); at < text.size(); at = text.find_first_not_of(kBlanks, at)) {
       const size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
       words_.push_back(text.substr(at, end - at));
       at = end;
     }
+    if (!words_.empty()) text_ = {words_.front().data(), words_.back().data() + words_.back().size()};
   }
 
   bool empty() const { return words_.empty(); }
@@ -158,7 +159,7 @@ class Clause {
     refuse(std::string(key).append("=").append(value).append(" ").append(why));
   }
 
-  std::string_view text_;
+  std::string_view text_;  // from the first word to the last
   std::vector<std::string_view> words_;
   std::string error_;
 };

@@ -20,7 +20,7 @@ struct Choice {
 
 class Selector {
  public:
-  explicit Selector(const Choice& choice) : choice_(choice), prng_(choice.seed) {}
+  explicit Selector(const Choice& choice = {}) : choice_(choice), prng_(choice.seed) {}
 
   // Another occasion. Is it chosen?
   bool next() {

@@ -127,7 +127,7 @@ TEST(FaultText, mistakes_name_the_clause_and_what_is_known) {
     const char* error;
   } kMistakes[] = {
       {"lose nth=3", "fault 1, \"lose nth=3\": \"lose\" is none of completion, post, rnr, port down, stop"},
-      {"rnr; post nth=0", "fault 2, \" post nth=0\": nth=0 is no number of 1 to 4294967295"},
+      {"rnr; post nth=0", "fault 2, \"post nth=0\": nth=0 is no number of 1 to 4294967295"},
       {"post nth=2x", "fault 1, \"post nth=2x\": nth=2x is no number of 1 to 4294967295"},
       {"post nth=-1", "fault 1, \"post nth=-1\": nth=-1 is no number of 1 to 4294967295"},
       {"post nth=4294967296", "fault 1, \"post nth=4294967296\": nth=4294967296 is no number of 1 to 4294967295"},
@@ -149,8 +149,8 @@ TEST(FaultText, mistakes_name_the_clause_and_what_is_known) {
       {"stop for=3", "fault 1, \"stop for=3\": for=3 is no time such as 500ms: 1 to 1000000 and one of s, ms, us"},
       {"stop for=0s", "fault 1, \"stop for=0s\": for=0s is no time such as 500ms: 1 to 1000000 and one of s, ms, us"},
       {"stop every=2s", "fault 1, \"stop every=2s\": every= must be longer than for=, which must be there"},
-      {"stop; stop", "fault 2, \" stop\": there is one of that kind already"},
-      {"rnr; rnr", "fault 2, \" rnr\": there is an rnr already"},
+      {"stop; stop", "fault 2, \"stop\": there is one of that kind already"},
+      {"rnr; rnr", "fault 2, \"rnr\": there is an rnr already"},
   };
   for (const auto& mistake : kMistakes) {
     const ParsedPlan parsed = parse_plan(mistake.text);
