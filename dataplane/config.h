@@ -92,6 +92,8 @@ struct DaemonConfig {
   uint64_t app_memory = 4ULL << 30;
   // Bytes per second, each request with 256 more; default 0: no limit.
   uint64_t app_rate = 0;
+  // Faults of its NIC: port down, stop (docs/fault-injection.md). Default empty: none.
+  std::string inject;
   // "debug", "info" (default), "warning", "error".
   std::string log_level = "info";
 };
@@ -242,9 +244,16 @@ struct LogConfig {
   std::string stats_dir;
 };
 
+// What is to go wrong in programs that use liburma.
+struct FaultConfig {
+  // docs/fault-injection.md. Default empty: nothing.
+  std::string inject;
+};
+
 struct Config {
   DeviceConfig device;
   PlacementConfig placement;
+  FaultConfig fault;
   DaemonConfig daemon;
   PortConfig port;
   DpdkConfig dpdk;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dataplane/eid.h"
+#include "lib/base/fault/plan_text.h"
 
 namespace ub::configuration {
 
@@ -21,6 +22,15 @@ namespace {
 bool is_ip_address(const std::string& text) {
   in6_addr address;
   return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+// What is wrong with a text of docs/fault-injection.md. `of_daemon`: the programs that use the NIC are others.
+std::string fault_error(const std::string& text, bool of_daemon) {
+  const fault::ParsedPlan parsed = fault::parse_plan(text);
+  if (!parsed.plan) return parsed.error;
+  const bool of_program = !parsed.plan->program.empty() || parsed.plan->nic.rnr;
+  return of_daemon && of_program ? "completion, post and rnr are faults of a program: give them to it, in fault.inject"
+                                 : "";
 }
 
 // One string, or one element of a list. Returns what is wrong with it, or nothing.
@@ -43,6 +53,10 @@ std::string check_string(const Key& key, const std::string& text) {
     return parse_network(text.substr(0, text.find('@'))) ? "" : subject + " is no network such as 10.1.0.2/24";
   if (key.rule == "ip=mac")
     return parse_neighbour(text) ? "" : subject + " is no pair such as 10.1.0.3=02:00:00:00:00:03";
+  if (key.rule == "faults" || key.rule == "nic faults") {
+    const std::string error = fault_error(text, key.rule == "nic faults");
+    return error.empty() ? "" : key.full_name() + ": " + error;
+  }
   if (key.rule == "ip=ip") {
     const size_t equals = text.find('=');
     const bool good =

@@ -39,6 +39,7 @@
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/worker.h"
+#include "lib/base/fault/plan.h"
 #include "lib/base/idle_yield.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/keep_errno.h"
@@ -145,6 +146,11 @@ class Nic {
   void look_for_neighbour(const PeerAddress& path);
   // The same, and waits for the answer. False and `*why`: nobody answered.
   bool meet_neighbour(const PeerAddress& path, std::string* why);
+  // Faults that somebody asked for, in place of those before; their times count from now. A daemon's `rnr` is not for
+  // its applications, which have their own. Not kOk: `*why`.
+  Status inject(const fault::NicPlan&, std::string* why);
+  // How often they happened since then.
+  fault::NicCounts injected();
   std::vector<ChannelInfo> channels();
   // Those from number `*from` on, as many as fit; `*from` is the next one then, 0: there are no more. A bounded look.
   size_t channels(std::span<ChannelInfo> out, uint32_t* from);
@@ -182,6 +188,16 @@ class Nic {
   void adopt_links();
   bool drive_owned(Acks acks);
   void report_links();
+  // Owned, while has_faults_: what the clock says. True: nobody may drive.
+  bool step_faults();
+  void set_port_down(bool down);
+  Instant next_fault_change() const;
+  bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  void wait_while_stopped();
+  // Owned: as Worker::send_owed().
+  void send_owed() {
+    if (!is_stopped()) worker_->send_owed();
+  }
   void after_control();
   void report(const NicEvent& event) {
     if (sink_) sink_(event);
@@ -224,6 +240,7 @@ class Nic {
   void choose_cpu(bool met_poller);
   void move_to(HelperPolicy::Place place);
   Acks application_drives();
+  void say_goodbye();
   void release();
   void wake_up();
   Acks acks_at_rest();
@@ -242,6 +259,8 @@ class Nic {
   std::mutex claiming_;                     // claims and what is told of them change together
   ipc::Fd wake_fd_;                         // the helper's; DPDK's thread writes to it as long as there are ports
   std::atomic<bool> links_changed_{false};  // of DPDK devices
+  bool has_faults_ = false;                 // under ownership, beside the one above: both are asked in every turn
+  std::atomic<bool> stopped_{false};        // by a fault: nobody may drive
   PortSet ports_;
   ipc::Mapping arena_;
   std::unique_ptr<Worker<PortSet>> worker_;
@@ -281,6 +300,9 @@ class Nic {
   static constexpr uint64_t kDrivesInARow = 64;                // then others are let in
 
   Duration poll_pause_{};  // of a helper that has to look at a port which cannot wake it
+
+  std::optional<fault::Timetable> port_down_, stop_fault_;  // of faults; this and the next under ownership
+  fault::NicCounts fault_counts_;                           // without rnr, which the Core counts
 
   NicClients* clients_ = nullptr;
   std::optional<cpu_set_t> worker_cpus_;  // before any settings

@@ -49,6 +49,9 @@ bool Nic::drive_owned(Acks acks) {
     adopt_links();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
+  if (has_faults_) [[unlikely]] {
+    if (step_faults()) return false;
+  }
   bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
   worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
   statistics_stale_ |= worked;
@@ -112,7 +115,11 @@ void Nic::posted(uint32_t jetty) {
   if (own_soon(kOwnerPatience)) {
     const Acks acks = application_drives();
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    worker_->send_posted(jetty, acks, [this](const Event& event) { report(event); });
+    if (has_faults_ && step_faults()) [[unlikely]] {
+      worker_->posted().set(jetty);
+    } else {
+      worker_->send_posted(jetty, acks, [this](const Event& event) { report(event); });
+    }
     tell_helper_deadline();
     release();
     return;

@@ -34,7 +34,9 @@ void Nic::helper_main() {
   Duration away = to_duration(config_.progress.helper_backoff_min);
   drives_at_rest_ = drives_.load(std::memory_order_relaxed);
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (!application_polls_.load()) {
+    if (is_stopped()) [[unlikely]] {
+      wait_while_stopped();
+    } else if (!application_polls_.load()) {
       if (policy_.application_polls()) {
         policy_.application_stopped();
         ports_.shm.set_polled(false);
@@ -153,7 +155,7 @@ bool Nic::nothing_left() const {
 // Owned: lets go, and blocks until there is work. `nap`: there was traffic just now.
 void Nic::helper_rest(bool worked, bool nap) {
   if (statistics_due()) publish_statistics();
-  worker_->send_owed();
+  send_owed();
   ports_.shm.clear_doorbell();  // before peers are asked to ring
   nap &= ports_.plugins.empty();
   bool busy = worker_->posted().any() || ports_.shm.has_pending();

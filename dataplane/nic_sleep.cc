@@ -45,6 +45,8 @@ Instant Nic::helper_deadline(Acks acks) const {
   Instant deadline = earlier(worker_->core().next_deadline(acks), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
   deadline = worker_->real_time_of(deadline);
+  if (has_faults_) [[unlikely]]
+    deadline = earlier(deadline, next_fault_change());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
 }
 

@@ -29,7 +29,7 @@ constexpr Duration kLongestLeave = seconds(2);  // a machine may be so busy that
 // Devices cannot be driven while they sleep, and a daemon has a worker. A thread that runs only when the machine is
 // idle would leave frames to lie that the helper takes at once.
 bool Nic::may_stand_in() {
-  if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load()) return false;
+  if (clients_ != nullptr || !ports_.plugins.empty() || stop_.load() || is_stopped()) return false;
   if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_IDLE) return false;
   std::thread::id nobody;
   return stands_in_.compare_exchange_strong(nobody, std::this_thread::get_id());
@@ -55,7 +55,7 @@ int Nic::stand_in(int fd, int ms) {
 
 int Nic::stand_in_until(Instant until) {
   bool busy = false;
-  while (!stop_.load()) {
+  while (!stop_.load() && !is_stopped()) {
     Duration limit = SleepSet::kNoLimit;
     if (busy) {
       limit = Duration{};
@@ -102,7 +102,7 @@ bool Nic::stand_in_drive(bool udp) {
 
 // Owned: lets go, asked to be woken. True: there is work again, and nobody was asked to ring.
 bool Nic::stand_in_rest() {
-  if (acks_at_rest() == Acks::kNow) worker_->send_owed();
+  if (acks_at_rest() == Acks::kNow) send_owed();
   ports_.shm.clear_doorbell();  // before peers are asked to ring
   const bool busy = ports_.prepare_nap(true) || worker_->posted().any();
   asleep_ = true;

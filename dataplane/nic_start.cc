@@ -108,17 +108,22 @@ Nic::~Nic() {
   helper_.join();
   for (uint16_t port : claims_.ports()) ports_.shm.retract_ids(port);  // while they are ours
   // A thread that was interrupted while it owned the Core must not hang the exit.
-  Instant limit = worker_->now() + kTeardownWait;
+  const Instant limit = worker_->now() + kTeardownWait;
   while (!ownership_.try_own()) {
     if (worker_->now() > limit) return;
     ipc::pause_for(microseconds(100));
   }
+  if (!is_stopped()) say_goodbye();  // a NIC that a fault stopped says nothing to anybody
+  release();
+}
+
+// Owned.
+void Nic::say_goodbye() {
   worker_->core().close(worker_->turn());
-  limit = worker_->now() + kTeardownWait;
+  const Instant limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
   while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
   }
-  release();
 }
 
 // ---- ports -----------------------------------------------------------------------------------------------------

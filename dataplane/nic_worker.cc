@@ -41,6 +41,10 @@ bool Nic::set_worker(const WorkerSettings& settings, std::string* why) {
 
 void Nic::worker_main() {
   while (!stop_.load(std::memory_order_relaxed)) {
+    if (is_stopped()) [[unlikely]] {
+      wait_while_stopped();
+      continue;
+    }
     control_ports();
     ownership_.own();
     wake_up();
@@ -58,7 +62,7 @@ void Nic::worker_main() {
 // Owned: lets go, and blocks until there is work.
 void Nic::worker_rest(bool worked) {
   if (statistics_due()) publish_statistics();
-  worker_->send_owed();
+  send_owed();
   bool busy = worker_->posted().any() || ports_.shm.has_pending() || ports_.prepare_sleep();
   if (clients_ != nullptr) busy |= clients_->prepare_sleep(worker_->turn());
   asleep_ = true;

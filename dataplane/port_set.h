@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/foreign_memory.h"
@@ -55,6 +56,12 @@ class PortSet {
     plugins[index]->set_link(link);
   }
 
+  // ---- a fault that somebody asked for: all frames are lost ----
+  bool is_down() const { return down_; }
+  void set_down(bool down) { down_ = down; }
+  // How many, since the last call.
+  uint64_t take_lost() { return std::exchange(lost_, 0); }
+
   // ---- looking ----
   // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
   std::function<void(const Note&)> on_note;
@@ -72,6 +79,10 @@ class PortSet {
       if (got != 0) udp_hot_until_ = now + kUdpHot;
       udp_look_at_ = now + kUdpPause;
       n += got;
+    }
+    if (down_) [[unlikely]] {
+      lost_ += n;
+      return 0;
     }
     received_ += n;
     return n;
@@ -93,6 +104,10 @@ class PortSet {
   // ---- Host: frames out ----
   std::byte* tx_begin(uint32_t link, size_t bytes) { return begun_ = begin_frame(link, bytes); }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
+    if (down_) [[unlikely]] {
+      ++lost_;
+      return abort_frame(link, frame);
+    }
     switch (kinds_[link]) {
       case LinkKind::kShm:
         return shm.tx_commit(link, frame, bytes);
@@ -275,6 +290,8 @@ class PortSet {
   std::byte* begun_ = nullptr;  // the frame that gather() fills
   bool udp_sent_ = false;
   bool loopback_used_ = false;
+  bool down_ = false;
+  uint64_t lost_ = 0;
 };
 
 }  // namespace ub

@@ -30,6 +30,7 @@ PAGES = {
     "Transport channels and addresses": ("urma_get_tp_list", "channels and addresses"),
     "Latencies of the data calls": ("urma_start_perf", "latencies of the data calls"),
     "Memory that a daemon reaches, and where the NIC runs": ("softub_alloc", "memory shared with a daemon"),
+    "Faults on demand": ("softub_inject", "faults on demand"),
 }
 SECTION = re.compile(r"^/\* -{4} (.+?)(?: -+)?(?: \*/)?$")
 COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*\));", re.S)

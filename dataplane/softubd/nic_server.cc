@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "dataplane/daemon_socket.h"
+#include "lib/base/fault/plan_text.h"
 
 namespace ub {
 
@@ -276,6 +277,12 @@ void NicServer::apply_settings() {
     clients_.set_rate(core, now, d.app_rate);
     return true;
   });
+  if (d.inject == injected_) return;
+  injected_ = d.inject;
+  const fault::Plan plan =
+      fault::parse_plan(injected_).plan.value_or(fault::Plan{});  // it was checked when it was read
+  if (nic_->inject(plan.nic, &why) != Status::kOk) spdlog::warn("daemon.inject: {}", why);
+  if (!injected_.empty()) spdlog::warn("daemon.inject: the NIC has faults from now on: {}", injected_);
 }
 
 std::string NicServer::reload(const LoadedConfig& wanted) {

@@ -59,6 +59,7 @@ class NicServer {
   boost::asio::io_context& io_;
   LoadedConfig config_;
   std::string socket_path_;
+  std::string injected_;  // daemon.inject, as it is in force
   ipc::Fd lock_, listener_fd_;
   boost::asio::posix::stream_descriptor listener_;
   boost::asio::steady_timer timer_;

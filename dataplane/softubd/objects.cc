@@ -304,6 +304,24 @@ Status AppObjects::moderate_jfc(uint32_t id, const ipc::AppModeration& moderatio
   return core([&](NicCore& core, Instant now) { return core.moderate_jfc(now, id, wanted); });
 }
 
+Status AppObjects::inject_rnr(const ipc::AppFault& wanted, std::string* why) {
+  std::optional<fault::RnrRule> rule;
+  if (wanted.by != ipc::AppFault::kNone) {
+    if (wanted.by > static_cast<uint8_t>(fault::By::kChance) || wanted.n == 0) return Status::kInvalid;
+    rule = {
+        .jfr = wanted.jfr,
+        .choice = {
+            .by = static_cast<fault::By>(wanted.by), .n = wanted.n, .at_most = wanted.at_most, .seed = wanted.seed}};
+  }
+  const Status status = core([&](NicCore& core, Instant) { return core.inject_rnr(client_.number(), rule); });
+  if (status != Status::kOk) *why = "too many applications have an rnr fault";
+  return status;
+}
+
+uint64_t AppObjects::injected_rnr() {
+  return core([&](NicCore& core, Instant) { return core.injected_rnr(client_.number()); });
+}
+
 Status AppObjects::set_threshold(uint32_t id, uint32_t slots) {
   if (!jfrs_.contains(id)) return Status::kInvalid;
   return core([&](NicCore& core, Instant) { return core.set_receive_threshold(id, slots); });

@@ -48,6 +48,8 @@ class AppObjects {
   Status set_queue_token(uint32_t id, const ipc::AppToken&);
   Status set_segment_token(uint32_t handle, const ipc::AppToken&);
   Status set_segment_exclusive(uint32_t handle, bool exclusive);
+  Status inject_rnr(const ipc::AppFault&, std::string* why);
+  uint64_t injected_rnr();
   Status take_unhandled(uint32_t id, Cqe* out, uint32_t room, uint32_t* count);
   Status alloc_token(const DaemonConfig&, uint32_t* id, std::string* why);
   Status free_token(uint32_t id);

@@ -276,6 +276,11 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->set_segment_token(r.id, r.token);
     case AppCall::kSetExclusive:
       return objects_->set_segment_exclusive(r.id, r.value != 0);
+    case AppCall::kInjectRnr:
+      return objects_->inject_rnr(r.fault, why);
+    case AppCall::kInjected:
+      answer->count = objects_->injected_rnr();
+      return Status::kOk;
     case AppCall::kFreeToken:
       return objects_->free_token(r.id);
     case AppCall::kUnregister:

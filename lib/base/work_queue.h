@@ -182,7 +182,7 @@ struct alignas(kSlotBytes) Cqe {
   CrStatus status;
   CrOpcode opcode;
   uint8_t flags;
-  uint8_t reserved;
+  WrOp op;             // of a request that succeeded
   uint64_t user_data;  // the value that was given when the local object was created
 };
 static_assert(sizeof(Cqe) == kSlotBytes);

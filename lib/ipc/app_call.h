@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 10;
+inline constexpr uint32_t kAppCallVersion = 11;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -52,6 +52,8 @@ enum class AppCall : uint32_t {
   kSetSegmentToken,  // id = handle, token
   kSetExclusive,     // id = handle of a segment, value = 0 or 1
   kModerateJfc,      // id, moderation
+  kInjectRnr,        // fault
+  kInjected,         // -> count of injected RNR
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 
@@ -124,6 +126,16 @@ struct AppModeration {
   uint32_t period_us;
 };
 
+// fault::RnrRule; `by` is kNone where there is none.
+struct AppFault {
+  static constexpr uint8_t kNone = 0xff;
+  uint64_t seed;
+  uint32_t jfr;  // 0: any
+  uint32_t n, at_most;
+  uint8_t by;
+  uint8_t reserved[3];
+};
+
 struct AppHead {
   uint64_t magic;
   uint32_t version;
@@ -142,6 +154,7 @@ struct AppRequest {
     AppTarget target;
     AppToken token;
     AppModeration moderation;
+    AppFault fault;
   };
 };
 
@@ -163,6 +176,7 @@ struct AppAnswer {
   union {
     AppSegment segment;
     AppInstance instance;
+    uint64_t count;
   };
   char text[256];  // why the call failed, ends with 0; empty: the status says all
 };

@@ -107,6 +107,10 @@ class Core {
   Status remove_target(uint32_t target);
   Status bind(Instant now, uint32_t jetty, uint32_t target);  // RC
   Status unbind(uint32_t jetty);
+  // Messages that want a receive of this owner's JFRs are answered as if none were posted, as the rule says; none:
+  // no longer. kNoMemory: too many owners have a rule. injected_rnr(): how many were, since it was set.
+  Status inject_rnr(Owner, const std::optional<fault::RnrRule>&);
+  uint64_t injected_rnr(Owner) const;
   // Closes the channels of an application that is gone. Its objects must have been destroyed before.
   void close_owner(Instant now, Owner);
   // Sends CLOSE on every channel. The driver must then poll packets until there are none.
@@ -132,6 +136,8 @@ class Core {
   Instant next_deadline(Acks acks = Acks::kNow) const;
   // Adds to the statistics a time in which nobody drove the Core and which `now` leaves out (lib/base/driver_clock.h).
   void count_away(Duration);
+  // Adds to the statistics what happened around the Core.
+  void count(Counter counter, uint64_t times = 1) { s_.count(counter, times); }
   // Does poll_packets() have anything to send? kMayWait leaves out acknowledgements.
   bool has_packets(Acks acks = Acks::kNow) const;
   // Is something ready to send, but held back until the peer acknowledges or answers what was sent before?

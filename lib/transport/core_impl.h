@@ -209,8 +209,17 @@ Status Core<Host, Engines>::unbind(uint32_t jetty) {
   return unbind_jetty(s_, jetty);
 }
 template <class Host, class Engines>
+Status Core<Host, Engines>::inject_rnr(Owner owner, const std::optional<fault::RnrRule>& rule) {
+  return s_.rnr_faults.set(owner, rule);
+}
+template <class Host, class Engines>
+uint64_t Core<Host, Engines>::injected_rnr(Owner owner) const {
+  return s_.rnr_faults.refused(owner);
+}
+template <class Host, class Engines>
 void Core<Host, Engines>::close_owner(Instant now, Owner owner) {
   s_.now = now;
+  s_.rnr_faults.set(owner, {});
   engines_.each([=](auto& engine) { engine.close_owner(owner); });
   s_.held.release_orphans(host_);
 }

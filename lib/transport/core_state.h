@@ -13,6 +13,7 @@
 #include "lib/transport/core_types.h"
 #include "lib/transport/resource/id_space.h"
 #include "lib/transport/resource/records.h"
+#include "lib/transport/resource/rnr_faults.h"
 #include "lib/transport/setup/finding.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/wire/control_record.h"
@@ -104,6 +105,7 @@ struct CoreState : tp::State {
   uint32_t outbox_head = 0, outbox_tail = 0;
   Instant reset_window{};    // beginning of the second in which `resets_sent` RESETs were sent
   uint32_t resets_sent = 0;  // their number is limited
+  RnrFaults rnr_faults;
 
   NumberRange queue_timers;
   NumberRange jfc_timers;  // the Core handles them: the period of a moderated JFC ends (ta::end_period())

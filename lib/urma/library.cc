@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/fault/plan_text.h"
 #include "lib/ipc/pause.h"
 #include "lib/ipc/ring.h"
 #include "lib/urma/backends/null_backend.h"
+#include "lib/urma/data/faults.h"
 #include "lib/urma/data/perf.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
@@ -80,11 +82,28 @@ urma_status_t Library::start(uint32_t wanted_uasid) {
     hooks_installed_ = true;
   }
   connector_ = std::make_unique<Connector>();
+  if (!start_faults()) {
+    backend_.reset();
+    return URMA_FAIL;
+  }
   live_state.backend.store(backend_.get(), std::memory_order_release);
   device_.magic = live_magic<Device>();
   up_ = true;
   URMA_LOG_INFO("device %s is up, back end %s, uasid 0x%08x", device_.pub.name, backend_->name(), uasid_);
   return URMA_SUCCESS;
+}
+
+// Those of the configuration, whose text was checked when it was read.
+bool Library::start_faults() {
+  const fault::Plan plan = fault::parse_plan(settings_.faults).plan.value_or(fault::Plan{});
+  std::string why;
+  if (!settings_.faults.empty() && backend_->inject(plan.nic, &why) != Status::kOk) {
+    URMA_LOG_ERROR("fault.inject: %s", why.c_str());
+    return false;
+  }
+  if (!settings_.faults.empty()) URMA_LOG_INFO("faults are injected: %s", settings_.faults.c_str());
+  set_faults(plan.program);
+  return true;
 }
 
 urma_status_t Library::stop() {

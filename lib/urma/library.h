@@ -91,6 +91,7 @@ class Library {
     return std::get<ObjectPool<T>>(pools_);
   }
 
+  bool start_faults();
   void end_epoch();
   void wake_waiters();
   void collect_leftovers();

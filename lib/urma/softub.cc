@@ -2,7 +2,14 @@
 // What SoftUB adds to the URMA calls.
 #include "lib/urma/include/ub/umdk/urma/softub_api.h"
 
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "lib/base/fault/plan_text.h"
+#include "lib/urma/data/faults.h"
 #include "lib/urma/library.h"
+#include "lib/urma/log.h"
 #include "lib/urma/status.h"
 
 using namespace ub;
@@ -19,3 +26,37 @@ void* softub_alloc(size_t bytes) {
 void softub_free(void* memory) { Library::get().take_back(memory); }
 
 const char* softub_placement(void) { return Library::get().device() != nullptr ? backend().name() : nullptr; }
+
+urma_status_t softub_inject(const char* text) try {
+  static std::mutex one_at_a_time;
+  const fault::ParsedPlan parsed = fault::parse_plan(text != nullptr ? text : "");
+  if (!parsed.plan) {
+    URMA_LOG_ERROR("softub_inject: %s", parsed.error.c_str());
+    return URMA_EINVAL;
+  }
+  std::lock_guard guard(one_at_a_time);
+  if (Library::get().device() == nullptr) return URMA_FAIL;
+  std::string why;
+  const Status status = backend().inject(parsed.plan->nic, &why);
+  if (status != Status::kOk) {
+    URMA_LOG_ERROR("softub_inject: %s", why.c_str());
+    return status == Status::kInvalid ? URMA_ENOPERM : status_of(status);
+  }
+  set_faults(parsed.plan->program);
+  return URMA_SUCCESS;
+} catch (const std::bad_alloc&) {
+  return URMA_ENOMEM;
+}
+
+urma_status_t softub_get_injected(softub_injected_t* counts) {
+  if (counts == nullptr) return URMA_EINVAL;
+  if (Library::get().device() == nullptr) return URMA_FAIL;
+  const fault::ProgramCounts of_program = fault_counts();
+  const fault::NicCounts of_nic = backend().injected();
+  *counts = {.completions = of_program.completions,
+             .posts = of_program.posts,
+             .rnr = of_nic.rnr,
+             .ports_down = of_nic.ports_down,
+             .stops = of_nic.stops};
+  return URMA_SUCCESS;
+}

@@ -2,7 +2,6 @@
 #include "tests/conformance/far.h"
 
 #include <signal.h>
-#include <softub_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,9 @@ enum far_kind {
   FAR_FILL,
   FAR_HOLDS,
   FAR_WORD,
-  FAR_SET_WORD
+  FAR_SET_WORD,
+  FAR_INJECT,
+  FAR_INJECTED
 };
 
 struct far_order {
@@ -70,6 +71,7 @@ struct far_order {
   uint32_t token, former_token;
   struct queue_options options;
   urma_jetty_id_t id;
+  char text[80];  // of faults
 };
 
 struct far_answer {
@@ -79,6 +81,7 @@ struct far_answer {
   urma_jetty_id_t receives, sends;
   urma_cr_t record;
   urma_seg_t segment;
+  softub_injected_t injected;
 };
 
 // ---- the peer's side --------------------------------------------------------------------------------------
@@ -267,6 +270,12 @@ static struct far_answer obey(const struct far_order* order) {
     case FAR_SET_WORD:
       memcpy(at, &order->value, sizeof order->value);
       break;
+    case FAR_INJECT:
+      answer.status = softub_inject(order->text);
+      break;
+    case FAR_INJECTED:
+      answer.status = softub_get_injected(&answer.injected);
+      break;
     default:
       answer.status = URMA_EINVAL;
       break;
@@ -365,6 +374,19 @@ void far_send(const struct far_queue* q, urma_jetty_id_t to, uint64_t offset, ui
 
 urma_status_t far_set_jfr_state(const struct far_queue* q, urma_jfr_state_t state) {
   return give(&(struct far_order){.kind = FAR_STATE, .number = q->number, .value = state}).status;
+}
+
+urma_status_t far_inject(const char* text) {
+  struct far_order order = {.kind = FAR_INJECT};
+  need(strlen(text) < sizeof order.text, "the text of faults is too long");
+  strcpy(order.text, text);
+  return give(&order).status;
+}
+
+softub_injected_t far_injected(void) {
+  const struct far_answer answer = give(&(struct far_order){.kind = FAR_INJECTED});
+  check_number("softub_get_injected of the peer", answer.status, URMA_SUCCESS);
+  return answer.injected;
 }
 
 urma_target_seg_t* far_register(uint64_t offset, uint32_t bytes, uint32_t access, uint32_t token) {

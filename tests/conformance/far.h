@@ -7,6 +7,8 @@
 //   PROGRAM --processes|--loopback [part of a name]
 #pragma once
 
+#include <softub_api.h>
+
 #include "tests/conformance/world.h"
 
 #define STAGE_BYTES (10u << 20)  // of our memory, and of the peer's
@@ -41,6 +43,10 @@ void far_receive(const struct far_queue* q, uint64_t offset, uint32_t bytes, uin
 int far_take(const struct far_queue* q, double seconds, urma_cr_t* record);
 void far_send(const struct far_queue* q, urma_jetty_id_t to, uint64_t offset, uint32_t bytes, bool solicited);
 urma_status_t far_set_jfr_state(const struct far_queue* q, urma_jfr_state_t state);
+
+// Faults of the peer (softub_inject); in loopback they are ours, too. How often did they happen there?
+urma_status_t far_inject(const char* text);
+softub_injected_t far_injected(void);
 
 // A further segment inside the peer's memory, under its own token id; imported with the token that is given.
 urma_target_seg_t* far_register(uint64_t offset, uint32_t bytes, uint32_t access, uint32_t token);

@@ -27,6 +27,7 @@ PROGRAMS = {
     "requests": ["--processes"],
     "order": ["--processes"],
     "errors": ["--processes"],
+    "faults": ["--processes"],
     "life": ["--processes"],
     "events": ["--processes"],
     "flows": ["--processes"],

@@ -73,6 +73,7 @@ Refusal take_receive_for(CoreState& s, uint32_t link, const wire::TaPacket& pack
   if (!token_fits(jfr.token, packet)) return Counter::kRxDropUmToken;
   if (!ready(s, to.jetty, jfr)) return Counter::kRxTargetNotReady;
   if (too_many_arriving(s, jfr.owner)) return Counter::kRxDropUmBusy;
+  if (finds_none_on_purpose(s, jfr)) return Counter::kRxDropUmNoReceive;
   *receive = take_receive(s, to.jfr, to.jetty == 0 ? jfr.jfc : s.jettys[to.jetty].recv_jfc);
   if (*receive == 0) return Counter::kRxDropUmNoReceive;
   s.receives[*receive].jetty = to.jetty;

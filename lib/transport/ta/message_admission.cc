@@ -70,6 +70,14 @@ bool token_fits(const AcceptedToken& token, const wire::TaPacket& packet) {
   return packet.tv && token.fits(packet.token_value);
 }
 
+bool finds_none_on_purpose(CoreState& s, const Jfr& jfr) {
+  if (!s.rnr_faults.any()) [[likely]]
+    return false;
+  if (!s.rnr_faults.refuses(jfr.owner, jfr.id)) return false;
+  s.count(Counter::kInjectedRnr);
+  return true;
+}
+
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet) {
   const tp::Channel& ch = s.channels[channel];
   uint32_t jetty_record, jfr_record;
@@ -88,7 +96,7 @@ Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, 
     if (refused) jetty->refused_rcid = 0;
   }
   uint32_t jfc = jetty == nullptr ? jfr.jfc : jetty->recv_jfc;
-  uint32_t receive = take_receive(s, jfr_record, jfc);
+  const uint32_t receive = finds_none_on_purpose(s, jfr) ? 0 : take_receive(s, jfr_record, jfc);
   if (receive == 0) {
     if (jetty != nullptr && jetty->mode == Mode::kRc) {
       jetty->refused_rcid = packet.req.rc_id & kAnswerRcid;

@@ -21,6 +21,8 @@ constexpr uint8_t kSoon = 5;  // RNR code, 64 us: for want of a record, which so
 
 // Finds the receiver of a message, checks whether the sender may use it, and takes a receive.
 Verdict admit_message(CoreState& s, uint32_t channel, tp::OpenMessage& message, const wire::TaPacket& packet);
+// Is a message that wants a receive of the JFR to find none, because its owner wants to see that?
+bool finds_none_on_purpose(CoreState& s, const Jfr& jfr);
 // Does the message carry the token that its receiver requires?
 bool token_fits(const AcceptedToken& token, const wire::TaPacket& packet);
 

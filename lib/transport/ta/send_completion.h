@@ -13,6 +13,7 @@ namespace ub::ta {
 inline void say_how_it_ended(Cqe& cqe, const Wqe& wqe, CrStatus status, uint32_t stamp) {
   cqe.user_ctx = wqe.user_ctx;
   cqe.status = status;
+  cqe.op = wqe.op;
   cqe.length = wqe.length;
   cqe.stamp = stamp;
 }

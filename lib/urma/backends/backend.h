@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/base/counters.h"
+#include "lib/base/fault/plan.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/nic_event.h"
 
@@ -87,6 +88,12 @@ class Backend {
   virtual void completions_read(uint32_t jfc) = 0;
   // A JFC was armed (QueueIndices::armed was stored).
   virtual void armed(uint32_t jfc) = 0;
+
+  // ---- faults that somebody asked for (docs/fault-injection.md) ----
+  // In place of those before. kInvalid with `*why`: this NIC has none of that kind.
+  virtual Status inject(const fault::NicPlan&, std::string* why) = 0;
+  // How often they happened since then.
+  virtual fault::NicCounts injected() = 0;
 
   // ---- looking in ----
   virtual Counters counters() = 0;

@@ -183,6 +183,9 @@ class EmbeddedBackend final : public Backend {
     nic_->expect_events();
   }
 
+  Status inject(const fault::NicPlan& plan, std::string* why) override { return nic_->inject(plan, why); }
+  fault::NicCounts injected() override { return nic_->injected(); }
+
   Counters counters() override {
     return nic_->control([](NicCore& core, Instant) { return core.counters(); });
   }

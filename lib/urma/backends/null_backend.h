@@ -50,6 +50,9 @@ class NullBackend final : public Backend {
   void completions_read(uint32_t) override {}
   void armed(uint32_t) override {}
 
+  Status inject(const fault::NicPlan&, std::string*) override { return Status::kInvalid; }
+  fault::NicCounts injected() override { return {}; }
+
   Counters counters() override { return {}; }
   std::vector<ChannelInfo> channels() override { return {}; }
 };

@@ -50,6 +50,7 @@ Placement place_nic(uint32_t wanted_uasid) {
   settings.max_jfs_depth = config.limits.jfs_depth;
   settings.max_jfr_depth = config.limits.jfr_depth;
   settings.window_packets = config.transport.window_packets;
+  settings.faults = config.fault.inject;
   for (const std::string& entry : config.device.eid_map) {
     if (auto mapping = parse_eid_mapping(entry)) settings.eid_map.push_back({mapping->first, mapping->second});
   }

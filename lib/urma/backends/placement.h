@@ -38,6 +38,7 @@ struct DeviceSettings {
   // Priorities that stand for each type of channel, lowest first; the rest stands for UTP.
   uint32_t rtp_priorities = 8, ctp_priorities = 6;
   std::vector<EidMapping> eid_map;
+  std::string faults;  // docs/fault-injection.md
 };
 
 struct Placement {

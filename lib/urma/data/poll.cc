@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/urma/data/faults.h"
 #include "lib/urma/data/perf.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/objects/jfc.h"
@@ -24,8 +25,11 @@ constexpr uint32_t kPollsPerDrive = 16;  // polls that found something; one that
   }
 }
 
-uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
+// With faults (faults.h), or as if there were none.
+template <bool kFaults>
+uint32_t take_records(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
   uint32_t count;
+  uint32_t changed = 0;  // by faults, by bit
   bool was_full = false;
   {
     MaybeLocked guard(jfc.lock, jfc.lock_free);
@@ -36,6 +40,7 @@ uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
       const Cqe& cqe = jfc.slots[(consumed + i) & jfc.mask];
       __builtin_prefetch(&jfc.slots[(consumed + i + 1) & jfc.mask]);
       convert(cqe, cr[i]);
+      if constexpr (kFaults) changed |= uint32_t{change_record(cqe, jfc.pub.jfc_id.id, cr[i])} << i;
       if (cqe.status == CrStatus::kWrFlushDone || cqe.status == CrStatus::kWrSuspendDone) [[unlikely]]
         note_marker(cqe);
     }
@@ -43,7 +48,18 @@ uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
   }
   if (was_full) [[unlikely]]
     tell_read(jfc);
+  if constexpr (kFaults) stop_queues(cr, changed);
   return count;
+}
+
+[[gnu::noinline, gnu::cold]] uint32_t take_with_faults(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
+  return take_records<true>(jfc, std::min(room, kRecordsAtOnce), cr);
+}
+
+uint32_t take(Jfc& jfc, uint32_t room, urma_cr_t* cr) {
+  if (has_faults()) [[unlikely]]
+    return take_with_faults(jfc, room, cr);
+  return take_records<false>(jfc, room, cr);
 }
 
 bool has_records(const Jfc& jfc) {

@@ -5,6 +5,7 @@
 
 #include "lib/base/atomic_operation.h"
 #include "lib/urma/clock.h"
+#include "lib/urma/data/faults.h"
 #include "lib/urma/data/send_queue.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/log.h"
@@ -273,6 +274,10 @@ urma_status_t post_one(SendQueue& sq, const urma_jfs_wr_t& wr) {
     return refuse("the notify address has no segment, or one of another instance than the target");
   }
 
+  if (has_faults()) [[unlikely]] {
+    const urma_status_t refused = refuse_request(r.op, sq.id);
+    if (refused != URMA_SUCCESS) return refused;
+  }
   if (sq.posted - sq.retired_seen >= sq.depth && !has_place(sq)) return URMA_ENOMEM;
   uint32_t slots = wqe_slots(r.op, r.sges, r.inlined ? r.length : 0);
   Wqe* wqe = reserve(sq.ring, slots);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hot: urma_jfr_wr_t -> Rqe. Every element takes `stride` slots, so the ring's end needs no filler and the
 // number of receives posted is a difference of indices.
+#include "lib/urma/data/faults.h"
 #include "lib/urma/data/perf.h"
 #include "lib/urma/data/receive_queue.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
@@ -18,6 +19,10 @@ namespace {
 urma_status_t post_one(Jfr& jfr, const urma_jfr_wr_t& wr) {
   if (wr.src.num_sge > jfr.max_sge) return refuse("more pieces than max_sge");
   if (wr.src.num_sge != 0 && wr.src.sge == nullptr) return refuse("pieces without a list");
+  if (has_faults()) [[unlikely]] {
+    const urma_status_t refused = refuse_receive(jfr.pub.jfr_id.id);
+    if (refused != URMA_SUCCESS) return refused;
+  }
   RingProducer<Rqe>& ring = jfr.ring;
   if (ring.produced - ring.consumed_seen >= jfr.limit) {
     ring.consumed_seen = ring.indices->consumed.load(std::memory_order_acquire);

@@ -2,6 +2,7 @@
 // Receive queues. Posting is in post_receive.cc.
 #include <algorithm>
 
+#include "lib/urma/data/receive_queue.h"
 #include "lib/urma/data/send_queue.h"
 #include "lib/urma/device/device_limits.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
@@ -136,6 +137,14 @@ urma_status_t deactivate(Jfr& jfr) {
   return URMA_SUCCESS;
 }
 
+Status change_state(Jfr& jfr, QueueState state) {
+  const uint32_t id = jfr.pub.jfr_id.id;
+  if (backend().state(id) == state) return Status::kOk;
+  const Status status = backend().set_state(id, state);
+  if (status == Status::kOk) jfr.in_error.store(state == QueueState::kError, std::memory_order_relaxed);
+  return status;
+}
+
 }  // namespace ub::urma
 
 urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg) {
@@ -166,11 +175,8 @@ urma_status_t urma_modify_jfr(urma_jfr_t* jfr_handle, urma_jfr_attr_t* attr) {
       default:
         return URMA_EINVAL;
     }
-    if (backend().state(id) != state) {
-      Status status = backend().set_state(id, state);
-      if (status != Status::kOk) return status_of(status);
-      jfr->in_error.store(state == QueueState::kError, std::memory_order_relaxed);
-    }
+    Status status = change_state(*jfr, state);
+    if (status != Status::kOk) return status_of(status);
   }
   if ((attr->mask & JFR_RX_THRESHOLD) != 0) {
     Status status = backend().set_receive_threshold(id, attr->rx_threshold * jfr->stride);

@@ -21,6 +21,7 @@ struct LiveState {
   // so that a thread that is inside a call finds something to call.
   std::atomic<Backend*> backend{nullptr};
   std::atomic<uint64_t> epoch{1};
+  std::atomic<bool> faults{false};  // somebody asked for some (data/faults.h)
 };
 extern LiveState live_state;
 

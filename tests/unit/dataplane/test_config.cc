@@ -365,6 +365,20 @@ TEST(Config, rule__names_paths_and_addresses) {
   EXPECT_EQ(error_of_text("[port]\nshm_dir = \"here\"\n"), "2:1: port.shm_dir: \"here\" is not an absolute path");
 }
 
+TEST(Config, value__faults_are_read_and_named) {
+  FakeEnvironment environment;
+  environment.add_file(kSystemFile,
+                       "[fault]\ninject = \"rnr count=3; stop\"\n[daemon]\ninject = \"port down; stop\"\n");
+  const ConfigResult good = load_config(environment);
+  ASSERT_TRUE(good.config) << good.error;
+  EXPECT_EQ(good.config->fault.inject, "rnr count=3; stop");
+  EXPECT_EQ(good.config->daemon.inject, "port down; stop");
+  EXPECT_EQ(error_of_text("[fault]\ninject = \"rnr count=x\"\n"),
+            "2:1: fault.inject: fault 1, \"rnr count=x\": count=x is no number of 1 to 4294967295");
+  EXPECT_EQ(error_of_text("[daemon]\ninject = \"rnr\"\n"),
+            "2:1: daemon.inject: completion, post and rnr are faults of a program: give them to it, in fault.inject");
+}
+
 TEST(Config, together__limits_that_contradict) {
   FakeEnvironment environment;
   environment.add_file(kSystemFile, "[transport]\nrto_max = \"2ms\"\n");

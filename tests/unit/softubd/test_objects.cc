@@ -120,6 +120,29 @@ TEST_F(ObjectsTest, a_segment_becomes_exclusive_if_it_is_its_own) {
 }
 
 // All applications share the table of peers.
+TEST_F(ObjectsTest, a_fault_is_checked_and_ends_with_its_application) {
+  const auto inject = [&](uint32_t n, uint8_t by) {
+    ipc::AppFault fault{};
+    fault.n = n;
+    fault.by = by;
+    return objects->inject_rnr(fault, &why);
+  };
+  const auto has_rule = [&] {
+    return nic->control([&](Nic::NicCore& core, Instant) { return core.state().rnr_faults.any(); });
+  };
+  EXPECT_EQ(inject(0, 0), Status::kInvalid) << "every 0th";
+  EXPECT_EQ(inject(1, 3), Status::kInvalid) << "chosen in no way that there is";
+  EXPECT_FALSE(has_rule());
+  EXPECT_EQ(inject(1, 0), Status::kOk);
+  EXPECT_TRUE(has_rule());
+  EXPECT_EQ(inject(0, ipc::AppFault::kNone), Status::kOk);
+  EXPECT_FALSE(has_rule());
+  EXPECT_EQ(inject(1, 0), Status::kOk);
+  EXPECT_EQ(objects->injected_rnr(), 0u);
+  EXPECT_TRUE(objects->destroy_all());
+  EXPECT_FALSE(has_rule());
+}
+
 TEST_F(ObjectsTest, peers_of_one_application_are_limited) {
   config.daemon.app_peers = 3;
   std::vector<uint32_t> ids(4);

@@ -667,6 +667,19 @@ TEST(DeliverSend, without_a_receive_is_refused_for_the_time_of_the_jfr) {
   EXPECT_EQ(d.verdict(), (std::pair<int, int>(wire::kRspRnr, d.the_jfr().rnr_code)));
 }
 
+TEST(DeliverSend, finds_no_receive_if_its_owner_asked_for_that) {
+  Delivery d;
+  d.post_receive(64);
+  ASSERT_EQ(d.s->rnr_faults.set(d.the_jfr().owner, fault::RnrRule{.jfr = 0, .choice = {.at_most = 1}}), Status::kOk);
+  d.give(d.send(), 5);
+  EXPECT_EQ(d.verdict(), (std::pair<int, int>(wire::kRspRnr, d.the_jfr().rnr_code)));
+  EXPECT_TRUE(d.completions().empty());
+  EXPECT_EQ(d.s->counters[Counter::kInjectedRnr], 1u);
+  d.answers();
+  d.give(d.send(), 5);
+  EXPECT_EQ(d.completions().size(), 1u) << "the receive is still there";
+}
+
 TEST(DeliverSend, with_invalidate_revokes_and_tells_what) {
   Delivery d;
   d.post_receive(64);

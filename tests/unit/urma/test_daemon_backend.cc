@@ -233,6 +233,31 @@ TEST_F(DaemonBackendTest, segments_become_exclusive_by_handle) {
   EXPECT_EQ(calls, (std::vector<std::array<uint32_t, 3>>{{number, 3, 1}, {number, 4, 0}}));
 }
 
+TEST_F(DaemonBackendTest, rnr_is_asked_for_and_faults_of_the_nic_are_refused) {
+  ASSERT_TRUE(start()) << error;
+  std::vector<ipc::AppRequest> calls;
+  daemon.on_call = [&](const ipc::AppRequest& request, ipc::AppAnswer* answer, std::string*) {
+    calls.push_back(request);
+    if (request.call == AppCall::kInjected) answer->count = uint64_t{5} << 32;
+  };
+  fault::NicPlan plan;
+  plan.rnr = {.jfr = 9, .choice = {.by = fault::By::kChance, .n = 20, .at_most = 3, .seed = 7}};
+  EXPECT_EQ(nic->inject(plan, &error), Status::kOk);
+  EXPECT_EQ(nic->inject({}, &error), Status::kOk);
+  ASSERT_EQ(calls.size(), 2u);
+  const ipc::AppFault& asked = calls[0].fault;
+  EXPECT_EQ(calls[0].call, AppCall::kInjectRnr);
+  EXPECT_EQ(asked.jfr, 9u);
+  EXPECT_EQ(asked.by, static_cast<uint8_t>(fault::By::kChance));
+  EXPECT_EQ((std::array<uint64_t, 3>{asked.n, asked.at_most, asked.seed}), (std::array<uint64_t, 3>{20, 3, 7}));
+  EXPECT_EQ(calls[1].fault.by, ipc::AppFault::kNone);
+  EXPECT_EQ(nic->injected().rnr, uint64_t{5} << 32);
+  plan.stop.emplace();
+  EXPECT_EQ(nic->inject(plan, &error), Status::kInvalid);
+  EXPECT_TRUE(contains(error, "daemon.inject")) << error;
+  EXPECT_EQ(calls.size(), 3u) << "nothing was asked for";
+}
+
 TEST_F(DaemonBackendTest, moderation_names_what_changes) {
   ASSERT_TRUE(start()) << error;
   std::vector<ipc::AppRequest> calls;

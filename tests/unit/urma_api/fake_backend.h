@@ -72,6 +72,9 @@ class FakeBackend : public Backend {
   uint32_t busy_looks = 0, looks = 0;
   Status next_status = Status::kOk;  // what the next creation answers
   Status bind_status = Status::kOk;
+  Status inject_status = Status::kOk;
+  fault::NicPlan nic_plan;      // as it was asked for last
+  fault::NicCounts nic_counts;  // what injected() tells
 
   // The elements that were posted and not completed yet. Filler is skipped.
   std::vector<const Wqe*> elements(uint32_t id) {
@@ -99,6 +102,7 @@ class FakeBackend : public Backend {
         Cqe cqe = send_cqe(id, status);
         cqe.user_ctx = wqe.user_ctx;
         cqe.length = wqe.length;
+        cqe.op = wqe.op;
         produce(q.config.sq.jfc, cqe);
       }
       indices.retired.fetch_add(1);
@@ -324,6 +328,16 @@ class FakeBackend : public Backend {
       return;
     }
   }
+
+  Status inject(const fault::NicPlan& plan, std::string* why) override {
+    if (inject_status != Status::kOk) {
+      *why = "refused by the test";
+      return inject_status;
+    }
+    nic_plan = plan;
+    return Status::kOk;
+  }
+  fault::NicCounts injected() override { return nic_counts; }
 
   Counters counters() override { return {}; }
   std::vector<ChannelInfo> channels() override { return {}; }

@@ -145,6 +145,10 @@ class DaemonBackend final : public Backend {
   Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override;
   Status remove_target(uint32_t target) override { return release(AppCall::kRemoveTarget, target); }
 
+  // ---- faults ----
+  Status inject(const fault::NicPlan& plan, std::string* why) override;
+  fault::NicCounts injected() override;
+
   // ---- progress ----
   void posted(uint32_t jetty) override { attendant_.posted(jetty, queue_bells_[jetty]); }
   void drive() override { attendant_.drive(); }
@@ -476,6 +480,42 @@ Status DaemonBackend::add_target(const Eid& local, TargetConfig config, uint32_t
   return status;
 } catch (const std::bad_alloc&) {
   return Status::kNoMemory;
+}
+
+// ---- faults ----------------------------------------------------------------------------------------------------
+
+// The port and the NIC are everybody's.
+Status DaemonBackend::inject(const fault::NicPlan& plan, std::string* why) try {
+  if (plan.port_down || plan.stop) {
+    *why =
+        "\"port down\" and \"stop\" would be faults of all programs of the daemon: they are set in its configuration, "
+        "as daemon.inject";
+    return Status::kInvalid;
+  }
+  AppRequest request = Client::request(AppCall::kInjectRnr);
+  request.fault.by = ipc::AppFault::kNone;
+  if (plan.rnr) {
+    const fault::Choice& choice = plan.rnr->choice;
+    request.fault = {.seed = choice.seed,
+                     .jfr = plan.rnr->jfr,
+                     .n = choice.n,
+                     .at_most = choice.at_most,
+                     .by = static_cast<uint8_t>(choice.by),
+                     .reserved = {}};
+  }
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status != Status::kOk) *why = why_not(status, answer);
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
+}
+
+fault::NicCounts DaemonBackend::injected() {
+  Client::Answer answer;
+  fault::NicCounts counts;
+  if (call(Client::request(AppCall::kInjected), &answer) == Status::kOk) counts.rnr = answer->count;
+  return counts;
 }
 
 // ---- looking in ------------------------------------------------------------------------------------------------

@@ -46,6 +46,41 @@ void softub_free(void* memory);
  */
 const char* softub_placement(void);
 
+/* ---- Faults on demand ---------------------------------------------------------------------------- */
+
+/**
+ * Makes things go wrong, so that a program's handling of errors can be tested: completions get another status, posts
+ * are refused, messages find no receive, the port goes down, the NIC stops. docs/fault-injection.md has the form of the
+ * text and what each fault means; this is one: "completion every=100 status=ACK_TIMEOUT_ERR; post nth=7 error=ENOMEM".
+ * The faults take the place of all those before, also of those that the configuration (fault.inject) asked for, and
+ * count and time from now. Any thread, between urma_init and urma_uninit, which ends them; a control call, may wait for
+ * the daemon. The caller keeps the text.
+ *
+ * @param text the faults; NULL or "": none.
+ * @return URMA_SUCCESS; otherwise all stays as it was, and the log says why in a sentence: URMA_EINVAL: the text has a
+ *         mistake; URMA_ENOPERM: "port down" or "stop", and the NIC is a daemon's, where they are set as daemon.inject;
+ *         URMA_ENOMEM: no memory, or 64 programs of the daemon have "rnr" already; URMA_FAIL: the library is not
+ *         started, or the daemon is gone.
+ */
+urma_status_t softub_inject(const char* text);
+
+/* How often faults happened. */
+typedef struct softub_injected {
+  uint64_t completions; /* records that say something else than what happened */
+  uint64_t posts;       /* requests and receives that were refused */
+  uint64_t rnr;         /* messages that found no receive; each attempt of a message counts */
+  uint64_t ports_down;  /* times that the port went down */
+  uint64_t stops;       /* times that the NIC stopped */
+} softub_injected_t;
+
+/**
+ * Tells how often faults happened since they were asked for. Any thread; a control call, may wait for the daemon.
+ *
+ * @param counts filled in; the caller's.
+ * @return URMA_SUCCESS; URMA_EINVAL: counts is NULL; URMA_FAIL: the library is not started.
+ */
+urma_status_t softub_get_injected(softub_injected_t* counts);
+
 /*
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */
