@@ -30,6 +30,7 @@ struct Operation {
   uint32_t ordered_each = 1;
   Service service = Service::kRoi;
   uint32_t late_each = 0;  // every so many-th packet arrives a round later than the others; 0: none does
+  bool compact = false;    // by CTP
 };
 constexpr Operation kOperations[] = {
     {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
@@ -60,10 +61,21 @@ constexpr Operation kLateOperations[] = {
     {"WRITE 65536 late", WrOp::kWrite, 65536, Protocol::kUb, 0, 0, 1, Service::kRoi, 32},
 };
 
+// The same by the compact transport.
+constexpr Operation kCompactOperations[] = {
+    {"CTP WRITE 64", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
+    {"CTP READ 64", WrOp::kRead, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
+    {"CTP SEND 64", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
+    {"CTP FADD 8", WrOp::kFetchAdd, 8, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
+};
+
 // nullptr: there is none of that name.
 inline const Operation* find_operation(const std::string& name) {
-  for (const std::span<const Operation> all : {std::span<const Operation>(kOperations), {kRoceOperations},
-                                               {kOrderOperations}, {kLateOperations}}) {
+  for (const std::span<const Operation> all : {std::span<const Operation>(kOperations),
+                                               {kRoceOperations},
+                                               {kOrderOperations},
+                                               {kLateOperations},
+                                               {kCompactOperations}}) {
     for (const Operation& op : all) {
       if (op.name == name) return &op;
     }
@@ -83,7 +95,7 @@ class Exchange {
         window_(window),
         icrc_(icrc),
         region_bytes_(memory_of(operation)),
-        pair_(link(icrc), kDepth, memory_of(operation), memory_of(operation),
+        pair_(link(icrc, operation.compact), kDepth, memory_of(operation), memory_of(operation),
               operation.protocol == Protocol::kRoce ? 1 : 0, operation.service) {
     stride_ = op_.bytes < 64 ? 64 : op_.bytes;
     std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
@@ -222,12 +234,12 @@ class Exchange {
   std::vector<std::vector<std::byte>> late_;
 
  private:
-  static LinkConfig link(bool icrc) {
+  static LinkConfig link(bool icrc, bool compact) {
     LinkConfig config;
     config.mtu = kMtu;
     config.icrc_optional = !icrc;
     config.lossless = true;
-    config.compact = std::getenv("UB_COMPACT") != nullptr;
+    config.compact = compact;
     return config;
   }
 
