@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of the NIC that somebody asked for (docs/fault-injection.md): its port is down, so that frames are lost in
-// both directions; or nobody drives it, so that nothing is sent, received or timed. They begin and end by the real
+// Faults of the NIC that somebody asked for (docs/fault-injection.md): its port is down, so that no frame passes in
+// either direction; or nobody drives it, so that nothing is sent, received or timed. They begin and end by the real
 // clock.
 #include <utility>
 

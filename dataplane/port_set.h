@@ -56,7 +56,8 @@ class PortSet {
     plugins[index]->set_link(link);
   }
 
-  // ---- a fault that somebody asked for: all frames are lost ----
+  // ---- a fault that somebody asked for: no frame passes ----
+  // Rings of this host lose nothing, so frames wait there. Those of other ports are lost.
   bool is_down() const { return down_; }
   void set_down(bool down) { down_ = down; }
   // How many, since the last call.
@@ -71,19 +72,12 @@ class PortSet {
 
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
+    if (down_) [[unlikely]]
+      return lose_received(now, out, room);
     size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
     if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
     n += rx_plugins(now, out + n, room - n);
-    if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) {
-      size_t got = udp.rx_burst(out + n, room - n);
-      if (got != 0) udp_hot_until_ = now + kUdpHot;
-      udp_look_at_ = now + kUdpPause;
-      n += got;
-    }
-    if (down_) [[unlikely]] {
-      lost_ += n;
-      return 0;
-    }
+    if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) n += rx_udp(now, out + n, room - n);
     received_ += n;
     return n;
   }
@@ -102,7 +96,11 @@ class PortSet {
   uint64_t received() const { return received_; }
 
   // ---- Host: frames out ----
-  std::byte* tx_begin(uint32_t link, size_t bytes) { return begun_ = begin_frame(link, bytes); }
+  std::byte* tx_begin(uint32_t link, size_t bytes) {
+    if (down_ && holds(link)) [[unlikely]]
+      return nullptr;
+    return begun_ = begin_frame(link, bytes);
+  }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     if (down_) [[unlikely]] {
       ++lost_;
@@ -182,12 +180,13 @@ class PortSet {
   }
 
   // Is there something to receive that rings nobody? Then whoever lets go must tell the helper.
-  bool has_own_frames() const { return loopback_used_ && loopback.has_frames(); }
+  bool has_own_frames() const { return loopback_used_ && loopback.has_frames() && !down_; }
 
   // ---- sleep ----
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
+    busy &= !down_;  // what they have stays there
     if (udp.is_open()) busy |= udp.prepare_sleep();
     for (const auto& plugin : plugins) busy |= plugin->prepare_sleep();
     return busy;
@@ -196,6 +195,7 @@ class PortSet {
   bool prepare_nap(bool wake_for_all) {
     bool busy = shm.prepare_nap(wake_for_all);
     if (loopback_used_) busy |= loopback.prepare_sleep();
+    busy &= !down_;
     if (udp.is_open()) busy |= udp.prepare_sleep();
     return busy;
   }
@@ -248,6 +248,28 @@ class PortSet {
       if (++at == plugins.size()) at = 0;
     }
     return n;
+  }
+
+  size_t rx_udp(Instant now, RxFrame* out, size_t room) {
+    const size_t got = udp.rx_burst(out, room);
+    if (got != 0) udp_hot_until_ = now + kUdpHot;
+    udp_look_at_ = now + kUdpPause;
+    return got;
+  }
+
+  // What came to ports that do not hold it while they are down. None of it is handed on.
+  size_t lose_received(Instant now, RxFrame* out, size_t room) {
+    size_t n = rx_plugins(now, out, room);
+    if (n < room && udp.is_open()) n += rx_udp(now, out + n, room - n);
+    lost_ += n;
+    if (udp.is_open()) udp.rx_release();
+    for (const auto& plugin : plugins) plugin->rx_release();
+    return 0;
+  }
+
+  // Does the port of this link hold frames while it is down?
+  bool holds(uint32_t link) const {
+    return kinds_[link] == LinkKind::kShm || kinds_[link] == LinkKind::kLoopback;
   }
 
   std::byte* begin_frame(uint32_t link, size_t bytes) {

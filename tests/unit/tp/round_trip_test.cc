@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Round trips (UB Base Specification Rev 2.0, 6.4.2.1): which packets give a sample, and what follows from them.
+#include "lib/transport/tp/retransmission_timeout.h"
+#include "tests/unit/tp/sender.h"
+
+namespace ub::tp {
+namespace {
+
+constexpr RtoLimits kLimits{8, milliseconds(4), milliseconds(512)};
+
+RoundTrip seen(Duration sample) {
+  RoundTrip r;
+  add_sample(r, sample, Instant{});
+  return r;
+}
+
+TEST(RoundTrip, the_first_sample_counts_whole_and_each_further_one_an_eighth) {
+  RoundTrip r;
+  add_sample(r, microseconds(80), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(80));
+  add_sample(r, microseconds(160), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(90));
+  add_sample(r, microseconds(10), Instant{});
+  EXPECT_EQ(r.smoothed, microseconds(80));
+}
+
+TEST(RoundTrip, the_timeout_is_a_multiple_of_it_within_limits) {
+  EXPECT_EQ(rto_of(seen(milliseconds(1)), kLimits), milliseconds(8));
+  EXPECT_EQ(rto_of(seen(microseconds(1)), kLimits), milliseconds(4));
+  EXPECT_EQ(rto_of(seen(seconds(1)), kLimits), milliseconds(512));
+  EXPECT_EQ(backed_off(milliseconds(8), kLimits), milliseconds(16));
+  EXPECT_EQ(backed_off(milliseconds(300), kLimits), milliseconds(512));
+  EXPECT_EQ(backed_off(milliseconds(512), kLimits), milliseconds(512));
+}
+
+constexpr uint32_t kTimed = 6 * kPacketsPerTiming;  // a PSN whose packet is timed
+
+TEST(RoundTrip, is_measured_from_a_packet_to_the_acknowledgement_that_covers_it) {
+  Sender s(kTimed);
+  s.send();
+  s.pass(milliseconds(1));
+  s.send();
+  s.pass(milliseconds(1));
+  s.ack(kTimed + 1);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2)) << "of the first of the two";
+  EXPECT_EQ(s.ch().rto, milliseconds(16));
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
+}
+
+TEST(RoundTrip, one_packet_at_a_time_is_timed) {
+  Sender s(kTimed);
+  s.send_one_by_one(3);
+  s.pass(milliseconds(2));
+  s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2));
+  s.pass(milliseconds(50));
+  s.ack(kTimed + 2);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2)) << "nobody timed those";
+  s.send_one_by_one(kPacketsPerTiming - 3);
+  s.send();  // the next one that is timed
+  s.pass(milliseconds(10));
+  s.ack(kTimed + kPacketsPerTiming);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(3));
+}
+
+TEST(RoundTrip, few_packets_are_timed_where_nothing_is_lost) {
+  Sender s(kPacketsPerTiming - 1);
+  s.send();
+  EXPECT_FALSE(s.ch().timing);
+  s.send();
+  EXPECT_TRUE(s.ch().timing);
+  EXPECT_EQ(s.ch().timed_psn, Psn(kPacketsPerTiming));
+  s.pass(milliseconds(2));
+  s.ack(kPacketsPerTiming);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2));
+  s.send_one_by_one(kPacketsPerTiming - 1);
+  EXPECT_FALSE(s.ch().timing);
+  s.send();
+  EXPECT_EQ(s.ch().timed_psn, Psn(2 * kPacketsPerTiming));
+}
+
+TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
+  Sender s(0x1000000 - kPacketsPerTiming);
+  s.send_one_by_one(3);
+  s.pass(milliseconds(2));
+  s.ack(0x1000000 - kPacketsPerTiming);
+  s.send_one_by_one(kPacketsPerTiming - 3);
+  s.send();  // 0 is timed
+  s.pass(milliseconds(9));
+  s.ack(0xFFFFFF);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2));
+  EXPECT_TRUE(s.ch().timing);
+  s.ack(0);
+  EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2) + milliseconds(7) / 8);
+}
+
+// Karn: an acknowledgement of a packet that went twice does not tell which of the two it is for.
+TEST(RoundTrip, a_packet_that_went_again_gives_no_sample) {
+  Sender s(kTimed);
+  s.send_one_by_one(3);
+  s.sack(kTimed - 1, {kTimed + 1});
+  EXPECT_EQ(s.resend(), (Psns{kTimed}));
+  s.pass(milliseconds(9));
+  s.ack(kTimed + 2);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+}
+
+TEST(RoundTrip, another_one_that_went_again_does_not_spoil_the_sample) {
+  Sender s(kTimed + kPacketsPerTiming - 4);
+  s.send_one_by_one(4);
+  const uint32_t next = kTimed + kPacketsPerTiming;
+  s.sack(next - 5, {next - 3, next - 1});
+  s.sack(next - 4, {next - 3, next - 1});
+  s.send();
+  EXPECT_EQ(s.ch().timed_psn, Psn(next));
+  EXPECT_EQ(s.resend(), (Psns{next - 2}));
+  s.pass(milliseconds(8));
+  s.ack(next);
+  EXPECT_NE(s.ch().round_trip.smoothed, Duration{});
+}
+
+// What was timed may have arrived behind a gap long ago.
+TEST(RoundTrip, a_sample_does_not_outlast_a_timeout) {
+  Sender s(kTimed - 3);
+  s.send_one_by_one(3);
+  s.ack(kTimed - 3);
+  s.send();
+  EXPECT_TRUE(s.ch().timing);
+  s.sack(kTimed - 3, {kTimed});
+  s.timeout();
+  s.resend();
+  s.pass(milliseconds(300));
+  s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+}
+
+TEST(RoundTrip, a_timeout_ends_the_measurement) {
+  Sender s(kTimed);
+  s.send();
+  s.timeout();
+  s.resend();
+  const Duration rto = s.ch().rto;
+  s.pass(milliseconds(1));
+  s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+  EXPECT_EQ(s.ch().rto, rto) << "backed off until there is a new sample";
+  s.send_one_by_one(kPacketsPerTiming - 1);
+  s.ack(kTimed + kPacketsPerTiming - 1);
+  s.send();
+  s.pass(milliseconds(1));
+  s.ack(kTimed + kPacketsPerTiming);
+  EXPECT_EQ(s.ch().rto, milliseconds(8));
+}
+
+}  // namespace
+}  // namespace ub::tp
