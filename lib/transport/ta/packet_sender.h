@@ -53,10 +53,12 @@ class PacketSender {
   template <class Next>
   static Sent send_all(Next next, size_t budget, size_t* sent) {
     Sent last = Sent::kYes;
-    while (*sent < budget && (last == Sent::kYes || last == Sent::kHeld)) {
+    size_t n = *sent;  // in a register
+    while (n < budget && (last == Sent::kYes || last == Sent::kHeld)) {
       last = next();
-      *sent += last == Sent::kYes;
+      n += last == Sent::kYes;
     }
+    *sent = n;
     return last;
   }
 
