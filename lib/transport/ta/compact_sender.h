@@ -42,7 +42,8 @@ class CompactSender {
   Sent send_waiting(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage& m = ch.in_flight.front(s_.messages);
-    const Sent sent = has_bytes(m) ? send(channel, m) : Sent::kNothing;
+    Sent sent = has_bytes(m) ? send(channel, m) : Sent::kNothing;
+    if (sent == Sent::kNothing && has_bytes(m)) sent = send(channel, m);  // the memory of a READ was not there
     if (sent == Sent::kNoRoom) return sent;
     if (m.kind == tp::MessageKind::kReadResponse) finish_read_job(s_, m);
     ch.in_flight.pop(s_.messages);

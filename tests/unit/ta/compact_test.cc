@@ -327,6 +327,19 @@ TEST_F(CompactTest, a_read_whose_memory_goes_before_the_answer_left_fails) {
   expect_at_rest();
 }
 
+// The application that owns it is gone, and the Core does not know yet.
+TEST_F(CompactTest, a_read_whose_memory_does_not_answer_fails) {
+  request(WrOp::kRead, 64);
+  drain(a);
+  deliver(a, b);
+  b.host.gone = true;
+  drain(b);
+  b.host.gone = false;
+  exchange();
+  EXPECT_EQ(only_status(a), CrStatus::kRemAccessAbort);
+  expect_at_rest();
+}
+
 TEST_F(CompactTest, local_memory_that_goes_fails_the_request) {
   request(WrOp::kWrite, 64);
   ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
