@@ -68,8 +68,12 @@ static void start_with_block(const char* block, const char* what, const char* ad
 // An embedded NIC that is to begin with a block of ids which it cannot have (docs/identity.md).
 static void unusable_id_block(void) {
   enum { kCount = 3 };
+  // An address of its own for each process: several runs of the tests may be under way.
+  const uint32_t address = 0x7f070000U | ((uint32_t)getpid() & 0xffff);
+  char eid[16];
+  snprintf(eid, sizeof eid, "127.7.%u.%u", address >> 8 & 0xff, address & 0xff);
   const char* names[kCount] = {"SOFTUB_PLACEMENT_MODE", "SOFTUB_DEVICE_EIDS", "SOFTUB_PORT_KINDS"};
-  const char* values[kCount] = {"embedded", "127.7.7.7", "shm,udp"};
+  const char* values[kCount] = {"embedded", eid, "shm,udp"};
   char* kept[kCount];
   for (int i = 0; i < kCount; ++i) {
     kept[i] = getenv(names[i]) != NULL ? strdup(getenv(names[i])) : NULL;
@@ -77,10 +81,10 @@ static void unusable_id_block(void) {
   }
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(61440 + 77)};
-  at.sin_addr.s_addr = htonl(0x7f070707);
+  at.sin_addr.s_addr = htonl(address);
   need(fd >= 0 && bind(fd, (struct sockaddr*)&at, sizeof at) == 0, "the port of a block of ids");
   check_number("urma_register_log_func", urma_register_log_func(keep_log), URMA_SUCCESS);
-  start_with_block("77", "61517", "127.7.7.7");
+  start_with_block("77", "61517", eid);
   start_with_block("2", "block 2", "3 to 1023");
   close(fd);
   setenv("SOFTUB_DEVICE_ID_BLOCK", "77", 1);
