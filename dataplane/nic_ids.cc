@@ -162,11 +162,15 @@ Status Nic::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool to
     *why = nobody + ": " + no_way;
     return Status::kInvalid;
   }
-  const Status status = control([&](NicCore& core, Instant now) { return core.find(now, what, uasid); });
+  bool over_shm = false;  // links come and go as soon as we let go of the Core
+  const Status status = control([&](NicCore& core, Instant now) {
+    over_shm = ports_.kind_of(what.path.link) == LinkKind::kShm;
+    return core.find(now, what, uasid);
+  });
   if (status == Status::kBusy) {
     *why = nobody + ", or it does not answer at UDP port " + std::to_string(port) +
            "; is its host up, and that port open?";
-  } else if (ports_.kind_of(what.path.link) == LinkKind::kShm && *uasid != holder) {
+  } else if (over_shm && *uasid != holder) {
     ports_.shm.forget_holder(eid, port, holder);  // somebody else by now: the kernel knows who has the port
     return Status::kBusy;
   } else if (status == Status::kInvalid) {

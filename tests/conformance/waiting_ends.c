@@ -91,7 +91,22 @@ static int threads(void) {
   return count;
 }
 
-static int threads_before;  // the library began: a sanitizer may have one of its own
+static int threads_before;  // the library began: a sanitizer may have some of its own
+
+static void* tell_id(void* id) {
+  *(pid_t*)id = gettid();
+  return NULL;
+}
+
+// A sanitizer may begin one of its own beside our first one. Ours must be gone for the kernel, too.
+static void count_threads_before(void) {
+  pthread_t first;
+  pid_t id = 0;
+  if (pthread_create(&first, NULL, tell_id, &id) != 0) _exit(1);
+  pthread_join(first, NULL);
+  while (tgkill(getpid(), id, 0) == 0) usleep(1000);
+  threads_before = threads();
+}
 
 static void library_ended(void) {
   pthread_t waiter = start_waiter();
@@ -193,7 +208,7 @@ static const struct {
 static int run(size_t number) {
   const pid_t child = fork();
   if (child == 0) {
-    threads_before = threads();
+    count_threads_before();
     open_channel();
     cases[number].run();
     _exit(2);

@@ -25,14 +25,15 @@ struct LiveState {
 };
 extern LiveState live_state;
 
-// Whether an object is live, and of what kind. It may be looked at while another thread deletes the object.
+// Whether an object is live, and of what kind. It may be looked at while another thread deletes the object, and whoever
+// finds it live sees all that was written before it came alive: its address may have come by way of a daemon.
 class Magic {
  public:
   Magic& operator=(uint64_t value) {
-    value_.store(value, std::memory_order_relaxed);
+    value_.store(value, std::memory_order_release);
     return *this;
   }
-  operator uint64_t() const { return value_.load(std::memory_order_relaxed); }
+  operator uint64_t() const { return value_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<uint64_t> value_{0};
