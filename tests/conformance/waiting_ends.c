@@ -4,7 +4,6 @@
 // the thread that waits, or from another thread; that thread is cancelled, and another one waits in its place; the
 // library is ended meanwhile, or the event channel is deleted, or its descriptor is closed, or the kernel does not
 // watch it. Each case is a process of its own.
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "tests/own_threads.h"
 
 #define GOOD 42        // what a child that did as it should exits with
 #define TIME_LIMIT 20  // seconds until a child is taken for one that hangs
@@ -81,38 +81,13 @@ static void cancelled(void) {
   if (await_event(10) == 0) exit(GOOD);
 }
 
-// Of this process, by the kernel's count.
-static int threads(void) {
-  DIR* tasks = opendir("/proc/self/task");
-  if (tasks == NULL) _exit(1);
-  int count = 0;
-  for (struct dirent* d = readdir(tasks); d != NULL; d = readdir(tasks)) count += d->d_name[0] != '.';
-  closedir(tasks);
-  return count;
-}
-
-static int threads_before;  // the library began: a sanitizer may have some of its own
-
-static void* tell_id(void* id) {
-  *(pid_t*)id = gettid();
-  return NULL;
-}
-
-// A sanitizer may begin one of its own beside our first one. Ours must be gone for the kernel, too.
-static void count_threads_before(void) {
-  pthread_t first;
-  pid_t id = 0;
-  if (pthread_create(&first, NULL, tell_id, &id) != 0) _exit(1);
-  pthread_join(first, NULL);
-  while (tgkill(getpid(), id, 0) == 0) usleep(1000);
-  threads_before = threads();
-}
+static int threads_before;  // the library began
 
 static void library_ended(void) {
   pthread_t waiter = start_waiter();
   if (urma_uninit() != URMA_SUCCESS) return;
   pthread_join(waiter, NULL);
-  while (threads() != threads_before) usleep(1000);  // the library's own end with it
+  while (count_threads() != threads_before) usleep(1000);  // the library's own end with it
   if (answer_of_other == -1) exit(GOOD);
 }
 
@@ -208,7 +183,7 @@ static const struct {
 static int run(size_t number) {
   const pid_t child = fork();
   if (child == 0) {
-    count_threads_before();
+    threads_before = count_threads_before();
     open_channel();
     cases[number].run();
     _exit(2);

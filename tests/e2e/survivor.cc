@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "tests/e2e/survivor.h"
+#include "tests/own_threads.h"
 
 namespace {
 
@@ -588,12 +589,12 @@ size_t entries(const char* path) {
   return n;
 }
 
-void check_leftovers() {
+void check_leftovers(int threads_before) {
   static size_t descriptors = 0;
   const size_t n = entries("/proc/self/fd");
   if (descriptors != 0 && n > descriptors) violation("%zu descriptors after urma_uninit, %zu before", n, descriptors);
   descriptors = n;
-  for (double end = now() + 5; entries("/proc/self/task") != 3; rest(0.001)) {  // itself, . and ..
+  for (double end = now() + 5; count_threads() != threads_before; rest(0.001)) {
     if (now() > end) violation("a thread is left after urma_uninit");
   }
 }
@@ -647,6 +648,7 @@ int main(int argc, char** argv) {
   signal(SIGTERM, [](int) { stopping = 1; });
   signal(SIGPIPE, SIG_IGN);
   open_page(directory + "/" + name + ".page");
+  const int threads_before = count_threads_before();
   while (!stopping) {
     page->turns.fetch_add(1);
     if (urma_init(nullptr) != URMA_SUCCESS) {
@@ -655,7 +657,7 @@ int main(int argc, char** argv) {
     }
     Life(name, peer, manner, ++seed).live();
     must(urma_uninit() == URMA_SUCCESS, "urma_uninit");
-    check_leftovers();
+    check_leftovers(threads_before);
   }
   return 0;
 }
