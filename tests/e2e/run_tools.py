@@ -241,6 +241,16 @@ class Tests:
         finally:
             receiver.kill()
 
+    @staticmethod
+    def await_unfinished(directory, sender):
+        """The file that a copy goes to, as soon as something is in it; None: the sender ended, or did nothing."""
+        end = time.monotonic() + 20
+        while sender.popen.poll() is None and time.monotonic() < end:
+            found = glob.glob(os.path.join(directory, ".copy.*.part"))
+            if found and os.path.getsize(found[0]) > 0:
+                return found[0]
+        return None
+
     def slow_copy(self, *receive_options):
         """A copy under way whose sender is stopped: source, directory, receiver, sender, unfinished file, host."""
         source = os.path.join(tempfile.mkdtemp(dir=self.directory), "source")
@@ -249,11 +259,7 @@ class Tests:
         directory, receiver, host = self.receiver(*receive_options, once=False)
         slowly = ("--iobuf", "4k", "--inflight", 1)
         sender = Process([self.tools["file_copy"], "send", source, host, "--name", "copy", *slowly])
-        part = None
-        end = time.monotonic() + 20
-        while part is None and time.monotonic() < end:
-            found = glob.glob(os.path.join(directory, ".copy.*.part"))
-            part = found[0] if found and os.path.getsize(found[0]) > 0 else None
+        part = self.await_unfinished(directory, sender)
         sender.kill(signal.SIGSTOP)
         if part is None or sender.popen.poll() is not None:
             receiver.kill()
@@ -340,10 +346,10 @@ class Tests:
         directory, receiver, host = self.receiver()
         sender = Process([self.tools["file_copy"], "send", source, host, "--name", "copy", "--iobuf", "4k", "--inflight", 1])
         try:
-            time.sleep(0.4)
-            if sender.popen.poll() is not None:
-                check(sender.popen.returncode == 0, sender.text())
+            if self.await_unfinished(directory, sender) is None:
+                check(sender.wait(1) == 0, sender.text())
                 return  # too fast to be caught
+            time.sleep(0.1)
             dies, stays = (receiver, sender) if victim == "receiver" else (sender, receiver)
             dies.kill()
             out = stays.expect(PEER_LOST, 30)
