@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "lib/base/time.h"
 #include "lib/ipc/frame_ring.h"
 #include "lib/ipc/memfd.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dataplane/neighbours.h"
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "lib/base/time.h"
 #include "lib/transport/core_types.h"
 

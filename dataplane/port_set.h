@@ -20,7 +20,7 @@
 #include "dataplane/foreign_memory.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/plugin_port.h"
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "dataplane/shm_port.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"

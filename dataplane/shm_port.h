@@ -36,7 +36,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "lib/base/time.h"
 #include "lib/ipc/doorbell.h"
 #include "lib/ipc/fd.h"

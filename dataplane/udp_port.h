@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "dataplane/id_claims.h"
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "lib/base/time.h"
 #include "lib/ipc/fd.h"
 #include "lib/transport/core_types.h"

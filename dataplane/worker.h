@@ -13,7 +13,7 @@
 #include <atomic>
 #include <memory>
 
-#include "dataplane/port.h"
+#include "dataplane/port_concept.h"
 #include "dataplane/tsc_clock.h"
 #include "lib/base/driver_clock.h"
 #include "lib/base/posted_bitmap.h"

@@ -36,7 +36,7 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/copy_prefix.h", "lib/transport/core_common.h",
                "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h", "lib/transport/looking/note.h",
-               "lib/transport/looking/stages.def", "lib/transport/sealed_frame.h")
+               "lib/transport/looking/stages.def", "lib/transport/seal_and_commit.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 URMA_LAYERS = ("lib/urma/objects/", "lib/urma/data/", "lib/urma/events/", "lib/urma/device/")
 URMA_ROOT = tuple(f"lib/urma/{name}.h" for name in ("clock", "library", "log", "number", "spinlock", "status", "wait"))
@@ -225,7 +225,7 @@ def self_test():
     tree = {
         "lib/base/clock.cc": head + "#include <chrono>\n",
         "lib/base/assert.cc": head + "#include <cstdio>\n#include <thread>\n",
-        "lib/transport/core.h": head + '#include "dataplane/port.h"\n#include "lib/base/a.h"\n',
+        "lib/transport/core.h": head + '#include "dataplane/port_concept.h"\n#include "lib/base/a.h"\n',
         "lib/base/a.h": head,
         "lib/transport/core_types.h": head + '#include "lib/base/a.h"\n#include "lib/transport/core.h"\n',
         "lib/transport/cc/knot.h": head + '#include "lib/transport/wire/b.h"\n#include "lib/transport/tp/knot.h"\n',
@@ -238,9 +238,9 @@ def self_test():
         "lib/transport/wire/b.h": head + '#include "lib/transport/tp/knot.h"\n',
         "lib/transport/roce/d.h": head + '#include "lib/transport/ta/c.h"\n',
         "tests/unit/tp/knot.h": head + '#include "lib/transport/core_state.h"\n',
-        "dataplane/port.h": head,
+        "dataplane/port_concept.h": head,
         "lib/urma/data/post.cc": head + '#include "lib/transport/core.h"\n',
-        "lib/urma/backends/embedded_backend.cc": head + '#include "dataplane/port.h"\n',
+        "lib/urma/backends/embedded_backend.cc": head + '#include "dataplane/port_concept.h"\n',
         "tools/long.cc": head + "int x;\n" * MAX_LINES,
         "lib/transport/tp/long.h": head + "int x;\n" * MAX_LINES_OF_TRANSPORT,
         "tools/wide.cc": head + "// " + "x" * MAX_COLUMNS + "\n// " + "x" * (MAX_COLUMNS - 3) + "\n",

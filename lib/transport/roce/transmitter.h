@@ -18,7 +18,7 @@
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
 #include "lib/transport/roce/wire/icrc.h"
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::roce {

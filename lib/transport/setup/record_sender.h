@@ -6,7 +6,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/wire/transaction_packet.h"
 #include "lib/transport/wire/utp_header.h"
 

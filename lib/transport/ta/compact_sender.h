@@ -7,7 +7,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/setup/compact_life.h"
 #include "lib/transport/ta/packet_content.h"
 #include "lib/transport/ta/packet_source.h"

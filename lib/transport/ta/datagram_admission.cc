@@ -5,7 +5,7 @@
 
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/message_admission.h"
+#include "lib/transport/ta/receive_matching.h"
 
 namespace ub::ta {
 

@@ -8,7 +8,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/host.h"
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/datagram_queue.h"
 #include "lib/transport/ta/payload.h"

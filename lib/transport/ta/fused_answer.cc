@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "lib/transport/ta/early_completion.h"
-#include "lib/transport/ta/message_admission.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/receive_answer.h"
+#include "lib/transport/ta/receive_matching.h"
 #include "lib/transport/ta/request_state.h"
-#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/segmentation.h"
-#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/ta/target_order.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"

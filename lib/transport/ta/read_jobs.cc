@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/read_jobs.h"
 
-#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/sent_messages.h"
 #include "lib/transport/wire/response_status.h"
 

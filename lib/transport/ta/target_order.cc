@@ -4,8 +4,8 @@
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/ta/giving_up.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/segmentation.h"
-#include "lib/transport/ta/send_answer.h"
 
 namespace ub::ta {
 

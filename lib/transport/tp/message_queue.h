@@ -25,7 +25,7 @@ struct TxMessage {
   Psn first_psn;
   Tpmsn tpmsn;
   uint32_t packets;       // how many of its packets were sent at least once
-  uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID and more (ta/send_answer.h)
+  uint32_t source;        // kRequest: send queue, kReadResponse: job, kAnswer: RCID and more (ta/queue_answer.h)
   uint32_t work_request;  // kRequest: number of the request in its queue
   Tassn tassn;
   uint16_t segment;  // kRequest: number of the segment in its request

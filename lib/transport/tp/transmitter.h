@@ -10,7 +10,7 @@
 #pragma once
 
 #include "lib/transport/host.h"
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/tp/send_ack.h"

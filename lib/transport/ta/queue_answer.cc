@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/queue_answer.h"
 
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/fused_ack.h"

@@ -2,7 +2,7 @@
 //
 // The last step of a packet (UB Base Specification Rev 2.0, 5.3.7): what its sum covers, where it goes, and who is
 // told.
-#include "lib/transport/sealed_frame.h"
+#include "lib/transport/seal_and_commit.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "lib/transport/ta/packet_content.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/read_jobs.h"
-#include "lib/transport/ta/send_answer.h"
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/transport/test_state.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/ta/message_admission.h"
+#include "lib/transport/ta/receive_matching.h"
 
 #include "lib/transport/resource/groups.h"
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/ta/completion.h"
-#include "lib/transport/ta/send_answer.h"
+#include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
