@@ -7,7 +7,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
-#include "lib/transport/tp/receive_ack.h"
+#include "lib/transport/tp/acknowledged_packets.h"
 #include "lib/transport/wire/transaction_header.h"
 
 namespace ub::ta {

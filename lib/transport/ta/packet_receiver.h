@@ -26,8 +26,8 @@
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/ta/target_executor.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/receive_state.h"
-#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/wire/response_status.h"
 #include "lib/transport/wire/transaction_packet.h"
 

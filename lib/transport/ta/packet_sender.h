@@ -5,8 +5,9 @@
 // a message is made of. Channels of CTP, which have no such state, have a sender of their own (compact_sender.h).
 //
 // No packet is stored. The payload of a packet is gathered from its source (packet_source.h), and once more if the
-// packet is sent again. If that memory is gone, a fake packet takes the place of the packet, under the same PSN. If
-// that memory answers later, the frame is held until it has answered (tp/held_packets.h).
+// packet is sent again; tp/transmitter.h seals the frame. If that memory is gone, a fake packet takes the place of the
+// packet, under the same PSN. If that memory answers later, the frame is held until it has answered
+// (tp/held_packets.h).
 #pragma once
 
 #include "lib/base/flatten.h"

@@ -2,7 +2,7 @@
 //
 // Makes the target's answers (UB Base Specification Rev 2.0, 7.3.1.1), and queues them on the channel by which the
 // request came. packet_sender.h sends them. The descriptor in the queue holds all of an answer, except the bytes of a
-// READ response, which are those of its job (read_jobs.h).
+// READ response, which are those of its job (read_jobs.h). Acknowledgements of the transport are in tp/owed_ack.h.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initiator's handling of answers (UB Base Specification Rev 2.0, 7.3.1.1): which segment of which request an
-// answer is about, and what success, error and "receiver not ready" mean for that request.
+// answer is about, and what success, error and "receiver not ready" mean for that request. One that is finished is
+// retired in completion.h, with an entry in its JFC (send_completion.h).
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -8,7 +8,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/ta/fused_answer.h"
-#include "lib/transport/tp/receive_ack.h"
+#include "lib/transport/tp/acknowledged_packets.h"
 
 namespace ub::ta {
 

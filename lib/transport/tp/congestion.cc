@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "lib/transport/cc/rate.h"
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/transmit_state.h"
 
 namespace ub::tp {

@@ -11,7 +11,7 @@
 // again.
 #pragma once
 
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/state.h"
 
 namespace ub::tp {

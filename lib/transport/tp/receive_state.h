@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The receiving half of a channel (UB Base Specification Rev 2.0, 6.4.1): which PSNs were accepted, and which packets
-// are kept until they can be delivered. This file does not know what a packet means; send_ack.h acknowledges it.
+// are kept until they can be delivered. This file does not know what a packet means; owed_ack.h acknowledges it.
 #pragma once
 
 #include <span>

@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "lib/transport/tp/congestion.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/recovery.h"
-#include "lib/transport/tp/send_ack.h"
 
 namespace ub::tp {
 

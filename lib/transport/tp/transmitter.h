@@ -13,7 +13,7 @@
 #include "lib/transport/seal_and_commit.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/fused_ack.h"
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/sack.h"

@@ -2,8 +2,8 @@
 //
 // The packets of a channel as they leave (UB Base Specification Rev 2.0, 6.7.1): what each of them says, which goes
 // next, what takes the place of bytes that are gone, and memory that answers later.
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/receive_state.h"
-#include "lib/transport/tp/send_ack.h"
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/transport/ub_pair.h"
 

@@ -4,7 +4,7 @@
 // and the round trip of every packet that can tell one.
 #include "lib/transport/tp/congestion.h"
 
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "tests/unit/tp/sender.h"
 
 namespace ub::tp {

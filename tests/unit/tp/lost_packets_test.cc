@@ -2,7 +2,7 @@
 //
 // When a packet is taken for lost on a network that also changes the order (recovery.h), how many packets of a channel
 // are on their way meanwhile, and what a channel does whose peer is silent (UB Base Specification Rev 2.0, 6.4.2).
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "tests/unit/tp/sender.h"
 #include "tests/unit/transport/test_host.h"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/wire/sack.h"
 #include "tests/unit/tp/channels.h"
 

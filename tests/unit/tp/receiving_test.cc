@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The receiving half of a channel: which PSNs are accepted (UB Base Specification Rev 2.0, 6.4.1), and what
-// waits for its delivery. The acknowledgement that tells of it is in send_ack_test.cc.
+// waits for its delivery. The acknowledgement that tells of it is in owed_ack_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "lib/transport/tp/acknowledged_packets.h"
 #include "lib/transport/tp/congestion.h"
-#include "lib/transport/tp/receive_ack.h"
 #include "lib/transport/tp/transmit_state.h"
 #include "lib/transport/wire/response_status.h"
 #include "tests/unit/tp/channels.h"

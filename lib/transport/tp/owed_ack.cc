@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/tp/send_ack.h"
+#include "lib/transport/tp/owed_ack.h"
 
 #include <algorithm>
 #include <cstring>

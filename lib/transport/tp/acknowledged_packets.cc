@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/tp/receive_ack.h"
+#include "lib/transport/tp/acknowledged_packets.h"
 
 #include <algorithm>
 

@@ -2,7 +2,8 @@
 //
 // Handles acknowledgements of the packets in flight (UB Base Specification Rev 2.0, 6.4.2): a range of packets is no
 // longer in flight, others are lost and are sent again, the window moves. This file knows to which messages the packets
-// belong, not what the messages mean: the caller visits them with acknowledged_messages().
+// belong, not what the messages mean: the caller visits them with acknowledged_messages(). Acknowledgements that this
+// end owes to its peer are in owed_ack.h.
 #pragma once
 
 #include "lib/transport/tp/congestion.h"
