@@ -284,7 +284,7 @@ constexpr bool is_bulk(uint32_t lane) { return (lane & kBulkLane) != 0; }
 constexpr bool is_ordered(uint32_t lane) { return (lane & kOrderedLane) != 0; }
 constexpr bool is_compact(uint32_t lane) { return lane == kCompactLane; }
 
-// The channels to a peer for messages of one size class, indexed by their place.
+// The channels of one lane (LaneKind) to a peer, indexed by their place.
 struct Lane {
   uint32_t channels[kChannelsOfLane];  // the channels that carry our requests; 0: none yet
   uint32_t accepted[kChannelsOfLane];  // the channels made by the peer's latest REQ for the place; mostly the same

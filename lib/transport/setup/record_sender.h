@@ -17,7 +17,8 @@ class RecordSender {
  public:
   RecordSender(CoreState& s, Host& host) : s_(s), host_(host) {}
 
-  // Sends at most `budget` records and returns how many. Records whose link is down are dropped and counted in it.
+  // Sends at most `budget` records and returns how many left the outbox. Those whose link is down are dropped, and
+  // count, too.
   size_t send(size_t budget) {
     size_t sent = 0;
     while (s_.outbox_head != s_.outbox_tail && sent < budget) {

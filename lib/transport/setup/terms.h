@@ -12,7 +12,8 @@ namespace ub::setup {
 
 // The flags in the records of a channel over this link.
 uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane);
-// Can channels over this link be of CTP? Where memory answers later they cannot be yet. With one lane all goes by it.
+// Can channels over this link be of CTP? Not yet where memory answers later, and not if CoreConfig::lanes is 1, since
+// then one channel carries all.
 bool carries_compact(const CoreState& s, const LinkConfig& link);
 // The lane of the channel that a REQ asks for.
 uint32_t lane_of(const wire::ControlRecord& request);

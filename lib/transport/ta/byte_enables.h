@@ -29,8 +29,8 @@ inline uint32_t find_byte(const wire::TaPacket& ta, uint32_t from, bool enabled)
 
 // Places enabled bytes of the payload, the first of which belongs at `memory`, until all are placed or `most_pending`
 // copies are pending. The last run waits for all others, because its final word becomes visible last. `done`: the bytes
-// before it are done; if the peer repeats the packet in another form, there may be no more so many. kPending: there are
-// more, to be placed when no copy of the message is pending.
+// before it are written. If the peer repeats the packet with a shorter payload, it may lie behind the end; then nothing
+// is left to write. kPending: there are more, to be placed when no copy of the message is pending.
 template <class Host>
 CopyResult place_enabled(Host& host, const Copies& copies, std::byte* memory, const wire::TaPacket& ta,
                          uint32_t most_pending, uint16_t& done) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is
-// sent once and forgotten. Channel::in_flight has the messages that wait for room in the port: answers, and one request
-// at most, because requests are taken from their queues only when nothing else is to be sent.
+// sent once and forgotten. Channel::in_flight has the messages that are not sent yet: answers until their turn, and at
+// most one request that found the port full, because requests are taken from their queues only when nothing else is to
+// be sent.
 #pragma once
 
 #include "lib/transport/core_state.h"

@@ -14,7 +14,8 @@ namespace ub::ta {
 
 // ---- target ----------------------------------------------------------------------------------------------------
 
-// Has a failed request no answer but the acknowledgement? The other requests are answered as on any channel.
+// If this request fails, does only the acknowledgement say so? That is so for WRITEs and SENDs of ROL; other requests
+// are answered as on any channel.
 bool answered_by_ack(const tp::Channel& ch, wire::TaOpcode request);
 // Such a request failed with this status (kSilent: its receiver is not ready for anyone); `last` is its last packet.
 // False: another failure was not confirmed yet, and the message has to wait with its end.

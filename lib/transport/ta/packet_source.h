@@ -69,7 +69,7 @@ class PacketSource {
   }
 
  private:
-  // A fake message has none.
+  // Is the source of the message still there? A message of kind kFake has no source, so the answer is no.
   bool exists(const tp::TxMessage& m) {
     switch (m.kind) {
       case tp::MessageKind::kRequest:

@@ -13,8 +13,8 @@ namespace ub::ta {
 constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
 
 // Is there room for every answer that the execution of one message of this channel may need? A channel whose peer takes
-// no answers keeps as many chunks as it leaves, at most. One chunk stays free for each READ job, because its segment
-// may go.
+// no answers may hold at most as many chunks as it leaves free. For each READ job one chunk stays free, because its
+// segment may be unregistered, and then an error answer follows.
 inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
   const uint32_t held = ch.answers.size() / 16;  // not more than kMessagesPerChunk, and cheaper
   static_assert(tp::kMessagesPerChunk >= 16);

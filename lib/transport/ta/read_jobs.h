@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // READs that are being served. A READ job lives from the delivery of the request until its last response packet is
-// acknowledged.
+// acknowledged (CTP: has left).
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -10,7 +10,7 @@ namespace ub::ta {
 
 // Starts a job for a READ and queues its response; 0: the channel has as many jobs as it may.
 uint32_t start_read_job(CoreState& s, uint32_t channel, const ReadJob& job);
-// The last response packet of this message was acknowledged: frees the job.
+// The last response packet of this message was acknowledged, or has left by CTP: frees the job.
 void finish_read_job(CoreState& s, const tp::TxMessage& message);
 // The bytes of this message, a response, are gone: it becomes an answer that says so, and its job ends.
 void refuse_read(CoreState& s, tp::TxMessage& message);

@@ -39,7 +39,8 @@ constexpr bool ends_apart(WrOp op) { return is_one_of(op, ops(WrOp::kWriteImm, W
 
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t mtu) { return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu; }
 
-// A longer WRITE or READ does not go by CTP: of one request so many segments may be unanswered, of at least kMinMtu.
+// A longer WRITE does not go by CTP: at most 64 segments of a request may be unanswered, and each has at least kMinMtu
+// bytes.
 constexpr uint32_t kMostCompactBytes = 64 * kMinMtu;
 
 // How many bytes lie in front of the final segment of a WRITE_IMM or WRITE_NOTIFY.

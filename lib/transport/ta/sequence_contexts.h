@@ -45,7 +45,7 @@ ParkedMessage& hold_early(CoreState& s, uint32_t channel);
 // The message is no longer held: its turn has come, or it will not be executed.
 void forget_early(CoreState& s, const ParkedMessage& message);
 
-// A request of the context was executed, or failed for good; of one without an order, or was refused. Returns the held
+// A request of the context was executed or failed for good, or one without an order was refused. Returns the held
 // message whose turn it is now, or 0.
 uint32_t note_executed(CoreState& s, uint32_t context, Tassn tassn);
 // The turn of a held message has come: it is parked behind those of its channel that end before it.

@@ -148,7 +148,7 @@ class TargetExecutor {
       case wire::TaOpcode::kSendInvalidate:
         return check_send(p);
       default:
-        return run_atomic(p);  // which is shorter than any MTU, or an operation that is not built
+        return run_atomic(p);  // its payload fits every MTU; what we do not have is kUnsupported there
     }
   }
 

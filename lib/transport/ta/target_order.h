@@ -26,8 +26,8 @@ inline uint32_t scid_of(const CoreState& s, const SendQueue& q) { return s.initi
 // A request of a queue of ROT was started: it gets its number, or asks for a context.
 void enter_order(CoreState& s, SendQueue& q, WrState& wr, uint32_t number, const Wqe& wqe, const tp::Channel& ch);
 
-// A strong request that the target orders: may it leave, so far as requests are concerned that the target does not
-// order, and so far as the target takes strong ones early?
+// May this strong request, whose order the target keeps, leave now? Not before older ordered requests without a number
+// and older READs are done, nor while Channel::so_credit strong ones are unanswered.
 bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const tp::Channel& ch);
 // What the packets of this message say of the order, which TxMessage::value remembers: the SCID of the context that the
 // request has a number in, or that it asks for one.

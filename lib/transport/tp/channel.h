@@ -7,9 +7,9 @@
 // a generation, so that a late packet of an earlier channel finds no channel.
 //
 // Receiving has two cursors. All packets before `expected` were accepted; acknowledgements say so. All packets before
-// `delivered` were executed by the transaction layer. The cursors differ only while a copy to application memory is
-// pending. Packets between and beyond them are kept, or their bytes are already placed. A reorder block says which
-// packets beyond `expected` were accepted.
+// `delivered` were executed by the transaction layer. The cursors differ only while delivery waits: for a copy to
+// application memory, for room for an answer, or (ROL) for a failure to be confirmed. Packets between and beyond them
+// are kept, or their bytes are already placed. A reorder block says which packets beyond `expected` were accepted.
 #pragma once
 
 #include <bit>
@@ -40,7 +40,11 @@ enum class ChannelState : uint8_t { kFree, kReqSent, kHalfOpen, kOpen, kClosing,
 // What was delivered of the oldest message that is not complete. Of a placed packet the number of its message is not
 // known any more. As it is never the last one of its message, the next packet that is delivered with its header tells
 // the number.
-enum class Begun : uint8_t { kNothing, kPlaced, kYes };
+enum class Begun : uint8_t {
+  kNothing,
+  kPlaced,  // only packets placed ahead of a gap; the next header tells of which message
+  kYes,     // a packet with its header
+};
 
 struct alignas(64) ChannelHot {
   ChannelState state;
@@ -99,7 +103,7 @@ struct FusedState {
 
 struct Channel : ChannelHot {
   // ---- sending ----
-  MessageQueue in_flight;      // messages with unacknowledged packets; the newest may be half sent
+  MessageQueue in_flight;      // messages with unacknowledged packets, the newest may be half sent; CTP: not sent yet
   MessageQueue answers;        // answers that wait to be sent
   IndexList queues;            // send queues that wait to send on this channel
   bool mid_message;            // the newest message in flight is not complete
@@ -117,7 +121,7 @@ struct Channel : ChannelHot {
   uint32_t segment_bytes;    // of the segments that it carries
   uint32_t most_unanswered;  // how many of the segments of its lane may be unanswered
   ListLink on_active_list, on_ack_list, on_resting_list;
-  uint32_t agreed_window;  // smallest of the peer's window and what this build can track
+  uint32_t agreed_window;  // the smaller of the peer's window and our own (CoreConfig::window_packets)
   cc::Flow flow;
 
   // ---- time ----

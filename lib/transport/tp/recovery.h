@@ -3,10 +3,11 @@
 // Which packets in flight the peer has beyond a gap, and which are lost (UB Base Specification Rev 2.0, 6.4.2.3): the
 // RecoveryBlock of a channel, which exists while there is something to say of a packet in flight.
 //
-// A packet is lost if another that was sent later has arrived, and there are more than CoreConfig::reorder_packets
-// between the two, or a pause of the channel has passed meanwhile (retransmission_timeout.h). "Later" is judged by the
-// order of transmission: packets that were sent once are in the order of their PSNs, and each retransmission has a
-// record with the next new PSN of that time. MarkPSN (6.4.2.3.1) is the same with one record for each burst.
+// A packet is lost if another that was sent later has arrived, and there are more than Channel::tolerance packets
+// between the two (reorder_tolerance.h), or margin_of(), or pause_of() where the path changes the order, has passed
+// meanwhile (retransmission_timeout.h). "Later" is judged by the order of transmission: packets that were sent once are
+// in the order of their PSNs, and each retransmission has a record with the next new PSN of that time. MarkPSN
+// (6.4.2.3.1) is the same with one record for each burst.
 #pragma once
 
 #include "lib/transport/tp/state.h"

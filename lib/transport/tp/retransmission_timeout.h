@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a sender waits for an acknowledgement (UB Base Specification Rev 2.0, 6.4.2.1): a pause of two round trips,
-// after which it asks, and a timeout, after which all is lost. The timeout is a multiple of the smoothed round trip
-// within limits, doubled with each one.
+// How long a sender waits for an acknowledgement (UB Base Specification Rev 2.0, 6.4.2.1): a pause of two round trips
+// and four deviations, after which it asks, and a timeout, after which all is lost. The timeout is a multiple of the
+// smoothed round trip within limits, doubled with each one.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,8 @@ constexpr void add_sample(RoundTrip& r, Duration sample, Instant now) {
   r.least = std::min(r.least, sample);
 }
 
-// After this time without news a packet that should have been acknowledged is lost; zero: nothing is known.
+// After this time without news the sender asks with a probe. Where the path changes the order, a packet is lost so long
+// after a later one was seen to arrive. Zero: nothing is known.
 constexpr Duration pause_of(const RoundTrip& r) { return r.smoothed * 2 + r.deviation * 4; }
 // When another that was sent later has arrived, on a path that keeps the order, it is lost after this time.
 constexpr Duration margin_of(const RoundTrip& r) { return std::max(r.deviation * 4, r.smoothed / 8); }

@@ -32,7 +32,9 @@ inline bool window_open(const State& s, const Channel& ch) {
 // The PSN of the next new packet.
 inline Psn next_new_psn(const Channel& ch) { return ch.next_psn + ch.held_new; }
 constexpr uint32_t kPacketsPerQuestion = 32;
-constexpr uint32_t kFewPackets = 4;  // acknowledgements of the last ones may be on their way
+// A flight begins while fewer are in flight: not only at 0, since acknowledgements of the flight before may be on their
+// way.
+constexpr uint32_t kFewPackets = 4;
 
 // Does the packet ask for an acknowledgement (A bit)? A retransmission does, and so does a packet that leaves a quarter
 // of the window or less to the packets behind it. If losses are to be noticed soon, so do the first packets of a flight

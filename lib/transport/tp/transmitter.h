@@ -156,7 +156,7 @@ class Transmitter {
     return true;
   }
 
-  // And the confirmation of a failure that the peer reported.
+  // send_ack() for ROL. If a failure that the peer reported is to be confirmed, the confirmation leaves first.
   [[gnu::cold]] bool send_fused_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;

@@ -362,8 +362,8 @@ urma_status_t urma_delete_jfr(urma_jfr_t* jfr);
 urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_t** bad_jfr);
 
 /**
- * Makes a remote receive queue addressable. With a uasid this is local work: the remote queue need not exist yet,
- * and a wrong token shows only when it is used. Without one (0) it is as in urma_import_jetty.
+ * Makes a remote receive queue addressable. The remote queue need not exist yet if the description has a uasid.
+ * A wrong token shows only when it is used. BLOCKS like urma_import_jetty.
  *
  * @param rjfr description received from the peer; if order_type is 0, the default is stored here.
  * @param token_value secret of the remote queue; NULL only with URMA_TOKEN_NONE.
@@ -907,7 +907,7 @@ urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg);
 
 /**
  * Makes a remote segment usable in WRs. A wrong token shows only when the segment is used. With a uasid this is local
- * work; without one (0) the holder of the token id is asked, as in urma_import_jetty.
+ * work. Without one (0) it BLOCKS until the holder of the token id is known, as urma_import_jetty.
  *
  * @param seg descriptor received from the peer. @param token_value its secret; NULL only with
  *        URMA_TOKEN_NONE.
