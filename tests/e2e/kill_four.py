@@ -37,7 +37,6 @@ LONGEST_PAUSE = 3.0   # seconds for those that are not meant: agent_patience is 
 # What a daemon may have more of than before. Two daemons that connect at the same time have a second link, with two
 # descriptors and 16 MiB of rings. Ids are not soon used again, so tables are touched up to their end, and malloc keeps
 # what came and went. All that is bounded; one application that is not cleaned up leaves 4 MiB of addresses behind.
-# ThreadSanitizer keeps five bytes of its own for each byte that was touched.
 TOLERANCE = {"descriptors": 2, "mappings": 8, "KiB of addresses": 24 << 10, "KiB of private memory": 4 << 10}
 OBJECTS = ("jfc", "jfr", "jfs", "jetty", "segments", "targets")
 STATUSES = ("ok", "opcode", "loc_len", "loc_operation", "loc_access", "rem_resp_len", "rem_unsupported",
@@ -116,14 +115,14 @@ def tail(path, lines=15):
 
 
 def measure(daemon):
-    """What must not grow."""
+    """What must not grow. ThreadSanitizer keeps five bytes of its own for each byte that the daemon touched."""
     process = f"/proc/{daemon.process.pid}"
     with open(process + "/maps") as maps, open(process + "/status") as status:
         sizes = {line.split(":")[0]: int(line.split()[1]) for line in status if line.endswith(" kB\n")}
-        lines = maps.readlines()
-        own = 6 if any("libtsan" in line for line in lines) else 1
-        return {"descriptors": len(os.listdir(process + "/fd")), "mappings": len(lines),
-                "KiB of addresses": sizes["VmSize"], "KiB of private memory": sizes["RssAnon"] // own}
+        mappings = maps.readlines()
+        bytes_for_each = 6 if any("libtsan" in line for line in mappings) else 1
+        return {"descriptors": len(os.listdir(process + "/fd")), "mappings": len(mappings),
+                "KiB of addresses": sizes["VmSize"], "KiB of private memory": sizes["RssAnon"] // bytes_for_each}
 
 
 class World:

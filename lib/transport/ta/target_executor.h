@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executes the packets of requests at their target: it places payload, runs atomics, starts READ jobs, and queues
-// answers and completions (UB Base Specification Rev 2.0, 7.2, 7.3). Because memory may answer later, the last packet
-// of a message goes through phases: its payload is placed when all payload before it is placed, then the notification
-// is written, and the answer is queued when no copy is pending.
+// Executes the packets of requests at their target: it places payload (the copy is in payload.h; packets ahead of a gap
+// are placed by packet_receiver.h), runs atomics, starts READ jobs, and queues answers and completions (UB Base
+// Specification Rev 2.0, 7.2, 7.3). Because memory may answer later, the last packet of a message goes through phases:
+// its payload is placed when all payload before it is placed, then the notification is written, and the answer is
+// queued when no copy is pending.
 #pragma once
 
 #include "lib/transport/core_state.h"
