@@ -38,7 +38,7 @@ class Project:
         self.about = f"lib/transport/{layers}"
         self.mutated = globbed(root, *(f"lib/transport/{d}/**/*.{e}" for d in ("cc", "tp", "ta", "setup", "resource")
                                        for e in ("h", "cc")))
-        sim = [p for p in globbed(root, "tests/sim/*.cc") if not p.endswith("/swarm.cc")]
+        sim = [p for p in globbed(root, "tests/sim/*.cc") if "\nint main(" not in (self.root / p).read_text()]
         units = globbed(root, *(f"tests/unit/{part}/*.cc" for part in UNIT))
         self.sources = globbed(root, "lib/base/*.cc", "lib/transport/**/*.cc", "tests/mutation/*.cc") + sim + units
         self.equivalents = "tests/mutation/equivalents.def"
