@@ -615,20 +615,19 @@ class World:
 
 
 def run_place(args, where, directory):
-    """"ok", or None: skipped; raises Failure."""
+    """"ok", "skipped", or why it failed."""
     try:
         world = World(args, where, directory)
     except wires.Skip as why:
         print(f"{where}: not run: {why}", flush=True)
-        return None
+        return "skipped"
     try:
         world.run()
         return "ok"
     except (Failure, RuntimeError, OSError) as failure:
         again = f"identity.py --where {where} --processes {args.processes} --seed {args.seed}"
         part = f" --only {world.part}" if world.part in PARTS else ""
-        print(f"{where}: FAIL in {world.part}: {failure}\nagain: {again}{part}", flush=True)
-        return "failed"
+        return f"{where}: FAIL in {world.part}: {failure}\nagain: {again}{part}"
     finally:
         world.close()
 
@@ -655,7 +654,12 @@ def main():
             results.append(run_place(args, where, directory))
             if results[-1] == "ok":
                 print(f"{where}: ok in {time.monotonic() - begin:.1f} s", flush=True)
-    return 1 if "failed" in results else SKIPPED if None in results else 0
+            elif results[-1] != "skipped":
+                print(f"{where}: failed, see the end", flush=True)
+    # What failed comes last, for a log of which only the end is kept.
+    failures = [result for result in results if result not in ("ok", "skipped")]
+    print("\n".join(failures), end="\n" if failures else "", flush=True)
+    return 1 if failures else SKIPPED if "skipped" in results else 0
 
 
 if __name__ == "__main__":
