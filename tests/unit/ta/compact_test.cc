@@ -233,6 +233,22 @@ TEST_F(CompactTest, after_a_long_message_short_ones_stay_behind_it) {
   EXPECT_EQ(count(a, Counter::kCtpTx), 2u) << "a WRITE still goes by CTP";
 }
 
+// Two channels have no order between them: one with room would overtake the other.
+TEST_F(CompactTest, a_long_message_waits_until_the_short_ones_before_it_are_answered) {
+  for (uint32_t i = 0; i < 2; ++i) b.post_receive(b.receive_indices[0], b.receives[0], 4096 * i, 4096);
+  request(WrOp::kRead, 2 * kMtu);  // there is a channel of RTP now
+  settle(seconds(1));
+  const uint64_t before = rtp_data(a);
+  request(WrOp::kSend, 8);
+  request(WrOp::kSend, 2 * kMtu);
+  EXPECT_EQ(compact_from(a).size(), 1u);
+  EXPECT_EQ(rtp_data(a), before);
+  exchange();
+  EXPECT_EQ(rtp_data(a), before + 2);
+  EXPECT_EQ(a.poll().size(), 3u);
+  EXPECT_EQ(b.poll().size(), 2u);
+}
+
 class CompactOtherMtu : public CompactTest {
  protected:
   static UbOptions smaller_at_b() {
