@@ -230,7 +230,7 @@ static void local_memory_unregistered_before(void) {
   check_post("WRITE afterwards", w, URMA_EINVAL);
 }
 
-// A SEND is tried until its bytes are gone. The receive comes after that: a try under way may rightly succeed.
+// The receive comes behind a WRITE: until then the last try of the SEND may be under way, and may rightly succeed.
 static void local_memory_unregistered_meanwhile(void) {
   static char other[64];
   struct queue q = plain_queue();
@@ -242,6 +242,8 @@ static void local_memory_unregistered_meanwhile(void) {
   check_status("before there is a receive", wait_completion(&q, 0.05, NULL), NOTHING);
   check_number("urma_unregister_seg", urma_unregister_seg(gone), URMA_SUCCESS);
   check_status("SEND", wait_completion(&q, 10, NULL), URMA_CR_LOC_ACCESS_ERR);
+  s = write_to(peer->part, 0, 8);
+  check_status("WRITE behind it", run(&q, &s), URMA_CR_SUCCESS);
   post_receive(64);
   set_text(4711);
   s = send_to(peer->sink, 8);
