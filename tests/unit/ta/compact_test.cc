@@ -417,6 +417,19 @@ TEST_F(CompactTest, a_silent_peer_is_asked_and_then_given_up) {
   EXPECT_EQ(only_status(a), CrStatus::kAckTimeout);
 }
 
+TEST_F(CompactTest, what_waits_for_a_full_port_goes_back_to_the_pool_when_the_channel_ends) {
+  filter = [](UbNode&, Bytes&) { return false; };
+  request(WrOp::kWrite, 8);
+  exchange();
+  a.host.full = true;
+  request(WrOp::kWrite, 8);
+  drain(a);
+  EXPECT_EQ(state(a).messages.in_use(), 1u);
+  for (const Instant begin = now; channel(a).is_up() && now - begin < seconds(6);) wake(a);
+  ASSERT_FALSE(channel(a).is_up());
+  EXPECT_EQ(state(a).messages.in_use(), 0u);
+}
+
 // Its application does not read its completions, say.
 TEST_F(CompactTest, a_peer_that_lives_and_does_not_answer_keeps_its_channel) {
   filter = [&](UbNode& from, Bytes& frame) { return &from == &a || !wire::has_link_header(frame); };
