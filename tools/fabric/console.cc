@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fabric/console.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fabric/network.h"
 
+#include <algorithm>
+
 #include "lib/transport/wire/network_header.h"
 
 namespace ub::fabric {
