@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses in the kernel's form.
+// Addresses in the kernel's form, and what it says of a datagram.
 #pragma once
 
 #include <arpa/inet.h>
@@ -35,6 +35,19 @@ inline socklen_t fill(SocketAddress* out, const wire::IpAddress& ip, uint16_t po
   out->v6.sin6_port = htons(port);
   std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
   return sizeof out->v6;
+}
+
+// Type-of-service byte, or traffic class, of a datagram whose socket reports it.
+inline uint8_t received_tos(msghdr& message) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) return *CMSG_DATA(c);
+    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+      int value;
+      std::memcpy(&value, CMSG_DATA(c), sizeof value);
+      return static_cast<uint8_t>(value);
+    }
+  }
+  return 0;
 }
 
 }  // namespace ub

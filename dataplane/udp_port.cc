@@ -37,19 +37,6 @@ bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >
 
 void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
-// Type-of-service byte of a received packet.
-uint8_t received_tos(msghdr& msg) {
-  for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(&msg, c)) {
-    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) return *CMSG_DATA(c);
-    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
-      int value;
-      std::memcpy(&value, CMSG_DATA(c), sizeof value);
-      return static_cast<uint8_t>(value);
-    }
-  }
-  return 0;
-}
-
 }  // namespace
 
 // Transmit and receive slots lie in one mapping; the message headers point into it for good.

@@ -11,10 +11,10 @@ between posting and completion on average, the window divided by the rate.
 usage: measure_order.py [--build DIR] [--rounds 3] [--wire shm] [--cpus 0,1] [--plot FILE.svg]
 """
 import argparse
-import pathlib
 import statistics
 import sys
 
+from chart import Axis, Chart, Series
 from measure import Bench, rounds_of_one_distance
 
 SHARES = (0, 1, 2, 5, 10, 25, 50, 75, 100)
@@ -52,25 +52,10 @@ def print_table(rates, wire, distance, rounds):
 
 
 def plot(rates):
-    """The rates as an SVG: share from left to right, rate beside none from bottom to top."""
-    width, height, left, bottom = 480, 300, 60, 40
-    x = lambda share: left + share / 100 * (width - left - 20)
-    y = lambda ratio: height - bottom - ratio * (height - bottom - 20)
-    highest = max(1.0, *(rates[share] / rates[None] for share in SHARES))
-    points = " ".join(f"{x(share):.1f},{y(rates[share] / rates[None] / highest):.1f}" for share in SHARES)
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
-             'font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>']
-    for step in range(5):
-        ratio = highest * step / 4
-        at = y(ratio / highest)
-        lines += [f'<line x1="{left}" x2="{width - 20}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>',
-                  f'<text x="{left - 8}" y="{at + 4:.1f}" text-anchor="end">{ratio:.2f}</text>',
-                  f'<text x="{x(25 * step):.1f}" y="{height - bottom + 16}" text-anchor="middle">{25 * step}</text>']
-    lines += [f'<polyline points="{points}" fill="none" stroke="#1f77b4" stroke-width="2"/>',
-              f'<text x="{(left + width) / 2}" y="{height - 6}" text-anchor="middle">requests with a strong order, %</text>',
-              f'<text transform="translate(14 {height / 2}) rotate(-90)" text-anchor="middle">rate beside no order</text>',
-              '</svg>']
-    return "\n".join(lines) + "\n"
+    """The rate beside none, by the share."""
+    points = [(share, rates[share] / rates[None]) for share in SHARES]
+    return Chart("WRITEs of 64 B, some with a strong order", Axis("requests with a strong order", "%"),
+                 Axis("rate beside no order"), [Series("strong", points)])
 
 
 def main():
@@ -79,13 +64,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--wire", choices=REQUESTS, default="shm")
     parser.add_argument("--cpus", default="0,1")
-    parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--plot")
     options = parser.parse_args()
     bench = Bench(options.build, options.cpus.split(","))
     rates, distance, rounds = measure(bench, options.wire, options.rounds)
     print_table(rates, options.wire, distance, rounds)
     if options.plot:
-        options.plot.write_text(plot(rates))
+        plot(rates).write(options.plot)
     return 0
 
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of this tree that no compiler checks. Prints file:line: rule, and ends with status 1 if there is any.
 
-  - layers: base <- transport <- dataplane; base <- ipc <- {urma, dataplane}; roce and urma's embedded back end may see all
+  - layers: base <- transport <- dataplane; wire <- impair <- dataplane; base <- ipc <- {urma, dataplane}; roce and urma's
+    embedded back end may see all
   - layers of the Core: wire <- cc <- tp <- {ta, setup, resource} <- roce; of liburma: backends/backend.h <- its other parts
-  - lib/base and lib/transport are pure: no OS, clock, thread, stream, DPDK or logging header
+  - lib/base, lib/transport and lib/impair are pure: no OS, clock, thread, stream, DPDK or logging header
   - every source is named in a meson.build, every directory of tests has one
   - files have at most 700 lines (500 in lib/transport), no tabs, no trailing space, a final newline, an SPDX line at
     the top; lines of C and C++ at most 120 columns, tables (.def) excepted
@@ -61,12 +62,13 @@ LAYERS = [
     ("tests/unit/tp/", ("lib/base/", "lib/transport/wire/", "lib/transport/cc/", "lib/transport/tp/", "tests/unit/tp/",
                         *TP_TEST_TOOLS, *CORE_VALUES)),
     ("lib/transport/", ("lib/base/", "lib/transport/")),
+    ("lib/impair/", ("lib/base/", "lib/transport/wire/", "lib/transport/roce/wire/", "lib/impair/")),
     ("lib/ipc/", ("lib/base/", "lib/ipc/")),
     # Of the back ends the library's own parts see the interface alone.
     (URMA_LAYERS, ("lib/base/", "lib/ipc/", "lib/urma/include/", "lib/urma/backends/backend.h", *URMA_ROOT, *URMA_LAYERS)),
     ("lib/urma/", ("lib/base/", "lib/ipc/", "lib/urma/")),
     ("lib/roce/", ("lib/", "dataplane/")),
-    ("dataplane/", ("lib/base/", "lib/ipc/", "lib/transport/", "dataplane/")),
+    ("dataplane/", ("lib/base/", "lib/impair/", "lib/ipc/", "lib/transport/", "dataplane/")),
     ("emu_hw/", ("lib/base/", "lib/transport/", "emu_hw/")),
     ("apps/examples/roce_", ("lib/roce/",)),
     ("apps/", ("lib/urma/include/", "tools/common/", "apps/")),
@@ -85,7 +87,7 @@ MAY_INCLUDE = {
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }
 
-PURE = ("lib/base/", "lib/transport/")
+PURE = ("lib/base/", "lib/transport/", "lib/impair/")
 IMPURE = re.compile(
     r"^(sys|netinet|arpa|net|linux|asm|boost|spdlog|fmt|toml\+\+|CLI|asio)/"
     r"|^(rte_.*|unistd|fcntl|pthread|poll|signal|time|sched|semaphore|dlfcn|errno|stdio|stdlib|syslog|x86gprintrin)\.h$"

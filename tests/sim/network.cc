@@ -7,7 +7,7 @@
 
 #include "lib/transport/roce/wire/bth.h"
 #include "lib/transport/wire/compact_packet.h"
-#include "tests/sim/congestion_mark.h"
+#include "lib/impair/congestion_mark.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {

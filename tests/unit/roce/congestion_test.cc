@@ -3,7 +3,7 @@
 // What queue pairs tell of their network, and how they heed it.
 #include "lib/transport/roce/congestion.h"
 
-#include "tests/sim/congestion_mark.h"
+#include "lib/impair/congestion_mark.h"
 #include "tests/unit/roce/engine_pair.h"
 
 namespace ub::roce {

@@ -3,7 +3,7 @@
 // From a mark of the network to the rate of who sent what it marked (UB Base Specification Rev 2.0, 6.6): ECN, CNP,
 // DCQCN.
 #include "lib/transport/cc/feedback.h"
-#include "tests/sim/congestion_mark.h"
+#include "lib/impair/congestion_mark.h"
 #include "tests/unit/transport/ub_pair.h"
 
 namespace ub {

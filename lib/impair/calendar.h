@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slots by a number (a time, or a place in a sequence), the least first, and of equal ones that which was put in first.
+// A slot that has been put in again, or is gone, leaves an entry behind, which whoever keeps the slots knows by its
+// order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace ub::impair {
+
+class Calendar {
+ public:
+  struct Entry {
+    uint64_t at;
+    uint64_t order;
+    uint32_t slot;
+  };
+
+  bool empty() const { return heap_.empty(); }
+  const Entry& first() const { return heap_.front(); }
+  void put(const Entry& entry) {
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end(), is_later);
+  }
+  void drop_first() {
+    std::pop_heap(heap_.begin(), heap_.end(), is_later);
+    heap_.pop_back();
+  }
+
+ private:
+  static bool is_later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+
+  std::vector<Entry> heap_;
+};
+
+}  // namespace ub::impair

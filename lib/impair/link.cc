@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/impair/link.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/impair/congestion_mark.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::impair {
+namespace {
+
+constexpr Duration kLeastPatience = microseconds(100);
+constexpr uint32_t kNoSlot = UINT32_MAX;
+
+// How long a late frame waits for others to pass it: as long as so many like it take, but long enough for a link that
+// is not busy.
+Duration patience(const Spec& s, size_t bytes) {
+  if (s.wait.ns != 0) return s.wait;
+  if (s.rate == 0) return kLeastPatience;
+  const double ns = 8e9 * static_cast<double>(bytes) * s.reorder / static_cast<double>(s.rate);
+  return std::max(kLeastPatience, Duration{static_cast<int64_t>(ns)});
+}
+
+// With so many bytes in front of it.
+double mark_chance(const Marking& m, uint64_t queued) {
+  if (m.all_from == 0 || queued < m.none_below) return 0;
+  if (queued >= m.all_from) return 1;
+  return m.most * static_cast<double>(queued - m.none_below) / static_cast<double>(m.all_from - m.none_below);
+}
+
+}  // namespace
+
+Link::Link(const Script& script, uint64_t seed, Instant start, uint32_t most_frames)
+    : most_frames_(most_frames),
+      losses_(8 * seed),
+      jitter_(8 * seed + 1),
+      marks_(8 * seed + 2),
+      corruption_(8 * seed + 3),
+      lateness_(8 * seed + 4),
+      duplication_(8 * seed + 5) {
+  set(start, script);
+}
+
+void Link::set(Instant now, const Script& script) {
+  script_ = script;
+  start_ = now;
+  changes_made_ = 0;
+  spec_ = script_.first;
+}
+
+const Spec& Link::spec_at(Instant now) {
+  while (changes_made_ < script_.changes.size() && start_ + script_.changes[changes_made_].at <= now) {
+    spec_ = script_.changes[changes_made_++].spec;
+  }
+  return spec_;
+}
+
+Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag) {
+  spec_at(now);
+  ++counts_.offered;
+  if (spec_.down) {
+    ++counts_.lost_down;
+    return {Fate::kDown};
+  }
+  if (is_full(frame.size(), now)) {
+    ++counts_.lost_queue;
+    return {Fate::kQueueFull};
+  }
+  const uint64_t in_front = line_.queued_bytes(now);
+  const Instant due = arrival(now, frame.size());
+  const bool concerned = spec_.kinds == kAllKinds || has_kind(spec_.kinds, kind_of(frame));
+  Verdict verdict;
+  if (concerned) verdict.fate = loss();
+  if (verdict.fate != Fate::kUnderWay) return verdict;
+
+  const uint32_t slot = take_slot(frame, tag);
+  const std::span<std::byte> bytes{slots_[slot].bytes.data(), frame.size()};
+  verdict.marked = marks_.chance(mark_chance(spec_.mark, in_front)) && mark_congestion(bytes);
+  verdict.corrupted = concerned && corruption_.chance(spec_.corrupt);
+  verdict.late = concerned && is_late();
+  verdict.duplicated = concerned && duplication_.chance(spec_.duplicate) && under_way_ < most_frames_;
+  counts_.marked += verdict.marked;
+  counts_.corrupted += verdict.corrupted;
+  counts_.reordered += verdict.late;
+  counts_.duplicated += verdict.duplicated;
+  if (verdict.corrupted) flip_a_bit(bytes);
+  verdict.late ? hold(slot, due) : pass(slot, due);
+  if (verdict.duplicated) {
+    const Instant again = arrival(now, frame.size());
+    pass(take_slot(bytes, tag), again);
+  }
+  return verdict;
+}
+
+bool Link::is_full(size_t bytes, Instant now) {
+  if (under_way_ >= most_frames_) return true;
+  if (spec_.queue_frames != 0 && line_.queued_frames(now) >= spec_.queue_frames) return true;
+  return spec_.queue_bytes != 0 && line_.queued_bytes(now) + bytes > spec_.queue_bytes;
+}
+
+Fate Link::loss() {
+  switch (losses_.next(spec_)) {
+    case Losses::Cause::kNone:
+      return Fate::kUnderWay;
+    case Losses::Cause::kRandom:
+      ++counts_.lost_random;
+      return Fate::kLostRandom;
+    case Losses::Cause::kBurst:
+      ++counts_.lost_burst;
+      return Fate::kLostBurst;
+    case Losses::Cause::kNth:
+      break;
+  }
+  ++counts_.lost_nth;
+  return Fate::kLostNth;
+}
+
+bool Link::is_late() {
+  if (spec_.reorder == 0) return false;
+  return spec_.late == 0 ? ++candidates_ % 2 == 0 : lateness_.chance(spec_.late);
+}
+
+// The addresses of Ethernet stay: a frame with others would not come at all.
+void Link::flip_a_bit(std::span<std::byte> frame) {
+  if (frame.size() <= wire::kEthSize) return;
+  const uint64_t bit = corruption_.between(wire::kEthSize * 8, frame.size() * 8 - 1);
+  frame[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+}
+
+// When a frame that takes its turn on the line now arrives, if nothing holds it up.
+Instant Link::arrival(Instant now, size_t bytes) {
+  const Duration jitter{static_cast<int64_t>(jitter_.below(static_cast<uint64_t>(spec_.jitter.ns) + 1))};
+  latest_ = later(latest_, line_.send(now, bytes, spec_.rate) + spec_.delay + jitter);
+  return latest_;
+}
+
+// ---- frames under way ----
+
+uint32_t Link::take_slot(std::span<const std::byte> frame, uint64_t tag) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  Slot& s = slots_[slot];
+  if (s.bytes.size() < frame.size()) s.bytes.resize(frame.size());
+  std::memcpy(s.bytes.data(), frame.data(), frame.size());
+  s.size = frame.size();
+  s.tag = tag;
+  ++under_way_;
+  return slot;
+}
+
+// Its place in the calendar, in place of an earlier one.
+void Link::plan(uint32_t slot, Instant due) {
+  slots_[slot].due = due;
+  slots_[slot].order = ++order_;
+  due_.put({due.ns, order_, slot});
+}
+
+void Link::hold(uint32_t slot, Instant due) {
+  plan(slot, due + patience(spec_, slots_[slot].size));
+  late_.put({passed_ + lateness_.between(1, spec_.reorder), order_, slot});
+}
+
+// A frame gets its place in the order, and behind it those that let enough others pass.
+void Link::pass(uint32_t slot, Instant due) {
+  plan(slot, due);
+  ++passed_;
+  while (!late_.empty() && late_.first().at <= passed_) {
+    const Calendar::Entry held = late_.first();
+    late_.drop_first();
+    if (is_gone(held) || slots_[held.slot].due <= due) continue;  // it waited long enough, and leaves in front
+    plan(held.slot, due);
+    ++passed_;
+  }
+  drop_gone();
+}
+
+void Link::drop_gone() {
+  while (!due_.empty() && is_gone(due_.first())) due_.drop_first();
+}
+
+std::optional<Arrival> Link::take(Instant now) {
+  if (now < next_due()) return {};
+  const uint32_t slot = due_.first().slot;
+  Slot& s = slots_[slot];
+  s.order = 0;
+  --under_way_;
+  drop_gone();
+  ++counts_.delivered;
+  counts_.delivered_bytes += s.size;
+  return Arrival{{s.bytes.data(), s.size}, s.tag, s.due, slot};
+}
+
+}  // namespace ub::impair

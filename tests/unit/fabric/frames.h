@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames that tests send through a fabric.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/transport/wire/icrc.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::fabric {
+
+inline std::vector<std::byte> udp_frame(uint16_t source_port, uint16_t destination_port, size_t payload = 64) {
+  wire::NetTemplate headers;
+  headers.init({}, {}, {IpAddress::from_v4(0x7f4d0101), source_port},
+               {IpAddress::from_v4(0x7f4d0102), destination_port}, 0);
+  std::vector<std::byte> frame(headers.size + payload);
+  headers.write(frame.data(), payload, 0);
+  return frame;
+}
+
+}  // namespace ub::fabric
