@@ -40,7 +40,7 @@ class Project:
                                        for e in ("h", "cc")))
         sim = [p for p in globbed(root, "tests/sim/*.cc") if "\nint main(" not in (self.root / p).read_text()]
         units = globbed(root, *(f"tests/unit/{part}/*.cc" for part in UNIT))
-        self.sources = globbed(root, "lib/base/*.cc", "lib/transport/**/*.cc", "tests/mutation/*.cc") + sim + units
+        self.sources = globbed(root, "lib/base/*.cc", "lib/impair/*.cc", "lib/transport/**/*.cc", "tests/mutation/*.cc") + sim + units
         self.equivalents = "tests/mutation/equivalents.def"
 
 
