@@ -233,8 +233,10 @@ def between_namespaces(build, directory):
             ends[-1].ip("addr", "add", f"10.11.0.{number}/24", "dev", "eth")
             for interface in "lo", "eth":
                 ends[-1].ip("link", "set", interface, "up")
-        surroundings = [Within(end.command(), {"SOFTUB_PORT_KINDS": "udp", "SOFTUB_LOG_STATS_DIR": directory})
-                        for end in ends]
+        # Which address is used is said, since an interface may not have its carrier yet.
+        surroundings = [Within(end.command(), {"SOFTUB_PORT_KINDS": "udp", "SOFTUB_LOG_STATS_DIR": directory,
+                                               "SOFTUB_DEVICE_EIDS": f"10.11.0.{number}"})
+                        for number, end in enumerate(ends, 1)]
         nics = ["--nic", "a=interface to-a", "--nic", "b=interface to-b"]
         with Fabric(build, directory, [*nics, "--set", "*>* loss=1%"], Within(middle.command(), {})) as fabric:
             with Pair(build, "write_bw -s 4096 -n 2000 --verify", surroundings[1], surroundings[0], "10.11.0.2") as pair:
