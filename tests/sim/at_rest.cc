@@ -87,6 +87,9 @@ void Inspection::free_lists() {
   free_list("free and used numbers of held datagrams", s_.held_datagrams.places);
   free_list("free and used arriving datagrams", s_.arriving);
   free_list("free and used recovery blocks", s_.recovery);
+  free_list("free and used records of retransmissions", s_.resent);
+  free_list("free and used sequence contexts", s_.contexts);
+  free_list("free and used records of sequence contexts of others", s_.initiator_contexts);
   free_list("free and used blocks of send times", s_.send_times.blocks());
   free_list("free and used chunks of messages", s_.messages);
   free_list("free and used chunks of answers", s_.answers);
@@ -124,7 +127,7 @@ void Inspection::lists() {
 
 // Records that something under way has, and that its end gives back.
 void Inspection::pools_in_transit() {
-  uint32_t reorder = 0, kept = 0, waiting = 0, jobs = 0, parked = 0;
+  uint32_t reorder = 0, kept = 0, waiting = 0, jobs = 0, parked = 0, contexts = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i) {
     const Channel& ch = s_.channels[i];
     if (!alive(ch)) continue;
@@ -134,9 +137,11 @@ void Inspection::pools_in_transit() {
     jobs += ch.read_jobs;
     parked += ch.parked;
   }
+  for (uint32_t i = 1; i <= s_.peers.high_water(); ++i) contexts += s_.peers[i].contexts;
   none("chunks of messages", s_.messages.in_use());
   none("chunks of answers", s_.answers.in_use());
   none("recovery blocks", s_.recovery.in_use());
+  none("records of retransmissions", s_.resent.in_use());
   none("numbers of held datagrams", s_.held_datagrams.places.in_use());
   none("numbers of held frames beside those of their senders", s_.held.more().places.in_use());
   none("held frames", s_.held.in_use_count());
@@ -146,6 +151,7 @@ void Inspection::pools_in_transit() {
   expect("kept packets, by what channels count", s_.kept.in_use(), kept);
   expect("kept packets that wait for delivery, by the PSNs of channels", s_.kept_by_psn.size(), waiting);
   expect("parked messages, by what channels count", s_.parked.in_use(), parked);
+  expect("sequence contexts, by what peers count", s_.contexts.in_use(), contexts);
   if (roce_ == nullptr) return;
   uint32_t of_queue_pairs = 0;
   for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)

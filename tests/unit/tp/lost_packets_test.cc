@@ -143,9 +143,14 @@ TEST(Lost, all_records_are_given_back) {
   EXPECT_NE(s.s->resent.in_use(), 0u);
   s.ack(139);
   EXPECT_EQ(s.s->resent.in_use(), 0u);
+}
+
+TEST(Lost, all_records_are_given_back_when_the_channel_ends) {
+  Lossy s(100, 1);
   s.send_one_by_one(10);
-  s.sack(139, {144});
+  s.sack(99, {104});
   s.resend();
+  EXPECT_NE(s.s->resent.in_use(), 0u);
   free_recovery(*s.s, s.ch());
   EXPECT_EQ(s.s->resent.in_use() + s.s->recovery.in_use(), 0u);
 }
