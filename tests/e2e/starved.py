@@ -42,6 +42,7 @@ from kill_four import Failure, check
 LONGEST_START = 100  # seconds to the first round, under the load
 LONGEST_RUN = 400    # seconds beside those that were asked for
 PARTS = ("crowd", "beside", "held")
+MOST_BURNERS = 64
 HELD = 6  # seconds; requests end after 4.3 s without a sign of progress
 # What hostile applications do, how nice they are, and what the daemon's log says of them.
 HOSTILE = (
@@ -182,6 +183,8 @@ class Starved(isolation.Isolation):
         end = time.monotonic() + LONGEST_START
         while not self.waited_for(starved[:1]):
             check(time.monotonic() < end, "the starved application was never waited for: the test tests nothing")
+            if len(self.burners) < MOST_BURNERS:
+                self.burn(4, burnt, 600)  # who sleeps much is served soon; with more of them it waits longer
             time.sleep(0.5)
             self.check_processes()
         self.check_unharmed(honest + starved)
