@@ -25,19 +25,6 @@ namespace {
 constexpr uint32_t kLongestHeaders = 163;
 constexpr uint32_t kLongestHeaders1024 = 267;
 
-wire::IpAddress from_sockaddr(const sockaddr* a) {
-  if (a->sa_family == AF_INET) {
-    sockaddr_in v4;
-    std::memcpy(&v4, a, sizeof v4);
-    return wire::IpAddress::from_v4(ntohl(v4.sin_addr.s_addr));
-  }
-  sockaddr_in6 v6;
-  std::memcpy(&v6, a, sizeof v6);
-  wire::IpAddress ip;
-  std::memcpy(ip.bytes.data(), &v6.sin6_addr, 16);
-  return ip;
-}
-
 // The source address that the kernel would use towards `target`, optionally when bound to `source`. A
 // connected UDP socket knows it and sends nothing. Empty: no route.
 std::optional<wire::IpAddress> source_towards(const wire::IpAddress& target, const wire::IpAddress* source) {

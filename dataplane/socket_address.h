@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses in the kernel's form, and what it says of a datagram.
+// Addresses and options of sockets in the kernel's form, and what it says of a datagram.
 #pragma once
 
 #include <arpa/inet.h>
@@ -36,6 +36,23 @@ inline socklen_t fill(SocketAddress* out, const wire::IpAddress& ip, uint16_t po
   std::memcpy(&out->v6.sin6_addr, ip.bytes.data(), 16);
   return sizeof out->v6;
 }
+
+// The address in one of AF_INET or AF_INET6.
+inline wire::IpAddress from_sockaddr(const sockaddr* a) {
+  if (a->sa_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, a, sizeof v4);
+    return wire::IpAddress::from_v4(ntohl(v4.sin_addr.s_addr));
+  }
+  sockaddr_in6 v6;
+  std::memcpy(&v6, a, sizeof v6);
+  wire::IpAddress ip;
+  std::memcpy(ip.bytes.data(), &v6.sin6_addr, 16);
+  return ip;
+}
+
+// An option that not every system has: where it is refused, the default stays.
+inline void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
 // Type-of-service byte, or traffic class, of a datagram whose socket reports it.
 inline uint8_t received_tos(msghdr& message) {

@@ -35,8 +35,6 @@ constexpr size_t kHeadersV6 = kEthSize + kIpv6Size + kUdpSize;
 
 bool in_loopback_net(const wire::IpAddress& ip) { return ip.is_v4() && ip.v4() >> 24 == 127; }
 
-void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
-
 }  // namespace
 
 // Transmit and receive slots lie in one mapping; the message headers point into it for good.

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What losses and reordering cost two live processes on a slow link: goodput of WRITEs, latency of READs.
 
-The link is so slow that it is the limit, not the machine: its rate, its delay and its faults come from the impairments of
-the NICs (`impair.send`), or from ub_fabric between them where the NICs have none. A round measures all faults, the link
-without faults first, and each WRITE and READ by urma_perf over UDP. Prints the medians of the rounds as rows of a
-Markdown table; goodput counts bytes of payload only.
+The link is so slow that it is the limit, not the machine: its rate, its delay and its faults come from a ub_fabric
+between the two. A round measures all faults, the link without faults first, and each WRITE and READ by urma_perf over
+UDP. Prints the medians of the rounds as rows of a Markdown table; goodput counts bytes of payload only.
 
-usage: measure_loss.py [--build DIR] [--rounds 3] [--seconds 2] [--rate 200M] [--delay 50us] [--with impair|fabric]
-                       [--only FAULT] [--json FILE] [--plot PREFIX]      (draws PREFIX-goodput.svg and PREFIX-latency.svg)
+usage: measure_loss.py [--build DIR] [--rounds 3] [--seconds 2] [--rate 200M] [--delay 50us] [--only FAULT] [--json FILE]
+                       [--plot PREFIX]      (draws PREFIX-goodput.svg and PREFIX-latency.svg)
 """
 import argparse
 import contextlib
@@ -44,19 +43,6 @@ class Failure(Exception):
     pass
 
 
-class Impaired:
-    """Two NICs that impair what they send."""
-
-    def __init__(self, _, seed):
-        self.seed = seed
-
-    @contextlib.contextmanager
-    def link(self, impairments):
-        """The environments of the two ends, while the link is like that."""
-        yield [{"SOFTUB_PORT_KINDS": "udp", "SOFTUB_DEVICE_EIDS": address, "SOFTUB_IMPAIR_SEND": impairments,
-                "SOFTUB_IMPAIR_SEED": str(self.seed)} for address in ENDS.values()]
-
-
 class Fabric:
     """Two NICs with a ub_fabric between them."""
 
@@ -83,13 +69,6 @@ class Fabric:
             fabric.stdout.close()
 
 
-def can_impair(build):
-    """Do NICs have impairments of their own?"""
-    shown = subprocess.run([os.path.join(build, "tools/admin/urma_admin"), "config", "impair.send"],
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return shown.returncode == 0 and "impair.send" in shown.stdout
-
-
 def run_pair(build, test, seconds, environments, port):
     """The first row of the results. Raises Failure."""
     command = [os.path.join(build, "tools/perf/urma_perf"), *test.split(), "-p", str(port)]
@@ -113,14 +92,14 @@ def run_pair(build, test, seconds, environments, port):
             return json.load(file)["results"][0]
 
 
-def measure_round(options, wire, faults, port):
+def measure_round(options, fabric, faults, port):
     """The columns by fault."""
     found = {}
     for fault in faults:
         impairments = f"rate={options.rate} delay={options.delay} {FAULTS[fault]}".strip()
         found[fault] = {}
         for test, columns in TESTS:
-            with wire.link(impairments) as environments:
+            with fabric.link(impairments) as environments:
                 row = run_pair(options.build, test, options.seconds, environments, port)
             found[fault].update({column: value(row) for column, value in columns.items()})
     return found
@@ -161,18 +140,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rate", default="200M")
     parser.add_argument("--delay", default="50us")
-    parser.add_argument("--with", dest="wire", choices=("impair", "fabric"))
     parser.add_argument("--only", choices=FAULTS)
     parser.add_argument("--json")
     parser.add_argument("--plot", metavar="PREFIX")
     options = parser.parse_args()
-    wire = options.wire or ("impair" if can_impair(options.build) else "fabric")
     faults = [options.only] if options.only else list(FAULTS)
     rounds = []
     try:
         for seed in range(1, options.rounds + 1):
-            link = {"impair": Impaired, "fabric": Fabric}[wire](options.build, seed)
-            rounds.append(measure_round(options, link, faults, 24000 + os.getpid() % 5000))
+            fabric = Fabric(options.build, seed)
+            rounds.append(measure_round(options, fabric, faults, 24000 + os.getpid() % 5000))
     except Failure as failure:
         print(f"measure_loss.py: {failure}", file=sys.stderr)
         return 1
@@ -180,7 +157,7 @@ def main():
     print_table(result)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"wire": wire, "rate": options.rate, "delay": options.delay, "seconds": options.seconds,
+            json.dump({"rate": options.rate, "delay": options.delay, "seconds": options.seconds,
                        "medians": result, "rounds": rounds}, file, indent=1)
     if options.plot:
         for ending, chart in charts(result, options.rate).items():

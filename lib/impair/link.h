@@ -41,7 +41,7 @@ enum class Fate : uint8_t {
   kLostRandom,  // the rest: it will not
   kLostBurst,
   kLostNth,
-  kQueueFull,  // that of the spec, or kMostFrames of the link are under way
+  kQueueFull,  // that of the spec, or as many frames are under way as may be
   kDown,
 };
 

@@ -8,47 +8,18 @@ of their own, on the same addresses over UDP sockets; then without UDP port 4791
   tests/e2e/both_protocols.py --build build
 """
 import argparse
-import json
 import os
 import signal
 import socket
-import subprocess
 import sys
-import time
 
 import wires
+from nic_counters import NicCounters, nonzero
 from processes import Failure, Process, check, free_port
 
 MESSAGES = 3000  # of both_protocols.cc, each way
 # One packet for each message, at least. UB's go by CTP or RTP.
 OF_MESSAGES = (("tp.tx.data", "ctp.tx"), ("tp.rx.data", "ctp.rx"), ("roce.tx.request",), ("roce.rx.request",))
-
-
-class Admin:
-    def __init__(self, program, wire):
-        self.program = program
-        self.environment = {**os.environ, **wire.environment(0)}
-
-    def counters(self, process):
-        """Of the NIC in that process; empty: not yet."""
-        shown = subprocess.run([self.program, "show", "counters", "--all", "--json", "-i", str(process.popen.pid)],
-                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        return json.loads(shown.stdout)["counters"] if shown.returncode == 0 else {}
-
-    def wait(self, process, good):
-        """The page is written now and then."""
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            counters = self.counters(process)
-            if counters and good(counters):
-                return counters
-            check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
-            time.sleep(0.05)
-        raise Failure(f"{process.name()}: its counters stayed at {nonzero(counters)}")
-
-
-def nonzero(counters):
-    return {name: value for name, value in counters.items() if value != 0}
 
 
 # Set-up sends a record again whose answer takes long. The second one comes when nobody waits for it any more.
@@ -83,11 +54,11 @@ def one_nic(args, name):
     try:
         server.wait_for_text("TCP port")
         client = Process([args.program, port, "localhost"], wire)
-        admin = Admin(args.admin, wire)
+        nics = NicCounters(args.admin, wire.environment(0))
         for process in client, server:
             process.wait_for_text("exchanged", 60)
         for process in client, server:
-            counters = admin.wait(process, lambda c: all(sum(c[n] for n in names) >= MESSAGES for names in OF_MESSAGES))
+            counters = nics.wait(process, lambda c: all(sum(c[n] for n in names) >= MESSAGES for names in OF_MESSAGES))
             check_no_drops(process, counters)
             known = counters["roce.rx.packets"] + counters["tp.rx.data"] + counters["ctp.rx"]
             check(counters["rx.packets"] >= known, nonzero(counters))
@@ -115,13 +86,13 @@ def two_nics(args):
             pairs.append([server])
             server.wait_for_text("TCP port")
             pairs[-1].append(Process([program, *test, "-p", port, "localhost"], wire))
-        admin = Admin(args.admin, wire)
+        nics = NicCounters(args.admin, wire.environment(0))
         for process in pairs[0]:
-            counters = admin.wait(process, lambda c: c["tp.rx.data"] >= MESSAGES)
+            counters = nics.wait(process, lambda c: c["tp.rx.data"] >= MESSAGES)
             check_no_drops(process, counters)
             check(not roce_part(counters), f"RoCE at a NIC of UB: {roce_part(counters)}")
         for process in pairs[1]:
-            counters = admin.wait(process, lambda c: c["roce.rx.request"] >= MESSAGES)
+            counters = nics.wait(process, lambda c: c["roce.rx.request"] >= MESSAGES)
             check_no_drops(process, counters)
             check(not ub_part(counters), f"UB at a NIC of RoCE: {ub_part(counters)}")
         for process in sum(pairs, []):

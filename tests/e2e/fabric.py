@@ -16,6 +16,7 @@ import time
 
 import wires
 from network_namespaces import NetworkNamespace, Unavailable
+from nic_counters import NicCounters
 from processes import Failure, Process, check, free_port
 
 
@@ -110,31 +111,6 @@ class Pair:
         self.server.expect(0, 20)
 
 
-class Counters:
-    """What NICs say of themselves."""
-
-    def __init__(self, build, wire):
-        self.program = os.path.join(build, "tools/admin/urma_admin")
-        self.environment = {**os.environ, **wire.variables}
-
-    def of(self, process):
-        shown = subprocess.run([self.program, "show", "counters", "--all", "--json", "-i", str(process.popen.pid)],
-                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        return json.loads(shown.stdout)["counters"] if shown.returncode == 0 else {}
-
-    def wait(self, process, good):
-        """The page is written now and then."""
-        end = time.monotonic() + PATIENCE
-        counters = {}
-        while time.monotonic() < end:
-            counters = self.of(process)
-            if counters and good(counters):
-                return counters
-            check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
-            time.sleep(0.05)
-        raise Failure(f"{process.name()}: its counters stayed at {counters}")
-
-
 def over_udp(build, directory, *arguments):
     """A fabric between NICs a and b, and their surroundings."""
     first = 2 * (os.getpid() % 100) + 1  # so that several can run on a host
@@ -163,11 +139,11 @@ def counters_agree(build, directory):
     """A NIC sent all that the fabric was offered, and the fabric delivered all that a NIC received."""
     fabric, a, b = over_udp(build, directory, "--set", "*>* loss=1%")
     with fabric, Pair(build, "write_bw -s 4096 -D 90", b, a) as pair:
-        admin = Counters(build, a)
+        nics = NicCounters(os.path.join(build, "tools/admin/urma_admin"), a.variables, PATIENCE)
         for _ in range(3):
             offered = fabric.links()[0]["a>b"]["offered"]
-            admin.wait(pair.client, lambda c: c["tx.packets"] >= max(offered, 100))
-            received = admin.wait(pair.server, lambda c: c["rx.packets"] > 0)["rx.packets"]
+            nics.wait(pair.client, lambda c: c["tx.packets"] >= max(offered, 100))
+            received = nics.wait(pair.server, lambda c: c["rx.packets"] > 0)["rx.packets"]
             delivered = fabric.links()[0]["a>b"]["delivered"]
             check(received <= delivered, f"{received} packets received, {delivered} delivered")
 

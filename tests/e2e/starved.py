@@ -184,7 +184,7 @@ class Starved(isolation.Isolation):
         while not self.waited_for(starved[:1]):
             check(time.monotonic() < end, "the starved application was never waited for: the test tests nothing")
             if len(self.burners) < MOST_BURNERS:
-                self.burn(4, burnt, 600)  # who sleeps much is served soon; with more of them it waits longer
+                self.burn(4, burnt, 600)  # among more of them it waits longer for its turn
             time.sleep(0.5)
             self.check_processes()
         self.check_unharmed(honest + starved)

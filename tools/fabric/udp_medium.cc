@@ -30,14 +30,8 @@ constexpr size_t kLongestPayload = 9216;  // more than the largest packet has
 constexpr int kBufferBytes = 4 << 20;
 
 Endpoint endpoint_of(const SocketAddress& a) {
-  if (a.base.sa_family == AF_INET) return {IpAddress::from_v4(ntohl(a.v4.sin_addr.s_addr)), ntohs(a.v4.sin_port)};
-  Endpoint end;
-  std::memcpy(end.ip.bytes.data(), &a.v6.sin6_addr, 16);
-  end.port = ntohs(a.v6.sin6_port);
-  return end;
+  return {from_sockaddr(&a.base), ntohs(a.base.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port)};
 }
-
-void set_int(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
 ipc::Fd open_socket(const NicConfig& nic, uint16_t port) {
   const bool v4 = nic.seen.is_v4();

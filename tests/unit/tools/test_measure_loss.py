@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What measure_loss.py makes of the reports of urma_perf, which a script stands in for, and what it says when one fails."""
+"""What measure_loss.py makes of the reports of urma_perf, and what it says when one fails. Scripts stand in for urma_perf
+and ub_fabric."""
 import contextlib
 import io
 import json
@@ -17,14 +18,21 @@ import measure_loss  # noqa: E402
 
 # Answers as a client with --json; its latency is that of the losses it was told of. A server says nothing.
 PERF = """#!/bin/sh
-case "$SOFTUB_IMPAIR_SEND" in *loss=5%*) [ -z "$FAIL" ] || { echo no route >&2; exit 1; }; us=40;; *) us=10;; esac
+case "$(cat "$LINK")" in *loss=5%*) [ -z "$FAIL" ] || { echo no route >&2; exit 1; }; us=40;; *) us=10;; esac
 while [ $# -gt 0 ]; do
   [ "$1" != --json ] || echo "{\\"results\\": [{\\"bw_average_mib_s\\": 20, \\"msg_rate_mpps\\": 0.1, \\"p99_us\\": 90,
     \\"t_typical_us\\": $us}]}" > "$2"
   shift
 done
 """
-ADMIN = "#!/bin/sh\n[ \"$2\" = impair.send ] && echo impair.send\n"
+# Keeps what it was told of its links in a file, whose name is the environment of its NICs.
+FABRIC = """#!/bin/sh
+for last; do :; done
+case "$*" in *--environment*) echo "LINK=$0.link"; exit;; esac
+echo "$last" > "$0.link"
+echo ready
+exec sleep 100
+"""
 
 
 class MeasureLoss(unittest.TestCase):
@@ -33,7 +41,7 @@ class MeasureLoss(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.build = directory.name
         self.program("tools/perf/urma_perf", PERF)
-        self.program("tools/admin/urma_admin", ADMIN)
+        self.program("tools/fabric/ub_fabric", FABRIC)
 
     def program(self, name, text):
         path = os.path.join(self.build, name)
@@ -61,7 +69,7 @@ class MeasureLoss(unittest.TestCase):
         self.assertEqual(self.run_main("--json", path + ".json", "--plot", path)[0], 0)
         with open(path + ".json", encoding="utf-8") as file:
             result = json.load(file)
-        self.assertEqual((result["wire"], len(result["rounds"])), ("impair", 2))
+        self.assertEqual(len(result["rounds"]), 2)
         self.assertEqual(result["medians"]["loss 5 %"][measure_loss.READ_MEDIAN], 40)
         for ending in "goodput", "latency":
             with open(f"{path}-{ending}.svg", encoding="utf-8") as file:
@@ -77,9 +85,11 @@ class MeasureLoss(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("no route", errors)
 
-    def test_without_impairments_of_nics_the_fabric_is_between_them(self):
-        self.program("tools/admin/urma_admin", "#!/bin/sh\nexit 1\n")
-        self.assertFalse(measure_loss.can_impair(self.build))
+    def test_a_fabric_that_does_not_start_ends_it(self):
+        self.program("tools/fabric/ub_fabric", "#!/bin/sh\nexit 1\n")
+        status, _, errors = self.run_main()
+        self.assertEqual(status, 1)
+        self.assertIn("ub_fabric did not start", errors)
 
 
 if __name__ == "__main__":
