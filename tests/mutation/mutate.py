@@ -62,14 +62,16 @@ def arguments(argv, project):
 
 
 def run(runner, built, args, chosen):
-    """{number: Result} of the mutants chosen."""
+    """{number: Result} of the mutants chosen. What is known so far stands in the build directory, a line for each."""
     numbers = args.build / "chosen"
     numbers.write_text("\n".join(str(m.number) for m in chosen) + "\n")
     command = [runner, "--count", str(built.count), "--mutants", numbers, "--seeds", str(args.seeds),
                "--jobs", str(args.jobs)]
     results = {}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, \
+            open(args.build / "results", "w", buffering=1) as so_far:
         for line in process.stdout:
+            so_far.write(line)
             number, how, kind, test, cpu_ms = line.rstrip("\n").split("\t")
             results[int(number)] = report.Result(how, kind, test, int(cpu_ms))
             if sys.stderr.isatty():
