@@ -99,6 +99,7 @@ struct CoreConfig {
   // peer has it.
   bool compact = true;
   bool fast_retransmit = true;
+  bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
@@ -310,6 +311,7 @@ struct ChannelInfo {
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
   bool compact;   // it is one of CTP, which has no packet numbers
+  bool go_back_n;  // after a loss everything behind it goes again
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;

@@ -55,7 +55,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 // A failure, or any answer on ROL.
 [[gnu::noinline, gnu::cold]] void answer_specially(CoreState& s, uint32_t channel, const wire::Btah& request,
                                                    wire::TaOpcode opcode, uint8_t rspst, uint8_t rspinfo) {
-  if (rspst == wire::kRspOk) return tp::owe_fused_ack(s, channel, s.now);  // READs and atomics answer elsewhere
+  if (rspst == wire::kRspOk) return tp::demand_ack(s, channel, s.now);  // READs and atomics answer elsewhere
   count_refusal(s, channel, request, rspst);
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }

@@ -90,8 +90,7 @@ void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
   Channel& ch = s.channels[channel];
   if (ch.feedback != wire::CcAlgorithm::kDcqcn || !cc::is_to_be_told(ch.next_cnp, now)) return;
   ch.owed_cnp = ecn;
-  ch.ack_wanted = true;
-  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
+  demand_ack(s, channel, now);
 }
 
 void look_at_flow(State& s, uint32_t channel, Instant now) {

@@ -186,6 +186,7 @@ void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
   take_from_resends(r, psn);
   if (arrived(r, ch, psn)) return;  // it only asks for an acknowledgement
   mark(r.resent, &r.resent_count, psn);
+  if (ch.go_back_n) return;  // a TPNAK or the timeout says whether it was lost again
   free_record_of(s, r, psn);
   const uint32_t record = has_share(s.resent, r.record_count) ? s.resent.alloc() : 0;
   if (record == 0) return;

@@ -51,7 +51,7 @@ void queue_resend(RecoveryBlock& r, Psn psn);
 void take_from_resends(RecoveryBlock& r, Psn psn);
 // The retransmission of the packet is built and waits for memory.
 void resend_waits(RecoveryBlock& r, Psn psn);
-// The packet was sent again: takes a record of it, if there is one.
+// The packet was sent again: takes a record of it, if there is one and the peer is selective.
 void note_resent(State& s, Channel& ch, Psn psn, Instant now);
 
 // The peer has this packet, beyond a gap. False: that was known.

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/tp/gap_report.h"
+
+#include "lib/transport/wire/response_status.h"
+
+namespace ub::tp {
+
+void note_gap(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  s.count(Counter::kTpRxDiscarded);
+  if (!ch.fast) return;
+  if (ch.gap.state != GapReport::State::kNone && ch.gap.missing == ch.expected) return;
+  ch.gap = {GapReport::State::kOwed, ch.expected};
+  demand_ack(s, channel, now);
+}
+
+bool report_gap(const Channel& ch, FusedAck* ack) {
+  if (ch.gap.state != GapReport::State::kOwed || ch.gap.missing != ch.expected || ch.fused.frozen) return false;
+  ++ack->content.cumulative;  // the PSN of a TPNAK is that of the packet behind those that are acknowledged
+  ack->status.rspst = wire::kRspError;
+  ack->status.rspinfo = wire::kErrPsn;
+  return true;
+}
+
+void gap_report_sent(Channel& ch, bool gap) {
+  if (gap) {
+    ch.gap.state = GapReport::State::kSent;
+  } else if (!ch.fused.frozen) {
+    ch.gap.state = GapReport::State::kNone;
+  }
+}
+
+}  // namespace ub::tp
