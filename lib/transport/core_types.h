@@ -104,6 +104,7 @@ struct CoreConfig {
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
   uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
+  bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in

@@ -29,7 +29,7 @@ void heed(State& s, uint32_t channel, Instant now) {
 
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless) {
   if (agreed == wire::CcAlgorithm::kDcqcn) return cc::Algorithm::kDcqcn;
-  if (!lossless) return cc::Algorithm::kLossWindow;
+  if (!lossless && s.config.loss_window) return cc::Algorithm::kLossWindow;
   return s.config.listen_to_network ? cc::Algorithm::kListener : cc::Algorithm::kNone;
 }
 
