@@ -103,12 +103,8 @@ struct FusedState {
   MessageStatus confirmed;  // a failure that the peer reported
 };
 
-// What a receiver of Go-Back-N has said of its gap (gap_report.h).
-struct GapReport {
-  enum class State : uint8_t { kNone, kOwed, kSent };
-  State state;
-  Psn missing;  // unless kNone: the packet that a TPNAK names, or will name
-};
+// What has become of the TPNAK about Channel::missing (gap_report.h).
+enum class GapReport : uint8_t { kNone, kOwed, kSent };
 
 struct Channel : ChannelHot {
   // ---- sending ----
@@ -165,9 +161,10 @@ struct Channel : ChannelHot {
   KeptCount kept;      // its places in State::kept
   Instant next_cnp;    // no CNP is sent before
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
+  GapReport gap_report;
   uint32_t read_jobs;  // READs that are being served
   FusedState fused;
-  GapReport gap;
+  Psn missing;  // Go-Back-N: the packet that was reported, or is to be, unless `gap_report` is kNone
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
   HeldLine held;
@@ -188,13 +185,14 @@ struct Channel : ChannelHot {
     wire::CompactTemplate compact_headers;  // of CTP
   };
 
-  // ---- statistics ----
+  // ---- statistics (the rest is in State::channel_counts) ----
   uint64_t tx_packets, rx_packets, retransmits;
 
   bool is_up() const { return state == ChannelState::kOpen; }
   uint32_t place() const { return static_cast<uint32_t>(std::countr_zero(place_bit)); }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
+static_assert(sizeof(Channel) == 640, "ten cache lines: there are thousands of them");
 
 // A retransmission that is not known to have arrived.
 struct Resent {

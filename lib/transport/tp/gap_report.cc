@@ -9,13 +9,14 @@ void note_gap(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpRxDiscarded);
   if (!ch.fast) return;
-  if (ch.gap.state != GapReport::State::kNone && ch.gap.missing == ch.expected) return;
-  ch.gap = {GapReport::State::kOwed, ch.expected};
+  if (ch.gap_report != GapReport::kNone && ch.missing == ch.expected) return;
+  ch.gap_report = GapReport::kOwed;
+  ch.missing = ch.expected;
   demand_ack(s, channel, now);
 }
 
 bool report_gap(const Channel& ch, FusedAck* ack) {
-  if (ch.gap.state != GapReport::State::kOwed || ch.gap.missing != ch.expected || ch.fused.frozen) return false;
+  if (ch.gap_report != GapReport::kOwed || ch.missing != ch.expected || ch.fused.frozen) return false;
   ++ack->content.cumulative;  // the PSN of a TPNAK is that of the packet behind those that are acknowledged
   ack->status.rspst = wire::kRspError;
   ack->status.rspinfo = wire::kErrPsn;
@@ -24,9 +25,9 @@ bool report_gap(const Channel& ch, FusedAck* ack) {
 
 void gap_report_sent(Channel& ch, bool gap) {
   if (gap) {
-    ch.gap.state = GapReport::State::kSent;
+    ch.gap_report = GapReport::kSent;
   } else if (!ch.fused.frozen) {
-    ch.gap.state = GapReport::State::kNone;
+    ch.gap_report = GapReport::kNone;
   }
 }
 
