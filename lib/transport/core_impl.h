@@ -406,6 +406,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->retransmits = ch.retransmits;
   out->smoothed_rtt = ch.round_trip.smoothed;
   out->rto = ch.rto;
+  out->counts = s_.channel_counts[index];
   return true;
 }
 

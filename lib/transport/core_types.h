@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/base/channel_counts.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
@@ -318,6 +319,7 @@ struct ChannelInfo {
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   Duration smoothed_rtt, rto;
+  ChannelCounts counts;
 };
 
 }  // namespace ub

@@ -56,7 +56,7 @@ class PacketReceiver {
         note_of<Host>(s_, Stage::kPacketAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
         if (ch.go_back_n) return tp::note_gap(s_, channel, s_.now);
         if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
-        s_.count(Counter::kTpRxOutOfOrder);
+        s_.count(channel, ChannelCount::kOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
@@ -136,7 +136,7 @@ class PacketReceiver {
   // On ROL a fake packet under a PSN that was accepted confirms a failure.
   void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
     note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
-    s_.count(Counter::kTpRxDuplicate);
+    s_.count(channel, ChannelCount::kDuplicate);
     if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
   }
 

@@ -29,7 +29,7 @@ tp::TxMessage& last_answer(CoreState& s, uint32_t channel) {
 }  // namespace
 
 void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request, uint8_t rspst) {
-  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspRnr) s.count(channel, ChannelCount::kRnrSent);
   if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
   s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
 }

@@ -88,6 +88,7 @@ void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& 
 
 void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
   Channel& ch = s.channels[channel];
+  s.count(channel, ChannelCount::kMarked);
   if (ch.feedback != wire::CcAlgorithm::kDcqcn || !cc::is_to_be_told(ch.next_cnp, now)) return;
   ch.owed_cnp = ecn;
   demand_ack(s, channel, now);

@@ -7,7 +7,7 @@ namespace ub::tp {
 
 void note_gap(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  s.count(Counter::kTpRxDiscarded);
+  s.count(channel, ChannelCount::kDiscarded);
   if (!ch.fast) return;
   if (ch.gap_report != GapReport::kNone && ch.missing == ch.expected) return;
   ch.gap_report = GapReport::kOwed;
