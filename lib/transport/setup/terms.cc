@@ -61,7 +61,7 @@ uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.cc = wanted_algorithm(s);
   r.compact = is_compact(ch.lane);
-  r.selective = !s.config.go_back_n;
+  r.selective = !s.config.go_back_n && !ch.go_back_n;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;

@@ -81,7 +81,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {
   tp::Channel& ch = s.channels[channel];
-  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
+  if (rspst != wire::kRspOk || ch.rol) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (ch.compact) return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
   queue_success(s, channel, request, opcode, ch.answers, s.answers);

@@ -102,6 +102,14 @@ TEST(Terms, a_request_and_a_reply_say_that_we_go_back_n) {
   EXPECT_FALSE(i.only().record.selective);
 }
 
+TEST(Terms, a_reply_to_one_who_goes_back_n_says_the_same) {
+  Instance i;
+  ControlRecord req = i.request_of_peer();
+  req.selective = false;
+  on_record(*i.s, i.from, req);
+  EXPECT_FALSE(i.only().record.selective);
+}
+
 TEST(Terms, a_request_has_the_flags_of_its_lane_its_link_and_the_configuration) {
   Instance i({.mtu = 4096, .icrc_optional = true});
   i.s->config.fast_retransmit = false;
