@@ -51,10 +51,12 @@ class PacketSender {
     return sent;
   }
 
+  // The channel begins to wait, or ends it.
   [[gnu::noinline]] void hold_back(uint32_t channel, bool yes) {
     tp::Channel& ch = s_.channels[channel];
     set_held_back(s_, &ch.held_back, yes);
-    if (yes && !ch.compact && !tp::window_open(s_, ch)) s_.count(channel, ChannelCount::kWindowShut);
+    if (!yes || ch.compact || ch.paced || tp::window_open(s_, ch)) return;
+    s_.count(channel, ChannelCount::kWindowShut);
   }
 
   // Calls `next` as long as packets leave, or are held, and the budget lasts. Returns its last result.
