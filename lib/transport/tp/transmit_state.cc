@@ -130,7 +130,7 @@ void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   const bool has_all = r.sacked_count == ch.outstanding();
   if (has_all) queued = ask_with(r, ch.oldest_unacked);
   s.count(channel, ChannelCount::kAgainTimeout, queued);
-  s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
+  s.note(Stage::kTimerRanOut, channel, r.resend_count + r.held_count, ch.oldest_unacked.value());
   if (has_flow(ch) && !has_all) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
