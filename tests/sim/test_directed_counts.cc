@@ -103,7 +103,7 @@ TEST(Counts, a_receiver_that_is_not_ready_counts_at_both_ends) {
   EXPECT_EQ(counted(s, s.b()), (Counted{{"rnr_sent", 1}}));
 }
 
-TEST(Counts, a_full_window_counts_each_time_that_the_sender_stops) {
+TEST(Counts, a_full_window_counts_once_until_nothing_is_left_to_send) {
   Options o = directed_options();
   o.core.window_packets = 128;
   o.core.loss_window = false;
@@ -112,12 +112,12 @@ TEST(Counts, a_full_window_counts_each_time_that_the_sender_stops) {
   s.write(100 * 1024);
   s.finish();
   EXPECT_EQ(counted(s, s.a()), Counted{}) << "it fits";
-  s.write(300 * 1024);
-  s.finish();
-  const Counted of_a = counted(s, s.a());
-  ASSERT_EQ(of_a.count("window_shut"), 1u);
-  EXPECT_GE(of_a.at("window_shut"), 2u);
-  EXPECT_EQ(of_a.size(), 1u);
+  for (uint64_t episodes : {1u, 2u}) {
+    s.write(300 * 1024);
+    s.finish();
+    s.quiet();
+    EXPECT_EQ(counted(s, s.a()), (Counted{{"window_shut", episodes}}));
+  }
 }
 
 TEST(Counts, marked_packets_count_where_they_arrive) {
