@@ -172,6 +172,10 @@ struct TransportConfig {
   uint64_t segment_bytes = 64ULL << 10;
   // Send again at once what the peer reports missing; default on.
   bool fast_retransmit = true;
+  // What goes again after a loss: "selective", what was lost, or "go_back_n", that and all behind it.
+  std::string retransmission = "selective";
+  // What losses do: "window" halves how many packets may be in flight, "none" does nothing.
+  std::string loss_response = "window";
   // Queues of RC with order type OL leave their order to channels of ROL; default on. Switching it off makes strong
   // requests wait for answers.
   bool rol = true;

@@ -244,6 +244,8 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
   core.fast_retransmit = c.transport.fast_retransmit;
+  core.go_back_n = c.transport.retransmission == "go_back_n";
+  core.loss_window = c.transport.loss_response == "window";
   core.rol = c.transport.rol;
   core.compact = c.transport.compact;
   core.rto_min = to_duration(c.transport.rto_min);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/base/channel_counts.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
@@ -99,10 +100,12 @@ struct CoreConfig {
   // peer has it.
   bool compact = true;
   bool fast_retransmit = true;
+  bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
   uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
+  bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
@@ -310,11 +313,13 @@ struct ChannelInfo {
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
   bool compact;   // it is one of CTP, which has no packet numbers
+  bool go_back_n;  // after a loss everything behind it goes again
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   Duration smoothed_rtt, rto;
+  ChannelCounts counts;
 };
 
 }  // namespace ub

@@ -456,7 +456,12 @@ class Tests:
             check(objects["segments"] == len(segments), f"{objects['segments']} segments, {len(segments)} are shown")
             for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
                 check(objects[kind] > 0, f"no {kind} is counted: {objects}")
-            check(shown("channels")["channels"], "no channel is shown")
+            channels = shown("channels")["channels"]
+            check(channels and all(c["counts"]["again_timeout"] >= 0 for c in channels), f"channels: {channels}")
+            pools = shown("pools")["pools"]
+            check(all(p["in_use"] <= p["highest"] <= p["size"] for p in pools) and len(pools) == 5, f"pools: {pools}")
+            for what in ("channels", "pools"):
+                Process([self.tools["admin"], "show", what, "--all", "--instance", client.popen.pid]).expect(0)
             Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
             client.popen.send_signal(signal.SIGINT)
             client.expect(130, 10)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints what losses and another order cost, in virtual time (lossy_link.h): 100 Gb/s, a round trip of 10 us.
+// Prints what losses and another order cost, in virtual time (lossy_link.h): 100 Gb/s, a round trip of 10 us. Each row
+// begins with what goes again after a loss, and whether losses halve the window.
 #include <cstdio>
 
 #include "tests/sim/lossy_link.h"
@@ -21,7 +22,9 @@ void print_rate(const LinkResult& r, double without_loss) {
 }
 
 void print_row(const LinkSpec& link, double large_without, double small_without) {
-  std::printf("%5.1f %% lost, %2u packets late |", 100 * link.loss, link.reorder_packets);
+  std::printf("%s,%s %5.1f %% lost, %2u packets late |", link.go_back_n ? "go back N" : "selective",
+              link.loss_window ? " window of losses," : "",
+              100 * link.loss, link.reorder_packets);
   print_rate(run_over(link, kLarge), large_without);
   print_rate(run_over(link, kSmall), small_without);
   const LinkResult single = run_over(link, kSingle);
@@ -37,4 +40,7 @@ int main() {
   const double large = run_over({}, kLarge).bytes_per_second, small = run_over({}, kSmall).bytes_per_second;
   for (double loss : {0.0, 0.001, 0.01, 0.05, 0.3}) print_row({.loss = loss, .reorder_packets = 0}, large, small);
   for (double loss : {0.0, 0.001}) print_row({.loss = loss, .reorder_packets = 64}, large, small);
+  for (double loss : {0.001, 0.01}) print_row({.loss = loss, .loss_window = true}, large, small);
+  for (double loss : {0.001, 0.01}) print_row({.loss = loss, .go_back_n = true}, large, small);
+  print_row({.reorder_packets = 64, .go_back_n = true}, large, small);
 }

@@ -29,8 +29,9 @@ Options options_of(const LinkSpec& link, uint64_t seed) {
   o.work.poll_batch = 100'000;
   o.work.sges = 1;
   o.work.starve = 1;
-  o.work.dcqcn = true;  // which hears of no congestion here, and heeds no loss
+  o.work.dcqcn = !link.loss_window;  // which hears of no congestion here, and heeds no loss
   o.work.line_rate = static_cast<uint64_t>(link.gigabits_per_second * 1e9 / 8);
+  o.core.go_back_n = link.go_back_n ? 1 : 0;
   o.core.window_packets = kLinkWindow;
   o.core.kept_packets = 1024;
   o.core.kept_small_packets = 16384;

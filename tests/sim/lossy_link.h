@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast two instances are over a link with a rate, a delay and faults, in virtual time: the same figures on any
-// machine, at each run. No congestion control heeds the losses.
+// machine, at each run. No congestion control heeds the losses, unless that is asked for.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ struct LinkSpec {
   uint64_t round_trip_ns = 10'000;
   double loss = 0;               // of each packet, in both directions
   uint32_t reorder_packets = 0;  // every second packet is late by up to so many packets of full size
+  bool go_back_n = false;        // both ends
+  bool loss_window = false;      // losses halve the window
 };
 
 struct LoadSpec {

@@ -339,6 +339,8 @@ Options Options::draw(uint64_t seed) {
   if (!o.busy) o.fault.resets = maybe<uint32_t>(rng, 0.5, {2, 6, 20});
   if (o.work.rot != 0) o.fault.resets /= 4;  // such a queue may keep its order itself from then on
   if (!o.busy) o.fault.rotations = maybe<uint32_t>(rng, 0.4, {2, 6, 20});
+  o.core.go_back_n = maybe<double>(rng, 0.25, {0.5, 1, 1});
+  o.core.loss_window = rng.chance(0.8);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -371,8 +373,8 @@ std::string Options::text() const {
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
-  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
-  LINE(core.kept_small_packets);
+  LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);
+  LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);

@@ -43,6 +43,8 @@ struct CoreOptions {
   uint32_t lane_bulk_bytes = 16 * 1024;
   uint32_t channels_per_lane = 1;
   bool fast_retransmit = true;
+  double go_back_n = 0;  // share of the instances that want Go-Back-N
+  bool loss_window = true;
   uint32_t read_jobs = 64;
   uint32_t kept_packets = 256;
   uint32_t kept_small_packets = 256;

@@ -36,6 +36,22 @@ TEST(Goodput, another_order_within_64_packets_costs_little_and_sends_nothing_aga
   EXPECT_GE(run_over({.loss = 0.001, .reorder_packets = 64}, kLarge).bytes_per_second, 0.90 * in_order);
 }
 
+// Of the packets that are under way when one is lost, Go-Back-N repeats all.
+TEST(Goodput, go_back_n_repeats_a_round_trip_for_each_loss) {
+  const LinkResult selective = run_over({.loss = 0.001}, kLarge);
+  const LinkResult r = run_over({.loss = 0.001, .go_back_n = true}, kLarge);
+  EXPECT_LT(r.bytes_per_second, selective.bytes_per_second);
+  EXPECT_GE(r.bytes_per_second, 0.9 * selective.bytes_per_second);
+  EXPECT_GE(r.sent_again, 10 * selective.sent_again);
+  EXPECT_EQ(r.timeouts, 0u);
+}
+
+TEST(Goodput, a_window_that_losses_halve_costs_where_they_are_no_congestion) {
+  const LinkResult none = run_over({.loss = 0.01}, kLarge);
+  const LinkResult window = run_over({.loss = 0.01, .loss_window = true}, kLarge);
+  EXPECT_LT(window.bytes_per_second, 0.9 * none.bytes_per_second);
+}
+
 // A window of one-packet messages behind a gap waits beside the channel, and does not have to be sent again.
 TEST(Goodput, small_writes_behind_a_loss_do_not_go_again) {
   const LinkResult r = run_over({.loss = 0.001}, {WrOp::kWrite, 64, 2048, 50'000, 1});

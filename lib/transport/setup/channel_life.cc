@@ -59,6 +59,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   UB_DCHECK(ch.kept == tp::KeptCount{} && ch.held.empty());
   // The first generation is random, so that a restarted instance does not use the TPNs of its former life at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
+  s.channel_counts[index] = {};
   Channel fresh{};
   // The record may still stand on these lists.
   fresh.on_active_list = ch.on_active_list;

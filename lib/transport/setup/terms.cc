@@ -61,7 +61,7 @@ uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.cc = wanted_algorithm(s);
   r.compact = is_compact(ch.lane);
-  r.selective = true;
+  r.selective = !s.config.go_back_n && !ch.go_back_n;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;
@@ -77,7 +77,7 @@ bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlR
   if (r.compact && (!carries_compact(s, link) || r.place != 0)) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
-         r.cc == wanted_algorithm(s) && r.rcv_window >= 64 && r.selective;
+         r.cc == wanted_algorithm(s) && r.rcv_window >= 64;
 }
 
 void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
@@ -91,6 +91,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.fast = (agreed & wire::kRecordFast) != 0;
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0 && !r.compact;
   ch.rol = (agreed & wire::kRecordRol) != 0;
+  ch.go_back_n = (s.config.go_back_n || !r.selective) && !r.compact;
   ch.feedback = r.cc;
   ch.so_credit = r.so_credit;
   ch.agreed_window = std::min<uint32_t>(r.rcv_window, s.config.window_packets);

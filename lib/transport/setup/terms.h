@@ -22,7 +22,7 @@ bool same_service(const tp::Channel& ch, const wire::ControlRecord& record);
 // The MTU that the next REQ offers. REQs offer the MTU of the link twice, half of it twice and so on down to 1024, then
 // start over. A REQ is padded to its MTU, so one that is answered fits the path.
 uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
-// Writes our terms into a record about that channel.
+// Writes our terms, or those that are agreed on, into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);
 
 // Are the terms in this record of the peer, which came over this link, valid, and do we support them?

@@ -5,7 +5,8 @@
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
 // delivery, in PSN order. Beyond a gap a packet is placed only if it carries a full MTU, is not the last one of its
-// message and passes the checks, on a channel with read-meta; any other is kept until its delivery.
+// message and passes the checks, on a channel with read-meta; any other is kept until its delivery. A channel of
+// Go-Back-N discards all of them.
 #pragma once
 
 #include <span>
@@ -26,6 +27,7 @@
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/ta/target_executor.h"
+#include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/wire/response_status.h"
@@ -52,8 +54,9 @@ class PacketReceiver {
         return refuse(channel, rtp, verdict);
       case tp::RxVerdict::kAhead:
         note_of<Host>(s_, Stage::kPacketAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
+        if (ch.go_back_n) return tp::note_gap(s_, channel, s_.now);
         if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
-        s_.count(Counter::kTpRxOutOfOrder);
+        s_.count(channel, ChannelCount::kOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
@@ -108,7 +111,7 @@ class PacketReceiver {
     requests().end_parked(channel);
     s_.channels[channel].stalled = false;
     deliver_accepted(channel);
-    if (s_.channels[channel].rol) tp::owe_fused_ack(s_, channel, s_.now);  // which says how far it has come
+    if (s_.channels[channel].rol) tp::demand_ack(s_, channel, s_.now);  // which says how far it has come
   }
 
  private:
@@ -133,7 +136,7 @@ class PacketReceiver {
   // On ROL a fake packet under a PSN that was accepted confirms a failure.
   void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
     note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
-    s_.count(Counter::kTpRxDuplicate);
+    s_.count(channel, ChannelCount::kDuplicate);
     if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
   }
 

@@ -43,11 +43,20 @@ class PacketSender {
                                      : send_all([&] { return send_next(channel); }, budget, &sent);
         if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held.empty());
+        const bool held_back = last == Sent::kNothing && work_left && ch.held.empty();
+        if (held_back != ch.held_back) hold_back(channel, held_back);
       }
       if (channel == last_one) break;
     }
     return sent;
+  }
+
+  // The channel begins to wait, or ends it.
+  [[gnu::noinline]] void hold_back(uint32_t channel, bool yes) {
+    tp::Channel& ch = s_.channels[channel];
+    set_held_back(s_, &ch.held_back, yes);
+    if (!yes || ch.compact || ch.paced || tp::window_open(s_, ch)) return;
+    s_.count(channel, ChannelCount::kWindowShut);
   }
 
   // Calls `next` as long as packets leave, or are held, and the budget lasts. Returns its last result.

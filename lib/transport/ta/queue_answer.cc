@@ -29,7 +29,7 @@ tp::TxMessage& last_answer(CoreState& s, uint32_t channel) {
 }  // namespace
 
 void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request, uint8_t rspst) {
-  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspRnr) s.count(channel, ChannelCount::kRnrSent);
   if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
   s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
 }
@@ -55,7 +55,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 // A failure, or any answer on ROL.
 [[gnu::noinline, gnu::cold]] void answer_specially(CoreState& s, uint32_t channel, const wire::Btah& request,
                                                    wire::TaOpcode opcode, uint8_t rspst, uint8_t rspinfo) {
-  if (rspst == wire::kRspOk) return tp::owe_fused_ack(s, channel, s.now);  // READs and atomics answer elsewhere
+  if (rspst == wire::kRspOk) return tp::demand_ack(s, channel, s.now);  // READs and atomics answer elsewhere
   count_refusal(s, channel, request, rspst);
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }
@@ -81,7 +81,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {
   tp::Channel& ch = s.channels[channel];
-  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
+  if (rspst != wire::kRspOk || ch.rol) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (ch.compact) return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
   queue_success(s, channel, request, opcode, ch.answers, s.answers);

@@ -29,6 +29,10 @@ void begin_to_owe(State& s, uint32_t channel, Instant now) {
 }
 
 void fill_bitmap(State& s, const Channel& ch, AckContent* ack) {
+  if (ch.go_back_n) {
+    ack->selective = false;  // what lies beyond was accepted in order, and waits to be executed (ROL)
+    return;
+  }
   uint32_t bits = std::min(s.config.window_packets, kMostAckBits);
   while ((64u << ack->size_code) < bits) ++ack->size_code;
   uint32_t span = ch.highest_seen.distance(ack->cumulative);

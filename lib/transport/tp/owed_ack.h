@@ -13,6 +13,12 @@ namespace ub::tp {
 
 // From now on the channel owes an acknowledgement.
 void begin_to_owe(State& s, uint32_t channel, Instant now);
+// Something has changed that the peer waits for: an acknowledgement leaves at once.
+inline void demand_ack(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  ch.ack_wanted = true;
+  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
+}
 // A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it.
 inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
   Channel& ch = s.channels[channel];
@@ -32,13 +38,14 @@ inline bool ack_may_wait(const Channel& ch, Instant now) {
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;
-  Psn cumulative;     // highest PSN before the first gap; on ROL before what has not executed (fused_ack.h)
+  Psn cumulative;     // highest PSN before the first gap; on ROL before what has not executed (fused_ack.h); of a TPNAK
+                      // the PSN behind that one (gap_report.h)
   uint8_t size_code;  // size of the bitmap, as SAETPH has it
   Psn highest;        // highest PSN accepted
   uint64_t bitmap[16];
 };
 AckContent make_ack(State& s, const Channel& ch);
-// Sets the bitmap of an acknowledgement that is complete otherwise.
+// Sets the bitmap of an acknowledgement that is complete otherwise. One of Go-Back-N has none.
 void fill_bitmap(State& s, const Channel& ch, AckContent* ack);
 // Fills in an acknowledgement of all packets up to `cumulative`, and of what was received beyond.
 inline void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack) {

@@ -54,7 +54,7 @@ void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instan
   if (ch.round_trip.smoothed.ns == 0) return;  // nobody knows what is too early
   if (now - sent.at < least_answer_time(ch.round_trip)) {
     ch.tolerance.was_too_small();
-    return s.count(Counter::kTpTxNeedless);
+    return s.count(number_of(s, ch), ChannelCount::kNeedless);
   }
   if (sent.number < r.late.number) return;
   r.late = {sent.mark, sent.number};
@@ -81,7 +81,7 @@ struct Losses {
   Psn first;
 
   void add(RecoveryBlock& r, Psn psn) {
-    queue_resend(r, psn);
+    if (!queue_resend(r, psn)) return;
     if (count++ == 0 || psn.before(first)) first = psn;
   }
 };
@@ -163,10 +163,11 @@ void release_recovery(State& s, Channel& ch) {
   if (says_nothing(r) && (r.judge_at.is_never() || ch.outstanding() == 0)) free_recovery(s, ch);
 }
 
-void queue_resend(RecoveryBlock& r, Psn psn) {
-  if (goes_again(r, psn)) return;
+bool queue_resend(RecoveryBlock& r, Psn psn) {
+  if (goes_again(r, psn)) return false;
   UB_DCHECK(!test_bit(r.sacked, recovery_index(psn)));  // the peer has it
   mark(r.resend, &r.resend_count, psn);
+  return true;
 }
 
 void take_from_resends(RecoveryBlock& r, Psn psn) {
@@ -186,9 +187,10 @@ void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
   take_from_resends(r, psn);
   if (arrived(r, ch, psn)) return;  // it only asks for an acknowledgement
   mark(r.resent, &r.resent_count, psn);
+  if (ch.go_back_n) return;  // a TPNAK or the timeout says whether it was lost again
   free_record_of(s, r, psn);
   const uint32_t record = has_share(s.resent, r.record_count) ? s.resent.alloc() : 0;
-  if (record == 0) return;
+  if (record == 0) return s.count(Counter::kTpTxNoRecord);
   s.resent[record] = {psn, ch.next_psn, ++r.last_number, now, {}};
   r.records.push_back<&Resent::in_line>(s.resent, record);
   ++r.record_count;
@@ -248,8 +250,7 @@ uint32_t queue_all(State& s, Channel& ch, Psn from) {
   uint32_t queued = 0;
   for (Psn p = from; p != ch.next_psn; ++p) {
     if (test_bit(r.sacked, recovery_index(p))) continue;
-    queue_resend(r, p);
-    ++queued;
+    if (queue_resend(r, p)) ++queued;
   }
   return queued;
 }

@@ -16,7 +16,15 @@
 namespace ub::tp {
 
 struct State : CoreCommon {
+  using CoreCommon::count;
+  // Counts an event of a channel, for it and for all together.
+  void count(uint32_t channel, ChannelCount what, uint64_t n = 1) {
+    count(total_of(what), n);
+    channel_counts[channel].v[static_cast<size_t>(what)] += n;
+  }
+
   Slab<Channel> channels;
+  ChannelCounts* channel_counts = nullptr;  // beside `channels`
   Slab<RecoveryBlock> recovery;
   Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
