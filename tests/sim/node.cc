@@ -36,6 +36,7 @@ void Node::configure() {
   config_.channels_per_lane = o.channels_per_lane;
   config_.fast_retransmit = o.fast_retransmit;
   config_.segment_bytes = o.segment_bytes;
+  config_.compact_repeats = o.compact_repeats;
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;
