@@ -99,6 +99,9 @@ struct CoreConfig {
   // One-packet requests of queues without an order of the channel go by CTP (7.3.1), where the wire carries it and the
   // peer has it.
   bool compact = true;
+  // How many channels of CTP there may be on wires that lose packets. Each has a record of 56 KB, which is touched as
+  // it is used. Where there is none left, RTP carries all. At most 65535.
+  uint32_t compact_repeats = 64;
   bool fast_retransmit = true;
   bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);
@@ -250,7 +253,10 @@ struct LinkConfig {
   bool lossless = false;             // the wire holds the sender back instead of losing packets: no congestion window
   uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
   bool identification_lost = false;  // the port rebuilds the IPv4 headers of received packets, with ID 0
-  bool compact = false;  // it carries CTP: it is lossless, keeps the order of frames and leaves their length
+  // It carries CTP: it leaves the length of frames as it is, and takes those of the MTU. If it is lossless, it also
+  // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
+  // queue takes for 32768 transactions.
+  bool compact = false;
 };
 
 struct PeerAddress {

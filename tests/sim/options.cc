@@ -258,12 +258,14 @@ void draw_busy(Prng& rng, Options& o) {
   n.loss = std::min(n.loss, 0.01);  // what follows a lost packet goes again
 }
 
-// CTP trusts its wire: a partition would lose what nobody sends again.
+// On a wire that is said to lose nothing a partition would lose what nobody sends again.
 void draw_compact(Prng& rng, Options& o) {
-  o.compact = o.lossless && !o.busy && rng.chance(0.7);
+  o.compact = !o.busy && rng.chance(o.lossless ? 0.7 : 0.3);
   if (!o.compact) return;
   o.host.pending = 0;
-  o.fault.partitions = 0;
+  o.net.path_mtu = NetworkOptions{}.path_mtu;
+  if (o.lossless) o.fault.partitions = 0;
+  o.core.compact_repeats = pick<uint32_t>(rng, {64, 64, 64, 1});
 }
 
 void line(std::string& s, const char* name, double v) {
@@ -306,6 +308,9 @@ Options Options::draw_for_programs(uint64_t seed) {
   if (rng.chance(0.15)) {
     o.lossless = o.compact = true;
     n.loss = n.duplicate = n.reorder = o.host.pending = 0;
+  } else if (rng.chance(0.2)) {
+    o.compact = true;
+    o.host.pending = 0;
   }
   return o;
 }
@@ -356,7 +361,7 @@ Options Options::draw_repeated(uint64_t seed) {
   n.reorder = pick<double>(rng, {0.05, 0.3});
   n.reorder_ns = pick<uint64_t>(rng, {50'000, 500'000, 5'000'000});
   n.lifetime = pick<double>(rng, {0.0005, 0.005});
-  o.lossless = o.compact = false;
+  o.lossless = false;
   if (o.busy) return o;  // which requests keep a channel busy is drawn with it
   o.work.weight_send = std::max(o.work.weight_send, 5u);
   o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
@@ -367,7 +372,7 @@ std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
-  LINE(compact);
+  LINE(compact), LINE(core.compact_repeats);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);

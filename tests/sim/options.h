@@ -51,6 +51,7 @@ struct CoreOptions {
   uint64_t keepalive_ns = 10'000'000'000;
   uint32_t first_psn = UINT32_MAX;
   uint32_t segment_bytes = 64 * 1024;
+  uint32_t compact_repeats = 64;
   double rol = 0;  // share of the instances that make channels of ROL
 };
 
@@ -135,7 +136,7 @@ struct Options {
   uint32_t mtu = 1024;
   bool icrc_optional = false;
   bool lossless = false;
-  bool compact = false;  // it carries CTP: nothing is lost, and memory answers at once
+  bool compact = false;  // it carries CTP, and memory answers at once
   NetworkOptions net;
   HostOptions host;
   CoreOptions core;

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
@@ -97,12 +98,16 @@ void open_channel(CoreState& s, uint32_t channel) {
   // up.
   ch.segment_bytes = ch.compact ? ch.mtu : s.config.segment_bytes;
   ch.most_unanswered = ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
+  if (ch.repeats != 0) ch.most_unanswered = std::min(ch.most_unanswered, ta::kRepeatable);
   ch.heard_at = ch.progress_at = s.now;
   note_state(s, channel);
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
-  if (ch.compact && peer.compact_mtu != 0) peer.compact_mtu = ch.mtu;
+  if (ch.compact && peer.compact_mtu != 0) {
+    peer.compact_mtu = ch.mtu;
+    peer.compact_loses = ch.repeats != 0;
+  }
   uint32_t& current = lane_of(s, ch).channels[ch.place()];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
@@ -133,6 +138,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   ta::drop_messages(s, ch);
   if (!is_connected(peer)) ta::close_contexts_of(s, ch.peer);
   tp::give_up_all_held(s, ch);
+  ta::free_repeats(s, ch);  // before its queues look for another channel
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);

@@ -29,8 +29,11 @@ wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
 }  // namespace
 
 bool carries_compact(const CoreState& s, const LinkConfig& link) {
-  return s.config.compact && link.compact && !s.config.slow_memory && s.config.lanes > 1;
+  if (!s.config.compact || !link.compact || s.config.slow_memory || s.config.lanes == 1) return false;
+  return link.lossless || s.config.compact_repeats != 0;
 }
+
+bool needs_repeats(const LinkConfig& link, uint32_t lane) { return is_compact(lane) && !link.lossless; }
 
 uint32_t lane_of(const ControlRecord& r) {
   if (r.compact) return kCompactLane;
@@ -62,6 +65,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.cc = wanted_algorithm(s);
   r.compact = is_compact(ch.lane);
   r.selective = !s.config.go_back_n && !ch.go_back_n;
+  r.repeats = ch.repeats != 0;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;
@@ -75,6 +79,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
 
 bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlRecord& r) {
   if (r.compact && (!carries_compact(s, link) || r.place != 0)) return false;
+  if (r.repeats != needs_repeats(link, lane_of(r))) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
          r.cc == wanted_algorithm(s) && r.rcv_window >= 64;

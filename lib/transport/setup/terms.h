@@ -15,6 +15,8 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
 // Can channels over this link be of CTP? Not yet where memory answers later, and not if CoreConfig::lanes is 1, since
 // then one channel carries all.
 bool carries_compact(const CoreState& s, const LinkConfig& link);
+// Does a channel of this lane over this link have to repeat requests and keep results (ta/repeats.h)?
+bool needs_repeats(const LinkConfig& link, uint32_t lane);
 // The lane of the channel that a REQ asks for.
 uint32_t lane_of(const wire::ControlRecord& request);
 // Does the record agree with the channel whether it is one of ROL, or of CTP?

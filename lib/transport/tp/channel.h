@@ -143,6 +143,7 @@ struct Channel : ChannelHot {
   ReorderTolerance tolerance;
   Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
   uint8_t setup_tries;
+  uint16_t repeats;        // of CTP on a wire that may lose packets: CoreState::repeats; 0: the wire loses nothing
   RoundTrip round_trip;
   Duration rto;            // a timeout
   Duration patience;       // until the retransmission timer fires: a pause or a timeout
@@ -193,6 +194,8 @@ struct Channel : ChannelHot {
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
 static_assert(sizeof(Channel) == 640, "ten cache lines: there are thousands of them");
+
+static_assert(sizeof(Channel) <= 640, "most peers have several");
 
 // A retransmission that is not known to have arrived.
 struct Resent {
