@@ -254,10 +254,22 @@ struct FaultConfig {
   std::string inject;
 };
 
+// What is wrong with the network of a NIC (docs/impair.md).
+struct ImpairConfig {
+  // Of frames that it sends, and that it receives. Default empty, both: nothing ever.
+  std::string send;
+  std::string receive;
+  // Default 1.
+  uint32_t seed = 1;
+
+  bool is_set() const { return !send.empty() || !receive.empty(); }
+};
+
 struct Config {
   DeviceConfig device;
   PlacementConfig placement;
   FaultConfig fault;
+  ImpairConfig impair;
   DaemonConfig daemon;
   PortConfig port;
   DpdkConfig dpdk;

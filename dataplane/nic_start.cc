@@ -72,6 +72,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   if (clients == nullptr) nic->ports_.shm.hold_bells();
   nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
   for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
+  nic->begin_impairments(config);
   nic->add_fixed_links();
   nic->adopt_claims();
   if (!nic->alarm_.create(error)) return nullptr;
@@ -122,7 +123,10 @@ void Nic::say_goodbye() {
   worker_->core().close(worker_->turn());
   const Instant limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
-  while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
+  const auto goes_on = [&] {
+    return worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets() || ports_.is_sending();
+  };
+  while (worker_->now() < limit && goes_on()) {
   }
 }
 
@@ -194,7 +198,8 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
   options.directory = config.port.shm_dir;
   options.ring_bytes = config.port.shm_ring_bytes;
   options.mtu = config.port.shm_mtu;
-  options.icrc_optional = !config.port.icrc_shm;
+  options.lossless = !config.impair.is_set();
+  options.icrc_optional = !config.port.icrc_shm && options.lossless;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
   return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
 }

@@ -82,7 +82,8 @@ MAY_INCLUDE = {
     "lib/urma/device/device_profile.h": ("dataplane/config.h", "lib/urma/backends/placement.h"),
     "lib/urma/backends/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
     # the value types of the NIC's objects, and what it reports
-    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h"),
+    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h", "lib/impair/spec.h"),
+    "lib/urma/softub.cc": ("lib/impair/text.h",),  # texts of users become values for the NIC
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }

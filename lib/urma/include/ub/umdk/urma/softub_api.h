@@ -81,6 +81,24 @@ typedef struct softub_injected {
  */
 urma_status_t softub_get_injected(softub_injected_t* counts);
 
+/* ---- An impaired network ------------------------------------------------------------------------- */
+
+/**
+ * Changes what is wrong with the network of the NIC, in each direction: a rate, a delay, losses, duplicates, another
+ * order, damage, cuts, also in the course of time. docs/impair.md has the form of the texts; this is one:
+ * "loss=1% delay=5us; at 2s down; at 12s up". Each text takes the place of the one before, also of that of the
+ * configuration (impair.send, impair.receive), and its times count from now. The NIC must have been started with one of
+ * these keys, because its wires then are no lossless ones to their peers; "clear" is enough. Any thread, between
+ * urma_init and urma_uninit; a control call. The caller keeps the texts.
+ *
+ * @param send    what happens to frames that the NIC sends; "": nothing; NULL: that stays as it is.
+ * @param receive the same for frames that come to it.
+ * @return URMA_SUCCESS; otherwise all stays as it was, and the log says why in a sentence: URMA_EINVAL: a text has a
+ *         mistake; URMA_ENOPERM: the NIC was started without impairments, or it is a daemon's, where they are set in its
+ *         configuration; URMA_ENOMEM: no memory; URMA_FAIL: the library is not started.
+ */
+urma_status_t softub_impair(const char* send, const char* receive);
+
 /*
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */
