@@ -20,10 +20,8 @@ Options options_of(const LinkSpec& link, uint64_t seed) {
   o.net.loss = link.loss;
   o.net.port_ns = 1000;
   o.net.queue_frames = 1 << 20;
-  if (link.reorder_packets != 0) {
-    o.net.reorder = 0.5;
-    o.net.reorder_ns = static_cast<uint64_t>(o.net.ns_per_byte * kLinkMtu * link.reorder_packets);
-  }
+  o.net.reorder_packets = link.reorder_packets;
+  o.net.reorder_wait_ns = static_cast<uint64_t>(o.net.ns_per_byte * kLinkMtu * link.reorder_packets);
   o.host.tx_room_ns = 300;
   o.work.poll_ns = 1;
   o.work.poll_batch = 100'000;

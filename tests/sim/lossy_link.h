@@ -18,7 +18,7 @@ struct LinkSpec {
   double gigabits_per_second = 100;
   uint64_t round_trip_ns = 10'000;
   double loss = 0;               // of each packet, in both directions
-  uint32_t reorder_packets = 0;  // every second packet is late by up to so many packets of full size
+  uint32_t reorder_packets = 0;  // every second packet is overtaken by up to so many
   bool go_back_n = false;        // both ends
   bool loss_window = false;      // losses halve the window
 };

@@ -375,7 +375,7 @@ std::string Options::text() const {
   LINE(compact), LINE(core.compact_repeats);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
-  LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
+  LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
   LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);

@@ -11,10 +11,12 @@ namespace ub::sim {
 
 struct NetworkOptions {
   double loss = 0;
-  double burst_start = 0;    // chance per packet that a burst of loss begins
+  double burst_start = 0;    // chance per packet that a burst of loss begins; then all losses come in bursts
   double burst_packets = 8;  // mean length of a burst
   double duplicate = 0;
   double reorder = 0;   // chance of an extra delay of up to reorder_ns
+  uint32_t reorder_packets = 0;  // every second packet is overtaken by up to so many
+  uint64_t reorder_wait_ns = 0;  // or leaves after so long
   double corrupt = 0;   // chance of flipped bits (only on links with ICRC)
   double lifetime = 0;  // chance of a delay of up to the packet lifetime
   uint64_t delay_ns = 2000;
