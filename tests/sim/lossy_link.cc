@@ -20,10 +20,8 @@ Options options_of(const LinkSpec& link, uint64_t seed) {
   o.net.loss = link.loss;
   o.net.port_ns = 1000;
   o.net.queue_frames = 1 << 20;
-  if (link.reorder_packets != 0) {
-    o.net.reorder = 0.5;
-    o.net.reorder_ns = static_cast<uint64_t>(o.net.ns_per_byte * kLinkMtu * link.reorder_packets);
-  }
+  o.net.late_packets = link.late_packets;
+  o.net.late_packet_ns = static_cast<uint64_t>(o.net.ns_per_byte * kLinkMtu);
   o.host.tx_room_ns = 300;
   o.work.poll_ns = 1;
   o.work.poll_batch = 100'000;
@@ -57,7 +55,7 @@ class Run {
     UB_ASSERT(world_.run_until_quiet(kLongest));
     requests_.clear();
     LinkResult result;
-    const uint64_t packets = sent(Counter::kTpTxData);
+    const uint64_t packets = sent(Counter::kTpTxData), busy_ns = busy();
     UB_ASSERT(world_.run_until([&] { return top_up(); }, kLongest));
     result.packets = sent(Counter::kTpTxData) - packets;
     result.sent_again = sent(Counter::kTpTxRetransmitFast) + sent(Counter::kTpTxRetransmitTimeout);
@@ -66,7 +64,9 @@ class Run {
     result.needless = sent(Counter::kTpTxNeedless);
     for (const Wr* w : requests_) result.latencies_ns.push_back(w->resolved_ns - w->posted_ns);
     std::sort(result.latencies_ns.begin(), result.latencies_ns.end());
-    result.bytes_per_second = rate();
+    result.bytes_per_second = static_cast<double>(requests_.size()) * load_.bytes / took_ns() * 1e9;
+    result.link_share = static_cast<double>(busy() - busy_ns) / took_ns();
+    result.packet_ns = static_cast<double>(busy() - busy_ns) / static_cast<double>(result.packets);
     UB_ASSERT(world_.run_until_quiet(kLongest));
     world_.model.final_check();
     UB_ASSERT(world_.model.failure().empty());
@@ -79,6 +79,7 @@ class Run {
     RequestSpec s;
     s.op = load_.op;
     s.length = bytes;
+    s.packed = true;
     s.to = to_.receiver();
     s.remote = to_.target;
     const End& from = next();
@@ -94,13 +95,18 @@ class Run {
     return requests_.size() == load_.requests && world_.all_resolved();
   }
   // From the first request to the last answer.
-  double rate() const {
+  double took_ns() const {
     uint64_t first = UINT64_MAX, last = 0;
     for (const Wr* w : requests_) {
       first = std::min(first, w->posted_ns);
       last = std::max(last, w->resolved_ns);
     }
-    return static_cast<double>(requests_.size()) * load_.bytes / (static_cast<double>(last - first) / 1e9);
+    return static_cast<double>(last - first);
+  }
+  // How long payload and what leaves beside it kept the link busy.
+  uint64_t busy() const {
+    const bool back = load_.op == WrOp::kRead;
+    return world_.network.busy_ns(back, !back);
   }
   uint64_t sent(Counter c) const {
     return from_[0].node->counter(c) + (load_.op == WrOp::kRead ? to_.node->counter(c) : 0);

@@ -17,8 +17,8 @@ constexpr uint32_t kLinkWindow = 2048;  // packets
 struct LinkSpec {
   double gigabits_per_second = 100;
   uint64_t round_trip_ns = 10'000;
-  double loss = 0;               // of each packet, in both directions
-  uint32_t reorder_packets = 0;  // every second packet is late by up to so many packets of full size
+  double loss = 0;            // of each packet, in both directions
+  uint32_t late_packets = 0;  // every second packet is overtaken by up to so many others
 };
 
 struct LoadSpec {
@@ -31,6 +31,8 @@ struct LoadSpec {
 
 struct LinkResult {
   double bytes_per_second = 0;  // of payload
+  double link_share = 0;        // of the time in which the link was busy in the direction of the payload
+  double packet_ns = 0;         // how long the link was busy for each data packet, with what else leaves beside it
   uint64_t packets = 0, sent_again = 0, probes = 0, timeouts = 0, needless = 0;
   std::vector<uint64_t> latencies_ns;  // of each request, sorted
 

@@ -11,6 +11,16 @@
 #include "tests/sim/world.h"
 
 namespace ub::sim {
+namespace {
+
+// A frame of so many bytes leaves on the path behind those before it. Returns when it has left.
+uint64_t leave(auto& path, const NetworkOptions& o, uint64_t now, size_t bytes) {
+  const auto takes = static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
+  path.busy_ns += takes;
+  return path.free_at = std::max(now, path.free_at) + takes;
+}
+
+}  // namespace
 
 Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed), paths_(kMaxNodes * kMaxNodes) {}
 
@@ -75,9 +85,7 @@ void Network::mark(uint32_t from, Frame& f) {
 uint64_t Network::travel_time(Path& p, size_t bytes) {
   const NetworkOptions& o = world_.options.net;
   uint64_t now = world_.now().ns;
-  uint64_t leaves = std::max(now, p.free_at) + static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
-  p.free_at = leaves;
-  uint64_t at = leaves + o.delay_ns + (o.jitter_ns == 0 ? 0 : rng_.below(o.jitter_ns));
+  uint64_t at = leave(p, o, now, bytes) + o.delay_ns + (o.jitter_ns == 0 ? 0 : rng_.below(o.jitter_ns));
   at = std::max(at, p.last_at);  // jitter alone keeps the order
   p.last_at = at;
   return at - now;
@@ -122,7 +130,10 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     rule->rewrite({f.data.get(), f.bytes});
     reseal({f.data.get(), f.bytes});
   }
-  if (action == Action::kDelay) return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
+  if (action == Action::kDelay) {
+    deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
+    return;
+  }
   if (action == Action::kDuplicate) deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
   if (action == Action::kSwap && p.swapped.data == nullptr) {
     p.swapped = std::move(f);
@@ -131,7 +142,10 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
   Frame swapped = std::exchange(p.swapped, {});
   if (!healed_) {
     if (!world_.options.lossless && p.queued >= o.queue_frames) return;
-    if (lost(p)) return;
+    if (lost(p)) {  // behind the port
+      leave(p, o, now, f.bytes);
+      return;
+    }
     if (rng_.chance(o.mark)) mark(from, f);
     if (rng_.chance(o.corrupt)) damage(from, f);
     if (rng_.chance(o.duplicate)) {
@@ -144,11 +158,32 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     if (rng_.chance(o.reorder)) travel += rng_.below(o.reorder_ns);
     if (rng_.chance(o.lifetime)) travel += rng_.below(o.lifetime_ns);
   }
+  if (!healed_ && o.late_packets != 0) return deliver_late(now + travel, from, to, std::move(f));
   deliver_at(now + std::min(travel, o.lifetime_ns), from, to, std::move(f));
   if (swapped.data != nullptr) deliver_at(now + std::min(travel + 1, o.lifetime_ns), from, to, std::move(swapped));
 }
 
-void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {
+// Every second frame arrives behind up to `late_packets` of those that leave after it. If fewer come, it arrives when
+// they would have, were they as long as can be.
+void Network::deliver_late(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {
+  const NetworkOptions& o = world_.options.net;
+  Path& p = path(from, to);
+  const uint64_t behind = p.carried++ % 2 == 0 ? 0 : rng_.between(1, o.late_packets);
+  const uint64_t ticket = deliver_at(when_ns + behind * o.late_packet_ns, from, to, std::move(f));
+  overtake(p, when_ns);
+  if (behind != 0) p.late.push_back({ticket, behind});
+}
+
+// A frame arrives then, and passes all that are late.
+void Network::overtake(Path& p, uint64_t when_ns) {
+  std::erase_if(p.late, [&](Late& late) {
+    if (--late.overtaken_by != 0) return false;
+    world_.plan_delivery(when_ns, late.ticket);
+    return true;
+  });
+}
+
+uint64_t Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {
   uint32_t slot;
   if (free_slots_.empty()) {
     slot = static_cast<uint32_t>(slots_.size());
@@ -157,15 +192,20 @@ void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) 
     slot = free_slots_.back();
     free_slots_.pop_back();
   }
-  slots_[slot] = {std::move(f), from, to};
+  Slot& s = slots_[slot];
+  s = {std::move(f), from, to, s.number + 1};
   ++path(from, to).queued;
   least_travel_ns_ = std::min(least_travel_ns_, when_ns - world_.now().ns);
-  world_.plan_delivery(when_ns, slot);
+  const uint64_t ticket = uint64_t{s.number} << 32 | slot;
+  world_.plan_delivery(when_ns, ticket);
+  return ticket;
 }
 
-Frame Network::take(uint32_t slot, uint32_t* to) {
+Frame Network::take(uint64_t ticket, uint32_t* to) {
+  const auto slot = static_cast<uint32_t>(ticket);
   Slot& s = slots_[slot];
   *to = s.to;
+  if (s.frame.data == nullptr || s.number != ticket >> 32) return {};
   --path(s.from, s.to).queued;
   free_slots_.push_back(slot);
   return std::move(s.frame);

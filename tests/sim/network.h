@@ -40,16 +40,18 @@ class Network {
   void inject(uint32_t from, std::span<const std::byte> frame);
   // Is the queue of a lossless wire full, so that its sender must wait?
   bool full(uint32_t from) const;
-  // The node that a frame is for.
-  uint32_t destination(uint32_t slot) const { return slots_[slot].to; }
-  // A frame arrives: takes it out.
-  Frame take(uint32_t slot, uint32_t* to);
+  // The node that a frame is for. A ticket is what World::plan_delivery() was told.
+  uint32_t destination(uint64_t ticket) const { return slots_[static_cast<uint32_t>(ticket)].to; }
+  // A frame arrives: takes it out. One without data: it has arrived already.
+  Frame take(uint64_t ticket, uint32_t* to);
 
   void cut(uint32_t a, uint32_t b, bool cut);  // both directions
   void heal();                                 // no fault from now on; frames under way keep their delay
   size_t under_way() const { return slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
   uint64_t marked() const { return marked_; }  // frames that said congestion
+  // How long frames have been leaving on this path, all together.
+  uint64_t busy_ns(uint32_t from, uint32_t to) const { return paths_[from * kMaxNodes + to].busy_ns; }
   // The least time that a frame was under way; UINT64_MAX: none was.
   uint64_t least_travel_ns() const { return least_travel_ns_; }
 
@@ -57,6 +59,10 @@ class Network {
   Departures departures;
 
  private:
+  struct Late {
+    uint64_t ticket;
+    uint64_t overtaken_by;  // so many are still to come
+  };
   struct Path {
     bool cut = false;
     uint64_t free_at = 0;  // when the last queued frame has left
@@ -64,16 +70,23 @@ class Network {
     uint32_t burst = 0;    // frames of a loss burst still to come
     uint32_t queued = 0;
     Frame swapped;  // waits to change places with the next
+    uint64_t busy_ns = 0;
+    uint64_t carried = 0;    // frames, to find every second one
+    std::vector<Late> late;  // frames that others have to overtake
   };
   struct Slot {
     Frame frame;
     uint32_t from, to;
+    uint32_t number;  // of the frame, among those that were in this slot
   };
 
   Path& path(uint32_t from, uint32_t to) { return paths_[from * kMaxNodes + to]; }
   uint32_t route(std::span<const std::byte> frame) const;
   void carry(uint32_t from, uint32_t to, Frame, const TamperRule*);
-  void deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
+  // Returns the ticket of the delivery.
+  uint64_t deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
+  void deliver_late(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
+  void overtake(Path&, uint64_t when_ns);
   uint64_t travel_time(Path&, size_t bytes);
   bool lost(Path&);
   void damage(uint32_t from, Frame&);

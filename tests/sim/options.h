@@ -21,6 +21,8 @@ struct NetworkOptions {
   uint64_t jitter_ns = 0;
   uint64_t reorder_ns = 50'000;
   uint64_t lifetime_ns = 1'990'000'000;
+  uint32_t late_packets = 0;    // every second frame of a path is overtaken by up to so many others; 0: none is
+  uint64_t late_packet_ns = 0;  // if no others come, it is late by so long for each of them
   double ns_per_byte = 0;  // serialisation; 0: infinitely fast
   uint32_t queue_frames = 4096;
   uint64_t port_ns = 0;  // a sender waits while what it sent takes so long to leave; 0: it never waits

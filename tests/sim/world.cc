@@ -52,7 +52,7 @@ const InstanceId& World::instance_id(uint32_t node, uint32_t epoch) const {
 void World::plan(uint64_t at, Kind kind, uint32_t node, uint32_t epoch, uint64_t what) {
   planned_.push({std::max(at, now_.ns), order_++, kind, node, epoch, what});
 }
-void World::plan_delivery(uint64_t when_ns, uint32_t slot) { plan(when_ns, Kind::kDelivery, 0, 0, slot); }
+void World::plan_delivery(uint64_t when_ns, uint64_t ticket) { plan(when_ns, Kind::kDelivery, 0, 0, ticket); }
 void World::plan_copy(const Node& n, uint64_t copy, uint64_t delay_ns) {
   plan(now_.ns + delay_ns, Kind::kCopy, n.index(), n.epoch(), copy);
 }
@@ -76,7 +76,7 @@ void World::at(Instant when, Action a) {
 
 void World::happen(const Planned& p) {
   if (p.kind != Kind::kAction) {
-    const uint32_t node = p.kind == Kind::kDelivery ? network.destination(static_cast<uint32_t>(p.what)) : p.node;
+    const uint32_t node = p.kind == Kind::kDelivery ? network.destination(p.what) : p.node;
     const Instant later = nodes_[node]->held_until();
     if (later > now_) return plan(later.ns, p.kind, p.node, p.epoch, p.what);
   }
@@ -85,8 +85,8 @@ void World::happen(const Planned& p) {
   switch (p.kind) {
     case Kind::kDelivery: {
       uint32_t to = 0;
-      Frame f = network.take(static_cast<uint32_t>(p.what), &to);
-      if (nodes_[to]->up()) nodes_[to]->deliver(f);
+      Frame f = network.take(p.what, &to);
+      if (f.data != nullptr && nodes_[to]->up()) nodes_[to]->deliver(f);
       return;
     }
     case Kind::kAction: {

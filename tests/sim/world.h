@@ -46,7 +46,7 @@ class World {
   bool failed() const { return !model.failure().empty(); }
 
   // ---- for nodes and the network ----
-  void plan_delivery(uint64_t when_ns, uint32_t slot);
+  void plan_delivery(uint64_t when_ns, uint64_t ticket);
   void plan_copy(const Node&, uint64_t copy, uint64_t delay_ns);
   void plan_poll(const Node&, Jfc*);
   void plan_drive(const Node&, uint64_t delay_ns);
