@@ -2,14 +2,17 @@
 //
 // A sender that selective repeat cannot beat, to compare ours with. It learns what became of each packet exactly one
 // round trip after the packet has left, sends what is lost again before anything new, and is held up by its window
-// alone, which counts from the oldest packet on that has not arrived. None of its acknowledgements is lost or takes room.
+// alone, which counts from the oldest packet on that has not arrived. None of its acknowledgements is lost or takes
+// room.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
 #include "lib/base/prng.h"
+#include "tests/sim/lossy_link.h"
 
 namespace ub::sim {
 
@@ -60,6 +63,18 @@ inline double ideal_rate(const IdealSpec& spec, uint64_t seed = 1) {
     }
   }
   return spec.packets / now * 1e9;
+}
+
+// What it would reach with a load, and with the windows of all its channels together. `without`: what we reach with the
+// same load if nothing is lost, which tells how long a packet takes to leave.
+inline double ideal_bytes_per_second(const LinkSpec& link, const LoadSpec& load, const LinkResult& without) {
+  const uint32_t packets_each = (load.bytes + kLinkMtu - 1) / kLinkMtu;
+  return ideal_rate({.packet_ns = without.packet_ns,
+                     .round_trip_ns = static_cast<double>(link.round_trip_ns),
+                     .loss = link.loss,
+                     .window = std::min(load.depth * packets_each, load.queues * kLinkWindow),
+                     .packets = load.requests * packets_each}) *
+         load.bytes / packets_each;
 }
 
 }  // namespace ub::sim

@@ -25,7 +25,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"large", "WRITE 64 KiB, 32 under way, one queue", {WrOp::kWrite, 64 * 1024, 32, 4000, 1}},
-    {"small", "WRITE 64 B, 8192 under way, 8 queues, one channel", {WrOp::kWrite, 64, 8192, 200'000, 8}},
+    {"small", "WRITE 64 B, 8192 under way, 8 queues with a channel each", {WrOp::kWrite, 64, 8192, 200'000, 8}},
     {"single", "READ 64 B, one at a time", {WrOp::kRead, 64, 1, 20'000, 1}},
 };
 constexpr LinkSpec kLinks[] = {
@@ -45,10 +45,8 @@ using Histogram = std::array<uint64_t, kRoundTrips.size() + 1>;
 Histogram histogram_of(const LinkSpec& link, const LinkResult& r) {
   Histogram counts{};
   for (uint64_t ns : r.latencies_ns) {
-    size_t at = 0;
-    while (at < kRoundTrips.size() && static_cast<double>(ns) > kRoundTrips[at] * static_cast<double>(link.round_trip_ns))
-      ++at;
-    ++counts[at];
+    const double round_trips = static_cast<double>(ns) / static_cast<double>(link.round_trip_ns);
+    ++counts[std::lower_bound(kRoundTrips.begin(), kRoundTrips.end(), round_trips) - kRoundTrips.begin()];
   }
   return counts;
 }
@@ -83,8 +81,9 @@ void print_text(const Line& l) {
 
 void print_json(const Line& l, bool first) {
   const LinkResult& r = l.result;
-  std::printf("%s\n  {\"load\": \"%s\", \"loss\": %g, \"late_packets\": %u, \"gigabits_per_second\": %.3f, ", first ? "" : ",",
-              l.row.name, l.link.loss, l.link.late_packets, r.bytes_per_second * 8e-9);
+  std::printf("%s\n  {\"load\": \"%s\", ", first ? "" : ",", l.row.name);
+  std::printf("\"loss\": %g, \"late_packets\": %u, ", l.link.loss, l.link.late_packets);
+  std::printf("\"gigabits_per_second\": %.3f, ", r.bytes_per_second * 8e-9);
   std::printf("\"of_loss_free\": %.4f, \"of_ideal\": %.4f, \"link_share\": %.4f, ", l.of_loss_free, l.of_ideal,
               r.link_share);
   std::printf("\"packets\": %lu, \"again\": %lu, \"needless\": %lu, \"probes\": %lu, \"timeouts\": %lu, ",
@@ -105,17 +104,6 @@ void print_title(const Row& row) {
   std::printf("                   %38s| round trips up to", "");
   for (double most : kRoundTrips) std::printf(" %g", most);
   std::printf(", more\n");
-}
-
-// `without`: the same load without loss and in order.
-double ideal_bytes_per_second(const LinkSpec& link, const LoadSpec& load, const LinkResult& without) {
-  const uint32_t packets_each = (load.bytes + kLinkMtu - 1) / kLinkMtu;
-  return ideal_rate({.packet_ns = without.packet_ns,
-                     .round_trip_ns = static_cast<double>(link.round_trip_ns),
-                     .loss = link.loss,
-                     .window = kLinkWindow,
-                     .packets = load.requests * packets_each}) *
-         load.bytes / packets_each;
 }
 
 void print_row(const Row& row, bool json, bool first) {
