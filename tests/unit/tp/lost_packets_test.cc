@@ -83,9 +83,10 @@ TEST(Lost, a_retransmission_when_more_than_the_tolerance_were_sent_after_it) {
   s.sack(99, {105});
   EXPECT_EQ(s.resend(), Psns{100});
   s.send_one_by_one(10);  // 106 ..
-  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109});
-  EXPECT_TRUE(s.resend().empty()) << "106 to 109 are four";
-  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
+  s.sack(99, psns(101, 13));
+  EXPECT_EQ(s.ch().tolerance.packets, 8) << "101 was late by four";
+  EXPECT_TRUE(s.resend().empty()) << "106 to 113 are eight";
+  s.sack(99, psns(101, 14));
   EXPECT_EQ(s.resend(), Psns{100});
 }
 
