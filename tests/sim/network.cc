@@ -142,8 +142,10 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
 }
 
 void Network::enter_link(Path& p, const Frame& f) {
+  const Instant begins = later(p.link.line_free_at(), world_.now());
   in_links_ -= p.link.under_way();
   p.link.offer(world_.now(), f.span(), world_.now().ns);
+  p.busy_ns += static_cast<uint64_t>(std::max(begins, p.link.line_free_at()).ns - begins.ns);
   in_links_ += p.link.under_way();
   plan_link(p);
 }

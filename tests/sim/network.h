@@ -53,6 +53,8 @@ class Network {
   void heal();                                 // no fault from now on; frames under way keep their delay
   size_t under_way() const { return in_links_ + slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
+  // How long frames have been leaving on this path, all together.
+  uint64_t busy_ns(uint32_t from, uint32_t to) const { return paths_[from * kMaxNodes + to].busy_ns; }
   uint64_t marked() const { return marked_; }  // frames that said congestion
   // The least time that a frame was under way; UINT64_MAX: none was.
   uint64_t least_travel_ns() const { return least_travel_ns_; }
@@ -64,6 +66,7 @@ class Network {
   struct Path {
     impair::Link link;
     bool cut = false;
+    uint64_t busy_ns = 0;                // the time in which its line was not free
     Instant planned = Instant::never();  // when leave_link() comes
     Frame swapped;                       // waits to change places with the next
   };

@@ -89,9 +89,24 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   return index;
 }
 
+namespace {
+
+// Until a round trip is measured, the exchange that set the channel up is the best guess of it, and a doubtful one: the
+// peer may have had other things to do, or was waited for. The least round trip stays unknown. Records that went more
+// than once tell nothing.
+void guess_round_trip(const CoreState& s, Channel& ch) {
+  constexpr Duration kDoubt = microseconds(25), kUnknown = seconds(3600);
+  if (!ch.asks_soon || ch.setup_tries != 0) return;
+  ch.round_trip = {s.now - ch.created_at, kDoubt, kUnknown, kUnknown, {}};
+  ch.patience = tp::first_patience(ch);
+}
+
+}  // namespace
+
 void open_channel(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   UB_DCHECK(!ch.is_up());
+  guess_round_trip(s, ch);
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
   // The target of CTP has places for as many answers as its window, because it may owe some to requests that were given

@@ -12,6 +12,7 @@
 
 #include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
+#include "lib/transport/full_port.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/compact_sender.h"
 #include "lib/transport/ta/packet_content.h"
@@ -34,20 +35,28 @@ class PacketSender {
   // This is one function together with all that it calls, because calls would cost as much as the work.
   UB_FLATTEN size_t send_in_turn(size_t budget) {
     size_t sent = 0;
+    IndexList without_room;
     const uint32_t last_one = s_.active.back();  // each has one turn
     while (sent < budget) {
       const uint32_t channel = take_active(s_);
       tp::Channel& ch = s_.channels[channel];
       if (ch.is_up()) {
+        const size_t sent_before = sent;
         const Sent last = ch.compact ? send_all_compact(channel, budget, &sent)
                                      : send_all([&] { return send_next(channel); }, budget, &sent);
-        if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
+        if (last == Sent::kNoRoom && sent == sent_before) [[unlikely]] {
+          without_room.push_back<&tp::Channel::on_active_list>(s_.channels, channel);
+        } else if (last == Sent::kYes || last == Sent::kNoRoom) {
+          activate(s_, channel);
+        }
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
         const bool held_back = last == Sent::kNothing && work_left && ch.held.empty();
         if (held_back != ch.held_back) hold_back(channel, held_back);
       }
       if (channel == last_one) break;
     }
+    if (!without_room.empty()) [[unlikely]]
+      put_first<&tp::Channel::on_active_list>(s_.channels, without_room, s_.active);
     return sent;
   }
 

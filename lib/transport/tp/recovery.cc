@@ -9,6 +9,7 @@ namespace ub::tp {
 namespace {
 
 constexpr uint32_t kRecordsLookedAt = 64;  // of the oldest ones, at each acknowledgement
+constexpr uint16_t kWhereAnyIsLate = 64;   // packets; the tolerance does not fall below, unless it is below already
 
 // Sets or clears a bit and counts it.
 void mark(uint64_t* bits, uint32_t* count, Psn psn) {
@@ -51,7 +52,7 @@ void free_record_of(State& s, RecoveryBlock& r, Psn psn) {
 
 // A retransmission is answered. If the answer is too early to be one to it, the first packet had arrived.
 void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instant now) {
-  if (ch.round_trip.smoothed.ns == 0) return;  // nobody knows what is too early
+  if (ch.round_trip.since == Instant{}) return;  // none was measured: nobody knows what is too early
   if (now - sent.at < least_answer_time(ch.round_trip)) {
     ch.tolerance.was_too_small();
     return s.count(number_of(s, ch), ChannelCount::kNeedless);
@@ -121,13 +122,38 @@ void judge_resent(State& s, Channel& ch, RecoveryBlock& r, Psn reach, const Late
 
 Psn farther(Psn a, Psn b) { return a.after(b) ? a : b; }
 
-// The packet has arrived, which was not known.
+// The packet has arrived, which was not known. It was late only if a report said that it was missing when a later one
+// had arrived: of packets beyond the bitmap of a report, nobody said anything. The next one may be twice as late, and
+// where any is late at all, others may be late by kWhereAnyIsLate.
 void came(RecoveryBlock& r, Channel& ch, Psn psn) {
   if (psn.after(r.reach)) {
     r.reach = psn;
-  } else if (!test_bit(r.resent, recovery_index(psn))) {
-    ch.tolerance.came_late(r.reach.distance(psn));
+  } else if (psn.before(r.judge_reach) && !test_bit(r.resent, recovery_index(psn))) {
+    const uint32_t usual = std::min(ch.tolerance.packets, kWhereAnyIsLate);
+    ch.tolerance.came_late(std::max(2 * r.judge_reach.distance(psn), usual));
   }
+}
+
+// A packet that was overtaken is lost after so long.
+Duration lateness(const Channel& ch) {
+  if (ch.round_trip.smoothed.ns == 0) return ch.rto;  // nobody knows what is late
+  return ch.tolerance.keeps_order() ? margin_of(ch.round_trip) : pause_of(ch.round_trip);
+}
+
+// What was overtaken by the packet `reach` is lost unless it arrives in time.
+void begin_pause(State& s, const Channel& ch, RecoveryBlock& r, Psn reach, Instant now) {
+  r.judge_at = now + lateness(ch);
+  r.judge_reach = reach;
+  r.judge_late = r.late;
+  s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);
+}
+
+// Does the path change the order, and has a good part of the tolerance arrived since the pause began? Then their number
+// soon tells what is lost, and the pause begins anew: by time, a packet would look lost while many others overtake it.
+bool number_will_tell(const Channel& ch, const RecoveryBlock& r, Psn reach) {
+  constexpr uint32_t kPausesAtMost = 8;
+  if (ch.tolerance.keeps_order() || !reach.after(r.judge_reach)) return false;
+  return kPausesAtMost * reach.distance(r.judge_reach) >= ch.tolerance.packets;
 }
 
 uint32_t tell(State& s, const Channel& ch, const Losses& losses, Psn* first) {
@@ -144,7 +170,7 @@ RecoveryBlock& recovery_block(State& s, Channel& ch) {
     RecoveryBlock& r = s.recovery[ch.recovery];
     r = RecoveryBlock{};
     r.reach = r.late.mark = ch.oldest_unacked - 1;
-    r.border = ch.oldest_unacked;
+    r.border = r.judge_reach = ch.oldest_unacked;
     r.judge_at = Instant::never();
   }
   return s.recovery[ch.recovery];
@@ -226,12 +252,9 @@ uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
   judge_first(ch, r, end.before(border) ? end : border, losses);
   judge_resent(s, ch, r, r.reach, r.late, tolerance, end, losses);
   const uint32_t missing = r.reach.distance(ch.oldest_unacked - 1) - r.sacked_count;
-  if (r.judge_at.is_never() && missing > r.resend_count + r.held_count) {
-    r.judge_at = now + (ch.tolerance.keeps_order() ? margin_of(ch.round_trip) : pause_of(ch.round_trip));
-    r.judge_reach = end.after(r.reach) ? r.reach : end - 1;
-    r.judge_late = r.late;
-    s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);
-  }
+  const Psn reach = end.after(r.reach) ? r.reach : end - 1;  // of the packets before it, it is known which have arrived
+  const bool begins = r.judge_at.is_never() || number_will_tell(ch, r, reach);
+  if (begins && missing > r.resend_count + r.held_count) begin_pause(s, ch, r, reach, now);
   return tell(s, ch, losses, first);
 }
 

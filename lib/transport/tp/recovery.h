@@ -63,7 +63,7 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now);
 // Queues what is lost, by what has arrived until now. `end`: the peer has said which packets before it have arrived.
 // Returns how many packets that are; `*first` is the lowest PSN of them.
 uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first);
-// The same when a pause has passed since Channel::judge_at was set.
+// The same when a pause has passed since RecoveryBlock::judge_at was set.
 uint32_t judge_overdue(State& s, Channel& ch, Psn* first);
 // All packets from there on that have not arrived are lost: queues them. Returns how many were not queued before.
 uint32_t queue_all(State& s, Channel& ch, Psn from);
