@@ -21,7 +21,8 @@ Options options_of(const LinkSpec& link, const LoadSpec& load, uint64_t seed) {
   o.net.port_ns = 1000;
   o.net.queue_frames = 1 << 20;
   o.net.reorder_packets = link.reorder_packets;
-  o.net.reorder_wait_ns = static_cast<uint64_t>(o.net.ns_per_byte * std::min(load.bytes, kLinkMtu) * link.reorder_packets);
+  const double packet_ns = o.net.ns_per_byte * std::min(load.bytes, kLinkMtu);
+  o.net.reorder_wait_ns = static_cast<uint64_t>(packet_ns * link.reorder_packets);
   o.host.tx_room_ns = 300;
   o.work.poll_ns = 1;
   o.work.poll_batch = 100'000;
