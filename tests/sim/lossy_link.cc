@@ -76,7 +76,7 @@ class Run {
   }
 
   LinkResult measure() {
-    for (size_t i = 0; i < from_.size(); ++i) request(8);  // makes its channel, whose set-up is not measured
+    for (const End& from : from_) request(from, 8);  // makes its channel, whose set-up is not measured
     UB_ASSERT(world_.run_until_quiet(kLongest));
     requests_.clear();
     LinkResult result;
@@ -100,12 +100,18 @@ class Run {
   }
 
  private:
-  const End& next() const { return from_[requests_.size() % from_.size()]; }
-  void request(uint32_t bytes) { requests_.push_back(request_of(world_, next(), to_, load_.op, bytes)); }
-  // The queues take turns, and each has the same number of requests under way.
-  bool has_room() { return world_.model.outstanding_of(next().queue) * load_.queues < load_.depth; }
+  void request(const End& from, uint32_t bytes) {
+    requests_.push_back(request_of(world_, from, to_, load_.op, bytes));
+  }
+  bool has_room(const End& from) {
+    return requests_.size() < load_.requests &&
+           world_.model.outstanding_of(from.queue) * load_.queues < load_.depth;
+  }
+  // Each queue has the same number of requests under way, whatever becomes of the others.
   bool top_up() {
-    while (requests_.size() < load_.requests && has_room()) request(load_.bytes);
+    for (const End& from : from_) {
+      while (has_room(from)) request(from, load_.bytes);
+    }
     if (requests_.size() < load_.requests) return false;
     if (all_posted_.at_ns == 0) {
       all_posted_ = {world_.now().ns, requests_.size() - world_.model.outstanding(), busy()};

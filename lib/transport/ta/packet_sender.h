@@ -44,7 +44,7 @@ class PacketSender {
         const size_t sent_before = sent;
         const Sent last = ch.compact ? send_all_compact(channel, budget, &sent)
                                      : send_all([&] { return send_next(channel); }, budget, &sent);
-        if (last == Sent::kNoRoom && sent == sent_before) [[unlikely]] {
+        if (last == Sent::kNoRoom && sent == sent_before && !ch.on_active_list) [[unlikely]] {
           without_room.push_back<&tp::Channel::on_active_list>(s_.channels, channel);
         } else if (last == Sent::kYes || last == Sent::kNoRoom) {
           activate(s_, channel);
