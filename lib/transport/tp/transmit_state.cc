@@ -40,12 +40,32 @@ TxMessage* message_at(State& s, Channel& ch, Psn psn) {
   return found;
 }
 
+namespace {
+
+// The newest packet in flight that has not arrived, or the oldest one.
+Psn newest_missing(const RecoveryBlock& r, const Channel& ch) {
+  Psn newest = ch.next_psn - 1;
+  while (newest != ch.oldest_unacked && test_bit(r.sacked, recovery_index(newest))) newest -= 1;
+  return newest;
+}
+
+// Does a packet of a probe wait to leave? It need not wait for the window of the flow: packets of which nothing was
+// heard may shut that, and until the timeout nothing will be heard of them without a probe.
+bool probe_waits(const RecoveryBlock& r, const Channel& ch, Psn* psn) {
+  if (ch.probes == 0 || ch.timeouts != 0) return false;
+  *psn = ch.oldest_unacked;
+  if (!test_bit(r.resend, recovery_index(*psn))) *psn = newest_missing(r, ch);
+  return test_bit(r.resend, recovery_index(*psn));
+}
+
+}  // namespace
+
 bool next_resend(State& s, Channel& ch, Psn* psn) {
   if (ch.recovery == 0 || ch.paced) return false;
-  RecoveryBlock& r = s.recovery[ch.recovery];
+  const RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
   const uint32_t under_way = on_their_way(r, numbered(ch));
-  if (under_way != 0 && under_way >= ch.send_window) return false;
+  if (under_way != 0 && under_way >= ch.send_window) return probe_waits(r, ch, psn);
   for (Psn p = ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
     const uint32_t step = std::min(64 - at % 64, ch.next_psn.distance(p));
@@ -92,8 +112,7 @@ void probe(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   RecoveryBlock& r = recovery_block(s, ch);
   uint32_t queued = ask_with(r, ch.oldest_unacked);
-  Psn newest = ch.next_psn - 1;
-  while (newest != ch.oldest_unacked && test_bit(r.sacked, recovery_index(newest))) newest -= 1;
+  const Psn newest = newest_missing(r, ch);
   queued += ask_with(r, newest);
   s.count(channel, ChannelCount::kAgainProbe, queued);
   ++ch.probes;
