@@ -268,6 +268,13 @@ void draw_compact(Prng& rng, Options& o) {
   o.core.compact_repeats = pick<uint32_t>(rng, {64, 64, 64, 1});
 }
 
+// By number, whatever the rate: every second packet is overtaken by up to so many.
+void draw_overtaking(Prng& rng, double share, Options& o) {
+  if (o.lossless) return;
+  o.net.reorder_packets = maybe<uint32_t>(rng, share, {8, 64});
+  o.net.reorder_wait_ns = pick<uint64_t>(rng, {5000, 50'000});
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -277,6 +284,9 @@ void line(std::string& s, const char* name, double v) {
 }  // namespace
 
 bool Options::mild() const {
+  const bool reorders = net.reorder != 0 || net.reorder_packets != 0;
+  // Each packet that comes late costs a timeout, and a READ has one deadline for all packets of a segment.
+  if (core.go_back_n != 0 && !core.fast_retransmit && reorders) return false;
   return net.loss <= 0.03 && net.burst_start == 0 && net.corrupt <= 0.01 && net.lifetime == 0 &&
          net.reorder_ns <= 500'000 && net.queue_frames >= 4096 && host.tx_refuse <= 0.2 && host.pending_ns <= 200'000 &&
          work.err_timeout >= 17 && core.kept_packets >= 256 && net.path_mtu == 65535 && fault.partitions == 0;
@@ -312,6 +322,10 @@ Options Options::draw_for_programs(uint64_t seed) {
     o.compact = true;
     o.host.pending = 0;
   }
+  draw_overtaking(rng, 0.3, o);
+  o.core.go_back_n = maybe<double>(rng, 0.2, {0.5, 1});
+  if (o.core.go_back_n != 0) o.core.fast_retransmit = true;  // see mild()
+  if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   return o;
 }
 
@@ -346,6 +360,7 @@ Options Options::draw(uint64_t seed) {
   if (!o.busy) o.fault.rotations = maybe<uint32_t>(rng, 0.4, {2, 6, 20});
   o.core.go_back_n = maybe<double>(rng, 0.25, {0.5, 1, 1});
   o.core.loss_window = rng.chance(0.8);
+  if (!o.busy && o.work.qp_pairs == 0) draw_overtaking(rng, 0.2, o);  // queue pairs would go back each time
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -376,6 +391,7 @@ std::string Options::text() const {
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);
+  LINE(net.reorder_wait_ns);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
   LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);
