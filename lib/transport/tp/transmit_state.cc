@@ -51,6 +51,7 @@ Psn newest_missing(const RecoveryBlock& r, const Channel& ch) {
 
 // Does a packet of a probe wait to leave? It need not wait for the window of the flow: packets of which nothing was
 // heard may shut that, and until the timeout nothing will be heard of them without a probe.
+// After a timeout all packets wait to go again, and none shuts the window.
 bool probe_waits(const RecoveryBlock& r, const Channel& ch, Psn* psn) {
   if (ch.probes == 0 || ch.timeouts != 0) return false;
   *psn = ch.oldest_unacked;
