@@ -122,6 +122,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.bulk = c.bulk;
   r.ordered = c.ordered;
   r.compact = c.compact;
+  r.repeats = c.repeats;
   r.go_back_n = c.go_back_n;
   r.state = c.state;
   r.next_psn = c.next_psn;

@@ -319,6 +319,7 @@ struct ChannelInfo {
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
   bool compact;   // it is one of CTP, which has no packet numbers
+  bool repeats;   // of CTP: its requests are repeated, because its wire may lose packets
   bool go_back_n;  // after a loss everything behind it goes again
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;

@@ -11,8 +11,10 @@
 #include "lib/base/fault/plan_text.h"
 #include "lib/impair/text.h"
 #include "lib/urma/data/faults.h"
+#include "lib/urma/device/eid.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
+#include "lib/urma/objects/objects.h"
 #include "lib/urma/status.h"
 
 using namespace ub;
@@ -88,6 +90,21 @@ urma_status_t softub_impair(const char* send, const char* receive) try {
   if (status == Status::kOk) return URMA_SUCCESS;
   URMA_LOG_ERROR("softub_impair: %s", why.c_str());
   return status == Status::kInvalid ? URMA_ENOPERM : status_of(status);
+} catch (const std::bad_alloc&) {
+  return URMA_ENOMEM;
+}
+
+urma_status_t softub_get_transports(const urma_target_jetty_t* handle, softub_transports_t* packets) try {
+  if (Library::get().device() == nullptr) return URMA_FAIL;
+  const auto* target = live<Target>(handle);
+  if (target == nullptr || packets == nullptr) return URMA_EINVAL;
+  const InstanceId peer{eid_of(target->pub.id.eid), target->uasid};
+  *packets = {};
+  for (const ChannelInfo& channel : backend().channels()) {
+    if (channel.peer != peer) continue;
+    (!channel.compact ? packets->rtp : channel.repeats ? packets->ctp_repeats : packets->ctp) += channel.tx_packets;
+  }
+  return URMA_SUCCESS;
 } catch (const std::bad_alloc&) {
   return URMA_ENOMEM;
 }

@@ -134,6 +134,11 @@ std::string lane_name(const StatsChannel& c) {
   return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", c.bulk != 0 ? "bulk" : "small");
 }
 
+const char* transport_name(const StatsChannel& c) {
+  if (c.compact == 0) return "rtp";
+  return c.repeats != 0 ? "ctp with repeats" : "ctp";
+}
+
 Json counts_json(const StatsChannel& c) {
   Json counts = Json::object();
   for (size_t i = 0; i < kChannelCounts; ++i) counts[kChannelCountNames[i]] = c.counts[i];
@@ -141,7 +146,7 @@ Json counts_json(const StatsChannel& c) {
 }
 
 const char* retransmission_name(const StatsChannel& c) {
-  if (c.compact != 0) return "none";
+  if (c.compact != 0) return c.repeats != 0 ? "requests" : "none";
   return c.go_back_n != 0 ? "go_back_n" : "selective";
 }
 
@@ -155,6 +160,7 @@ Json channels_json(const StatsReport& r) {
                     {"remote", fmt::format("{}:{}", ip_text(c.remote_ip), c.remote_port)},
                     {"link", c.link},
                     {"mtu", c.mtu},
+                    {"transport", transport_name(c)},
                     {"lane", lane_name(c)},
                     {"state", channel_state(c.state)},
                     {"in_flight", c.next_psn - c.oldest_unacked},

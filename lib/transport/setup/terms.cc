@@ -54,9 +54,11 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
 }
 
 uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
-  uint32_t wanted = s.links[ch.link].config.mtu;
+  const LinkConfig& link = s.links[ch.link].config;
+  const uint32_t wanted = link.mtu;
   UB_DCHECK(std::has_single_bit(wanted) && wanted >= kMinMtu);
-  if (ch.compact) return static_cast<uint16_t>(wanted);  // such a wire takes what it says, and has no path behind it
+  // A lossless wire takes what it says, and has no path behind it. At others the peer's buffers may be smaller.
+  if (ch.compact && link.lossless) return static_cast<uint16_t>(wanted);
   uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
   return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
 }

@@ -22,7 +22,8 @@ uint32_t lane_of(const wire::ControlRecord& request);
 // Does the record agree with the channel whether it is one of ROL, or of CTP?
 bool same_service(const tp::Channel& ch, const wire::ControlRecord& record);
 // The MTU that the next REQ offers. REQs offer the MTU of the link twice, half of it twice and so on down to 1024, then
-// start over. A REQ is padded to its MTU, so one that is answered fits the path.
+// start over. A REQ is padded to its MTU, so one that is answered fits the path. REQs for CTP over a lossless wire
+// offer that of the link only.
 uint16_t mtu_offer(const CoreState& s, const tp::Channel& ch);
 // Writes our terms, or those that are agreed on, into a record about that channel.
 void state_terms(const CoreState& s, const tp::Channel& ch, wire::ControlRecord& record);

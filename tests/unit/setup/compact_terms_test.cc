@@ -2,6 +2,7 @@
 //
 // Set-up of channels of CTP on a wire that may lose packets (docs/compact-design.md): both ends know that they repeat
 // requests and keep results, and each has a record for it; without one RTP carries all.
+#include "lib/transport/setup/terms.h"
 #include "tests/unit/setup/instance.h"
 
 namespace ub::setup {
@@ -51,6 +52,20 @@ TEST(CompactTerms, both_ends_must_know_the_wire_alike) {
   CompactInstance lossy(kLossy), lossless(kLossless);
   EXPECT_EQ(lossy.answer_to(lossy.wanted(false)).reason, RecordReason::kParameter);
   EXPECT_EQ(lossless.answer_to(lossless.wanted(true)).reason, RecordReason::kParameter);
+}
+
+TEST(CompactTerms, where_packets_may_be_lost_unanswered_offers_become_smaller) {
+  for (const LinkConfig& link : {kLossy, kLossless}) {
+    CompactInstance i(link);
+    tp::Channel ch{};
+    ch.link = 1;
+    ch.lane = kCompactLane;
+    ch.compact = true;
+    std::vector<uint32_t> offers;
+    for (; ch.setup_tries < 8; ++ch.setup_tries) offers.push_back(mtu_offer(*i.s, ch));
+    const std::vector<uint32_t> falling = {4096, 4096, 2048, 2048, 1024, 1024, 4096, 4096};
+    EXPECT_EQ(offers, link.lossless ? std::vector<uint32_t>(8, 4096) : falling);
+  }
 }
 
 TEST(CompactTerms, channels_of_rtp_repeat_nothing) {

@@ -75,6 +75,7 @@ class FakeBackend : public Backend {
   Status inject_status = Status::kOk;
   fault::NicPlan nic_plan;      // as it was asked for last
   fault::NicCounts nic_counts;  // what injected() tells
+  std::vector<ChannelInfo> channel_list;
   Status impair_status = Status::kOk;
   impair::Script sends_with, receives_with;  // what impair() was told last
 
@@ -351,7 +352,7 @@ class FakeBackend : public Backend {
   }
 
   Counters counters() override { return {}; }
-  std::vector<ChannelInfo> channels() override { return {}; }
+  std::vector<ChannelInfo> channels() override { return channel_list; }
 
  private:
   static bool matches(const Cqe& cqe, Armed armed) {

@@ -58,7 +58,7 @@ ChannelInfo channel(uint32_t n) {
   c.peer = {v4_eid(7), 0x77};
   c.remote = {wire::IpAddress::from_v4(0x0a000007), 4793};
   c.mtu = 4096;
-  c.bulk = c.ordered = c.compact = true;
+  c.bulk = c.ordered = c.compact = c.repeats = true;
   c.next_psn = 100 + n;
   c.tx_packets = 1000 + n;
   c.smoothed_rtt = microseconds(3);
@@ -111,6 +111,7 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   EXPECT_TRUE(r.channels[1].bulk);
   EXPECT_TRUE(r.channels[1].ordered);
   EXPECT_TRUE(r.channels[1].compact);
+  EXPECT_TRUE(r.channels[1].repeats);
   EXPECT_TRUE(r.channels[1].go_back_n);
   for (size_t i = 0; i < kChannelCounts; ++i) EXPECT_EQ(r.channels[1].counts[i], 20 + i) << kChannelCountNames[i];
   EXPECT_EQ(r.segments, segments);

@@ -99,6 +99,27 @@ urma_status_t softub_get_injected(softub_injected_t* counts);
  */
 urma_status_t softub_impair(const char* send, const char* receive);
 
+/* ---- Which transport serves ----------------------------------------------------------------------- */
+
+/* Packets, by the transport that carried them. */
+typedef struct softub_transports {
+  uint64_t rtp;         /* the reliable one */
+  uint64_t ctp;         /* the compact one, on a wire that loses nothing */
+  uint64_t ctp_repeats; /* the compact one where the wire may lose packets: requests without an answer are repeated */
+} softub_transports_t;
+
+/**
+ * Tells what carried requests to the instance of an imported jetty or JFR: the packets that this program's NIC sent to
+ * it, without acknowledgements and on channels that there are now. Which transport serves depends on the wire, the
+ * peer and the request, not on the one that the import named: docs/compact-design.md. Datagrams (UM) always go by UTP,
+ * which has no channels, and are not counted. Any thread; a control call, may wait for the daemon.
+ *
+ * @param target  an import of this program that has not been undone. @param packets filled in; the caller's.
+ * @return URMA_SUCCESS; URMA_EINVAL: packets is NULL, or target is no import; URMA_ENOMEM: no memory; URMA_FAIL: the
+ *         library is not started.
+ */
+urma_status_t softub_get_transports(const urma_target_jetty_t* target, softub_transports_t* packets);
+
 /*
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */
