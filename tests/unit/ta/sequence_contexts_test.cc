@@ -125,6 +125,17 @@ TEST(Granting, who_asks_again_has_given_up_the_former_one) {
   d.expect_nothing_held();
 }
 
+TEST(Granting, a_context_that_has_ended_is_no_former_one) {
+  InContext d;
+  const uint32_t other = open_context(*d.s, d.ch_peer(), kPeerRcid + 1);
+  ASSERT_NE(other, 0u);
+  close_context(*d.s, d.context());
+  EXPECT_NE(open_context(*d.s, d.ch_peer(), kPeerRcid), 0u);
+  EXPECT_EQ(d.peer().contexts, 2u);
+  EXPECT_EQ(d.s->contexts.in_use(), 2u);
+  EXPECT_NE(context_of(*d.s, d.ch_peer(), other), 0u);
+}
+
 TEST(Granting, a_peer_has_no_more_than_its_share) {
   InContext d;
   uint32_t granted = 1;
@@ -223,6 +234,21 @@ TEST(Turns, one_that_fails_for_good_is_not_waited_for) {
   EXPECT_TRUE(d.written(1));
 }
 
+// Nobody answers it, so it comes again.
+TEST(Turns, one_whose_receiver_is_not_ready_is_waited_for) {
+  InContext d;
+  d.the_jfr().state = QueueState::kReset;
+  d.give(d.numbered(0, kNo, d.send()), 8);
+  EXPECT_EQ(d.count(Counter::kRxTargetNotReady), 1u);
+  d.write(1, kSo);
+  EXPECT_FALSE(d.written(1));
+  EXPECT_TRUE(d.answers().empty());
+  d.the_jfr().state = QueueState::kReady;
+  d.post_receive(64);
+  d.give(d.numbered(0, kNo, d.send()), 8);
+  EXPECT_EQ(d.answered(), (std::vector<uint32_t>{0, 1}));
+}
+
 TEST(Turns, the_receiver_learns_the_queue_and_not_the_context) {
   InContext d;
   d.post_receive(64);
@@ -253,6 +279,29 @@ TEST(Early, reads_and_atomics_are_held_too) {
   EXPECT_EQ(d.s->jobs[all[2].source].source, kPeerRcid | kAnswerToContext);
 }
 
+TEST(Early, writes_with_byte_enables_are_held_too) {
+  InContext d;
+  wire::TaPacket p = d.numbered(1, kSo, d.on_memory(TaOpcode::kWriteByteEnable, 64));
+  const std::vector<std::byte> enables(8, std::byte{0xFF});
+  p.has_be = true;
+  p.be = {enables.data(), 64};
+  d.give(p, 64);
+  EXPECT_TRUE(d.answers().empty());
+  EXPECT_EQ(d.early(), 1u);
+  d.write(0, kRo);
+  EXPECT_EQ(d.answered(), (std::vector<uint32_t>{0, 1}));
+}
+
+// Its sender says in the first packet that it is its turn, and in the last one that it is not.
+TEST(Early, a_message_that_has_begun_in_its_turn_is_refused_and_not_held) {
+  InContext d;
+  const wire::TaPacket two = d.on_memory(TaOpcode::kWrite, 2 * kMtu);
+  d.give(d.numbered(0, kSo, two), kMtu, false);
+  d.give(d.numbered(1, kSo, two), kMtu);
+  EXPECT_EQ(d.verdict(), kRefused);
+  EXPECT_EQ(d.early(), 0u);
+}
+
 TEST(Early, messages_of_several_packets_and_those_that_take_a_receive_are_refused) {
   InContext d;
   const wire::TaPacket two = d.numbered(1, kSo, d.on_memory(TaOpcode::kWrite, 2 * kMtu));
@@ -281,6 +330,13 @@ TEST(Early, a_context_holds_so_many_and_the_next_one_is_refused) {
   d.write(1 + kEarlyOfContext, kSo);
   EXPECT_TRUE(d.written(1 + kEarlyOfContext));
   d.expect_nothing_held();
+}
+
+TEST(Early, without_a_record_it_is_refused) {
+  InContext d;
+  d.park_nothing();
+  d.write(1, kSo);
+  EXPECT_EQ(d.verdict(), kRefused);
 }
 
 TEST(Early, without_a_place_for_its_bytes_it_is_refused) {
@@ -348,6 +404,23 @@ TEST(Early, it_is_executed_and_answered_where_it_came) {
   std::swap(d.channel, const_cast<uint32_t&>(other));
   EXPECT_EQ(d.answered(), std::vector<uint32_t>{1});
   EXPECT_TRUE(d.written(1));
+}
+
+// Numbers of messages come again after 2^24 of them (6.2.1).
+TEST(Early, a_message_waits_for_the_one_that_is_held_under_its_number) {
+  InContext d;
+  const uint32_t number = d.tpmsn;
+  d.write(1, kSo);
+  d.ch().message = Tpmsn(d.tpmsn = number);
+  d.give(d.on_memory(TaOpcode::kWrite, 8, 4096), 8);
+  EXPECT_TRUE(d.ch().stalled);
+  EXPECT_FALSE(d.holds(8, 4096));
+  d.s->now = d.s->now + kHeldLongest;
+  d.channel_timer();
+  EXPECT_FALSE(d.ch().stalled);
+  EXPECT_TRUE(d.holds(8, 4096));
+  EXPECT_EQ(d.answers().size(), 2u);
+  d.expect_nothing_held();
 }
 
 TEST(Early, they_end_with_their_channel) {

@@ -372,12 +372,77 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refuse
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
 }
 
+TEST(ContextAnswer, the_number_of_a_queue_that_is_gone_is_not_filled_in_the_context_of_the_next_one) {
+  GivenUp r;
+  r.answer_number(0, wire::kRspRnr, 5);
+  const tp::TxMessage m = r.ch().answers.front(r.s->answers);
+  ASSERT_TRUE(fills_context(*r.s, m));
+  ++r.q().generation;  // another queue has the record, and a context of the same name
+  EXPECT_FALSE(fills_context(*r.s, m));
+}
+
 TEST(ContextAnswer, without_room_for_what_fills_a_number_its_context_ends) {
   GivenUp r;
   while (room_for_answer(*r.s, r.ch())) r.s->answers.alloc();
   r.answer_number(0, wire::kRspRnr, 5);
   EXPECT_EQ(r.q().context, 0u);
   EXPECT_EQ(r.outcomes(), Outcomes(2, CrStatus::kAckTimeout));
+}
+
+TEST(ContextAnswer, to_a_request_that_waits_to_be_sent_is_stale) {
+  Ordered r;
+  r.ch().so_credit = 1;
+  r.get_context();
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite, 8, kSo);
+  ASSERT_EQ(r.context_numbers(r.sent()), Numbers{0});
+  r.answer_number(1);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+  EXPECT_TRUE(r.outcomes().empty());
+  EXPECT_EQ(r.q().unanswered_segments, 1u);
+}
+
+TEST(ContextAnswer, to_a_request_that_was_refused_and_waits_to_go_again_is_stale) {
+  for (const uint8_t rspst : {wire::kRspOk, wire::kRspRnr}) {
+    Ordered r;
+    r.get_context();
+    r.post(WrOp::kRead, 8, kRo);
+    r.post(WrOp::kWrite, 8, kRo);
+    r.sent();
+    r.answer_number(0, wire::kRspRnr, 5);
+    r.answer_number(0, rspst);
+    EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+    EXPECT_EQ(r.count(Counter::kTaRxRnr), 1u);
+    EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 1u) << "the WRITE";
+  }
+}
+
+// 7.3.1.1: the page is on its way, or is there by now.
+TEST(ContextAnswer, a_page_fault_is_a_refusal) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(0, wire::kRspPageFault, 0);
+  EXPECT_EQ(r.count(Counter::kTaRxError), 0u);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{0});
+  r.answer_number(0);
+  EXPECT_EQ(r.outcomes(), Outcomes{kOk});
+}
+
+TEST(ContextAnswer, a_response_is_for_the_request_of_its_number_if_that_is_the_peer_who_was_asked) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.sent();
+  wire::Atah response = r.answer_of(0);
+  response.rc_type = wire::kRcTypeSequenceContext;
+  AnsweredSegment a;
+  ASSERT_TRUE(find_segment(*r.s, r.channel, response, &a));
+  EXPECT_EQ(a.number, 1u) << "the first request asked for the context";
+  EXPECT_EQ(a.segment, 0u);
+  r.context().peer += 1;
+  EXPECT_FALSE(find_segment(*r.s, r.channel, response, &a));
 }
 
 TEST(ContextAnswer, of_a_number_that_nobody_has_is_stale) {

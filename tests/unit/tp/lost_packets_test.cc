@@ -402,6 +402,17 @@ TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
   EXPECT_EQ(s.ch().timed_psn, Psn(103));
 }
 
+// What arrives farther from the oldest packet than a bitmap reaches is acknowledged when a gap before it is filled.
+TEST(AsksForAck, packets_beyond_the_reach_of_a_bitmap_measure_nothing) {
+  for (const uint32_t beyond : {0u, 1u}) {
+    Lossy s(100);
+    s.send(wire::kSackMaxBits - 1 + beyond, false);
+    s.ch().asked = s.ch().next_psn;
+    s.send_more(1);
+    EXPECT_EQ(s.ch().timing, beyond == 0);
+  }
+}
+
 TEST(RoundTrip, the_least_one_is_forgotten_after_two_seconds) {
   RoundTrip r;
   Instant now;

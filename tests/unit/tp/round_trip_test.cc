@@ -95,6 +95,18 @@ TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
   EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2) + milliseconds(7) / 8);
 }
 
+// The clock may not tell the time of a packet from that of its acknowledgement.
+TEST(RoundTrip, one_that_took_no_time_says_nothing_of_when_to_ask) {
+  Sender s(kTimed);
+  s.ch().asks_soon = true;
+  s.ch().asked = Psn(kTimed);
+  s.send();
+  ASSERT_TRUE(s.ch().timing);
+  s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+  EXPECT_EQ(s.ch().patience, s.ch().rto);
+}
+
 // Karn: an acknowledgement of a packet that went twice does not tell which of the two it is for.
 TEST(RoundTrip, a_packet_that_went_again_gives_no_sample) {
   Sender s(kTimed);
