@@ -247,6 +247,16 @@ TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   EXPECT_FALSE(l.q().pinned_bulk);
 }
 
+TEST(Lane, requests_for_which_there_is_no_channel_of_ctp_go_by_rtp) {
+  Lanes l;
+  l.peer().compact_mtu = kMtu;
+  while (l.s->channels.alloc() != 0) {
+  }
+  for (int i = 0; i < 2; ++i) l.post(WrOp::kWrite, 8);
+  EXPECT_EQ(l.sent().size(), 2u);
+  EXPECT_EQ(l.peer().compact_mtu, 0u) << "nor is it tried again with each request";
+}
+
 // What an earlier round left in the ring is the same as the first element everywhere.
 TEST(Lane, a_queue_that_sent_a_request_lines_up_at_once_where_its_next_one_goes) {
   const auto next_stands_at = [](Lanes& l, std::initializer_list<Wqe> posted) {
