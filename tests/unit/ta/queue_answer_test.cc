@@ -156,6 +156,28 @@ TEST(Answers, a_channel_has_a_share_of_the_room) {
   EXPECT_GE(a.s->answers.in_use(), a.s->answers.capacity() / 3);
 }
 
+// Whoever has too many requests unanswered has lost his channel before (PacketReceiver::admits_request()).
+TEST(Answers, of_ctp_have_a_place_among_the_messages) {
+  Answers a;
+  while (a.s->answers.in_use() != a.s->answers.capacity()) a.s->answers.alloc();
+  ASSERT_FALSE(room_for_answer(*a.s, a.s->channels[1]));
+  a.s->channels[1].compact = true;
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
+  a.taack(10);
+  EXPECT_EQ(a.s->channels[1].in_flight.size(), 1u);
+  EXPECT_EQ(a.waiting(), 0u);
+}
+
+TEST(Answers, of_ctp_grant_no_sequence_context) {
+  Answers a;
+  a.s->channels[1].compact = true;
+  answer_with_context(*a.s, 1, Answers::request(3));
+  const TxMessage& m = a.s->channels[1].in_flight.back(a.s->messages);
+  EXPECT_EQ(m.source, 5u);
+  EXPECT_EQ(m.tassn, Tassn(3));
+  EXPECT_EQ(a.s->contexts.in_use(), 0u);
+}
+
 // ---- READs -----------------------------------------------------------------------------------------------------
 
 TEST(ReadJobs, a_read_waits_on_its_channel_until_its_response_is_acknowledged) {

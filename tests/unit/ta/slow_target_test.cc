@@ -92,6 +92,16 @@ TEST(SlowTarget, who_only_looks_like_the_next_segment_does_not_wait) {
   EXPECT_EQ(d.host.pending_copies(), before + 1) << "behind a WRITE that is shorter than any segment";
 }
 
+TEST(SlowTarget, no_segment_follows_one_of_another_channel) {
+  Slow d;
+  give_segment(d, 0, kLeastPackets, 0);
+  wire::TaPacket p = d.on_memory(TaOpcode::kWrite, kMtu, kMinSegmentBytes);
+  p.req.tassn = Tassn(1);
+  p.payload_len = kMtu;
+  EXPECT_TRUE(follows_parked(*d.s, d.ch(), p));
+  EXPECT_FALSE(follows_parked(*d.s, tp::Channel{}, p));
+}
+
 TEST(SlowTarget, a_message_whose_memory_went_away_fails_and_no_other_one) {
   for (uint32_t failing : {0u, 1u}) {
     Slow d;
