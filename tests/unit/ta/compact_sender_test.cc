@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sender of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1), whose peer the test plays: how long it waits for
-// an answer. What its packets are like is in compact_test.cc.
+// The sender of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1), whose peer the test plays: how long it waits
+// for an answer. What its packets are like is in compact_test.cc.
 #include "lib/transport/ta/compact_sender.h"
 
 #include "tests/unit/ta/requests.h"
