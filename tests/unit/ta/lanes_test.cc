@@ -247,6 +247,33 @@ TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   EXPECT_FALSE(l.q().pinned_bulk);
 }
 
+// A peer that has CTP, with an open channel of it.
+struct WithCompact : Requests {
+  explicit WithCompact(const Options& o) : Requests(o) {
+    peer().compact_mtu = kMtu;
+    compact = setup::channel_to(*s, s->targets[target].peer, kCompactLane);
+    open(compact);
+  }
+  uint32_t compact;
+};
+
+TEST(Lane, only_queues_of_rm_use_ctp) {
+  for (const Mode mode : {Mode::kRm, Mode::kRc}) {
+    WithCompact r({.mode = mode, .lanes = 2});
+    r.post(WrOp::kWrite, 8);
+    EXPECT_EQ(r.sent(r.compact).size(), mode == Mode::kRm ? 1u : 0u);
+    EXPECT_EQ(r.sent().size(), mode == Mode::kRm ? 0u : 1u);
+  }
+}
+
+TEST(Lane, a_write_that_is_cut_for_ctp_stays_on_its_one_channel) {
+  WithCompact r({.lanes = 2, .channels_per_lane = 2});
+  const uint32_t before = r.s->channels.in_use();
+  r.post(WrOp::kWrite, 3 * kMtu);
+  EXPECT_EQ(r.sent(r.compact).size(), 3u);
+  EXPECT_EQ(r.s->channels.in_use(), before);
+}
+
 TEST(Lane, requests_for_which_there_is_no_channel_of_ctp_go_by_rtp) {
   Lanes l;
   l.peer().compact_mtu = kMtu;

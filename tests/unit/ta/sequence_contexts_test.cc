@@ -136,6 +136,32 @@ TEST(Granting, a_context_that_has_ended_is_no_former_one) {
   EXPECT_NE(context_of(*d.s, d.ch_peer(), other), 0u);
 }
 
+// Of another peer than that of the channel.
+uint32_t another_peer(InContext& d) { return d.s->targets[d.add(d.target_config(3))].peer; }
+
+TEST(Granting, two_peers_may_name_their_queues_alike) {
+  InContext d;
+  const uint32_t other = another_peer(d);
+  EXPECT_NE(open_context(*d.s, other, kPeerRcid + 1), 0u);
+  EXPECT_NE(open_context(*d.s, other, kPeerRcid), 0u);
+  EXPECT_NE(d.context(), 0u);
+  EXPECT_EQ(d.s->peers[other].contexts, 2u);
+  EXPECT_EQ(d.peer().contexts, 1u);
+}
+
+TEST(Granting, the_contexts_of_a_peer_end_together_and_those_of_others_stay) {
+  InContext d;
+  const uint32_t other = another_peer(d);
+  uint32_t scids[3];
+  for (uint32_t i = 0; i < 3; ++i) scids[i] = open_context(*d.s, other, kPeerRcid + i);
+  close_context(*d.s, context_of(*d.s, other, scids[0]));
+  close_contexts_of(*d.s, other);
+  for (const uint32_t scid : scids) EXPECT_EQ(context_of(*d.s, other, scid), 0u);
+  EXPECT_EQ(d.s->peers[other].contexts, 0u);
+  EXPECT_NE(d.context(), 0u);
+  EXPECT_EQ(d.s->contexts.in_use(), 1u);
+}
+
 TEST(Granting, a_peer_has_no_more_than_its_share) {
   InContext d;
   uint32_t granted = 1;
@@ -390,37 +416,36 @@ TEST(Early, all_contexts_of_a_channel_hold_so_many) {
   EXPECT_EQ(d.ch().parked, kEarlyOfChannel);
 }
 
+// Number 1 is held beside the channel that it came by, and what follows comes by another one of the peer.
+struct TwoChannels : InContext {
+  TwoChannels() {
+    write(1, kSo);
+    const uint32_t next = s->channels.alloc();
+    s->channels[next] = ch();
+    former = std::exchange(channel, next);
+    ch().early = {};
+    ch().parked = ch().early_count = 0;
+  }
+  uint32_t former;
+};
+
 TEST(Early, it_is_executed_and_answered_where_it_came) {
-  InContext d;
-  d.write(1, kSo);
-  const uint32_t other = d.s->channels.alloc();
-  d.s->channels[other] = d.ch();  // of the same peer
-  tp::Channel& o = d.s->channels[other];
-  o.early = {};
-  o.parked = o.early_count = 0;
-  std::swap(d.channel, other == 0 ? d.channel : const_cast<uint32_t&>(other));
+  TwoChannels d;
   d.write(0, kRo);
   EXPECT_EQ(d.answered(), std::vector<uint32_t>{0});
-  std::swap(d.channel, const_cast<uint32_t&>(other));
+  d.channel = d.former;
   EXPECT_EQ(d.answered(), std::vector<uint32_t>{1});
   EXPECT_TRUE(d.written(1));
 }
 
-// Numbers of messages come again after 2^24 of them (6.2.1).
-TEST(Early, a_message_waits_for_the_one_that_is_held_under_its_number) {
-  InContext d;
-  const uint32_t number = d.tpmsn;
-  d.write(1, kSo);
-  d.ch().message = Tpmsn(d.tpmsn = number);
-  d.give(d.on_memory(TaOpcode::kWrite, 8, 4096), 8);
-  EXPECT_TRUE(d.ch().stalled);
-  EXPECT_FALSE(d.holds(8, 4096));
-  d.s->now = d.s->now + kHeldLongest;
-  d.channel_timer();
-  EXPECT_FALSE(d.ch().stalled);
-  EXPECT_TRUE(d.holds(8, 4096));
-  EXPECT_EQ(d.answers().size(), 2u);
-  d.expect_nothing_held();
+// Not at once: what let it go may be a delivery of that channel.
+TEST(Early, when_it_has_ended_its_channel_goes_on_if_that_waited_for_room) {
+  for (const bool stalled : {true, false}) {
+    TwoChannels d;
+    d.s->channels[d.former].stalled = stalled;
+    d.write(0, kRo);
+    EXPECT_EQ(d.s->timers.earliest() == d.s->now + nanoseconds(1), stalled);
+  }
 }
 
 TEST(Early, they_end_with_their_channel) {

@@ -490,6 +490,14 @@ TEST(LeavingContext, with_one_of_several_channels_all_its_requests_end_and_no_ot
   EXPECT_FALSE(r.q().rot) << "late answers by the first channel would look like those of a new context";
 }
 
+TEST(LeavingContext, a_channel_of_another_peer_takes_none_along) {
+  Ordered r;
+  r.get_context();
+  const uint32_t other = r.s->targets[r.add(r.target_config(3))].peer;
+  setup::kill_channel(*r.s, setup::channel_to(*r.s, other, kSmallLane));
+  EXPECT_NE(r.q().context, 0u);
+}
+
 TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answer_may_come) {
   for (const bool answered : {true, false}) {
     Ordered r;

@@ -114,6 +114,18 @@ TEST(Lost, an_answer_that_comes_too_early_is_none_to_a_retransmission) {
   EXPECT_GE(s.ch().tolerance.packets, 16);
 }
 
+TEST(Lost, an_answer_may_be_one_to_a_retransmission_after_the_least_time_of_one) {
+  for (const bool too_early : {true, false}) {
+    Lossy s(100, 1);
+    s.send_one_by_one(10);
+    s.sack(99, {102});
+    EXPECT_EQ(s.resend(), Psns{100});
+    s.pass(least_answer_time(s.ch().round_trip) - nanoseconds(too_early ? 1 : 0));
+    s.sack(100, {102});
+    EXPECT_EQ(s.count(Counter::kTpTxNeedless), too_early ? 1u : 0u);
+  }
+}
+
 TEST(Lost, without_a_record_a_retransmission_waits_for_a_probe) {
   Lossy s(100, 1);
   while (s.s->resent.alloc() != 0) {
