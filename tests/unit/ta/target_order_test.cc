@@ -381,6 +381,20 @@ TEST(ContextAnswer, the_number_of_a_queue_that_is_gone_is_not_filled_in_the_cont
   EXPECT_FALSE(fills_context(*r.s, m));
 }
 
+TEST(ContextAnswer, only_a_request_of_the_context_that_its_queue_has_fills_a_number) {
+  GivenUp r;
+  r.answer_number(0, wire::kRspRnr, 5);
+  tp::TxMessage m = r.ch().answers.front(r.s->answers);
+  ASSERT_TRUE(fills_context(*r.s, m));
+  tp::TxMessage response = m;
+  response.kind = tp::MessageKind::kReadResponse;
+  EXPECT_FALSE(fills_context(*r.s, response));
+  r.context().scid = kScid + 1;
+  EXPECT_FALSE(fills_context(*r.s, m)) << "it was of another one";
+  r.context().scid = m.value = 0;
+  EXPECT_FALSE(fills_context(*r.s, m)) << "it had no number";
+}
+
 TEST(ContextAnswer, without_room_for_what_fills_a_number_its_context_ends) {
   GivenUp r;
   while (room_for_answer(*r.s, r.ch())) r.s->answers.alloc();
@@ -583,6 +597,16 @@ TEST_F(RotPair, the_number_of_a_request_whose_bytes_are_gone_is_filled) {
     EXPECT_EQ(outcomes(), (std::vector<CrStatus>{CrStatus::kLocAccess, CrStatus::kSuccess})) << length;
     EXPECT_EQ(count(a, Counter::kTpTxFake), 0u);
   }
+}
+
+TEST_F(RotPair, what_fills_a_number_asks_for_an_acknowledgement) {
+  write(1);
+  ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
+  const std::vector<SeenPacket> p = sent_by(a);
+  ASSERT_EQ(p.size(), 1u);
+  EXPECT_EQ(p[0].ta.opcode(), wire::TaOpcode::kWrite);
+  EXPECT_EQ(p[0].ta.ma.length, 0u);
+  EXPECT_TRUE(p[0].rtp.ack_req);
 }
 
 TEST_F(RotPair, a_half_sent_request_whose_bytes_are_gone_fails_at_the_target_too) {
