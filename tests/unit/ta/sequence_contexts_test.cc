@@ -136,6 +136,23 @@ TEST(Granting, a_context_that_has_ended_is_no_former_one) {
   EXPECT_NE(context_of(*d.s, d.ch_peer(), other), 0u);
 }
 
+TEST(Granting, a_context_begins_with_number_0_whatever_its_record_was_used_for) {
+  InContext d;
+  d.write(0, kSo);
+  d.answers();
+  d.scid = d.ask();
+  d.write(0, kSo);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(Granting, is_told_to_who_looks) {
+  InContext d;
+  d.s->looker.begin(d.host);
+  d.scid = d.ask();
+  EXPECT_EQ(d.host.noted(Stage::kContextOpened),
+            (std::vector<Note>{{Stage::kContextOpened, d.context(), kPeerRcid}}));
+}
+
 // Of another peer than that of the channel.
 uint32_t another_peer(InContext& d) { return d.s->targets[d.add(d.target_config(3))].peer; }
 
@@ -358,6 +375,30 @@ TEST(Early, a_context_holds_so_many_and_the_next_one_is_refused) {
   d.expect_nothing_held();
 }
 
+TEST(Early, a_channel_and_a_context_have_a_limit_each) {
+  InContext d;
+  const auto room = [&d](uint32_t of_context, uint32_t of_channel) {
+    SequenceContext context{};
+    tp::Channel channel{};
+    context.early_count = static_cast<uint8_t>(of_context);
+    channel.early_count = static_cast<uint8_t>(of_channel);
+    return room_for_early(*d.s, channel, context);
+  };
+  EXPECT_TRUE(room(kEarlyOfContext - 1, kEarlyOfChannel - 1));
+  EXPECT_FALSE(room(kEarlyOfContext, 0)) << "by several channels";
+  EXPECT_FALSE(room(0, kEarlyOfChannel)) << "of several contexts";
+}
+
+TEST(Early, delivery_goes_on_with_the_next_message_and_who_looks_is_told) {
+  InContext d;
+  d.s->looker.begin(d.host);
+  const uint32_t held = d.tpmsn;
+  d.write(1, kSo);
+  EXPECT_EQ(d.ch().message, Tpmsn(held + 1));
+  EXPECT_EQ(d.host.noted(Stage::kMessageEarly),
+            (std::vector<Note>{{Stage::kMessageEarly, d.channel, held, d.context()}}));
+}
+
 TEST(Early, without_a_record_it_is_refused) {
   InContext d;
   d.park_nothing();
@@ -486,6 +527,21 @@ TEST(NoContext, nor_what_has_a_number_that_it_cannot_have) {
   EXPECT_EQ(d.verdict(), kNotSupported) << "too far ahead";
   d.write(TassnWindow::kSpan, kRo);
   EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(NoContext, nor_what_names_a_record_that_was_never_given_out) {
+  InContext d;
+  const uint32_t index = d.s->contexts.high_water() + 1;
+  d.s->contexts[index] = d.s->contexts[d.context()];
+  EXPECT_EQ(context_of(*d.s, d.ch_peer(), d.scid - d.context() + index), 0u);
+}
+
+TEST(NoContext, nor_anything_on_a_channel_of_ctp) {
+  InContext d;
+  d.ch().compact = true;
+  d.write(0, kRo);
+  EXPECT_FALSE(d.written(0));
+  EXPECT_EQ(d.count(Counter::kTaRxNoContext), 1u);
 }
 
 TEST(NoContext, nor_anything_on_a_channel_of_rol) {

@@ -75,6 +75,37 @@ TEST(Lost, what_the_report_does_not_cover_is_not_judged) {
   EXPECT_EQ(s.resend(), psns(100, 63));
 }
 
+TEST(Lost, a_report_speaks_of_all_packets_of_its_bitmap) {
+  Lossy s(100, 64);
+  s.send_one_by_one(80);
+  s.sack(99, {162});
+  ASSERT_NE(s.ch().recovery, 0u);
+  EXPECT_TRUE(arrived(s.recovery(), s.ch(), Psn(162))) << "the last one of 64 bits";
+}
+
+TEST(Lost, a_report_of_fewer_packets_takes_nothing_back) {
+  Lossy s(100, 64);
+  s.send_one_by_one(20);
+  s.sack(99, {110});
+  s.sack(99, {105});
+  EXPECT_EQ(s.recovery().reach, Psn(110));
+}
+
+TEST(Lost, a_report_of_the_only_packet_in_flight_counts) {
+  Lossy s(100, 64);
+  s.send();
+  s.sack(99, {100});
+  ASSERT_NE(s.ch().recovery, 0u);
+  EXPECT_TRUE(arrived(s.recovery(), s.ch(), Psn(100)));
+}
+
+TEST(Lost, a_report_of_nothing_new_leaves_no_block) {
+  Lossy s(100, 64);
+  s.send_one_by_one(2);
+  s.sack(99, {});
+  EXPECT_EQ(s.s->recovery.in_use(), 0u);
+}
+
 // ---- retransmissions -------------------------------------------------------------------------------------------
 
 TEST(Lost, a_retransmission_when_more_than_the_tolerance_were_sent_after_it) {
@@ -228,6 +259,15 @@ TEST(ReorderTolerance, stays_while_a_packet_comes_late_by_more_than_half_of_it) 
   t.came_late(32);
   t.acknowledged(ReorderTolerance::kTrialPackets);
   EXPECT_EQ(t.packets, 32);
+}
+
+TEST(ReorderTolerance, hears_of_each_packet_that_is_acknowledged) {
+  Lossy s(100, 64);
+  for (uint32_t psn = 100; psn < 100 + ReorderTolerance::kTrialPackets; ++psn) {
+    s.send();
+    s.ack(psn);
+  }
+  EXPECT_EQ(s.ch().tolerance.packets, 32);
 }
 
 TEST(ReorderTolerance, grows_at_once_and_has_an_end) {

@@ -147,6 +147,16 @@ TEST(RoundTrip, a_sample_does_not_outlast_a_timeout) {
   EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
 }
 
+TEST(RoundTrip, nor_does_one_that_arrives_behind_a_gap_after_it) {
+  Sender s(kTimed - 1);
+  s.send_one_by_one(2);
+  EXPECT_EQ(s.ch().timed_psn, Psn(kTimed));
+  s.timeout();
+  s.pass(milliseconds(300));
+  s.sack(kTimed - 2, {kTimed});
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+}
+
 TEST(RoundTrip, a_timeout_ends_the_measurement) {
   Sender s(kTimed);
   s.send();
