@@ -198,6 +198,47 @@ TEST(Lost, all_records_are_given_back_when_the_channel_ends) {
   EXPECT_EQ(s.s->resent.in_use() + s.s->recovery.in_use(), 0u);
 }
 
+TEST(Lost, a_packet_has_one_record_however_often_it_goes_again) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {102});
+  ASSERT_EQ(s.resend(), Psns{100});
+  queue_resend(s.recovery(), Psn(100));
+  s.resend();
+  const auto records = s.records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].number, 2u) << "of the last time";
+}
+
+TEST(Lost, a_record_ends_when_its_packet_has_arrived_though_older_ones_stay) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {103});
+  ASSERT_EQ(s.resend(), (Psns{100, 101}));
+  s.pass(Lossy::kRoundTrip);
+  s.sack(99, {101, 103});
+  ASSERT_EQ(s.records().size(), 1u);
+  EXPECT_EQ(s.records()[0].psn, 100u);
+}
+
+TEST(Lost, a_timeout_ends_all_records) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {104});
+  s.resend();
+  ASSERT_FALSE(s.records().empty());
+  s.timeout();
+  EXPECT_TRUE(s.records().empty());
+}
+
+TEST(Lost, a_new_block_knows_what_was_acknowledged) {
+  Lossy s(100);
+  const RecoveryBlock& r = recovery_block(*s.s, s.ch());
+  EXPECT_EQ(r.reach, Psn(99));
+  EXPECT_EQ(r.late.mark, Psn(99));
+  EXPECT_EQ(r.border, Psn(100));
+}
+
 // ---- by time ---------------------------------------------------------------------------------------------------
 
 TEST(Lost, after_a_pause_one_packet_that_was_sent_later_is_enough) {

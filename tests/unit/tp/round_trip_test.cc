@@ -25,6 +25,16 @@ TEST(RoundTrip, the_first_sample_counts_whole_and_each_further_one_an_eighth) {
   EXPECT_EQ(r.smoothed, microseconds(80));
 }
 
+TEST(RoundTrip, deviates_by_half_of_the_first_sample_and_then_by_a_quarter_of_what_is_new) {
+  RoundTrip r;
+  add_sample(r, microseconds(80), Instant{});
+  EXPECT_EQ(r.deviation, microseconds(40));
+  add_sample(r, microseconds(160), Instant{});
+  EXPECT_EQ(r.deviation, microseconds(50)) << "80 apart";
+  add_sample(r, microseconds(10), Instant{});
+  EXPECT_EQ(r.deviation, nanoseconds(57'500)) << "80 apart, to the other side";
+}
+
 TEST(RoundTrip, the_timeout_is_a_multiple_of_it_within_limits) {
   EXPECT_EQ(rto_of(seen(milliseconds(1)), kLimits), milliseconds(8));
   EXPECT_EQ(rto_of(seen(microseconds(1)), kLimits), milliseconds(4));
