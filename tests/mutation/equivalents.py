@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of mutants that change nothing anybody could notice, each with its reason.
+"""The lists of mutants that change nothing anybody could notice, each with its reason.
 
     in lib/transport/tp/message_queue.h pop
     | if (++head_at_ == kMessagesPerChunk || size_ == 0) {
@@ -54,13 +54,13 @@ def entries(path):
 
 
 def read(path, mutants):
-    """({number: reason}, [what is wrong with the list])"""
+    """({number: reason}, [what is wrong with the lists]). The name in `path` is a pattern for those of the lists."""
     by_key = {}
     for m in mutants:
         lines = by_key.setdefault((m.file, m.function, m.text, f"{m.kind}: {m.change}"), {})
         lines.setdefault(m.line, []).append(m)
     known, wrong = {}, []
-    for entry in entries(path):
+    for entry in (e for each in sorted(path.parent.glob(path.name)) for e in entries(each)):
         lines = by_key.get((entry.file, entry.function, entry.line, entry.change), {})
         if not entry.reason:
             wrong.append(f"{entry.place}: no reason is given")

@@ -2,8 +2,10 @@
 //
 // Runs every test against every mutant of the sources that it was built from (mutate.py builds it).
 //
-//   runner --count N --mutants FILE [--seeds 300] [--jobs 2]   a line on stdout for each mutant whose number is in FILE
+//   runner --count N --mutants FILE [--seeds 300] [--jobs 2]   a line on stdout for each mutant in FILE
 //   runner --count N --replay MUTANT [--seeds 300]             one, with what the tests print; 1: noticed
+//
+// A line of FILE has the number of a mutant, and how many of the seeds it meets.
 //
 // A first run of each test, without a mutant, records which mutants would change a value in it: only these tests can
 // tell the mutant from the original. Then a forked process for each mutant runs them, unit tests first, the others
@@ -53,12 +55,17 @@ constexpr const char* kKindNames[] = {"unit", "directed", "seeds"};
 struct Test {
   Kind kind;
   std::string name;  // as --gtest_filter takes it
-  uint64_t seed;
+  uint64_t seed;     // 0: of none
 };
 
 // What a process tells its parent, even if it dies.
 struct Shared {
   uint32_t test;  // being run
+};
+
+struct Mutant {
+  uint32_t number;
+  uint64_t seeds;  // the first ones, so many
 };
 
 struct Arguments {
@@ -114,7 +121,7 @@ class Runner {
     bool ok = true;
     std::vector<uint32_t> all(tests_.size());
     for (uint32_t t = 0; t < all.size(); ++t) all[t] = t;
-    in_processes(
+    in_processes<uint32_t>(
         all, [&](uint32_t t, Shared&) { return record_one(t); },
         [&](uint32_t t, int status, const Shared&, int64_t used_us) {
           cpu_[t] = used_us;
@@ -127,28 +134,28 @@ class Runner {
   }
 
   // How many were noticed.
-  uint32_t run(const std::vector<uint32_t>& mutants) {
+  uint32_t run(const std::vector<Mutant>& mutants) {
     recording_ = false;
     uint32_t noticed = 0;
-    std::vector<uint32_t> changing;
-    for (uint32_t m : mutants) {
+    std::vector<Mutant> changing;
+    for (const Mutant& m : mutants) {
       uint8_t seen = 0;
-      for (uint32_t t = 0; t < tests_.size(); ++t) seen |= note(t, m);
+      for (uint32_t t = 0; t < tests_.size(); ++t) seen |= note(t, m.number);
       if ((seen & kChanges) != 0)
         changing.push_back(m);
       else
-        report(m, seen != 0 ? "no-effect" : "never-reached", "", "", 0);
+        report(m.number, seen != 0 ? "no-effect" : "never-reached", "", "", 0);
     }
-    in_processes(
-        changing, [&](uint32_t m, Shared& shared) { return try_mutant(m, shared); },
-        [&](uint32_t m, int status, const Shared& shared, int64_t used_us) {
+    in_processes<Mutant>(
+        changing, [&](const Mutant& m, Shared& shared) { return try_mutant(m, shared); },
+        [&](const Mutant& m, int status, const Shared& shared, int64_t used_us) {
           const int64_t ms = used_us / 1000;
-          if (status == kPassed) return report(m, "survived", "", "", ms);
+          if (status == kPassed) return report(m.number, "survived", "", "", ms);
           ++noticed;
           const Test& test = tests_[shared.test];
           const bool timeout = WIFSIGNALED(status) && (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM);
           const char* how = failed(status) ? "failed" : timeout ? "timeout" : "crash";
-          report(m, how, kKindNames[static_cast<int>(test.kind)], test.name, ms);
+          report(m.number, how, kKindNames[static_cast<int>(test.kind)], test.name, ms);
         });
     return noticed;
   }
@@ -162,9 +169,10 @@ class Runner {
   }
 
   // Runs `body` for each in a process of its own, `jobs` at a time; `done` gets the status that waitpid gave.
-  void in_processes(const std::vector<uint32_t>& items, const std::function<int(uint32_t, Shared&)>& body,
-                    const std::function<void(uint32_t, int, const Shared&, int64_t)>& done) {
-    std::map<pid_t, std::pair<uint32_t, Shared*>> running;
+  template <class Item>
+  void in_processes(const std::vector<Item>& items, const std::function<int(const Item&, Shared&)>& body,
+                    const std::function<void(const Item&, int, const Shared&, int64_t)>& done) {
+    std::map<pid_t, std::pair<Item, Shared*>> running;
     std::vector<Shared*> free;
     for (uint32_t i = 0; i < args_.jobs; ++i) free.push_back(&shared_[i]);
     for (size_t next = 0; next < items.size() || !running.empty();) {
@@ -179,7 +187,7 @@ class Runner {
           become_quiet();
           _exit(body(items[next], *shared));
         }
-        running[pid] = {items[next++], shared};
+        running.insert({pid, {items[next++], shared}});
         continue;
       }
       int status = 0;
@@ -222,15 +230,15 @@ class Runner {
     return passes(tests_[t]) ? kPassed : kFailed;
   }
 
-  int try_mutant(uint32_t m, Shared& shared) {
+  int try_mutant(const Mutant& m, Shared& shared) {
     std::vector<uint32_t> order;
     for (uint32_t t = 0; t < tests_.size(); ++t)
-      if ((note(t, m) & kChanges) != 0) order.push_back(t);
+      if ((note(t, m.number) & kChanges) != 0 && tests_[t].seed <= m.seeds) order.push_back(t);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       const bool unit_a = tests_[a].kind == Kind::kUnit, unit_b = tests_[b].kind == Kind::kUnit;
       return unit_a != unit_b ? unit_a : cpu_[a] < cpu_[b];
     });
-    armed[m] = 1;
+    armed[m.number] = 1;
     for (uint32_t t : order) {
       shared.test = t;
       limit_cpu(std::max(kLeastLimitUs, kTimesUsual * cpu_[t]));
@@ -281,12 +289,12 @@ bool fire(uint32_t n, bool changes) {
 int run_all(const Arguments& args) {
   Runner runner(args);
   if (!runner.record()) return 3;
-  std::vector<uint32_t> mutants;
+  std::vector<Mutant> mutants;
   if (args.replay != UINT32_MAX) {
-    mutants.push_back(args.replay);
+    mutants.push_back({args.replay, args.seeds});
   } else {
     std::ifstream in(args.mutants);
-    for (uint32_t m; in >> m;) mutants.push_back(m);
+    for (Mutant m; in >> m.number >> m.seeds;) mutants.push_back(m);
   }
   const bool noticed = runner.run(mutants) != 0;
   return args.replay != UINT32_MAX && noticed ? 1 : 0;

@@ -211,6 +211,13 @@ class Running(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("not equivalent: Toy.larger notices lib/toy.h:10", text)
 
+    def test_an_entry_meets_a_tenth_of_the_seeds(self):
+        listed = "in lib/toy.h take\n| total = total - n;\n! arithmetic: - to +\nOnly the second seed sees it.\n"
+        self.assertEqual(self.run_tool("--score", "0", equivalents=listed)[0], 0)
+        status, text = self.run_tool("--score", "0", "--seeds", "20", equivalents=listed)
+        self.assertEqual(status, 1)
+        self.assertIn("not equivalent: seed 2 notices", text)
+
     def test_an_entry_says_which_of_several_and_why(self):
         listed = "in lib/toy.h both\n| inline bool both(bool a, bool b) { return a && b; }\n! operand: of && taken as true"
         status, text = self.run_tool("--score", "0", equivalents=listed + "\nNo reason.\n")

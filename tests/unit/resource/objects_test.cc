@@ -462,7 +462,11 @@ TEST(ObjectState, each_new_one_is_noted) {
   EXPECT_EQ(host.noted(Stage::kJfrState), note(Stage::kJfrState, o.s->ids[jfr].record, QueueState::kError));
   ASSERT_EQ(set_state(*o.s, jetty, QueueState::kReset), Status::kOk);
   ASSERT_EQ(set_state(*o.s, jetty, QueueState::kReset), Status::kOk) << "no other state";
-  EXPECT_EQ(host.noted(Stage::kQueueState), note(Stage::kQueueState, o.jetty(jetty).queue, QueueState::kReset));
+  std::vector<Note> queue_notes = note(Stage::kQueueState, o.jetty(jetty).queue, QueueState::kReset);
+  EXPECT_EQ(host.noted(Stage::kQueueState), queue_notes);
+  ASSERT_EQ(set_state(*o.s, jetty, QueueState::kReady), Status::kOk);
+  queue_notes.push_back({Stage::kQueueState, o.jetty(jetty).queue, static_cast<uint32_t>(QueueState::kReady)});
+  EXPECT_EQ(host.noted(Stage::kQueueState), queue_notes);
 }
 
 TEST(ObjectState, a_jetty_that_fails_says_when_everything_was_handed_back) {

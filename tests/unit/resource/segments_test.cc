@@ -125,6 +125,24 @@ TEST(Segments, that_are_exclusive_are_reached_by_requests_that_are_exclusive_and
   }
 }
 
+TEST(Segments, keep_the_rights_they_were_registered_with_whether_they_are_exclusive_or_not) {
+  constexpr uint8_t kRights[] = {kAccessRead, kAccessWrite, kAccessAtomic};
+  for (const uint8_t right : kRights) {
+    Memory m;
+    SegmentConfig c = m.config();
+    c.access = right;
+    const RegisteredSegment segment = m.add(c);
+    for (const bool exclusive : {true, false}) {
+      ASSERT_EQ(set_segment_exclusive(*m.s, segment.handle, exclusive), Status::kOk);
+      for (const uint8_t asked : kRights) {
+        RemoteAccess r = m.access(segment.token_id);
+        r.access = exclusive ? exclusively(asked) : asked;
+        EXPECT_EQ(m.remote(r) != nullptr, asked == right) << exclusive;
+      }
+    }
+  }
+}
+
 TEST(Segments, a_token_is_set_where_there_is_one) {
   Memory m;
   SegmentConfig open = m.config();

@@ -175,6 +175,22 @@ TEST(Peers, of_eids_that_differ_in_two_places_lie_in_different_buckets) {
   }
 }
 
+// Sequence contexts of a peer end with its last channel, whoever asked for that.
+TEST(Peers, are_connected_while_there_is_a_channel_to_them_or_from_them) {
+  Known k;
+  Peer& peer = k.s->peers[k.find(k.target())];
+  EXPECT_FALSE(is_connected(peer));
+  for (const uint32_t lane : {0u, kLanes - 1}) {
+    for (const uint32_t place : {0u, kChannelsOfLane - 1}) {
+      for (uint32_t* channel : {&peer.lanes[lane].channels[place], &peer.lanes[lane].accepted[place]}) {
+        *channel = 7;
+        EXPECT_TRUE(is_connected(peer)) << lane << " " << place;
+        *channel = 0;
+      }
+    }
+  }
+}
+
 // ---- links -----------------------------------------------------------------------------------------------------
 
 TEST(LinkDown, ends_every_channel_of_the_link_and_no_path_leads_there) {

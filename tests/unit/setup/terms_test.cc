@@ -157,6 +157,21 @@ TEST(Terms, with_too_many_waiting_a_record_is_lost_and_counted) {
   EXPECT_EQ(i.sent().size(), kOutboxRing);
 }
 
+TEST(Terms, the_end_of_a_sequence_context_is_told_by_a_channel_that_is_up) {
+  Instance i;
+  const uint32_t small = i.connect(), peer = i.ch(small).peer, bulk = channel_to(*i.s, peer, kBulkLane);
+  i.sent();
+  send_context_free(*i.s, peer, 5);
+  EXPECT_TRUE(i.sent().empty()) << "neither is";
+  on_record(*i.s, i.from, i.reply_of_peer(bulk, RecordType::kRep));
+  i.sent();
+  send_context_free(*i.s, peer, 5);
+  const ControlRecord told = i.only().record;
+  EXPECT_EQ(told.type, RecordType::kScFree);
+  EXPECT_EQ(told.sender_tpn, i.ch(bulk).tpn);
+  EXPECT_EQ(told.scid, 5u);
+}
+
 TEST(Terms, pauses_double_from_the_least_one) {
   Instance i;
   const Duration least = i.s->config.setup_retry_min;
@@ -281,6 +296,21 @@ TEST(Agreement, reading_with_metadata_needs_both) {
   EXPECT_EQ(i.ch(channel).record_flags, wire::kRecordFast);
   EXPECT_FALSE(i.ch(channel).read_meta);
   EXPECT_TRUE(i.ch(channel).fast);
+}
+
+// Silence says that packets were lost.
+TEST(Agreement, to_ask_soon_needs_both_and_a_wire_that_loses) {
+  const auto asks_soon = [](bool lossless, uint8_t flags) {
+    Instance i({.mtu = 4096, .lossless = lossless});
+    const uint32_t channel = i.connect();
+    ControlRecord rep = i.reply_of_peer(channel, RecordType::kRep);
+    rep.flags = flags;
+    on_record(*i.s, i.from, rep);
+    return i.ch(channel).asks_soon;
+  };
+  EXPECT_TRUE(asks_soon(false, wire::kRecordFast));
+  EXPECT_FALSE(asks_soon(false, 0)) << "the peer does not";
+  EXPECT_FALSE(asks_soon(true, wire::kRecordFast));
 }
 
 TEST(Agreement, the_uasid_of_the_peer_is_what_it_says) {

@@ -219,6 +219,18 @@ TEST(ByteEnables, let_the_last_run_wait_for_the_others) {
   EXPECT_TRUE(holds_enabled(d, 64, 67, three));
 }
 
+TEST(ByteEnables, let_the_last_run_wait_for_a_single_other) {
+  Slow d;
+  paint(d);
+  write(d, 64, 67, [](uint32_t i) { return i < 8 || i >= 56; });
+  EXPECT_EQ(d.host.pending_copies(), 1u);
+  d.finish_copy();
+  EXPECT_EQ(d.base[67 + 56], kUntouched);
+  EXPECT_EQ(d.host.pending_copies(), 1u);
+  d.finish_copy();
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
 TEST(ByteEnables, written_in_parts_without_a_record_hold_up_delivery_until_they_are_done) {
   Slow d;
   d.park_nothing();

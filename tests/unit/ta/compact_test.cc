@@ -12,6 +12,21 @@ namespace {
 class CompactTest : public CompactPair {
  protected:
   using CompactPair::CompactPair;
+  // Packets are counted as if they were of RTP.
+  void expect_all_arrived(const UbNode& from, const UbNode& to) {
+    const tp::Channel &sender = channel(from), &receiver = channel(to);
+    EXPECT_EQ(sender.next_psn, receiver.expected);
+    EXPECT_EQ(sender.next_tpmsn, receiver.message);
+    EXPECT_EQ(sender.oldest_unacked, sender.next_psn);
+    EXPECT_EQ(receiver.delivered, receiver.expected);
+    EXPECT_EQ(sender.tx_packets, count(from, Counter::kCtpTx));
+    EXPECT_EQ(count(to, Counter::kCtpRx), count(from, Counter::kCtpTx));
+  }
+  void expect_at_rest() {
+    CompactPair::expect_at_rest();
+    expect_all_arrived(a, b);
+    expect_all_arrived(b, a);
+  }
 };
 
 // ---- packets ---------------------------------------------------------------------------------------------------
@@ -55,6 +70,37 @@ TEST_F(CompactTest, the_padding_is_zero_and_the_addresses_are_local) {
 TEST_F(CompactTest, a_wire_that_loses_nothing_needs_no_record) {
   EXPECT_EQ(channel(a).repeats, 0u);
   EXPECT_EQ(state(a).repeats.in_use(), 0u);
+}
+
+// A port may keep what nobody waits for.
+TEST_F(CompactTest, answers_without_bytes_may_wait_in_the_port_and_nothing_else) {
+  const auto frames_that_may_wait = [this](UbNode& node) {
+    const uint32_t before = node.host.may_wait;
+    drain(node);
+    EXPECT_EQ(node.host.frames.size(), 1u);
+    return node.host.may_wait - before;
+  };
+  for (const WrOp op : {WrOp::kWrite, WrOp::kRead, WrOp::kFetchAdd}) {
+    for (const uint32_t length : {0u, 8u}) {
+      if (op == WrOp::kFetchAdd && length == 0) continue;
+      request(op, length);
+      EXPECT_EQ(frames_that_may_wait(a), 0u) << "somebody waits for a request";
+      deliver(a, b);
+      EXPECT_EQ(frames_that_may_wait(b), op == WrOp::kWrite ? 1u : 0u) << static_cast<int>(op) << ", " << length;
+      deliver(b, a);
+    }
+  }
+}
+
+TEST_F(CompactTest, who_looks_is_told_of_packets) {
+  a.core->look(true);
+  b.core->look(true);
+  request(WrOp::kWrite, 8);
+  request(WrOp::kWrite, 8);
+  exchange();
+  const std::vector<Note> sent = a.host.noted(Stage::kCompactSent), came = b.host.noted(Stage::kCompactArrived);
+  EXPECT_EQ(sent, (std::vector<Note>{{Stage::kCompactSent, 1, 0}, {Stage::kCompactSent, 1, 1}}));
+  EXPECT_EQ(came, std::vector<Note>(2, {Stage::kCompactArrived, 1}));
 }
 
 class CompactUnsealed : public CompactTest {
@@ -430,6 +476,17 @@ class CompactHostile : public CompactTest {
     EXPECT_EQ(count(b, Counter::kCtpRx), delivered);
     EXPECT_FALSE(drain(b)) << "no answer";
   }
+  // So many requests come to b, which cannot send the answers.
+  void let_answers_wait(uint32_t requests) {
+    b.host.full = true;
+    Bytes frame = changed([](Bytes&) {});
+    for (; requests != 0; --requests, tassn += 2) {  // so that no two answers become one
+      store_be16(frame.data() + kBtah + 2, tassn);
+      seal(frame);
+      b.core->on_packet(now, b.link, frame);
+    }
+  }
+  uint16_t tassn = 100;
 };
 
 TEST_F(CompactHostile, each_bad_header_is_a_named_drop) {
@@ -486,20 +543,32 @@ TEST_F(CompactHostile, what_cannot_be_is_answered_with_an_error) {
 }
 
 TEST_F(CompactHostile, a_peer_with_too_many_requests_loses_its_channel) {
-  b.host.full = true;
-  const Bytes frame = changed([](Bytes&) {});
-  for (uint32_t i = 0; i < 20 * state(b).config.window_packets && channel(b).is_up(); ++i) {
-    Bytes next = frame;
-    store_be16(next.data() + kBtah + 2, static_cast<uint16_t>(2 * i));  // so that no two answers become one
-    seal(next);
-    b.core->on_packet(now, b.link, next);
-  }
+  const uint32_t most = state(b).config.window_packets;
+  let_answers_wait(most);
+  EXPECT_TRUE(channel(b).is_up());
+  EXPECT_EQ(count(b, Counter::kCtpRx), most);
+  let_answers_wait(1);
   EXPECT_FALSE(channel(b).is_up());
+  EXPECT_EQ(count(b, Counter::kCtpRx), most);
   EXPECT_EQ(count(b, Counter::kCtpRxTooMany), 1u);
   EXPECT_EQ(state(b).messages.in_use(), 0u);
   b.host.full = false;
   exchange();
   EXPECT_FALSE(channel(a).is_up()) << "it was told";
+}
+
+// Answers need no answers.
+TEST_F(CompactHostile, an_answer_is_never_one_too_many) {
+  const Bytes write = changed([](Bytes&) {});
+  b.core->on_packet(now, b.link, write);
+  drain(b);
+  Bytes taack = b.host.frames.at(0);
+  std::copy_n(write.begin(), kCtph, taack.begin());  // the addresses, so that it is an answer to b
+  seal(taack);
+  let_answers_wait(state(b).config.window_packets);
+  b.core->on_packet(now, b.link, taack);
+  EXPECT_TRUE(channel(b).is_up());
+  EXPECT_EQ(count(b, Counter::kTaRxStaleAnswer), 1u);
 }
 
 }  // namespace

@@ -254,6 +254,16 @@ TEST(Moderation, no_more_are_awaited_than_find_room_beside_places_that_are_promi
   EXPECT_FALSE(c.armed()) << "nobody has read";
 }
 
+TEST(Moderation, a_jfc_that_promised_all_its_places_tells_of_nothing) {
+  Completions c(2);
+  c.moderate(3, {});
+  c.rearm();
+  c.s->jfcs[c.jfc].reserved = 2;
+  EXPECT_FALSE(jfc_has_room(*c.s, c.jfc));
+  EXPECT_EQ(c.events(), (Kinds{EventKind::kJfcError}));
+  EXPECT_TRUE(c.armed());
+}
+
 TEST(Moderation, an_event_comes_a_period_after_the_first_completion) {
   Completions c(8);
   c.moderate({}, microseconds(50));

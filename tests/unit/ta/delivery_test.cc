@@ -607,6 +607,22 @@ TEST(DeliverSend, with_invalidate_revokes_and_tells_what) {
   EXPECT_EQ(d.verdict(), kAborted);
 }
 
+// The peer must not take a side for dead that cannot go on (6.2.1).
+TEST(Delivery, while_it_has_stopped_a_packet_that_cannot_be_kept_is_answered_with_an_acknowledgement) {
+  for (const bool stops : {false, true}) {
+    Delivery d;
+    d.give(1, d.on_memory(TaOpcode::kWrite, 8), 8, true, 1);
+    while (stops && room_for_answer(*d.s, d.ch())) d.s->answers.alloc();
+    d.give(0, d.response(TaOpcode::kTaack, 0), 0, true, 0);
+    ASSERT_EQ(d.ch().stalled, stops);
+    d.use_up_kept_places();
+    while (d.ch().on_ack_list) d.s->owing_acks.pop_front<&tp::Channel::on_ack_list>(d.s->channels);
+    d.give(3, d.on_memory(TaOpcode::kWrite, 8), 8, true, 3);
+    EXPECT_EQ(d.count(Counter::kRxNoReorderBuffer), 1u);
+    EXPECT_EQ(bool(d.ch().on_ack_list), stops);
+  }
+}
+
 TEST(DeliverSend, with_invalidate_that_fails_revokes_nothing) {
   Delivery d;
   d.post_receive(4);

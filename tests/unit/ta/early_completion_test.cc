@@ -80,6 +80,17 @@ TEST(EarlyCompletion, of_several_with_a_nop_between_them_leaves_none_out) {
   EXPECT_EQ(r.retired(), 3u);
 }
 
+// In a ring that these four fill.
+TEST(EarlyCompletion, of_several_with_two_nops_between_them_leaves_none_out) {
+  Early r({.depth = 4});
+  for (const WrOp op : {WrOp::kWrite, WrOp::kNop, WrOp::kNop, WrOp::kWrite}) r.post(op);
+  r.sent();
+  EXPECT_EQ(r.ended(), (Contexts{2, 3}));
+  r.answer(0, wire::kRspOk, 1);
+  EXPECT_EQ(r.ended(), (Contexts{1, 4}));
+  EXPECT_EQ(r.retired(), 4u);
+}
+
 TEST(EarlyCompletion, waits_for_every_segment) {
   Early r;
   r.post(WrOp::kWrite);
@@ -180,6 +191,25 @@ TEST(EarlyCompletion, the_last_one_tells_how_many_retire_with_it) {
   EXPECT_EQ(r.retired(), 5u);
 }
 
+TEST(EarlyCompletion, nothing_retires_with_the_oldest_one_that_has_not_ended) {
+  Early r;
+  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0);
+  EXPECT_EQ(r.indices.retiring.load(), 1u);
+  EXPECT_EQ(r.retired(), 1u);
+}
+
+TEST(EarlyCompletion, what_retired_before_does_not_retire_once_more_with_the_newest_one) {
+  Early r({.depth = 4});
+  for (uint32_t i = 0; i < 5; ++i) {
+    r.post(WrOp::kWrite);
+    r.sent();
+    r.answer(i);
+    EXPECT_EQ(r.indices.retiring.load(), i + 1);
+  }
+}
+
 TEST(EarlyCompletion, bears_the_number_of_its_request) {
   Early r;
   r.indices.retired.store(0xffffffff);
@@ -193,6 +223,18 @@ TEST(EarlyCompletion, bears_the_number_of_its_request) {
   EXPECT_EQ(all[0].stamp, 2u);
   EXPECT_EQ(all[1].stamp, 0u);
   EXPECT_EQ(all[2].stamp, 1u);
+}
+
+// A peer may say that more segments have succeeded than were sent.
+TEST(EarlyCompletion, of_an_answer_that_is_about_others_too_bears_its_own_number) {
+  Early r({.depth = 4});
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0, wire::kRspOk, 5);
+  const std::vector<Cqe> all = r.completions();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].stamp, 1u);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 5u);
 }
 
 // If the process of the Core dies, that of the application completes what was not completed.

@@ -177,6 +177,18 @@ TEST(FusedAnswer, ends_the_writes_and_sends_that_it_covers) {
   EXPECT_EQ(r.q().unanswered_segments, 0);
 }
 
+TEST(FusedAnswer, completes_what_it_covers_before_older_requests_where_the_queue_wants_that) {
+  Rol r;
+  r.q().completes_early = true;
+  r.post(WrOp::kRead);
+  r.post(WrOp::kWrite);
+  r.leave();
+  r.ack(101);
+  const std::vector<Cqe> early = r.completions();
+  ASSERT_EQ(early.size(), 1u);
+  EXPECT_EQ(early[0].user_ctx, 2u);
+}
+
 TEST(FusedAnswer, of_a_tpsack_does_not_include_what_was_only_received) {
   Rol r;
   for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite);

@@ -3,6 +3,7 @@
 // Requests that are not answered: time, channels that die, queues that are flushed, and what was posted behind them.
 #include <algorithm>
 
+#include "lib/transport/ta/queue_front.h"
 #include "tests/unit/ta/requests.h"
 
 namespace ub::ta {
@@ -240,6 +241,18 @@ TEST(DeadChannel, requests_of_another_channel_go_on) {
   EXPECT_FALSE(r.state_of(1).done) << "on the other lane";
 }
 
+TEST(DeadChannel, requests_to_another_peer_go_on) {
+  Requests r;
+  const uint32_t other = setup::channel_to(*r.s, r.s->targets[r.add(r.target_config(3))].peer, kSmallLane);
+  r.open(other);
+  r.post(WrOp::kWrite);
+  r.sent();
+  setup::kill_channel(*r.s, other);
+  EXPECT_TRUE(r.outcomes().empty());
+  r.answer(0);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk}));
+}
+
 // The other lane may live.
 TEST(DeadChannel, what_is_posted_for_the_other_lane_ends_only_if_there_is_none) {
   for (bool other_lives : {false, true}) {
@@ -273,7 +286,9 @@ TEST(DeadChannel, elements_that_name_no_target_are_passed) {
   Requests r;
   r.q().state = QueueState::kReset;
   r.write(WrOp::kWrite).target = 0;
-  r.write(WrOp::kWrite).target = r.s->targets.high_water() + 1;
+  const uint32_t behind = r.s->targets.high_water() + 1;
+  r.s->targets[behind].peer = r.s->targets[r.target].peer;  // whoever looks there is found out
+  r.write(WrOp::kWrite).target = behind;
   r.write(WrOp::kNop);
   r.write(WrOp::kWrite);
   r.ring[2].op = WrOp::kSkip;
@@ -409,6 +424,18 @@ TEST(Reset, ends_what_is_posted_there) {
     EXPECT_TRUE(r.outcomes().empty()) << "it goes its way";
     EXPECT_NE(r.q().waits_for, 0u);
   }
+}
+
+// Else an application that fills its ring keeps the NIC from all others.
+TEST(Reset, ends_no_more_than_so_many_of_what_is_posted_at_one_time) {
+  Requests r;
+  reset_queue(*r.s, r.queue_index);
+  for (uint32_t i = 0; i < kPassedSlots + 8; ++i) r.write(WrOp::kWrite);
+  r.ring_bell();
+  EXPECT_EQ(r.outcomes(), Outcomes(kPassedSlots, CrStatus::kWrFlush));
+  r.pass(nanoseconds(1));
+  r.timer();
+  EXPECT_EQ(r.outcomes(), Outcomes(8, CrStatus::kWrFlush));
 }
 
 TEST(Reset, takes_no_answers_to_what_it_ended) {

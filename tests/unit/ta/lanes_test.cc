@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "tests/unit/ta/requests.h"
+#include "tests/unit/transport/looking.h"
 
 namespace ub::ta {
 namespace {
@@ -245,6 +246,69 @@ TEST(Lane, a_pinned_queue_of_small_messages_stays_on_the_small_one) {
   l.post(WrOp::kSend, 8);
   EXPECT_EQ(l.sent().size(), 2u);
   EXPECT_FALSE(l.q().pinned_bulk);
+}
+
+// A peer that has CTP, with an open channel of it.
+struct WithCompact : Requests {
+  explicit WithCompact(const Options& o) : Requests(o) {
+    peer().compact_mtu = kMtu;
+    compact = setup::channel_to(*s, s->targets[target].peer, kCompactLane);
+    open(compact);
+  }
+  uint32_t compact;
+};
+
+TEST(Lane, a_pinned_queue_that_waits_for_its_change_says_so) {
+  Lanes l(true);
+  Looking looking;
+  l.s->looker.begin(looking);
+  l.post(WrOp::kWrite, 8);
+  l.sent();
+  EXPECT_TRUE(looking.notes.empty() || looking.notes.back().stage != Stage::kRequestWaits);
+  l.post(WrOp::kWrite, 20 * kMtu);
+  const auto waits = [&](const Note& n) {
+    return n.stage == Stage::kRequestWaits && n.object == l.queue_index && RequestWaits(n.a) == RequestWaits::kLane;
+  };
+  EXPECT_TRUE(std::any_of(looking.notes.begin(), looking.notes.end(), waits));
+}
+
+TEST(Lane, only_queues_of_rm_use_ctp) {
+  for (const Mode mode : {Mode::kRm, Mode::kRc}) {
+    WithCompact r({.mode = mode, .lanes = 2});
+    r.post(WrOp::kWrite, 8);
+    EXPECT_EQ(r.sent(r.compact).size(), mode == Mode::kRm ? 1u : 0u);
+    EXPECT_EQ(r.sent().size(), mode == Mode::kRm ? 0u : 1u);
+  }
+}
+
+TEST(Lane, a_write_that_is_cut_for_ctp_stays_on_its_one_channel) {
+  WithCompact r({.lanes = 2, .channels_per_lane = 2});
+  const uint32_t before = r.s->channels.in_use();
+  r.post(WrOp::kWrite, 3 * kMtu);
+  EXPECT_EQ(r.sent(r.compact).size(), 3u);
+  EXPECT_EQ(r.s->channels.in_use(), before);
+}
+
+// They were not too long for CTP: there was none.
+TEST(Lane, messages_that_went_by_rtp_before_there_was_ctp_do_not_keep_others_from_it) {
+  WithCompact r({.lanes = 2});
+  r.peer().compact_mtu = 0;
+  r.post(WrOp::kSend, 8);
+  ASSERT_EQ(r.sent().size(), 1u);
+  r.answer(0);
+  r.peer().compact_mtu = kMtu;
+  r.post(WrOp::kSend, 8);
+  EXPECT_EQ(r.sent(r.compact).size(), 1u);
+}
+
+TEST(Lane, requests_for_which_there_is_no_channel_of_ctp_go_by_rtp) {
+  Lanes l;
+  l.peer().compact_mtu = kMtu;
+  while (l.s->channels.alloc() != 0) {
+  }
+  for (int i = 0; i < 2; ++i) l.post(WrOp::kWrite, 8);
+  EXPECT_EQ(l.sent().size(), 2u);
+  EXPECT_EQ(l.peer().compact_mtu, 0u) << "nor is it tried again with each request";
 }
 
 // What an earlier round left in the ring is the same as the first element everywhere.

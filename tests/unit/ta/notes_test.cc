@@ -140,6 +140,16 @@ TEST(NotesOfRequests, one_ends_when_those_before_it_have_and_its_copies_are_done
                                   {Stage::kRequestEnded, d.queue_index, 2}});
 }
 
+TEST(NotesOfRequests, one_that_completes_before_older_ones_ends_then) {
+  Noted d({.completes_early = true});
+  for (int i = 0; i < 2; ++i) d.post(WrOp::kWrite);
+  d.sent();
+  d.answer(1);
+  d.expect(Stage::kRequestEnded, {{Stage::kRequestEnded, d.queue_index, 1}});
+  d.answer(0);
+  d.expect(Stage::kRequestEnded, {{Stage::kRequestEnded, d.queue_index, 1}, {Stage::kRequestEnded, d.queue_index, 0}});
+}
+
 TEST(NotesOfRequests, a_queue_that_is_flushed_gives_them_up) {
   Noted d;
   for (int i = 0; i < 2; ++i) d.post(WrOp::kWrite);

@@ -162,7 +162,11 @@ TEST_F(PacketsTest, a_request_that_is_exclusive_says_so_in_all_its_packets) {
   const std::vector<SeenPacket> p = sent_by(a);
   ASSERT_EQ(p.size(), 9u);
   std::vector<bool> exclusive;
-  for (const SeenPacket& seen : p) exclusive.push_back(seen.ta.req.e_bit);
+  for (const SeenPacket& seen : p) {
+    exclusive.push_back(seen.ta.req.e_bit);
+    EXPECT_EQ(seen.ta.req.rc_type, p[0].ta.req.rc_type) << "of no sequence context";
+    EXPECT_EQ(seen.ta.req.rc_id, a.jetty);
+  }
   EXPECT_EQ(exclusive, (std::vector<bool>{false, false, false, true, true, true, true, false, true}));
   settle(milliseconds(100));
   for (const Cqe& c : a.poll()) EXPECT_EQ(c.status, CrStatus::kSuccess) << "memory that is not exclusive takes both";

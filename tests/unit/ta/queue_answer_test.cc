@@ -35,6 +35,10 @@ struct Answers : TestState {
     answer(*s, 1, request(tassn, rc_id), TaOpcode::kTaack, wire::kRspOk, 0);
   }
   uint32_t waiting(uint32_t channel = 1) { return s->channels[channel].answers.size(); }
+  // Takes places for answers until so many chunks are free.
+  void leave(uint32_t chunks) {
+    while (s->answers.capacity() - s->answers.in_use() > chunks) s->answers.alloc();
+  }
   TxMessage& newest(uint32_t channel = 1) { return s->channels[channel].answers.back(s->answers); }
   uint32_t read(uint32_t channel = 1, uint32_t segment = 7) {
     ReadJob job{};
@@ -136,13 +140,10 @@ TEST(Answers, opcodes) {
 TEST(Answers, some_room_is_kept_for_what_was_begun) {
   Answers a;
   EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
-  const auto leave = [&](uint32_t chunks) {
-    while (a.s->answers.capacity() - a.s->answers.in_use() > chunks) a.s->answers.alloc();
-  };
   a.s->jobs.alloc();
-  leave(66);
+  a.leave(66);
   EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
-  leave(65);
+  a.leave(65);
   EXPECT_FALSE(room_for_answer(*a.s, a.s->channels[1])) << "64, and one for the READ";
   a.s->jobs.free(1);
   EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
@@ -154,6 +155,66 @@ TEST(Answers, a_channel_has_a_share_of_the_room) {
   EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[2]));
   EXPECT_LE(a.s->answers.in_use(), a.s->answers.capacity() / 2);
   EXPECT_GE(a.s->answers.in_use(), a.s->answers.capacity() / 3);
+}
+
+TEST(Answers, a_channel_leaves_one_more_chunk_free_for_every_16_that_wait_on_it) {
+  Answers a;
+  for (uint32_t n = 0; n < 16; ++n) a.taack(2 * n);
+  a.leave(66);
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
+  a.leave(65);
+  EXPECT_FALSE(room_for_answer(*a.s, a.s->channels[1]));
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[2]));
+}
+
+TEST(Answers, that_grant_a_sequence_context_are_not_about_one) {
+  Answers a;
+  const auto header = [&] {
+    wire::TaPacket packet{};
+    Payload payload;
+    EXPECT_TRUE(describe(*a.s, a.s->channels[1], a.newest(), 0, &packet, &payload));
+    EXPECT_EQ(packet.rsp.rc_id, 5u);
+    return packet.rsp;
+  };
+  a.taack(3);
+  const wire::Atah plain = header();
+  EXPECT_FALSE(plain.sv);
+  answer_with_context(*a.s, 1, Answers::request(4));
+  EXPECT_TRUE(header().sv);
+  EXPECT_EQ(header().rc_type, plain.rc_type);
+  a.taack(0, 5 | kAnswerToContext);
+  EXPECT_FALSE(header().sv);
+  EXPECT_EQ(header().rc_type, wire::kRcTypeSequenceContext);
+}
+
+// Whoever has too many requests unanswered has lost his channel before (PacketReceiver::admits_request()).
+TEST(Answers, of_ctp_have_a_place_among_the_messages) {
+  Answers a;
+  a.leave(0);
+  ASSERT_FALSE(room_for_answer(*a.s, a.s->channels[1]));
+  a.s->channels[1].compact = true;
+  EXPECT_TRUE(room_for_answer(*a.s, a.s->channels[1]));
+  a.taack(10);
+  EXPECT_EQ(a.s->channels[1].in_flight.size(), 1u);
+  EXPECT_EQ(a.waiting(), 0u);
+}
+
+TEST(Answers, of_ctp_grant_no_sequence_context) {
+  Answers a;
+  a.s->channels[1].compact = true;
+  answer_with_context(*a.s, 1, Answers::request(3));
+  const TxMessage& m = a.s->channels[1].in_flight.back(a.s->messages);
+  EXPECT_EQ(m.source, 5u);
+  EXPECT_EQ(m.tassn, Tassn(3));
+  EXPECT_EQ(a.s->contexts.in_use(), 0u);
+}
+
+TEST(Answers, of_rol_grant_no_sequence_context) {
+  Answers a;
+  a.s->channels[1].rol = true;
+  answer_with_context(*a.s, 1, Answers::request(3));
+  EXPECT_EQ(a.waiting(), 0u) << "an acknowledgement says it";
+  EXPECT_EQ(a.s->contexts.in_use(), 0u);
 }
 
 // ---- READs -----------------------------------------------------------------------------------------------------

@@ -125,6 +125,60 @@ TEST(Granting, who_asks_again_has_given_up_the_former_one) {
   d.expect_nothing_held();
 }
 
+TEST(Granting, a_context_that_has_ended_is_no_former_one) {
+  InContext d;
+  const uint32_t other = open_context(*d.s, d.ch_peer(), kPeerRcid + 1);
+  ASSERT_NE(other, 0u);
+  close_context(*d.s, d.context());
+  EXPECT_NE(open_context(*d.s, d.ch_peer(), kPeerRcid), 0u);
+  EXPECT_EQ(d.peer().contexts, 2u);
+  EXPECT_EQ(d.s->contexts.in_use(), 2u);
+  EXPECT_NE(context_of(*d.s, d.ch_peer(), other), 0u);
+}
+
+TEST(Granting, a_context_begins_with_number_0_whatever_its_record_was_used_for) {
+  InContext d;
+  d.write(0, kSo);
+  d.answers();
+  d.scid = d.ask();
+  d.write(0, kSo);
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(Granting, is_told_to_who_looks) {
+  InContext d;
+  d.s->looker.begin(d.host);
+  d.scid = d.ask();
+  EXPECT_EQ(d.host.noted(Stage::kContextOpened),
+            (std::vector<Note>{{Stage::kContextOpened, d.context(), kPeerRcid}}));
+}
+
+// Of another peer than that of the channel.
+uint32_t another_peer(InContext& d) { return d.s->targets[d.add(d.target_config(3))].peer; }
+
+TEST(Granting, two_peers_may_name_their_queues_alike) {
+  InContext d;
+  const uint32_t other = another_peer(d);
+  EXPECT_NE(open_context(*d.s, other, kPeerRcid + 1), 0u);
+  EXPECT_NE(open_context(*d.s, other, kPeerRcid), 0u);
+  EXPECT_NE(d.context(), 0u);
+  EXPECT_EQ(d.s->peers[other].contexts, 2u);
+  EXPECT_EQ(d.peer().contexts, 1u);
+}
+
+TEST(Granting, the_contexts_of_a_peer_end_together_and_those_of_others_stay) {
+  InContext d;
+  const uint32_t other = another_peer(d);
+  uint32_t scids[3];
+  for (uint32_t i = 0; i < 3; ++i) scids[i] = open_context(*d.s, other, kPeerRcid + i);
+  close_context(*d.s, context_of(*d.s, other, scids[0]));
+  close_contexts_of(*d.s, other);
+  for (const uint32_t scid : scids) EXPECT_EQ(context_of(*d.s, other, scid), 0u);
+  EXPECT_EQ(d.s->peers[other].contexts, 0u);
+  EXPECT_NE(d.context(), 0u);
+  EXPECT_EQ(d.s->contexts.in_use(), 1u);
+}
+
 TEST(Granting, a_peer_has_no_more_than_its_share) {
   InContext d;
   uint32_t granted = 1;
@@ -223,6 +277,21 @@ TEST(Turns, one_that_fails_for_good_is_not_waited_for) {
   EXPECT_TRUE(d.written(1));
 }
 
+// Nobody answers it, so it comes again.
+TEST(Turns, one_whose_receiver_is_not_ready_is_waited_for) {
+  InContext d;
+  d.the_jfr().state = QueueState::kReset;
+  d.give(d.numbered(0, kNo, d.send()), 8);
+  EXPECT_EQ(d.count(Counter::kRxTargetNotReady), 1u);
+  d.write(1, kSo);
+  EXPECT_FALSE(d.written(1));
+  EXPECT_TRUE(d.answers().empty());
+  d.the_jfr().state = QueueState::kReady;
+  d.post_receive(64);
+  d.give(d.numbered(0, kNo, d.send()), 8);
+  EXPECT_EQ(d.answered(), (std::vector<uint32_t>{0, 1}));
+}
+
 TEST(Turns, the_receiver_learns_the_queue_and_not_the_context) {
   InContext d;
   d.post_receive(64);
@@ -253,6 +322,29 @@ TEST(Early, reads_and_atomics_are_held_too) {
   EXPECT_EQ(d.s->jobs[all[2].source].source, kPeerRcid | kAnswerToContext);
 }
 
+TEST(Early, writes_with_byte_enables_are_held_too) {
+  InContext d;
+  wire::TaPacket p = d.numbered(1, kSo, d.on_memory(TaOpcode::kWriteByteEnable, 64));
+  const std::vector<std::byte> enables(8, std::byte{0xFF});
+  p.has_be = true;
+  p.be = {enables.data(), 64};
+  d.give(p, 64);
+  EXPECT_TRUE(d.answers().empty());
+  EXPECT_EQ(d.early(), 1u);
+  d.write(0, kRo);
+  EXPECT_EQ(d.answered(), (std::vector<uint32_t>{0, 1}));
+}
+
+// Its sender says in the first packet that it is its turn, and in the last one that it is not.
+TEST(Early, a_message_that_has_begun_in_its_turn_is_refused_and_not_held) {
+  InContext d;
+  const wire::TaPacket two = d.on_memory(TaOpcode::kWrite, 2 * kMtu);
+  d.give(d.numbered(0, kSo, two), kMtu, false);
+  d.give(d.numbered(1, kSo, two), kMtu);
+  EXPECT_EQ(d.verdict(), kRefused);
+  EXPECT_EQ(d.early(), 0u);
+}
+
 TEST(Early, messages_of_several_packets_and_those_that_take_a_receive_are_refused) {
   InContext d;
   const wire::TaPacket two = d.numbered(1, kSo, d.on_memory(TaOpcode::kWrite, 2 * kMtu));
@@ -281,6 +373,37 @@ TEST(Early, a_context_holds_so_many_and_the_next_one_is_refused) {
   d.write(1 + kEarlyOfContext, kSo);
   EXPECT_TRUE(d.written(1 + kEarlyOfContext));
   d.expect_nothing_held();
+}
+
+TEST(Early, a_channel_and_a_context_have_a_limit_each) {
+  InContext d;
+  const auto room = [&d](uint32_t of_context, uint32_t of_channel) {
+    SequenceContext context{};
+    tp::Channel channel{};
+    context.early_count = static_cast<uint8_t>(of_context);
+    channel.early_count = static_cast<uint8_t>(of_channel);
+    return room_for_early(*d.s, channel, context);
+  };
+  EXPECT_TRUE(room(kEarlyOfContext - 1, kEarlyOfChannel - 1));
+  EXPECT_FALSE(room(kEarlyOfContext, 0)) << "by several channels";
+  EXPECT_FALSE(room(0, kEarlyOfChannel)) << "of several contexts";
+}
+
+TEST(Early, delivery_goes_on_with_the_next_message_and_who_looks_is_told) {
+  InContext d;
+  d.s->looker.begin(d.host);
+  const uint32_t held = d.tpmsn;
+  d.write(1, kSo);
+  EXPECT_EQ(d.ch().message, Tpmsn(held + 1));
+  EXPECT_EQ(d.host.noted(Stage::kMessageEarly),
+            (std::vector<Note>{{Stage::kMessageEarly, d.channel, held, d.context()}}));
+}
+
+TEST(Early, without_a_record_it_is_refused) {
+  InContext d;
+  d.park_nothing();
+  d.write(1, kSo);
+  EXPECT_EQ(d.verdict(), kRefused);
 }
 
 TEST(Early, without_a_place_for_its_bytes_it_is_refused) {
@@ -334,20 +457,36 @@ TEST(Early, all_contexts_of_a_channel_hold_so_many) {
   EXPECT_EQ(d.ch().parked, kEarlyOfChannel);
 }
 
+// Number 1 is held beside the channel that it came by, and what follows comes by another one of the peer.
+struct TwoChannels : InContext {
+  TwoChannels() {
+    write(1, kSo);
+    const uint32_t next = s->channels.alloc();
+    s->channels[next] = ch();
+    former = std::exchange(channel, next);
+    ch().early = {};
+    ch().parked = ch().early_count = 0;
+  }
+  uint32_t former;
+};
+
 TEST(Early, it_is_executed_and_answered_where_it_came) {
-  InContext d;
-  d.write(1, kSo);
-  const uint32_t other = d.s->channels.alloc();
-  d.s->channels[other] = d.ch();  // of the same peer
-  tp::Channel& o = d.s->channels[other];
-  o.early = {};
-  o.parked = o.early_count = 0;
-  std::swap(d.channel, other == 0 ? d.channel : const_cast<uint32_t&>(other));
+  TwoChannels d;
   d.write(0, kRo);
   EXPECT_EQ(d.answered(), std::vector<uint32_t>{0});
-  std::swap(d.channel, const_cast<uint32_t&>(other));
+  d.channel = d.former;
   EXPECT_EQ(d.answered(), std::vector<uint32_t>{1});
   EXPECT_TRUE(d.written(1));
+}
+
+// Not at once: what let it go may be a delivery of that channel.
+TEST(Early, when_it_has_ended_its_channel_goes_on_if_that_waited_for_room) {
+  for (const bool stalled : {true, false}) {
+    TwoChannels d;
+    d.s->channels[d.former].stalled = stalled;
+    d.write(0, kRo);
+    EXPECT_EQ(d.s->timers.earliest() == d.s->now + nanoseconds(1), stalled);
+  }
 }
 
 TEST(Early, they_end_with_their_channel) {
@@ -388,6 +527,21 @@ TEST(NoContext, nor_what_has_a_number_that_it_cannot_have) {
   EXPECT_EQ(d.verdict(), kNotSupported) << "too far ahead";
   d.write(TassnWindow::kSpan, kRo);
   EXPECT_EQ(d.verdict(), kFine);
+}
+
+TEST(NoContext, nor_what_names_a_record_that_was_never_given_out) {
+  InContext d;
+  const uint32_t index = d.s->contexts.high_water() + 1;
+  d.s->contexts[index] = d.s->contexts[d.context()];
+  EXPECT_EQ(context_of(*d.s, d.ch_peer(), d.scid - d.context() + index), 0u);
+}
+
+TEST(NoContext, nor_anything_on_a_channel_of_ctp) {
+  InContext d;
+  d.ch().compact = true;
+  d.write(0, kRo);
+  EXPECT_FALSE(d.written(0));
+  EXPECT_EQ(d.count(Counter::kTaRxNoContext), 1u);
 }
 
 TEST(NoContext, nor_anything_on_a_channel_of_rol) {

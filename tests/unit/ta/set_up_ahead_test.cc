@@ -19,6 +19,19 @@ TEST(Ahead, while_the_first_channel_is_not_up_those_that_come_next_are_begun) {
   EXPECT_NE(r.peer().lanes[1].channels[0], 0u) << "behind what needs none";
 }
 
+TEST(Ahead, none_is_begun_for_a_target_of_another_owner) {
+  Requests r({.lanes = 2});
+  r.ch().state = tp::ChannelState::kReqSent;
+  TargetConfig others = r.target_config(3);
+  others.owner = 6;
+  const uint32_t target = r.add(others);
+  r.post(WrOp::kWrite);
+  const uint32_t before = r.s->channels.in_use();
+  r.write(WrOp::kWrite, 20 * kMtu).target = target;
+  r.ring_bell();
+  EXPECT_EQ(r.s->channels.in_use(), before);
+}
+
 TEST(Ahead, all_of_it_is_looked_at_once) {
   for (const uint32_t first : {0u, 5u, UINT32_MAX / 2, UINT32_MAX}) {
     Requests r({.lanes = 2});

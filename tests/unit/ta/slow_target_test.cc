@@ -92,6 +92,18 @@ TEST(SlowTarget, who_only_looks_like_the_next_segment_does_not_wait) {
   EXPECT_EQ(d.host.pending_copies(), before + 1) << "behind a WRITE that is shorter than any segment";
 }
 
+TEST(SlowTarget, no_segment_follows_one_of_another_channel_or_the_end_of_a_write) {
+  Slow d;
+  give_segment(d, 0, kLeastPackets, 0);
+  wire::TaPacket p = d.on_memory(TaOpcode::kWrite, kMtu, kMinSegmentBytes);
+  p.req.tassn = Tassn(1);
+  p.payload_len = kMtu;
+  EXPECT_TRUE(follows_parked(*d.s, d.ch(), p));
+  EXPECT_FALSE(follows_parked(*d.s, tp::Channel{}, p));
+  first_parked(*d.s, d.ch()).last.req.opcode = TaOpcode::kWriteNotify;
+  EXPECT_FALSE(follows_parked(*d.s, d.ch(), p)) << "a notification ends its WRITE";
+}
+
 TEST(SlowTarget, a_message_whose_memory_went_away_fails_and_no_other_one) {
   for (uint32_t failing : {0u, 1u}) {
     Slow d;
@@ -211,6 +223,21 @@ TEST(SlowTarget, while_a_message_is_parked_a_packet_that_cannot_be_kept_is_answe
   d.give(2, d.on_memory(TaOpcode::kWrite, 8, 64), 8, true, 2);
   EXPECT_EQ(d.count(Counter::kRxNoReorderBuffer), 1u);
   EXPECT_TRUE(d.ch().on_ack_list);
+}
+
+TEST(SlowTarget, so_it_is_while_copies_of_the_message_that_comes_are_pending) {
+  for (const bool pending : {false, true}) {
+    Slow d;
+    d.host.slow = pending;
+    d.give(d.on_memory(TaOpcode::kWrite, 3 * kMtu), kMtu, false);
+    ASSERT_EQ(d.ch().open.copies, pending ? 1u : 0u);
+    ASSERT_EQ(d.ch().parked, 0u);
+    d.use_up_kept_places();
+    d.s->owing_acks.pop_front<&tp::Channel::on_ack_list>(d.s->channels);
+    d.give(2, d.on_memory(TaOpcode::kWrite, 8, 8 * kMtu), 8, true, 2);
+    EXPECT_EQ(d.count(Counter::kRxNoReorderBuffer), 1u);
+    EXPECT_EQ(bool(d.ch().on_ack_list), pending);
+  }
 }
 
 // Numbers of messages come again, and answers, which nothing parks, may use up all of them meanwhile (6.2.1).
@@ -516,7 +543,8 @@ TEST(ParkedMessage, that_cannot_be_answered_yet_ends_soon) {
   EXPECT_TRUE(d.s->timers.armed(d.channel));
   EXPECT_GT(d.s->timers.earliest(), d.s->now);
   for (uint32_t chunk : taken) d.s->answers.free(chunk);
-  d.receiver.resume(d.channel);
+  EXPECT_FALSE(d.ch().stalled);
+  d.channel_timer();
   EXPECT_EQ(d.ch().parked, 0u);
   EXPECT_EQ(d.verdict(), kFine);
 }

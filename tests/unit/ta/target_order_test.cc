@@ -6,7 +6,6 @@
 
 #include "lib/transport/ta/packet_content.h"
 #include "tests/unit/ta/requests.h"
-#include "tests/unit/transport/ub_pair.h"
 
 namespace ub::ta {
 namespace {
@@ -165,6 +164,33 @@ TEST(Asking, an_answer_that_comes_late_is_not_taken_for_that_to_another_request)
   EXPECT_EQ(r.q().unanswered_segments, 1u);
 }
 
+TEST(Asking, who_was_answered_asks_no_more_though_an_older_request_is_under_way) {
+  Ordered r;
+  r.post(WrOp::kWrite, 8, kNo);
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  EXPECT_EQ(asking_request(r.q()), &r.state_of(1));
+  r.answer(1);
+  EXPECT_EQ(asking_request(r.q()), nullptr);
+}
+
+// They are counted for as long as the queue lives, and wrap.
+TEST(Asking, works_with_any_numbers_of_requests) {
+  Ordered r;
+  r.q().started_head = r.q().started_tail = 0x7FFFFFFF;
+  r.post(WrOp::kWrite, 8, kNo);
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  EXPECT_NE(asking_request(r.q()), nullptr);
+  Ordered c;
+  c.q().started_head = c.q().started_tail = 0x7FFFFFFE;
+  c.get_context();
+  for (int i = 0; i < 2; ++i) c.post(WrOp::kWrite, 8, kSo);
+  c.sent();
+  c.answer_number(0, wire::kRspOk, 1);
+  EXPECT_EQ(c.outcomes(), (Outcomes{kOk, kOk}));
+}
+
 TEST(Asking, only_queues_of_rc_and_not_of_rol) {
   for (const Mode mode : {Mode::kRm, Mode::kRc}) {
     Requests r({.mode = mode, .pinned = mode == Mode::kRc, .rot = true});
@@ -196,12 +222,23 @@ TEST(ContextNumber, reads_and_atomics_have_one) {
   EXPECT_EQ(r.context_numbers(all), (Numbers{0, ~0u, ~0u}));
 }
 
+TEST(ContextNumber, strong_writes_of_a_whole_packet_and_relaxed_ones_of_a_whole_segment_have_one) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, kMtu, kSo);
+  r.post(WrOp::kWrite, kSegment, kRo);
+  EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{0, 1}));
+}
+
 TEST(ContextNumber, a_target_of_another_peer_has_none) {
   Ordered r;
   r.get_context();
   r.context().peer += 1;
   r.post(WrOp::kWrite, 8, kRo);
   EXPECT_EQ(r.context_numbers(r.sent()), (Numbers{~0u}));
+  r.answer(1);
+  r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_FALSE(r.header_of(r.sent().at(0)).alloc) << "a queue has one context";
 }
 
 TEST(ContextNumber, they_are_within_256_of_the_oldest_unanswered_one) {
@@ -328,6 +365,11 @@ TEST(ContextAnswer, a_failure_is_one) {
   r.answer_number(0, wire::kRspError, wire::kErrRemoteAbort);
   EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kRemAccessAbort});
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
+  EXPECT_EQ(r.count(Counter::kTaRxError), 1u);
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  r.answer_number(1);
+  EXPECT_EQ(r.count(Counter::kTaRxError), 1u) << "a success is none";
 }
 
 TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_is_free_when_its_answer_comes) {
@@ -372,12 +414,151 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refuse
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
 }
 
+TEST(ContextAnswer, the_number_of_a_queue_that_is_gone_is_not_filled_in_the_context_of_the_next_one) {
+  GivenUp r;
+  r.answer_number(0, wire::kRspRnr, 5);
+  const tp::TxMessage m = r.ch().answers.front(r.s->answers);
+  ASSERT_TRUE(fills_context(*r.s, m));
+  ++r.q().generation;  // another queue has the record, and a context of the same name
+  EXPECT_FALSE(fills_context(*r.s, m));
+}
+
+TEST(ContextAnswer, only_a_request_of_the_context_that_its_queue_has_fills_a_number) {
+  GivenUp r;
+  r.answer_number(0, wire::kRspRnr, 5);
+  tp::TxMessage m = r.ch().answers.front(r.s->answers);
+  ASSERT_TRUE(fills_context(*r.s, m));
+  tp::TxMessage response = m;
+  response.kind = tp::MessageKind::kReadResponse;
+  EXPECT_FALSE(fills_context(*r.s, response));
+  r.context().scid = kScid + 1;
+  EXPECT_FALSE(fills_context(*r.s, m)) << "it was of another one";
+  r.context().scid = m.value = 0;
+  EXPECT_FALSE(fills_context(*r.s, m)) << "it had no number";
+}
+
 TEST(ContextAnswer, without_room_for_what_fills_a_number_its_context_ends) {
   GivenUp r;
   while (room_for_answer(*r.s, r.ch())) r.s->answers.alloc();
   r.answer_number(0, wire::kRspRnr, 5);
   EXPECT_EQ(r.q().context, 0u);
   EXPECT_EQ(r.outcomes(), Outcomes(2, CrStatus::kAckTimeout));
+}
+
+TEST(ContextAnswer, of_a_response_counts_once_its_number_is_awaited_and_by_its_peer) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.sent();
+  wire::Atah response = r.answer_of(0);
+  note_response(*r.s, r.channel, response);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0)) << "of a request that has no number";
+  response.rc_type = wire::kRcTypeSequenceContext;
+  r.context().peer += 1;
+  note_response(*r.s, r.channel, response);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0)) << "by another peer";
+  r.context().peer -= 1;
+  note_response(*r.s, r.channel, response);
+  EXPECT_EQ(r.context().answered.first(), Tassn(1));
+}
+
+TEST(ContextAnswer, is_for_a_number_that_was_given_out_and_not_answered) {
+  Ordered r;
+  r.get_context();
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(0);
+  uint32_t number;
+  EXPECT_FALSE(find_in_context(*r.s, r.q(), r.channel, Tassn(0), &number));
+  EXPECT_TRUE(find_in_context(*r.s, r.q(), r.channel, Tassn(1), &number));
+  EXPECT_EQ(number, 2u);
+  EXPECT_FALSE(find_in_context(*r.s, r.q(), r.channel, Tassn(2), &number));
+  EXPECT_FALSE(tp::test_bit(r.context().strong, 0)) << "its place is free for a later number, which may not be strong";
+  EXPECT_TRUE(tp::test_bit(r.context().strong, 1));
+}
+
+TEST(ContextAnswer, a_response_to_a_request_that_was_given_up_is_for_none) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.post(WrOp::kRead, 8, kRo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 2, CrStatus::kAckTimeout);
+  wire::Atah response = r.answer_of(1);
+  response.rc_type = wire::kRcTypeSequenceContext;
+  AnsweredSegment a;
+  EXPECT_FALSE(find_segment(*r.s, r.channel, response, &a));
+}
+
+TEST(ContextAnswer, completes_early_where_the_queue_does) {
+  Ordered r({.completes_early = true});
+  r.post(WrOp::kWrite, 8, kNo);
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.grant();
+  EXPECT_EQ(r.completions().size(), 1u) << "of the one that asked";
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(1);
+  EXPECT_EQ(r.completions().size(), 1u);
+  r.answer_number(0);
+  EXPECT_EQ(r.completions().size(), 1u);
+}
+
+TEST(ContextAnswer, to_a_request_that_waits_to_be_sent_is_stale) {
+  Ordered r;
+  r.ch().so_credit = 1;
+  r.get_context();
+  for (int i = 0; i < 2; ++i) r.post(WrOp::kWrite, 8, kSo);
+  ASSERT_EQ(r.context_numbers(r.sent()), Numbers{0});
+  r.answer_number(1);
+  EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+  EXPECT_TRUE(r.outcomes().empty());
+  EXPECT_EQ(r.q().unanswered_segments, 1u);
+}
+
+TEST(ContextAnswer, to_a_request_that_was_refused_and_waits_to_go_again_is_stale) {
+  for (const uint8_t rspst : {wire::kRspOk, wire::kRspRnr}) {
+    Ordered r;
+    r.get_context();
+    r.post(WrOp::kRead, 8, kRo);
+    r.post(WrOp::kWrite, 8, kRo);
+    r.sent();
+    r.answer_number(0, wire::kRspRnr, 5);
+    r.answer_number(0, rspst);
+    EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
+    EXPECT_EQ(r.count(Counter::kTaRxRnr), 1u);
+    EXPECT_EQ(lane_of(*r.s, r.ch()).unanswered, 1u) << "the WRITE";
+  }
+}
+
+// 7.3.1.1: the page is on its way, or is there by now.
+TEST(ContextAnswer, a_page_fault_is_a_refusal) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(0, wire::kRspPageFault, 0);
+  EXPECT_EQ(r.count(Counter::kTaRxError), 0u);
+  EXPECT_EQ(r.context().answered.first(), Tassn(0));
+  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{0});
+  r.answer_number(0);
+  EXPECT_EQ(r.outcomes(), Outcomes{kOk});
+}
+
+TEST(ContextAnswer, a_response_is_for_the_request_of_its_number_if_that_is_the_peer_who_was_asked) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kRead, 8, kRo);
+  r.sent();
+  wire::Atah response = r.answer_of(0);
+  response.rc_type = wire::kRcTypeSequenceContext;
+  AnsweredSegment a;
+  ASSERT_TRUE(find_segment(*r.s, r.channel, response, &a));
+  EXPECT_EQ(a.number, 1u) << "the first request asked for the context";
+  EXPECT_EQ(a.segment, 0u);
+  r.context().peer += 1;
+  EXPECT_FALSE(find_segment(*r.s, r.channel, response, &a));
 }
 
 TEST(ContextAnswer, of_a_number_that_nobody_has_is_stale) {
@@ -425,6 +606,28 @@ TEST(LeavingContext, with_one_of_several_channels_all_its_requests_end_and_no_ot
   EXPECT_FALSE(r.q().rot) << "late answers by the first channel would look like those of a new context";
 }
 
+TEST(LeavingContext, the_next_one_begins_with_number_0) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kSo);
+  r.sent();
+  r.answer_number(0);
+  reset_queue(*r.s, r.queue_index);
+  r.q().state = QueueState::kReady;
+  r.get_context();
+  ASSERT_NE(r.q().context, 0u);
+  r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{0});
+}
+
+TEST(LeavingContext, a_channel_of_another_peer_takes_none_along) {
+  Ordered r;
+  r.get_context();
+  const uint32_t other = r.s->targets[r.add(r.target_config(3))].peer;
+  setup::kill_channel(*r.s, setup::channel_to(*r.s, other, kSmallLane));
+  EXPECT_NE(r.q().context, 0u);
+}
+
 TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answer_may_come) {
   for (const bool answered : {true, false}) {
     Ordered r;
@@ -460,73 +663,3 @@ TEST(LeavingContext, the_target_is_told) {
 
 }  // namespace
 }  // namespace ub::ta
-
-// ---- both ends -------------------------------------------------------------------------------------------------
-
-namespace ub {
-namespace {
-
-class RotPair : public UbPair {
- protected:
-  RotPair() : UbPair({.rot = true}) {}
-  void SetUp() override {
-    connect();
-    Wqe& first = request(WrOp::kWrite, 8);
-    first.place_order = 2;
-    settle(milliseconds(1));
-    a.poll();
-    ASSERT_EQ(state(b).contexts.in_use(), 1u);
-  }
-  void write(uint8_t place_order, uint32_t length = 8) {
-    Wqe& w = a.post(a.sends, WrOp::kWrite, to_b, length);
-    w.place_order = place_order;
-    w.remote_address = b.address() + UbNode::kMemory / 2;
-    w.token_id = b.segment.token_id;
-    w.token_value = UbNode::kToken;
-    a.core->on_posted(now, a.jetty);
-  }
-  std::vector<CrStatus> outcomes() {
-    std::vector<CrStatus> all;
-    for (const Cqe& c : a.poll()) all.push_back(c.status);
-    return all;
-  }
-};
-
-TEST_F(RotPair, strong_requests_leave_together_and_all_are_executed) {
-  for (int i = 0; i < 20; ++i) write(2);
-  EXPECT_EQ(sent_by(a).size(), 20u);
-  settle(milliseconds(1));
-  EXPECT_EQ(outcomes(), std::vector<CrStatus>(20, CrStatus::kSuccess));
-}
-
-TEST_F(RotPair, the_number_of_a_request_whose_bytes_are_gone_is_filled) {
-  for (const uint32_t length : {8u, 3 * 1024u}) {
-    write(1, length);
-    lost_from(a);
-    ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
-    a.register_memory();
-    write(2);
-    settle(seconds(1));
-    EXPECT_EQ(outcomes(), (std::vector<CrStatus>{CrStatus::kLocAccess, CrStatus::kSuccess})) << length;
-    EXPECT_EQ(count(a, Counter::kTpTxFake), 0u);
-  }
-}
-
-TEST_F(RotPair, a_half_sent_request_whose_bytes_are_gone_fails_at_the_target_too) {
-  write(1, 8 * 1024);
-  ASSERT_EQ(a.core->poll_packets(now, 3), 3u);
-  ASSERT_EQ(a.core->unregister_segment(now, a.segment.handle), Status::kOk);
-  a.register_memory();
-  write(2);
-  settle(seconds(1));
-  EXPECT_EQ(outcomes(), (std::vector<CrStatus>{CrStatus::kLocAccess, CrStatus::kSuccess}));
-}
-
-TEST_F(RotPair, the_target_forgets_a_context_that_is_no_longer_used) {
-  ASSERT_EQ(a.core->destroy_jetty(now, a.jetty), Status::kOk);
-  settle(milliseconds(1));
-  EXPECT_EQ(state(b).contexts.in_use(), 0u);
-}
-
-}  // namespace
-}  // namespace ub

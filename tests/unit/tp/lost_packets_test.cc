@@ -75,6 +75,37 @@ TEST(Lost, what_the_report_does_not_cover_is_not_judged) {
   EXPECT_EQ(s.resend(), psns(100, 63));
 }
 
+TEST(Lost, a_report_speaks_of_all_packets_of_its_bitmap) {
+  Lossy s(100, 64);
+  s.send_one_by_one(80);
+  s.sack(99, {162});
+  ASSERT_NE(s.ch().recovery, 0u);
+  EXPECT_TRUE(arrived(s.recovery(), s.ch(), Psn(162))) << "the last one of 64 bits";
+}
+
+TEST(Lost, a_report_of_fewer_packets_takes_nothing_back) {
+  Lossy s(100, 64);
+  s.send_one_by_one(20);
+  s.sack(99, {110});
+  s.sack(99, {105});
+  EXPECT_EQ(s.recovery().reach, Psn(110));
+}
+
+TEST(Lost, a_report_of_the_only_packet_in_flight_counts) {
+  Lossy s(100, 64);
+  s.send();
+  s.sack(99, {100});
+  ASSERT_NE(s.ch().recovery, 0u);
+  EXPECT_TRUE(arrived(s.recovery(), s.ch(), Psn(100)));
+}
+
+TEST(Lost, a_report_of_nothing_new_leaves_no_block) {
+  Lossy s(100, 64);
+  s.send_one_by_one(2);
+  s.sack(99, {});
+  EXPECT_EQ(s.s->recovery.in_use(), 0u);
+}
+
 // ---- retransmissions -------------------------------------------------------------------------------------------
 
 TEST(Lost, a_retransmission_when_more_than_the_tolerance_were_sent_after_it) {
@@ -113,6 +144,18 @@ TEST(Lost, an_answer_that_comes_too_early_is_none_to_a_retransmission) {
   EXPECT_TRUE(s.resend().empty()) << "the first packets were late";
   EXPECT_EQ(s.count(Counter::kTpTxNeedless), 4u);
   EXPECT_GE(s.ch().tolerance.packets, 16);
+}
+
+TEST(Lost, an_answer_may_be_one_to_a_retransmission_after_the_least_time_of_one) {
+  for (const bool too_early : {true, false}) {
+    Lossy s(100, 1);
+    s.send_one_by_one(10);
+    s.sack(99, {102});
+    EXPECT_EQ(s.resend(), Psns{100});
+    s.pass(least_answer_time(s.ch().round_trip) - nanoseconds(too_early ? 1 : 0));
+    s.sack(100, {102});
+    EXPECT_EQ(s.count(Counter::kTpTxNeedless), too_early ? 1u : 0u);
+  }
 }
 
 TEST(Lost, without_a_record_a_retransmission_waits_for_a_probe) {
@@ -154,6 +197,47 @@ TEST(Lost, all_records_are_given_back_when_the_channel_ends) {
   EXPECT_NE(s.s->resent.in_use(), 0u);
   free_recovery(*s.s, s.ch());
   EXPECT_EQ(s.s->resent.in_use() + s.s->recovery.in_use(), 0u);
+}
+
+TEST(Lost, a_packet_has_one_record_however_often_it_goes_again) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {102});
+  ASSERT_EQ(s.resend(), Psns{100});
+  queue_resend(s.recovery(), Psn(100));
+  s.resend();
+  const auto records = s.records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].number, 2u) << "of the last time";
+}
+
+TEST(Lost, a_record_ends_when_its_packet_has_arrived_though_older_ones_stay) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {103});
+  ASSERT_EQ(s.resend(), (Psns{100, 101}));
+  s.pass(Lossy::kRoundTrip);
+  s.sack(99, {101, 103});
+  ASSERT_EQ(s.records().size(), 1u);
+  EXPECT_EQ(s.records()[0].psn, 100u);
+}
+
+TEST(Lost, a_timeout_ends_all_records) {
+  Lossy s(100, 1);
+  s.send_one_by_one(10);
+  s.sack(99, {104});
+  s.resend();
+  ASSERT_FALSE(s.records().empty());
+  s.timeout();
+  EXPECT_TRUE(s.records().empty());
+}
+
+TEST(Lost, a_new_block_knows_what_was_acknowledged) {
+  Lossy s(100);
+  const RecoveryBlock& r = recovery_block(*s.s, s.ch());
+  EXPECT_EQ(r.reach, Psn(99));
+  EXPECT_EQ(r.late.mark, Psn(99));
+  EXPECT_EQ(r.border, Psn(100));
 }
 
 // ---- by time ---------------------------------------------------------------------------------------------------
@@ -239,6 +323,15 @@ TEST(ReorderTolerance, stays_while_a_packet_comes_late_by_more_than_half_of_it) 
   t.came_late(32);
   t.acknowledged(ReorderTolerance::kTrialPackets);
   EXPECT_EQ(t.packets, 32);
+}
+
+TEST(ReorderTolerance, hears_of_each_packet_that_is_acknowledged) {
+  Lossy s(100, 64);
+  for (uint32_t psn = 100; psn < 100 + ReorderTolerance::kTrialPackets; ++psn) {
+    s.send();
+    s.ack(psn);
+  }
+  EXPECT_EQ(s.ch().tolerance.packets, 32);
 }
 
 TEST(ReorderTolerance, grows_at_once_and_has_an_end) {
@@ -475,6 +568,17 @@ TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
   s.send();
   EXPECT_TRUE(s.ch().timing);
   EXPECT_EQ(s.ch().timed_psn, Psn(103));
+}
+
+// What arrives farther from the oldest packet than a bitmap reaches is acknowledged when a gap before it is filled.
+TEST(AsksForAck, packets_beyond_the_reach_of_a_bitmap_measure_nothing) {
+  for (const uint32_t beyond : {0u, 1u}) {
+    Lossy s(100);
+    s.send(wire::kSackMaxBits - 1 + beyond, false);
+    s.ch().asked = s.ch().next_psn;
+    s.send_more(1);
+    EXPECT_EQ(s.ch().timing, beyond == 0);
+  }
 }
 
 TEST(RoundTrip, the_least_one_is_forgotten_after_two_seconds) {

@@ -25,6 +25,16 @@ TEST(RoundTrip, the_first_sample_counts_whole_and_each_further_one_an_eighth) {
   EXPECT_EQ(r.smoothed, microseconds(80));
 }
 
+TEST(RoundTrip, deviates_by_half_of_the_first_sample_and_then_by_a_quarter_of_what_is_new) {
+  RoundTrip r;
+  add_sample(r, microseconds(80), Instant{});
+  EXPECT_EQ(r.deviation, microseconds(40));
+  add_sample(r, microseconds(160), Instant{});
+  EXPECT_EQ(r.deviation, microseconds(50)) << "80 apart";
+  add_sample(r, microseconds(10), Instant{});
+  EXPECT_EQ(r.deviation, nanoseconds(57'500)) << "80 apart, to the other side";
+}
+
 TEST(RoundTrip, the_timeout_is_a_multiple_of_it_within_limits) {
   EXPECT_EQ(rto_of(seen(milliseconds(1)), kLimits), milliseconds(8));
   EXPECT_EQ(rto_of(seen(microseconds(1)), kLimits), milliseconds(4));
@@ -95,6 +105,18 @@ TEST(RoundTrip, an_acknowledgement_of_earlier_packets_is_no_sample) {
   EXPECT_EQ(s.ch().round_trip.smoothed, milliseconds(2) + milliseconds(7) / 8);
 }
 
+// The clock may not tell the time of a packet from that of its acknowledgement.
+TEST(RoundTrip, one_that_took_no_time_says_nothing_of_when_to_ask) {
+  Sender s(kTimed);
+  s.ch().asks_soon = true;
+  s.ch().asked = Psn(kTimed);
+  s.send();
+  ASSERT_TRUE(s.ch().timing);
+  s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+  EXPECT_EQ(s.ch().patience, s.ch().rto);
+}
+
 // Karn: an acknowledgement of a packet that went twice does not tell which of the two it is for.
 TEST(RoundTrip, a_packet_that_went_again_gives_no_sample) {
   Sender s(kTimed);
@@ -132,6 +154,16 @@ TEST(RoundTrip, a_sample_does_not_outlast_a_timeout) {
   s.resend();
   s.pass(milliseconds(300));
   s.ack(kTimed);
+  EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
+}
+
+TEST(RoundTrip, nor_does_one_that_arrives_behind_a_gap_after_it) {
+  Sender s(kTimed - 1);
+  s.send_one_by_one(2);
+  EXPECT_EQ(s.ch().timed_psn, Psn(kTimed));
+  s.timeout();
+  s.pass(milliseconds(300));
+  s.sack(kTimed - 2, {kTimed});
   EXPECT_EQ(s.ch().round_trip.smoothed, Duration{});
 }
 
