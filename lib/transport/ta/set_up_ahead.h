@@ -10,8 +10,9 @@
 namespace ub::ta {
 
 // The queue waits for a channel that is not up. Meanwhile the channels that its further requests need are set up, so
-// that the timeouts of several dead peers do not add up.
-inline void set_up_ahead(CoreState& s, SendQueue& q) {
+// that the timeouts of several dead peers do not add up. Not inlined, because queues rarely wait so, and each request
+// would pay for the registers that it takes.
+[[gnu::noinline]] inline void set_up_ahead(CoreState& s, SendQueue& q) {
   if (!see_posted(q)) return;
   fetch(q);
   uint32_t at = q.looked_ahead;
