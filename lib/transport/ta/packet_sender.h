@@ -10,6 +10,8 @@
 // (tp/held_packets.h).
 #pragma once
 
+#include <utility>
+
 #include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/full_port.h"
@@ -35,7 +37,6 @@ class PacketSender {
   // This is one function together with all that it calls, because calls would cost as much as the work.
   UB_FLATTEN size_t send_in_turn(size_t budget) {
     size_t sent = 0;
-    IndexList without_room;
     const uint32_t last_one = s_.active.back();  // each has one turn
     while (sent < budget) {
       const uint32_t channel = take_active(s_);
@@ -44,20 +45,26 @@ class PacketSender {
         const size_t sent_before = sent;
         const Sent last = ch.compact ? send_all_compact(channel, budget, &sent)
                                      : send_all([&] { return send_next(channel); }, budget, &sent);
-        if (last == Sent::kNoRoom && sent == sent_before && !ch.on_active_list) [[unlikely]] {
-          without_room.push_back<&tp::Channel::on_active_list>(s_.channels, channel);
-        } else if (last == Sent::kYes || last == Sent::kNoRoom) {
+        if (last == Sent::kNoRoom) [[unlikely]]
+          found_no_room(channel, sent != sent_before);
+        else if (last == Sent::kYes)
           activate(s_, channel);
-        }
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
         const bool held_back = last == Sent::kNothing && work_left && ch.held.empty();
         if (held_back != ch.held_back) hold_back(channel, held_back);
       }
       if (channel == last_one) break;
     }
-    if (!without_room.empty()) [[unlikely]]
-      put_first<&tp::Channel::on_active_list>(s_.channels, without_room, s_.active);
+    if (!s_.without_room.empty()) [[unlikely]]
+      put_first<&tp::Channel::on_active_list>(s_.channels, std::exchange(s_.without_room, {}), s_.active);
     return sent;
+  }
+
+  // The port was full when the channel wanted to send a packet, after others of this turn or before any.
+  [[gnu::noinline, gnu::cold]] void found_no_room(uint32_t channel, bool after_others) {
+    if (s_.channels[channel].on_active_list) return;
+    IndexList& line = after_others ? s_.active : s_.without_room;
+    line.push_back<&tp::Channel::on_active_list>(s_.channels, channel);
   }
 
   // The channel begins to wait, or ends it.

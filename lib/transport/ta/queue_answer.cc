@@ -83,7 +83,7 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo) {
   tp::Channel& ch = s.channels[channel];
-  if (rspst != wire::kRspOk || ch.rol) [[unlikely]]
+  if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (ch.compact) {
     if (ch.repeats != 0) keep_result(s, channel, request, {0, 0, opcode, rspst, rspinfo, 0});

@@ -52,7 +52,6 @@ struct alignas(64) ChannelHot {
   bool icrc : 1;        // the ICRC is written and checked
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
-  bool rol : 1;         // agreed: its acknowledgements answer WRITEs and SENDs (fused_ack.h)
   bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
@@ -71,6 +70,7 @@ struct alignas(64) ChannelHot {
   uint32_t recovery;        // RecoveryBlock; 0: no packet was reported missing
   uint16_t held_new;        // how many of the held packets are new ones, not retransmissions
   bool paced;               // the rate of the flow lets no packet leave now
+  bool rol;                 // agreed: its acknowledgements answer WRITEs and SENDs (fused_ack.h)
 };
 static_assert(sizeof(ChannelHot) == 64, "the per-packet state of a channel is one cache line");
 
@@ -193,9 +193,7 @@ struct Channel : ChannelHot {
   uint32_t place() const { return static_cast<uint32_t>(std::countr_zero(place_bit)); }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
-static_assert(sizeof(Channel) == 640, "ten cache lines: there are thousands of them");
-
-static_assert(sizeof(Channel) <= 640, "most peers have several");
+static_assert(sizeof(Channel) <= 640, "ten cache lines: there are thousands of them");
 
 // A retransmission that is not known to have arrived.
 struct Resent {

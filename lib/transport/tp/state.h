@@ -37,8 +37,9 @@ struct State : CoreCommon {
   KeptPackets kept;
   PacketIndex kept_by_psn;  // those of `kept` that were accepted and wait for their delivery
 
-  // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
-  IndexList active, owing_acks;
+  // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement; `without_room`: those
+  // that found their port full in this turn (full_port.h).
+  IndexList active, owing_acks, without_room;
   Instant acks_due = Instant::never();  // no acknowledgement is due earlier
   bool acks_found_no_room = false;      // they are sent before data next time, or data would fill the port each time
 
