@@ -4,6 +4,7 @@
 // may leave meanwhile (UB Base Specification Rev 2.0, 6.4.2).
 #include "lib/transport/tp/held_packets.h"
 #include "tests/unit/tp/lossy.h"
+#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -17,6 +18,16 @@ TEST(Pause, another_report_does_not_put_it_off) {
   const Instant end = s.recovery().judge_at;
   s.pass(microseconds(1));
   s.sack(99, {102, 103});
+  EXPECT_EQ(s.recovery().judge_at, end);
+}
+
+TEST(Pause, nor_does_one_that_reaches_less_far) {
+  Lossy s(100, 64);
+  s.send(100);
+  s.sack(99, {163}, 1);
+  const Instant end = s.recovery().judge_at;
+  s.pass(microseconds(1));
+  s.sack(99, {101});
   EXPECT_EQ(s.recovery().judge_at, end);
 }
 
@@ -106,6 +117,19 @@ TEST(Probe, none_leaves_while_a_packet_waits_for_memory) {
   EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
 }
 
+// ---- timeouts --------------------------------------------------------------------------------------------------
+
+TEST(Timeout, is_noted_with_what_waits_for_memory_too) {
+  Sender s(100);
+  TestHost host;
+  s.send(3);
+  s.timeout();
+  resend_waits(s.recovery(), Psn(100));
+  s.s->looker.begin(host);
+  s.timeout();
+  EXPECT_EQ(host.noted(Stage::kTimerRanOut), (std::vector<Note>{{Stage::kTimerRanOut, s.channel, 3, 100}}));
+}
+
 TEST(Patience, is_a_pause_where_packets_may_be_lost_and_a_timeout_elsewhere) {
   Lossy s;
   EXPECT_EQ(first_patience(s.ch()), pause_of(s.ch().round_trip));
@@ -162,6 +186,27 @@ TEST(OnTheirWay, if_there_is_none_one_retransmission_leaves_through_any_window) 
     s.ch().send_window = window;
     EXPECT_EQ(s.resend(), Psns{100});
   }
+}
+
+TEST(OnTheirWay, what_a_report_shows_to_be_lost_obeys_the_window_of_the_flow) {
+  Lossy s(100, 0);
+  s.send_one_by_one(4);
+  s.sack(99, {103});
+  s.ch().send_window = 1;
+  EXPECT_EQ(s.resend(), Psns{100});
+  s.ch().send_window = 3;
+  EXPECT_EQ(s.resend(), (Psns{101, 102}));
+}
+
+TEST(OnTheirWay, after_probes_a_timeout_obeys_the_window_of_the_flow_too) {
+  Lossy s;
+  s.ch().asked = Psn(102);
+  s.send_one_by_one(3);
+  s.timer();
+  s.timeout();
+  EXPECT_EQ(s.ch().probes, 1);
+  s.ch().send_window = 1;
+  EXPECT_EQ(s.resend(), Psns{100});
 }
 
 TEST(OnTheirWay, retransmissions_obey_the_rate_of_the_flow) {
