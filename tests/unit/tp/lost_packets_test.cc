@@ -3,30 +3,11 @@
 // When a packet is taken for lost on a network that also changes the order (recovery.h), how many packets of a channel
 // are on their way meanwhile, and what a channel does whose peer is silent (UB Base Specification Rev 2.0, 6.4.2).
 #include "lib/transport/tp/owed_ack.h"
-#include "tests/unit/tp/sender.h"
+#include "tests/unit/tp/lossy.h"
 #include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
-
-// A channel on a wire that may lose packets, whose round trip is known.
-struct Lossy : Sender {
-  static constexpr Duration kRoundTrip = microseconds(80);
-
-  explicit Lossy(uint32_t first_psn = 100, uint32_t tolerance = 4) : Sender(first_psn) {
-    ch().asks_soon = true;
-    ch().give_up_after = seconds(4);
-    ch().tolerance.begin(tolerance);
-    for (int i = 0; i < 40; ++i) add_sample(ch().round_trip, kRoundTrip, now);
-    ch().patience = first_patience(ch());
-  }
-  // The channel's timer fires when it is due.
-  void timer() {
-    now = s->timers.earliest();
-    s->timers.cancel(s->timer_of_channel(channel));
-    EXPECT_EQ(on_timer(*s, channel, now), TimerVerdict::kGoesOn);
-  }
-};
 
 // ---- by the number of packets that were sent later -------------------------------------------------------------
 

@@ -26,6 +26,7 @@ struct Sending : Sender {
     wire::RtpHeader rtp;
     size_t behind_header;
     bool sealed;
+    uint8_t ecn;
   };
   Seen seen(size_t which = 0) {
     const TestHost::Bytes& frame = host.frames.at(which);
@@ -35,6 +36,7 @@ struct Sending : Sender {
     EXPECT_EQ(wire::RtpHeader::read(net.tph, net.tp_size(), out.rtp), wire::Drop::kNone);
     out.behind_header = net.tp_size() - wire::RtpHeader::kSize;
     out.sealed = wire::icrc_matches(net);
+    out.ecn = net.ecn();
     return out;
   }
   // A frame of a data packet with nothing behind the transport header.
@@ -94,6 +96,28 @@ TEST(Transmitter, a_packet_that_goes_again_is_not_new) {
   EXPECT_EQ(s.ch().retransmits, 1u);
   EXPECT_EQ(s.count(Counter::kTpTxData), 0u);
   EXPECT_TRUE(s.resend().empty());
+}
+
+TEST(Transmitter, a_flow_that_marks_its_packets_hears_of_each_before_it_leaves) {
+  Sending plain, marked;
+  marked.govern(cc::Algorithm::kDcqcn);
+  for (Sending* s : {&plain, &marked}) {
+    TxMessage& m = *begin_message(*s->s, s->ch());
+    s->transmitter.send_frame(s->channel, s->now, m, s->frame(Psn(100), true), s->frame_bytes(), Psn(100), false, true);
+    EXPECT_TRUE(s->seen().sealed);
+  }
+  EXPECT_EQ(plain.seen().ecn, wire::kEcnNotCapable);
+  EXPECT_EQ(marked.seen().ecn, marked.ch().flow.ecn);
+  EXPECT_NE(marked.seen().ecn, wire::kEcnNotCapable);
+}
+
+TEST(Transmitter, the_place_of_the_seal_is_zero_where_none_is_agreed) {
+  Sending s;
+  s.ch().icrc = false;
+  TxMessage& m = *begin_message(*s.s, s.ch());
+  s.transmitter.send_frame(s.channel, s.now, m, s.frame(Psn(100), true), s.frame_bytes(), Psn(100), false, true);
+  const TestHost::Bytes& frame = s.host.frames.at(0);
+  for (size_t i = 1; i <= wire::kIcrcSize; ++i) EXPECT_EQ(frame[frame.size() - i], std::byte{0});
 }
 
 // 6.7.1: Fake, alone under its number, and the last of its message.
@@ -169,6 +193,15 @@ TEST(TransmitterNotes, a_packet_that_goes_again_is_noted_as_such_and_begins_noth
   EXPECT_EQ(s.host.noted(Stage::kPacketSentAgain), (Notes{{Stage::kPacketSentAgain, s.channel, 100, 5}}));
   EXPECT_EQ(s.host.noted(Stage::kPacketSent).size(), 1u);
   EXPECT_EQ(s.host.noted(Stage::kRequestBegan).size(), 1u);
+}
+
+TEST(TransmitterNotes, who_looks_closely_sees_each_packet_sealed) {
+  Noted s;
+  s.send_packet(100, false, true);
+  s.timeout();
+  s.send_packet(100, true, true);
+  const Note sealed{Stage::kPacketSealed, s.channel, 100};
+  EXPECT_EQ(s.host.noted(Stage::kPacketSealed), (Notes{sealed, sealed}));
 }
 
 TEST(TransmitterNotes, a_fake_packet_is_noted_with_its_message) {
@@ -310,6 +343,10 @@ TEST(Transmitter, without_room_in_the_port_it_stays_owed) {
   EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 0u);
   EXPECT_TRUE(s.ch().on_ack_list);
   EXPECT_EQ(s.s->acks_due, s.now + kAckDelay);
+  EXPECT_TRUE(s.s->acks_found_no_room) << "data may not fill the port before it";
+  s.host.full = false;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_FALSE(s.s->acks_found_no_room);
 }
 
 // 6.2.2: beside the acknowledgement, and with the numbers of one.
