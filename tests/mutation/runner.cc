@@ -5,7 +5,7 @@
 //   runner --count N --mutants FILE [--seeds 300] [--jobs 2]   a line on stdout for each mutant in FILE
 //   runner --count N --replay MUTANT [--seeds 300]             one, with what the tests print; 1: noticed
 //
-// A line of FILE has the number of a mutant, and how many of the seeds it meets.
+// A line of FILE has the number of a mutant, and 1 if it meets all tests, 0 if only unit tests.
 //
 // A first run of each test, without a mutant, records which mutants would change a value in it: only these tests can
 // tell the mutant from the original. Then a forked process for each mutant runs them, unit tests first, the others
@@ -55,7 +55,7 @@ constexpr const char* kKindNames[] = {"unit", "directed", "seeds"};
 struct Test {
   Kind kind;
   std::string name;  // as --gtest_filter takes it
-  uint64_t seed;     // 0: of none
+  uint64_t seed;
 };
 
 // What a process tells its parent, even if it dies.
@@ -65,7 +65,7 @@ struct Shared {
 
 struct Mutant {
   uint32_t number;
-  uint64_t seeds;  // the first ones, so many
+  bool meets_all;  // else only unit tests
 };
 
 struct Arguments {
@@ -233,7 +233,7 @@ class Runner {
   int try_mutant(const Mutant& m, Shared& shared) {
     std::vector<uint32_t> order;
     for (uint32_t t = 0; t < tests_.size(); ++t)
-      if ((note(t, m.number) & kChanges) != 0 && tests_[t].seed <= m.seeds) order.push_back(t);
+      if ((note(t, m.number) & kChanges) != 0 && (m.meets_all || tests_[t].kind == Kind::kUnit)) order.push_back(t);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       const bool unit_a = tests_[a].kind == Kind::kUnit, unit_b = tests_[b].kind == Kind::kUnit;
       return unit_a != unit_b ? unit_a : cpu_[a] < cpu_[b];
@@ -291,10 +291,10 @@ int run_all(const Arguments& args) {
   if (!runner.record()) return 3;
   std::vector<Mutant> mutants;
   if (args.replay != UINT32_MAX) {
-    mutants.push_back({args.replay, args.seeds});
+    mutants.push_back({args.replay, true});
   } else {
     std::ifstream in(args.mutants);
-    for (Mutant m; in >> m.number >> m.seeds;) mutants.push_back(m);
+    for (Mutant m; in >> m.number >> m.meets_all;) mutants.push_back(m);
   }
   const bool noticed = runner.run(mutants) != 0;
   return args.replay != UINT32_MAX && noticed ? 1 : 0;
