@@ -24,6 +24,7 @@ struct Sending : TestState {
     c.indices = &completions;
     EXPECT_EQ(create_jfc(*s, c, &jfc), Status::kOk);
     ring.indices = &indices;
+    wqe.op = WrOp::kFetchAdd;
     wqe.user_ctx = 0x1234;
     wqe.length = 99;
   }
@@ -54,6 +55,7 @@ TEST(SendCompletion, who_asked_for_one_gets_it) {
   ASSERT_TRUE(q.complete());
   ASSERT_EQ(q.completions.produced.load(), 1u);
   EXPECT_EQ(q.cqes[0].user_ctx, 0x1234u);
+  EXPECT_EQ(q.cqes[0].op, WrOp::kFetchAdd);
   EXPECT_EQ(q.cqes[0].length, 99u);
   EXPECT_EQ(q.cqes[0].status, CrStatus::kSuccess);
   EXPECT_EQ(q.cqes[0].local_id, 77u) << "as the sender says";

@@ -4,8 +4,11 @@
 // becomes of numbers whose requests end (UB Base Specification Rev 2.0, 7.3.3.3).
 #include "lib/transport/ta/target_order.h"
 
+#include <cstring>
+
 #include "lib/transport/ta/packet_content.h"
 #include "tests/unit/ta/requests.h"
+#include "tests/unit/transport/looking.h"
 
 namespace ub::ta {
 namespace {
@@ -247,12 +250,15 @@ TEST(ContextNumber, they_are_within_256_of_the_oldest_unanswered_one) {
   r.q().slots = r.ring.data();
   r.q().slot_mask = 511;
   r.get_context();
+  Looking looking;
+  r.s->looker.begin(looking);
   uint32_t sent = 0;
   for (uint32_t i = 0; i < 300; ++i) {
     r.post(WrOp::kWrite, 8, kRo);
     sent += static_cast<uint32_t>(r.sent().size());
   }
   EXPECT_EQ(sent, TassnWindow::kSpan);
+  EXPECT_EQ(looking.notes.back(), (Note{Stage::kRequestWaits, r.queue_index, uint32_t(RequestWaits::kAnswers)}));
   r.answer_number(1);
   EXPECT_EQ(r.sent().size(), 0u);
   r.answer_number(0);
@@ -412,6 +418,22 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_and_is_then_refuse
   EXPECT_EQ(r.context().answered.first(), Tassn(0));
   r.answer_number(0);
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
+}
+
+TEST(ContextAnswer, what_fills_a_number_is_a_fake_message_of_that_number_which_leaves_at_its_turn) {
+  GivenUp r;
+  give_up(*r.s, r.queue_index, 2, CrStatus::kAckTimeout);
+  std::memset(static_cast<void*>(r.ch().answers.push(r.s->answers)), 0xA5, sizeof(tp::TxMessage));
+  r.ch().answers.pop(r.s->answers);  // its place is taken again, with what it holds
+  while (!r.s->active.empty()) tp::take_active(*r.s);
+  r.answer_number(1, wire::kRspRnr, 5);
+  ASSERT_EQ(r.ch().answers.size(), 1u);
+  const tp::TxMessage& m = r.ch().answers.front(r.s->answers);
+  EXPECT_EQ(m.kind, tp::MessageKind::kFake);
+  EXPECT_EQ(m.tassn, Tassn(1));
+  EXPECT_EQ(m.packets, 0u);
+  EXPECT_FALSE(m.complete || m.vanished || m.retry);
+  EXPECT_TRUE(r.ch().on_active_list);
 }
 
 TEST(ContextAnswer, the_number_of_a_queue_that_is_gone_is_not_filled_in_the_context_of_the_next_one) {

@@ -66,6 +66,22 @@ TEST(Acknowledgement, the_last_bit_of_its_bitmap_is_used) {
   EXPECT_EQ(make_ack(*r.s, r.ch()).highest, Psn(99 + 1024));
 }
 
+TEST(Acknowledgement, has_the_bit_of_the_newest_packet_at_the_borders_of_words) {
+  for (uint32_t distance : {63u, 64u, 65u, 127u}) {
+    Receiver r(100);
+    r.receive(99 + distance);
+    EXPECT_EQ(r.reported(), Psns{99 + distance});
+  }
+}
+
+TEST(Acknowledgement, says_nothing_behind_the_end_of_its_bitmap) {
+  Receiver r(100, with_window(128));
+  r.receive(99 + 128);
+  const AckContent ack = make_ack(*r.s, r.ch());
+  ASSERT_TRUE(ack.selective);
+  EXPECT_EQ(ack.bitmap[128 / 64], 0u);
+}
+
 // Bits that come from several words of the block, across its end and the wrap of the PSN.
 TEST(Acknowledgement, has_the_bits_of_any_packets_at_any_place_of_the_window) {
   Prng random(1);
