@@ -6,7 +6,8 @@ Every mutant of lib/transport/{cc,tp,ta,setup,resource} goes into one build, eac
 shifted or turned round, a condition negated, an operand of && or || that decides nothing, a number one larger, another
 arithmetic operator, a call or an assignment left out. Unit tests, directed simulation tests and seeds of the swarm run
 against each mutant in a process of its own. Printed are a table and the survivors. Mutants that change nothing are kept
-in equivalents*.def, each with its reason; they meet only unit tests, since to meet all takes longest for what nothing notices.
+in equivalents*.def, each with its reason. They meet unit tests alone: what nothing notices meets everything to the end,
+and so would take nearly all of the time.
 
 The status is 0 if the score, the share of the mutants which a test noticed of those that are not equivalent, is not
 below --score; 1 if it is, or if an entry of those is stale; 2 if the runner cannot be built or a test fails
@@ -53,7 +54,7 @@ def arguments(argv, project):
     parser.add_argument("--mutant", type=int, metavar="N", help="run one, with what its tests print")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--seeds", type=int, default=300, help="of the swarm, and of the programs about order (default: %(default)s)")
-    parser.add_argument("--equivalents", action="store_true", help="those that are listed as equivalent meet all tests, too")
+    parser.add_argument("--equivalents", action="store_true", help="those of equivalents*.def meet all tests, too")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--score", type=float, default=90, help="percent that must be noticed (default: %(default)s)")
     parser.add_argument("--build", type=pathlib.Path, default=project.root / "build-mutation",
@@ -63,7 +64,7 @@ def arguments(argv, project):
 
 
 def run(runner, built, args, chosen, listed):
-    """{number: Result} of the mutants chosen. What is known so far stands in the build directory, a line for each."""
+    """{number: Result} of the mutants chosen. What is known so far stands in `results` of the build directory."""
     numbers = args.build / "chosen"
     numbers.write_text("".join(f"{m.number} {int(args.equivalents or m.number not in listed)}\n" for m in chosen))
     command = [runner, "--count", str(built.count), "--mutants", numbers, "--seeds", str(args.seeds),

@@ -12,6 +12,13 @@ wire::Atah about(uint32_t rcid, Tassn tassn) {
   return {.tassn = tassn, .rc_id = rcid};
 }
 
+// Another channel than that by which requests left, of another peer.
+uint32_t another_channel(Requests& r) {
+  const uint32_t other = r.s->channels.alloc();
+  r.s->channels[other] = tp::Channel{};
+  return other;
+}
+
 TEST(FindSegment, among_many_requests_the_one_of_its_tassn) {
   Requests r;
   for (int i = 0; i < 5; ++i) r.post(WrOp::kWrite, i % 2 == 0 ? 8 : 3 * kSegment);
@@ -71,8 +78,7 @@ TEST(FindSegment, by_any_channel_of_the_peer_that_was_asked) {
   r.post(WrOp::kWrite);
   r.sent();
   AnsweredSegment a;
-  const uint32_t other = r.s->channels.alloc();
-  r.s->channels[other] = tp::Channel{};
+  const uint32_t other = another_channel(r);
   EXPECT_FALSE(find_segment(*r.s, other, about(r.id, Tassn(0)), &a)) << "of another peer";
   r.s->channels[other].peer = r.ch().peer;
   EXPECT_TRUE(find_segment(*r.s, other, about(r.id, Tassn(0)), &a));
@@ -84,8 +90,7 @@ TEST(FindSegment, rtp_answers_nothing_that_went_by_ctp_and_the_reverse) {
   r.post(WrOp::kWrite);
   r.sent();
   AnsweredSegment a;
-  const uint32_t other = r.s->channels.alloc();
-  r.s->channels[other] = tp::Channel{};
+  const uint32_t other = another_channel(r);
   r.s->channels[other].peer = r.ch().peer;
   for (const bool compact : {true, false}) {
     r.ch().compact = compact;

@@ -536,20 +536,15 @@ TEST(NoContext, nor_what_names_a_record_that_was_never_given_out) {
   EXPECT_EQ(context_of(*d.s, d.ch_peer(), d.scid - d.context() + index), 0u);
 }
 
-TEST(NoContext, nor_anything_on_a_channel_of_ctp) {
-  InContext d;
-  d.ch().compact = true;
-  d.write(0, kRo);
-  EXPECT_FALSE(d.written(0));
-  EXPECT_EQ(d.count(Counter::kTaRxNoContext), 1u);
-}
-
-TEST(NoContext, nor_anything_on_a_channel_of_rol) {
-  InContext d;
-  d.ch().rol = true;
-  d.write(0, kRo);
-  EXPECT_FALSE(d.written(0));
-  EXPECT_EQ(d.count(Counter::kTaRxNoContext), 1u);
+TEST(NoContext, nor_anything_on_a_channel_of_ctp_or_rol) {
+  for (const bool compact : {true, false}) {
+    InContext d;
+    d.ch().compact = compact;
+    d.ch().rol = !compact;
+    d.write(0, kRo);
+    EXPECT_FALSE(d.written(0));
+    EXPECT_EQ(d.count(Counter::kTaRxNoContext), 1u);
+  }
 }
 
 // ---- memory that answers later ---------------------------------------------------------------------------------

@@ -35,10 +35,13 @@ struct Ordered : Requests {
     a.sv = true;
     on_answer(*s, channel, a);
   }
-  void answer_number(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
+  wire::Atah answer_in_context(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
     wire::Atah a = answer_of(number, rspst, rspinfo);
     a.rc_type = wire::kRcTypeSequenceContext;
-    on_answer(*s, channel, a);
+    return a;
+  }
+  void answer_number(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
+    on_answer(*s, channel, answer_in_context(number, rspst, rspinfo));
   }
   wire::Btah header_of(const tp::TxMessage& m) {
     wire::TaPacket ta;
@@ -506,8 +509,7 @@ TEST(ContextAnswer, a_response_to_a_request_that_was_given_up_is_for_none) {
   r.post(WrOp::kRead, 8, kRo);
   r.sent();
   give_up(*r.s, r.queue_index, 2, CrStatus::kAckTimeout);
-  wire::Atah response = r.answer_of(1);
-  response.rc_type = wire::kRcTypeSequenceContext;
+  const wire::Atah response = r.answer_in_context(1);
   AnsweredSegment a;
   EXPECT_FALSE(find_segment(*r.s, r.channel, response, &a));
 }
@@ -573,8 +575,7 @@ TEST(ContextAnswer, a_response_is_for_the_request_of_its_number_if_that_is_the_p
   r.get_context();
   r.post(WrOp::kRead, 8, kRo);
   r.sent();
-  wire::Atah response = r.answer_of(0);
-  response.rc_type = wire::kRcTypeSequenceContext;
+  const wire::Atah response = r.answer_in_context(0);
   AnsweredSegment a;
   ASSERT_TRUE(find_segment(*r.s, r.channel, response, &a));
   EXPECT_EQ(a.number, 1u) << "the first request asked for the context";

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a packet is taken for lost on a network that also changes the order (recovery.h), how many packets of a channel
-// are on their way meanwhile, and what a channel does whose peer is silent (UB Base Specification Rev 2.0, 6.4.2).
-#include "lib/transport/tp/owed_ack.h"
+// When a packet is taken for lost on a network that also changes the order, by the packets sent later and by time
+// (recovery.h), and how much out of order they may come (reorder_tolerance.h; UB Base Specification Rev 2.0, 6.4.2).
 #include "tests/unit/tp/lossy.h"
-#include "tests/unit/transport/test_host.h"
 
 namespace ub::tp {
 namespace {
@@ -283,6 +281,15 @@ TEST(ReorderTolerance, stays_while_a_packet_comes_late_by_more_than_half_of_it) 
   EXPECT_EQ(t.packets, 32);
 }
 
+TEST(ReorderTolerance, no_packet_of_a_new_trial_was_late) {
+  ReorderTolerance t;
+  t.begin(64);
+  t.came_late(40);
+  EXPECT_EQ(t.latest, 40);
+  t.acknowledged(ReorderTolerance::kTrialPackets);
+  EXPECT_EQ(t.latest, 0);
+}
+
 TEST(ReorderTolerance, hears_of_each_packet_that_is_acknowledged) {
   Lossy s(100, 64);
   for (uint32_t psn = 100; psn < 100 + ReorderTolerance::kTrialPackets; ++psn) {
@@ -315,176 +322,6 @@ TEST(ReorderTolerance, learns_from_packets_that_fill_a_gap_and_not_from_those_th
   s.resend();
   s.sack(120, {});
   EXPECT_EQ(s.ch().tolerance.latest, 10) << "110 came late; 109 went again";
-}
-
-// ---- how many are on their way ---------------------------------------------------------------------------------
-
-TEST(OnTheirWay, what_has_arrived_and_what_waits_to_go_again_leaves_room_in_the_window_of_the_flow) {
-  Lossy s(100, 0);
-  s.ch().send_window = 8;
-  s.send_one_by_one(8);
-  EXPECT_FALSE(window_open(*s.s, s.ch()));
-  s.sack(99, {101});
-  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 6u) << "101 has arrived, 100 is lost";
-  EXPECT_TRUE(window_open(*s.s, s.ch()));
-  s.resend();
-  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 7u);
-}
-
-TEST(OnTheirWay, the_window_of_the_peer_counts_from_the_oldest_one_on) {
-  Lossy s(100, 0);
-  s.ch().send_window = s.ch().agreed_window = 8;
-  s.send_one_by_one(8);
-  s.sack(99, psns(101, 7));
-  EXPECT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 0u);
-  EXPECT_FALSE(window_open(*s.s, s.ch()));
-  EXPECT_EQ(s.resend(), Psns{100});
-}
-
-TEST(OnTheirWay, retransmissions_obey_the_window_of_the_flow) {
-  Lossy s(100, 0);
-  s.send_one_by_one(10);
-  s.ch().send_window = 2;
-  s.timeout();
-  EXPECT_EQ(s.resend(), (Psns{100, 101}));
-  s.ack(100);
-  EXPECT_EQ(s.resend(), Psns{102});
-}
-
-// ---- silence ---------------------------------------------------------------------------------------------------
-
-TEST(Probe, leaves_after_two_round_trips_with_the_oldest_and_the_newest_packet) {
-  Lossy s;
-  s.ch().asked = Psn(104);
-  s.send_one_by_one(5);  // 100 .. 104
-  const Instant sent = s.now;
-  s.timer();
-  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip));
-  EXPECT_EQ(s.resend(), (Psns{100, 104}));
-  EXPECT_EQ(s.count(Counter::kTpTxProbe), 1u);
-  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
-}
-
-TEST(Probe, a_single_packet_goes_once) {
-  Lossy s;
-  s.ch().asked = Psn(100);
-  s.send();
-  s.timer();
-  EXPECT_EQ(s.resend(), Psns{100});
-}
-
-TEST(Probe, the_pause_doubles_until_it_is_a_timeout) {
-  Lossy s;
-  s.ch().asked = Psn(100);
-  s.send();
-  Duration pause = pause_of(s.ch().round_trip);
-  uint64_t probes = 0;
-  while (pause < s.ch().rto) {
-    const Instant before = s.now;
-    s.timer();
-    EXPECT_EQ(s.now, before + pause);
-    EXPECT_EQ(s.count(Counter::kTpTxProbe), ++probes);
-    s.resend();
-    pause = pause * 2;
-  }
-  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
-  s.timer();
-  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
-  EXPECT_GT(probes, 3u);
-}
-
-TEST(Probe, only_news_makes_the_pause_short_again) {
-  Lossy s;
-  s.ch().asked = Psn(103);
-  s.send_one_by_one(4);
-  s.timer();
-  s.timer();
-  EXPECT_EQ(s.ch().probes, 2);
-  s.ack(99);
-  EXPECT_EQ(s.ch().probes, 2) << "it was known";
-  s.sack(99, {102});
-  EXPECT_EQ(s.ch().probes, 0);
-  EXPECT_EQ(s.ch().rto_at, s.now + pause_of(s.ch().round_trip));
-}
-
-// A peer may wait for more packets before it acknowledges those that do not ask for it.
-TEST(Probe, waits_longer_if_the_newest_packet_did_not_ask) {
-  Lossy s;
-  s.ch().asked = Psn(100);
-  s.send_one_by_one(2);
-  const Instant sent = s.now;
-  s.timer();
-  EXPECT_TRUE(s.resend().empty());
-  s.timer();
-  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip) + kAckDelay);
-  EXPECT_EQ(s.resend(), (Psns{100, 101}));
-}
-
-TEST(Probe, of_a_message_that_waits_to_be_executed_repeats_its_oldest_packet) {
-  Lossy s;
-  s.ch().asked = Psn(102);
-  s.send_one_by_one(3);
-  s.sack(99, {100, 101, 102});
-  s.timer();  // set when they were sent
-  s.timer();
-  EXPECT_EQ(s.resend(), Psns{100});
-  EXPECT_TRUE(s.records().empty()) << "nothing is lost";
-}
-
-TEST(Probe, none_leaves_on_a_wire_that_loses_nothing) {
-  Lossy s;
-  s.ch().asks_soon = false;
-  s.ch().patience = first_patience(s.ch());
-  s.send();
-  s.timer();
-  EXPECT_EQ(s.count(Counter::kTpTxProbe), 0u);
-  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
-}
-
-TEST(Probe, is_told_to_who_looks) {
-  Lossy s;
-  TestHost host;
-  s.s->looker.begin(host);
-  s.ch().asked = Psn(101);
-  s.send_one_by_one(2);
-  s.timer();
-  EXPECT_EQ(host.noted(Stage::kProbe), (std::vector<Note>{{Stage::kProbe, s.channel, 100, 101}}));
-}
-
-// ---- which packets ask -----------------------------------------------------------------------------------------
-
-TEST(AsksForAck, the_first_four_of_a_flight_and_each_32nd_one_where_packets_may_be_lost) {
-  Lossy s(101);
-  std::vector<uint32_t> asking;
-  for (int i = 0; i < 40; ++i) {
-    if (asks_for_ack(s.ch(), false)) asking.push_back(s.ch().next_psn.value());
-    s.send();
-  }
-  EXPECT_EQ(asking, (std::vector<uint32_t>{101, 102, 103, 104, 128}));
-  s.ch().asks_soon = false;
-  s.ack(140);
-  EXPECT_FALSE(asks_for_ack(s.ch(), false));
-}
-
-TEST(AsksForAck, only_packets_that_ask_measure_the_round_trip) {
-  Lossy s(101);
-  s.ch().asked = Psn(103);
-  s.send_one_by_one(2);
-  EXPECT_FALSE(s.ch().timing);
-  s.send();
-  EXPECT_TRUE(s.ch().timing);
-  EXPECT_EQ(s.ch().timed_psn, Psn(103));
-}
-
-// What arrives farther from the oldest packet than a bitmap reaches is acknowledged when a gap before it is filled.
-TEST(AsksForAck, packets_beyond_the_reach_of_a_bitmap_measure_nothing) {
-  for (const uint32_t beyond : {0u, 1u}) {
-    Lossy s(100);
-    s.send(wire::kSackMaxBits - 1 + beyond, false);
-    s.ch().asked = s.ch().next_psn;
-    s.send_more(1);
-    EXPECT_EQ(s.ch().timing, beyond == 0);
-  }
 }
 
 TEST(RoundTrip, the_least_one_is_forgotten_after_two_seconds) {

@@ -25,6 +25,15 @@ Psns lost_after_the_pause(Sender& s) {
 
 // ---- how long the block lives ----------------------------------------------------------------------------------
 
+// The packet that has arrived is farther from the oldest one than the bitmap of its report reaches.
+struct FarReport : Sender {
+  FarReport() : Sender(100) {
+    ch().tolerance.begin(200);
+    send(120);
+    sack(99, {219});
+  }
+};
+
 TEST(RecoveryBlock, is_kept_for_a_retransmission_that_waits_for_memory) {
   Sender s(100);
   s.send();
@@ -35,12 +44,9 @@ TEST(RecoveryBlock, is_kept_for_a_retransmission_that_waits_for_memory) {
   EXPECT_TRUE(goes_again(s.recovery(), Psn(100)));
 }
 
-// The packet that has arrived is beyond the bitmap: the block notes of no packet that it has arrived or goes again.
+// It notes of no packet that it has arrived or goes again.
 TEST(RecoveryBlock, is_kept_while_a_pause_passes) {
-  Sender s(100);
-  s.ch().tolerance.begin(200);
-  s.send(120);
-  s.sack(99, {219});
+  FarReport s;
   EXPECT_TRUE(s.resend().empty());
   ASSERT_NE(s.ch().recovery, 0u);
   EXPECT_FALSE(s.recovery().judge_at.is_never());
@@ -149,10 +155,7 @@ TEST(Judgement, of_retransmissions_beyond_the_bitmap_too_nothing_is_said) {
 // ---- after a pause ---------------------------------------------------------------------------------------------
 
 TEST(Judgement, after_a_pause_packets_beyond_the_bitmap_are_not_lost) {
-  Sender s(100);
-  s.ch().tolerance.begin(200);
-  s.send(120);
-  s.sack(99, {219});
+  FarReport s;
   EXPECT_EQ(lost_after_the_pause(s), psns(100, 62)) << "162 is the last one of the bitmap: it overtook the others";
 }
 
@@ -178,51 +181,6 @@ TEST(Judgement, no_pause_begins_for_packets_that_are_known_as_lost_and_wait_for_
   s.sack(99, {102});
   EXPECT_EQ(s.recovery().resend_count, 1u);
   EXPECT_TRUE(s.recovery().judge_at.is_never());
-}
-
-// ---- what is learned -------------------------------------------------------------------------------------------
-
-TEST(ReorderTolerance, no_packet_of_a_new_trial_was_late) {
-  ReorderTolerance t;
-  t.begin(64);
-  t.came_late(40);
-  EXPECT_EQ(t.latest, 40);
-  t.acknowledged(ReorderTolerance::kTrialPackets);
-  EXPECT_EQ(t.latest, 0);
-}
-
-// Its deviation is half of it.
-TEST(RoundTrip, after_a_single_sample_the_pause_is_four_of_them) {
-  RoundTrip r;
-  add_sample(r, kRoundTrip, Instant{1});
-  EXPECT_EQ(pause_of(r), kRoundTrip * 4);
-}
-
-// On a path that keeps the order.
-TEST(RoundTrip, the_margin_is_four_deviations_and_an_eighth_of_it_at_least) {
-  RoundTrip r;
-  r.smoothed = microseconds(80);
-  r.deviation = microseconds(3);
-  EXPECT_EQ(margin_of(r), microseconds(12));
-  r.deviation = microseconds(2);
-  EXPECT_EQ(margin_of(r), microseconds(10));
-}
-
-TEST(RoundTrip, the_least_one_of_a_second_may_be_any_of_it) {
-  RoundTrip r;
-  add_sample(r, microseconds(40), Instant{1});
-  add_sample(r, microseconds(10), Instant{2});
-  add_sample(r, microseconds(40), Instant{1} + seconds(1));
-  EXPECT_EQ(least_answer_time(r), nanoseconds(7500));
-}
-
-TEST(RoundTrip, a_new_second_begins_with_the_first_sample_after_the_last_one) {
-  RoundTrip r;
-  Instant now{1};
-  add_sample(r, microseconds(10), now);
-  add_sample(r, microseconds(40), now += seconds(1));
-  add_sample(r, microseconds(40), now += milliseconds(999));
-  EXPECT_EQ(least_answer_time(r), nanoseconds(7500)) << "the second of the least one was the last one";
 }
 
 }  // namespace

@@ -185,5 +185,39 @@ TEST(RoundTrip, a_timeout_ends_the_measurement) {
   EXPECT_EQ(s.ch().rto, milliseconds(8));
 }
 
+// Its deviation is half of it.
+TEST(RoundTrip, after_a_single_sample_the_pause_is_four_of_them) {
+  RoundTrip r;
+  add_sample(r, microseconds(80), Instant{1});
+  EXPECT_EQ(pause_of(r), microseconds(320));
+}
+
+// On a path that keeps the order.
+TEST(RoundTrip, the_margin_is_four_deviations_and_an_eighth_of_it_at_least) {
+  RoundTrip r;
+  r.smoothed = microseconds(80);
+  r.deviation = microseconds(3);
+  EXPECT_EQ(margin_of(r), microseconds(12));
+  r.deviation = microseconds(2);
+  EXPECT_EQ(margin_of(r), microseconds(10));
+}
+
+TEST(RoundTrip, the_least_one_of_a_second_may_be_any_of_it) {
+  RoundTrip r;
+  add_sample(r, microseconds(40), Instant{1});
+  add_sample(r, microseconds(10), Instant{2});
+  add_sample(r, microseconds(40), Instant{1} + seconds(1));
+  EXPECT_EQ(least_answer_time(r), nanoseconds(7500));
+}
+
+TEST(RoundTrip, a_new_second_begins_with_the_first_sample_after_the_last_one) {
+  RoundTrip r;
+  Instant now{1};
+  add_sample(r, microseconds(10), now);
+  add_sample(r, microseconds(40), now += seconds(1));
+  add_sample(r, microseconds(40), now += milliseconds(999));
+  EXPECT_EQ(least_answer_time(r), nanoseconds(7500)) << "the second of the least one was the last one";
+}
+
 }  // namespace
 }  // namespace ub::tp

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the timer of a channel finds whose peer says nothing, or nothing of some packets (transmit_state.h), and what
-// may leave meanwhile (UB Base Specification Rev 2.0, 6.4.2).
+// What the timer of a channel does whose peer says nothing, or nothing of some packets (transmit_state.h; UB Base
+// Specification Rev 2.0, 6.4.2).
 #include "lib/transport/tp/held_packets.h"
+#include "lib/transport/tp/owed_ack.h"
 #include "tests/unit/tp/lossy.h"
 #include "tests/unit/transport/test_host.h"
 
@@ -64,6 +65,104 @@ TEST(Pause, a_timer_that_fires_early_is_set_to_its_end_again) {
 }
 
 // ---- probes ----------------------------------------------------------------------------------------------------
+
+TEST(Probe, leaves_after_two_round_trips_with_the_oldest_and_the_newest_packet) {
+  Lossy s;
+  s.ch().asked = Psn(104);
+  s.send_one_by_one(5);  // 100 .. 104
+  const Instant sent = s.now;
+  s.timer();
+  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip));
+  EXPECT_EQ(s.resend(), (Psns{100, 104}));
+  EXPECT_EQ(s.count(Counter::kTpTxProbe), 1u);
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
+}
+
+TEST(Probe, a_single_packet_goes_once) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send();
+  s.timer();
+  EXPECT_EQ(s.resend(), Psns{100});
+}
+
+TEST(Probe, the_pause_doubles_until_it_is_a_timeout) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send();
+  Duration pause = pause_of(s.ch().round_trip);
+  uint64_t probes = 0;
+  while (pause < s.ch().rto) {
+    const Instant before = s.now;
+    s.timer();
+    EXPECT_EQ(s.now, before + pause);
+    EXPECT_EQ(s.count(Counter::kTpTxProbe), ++probes);
+    s.resend();
+    pause = pause * 2;
+  }
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
+  s.timer();
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
+  EXPECT_GT(probes, 3u);
+}
+
+TEST(Probe, only_news_makes_the_pause_short_again) {
+  Lossy s;
+  s.ch().asked = Psn(103);
+  s.send_one_by_one(4);
+  s.timer();
+  s.timer();
+  EXPECT_EQ(s.ch().probes, 2);
+  s.ack(99);
+  EXPECT_EQ(s.ch().probes, 2) << "it was known";
+  s.sack(99, {102});
+  EXPECT_EQ(s.ch().probes, 0);
+  EXPECT_EQ(s.ch().rto_at, s.now + pause_of(s.ch().round_trip));
+}
+
+// A peer may wait for more packets before it acknowledges those that do not ask for it.
+TEST(Probe, waits_longer_if_the_newest_packet_did_not_ask) {
+  Lossy s;
+  s.ch().asked = Psn(100);
+  s.send_one_by_one(2);
+  const Instant sent = s.now;
+  s.timer();
+  EXPECT_TRUE(s.resend().empty());
+  s.timer();
+  EXPECT_EQ(s.now, sent + pause_of(s.ch().round_trip) + kAckDelay);
+  EXPECT_EQ(s.resend(), (Psns{100, 101}));
+}
+
+TEST(Probe, of_a_message_that_waits_to_be_executed_repeats_its_oldest_packet) {
+  Lossy s;
+  s.ch().asked = Psn(102);
+  s.send_one_by_one(3);
+  s.sack(99, {100, 101, 102});
+  s.timer();  // set when they were sent
+  s.timer();
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_TRUE(s.records().empty()) << "nothing is lost";
+}
+
+TEST(Probe, none_leaves_on_a_wire_that_loses_nothing) {
+  Lossy s;
+  s.ch().asks_soon = false;
+  s.ch().patience = first_patience(s.ch());
+  s.send();
+  s.timer();
+  EXPECT_EQ(s.count(Counter::kTpTxProbe), 0u);
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 1u);
+}
+
+TEST(Probe, is_told_to_who_looks) {
+  Lossy s;
+  TestHost host;
+  s.s->looker.begin(host);
+  s.ch().asked = Psn(101);
+  s.send_one_by_one(2);
+  s.timer();
+  EXPECT_EQ(host.noted(Stage::kProbe), (std::vector<Note>{{Stage::kProbe, s.channel, 100, 101}}));
+}
 
 TEST(Probe, has_its_turn_with_the_newest_packet_that_has_not_arrived) {
   Lossy s;
@@ -147,76 +246,6 @@ TEST(Patience, follows_each_measurement) {
   s.ack(100);
   EXPECT_GT(s.ch().patience, before);
   EXPECT_EQ(s.ch().patience, pause_of(s.ch().round_trip));
-}
-
-TEST(AsksForAck, the_newest_packet_that_did_is_known) {
-  Lossy s(101);
-  for (int i = 0; i < 40; ++i) {
-    asks_for_ack(s.ch(), false);
-    s.send();
-  }
-  EXPECT_EQ(s.ch().asked, Psn(128)) << "those behind it did not";
-}
-
-// ---- what may leave --------------------------------------------------------------------------------------------
-
-TEST(OnTheirWay, fewer_than_the_window_of_the_flow_let_another_one_leave) {
-  Lossy s(100, 0);
-  s.send_one_by_one(8);
-  s.sack(99, {101});
-  ASSERT_EQ(on_their_way(s.recovery(), numbered(s.ch())), 6u);
-  s.ch().send_window = 6;
-  EXPECT_FALSE(window_open(*s.s, s.ch()));
-  s.ch().send_window = 7;
-  EXPECT_TRUE(window_open(*s.s, s.ch()));
-}
-
-TEST(OnTheirWay, packets_that_wait_for_memory_are_numbered_too) {
-  Lossy s;
-  s.send(2, false);
-  s.ch().held_new = 3;
-  EXPECT_EQ(numbered(s.ch()), 5u);
-}
-
-TEST(OnTheirWay, if_there_is_none_one_retransmission_leaves_through_any_window) {
-  for (const uint32_t window : {0u, 1u}) {
-    Lossy s;
-    s.send_one_by_one(3);
-    s.timeout();
-    s.ch().send_window = window;
-    EXPECT_EQ(s.resend(), Psns{100});
-  }
-}
-
-TEST(OnTheirWay, what_a_report_shows_to_be_lost_obeys_the_window_of_the_flow) {
-  Lossy s(100, 0);
-  s.send_one_by_one(4);
-  s.sack(99, {103});
-  s.ch().send_window = 1;
-  EXPECT_EQ(s.resend(), Psns{100});
-  s.ch().send_window = 3;
-  EXPECT_EQ(s.resend(), (Psns{101, 102}));
-}
-
-TEST(OnTheirWay, after_probes_a_timeout_obeys_the_window_of_the_flow_too) {
-  Lossy s;
-  s.ch().asked = Psn(102);
-  s.send_one_by_one(3);
-  s.timer();
-  s.timeout();
-  EXPECT_EQ(s.ch().probes, 1);
-  s.ch().send_window = 1;
-  EXPECT_EQ(s.resend(), Psns{100});
-}
-
-TEST(OnTheirWay, retransmissions_obey_the_rate_of_the_flow) {
-  Lossy s(100, 0);
-  s.send_one_by_one(4);
-  s.sack(99, {101});
-  s.ch().paced = true;
-  EXPECT_TRUE(s.resend().empty());
-  s.ch().paced = false;
-  EXPECT_EQ(s.resend(), Psns{100});
 }
 
 }  // namespace
