@@ -172,6 +172,10 @@ struct TransportConfig {
   uint64_t segment_bytes = 64ULL << 10;
   // Send again at once what the peer reports missing; default on.
   bool fast_retransmit = true;
+  // What goes again after a loss: "selective", what was lost, or "go_back_n", that and all behind it.
+  std::string retransmission = "selective";
+  // What losses do: "window" halves how many packets may be in flight, "none" does nothing.
+  std::string loss_response = "window";
   // Queues of RC with order type OL leave their order to channels of ROL; default on. Switching it off makes strong
   // requests wait for answers.
   bool rol = true;
@@ -250,10 +254,22 @@ struct FaultConfig {
   std::string inject;
 };
 
+// What is wrong with the network of a NIC (docs/impair.md).
+struct ImpairConfig {
+  // Of frames that it sends, and that it receives. Default empty, both: nothing ever.
+  std::string send;
+  std::string receive;
+  // Default 1.
+  uint32_t seed = 1;
+
+  bool is_set() const { return !send.empty() || !receive.empty(); }
+};
+
 struct Config {
   DeviceConfig device;
   PlacementConfig placement;
   FaultConfig fault;
+  ImpairConfig impair;
   DaemonConfig daemon;
   PortConfig port;
   DpdkConfig dpdk;

@@ -12,6 +12,7 @@
 
 #include "dataplane/eid.h"
 #include "lib/base/fault/plan_text.h"
+#include "lib/impair/text.h"
 
 namespace ub::configuration {
 
@@ -55,6 +56,10 @@ std::string check_string(const Key& key, const std::string& text) {
     return parse_neighbour(text) ? "" : subject + " is no pair such as 10.1.0.3=02:00:00:00:00:03";
   if (key.rule == "faults" || key.rule == "nic faults") {
     const std::string error = fault_error(text, key.rule == "nic faults");
+    return error.empty() ? "" : key.full_name() + ": " + error;
+  }
+  if (key.rule == "impairments") {
+    const std::string error = impair::parse(text).error;
     return error.empty() ? "" : key.full_name() + ": " + error;
   }
   if (key.rule == "ip=ip") {

@@ -185,6 +185,7 @@ std::string range_text(const Key& key) {
   if (key.rule == "name") return "1 to 63 of A-Z a-z 0-9 _ . -";
   if (key.rule == "faults") return "faults";
   if (key.rule == "nic faults") return "faults of a NIC";
+  if (key.rule == "impairments") return "impairments";
   if (key.type == KeyType::Bool) return "true, false";
   if (key.rule.starts_with("choice:")) return join(choices(key), ", ");
   if (key.min.empty()) return {};

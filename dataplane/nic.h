@@ -5,7 +5,8 @@
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
 //
-// nic_start.cc, nic_drive.cc, nic_paths.cc, nic_ids.cc and nic_statistics.cc have a part of it each. Who drives besides
+// nic_start.cc, nic_drive.cc, nic_paths.cc, nic_ids.cc, nic_faults.cc, nic_impair.cc and nic_statistics.cc have a part
+// of it each. Who drives besides
 // the application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the NIC's own thread sleeps in
 // nic_sleep.cc.
 //
@@ -41,6 +42,7 @@
 #include "dataplane/worker.h"
 #include "lib/base/fault/plan.h"
 #include "lib/base/idle_yield.h"
+#include "lib/impair/spec.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/keep_errno.h"
 #include "lib/ipc/memfd.h"
@@ -151,6 +153,9 @@ class Nic {
   Status inject(const fault::NicPlan&, std::string* why);
   // How often they happened since then.
   fault::NicCounts injected();
+  // Other impairments of its wires (docs/impair.md), whose times count from now; null: that direction stays as it is.
+  // kInvalid with `*why`: the NIC was not started with any.
+  Status impair(const impair::Script* send, const impair::Script* receive, std::string* why);
   std::vector<ChannelInfo> channels();
   // Those from number `*from` on, as many as fit; `*from` is the next one then, 0: there are no more. A bounded look.
   size_t channels(std::span<ChannelInfo> out, uint32_t* from);
@@ -190,6 +195,7 @@ class Nic {
   void report_links();
   // Owned, while has_faults_: what the clock says. True: nobody may drive.
   bool step_faults();
+  void begin_impairments(const LoadedConfig&);
   void set_port_down(bool down);
   Instant next_fault_change() const;
   bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
@@ -248,6 +254,7 @@ class Nic {
   Instant helper_deadline(Acks) const;
   Duration next_poll_pause(bool worked);
   void open_statistics(const LoadedConfig&);
+  std::vector<uint64_t> port_counters() const;
   bool statistics_due() const;
   void publish_statistics();
 

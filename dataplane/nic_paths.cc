@@ -83,7 +83,7 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
 uint32_t Nic::mtu() const {
   if (!ports_.plugins.empty()) {
     uint32_t mtu = UINT32_MAX;
-    for (const auto& plugin : ports_.plugins) mtu = std::min(mtu, plugin->mtu());
+    for (const auto& plugin : ports_.plugins) mtu = std::min(mtu, plugin->link_config().mtu);
     return mtu;
   }
   return ports_.udp.is_open() ? ports_.udp.mtu() : ports_.shm.mtu();

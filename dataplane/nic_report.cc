@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/nic_report.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace ub {
 namespace {
 
@@ -28,6 +31,11 @@ std::vector<StatsSegment> list_segments(const CoreState& s) {
   return rows;
 }
 
+template <class T>
+StatsPool use_of(const Slab<T>& pool, uint64_t refused) {
+  return {pool.in_use(), pool.high_water(), pool.capacity(), static_cast<uint32_t>(refused)};
+}
+
 }  // namespace
 
 NicReport report_nic(const CoreState& s) {
@@ -43,6 +51,15 @@ NicReport report_nic(const CoreState& s) {
   objects.peers = s.peers.in_use();
   objects.channels = s.channels.in_use();
   objects.links = s.links.in_use();
+  const StatsPool pools[] = {
+      use_of(s.kept.small(), 0),
+      use_of(s.kept.large(), s.counters[Counter::kRxNoReorderBuffer]),
+      use_of(s.reorder, 0),  // these two have one for each channel
+      use_of(s.recovery, 0),
+      use_of(s.resent, s.counters[Counter::kTpTxNoRecord]),
+  };
+  static_assert(std::size(pools) == kStatsPools);
+  std::copy(std::begin(pools), std::end(pools), objects.pools);
   return report;
 }
 

@@ -72,6 +72,7 @@ std::unique_ptr<Nic> Nic::start(const LoadedConfig& config, uint32_t wanted_uasi
   if (clients == nullptr) nic->ports_.shm.hold_bells();
   nic->worker_ = std::make_unique<Worker<PortSet>>(core, nic->arena_.data(), nic->ports_);
   for (size_t i = 1; i < nic->eids_.eids().size(); ++i) nic->worker_->core().add_eid(nic->eids_.eids()[i]);
+  nic->begin_impairments(config);
   nic->add_fixed_links();
   nic->adopt_claims();
   if (!nic->alarm_.create(error)) return nullptr;
@@ -122,7 +123,10 @@ void Nic::say_goodbye() {
   worker_->core().close(worker_->turn());
   const Instant limit = worker_->now() + kTeardownWait;
   auto ignore = [](const Event&) {};
-  while (worker_->now() < limit && (worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets())) {
+  const auto goes_on = [&] {
+    return worker_->drive(Acks::kNow, ignore) || worker_->core().has_packets() || ports_.is_sending();
+  };
+  while (worker_->now() < limit && goes_on()) {
   }
 }
 
@@ -194,7 +198,8 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
   options.directory = config.port.shm_dir;
   options.ring_bytes = config.port.shm_ring_bytes;
   options.mtu = config.port.shm_mtu;
-  options.icrc_optional = !config.port.icrc_shm;
+  options.lossless = !config.impair.is_set();
+  options.icrc_optional = !config.port.icrc_shm && options.lossless;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
   return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
 }
@@ -221,7 +226,7 @@ void Nic::add_fixed_links() {
   ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
   ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
   for (size_t i = 0; i < ports_.plugins.size(); ++i) {
-    dpdk_links_.push_back(core.add_link({ports_.plugins[i]->mtu(), false, false}));
+    dpdk_links_.push_back(core.add_link(ports_.plugins[i]->link_config()));
     ports_.set_plugin(dpdk_links_.back(), i);
   }
   if (!ports_.udp.is_open()) return;
@@ -244,6 +249,8 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.lane_bulk_bytes = static_cast<uint32_t>(c.transport.lane_bulk_bytes);
   core.segment_bytes = static_cast<uint32_t>(c.transport.segment_bytes);
   core.fast_retransmit = c.transport.fast_retransmit;
+  core.go_back_n = c.transport.retransmission == "go_back_n";
+  core.loss_window = c.transport.loss_response == "window";
   core.rol = c.transport.rol;
   core.compact = c.transport.compact;
   core.rto_min = to_duration(c.transport.rto_min);

@@ -50,9 +50,10 @@ void Nic::open_statistics(const LoadedConfig& config) {
   for (auto [open, name] : wires) {
     if (open) identity.wires += (identity.wires.empty() ? "" : ", ") + std::string(name);
   }
-  if (!ports_.plugins.empty()) {
-    identity.port_counters.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
-  }
+  std::vector<std::string>& names = identity.port_counters;
+  if (!ports_.plugins.empty()) names.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
+  if (ports_.impaired() != nullptr)
+    names.insert(names.end(), ImpairedWires::kCounters.begin(), ImpairedWires::kCounters.end());
   identity.device = config.device.name;
   if (clients_ != nullptr) identity.placement = "daemon";
   std::string directory = config.log.stats_dir;
@@ -65,6 +66,21 @@ void Nic::open_statistics(const LoadedConfig& config) {
 
 bool Nic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
+// In the order of their names: of all DPDK devices together, and of impaired wires.
+std::vector<uint64_t> Nic::port_counters() const {
+  std::vector<uint64_t> values;
+  if (!ports_.plugins.empty()) values.resize(std::size(kPluginPortCounterNames));
+  for (const auto& plugin : ports_.plugins) {
+    const auto counters = std::bit_cast<std::array<uint64_t, std::size(kPluginPortCounterNames)>>(plugin->counters());
+    for (size_t i = 0; i < counters.size(); ++i) values[i] += counters[i];
+  }
+  if (ports_.impaired() != nullptr) {
+    const auto counters = ports_.impaired()->counters();
+    values.insert(values.end(), counters.begin(), counters.end());
+  }
+  return values;
+}
+
 void Nic::publish_statistics() try {
   statistics_at_ = worker_->now();
   statistics_stale_ = false;
@@ -75,12 +91,7 @@ void Nic::publish_statistics() try {
     if (core.channel_info(i, &info)) channels.push_back(info);
   }
   const NicReport report = report_nic(core.state());
-  std::array<uint64_t, std::size(kPluginPortCounterNames)> of_plugins{};
-  for (const auto& plugin : ports_.plugins) {
-    const auto counters = std::bit_cast<decltype(of_plugins)>(plugin->counters());
-    for (size_t i = 0; i < counters.size(); ++i) of_plugins[i] += counters[i];
-  }
-  statistics_->update(core.counters(), report.objects, channels, report.segments, of_plugins,
+  statistics_->update(core.counters(), report.objects, channels, report.segments, port_counters(),
                       clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report());
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }

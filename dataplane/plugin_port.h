@@ -54,7 +54,8 @@ class PluginPort {
  public:
   virtual ~PluginPort() = default;
 
-  virtual uint32_t mtu() const = 0;
+  // The payload of its packets, and what its wire does to frames: may they be lost, and does it carry CTP?
+  virtual LinkConfig link_config() const = 0;
   virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
   virtual bool has_link() const = 0;
@@ -77,7 +78,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 5;
+constexpr uint32_t kPluginPortVersion = 6;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

@@ -7,6 +7,9 @@
 // Looking at a UDP socket is a system call. It is looked at in every round while it has traffic, and rarely
 // otherwise: the helper thread sleeps on it and says when something arrived.
 //
+// Wires to other instances may be impaired on purpose (docs/impair.md): links of theirs are then of the kind kImpaired,
+// and what is done for them, and for a port that a fault took down, stands in hindered_ports.cc.
+//
 // Thread: the owner of the Core.
 #pragma once
 
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "dataplane/foreign_memory.h"
+#include "dataplane/impaired_wires.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/plugin_port.h"
 #include "dataplane/port_concept.h"
@@ -31,7 +35,7 @@
 
 namespace ub {
 
-enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback };
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kImpaired };
 
 class PortSet {
  public:
@@ -43,10 +47,16 @@ class PortSet {
 
   explicit PortSet(const LoopbackPortOptions& options = {}) : loopback(options) {}
 
-  LinkKind kind_of(uint32_t link) const { return link < kinds_.size() ? kinds_[link] : LinkKind::kNone; }
+  // Never kImpaired.
+  LinkKind kind_of(uint32_t link) const { return link < ports_.size() ? ports_[link] : LinkKind::kNone; }
   void set_kind(uint32_t link, LinkKind kind) {
-    if (link >= kinds_.size()) kinds_.resize(link + 1, LinkKind::kNone);
-    kinds_[link] = kind;
+    if (link >= ports_.size()) {
+      ports_.resize(link + 1, LinkKind::kNone);
+      kinds_.resize(link + 1, LinkKind::kNone);
+    }
+    ports_[link] = kind;
+    const bool can_be_impaired = kind != LinkKind::kNone && kind != LinkKind::kLoopback;
+    kinds_[link] = impaired_ && can_be_impaired ? LinkKind::kImpaired : kind;
   }
   // The link of plugins[index].
   void set_plugin(uint32_t link, size_t index) {
@@ -59,9 +69,23 @@ class PortSet {
   // ---- a fault that somebody asked for: no frame passes ----
   // Rings of this host lose nothing, so frames wait there. Those of other ports are lost.
   bool is_down() const { return down_; }
-  void set_down(bool down) { down_ = down; }
+  void set_down(bool down) {
+    down_ = down;
+    hindered_ = down_ || impaired_;
+  }
   // How many, since the last call.
   uint64_t take_lost() { return std::exchange(lost_, 0); }
+
+  // ---- impairments (docs/impair.md) ----
+  // Before there are links. Frames to itself are never impaired.
+  void impair(std::unique_ptr<ImpairedWires> impaired) {
+    impaired_ = std::move(impaired);
+    hindered_ = true;
+  }
+  // Null: none, and none can come.
+  ImpairedWires* impaired() const { return impaired_.get(); }
+  // Are frames under way that this process still has?
+  bool is_sending() const { return impaired_ && impaired_->is_sending(); }
 
   // ---- looking ----
   // Where notes go while Core::look(true) holds, if anywhere. Nobody looks yet (docs/looking.md).
@@ -72,20 +96,20 @@ class PortSet {
 
   // ---- frames in ----
   size_t rx_burst(Instant now, RxFrame* out, size_t room) {
-    if (down_) [[unlikely]]
-      return lose_received(now, out, room);
+    if (hindered_) [[unlikely]]
+      return down_ ? lose_received(now, out, room) : rx_impaired(now, out, room);
     size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
     if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
     n += rx_plugins(now, out + n, room - n);
-    if (n < room && udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_)) n += rx_udp(now, out + n, room - n);
+    if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
     received_ += n;
     return n;
   }
   void rx_release() {
-    shm.rx_release();
+    release_wires();
     if (loopback_used_) loopback.rx_release();
-    if (udp.is_open()) udp.rx_release();
-    for (const auto& plugin : plugins) plugin->rx_release();
+    if (hindered_ && impaired_) [[unlikely]]
+      impaired_->release_received();
   }
   void udp_readable() {
     udp_look_at_ = Instant{};
@@ -99,41 +123,30 @@ class PortSet {
   std::byte* tx_begin(uint32_t link, size_t bytes) {
     if (down_ && holds(link)) [[unlikely]]
       return nullptr;
-    return begun_ = begin_frame(link, bytes);
+    return begun_ = begin_frame(kinds_[link], link, bytes);
   }
   void tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
     if (down_) [[unlikely]] {
       ++lost_;
-      return abort_frame(link, frame);
+      return abort_frame(kinds_[link], link, frame);
     }
-    switch (kinds_[link]) {
-      case LinkKind::kShm:
-        return shm.tx_commit(link, frame, bytes);
-      case LinkKind::kUdp:
-        udp_sent_ = true;
-        return udp.tx_commit(link, frame, bytes);
-      case LinkKind::kPlugin:
-        return plugin_of_[link]->tx_commit(frame, bytes);
-      case LinkKind::kLoopback:
-        loopback_used_ = true;
-        return loopback.tx_commit(link, frame, bytes);
-      case LinkKind::kNone:
-        return;
-    }
+    commit_frame(kinds_[link], link, frame, bytes);
   }
   void tx_abort(uint32_t link, std::byte* frame) {
     if (foreign != nullptr) foreign->frame_aborted(frame);
-    abort_frame(link, frame);
+    abort_frame(kinds_[link], link, frame);
   }
   void tx_may_wait(uint32_t link) {
     if (kinds_[link] == LinkKind::kShm) shm.tx_may_wait(link);
   }
   void tx_hold(uint32_t link, std::byte* frame, std::byte* held) {
     foreign->frame_held(frame, held);
-    abort_frame(link, frame);
+    abort_frame(kinds_[link], link, frame);
   }
   void tx_drop(std::byte* held) { foreign->frame_aborted(held); }
   void tx_flush(Instant now) {
+    if (hindered_ && impaired_) [[unlikely]]
+      flush_impaired(now);
     if (shm.link_count() != 0) shm.tx_flush(now);
     if (loopback_used_) loopback.tx_flush(now);
     if (!plugins.empty()) [[unlikely]]
@@ -176,7 +189,7 @@ class PortSet {
   Instant next_deadline() const {
     Instant deadline = Instant::never();
     for (const auto& plugin : plugins) deadline = earlier(deadline, plugin->next_deadline());
-    return deadline;
+    return impaired_ && !down_ ? earlier(deadline, impaired_->next_due()) : deadline;
   }
 
   // Is there something to receive that rings nobody? Then whoever lets go must tell the helper.
@@ -237,6 +250,12 @@ class PortSet {
   static constexpr Duration kUdpHot = milliseconds(1);
   static constexpr Duration kUdpPause = microseconds(20);
 
+  void release_wires() {
+    shm.rx_release();
+    if (udp.is_open()) udp.rx_release();
+    for (const auto& plugin : plugins) plugin->rx_release();
+  }
+
   // The first is another one each time: a busy one leaves room for the rest.
   size_t rx_plugins(Instant now, RxFrame* out, size_t room) {
     size_t n = 0;
@@ -250,6 +269,7 @@ class PortSet {
     return n;
   }
 
+  bool udp_is_due(Instant now) const { return udp.is_open() && (now < udp_hot_until_ || now >= udp_look_at_); }
   size_t rx_udp(Instant now, RxFrame* out, size_t room) {
     const size_t got = udp.rx_burst(out, room);
     if (got != 0) udp_hot_until_ = now + kUdpHot;
@@ -257,23 +277,21 @@ class PortSet {
     return got;
   }
 
-  // What came to ports that do not hold it while they are down. None of it is handed on.
-  size_t lose_received(Instant now, RxFrame* out, size_t room) {
-    size_t n = rx_plugins(now, out, room);
-    if (n < room && udp.is_open()) n += rx_udp(now, out + n, room - n);
-    lost_ += n;
-    if (udp.is_open()) udp.rx_release();
-    for (const auto& plugin : plugins) plugin->rx_release();
-    return 0;
-  }
+  size_t lose_received(Instant now, RxFrame* out, size_t room);
+  size_t rx_impaired(Instant now, RxFrame* out, size_t room);
+  std::byte* begin_impaired(uint32_t link, size_t bytes);
+  void commit_impaired(uint32_t link, std::byte* frame, size_t bytes);
+  void abort_impaired(uint32_t link, std::byte* frame);
+  void flush_impaired(Instant now);
+  bool leave_impaired(uint32_t link, std::span<const std::byte> frame);
 
   // Does the port of this link hold frames while it is down?
   bool holds(uint32_t link) const {
-    return kinds_[link] == LinkKind::kShm || kinds_[link] == LinkKind::kLoopback;
+    return ports_[link] == LinkKind::kShm || ports_[link] == LinkKind::kLoopback;
   }
 
-  std::byte* begin_frame(uint32_t link, size_t bytes) {
-    switch (kinds_[link]) {
+  std::byte* begin_frame(LinkKind kind, uint32_t link, size_t bytes) {
+    switch (kind) {
       case LinkKind::kShm:
         return shm.tx_begin(link, bytes);
       case LinkKind::kUdp:
@@ -282,14 +300,35 @@ class PortSet {
         return plugin_of_[link]->tx_begin(bytes);
       case LinkKind::kLoopback:
         return loopback.tx_begin(link, bytes);
+      case LinkKind::kImpaired:
+        return begin_impaired(link, bytes);
       case LinkKind::kNone:
         break;
     }
     return nullptr;
   }
 
-  void abort_frame(uint32_t link, std::byte* frame) {
-    switch (kinds_[link]) {
+  void commit_frame(LinkKind kind, uint32_t link, std::byte* frame, size_t bytes) {
+    switch (kind) {
+      case LinkKind::kShm:
+        return shm.tx_commit(link, frame, bytes);
+      case LinkKind::kUdp:
+        udp_sent_ = true;
+        return udp.tx_commit(link, frame, bytes);
+      case LinkKind::kPlugin:
+        return plugin_of_[link]->tx_commit(frame, bytes);
+      case LinkKind::kLoopback:
+        loopback_used_ = true;
+        return loopback.tx_commit(link, frame, bytes);
+      case LinkKind::kImpaired:
+        return commit_impaired(link, frame, bytes);
+      case LinkKind::kNone:
+        return;
+    }
+  }
+
+  void abort_frame(LinkKind kind, uint32_t link, std::byte* frame) {
+    switch (kind) {
       case LinkKind::kShm:
         return shm.tx_abort(link, frame);
       case LinkKind::kUdp:
@@ -298,12 +337,16 @@ class PortSet {
         return plugin_of_[link]->tx_abort(frame);
       case LinkKind::kLoopback:
         return loopback.tx_abort(link, frame);
+      case LinkKind::kImpaired:
+        return abort_impaired(link, frame);
       case LinkKind::kNone:
         return;
     }
   }
 
-  std::vector<LinkKind> kinds_{LinkKind::kNone};
+  std::vector<LinkKind> kinds_{LinkKind::kNone};  // how frames of a link are sent
+  std::vector<LinkKind> ports_{LinkKind::kNone};  // by what port
+  std::unique_ptr<ImpairedWires> impaired_;
   std::vector<PluginPort*> plugin_of_;  // by link
   size_t first_plugin_ = 0;
   uint64_t received_ = 0;
@@ -313,6 +356,7 @@ class PortSet {
   bool udp_sent_ = false;
   bool loopback_used_ = false;
   bool down_ = false;
+  bool hindered_ = false;  // down or impaired
   uint64_t lost_ = 0;
 };
 

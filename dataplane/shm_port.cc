@@ -30,8 +30,10 @@ size_t ShmPort::adopt_pending(const AddLink& add) {
         // A connection that was refused at once needs no number.
         auto refused = [&](const Notice& o) { return o.link == link && o.kind == Notice::Kind::kDead; };
         bool gone = std::any_of(notices.begin(), notices.end(), refused) && link->rx.empty();
-        const LinkConfig config{
-            .mtu = link->mtu, .icrc_optional = options_.icrc_optional, .lossless = true, .compact = true};
+        const LinkConfig config{.mtu = link->mtu,
+                                .icrc_optional = options_.icrc_optional,
+                                .lossless = options_.lossless,
+                                .compact = options_.lossless};
         if (!gone) link->number = add(config);
         if (link->number == 0) {
           for (Notice& o : notices)

@@ -54,6 +54,7 @@ struct ShmPortOptions {
   uint64_t ring_bytes = 8U << 20;  // per direction and peer: power of two, 64 KiB to 1 GiB; touched as used
   uint32_t mtu = 4096;             // payload bytes of a packet
   bool icrc_optional = true;
+  bool lossless = true;       // false: somebody between us and the ring loses frames (impaired_wires.h)
   uint32_t max_links = 4096;  // at most ipc::Doorbell::kMaxLinks
   Duration doorbell_after = microseconds(5);
   Duration doorbell_repeat = milliseconds(1);  // and again, while still nothing was consumed

@@ -20,7 +20,7 @@ namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
@@ -122,6 +122,8 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.bulk = c.bulk;
   r.ordered = c.ordered;
   r.compact = c.compact;
+  r.repeats = c.repeats;
+  r.go_back_n = c.go_back_n;
   r.state = c.state;
   r.next_psn = c.next_psn;
   r.oldest_unacked = c.oldest_unacked;
@@ -132,6 +134,7 @@ StatsChannel to_row(const ChannelInfo& c) {
   r.retransmits = c.retransmits;
   r.smoothed_rtt_ns = c.smoothed_rtt.ns;
   r.rto_ns = c.rto.ns;
+  std::copy(std::begin(c.counts.v), std::end(c.counts.v), r.counts);
   return r;
 }
 

@@ -41,6 +41,18 @@ struct StatsIdentity {
   std::vector<std::string> port_counters;  // names of counters beside those of the Core
 };
 
+// A pool that all channels share.
+struct StatsPool {
+  uint32_t in_use = 0, highest = 0;  // now, and at most since the start
+  uint32_t size = 0;
+  uint32_t refused = 0;  // times that somebody found nothing left for him
+  bool operator==(const StatsPool&) const = default;
+};
+// kept_small, kept_large: packets that wait for their delivery; one that finds no small place takes a large one, and is
+// refused only there. bitmaps: of what arrived beyond a gap. recovery: of what was lost. records: of retransmissions.
+inline constexpr const char* kStatsPoolNames[] = {"kept_small", "kept_large", "bitmaps", "recovery", "records"};
+inline constexpr size_t kStatsPools = sizeof kStatsPoolNames / sizeof kStatsPoolNames[0];
+
 // How many there are of each.
 struct StatsObjects {
   uint32_t jfc = 0;
@@ -53,6 +65,7 @@ struct StatsObjects {
   uint32_t peers = 0;
   uint32_t channels = 0;
   uint32_t links = 0;
+  StatsPool pools[kStatsPools];  // in the order of their names
   bool operator==(const StatsObjects&) const = default;
 };
 
@@ -91,12 +104,14 @@ struct StatsChannel {
   uint32_t peer_uasid;
   uint16_t remote_port, mtu;
   uint32_t link;
-  uint8_t bulk, state, ordered, compact;
+  uint8_t bulk, state, ordered, compact, go_back_n, repeats;
+  uint8_t reserved[6];
   uint32_t next_psn, oldest_unacked, expected_psn, queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   int64_t smoothed_rtt_ns, rto_ns;
+  uint64_t counts[kChannelCounts];  // in the order of kChannelCountNames
 };
-static_assert(sizeof(StatsChannel) == 112);
+static_assert(sizeof(StatsChannel) == 120 + 8 * kChannelCounts);
 
 // ---- writing --------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ PAGES = {
     "Latencies of the data calls": ("urma_start_perf", "latencies of the data calls"),
     "Memory that a daemon reaches, and where the NIC runs": ("softub_alloc", "memory shared with a daemon"),
     "Faults on demand": ("softub_inject", "faults on demand"),
+    "An impaired network": ("softub_impair", "a network that loses, delays, reorders and cuts"),
+    "Which transport serves": ("softub_get_transports", "which transport carries requests"),
 }
 SECTION = re.compile(r"^/\* -{4} (.+?)(?: -+)?(?: \*/)?$")
 COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*\));", re.S)

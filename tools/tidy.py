@@ -37,7 +37,7 @@ FIXED_LAYOUT = ("lib/urma/include/", "tests/unit/urma/test_layout")  # the latte
 # of tp share with those of the others.
 CORE_VALUES = ("lib/transport/addresses.h", "lib/transport/copy_prefix.h", "lib/transport/core_common.h",
                "lib/transport/core_types.h", "lib/transport/held_frames", "lib/transport/host.h", "lib/transport/looking/note.h",
-               "lib/transport/looking/stages.def", "lib/transport/seal_and_commit.h")
+               "lib/transport/looking/stages.def", "lib/transport/seal_and_commit.h", "lib/transport/full_port.h")
 UB_LAYERS = ("lib/transport/ta/", "lib/transport/setup/", "lib/transport/resource/")
 URMA_LAYERS = ("lib/urma/objects/", "lib/urma/data/", "lib/urma/events/", "lib/urma/device/")
 URMA_ROOT = tuple(f"lib/urma/{name}.h" for name in ("clock", "library", "log", "number", "spinlock", "status", "wait"))
@@ -82,7 +82,8 @@ MAY_INCLUDE = {
     "lib/urma/device/device_profile.h": ("dataplane/config.h", "lib/urma/backends/placement.h"),
     "lib/urma/backends/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
     # the value types of the NIC's objects, and what it reports
-    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h"),
+    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h", "lib/impair/spec.h"),
+    "lib/urma/softub.cc": ("lib/impair/text.h",),  # texts of users become values for the NIC
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them
 }

@@ -18,6 +18,7 @@
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "lib/transport/wire/id_port.h"
 
 namespace ub::dpdk {
@@ -75,17 +76,21 @@ rte_mempool* make_pool(const std::string& name, uint16_t buffer) {
   return pool;
 }
 
-// Of an IP packet that the Core wrote.
+// Of a packet that the Core wrote: of IP, or of CTP, whose Ethernet header stands in for that of IPv4.
 wire::IpAddress source_of(const std::byte* frame) {
   wire::IpAddress source;
-  if (load_be16(frame + 12) == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 12));
+  const uint16_t type = load_be16(frame + 12);
+  if (type == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 12));
+  if (type == wire::kEtherTypeUb) return wire::v4_of_stand_in(frame + 6);
   std::memcpy(source.bytes.data(), frame + kEthSize + 8, 16);
   return source;
 }
 
 wire::IpAddress destination_of(const std::byte* frame) {
   wire::IpAddress destination;
-  if (load_be16(frame + 12) == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 16));
+  const uint16_t type = load_be16(frame + 12);
+  if (type == wire::kEtherTypeIpv4) return wire::IpAddress::from_v4(load_be32(frame + kEthSize + 16));
+  if (type == wire::kEtherTypeUb) return wire::v4_of_stand_in(frame);
   std::memcpy(destination.bytes.data(), frame + kEthSize + 24, 16);
   return destination;
 }
@@ -158,6 +163,7 @@ bool DpdkPort::configure(std::string* error) {
   }
   is_memif_ = std::strcmp(info.driver_name, "net_memif") == 0;
   is_af_packet_ = std::strcmp(info.driver_name, "net_af_packet") == 0;
+  carries_compact_ = can_carry_compact(info.driver_name);
   uint16_t device_mtu = 0;
   rte_eth_dev_get_mtu(port_, &device_mtu);
   mtu_ = options_.mtu != 0 ? options_.mtu : payload_for_device_mtu(device_mtu);
@@ -170,6 +176,14 @@ bool DpdkPort::configure(std::string* error) {
   for (const auto& [ip, neighbour] : options_.neighbours) neighbours_->add_static(ip, neighbour);
   host_ = std::make_unique<EthernetHost>(own, neighbours_.get());
   return true;
+}
+
+// Both drivers hand over frames in memory, as long as they were sent.
+bool DpdkPort::can_carry_compact(const char* driver) const {
+  const bool keeps_length = is_memif_ || std::strcmp(driver, "net_ring") == 0;
+  const bool has_gateway = options_.gateway_v4 != wire::IpAddress{} || options_.gateway_v6 != wire::IpAddress{};
+  const auto is_v4 = [](const IpNetwork& network) { return network.address.is_v4(); };
+  return keeps_length && !has_gateway && std::all_of(options_.addresses.begin(), options_.addresses.end(), is_v4);
 }
 
 // A number in the devargs.
@@ -319,6 +333,10 @@ bool DpdkPort::strip_vlan(rte_mbuf* m) {
   return true;
 }
 
+bool DpdkPort::is_compact_for_us(const std::byte* frame) const {
+  return carries_compact_ && std::memcmp(frame, host_->mac().data(), host_->mac().size()) == 0;
+}
+
 bool DpdkPort::is_for_core(rte_mbuf* m) {
   const std::byte* frame = data_of(m);
   size_t ip_size = m->data_len > kEthSize && load_u8(frame + kEthSize) >> 4 == 6 ? kIpv6Size : kIpv4Size;
@@ -327,6 +345,11 @@ bool DpdkPort::is_for_core(rte_mbuf* m) {
     return false;
   }
   uint16_t type = load_be16(frame + 12);
+  if (type == wire::kEtherTypeUb) {
+    const bool ours = is_compact_for_us(frame);
+    if (!ours) ++counters_.rx_drop_foreign;
+    return ours;
+  }
   uint8_t protocol = type == wire::kEtherTypeIpv4   ? load_u8(frame + kEthSize + 9)
                      : type == wire::kEtherTypeIpv6 ? load_u8(frame + kEthSize + 6)
                                                     : uint8_t{0};

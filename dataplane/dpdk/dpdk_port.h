@@ -7,6 +7,10 @@
 // frames are dropped: what waits for ever would be kept for ever. A few wait for a while: those whose next hop is not
 // known yet (waiting_frames.h).
 //
+// Packets of CTP, which have no IP header, find their next hop by the IPv4 addresses in their Ethernet header
+// (wire/compact_packet.h). So a port carries them only if all its addresses are of IPv4, and if it has no gateway,
+// behind which only IP goes on. And its wire must leave the length of frames as it is: Ethernet fills short ones up.
+//
 // Thread: the owner of the Core, except open().
 #pragma once
 
@@ -32,7 +36,8 @@ class DpdkPort final : public PluginPort {
   static std::unique_ptr<DpdkPort> open(const PluginPortOptions&, std::string* error);
   ~DpdkPort() override;
 
-  uint32_t mtu() const override { return mtu_; }
+  // No device promises that it loses nothing: frames are gone when its link is.
+  LinkConfig link_config() const override { return {.mtu = mtu_, .compact = carries_compact_}; }
   PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }
   bool has_link() const override { return watch_->has_link(); }
@@ -68,6 +73,7 @@ class DpdkPort final : public PluginPort {
   explicit DpdkPort(const PluginPortOptions&);
   bool probe(std::string* error);
   bool configure(std::string* error);
+  bool can_carry_compact(const char* driver) const;
   bool frames_fit_memif(std::string* error) const;
   bool configure_queues(const rte_eth_dev_info&, std::string* error);
   bool widen(std::string* error);
@@ -80,6 +86,7 @@ class DpdkPort final : public PluginPort {
 
   bool is_whole(rte_mbuf*);
   bool is_for_core(rte_mbuf*);
+  bool is_compact_for_us(const std::byte* frame) const;
   bool strip_vlan(rte_mbuf*);
   void answer_host(rte_mbuf*);
   const wire::MacAddress* route(std::byte* frame);
@@ -101,6 +108,7 @@ class DpdkPort final : public PluginPort {
   uint32_t mtu_ = 0;
   uint32_t link_ = 0;
   bool is_memif_ = false, is_af_packet_ = false;
+  bool carries_compact_ = false;
   int interrupt_fd_ = -1;
   bool armed_ = false;  // a frame makes it readable
   Instant now_{};

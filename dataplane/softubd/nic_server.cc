@@ -17,6 +17,7 @@
 
 #include "dataplane/daemon_socket.h"
 #include "lib/base/fault/plan_text.h"
+#include "lib/impair/text.h"
 
 namespace ub {
 
@@ -290,8 +291,9 @@ std::string NicServer::reload(const LoadedConfig& wanted) {
   const std::vector<ConfigRow> before = describe(config_), after = describe(wanted);
   for (size_t i = 0; i < before.size(); ++i) {
     const std::string& key = before[i].key;
-    const bool may_change =
+    const bool of_daemon =
         key.starts_with("daemon.") && key != "daemon.socket" && key != "daemon.access" && key != "daemon.max_apps";
+    const bool may_change = of_daemon || key == "impair.send" || key == "impair.receive";
     if (!may_change && before[i].value != after[i].value) others += (others.empty() ? "" : ", ") + key;
   }
   DaemonConfig daemon = wanted.daemon;
@@ -300,7 +302,25 @@ std::string NicServer::reload(const LoadedConfig& wanted) {
   daemon.max_apps = config_.daemon.max_apps;
   config_.daemon = daemon;
   apply_settings();
+  apply_impairments(wanted.impair);
   return others;
+}
+
+// Only what changed begins anew.
+void NicServer::apply_impairments(const ImpairConfig& wanted) {
+  const auto changed = [](std::string& now, const std::string& then) {
+    if (now == then) return std::optional<impair::Script>{};
+    now = then;
+    return impair::parse(then).script;  // it was checked when it was read
+  };
+  const std::optional<impair::Script> send = changed(config_.impair.send, wanted.send);
+  const std::optional<impair::Script> receive = changed(config_.impair.receive, wanted.receive);
+  if (!send && !receive) return;
+  std::string why;
+  const Status status = nic_->impair(send ? &*send : nullptr, receive ? &*receive : nullptr, &why);
+  if (status != Status::kOk) return spdlog::warn("impair.send, impair.receive: {}", why);
+  spdlog::warn("the network of this NIC is impaired on purpose: it sends with \"{}\", and receives with \"{}\"",
+               wanted.send, wanted.receive);
 }
 
 }  // namespace ub

@@ -46,6 +46,7 @@ class NicServer {
   bool lock_socket(std::string* error);
   bool listen(std::string* error);
   void apply_settings();
+  void apply_impairments(const ImpairConfig& wanted);
   void accept();
   bool accept_some();
   void end_oldest_stranger();

@@ -121,10 +121,14 @@ bool Link::is_late() {
   return spec_.late == 0 ? ++candidates_ % 2 == 0 : lateness_.chance(spec_.late);
 }
 
-// The addresses of Ethernet stay: a frame with others would not come at all.
+// Behind the UDP header, or that of Ethernet if the frame is something else: a frame with another address would not
+// come at all, or to somebody else.
 void Link::flip_a_bit(std::span<std::byte> frame) {
-  if (frame.size() <= wire::kEthSize) return;
-  const uint64_t bit = corruption_.between(wire::kEthSize * 8, frame.size() * 8 - 1);
+  wire::NetHeader net;
+  const bool is_udp = wire::parse_network(frame, net) == wire::Drop::kNone;
+  const size_t first = is_udp ? static_cast<size_t>(net.tph - frame.data()) : wire::kEthSize;
+  if (frame.size() <= first) return;
+  const uint64_t bit = corruption_.between(first * 8, frame.size() * 8 - 1);
   frame[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
 }
 

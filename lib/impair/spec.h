@@ -40,7 +40,7 @@ struct Spec {
   double burst = 0;      // mean length of a run of losses, at least 1 (Gilbert's model); 0: independent losses
   uint32_t every = 0;    // each n-th frame is lost; 0: none
   double duplicate = 0;  // share that comes twice
-  double corrupt = 0;    // share in which one bit flips, behind the Ethernet header
+  double corrupt = 0;    // share in which one bit flips, behind the headers with addresses
   uint32_t reorder = 0;  // a late frame is overtaken by 1 to so many later ones; 0: none is late
   double late = 0;       // share that is late; 0: every second frame
   Duration wait{};       // a late frame leaves after so long in any case; 0: after the time of `reorder` such

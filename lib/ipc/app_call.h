@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 11;
+inline constexpr uint32_t kAppCallVersion = 12;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application

@@ -394,7 +394,9 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->mtu = ch.mtu;
   out->bulk = is_bulk(ch.lane);
   out->ordered = is_ordered(ch.lane);
+  out->go_back_n = ch.go_back_n;
   out->compact = ch.compact;
+  out->repeats = ch.repeats != 0;
   out->state = static_cast<uint8_t>(ch.state);
   out->next_psn = ch.next_psn.value();
   out->oldest_unacked = ch.oldest_unacked.value();
@@ -405,6 +407,7 @@ bool Core<Host, Engines>::channel_info(uint32_t index, ChannelInfo* out) const {
   out->retransmits = ch.retransmits;
   out->smoothed_rtt = ch.round_trip.smoothed;
   out->rto = ch.rto;
+  out->counts = s_.channel_counts[index];
   return true;
 }
 

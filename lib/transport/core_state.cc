@@ -21,6 +21,7 @@ void lay_out_ub(CoreState& s, Arena& arena) {
   s.parked.init(arena, c.slow_memory ? kParkedMessages : kParkedMessagesAtOnce);
   s.contexts.init(arena, kSequenceContexts);
   s.initiator_contexts.init(arena, kSequenceContexts);
+  s.repeats.init(arena, c.compact_repeats);
   s.held_datagrams.lay_out(s.held.numbers, arena, c.slow_memory ? kHeldDatagrams : 0);
   s.arriving.init(arena, kArrivingDatagrams);
   s.held_datagrams_of = arena.take<uint16_t>(size_t{std::numeric_limits<Owner>::max()} + 1);

@@ -15,6 +15,7 @@
 #include "lib/transport/resource/records.h"
 #include "lib/transport/resource/rnr_faults.h"
 #include "lib/transport/setup/finding.h"
+#include "lib/transport/ta/repeats.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/wire/control_record.h"
 
@@ -72,6 +73,7 @@ struct CoreState : tp::State {
   Slab<ParkedMessage> parked;
   Slab<SequenceContext> contexts;
   Slab<InitiatorContext> initiator_contexts;
+  Slab<ta::Repeats> repeats;  // of channels of CTP whose wires may lose packets
   Slab<ArrivingDatagram> arriving;
   uint16_t* arriving_of = nullptr;  // by Owner: how many records of `arriving` it has
   HeldPool held_datagrams;

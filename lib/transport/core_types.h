@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/base/channel_counts.h"
 #include "lib/base/status.h"
 #include "lib/base/time.h"
 #include "lib/base/work_queue.h"
@@ -98,11 +99,16 @@ struct CoreConfig {
   // One-packet requests of queues without an order of the channel go by CTP (7.3.1), where the wire carries it and the
   // peer has it.
   bool compact = true;
+  // How many channels of CTP there may be on wires that lose packets. Each has a record of 56 KB, which is touched as
+  // it is used. Where there is none left, RTP carries all. At most 65535.
+  uint32_t compact_repeats = 64;
   bool fast_retransmit = true;
+  bool go_back_n = false;  // discard what comes ahead of a gap, on channels of which one end wants that
   Duration rto_min = milliseconds(4);
   Duration rto_max = milliseconds(512);
   uint32_t rtt_multiplier = 8;
   uint32_t reorder_packets = 64;  // a packet that comes later than so many that were sent after it is taken for lost
+  bool loss_window = true;  // losses halve the window of a channel without other congestion control (cc/loss_window.h)
   bool dcqcn = false;                               // channels use DCQCN; both ends must have it on
   uint64_t line_bytes_per_second = 12'500'000'000;  // DCQCN: the highest rate of a channel or queue pair
   // Flows without an algorithm record the feedback of the network (cc/listener.h). Tests and the simulator read it in
@@ -247,7 +253,10 @@ struct LinkConfig {
   bool lossless = false;             // the wire holds the sender back instead of losing packets: no congestion window
   uint16_t roce_port = 0;            // UDP source port of all RoCE packets; 0: each queue pair has its own
   bool identification_lost = false;  // the port rebuilds the IPv4 headers of received packets, with ID 0
-  bool compact = false;  // it carries CTP: it is lossless, keeps the order of frames and leaves their length
+  // It carries CTP: it leaves the length of frames as it is, and takes those of the MTU. If it is lossless, it also
+  // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
+  // queue takes for 32768 transactions.
+  bool compact = false;
 };
 
 struct PeerAddress {
@@ -310,11 +319,14 @@ struct ChannelInfo {
   bool bulk;      // its lane is for long messages
   bool ordered;   // it keeps the order of its messages (ROL)
   bool compact;   // it is one of CTP, which has no packet numbers
+  bool repeats;   // of CTP: its requests are repeated, because its wire may lose packets
+  bool go_back_n;  // after a loss everything behind it goes again
   uint8_t state;  // tp::ChannelState
   uint32_t next_psn, oldest_unacked, expected_psn;
   uint32_t queued_messages;
   uint64_t tx_packets, rx_packets, retransmits;
   Duration smoothed_rtt, rto;
+  ChannelCounts counts;
 };
 
 }  // namespace ub

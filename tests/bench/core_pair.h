@@ -97,6 +97,7 @@ class FrameQueue {
   void abort() { open_ = false; }
 
   size_t waiting() const { return pushed_ - popped_; }
+  uint64_t sent() const { return pushed_; }  // frames, ever
   // Frame i of those waiting; valid until it is released.
   std::span<const std::byte> at(size_t i) const {
     const Frame& f = frames_[(popped_ + i) % kFrames];

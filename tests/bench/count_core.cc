@@ -6,6 +6,7 @@
 //   count_core --facts       the compiler, and bytes of a Core's records for each channel, jetty and queue pair
 //
 // Collect measured_section() alone; what it calls are the stages (exchange.h). Set-up and two windows are over then.
+// How many packets both sides sent in it is printed.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -58,7 +59,9 @@ int run(const std::string& name, uint32_t window, bool icrc, uint64_t count) {
   }
   Exchange exchange(*operation, window, icrc);
   exchange.run(2 * window);
+  const uint64_t before = exchange.packets();
   measured_section(exchange, count);
+  std::printf("packets: %llu\n", static_cast<unsigned long long>(exchange.packets() - before));
   exchange.check();
   return 0;
 }

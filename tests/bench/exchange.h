@@ -31,6 +31,7 @@ struct Operation {
   Service service = Service::kRoi;
   uint32_t late_each = 0;  // every so many-th packet arrives a round later than the others; 0: none does
   bool compact = false;    // by CTP
+  bool lossy = false;      // the wire says that it may lose packets; it loses none
 };
 constexpr Operation kOperations[] = {
     {"WRITE 64", WrOp::kWrite, 64}, {"READ 64", WrOp::kRead, 64},         {"SEND 64", WrOp::kSend, 64},
@@ -69,13 +70,22 @@ constexpr Operation kCompactOperations[] = {
     {"CTP FADD 8", WrOp::kFetchAdd, 8, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
 };
 
+// What being ready for losses costs: the window of RTP, the repeats of CTP.
+constexpr Operation kLossyOperations[] = {
+    {"WRITE 64 lossy", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, false, true},
+    {"READ 64 lossy", WrOp::kRead, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, false, true},
+    {"CTP WRITE 64 lossy", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true, true},
+    {"CTP READ 64 lossy", WrOp::kRead, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true, true},
+};
+
 // nullptr: there is none of that name.
 inline const Operation* find_operation(const std::string& name) {
   for (const std::span<const Operation> all : {std::span<const Operation>(kOperations),
                                                {kRoceOperations},
                                                {kOrderOperations},
                                                {kLateOperations},
-                                               {kCompactOperations}}) {
+                                               {kCompactOperations},
+                                               {kLossyOperations}}) {
     for (const Operation& op : all) {
       if (op.name == name) return &op;
     }
@@ -95,7 +105,7 @@ class Exchange {
         window_(window),
         icrc_(icrc),
         region_bytes_(memory_of(operation)),
-        pair_(link(icrc, operation.compact), kDepth, memory_of(operation), memory_of(operation),
+        pair_(link(icrc, operation), kDepth, memory_of(operation), memory_of(operation),
               operation.protocol == Protocol::kRoce ? 1 : 0, operation.service) {
     stride_ = op_.bytes < 64 ? 64 : op_.bytes;
     std::byte* source = (op_.op == WrOp::kRead ? pair_.b : pair_.a).region.data();
@@ -111,6 +121,8 @@ class Exchange {
   // After so many operations all buffers were touched.
   uint64_t cycle() const { return region_bytes_ / stride_; }
   const CoreState& state() const { return pair_.a_node.core.state(); }
+  // Sent so far by both sides.
+  uint64_t packets() const { return pair_.wire.a_to_b.sent() + pair_.wire.b_to_a.sent(); }
   const roce::State& roce_state() const { return *pair_.a_node.core.roce_state(); }
 
   // `ops` operations, in whole windows.
@@ -234,12 +246,12 @@ class Exchange {
   std::vector<std::vector<std::byte>> late_;
 
  private:
-  static LinkConfig link(bool icrc, bool compact) {
+  static LinkConfig link(bool icrc, const Operation& operation) {
     LinkConfig config;
     config.mtu = kMtu;
     config.icrc_optional = !icrc;
-    config.lossless = true;
-    config.compact = compact;
+    config.lossless = !operation.lossy;
+    config.compact = operation.compact;
     return config;
   }
 

@@ -25,6 +25,7 @@ import daemons
 import wires
 from processes import Failure, Process, check, free_port, pair
 
+TRANSPORTS = ("rtp", "ctp", "ctp with repeats")
 FAILED = 1
 USAGE = 2
 PEER_LOST = 3
@@ -33,8 +34,9 @@ SKIPPED = 77
 
 
 class Tests:
-    def __init__(self, tools, directory):
+    def __init__(self, tools, directory, placement):
         self.tools = tools
+        self.placement = placement
         self.directory = directory
         self.host = Process.wire.host()
 
@@ -62,7 +64,7 @@ class Tests:
             server.kill()
 
     # ---- urma_perf ----
-    def perf(self, test, *options, server_options=(), rows=1):
+    def perf(self, test, *options, server_options=(), rows=1, transport=None):
         port = free_port()
         file = os.path.join(self.directory, "perf.json")
         args = [self.tools["perf"], test, "-p", port, *options]
@@ -74,6 +76,19 @@ class Tests:
         for row in document["results"]:
             speed = row["msg_rate_mpps"] if test.endswith("_bw") else row["t_typical_us"]
             check(row["iterations"] > 0 and speed > 0, json.dumps(row))
+            check(row["transport"] in TRANSPORTS, f"transport: {row['transport']}")
+        if transport:
+            served = {row["transport"] for row in document["results"]}
+            check(served == {transport}, f"{test} {' '.join(map(str, options))}: {served} served, not {transport}")
+            check(f"# transport: {transport}" in out, out)
+
+    def transport_of(self, verb):
+        """Which one has to serve short requests in mode RM, on this wire."""
+        if self.placement == "daemon":
+            return "rtp"
+        if Process.wire.name == "memif":  # a device may lose frames, and messages that take a receive need their order
+            return "rtp" if verb == "send" else "ctp with repeats"
+        return "ctp" if Process.wire.name in ("shm", "(default)") else "rtp"
 
     def perf_mismatch(self):
         port = free_port()
@@ -456,7 +471,14 @@ class Tests:
             check(objects["segments"] == len(segments), f"{objects['segments']} segments, {len(segments)} are shown")
             for kind in ("jfc", "jetty", "targets", "peers", "channels", "links"):
                 check(objects[kind] > 0, f"no {kind} is counted: {objects}")
-            check(shown("channels")["channels"], "no channel is shown")
+            channels = shown("channels")["channels"]
+            check(channels and all(c["counts"]["again_timeout"] >= 0 for c in channels), f"channels: {channels}")
+            transports = {c["transport"] for c in channels}
+            check(self.transport_of("write") in transports <= set(TRANSPORTS), f"transports: {transports}")
+            pools = shown("pools")["pools"]
+            check(all(p["in_use"] <= p["highest"] <= p["size"] for p in pools) and len(pools) == 5, f"pools: {pools}")
+            for what in ("channels", "pools"):
+                Process([self.tools["admin"], "show", what, "--all", "--instance", client.popen.pid]).expect(0)
             Process([self.tools["admin"], "show", "objects", "--instance", client.popen.pid]).expect(0)
             client.popen.send_signal(signal.SIGINT)
             client.expect(130, 10)
@@ -496,6 +518,16 @@ class Tests:
             yield f"perf {verb}_bw --token", lambda v=verb: self.perf(f"{v}_bw", *short, "--token")
         yield "perf write_lat -a", lambda: self.perf("write_lat", "-n", 20, "--warmup", 2, "--verify", "-a", rows=23)
         yield "perf send_bw -a", lambda: self.perf("send_bw", "-n", 20, "--warmup", 2, "--verify", "-a", rows=23)
+        for verb in ("write", "read", "send", "atomic"):
+            size = () if verb == "atomic" else ("-s", 64)
+            yield f"perf {verb}_bw --ctp", lambda v=verb, s=size: self.perf(
+                f"{v}_bw", *short, *s, "--ctp", transport=self.transport_of(v))
+        yield "perf read_lat, the transport is left open", lambda: self.perf(
+            "read_lat", *short, "-s", 64, transport=self.transport_of("read"))
+        yield "perf write_lat --ctp, rc", lambda: self.perf(
+            "write_lat", *short, "-s", 64, "--ctp", "-m", "rc", transport="rtp")
+        yield "perf write_bw --ctp, 1 MiB", lambda: self.perf(
+            "write_bw", "-n", 50, "-s", "1m", "-t", 8, "--ctp", transport="rtp")
         yield "perf -D", lambda: self.perf("read_lat", "-D", 1)
         yield "perf atomic CAS", lambda: self.perf("atomic_lat", *short, "-A", "CMP_AND_SWAP")
         yield "perf send_lat -e", lambda: self.perf("send_lat", *short, "-e")
@@ -615,7 +647,7 @@ def why_not_open(tools):
 def run(tools, args):
     results = []
     with tempfile.TemporaryDirectory(prefix="softub-e2e-") as directory:
-        for name, test in Tests(tools, directory).all():
+        for name, test in Tests(tools, directory, args.placement).all():
             if not wanted(name, args):
                 continue
             start = time.monotonic()

@@ -123,6 +123,7 @@ class DpdkWire(Wire):
             "SOFTUB_DPDK_DEVICE": self.device(end),
             "SOFTUB_DPDK_ADDRESSES": f"{self.address(end)}/{self.prefix}",
             "SOFTUB_LOG_STATS_DIR": self.directory.name,
+            **self.variables,  # of the test
         }
 
     @staticmethod

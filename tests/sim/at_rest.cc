@@ -97,6 +97,7 @@ void Inspection::free_lists() {
   free_list("free and used kept packets", s_.kept.large());
   free_list("free and used small kept packets", s_.kept.small());
   free_list("free and used parked messages", s_.parked);
+  free_list("free and used records of repeats", s_.repeats);
   free_list("free and used numbers of held frames", s_.held.more().places);
   if (roce_ == nullptr) return;
   free_list("free and used queue pairs", roce_->qps);
@@ -127,7 +128,7 @@ void Inspection::lists() {
 
 // Records that something under way has, and that its end gives back.
 void Inspection::pools_in_transit() {
-  uint32_t reorder = 0, kept = 0, waiting = 0, jobs = 0, parked = 0, contexts = 0;
+  uint32_t reorder = 0, kept = 0, waiting = 0, jobs = 0, parked = 0, contexts = 0, repeats = 0;
   for (uint32_t i = 1; i <= s_.channels.high_water(); ++i) {
     const Channel& ch = s_.channels[i];
     if (!alive(ch)) continue;
@@ -136,6 +137,7 @@ void Inspection::pools_in_transit() {
     for (Psn psn = ch.delivered; !psn.after(ch.highest_seen); ++psn) waiting += s_.kept_by_psn.find(i, psn) != 0;
     jobs += ch.read_jobs;
     parked += ch.parked;
+    repeats += ch.repeats != 0;
   }
   for (uint32_t i = 1; i <= s_.peers.high_water(); ++i) contexts += s_.peers[i].contexts;
   none("chunks of messages", s_.messages.in_use());
@@ -152,6 +154,7 @@ void Inspection::pools_in_transit() {
   expect("kept packets that wait for delivery, by the PSNs of channels", s_.kept_by_psn.size(), waiting);
   expect("parked messages, by what channels count", s_.parked.in_use(), parked);
   expect("sequence contexts, by what peers count", s_.contexts.in_use(), contexts);
+  expect("records of repeats, by those of channels", s_.repeats.in_use(), repeats);
   if (roce_ == nullptr) return;
   uint32_t of_queue_pairs = 0;
   for (uint32_t i = 1; i <= roce_->qps.high_water(); ++i)
@@ -176,6 +179,7 @@ void Inspection::channel(const Channel& ch) {
   none("queue that waits for a channel", ch.queues.back());
   none("READ jobs of a channel", ch.read_jobs);
   none("delivery of a channel that is held up", ch.stalled);
+  if (ch.repeats != 0) none("requests of a channel that are to be sent again", s_.repeats[ch.repeats].due_count);
   if (!ch.compact) none("a retransmission that a channel with nothing in flight waits for", !ch.rto_at.is_never());
   far_end(ch);
   if (ch.is_up()) flow_of_channel(ch);
@@ -220,9 +224,11 @@ void Inspection::far_end(const Channel& ch) {
   if (at == 0 || at > p.channels.high_water()) return;
   const Channel& other = p.channels[at];
   if (!other.is_up() || other.tpn != ch.peer_tpn || other.peer_tpn != ch.tpn) return;
-  expect("next packet that a channel expects", ch.expected.value(), other.next_psn.value());
-  expect("next packet that a channel delivers", ch.delivered.value(), other.next_psn.value());
-  expect("next message of a channel", ch.message.value(), other.next_tpmsn.value());
+  if (ch.repeats == 0) {
+    expect("next packet that a channel expects", ch.expected.value(), other.next_psn.value());
+    expect("next packet that a channel delivers", ch.delivered.value(), other.next_psn.value());
+    expect("next message of a channel", ch.message.value(), other.next_tpmsn.value());
+  }
   none("open message of a channel", static_cast<uint64_t>(ch.begun));
   none("receive of a channel without a message", ch.open.receive);
   none("reorder block of a channel with nothing missing", ch.reorder);

@@ -63,7 +63,7 @@ void MemoryModel::add(const Candidate& c, uint64_t offset, uint64_t bytes) {
   for (; it != cells_.end() && it->first < offset + bytes; ++it) it->second.now.push_back(c);
 }
 
-void MemoryModel::succeed(WriterId writer, uint64_t offset, uint64_t bytes, uint64_t tick,
+void MemoryModel::succeed(WriterId writer, uint64_t offset, uint64_t bytes, uint64_t tick, bool remember,
                           const std::function<bool(const Candidate&)>& overwritten) {
   if (bytes == 0) return;
   auto it = split(offset);
@@ -72,7 +72,7 @@ void MemoryModel::succeed(WriterId writer, uint64_t offset, uint64_t bytes, uint
     auto& now = it->second.now;
     auto gone = std::stable_partition(now.begin(), now.end(),
                                       [&](const Candidate& c) { return c.writer == writer || !overwritten(c); });
-    for (auto g = gone; g != now.end(); ++g) {
+    for (auto g = gone; remember && g != now.end(); ++g) {
       g->removed_at = tick;
       it->second.history.push_back(*g);
       any_history_ = true;

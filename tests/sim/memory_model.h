@@ -35,8 +35,9 @@ class MemoryModel {
   explicit MemoryModel(const Region& region);
 
   void add(const Candidate&, uint64_t offset, uint64_t bytes);
-  // The writer succeeded: candidates for which `overwritten` holds cannot be there any more.
-  void succeed(WriterId, uint64_t offset, uint64_t bytes, uint64_t tick,
+  // The writer succeeded: candidates for which `overwritten` holds cannot be there any more. `remember`: a READ is
+  // outstanding that may have seen them.
+  void succeed(WriterId, uint64_t offset, uint64_t bytes, uint64_t tick, bool remember,
                const std::function<bool(const Candidate&)>& overwritten);
   // Does memory hold allowed values? Otherwise says what is wrong.
   bool check(uint64_t offset, uint64_t bytes, std::string* why) const;

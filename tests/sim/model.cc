@@ -222,7 +222,7 @@ void Model::queue_gone(Queue* q) {
     w.resolved_ns = *now_ns_;
     if (is_atomic(w.op) && w.may_run) atomics_.at(w.remote->uid)->uncertain(w.atomic);
     release(w);
-    --outstanding_;
+    ended(w);
   }
   in_queue_[q->uid].clear();
 }
@@ -251,7 +251,13 @@ Wr& Model::post(std::unique_ptr<Wr> made) {
   in_queue_[w.queue->uid].push_back(w.id);
   if (!w.queue->qp && !w.unreliable) watch_order(w);
   ++outstanding_;
+  reads_outstanding_ += w.op == WrOp::kRead;
   return w;
+}
+
+void Model::ended(const Wr& w) {
+  --outstanding_;
+  reads_outstanding_ -= w.op == WrOp::kRead;
 }
 
 // Packets of a SEND begin at multiples of this.

@@ -156,6 +156,7 @@ class Model {
   void resolve_in_order(Queue*, uint64_t id, CrStatus, const char* what);
   void check_success(Wr&);
   void release(Wr&);
+  void ended(const Wr&);  // it is not outstanding any more
   void watch_order(const Wr&);
   void release(const LocalRange&);
   void check_read(const Wr&);
@@ -181,6 +182,7 @@ class Model {
   uint64_t tick_ = 0;
   uint64_t last_id_ = 0;
   uint32_t outstanding_ = 0;
+  uint32_t reads_outstanding_ = 0;
   std::map<uint64_t, std::unique_ptr<Wr>> wrs_;
   std::map<uint32_t, std::deque<uint64_t>> in_queue_;  // by queue: outstanding, in posting order
   std::map<uint32_t, bool> flush_done_;                // by queue in ERROR: has the end marker come?

@@ -44,8 +44,8 @@ void Model::check_success(Wr& w) {
   if (writes_remote(w.op)) {
     auto settle = [&](Region* r, uint64_t offset, uint64_t bytes) {
       MemoryModel& m = *memory_.at(r->uid);
-      m.succeed(w.id, offset, bytes, tick_, over);
-      dirty_history_ = true;
+      m.succeed(w.id, offset, bytes, tick_, reads_outstanding_ != 0, over);
+      dirty_history_ |= reads_outstanding_ != 0;
       if (!m.check(offset, bytes, &why)) fail("%s succeeded, but: %s", describe(w).c_str(), why.c_str());
     };
     if (w.length != 0) settle(w.remote, w.remote_offset, w.effect_bytes);
@@ -74,7 +74,7 @@ void Model::resolve(Wr& w, CrStatus status) {
     check_never_ran(w);
   }
   release(w);
-  --outstanding_;
+  ended(w);
   forget_history();
 }
 

@@ -2,17 +2,44 @@
 #include "tests/sim/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "lib/impair/congestion_mark.h"
 #include "lib/transport/roce/wire/bth.h"
 #include "lib/transport/wire/compact_packet.h"
-#include "lib/impair/congestion_mark.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
 
-Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed), paths_(kMaxNodes * kMaxNodes) {}
+namespace {
+
+constexpr uint32_t kNoLimit = UINT32_MAX;  // the queue is looked at here, as lossless wires wait instead
+
+impair::Spec link_of(const NetworkOptions& o) {
+  impair::Spec s;
+  if (o.ns_per_byte != 0) s.rate = static_cast<uint64_t>(std::llround(8e9 / o.ns_per_byte));
+  s.delay.ns = static_cast<int64_t>(std::min(o.delay_ns, o.lifetime_ns));
+  s.jitter.ns = static_cast<int64_t>(o.jitter_ns);
+  s.loss = o.loss;
+  if (o.burst_start != 0) {
+    s.burst = o.burst_packets;
+    s.loss = std::min(0.5, o.loss + o.burst_start * o.burst_packets);
+  }
+  s.reorder = o.reorder_packets;
+  s.wait.ns = static_cast<int64_t>(o.reorder_wait_ns);
+  return s;
+}
+
+}  // namespace
+
+Network::Network(World& world, uint64_t seed) : world_(world), rng_(seed) {
+  const impair::Spec spec = link_of(world.options.net);
+  for (uint32_t i = 0; i < kMaxNodes * kMaxNodes; ++i) {
+    paths_.push_back({.link = impair::Link(spec, seed * kMaxNodes * kMaxNodes + i, {}, kNoLimit), .swapped = {}});
+  }
+}
 
 void Network::add_node(uint32_t node, const wire::Endpoint& at) {
   routes_.emplace_back(at, node);
@@ -35,21 +62,10 @@ uint32_t Network::route(std::span<const std::byte> frame) const {
   return UINT32_MAX;
 }
 
-Frame Network::copy(const Frame& f) {
-  Frame c{std::make_unique<std::byte[]>(f.bytes), f.bytes};
-  std::memcpy(c.data.get(), f.data.get(), f.bytes);
+Frame Network::copy(std::span<const std::byte> bytes) {
+  Frame c{std::make_unique<std::byte[]>(bytes.size()), static_cast<uint32_t>(bytes.size())};
+  std::memcpy(c.data.get(), bytes.data(), bytes.size());
   return c;
-}
-
-bool Network::lost(Path& p) {
-  const NetworkOptions& o = world_.options.net;
-  if (p.burst > 0) {
-    --p.burst;
-    return true;
-  }
-  if (rng_.chance(o.burst_start))
-    p.burst = 1 + static_cast<uint32_t>(rng_.below(2 * static_cast<uint64_t>(o.burst_packets)));
-  return rng_.chance(o.loss);
 }
 
 void Network::damage(uint32_t from, Frame& f) {
@@ -71,25 +87,15 @@ void Network::mark(uint32_t from, Frame& f) {
   departures.marked(from, world_.node(from).epoch(), f.span());
 }
 
-// From now until arrival, without reordering of its own.
-uint64_t Network::travel_time(Path& p, size_t bytes) {
-  const NetworkOptions& o = world_.options.net;
-  uint64_t now = world_.now().ns;
-  uint64_t leaves = std::max(now, p.free_at) + static_cast<uint64_t>(o.ns_per_byte * static_cast<double>(bytes));
-  p.free_at = leaves;
-  uint64_t at = leaves + o.delay_ns + (o.jitter_ns == 0 ? 0 : rng_.below(o.jitter_ns));
-  at = std::max(at, p.last_at);  // jitter alone keeps the order
-  p.last_at = at;
-  return at - now;
-}
-
 bool Network::full(uint32_t from) const {
-  for (uint32_t to = 0; world_.options.net.port_ns != 0 && to < kMaxNodes; ++to)
-    if (paths_[from * kMaxNodes + to].free_at > world_.now().ns + world_.options.net.port_ns) return true;
-  if (!world_.options.lossless) return false;
-  uint32_t queued = 0;
-  for (uint32_t to = 0; to < kMaxNodes; ++to) queued = std::max(queued, paths_[from * kMaxNodes + to].queued);
-  return queued >= world_.options.net.queue_frames;
+  const Options& o = world_.options;
+  const Instant until = world_.now() + Duration{static_cast<int64_t>(o.net.port_ns)};
+  for (uint32_t to = 0; to < kMaxNodes; ++to) {
+    const impair::Link& link = paths_[from * kMaxNodes + to].link;
+    if (o.net.port_ns != 0 && link.line_free_at() > until) return true;
+    if (o.lossless && link.under_way() >= o.net.queue_frames) return true;
+  }
+  return false;
 }
 
 void Network::send(uint32_t from, Frame f) {
@@ -103,8 +109,7 @@ void Network::send(uint32_t from, Frame f) {
 }
 
 void Network::inject(uint32_t from, std::span<const std::byte> bytes) {
-  Frame f{std::make_unique<std::byte[]>(bytes.size()), static_cast<uint32_t>(bytes.size())};
-  std::memcpy(f.data.get(), bytes.data(), bytes.size());
+  Frame f = copy(bytes);
   uint32_t to = route(f.span());
   world_.trace_frame("inject", from, to, f.span());
   carry(from, to, std::move(f), nullptr);
@@ -112,7 +117,6 @@ void Network::inject(uint32_t from, std::span<const std::byte> bytes) {
 
 void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule) {
   using Action = TamperRule::Action;
-  const NetworkOptions& o = world_.options.net;
   Path& p = path(from, to);
   uint64_t now = world_.now().ns;
   Action action = rule == nullptr ? Action::kPass : rule->action;
@@ -122,33 +126,67 @@ void Network::carry(uint32_t from, uint32_t to, Frame f, const TamperRule* rule)
     rule->rewrite({f.data.get(), f.bytes});
     reseal({f.data.get(), f.bytes});
   }
-  if (action == Action::kDelay) return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, std::move(f));
-  if (action == Action::kDuplicate) deliver_at(now + static_cast<uint64_t>(rule->delay.ns), from, to, copy(f));
+  if (action == Action::kDelay)
+    return deliver_at(now + static_cast<uint64_t>(rule->delay.ns), now, from, to, std::move(f));
+  if (action == Action::kDuplicate)
+    deliver_at(now + static_cast<uint64_t>(rule->delay.ns), now, from, to, copy(f.span()));
   if (action == Action::kSwap && p.swapped.data == nullptr) {
     p.swapped = std::move(f);
     return;
   }
   Frame swapped = std::exchange(p.swapped, {});
+  const bool drops = !healed_ && !world_.options.lossless;
+  if (drops && p.link.under_way() >= world_.options.net.queue_frames) return;
+  enter_link(p, f);
+  if (swapped.data != nullptr) enter_link(p, swapped);
+}
+
+void Network::enter_link(Path& p, const Frame& f) {
+  const Instant begins = later(p.link.line_free_at(), world_.now());
+  in_links_ -= p.link.under_way();
+  p.link.offer(world_.now(), f.span(), world_.now().ns);
+  p.busy_ns += static_cast<uint64_t>(std::max(begins, p.link.line_free_at()).ns - begins.ns);
+  in_links_ += p.link.under_way();
+  plan_link(p);
+}
+
+void Network::plan_link(Path& p) {
+  if (p.link.next_due() >= p.planned) return;
+  p.planned = p.link.next_due();
+  world_.plan_link(p.planned.ns, static_cast<uint32_t>(&p - paths_.data()));
+}
+
+void Network::leave_link(uint32_t path) {
+  Path& p = paths_[path];
+  if (p.planned <= world_.now()) p.planned = Instant::never();
+  while (const std::optional<impair::Arrival> a = p.link.take(world_.now())) {
+    --in_links_;
+    pass_on(path / kMaxNodes, path % kMaxNodes, a->tag, copy(a->frame));
+    p.link.release(*a);
+  }
+  plan_link(p);
+}
+
+// What happens behind the link. No frame is longer under way than its lifetime, but for the link.
+void Network::pass_on(uint32_t from, uint32_t to, uint64_t entered_ns, Frame f) {
+  const NetworkOptions& o = world_.options.net;
+  const uint64_t now = world_.now().ns;
+  const uint64_t last = std::max(now, entered_ns + o.lifetime_ns);
+  uint64_t at = now;
   if (!healed_) {
-    if (!world_.options.lossless && p.queued >= o.queue_frames) return;
-    if (lost(p)) return;
     if (rng_.chance(o.mark)) mark(from, f);
     if (rng_.chance(o.corrupt)) damage(from, f);
     if (rng_.chance(o.duplicate)) {
-      uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
-      deliver_at(now + std::min(o.lifetime_ns, o.delay_ns + extra), from, to, copy(f));
+      const uint64_t extra = rng_.chance(o.lifetime * 10) ? rng_.below(o.lifetime_ns) : rng_.below(2 * o.reorder_ns);
+      deliver_at(std::min(last, now + extra), entered_ns, from, to, copy(f.span()));
     }
+    if (rng_.chance(o.reorder)) at += rng_.below(o.reorder_ns);
+    if (rng_.chance(o.lifetime)) at += rng_.below(o.lifetime_ns);
   }
-  uint64_t travel = travel_time(p, f.bytes);
-  if (!healed_) {
-    if (rng_.chance(o.reorder)) travel += rng_.below(o.reorder_ns);
-    if (rng_.chance(o.lifetime)) travel += rng_.below(o.lifetime_ns);
-  }
-  deliver_at(now + std::min(travel, o.lifetime_ns), from, to, std::move(f));
-  if (swapped.data != nullptr) deliver_at(now + std::min(travel + 1, o.lifetime_ns), from, to, std::move(swapped));
+  deliver_at(std::min(last, at), entered_ns, from, to, std::move(f));
 }
 
-void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) {
+void Network::deliver_at(uint64_t when_ns, uint64_t entered_ns, uint32_t from, uint32_t to, Frame f) {
   uint32_t slot;
   if (free_slots_.empty()) {
     slot = static_cast<uint32_t>(slots_.size());
@@ -158,15 +196,13 @@ void Network::deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame f) 
     free_slots_.pop_back();
   }
   slots_[slot] = {std::move(f), from, to};
-  ++path(from, to).queued;
-  least_travel_ns_ = std::min(least_travel_ns_, when_ns - world_.now().ns);
+  least_travel_ns_ = std::min(least_travel_ns_, when_ns - entered_ns);
   world_.plan_delivery(when_ns, slot);
 }
 
 Frame Network::take(uint32_t slot, uint32_t* to) {
   Slot& s = slots_[slot];
   *to = s.to;
-  --path(s.from, s.to).queued;
   free_slots_.push_back(slot);
   return std::move(s.frame);
 }
@@ -178,7 +214,13 @@ void Network::cut(uint32_t a, uint32_t b, bool cut) {
 
 void Network::heal() {
   healed_ = true;
-  for (Path& p : paths_) p.cut = false;
+  impair::Spec spec = link_of(world_.options.net);
+  spec.loss = spec.burst = 0;
+  spec.reorder = 0;
+  for (Path& p : paths_) {
+    p.cut = false;
+    p.link.set(world_.now(), spec);
+  }
 }
 
 }  // namespace ub::sim

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Directed paths between nodes. A frame may be lost, doubled, damaged, held up or delayed up to its lifetime;
-// a path may be cut; the queue in front of a slow path is finite. Frames find their way by destination
-// address and port, as in a real network, so a restarted instance gets what was meant for its predecessor.
+// Directed paths between nodes. Each begins with a link (lib/impair), which has a rate, a delay, losses and late
+// frames. Behind it a frame may be marked, damaged, doubled, held up or delayed up to its lifetime; a path may be cut;
+// the queue in front of a slow path is finite. Frames find their way by destination address and port, as in a real
+// network, so a restarted instance gets what was meant for its predecessor.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/prng.h"
+#include "lib/impair/link.h"
 #include "lib/transport/wire/network_header.h"
 #include "tests/sim/departures.h"
 #include "tests/sim/options.h"
@@ -42,13 +44,17 @@ class Network {
   bool full(uint32_t from) const;
   // The node that a frame is for.
   uint32_t destination(uint32_t slot) const { return slots_[slot].to; }
+  // The link that plan_link() was about has frames that are due.
+  void leave_link(uint32_t path);
   // A frame arrives: takes it out.
   Frame take(uint32_t slot, uint32_t* to);
 
   void cut(uint32_t a, uint32_t b, bool cut);  // both directions
   void heal();                                 // no fault from now on; frames under way keep their delay
-  size_t under_way() const { return slots_.size() - free_slots_.size(); }
+  size_t under_way() const { return in_links_ + slots_.size() - free_slots_.size(); }
   bool healed() const { return healed_; }
+  // How long frames have been leaving on this path, all together.
+  uint64_t busy_ns(uint32_t from, uint32_t to) const { return paths_[from * kMaxNodes + to].busy_ns; }
   uint64_t marked() const { return marked_; }  // frames that said congestion
   // The least time that a frame was under way; UINT64_MAX: none was.
   uint64_t least_travel_ns() const { return least_travel_ns_; }
@@ -58,12 +64,11 @@ class Network {
 
  private:
   struct Path {
+    impair::Link link;
     bool cut = false;
-    uint64_t free_at = 0;  // when the last queued frame has left
-    uint64_t last_at = 0;  // arrival of the latest frame that kept its order
-    uint32_t burst = 0;    // frames of a loss burst still to come
-    uint32_t queued = 0;
-    Frame swapped;  // waits to change places with the next
+    uint64_t busy_ns = 0;                // the time in which its line was not free
+    Instant planned = Instant::never();  // when leave_link() comes
+    Frame swapped;                       // waits to change places with the next
   };
   struct Slot {
     Frame frame;
@@ -73,19 +78,22 @@ class Network {
   Path& path(uint32_t from, uint32_t to) { return paths_[from * kMaxNodes + to]; }
   uint32_t route(std::span<const std::byte> frame) const;
   void carry(uint32_t from, uint32_t to, Frame, const TamperRule*);
-  void deliver_at(uint64_t when_ns, uint32_t from, uint32_t to, Frame);
-  uint64_t travel_time(Path&, size_t bytes);
-  bool lost(Path&);
+  void enter_link(Path&, const Frame&);
+  void plan_link(Path&);
+  void pass_on(uint32_t from, uint32_t to, uint64_t entered_ns, Frame);
+  // It has been under way since `entered_ns`.
+  void deliver_at(uint64_t when_ns, uint64_t entered_ns, uint32_t from, uint32_t to, Frame);
   void damage(uint32_t from, Frame&);
   void mark(uint32_t from, Frame&);
-  static Frame copy(const Frame&);
+  static Frame copy(std::span<const std::byte>);
 
   World& world_;
   Prng rng_;
   bool healed_ = false;
   uint64_t marked_ = 0;
   uint64_t least_travel_ns_ = UINT64_MAX;
-  std::vector<Path> paths_;
+  std::vector<Path> paths_;  // by from * kMaxNodes + to
+  size_t in_links_ = 0;      // frames
   std::vector<std::pair<wire::Endpoint, uint32_t>> routes_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;

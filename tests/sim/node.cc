@@ -35,7 +35,10 @@ void Node::configure() {
   config_.lane_bulk_bytes = o.lane_bulk_bytes;
   config_.channels_per_lane = o.channels_per_lane;
   config_.fast_retransmit = o.fast_retransmit;
+  config_.go_back_n = o.go_back_n != 0 && world_.rng.chance(o.go_back_n);
+  config_.loss_window = o.loss_window;
   config_.segment_bytes = o.segment_bytes;
+  config_.compact_repeats = o.compact_repeats;
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;

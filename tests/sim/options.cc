@@ -258,12 +258,21 @@ void draw_busy(Prng& rng, Options& o) {
   n.loss = std::min(n.loss, 0.01);  // what follows a lost packet goes again
 }
 
-// CTP trusts its wire: a partition would lose what nobody sends again.
+// On a wire that is said to lose nothing a partition would lose what nobody sends again.
 void draw_compact(Prng& rng, Options& o) {
-  o.compact = o.lossless && !o.busy && rng.chance(0.7);
+  o.compact = !o.busy && rng.chance(o.lossless ? 0.7 : 0.3);
   if (!o.compact) return;
   o.host.pending = 0;
-  o.fault.partitions = 0;
+  o.net.path_mtu = NetworkOptions{}.path_mtu;
+  if (o.lossless) o.fault.partitions = 0;
+  o.core.compact_repeats = pick<uint32_t>(rng, {64, 64, 64, 1});
+}
+
+// By number, whatever the rate: every second packet is overtaken by up to so many.
+void draw_overtaking(Prng& rng, double share, Options& o) {
+  if (o.lossless) return;
+  o.net.reorder_packets = maybe<uint32_t>(rng, share, {8, 64});
+  o.net.reorder_wait_ns = pick<uint64_t>(rng, {5000, 50'000});
 }
 
 void line(std::string& s, const char* name, double v) {
@@ -275,6 +284,9 @@ void line(std::string& s, const char* name, double v) {
 }  // namespace
 
 bool Options::mild() const {
+  const bool reorders = net.reorder != 0 || net.reorder_packets != 0;
+  // Each packet that comes late costs a timeout, and a READ has one deadline for all packets of a segment.
+  if (core.go_back_n != 0 && !core.fast_retransmit && reorders) return false;
   return net.loss <= 0.03 && net.burst_start == 0 && net.corrupt <= 0.01 && net.lifetime == 0 &&
          net.reorder_ns <= 500'000 && net.queue_frames >= 4096 && host.tx_refuse <= 0.2 && host.pending_ns <= 200'000 &&
          work.err_timeout >= 17 && core.kept_packets >= 256 && net.path_mtu == 65535 && fault.partitions == 0;
@@ -306,7 +318,14 @@ Options Options::draw_for_programs(uint64_t seed) {
   if (rng.chance(0.15)) {
     o.lossless = o.compact = true;
     n.loss = n.duplicate = n.reorder = o.host.pending = 0;
+  } else if (rng.chance(0.2)) {
+    o.compact = true;
+    o.host.pending = 0;
   }
+  draw_overtaking(rng, 0.3, o);
+  o.core.go_back_n = maybe<double>(rng, 0.2, {0.5, 1});
+  if (o.core.go_back_n != 0) o.core.fast_retransmit = true;  // see mild()
+  if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
   return o;
 }
 
@@ -339,6 +358,9 @@ Options Options::draw(uint64_t seed) {
   if (!o.busy) o.fault.resets = maybe<uint32_t>(rng, 0.5, {2, 6, 20});
   if (o.work.rot != 0) o.fault.resets /= 4;  // such a queue may keep its order itself from then on
   if (!o.busy) o.fault.rotations = maybe<uint32_t>(rng, 0.4, {2, 6, 20});
+  o.core.go_back_n = maybe<double>(rng, 0.25, {0.5, 1, 1});
+  o.core.loss_window = rng.chance(0.8);
+  if (!o.busy && o.work.qp_pairs == 0) draw_overtaking(rng, 0.2, o);  // queue pairs would go back each time
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -354,7 +376,7 @@ Options Options::draw_repeated(uint64_t seed) {
   n.reorder = pick<double>(rng, {0.05, 0.3});
   n.reorder_ns = pick<uint64_t>(rng, {50'000, 500'000, 5'000'000});
   n.lifetime = pick<double>(rng, {0.0005, 0.005});
-  o.lossless = o.compact = false;
+  o.lossless = false;
   if (o.busy) return o;  // which requests keep a channel busy is drawn with it
   o.work.weight_send = std::max(o.work.weight_send, 5u);
   o.work.weight_atomic = std::max(o.work.weight_atomic, 5u);
@@ -365,14 +387,15 @@ std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
-  LINE(compact);
+  LINE(compact), LINE(core.compact_repeats);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
-  LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu);
+  LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);
+  LINE(net.reorder_wait_ns);
   LINE(host.pending), LINE(host.pending_ns), LINE(host.tx_refuse), LINE(host.tx_room_ns), LINE(host.burst_ns);
   LINE(core.window_packets), LINE(core.lanes), LINE(core.lane_bulk_bytes), LINE(core.channels_per_lane);
-  LINE(core.fast_retransmit), LINE(core.read_jobs), LINE(core.kept_packets), LINE(core.keepalive_ns);
-  LINE(core.kept_small_packets);
+  LINE(core.fast_retransmit), LINE(core.go_back_n), LINE(core.loss_window), LINE(core.read_jobs);
+  LINE(core.kept_packets), LINE(core.kept_small_packets), LINE(core.keepalive_ns);
   LINE(core.first_psn), LINE(core.segment_bytes), LINE(core.rol);
   LINE(work.requests), LINE(work.apps_per_node), LINE(work.queues_per_app), LINE(work.rc), LINE(work.jfs);
   LINE(work.um), LINE(work.size_cap), LINE(work.send_cap), LINE(work.large), LINE(work.batch), LINE(work.gap_ns);

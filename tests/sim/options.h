@@ -11,10 +11,12 @@ namespace ub::sim {
 
 struct NetworkOptions {
   double loss = 0;
-  double burst_start = 0;    // chance per packet that a burst of loss begins
+  double burst_start = 0;    // chance per packet that a burst of loss begins; then all losses come in bursts
   double burst_packets = 8;  // mean length of a burst
   double duplicate = 0;
   double reorder = 0;   // chance of an extra delay of up to reorder_ns
+  uint32_t reorder_packets = 0;  // every second packet is overtaken by up to so many
+  uint64_t reorder_wait_ns = 0;  // or leaves after so long
   double corrupt = 0;   // chance of flipped bits (only on links with ICRC)
   double lifetime = 0;  // chance of a delay of up to the packet lifetime
   uint64_t delay_ns = 2000;
@@ -43,12 +45,15 @@ struct CoreOptions {
   uint32_t lane_bulk_bytes = 16 * 1024;
   uint32_t channels_per_lane = 1;
   bool fast_retransmit = true;
+  double go_back_n = 0;  // share of the instances that want Go-Back-N
+  bool loss_window = true;
   uint32_t read_jobs = 64;
   uint32_t kept_packets = 256;
   uint32_t kept_small_packets = 256;
   uint64_t keepalive_ns = 10'000'000'000;
   uint32_t first_psn = UINT32_MAX;
   uint32_t segment_bytes = 64 * 1024;
+  uint32_t compact_repeats = 64;
   double rol = 0;  // share of the instances that make channels of ROL
 };
 
@@ -133,7 +138,7 @@ struct Options {
   uint32_t mtu = 1024;
   bool icrc_optional = false;
   bool lossless = false;
-  bool compact = false;  // it carries CTP: nothing is lost, and memory answers at once
+  bool compact = false;  // it carries CTP, and memory answers at once
   NetworkOptions net;
   HostOptions host;
   CoreOptions core;

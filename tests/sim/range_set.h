@@ -50,6 +50,17 @@ class RangeSet {
     return at;
   }
 
+  // The beginning of the first range. What is taken and given back in one size leaves no gaps, so nothing is searched.
+  std::optional<uint64_t> take_first(uint64_t bytes) {
+    const auto first = free_.begin();
+    if (bytes == 0) bytes = 1;
+    if (first == free_.end() || first->second < bytes) return std::nullopt;
+    const auto [at, length] = *first;
+    free_.erase(first);
+    if (length > bytes) free_.emplace(at + bytes, length - bytes);
+    return at;
+  }
+
   bool overlaps(uint64_t offset, uint64_t bytes) const {
     auto next = free_.lower_bound(offset + bytes);
     return next != free_.begin() && bytes != 0 && std::prev(next)->first + std::prev(next)->second > offset;

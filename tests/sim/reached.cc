@@ -25,6 +25,10 @@ bool all_received(const CoreState& s, const Channel& ch) {
   return ch.outstanding() != 0;
 }
 
+bool any_repeated(const ta::Repeats& r) {
+  return std::any_of(r.sent, r.sent + r.sent_count, [](const ta::SentSegment& sent) { return sent.repeats != 0; });
+}
+
 struct HeldAgain {
   bool any, acknowledged;
 };
@@ -73,6 +77,7 @@ void Reached::look_at_compact(const CoreState& s, const Channel& ch) {
   const Peer& peer = s.peers[ch.peer];
   const uint32_t unanswered = ch.carries_requests ? peer.lanes[ch.lane].unanswered : 0;
   reach(ReachedState::kCompactSeveral, unanswered > 1);
+  reach(ReachedState::kCompactRepeats, ch.repeats != 0 && any_repeated(s.repeats[ch.repeats]));
   reach(ReachedState::kCompactFull, unanswered == ch.most_unanswered);
   reach(ReachedState::kCompactWaits, !ch.in_flight.empty());
   const bool by_rtp = peer.lanes[kSmallLane].unanswered != 0 || peer.lanes[kBulkLane].unanswered != 0;
@@ -139,6 +144,8 @@ void Reached::look_at_busy_channel(const Channel& ch, Track& t) {
 }
 
 void Reached::look_at_receiver(const CoreState& s, const Channel& ch) {
+  reach(ReachedState::kFarAhead, ch.reorder != 0 && ch.highest_seen.after(ch.expected + 31));
+  reach(ReachedState::kGoneBack, ch.gap_report == tp::GapReport::kSent);
   reach(ReachedState::kCopyWhileGap, ch.open.copies != 0 && ch.reorder != 0);
   reach(ReachedState::kParkedSeveral, !ch.ending.empty() && ch.parked > 1);
   reach(ReachedState::kParkedAll, ch.parked == ta::kParkedOfChannel);

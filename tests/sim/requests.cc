@@ -46,13 +46,17 @@ void take_tokens(World& world, const Queue* q, const RequestSpec& s, Wr& w) {
   if (s.wrong == Wrong::kReceiverToken) w.receiver_token ^= 0x10001;
 }
 
+std::optional<uint64_t> take_range(World& world, Region* r, uint64_t bytes, const RequestSpec& s) {
+  return s.packed ? r->free.take_first(bytes) : r->free.take(bytes, world.rng);
+}
+
 // Local memory in `sges` pieces.
-bool take_local(World& world, const Queue* q, Wr& w, uint32_t bytes, uint32_t sges) {
+bool take_local(World& world, const Queue* q, Wr& w, const RequestSpec& s, uint32_t bytes, uint32_t sges) {
   Region* local = app_of(world, q)->local;
   uint32_t left = bytes;
   for (uint32_t i = 0; i < sges; ++i) {
     uint32_t n = i + 1 == sges ? left : static_cast<uint32_t>(world.rng.below(left + 1));
-    auto at = local->free.take(n, world.rng);
+    auto at = take_range(world, local, n, s);
     if (!at) return false;
     w.local.push_back({local, *at, n});
     left -= n;
@@ -84,7 +88,7 @@ bool take_remote(World& world, Wr& w, const RequestSpec& s) {
     w.remote_offset = world.rng.between(s.remote->constant_at, s.remote->length - w.length);
     return true;
   }
-  auto at = s.remote->free.take(w.length, world.rng);
+  auto at = take_range(world, s.remote, w.length, s);
   if (!at) return false;
   w.remote_offset = *at;
   // The range of a READ is not used again: a response may be sent anew after its request has ended.
@@ -230,7 +234,7 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   bool inlined = s.inlined && carries_payload && w.length <= kMaxInline && s.wrong != Wrong::kLocalRange &&
                  s.wrong != Wrong::kLocalHandle;
   uint32_t sges = is_atomic(w.op) ? 1 : w.op == WrOp::kNop || inlined ? 0 : std::max(1u, s.sges);
-  if (!take_local(world, q, w, inlined ? 0 : w.length, sges)) return undo();
+  if (!take_local(world, q, w, s, inlined ? 0 : w.length, sges)) return undo();
 
   w.flags = static_cast<uint8_t>((s.signaled ? kWrSignaled : 0) | (s.fence ? kWrFence : 0) |
                                  (s.solicited && takes_receive(w.op) ? kWrSolicited : 0) | (inlined ? kWrInline : 0) |

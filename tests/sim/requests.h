@@ -35,6 +35,7 @@ struct RequestSpec {
   uint64_t immediate = 0;  // 0: a number that no other request has
   Wrong wrong = Wrong::kNothing;
   bool plain_add = false;      // atomics: FADD of 1 on the first word
+  bool packed = false;         // its ranges lie where the first free ones begin: quickly found if all have one size
   bool alone = false;          // READs and atomics: nobody else uses their remote range meanwhile
   bool must_arrive = false;    // UM, UD: nothing gets lost
   uint32_t target = 0;         // 0: imported (RC: bound) as needed

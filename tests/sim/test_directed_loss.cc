@@ -23,6 +23,25 @@ TEST(Loss, lost_tail__is_found_by_a_probe) {
   s.check_memory();
 }
 
+// The first one goes again by time and halves the window, which the lost tail fills.
+TEST(Loss, lost_first_and_tail__are_repaired_by_a_probe_although_the_window_is_shut) {
+  Stage s;
+  s.warm_up();
+  auto first_and_tail = [n = 0](const PacketInfo& p) mutable {
+    const int place = p.request() ? n++ : 1;
+    return place == 0 || (place >= 10 && place < 32);
+  };
+  s.world.network.tamper.add(drop(kAlways, from(0, first_and_tail)));
+  const Wr &v = s.write(16 * 1024), &w = s.write(16 * 1024);
+  const double took = s.finish();
+  EXPECT_EQ(v.status, kSuccess);
+  EXPECT_EQ(w.status, kSuccess);
+  EXPECT_GE(s.count(s.a(), Counter::kTpTxProbe), 1u);
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTimeout), 0u);
+  EXPECT_LT(took, 0.002);
+  s.check_memory();
+}
+
 TEST(Loss, lost_middle__is_repaired_by_sack) {
   Stage s;
   s.warm_up();

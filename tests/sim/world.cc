@@ -53,6 +53,7 @@ void World::plan(uint64_t at, Kind kind, uint32_t node, uint32_t epoch, uint64_t
   planned_.push({std::max(at, now_.ns), order_++, kind, node, epoch, what});
 }
 void World::plan_delivery(uint64_t when_ns, uint32_t slot) { plan(when_ns, Kind::kDelivery, 0, 0, slot); }
+void World::plan_link(uint64_t when_ns, uint32_t path) { plan(when_ns, Kind::kLink, 0, 0, path); }
 void World::plan_copy(const Node& n, uint64_t copy, uint64_t delay_ns) {
   plan(now_.ns + delay_ns, Kind::kCopy, n.index(), n.epoch(), copy);
 }
@@ -75,7 +76,7 @@ void World::at(Instant when, Action a) {
 }
 
 void World::happen(const Planned& p) {
-  if (p.kind != Kind::kAction) {
+  if (p.kind != Kind::kAction && p.kind != Kind::kLink) {
     const uint32_t node = p.kind == Kind::kDelivery ? network.destination(static_cast<uint32_t>(p.what)) : p.node;
     const Instant later = nodes_[node]->held_until();
     if (later > now_) return plan(later.ns, p.kind, p.node, p.epoch, p.what);
@@ -89,6 +90,8 @@ void World::happen(const Planned& p) {
       if (nodes_[to]->up()) nodes_[to]->deliver(f);
       return;
     }
+    case Kind::kLink:
+      return network.leave_link(static_cast<uint32_t>(p.what));
     case Kind::kAction: {
       Action a = std::move(actions_[p.what]);
       a();

@@ -47,6 +47,7 @@ class World {
 
   // ---- for nodes and the network ----
   void plan_delivery(uint64_t when_ns, uint32_t slot);
+  void plan_link(uint64_t when_ns, uint32_t path);
   void plan_copy(const Node&, uint64_t copy, uint64_t delay_ns);
   void plan_poll(const Node&, Jfc*);
   void plan_drive(const Node&, uint64_t delay_ns);
@@ -94,7 +95,7 @@ class World {
   }
 
  private:
-  enum class Kind : uint8_t { kDelivery, kCopy, kPoll, kDrive, kAction };
+  enum class Kind : uint8_t { kDelivery, kCopy, kPoll, kDrive, kAction, kLink };
   struct Planned {
     uint64_t at, order;
     Kind kind;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -133,6 +134,22 @@ std::string lane_name(const StatsChannel& c) {
   return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", c.bulk != 0 ? "bulk" : "small");
 }
 
+const char* transport_name(const StatsChannel& c) {
+  if (c.compact == 0) return "rtp";
+  return c.repeats != 0 ? "ctp with repeats" : "ctp";
+}
+
+Json counts_json(const StatsChannel& c) {
+  Json counts = Json::object();
+  for (size_t i = 0; i < kChannelCounts; ++i) counts[kChannelCountNames[i]] = c.counts[i];
+  return counts;
+}
+
+const char* retransmission_name(const StatsChannel& c) {
+  if (c.compact != 0) return c.repeats != 0 ? "requests" : "none";
+  return c.go_back_n != 0 ? "go_back_n" : "selective";
+}
+
 Json channels_json(const StatsReport& r) {
   Json rows = Json::array();
   for (const StatsChannel& c : r.channels) {
@@ -143,15 +160,45 @@ Json channels_json(const StatsReport& r) {
                     {"remote", fmt::format("{}:{}", ip_text(c.remote_ip), c.remote_port)},
                     {"link", c.link},
                     {"mtu", c.mtu},
+                    {"transport", transport_name(c)},
                     {"lane", lane_name(c)},
                     {"state", channel_state(c.state)},
                     {"in_flight", c.next_psn - c.oldest_unacked},
                     {"queued", c.queued_messages},
                     {"tx_packets", c.tx_packets},
                     {"rx_packets", c.rx_packets},
+                    {"retransmission", retransmission_name(c)},
                     {"retransmits", c.retransmits},
                     {"rtt_us", static_cast<double>(c.smoothed_rtt_ns) / 1000},
-                    {"rto_us", static_cast<double>(c.rto_ns) / 1000}});
+                    {"rto_us", static_cast<double>(c.rto_ns) / 1000},
+                    {"counts", counts_json(c)}});
+  }
+  return rows;
+}
+
+// The same for a table: each count that is not 0 everywhere is a column.
+Json channel_rows(const StatsReport& r, bool all) {
+  Json rows = channels_json(r);
+  for (const char* name : kChannelCountNames) {
+    const bool shown = all || std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
+                         return row["counts"][name].get<uint64_t>() != 0;
+                       });
+    if (!shown) continue;
+    for (Json& row : rows) row[name] = row["counts"][name];
+  }
+  for (Json& row : rows) row.erase("counts");
+  return rows;
+}
+
+Json pools_json(const StatsReport& r) {
+  Json rows = Json::array();
+  for (size_t i = 0; i < kStatsPools; ++i) {
+    const StatsPool& p = r.objects.pools[i];
+    rows.push_back({{"pool", kStatsPoolNames[i]},
+                    {"in_use", p.in_use},
+                    {"highest", p.highest},
+                    {"size", p.size},
+                    {"refused", p.refused}});
   }
   return rows;
 }
@@ -272,6 +319,7 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
     if (what == "objects") document["objects"] = objects_json(r.objects);
     if (what == "counters") document["counters"] = counters_json(r, true);
     if (what == "channels") document["channels"] = channels_json(r), document["channels_total"] = r.channels_total;
+    if (what == "pools") document["pools"] = pools_json(r);
     if (what == "segments") document["segments"] = segments_json(r), document["segments_total"] = r.segments_total;
     if (what == "apps") document["apps"] = apps_json(r), document["apps_total"] = r.apps_total;
     fmt::print("{}\n", document.dump(2));
@@ -283,7 +331,8 @@ int show_instance(const InstanceSelection& selection, const std::string& what, b
              instance->alive ? "" : "  DEAD");
   if (what == "objects") print_pairs(objects_json(r.objects));
   if (what == "counters") print_pairs(counters_json(r, all));
-  if (what == "channels") print_rows(channels_json(r), r.channels_total, "channels");
+  if (what == "channels") print_rows(channel_rows(r, all), r.channels_total, "channels");
+  if (what == "pools") print_rows(pools_json(r), 0, "pools");
   if (what == "segments") print_rows(segments_json(r), r.segments_total, "segments");
   if (what == "apps") print_rows(apps_json(r), r.apps_total, "applications");
   return 0;

@@ -35,11 +35,11 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   devices->add_flag("-c,--caps", caps, "capabilities, too");
   auto* list = app.add_subcommand("list", "instances on this host");
   auto* show = app.add_subcommand("show", "one running instance");
-  show->add_option("what", what, "objects, channels, segments, counters, or apps of a daemon")
+  show->add_option("what", what, "objects, channels, pools, segments, counters, or apps of a daemon")
       ->required()
-      ->check(CLI::IsMember({"objects", "channels", "segments", "counters", "apps"}));
+      ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "apps"}));
   show->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
-  show->add_flag("--all", all, "counters that are 0, too");
+  show->add_flag("--all", all, "counters and counts of channels that are 0, too");
   for (auto* s : {list, show}) {
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }

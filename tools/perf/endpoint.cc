@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <softub_api.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -301,7 +300,7 @@ void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
   r.jetty_id = from_hex<urma_jetty_id_t>(raw_id);
   r.trans_mode = options_.rc ? URMA_TM_RC : URMA_TM_RM;
   r.type = URMA_JETTY;
-  r.tp_type = URMA_RTP;
+  r.tp_type = options_.ctp ? URMA_CTP : URMA_RTP;
   r.flag.bs.token_policy = options_.token ? URMA_TOKEN_PLAIN_TEXT : URMA_TOKEN_NONE;
   q.target =
       need(urma_import_jetty(context_, &r, &remote_token_), "import the peer's jetty (is its address reachable?)");
@@ -309,6 +308,12 @@ void Endpoint::import_jetty(Queue& q, const std::string& raw_id) {
     urma_status_t status = urma_bind_jetty(q.jetty, q.target);
     if (status != URMA_EEXIST) need_success(status, "bind to the peer's jetty");
   }
+}
+
+softub_transports_t Endpoint::transports() const {
+  softub_transports_t packets;
+  need_success(softub_get_transports(queues_[0].target, &packets), "ask which transport serves");
+  return packets;
 }
 
 void Endpoint::close() {

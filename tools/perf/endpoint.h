@@ -7,6 +7,7 @@
 // slots of one message. Both sides compute the same cut from the same options.
 #pragma once
 
+#include <softub_api.h>
 #include <urma_api.h>
 
 #include <cstdint>
@@ -83,6 +84,9 @@ class Endpoint {
   const std::string& first_error() const { return first_error_; }
   // What the target's memory must look like after `posted` requests of the peer on each jetty.
   void check_target_memory(const std::vector<uint64_t>& posted);
+
+  // What went to the peer so far.
+  softub_transports_t transports() const;
 
   std::string device_name() const { return context_->dev->name; }
   std::string eid() const;

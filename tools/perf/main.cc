@@ -76,7 +76,9 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
   const bool active = o.client() || o.bidirectional, passive = !o.client() || o.bidirectional;
   Json row, their_row;
   if (active) {
+    const softub_transports_t before = endpoint.transports();
     row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer);
+    row["transport"] = transport_between(before, endpoint.transports());
     std::vector<uint64_t> posted;
     for (uint32_t j = 0; j < o.jettys; ++j) posted.push_back(endpoint.posted(j));
     if (!passive && o.verb != Verb::kSend) {
@@ -136,6 +138,7 @@ int run(const Options& o) {
                      {"post_list", o.post_list},
                      {"cq_mod", o.cq_mod},
                      {"strong_percent", o.strong_percent},
+                     {"ctp", o.ctp},
                      {"events", o.events},
                      {"epoll", o.epoll},
                      {"target_mode", target_mode},
@@ -160,6 +163,7 @@ int run(const Options& o) {
       print_row(o, row);
       document["results"].push_back(row);
     }
+    fmt::print("# transport: {}{}\n", describe_transports(document["results"]), o.ctp ? "; CTP was asked for" : "");
     if (o.client()) {
       const C2cProbe after = probe(o, hello, cpus);
       document["c2c_after"] = probe_json(after);

@@ -43,6 +43,7 @@ struct Options {
   bool stalled = false;      // one jetty more, whose requests wait for good
   int strong_percent = -1;  // of the requests with a strong order, the others have a relaxed one; -1: none has any
   bool rc = false;
+  bool ctp = false;  // ask for the compact transport
   bool compare_swap = false;  // atomics: CAS instead of FADD
   bool bidirectional = false;
   bool events = false;

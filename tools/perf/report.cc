@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace ub::tools {
 namespace {
@@ -49,6 +50,30 @@ std::string describe_probe(const C2cProbe& p) {
 
 Json probe_json(const C2cProbe& p) {
   return {{"valid", p.valid}, {"median_ns", p.median_ns}, {"min_ns", p.min_ns}, {"mode", p.mode()}};
+}
+
+std::string transport_between(const softub_transports_t& before, const softub_transports_t& after) {
+  // A channel that was made anew counts from 0.
+  auto since = [](uint64_t then, uint64_t now) { return now >= then ? now - then : now; };
+  std::pair<uint64_t, const char*> most{0, "none"};
+  for (const auto& [packets, name] : {std::pair{since(before.rtp, after.rtp), "rtp"},
+                                      std::pair{since(before.ctp, after.ctp), "ctp"},
+                                      std::pair{since(before.ctp_repeats, after.ctp_repeats), "ctp with repeats"}}) {
+    if (packets > most.first) most = {packets, name};
+  }
+  return most.second;
+}
+
+std::string describe_transports(const Json& rows) {
+  std::string text;
+  for (size_t first = 0, next = 0; first < rows.size(); first = next) {
+    const std::string transport = rows[first].value("transport", "none");
+    for (next = first + 1; next < rows.size() && rows[next].value("transport", "none") == transport;) ++next;
+    if (next - first == rows.size()) return transport;
+    text += fmt::format("{}{} ({} to {} bytes)", text.empty() ? "" : ", ", transport,
+                        rows[first].value("bytes", uint64_t{0}), rows[next - 1].value("bytes", uint64_t{0}));
+  }
+  return text;
 }
 
 Json sum_of_rows(const Json& a, const Json& b) {

@@ -230,6 +230,7 @@ Status destroy_jetty(CoreState& s, uint32_t id) {
   set_held_back(s, &q.held_back, false);
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) ta::give_up(s, j->queue, n, CrStatus::kWrFlush);
   ta::leave_context(s, q);
+  ta::close_repeat_queues(s, q.rcid);
   ta::stop_waiting(s, q.jfc, s.queue_waiters.of(j->queue));
   s.timers.cancel(s.timer_of_queue(j->queue));
   q.in_use = false;

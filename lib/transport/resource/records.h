@@ -309,6 +309,7 @@ struct Peer {
   bool in_use;
   bool refuses_rol;  // it refused a channel of ROL: queues that wanted one keep their order themselves (ROI)
   bool refuses_compact;  // it refused a channel of CTP
+  bool compact_loses;    // the wire that carries CTP may lose packets
   uint16_t compact_mtu;  // payload bytes of a packet of CTP; 0: RTP carries all
 };
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/full_port.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
@@ -31,19 +32,20 @@ class Transmitter {
   /// At most `budget` frames; returns how many left.
   size_t send(size_t budget) {
     size_t sent = send_mads(budget);
+    IndexList without_room;
     const uint32_t last_one = r_.active.back();  // each has one turn
     if (last_one == 0) return sent;
-    while (sent < budget) {
-      const uint32_t index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
-      if (r_.qps[index].in_use) sent += take_turn(index, budget - sent);
-      if (index == last_one) break;
+    for (uint32_t index = 0; index != last_one && sent < budget;) {
+      index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
+      if (r_.qps[index].in_use) sent += take_turn(index, budget - sent, &without_room);
     }
+    if (!without_room.empty()) put_first<&Qp::on_active_list>(r_.qps, without_room, r_.active);
     return sent;
   }
 
  private:
-  static constexpr size_t kPacketsPerTurn = 16;
-  static constexpr uint32_t kPacketsPerAck = 16;
+  static constexpr uint32_t kPacketsPerTurn = 16, kPacketsPerAck = 16;
+  static constexpr uint16_t kMadSourcePort = 0xC001;
 
   enum class Sent : uint8_t {
     kYes,
@@ -61,14 +63,16 @@ class Transmitter {
 
   // ---- whose turn it is ------------------------------------------------------------------------------------------
 
-  size_t take_turn(uint32_t index, size_t budget) {
+  size_t take_turn(uint32_t index, size_t budget, IndexList* without_room) {
     size_t sent = 0;
     Sent last = Sent::kYes;
     while ((last == Sent::kYes || last == Sent::kHeld) && sent < budget && sent < kPacketsPerTurn) {
       last = send_next(index);
       sent += last == Sent::kYes;
     }
-    if (last != Sent::kNothing) activate(r_, index);
+    if (last == Sent::kNothing || r_.qps[index].on_active_list) return sent;
+    IndexList& line = last == Sent::kNoRoom && sent == 0 ? *without_room : r_.active;
+    line.push_back<&Qp::on_active_list>(r_.qps, index);
     return sent;
   }
 
@@ -464,9 +468,7 @@ class Transmitter {
 
   size_t send_mads(size_t budget) {
     size_t n = 0;
-    for (; n < budget && r_.mad_head != r_.mad_tail; ++n, ++r_.mad_head) {
-      if (!send_mad(r_.mads[r_.mad_head % kMadRing])) break;
-    }
+    for (; n < budget && r_.mad_head != r_.mad_tail && send_mad(r_.mads[r_.mad_head % kMadRing]); ++n) ++r_.mad_head;
     return n;
   }
 
@@ -489,8 +491,6 @@ class Transmitter {
     note_of<Host>(s_, Stage::kMadSent, out.path.link);
     return true;
   }
-
-  static constexpr uint16_t kMadSourcePort = 0xC001;
 
   CoreState& s_;
   State& r_;

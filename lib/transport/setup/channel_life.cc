@@ -13,6 +13,7 @@
 #include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/held_packets.h"
@@ -59,6 +60,7 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   UB_DCHECK(ch.kept == tp::KeptCount{} && ch.held.empty());
   // The first generation is random, so that a restarted instance does not use the TPNs of its former life at once.
   uint32_t generation = ch.tpn == 0 ? s.prng.next_u32() : (ch.tpn >> tp::kTpnIndexBits) + 1;
+  s.channel_counts[index] = {};
   Channel fresh{};
   // The record may still stand on these lists.
   fresh.on_active_list = ch.on_active_list;
@@ -87,21 +89,40 @@ uint32_t new_channel(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t 
   return index;
 }
 
+namespace {
+
+// Until a round trip is measured, the exchange that set the channel up is the best guess of it, and a doubtful one: the
+// peer may have had other things to do, or was waited for. The least round trip stays unknown. Records that went more
+// than once tell nothing.
+void guess_round_trip(const CoreState& s, Channel& ch) {
+  constexpr Duration kDoubt = microseconds(25), kUnknown = seconds(3600);
+  if (!ch.asks_soon || ch.setup_tries != 0) return;
+  ch.round_trip = {s.now - ch.created_at, kDoubt, kUnknown, kUnknown, {}};
+  ch.patience = tp::first_patience(ch);
+}
+
+}  // namespace
+
 void open_channel(CoreState& s, uint32_t channel) {
   Channel& ch = s.channels[channel];
   UB_DCHECK(!ch.is_up());
+  guess_round_trip(s, ch);
   ch.state = ChannelState::kOpen;
   ch.mtu = ch.offered_mtu;
   // The target of CTP has places for as many answers as its window, because it may owe some to requests that were given
   // up.
   ch.segment_bytes = ch.compact ? ch.mtu : s.config.segment_bytes;
   ch.most_unanswered = ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
+  if (ch.repeats != 0) ch.most_unanswered = std::min(ch.most_unanswered, ta::kRepeatable);
   ch.heard_at = ch.progress_at = s.now;
   note_state(s, channel);
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
-  if (ch.compact && peer.compact_mtu != 0) peer.compact_mtu = ch.mtu;
+  if (ch.compact && peer.compact_mtu != 0) {
+    peer.compact_mtu = ch.mtu;
+    peer.compact_loses = ch.repeats != 0;
+  }
   uint32_t& current = lane_of(s, ch).channels[ch.place()];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
@@ -132,6 +153,7 @@ void kill_channel(CoreState& s, uint32_t channel) {
   ta::drop_messages(s, ch);
   if (!is_connected(peer)) ta::close_contexts_of(s, ch.peer);
   tp::give_up_all_held(s, ch);
+  ta::free_repeats(s, ch);  // before its queues look for another channel
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);

@@ -3,6 +3,7 @@
 
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/send_record.h"
+#include "lib/transport/ta/repeated_requests.h"
 
 namespace ub::setup {
 
@@ -16,7 +17,7 @@ Instant silent_since(const tp::Channel& ch) { return later(ch.heard_at, ch.progr
 
 void arm(CoreState& s, uint32_t channel, Instant at) {
   s.channels[channel].rto_at = at;
-  s.timers.arm(s.timer_of_channel(channel), at);
+  s.timers.arm(s.timer_of_channel(channel), earlier(at, ta::next_look(s, s.channels[channel])));
 }
 
 }  // namespace
@@ -34,6 +35,7 @@ bool is_silent_compact(const CoreState& s, const tp::Channel& ch, Duration limit
 
 void on_compact_timer(CoreState& s, uint32_t channel) {
   tp::Channel& ch = s.channels[channel];
+  if (!ta::look_for_repeats(s, channel)) return;
   const Duration patience = awaits_answers(s, ch) ? Duration{} : s.config.keepalive_idle;
   const Instant begin = silent_since(ch) + patience;
   const Instant ask_at = begin + ch.give_up_after / 2, end_at = begin + ch.give_up_after;
@@ -42,6 +44,7 @@ void on_compact_timer(CoreState& s, uint32_t channel) {
     return kill_silent(s, channel);
   }
   if (s.now < ask_at) return arm(s, channel, ask_at);
+  if (s.now < ch.rto_at) return arm(s, channel, ch.rto_at);  // the timer was for repeats
   ping(s, ch);
   arm(s, channel, earlier(end_at, s.now + ch.give_up_after / 8));
 }

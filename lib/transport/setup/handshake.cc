@@ -9,6 +9,7 @@
 #include "lib/transport/setup/receive_record.h"
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/setup/terms.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/waiting_list.h"
 
@@ -23,6 +24,9 @@ using wire::RecordType;
 namespace {
 
 constexpr Duration kHalfOpenLife = seconds(2);
+
+// Is there a record for one more channel of CTP on a wire that may lose packets?
+bool has_repeats(const CoreState& s) { return s.repeats.in_use() != s.repeats.capacity(); }
 
 // ---- the asking end --------------------------------------------------------------------------------------------
 
@@ -48,8 +52,11 @@ void begin_as_initiator(CoreState& s, uint32_t channel) {
 uint32_t begin_channel_to(CoreState& s, uint32_t peer_index, uint32_t lane, uint32_t place) {
   Peer& peer = s.peers[peer_index];
   if (peer.path.link == 0) return 0;
+  const bool repeats = needs_repeats(s.links[peer.path.link].config, lane);
+  if (repeats && !has_repeats(s)) return 0;
   uint32_t channel = new_channel(s, peer_index, lane, place);
   if (channel == 0) return 0;
+  if (repeats) ta::take_repeats(s, s.channels[channel]);
   peer.lanes[lane].channels[place] = channel;
   s.channels[channel].carries_requests = true;
   begin_as_initiator(s, channel);
@@ -76,6 +83,8 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   ch.setup_tries = 0;
   ch.several_mtus = false;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(link.mtu));
+  if (!r.repeats) ta::free_repeats(s, ch);
+  if (r.repeats) ta::take_repeats(s, ch);  // on_request() has asked whether there is one
   agree(s, ch, r);
   send_about(s, ch, RecordType::kRep);
   arm_setup(s, channel);
@@ -126,6 +135,10 @@ void on_request(CoreState& s, const Arrival& from, const ControlRecord& r) {
   if (accepted != 0) {
     Channel& ch = s.channels[accepted];
     if (ch.attempt == r.attempt && ch.peer_incarnation == r.sender_incarnation) return answer_again(s, accepted, r);
+  }
+  if (r.repeats && !has_repeats(s)) {
+    drop_unused_peer(s, peer_index);
+    return send_reply(s, from, r, RecordType::kRej, RecordReason::kNoResources);
   }
   uint32_t current = lane.channels[r.place];
   if (current != 0 && s.channels[current].state == ChannelState::kReqSent && !is_self(s, peer)) {

@@ -22,6 +22,7 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
 void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
   peer.path = path;
   const bool compact = carries_compact(s, s.links[path.link].config) && !peer.refuses_compact;
+  peer.compact_loses = needs_repeats(s.links[path.link].config, kCompactLane);
   peer.compact_mtu = compact ? static_cast<uint16_t>(s.links[path.link].config.mtu) : 0;
 }
 

@@ -29,8 +29,11 @@ wire::CcAlgorithm wanted_algorithm(const CoreState& s) {
 }  // namespace
 
 bool carries_compact(const CoreState& s, const LinkConfig& link) {
-  return s.config.compact && link.compact && !s.config.slow_memory && s.config.lanes > 1;
+  if (!s.config.compact || !link.compact || s.config.slow_memory || s.config.lanes == 1) return false;
+  return link.lossless || s.config.compact_repeats != 0;
 }
+
+bool needs_repeats(const LinkConfig& link, uint32_t lane) { return is_compact(lane) && !link.lossless; }
 
 uint32_t lane_of(const ControlRecord& r) {
   if (r.compact) return kCompactLane;
@@ -51,9 +54,11 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
 }
 
 uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
-  uint32_t wanted = s.links[ch.link].config.mtu;
+  const LinkConfig& link = s.links[ch.link].config;
+  const uint32_t wanted = link.mtu;
   UB_DCHECK(std::has_single_bit(wanted) && wanted >= kMinMtu);
-  if (ch.compact) return static_cast<uint16_t>(wanted);  // such a wire takes what it says, and has no path behind it
+  // A lossless wire takes what it says, and has no path behind it. At others the peer's buffers may be smaller.
+  if (ch.compact && link.lossless) return static_cast<uint16_t>(wanted);
   uint32_t levels = static_cast<uint32_t>(std::countr_zero(wanted / kMinMtu)) + 1;
   return static_cast<uint16_t>(wanted >> (ch.setup_tries / 2 % levels));
 }
@@ -61,7 +66,8 @@ uint16_t mtu_offer(const CoreState& s, const Channel& ch) {
 void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
   r.cc = wanted_algorithm(s);
   r.compact = is_compact(ch.lane);
-  r.selective = true;
+  r.selective = !s.config.go_back_n && !ch.go_back_n;
+  r.repeats = ch.repeats != 0;
   r.sack_size_code = sack_size_code(s);
   r.initial_psn = ch.initial_psn;
   r.mtu = ch.offered_mtu;
@@ -75,9 +81,10 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
 
 bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlRecord& r) {
   if (r.compact && (!carries_compact(s, link) || r.place != 0)) return false;
+  if (r.repeats != needs_repeats(link, lane_of(r))) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
-         r.cc == wanted_algorithm(s) && r.rcv_window >= 64 && r.selective;
+         r.cc == wanted_algorithm(s) && r.rcv_window >= 64;
 }
 
 void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
@@ -91,6 +98,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.fast = (agreed & wire::kRecordFast) != 0;
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0 && !r.compact;
   ch.rol = (agreed & wire::kRecordRol) != 0;
+  ch.go_back_n = (s.config.go_back_n || !r.selective) && !r.compact;
   ch.feedback = r.cc;
   ch.so_credit = r.so_credit;
   ch.agreed_window = std::min<uint32_t>(r.rcv_window, s.config.window_packets);

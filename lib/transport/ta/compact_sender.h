@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is
-// sent once and forgotten. Channel::in_flight has the messages that are not sent yet: answers until their turn, and at
-// most one request that found the port full, because requests are taken from their queues only when nothing else is to
-// be sent.
+// sent once and forgotten, unless the wire may lose it (repeated_requests.h). Channel::in_flight has the messages that
+// are not sent yet: answers until their turn, and at most one request that found the port full, because requests are
+// taken from their queues only when nothing else is to be sent.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -14,6 +14,7 @@
 #include "lib/transport/ta/packet_source.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/read_jobs.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/wire/compact_packet.h"
 
@@ -29,10 +30,11 @@ class CompactSender {
     tp::Channel& ch = s_.channels[channel];
     Sent sent = Sent::kNothing;
     while (sent == Sent::kNothing && !ch.in_flight.empty()) sent = send_waiting(channel);
+    if (sent == Sent::kNothing && ch.repeats != 0) sent = repeat(channel);
     while (sent == Sent::kNothing) {
       tp::TxMessage next{};
       if (!begin_request(channel, &next)) return Sent::kNothing;
-      sent = send(channel, next);
+      sent = send_first(channel, next);
       if (sent == Sent::kNoRoom) let_wait(ch, next);
     }
     return sent;
@@ -43,11 +45,32 @@ class CompactSender {
   Sent send_waiting(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage& m = ch.in_flight.front(s_.messages);
-    Sent sent = has_bytes(m) ? send(channel, m) : Sent::kNothing;
+    Sent sent = has_bytes(m) ? send_first(channel, m) : Sent::kNothing;
     if (sent == Sent::kNothing && has_bytes(m)) sent = send(channel, m);  // the memory of a READ was not there
     if (sent == Sent::kNoRoom) return sent;
     if (m.kind == tp::MessageKind::kReadResponse) finish_read_job(s_, m);
     ch.in_flight.pop(s_.messages);
+    return sent;
+  }
+
+  // A segment that has left may have to leave again.
+  Sent send_first(uint32_t channel, tp::TxMessage& m) {
+    const Sent sent = send(channel, m);
+    const bool repeats = s_.channels[channel].repeats != 0;
+    if (repeats && sent == Sent::kYes && m.kind == tp::MessageKind::kRequest) note_sent(s_, channel, m);
+    return sent;
+  }
+
+  // Sends the next segment that is to be sent again. kNothing: there is none.
+  [[gnu::noinline, gnu::cold]] Sent repeat(uint32_t channel) {
+    Sent sent = Sent::kNothing;
+    for (SentSegment* due; sent == Sent::kNothing && (due = next_repeat(s_, s_.channels[channel])) != nullptr;) {
+      tp::TxMessage m = message_of(s_, *due);
+      sent = send(channel, m);
+      if (sent != Sent::kYes) continue;
+      note_of<Host>(s_, Stage::kCompactRepeated, channel, m.tassn.value());
+      note_repeated(s_, channel, *due);
+    }
     return sent;
   }
 

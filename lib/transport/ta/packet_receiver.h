@@ -5,7 +5,8 @@
 //
 // The payload of a WRITE or READ response packet is placed when it arrives, in any order. Everything else happens at
 // delivery, in PSN order. Beyond a gap a packet is placed only if it carries a full MTU, is not the last one of its
-// message and passes the checks, on a channel with read-meta; any other is kept until its delivery.
+// message and passes the checks, on a channel with read-meta; any other is kept until its delivery. A channel of
+// Go-Back-N discards all of them.
 #pragma once
 
 #include <span>
@@ -16,16 +17,19 @@
 #include "lib/transport/setup/channel_life.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/copy_tag.h"
+#include "lib/transport/ta/kept_results.h"
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/ta/payload.h"
 #include "lib/transport/ta/queue_answer.h"
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/receive_answer.h"
 #include "lib/transport/ta/receive_matching.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/request_delivery.h"
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/ta/target_executor.h"
+#include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/wire/response_status.h"
@@ -52,8 +56,9 @@ class PacketReceiver {
         return refuse(channel, rtp, verdict);
       case tp::RxVerdict::kAhead:
         note_of<Host>(s_, Stage::kPacketAhead, channel, rtp.psn.value(), rtp.tpmsn.value());
+        if (ch.go_back_n) return tp::note_gap(s_, channel, s_.now);
         if (!take_ahead(channel, rtp, rest)) return refuse(channel, rtp, verdict);
-        s_.count(Counter::kTpRxOutOfOrder);
+        s_.count(channel, ChannelCount::kOutOfOrder);
         s_.count(Counter::kTpRxData);
         break;
       case tp::RxVerdict::kInOrder:
@@ -108,7 +113,7 @@ class PacketReceiver {
     requests().end_parked(channel);
     s_.channels[channel].stalled = false;
     deliver_accepted(channel);
-    if (s_.channels[channel].rol) tp::owe_fused_ack(s_, channel, s_.now);  // which says how far it has come
+    if (s_.channels[channel].rol) tp::demand_ack(s_, channel, s_.now);  // which says how far it has come
   }
 
  private:
@@ -133,7 +138,7 @@ class PacketReceiver {
   // On ROL a fake packet under a PSN that was accepted confirms a failure.
   void on_duplicate(uint32_t channel, const wire::RtpHeader& rtp) {
     note_of<Host>(s_, Stage::kPacketDuplicate, channel, rtp.psn.value(), rtp.tpmsn.value());
-    s_.count(Counter::kTpRxDuplicate);
+    s_.count(channel, ChannelCount::kDuplicate);
     if (rtp.fake && tp::thaw(s_.channels[channel], rtp)) resume(channel);
   }
 
@@ -286,19 +291,34 @@ class PacketReceiver {
     note_step<Host>(s_, Stage::kCompactArrived, channel);
     wire::TaPacket ta;
     const wire::Drop drop = wire::parse_compact_transaction(packet.rest, packet.end, rtp.padding, ta);
-    if (!ta.is_response && !admits_request(channel)) return Delivered::kDone;
+    if (!ta.is_response && !admits_request(channel)) return pass_over(channel);
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
+    if (s_.channels[channel].repeats != 0 && !is_news(channel, ta)) return pass_over(channel);
     return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, packet.body(), ta);
   }
 
-  // For a peer that has more requests unanswered than it may there is no place for the answer. Nothing is sent again
-  // here, so its channel ends.
+  // For a peer that has more requests unanswered than it may there is no place for the answer. If nothing is repeated,
+  // its channel ends; else the network may have made more of them, and the request comes again.
   bool admits_request(uint32_t channel) {
     const tp::Channel& ch = s_.channels[channel];
     if (ch.in_flight.size() < s_.config.window_packets) return true;
     s_.drop(Counter::kCtpRxTooMany);
-    setup::end_channel(s_, channel);
+    if (ch.repeats == 0) setup::end_channel(s_, channel);
     return false;
+  }
+
+  // The wire may lose and double packets: is this one to be delivered?
+  [[gnu::noinline]] bool is_news(uint32_t channel, const wire::TaPacket& ta) {
+    if (!ta.is_response) return is_to_be_executed(s_, channel, ta.req);
+    note_answered(s_, channel, ta.rsp);
+    return true;
+  }
+
+  // A packet is not delivered.
+  Delivered pass_over(uint32_t channel) {
+    const tp::Channel& ch = s_.channels[channel];
+    if (ch.is_up()) requests().put_away(channel, ch.message + 1);
+    return Delivered::kDone;
   }
 
   Delivered deliver_fake(uint32_t channel, const wire::RtpHeader& rtp) {

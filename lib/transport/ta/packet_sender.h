@@ -10,8 +10,11 @@
 // (tp/held_packets.h).
 #pragma once
 
+#include <utility>
+
 #include "lib/base/flatten.h"
 #include "lib/transport/core_state.h"
+#include "lib/transport/full_port.h"
 #include "lib/transport/host.h"
 #include "lib/transport/ta/compact_sender.h"
 #include "lib/transport/ta/packet_content.h"
@@ -39,15 +42,37 @@ class PacketSender {
       const uint32_t channel = take_active(s_);
       tp::Channel& ch = s_.channels[channel];
       if (ch.is_up()) {
+        const size_t sent_before = sent;
         const Sent last = ch.compact ? send_all_compact(channel, budget, &sent)
                                      : send_all([&] { return send_next(channel); }, budget, &sent);
-        if (last == Sent::kYes || last == Sent::kNoRoom) activate(s_, channel);
+        if (last == Sent::kNoRoom) [[unlikely]]
+          found_no_room(channel, sent != sent_before);
+        else if (last == Sent::kYes)
+          activate(s_, channel);
         const bool work_left = ch.mid_message || !ch.answers.empty() || !ch.queues.empty();
-        set_held_back(s_, &ch.held_back, last == Sent::kNothing && work_left && ch.held.empty());
+        const bool held_back = last == Sent::kNothing && work_left && ch.held.empty();
+        if (held_back != ch.held_back) hold_back(channel, held_back);
       }
       if (channel == last_one) break;
     }
+    if (!s_.without_room.empty()) [[unlikely]]
+      put_first<&tp::Channel::on_active_list>(s_.channels, std::exchange(s_.without_room, {}), s_.active);
     return sent;
+  }
+
+  // The port was full when the channel wanted to send a packet, after others of this turn or before any.
+  [[gnu::noinline, gnu::cold]] void found_no_room(uint32_t channel, bool after_others) {
+    if (s_.channels[channel].on_active_list) return;
+    IndexList& line = after_others ? s_.active : s_.without_room;
+    line.push_back<&tp::Channel::on_active_list>(s_.channels, channel);
+  }
+
+  // The channel begins to wait, or ends it.
+  [[gnu::noinline]] void hold_back(uint32_t channel, bool yes) {
+    tp::Channel& ch = s_.channels[channel];
+    set_held_back(s_, &ch.held_back, yes);
+    if (!yes || ch.compact || ch.paced || tp::window_open(s_, ch)) return;
+    s_.count(channel, ChannelCount::kWindowShut);
   }
 
   // Calls `next` as long as packets leave, or are held, and the budget lasts. Returns its last result.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ta/queue_answer.h"
 
+#include "lib/transport/ta/kept_results.h"
 #include "lib/transport/ta/sequence_contexts.h"
 #include "lib/transport/tp/fused_ack.h"
 #include "lib/transport/wire/response_status.h"
@@ -29,7 +30,7 @@ tp::TxMessage& last_answer(CoreState& s, uint32_t channel) {
 }  // namespace
 
 void count_refusal(CoreState& s, uint32_t channel, const wire::Btah& request, uint8_t rspst) {
-  if (rspst == wire::kRspRnr) s.count(Counter::kTaTxRnr);
+  if (rspst == wire::kRspRnr) s.count(channel, ChannelCount::kRnrSent);
   if (rspst == wire::kRspError) s.count(Counter::kTaTxError);
   s.note(Stage::kMessageRefused, channel, request.tassn.value(), request.rc_id, rspst);
 }
@@ -55,8 +56,9 @@ void queue_answer_of(CoreState& s, uint32_t channel, const wire::Btah& request, 
 // A failure, or any answer on ROL.
 [[gnu::noinline, gnu::cold]] void answer_specially(CoreState& s, uint32_t channel, const wire::Btah& request,
                                                    wire::TaOpcode opcode, uint8_t rspst, uint8_t rspinfo) {
-  if (rspst == wire::kRspOk) return tp::owe_fused_ack(s, channel, s.now);  // READs and atomics answer elsewhere
+  if (rspst == wire::kRspOk) return tp::demand_ack(s, channel, s.now);  // READs and atomics answer elsewhere
   count_refusal(s, channel, request, rspst);
+  if (s.channels[channel].repeats != 0) keep_result(s, channel, request, {0, 0, opcode, rspst, rspinfo, 0});
   queue_answer_of(s, channel, request, opcode, rspst, rspinfo);
 }
 
@@ -83,7 +85,10 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   tp::Channel& ch = s.channels[channel];
   if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
-  if (ch.compact) return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
+  if (ch.compact) {
+    if (ch.repeats != 0) keep_result(s, channel, request, {0, 0, opcode, rspst, rspinfo, 0});
+    return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
+  }
   queue_success(s, channel, request, opcode, ch.answers, s.answers);
 }
 
@@ -114,6 +119,8 @@ void answer_atomic(CoreState& s, uint32_t channel, const wire::Btah& request, ui
   m->value = low_half(old);
   m->value_high = high_half(old);
   m->value_bytes = bytes;
+  if (s.channels[channel].repeats == 0) return;
+  keep_result(s, channel, request, {m->value, m->value_high, m->opcode, wire::kRspOk, 0, bytes});
 }
 
 void answer_read(CoreState& s, uint32_t channel, uint32_t job) {

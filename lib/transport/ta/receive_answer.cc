@@ -128,7 +128,7 @@ void refuse_segment(CoreState& s, const AnsweredSegment& a, Duration pause) {
   SendQueue& q = s.queues[a.queue];
   WrState& wr = *a.wr;
   WrOp op = wqe_of(q, wr).op;
-  s.count(Counter::kTaRxRnr);
+  s.count(wr.channel, ChannelCount::kRnrReceived);
   s.note(Stage::kRequestRefused, a.queue, a.number);
   tp::Channel& ch = s.channels[wr.channel];
   count_answer(s, ch);

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "lib/transport/core_state.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/segmentation.h"
 
 namespace ub::ta {
@@ -98,6 +99,8 @@ inline bool ordered_by_channel(const CoreState& s, const SendQueue& q, uint32_t 
 // registers that it takes would cost the requests of RTP more than a call costs those of CTP.
 [[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
   if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
+  const uint32_t peer = s.targets[wqe.target].peer;
+  if (s.peers[peer].compact_loses && !may_be_repeated(s, q, wqe, peer)) return false;
   return wqe.length <= (wqe.op == WrOp::kWrite ? std::min(s.config.lane_bulk_bytes, kMostCompactBytes) : mtu);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
+#include "lib/transport/ta/set_up_ahead.h"
 #include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
@@ -146,6 +147,11 @@ bool has_gate(const Wqe& wqe) { return wqe.place_order >= 2 || takes_receive(wqe
   return !takes || receive_allows(s, q, wqe, number, ch.lane);
 }
 
+// Where packets may be lost, the target keeps the results of so many TASSNs, and no more.
+bool room_on_record(const SendQueue& q, const tp::Channel& ch, Tassn tassn) {
+  return ch.repeats == 0 || target_remembers(q, tassn);
+}
+
 bool room_for_segment(const SendQueue& q) { return q.unanswered_segments < kQueueSegmentsInFlight; }
 
 // ---- requests that were admitted -------------------------------------------------------------------------------
@@ -163,11 +169,14 @@ enum class NextSegment : uint8_t {
   if (wr.status != CrStatus::kSuccess) return NextSegment::kNone;
   if (!room_for_segment(q)) return NextSegment::kFull;
   const Wqe& wqe = wqe_of(q, wr);
-  const bool spread = spreads(s, q, wqe) && !s.channels[wr.channel].compact;
-  const bool last_apart = (ends_apart(wqe.op) || (spread && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
+  const tp::Channel& ch = s.channels[wr.channel];
+  if (!room_on_record(q, ch, wr.first_tassn + wr.cut)) return NextSegment::kFull;
+  const bool spread = spreads(s, q, wqe) && !ch.compact;
+  const bool overtaken = spread || ch.repeats != 0;  // may the last segment be executed before another?
+  const bool last_apart = (ends_apart(wqe.op) || (overtaken && wqe.op == WrOp::kWrite)) && wr.cut + 1 == wr.segments;
   if (last_apart && wr.base != wr.cut) return NextSegment::kWaits;
   if (wr.cut - wr.base >= static_cast<int>(kSegmentsInFlight)) return NextSegment::kFull;
-  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, s.channels[wr.channel])) {
+  if (has_gate(wqe) && !gates_allow(s, q, wqe, number, wr.cut, wr.segments, ch)) {
     return NextSegment::kWaits;
   }
   if (wr.cut == 0 && !pacer_allows(s, q)) return NextSegment::kFull;
@@ -288,6 +297,10 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       held_by(s, q, RequestWaits::kLane);
       return {};
     }
+    if (is_compact(lane) && !room_on_record(q, s.channels[channel], q.next_tassn)) {
+      held_by(s, q, RequestWaits::kAnswers);
+      return {};
+    }
     if (q.pinned) q.pinned_bulk = is_bulk(lane);  // and it stays so
     if (q.context != 0 && !context_has_room(s, q, wqe, s.channels[channel])) [[unlikely]] {
       held_by(s, q, RequestWaits::kAnswers);
@@ -400,25 +413,6 @@ const Wqe& commit_admitted(CoreState& s, uint32_t queue, const Choice& choice, t
 // Turns the choice into a message of its channel and updates the state of the request. Returns the request's element.
 const Wqe& commit(CoreState& s, uint32_t queue, const Choice& choice, tp::TxMessage* m) {
   return choice.step == Step::kStart ? commit_new(s, queue, choice.channel, m) : commit_admitted(s, queue, choice, m);
-}
-
-// The queue waits for a channel that is not up. Meanwhile the channels that its further requests need are set up, so
-// that the timeouts of several dead peers do not add up.
-void set_up_ahead(CoreState& s, SendQueue& q) {
-  if (!see_posted(q)) return;
-  fetch(q);
-  uint32_t at = q.looked_ahead;
-  if (at - q.next_slot > q.produced - q.next_slot) at = q.next_slot;
-  for (int n = 0; at != q.produced && n < 64; ++n) {
-    const Wqe& wqe = q.slots[at & q.slot_mask];
-    if (!fits_ring(q, at, wqe)) break;
-    if (wqe.op < WrOp::kNop && names_target(s, q, wqe)) {
-      const LaneKind lane = lane_of_request(s, q, wqe);
-      setup::channel_to(s, s.targets[wqe.target].peer, lane, place_of(s, q, lane));
-    }
-    at += wqe.slots;
-  }
-  q.looked_ahead = at;
 }
 
 // For a queue that is on no channel's list: must something wait for answers before it can be sent, or sent again? What

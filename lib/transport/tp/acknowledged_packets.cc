@@ -42,9 +42,7 @@ Acknowledged on_nak(State& s, uint32_t channel, Instant now, const wire::RtpHead
   r.nak_seen = true;
   result.lost = queue_all(s, ch, rtp.psn);
   s.note(Stage::kPacketsLost, channel, result.lost, rtp.psn.value());
-  s.count(Counter::kTpTxRetransmitFast, result.lost);
-  if (has_flow(ch)) tell_lost(s, channel, now, rtp.psn);
-  activate(s, channel);
+  lost_fast(s, channel, now, result.lost, rtp.psn, ChannelCount::kAgainNak);
   return result;
 }
 
@@ -58,7 +56,7 @@ Acknowledged on_sack(State& s, uint32_t channel, Instant now, const wire::RtpHea
   if (!ch.fast) return result;
   Psn first;
   result.lost = judge(s, ch, rtp.psn + sack.bit_count(), now, &first);
-  if (result.lost != 0) lost_fast(s, channel, now, result.lost, first);
+  if (result.lost != 0) lost_fast(s, channel, now, result.lost, first, ChannelCount::kAgainDistance);
   release_recovery(s, ch);
   return result;
 }

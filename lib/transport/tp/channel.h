@@ -9,7 +9,8 @@
 // Receiving has two cursors. All packets before `expected` were accepted; acknowledgements say so. All packets before
 // `delivered` were executed by the transaction layer. The cursors differ only while delivery waits: for a copy to
 // application memory, for room for an answer, or (ROL) for a failure to be confirmed. Packets between and beyond them
-// are kept, or their bytes are already placed. A reorder block says which packets beyond `expected` were accepted.
+// are kept, or their bytes are already placed. A reorder block says which packets beyond `expected` were accepted; a
+// channel of Go-Back-N accepts none there.
 #pragma once
 
 #include <bit>
@@ -51,6 +52,7 @@ struct alignas(64) ChannelHot {
   bool icrc : 1;        // the ICRC is written and checked
   bool tells_sent : 1;  // the flow is told of each packet that is sent
   bool compact : 1;     // of CTP: packets have no number and are not acknowledged
+  bool go_back_n : 1;   // agreed: what arrives ahead of a gap is discarded (gap_report.h)
   uint16_t mtu;         // payload bytes of every packet of a message but the last
   uint32_t link;
   uint32_t tpn, peer_tpn;
@@ -101,6 +103,9 @@ struct FusedState {
   MessageStatus confirmed;  // a failure that the peer reported
 };
 
+// What has become of the TPNAK about Channel::missing (gap_report.h).
+enum class GapReport : uint8_t { kNone, kOwed, kSent };
+
 struct Channel : ChannelHot {
   // ---- sending ----
   MessageQueue in_flight;      // messages with unacknowledged packets, the newest may be half sent; CTP: not sent yet
@@ -138,6 +143,7 @@ struct Channel : ChannelHot {
   ReorderTolerance tolerance;
   Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
   uint8_t setup_tries;
+  uint16_t repeats;        // of CTP on a wire that may lose packets: CoreState::repeats; 0: the wire loses nothing
   RoundTrip round_trip;
   Duration rto;            // a timeout
   Duration patience;       // until the retransmission timer fires: a pause or a timeout
@@ -156,8 +162,10 @@ struct Channel : ChannelHot {
   KeptCount kept;      // its places in State::kept
   Instant next_cnp;    // no CNP is sent before
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
+  GapReport gap_report;
   uint32_t read_jobs;  // READs that are being served
   FusedState fused;
+  Psn missing;  // Go-Back-N: the packet that was reported, or is to be, unless `gap_report` is kNone
 
   // ---- packets that wait for memory which answers later (held_packets.h) ----
   HeldLine held;
@@ -178,13 +186,14 @@ struct Channel : ChannelHot {
     wire::CompactTemplate compact_headers;  // of CTP
   };
 
-  // ---- statistics ----
+  // ---- statistics (the rest is in State::channel_counts) ----
   uint64_t tx_packets, rx_packets, retransmits;
 
   bool is_up() const { return state == ChannelState::kOpen; }
   uint32_t place() const { return static_cast<uint32_t>(std::countr_zero(place_bit)); }
   uint32_t outstanding() const { return next_psn.distance(oldest_unacked); }
 };
+static_assert(sizeof(Channel) <= 640, "ten cache lines: there are thousands of them");
 
 // A retransmission that is not known to have arrived.
 struct Resent {

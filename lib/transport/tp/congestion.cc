@@ -29,7 +29,7 @@ void heed(State& s, uint32_t channel, Instant now) {
 
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless) {
   if (agreed == wire::CcAlgorithm::kDcqcn) return cc::Algorithm::kDcqcn;
-  if (!lossless) return cc::Algorithm::kLossWindow;
+  if (!lossless && s.config.loss_window) return cc::Algorithm::kLossWindow;
   return s.config.listen_to_network ? cc::Algorithm::kListener : cc::Algorithm::kNone;
 }
 
@@ -88,10 +88,10 @@ void tell_fed_back(State& s, uint32_t channel, Instant now, const cc::Feedback& 
 
 void on_mark(State& s, uint32_t channel, Instant now, uint8_t ecn) {
   Channel& ch = s.channels[channel];
+  s.count(channel, ChannelCount::kMarked);
   if (ch.feedback != wire::CcAlgorithm::kDcqcn || !cc::is_to_be_told(ch.next_cnp, now)) return;
   ch.owed_cnp = ecn;
-  ch.ack_wanted = true;
-  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
+  demand_ack(s, channel, now);
 }
 
 void look_at_flow(State& s, uint32_t channel, Instant now) {

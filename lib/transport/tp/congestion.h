@@ -12,8 +12,8 @@
 
 namespace ub::tp {
 
-// The algorithm that both ends agreed on; if there is none, what the wire needs. A lossless wire needs none, because
-// there a full buffer holds the sender back.
+// The algorithm that both ends agreed on; if there is none, what the wire needs and CoreConfig::loss_window allows. A
+// lossless wire needs none, because there a full buffer holds the sender back.
 cc::Algorithm algorithm_for(const State& s, wire::CcAlgorithm agreed, bool lossless);
 // Starts a new flow and forgets the former one. `agreed_window` and `next_psn` of the channel must be set.
 void begin_flow(State& s, Channel& ch, cc::Algorithm algorithm);

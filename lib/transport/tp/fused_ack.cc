@@ -11,7 +11,7 @@ bool freeze(State& s, uint32_t channel, Instant now, const MessageStatus& failed
   f.frozen = true;
   f.failed = failed;
   s.note(Stage::kChannelFrozen, channel, failed.message.value(), failed.rspst);
-  owe_fused_ack(s, channel, now);
+  demand_ack(s, channel, now);
   return true;
 }
 
@@ -42,7 +42,7 @@ void confirm(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rep
   FusedState& f = s.channels[channel].fused;
   f.confirmed = {report.psn, report.tpmsn, report.rspst, report.rspinfo};
   f.confirm_owed = true;
-  owe_fused_ack(s, channel, now);
+  demand_ack(s, channel, now);
 }
 
 }  // namespace ub::tp

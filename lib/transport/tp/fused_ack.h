@@ -18,13 +18,6 @@ namespace ub::tp {
 
 // ---- receiving -------------------------------------------------------------------------------------------------
 
-// A message was executed, or something else has changed that the peer waits for: an acknowledgement leaves at once.
-inline void owe_fused_ack(State& s, uint32_t channel, Instant now) {
-  Channel& ch = s.channels[channel];
-  ch.ack_wanted = true;
-  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
-}
-
 // A message failed. False: the channel is frozen for an earlier one, and this one has to wait.
 [[nodiscard]] bool freeze(State& s, uint32_t channel, Instant now, const MessageStatus& failed);
 // A fake packet arrived under a PSN that was accepted before. Does it confirm the failure that the channel is frozen

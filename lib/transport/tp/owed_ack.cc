@@ -21,14 +21,23 @@ uint64_t received_beyond_gap(State& s, const Channel& ch, Psn from) {
 
 }  // namespace
 
-void begin_to_owe(State& s, uint32_t channel, Instant now) {
+void begin_to_owe(State& s, uint32_t channel, Instant now, Duration delay) {
   Channel& ch = s.channels[channel];
-  ch.ack_due = now + kAckDelay;
+  ch.ack_due = now + delay;
   s.acks_due = earlier(s.acks_due, ch.ack_due);
   owe_ack(s, channel);
 }
 
+void owe_at_gap(State& s, uint32_t channel, Instant now) {
+  const Channel& ch = s.channels[channel];
+  if (!ch.on_ack_list || ch.ack_due > now + kAckDelayAtGap) begin_to_owe(s, channel, now, kAckDelayAtGap);
+}
+
 void fill_bitmap(State& s, const Channel& ch, AckContent* ack) {
+  if (ch.go_back_n) {
+    ack->selective = false;  // what lies beyond was accepted in order, and waits to be executed (ROL)
+    return;
+  }
   uint32_t bits = std::min(s.config.window_packets, kMostAckBits);
   while ((64u << ack->size_code) < bits) ++ack->size_code;
   uint32_t span = ch.highest_seen.distance(ack->cumulative);

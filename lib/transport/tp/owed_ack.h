@@ -11,20 +11,39 @@
 
 namespace ub::tp {
 
-// From now on the channel owes an acknowledgement.
-void begin_to_owe(State& s, uint32_t channel, Instant now);
+constexpr uint32_t kPacketsPerAck = 8;
+constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
+constexpr Duration kAckDelayAtGap = microseconds(1);  // while packets are missing, at which the peer's window stands
+
+// From now on the channel owes an acknowledgement, which leaves after the delay at the latest.
+void begin_to_owe(State& s, uint32_t channel, Instant now, Duration delay = kAckDelay);
+// The same while packets are missing: what was owed before is hurried.
+void owe_at_gap(State& s, uint32_t channel, Instant now);
+// Something has changed that the peer waits for: an acknowledgement leaves at once.
+inline void demand_ack(State& s, uint32_t channel, Instant now) {
+  Channel& ch = s.channels[channel];
+  ch.ack_wanted = true;
+  if (!ch.on_ack_list) begin_to_owe(s, channel, now);
+}
+
+// Is an acknowledgement demanded at once? Not by packets ahead of a gap, even if they ask for it: one for each of them
+// would be more to send than they are where they are small, and kAckDelayAtGap is soon enough.
+inline bool demands_ack(const wire::RtpHeader& rtp, RxVerdict verdict) {
+  return verdict != RxVerdict::kAhead && (rtp.ack_req || verdict != RxVerdict::kInOrder);
+}
+
 // A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it.
 inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
   Channel& ch = s.channels[channel];
   ++ch.unacknowledged;
-  ch.ack_wanted |= rtp.ack_req || verdict != RxVerdict::kInOrder;
+  ch.ack_wanted |= demands_ack(rtp, verdict);
+  if (ch.reorder != 0) [[unlikely]]
+    return owe_at_gap(s, channel, now);
   if (!ch.on_ack_list) begin_to_owe(s, channel, now);
 }
 
 // May the acknowledgement that is owed be delayed to cover more packets? Not if one is demanded, if it covers
-// kPacketsPerAck packets already, or if kAckDelay has passed.
-constexpr uint32_t kPacketsPerAck = 8;
-constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
+// kPacketsPerAck packets already, or if its delay has passed.
 inline bool ack_may_wait(const Channel& ch, Instant now) {
   return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
 }
@@ -32,13 +51,14 @@ inline bool ack_may_wait(const Channel& ch, Instant now) {
 // The acknowledgement to send now.
 struct AckContent {
   bool selective;
-  Psn cumulative;     // highest PSN before the first gap; on ROL before what has not executed (fused_ack.h)
+  Psn cumulative;     // highest PSN before the first gap; on ROL before what has not executed (fused_ack.h); of a TPNAK
+                      // the PSN behind that one (gap_report.h)
   uint8_t size_code;  // size of the bitmap, as SAETPH has it
   Psn highest;        // highest PSN accepted
   uint64_t bitmap[16];
 };
 AckContent make_ack(State& s, const Channel& ch);
-// Sets the bitmap of an acknowledgement that is complete otherwise.
+// Sets the bitmap of an acknowledgement that is complete otherwise. One of Go-Back-N has none.
 void fill_bitmap(State& s, const Channel& ch, AckContent* ack);
 // Fills in an acknowledgement of all packets up to `cumulative`, and of what was received beyond.
 inline void describe_received(State& s, const Channel& ch, Psn cumulative, AckContent* ack) {

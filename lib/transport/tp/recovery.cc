@@ -9,6 +9,7 @@ namespace ub::tp {
 namespace {
 
 constexpr uint32_t kRecordsLookedAt = 64;  // of the oldest ones, at each acknowledgement
+constexpr uint16_t kWhereAnyIsLate = 64;   // packets; the tolerance does not fall below, unless it is below already
 
 // Sets or clears a bit and counts it.
 void mark(uint64_t* bits, uint32_t* count, Psn psn) {
@@ -51,10 +52,10 @@ void free_record_of(State& s, RecoveryBlock& r, Psn psn) {
 
 // A retransmission is answered. If the answer is too early to be one to it, the first packet had arrived.
 void hear_of(State& s, Channel& ch, RecoveryBlock& r, const Resent& sent, Instant now) {
-  if (ch.round_trip.smoothed.ns == 0) return;  // nobody knows what is too early
+  if (ch.round_trip.since == Instant{}) return;  // none was measured: nobody knows what is too early
   if (now - sent.at < least_answer_time(ch.round_trip)) {
     ch.tolerance.was_too_small();
-    return s.count(Counter::kTpTxNeedless);
+    return s.count(number_of(s, ch), ChannelCount::kNeedless);
   }
   if (sent.number < r.late.number) return;
   r.late = {sent.mark, sent.number};
@@ -81,7 +82,7 @@ struct Losses {
   Psn first;
 
   void add(RecoveryBlock& r, Psn psn) {
-    queue_resend(r, psn);
+    if (!queue_resend(r, psn)) return;
     if (count++ == 0 || psn.before(first)) first = psn;
   }
 };
@@ -121,13 +122,38 @@ void judge_resent(State& s, Channel& ch, RecoveryBlock& r, Psn reach, const Late
 
 Psn farther(Psn a, Psn b) { return a.after(b) ? a : b; }
 
-// The packet has arrived, which was not known.
+// The packet has arrived, which was not known. It was late only if a report said that it was missing when a later one
+// had arrived: of packets beyond the bitmap of a report, nobody said anything. The next one may be twice as late, and
+// where any is late at all, others may be late by kWhereAnyIsLate.
 void came(RecoveryBlock& r, Channel& ch, Psn psn) {
   if (psn.after(r.reach)) {
     r.reach = psn;
-  } else if (!test_bit(r.resent, recovery_index(psn))) {
-    ch.tolerance.came_late(r.reach.distance(psn));
+  } else if (psn.before(r.judge_reach) && !test_bit(r.resent, recovery_index(psn))) {
+    const uint32_t usual = std::min(ch.tolerance.packets, kWhereAnyIsLate);
+    ch.tolerance.came_late(std::max(2 * r.judge_reach.distance(psn), usual));
   }
+}
+
+// A packet that was overtaken is lost after so long.
+Duration lateness(const Channel& ch) {
+  if (ch.round_trip.smoothed.ns == 0) return ch.rto;  // nobody knows what is late
+  return ch.tolerance.keeps_order() ? margin_of(ch.round_trip) : pause_of(ch.round_trip);
+}
+
+// What was overtaken by the packet `reach` is lost unless it arrives in time.
+void begin_pause(State& s, const Channel& ch, RecoveryBlock& r, Psn reach, Instant now) {
+  r.judge_at = now + lateness(ch);
+  r.judge_reach = reach;
+  r.judge_late = r.late;
+  s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);
+}
+
+// Does the path change the order, and has a good part of the tolerance arrived since the pause began? Then their number
+// soon tells what is lost, and the pause begins anew: by time, a packet would look lost while many others overtake it.
+bool number_will_tell(const Channel& ch, const RecoveryBlock& r, Psn reach) {
+  constexpr uint32_t kPausesAtMost = 8;
+  if (ch.tolerance.keeps_order() || !reach.after(r.judge_reach)) return false;
+  return kPausesAtMost * reach.distance(r.judge_reach) >= ch.tolerance.packets;
 }
 
 uint32_t tell(State& s, const Channel& ch, const Losses& losses, Psn* first) {
@@ -144,7 +170,7 @@ RecoveryBlock& recovery_block(State& s, Channel& ch) {
     RecoveryBlock& r = s.recovery[ch.recovery];
     r = RecoveryBlock{};
     r.reach = r.late.mark = ch.oldest_unacked - 1;
-    r.border = ch.oldest_unacked;
+    r.border = r.judge_reach = ch.oldest_unacked;
     r.judge_at = Instant::never();
   }
   return s.recovery[ch.recovery];
@@ -163,10 +189,11 @@ void release_recovery(State& s, Channel& ch) {
   if (says_nothing(r) && (r.judge_at.is_never() || ch.outstanding() == 0)) free_recovery(s, ch);
 }
 
-void queue_resend(RecoveryBlock& r, Psn psn) {
-  if (goes_again(r, psn)) return;
+bool queue_resend(RecoveryBlock& r, Psn psn) {
+  if (goes_again(r, psn)) return false;
   UB_DCHECK(!test_bit(r.sacked, recovery_index(psn)));  // the peer has it
   mark(r.resend, &r.resend_count, psn);
+  return true;
 }
 
 void take_from_resends(RecoveryBlock& r, Psn psn) {
@@ -186,9 +213,10 @@ void note_resent(State& s, Channel& ch, Psn psn, Instant now) {
   take_from_resends(r, psn);
   if (arrived(r, ch, psn)) return;  // it only asks for an acknowledgement
   mark(r.resent, &r.resent_count, psn);
+  if (ch.go_back_n) return;  // a TPNAK or the timeout says whether it was lost again
   free_record_of(s, r, psn);
   const uint32_t record = has_share(s.resent, r.record_count) ? s.resent.alloc() : 0;
-  if (record == 0) return;
+  if (record == 0) return s.count(Counter::kTpTxNoRecord);
   s.resent[record] = {psn, ch.next_psn, ++r.last_number, now, {}};
   r.records.push_back<&Resent::in_line>(s.resent, record);
   ++r.record_count;
@@ -224,12 +252,9 @@ uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first) {
   judge_first(ch, r, end.before(border) ? end : border, losses);
   judge_resent(s, ch, r, r.reach, r.late, tolerance, end, losses);
   const uint32_t missing = r.reach.distance(ch.oldest_unacked - 1) - r.sacked_count;
-  if (r.judge_at.is_never() && missing > r.resend_count + r.held_count) {
-    r.judge_at = now + (ch.tolerance.keeps_order() ? margin_of(ch.round_trip) : pause_of(ch.round_trip));
-    r.judge_reach = end.after(r.reach) ? r.reach : end - 1;
-    r.judge_late = r.late;
-    s.timers.arm(s.timer_of_channel(number_of(s, ch)), r.judge_at);
-  }
+  const Psn reach = end.after(r.reach) ? r.reach : end - 1;  // of the packets before it, it is known which have arrived
+  const bool begins = r.judge_at.is_never() || number_will_tell(ch, r, reach);
+  if (begins && missing > r.resend_count + r.held_count) begin_pause(s, ch, r, reach, now);
   return tell(s, ch, losses, first);
 }
 
@@ -248,8 +273,7 @@ uint32_t queue_all(State& s, Channel& ch, Psn from) {
   uint32_t queued = 0;
   for (Psn p = from; p != ch.next_psn; ++p) {
     if (test_bit(r.sacked, recovery_index(p))) continue;
-    queue_resend(r, p);
-    ++queued;
+    if (queue_resend(r, p)) ++queued;
   }
   return queued;
 }

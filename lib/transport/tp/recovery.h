@@ -46,12 +46,13 @@ inline uint32_t on_their_way(const RecoveryBlock& r, uint32_t numbered) {
   return numbered > others ? numbered - others : 0;
 }
 
-void queue_resend(RecoveryBlock& r, Psn psn);
+// False: it is queued already, or built.
+bool queue_resend(RecoveryBlock& r, Psn psn);
 // The packet was sent again, or need not be sent again.
 void take_from_resends(RecoveryBlock& r, Psn psn);
 // The retransmission of the packet is built and waits for memory.
 void resend_waits(RecoveryBlock& r, Psn psn);
-// The packet was sent again: takes a record of it, if there is one.
+// The packet was sent again: takes a record of it, if there is one and the peer is selective.
 void note_resent(State& s, Channel& ch, Psn psn, Instant now);
 
 // The peer has this packet, beyond a gap. False: that was known.
@@ -62,9 +63,9 @@ void forget_recovered(State& s, Channel& ch, Psn from, Psn to, Instant now);
 // Queues what is lost, by what has arrived until now. `end`: the peer has said which packets before it have arrived.
 // Returns how many packets that are; `*first` is the lowest PSN of them.
 uint32_t judge(State& s, Channel& ch, Psn end, Instant now, Psn* first);
-// The same when a pause has passed since Channel::judge_at was set.
+// The same when a pause has passed since RecoveryBlock::judge_at was set.
 uint32_t judge_overdue(State& s, Channel& ch, Psn* first);
-// All packets from there on that have not arrived are lost: queues them.
+// All packets from there on that have not arrived are lost: queues them. Returns how many were not queued before.
 uint32_t queue_all(State& s, Channel& ch, Psn from);
 
 }  // namespace ub::tp

@@ -13,6 +13,7 @@ constexpr uint32_t kResentRecords = 4096;
 void lay_out_channels(State& s, Arena& arena) {
   const CoreConfig& c = s.config;
   s.channels.init(arena, c.max_channels);
+  s.channel_counts = arena.take<ChannelCounts>(c.max_channels + 1);
   s.recovery.init(arena, c.max_channels);
   s.resent.init(arena, kResentRecords);
   s.send_times.init(arena, c.listen_to_network ? c.max_channels : 0, kMaxWindow);

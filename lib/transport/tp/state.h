@@ -16,7 +16,15 @@
 namespace ub::tp {
 
 struct State : CoreCommon {
+  using CoreCommon::count;
+  // Counts an event of a channel, for it and for all together.
+  void count(uint32_t channel, ChannelCount what, uint64_t n = 1) {
+    count(total_of(what), n);
+    channel_counts[channel].v[static_cast<size_t>(what)] += n;
+  }
+
   Slab<Channel> channels;
+  ChannelCounts* channel_counts = nullptr;  // beside `channels`
   Slab<RecoveryBlock> recovery;
   Slab<Resent> resent;
   cc::SendTimes send_times;  // when packets left, for flows that want round trips
@@ -29,8 +37,9 @@ struct State : CoreCommon {
   KeptPackets kept;
   PacketIndex kept_by_psn;  // those of `kept` that were accepted and wait for their delivery
 
-  // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement.
-  IndexList active, owing_acks;
+  // `active`: channels with data to send; `owing_acks`: channels that owe an acknowledgement; `without_room`: those
+  // that found their port full in this turn (full_port.h).
+  IndexList active, owing_acks, without_room;
   Instant acks_due = Instant::never();  // no acknowledgement is due earlier
   bool acks_found_no_room = false;      // they are sent before data next time, or data would fill the port each time
 

@@ -40,12 +40,33 @@ TxMessage* message_at(State& s, Channel& ch, Psn psn) {
   return found;
 }
 
+namespace {
+
+// The newest packet in flight that has not arrived, or the oldest one.
+Psn newest_missing(const RecoveryBlock& r, const Channel& ch) {
+  Psn newest = ch.next_psn - 1;
+  while (newest != ch.oldest_unacked && test_bit(r.sacked, recovery_index(newest))) newest -= 1;
+  return newest;
+}
+
+// Does a packet of a probe wait to leave? It need not wait for the window of the flow: packets of which nothing was
+// heard may shut that, and until the timeout nothing will be heard of them without a probe.
+// After a timeout all packets wait to go again, and none shuts the window.
+bool probe_waits(const RecoveryBlock& r, const Channel& ch, Psn* psn) {
+  if (ch.probes == 0 || ch.timeouts != 0) return false;
+  *psn = ch.oldest_unacked;
+  if (!test_bit(r.resend, recovery_index(*psn))) *psn = newest_missing(r, ch);
+  return test_bit(r.resend, recovery_index(*psn));
+}
+
+}  // namespace
+
 bool next_resend(State& s, Channel& ch, Psn* psn) {
   if (ch.recovery == 0 || ch.paced) return false;
-  RecoveryBlock& r = s.recovery[ch.recovery];
+  const RecoveryBlock& r = s.recovery[ch.recovery];
   if (r.resend_count == 0) return false;
   const uint32_t under_way = on_their_way(r, numbered(ch));
-  if (under_way != 0 && under_way >= ch.send_window) return false;
+  if (under_way != 0 && under_way >= ch.send_window) return probe_waits(r, ch, psn);
   for (Psn p = ch.oldest_unacked; p != ch.next_psn;) {
     uint32_t at = recovery_index(p);
     const uint32_t step = std::min(64 - at % 64, ch.next_psn.distance(p));
@@ -68,20 +89,22 @@ void resent(State& s, Channel& ch, Psn psn, Instant now) {
   ++ch.retransmits;
 }
 
-void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first) {
+void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first, ChannelCount cause) {
   Channel& ch = s.channels[channel];
   s.count(Counter::kTpTxRetransmitFast, packets);
+  s.count(channel, cause, packets);
   if (has_flow(ch)) tell_lost(s, channel, now, first);
   activate(s, channel);
 }
 
 namespace {
 
-// The packet goes again, whether or not the peer has it, and asks for an acknowledgement.
-void ask_with(RecoveryBlock& r, Psn psn) {
-  if (goes_again(r, psn)) return;
+// The packet goes again, whether or not the peer has it, and asks for an acknowledgement. 0: it would anyway; else 1.
+uint32_t ask_with(RecoveryBlock& r, Psn psn) {
+  if (goes_again(r, psn)) return 0;
   set_bit(r.resend, recovery_index(psn));
   ++r.resend_count;
+  return 1;
 }
 
 // The oldest packet in flight goes again, for which the peer has room, and the newest one that has not arrived, whose
@@ -89,10 +112,10 @@ void ask_with(RecoveryBlock& r, Psn psn) {
 void probe(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
   RecoveryBlock& r = recovery_block(s, ch);
-  ask_with(r, ch.oldest_unacked);
-  Psn newest = ch.next_psn - 1;
-  while (newest != ch.oldest_unacked && test_bit(r.sacked, recovery_index(newest))) newest -= 1;
-  ask_with(r, newest);
+  uint32_t queued = ask_with(r, ch.oldest_unacked);
+  const Psn newest = newest_missing(r, ch);
+  queued += ask_with(r, newest);
+  s.count(channel, ChannelCount::kAgainProbe, queued);
   ++ch.probes;
   ch.patience = std::min(ch.patience * 2, ch.rto);
   s.count(Counter::kTpTxProbe);
@@ -114,20 +137,21 @@ bool may_be_delayed(State& s, uint32_t channel, Instant now) {
 
 void on_retransmission_timeout(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
-  s.count(Counter::kTpTimeout);
+  s.count(channel, ChannelCount::kTimeout);
   if (ch.timeouts < 32) ++ch.timeouts;
   ch.rto = ch.patience = backed_off(ch.rto, rto_limits(s));
   ch.timing = false;
-  const uint32_t queued = queue_all(s, ch, ch.oldest_unacked);
+  uint32_t queued = queue_all(s, ch, ch.oldest_unacked);
   RecoveryBlock& r = recovery_block(s, ch);
   r.nak = ch.oldest_unacked;  // a TPNAK of it is no news
   r.nak_seen = true;
   // The peer has all packets, and the oldest message waits there to be executed (ROL). Its packet goes again, so that
   // the peer says how far it has come.
-  if (queued == 0) ask_with(r, ch.oldest_unacked);
-  s.count(Counter::kTpTxRetransmitTimeout, queued);
-  s.note(Stage::kTimerRanOut, channel, queued, ch.oldest_unacked.value());
-  if (has_flow(ch) && queued != 0) tell_timed_out(s, channel, now);
+  const bool has_all = r.sacked_count == ch.outstanding();
+  if (has_all) queued = ask_with(r, ch.oldest_unacked);
+  s.count(channel, ChannelCount::kAgainTimeout, queued);
+  s.note(Stage::kTimerRanOut, channel, r.resend_count + r.held_count, ch.oldest_unacked.value());
+  if (has_flow(ch) && !has_all) tell_timed_out(s, channel, now);
   restart_rto(s, channel, now);
   activate(s, channel);
 }
@@ -140,7 +164,7 @@ void on_judgement(State& s, uint32_t channel, Instant now) {
   if (ch.recovery == 0 || now < s.recovery[ch.recovery].judge_at) return;
   Psn first;
   const uint32_t lost = judge_overdue(s, ch, &first);
-  if (lost != 0) lost_fast(s, channel, now, lost, first);
+  if (lost != 0) lost_fast(s, channel, now, lost, first, ChannelCount::kAgainTime);
   release_recovery(s, ch);
 }
 

@@ -191,8 +191,8 @@ inline void heard_news(State& s, uint32_t channel, Instant now) {
   }
   restart_rto(s, channel, now);
 }
-// Packets are lost, and they go again before a timeout. `first`: the lowest PSN of them.
-void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first);
+// Packets are lost, and they go again before a timeout. `first`: the lowest PSN of them; `cause`: how that is known.
+void lost_fast(State& s, uint32_t channel, Instant now, uint32_t packets, Psn first, ChannelCount cause);
 
 enum class [[nodiscard]] TimerVerdict : uint8_t{
     kGoesOn,

@@ -13,6 +13,7 @@
 #include "lib/transport/seal_and_commit.h"
 #include "lib/transport/tp/congestion.h"
 #include "lib/transport/tp/fused_ack.h"
+#include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/tp/transmit_state.h"
@@ -149,19 +150,23 @@ class Transmitter {
     Channel& ch = s_.channels[channel];
     if (ch.owed_cnp != 0 && !send_cnp(ch)) [[unlikely]]
       return false;
-    if (ch.rol) [[unlikely]]
-      return send_fused_ack(channel);
-    if (!send_ack_packet(channel, make_ack(s_, ch), {{}, ch.message - 1, 0, 0})) return false;
+    if (ch.rol || ch.go_back_n) [[unlikely]]
+      return send_other_ack(channel);
+    if (!send_ack_packet(channel, make_ack(s_, ch), status_of(ch), false)) return false;
     host_.tx_may_wait(ch.link);
     return true;
   }
+  static MessageStatus status_of(const Channel& ch) { return {{}, ch.message - 1, 0, 0}; }
 
-  // send_ack() for ROL. If a failure that the peer reported is to be confirmed, the confirmation leaves first.
-  [[gnu::cold]] bool send_fused_ack(uint32_t channel) {
+  // send_ack() for ROL and Go-Back-N. If a failure that the peer reported is to be confirmed, the confirmation leaves
+  // first.
+  [[gnu::cold]] bool send_other_ack(uint32_t channel) {
     Channel& ch = s_.channels[channel];
     if (ch.fused.confirm_owed && !send_confirmation(channel)) return false;
-    const FusedAck ack = make_fused_ack(s_, ch);
-    if (!send_ack_packet(channel, ack.content, ack.status)) return false;
+    FusedAck ack = ch.rol ? make_fused_ack(s_, ch) : FusedAck{make_ack(s_, ch), status_of(ch)};
+    const bool gap = report_gap(ch, &ack);
+    if (!send_ack_packet(channel, ack.content, ack.status, gap)) return false;
+    gap_report_sent(ch, gap);
     host_.tx_may_wait(ch.link);
     return true;
   }
@@ -190,7 +195,8 @@ class Transmitter {
     rtp.rspinfo = status.rspinfo;
   }
 
-  bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status) {
+  // `gap`: it is a TPNAK.
+  bool send_ack_packet(uint32_t channel, const AckContent& ack, const MessageStatus& status, bool gap) {
     Channel& ch = s_.channels[channel];
     size_t tp_bytes = wire::RtpHeader::kSize + (ack.selective ? wire::sack_size(ack.size_code) : 0);
     size_t bytes = ch.headers.size + tp_bytes + wire::kIcrcSize;
@@ -206,9 +212,9 @@ class Transmitter {
     }
     commit(ch, frame, bytes);
     ack_sent(ch);
-    note_of<Host>(s_, ack.selective ? Stage::kSackSent : Stage::kAckSent, channel, ack.cumulative.value(),
-                  ack.highest.value());
-    s_.count(ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
+    note_of<Host>(s_, gap ? Stage::kNakSent : ack.selective ? Stage::kSackSent : Stage::kAckSent, channel,
+                  ack.cumulative.value(), ack.highest.value());
+    s_.count(gap ? Counter::kTpTxNak : ack.selective ? Counter::kTpTxSack : Counter::kTpTxAck);
     return true;
   }
 

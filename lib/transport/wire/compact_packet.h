@@ -41,6 +41,8 @@ inline bool has_link_header(std::span<const std::byte> eth_frame) {
 /// The address that an Ethernet header has for an endpoint until a port puts the real one there: a locally administered
 /// one, made from the last four bytes of the IP address and the last one of the port.
 MacAddress stand_in_mac(const Endpoint& endpoint);
+/// The IPv4 address that a stand-in (6 bytes) was made from. Of an IPv6 address there are the last four bytes only.
+inline IpAddress v4_of_stand_in(const std::byte* mac) { return IpAddress::from_v4(load_be32(mac + 1)); }
 
 /// The headers of one direction of a channel, built once and stamped onto each packet.
 class CompactTemplate {

@@ -17,6 +17,7 @@
 
 #include "lib/base/counters.h"
 #include "lib/base/fault/plan.h"
+#include "lib/impair/spec.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/nic_event.h"
 
@@ -94,6 +95,10 @@ class Backend {
   virtual Status inject(const fault::NicPlan&, std::string* why) = 0;
   // How often they happened since then.
   virtual fault::NicCounts injected() = 0;
+
+  // ---- impairments of its wires (docs/impair.md) ----
+  // In place of those before, from now on; null: that direction stays as it is. kInvalid with `*why`: this NIC cannot.
+  virtual Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) = 0;
 
   // ---- looking in ----
   virtual Counters counters() = 0;

@@ -186,6 +186,10 @@ class EmbeddedBackend final : public Backend {
   Status inject(const fault::NicPlan& plan, std::string* why) override { return nic_->inject(plan, why); }
   fault::NicCounts injected() override { return nic_->injected(); }
 
+  Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) override {
+    return nic_->impair(send, receive, why);
+  }
+
   Counters counters() override {
     return nic_->control([](NicCore& core, Instant) { return core.counters(); });
   }

@@ -52,6 +52,7 @@ class NullBackend final : public Backend {
 
   Status inject(const fault::NicPlan&, std::string*) override { return Status::kInvalid; }
   fault::NicCounts injected() override { return {}; }
+  Status impair(const impair::Script*, const impair::Script*, std::string*) override { return Status::kInvalid; }
 
   Counters counters() override { return {}; }
   std::vector<ChannelInfo> channels() override { return {}; }

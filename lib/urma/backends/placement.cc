@@ -41,7 +41,7 @@ Placement place_nic(uint32_t wanted_uasid) {
   }
   const Config& config = *loaded.config;
   DeviceSettings& settings = placement.settings;
-  if (!read_profile(config.device, &settings, &placement.error)) return placement;
+  if (!read_profile(config, &settings, &placement.error)) return placement;
   settings.max_jfc = config.limits.max_jfc;
   settings.max_jfs = config.limits.max_jfs;
   settings.max_jfr = config.limits.max_jfr;

@@ -40,16 +40,20 @@ uint32_t index_of(const char* const (&names)[N], const std::string& name) {
   return static_cast<uint32_t>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
 }
 
+uint32_t feature_bit(const std::string& name) { return 1u << index_of(kFeatures, name); }
+
 }  // namespace
 
-bool read_profile(const DeviceConfig& config, DeviceSettings* settings, std::string* error) {
+bool read_profile(const Config& all, DeviceSettings* settings, std::string* error) {
+  const DeviceConfig& config = all.device;
   settings->name = config.name;
   settings->ports = config.ports;
   settings->port_state = static_cast<urma_port_state_t>(index_of(kPortStates, config.port_state));
   settings->port_speed = static_cast<urma_speed_t>(index_of(kSpeeds, config.port_speed));
   settings->port_width = static_cast<urma_link_width_t>(config.port_width);
   settings->features = 0;
-  for (const std::string& feature : config.features) settings->features |= 1u << index_of(kFeatures, feature);
+  for (const std::string& feature : config.features) settings->features |= feature_bit(feature);
+  if (all.transport.retransmission != "selective") settings->features &= ~feature_bit("selective_retrans");
   settings->rtp_priorities = config.rtp_priorities;
   settings->ctp_priorities = config.ctp_priorities;
   if (config.rtp_priorities + config.ctp_priorities <= URMA_MAX_PRIORITY_CNT) return true;

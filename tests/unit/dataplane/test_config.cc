@@ -379,6 +379,19 @@ TEST(Config, value__faults_are_read_and_named) {
             "2:1: daemon.inject: completion, post and rnr are faults of a program: give them to it, in fault.inject");
 }
 
+TEST(Config, impairments__are_checked_when_they_are_read) {
+  FakeEnvironment environment;
+  environment.variables["SOFTUB_IMPAIR_SEND"] = "loss=1% delay=5us; at 2s down; at 12s up";
+  const ConfigResult good = load_config(environment);
+  ASSERT_TRUE(good.config) << good.error;
+  EXPECT_TRUE(good.config->impair.is_set());
+  EXPECT_EQ(good.config->impair.receive, "");
+  EXPECT_EQ(good.config->impair.seed, 1u);
+  EXPECT_FALSE(load_config(FakeEnvironment()).config->impair.is_set());
+  EXPECT_EQ(error_of_text("[impair]\nreceive = \"loss=1\"\n"),
+            "2:1: impair.receive: \"loss=1\": loss= takes a share such as 1%, of 0% to 100%");
+}
+
 TEST(Config, together__limits_that_contradict) {
   FakeEnvironment environment;
   environment.add_file(kSystemFile, "[transport]\nrto_max = \"2ms\"\n");

@@ -222,6 +222,19 @@ TEST(ImpairLink, one_bit_flips_and_never_in_the_addresses_of_ethernet) {
   }
 }
 
+TEST(ImpairLink, one_bit_flips_behind_the_udp_header_so_that_the_frame_goes_where_it_was_meant_to) {
+  Link link(script_of("corrupt=100%"), 1);
+  const wire::Bytes frame = rtp_frame(wire::TpOpcode::kData);
+  for (int i = 0; i < 1000; ++i) {
+    link.offer({}, frame);
+    const Arrival a = link.take({}).value();
+    const size_t headers = wire::NetTemplate::kSizeV4;
+    EXPECT_TRUE(std::equal(frame.begin(), frame.begin() + headers, a.frame.begin()));
+    EXPECT_FALSE(std::equal(frame.begin(), frame.end(), a.frame.begin()));
+    link.release(a);
+  }
+}
+
 TEST(ImpairLink, a_frame_without_anything_behind_its_ethernet_header_stays_as_it_is) {
   Link link(script_of("corrupt=100%"), 1);
   link.offer({}, std::vector<std::byte>(wire::kEthSize));

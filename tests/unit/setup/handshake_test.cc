@@ -101,6 +101,26 @@ TEST(Setup, the_window_may_be_larger_than_a_selective_acknowledgement) {
   EXPECT_EQ(i.ch(channel).send_window, 2048u);
 }
 
+TEST(Setup, a_channel_goes_back_n_if_one_end_wants_that) {
+  for (const bool peer : {false, true}) {
+    for (const bool we : {false, true}) {
+      Instance i;
+      i.s->config.go_back_n = we;
+      const uint32_t ours = i.connect();
+      ControlRecord rep = i.reply_of_peer(ours, RecordType::kRep);
+      rep.selective = !peer;
+      on_record(*i.s, i.from, rep);
+      EXPECT_EQ(i.ch(ours).go_back_n, we || peer);
+
+      Instance target;
+      target.s->config.go_back_n = we;
+      ControlRecord req = target.request_of_peer();
+      req.selective = !peer;
+      EXPECT_EQ(target.ch(target.open_as_target(req)).go_back_n, we || peer);
+    }
+  }
+}
+
 TEST(Setup, packets_are_no_larger_than_our_own_link_carries) {
   Instance i({.mtu = 1024});
   const uint32_t channel = i.connect();
@@ -168,7 +188,7 @@ TEST(Setup, terms_that_cannot_be_are_refused) {
   EXPECT_TRUE(refused([](ControlRecord& r) { r.cc = wire::CcAlgorithm::kDcqcn; }));
   EXPECT_TRUE(refused([](ControlRecord& r) { r.rcv_window = 63; }));
   EXPECT_FALSE(refused([](ControlRecord& r) { r.rcv_window = 64; }));
-  EXPECT_TRUE(refused([](ControlRecord& r) { r.selective = false; }));
+  EXPECT_FALSE(refused([](ControlRecord& r) { r.selective = false; })) << "it may go back N";
 }
 
 TEST(Setup, requests_for_somebody_else_are_refused) {

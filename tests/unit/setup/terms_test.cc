@@ -92,6 +92,24 @@ TEST(Terms, a_window_beyond_a_selective_acknowledgement_offers_its_longest_bitma
   EXPECT_EQ(wire::sack_bits(i.only().record.sack_size_code), wire::kSackMaxBits);
 }
 
+TEST(Terms, a_request_and_a_reply_say_that_we_go_back_n) {
+  Instance i;
+  i.s->config.go_back_n = true;
+  i.connect();
+  EXPECT_FALSE(i.only().record.selective);
+  i.peer_id.uasid = 3;
+  on_record(*i.s, i.from, i.request_of_peer());
+  EXPECT_FALSE(i.only().record.selective);
+}
+
+TEST(Terms, a_reply_to_one_who_goes_back_n_says_the_same) {
+  Instance i;
+  ControlRecord req = i.request_of_peer();
+  req.selective = false;
+  on_record(*i.s, i.from, req);
+  EXPECT_FALSE(i.only().record.selective);
+}
+
 TEST(Terms, a_request_has_the_flags_of_its_lane_its_link_and_the_configuration) {
   Instance i({.mtu = 4096, .icrc_optional = true});
   i.s->config.fast_retransmit = false;

@@ -4,59 +4,14 @@
 // what they carry, and what happens when the port is full, memory goes, a peer is silent, different or hostile.
 #include <set>
 
-#include "lib/transport/wire/compact_packet.h"
-#include "lib/transport/wire/response_status.h"
-#include "tests/unit/transport/ub_pair.h"
+#include "tests/unit/ta/compact_pair.h"
 
 namespace ub {
 namespace {
 
-constexpr uint32_t kMtu = 1024;
-
-struct SeenCompact {
-  wire::CompactPacket packet;
-  wire::TaPacket ta;
-  bool sealed;
-};
-
-class CompactTest : public UbPair {
+class CompactTest : public CompactPair {
  protected:
-  explicit CompactTest(const UbOptions& o = options()) : UbPair(o) {}
-  void SetUp() override { connect(); }
-
-  static UbOptions options() {
-    UbOptions o;
-    o.core.lanes = 2;
-    o.core.slow_memory = false;
-    o.core.window_packets = 128;
-    o.link = {.mtu = kMtu, .lossless = true, .compact = true};
-    return o;
-  }
-
-  static SeenCompact parse_compact(const Bytes& frame) {
-    SeenCompact seen{};
-    EXPECT_TRUE(wire::has_link_header(frame));
-    EXPECT_EQ(wire::parse_compact(frame, seen.packet), wire::Drop::kNone);
-    seen.sealed = wire::icrc_matches(seen.packet);
-    EXPECT_EQ(wire::parse_compact_transaction(seen.packet.rest, seen.packet.end, seen.packet.ctp.padding, seen.ta),
-              wire::Drop::kNone);
-    return seen;
-  }
-  /// What a node would send now, which is of CTP alone.
-  std::vector<SeenCompact> compact_from(UbNode& node) {
-    drain(node);
-    std::vector<SeenCompact> all;
-    for (const Bytes& frame : node.host.frames) all.push_back(parse_compact(frame));
-    return all;
-  }
-  // The status of the only completion; success: none or several.
-  CrStatus only_status(UbNode& node) {
-    const std::vector<Cqe> done = node.poll();
-    EXPECT_EQ(done.size(), 1u);
-    return done.size() == 1 ? done[0].status : CrStatus::kSuccess;
-  }
-  uint64_t rtp_data(const UbNode& n) const { return count(n, Counter::kTpTxData); }
-  uint32_t limit() const { return channel(a).agreed_window / 2; }
+  using CompactPair::CompactPair;
   // Packets are counted as if they were of RTP.
   void expect_all_arrived(const UbNode& from, const UbNode& to) {
     const tp::Channel &sender = channel(from), &receiver = channel(to);
@@ -68,12 +23,7 @@ class CompactTest : public UbPair {
     EXPECT_EQ(count(to, Counter::kCtpRx), count(from, Counter::kCtpTx));
   }
   void expect_at_rest() {
-    EXPECT_EQ(state(a).peers[channel(a).peer].lanes[kCompactLane].unanswered, 0u);
-    for (const UbNode* n : {&a, &b}) {
-      EXPECT_EQ(state(*n).messages.in_use(), 0u);
-      EXPECT_EQ(state(*n).jobs.in_use(), 0u);
-      EXPECT_EQ(n->host.open_frames(), 0u);
-    }
+    CompactPair::expect_at_rest();
     expect_all_arrived(a, b);
     expect_all_arrived(b, a);
   }
@@ -115,6 +65,11 @@ TEST_F(CompactTest, the_padding_is_zero_and_the_addresses_are_local) {
   EXPECT_EQ(std::memcmp(frame.data() + to.size(), from.data(), from.size()), 0);
   EXPECT_EQ(to[0] & 3, 2);  // locally administered, of one station
   EXPECT_NE(to, from);
+}
+
+TEST_F(CompactTest, a_wire_that_loses_nothing_needs_no_record) {
+  EXPECT_EQ(channel(a).repeats, 0u);
+  EXPECT_EQ(state(a).repeats.in_use(), 0u);
 }
 
 // A port may keep what nobody waits for.
@@ -514,11 +469,6 @@ class CompactHostile : public CompactTest {
     seal(frame);
     return frame;
   }
-  static void seal(Bytes& frame) {
-    std::byte* end = frame.data() + frame.size() - wire::kIcrcSize;
-    const std::byte* nth = frame.data() + wire::kEthSize + wire::LinkHeader::kSize;
-    wire::icrc_store(end, wire::icrc_compute_nth24(nth, static_cast<size_t>(end - nth)));
-  }
   void expect_drop(const Bytes& frame, Counter c) {
     const uint64_t before = count(b, c), delivered = count(b, Counter::kCtpRx);
     b.core->on_packet(now, b.link, frame);
@@ -537,7 +487,6 @@ class CompactHostile : public CompactTest {
     }
   }
   uint16_t tassn = 100;
-  static constexpr size_t kLph = wire::kEthSize, kNth = kLph + 4, kCtph = kNth + 10, kBtah = kCtph + 1;
 };
 
 TEST_F(CompactHostile, each_bad_header_is_a_named_drop) {

@@ -144,6 +144,24 @@ TEST(DeliverOrder, packets_ahead_of_a_gap_are_placed_or_kept_and_counted) {
   EXPECT_EQ(d.count(Counter::kTpRxData), 3u);
 }
 
+// 6.4.1, Go-Back-N.
+TEST(DeliverOrder, packets_ahead_of_a_gap_are_neither_placed_nor_kept_where_the_channel_goes_back_n) {
+  Delivery d;
+  d.ch().go_back_n = d.ch().fast = true;
+  d.give(1, d.on_memory(TaOpcode::kWrite, 2 * kMtu + 4, kMtu), kMtu, false, 0, kMtu);
+  EXPECT_FALSE(d.holds(kMtu, kMtu, kMtu));
+  d.give(2, d.on_memory(TaOpcode::kWrite, 2 * kMtu + 4, 2 * kMtu), 4, true, 0, 2 * kMtu);
+  EXPECT_EQ(d.s->kept.in_use(), 0u);
+  EXPECT_EQ(d.count(Counter::kTpRxOutOfOrder) + d.count(Counter::kTpRxData), 0u);
+  EXPECT_EQ(d.count(Counter::kTpRxDiscarded), 2u);
+  EXPECT_TRUE(d.ch().ack_wanted) << "the gap is reported at once";
+  for (uint32_t psn : {0u, 1u, 2u}) {
+    d.give(psn, d.on_memory(TaOpcode::kWrite, 2 * kMtu + 4, psn * kMtu), psn == 2 ? 4 : kMtu, psn == 2, 0, psn * kMtu);
+  }
+  EXPECT_TRUE(d.holds(2 * kMtu + 4));
+  EXPECT_EQ(d.verdict(), kFine);
+}
+
 TEST(DeliverOrder, what_cannot_be_placed_ahead_is_kept) {
   const auto kept = [](void (*change)(Delivery&, wire::TaPacket&, uint32_t&)) {
     Delivery d;

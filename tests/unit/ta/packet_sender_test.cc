@@ -293,7 +293,16 @@ TEST_F(PacketSenderTest, an_acknowledgement_without_room_in_the_port_is_tried_ag
 TEST_F(PacketSenderTest, one_that_is_demanded_does_not_wait) {
   request(WrOp::kWrite, 2 * kMtu);
   sent_by(a);
+  deliver_only(a, b, {0, 0});
+  EXPECT_EQ(sent_by(b, Acks::kMayWait).size(), 1u) << "of a duplicate";
+}
+
+TEST_F(PacketSenderTest, one_that_tells_of_a_gap_waits_1_us) {
+  request(WrOp::kWrite, 2 * kMtu);
+  sent_by(a);
   deliver_only(a, b, {1});
+  EXPECT_TRUE(sent_by(b, Acks::kMayWait).empty());
+  now += tp::kAckDelayAtGap;
   EXPECT_EQ(sent_by(b, Acks::kMayWait).size(), 1u);
 }
 

@@ -56,6 +56,19 @@ TEST(ChannelFlow, a_lossless_wire_needs_none_and_costs_none) {
   EXPECT_FALSE(s.ch().tells_sent || s.ch().paced);
 }
 
+TEST(ChannelFlow, losses_do_nothing_where_the_configuration_says_so) {
+  Sender s;
+  s.s->config.loss_window = false;
+  s.ch().agreed_window = 128;
+  s.govern(algorithm_for(*s.s, kNothingAgreed, false));
+  EXPECT_FALSE(has_flow(s.ch()));
+  s.send(100);
+  s.nak(100);
+  s.timeout();
+  EXPECT_EQ(s.ch().send_window, 128u);
+  EXPECT_EQ(algorithm_for(*s.s, wire::CcAlgorithm::kDcqcn, false), cc::Algorithm::kDcqcn) << "agreed on";
+}
+
 TEST(ChannelFlow, who_wants_to_know_the_network_listens_where_nothing_else_governs) {
   Listening s;
   EXPECT_EQ(algorithm_for(*s.s, kNothingAgreed, true), cc::Algorithm::kListener);

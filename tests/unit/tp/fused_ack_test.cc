@@ -107,7 +107,7 @@ TEST(FusedAck, is_owed_at_once_when_a_message_has_failed) {
 
 TEST(FusedAck, is_owed_at_once) {
   RolReceiver r;
-  owe_fused_ack(*r.s, r.channel, r.now);
+  demand_ack(*r.s, r.channel, r.now);
   EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
   EXPECT_TRUE(r.ch().on_ack_list);
 }

@@ -93,9 +93,10 @@ TEST(Lost, a_retransmission_when_more_than_the_tolerance_were_sent_after_it) {
   s.sack(99, {105});
   EXPECT_EQ(s.resend(), Psns{100});
   s.send_one_by_one(10);  // 106 ..
-  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109});
-  EXPECT_TRUE(s.resend().empty()) << "106 to 109 are four";
-  s.sack(99, {101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
+  s.sack(99, psns(101, 13));
+  EXPECT_EQ(s.ch().tolerance.packets, 8) << "101 was late by four";
+  EXPECT_TRUE(s.resend().empty()) << "106 to 113 are eight";
+  s.sack(99, psns(101, 14));
   EXPECT_EQ(s.resend(), Psns{100});
 }
 
@@ -256,6 +257,28 @@ TEST(Lost, what_has_arrived_within_the_pause_does_not_go_again) {
   EXPECT_EQ(s.resend(), Psns{101});
 }
 
+// A packet that 64 large ones overtake is late by more than a pause.
+TEST(Lost, the_pause_begins_anew_while_so_many_overtake_that_their_number_will_tell) {
+  Lossy s(100, 64);
+  s.send_one_by_one(40);
+  s.sack(99, {102});
+  const Duration pause = pause_of(s.ch().round_trip);
+  const Instant lost_at = s.now + pause;
+  s.pass(pause / 2);
+  s.sack(99, psns(101, 9));
+  EXPECT_EQ(s.recovery().judge_at, lost_at) << "109 is the seventh one since 102";
+  s.sack(99, psns(101, 10));
+  EXPECT_EQ(s.recovery().judge_at, s.now + pause) << "110 is the eighth one, an eighth of the tolerance";
+}
+
+TEST(Lost, before_the_round_trip_is_known_by_time_only_after_a_timeout) {
+  Lossy s(100, 64);
+  s.ch().round_trip = {};
+  s.send_one_by_one(4);
+  s.sack(99, {102});
+  EXPECT_EQ(s.recovery().judge_at, s.now + s.ch().rto);
+}
+
 // ---- the tolerance ---------------------------------------------------------------------------------------------
 
 TEST(ReorderTolerance, is_halved_while_packets_come_in_order) {
@@ -314,14 +337,44 @@ TEST(ReorderTolerance, grows_at_once_and_has_an_end) {
 
 TEST(ReorderTolerance, learns_from_packets_that_fill_a_gap_and_not_from_those_that_went_again) {
   Lossy s(100, 10);
-  s.send_one_by_one(30);
+  s.send_one_by_one(60);
   s.sack(99, {108});
   s.sack(108, {});
-  EXPECT_EQ(s.ch().tolerance.latest, 8) << "100 came when 108 had";
-  s.sack(108, {120});
+  EXPECT_EQ(s.ch().tolerance.latest, 2 * 8) << "100 came when 108 had";
+  s.sack(108, {130});
   s.resend();
-  s.sack(120, {});
-  EXPECT_EQ(s.ch().tolerance.latest, 10) << "110 came late; 109 went again";
+  s.sack(130, {});
+  EXPECT_EQ(s.ch().tolerance.latest, 2 * 16) << "114 came late; 109 to 113 went again";
+}
+
+TEST(ReorderTolerance, does_not_fall_below_64_while_any_packet_is_late) {
+  Lossy s(100, 64);
+  s.send_one_by_one(30);
+  s.sack(99, {101});
+  s.sack(101, {});
+  s.ch().tolerance.acknowledged(ReorderTolerance::kTrialPackets);
+  EXPECT_EQ(s.ch().tolerance.packets, 64);
+  s.ch().tolerance.acknowledged(ReorderTolerance::kTrialPackets);
+  EXPECT_EQ(s.ch().tolerance.packets, 32) << "all of these came in order";
+}
+
+// A window of 2048 packets is longer than the bitmap. What lies beyond it has arrived in order, and is told later.
+TEST(ReorderTolerance, learns_nothing_from_packets_that_no_report_covered) {
+  Lossy s(100, 64);
+  s.send_one_by_one(300);
+  for (uint32_t highest : {162u, 399u}) {
+    wire::SackView sack;
+    std::byte bytes[wire::sack_size(0)];
+    const uint64_t bits[1] = {~uint64_t{2}};  // 100 is missing
+    ASSERT_EQ(wire::SackView::read(bytes, wire::write_sack(bytes, 0, Psn(highest), bits), sack), wire::Drop::kNone);
+    wire::RtpHeader rtp;
+    rtp.psn = Psn(99);
+    (void)on_sack(*s.s, s.channel, s.now, rtp, sack);
+  }
+  EXPECT_EQ(s.resend(), Psns{100});
+  s.pass(Lossy::kRoundTrip);
+  s.ack(399);
+  EXPECT_EQ(s.ch().tolerance.packets, 64) << "163 and those behind it were beyond the bitmap";
 }
 
 TEST(RoundTrip, the_least_one_is_forgotten_after_two_seconds) {

@@ -148,9 +148,35 @@ TEST(Acknowledgement, leaves_at_once_where_it_is_demanded) {
   EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
 }
 
-TEST(Acknowledgement, leaves_at_once_at_a_gap) {
+TEST(Acknowledgement, while_packets_are_missing_waits_for_eight_packets_or_1_us) {
   Receiver r(100);
   r.receive(101);
+  const Instant due = r.now + microseconds(1);
+  EXPECT_EQ(r.ch().ack_due, due);
+  EXPECT_EQ(r.s->acks_due, due) << "whoever drives the Core is woken";
+  EXPECT_TRUE(ack_may_wait(r.ch(), due - nanoseconds(1)));
+  EXPECT_FALSE(ack_may_wait(r.ch(), due));
+  r.now += nanoseconds(500);
+  for (uint32_t psn = 102; psn < 108; ++psn) r.receive(psn, true);
+  EXPECT_TRUE(ack_may_wait(r.ch(), r.now)) << "though they ask";
+  r.receive(108);
+  EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
+  EXPECT_EQ(r.ch().ack_due, due) << "later packets do not put it off";
+}
+
+TEST(Acknowledgement, of_packets_before_a_gap_is_hurried_by_it) {
+  Receiver r(100);
+  r.receive(100);
+  EXPECT_EQ(r.ch().ack_due, r.now + kAckDelay);
+  r.receive(102);
+  EXPECT_EQ(r.ch().ack_due, r.now + kAckDelayAtGap);
+}
+
+TEST(Acknowledgement, leaves_at_once_when_a_gap_is_filled_by_a_packet_that_asks) {
+  Receiver r(100);
+  r.receive(101);
+  ack_sent(r.ch());
+  r.receive(100, true);
   EXPECT_FALSE(ack_may_wait(r.ch(), r.now));
 }
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
 #include "lib/transport/wire/sack.h"
 #include "tests/unit/tp/channels.h"
@@ -43,6 +44,10 @@ struct Receiver : Channels {
     rtp.ack_req = ack_req;
     const RxVerdict verdict = classify(*s, ch(), rtp.psn);
     if (verdict == RxVerdict::kBeyondWindow) return verdict;
+    if (verdict == RxVerdict::kAhead && ch().go_back_n) {
+      note_gap(*s, channel, now);
+      return verdict;
+    }
     if (verdict == RxVerdict::kAhead) accept_ahead(*s, ch(), rtp.psn);
     if (verdict == RxVerdict::kInOrder) take_in_order(rtp);
     note_for_ack(*s, channel, now, rtp, verdict);

@@ -349,7 +349,7 @@ TEST(Sack, its_first_hole_is_a_loss_to_the_congestion_window_once) {
 
 // ---- negative acknowledgements ---------------------------------------------------------------------------------
 
-// 6.4.2, Go-Back-N with fast retransmission: we never send TPNAK, and understand it.
+// 6.4.2, Go-Back-N with fast retransmission (gap_report_test.cc has the receiver).
 TEST(Nak, everything_from_it_on_goes_again) {
   Sender s(100);
   s.send_one_by_one(5);

@@ -78,6 +78,28 @@ TEST(Probe, leaves_after_two_round_trips_with_the_oldest_and_the_newest_packet) 
   EXPECT_EQ(s.count(Counter::kTpTimeout), 0u);
 }
 
+// Packets of which nothing was heard shut the window, and without a probe nothing would be heard of them.
+TEST(Probe, leaves_where_the_window_of_the_flow_is_shut) {
+  Lossy s;
+  s.ch().asked = Psn(109);
+  s.send_one_by_one(10);  // 100 .. 109
+  s.ch().send_window = 2;
+  s.timer();
+  EXPECT_EQ(s.resend(), (Psns{100, 109}));
+  EXPECT_EQ(s.resend(), Psns{});
+}
+
+TEST(Probe, alone_leaves_where_the_window_of_the_flow_is_shut) {
+  Lossy s(100, 0);
+  s.ch().asked = Psn(109);
+  s.send_one_by_one(10);  // 100 .. 109
+  s.ch().send_window = 2;
+  s.sack(99, {103});
+  EXPECT_EQ(s.resend(), Psns{}) << "100 to 102 are lost, and six are on their way";
+  s.timer();
+  EXPECT_EQ(s.resend(), (Psns{100, 109}));
+}
+
 TEST(Probe, a_single_packet_goes_once) {
   Lossy s;
   s.ch().asked = Psn(100);

@@ -225,6 +225,15 @@ TEST(TransmitterNotes, an_acknowledgement_is_noted_with_what_it_says) {
   EXPECT_EQ(s.host.noted(Stage::kAckSent).size(), 1u);
 }
 
+TEST(TransmitterNotes, a_negative_acknowledgement_is_noted_with_the_packet_that_is_missing) {
+  Noted s;
+  s.ch().go_back_n = s.ch().fast = true;
+  note_gap(*s.s, s.channel, s.now);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.host.noted(Stage::kNakSent), (Notes{{Stage::kNakSent, s.channel, 500, 499}}));
+  EXPECT_TRUE(s.host.noted(Stage::kAckSent).empty());
+}
+
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
 TEST(Transmitter, a_frame_that_waits_leaves_the_port_and_comes_back) {
@@ -283,6 +292,30 @@ TEST(Transmitter, a_selective_acknowledgement_carries_what_arrived_behind_a_gap)
   EXPECT_FALSE(sack.test(2));
   EXPECT_EQ(s.count(Counter::kTpTxSack), 1u);
   EXPECT_EQ(s.count(Counter::kTpTxAck), 0u);
+}
+
+// 6.2.1: a TPNAK has the PSN that is missing, where a TPACK has the one before it.
+TEST(Transmitter, a_gap_of_go_back_n_is_reported_by_a_negative_acknowledgement) {
+  Sending s;
+  s.ch().go_back_n = true;
+  note_gap(*s.s, s.channel, s.now);
+  s.host.full = true;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 0u);
+  s.host.full = false;
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
+  ASSERT_EQ(s.host.frames.size(), 1u);
+  EXPECT_EQ(s.seen().rtp.opcode, wire::TpOpcode::kAck);
+  EXPECT_EQ(s.seen().rtp.rspst, wire::kRspError);
+  EXPECT_EQ(s.seen().rtp.rspinfo, wire::kErrPsn);
+  EXPECT_EQ(s.seen().rtp.psn, Psn(500));
+  EXPECT_EQ(s.seen().rtp.tpmsn, s.ch().message - 1);
+  EXPECT_EQ(s.count(Counter::kTpTxNak), 1u);
+  EXPECT_EQ(s.count(Counter::kTpTxAck), 0u);
+  s.owe(RxVerdict::kDuplicate);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kNow, s.now), 1u);
+  EXPECT_EQ(s.seen(1).rtp.rspst, wire::kRspOk);
+  EXPECT_EQ(s.seen(1).rtp.psn, Psn(499));
+  EXPECT_EQ(s.count(Counter::kTpTxAck), 1u);
 }
 
 TEST(Transmitter, an_acknowledgement_that_may_wait_stays_until_its_time) {
@@ -381,7 +414,7 @@ TEST(Transmitter, a_confirmation_leaves_once_and_before_the_acknowledgement) {
   EXPECT_EQ(s.seen(1).rtp.opcode, wire::TpOpcode::kAck);
   EXPECT_EQ(s.count(Counter::kTpTxFake), 1u);
   EXPECT_EQ(s.host.noted(Stage::kPacketFake), (Notes{{Stage::kPacketFake, s.channel, 98, 7}}));
-  owe_fused_ack(*s.s, s.channel, s.now);
+  demand_ack(*s.s, s.channel, s.now);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
   EXPECT_EQ(s.host.frames.size(), 3u) << "an acknowledgement alone";
 }

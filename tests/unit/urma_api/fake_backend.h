@@ -75,6 +75,9 @@ class FakeBackend : public Backend {
   Status inject_status = Status::kOk;
   fault::NicPlan nic_plan;      // as it was asked for last
   fault::NicCounts nic_counts;  // what injected() tells
+  std::vector<ChannelInfo> channel_list;
+  Status impair_status = Status::kOk;
+  impair::Script sends_with, receives_with;  // what impair() was told last
 
   // The elements that were posted and not completed yet. Filler is skipped.
   std::vector<const Wqe*> elements(uint32_t id) {
@@ -338,9 +341,18 @@ class FakeBackend : public Backend {
     return Status::kOk;
   }
   fault::NicCounts injected() override { return nic_counts; }
+  Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) override {
+    if (impair_status != Status::kOk) {
+      *why = "refused by the test";
+      return impair_status;
+    }
+    if (send != nullptr) sends_with = *send;
+    if (receive != nullptr) receives_with = *receive;
+    return Status::kOk;
+  }
 
   Counters counters() override { return {}; }
-  std::vector<ChannelInfo> channels() override { return {}; }
+  std::vector<ChannelInfo> channels() override { return channel_list; }
 
  private:
   static bool matches(const Cqe& cqe, Armed armed) {

@@ -2,6 +2,7 @@
 // What the device says of itself is what was configured.
 #include <algorithm>
 
+#include "lib/urma/device/device_profile.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -84,6 +85,19 @@ TEST_F(DeviceTest, profile_is_the_users) {
   EXPECT_EQ(attr.dev_cap.priority_info[1].tp_type.value, 2u);
   EXPECT_EQ(attr.dev_cap.priority_info[15].tp_type.value, 2u);
   EXPECT_EQ(attr.dev_cap.max_jfs_depth, 77u);
+}
+
+TEST(DeviceProfile, selective_retransmission_is_shown_only_where_channels_have_it) {
+  constexpr uint32_t kSelectiveRetrans = 1 << 8;
+  Config config;
+  urma::DeviceSettings settings;
+  std::string error;
+  ASSERT_TRUE(urma::read_profile(config, &settings, &error));
+  const uint32_t features = settings.features;
+  EXPECT_EQ(features & kSelectiveRetrans, kSelectiveRetrans);
+  config.transport.retransmission = "go_back_n";
+  ASSERT_TRUE(urma::read_profile(config, &settings, &error));
+  EXPECT_EQ(settings.features, features & ~kSelectiveRetrans) << "even where device.features names it";
 }
 
 TEST_F(DeviceTest, bad_arguments) {

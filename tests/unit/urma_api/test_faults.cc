@@ -184,5 +184,29 @@ TEST(FaultsAtStart, come_from_the_configuration_and_end_with_the_library) {
   EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
 }
 
+// ---- an impaired network ----
+
+TEST_F(Faults, impairments__go_to_the_nic_and_what_is_not_named_stays) {
+  ASSERT_EQ(softub_impair("loss=1%; at 2s down", "delay=5us"), URMA_SUCCESS);
+  EXPECT_DOUBLE_EQ(fake->sends_with.first.loss, 0.01);
+  ASSERT_EQ(fake->sends_with.changes.size(), 1u);
+  EXPECT_TRUE(fake->sends_with.changes[0].spec.down);
+  EXPECT_EQ(fake->receives_with.first.delay, microseconds(5));
+  ASSERT_EQ(softub_impair(nullptr, ""), URMA_SUCCESS);
+  EXPECT_DOUBLE_EQ(fake->sends_with.first.loss, 0.01);
+  EXPECT_EQ(fake->receives_with, impair::Script{});
+}
+
+TEST_F(Faults, impairments__that_are_wrong_or_refused_change_nothing) {
+  ASSERT_EQ(softub_impair("loss=1%", nullptr), URMA_SUCCESS);
+  EXPECT_EQ(softub_impair("delay=1us", "loss=2"), URMA_EINVAL);
+  EXPECT_EQ(softub_impair("loss=", nullptr), URMA_EINVAL);
+  fake->impair_status = Status::kInvalid;
+  EXPECT_EQ(softub_impair("clear", nullptr), URMA_ENOPERM);
+  fake->impair_status = Status::kGone;
+  EXPECT_EQ(softub_impair("clear", nullptr), URMA_FAIL);
+  EXPECT_DOUBLE_EQ(fake->sends_with.first.loss, 0.01);
+}
+
 }  // namespace
 }  // namespace ub::test

@@ -267,6 +267,8 @@ TEST_F(Lifecycle, memory_for_the_nic_outlives_it) {
 
   EXPECT_EQ(urma_uninit(), URMA_SUCCESS);
   EXPECT_EQ(softub_placement(), nullptr);
+  softub_transports_t packets;
+  EXPECT_EQ(softub_get_transports(nullptr, &packets), URMA_FAIL);
   EXPECT_EQ(softub_alloc(64), nullptr);
   EXPECT_EQ(errno, ENODEV);
   memset(block, 7, 5000);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels that the program chooses: handles, what is refused, and attributes that are read back.
+#include "softub_api.h"
 #include "tests/unit/urma_api/fixture.h"
 
 namespace ub::test {
@@ -259,6 +260,38 @@ TEST_F(Tp, attributes_refuse_bad_arguments) {
   EXPECT_EQ(urma_get_tp_attr(ctx, tp, &count, nullptr, &values), URMA_EINVAL);
   EXPECT_EQ(urma_get_tp_attr(ctx, tp, &count, &bitmap, nullptr), URMA_EINVAL);
   EXPECT_EQ(urma_get_tp_attr(ctx, tp + 1000, &count, &bitmap, &values), URMA_EINVAL);
+}
+
+// ---- which transport serves (softub_api.h) ----
+
+ChannelInfo channel_to(uint32_t uasid, bool compact, bool repeats, uint64_t packets) {
+  ChannelInfo c{};
+  c.peer = {FakeBackend::eid(50), uasid};
+  c.compact = compact;
+  c.repeats = repeats;
+  c.tx_packets = packets;
+  return c;
+}
+
+TEST_F(Tp, packets_to_the_instance_of_a_target_are_counted_by_transport) {
+  fake->channel_list = {channel_to(77, false, false, 1), channel_to(77, false, false, 10),
+                        channel_to(77, true, false, 100), channel_to(77, true, true, 1000),
+                        channel_to(78, true, true, 10000)};
+  softub_transports_t packets{9, 9, 9};
+  ASSERT_EQ(softub_get_transports(make_target(), &packets), URMA_SUCCESS);
+  EXPECT_EQ(packets.rtp, 11u);
+  EXPECT_EQ(packets.ctp, 100u);
+  EXPECT_EQ(packets.ctp_repeats, 1000u);
+}
+
+TEST_F(Tp, transports_of_what_is_no_import_are_not_known) {
+  softub_transports_t packets{9, 9, 9};
+  EXPECT_EQ(softub_get_transports(nullptr, &packets), URMA_EINVAL);
+  urma_target_jetty_t* target = make_target();
+  EXPECT_EQ(softub_get_transports(target, nullptr), URMA_EINVAL);
+  ASSERT_EQ(urma_unimport_jetty(target), URMA_SUCCESS);
+  EXPECT_EQ(softub_get_transports(target, &packets), URMA_EINVAL);
+  EXPECT_EQ(packets.rtp, 9u);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ ControlRecord random_record(RecordType type, Prng& rng) {
   r.sack_size_code = static_cast<uint8_t>(rng.below(8));
   const bool names_object = type == RecordType::kFind || type == RecordType::kFound;
   (names_object ? r.object : r.receiver_tpn) = static_cast<uint32_t>(rng.below(1 << 24));
+  r.compact = rng.chance(0.5);
+  r.repeats = rng.chance(0.5);
   r.cc = static_cast<CcAlgorithm>(rng.below(4));
   r.initial_psn = Psn(rng.next_u32());
   r.mtu = static_cast<uint16_t>(rng.next_u32());

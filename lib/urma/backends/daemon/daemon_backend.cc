@@ -148,6 +148,7 @@ class DaemonBackend final : public Backend {
   // ---- faults ----
   Status inject(const fault::NicPlan& plan, std::string* why) override;
   fault::NicCounts injected() override;
+  Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) override;
 
   // ---- progress ----
   void posted(uint32_t jetty) override { attendant_.posted(jetty, queue_bells_[jetty]); }
@@ -516,6 +517,14 @@ fault::NicCounts DaemonBackend::injected() {
   fault::NicCounts counts;
   if (call(Client::request(AppCall::kInjected), &answer) == Status::kOk) counts.rnr = answer->count;
   return counts;
+}
+
+// Its network is everybody's, too.
+Status DaemonBackend::impair(const impair::Script*, const impair::Script*, std::string* why) {
+  *why =
+      "impairments would be those of all programs of the daemon: they are set in its configuration, as impair.send and "
+      "impair.receive";
+  return Status::kInvalid;
 }
 
 // ---- looking in ------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "lib/base/bytes.h"
 #include "lib/ipc/fd.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "tests/unit/threads.h"
 
 extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
@@ -430,7 +431,126 @@ TEST_F(DpdkPortTest, a_neighbour_is_asked_for_before_there_are_frames_for_it) {
   EXPECT_EQ(port->counters().tx_drop_no_neighbour, 0u);
 }
 
+// ---- CTP ----
+
+// Of an answer: shorter than any frame that Ethernet carries.
+constexpr size_t kShortCompact = 44;
+
+// As the Core writes it, with the stand-in addresses; the rest is a pattern.
+std::vector<std::byte> compact_frame(const IpAddress& from, const IpAddress& to, size_t bytes = kShortCompact) {
+  std::vector<std::byte> frame(bytes);
+  for (size_t i = wire::CompactTemplate::kSize; i < bytes; ++i) frame[i] = static_cast<std::byte>(i * 7);
+  wire::CompactTemplate({from, wire::kUbUdpPort}, {to, wire::kUbUdpPort}, 0x123, 0x456).write(frame.data(), 3);
+  return frame;
+}
+
+void send_compact(PluginPort& port, const std::vector<std::byte>& bytes) {
+  std::byte* frame = port.tx_begin(bytes.size());
+  ASSERT_NE(frame, nullptr);
+  std::copy(bytes.begin(), bytes.end(), frame);
+  port.tx_commit(frame, bytes.size());
+  port.tx_flush(Instant{1});
+}
+
+bool same_behind_the_addresses(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  return std::equal(a.begin() + 12, a.end(), b.begin() + 12, b.end());
+}
+
+TEST_F(DpdkPortTest, a_wire_may_lose_and_carries_ctp_between_neighbours_of_ipv4) {
+  const auto carries_compact = [this] {
+    port.reset();
+    EXPECT_TRUE(try_open()) << error;
+    EXPECT_FALSE(port->link_config().lossless);
+    EXPECT_FALSE(port->link_config().icrc_optional);
+    EXPECT_EQ(port->link_config().mtu, 4096u);
+    return port->link_config().compact;
+  };
+  EXPECT_TRUE(carries_compact());
+  options.gateway_v4 = kPeer;  // forwards IP only
+  EXPECT_FALSE(carries_compact());
+  options.gateway_v4 = {};
+  IpAddress v6;
+  v6.bytes = {0xfd, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  options.gateway_v6 = v6;
+  EXPECT_FALSE(carries_compact());
+  options.gateway_v6 = {};
+  options.addresses.push_back({v6, 64});  // the stand-in does not have all of it
+  EXPECT_FALSE(carries_compact());
+}
+
+TEST_F(DpdkPortTest, packets_of_ctp_find_their_next_hop_by_the_addresses_that_stand_in) {
+  open();
+  const std::vector<std::byte> packet = compact_frame(kOwn, kPeer);
+  send_compact(*port, packet);
+  const auto frames = take_all();
+  ASSERT_EQ(lengths(frames), std::vector<size_t>{kShortCompact});
+  EXPECT_EQ(std::memcmp(frames[0].data(), kPeerMac.data(), 6), 0);
+  EXPECT_TRUE(same_behind_the_addresses(frames[0], packet));
+}
+
+TEST_F(DpdkPortTest, packets_of_ctp_wait_for_their_neighbour_as_others_do) {
+  open();
+  send_compact(*port, compact_frame(kOwn, kUnknown));
+  const auto asked = take_all();
+  ASSERT_EQ(lengths(asked), std::vector<size_t>{42});
+  EXPECT_EQ(load_be32(asked[0].data() + 28), kOwn.v4());      // who asks
+  EXPECT_EQ(load_be32(asked[0].data() + 38), kUnknown.v4());  // for whom
+  inject(arp_answer(kUnknown, kUnknownMac));
+  EXPECT_TRUE(receive().empty());
+  port->tx_flush(Instant{1});
+  EXPECT_EQ(lengths(take_all()), std::vector<size_t>{kShortCompact});
+}
+
+TEST_F(DpdkPortTest, packets_of_ctp_are_ours_if_they_come_to_our_ethernet_address) {
+  open();
+  rte_ether_addr own;
+  ASSERT_EQ(rte_eth_macaddr_get(id, &own), 0);
+  std::vector<std::byte> packet = compact_frame(kPeer, kOwn);
+  inject(packet);  // to the stand-in, which is nobody's
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_foreign, 1u);
+  std::memcpy(packet.data(), own.addr_bytes, 6);
+  inject(packet);
+  const auto frames = receive();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0], packet);
+
+  port.reset();
+  options.gateway_v4 = kPeer;  // a port that does not carry them
+  open();
+  inject(packet);
+  EXPECT_TRUE(receive().empty());
+  EXPECT_EQ(port->counters().rx_drop_foreign, 1u);
+}
+
 // ---- memif ----
+
+// Two ends in this process. The second one's answers say where the first one is.
+TEST_F(DpdkPortTest, memif_carries_ctp_and_leaves_the_length_of_frames_as_it_is) {
+  constexpr MacAddress kServerMac{2, 0, 0, 0, 0, 0x51};
+  const std::string at = ",bsize=8192,socket=softub-test-" + std::to_string(getpid());
+  options.device = "net_memif0,role=server,mac=02:00:00:00:00:51" + at;
+  ASSERT_TRUE(try_open()) << error;
+  PluginPortOptions other = options;
+  other.device = "net_memif1,role=client,mac=02:00:00:00:00:52" + at;
+  other.addresses = {{kPeer, 24}};
+  other.neighbours = {{kOwn, kServerMac}};
+  std::unique_ptr<PluginPort> client(softub_open_port(kPluginPortVersion, other, &error));
+  ASSERT_NE(client, nullptr) << error;
+  port->set_link(7);
+  client->set_link(8);
+  EXPECT_TRUE(port->link_config().compact && client->link_config().compact);
+  EXPECT_FALSE(port->link_config().lossless);
+  ASSERT_TRUE(test::eventually([&] { return port->has_link() && client->has_link(); }));
+  for (const size_t bytes : {kShortCompact, size_t{60}, size_t{4200}}) {
+    const std::vector<std::byte> packet = compact_frame(kPeer, kOwn, bytes);
+    send_compact(*client, packet);
+    std::vector<std::vector<std::byte>> frames;
+    ASSERT_TRUE(test::eventually([&] { return !(frames = receive()).empty(); }));
+    EXPECT_EQ(lengths(frames), std::vector<size_t>{bytes});
+    EXPECT_TRUE(same_behind_the_addresses(frames[0], packet));
+  }
+}
 
 // A server of the test's own, which says nothing.
 class SilentServer {

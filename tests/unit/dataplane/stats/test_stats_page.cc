@@ -58,11 +58,13 @@ ChannelInfo channel(uint32_t n) {
   c.peer = {v4_eid(7), 0x77};
   c.remote = {wire::IpAddress::from_v4(0x0a000007), 4793};
   c.mtu = 4096;
-  c.bulk = c.ordered = c.compact = true;
+  c.bulk = c.ordered = c.compact = c.repeats = true;
   c.next_psn = 100 + n;
   c.tx_packets = 1000 + n;
   c.smoothed_rtt = microseconds(3);
   c.rto = milliseconds(4);
+  c.go_back_n = true;
+  for (uint64_t& v : c.counts.v) v = 10 * n + static_cast<uint64_t>(&v - c.counts.v);
   return c;
 }
 
@@ -74,6 +76,7 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   StatsObjects objects;
   objects.jetty = 3;
   objects.links = 2;
+  objects.pools[kStatsPools - 1] = {.in_use = 1, .highest = 7, .size = 4096, .refused = 3};
   std::vector<ChannelInfo> channels = {channel(1), channel(2)};
   std::vector<StatsSegment> segments = {{.address = 0x1000, .length = 64, .token_id = 9, .access = 6}};
   w->update(counters, objects, channels, segments);
@@ -108,6 +111,9 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   EXPECT_TRUE(r.channels[1].bulk);
   EXPECT_TRUE(r.channels[1].ordered);
   EXPECT_TRUE(r.channels[1].compact);
+  EXPECT_TRUE(r.channels[1].repeats);
+  EXPECT_TRUE(r.channels[1].go_back_n);
+  for (size_t i = 0; i < kChannelCounts; ++i) EXPECT_EQ(r.channels[1].counts[i], 20 + i) << kChannelCountNames[i];
   EXPECT_EQ(r.segments, segments);
 }
 

@@ -81,6 +81,45 @@ typedef struct softub_injected {
  */
 urma_status_t softub_get_injected(softub_injected_t* counts);
 
+/* ---- An impaired network ------------------------------------------------------------------------- */
+
+/**
+ * Changes what is wrong with the network of the NIC, in each direction: a rate, a delay, losses, duplicates, another
+ * order, damage, cuts, also in the course of time. docs/impair.md has the form of the texts; this is one:
+ * "loss=1% delay=5us; at 2s down; at 12s up". Each text takes the place of the one before, also of that of the
+ * configuration (impair.send, impair.receive), and its times count from now. The NIC must have been started with one of
+ * these keys, because its wires then are no lossless ones to their peers; "clear" is enough. Any thread, between
+ * urma_init and urma_uninit; a control call. The caller keeps the texts.
+ *
+ * @param send    what happens to frames that the NIC sends; "": nothing; NULL: that stays as it is.
+ * @param receive the same for frames that come to it.
+ * @return URMA_SUCCESS; otherwise all stays as it was, and the log says why in a sentence: URMA_EINVAL: a text has a
+ *         mistake; URMA_ENOPERM: the NIC was started without impairments, or it is a daemon's, where they are set in its
+ *         configuration; URMA_ENOMEM: no memory; URMA_FAIL: the library is not started.
+ */
+urma_status_t softub_impair(const char* send, const char* receive);
+
+/* ---- Which transport serves ----------------------------------------------------------------------- */
+
+/* Packets, by the transport that carried them. */
+typedef struct softub_transports {
+  uint64_t rtp;         /* the reliable one */
+  uint64_t ctp;         /* the compact one, on a wire that loses nothing */
+  uint64_t ctp_repeats; /* the compact one where the wire may lose packets: requests without an answer are repeated */
+} softub_transports_t;
+
+/**
+ * Tells what carried requests to the instance of an imported jetty or JFR: the packets that this program's NIC sent to
+ * it, without acknowledgements and on channels that there are now. Which transport serves depends on the wire, the
+ * peer and the request, not on the one that the import named: docs/compact-design.md. Datagrams (UM) always go by UTP,
+ * which has no channels, and are not counted. Any thread; a control call, may wait for the daemon.
+ *
+ * @param target  an import of this program that has not been undone. @param packets filled in; the caller's.
+ * @return URMA_SUCCESS; URMA_EINVAL: packets is NULL, or target is no import; URMA_ENOMEM: no memory; URMA_FAIL: the
+ *         library is not started.
+ */
+urma_status_t softub_get_transports(const urma_target_jetty_t* target, softub_transports_t* packets);
+
 /*
  * Commands of urma_user_ctl. Their numbers are far from those of bonding devices (urma_ubagg.h).
  */

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames of ports that somebody hinders on purpose: a fault took them down (docs/fault-injection.md), or their wires
+// are impaired (docs/impair.md).
+#include <cstring>
+
+#include "dataplane/port_set.h"
+
+namespace ub {
+
+// What came to ports that do not hold it while they are down. None of it is handed on.
+size_t PortSet::lose_received(Instant now, RxFrame* out, size_t room) {
+  size_t n = rx_plugins(now, out, room);
+  if (n < room && udp.is_open()) n += rx_udp(now, out + n, room - n);
+  lost_ += n;
+  if (udp.is_open()) udp.rx_release();
+  for (const auto& plugin : plugins) plugin->rx_release();
+  return 0;
+}
+
+// Frames of other instances go through the impairments, those of our own come as always.
+size_t PortSet::rx_impaired(Instant now, RxFrame* out, size_t room) {
+  RxFrame in[kBurst];
+  size_t came = shm.link_count() != 0 ? shm.rx_burst(in, kBurst) : 0;
+  came += rx_plugins(now, in + came, kBurst - came);
+  if (came < kBurst && udp_is_due(now)) came += rx_udp(now, in + came, kBurst - came);
+  impaired_->receive(now, {in, came});
+  release_wires();
+  const size_t own = loopback_used_ ? loopback.rx_burst(out, room) : 0;
+  received_ += came + own;
+  return own + impaired_->take_received(now, out + own, room - own);
+}
+
+// Null: a sender of a slow line has to wait.
+std::byte* PortSet::begin_impaired(uint32_t link, size_t bytes) {
+  return impaired_->has_room() ? begin_frame(ports_[link], link, bytes) : nullptr;
+}
+
+void PortSet::commit_impaired(uint32_t link, std::byte* frame, size_t bytes) {
+  if (!impaired_->stage({link, frame, bytes})) abort_impaired(link, frame);
+}
+
+void PortSet::abort_impaired(uint32_t link, std::byte* frame) { abort_frame(ports_[link], link, frame); }
+
+// What is under way when the port goes down leaves when it is up again.
+void PortSet::flush_impaired(Instant now) {
+  impaired_->enter(now, [this](const auto& staged) { abort_impaired(staged.link, staged.frame); });
+  if (down_) return;
+  const auto send = [this](uint32_t link, std::span<const std::byte> frame) { return leave_impaired(link, frame); };
+  impaired_->leave(now, send);
+}
+
+// False: its port has no room. A frame whose link is gone is lost.
+bool PortSet::leave_impaired(uint32_t link, std::span<const std::byte> frame) {
+  const LinkKind port = kind_of(link);
+  if (port == LinkKind::kNone) return true;
+  std::byte* room = begin_frame(port, link, frame.size());
+  if (room == nullptr) return false;
+  std::memcpy(room, frame.data(), frame.size());
+  commit_frame(port, link, room, frame.size());
+  return true;
+}
+
+}  // namespace ub

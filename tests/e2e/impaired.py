@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two processes on an impaired network (docs/impair.md), over shared memory, UDP and memif: all their requests complete,
+and the counters show what was lost. Over shared memory and UDP that is what RTP sends again; CTP does not serve there.
+Over memif CTP repeats its requests. Then a daemon whose impairments SIGHUP changes.
+
+  tests/e2e/impaired.py --perf build/tools/perf/urma_perf --admin build/tools/admin/urma_admin \
+      --softubd build/dataplane/softubd/softubd --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import daemons
+import wires
+from processes import Failure, Process, check, free_port
+
+IMPAIRED = "loss=4% duplicate=4% reorder=8 late=4% corrupt=2% delay=20us"
+
+FAULTS = ("lost_random", "duplicated", "reordered", "corrupted")
+
+
+def counters(args, pid, directory):
+    """Empty: the page is not there."""
+    done = subprocess.run([args.admin, "show", "counters", "--all", "--json", "--instance", str(pid)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "SOFTUB_LOG_STATS_DIR": directory})
+    return json.loads(done.stdout)["counters"] if done.returncode == 0 else {}
+
+
+def wait_for_counters(args, process, directory, good):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        now = counters(args, process.popen.pid, directory)
+        if now and good(now):
+            return now
+        check(process.popen.poll() is None, f"{process.name()} ended\n{process.text()}")
+        time.sleep(0.05)
+    raise Failure(f"{process.name()}: its counters stayed at {({k: v for k, v in now.items() if v})}")
+
+
+def make_wire(args, directory, kind):
+    variables = {"SOFTUB_IMPAIR_SEND": IMPAIRED, "SOFTUB_LOG_STATS_DIR": directory}
+    wire = wires.make(kind, args.plugin)
+    wire.variables.update(variables)
+    return wire
+
+
+def sent_again(kind, counters):
+    if kind == "memif":
+        return counters["ctp.tx.repeat"]
+    return counters["tp.tx.retransmit_fast"] + counters["tp.tx.retransmit_timeout"]
+
+
+def run_pair(args, directory, kind, seconds):
+    """WRITEs of four packets, verified. Where there is little CPU, a few hundred frames are all there is."""
+    try:
+        wire = make_wire(args, directory, kind)
+    except wires.Skip as why:
+        return print(f"{kind}: not run: {why}")
+    port = free_port()
+    test = [args.perf, "write_bw", "-s", "16384", "-t", "8", "--verify", "-p", str(port)]
+    server = Process(test, wire)
+    client = None
+    try:
+        server.wait_for_text("TCP port")
+        client = Process([*test, "-D", str(seconds), "localhost"], wire)
+        shown = wait_for_counters(args, client, directory, lambda c: all(c[f"impaired.{fault}"] for fault in FAULTS)
+                                  and sent_again(kind, c))
+        if kind != "memif":
+            check(shown["ctp.tx"] == 0, f"{kind}: CTP serves a wire that loses")
+        text = client.expect(0, 150)
+        check("impaired on purpose" in text, f"the log does not say so:\n{text}")
+        server.expect(0, 150)
+        lost, came = shown["impaired.lost_random"], shown["impaired.offered"]
+        print(f"{kind}: all completed; {lost} of {came} frames that the client sent or received were lost")
+    finally:
+        for process in (server, client):
+            if process:
+                process.kill()
+        wire.close()
+
+
+def run_daemon(args, directory):
+    path = os.path.join(directory, "softub.toml")
+
+    def configure(send, daemon=None):
+        with open(path, "w") as file:
+            file.write(f'[impair]\nsend = "{send}"\n')
+        if daemon:
+            daemon.process.send_signal(signal.SIGHUP)
+
+    def wait_for_log(text):
+        end = time.monotonic() + 20
+        while text not in daemon.log():
+            check(time.monotonic() < end, f"the log of softubd lacks {text!r}\n{daemon.log()}")
+            time.sleep(0.02)
+
+    configure("clear")
+    daemon = daemons.Daemon(args.softubd, directory, 0, {"SOFTUB_CONFIG": path, "SOFTUB_LOG_STATS_DIR": directory})
+    try:
+        wait_for_log('it sends with "clear"')
+        configure("loss=2%", daemon)
+        wait_for_log('it sends with "loss=2%"')
+        print("daemon: SIGHUP put other impairments into force")
+    finally:
+        check(daemon.stop() == 0, f"softubd did not end well\n{daemon.log()}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--perf", required=True)
+    parser.add_argument("--admin", required=True)
+    parser.add_argument("--softubd", required=True)
+    parser.add_argument("--plugin", help="the DPDK port's shared object; without it memif is left out")
+    parser.add_argument("--seconds", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="softub-impaired-") as directory:
+        try:
+            for kind in ("shm", "udp", "memif"):
+                run_pair(args, directory, kind, args.seconds)
+            run_daemon(args, directory)
+        except (Failure, RuntimeError) as failure:
+            print(failure)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

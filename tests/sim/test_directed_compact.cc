@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CTP on a wire that may lose, double and reorder packets (UB Base Specification Rev 2.0, 6.2.1, 7.3.1.1): single
+// packets lost, doubled or late. The oracle sees that nothing is executed twice.
+#include "lib/transport/wire/compact_packet.h"
+#include "tests/sim/directed.h"
+
+namespace ub::sim {
+namespace {
+
+constexpr CrStatus kSuccess = CrStatus::kSuccess;
+
+Options on_lossy_wire() {
+  Options o = directed_options();
+  o.compact = true;
+  return o;
+}
+
+// What a frame of CTP is about; false: it is none.
+bool read_compact(const PacketInfo& p, wire::TaPacket* ta) {
+  wire::CompactPacket packet;
+  if (!wire::has_link_header(p.frame) || wire::parse_compact(p.frame, packet) != wire::Drop::kNone) return false;
+  return wire::parse_compact_transaction(packet.rest, packet.end, packet.ctp.padding, *ta) == wire::Drop::kNone;
+}
+bool compact_request(const PacketInfo& p) {
+  wire::TaPacket ta;
+  return read_compact(p, &ta) && !ta.is_response;
+}
+bool compact_answer(const PacketInfo& p) {
+  wire::TaPacket ta;
+  return read_compact(p, &ta) && ta.is_response;
+}
+bool compact_retry(const PacketInfo& p) {
+  wire::TaPacket ta;
+  return read_compact(p, &ta) && !ta.is_response && ta.req.retry;
+}
+
+struct CompactStage : Stage {
+  explicit CompactStage(const Options& o = on_lossy_wire()) : Stage(o) { warm_up(); }
+  const Wr& add() { return request(a(), b(), WrOp::kFetchAdd, 8); }
+  void all_succeed(std::initializer_list<const Wr*> all) {
+    finish();
+    for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess) << op_name(w->op);
+    check_memory();
+  }
+};
+
+TEST(Compact, lost_request__comes_again_with_retry) {
+  CompactStage s;
+  s.world.network.tamper.add(drop(1, compact_request));
+  TamperRule& again = s.world.network.tamper.add(watch(compact_retry));
+  const Wr& w = s.write(64);
+  const double took = s.finish();
+  s.all_succeed({&w});
+  EXPECT_LT(took, 0.006) << "a timeout is 4 ms";
+  EXPECT_EQ(again.hits, 1u);
+  EXPECT_EQ(s.count(s.a(), Counter::kCtpTxRepeat), 1u);
+}
+
+TEST(Compact, lost_answers__are_given_again) {
+  CompactStage s;
+  s.world.network.tamper.add(drop(3, compact_answer));
+  const Wr& w = s.add();
+  s.all_succeed({&w});
+  EXPECT_EQ(s.count(s.b(), Counter::kCtpRxRepeated), 3u);
+}
+
+TEST(Compact, doubled_request__is_executed_once) {
+  CompactStage s;
+  s.world.network.tamper.add(duplicate(1, microseconds(50), compact_request));
+  const Wr& w = s.add();
+  s.all_succeed({&w});
+  EXPECT_EQ(s.count(s.b(), Counter::kCtpRxDuplicate), 1u);
+}
+
+TEST(Compact, late_request__does_not_overwrite_what_followed_it) {
+  CompactStage s;
+  s.world.network.tamper.add(delay(1, milliseconds(50), compact_request));
+  const Wr& first = s.write(64);
+  s.finish();
+  RequestSpec there;
+  there.offset = first.remote_offset;
+  const Wr& second = s.write(64, there);
+  s.world.run_until([] { return false; }, milliseconds(100));
+  s.all_succeed({&first, &second});
+  EXPECT_EQ(s.count(s.b(), Counter::kCtpRxDuplicate), 1u);
+}
+
+TEST(Compact, late_answer__fits_nothing) {
+  CompactStage s;
+  s.world.network.tamper.add(delay(1, milliseconds(50), compact_answer));
+  const Wr& w = s.add();
+  s.finish();
+  s.world.run_until([] { return false; }, milliseconds(100));
+  s.all_succeed({&w});
+  EXPECT_EQ(s.count(s.a(), Counter::kTaRxStaleAnswer), 1u);
+}
+
+// The target remembers 64 results of a queue. What waits for its answer holds up those that are further ahead.
+TEST(Compact, repeat_of_an_old_request__is_still_on_record) {
+  CompactStage s;
+  s.world.network.tamper.add(drop(2, compact_answer));
+  std::vector<const Wr*> all{&s.add()};
+  s.world.run_until([] { return false; }, microseconds(100));
+  for (int i = 0; i < 12; ++i) all.push_back(&s.write(10'000));
+  s.finish();
+  for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
+  s.check_memory();
+  EXPECT_EQ(s.count(s.b(), Counter::kCtpRxOld), 0u);
+  EXPECT_GE(s.count(s.b(), Counter::kCtpRxRepeated), 1u);
+}
+
+TEST(Compact, partition__is_survived_by_repeating) {
+  CompactStage s;
+  const uint64_t before = s.count(s.a(), Counter::kCtpTx);
+  s.world.network.cut(0, 1, true);
+  const Wr &write = s.write(64), &read = s.read(64), &add = s.add();
+  s.world.run_until([] { return false; }, seconds(1));
+  s.world.network.cut(0, 1, false);
+  s.all_succeed({&write, &read, &add});
+  EXPECT_GE(s.count(s.a(), Counter::kCtpTx) - before, 3u * 8) << "4, 12, 28 ... 508 ms later, and again";
+}
+
+TEST(Compact, no_record_left__rtp_carries_all) {
+  Options o = on_lossy_wire();
+  o.core.compact_repeats = 0;
+  CompactStage s(o);
+  const Wr &write = s.write(64), &add = s.add();
+  s.all_succeed({&write, &add});
+  EXPECT_EQ(s.count(s.a(), Counter::kCtpTx), 0u);
+}
+
+// Three instances, and a record for one channel each.
+TEST(Compact, one_record_for_two_peers__the_other_gets_rtp) {
+  Options o = on_lossy_wire();
+  o.core.compact_repeats = 1;
+  Stage s(o, 3);
+  for (int i = 0; i < 3; ++i) {
+    const Wr& x = s.request(s.ends[0], s.ends[1], WrOp::kWrite, 64);
+    const Wr& y = s.request(s.ends[0], s.ends[2], WrOp::kWrite, 64);
+    s.finish();
+    EXPECT_EQ(x.status, kSuccess);
+    EXPECT_EQ(y.status, kSuccess);
+  }
+  s.check_memory();
+  EXPECT_GT(s.count(s.a(), Counter::kCtpTx), 0u);
+  EXPECT_GT(s.count(s.a(), Counter::kTpTxData), 0u);
+}
+
+}  // namespace
+}  // namespace ub::sim
