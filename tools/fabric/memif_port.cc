@@ -4,8 +4,10 @@
 // the plugin that NICs use, too. The fabric is the server, so its end is always there; programs connect, go, and come
 // back. The memory is theirs.
 #include <algorithm>
-#include <cstring>
+#include <deque>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "dataplane/config.h"
 #include "dataplane/plugin_port.h"
@@ -19,8 +21,10 @@ namespace {
 
 using tools::ToolError;
 
-constexpr size_t kBursts = 4;                   // taken at a time
-constexpr uint32_t kLongestPayload = 8192;      // whatever its NIC sends fits
+constexpr size_t kBursts = 4;               // taken at a time
+constexpr size_t kMostWaiting = 1024;       // frames: the driver pauses now and then, and programs sleep
+constexpr uint32_t kLongestPayload = 8192;  // whatever its NIC sends fits
+constexpr size_t kLongestFrame = kLongestPayload + 300;
 constexpr const char* kDriverBuffer = "16384";  // bytes
 constexpr uint32_t kBuffers = 512;              // the driver copies, so they hold only what is being taken or sent
 constexpr size_t kMegabytesPerNic = 8, kMegabytes = 32;
@@ -36,13 +40,15 @@ class MemifPort final : public SwitchPort {
 
  private:
   size_t receive_burst(const Receiver& receiver);
+  void send_waiting();
 
   std::unique_ptr<PluginPort> port_;
+  std::deque<std::vector<std::byte>> waiting_;  // frames that the device did not take yet
   PortCounts counts_;
 };
 
 bool MemifPort::receive(const Receiver& receiver) {
-  port_->tx_flush({});  // what the device did not take when it was sent
+  send_waiting();
   bool any = false;
   for (size_t burst = 0; burst < kBursts; ++burst) {
     const size_t frames = receive_burst(receiver);
@@ -67,18 +73,26 @@ size_t MemifPort::receive_burst(const Receiver& receiver) {
 }
 
 void MemifPort::send(std::span<const std::byte> frame, uint64_t tag) {
+  const bool is_whole = offload_of(tag).segmentation == 0;  // no kernel will cut it here
   if (!port_->has_link()) {
     ++counts_.no_link;
-    return;
-  }
-  const bool is_whole = offload_of(tag).segmentation == 0;  // no kernel will cut it here
-  std::byte* room = is_whole ? port_->tx_begin(frame.size()) : nullptr;
-  if (room == nullptr) {
+  } else if (!is_whole || frame.size() > kLongestFrame || waiting_.size() == kMostWaiting) {
     ++counts_.refused;
-    return;
+  } else {
+    waiting_.emplace_back(frame.begin(), frame.end());
+    send_waiting();
   }
-  std::copy(frame.begin(), frame.end(), room);
-  port_->tx_commit(room, frame.size());
+}
+
+void MemifPort::send_waiting() {
+  while (!waiting_.empty()) {
+    const std::vector<std::byte>& frame = waiting_.front();
+    std::byte* room = port_->tx_begin(frame.size());
+    if (room == nullptr) break;
+    std::copy(frame.begin(), frame.end(), room);
+    port_->tx_commit(room, frame.size());
+    waiting_.pop_front();
+  }
   port_->tx_flush({});
 }
 
@@ -105,6 +119,7 @@ DpdkConfig dpdk_config(const Config& config) {
 }  // namespace
 
 std::unique_ptr<SwitchPort> open_memif_port(const Config& config, size_t nic) {
+  const std::string where = "NIC \"" + config.nics[nic].name + "\", memif socket " + config.nics[nic].place;
   const DpdkConfig dpdk = dpdk_config(config);
   PluginPortOptions options;
   options.device =
@@ -115,8 +130,10 @@ std::unique_ptr<SwitchPort> open_memif_port(const Config& config, size_t nic) {
   options.buffers = kBuffers;
   std::string error;
   std::unique_ptr<PluginPort> port = open_plugin_port(dpdk.plugin, options, &error);
-  if (!port)
-    throw ToolError("NIC \"" + config.nics[nic].name + "\", memif socket " + config.nics[nic].place + ": " + error);
+  if (error.find("Address already in use") != error.npos) {
+    error += "; another program listens there: give the NIC another socket";
+  }
+  if (!port) throw ToolError(where + ": " + error);
   return std::make_unique<MemifPort>(std::move(port));
 }
 
