@@ -254,6 +254,7 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   const uint32_t number = q.started_tail;
   const tp::Channel& ch = s.channels[channel];
   let_wait(q, number);
+  if (ch.repeats != 0) take_place(s, ch, q.rcid);
   WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes));
   if (q.rot) enter_order(s, q, wr, number, wqe, ch);
 }
