@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns at a port that is full. Who has sent something goes behind the others; who found no room at all keeps its place
-// before it. Otherwise the same ones would take the room that comes free, and the rest would find the port full each
-// time.
+// Turns of senders at a port that is full. A sender that has sent something goes to the back of the line; one that
+// found no room at all goes back to the front. Otherwise the same senders would take the room that comes free each
+// time, and the others would always find the port full.
 #pragma once
 
 #include "lib/base/index_list.h"

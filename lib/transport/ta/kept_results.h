@@ -14,7 +14,7 @@ namespace ub::ta {
 // Is this request, which came by a channel with Repeats, to be executed now? If not, it has been dealt with:
 //  * its result is on record, and it says Retry: it is answered with that once more;
 //  * its result is on record, and it does not: the network doubled it, so it is dropped (kCtpRxDuplicate);
-//  * it is older than the record: it is dropped, because nobody knows (kCtpRxOld);
+//  * it is older than the record: it is dropped, because it may have been executed (kCtpRxOld);
 //  * more queues of the peer than set-up allows have sent requests: it is dropped (kCtpRxNoRecord).
 bool is_to_be_executed(CoreState& s, uint32_t channel, const wire::Btah& request);
 

@@ -72,6 +72,16 @@ inline WrState& start_request(SendQueue& q, const Wqe& wqe, uint32_t channel, ui
   return wr;
 }
 
+// The element at the front of the ring becomes a request of the channel.
+inline WrState& admit(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel) {
+  const tp::Channel& ch = s.channels[channel];
+  const uint32_t segments = segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes);
+  WrState& wr = start_request(q, wqe, channel, segments);
+  if (q.next_tassn.value() < segments) [[unlikely]]
+    note_wrap(s, q.rcid);
+  return wr;
+}
+
 // Starts and finishes a request that needs no packet. False: no further one starts, because the queue has passed enough
 // of them for now and its timer is set, or because the failure of this one suspended the queue.
 inline bool start_finished(CoreState& s, SendQueue& q, const Wqe& wqe, CrStatus status) {

@@ -45,15 +45,34 @@ void free_repeats(CoreState& s, tp::Channel& ch) {
 
 namespace {
 
-const RepeatQueue* find_queue(const Repeats& r, uint32_t rcid) {
-  const RepeatQueue* end = r.queues + r.queue_count;
-  const RepeatQueue* q = std::find_if(r.queues, end, [rcid](const RepeatQueue& each) { return each.rcid == rcid; });
-  return q == end ? nullptr : q;
+// The place of a queue; nullptr: it has none. `R`: Repeats, which may be const.
+template <class R>
+auto* find_place(R& r, uint32_t rcid) {
+  auto* end = r.queues + r.queue_count;
+  auto* place = std::find_if(r.queues, end, [rcid](const RepeatQueue& each) { return each.rcid == rcid; });
+  return place == end ? nullptr : place;
 }
 
-bool has_place(const Repeats& r, uint32_t rcid) {
-  const RepeatQueue* q = find_queue(r, rcid);
-  return q == nullptr ? r.queue_count < kRepeatQueues : !q->closed;
+// How many TASSNs the queue has used since its newest request on the channel.
+uint32_t used_since(const RepeatQueue& place, Tassn next) {
+  return place.wraps * (Tassn::kMask + 1) + next.value() - place.newest.value();
+}
+
+bool has_place(const Repeats& r, const SendQueue& q) {
+  const RepeatQueue* place = find_place(r, q.rcid);
+  if (place == nullptr) return r.queue_count < kRepeatQueues;
+  return !place->closed && used_since(*place, q.next_tassn) < kMostBetween;
+}
+
+// Calls visit(place) for the places of this RCID on all channels.
+template <class Visit>
+void for_places(CoreState& s, uint32_t rcid, Visit visit) {
+  for (uint32_t i = 1; i <= s.repeats.high_water(); ++i) {
+    Repeats& r = s.repeats[i];
+    for (RepeatQueue* place = r.queues; place != r.queues + r.queue_count; ++place) {
+      if (place->rcid == rcid) visit(*place);
+    }
+  }
 }
 
 // nullptr: there is none.
@@ -75,7 +94,7 @@ bool may_be_repeated(const CoreState& s, const SendQueue& q, const Wqe& wqe, uin
   if (takes_receive(wqe.op)) return false;
   const uint32_t channel = s.peers[peer].lanes[kCompactLane].channels[0];
   if (channel == 0 || s.channels[channel].repeats == 0) return true;
-  if (!has_place(s.repeats[s.channels[channel].repeats], q.rcid)) return false;
+  if (!has_place(s.repeats[s.channels[channel].repeats], q)) return false;
   const WrState* oldest = oldest_request(q);
   if (oldest == nullptr || oldest->channel == channel) return true;
   const uint32_t mtu = s.peers[peer].compact_mtu;
@@ -87,18 +106,22 @@ bool target_remembers(const SendQueue& q, Tassn tassn) {
   return oldest == nullptr || within_record(*oldest, tassn);
 }
 
-void take_place(CoreState& s, const tp::Channel& ch, uint32_t rcid) {
+void hold_place(CoreState& s, const tp::Channel& ch, const SendQueue& q) {
   Repeats& r = repeats_of(s, ch);
-  if (find_queue(r, rcid) != nullptr) return;
-  UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
-  r.queues[r.queue_count++] = {rcid, false};
+  RepeatQueue* place = find_place(r, q.rcid);
+  if (place == nullptr) {
+    UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
+    place = &r.queues[r.queue_count++];
+  }
+  *place = {q.rcid, q.next_tassn, 0, false};
+}
+
+void note_wrap(CoreState& s, uint32_t rcid) {
+  for_places(s, rcid, [](RepeatQueue& place) { place.wraps += place.wraps != UINT8_MAX; });
 }
 
 void close_repeat_queues(CoreState& s, uint32_t rcid) {
-  for (uint32_t i = 1; i <= s.repeats.high_water(); ++i) {
-    Repeats& r = s.repeats[i];
-    for (RepeatQueue* q = r.queues; q != r.queues + r.queue_count; ++q) q->closed |= q->rcid == rcid;
-  }
+  for_places(s, rcid, [](RepeatQueue& place) { place.closed = true; });
 }
 
 // ---- the list --------------------------------------------------------------------------------------------------

@@ -22,14 +22,17 @@ void free_repeats(CoreState& s, tp::Channel& ch);
 // ---- which requests it carries ---------------------------------------------------------------------------------
 // May the compact channel to this peer, whose wire loses packets, carry the next request of the queue? If not, RTP
 // does: a request that takes a receive, because receives are taken in the order of posting and so each would have to
-// wait for the answer to the one before; a request of a queue for which the target has no record; and one that is too
-// far ahead of an older one, which is sent elsewhere.
+// wait for the answer to the one before; a request of a queue for which the target has no record, or one whose TASSNs
+// it can no longer compare, because the queue has used too many elsewhere; and one that is too far ahead of an older
+// one, which is sent elsewhere.
 bool may_be_repeated(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t peer);
 // Will the target still have the results of all unanswered requests of the queue when it has this one?
 bool target_remembers(const SendQueue& q, Tassn tassn);
-// A request of this queue begins on the channel, or is admitted to it and waits: the queue has its place, before others
-// take the last one. may_be_repeated() has said just now that there is one.
-void take_place(CoreState& s, const tp::Channel& ch, uint32_t rcid);
+// The next request of the queue is admitted to the channel, after may_be_repeated() said yes: the queue has a place
+// there.
+void hold_place(CoreState& s, const tp::Channel& ch, const SendQueue& q);
+// The TASSNs of the queue have come round to 0.
+void note_wrap(CoreState& s, uint32_t rcid);
 // The RCID gets a new owner some time.
 void close_repeat_queues(CoreState& s, uint32_t rcid);
 

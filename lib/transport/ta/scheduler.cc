@@ -252,16 +252,16 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
 // The element at the front of the ring becomes a request that waits; there is room for one.
 [[gnu::noinline]] void admit_waiting(CoreState& s, SendQueue& q, const Wqe& wqe, uint32_t channel) {
   const uint32_t number = q.started_tail;
-  const tp::Channel& ch = s.channels[channel];
   let_wait(q, number);
-  if (ch.repeats != 0) take_place(s, ch, q.rcid);
-  WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes));
-  if (q.rot) enter_order(s, q, wr, number, wqe, ch);
+  WrState& wr = admit(s, q, wqe, channel);
+  if (q.rot) enter_order(s, q, wr, number, wqe, s.channels[channel]);
 }
 
-// Has the target room for what it has to remember of this request? Only CTP and ROT ask.
-[[gnu::noinline]] bool target_has_room(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
+// Has the target room for what it has to remember of this request? Then the request has a place there. Only CTP and ROT
+// ask.
+[[gnu::noinline]] bool target_has_room(CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
   const bool has = room_on_record(q, ch, q.next_tassn) && (q.context == 0 || context_has_room(s, q, wqe, ch));
+  if (has && ch.repeats != 0) hold_place(s, ch, q);
   return has || held_by(s, q, RequestWaits::kAnswers);
 }
 
@@ -377,15 +377,15 @@ const Wqe& commit_new(CoreState& s, uint32_t queue, uint32_t channel, tp::TxMess
   SendQueue& q = s.queues[queue];
   tp::Channel& ch = s.channels[channel];
   const Wqe& wqe = q.slots[q.next_slot & q.slot_mask];
-  const uint32_t number = q.started_tail, segments = segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes);
-  WrState& wr = start_request(q, wqe, channel, segments);
+  const uint32_t number = q.started_tail;
+  WrState& wr = admit(s, q, wqe, channel);
   describe_message(q, queue, number, 0, wr, ch, m);
   if (q.rot) [[unlikely]] {
     enter_order(s, q, wr, number, wqe, ch);
     describe_order(s, q, wr, m);
   }
   if (q.limits != nullptr) q.limits->charge(s.now, wqe.length);
-  count_sent(q, wr, op_of_segment(wqe.op, 0, segments), m);
+  count_sent(q, wr, op_of_segment(wqe.op, 0, wr.segments), m);
   begin_deadline(s, q, wr);
   return wqe;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The receiver of Go-Back-N (UB Base Specification Rev 2.0, 6.4.1): a packet ahead of a gap is discarded, and a TPNAK
-// names the packet that is missing. It leaves once for each gap, until a TPACK has left, since each of them makes the
-// sender repeat all that it has in flight. The sender's half is in acknowledged_packets.cc.
+// names the packet that is missing. One leaves for each gap, and no other one before a TPACK has left, since each
+// TPNAK makes the sender repeat all that it has in flight. The sender's half is in acknowledged_packets.cc.
 //
 // Without fast retransmission nothing is reported, and the sender goes back after a timeout.
 #pragma once

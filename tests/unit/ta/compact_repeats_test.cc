@@ -18,6 +18,7 @@ class RepeatsTest : public CompactPair {
   static UbOptions on_lossy_wire() {
     UbOptions o = options();
     o.link.lossless = false;
+    o.core.max_queues = 64;
     return o;
   }
 
@@ -82,6 +83,41 @@ class RepeatsTest : public CompactPair {
     ta.ma = {b.address() + UbNode::kMemory / 2, b.segment.token_id, 8};
     ta.token_value = UbNode::kToken;
     return frame_of(ta, {8, what});
+  }
+  /// RTP carries as many messages of a's queue. Each takes one TASSN.
+  void send_elsewhere(uint32_t messages) {
+    for (uint32_t left = messages; left != 0;) {
+      const uint32_t some = std::min(left, 32u);
+      for (uint32_t i = 0; i < some; ++i) b.post_receive(b.receive_indices[0], b.receives[0], 0, 64);
+      for (uint32_t i = 0; i < some; ++i) request(WrOp::kSend, 8);
+      exchange();
+      EXPECT_EQ(a.poll().size(), some);
+      b.poll();
+      left -= some;
+    }
+  }
+  /// A second queue of a, with its ring.
+  uint32_t another_queue(UbNode::Ring& ring) {
+    ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(UbNode::kDepth));
+    JettyConfig c;
+    c.mode = Mode::kRm;
+    c.sq.slots = ring.slots.data();
+    c.sq.slot_count = UbNode::kSlots;
+    c.sq.depth = UbNode::kDepth;
+    c.sq.indices = &ring.indices;
+    c.sq.work = ring.work->get();
+    c.sq.jfc = a.jfc;
+    c.jfr = a.jfr;
+    uint32_t jetty = 0;
+    EXPECT_EQ(a.core->create_jetty(c, &jetty), Status::kOk);
+    return jetty;
+  }
+  void write_from(UbNode::Ring& ring, uint32_t jetty) {
+    Wqe& w = a.post(ring, WrOp::kWrite, to_b, 8);
+    w.remote_address = b.address() + UbNode::kMemory / 2;
+    w.token_id = b.segment.token_id;
+    w.token_value = UbNode::kToken;
+    a.core->on_posted(now, jetty);
   }
   std::byte first_byte() const { return b.memory[UbNode::kMemory / 2]; }
   /// The status in the only answer of b to this packet.
@@ -331,7 +367,7 @@ TEST(RepeatsPlaces, one_queue_more_than_there_are_places_goes_by_rtp) {
   };
   for (uint32_t others = 0; others < ta::kRepeatQueues; ++others) {
     EXPECT_TRUE(is_carried()) << others;
-    repeats.queues[repeats.queue_count++] = {r.q().rcid + 1 + others, false};
+    repeats.queues[repeats.queue_count++] = {r.q().rcid + 1 + others, Tassn(0), 0, false};
   }
   EXPECT_FALSE(is_carried());
   repeats.queues[0].rcid = r.q().rcid;
@@ -559,6 +595,66 @@ TEST_F(RepeatsTest, a_queue_that_is_destroyed_leaves_its_place_closed) {
   EXPECT_FALSE(repeats(a).queues[0].closed);
   ASSERT_EQ(a.core->destroy_jetty(now, a.jetty), Status::kOk);
   EXPECT_TRUE(repeats(a).queues[0].closed);
+}
+
+// The target compares TASSNs, which have 16 bits, with the newest one that came by this channel.
+class RepeatsElsewhere : public RepeatsTest {
+ protected:
+  void SetUp() override {
+    RepeatsTest::SetUp();
+    request(WrOp::kRead, 4 * kMtu);  // sets up a channel of RTP
+    settle(seconds(1));
+    a.poll();
+  }
+  void write(uint32_t offset) {
+    request(WrOp::kWrite, 8, offset);
+    settle(seconds(1));
+    EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+    EXPECT_TRUE(arrived(8, offset)) << offset;
+  }
+};
+TEST_F(RepeatsElsewhere, a_write_behind_65536_others_is_not_taken_for_a_repeat_of_the_one_with_its_tassn) {
+  write(0);
+  send_elsewhere(0xFFFF);
+  write(64);
+}
+TEST_F(RepeatsElsewhere, a_write_behind_40000_others_is_not_taken_for_an_old_one) {
+  write(0);
+  send_elsewhere(40'000);
+  write(64);
+  EXPECT_EQ(count(b, Counter::kCtpRxOld), 0u);
+}
+TEST_F(RepeatsElsewhere, a_queue_that_used_many_tassns_elsewhere_stays_with_rtp) {
+  write(0);
+  send_elsewhere(ta::kMostBetween - 2);
+  write(64);
+  EXPECT_EQ(count(a, Counter::kCtpTx), 2u) << "not so many yet";
+  send_elsewhere(ta::kMostBetween - 1);
+  write(128);
+  write(192);
+  EXPECT_EQ(count(a, Counter::kCtpTx), 2u);
+  send_elsewhere(0x10000 - ta::kMostBetween);
+  write(256);
+  EXPECT_EQ(count(a, Counter::kCtpTx), 2u) << "its TASSNs have come round";
+}
+
+// There are places for so many queues. A request that waits for the answer to an older one has its place already.
+TEST_F(RepeatsElsewhere, a_request_that_waits_has_a_place) {
+  bool lossy = true;
+  filter = [&](UbNode& from, Bytes& frame) { return &from == &a || wire::has_link_header(frame) || !lossy; };
+  request(WrOp::kRead, 4 * kMtu).place_order = 1;  // by RTP, and its answers are lost
+  request(WrOp::kWrite, 8).place_order = 2;
+  exchange();
+  std::vector<UbNode::Ring> rings(ta::kRepeatQueues);
+  for (UbNode::Ring& ring : rings) {
+    write_from(ring, another_queue(ring));
+    exchange();
+  }
+  EXPECT_EQ(count(a, Counter::kCtpTx), ta::kRepeatQueues - 1) << "RTP carries the last one";
+  lossy = false;
+  settle(seconds(1));
+  EXPECT_EQ(a.poll().size(), 2 + ta::kRepeatQueues);
+  EXPECT_EQ(count(a, Counter::kCtpTx), ta::kRepeatQueues);
 }
 
 }  // namespace
