@@ -28,7 +28,9 @@ constexpr uint32_t kAnswerToContext = 1u << 20;  // the request named a sequence
 constexpr uint32_t kAnswerGrants = 1u << 21;     // its TASSN is the SCID of a new sequence context
 constexpr uint32_t kAnswerRcid = (1u << 20) - 1;
 
-// Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
+// Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK. The success of
+// a request that wants no TAACK (ROL by CTP, 7.2.1) has none. Elsewhere No_TAACK means nothing, and a failure is
+// answered in any case, because nobody would learn of it otherwise.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo);
 // Queues the TAACK for a request that asks for a sequence context, and makes one for its queue if there is room (ROT).
