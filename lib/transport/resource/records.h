@@ -161,6 +161,7 @@ struct alignas(64) SendQueue : SendRing {
   bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
   uint8_t receive_lane;        // the lane of the unanswered messages that take a receive (LaneKind)
   bool held_back;              // it has something to start and must wait for answers
+  uint8_t silent;              // requests sent of which no answer on its way will tell (ta/silent_requests.h)
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
   Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
@@ -204,6 +205,7 @@ struct WrState {
   bool reported : 1;       // it has completed before older ones (ta/early_completion.h)
   bool in_context : 1;     // the target keeps its order: `context_tassn` is its number in the sequence context
   bool asks : 1;           // it asks for a sequence context
+  bool silent : 1;         // it was sent and wants no answer (ta/silent_requests.h)
   uint16_t copies;         // pending copies of its READ or atomic responses
   Tassn context_tassn;
 };
