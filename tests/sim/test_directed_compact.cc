@@ -225,7 +225,7 @@ TEST(CompactRol, requests_of_all_kinds_both_ways__keep_their_order) {
   }
 }
 
-TEST(CompactRol, silent_writes__have_one_answer_for_sixteen) {
+TEST(CompactRol, silent_writes__have_one_answer_for_sixteen_and_one_in_a_millisecond) {
   RolByCompact s(false);
   const uint64_t before = s.count(s.b(), Counter::kCtpTx);
   for (int i = 0; i < 160; ++i) {
@@ -233,8 +233,9 @@ TEST(CompactRol, silent_writes__have_one_answer_for_sixteen) {
     s.world.run_for(microseconds(30));
   }
   s.all_succeed();
-  EXPECT_EQ(s.count(s.b(), Counter::kCtpTx) - before, 10u + s.count(s.a(), Counter::kCtpTxQuestion));
-  EXPECT_LE(s.count(s.a(), Counter::kCtpTxQuestion), 5u) << "one in a millisecond";
+  const uint64_t answers = s.count(s.b(), Counter::kCtpTx) - before;
+  EXPECT_GE(answers, 160u / 16);
+  EXPECT_LE(answers, 160u / 16 + 5);
 }
 
 TEST(CompactRol, a_silent_write_that_fails__is_the_only_one_that_does) {
