@@ -293,7 +293,7 @@ constexpr uint32_t kLanes = 7;
 constexpr LaneKind lane_kind(bool ordered, bool bulk) { return static_cast<LaneKind>(2 * ordered + bulk); }
 constexpr bool is_bulk(uint32_t lane) { return (lane & kBulkLane) != 0; }
 constexpr bool is_ordered(uint32_t lane) { return (lane & kOrderedLane) != 0; }
-constexpr bool is_compact(uint32_t lane) { return (lane & kCompactLane) != 0; }
+constexpr bool is_compact(uint32_t lane) { return lane >= kCompactLane; }
 
 // The channels of one lane (LaneKind) to a peer, indexed by their place.
 struct Lane {
