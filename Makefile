@@ -24,7 +24,7 @@ test:   ## all tests, as CI runs them
 check: $(BUILD)/build.ninja  ## after an edit: unit tests (tidy.py is one), directed simulation; builds only these
 	meson test -C $(BUILD) --print-errorlogs --suite unit --suite check
 
-soak:   ## hours: 20000 seeds, planted bugs and mutants, a thousand deaths, starvation
+soak:   ## hours: 50000 seeds, planted bugs and mutants, a thousand deaths, starvation
 	.ci/nightly sim bugs mutants kill starved
 
 sim: build  ## the simulator: make sim SEEDS=5000

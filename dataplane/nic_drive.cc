@@ -54,7 +54,7 @@ bool Nic::drive_owned(Acks acks) {
   }
   bool worked = clients_ != nullptr && clients_->poll(worker_->core(), worker_->turn());
   worked |= worker_->drive(acks, [this](const Event& event) { report(event); });
-  statistics_stale_ |= worked;
+  statistics_stale_ |= worker_->take_timer_ran() || worked;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return worked;
 }

@@ -9,8 +9,8 @@ std::unique_ptr<PluginPort> open_plugin_port(const std::string& library, const P
                                              std::string* error) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
-    *error = std::string("port.kinds has \"dpdk\", but its plugin cannot be loaded: ") + dlerror() +
-             "; install the DPDK port, or name its file in dpdk.plugin";
+    *error = std::string("DPDK is wanted, but its plugin cannot be loaded: ") + dlerror() +
+             "; install the DPDK port, or name its file in dpdk.plugin (SOFTUB_DPDK_PLUGIN)";
     return nullptr;
   }
   auto open = reinterpret_cast<OpenPluginPort>(dlsym(handle, kOpenPluginPort));

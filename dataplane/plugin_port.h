@@ -26,15 +26,19 @@ namespace ub {
 struct PluginPortOptions {
   std::string device;                  // devargs: "net_memif0,role=client", "0000:01:00.0", ...
   std::vector<std::string> arguments;  // further ones for the environment (EAL)
-  std::vector<IpNetwork> addresses;    // ours, with their networks; at least one
+  std::vector<IpNetwork> addresses;    // ours, with their networks; at least one, unless raw
   wire::IpAddress gateway_v4, gateway_v6;
   std::vector<std::pair<wire::IpAddress, wire::MacAddress>> neighbours;  // known beforehand
   uint16_t udp_port = wire::kUbUdpPort;                                  // and those of ids; others' frames are dropped
   bool roce = false;                                                     // frames for RoCE are wanted, too
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
-  std::function<void(const std::string& sentence)> notice;               // what a person should know; any thread
-  std::function<void()> link_changed;                                    // has_link() did; any thread, must not block
+  uint32_t buffers = 8192;                                               // for frames that come and go
+  // The port of a switch: all frames come in, and leave as they were written, with their Ethernet addresses. It is no
+  // IP host: what is said above of addresses, neighbours, UDP ports and VLAN does not apply.
+  bool raw = false;
+  std::function<void(const std::string& sentence)> notice;  // what a person should know; any thread
+  std::function<void()> link_changed;                       // has_link() did; any thread, must not block
 };
 
 struct PluginPortCounters {
@@ -78,7 +82,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 6;
+constexpr uint32_t kPluginPortVersion = 7;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "dataplane/port_concept.h"
 #include "dataplane/tsc_clock.h"
@@ -55,12 +56,18 @@ class Worker {
     }
     ports_.rx_release();
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
-    if (core_.next_deadline() <= now) core_.on_timer(now);
+    if (core_.next_deadline() <= now) {
+      core_.on_timer(now);
+      timer_ran_ = true;
+    }
     size_t sent = core_.poll_packets(now, kTxBudget, acks);
     ports_.tx_flush(now);
     report(on_event);
     return received + sent != 0;
   }
+
+  // Owner: has a timer run since the last call? Then something may have changed though no frame came or left.
+  bool take_timer_ran() { return std::exchange(timer_ran_, false); }
 
   // A doorbell of a thread that owns the Core: what it posted leaves at once.
   template <class OnEvent>
@@ -103,6 +110,7 @@ class Worker {
   DriverClock core_clock_;
   std::atomic<uint64_t> slept_until_{0};
   Core<Ports> core_;
+  bool timer_ran_ = false;
   PostedBitmap<kIdSpace> posted_;
 };
 

@@ -34,7 +34,6 @@ constexpr unsigned long kMemifBuffer = 2048;        // unless the arguments have
 constexpr char kMemifSocket[] = "/run/memif.sock";  // unless they have socket
 constexpr unsigned long kPacketHeader = 64;         // of a packet socket, in front of a frame in its ring
 constexpr Duration kRouteAge = milliseconds(100);
-constexpr uint32_t kPoolBuffers = 8192;
 
 // The buffer behind a frame that tx_begin handed out.
 rte_mbuf* mbuf_of(std::byte* frame) {
@@ -56,12 +55,12 @@ uint32_t payload_for_device_mtu(uint32_t device_mtu) {
 // which cost a third of memif's round trips and more than half of its bandwidth. Other threads give buffers back, too
 // (memif's zero-copy client at the end of its peer), so it has a lock, or is the ring that all may use where DPDK lacks
 // stacks.
-rte_mempool* make_pool(const std::string& name, uint16_t buffer) {
+rte_mempool* make_pool(const std::string& name, uint32_t buffers, uint16_t buffer) {
   rte_pktmbuf_pool_private data_size{};
   data_size.mbuf_data_room_size = buffer;
   const unsigned flags = rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
-  rte_mempool* pool = rte_mempool_create_empty(name.c_str(), kPoolBuffers, sizeof(rte_mbuf) + buffer, 0,
-                                               sizeof data_size, SOCKET_ID_ANY, flags);
+  rte_mempool* pool = rte_mempool_create_empty(name.c_str(), buffers, sizeof(rte_mbuf) + buffer, 0, sizeof data_size,
+                                               SOCKET_ID_ANY, flags);
   if (pool == nullptr) return nullptr;
   rte_pktmbuf_pool_init(pool, &data_size);
   int status = rte_mempool_set_ops_byname(pool, "stack", nullptr);
@@ -243,9 +242,9 @@ bool DpdkPort::set_up_queues(std::string* error) {
   // Some devices use only whole kilobytes of a buffer, and some want two of them.
   const uint32_t room = std::max((mtu_ + kFrameOverhead + 1023) / 1024 * 1024, 2048u);
   const auto buffer = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM + room);
-  pool_ = make_pool("softub-" + std::to_string(port_), buffer);
+  pool_ = make_pool("softub-" + std::to_string(port_), options_.buffers, buffer);
   if (pool_ == nullptr) {
-    *error = "no memory for " + std::to_string(kPoolBuffers) + " buffers of " + std::to_string(buffer) +
+    *error = "no memory for " + std::to_string(options_.buffers) + " buffers of " + std::to_string(buffer) +
              " bytes: " + error_text(rte_errno) + "; give DPDK more (dpdk.arguments, -m)";
     return false;
   }
@@ -265,6 +264,7 @@ bool DpdkPort::start(std::string* error) {
     *error = "DPDK device " + name_ + " does not start: " + error_text(status);
     return false;
   }
+  if (options_.raw) rte_eth_promiscuous_enable(port_);  // memif hands over everything anyway, and cannot
   rte_eth_allmulticast_enable(port_);  // neighbour solicitations; devices without it are heard anyway or use ARP
   if (!is_memif_ && rte_eth_dev_rx_intr_enable(port_, 0) == 0) {
     interrupt_fd_ = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, 0);
@@ -297,7 +297,7 @@ size_t DpdkPort::rx_burst(Instant now, RxFrame* out, size_t room) {
   size_t count = 0;
   for (uint16_t i = 0; i < received_count_; ++i) {
     rte_mbuf* m = received_[i];
-    if (is_whole(m) && strip_vlan(m) && is_for_core(m)) out[count++] = {data_of(m), m->data_len, link_};
+    if (is_whole(m) && is_wanted(m)) out[count++] = {data_of(m), m->data_len, link_};
   }
   counters_.rx_frames += count;
   return count;
@@ -316,6 +316,8 @@ bool DpdkPort::is_whole(rte_mbuf* m) {
   ++(joined ? counters_.rx_joined : counters_.rx_drop_too_long);
   return joined;
 }
+
+bool DpdkPort::is_wanted(rte_mbuf* m) { return options_.raw || (strip_vlan(m) && is_for_core(m)); }
 
 // Removes our tag. False: the frame belongs to another VLAN, or to none and we are in one.
 bool DpdkPort::strip_vlan(rte_mbuf* m) {
@@ -420,6 +422,10 @@ void DpdkPort::tx_commit(std::byte* frame, size_t bytes) {
   rte_mbuf* m = mbuf_of(frame);
   m->data_len = static_cast<uint16_t>(bytes);
   m->pkt_len = static_cast<uint32_t>(bytes);
+  if (options_.raw) [[unlikely]] {
+    ++counters_.tx_frames;
+    return queue(m);
+  }
   const wire::MacAddress* mac = route(frame);
   if (mac != nullptr) send_to(*mac, frame);
 }

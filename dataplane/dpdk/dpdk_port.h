@@ -11,6 +11,8 @@
 // (wire/compact_packet.h). So a port carries them only if all its addresses are of IPv4, and if it has no gateway,
 // behind which only IP goes on. And its wire must leave the length of frames as it is: Ethernet fills short ones up.
 //
+// A raw port is no IP host. It hands over every frame and sends them as they were written.
+//
 // Thread: the owner of the Core, except open().
 #pragma once
 
@@ -85,6 +87,7 @@ class DpdkPort final : public PluginPort {
   bool has_argument(const char* text) const { return options_.device.find(text) != std::string::npos; }
 
   bool is_whole(rte_mbuf*);
+  bool is_wanted(rte_mbuf*);
   bool is_for_core(rte_mbuf*);
   bool is_compact_for_us(const std::byte* frame) const;
   bool strip_vlan(rte_mbuf*);

@@ -44,6 +44,8 @@ LONGEST_RUN = 400    # seconds beside those that were asked for
 PARTS = ("crowd", "beside", "held")
 MOST_BURNERS = 64
 HELD = 6  # seconds; requests end after 4.3 s without a sign of progress
+OF_A_SURVIVOR = {"jetty": 1, "segments": 2, "targets": 1}  # what each makes
+
 # What hostile applications do, how nice they are, and what the daemon's log says of them.
 HOSTILE = (
     ("lazy", 0, None),
@@ -226,7 +228,8 @@ class Starved(isolation.Isolation):
     def objects_of(self, *survivors):
         """What the daemon has when all that they made is shown, which lags a little."""
         end = time.monotonic() + LONGEST_START
-        while (objects := self.show("objects", survivors[0].daemon))["jetty"] != len(survivors):
+        whole = {kind: n * len(survivors) for kind, n in OF_A_SURVIVOR.items()}
+        while (objects := self.show("objects", survivors[0].daemon)) | whole != objects:
             check(time.monotonic() < end, f"the daemon shows {objects} of {len(survivors)} applications")
             time.sleep(0.1)
         return objects

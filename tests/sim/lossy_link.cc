@@ -83,7 +83,9 @@ class Run {
     const uint64_t packets = with_payload(Counter::kTpTxData), busy_ns = busy();
     UB_ASSERT(world_.run_until([&] { return top_up(); }, kLongest));
     result.packets = with_payload(Counter::kTpTxData) - packets;
-    result.sent_again = of_both(Counter::kTpTxRetransmitFast) + of_both(Counter::kTpTxRetransmitTimeout);
+    for (Counter c : {Counter::kTpTxRetransmitFast, Counter::kTpTxAgainProbe, Counter::kTpTxRetransmitTimeout}) {
+      result.sent_again += of_both(c);
+    }
     result.probes = of_both(Counter::kTpTxProbe);
     result.timeouts = of_both(Counter::kTpTimeout);
     result.needless = of_both(Counter::kTpTxNeedless);

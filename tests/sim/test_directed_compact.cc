@@ -3,6 +3,7 @@
 // CTP on a wire that may lose, double and reorder packets (UB Base Specification Rev 2.0, 6.2.1, 7.3.1.1): single
 // packets lost, doubled or late. The oracle sees that nothing is executed twice. And ROL by CTP on a wire that loses
 // nothing (7.3.3).
+#include "lib/transport/ta/repeats.h"
 #include "lib/transport/wire/compact_packet.h"
 #include "tests/sim/directed.h"
 
@@ -146,6 +147,54 @@ TEST(Compact, one_record_for_two_peers__the_other_gets_rtp) {
   s.check_memory();
   EXPECT_GT(s.count(s.a(), Counter::kCtpTx), 0u);
   EXPECT_GT(s.count(s.a(), Counter::kTpTxData), 0u);
+}
+
+// A queue of the dead channel looks for the next one at once.
+TEST(Compact, one_record_and_a_peer_that_died__the_next_peer_gets_it) {
+  Options o = on_lossy_wire();
+  o.core.compact_repeats = 1;
+  Stage s(o, 3);
+  s.request(s.ends[0], s.ends[1], WrOp::kWrite, 64);
+  s.finish();
+  s.world.network.cut(0, 1, true);
+  RequestSpec doomed, fenced;
+  doomed.extra_allowed = bit(CrStatus::kAckTimeout);
+  fenced.fence = true;
+  const Wr& add = s.request(s.ends[0], s.ends[1], WrOp::kFetchAdd, 8, doomed);
+  const Wr& next = s.request(s.ends[0], s.ends[2], WrOp::kWrite, 64, fenced);
+  s.finish();
+  EXPECT_EQ(add.status, CrStatus::kAckTimeout);
+  EXPECT_EQ(next.status, kSuccess);
+  uint64_t compact = 0;
+  for (const ChannelInfo& c : s.channels(s.ends[2])) compact += c.compact;
+  EXPECT_EQ(compact, 1u);
+}
+
+// The READ goes by RTP, and the strong WRITE behind it waits for its answer. Meanwhile other queues use the channel.
+TEST(Compact, more_queues_than_places__what_waits_for_its_order_keeps_its_place) {
+  CompactStage s;
+  const auto another_queue = [&] {
+    End e = s.a();
+    e.queue = e.node->add_queue(*e.app, e.jfc, e.jfr, usual_queue());
+    return e;
+  };
+  const End waiting = another_queue();
+  RequestSpec relaxed, strong;
+  relaxed.order = 1;
+  strong.order = 2;
+  TamperRule& answer = s.world.network.tamper.add(delay(1, milliseconds(1), from(1, is_data)));
+  std::vector<const Wr*> all{&s.request(waiting, s.b(), WrOp::kRead, 16'384, relaxed),
+                             &s.request(waiting, s.b(), WrOp::kWrite, 64, strong)};
+  s.world.run_until([&] { return answer.hits != 0; }, milliseconds(10));
+  ASSERT_EQ(all[1]->state, Wr::State::kOutstanding);
+  const uint64_t rtp = s.count(s.a(), Counter::kTpTxData);
+  for (uint32_t i = 0; i < ta::kRepeatQueues; ++i) {
+    all.push_back(&s.request(another_queue(), s.b(), WrOp::kWrite, 64));
+  }
+  s.finish();
+  for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
+  s.check_memory();
+  EXPECT_EQ(s.count(s.a(), Counter::kTpTxData) - rtp, 2u) << "the last two queues have no place";
 }
 
 // ---- ROL -------------------------------------------------------------------------------------------------------

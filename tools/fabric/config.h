@@ -14,6 +14,7 @@
 namespace ub::fabric {
 
 inline constexpr size_t kMostNics = 64;
+inline constexpr size_t kMostMemifNics = 32;  // as many devices as DPDK has in a process
 inline constexpr uint32_t kMostPaths = 16;
 
 // How the frames from one NIC to another are shared out among the paths.
@@ -22,11 +23,18 @@ enum class Spray : uint8_t {
   kPacket,  // each frame takes the next path
 };
 
+enum class NicKind : uint8_t {
+  kUdp,
+  kInterface,  // whatever is behind an interface of the kernel
+  kMemif,      // whoever connects to a socket, to share memory
+};
+
 struct NicConfig {
   std::string name;
-  std::string interface;  // of the kernel, whose frames are switched; empty: a NIC over UDP
-  IpAddress own;          // UDP: the address that the NIC binds
-  IpAddress seen;         // UDP: the address under which the other NICs reach it, which the fabric binds
+  NicKind kind = NicKind::kUdp;
+  std::string place;  // of the interface or the socket, its name
+  IpAddress own;      // UDP: the address that the NIC binds. memif: that of a program with environment_of()
+  IpAddress seen;     // UDP: the address under which the other NICs reach it, which the fabric binds
 };
 
 // Links, and the text of lib/impair/text.h that applies to them.
@@ -44,11 +52,11 @@ struct Config {
   uint64_t seed = 1;
   std::string control;  // path of the control socket; empty: none
 
-  bool is_udp() const { return !nics.empty() && nics.front().interface.empty(); }
+  bool is_udp() const { return !nics.empty() && nics.front().kind == NicKind::kUdp; }
 };
 
-// What a configuration is made of, before it is checked: the text of each NIC is "udp", "udp OWN SEEN" or
-// "interface NAME".
+// What a configuration is made of, before it is checked: the text of each NIC is "udp", "udp OWN SEEN",
+// "interface NAME", "memif" or "memif SOCKET".
 struct Draft {
   struct Nic {
     std::string name;
@@ -66,10 +74,11 @@ void load_file(const std::string& path, Draft* draft);
 Spray parse_spray(std::string_view text, const std::string& where);
 
 // The whole, checked. A UDP NIC without addresses gets 127.77.1.N, and is seen as 127.77.2.N, where N is its number in
-// the order of the NICs. Throws ToolError.
+// the order of the NICs. A memif NIC has 10.77.1.N, and without a socket that of softub-fabric-NAME. Throws ToolError.
 Config finish(Draft draft);
 
-// The environment of a program whose NIC is number `nic` of a UDP fabric, NAME=VALUE each.
+// The environment of a program that is to own NIC number `nic`, NAME=VALUE each (environment.cc). Throws ToolError: a
+// NIC behind an interface needs none of the fabric.
 std::vector<std::string> environment_of(const Config& config, size_t nic);
 
 // The number of the NIC with that name; throws ToolError, which names those that there are.

@@ -50,7 +50,7 @@ void watch(const ipc::Fd& epoll, int fd) {
 Fabric::Fabric(const Config& config, bool with_stdin)
     : config_(config),
       network_(config_, now()),
-      medium_(config_.is_udp() ? open_udp_medium(config_) : open_ethernet_medium(config_)),
+      medium_(config_.is_udp() ? open_udp_medium(config_) : open_switch_medium(config_)),
       console_(config_, network_, *medium_),
       control_(config_.control, with_stdin),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -82,6 +82,7 @@ void Fabric::run() {
     arm_timer();
     const int count = ::epoll_pwait(epoll_.get(), events, std::size(events), -1, blocked.before());
     for (int i = 0; i < count; ++i) serve(events[i].data.fd);
+    if (const Instant time = now(); medium_->next_look() <= time) medium_->look(time, into_network(time));
     network_.deliver(now(), send);
   }
 }
@@ -94,7 +95,7 @@ void Fabric::watch_controls() {
 }
 
 void Fabric::arm_timer() {
-  const Instant due = network_.next_due();
+  const Instant due = earlier(network_.next_due(), medium_->next_look());
   if (due == armed_) return;
   armed_ = due;
   itimerspec when{};  // zero: never
@@ -117,10 +118,13 @@ void Fabric::serve(int fd) {
     watch_controls();
     return;
   }
-  const Instant arrived = now();
-  medium_->receive(fd, [&](size_t from, size_t to, std::span<const std::byte> frame, uint64_t tag) {
+  medium_->receive(fd, into_network(now()));
+}
+
+Medium::Sink Fabric::into_network(Instant arrived) {
+  return [this, arrived](size_t from, size_t to, std::span<const std::byte> frame, uint64_t tag) {
     network_.offer(arrived, from, to, frame, tag);
-  });
+  };
 }
 
 std::string Fabric::text_report() {

@@ -35,6 +35,7 @@ class Fabric {
   static Instant now();
   void watch_controls();
   void arm_timer();
+  Medium::Sink into_network(Instant arrived);
   void serve(int fd);
 
   Config config_;

@@ -17,16 +17,15 @@ using namespace ub::fabric;
 namespace {
 
 void print_environment(const Config& config, const std::string& name) {
-  if (!config.is_udp()) throw tools::ToolError(tools::kExitUsage, "--environment: only NICs over UDP need one");
   for (const std::string& variable : environment_of(config, nic_named(config, name))) fmt::print("{}\n", variable);
 }
 
 void print_nics(const Config& config) {
   for (const NicConfig& nic : config.nics) {
-    if (nic.interface.empty()) {
+    if (nic.kind == NicKind::kUdp) {
       fmt::print("NIC {}: {}, seen by others as {}\n", nic.name, to_text(nic.own), to_text(nic.seen));
     } else {
-      fmt::print("NIC {}: interface {}\n", nic.name, nic.interface);
+      fmt::print("NIC {}: {} {}\n", nic.name, nic.kind == NicKind::kMemif ? "memif" : "interface", nic.place);
     }
   }
   fmt::print("ready\n");

@@ -18,8 +18,10 @@ const char* const kExamples = R"(Examples:
   ub_fabric fabric.toml --control /tmp/fabric.sock                 NICs and links from a file
   ub_fabric --tell /tmp/fabric.sock "set a<>b down" show           change a running fabric, and look at it
   ub_fabric --nic "a=interface veth-a" --nic "b=interface veth-b"  a switch between interfaces (needs CAP_NET_RAW)
-A NIC is NAME, "NAME=udp OWN SEEN" or "NAME=interface INTERFACE". Links are a>b, a<>b, a>b/2 or *>*; what follows is
-what is wrong with them (docs/impair.md), as in "loss=1% burst=8 delay=5us rate=1G; at 2s down; at 4s up".
+  ub_fabric --nic a=memif --nic b=memif                            a switch over shared memory (needs the DPDK port)
+A NIC is NAME, "NAME=udp OWN SEEN", "NAME=interface INTERFACE", NAME=memif or "NAME=memif SOCKET". Links are a>b, a<>b,
+a>b/2 or *>*; what follows is what is wrong with them (docs/impair.md), as in
+"loss=1% burst=8 delay=5us rate=1G; at 2s down; at 4s up".
 docs/fabric.md has the rest. Ctrl-C ends it, and it prints what it counted.
 Exit codes: 0 good (also after Ctrl-C), 1 failed, or a command was wrong, 2 wrong usage.)";
 

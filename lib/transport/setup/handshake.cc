@@ -28,6 +28,12 @@ constexpr Duration kHalfOpenLife = seconds(2);
 // Is there a record for one more channel of CTP on a wire that may lose packets?
 bool has_repeats(const CoreState& s) { return s.repeats.in_use() != s.repeats.capacity(); }
 
+// An attempt begins: what was agreed on in one that came to nothing does not bind it.
+void forget_terms(const CoreState& s, Channel& ch) {
+  ch.record_flags = offered_flags(s, s.links[ch.link].config, ch.lane);
+  ch.go_back_n = false;
+}
+
 // ---- the asking end --------------------------------------------------------------------------------------------
 
 void send_request(CoreState& s, uint32_t channel) {
@@ -83,6 +89,7 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   ch.setup_tries = 0;
   ch.several_mtus = false;
   ch.offered_mtu = std::min<uint16_t>(r.mtu, static_cast<uint16_t>(link.mtu));
+  forget_terms(s, ch);
   if (!r.repeats) ta::free_repeats(s, ch);
   if (r.repeats) ta::take_repeats(s, ch);  // on_request() has asked whether there is one
   agree(s, ch, r);
@@ -262,6 +269,7 @@ void on_handshake_timer(CoreState& s, uint32_t channel) {
     lane_of(s, ch).accepted[ch.place()] = 0;
     ch.attempt = s.prng.next_u32();
     ch.peer_tpn = 0;
+    forget_terms(s, ch);
     UB_DCHECK(ch.remote == peer.instance);
     return begin_as_initiator(s, channel);
   }

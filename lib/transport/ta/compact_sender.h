@@ -105,6 +105,7 @@ class CompactSender {
     const bool idle = lane.unanswered == 0;
     if (idle) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
     if (!start_next_segment(s_, lane, channel, m)) return false;
+    if (ch.repeats != 0) take_place(s_, ch, s_.queues[m->source].rcid);
     if (idle) setup::await_answers(s_, channel);
     return true;
   }

@@ -109,36 +109,42 @@ class PacketSender {
       case tp::Turn::kContinue:
         return continue_message(channel);
       case tp::Turn::kBegin:
-        return begin_next_message(channel) ? send_first(channel) : Sent::kNothing;
+        return begin_message(channel);
     }
     return Sent::kNothing;
   }
 
-  // Makes the next message the newest one in flight.
-  bool begin_next_message(uint32_t channel) {
+  Sent begin_message(uint32_t channel) {
+    tp::TxMessage* m = next_message(channel);
+    return m == nullptr ? Sent::kNothing : send_first(channel, *m);
+  }
+
+  // Makes the next message the newest one in flight. nullptr: there is none, or it may not leave yet.
+  tp::TxMessage* next_message(uint32_t channel) {
     tp::Channel& ch = s_.channels[channel];
     Lane& lane = lane_of(s_, ch);
     if (lane.unanswered == 0) ch.give_up_after = s_.config.channel_timeout;  // nobody's longer deadline is left
     if (tp::take_keepalive(ch)) return tp::begin_keepalive(s_, ch);
-    if (!tp::window_open(s_, ch)) return false;
+    if (!tp::window_open(s_, ch)) return nullptr;
+    tp::TxMessage* m;
     if (!ch.answers.empty()) {
-      if (tp::begin_message(s_, ch, ch.answers.front(s_.answers)) == nullptr) return false;
+      m = tp::begin_message(s_, ch, ch.answers.front(s_.answers));
+      if (m == nullptr) return nullptr;
       ch.answers.pop(s_.answers);
     } else {
-      if (ch.queues.empty()) return false;
+      if (ch.queues.empty()) return nullptr;
       tp::TxMessage next{};
-      if (!start_next_segment(s_, lane, channel, &next)) return false;
-      const tp::TxMessage* m = tp::begin_message(s_, ch, next);
+      if (!start_next_segment(s_, lane, channel, &next)) return nullptr;
+      m = tp::begin_message(s_, ch, next);
       UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
     }
     ch.mid_message = true;
-    return true;
+    return m;
   }
 
   // Sends the first packet of a message that was begun just now. The window is open. A request is alive, but a READ job
   // may have ended while its response waited for its turn.
-  Sent send_first(uint32_t channel) {
-    tp::TxMessage& m = s_.channels[channel].in_flight.back(s_.messages);
+  Sent send_first(uint32_t channel, tp::TxMessage& m) {
     const bool fake =
         m.kind == tp::MessageKind::kFake || (m.kind == tp::MessageKind::kReadResponse && !source().alive(m));
     return send_new(channel, m, fake);

@@ -87,6 +87,13 @@ bool target_remembers(const SendQueue& q, Tassn tassn) {
   return oldest == nullptr || within_record(*oldest, tassn);
 }
 
+void take_place(CoreState& s, const tp::Channel& ch, uint32_t rcid) {
+  Repeats& r = repeats_of(s, ch);
+  if (find_queue(r, rcid) != nullptr) return;
+  UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
+  r.queues[r.queue_count++] = {rcid, false};
+}
+
 void close_repeat_queues(CoreState& s, uint32_t rcid) {
   for (uint32_t i = 1; i <= s.repeats.high_water(); ++i) {
     Repeats& r = s.repeats[i];
@@ -148,19 +155,11 @@ void look_in_time(CoreState& s, uint32_t channel, const SentSegment& sent) {
   s.timers.arm(s.timer_of_channel(channel), earlier(due, ch.rto_at));
 }
 
-void take_place(Repeats& r, uint32_t rcid) {
-  if (find_queue(r, rcid) != nullptr) return;
-  UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
-  r.queues[r.queue_count++] = {rcid, false};
-}
-
 }  // namespace
 
 void note_sent(CoreState& s, uint32_t channel, const tp::TxMessage& m) {
   tp::Channel& ch = s.channels[channel];
   Repeats& r = repeats_of(s, ch);
-  const uint32_t rcid = s.queues[m.source].rcid;
-  take_place(r, rcid);
   if (m.retry) remove_if(r, [&m](const SentSegment& each) { return is_about(each, m); });
   if (r.sent_count == std::size(r.sent)) remove_answered(s, r);
   UB_ASSERT(r.sent_count < std::size(r.sent));  // at most Channel::most_unanswered are awaited
@@ -170,7 +169,7 @@ void note_sent(CoreState& s, uint32_t channel, const tp::TxMessage& m) {
     ch.timing = true;
     ch.timed_at = s.now;
     r.timed = m.tassn;
-    r.timed_rcid = rcid;
+    r.timed_rcid = s.queues[m.source].rcid;
   }
   look_in_time(s, channel, sent);
 }

@@ -27,6 +27,9 @@ void free_repeats(CoreState& s, tp::Channel& ch);
 bool may_be_repeated(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t peer);
 // Will the target still have the results of all unanswered requests of the queue when it has this one?
 bool target_remembers(const SendQueue& q, Tassn tassn);
+// A request of this queue begins on the channel, or is admitted to it and waits: the queue has its place, before others
+// take the last one. may_be_repeated() has said just now that there is one.
+void take_place(CoreState& s, const tp::Channel& ch, uint32_t rcid);
 // The RCID gets a new owner some time.
 void close_repeat_queues(CoreState& s, uint32_t rcid);
 

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/refused_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/set_up_ahead.h"
+#include "lib/transport/ta/spread_segments.h"
 #include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
@@ -70,22 +71,6 @@ bool receives_wait(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
     if (takes_receive(refused.op) && refused.target == wqe.target) return true;
   }
   return false;
-}
-
-// Are the segments of this request spread over the channels of their lane? A request that asks for an order stays on
-// one.
-bool spreads(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
-  if (s.config.channels_per_lane == 1) return false;
-  return (wqe.op == WrOp::kWrite || wqe.op == WrOp::kRead) && wqe.place_order == 0 && !q.pinned;
-}
-
-// The channel for the next segment of a request that is spread: the next one in turn. If that one is not up yet, its
-// set-up begins and the segment takes the request's first channel.
-uint32_t channel_of_next_segment(CoreState& s, const WrState& wr) {
-  const tp::Channel& began = s.channels[wr.channel];
-  const uint32_t place = (began.place() + wr.cut) & (s.config.channels_per_lane - 1);
-  const uint32_t channel = setup::channel_to(s, began.peer, began.lane, place);
-  return channel != 0 && s.channels[channel].is_up() ? channel : wr.channel;
 }
 
 // Returns false, because a request may not start now, and notes why.
@@ -201,15 +186,32 @@ bool choose_waiting(CoreState& s, SendQueue& q, Choice* choice) {
   });
 }
 
+// Has the newest admitted request segments that were not sent?
+bool newest_goes_on(const SendQueue& q) {
+  if (q.started_head == q.started_tail) return false;
+  const WrState& wr = q.work[(q.started_tail - 1) & q.work_mask];
+  return wr.cut != wr.segments;
+}
+
 // Looks at the newest admitted request. True: it is chosen, or those behind it have to wait until it goes on.
 bool continue_newest(CoreState& s, SendQueue& q, Choice* choice) {
-  if (q.started_head == q.started_tail) return false;
   const uint32_t newest = q.started_tail - 1;
-  const WrState& wr = q.work[newest & q.work_mask];
-  if (wr.cut == wr.segments || waits(q, newest)) return false;
+  if (!newest_goes_on(q) || waits(q, newest)) return false;
   const NextSegment next = next_segment(s, q, newest, choice);
   if (next == NextSegment::kWaits) let_wait(q, newest);
   return next == NextSegment::kReady || next == NextSegment::kFull;
+}
+
+// Is there an admitted request with segments to send, or to send again?
+bool has_admitted(const SendQueue& q) { return has_earlier(q) || newest_goes_on(q); }
+
+// Looks at them. True: one is chosen, or the newest one has to go on before those behind it.
+[[gnu::noinline]] bool choose_admitted(CoreState& s, SendQueue& q, Choice* choice) {
+  if (has_earlier(q)) {
+    if (q.retries != 0) *choice = choose_retry(s, q);
+    if (choice->step != Step::kNone || choose_waiting(s, q, choice)) return true;
+  }
+  return continue_newest(s, q, choice);
 }
 
 // ---- requests that were posted ---------------------------------------------------------------------------------
@@ -252,8 +254,15 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   const uint32_t number = q.started_tail;
   const tp::Channel& ch = s.channels[channel];
   let_wait(q, number);
+  if (ch.repeats != 0) take_place(s, ch, q.rcid);
   WrState& wr = start_request(q, wqe, channel, segment_count(wqe.op, wqe.length, ch.mtu, ch.segment_bytes));
   if (q.rot) enter_order(s, q, wr, number, wqe, ch);
+}
+
+// Has the target room for what it has to remember of this request? Only CTP and ROT ask.
+[[gnu::noinline]] bool target_has_room(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
+  const bool has = room_on_record(q, ch, q.next_tassn) && (q.context == 0 || context_has_room(s, q, wqe, ch));
+  return has || held_by(s, q, RequestWaits::kAnswers);
 }
 
 [[gnu::always_inline]] inline Choice choose_new(CoreState& s, SendQueue& q, bool* may_look) {
@@ -282,9 +291,9 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       if (!start_finished(s, q, wqe, CrStatus::kLocOperation)) return {};
       continue;
     }
-    const LaneKind lane = lane_of_request(s, q, wqe);
     const uint32_t peer = s.targets[wqe.target].peer;
-    uint32_t channel = setup::channel_to(s, peer, lane, place_of(s, q, lane));
+    const LaneKind lane = lane_of_request(s, q, wqe);
+    const uint32_t channel = setup::channel_to(s, peer, lane, place_of(s, q, lane));
     if (channel == 0) {
       if (is_compact(lane)) {
         setup::leave_compact(s, peer, lane);
@@ -298,15 +307,8 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       held_by(s, q, RequestWaits::kLane);
       return {};
     }
-    if (is_compact(lane) && !room_on_record(q, s.channels[channel], q.next_tassn)) {
-      held_by(s, q, RequestWaits::kAnswers);
-      return {};
-    }
     if (q.pinned) q.pinned_bulk = is_bulk(lane);  // and it stays so
-    if (q.context != 0 && !context_has_room(s, q, wqe, s.channels[channel])) [[unlikely]] {
-      held_by(s, q, RequestWaits::kAnswers);
-      return {};
-    }
+    if ((is_compact(lane) || q.context != 0) && !target_has_room(s, q, wqe, s.channels[channel])) return {};
     if (takes_receive(wqe.op)) note_long_message(s.peers[peer], q, lane);
     const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {
@@ -318,18 +320,21 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
   return {};
 }
 
-// Looks at requests that were admitted before the newest one. True: one of them is chosen.
-[[gnu::noinline]] bool choose_earlier(CoreState& s, SendQueue& q, Choice* choice) {
-  if (q.retries != 0) *choice = choose_retry(s, q);
-  return choice->step != Step::kNone || choose_waiting(s, q, choice);
+// choose() for a queue that starts no requests, but may have admitted some.
+[[gnu::noinline, gnu::cold]] Choice choose_unready(CoreState& s, SendQueue& q, bool* may_look) {
+  Choice choice;
+  if (q.state == QueueState::kReset) end_posted(s, q, may_look);
+  if (sends_admitted(q.state)) choose_admitted(s, q, &choice);
+  return choice;
 }
 
 Choice choose(CoreState& s, SendQueue& q, bool* may_look) {
-  Choice choice;
-  if (q.state == QueueState::kReset) end_posted(s, q, may_look);
-  if (!sends_admitted(q.state)) return choice;
-  if (has_earlier(q) && choose_earlier(s, q, &choice)) return choice;
-  if (continue_newest(s, q, &choice) || q.state == QueueState::kSuspended) return choice;
+  if (q.state != QueueState::kReady) [[unlikely]]
+    return choose_unready(s, q, may_look);
+  if (has_admitted(q)) {
+    Choice choice;
+    if (choose_admitted(s, q, &choice)) return choice;
+  }
   return choose_new(s, q, may_look);
 }
 

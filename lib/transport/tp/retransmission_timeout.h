@@ -21,7 +21,7 @@ struct RtoLimits {
 struct RoundTrip {
   Duration smoothed, deviation;
   Duration least, former_least;  // of this second, and of the last one in which there was a sample
-  Instant since;                 // when this second began
+  Instant since;                 // when this second began; zero: there was no sample yet, and the rest is a guess
 };
 
 constexpr Duration kLeastRenewed = seconds(1);
@@ -36,7 +36,7 @@ constexpr void add_sample(RoundTrip& r, Duration sample, Instant now) {
   const int64_t apart = sample.ns - r.smoothed.ns;
   r.deviation = {r.deviation.ns + ((apart < 0 ? -apart : apart) - r.deviation.ns) / 4};
   r.smoothed = eighth_closer(r.smoothed, sample);
-  if (now - r.since >= kLeastRenewed) {
+  if (r.since == Instant{} || now - r.since >= kLeastRenewed) {
     r.former_least = r.least;
     r.least = sample;
     r.since = now;

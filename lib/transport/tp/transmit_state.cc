@@ -10,15 +10,15 @@
 
 namespace ub::tp {
 
-bool begin_keepalive(State& s, Channel& ch) {
+TxMessage* begin_keepalive(State& s, Channel& ch) {
   TxMessage* m = begin_message(s, ch);
-  if (m == nullptr) return false;
+  if (m == nullptr) return nullptr;
   m->kind = MessageKind::kFake;
   m->tpmsn = ch.next_tpmsn - 1;  // that of the newest message sent; 0xFFFFFF if there was none
   ch.mid_message = true;
   s.count(Counter::kTpTxKeepalive);
   s.note(Stage::kKeepalive, number_of(s, ch), m->first_psn.value());
-  return true;
+  return m;
 }
 
 void flight_begins(State& s, uint32_t channel, Instant now) {

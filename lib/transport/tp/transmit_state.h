@@ -98,8 +98,8 @@ inline bool take_keepalive(Channel& ch) {
   ch.keepalive_due = false;
   return due && ch.outstanding() == 0 && ch.held.empty();
 }
-// Appends a message of one fake packet; false: there is no room for its descriptor.
-bool begin_keepalive(State& s, Channel& ch);
+// Appends a message of one fake packet; nullptr: there is no room for its descriptor.
+TxMessage* begin_keepalive(State& s, Channel& ch);
 // A packet was sent while nothing was in flight.
 void flight_begins(State& s, uint32_t channel, Instant now);
 constexpr uint32_t kPacketsPerTiming = 16;

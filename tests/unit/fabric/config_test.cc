@@ -88,9 +88,28 @@ TEST(FabricConfig, gives_each_nic_two_addresses_of_its_own_if_it_names_none) {
   EXPECT_EQ(to_text(config.nics[2].seen), "127.77.2.3");
 }
 
-TEST(FabricConfig, joins_udp_or_interfaces_but_not_both) {
-  EXPECT_TRUE(has(complaint_about({{"a", "udp", "--nic"}, {"b", "interface eth0", "--nic"}}), {"not both"}));
+TEST(FabricConfig, joins_udp_or_what_a_switch_can_join_but_not_both) {
+  EXPECT_TRUE(
+      has(complaint_about({{"a", "udp", "--nic"}, {"b", "interface eth0", "--nic"}}), {"NIC \"b\"", "not both"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "memif", "--nic"}, {"b", "udp", "--nic"}}), {"NIC \"b\"", "not both"}));
   EXPECT_EQ(complaint_about({{"a", "interface eth1", "--nic"}, {"b", "interface eth0", "--nic"}}), "");
+  EXPECT_EQ(complaint_about({{"a", "interface eth1", "--nic"}, {"b", "memif", "--nic"}}), "");
+}
+
+TEST(FabricConfig, a_memif_nic_has_a_socket_of_its_name_unless_it_names_another) {
+  Draft draft;
+  draft.nics = {{"a", "memif", ""}, {"b", "memif my/wire-2", ""}};
+  const Config config = finish(draft);
+  EXPECT_EQ(config.nics[0].place, "softub-fabric-a");
+  EXPECT_EQ(config.nics[1].place, "my/wire-2");
+}
+
+TEST(FabricConfig, joins_no_more_memif_nics_than_dpdk_has_devices) {
+  std::vector<Draft::Nic> nics;
+  for (size_t i = 0; i <= kMostMemifNics; ++i) nics.push_back({"n" + std::to_string(i), "memif", ""});
+  EXPECT_TRUE(has(complaint_about(nics), {"up to 32 NICs over memif, not 33"}));
+  nics.back().text = "interface eth0";
+  EXPECT_EQ(complaint_about(nics), "");
 }
 
 TEST(FabricConfig, refuses_what_cannot_be_told_apart) {
@@ -99,10 +118,14 @@ TEST(FabricConfig, refuses_what_cannot_be_told_apart) {
                   {"the address 127.0.0.1 is given twice"}));
   EXPECT_TRUE(
       has(complaint_about({{"a", "interface e", ""}, {"b", "interface e", ""}}), {"the interface e is given twice"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "memif s", ""}, {"b", "memif s", ""}}), {"the socket s is given twice"}));
 }
 
 TEST(FabricConfig, says_what_a_nic_may_be) {
-  EXPECT_TRUE(has(complaint_about({{"a", "memif x", "--nic"}}), {"--nic: NIC \"a\"", "interface NAME"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "shm", "--nic"}}), {"--nic: NIC \"a\"", "interface NAME", "memif SOCKET"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "memif x y", "--nic"}}), {"--nic: NIC \"a\"", "memif SOCKET"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "memif x,id=7", "--nic"}}), {"the name of a socket", "letters"}));
+  EXPECT_TRUE(has(complaint_about({{"a", "memif " + std::string(101, 'x'), "--nic"}}), {"up to 100"}));
   EXPECT_TRUE(has(complaint_about({{"a", "udp 1.2.3 4.5.6.7", ""}}), {"\"1.2.3\" is no IP address"}));
   EXPECT_TRUE(has(complaint_about({{"a", "udp 127.0.0.1 ::1", ""}}), {"the other IPv6"}));
   EXPECT_TRUE(has(complaint_about({{"a>b", "udp", ""}}), {"letters"}));
@@ -115,6 +138,18 @@ TEST(FabricConfig, environment_maps_every_other_nic_to_where_the_fabric_stands_f
             (std::vector<std::string>{"SOFTUB_PORT_KINDS=udp", "SOFTUB_DEVICE_EIDS=127.77.1.2",
                                       "SOFTUB_DEVICE_EID_MAP=127.77.1.1=127.77.2.1,127.77.1.3=127.77.2.3",
                                       "SOFTUB_DEVICE_ID_BLOCK=3"}));
+}
+
+TEST(FabricConfig, environment_of_a_memif_nic_has_its_socket_and_addresses_of_its_own) {
+  Draft draft;
+  draft.nics = {{"a", "memif", ""}, {"b", "memif wire", ""}, {"c", "interface eth0", ""}};
+  const Config config = finish(draft);
+  EXPECT_EQ(environment_of(config, 1),
+            (std::vector<std::string>{
+                "SOFTUB_PORT_KINDS=dpdk", "SOFTUB_PORT_MTU=4096",
+                "SOFTUB_DPDK_DEVICE=net_memif0,role=client,socket=wire,bsize=8192,mac=02:00:0a:4d:01:02",
+                "SOFTUB_DPDK_ADDRESSES=10.77.1.2/24"}));
+  EXPECT_TRUE(has(complaint([&] { environment_of(config, 2); }), {"NIC \"c\" is behind an interface"}));
 }
 
 }  // namespace

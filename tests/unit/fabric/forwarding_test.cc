@@ -8,6 +8,7 @@
 
 #include "lib/base/bytes.h"
 #include "lib/transport/wire/icrc.h"
+#include "tests/unit/fabric/frames.h"
 #include "tools/fabric/mac_table.h"
 #include "tools/fabric/offload.h"
 #include "tools/fabric/readdress.h"
@@ -98,15 +99,6 @@ TEST(Readdress, a_payload_too_short_for_an_icrc_is_passed_on_as_it_is) {
 }
 
 // ---- MAC addresses ----
-
-std::vector<std::byte> frame_from_to(uint8_t from, uint8_t to, uint8_t first = 2) {
-  std::vector<std::byte> frame(60);
-  frame[0] = std::byte{first};
-  frame[5] = std::byte{to};
-  frame[6] = std::byte{2};
-  frame[11] = std::byte{from};
-  return frame;
-}
 
 TEST(MacTable, a_frame_goes_to_all_until_its_receiver_was_seen) {
   MacTable table;

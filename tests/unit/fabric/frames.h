@@ -21,4 +21,14 @@ inline std::vector<std::byte> udp_frame(uint16_t source_port, uint16_t destinati
   return frame;
 }
 
+// Of 60 bytes, with an Ethernet header; `first`: 2, or 3 to a group.
+inline std::vector<std::byte> frame_from_to(uint8_t from, uint8_t to, uint8_t first = 2) {
+  std::vector<std::byte> frame(60);
+  frame[0] = std::byte{first};
+  frame[5] = std::byte{to};
+  frame[6] = std::byte{2};
+  frame[11] = std::byte{from};
+  return frame;
+}
+
 }  // namespace ub::fabric

@@ -25,7 +25,7 @@ class UdpMedium : public testing::Test {
  protected:
   UdpMedium() {
     for (uint32_t nic = 0; nic < 2; ++nic) {
-      config_.nics.push_back({nic == 0 ? "a" : "b", "", loopback(1, nic + 1), loopback(2, nic + 1)});
+      config_.nics.push_back({nic == 0 ? "a" : "b", NicKind::kUdp, "", loopback(1, nic + 1), loopback(2, nic + 1)});
     }
     medium_ = open_udp_medium(config_);
   }

@@ -84,6 +84,23 @@ TEST(SetupTimer, an_unproven_channel_that_requests_wait_for_asks_itself) {
   EXPECT_EQ(i.peer_of(channel).lanes[0].channels[0], channel);
 }
 
+TEST(SetupTimer, what_the_peer_wanted_before_does_not_bind_the_new_attempt) {
+  Instance i;
+  ControlRecord req = i.request_of_peer();
+  req.selective = false;
+  req.flags = 0;
+  const uint32_t channel = i.half_open(req);
+  ASSERT_TRUE(i.ch(channel).go_back_n);
+  i.queue_waiting_for(channel);
+  while (i.ch(channel).state == ChannelState::kHalfOpen) {
+    i.sent();
+    i.timer(channel);
+  }
+  const OutRecord ours = i.only();
+  EXPECT_TRUE(ours.record.selective);
+  EXPECT_EQ(ours.record.flags, i.request_of_peer().flags);
+}
+
 TEST(SetupTimer, so_it_is_on_the_bulk_lane) {
   Instance i;
   ControlRecord req = i.request_of_peer();

@@ -258,6 +258,19 @@ TEST(Setup, a_newer_attempt_takes_the_place_of_one_that_was_not_confirmed) {
   EXPECT_EQ(i.channels_alive(), 1u);
 }
 
+TEST(Setup, a_newer_attempt_is_not_bound_by_what_the_former_one_wanted) {
+  Instance i;
+  ControlRecord former = i.request_of_peer(9);
+  former.selective = false;
+  former.flags = 0;
+  on_record(*i.s, i.from, former);
+  EXPECT_EQ(i.only().record.flags, 0);
+  on_record(*i.s, i.from, i.request_of_peer(10));
+  const OutRecord rep = i.only();
+  EXPECT_TRUE(rep.record.selective);
+  EXPECT_EQ(rep.record.flags, i.request_of_peer().flags);
+}
+
 TEST(Setup, what_is_not_confirmed_ends_after_two_seconds) {
   Instance i;
   on_record(*i.s, i.from, i.request_of_peer());

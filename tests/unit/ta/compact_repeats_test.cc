@@ -6,6 +6,7 @@
 
 #include "lib/transport/ta/repeated_requests.h"
 #include "tests/unit/ta/compact_pair.h"
+#include "tests/unit/ta/requests.h"
 
 namespace ub {
 namespace {
@@ -111,6 +112,18 @@ TEST_F(RepeatsTest, a_request_that_is_lost_comes_again_with_retry_and_the_same_t
   EXPECT_TRUE(arrived(100));
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
   EXPECT_EQ(count(b, Counter::kCtpRxRepeated), 0u) << "the first one never came";
+}
+
+TEST_F(RepeatsTest, each_repeat_has_the_tassn_of_the_first_try) {
+  request(WrOp::kWrite, 100);
+  const std::vector<SeenCompact> first = lose(a);
+  ASSERT_EQ(first.size(), 1u);
+  for (int repeat = 1; repeat <= 4; ++repeat) {
+    wait_for_frames(a);
+    const std::vector<SeenCompact> again = lose(a);
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].ta.req.tassn, first[0].ta.req.tassn) << repeat;
+  }
 }
 
 TEST_F(RepeatsTest, one_that_is_answered_is_not_repeated) {
@@ -307,6 +320,24 @@ TEST_F(RepeatsTest, what_waits_for_an_older_one_elsewhere_goes_by_rtp) {
   EXPECT_EQ(count(a, Counter::kCtpTx), 62u);
 }
 
+// The target would have no record for it.
+TEST(RepeatsPlaces, one_queue_more_than_there_are_places_goes_by_rtp) {
+  ta::Requests r;
+  r.peer().lanes[kCompactLane].channels[0] = r.channel;
+  ASSERT_TRUE(ta::take_repeats(*r.s, r.ch()));
+  ta::Repeats& repeats = r.s->repeats[r.ch().repeats];
+  const auto is_carried = [&] {
+    return ta::may_be_repeated(*r.s, r.q(), r.write(WrOp::kWrite), r.s->targets[r.target].peer);
+  };
+  for (uint32_t others = 0; others < ta::kRepeatQueues; ++others) {
+    EXPECT_TRUE(is_carried()) << others;
+    repeats.queues[repeats.queue_count++] = {r.q().rcid + 1 + others, false};
+  }
+  EXPECT_FALSE(is_carried());
+  repeats.queues[0].rcid = r.q().rcid;
+  EXPECT_TRUE(is_carried()) << "it has a place itself";
+}
+
 // Its final word becomes visible last, and another one may be lost.
 TEST_F(RepeatsTest, the_last_segment_of_a_write_waits_for_the_others) {
   request(WrOp::kWrite, 4 * kMtu);
@@ -394,8 +425,9 @@ TEST_F(RepeatsTest, packets_that_change_places_are_all_executed) {
 }
 
 TEST_F(RepeatsTest, what_is_older_than_the_record_is_dropped) {
-  for (uint32_t newest : {1000u, 65530u, 5u}) {  // TASSNs wrap
+  for (uint32_t newest : {1000u, 30'000u, 60'000u, 65'530u, 5u}) {  // TASSNs wrap
     arrive(write_frame(9, newest, std::byte{1}));
+    EXPECT_EQ(first_byte(), std::byte{1});
     lose(b);
     arrive(write_frame(9, newest - ta::kKeptResults + 1, std::byte{2}));
     EXPECT_EQ(first_byte(), std::byte{2}) << "the oldest on record";

@@ -439,6 +439,15 @@ TEST(ContextAnswer, what_fills_a_number_is_a_fake_message_of_that_number_which_l
   EXPECT_TRUE(r.ch().on_active_list);
 }
 
+// By itself: after an answer, the channel has a turn for other reasons, too.
+TEST(ContextAnswer, what_fills_a_number_gives_its_channel_a_turn) {
+  GivenUp r;
+  while (!r.s->active.empty()) tp::take_active(*r.s);
+  fill_number(*r.s, r.queue_index, r.channel, Tassn(0));
+  EXPECT_EQ(r.ch().answers.size(), 1u);
+  EXPECT_TRUE(r.ch().on_active_list);
+}
+
 TEST(ContextAnswer, the_number_of_a_queue_that_is_gone_is_not_filled_in_the_context_of_the_next_one) {
   GivenUp r;
   r.answer_number(0, wire::kRspRnr, 5);

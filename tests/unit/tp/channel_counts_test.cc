@@ -20,6 +20,16 @@ uint64_t all_again(const Sender& s) {
   return sum;
 }
 
+// Nothing is heard of what was sent last, and the peer is asked for it.
+void probe(Sender& s) {
+  s.ch().asks_soon = true;
+  s.ch().patience = microseconds(50);
+  s.ch().give_up_after = seconds(4);
+  s.now = s.ch().rto_at + microseconds(100);
+  EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
+  EXPECT_EQ(s.count(Counter::kTpTxProbe), 1u);
+}
+
 TEST(Causes, a_packet_that_many_overtook_goes_again_by_distance) {
   Sender s;
   s.ch().tolerance.begin(3);
@@ -58,15 +68,30 @@ TEST(Causes, what_a_nak_asks_for_goes_again_by_it) {
 
 TEST(Causes, what_asks_a_silent_peer_goes_again_as_a_probe) {
   Sender s;
-  s.ch().asks_soon = true;
-  s.ch().patience = microseconds(50);
-  s.ch().give_up_after = seconds(4);
   s.send(3);
-  s.now = s.ch().rto_at + microseconds(100);
-  EXPECT_EQ(on_timer(*s.s, s.channel, s.now), TimerVerdict::kGoesOn);
-  EXPECT_EQ(s.count(Counter::kTpTxProbe), 1u);
+  probe(s);
   EXPECT_EQ(count(s, ChannelCount::kAgainProbe), 2u) << "the oldest and the newest";
   s.resend();
+  EXPECT_EQ(all_again(s), s.ch().retransmits);
+}
+
+TEST(Causes, a_packet_that_is_the_oldest_and_the_newest_counts_once_as_a_probe) {
+  Sender s;
+  s.send();
+  probe(s);
+  EXPECT_EQ(count(s, ChannelCount::kAgainProbe), 1u);
+  EXPECT_EQ(s.resend(), Psns{100});
+  EXPECT_EQ(all_again(s), s.ch().retransmits);
+}
+
+TEST(Causes, what_waits_to_go_again_when_the_peer_is_asked_does_not_count_as_a_probe_too) {
+  Sender s;
+  s.send_one_by_one(5);
+  s.nak(102);
+  probe(s);
+  EXPECT_EQ(count(s, ChannelCount::kAgainNak), 3u);
+  EXPECT_EQ(count(s, ChannelCount::kAgainProbe), 0u);
+  EXPECT_EQ(s.resend(), psns(102, 3));
   EXPECT_EQ(all_again(s), s.ch().retransmits);
 }
 

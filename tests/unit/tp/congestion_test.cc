@@ -182,6 +182,28 @@ TEST(ChannelFlow, hears_of_losses_and_timeouts) {
   EXPECT_EQ(nak.heard().round_trips, 2u);
 }
 
+// The port was full all the time, say.
+TEST(ChannelFlow, hears_of_a_timeout_though_all_packets_wait_to_go_again_already) {
+  Listening s;
+  s.send_one_by_one(3);
+  s.nak(101);
+  s.timeout();
+  EXPECT_EQ(s.heard().timeouts, 1u);
+  s.timeout();
+  EXPECT_EQ(s.heard().timeouts, 2u);
+}
+
+// ROL: the peer has them, and they wait there to be executed.
+TEST(ChannelFlow, hears_of_no_timeout_of_packets_that_have_all_arrived) {
+  Listening s;
+  s.send_one_by_one(3);
+  s.sack(99, {100, 101, 102});
+  s.timeout();
+  s.timeout();
+  EXPECT_EQ(s.count(Counter::kTpTimeout), 2u);
+  EXPECT_EQ(s.heard().timeouts, 0u);
+}
+
 // 6.2.2
 TEST(ChannelFlow, a_notification_is_a_mark) {
   Listening s;

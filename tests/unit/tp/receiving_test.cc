@@ -269,6 +269,18 @@ TEST(Keeping, small_packets_have_places_of_their_own) {
   EXPECT_EQ(r.s->kept.in_use(), 0u);
 }
 
+TEST(Keeping, a_packet_that_is_delivered_gives_back_a_place_of_the_size_that_it_took) {
+  constexpr uint32_t kSmall = KeptPackets::kSmallBytes;
+  Keeping r(8, 2);
+  r.keep(103, kSmall);
+  r.keep(101, kSmall);
+  EXPECT_EQ(r.ch().kept, (KeptCount{1, 1})) << "there is a small place for one of them";
+  r.receive(100);
+  EXPECT_EQ(r.ch().kept, (KeptCount{1, 0})) << "the large one, while the small one is in use";
+  r.receive(102);
+  EXPECT_EQ(r.ch().kept, KeptCount{});
+}
+
 TEST(Keeping, each_place_has_bytes_of_its_own) {
   for (uint32_t bytes : {KeptPackets::kSmallBytes, KeptPackets::kSmallBytes + 1}) {
     Keeping r(4, 4);

@@ -219,5 +219,13 @@ TEST(RoundTrip, a_new_second_begins_with_the_first_sample_after_the_last_one) {
   EXPECT_EQ(least_answer_time(r), nanoseconds(7500)) << "the second of the least one was the last one";
 }
 
+// Without that no retransmission would be known to be needless in the first second of the clock.
+TEST(RoundTrip, the_first_sample_behind_a_guess_begins_a_second_at_any_time) {
+  RoundTrip r{microseconds(80), microseconds(25), seconds(3600), seconds(3600), {}};
+  add_sample(r, microseconds(40), Instant{1});
+  EXPECT_EQ(r.since, Instant{1});
+  EXPECT_EQ(least_answer_time(r), microseconds(30));
+}
+
 }  // namespace
 }  // namespace ub::tp

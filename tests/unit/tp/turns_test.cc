@@ -461,7 +461,7 @@ TEST(KeepAlive, is_a_message_of_one_packet_that_carries_nothing) {
   s.ch().keepalive_due = true;
   ASSERT_TRUE(take_keepalive(s.ch()));
   EXPECT_FALSE(take_keepalive(s.ch())) << "once";
-  ASSERT_TRUE(begin_keepalive(*s.s, s.ch()));
+  ASSERT_NE(begin_keepalive(*s.s, s.ch()), nullptr);
   const TxMessage& m = s.ch().in_flight.back(s.s->messages);
   EXPECT_EQ(m.kind, MessageKind::kFake);
   EXPECT_EQ(m.tpmsn, Tpmsn(0xFFFFFF)) << "none was sent before";
@@ -476,7 +476,7 @@ TEST(KeepAlive, is_noted_with_its_packet) {
   Idle s;
   TestHost host;
   s.s->looker.begin(host);
-  ASSERT_TRUE(begin_keepalive(*s.s, s.ch()));
+  ASSERT_NE(begin_keepalive(*s.s, s.ch()), nullptr);
   EXPECT_EQ(host.noted(Stage::kKeepalive), (std::vector<Note>{{Stage::kKeepalive, s.channel, 100}}));
 }
 
@@ -484,7 +484,7 @@ TEST(KeepAlive, without_a_descriptor_there_is_none) {
   Idle s;
   while (s.s->messages.alloc() != 0) {
   }
-  EXPECT_FALSE(begin_keepalive(*s.s, s.ch()));
+  EXPECT_EQ(begin_keepalive(*s.s, s.ch()), nullptr);
   EXPECT_FALSE(s.ch().mid_message);
   EXPECT_EQ(s.count(Counter::kTpTxKeepalive), 0u);
 }

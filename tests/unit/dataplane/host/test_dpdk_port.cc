@@ -431,6 +431,45 @@ TEST_F(DpdkPortTest, a_neighbour_is_asked_for_before_there_are_frames_for_it) {
   EXPECT_EQ(port->counters().tx_drop_no_neighbour, 0u);
 }
 
+// ---- raw ----
+
+TEST_F(DpdkPortTest, a_raw_port_hands_over_every_frame_as_it_came) {
+  options.raw = true;
+  options.addresses.clear();
+  open();
+  std::vector<std::byte> elsewhere(100), tagged(60), other_port(80);
+  write_frame(elsewhere.data(), elsewhere.size(), IpAddress::from_v4(0x0b000001));
+  store_be32(tagged.data() + 12, 0x81000123);
+  write_frame(other_port.data(), other_port.size(), kOwn, 53);
+  const std::vector<std::vector<std::byte>> all{elsewhere, tagged, other_port, arp_answer(kUnknown, kUnknownMac),
+                                                std::vector<std::byte>(20)};
+  for (const auto& frame : all) inject(frame);
+  EXPECT_EQ(receive(), all);
+  EXPECT_EQ(port->counters().rx_frames, all.size());
+  port->tx_flush(Instant{1});
+  EXPECT_TRUE(take_all().empty()) << "it answered";
+}
+
+TEST_F(DpdkPortTest, a_raw_port_sends_a_frame_with_the_addresses_that_it_was_written_with) {
+  options.raw = true;
+  options.addresses.clear();
+  open();
+  const std::vector<std::byte> frame(90, std::byte{0x5a});  // of no known type
+  std::byte* room = port->tx_begin(frame.size());
+  ASSERT_NE(room, nullptr);
+  std::copy(frame.begin(), frame.end(), room);
+  port->tx_commit(room, frame.size());
+  port->tx_flush(Instant{1});
+  EXPECT_EQ(take_all(), std::vector<std::vector<std::byte>>{frame});
+  EXPECT_EQ(port->counters().tx_frames, 1u);
+}
+
+TEST_F(DpdkPortTest, a_port_has_as_many_buffers_as_it_was_told) {
+  options.buffers = 300;
+  open();
+  EXPECT_EQ(rte_mempool_lookup(("softub-" + std::to_string(id)).c_str())->size, 300u);
+}
+
 // ---- CTP ----
 
 // Of an answer: shorter than any frame that Ethernet carries.

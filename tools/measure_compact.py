@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The compact transport (CTP) beside RTP: READs and WRITEs of 64 B between two processes on a CPU each, by urma_perf.
+
+A round measures RTP, CTP and RTP again, and counts if all its probes say the same distance of the CPUs. Prints medians
+as rows of a Markdown table. The programs are the same; `transport.compact` decides which transport serves. How many
+instructions and packets that takes is counted by tests/bench/instructions.
+
+usage: measure_compact.py [--build DIR] [--rounds 5] [--only NAME] [--cpus 0,1]
+"""
+import argparse
+import os
+import statistics
+import sys
+
+from measure import Bench, rounds_of_one_distance
+from measure_daemon import DaemonBench
+
+FIGURES = [(f"{operation}, window {window}, {wire}", wire, perf, what)
+           for wire in ("shm", "memif")
+           for operation, window, perf, what in (
+               ("READ 64 B", 1, "read_lat -s 64 -n 200000", "latency"),
+               ("WRITE 64 B", 1, "write_lat -s 64 -n 200000 --to-completion", "latency"),
+               ("READ 64 B", 64, "read_bw -s 64 -n 1000000 -t 64", "rate"),
+               ("WRITE 64 B", 64, "write_bw -s 64 -n 1000000 -t 64", "rate"))]
+UNITS = {"latency": "us", "rate": "M/s"}
+
+
+class CompactBench(DaemonBench):
+    def transport(self, name, wire, arguments, what):
+        """A value, and the distances that were seen."""
+        os.environ["SOFTUB_TRANSPORT_COMPACT"] = "true" if name == "CTP" else "false"
+        return self.dpdk(wire, arguments, what) if wire == "memif" else Bench.softub(self, wire, arguments, what)
+
+
+def measure_round(bench, wire, perf, what):
+    """What CTP and RTP took, and the distances that were seen."""
+    (before, seen), (compact, more), (after, last) = (bench.transport(name, wire, perf, what)
+                                                      for name in ("RTP", "CTP", "RTP"))
+    return (compact, (before + after) / 2), seen | more | last
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--cpus", default="0,1")
+    options = parser.parse_args()
+    bench = CompactBench(options.build, options.cpus.split(","))
+    print("| figure | distance (rounds) | CTP, median | RTP, median | ratio | urma_perf |")
+    print("|---|---|--:|--:|--:|---|")
+    for name, wire, perf, what in FIGURES:
+        if options.only not in name:
+            continue
+        kept, distance = rounds_of_one_distance(lambda: measure_round(bench, wire, perf, what), options.rounds)
+        compact, reliable = (statistics.median(values) for values in zip(*kept))
+        print(f"| {name} | {distance} ({len(kept)}) | {compact:.2f} {UNITS[what]} | {reliable:.2f} {UNITS[what]} | "
+              f"{compact / reliable:.2f} | `{perf}` |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
