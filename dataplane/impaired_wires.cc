@@ -2,6 +2,7 @@
 #include "dataplane/impaired_wires.h"
 
 #include <new>
+#include <utility>
 
 namespace ub {
 
@@ -10,9 +11,10 @@ ImpairedWires::ImpairedWires(const impair::Script& send, const impair::Script& r
   handed_on_.reserve(kBurst);
 }
 
-void ImpairedWires::set(Instant now, const impair::Script* send, const impair::Script* receive) {
-  if (send != nullptr) send_.set(now, *send);
-  if (receive != nullptr) receive_.set(now, *receive);
+void ImpairedWires::set(Instant now, std::optional<impair::Script> send,
+                        std::optional<impair::Script> receive) noexcept {
+  if (send) send_.set(now, std::move(*send));
+  if (receive) receive_.set(now, std::move(*receive));
 }
 
 bool ImpairedWires::has_room() {

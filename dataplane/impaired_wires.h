@@ -33,8 +33,8 @@ class ImpairedWires {
   };
 
   ImpairedWires(const impair::Script& send, const impair::Script& receive, uint64_t seed, Instant now);
-  // Other scripts, which begin now; null: that direction stays as it is.
-  void set(Instant now, const impair::Script* send, const impair::Script* receive);
+  // Other scripts, which begin now; without one that direction stays as it is.
+  void set(Instant now, std::optional<impair::Script> send, std::optional<impair::Script> receive) noexcept;
 
   // ---- out ----
   bool has_room();

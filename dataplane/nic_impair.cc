@@ -2,6 +2,8 @@
 //
 // Impairments of the NIC's wires that somebody asked for (docs/impair.md).
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "dataplane/nic.h"
 #include "lib/impair/text.h"
@@ -26,8 +28,12 @@ Status Nic::impair(const impair::Script* send, const impair::Script* receive, st
         "impair.receive, such as \"clear\"";
     return Status::kInvalid;
   }
+  const auto copy = [](const impair::Script* script) {
+    return script == nullptr ? std::nullopt : std::optional<impair::Script>(*script);
+  };
+  std::optional<impair::Script> of_send = copy(send), of_receive = copy(receive);  // here, as it may want memory
   return control([&](NicCore&, Instant now) {
-    ports_.impaired()->set(now, send, receive);
+    ports_.impaired()->set(now, std::move(of_send), std::move(of_receive));
     return Status::kOk;
   });
 }

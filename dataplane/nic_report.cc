@@ -33,7 +33,7 @@ std::vector<StatsSegment> list_segments(const CoreState& s) {
 
 template <class T>
 StatsPool use_of(const Slab<T>& pool, uint64_t refused) {
-  return {pool.in_use(), pool.high_water(), pool.capacity(), static_cast<uint32_t>(refused)};
+  return {pool.in_use(), pool.high_water(), pool.capacity(), refused};
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ struct StatsIdentity {
 // A pool that all channels share.
 struct StatsPool {
   uint32_t in_use = 0, highest = 0;  // now, and at most since the start
-  uint32_t size = 0;
-  uint32_t refused = 0;  // times that somebody found nothing left for him
+  uint64_t size = 0;
+  uint64_t refused = 0;  // times that nothing was left for somebody
   bool operator==(const StatsPool&) const = default;
 };
 // kept_small, kept_large: packets that wait for their delivery; one that finds no small place takes a large one, and is

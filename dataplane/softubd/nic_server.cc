@@ -69,6 +69,7 @@ bool make_directory(const std::string& socket_path, const DaemonConfig& config, 
 NicServer::NicServer(asio::io_context& io, const LoadedConfig& config)
     : io_(io),
       config_(config),
+      impaired_(config.impair.is_set()),
       listener_(io),
       timer_(io),
       clients_([this](Owner owner, const ClientTable::Trouble& trouble) {
@@ -293,7 +294,8 @@ std::string NicServer::reload(const LoadedConfig& wanted) {
     const std::string& key = before[i].key;
     const bool of_daemon =
         key.starts_with("daemon.") && key != "daemon.socket" && key != "daemon.access" && key != "daemon.max_apps";
-    const bool may_change = of_daemon || key == "impair.send" || key == "impair.receive";
+    const bool of_wires = impaired_ && (key == "impair.send" || key == "impair.receive");
+    const bool may_change = of_daemon || of_wires;
     if (!may_change && before[i].value != after[i].value) others += (others.empty() ? "" : ", ") + key;
   }
   DaemonConfig daemon = wanted.daemon;
@@ -302,16 +304,14 @@ std::string NicServer::reload(const LoadedConfig& wanted) {
   daemon.max_apps = config_.daemon.max_apps;
   config_.daemon = daemon;
   apply_settings();
-  apply_impairments(wanted.impair);
+  if (impaired_) apply_impairments(wanted.impair);
   return others;
 }
 
 // Only what changed begins anew.
 void NicServer::apply_impairments(const ImpairConfig& wanted) {
-  const auto changed = [](std::string& now, const std::string& then) {
-    if (now == then) return std::optional<impair::Script>{};
-    now = then;
-    return impair::parse(then).script;  // it was checked when it was read
+  const auto changed = [](const std::string& now, const std::string& then) {
+    return now == then ? std::nullopt : impair::parse(then).script;  // it was checked when it was read
   };
   const std::optional<impair::Script> send = changed(config_.impair.send, wanted.send);
   const std::optional<impair::Script> receive = changed(config_.impair.receive, wanted.receive);
@@ -319,6 +319,8 @@ void NicServer::apply_impairments(const ImpairConfig& wanted) {
   std::string why;
   const Status status = nic_->impair(send ? &*send : nullptr, receive ? &*receive : nullptr, &why);
   if (status != Status::kOk) return spdlog::warn("impair.send, impair.receive: {}", why);
+  config_.impair.send = wanted.send;
+  config_.impair.receive = wanted.receive;
   spdlog::warn("the network of this NIC is impaired on purpose: it sends with \"{}\", and receives with \"{}\"",
                wanted.send, wanted.receive);
 }

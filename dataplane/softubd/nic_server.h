@@ -59,6 +59,7 @@ class NicServer {
 
   boost::asio::io_context& io_;
   LoadedConfig config_;
+  const bool impaired_;  // the NIC was started with impairments, so it takes others
   std::string socket_path_;
   std::string injected_;  // daemon.inject, as it is in force
   ipc::Fd lock_, listener_fd_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lib/impair/congestion_mark.h"
 #include "lib/transport/wire/network_header.h"
@@ -42,8 +43,8 @@ Link::Link(const Script& script, uint64_t seed, Instant start, uint32_t most_fra
   set(start, script);
 }
 
-void Link::set(Instant now, const Script& script) {
-  script_ = script;
+void Link::set(Instant now, Script script) {
+  script_ = std::move(script);
   start_ = now;
   changes_made_ = 0;
   spec_ = script_.first;

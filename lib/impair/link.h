@@ -70,7 +70,7 @@ class Link {
   Link(const Script& script, uint64_t seed, Instant start = {}, uint32_t most_frames = kDefaultMostFrames);
 
   // Another script, which begins now. Frames under way are not concerned. Counts and random numbers go on.
-  void set(Instant now, const Script& script);
+  void set(Instant now, Script script);
   // What is in force.
   const Spec& spec_at(Instant now);
 

@@ -86,6 +86,7 @@ bool read_rate(std::string_view text, Spec& spec) {
   if (!rate) return false;
   spec.rate = static_cast<uint64_t>(std::llround(*rate));
   if (spec.rate != 0) return true;
+  if (*rate != 0) return false;  // less than a bit per second is not "no limit"
   spec.queue_frames = 0;
   spec.queue_bytes = 0;
   spec.mark = {};

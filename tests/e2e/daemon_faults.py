@@ -9,7 +9,6 @@ counters tell of them, and calls of applications are answered while the NIC is s
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -36,13 +35,6 @@ def wait_for_counter(args, pid, directory, name, value):
         time.sleep(0.05)
 
 
-def wait_for_log(daemon, text):
-    end = time.monotonic() + 20
-    while text not in daemon.log():
-        check(time.monotonic() < end, f"the log of softubd lacks {text!r}")
-        time.sleep(0.02)
-
-
 def run(args, directory):
     path = os.path.join(directory, "softub.toml")
 
@@ -50,7 +42,7 @@ def run(args, directory):
         with open(path, "w") as file:
             file.write(f'[daemon]\ninject = "{faults}"\n')
         if daemon:
-            daemon.process.send_signal(signal.SIGHUP)
+            daemon.reload()
 
     configure("port down after=1000s")
     daemon = daemons.Daemon(args.softubd, directory, 0, {"SOFTUB_CONFIG": path, "SOFTUB_LOG_STATS_DIR": directory})
@@ -58,7 +50,7 @@ def run(args, directory):
     wire = wires.Given(daemon.variables())
     watch = late = None
     try:
-        wait_for_log(daemon, "the NIC has faults from now on: port down after=1000s")
+        daemon.wait_for_log("the NIC has faults from now on: port down after=1000s")
         watch = Process([args.watch], wire)
         watch.wait_for_text("ready")
         configure("port down for=300ms", daemon)
@@ -69,7 +61,7 @@ def run(args, directory):
         print("the port went down and came up again")
 
         configure("stop", daemon)
-        wait_for_log(daemon, "the NIC has faults from now on: stop")
+        daemon.wait_for_log("the NIC has faults from now on: stop")
         late = Process([args.watch], wire)
         late.wait_for_text("ready")
         wait_for_counter(args, pid, directory, "injected.stop", 1)
@@ -77,7 +69,7 @@ def run(args, directory):
         print("the NIC was stopped, and went on")
 
         configure("rnr", daemon)
-        wait_for_log(daemon, "daemon.inject: completion, post and rnr are faults of a program")
+        daemon.wait_for_log("daemon.inject: completion, post and rnr are faults of a program")
         print("what is not the daemon's was refused")
     except Failure as failure:
         raise Failure(f"{failure}\n{daemon.log()}") from failure

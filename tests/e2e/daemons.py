@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import time
 
+from processes import check
+
 
 class Daemon:
     """One softubd, with its log."""
@@ -34,6 +36,15 @@ class Daemon:
     def log(self):
         with open(self.log_path, errors="replace") as log:
             return log.read()
+
+    def wait_for_log(self, text, times=1):
+        end = time.monotonic() + 20
+        while self.log().count(text) < times:
+            check(time.monotonic() < end, f"the log of softubd lacks {text!r}\n{self.log()}")
+            time.sleep(0.02)
+
+    def reload(self):
+        self.process.send_signal(signal.SIGHUP)
 
     def variables(self):
         """For a program that is to use it."""

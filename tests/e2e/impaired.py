@@ -10,7 +10,6 @@ Over memif CTP repeats its requests. Then a daemon whose impairments SIGHUP chan
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -93,21 +92,25 @@ def run_daemon(args, directory):
         with open(path, "w") as file:
             file.write(f'[impair]\nsend = "{send}"\n')
         if daemon:
-            daemon.process.send_signal(signal.SIGHUP)
+            daemon.reload()
 
-    def wait_for_log(text):
-        end = time.monotonic() + 20
-        while text not in daemon.log():
-            check(time.monotonic() < end, f"the log of softubd lacks {text!r}\n{daemon.log()}")
-            time.sleep(0.02)
-
+    variables = {"SOFTUB_CONFIG": path, "SOFTUB_LOG_STATS_DIR": directory}
     configure("clear")
-    daemon = daemons.Daemon(args.softubd, directory, 0, {"SOFTUB_CONFIG": path, "SOFTUB_LOG_STATS_DIR": directory})
+    daemon = daemons.Daemon(args.softubd, directory, 0, variables)
     try:
-        wait_for_log('it sends with "clear"')
+        daemon.wait_for_log('it sends with "clear"')
         configure("loss=2%", daemon)
-        wait_for_log('it sends with "loss=2%"')
+        daemon.wait_for_log('it sends with "loss=2%"')
         print("daemon: SIGHUP put other impairments into force")
+    finally:
+        check(daemon.stop() == 0, f"softubd did not end well\n{daemon.log()}")
+    configure("")
+    daemon = daemons.Daemon(args.softubd, directory, 1, variables)
+    try:
+        for times in range(1, 3):
+            configure("loss=2%", daemon)
+            daemon.wait_for_log("needs a restart to change: impair.send", times)
+        print("daemon: one that was started without impairments says each time that it takes none")
     finally:
         check(daemon.stop() == 0, f"softubd did not end well\n{daemon.log()}")
 

@@ -121,6 +121,7 @@ TEST(ImpairText, an_error_names_the_word_and_what_is_allowed) {
 TEST(ImpairText, values_out_of_range_or_without_their_unit_are_refused) {
   for (const char* text : {"rate=-1G",        "rate=100",
                            "rate=1e9",        "rate=",
+                           "rate=0.0004k",    "rate=0.0000001M",
                            "delay=1m",        "delay=-1us",
                            "delay=2000000s",  "loss=nan%",
                            "queue=x",         "queue=2000MiB",

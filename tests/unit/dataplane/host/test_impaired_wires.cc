@@ -70,7 +70,7 @@ TEST(ImpairedWires, times_of_a_script_begin_with_the_nic_and_anew_with_another_s
   w.end_of_turn(kBegin + seconds(1));
   EXPECT_EQ(w.left, std::vector<uint8_t>{1});
   const impair::Script other = impair::parse("at 1s down").script.value();
-  w.wires.set(kBegin + seconds(1), &other, nullptr);
+  w.wires.set(kBegin + seconds(1), other, {});
   w.commit(3);
   w.end_of_turn(kBegin + milliseconds(1500));
   EXPECT_EQ(w.left, (std::vector<uint8_t>{1, 3}));
