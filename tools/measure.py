@@ -163,13 +163,18 @@ def rounds_of_one_distance(measure_round, rounds):
 HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
 
 
-def main(figures=FIGURES, make_bench=Bench, description=__doc__, header=HEADER):
+def options_of(description):
+    """What every measurement of figures can be told."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--cpus", default="0,1")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main(figures=FIGURES, make_bench=Bench, description=__doc__, header=HEADER):
+    options = options_of(description)
     bench = make_bench(options.build, options.cpus.split(","))
     print(header)
     print("|---|---|---|---|---|---|")

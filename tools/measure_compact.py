@@ -8,12 +8,11 @@ instructions and packets that takes is counted by tests/bench/instructions.
 
 usage: measure_compact.py [--build DIR] [--rounds 5] [--only NAME] [--cpus 0,1]
 """
-import argparse
 import os
 import statistics
 import sys
 
-from measure import Bench, rounds_of_one_distance
+from measure import Bench, options_of, rounds_of_one_distance
 from measure_daemon import DaemonBench
 
 FIGURES = [(f"{operation}, window {window}, {wire}", wire, perf, what)
@@ -41,12 +40,7 @@ def measure_round(bench, wire, perf, what):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--cpus", default="0,1")
-    options = parser.parse_args()
+    options = options_of(__doc__)
     bench = CompactBench(options.build, options.cpus.split(","))
     print("| figure | distance (rounds) | CTP, median | RTP, median | ratio | urma_perf |")
     print("|---|---|--:|--:|--:|---|")

@@ -9,7 +9,6 @@ for it: a wake-up costs many times what a cache line does.
 
 usage: measure_unattended.py [--build DIR] [--rounds 5] [--only NAME] [--cpus 0,1]
 """
-import argparse
 import collections
 import json
 import os
@@ -18,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from measure import options_of
 
 # name -> arguments of ub_floor
 FLOORS = {
@@ -86,12 +87,7 @@ def median_of(runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--cpus", default="0,1")
-    options = parser.parse_args()
+    options = options_of(__doc__)
     bench = Bench(options.build, options.cpus.split(","))
     figures = [f for f in FIGURES if options.only in f"{f[0]} {f[2]}"]
     floors, found, failed = collections.defaultdict(list), collections.defaultdict(list), False

@@ -228,17 +228,24 @@ def between_namespaces(build, directory):
 PARTS = {"udp": (mistakes, losses, counters_agree, partition_heals, two_paths), "ethernet": (between_namespaces,)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=PARTS)
+def options_of(description, parts):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=parts)
     parser.add_argument("--build", default="build")
-    args = parser.parse_args()
+    parser.add_argument("--only", help="the name of a test")
+    return parser
+
+
+def run_tests(tests, only, surroundings):
+    """Each with its surroundings and a directory. Returns the exit code."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # all of them sleep; so urma_perf measures no distance of CPUs
     with tempfile.TemporaryDirectory(prefix="softub-fabric-") as directory:
-        for test in PARTS[args.part]:
+        for test in tests:
+            if only not in (None, test.__name__):
+                continue
             begin = time.monotonic()
             try:
-                test(args.build, directory)
+                test(surroundings, directory)
             except Unavailable as why:
                 print(f"not run: {why}")
                 return 77
@@ -247,6 +254,11 @@ def main():
                 return 1
             print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
     return 0
+
+
+def main():
+    args = options_of(__doc__, PARTS).parse_args()
+    return run_tests(PARTS[args.part], args.only, args.build)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import wires
-from fabric import PATIENCE, Fabric, Pair, Within, check_share
+from fabric import PATIENCE, Fabric, Pair, Within, check_share, options_of, run_tests
 from network_namespaces import NetworkNamespace, Unavailable
 from processes import Failure, Process, check
 
@@ -204,32 +204,14 @@ PARTS = {"memif": (no_plugin, socket_is_taken, losses, hostile_links, four_nics,
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--build", default="build")
+    parser = options_of(__doc__, PARTS)
     parser.add_argument("--plugin", default="")
-    parser.add_argument("--only", help="the name of a test")
     args = parser.parse_args()
     args.plugin = os.path.abspath(args.plugin) if args.plugin else ""
     if not os.path.exists(args.plugin):
         print("not run: the DPDK port is not built: libdpdk was not found, or -Ddpdk=disabled")
         return 77
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # all of them sleep; so urma_perf measures no distance of CPUs
-    with tempfile.TemporaryDirectory(prefix="softub-fabric-") as directory:
-        for test in PARTS[args.part]:
-            if args.only not in (None, test.__name__):
-                continue
-            begin = time.monotonic()
-            try:
-                test(args, directory)
-            except Unavailable as why:
-                print(f"not run: {why}")
-                return 77
-            except Failure as failure:
-                print(f"{test.__name__}: {failure}", file=sys.stderr)
-                return 1
-            print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
-    return 0
+    return run_tests(PARTS[args.part], args.only, args)
 
 
 if __name__ == "__main__":

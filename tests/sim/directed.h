@@ -129,6 +129,10 @@ class Stage {
 inline Matcher from(uint32_t node, std::function<bool(const PacketInfo&)> m) {
   return [=](const PacketInfo& p) { return p.from == node && m(p); };
 }
+// Each n-th of those that match.
+inline Matcher each(uint32_t n, std::function<bool(const PacketInfo&)> m) {
+  return [=, seen = 0u](const PacketInfo& p) mutable { return m(p) && ++seen % n == 0; };
+}
 inline Matcher record(uint32_t from_node, wire::RecordType type) {
   return [=](const PacketInfo& p) { return p.from == from_node && p.is_record(type); };
 }

@@ -138,8 +138,7 @@ TEST(GoBackN, psn_wrap__in_the_middle_of_a_lossy_message) {
   o.core.first_psn = 0xfffff0;
   Stage s(o);
   s.warm_up();
-  s.world.network.tamper.add(
-      drop(12, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 5 == 0; })));
+  s.world.network.tamper.add(drop(12, from(0, each(5, is_request))));
   const Wr& w = s.write(65536);
   const Wr& r = s.read(65536);
   s.finish();
@@ -155,8 +154,7 @@ TEST(GoBackN, slow_memory_and_rol__an_acknowledgement_says_only_what_was_execute
   o.host.pending_ns = 100'000;
   Stage s(o);
   s.warm_up();
-  s.world.network.tamper.add(
-      drop(6, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 7 == 0; })));
+  s.world.network.tamper.add(drop(6, from(0, each(7, is_request))));
   const End a = s.equip_rc(*s.a().node), b = s.equip_rc(*s.b().node);
   a.node->bind(a.queue, b.queue);
   b.node->bind(b.queue, a.queue);

@@ -146,9 +146,8 @@ TEST(Loss, damaged_packet__is_dropped_and_sent_again) {
 TEST(Loss, read_with_lost_response_packets__is_repaired) {
   Stage s;
   s.warm_up();
-  s.world.network.tamper.add(drop(5, from(1, [n = 0](const PacketInfo& p) mutable {
-                                    return p.ta_is(wire::TaOpcode::kReadResponse) && ++n % 9 == 0;
-                                  })));
+  const auto is_answer = [](const PacketInfo& p) { return p.ta_is(wire::TaOpcode::kReadResponse); };
+  s.world.network.tamper.add(drop(5, from(1, each(9, is_answer))));
   const Wr& w = s.read(65536);
   s.finish();
   EXPECT_EQ(w.status, kSuccess);
@@ -160,8 +159,7 @@ TEST(Loss, psn_wrap__in_the_middle_of_a_lossy_message) {
   o.core.first_psn = 0xfffff0;
   Stage s(o);
   s.warm_up();
-  s.world.network.tamper.add(
-      drop(12, from(0, [n = 0](const PacketInfo& p) mutable { return p.request() && ++n % 5 == 0; })));
+  s.world.network.tamper.add(drop(12, from(0, each(5, is_request))));
   const Wr& w = s.write(65536);
   const Wr& r = s.read(65536);
   s.finish();

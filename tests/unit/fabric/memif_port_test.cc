@@ -9,6 +9,7 @@
 
 #include "dataplane/plugin_port.h"
 #include "tests/unit/fabric/frames.h"
+#include "tests/unit/fabric/medium_counts.h"
 #include "tests/unit/fabric/two_nics.h"
 #include "tests/unit/threads.h"
 #include "tools/fabric/medium.h"
@@ -99,13 +100,7 @@ class MemifPort : public testing::Test {
     }));
     receive(client, 1);
   }
-  uint64_t count(const std::string& name) const {
-    for (const MediumCount& c : medium_->counts()) {
-      if (c.name == name) return c.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
+  uint64_t count(const std::string& name) const { return count_of(*medium_, name); }
 
   Config config_;
   std::unique_ptr<Medium> medium_;

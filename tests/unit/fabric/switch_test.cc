@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/unit/fabric/frames.h"
+#include "tests/unit/fabric/medium_counts.h"
 #include "tools/fabric/look_pause.h"
 #include "tools/fabric/switch_medium.h"
 
@@ -65,13 +66,7 @@ class Switch : public testing::Test {
       medium_->send(to, frame, tag);
     };
   }
-  uint64_t count(const std::string& name) const {
-    for (const MediumCount& c : medium_->counts()) {
-      if (c.name == name) return c.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
+  uint64_t count(const std::string& name) const { return count_of(*medium_, name); }
 
   std::vector<TestPort*> ports_;  // of medium_
   std::unique_ptr<Medium> medium_;

@@ -9,6 +9,7 @@
 
 #include "dataplane/socket_address.h"
 #include "lib/ipc/fd.h"
+#include "tests/unit/fabric/medium_counts.h"
 #include "tests/unit/fabric/two_nics.h"
 #include "tools/fabric/medium.h"
 #include "tools/fabric/udp_ports.h"
@@ -86,13 +87,7 @@ class UdpMedium : public testing::Test {
     return Received{std::string(bytes, static_cast<size_t>(count)), sender, received_tos(m)};
   }
 
-  uint64_t count(const std::string& name) const {
-    for (const MediumCount& c : medium_->counts()) {
-      if (c.name == name) return c.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
+  uint64_t count(const std::string& name) const { return count_of(*medium_, name); }
 
   Config config_;
   std::unique_ptr<Medium> medium_;

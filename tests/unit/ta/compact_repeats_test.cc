@@ -97,21 +97,7 @@ class RepeatsTest : public CompactPair {
     }
   }
   /// A second queue of a, with its ring.
-  uint32_t another_queue(UbNode::Ring& ring) {
-    ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(UbNode::kDepth));
-    JettyConfig c;
-    c.mode = Mode::kRm;
-    c.sq.slots = ring.slots.data();
-    c.sq.slot_count = UbNode::kSlots;
-    c.sq.depth = UbNode::kDepth;
-    c.sq.indices = &ring.indices;
-    c.sq.work = ring.work->get();
-    c.sq.jfc = a.jfc;
-    c.jfr = a.jfr;
-    uint32_t jetty = 0;
-    EXPECT_EQ(a.core->create_jetty(c, &jetty), Status::kOk);
-    return jetty;
-  }
+  uint32_t another_queue(UbNode::Ring& ring) { return a.make_jetty(Mode::kRm, a.jfr, ring); }
   void write_from(UbNode::Ring& ring, uint32_t jetty) {
     Wqe& w = a.post(ring, WrOp::kWrite, to_b, 8);
     w.remote_address = b.address() + UbNode::kMemory / 2;

@@ -182,17 +182,7 @@ TEST_F(HeldPackets, bytes_that_do_not_come_for_a_queue_that_is_gone_are_no_loss_
   const uint32_t queue = state(a).jettys[state(a).ids[a.jetty].record].queue;
   ASSERT_EQ(a.core->destroy_jetty(now, a.jetty), Status::kOk);
   UbNode::Ring ring;
-  ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(UbNode::kDepth));
-  JettyConfig c;
-  c.sq.slots = ring.slots.data();
-  c.sq.slot_count = UbNode::kSlots;
-  c.sq.depth = UbNode::kDepth;
-  c.sq.indices = &ring.indices;
-  c.sq.work = ring.work->get();
-  c.sq.jfc = a.jfc;
-  c.jfr = a.jfr;
-  uint32_t next = 0;
-  ASSERT_EQ(a.core->create_jetty(c, &next), Status::kOk);
+  const uint32_t next = a.make_jetty(Mode::kRm, a.jfr, ring);
   ASSERT_EQ(state(a).jettys[state(a).ids[next].record].queue, queue);
   Wqe& w = a.post(ring, WrOp::kWrite, to_b, 8);
   w.remote_address = b.address();

@@ -84,6 +84,24 @@ class UbNode : public CoreNode {
     QueueIndices indices{};
     std::unique_ptr<ZeroedMemory> work;
   };
+  /// Makes a jetty whose send ring this is.
+  uint32_t make_jetty(Mode its_mode, uint32_t its_jfr, Ring& ring, uint8_t err_timeout = 17) {
+    ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(kDepth));
+    JettyConfig c;
+    c.mode = its_mode;
+    c.target_order = its_mode == Mode::kRc;
+    c.sq.slots = ring.slots.data();
+    c.sq.slot_count = kSlots;
+    c.sq.depth = kDepth;
+    c.sq.indices = &ring.indices;
+    c.sq.work = ring.work->get();
+    c.sq.jfc = jfc;
+    c.sq.err_timeout = err_timeout;
+    c.jfr = its_jfr;
+    uint32_t made = 0;
+    EXPECT_EQ(core->create_jetty(c, &made), Status::kOk);
+    return made;
+  }
   /// Posts a request; who calls rings.
   Wqe& post(Ring& ring, WrOp op, uint32_t target, uint32_t length, uint32_t offset = 0) {
     const uint32_t slots = wqe_slots(op, 1, 0), at_slot = ring.indices.produced.load();
@@ -151,23 +169,6 @@ class UbNode : public CoreNode {
     c.jfc = jfc;
     uint32_t made = 0;
     EXPECT_EQ(core->create_jfr(c, &made), Status::kOk);
-    return made;
-  }
-  uint32_t make_jetty(Mode its_mode, uint32_t its_jfr, Ring& ring, uint8_t err_timeout) {
-    ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(kDepth));
-    JettyConfig c;
-    c.mode = its_mode;
-    c.target_order = its_mode == Mode::kRc;
-    c.sq.slots = ring.slots.data();
-    c.sq.slot_count = kSlots;
-    c.sq.depth = kDepth;
-    c.sq.indices = &ring.indices;
-    c.sq.work = ring.work->get();
-    c.sq.jfc = jfc;
-    c.sq.err_timeout = err_timeout;
-    c.jfr = its_jfr;
-    uint32_t made = 0;
-    EXPECT_EQ(core->create_jetty(c, &made), Status::kOk);
     return made;
   }
 
