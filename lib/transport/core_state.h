@@ -154,6 +154,8 @@ inline void activate_link(CoreState& s, uint32_t link) {
 void push_event(CoreState& s, const Event& event);
 // The lane that a channel belongs to. The channel has a peer.
 inline Lane& lane_of(CoreState& s, const tp::Channel& ch) { return s.peers[ch.peer].lanes[ch.lane]; }
+// The record of a channel of CTP whose wire may lose packets. The channel has one.
+inline ta::Repeats& repeats_of(CoreState& s, const tp::Channel& ch) { return s.repeats[ch.repeats]; }
 
 inline void push_event(CoreState& s, EventKind kind, uint64_t object, Owner owner = 0) {
   push_event(s, {kind, object, owner});

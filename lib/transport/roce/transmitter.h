@@ -14,12 +14,12 @@
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/completion.h"
 #include "lib/transport/roce/congestion.h"
+#include "lib/transport/roce/frame_builder.h"
 #include "lib/transport/roce/held_packets.h"
+#include "lib/transport/roce/mad_sender.h"
 #include "lib/transport/roce/packet_content.h"
 #include "lib/transport/roce/posted.h"
 #include "lib/transport/roce/state.h"
-#include "lib/transport/roce/wire/icrc.h"
-#include "lib/transport/seal_and_commit.h"
 #include "lib/transport/ta/payload.h"
 
 namespace ub::roce {
@@ -27,38 +27,32 @@ namespace ub::roce {
 template <class Host>
 class Transmitter {
  public:
-  Transmitter(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host) {}
+  Transmitter(CoreState& s, State& r, Host& host) : s_(s), r_(r), host_(host), frames_(s, host) {}
 
   /// At most `budget` frames; returns how many left.
   size_t send(size_t budget) {
-    size_t sent = send_mads(budget);
+    size_t sent = MadSender<Host>(s_, r_, host_).send(budget);
     IndexList without_room;
     const uint32_t last_one = r_.active.back();  // each has one turn
     if (last_one == 0) return sent;
-    for (uint32_t index = 0; index != last_one && sent < budget;) {
-      index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
+    while (sent < budget) {
+      const uint32_t index = r_.active.pop_front<&Qp::on_active_list>(r_.qps);
       if (r_.qps[index].in_use) sent += take_turn(index, budget - sent, &without_room);
+      if (index == last_one) break;
     }
     if (!without_room.empty()) put_first<&Qp::on_active_list>(r_.qps, without_room, r_.active);
     return sent;
   }
 
  private:
-  static constexpr uint32_t kPacketsPerTurn = 16, kPacketsPerAck = 16;
-  static constexpr uint16_t kMadSourcePort = 0xC001;
+  static constexpr size_t kPacketsPerTurn = 16;
+  static constexpr uint32_t kPacketsPerAck = 16;
 
   enum class Sent : uint8_t {
     kYes,
     kNothing,
     kNoRoom,  // the port has no room
     kHeld,    // the packet was built and waits for memory
-  };
-
-  /// A frame with its headers, and where its payload goes.
-  struct Frame {
-    std::byte* begin;
-    std::byte* payload;
-    uint32_t bytes;
   };
 
   // ---- whose turn it is ------------------------------------------------------------------------------------------
@@ -99,7 +93,7 @@ class Transmitter {
     Packet packet = to_peer(qp, Opcode::kCnp, Psn());
     packet.bth.becn = true;
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
     commit(qp, frame.begin, frame.bytes);
     qp.owes_cnp = false;
     note_of<Host>(s_, Stage::kQpCnpSent, qp.qpn);
@@ -110,26 +104,12 @@ class Transmitter {
   // ---- frames ----------------------------------------------------------------------------------------------------
 
   /// False: no room.
-  bool begin_frame(uint32_t link, const wire::NetTemplate& headers, Packet& packet, uint32_t payload_bytes, uint8_t ecn,
-                   Frame* out) {
-    packet.bth.padding = static_cast<uint8_t>(-payload_bytes & 3);
-    const size_t udp_bytes = header_size(packet.bth.opcode) + payload_bytes + packet.bth.padding + wire::kIcrcSize;
-    out->bytes = static_cast<uint32_t>(headers.size + udp_bytes);
-    out->begin = host_.tx_begin(link, out->bytes);
-    if (out->begin == nullptr) return false;
-    std::byte* at = out->begin + headers.write(out->begin, udp_bytes, ecn);
-    out->payload = at + write_headers(packet, at);
-    std::memset(out->payload + payload_bytes, 0, packet.bth.padding);
-    return true;
-  }
-
-  void commit(uint32_t link, bool v6, std::byte* frame, uint32_t bytes) {
-    seal_and_commit(s_, host_, link, frame, bytes,
-                    [=](const std::byte* l3, size_t covered) { return icrc_compute(l3, covered, v6); });
+  bool begin_frame(const Qp& qp, Packet& packet, uint32_t payload_bytes, uint8_t ecn, Frame* out) {
+    return frames_.begin(qp.path.link, qp.headers, packet, payload_bytes, ecn, out);
   }
 
   void commit(Qp& qp, std::byte* frame, uint32_t bytes) {
-    commit(qp.path.link, qp.headers.v6(), frame, bytes);
+    frames_.commit(qp.path.link, qp.headers.v6(), frame, bytes);
     ++qp.tx_packets;
   }
 
@@ -218,7 +198,7 @@ class Transmitter {
     const HeldFrame& h = s_.held.first(line);
     std::byte* frame = s_.held.resume(host_, h);
     if (frame == nullptr) return false;
-    commit(h.link, h.v6, frame, h.bytes);
+    frames_.commit(h.link, h.v6, frame, h.bytes);
     ++qp.tx_packets;
     s_.held.drop_first(line);
     return true;
@@ -242,7 +222,7 @@ class Transmitter {
     Packet packet = to_peer(qp, Opcode::kRcAck, reply.psn);
     packet.aeth = reply.aeth;
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
     commit(qp, frame.begin, frame.bytes);
     qp.owed = Owed::kNothing;
     const Syndrome s = reply.aeth.syndrome;
@@ -273,7 +253,7 @@ class Transmitter {
     packet.aeth = ack_of(qp).aeth;
     packet.original = next.slot->original;
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp, packet, 0, wire::kEcnNotCapable, &frame)) return Sent::kNoRoom;
     const CopyResult copied = gather_payload(index, qp.held_responses, frame, built_answer(qp, next),
                                              [](const ta::Copies&) { return CopyResult::kDone; });
     if (copied == CopyResult::kPending) return Sent::kHeld;
@@ -298,7 +278,7 @@ class Transmitter {
       if (memory == nullptr) return cannot_answer(index, next, NakCode::kRemoteAccess);
     }
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     const CopyResult copied =
         gather_payload(index, qp.held_responses, frame, built_answer(qp, next), [&](const ta::Copies& copies) {
           return bytes == 0 ? CopyResult::kDone : ta::gather_piece(host_, copies, frame.payload, memory, bytes);
@@ -392,7 +372,7 @@ class Transmitter {
     Packet packet = describe_request(qp, wqe, request, next, offset);
     packet.bth.ack_req = asks(qp, req, next);
     Frame frame;
-    if (!begin_frame(qp.path.link, qp.headers, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
+    if (!begin_frame(qp, packet, bytes, qp.flow.ecn, &frame)) return Sent::kNoRoom;
     note_step<Host>(s_, Stage::kQpPacketBuilt, qp.qpn, packet.bth.psn.value());
     const Built built{next.request, packet.bth.psn, next.skipped == 0, next.last, packet.bth.ack_req};
     const CopyResult copied = gather_payload(index, qp.held_requests, frame, built, [&](const ta::Copies& copies) {
@@ -464,37 +444,10 @@ class Transmitter {
     return Sent::kYes;
   }
 
-  // ---- management datagrams --------------------------------------------------------------------------------------
-
-  size_t send_mads(size_t budget) {
-    size_t n = 0;
-    for (; n < budget && r_.mad_head != r_.mad_tail && send_mad(r_.mads[r_.mad_head % kMadRing]); ++n) ++r_.mad_head;
-    return n;
-  }
-
-  bool send_mad(const OutgoingMad& out) {
-    if (!s_.links[out.path.link].up) return true;  // nobody is there any more
-    wire::NetTemplate headers;
-    const uint16_t fixed = s_.links[out.path.link].config.roce_port;
-    headers.init({}, {}, {out.path.sgid, fixed != 0 ? fixed : kMadSourcePort}, {out.path.dgid, kUdpPort}, 0);
-    Packet packet{};
-    packet.bth.opcode = Opcode::kUdSendOnly;
-    packet.bth.dest_qp = kGsiQp;
-    packet.bth.psn = Psn(r_.gsi_psn);
-    packet.deth = {kGsiQkey, kGsiQp};
-    Frame frame;
-    if (!begin_frame(out.path.link, headers, packet, kMadSize, wire::kEcnNotCapable, &frame)) return false;
-    std::memcpy(frame.payload, out.mad.data(), kMadSize);
-    commit(out.path.link, headers.v6(), frame.begin, frame.bytes);
-    ++r_.gsi_psn;
-    s_.count(Counter::kRoceTxDatagram);
-    note_of<Host>(s_, Stage::kMadSent, out.path.link);
-    return true;
-  }
-
   CoreState& s_;
   State& r_;
   Host& host_;
+  FrameBuilder<Host> frames_;
 };
 
 }  // namespace ub::roce

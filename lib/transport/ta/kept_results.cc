@@ -9,8 +9,6 @@ namespace ub::ta {
 
 namespace {
 
-Repeats& repeats_of(CoreState& s, uint32_t channel) { return s.repeats[s.channels[channel].repeats]; }
-
 // Mostly the same queue sends several requests.
 QueueResults* find_results(Repeats& r, uint32_t rcid) {
   for (uint32_t left = r.results_count, at = r.results_last; left != 0; --left, ++at) {
@@ -53,7 +51,7 @@ void answer_again(CoreState& s, uint32_t channel, const wire::Btah& request, con
 
 bool is_to_be_executed(CoreState& s, uint32_t channel, const wire::Btah& request) {
   if (request.opcode == wire::TaOpcode::kRead || names_context(request)) return true;  // the latter is refused
-  Repeats& r = repeats_of(s, channel);
+  Repeats& r = repeats_of(s, s.channels[channel]);
   const Tassn t = request.tassn;
   QueueResults* q = find_results(r, request.rc_id);
   if (q == nullptr) q = add_results(r, request.rc_id, t);
@@ -78,7 +76,7 @@ bool is_to_be_executed(CoreState& s, uint32_t channel, const wire::Btah& request
 void keep_result(CoreState& s, uint32_t channel, const wire::Btah& request, const KeptResult& result) {
   if (result.rspst == wire::kRspRnr || result.rspst == wire::kRspPageFault) return;
   if (result.opcode == wire::TaOpcode::kReadResponse) return;
-  QueueResults* q = find_results(repeats_of(s, channel), request.rc_id & kAnswerRcid);
+  QueueResults* q = find_results(repeats_of(s, s.channels[channel]), request.rc_id & kAnswerRcid);
   if (q == nullptr || !on_record(*q, request.tassn)) return;  // it was refused for its form
   q->kept |= bit_of(request.tassn);
   q->results[request.tassn.value() % kKeptResults] = result;

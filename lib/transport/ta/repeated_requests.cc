@@ -14,12 +14,6 @@
 
 namespace ub::ta {
 
-namespace {
-
-Repeats& repeats_of(CoreState& s, const tp::Channel& ch) { return s.repeats[ch.repeats]; }
-
-}  // namespace
-
 // ---- the channel's record --------------------------------------------------------------------------------------
 
 bool take_repeats(CoreState& s, tp::Channel& ch) {
