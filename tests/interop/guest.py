@@ -16,6 +16,7 @@ import argparse
 import base64
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -117,6 +118,7 @@ class Guest:
         if not shutil.which("qemu-system-x86_64"):
             raise Skip("there is no qemu-system-x86_64 (Debian package qemu-system-x86)")
         self.kernel, self.initramfs = guest_image.build(cache, say)
+        self.network, self.say = network, say
         self.number, self.mtu = number, mtu
         self.tap = f"roce{number}"
         self.address, self.tcp_address = f"10.77.0.{2 + number}", f"10.78.0.{2 + number}"
@@ -128,9 +130,7 @@ class Guest:
         try:
             network.add_tap(self.tap, mtu, wire)
             network.add_tap(f"tcp{number}", 1500, "tcp")
-            started = time.monotonic()
-            self.boot(network)
-            say(f"guest {number} is up after {time.monotonic() - started:.1f} s: {self.address} on {self.tap}")
+            self.boot()
         except BaseException:
             self.close()
             raise
@@ -138,7 +138,8 @@ class Guest:
     def path(self, name):
         return os.path.join(self.directory.name, name)
 
-    def boot(self, network):
+    def boot(self):
+        started = time.monotonic()
         tcp_mac = f"02:54:43:00:00:{2 + self.number:02x}"
         told = (f"guest.roce={self.mac},{self.address}/24 guest.tcp={tcp_mac},{self.tcp_address}/24 "
                 f"guest.mtu={self.mtu}")
@@ -156,13 +157,14 @@ class Guest:
         listeners = []
         for index in range(CHANNELS):
             listener = socket.socket(socket.AF_UNIX)
+            pathlib.Path(self.path(f"channel{index}")).unlink(missing_ok=True)
             listener.bind(self.path(f"channel{index}"))
             listener.listen()
             listeners.append(listener)
             arguments += ["-chardev", f"socket,id=c{index},path={self.path(f'channel{index}')}",
                           "-device", f"virtserialport,chardev=c{index}"]
         with open(self.path("qemu.log"), "wb") as log:
-            self.qemu = subprocess.Popen([*network.command(), *arguments], stdin=subprocess.DEVNULL, stdout=log,
+            self.qemu = subprocess.Popen([*self.network.command(), *arguments], stdin=subprocess.DEVNULL, stdout=log,
                                          stderr=log, start_new_session=True)
         for listener in listeners:
             self.channels.append(self.accept(listener))
@@ -172,6 +174,18 @@ class Guest:
         up = self.run(f"until grep -q ffff {gids}; do usleep 50000; done", 90)
         if up.status != 0:
             raise RuntimeError(f"the guest has no RoCE NIC: {up.output}\n{self.console()}")
+        took = time.monotonic() - started
+        self.say(f"guest {self.number} is up after {took:.1f} s: {self.address} on {self.tap}")
+
+    def answers(self):
+        """Does its RoCE card still answer ARP? No code of SoftUB asks."""
+        probe = os.path.join(os.path.dirname(os.path.abspath(__file__)), "arp_probe.py")
+        return subprocess.run([*self.network.command(), sys.executable, probe, self.tap, self.address],
+                              stdin=subprocess.DEVNULL).returncode == 0
+
+    def reboot(self):
+        self.stop()
+        self.boot()
 
     def accept(self, listener):
         listener.settimeout(0.2)
@@ -212,12 +226,16 @@ class Guest:
         lines = self.run(f"cd {directory} && grep -H . *").output.split()
         return {name: int(count) for name, _, count in (line.partition(":") for line in lines)}
 
-    def close(self):
+    def stop(self):
         if self.qemu:
             self.qemu.kill()
             self.qemu.wait()
         for channel in self.channels:
             channel.close()
+        self.channels, self.free = [], []
+
+    def close(self):
+        self.stop()
         self.directory.cleanup()
 
 
