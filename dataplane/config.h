@@ -179,8 +179,11 @@ struct TransportConfig {
   // Queues of RC with order type OL leave their order to channels of ROL; default on. Switching it off makes strong
   // requests wait for answers.
   bool rol = true;
-  // Requests of RM that fit one packet go by CTP between processes of one host; default on.
+  // Requests that fit one packet go by CTP between processes of one host; default on.
   bool compact = true;
+  // Each request of ROL by CTP is answered; default on. Switching it off saves the answers to most short WRITEs without
+  // a completion, whose failures show later.
+  bool compact_answers = true;
   // First repetition of a channel set-up record; default 5 ms, then doubling. Raising it delays set-up.
   std::chrono::nanoseconds setup_retry_min = std::chrono::milliseconds(5);
   // Time before the number of a closed channel is used again; default 2 s, at least the life of a packet.

@@ -253,6 +253,7 @@ CoreConfig Nic::core_config(const LoadedConfig& c) const {
   core.loss_window = c.transport.loss_response == "window";
   core.rol = c.transport.rol;
   core.compact = c.transport.compact;
+  core.compact_answers = c.transport.compact_answers;
   core.rto_min = to_duration(c.transport.rto_min);
   core.rto_max = to_duration(c.transport.rto_max);
   core.rtt_multiplier = c.transport.rtt_multiplier;

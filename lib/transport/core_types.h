@@ -96,9 +96,10 @@ struct CoreConfig {
   // RC queues of order type OL leave their order to channels of ROL (7.3.3), if the peer has this on, too.
   bool rol = false;
   uint32_t segment_bytes = 64 * 1024;  // of a WRITE or READ, at least kMinSegmentBytes: one TASSN, one answer
-  // One-packet requests of queues without an order of the channel go by CTP (7.3.1), where the wire carries it and the
-  // peer has it.
+  // One-packet requests of RM, and of RC in ROL, go by CTP (7.3.1), where the wire carries it and the peer has it.
   bool compact = true;
+  // Requests of ROL by CTP are all answered (ta/silent_requests.h).
+  bool compact_answers = true;
   // How many channels of CTP there may be on wires that lose packets. Each has a record of 56 KB, which is touched as
   // it is used. Where there is none left, RTP carries all. At most 65535.
   uint32_t compact_repeats = 64;

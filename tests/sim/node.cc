@@ -39,6 +39,7 @@ void Node::configure() {
   config_.loss_window = o.loss_window;
   config_.segment_bytes = o.segment_bytes;
   config_.compact_repeats = o.compact_repeats;
+  config_.compact_answers = o.compact_answers;
   config_.rol = o.rol != 0 && world_.rng.chance(o.rol);
   config_.read_jobs = o.read_jobs;
   config_.kept_packets = o.kept_packets;

@@ -268,6 +268,18 @@ void draw_compact(Prng& rng, Options& o) {
   o.core.compact_repeats = pick<uint32_t>(rng, {64, 64, 64, 1});
 }
 
+// ROL by CTP: on a wire that loses nothing, most queues leave their order to it, and some requests want no answer.
+void draw_compact_rol(Prng& rng, Options& o) {
+  o.core.rol = pick<double>(rng, {1, 1, 0.7});
+  o.core.lanes = 2;
+  o.work.rc = pick<double>(rng, {0.5, 1});
+  o.work.rot = 0;
+  o.core.compact_answers = rng.chance(0.3);
+  if (o.core.compact_answers) return;
+  o.work.unsignaled = pick<double>(rng, {0.3, 0.8, 1});
+  o.work.weight_write = std::max(o.work.weight_write, 8u);
+}
+
 // By number, whatever the rate: every second packet is overtaken by up to so many.
 void draw_overtaking(Prng& rng, double share, Options& o) {
   if (o.lossless) return;
@@ -326,6 +338,7 @@ Options Options::draw_for_programs(uint64_t seed) {
   o.core.go_back_n = maybe<double>(rng, 0.2, {0.5, 1});
   if (o.core.go_back_n != 0) o.core.fast_retransmit = true;  // see mild()
   if (rng.chance(0.3)) o.core.first_psn = static_cast<uint32_t>(0x1000000 - rng.between(1, 300));
+  if (o.compact && o.lossless) o.core.compact_answers = rng.chance(0.5);
   return o;
 }
 
@@ -361,6 +374,7 @@ Options Options::draw(uint64_t seed) {
   o.core.go_back_n = maybe<double>(rng, 0.25, {0.5, 1, 1});
   o.core.loss_window = rng.chance(0.8);
   if (!o.busy && o.work.qp_pairs == 0) draw_overtaking(rng, 0.2, o);  // queue pairs would go back each time
+  if (o.compact && o.lossless && rng.chance(0.7)) draw_compact_rol(rng, o);
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
@@ -383,11 +397,28 @@ Options Options::draw_repeated(uint64_t seed) {
   return o;
 }
 
+Options Options::draw_rol_by_ctp(uint64_t seed) {
+  constexpr uint64_t kOtherSeeds = uint64_t{1} << 32;
+  Options o = draw(seed);
+  for (uint64_t n = 1; o.busy; ++n) o = draw(seed + n * kOtherSeeds);  // those have one lane
+  Prng rng(seed ^ 0xc7b07d3);
+  const NetworkOptions n = o.net;
+  o.seed = seed;
+  o.lossless = o.compact = true;
+  o.net = NetworkOptions{.delay_ns = n.delay_ns, .jitter_ns = n.jitter_ns, .ns_per_byte = n.ns_per_byte,
+                         .queue_frames = n.queue_frames, .mark = n.mark};
+  o.host.pending = 0;
+  o.fault.partitions = 0;
+  o.work.queues_per_app = std::max(o.work.queues_per_app, 1u);
+  draw_compact_rol(rng, o);
+  return o;
+}
+
 std::string Options::text() const {
   std::string s;
 #define LINE(field) line(s, #field, static_cast<double>(field))
   LINE(busy), LINE(nodes), LINE(ipv6), LINE(shared_port_ip), LINE(mtu), LINE(icrc_optional), LINE(lossless);
-  LINE(compact), LINE(core.compact_repeats);
+  LINE(compact), LINE(core.compact_repeats), LINE(core.compact_answers);
   LINE(net.loss), LINE(net.burst_start), LINE(net.burst_packets), LINE(net.duplicate), LINE(net.reorder);
   LINE(net.corrupt), LINE(net.lifetime), LINE(net.delay_ns), LINE(net.jitter_ns), LINE(net.reorder_ns);
   LINE(net.ns_per_byte), LINE(net.queue_frames), LINE(net.path_mtu), LINE(net.reorder_packets);

@@ -54,6 +54,7 @@ struct CoreOptions {
   uint32_t first_psn = UINT32_MAX;
   uint32_t segment_bytes = 64 * 1024;
   uint32_t compact_repeats = 64;
+  bool compact_answers = true;  // to requests of ROL by CTP
   double rol = 0;  // share of the instances that make channels of ROL
 };
 
@@ -151,6 +152,7 @@ struct Options {
 
   static Options draw(uint64_t seed);               // a swarm seed
   static Options draw_repeated(uint64_t seed);      // a swarm seed whose packets come twice, late and again much later
+  static Options draw_rol_by_ctp(uint64_t seed);    // a swarm seed on a wire that loses nothing, with queues of ROL
   static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;                         // every option, one line each
 };

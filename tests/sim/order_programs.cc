@@ -58,6 +58,9 @@ class Batch {
       }
     }
     for (const Pair& pair : pairs_[2]) get_context(pair);
+    const Options& o = world_.options;
+    const bool rol_by_ctp = o.compact && o.lossless && o.core.rol != 0;
+    short_ = rol_by_ctp && world_.rng.chance(0.7);
     if (world_.rng.chance(0.6)) late_receives_ = world_.rng.chance(0.5) ? 0.3 : 0.7;
   }
 
@@ -137,10 +140,11 @@ class Batch {
     s.to = pair.to.receiver();
     s.remote = pair.to.target;
     s.sges = world_.options.work.sges;
-    s.signaled = !rng.chance(0.2);
+    s.signaled = !rng.chance(world_.options.core.compact_answers ? 0.2 : 0.5);
     s.inlined = rng.chance(0.1);
-    static constexpr uint32_t kSizes[] = {8, 64, 1024, 2100, 6000};
-    s.length = rng.chance(0.05) ? kSeveralSegments : kSizes[rng.below(std::size(kSizes))];
+    static constexpr uint32_t kSizes[] = {8, 64, 1024, 2100, 6000}, kShortSizes = 3;
+    s.length = kSizes[rng.below(short_ ? kShortSizes : std::size(kSizes))];
+    if (!short_ && rng.chance(0.05)) s.length = kSeveralSegments;
     if (step.op == WrOp::kWrite && rng.chance(0.2)) s.op = WrOp::kWriteNotify;
     if (step.op == WrOp::kSend) {
       static constexpr WrOp kForms[] = {WrOp::kSend, WrOp::kSend, WrOp::kSendImm, WrOp::kWriteImm};
@@ -153,6 +157,7 @@ class Batch {
 
   World world_;
   uint64_t first_;            // index of the first program
+  bool short_ = false;        // all requests are of one packet: queues of ROL leave CTP with the first longer one
   double late_receives_ = 0;  // the chance of a receive to come late
   std::array<std::vector<Pair>, kOrderModes> pairs_;
 };

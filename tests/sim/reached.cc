@@ -80,6 +80,12 @@ void Reached::look_at_compact(const CoreState& s, const Channel& ch) {
   reach(ReachedState::kCompactRepeats, ch.repeats != 0 && any_repeated(s.repeats[ch.repeats]));
   reach(ReachedState::kCompactFull, unanswered == ch.most_unanswered);
   reach(ReachedState::kCompactWaits, !ch.in_flight.empty());
+  if (is_ordered(ch.lane)) {
+    const bool by_rtp = peer.lanes[kOrderedLane].unanswered != 0 || peer.lanes[kOrderedBulkLane].unanswered != 0;
+    reach(ReachedState::kCompactRol, unanswered != 0);
+    reach(ReachedState::kCompactRolAndRtp, unanswered != 0 && by_rtp);
+    return;
+  }
   const bool by_rtp = peer.lanes[kSmallLane].unanswered != 0 || peer.lanes[kBulkLane].unanswered != 0;
   reach(ReachedState::kCompactAndRtp, unanswered != 0 && by_rtp);
 }
@@ -212,6 +218,8 @@ void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kHalfMessageDied, !s.receives_with_late_copies.empty());
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
   reach(ReachedState::kMessagesShort, s.answers.in_use() > s.answers.capacity() - s.answers.capacity() / 10);
+  reach(ReachedState::kCompactSilent, s.counters[Counter::kCtpTxSilent] != 0);
+  reach(ReachedState::kCompactAsks, s.counters[Counter::kCtpTxQuestion] != 0);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];
     if (!p.in_use) continue;

@@ -6,6 +6,7 @@
 //   ub_sim --seeds 1000 --states                how many of them reached which state (reached.def)
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
 //   ub_sim --repeated --seeds 1000              swarm seeds whose packets come twice, late and again seconds later
+//   ub_sim --rol-by-ctp --seeds 1000            swarm seeds on a wire that loses nothing, with queues of ROL
 //   ub_sim --orders --seeds 100                 the same for short programs about order (order_programs.h)
 #include <malloc.h>
 #include <sys/mman.h>
@@ -38,16 +39,20 @@ struct Plan {
   uint64_t from = 1, seeds = 0;
   uint32_t jobs = 1;
   uint64_t stop_after = 10;
-  bool brief = false, states = false, orders = false, repeated = false;
+  bool brief = false, states = false, orders = false, repeated = false, rol_by_ctp = false;
 
   RunResult run(uint64_t seed, RunWishes wishes) const {
     return orders ? run_order_programs(seed, wishes) : run_scenario(options(seed), wishes);
   }
   Options options(uint64_t seed) const {
     if (orders) return Options::draw_for_programs(seed);
+    if (rol_by_ctp) return Options::draw_rol_by_ctp(seed);
     return repeated ? Options::draw_repeated(seed) : Options::draw(seed);
   }
-  const char* flag() const { return orders ? "--orders " : repeated ? "--repeated " : ""; }
+  const char* flag() const {
+    if (rol_by_ctp) return "--rol-by-ctp ";
+    return orders ? "--orders " : repeated ? "--repeated " : "";
+  }
 };
 
 double seconds_since(std::chrono::steady_clock::time_point t) {
@@ -183,8 +188,12 @@ int main(int argc, char** argv) {
                  "of a failing seed, print so many of the last events of all nodes")
       ->capture_default_str();
   auto* orders = app.add_flag("--orders", plan.orders, "run short programs about order; a seed is a batch of them");
-  app.add_flag("--repeated", plan.repeated, "packets come twice, late and again much later; more SENDs and atomics")
-      ->excludes(orders);
+  auto* again = app.add_flag("--repeated", plan.repeated,
+                             "packets come twice, late and again much later; more SENDs and atomics")
+                    ->excludes(orders);
+  app.add_flag("--rol-by-ctp", plan.rol_by_ctp, "the wire loses nothing, and carries queues of ROL by CTP")
+      ->excludes(orders)
+      ->excludes(again);
   app.add_flag("--brief", plan.brief, "do not print the options of failing seeds");
   CLI11_PARSE(app, argc, argv);
   if (*one) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CTP on a wire that may lose, double and reorder packets (UB Base Specification Rev 2.0, 6.2.1, 7.3.1.1): single
-// packets lost, doubled or late. The oracle sees that nothing is executed twice.
+// packets lost, doubled or late. The oracle sees that nothing is executed twice. And ROL by CTP on a wire that loses
+// nothing (7.3.3).
 #include "lib/transport/ta/repeats.h"
 #include "lib/transport/wire/compact_packet.h"
 #include "tests/sim/directed.h"
@@ -194,6 +195,139 @@ TEST(Compact, more_queues_than_places__what_waits_for_its_order_keeps_its_place)
   for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess);
   s.check_memory();
   EXPECT_EQ(s.count(s.a(), Counter::kTpTxData) - rtp, 2u) << "the last two queues have no place";
+}
+
+// ---- ROL -------------------------------------------------------------------------------------------------------
+
+constexpr uint8_t kStrong = 2;
+
+struct RolByCompact : Stage {
+  explicit RolByCompact(bool answers) : Stage(options(answers)) {
+    for (int i = 0; i < 2; ++i) queues.push_back(equip_rc(*ends[i].node));
+    x().node->bind(x().queue, y().queue);
+    y().node->bind(y().queue, x().queue);
+    ask(x(), WrOp::kWrite, 8);
+    finish();
+    quiet();
+  }
+  static Options options(bool answers) {
+    Options o = directed_options();
+    o.compact = o.lossless = true;
+    o.core.rol = 1;
+    o.core.compact_answers = answers;
+    return o;
+  }
+  End& x() { return queues[0]; }
+  End& y() { return queues[1]; }
+  const Wr& ask(const End& from, WrOp op, uint32_t length, uint8_t order = 0, RequestSpec s = {}) {
+    s.order = order;
+    s.alone = true;
+    all.push_back(&request(from, &from == &x() ? y() : x(), op, length, s));
+    return *all.back();
+  }
+  const Wr& unsignaled(uint8_t order = 0, Wrong wrong = Wrong::kNothing) {
+    RequestSpec s;
+    s.signaled = false;
+    s.wrong = wrong;
+    return ask(x(), WrOp::kWrite, 64, order, s);
+  }
+  void all_succeed() {
+    finish();
+    for (const Wr* w : all) EXPECT_EQ(w->status, kSuccess) << op_name(w->op);
+    check_memory();
+  }
+  uint64_t rtp() { return count(a(), Counter::kTpTxData) + count(b(), Counter::kTpTxData); }
+
+  std::vector<End> queues;
+  std::vector<const Wr*> all;
+};
+
+TEST(CompactRol, strong_writes__leave_without_waiting_for_each_other) {
+  for (const bool answers : {true, false}) {
+    RolByCompact s(answers);
+    const Instant start = s.world.now();
+    for (int i = 0; i < 64; ++i) s.ask(s.x(), WrOp::kWrite, 64, kStrong);
+    s.all_succeed();
+    EXPECT_LT(s.seconds_since(start), 300e-6) << "64 round trips of 20 us would not be";
+    EXPECT_EQ(s.rtp(), 0u);
+  }
+}
+
+TEST(CompactRol, requests_of_all_kinds_both_ways__keep_their_order) {
+  static constexpr WrOp kOps[] = {WrOp::kWrite, WrOp::kSend,  WrOp::kFetchAdd, WrOp::kWriteNotify,
+                                  WrOp::kRead,  WrOp::kWrite, WrOp::kWrite,    WrOp::kWriteImm};
+  for (const bool answers : {true, false}) {
+    RolByCompact s(answers);
+    for (uint32_t i = 0; i < 80; ++i) {
+      const WrOp op = kOps[i % std::size(kOps)];
+      const uint32_t length = op == WrOp::kFetchAdd ? 8 : i * 517 % 1000;
+      RequestSpec spec;
+      spec.signaled = i % 5 == 0;
+      for (End* from : {&s.x(), &s.y()}) s.ask(*from, op, length, static_cast<uint8_t>(i % 3), spec);
+      if (i % 7 == 0) s.world.run_for(microseconds(15));
+      if (i % 3 != 0) continue;
+      for (End* to : {&s.x(), &s.y()}) to->give_receives(2);
+    }
+    s.all_succeed();
+    EXPECT_EQ(s.rtp(), 0u);
+    EXPECT_EQ(s.count(s.a(), Counter::kCtpTxSilent) != 0, !answers);
+  }
+}
+
+TEST(CompactRol, silent_writes__have_one_answer_for_sixteen_and_one_in_a_millisecond) {
+  RolByCompact s(false);
+  const uint64_t before = s.count(s.b(), Counter::kCtpTx);
+  for (int i = 0; i < 160; ++i) {
+    s.unsignaled();
+    s.world.run_for(microseconds(30));
+  }
+  s.all_succeed();
+  const uint64_t answers = s.count(s.b(), Counter::kCtpTx) - before;
+  EXPECT_GE(answers, 160u / 16);
+  EXPECT_LE(answers, 160u / 16 + 5);
+}
+
+TEST(CompactRol, a_silent_write_that_fails__is_the_only_one_that_does) {
+  RolByCompact s(false);
+  for (int i = 0; i < 5; ++i) s.unsignaled(kStrong);
+  const Wr& fails = s.unsignaled(kStrong, Wrong::kToken);
+  s.all.pop_back();
+  for (int i = 0; i < 5; ++i) s.unsignaled(kStrong);
+  s.all_succeed();
+  EXPECT_EQ(fails.status, CrStatus::kRemAccessAbort);
+}
+
+TEST(CompactRol, the_last_silent_writes__end_soon) {
+  RolByCompact s(false);
+  for (int i = 0; i < 3; ++i) s.unsignaled();
+  EXPECT_LT(s.finish(), 0.0015);
+  s.all_succeed();
+  EXPECT_EQ(s.count(s.a(), Counter::kCtpTxQuestion), 1u);
+}
+
+// Two channels have no order between them.
+TEST(CompactRol, a_long_request__waits_until_silent_ones_are_known_to_have_ended) {
+  RolByCompact s(false);
+  s.unsignaled();
+  s.ask(s.x(), WrOp::kWrite, 100'000, kStrong);
+  s.unsignaled(kStrong);
+  s.all_succeed();
+  EXPECT_GT(s.rtp(), 0u);
+}
+
+TEST(CompactRol, a_peer_that_dies__ends_silent_requests_with_a_timeout) {
+  RolByCompact s(false);
+  s.world.network.tamper.add(drop(kAlways, from(1, is_any)));
+  s.extra_allowed = UINT32_MAX;
+  std::vector<const Wr*> lost;
+  for (int i = 0; i < 10; ++i) lost.push_back(&s.unsignaled());
+  s.finish();
+  for (const Wr* w : lost) EXPECT_EQ(w->status, CrStatus::kAckTimeout);
+  s.world.network.tamper.clear();
+  s.extra_allowed = 0;
+  s.all.clear();
+  s.unsignaled(kStrong);
+  s.all_succeed();
 }
 
 }  // namespace

@@ -36,6 +36,12 @@ TEST(OrderPrograms, run_over_ctp_on_a_wire_that_loses_doubles_and_reorders) {
   });
 }
 
+TEST(OrderPrograms, run_over_ctp_in_rol_with_requests_that_want_no_answer) {
+  expect_reached(ReachedState::kCompactSilent, [](const Options& o) {
+    return o.compact && o.lossless && o.core.rol == 1 && !o.core.compact_answers;
+  });
+}
+
 TEST(OrderPrograms, run_over_rtp_with_losses_and_64_packets_out_of_order) {
   expect_reached(ReachedState::kFarAhead, [](const Options& o) {
     return !o.compact && o.net.loss != 0 && o.net.reorder_packets == 64 && o.core.go_back_n == 0;

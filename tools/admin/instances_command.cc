@@ -130,8 +130,8 @@ const char* channel_state(uint8_t state) {
 }
 
 std::string lane_name(const StatsChannel& c) {
-  if (c.compact != 0) return "compact";
-  return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", c.bulk != 0 ? "bulk" : "small");
+  const char* kind = c.compact != 0 ? "compact" : c.bulk != 0 ? "bulk" : "small";
+  return fmt::format("{}{}", c.ordered != 0 ? "ordered " : "", kind);
 }
 
 const char* transport_name(const StatsChannel& c) {

@@ -203,8 +203,8 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.completes_early = qc.completes_early && config.mode != Mode::kUm;
   q.unreliable = config.mode == Mode::kUm;
   q.pinned = config.lower_layer_order;
-  q.compact = config.mode == Mode::kRm && !config.lower_layer_order;
   q.rol = s.config.rol && config.lower_layer_order && config.mode == Mode::kRc;
+  q.compact = q.rol || (config.mode == Mode::kRm && !config.lower_layer_order);
   q.rot = config.target_order && !config.lower_layer_order && config.mode == Mode::kRc;
   q.request_timeout = request_timeout(qc.err_timeout);
   q.deadline = Instant::never();

@@ -155,11 +155,13 @@ struct alignas(64) SendQueue : SendRing {
   bool suspends : 1;           // a request that fails suspends it
   bool completes_early : 1;    // a request completes when it ends, whatever is older
   bool rol : 1;                // RC: channels of ROL keep its order, where the peer accepts them
-  bool compact : 1;            // RM: CTP carries its requests that fit
-  bool long_messages : 1;      // one of its messages that take a receive was too long for CTP: RTP carries all of them
+  bool compact : 1;            // CTP may carry its requests that fit
+  // One of its messages that take a receive was too long for CTP: RTP carries all of them. ROL: it has left CTP.
+  bool long_messages : 1;
   bool rot : 1;                // RC: its target keeps its order, if that has a context for it (ta/target_order.h)
   uint8_t receive_lane;        // the lane of the unanswered messages that take a receive (LaneKind)
   bool held_back;              // it has something to start and must wait for answers
+  uint8_t silent;              // requests sent of which no answer on its way will tell (ta/silent_requests.h)
   uint16_t oldest_refused;     // the oldest request with refused segments, by index in `work`; valid if `retries` != 0
   Duration request_timeout;
   Instant deadline;             // no request's deadline is earlier; UM: a datagram that still waits then is dropped
@@ -203,6 +205,7 @@ struct WrState {
   bool reported : 1;       // it has completed before older ones (ta/early_completion.h)
   bool in_context : 1;     // the target keeps its order: `context_tassn` is its number in the sequence context
   bool asks : 1;           // it asks for a sequence context
+  bool silent : 1;         // it was sent and wants no answer (ta/silent_requests.h)
   uint16_t copies;         // pending copies of its READ or atomic responses
   Tassn context_tassn;
 };
@@ -274,15 +277,23 @@ struct Target {
 
 constexpr uint32_t kChannelsOfLane = 8;
 
-// The lanes of a peer. Channels of the two ordered ones are of ROL (7.3.3): they carry only the requests of queues that
-// leave their order to them. The compact lane has one channel, of CTP (6.2.1).
-enum LaneKind : uint8_t { kSmallLane, kBulkLane, kOrderedLane, kOrderedBulkLane, kCompactLane };
-constexpr uint32_t kLanes = 5;
+// The lanes of a peer. Channels of the ordered ones are of ROL (7.3.3): they carry only the requests of queues that
+// leave their order to them. The two compact lanes have one channel each, of CTP (6.2.1). The values are made of bits;
+// 5 would be a lane for long messages of CTP, which there is not.
+enum LaneKind : uint8_t {
+  kSmallLane = 0,
+  kBulkLane = 1,
+  kOrderedLane = 2,
+  kOrderedBulkLane = 3,
+  kCompactLane = 4,
+  kOrderedCompactLane = 6,
+};
+constexpr uint32_t kLanes = 7;
 
 constexpr LaneKind lane_kind(bool ordered, bool bulk) { return static_cast<LaneKind>(2 * ordered + bulk); }
 constexpr bool is_bulk(uint32_t lane) { return (lane & kBulkLane) != 0; }
 constexpr bool is_ordered(uint32_t lane) { return (lane & kOrderedLane) != 0; }
-constexpr bool is_compact(uint32_t lane) { return lane == kCompactLane; }
+constexpr bool is_compact(uint32_t lane) { return lane >= kCompactLane; }
 
 // The channels of one lane (LaneKind) to a peer, indexed by their place.
 struct Lane {
@@ -309,6 +320,8 @@ struct Peer {
   bool in_use;
   bool refuses_rol;  // it refused a channel of ROL: queues that wanted one keep their order themselves (ROI)
   bool refuses_compact;  // it refused a channel of CTP
+  bool refuses_compact_rol;  // it refused one of CTP and ROL
+  bool compact_rol;      // channels of CTP may be of ROL, too
   bool compact_loses;    // the wire that carries CTP may lose packets
   uint16_t compact_mtu;  // payload bytes of a packet of CTP; 0: RTP carries all
 };

@@ -56,7 +56,9 @@ Status bind_jetty(CoreState& s, uint32_t jetty, uint32_t target) {
   j->bound_target = target;
   const uint32_t peer = s.targets[target].peer;
   const SendQueue& q = s.queues[j->queue];
-  const LaneKind lane = lane_kind(ta::ordered_by_channel(s, q, peer), q.pinned_bulk);
+  const LaneKind lane = ta::compact_keeps_order(s, q, peer)
+                            ? kOrderedCompactLane
+                            : lane_kind(ta::ordered_by_channel(s, q, peer), q.pinned_bulk);
   setup::channel_to(s, peer, lane, ta::place_of(s, q, lane));
   return Status::kOk;
 }

@@ -214,8 +214,8 @@ void fall_back(CoreState& s, uint32_t channel, RecordReason reason) {
   Channel& ch = s.channels[channel];
   Peer& peer = s.peers[ch.peer];
   if (is_compact(ch.lane)) {
-    peer.refuses_compact = reason == RecordReason::kParameter;
-    leave_compact(s, ch.peer);
+    (is_ordered(ch.lane) ? peer.refuses_compact_rol : peer.refuses_compact) = reason == RecordReason::kParameter;
+    leave_compact(s, ch.peer, ch.lane);
   } else {
     peer.refuses_rol = true;
   }

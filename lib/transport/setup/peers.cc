@@ -21,9 +21,11 @@ uint32_t bucket_of(const Eid& local, const Eid& remote) {
 
 void set_path(const CoreState& s, Peer& peer, const PeerAddress& path) {
   peer.path = path;
-  const bool compact = carries_compact(s, s.links[path.link].config) && !peer.refuses_compact;
-  peer.compact_loses = needs_repeats(s.links[path.link].config, kCompactLane);
-  peer.compact_mtu = compact ? static_cast<uint16_t>(s.links[path.link].config.mtu) : 0;
+  const LinkConfig& link = s.links[path.link].config;
+  const bool compact = carries_compact(s, link) && !peer.refuses_compact;
+  peer.compact_loses = needs_repeats(link, kCompactLane);
+  peer.compact_mtu = compact ? static_cast<uint16_t>(link.mtu) : 0;
+  peer.compact_rol = compact && keeps_order_compactly(s, link) && !peer.refuses_compact_rol;
 }
 
 }  // namespace
@@ -53,7 +55,10 @@ uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t vis
   return index;
 }
 
-void leave_compact(CoreState& s, uint32_t peer) { s.peers[peer].compact_mtu = 0; }
+void leave_compact(CoreState& s, uint32_t peer, uint32_t lane) {
+  s.peers[peer].compact_rol = false;
+  if (!is_ordered(lane)) s.peers[peer].compact_mtu = 0;
+}
 
 bool has_channels(const Peer& peer) {
   for (const Lane& lane : peer.lanes) {

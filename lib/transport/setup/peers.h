@@ -11,8 +11,9 @@ namespace ub::setup {
 uint32_t find_or_add_peer(CoreState& s, const TargetConfig& target, uint32_t visitor = 0);
 // Frees the peer if no target and no channel uses it.
 void drop_unused_peer(CoreState& s, uint32_t peer);
-// From now on RTP carries all to this peer, since there is no channel of CTP to be had.
-void leave_compact(CoreState& s, uint32_t peer);
+// There is no channel of this lane of CTP to be had: from now on RTP carries all to this peer. If the lane is the
+// ordered one, it carries the requests of queues of ROL, and CTP those of others.
+void leave_compact(CoreState& s, uint32_t peer, uint32_t lane);
 // Has the peer any channel that carries our requests?
 bool has_channels(const Peer& peer);
 // Is there a channel to the peer, or from it?

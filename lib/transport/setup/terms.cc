@@ -33,11 +33,16 @@ bool carries_compact(const CoreState& s, const LinkConfig& link) {
   return link.lossless || s.config.compact_repeats != 0;
 }
 
+bool keeps_order_compactly(const CoreState& s, const LinkConfig& link) {
+  return s.config.rol && link.lossless && carries_compact(s, link);
+}
+
 bool needs_repeats(const LinkConfig& link, uint32_t lane) { return is_compact(lane) && !link.lossless; }
 
 uint32_t lane_of(const ControlRecord& r) {
-  if (r.compact) return kCompactLane;
-  return lane_kind((r.flags & wire::kRecordRol) != 0, (r.flags & wire::kRecordBulk) != 0);
+  const bool ordered = (r.flags & wire::kRecordRol) != 0;
+  if (r.compact) return ordered ? kOrderedCompactLane : kCompactLane;
+  return lane_kind(ordered, (r.flags & wire::kRecordBulk) != 0);
 }
 
 bool same_service(const Channel& ch, const ControlRecord& r) {
@@ -81,6 +86,7 @@ void state_terms(const CoreState& s, const Channel& ch, ControlRecord& r) {
 
 bool valid_parameters(const CoreState& s, const LinkConfig& link, const ControlRecord& r) {
   if (r.compact && (!carries_compact(s, link) || r.place != 0)) return false;
+  if (r.compact && is_ordered(lane_of(r)) && !keeps_order_compactly(s, link)) return false;
   if (r.repeats != needs_repeats(link, lane_of(r))) return false;
   return r.mtu >= kMinMtu && r.mtu <= kMaxMtu && std::has_single_bit(r.mtu) && r.sender_tpn != 0 &&
          (r.flags & wire::kRecordCaqmEcn) == 0 && (s.config.rol || !is_ordered(lane_of(r))) &&
@@ -97,7 +103,7 @@ void agree(CoreState& s, Channel& ch, const ControlRecord& r) {
   ch.icrc = (agreed & wire::kRecordIcrcOff) == 0;
   ch.fast = (agreed & wire::kRecordFast) != 0;
   ch.read_meta = (agreed & wire::kRecordReadMeta) != 0 && !r.compact;
-  ch.rol = (agreed & wire::kRecordRol) != 0;
+  ch.rol = (agreed & wire::kRecordRol) != 0 && !r.compact;  // nothing is acknowledged there
   ch.go_back_n = (s.config.go_back_n || !r.selective) && !r.compact;
   ch.feedback = r.cc;
   ch.so_credit = r.so_credit;

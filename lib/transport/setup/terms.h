@@ -15,6 +15,8 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
 // Can channels over this link be of CTP? Not yet where memory answers later, and not if CoreConfig::lanes is 1, since
 // then one channel carries all.
 bool carries_compact(const CoreState& s, const LinkConfig& link);
+// Can they be of ROL, too? Only a wire that loses nothing keeps the order of what one packet carries each.
+bool keeps_order_compactly(const CoreState& s, const LinkConfig& link);
 // Does a channel of this lane over this link have to repeat requests and keep results (ta/repeats.h)?
 bool needs_repeats(const LinkConfig& link, uint32_t lane);
 // The lane of the channel that a REQ asks for.

@@ -3,7 +3,8 @@
 // Sends the packets of a channel of CTP (UB Base Specification Rev 2.0, 6.2.1). Each message is one packet, which is
 // sent once and forgotten, unless the wire may lose it (repeated_requests.h). Channel::in_flight has the messages that
 // are not sent yet: answers until their turn, and at most one request that found the port full, because requests are
-// taken from their queues only when nothing else is to be sent.
+// taken from their queues only when nothing else is to be sent. Channel::answers has the questions of queues that left
+// requests without an answer (silent_requests.h); they leave behind those.
 #pragma once
 
 #include "lib/transport/core_state.h"
@@ -16,6 +17,7 @@
 #include "lib/transport/ta/read_jobs.h"
 #include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/scheduler.h"
+#include "lib/transport/ta/silent_requests.h"
 #include "lib/transport/wire/compact_packet.h"
 
 namespace ub::ta {
@@ -31,6 +33,7 @@ class CompactSender {
     Sent sent = Sent::kNothing;
     while (sent == Sent::kNothing && !ch.in_flight.empty()) sent = send_waiting(channel);
     if (sent == Sent::kNothing && ch.repeats != 0) sent = repeat(channel);
+    if (sent == Sent::kNothing && !ch.answers.empty()) sent = ask(channel);
     while (sent == Sent::kNothing) {
       tp::TxMessage next{};
       if (!begin_request(channel, &next)) return Sent::kNothing;
@@ -74,6 +77,20 @@ class CompactSender {
     return sent;
   }
 
+  // Sends the next question that still matters. kNothing: there is none.
+  [[gnu::noinline, gnu::cold]] Sent ask(uint32_t channel) {
+    tp::MessageQueue& questions = s_.channels[channel].answers;
+    Sent sent = Sent::kNothing;
+    while (sent == Sent::kNothing && !questions.empty()) {
+      tp::TxMessage& m = questions.front(s_.answers);
+      if (request_of(s_, m) != nullptr) sent = send(channel, m);
+      if (sent == Sent::kNoRoom) break;
+      if (sent == Sent::kYes) s_.count(Counter::kCtpTxQuestion);
+      questions.pop(s_.answers);
+    }
+    return sent;
+  }
+
   void let_wait(tp::Channel& ch, const tp::TxMessage& message) {
     tp::TxMessage* m = ch.in_flight.push(s_.messages);
     UB_ASSERT(m != nullptr);  // the pool holds a full window for every channel
@@ -106,8 +123,7 @@ class CompactSender {
     tp::Channel& ch = s_.channels[channel];
     wire::TaPacket ta;
     Payload payload;
-    [[maybe_unused]] const bool whole = describe(s_, ch, m, 0, &ta, &payload);
-    UB_DCHECK(whole);
+    const bool silent = describe_packet(ch, m, &ta, &payload);
     const size_t most = wire::CompactTemplate::kSize + wire::kMaxTransactionHeaderSize + payload.bytes + 3 +
                         wire::kIcrcSize;
     std::byte* frame = host_.tx_begin(ch.link, most);
@@ -127,9 +143,24 @@ class CompactSender {
     ch.compact_headers.write(frame, padding);
     seal_and_commit(s_, host_, ch.link, frame, static_cast<size_t>(at - frame) + wire::kIcrcSize, Icrc{ch.icrc});
     count_sent(ch);
+    if (has_silent(s_, ch)) note_left(s_, m, silent);
     note_step<Host>(s_, Stage::kCompactSent, channel, m.tassn.value());
     if (m.kind == tp::MessageKind::kAnswer && payload.bytes == 0) host_.tx_may_wait(ch.link);
     return Sent::kYes;
+  }
+
+  // What the packet says. Returns whether it is a request that wants no answer.
+  bool describe_packet(const tp::Channel& ch, const tp::TxMessage& m, wire::TaPacket* ta, Payload* payload) {
+    if (m.kind == tp::MessageKind::kFake) [[unlikely]] {
+      *ta = question(s_, m);
+      return false;
+    }
+    [[maybe_unused]] const bool whole = describe(s_, ch, m, 0, ta, payload);
+    UB_DCHECK(whole);
+    if (!has_silent(s_, ch)) [[likely]]
+      return false;
+    ta->req.no_taack = is_silent(s_, ch, m);
+    return ta->req.no_taack;
   }
 
   // Packets are counted like those of RTP, so that both ends can be compared when all is quiet.

@@ -13,6 +13,7 @@
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
+#include "lib/transport/ta/silent_requests.h"
 #include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
@@ -98,6 +99,7 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
   if (!q.unreliable) {
     if (q.deadline <= s.now) end_overdue(s, queue);
     s.timers.arm(s.timer_of_queue(queue), q.deadline);
+    if (q.silent != 0) ask_for_silent(s, queue);
   }
   retire_requests(s, queue);
   schedule_queue(s, queue);

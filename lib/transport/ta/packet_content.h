@@ -42,15 +42,19 @@ inline bool fills_context(const CoreState& s, const tp::TxMessage& m) {
   const SendQueue& q = s.queues[m.source];
   return q.in_use && q.generation == m.generation && q.context != 0 && scid_of(s, q) == m.value;
 }
-// What fills it: a WRITE of length 0.
-inline wire::TaPacket filling_write(const tp::TxMessage& m) {
+// A WRITE of length 0: it touches nothing, and is answered.
+inline wire::TaPacket empty_write(Tassn tassn, uint8_t rc_type, uint32_t rc_id) {
   wire::TaPacket ta{};
   ta.req.opcode = wire::TaOpcode::kWrite;
-  ta.req.tassn = m.tassn;
-  ta.req.rc_type = wire::kRcTypeSequenceContext;
-  ta.req.rc_id = static_cast<uint32_t>(m.value);
+  ta.req.tassn = tassn;
+  ta.req.rc_type = rc_type;
+  ta.req.rc_id = rc_id;
   ta.has_ma = true;
   return ta;
+}
+// What fills the number.
+inline wire::TaPacket filling_write(const tp::TxMessage& m) {
+  return empty_write(m.tassn, wire::kRcTypeSequenceContext, static_cast<uint32_t>(m.value));
 }
 
 // describe() for a message of a work request.

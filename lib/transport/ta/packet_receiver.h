@@ -28,6 +28,7 @@
 #include "lib/transport/ta/request_delivery.h"
 #include "lib/transport/ta/response_placer.h"
 #include "lib/transport/ta/sequence_contexts.h"
+#include "lib/transport/ta/silent_requests.h"
 #include "lib/transport/ta/target_executor.h"
 #include "lib/transport/tp/gap_report.h"
 #include "lib/transport/tp/owed_ack.h"
@@ -293,7 +294,9 @@ class PacketReceiver {
     const wire::Drop drop = wire::parse_compact_transaction(packet.rest, packet.end, rtp.padding, ta);
     if (!ta.is_response && !admits_request(channel)) return pass_over(channel);
     if (drop != wire::Drop::kNone) return deliver_malformed(channel, rtp, drop, ta);
-    if (s_.channels[channel].repeats != 0 && !is_news(channel, ta)) return pass_over(channel);
+    const tp::Channel& ch = s_.channels[channel];
+    if (ch.repeats != 0 && !is_news(channel, ta)) return pass_over(channel);
+    if (ta.is_response && has_silent(s_, ch)) end_silent_before(s_, channel, ta.rsp);
     return ta.is_response ? deliver_response(channel, rtp, ta) : requests().deliver(channel, rtp, packet.body(), ta);
   }
 

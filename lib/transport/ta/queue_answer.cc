@@ -86,6 +86,7 @@ void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaO
   if ((rspst | uint8_t{ch.rol}) != 0) [[unlikely]]
     return answer_specially(s, channel, request, opcode, rspst, rspinfo);
   if (ch.compact) {
+    if (request.no_taack && is_ordered(ch.lane)) return s.count(Counter::kCtpRxSilent);
     if (ch.repeats != 0) keep_result(s, channel, request, {0, 0, opcode, rspst, rspinfo, 0});
     return queue_success(s, channel, request, opcode, ch.in_flight, s.messages);
   }

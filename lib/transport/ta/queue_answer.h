@@ -12,13 +12,17 @@ namespace ub::ta {
 
 constexpr uint32_t kSpareChunks = 64;  // kept free, so that messages that are being executed can be answered
 
-// Is there room for every answer that the execution of one message of this channel may need? A channel whose peer takes
-// no answers may hold at most as many chunks as it leaves free. For each READ job one chunk stays free, because its
-// segment may be unregistered, and then an error answer follows.
-inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
+// May the channel add to what it has in CoreState::answers? One whose peer takes no answers may hold at most as many
+// chunks as it leaves free. For each READ job one chunk stays free, because its segment may be unregistered, and then
+// an error answer follows.
+inline bool has_chunks(const CoreState& s, const tp::Channel& ch) {
   const uint32_t held = ch.answers.size() / 16;  // not more than kMessagesPerChunk, and cheaper
   static_assert(tp::kMessagesPerChunk >= 16);
-  const bool room = s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
+  return s.answers.capacity() - s.answers.in_use() > kSpareChunks + s.jobs.in_use() + held;
+}
+// Is there room for every answer that the execution of one message of this channel may need?
+inline bool room_for_answer(const CoreState& s, const tp::Channel& ch) {
+  const bool room = has_chunks(s, ch);
   return room || ch.compact;  // a request of CTP that was admitted has room (PacketReceiver::admits_request())
 }
 
@@ -28,7 +32,9 @@ constexpr uint32_t kAnswerToContext = 1u << 20;  // the request named a sequence
 constexpr uint32_t kAnswerGrants = 1u << 21;     // its TASSN is the SCID of a new sequence context
 constexpr uint32_t kAnswerRcid = (1u << 20) - 1;
 
-// Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK.
+// Queues a TAACK, an error or an RNR for this request. Successes of consecutive TASSNs share one TAACK. The success of
+// a request that wants no TAACK (ROL by CTP, 7.2.1) has none. Elsewhere No_TAACK means nothing, and a failure is
+// answered in any case, because nobody would learn of it otherwise.
 void answer(CoreState& s, uint32_t channel, const wire::Btah& request, wire::TaOpcode opcode, uint8_t rspst,
             uint8_t rspinfo);
 // Queues the TAACK for a request that asks for a sequence context, and makes one for its queue if there is room (ROT).

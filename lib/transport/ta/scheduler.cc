@@ -296,13 +296,14 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
     const uint32_t channel = setup::channel_to(s, peer, lane, place_of(s, q, lane));
     if (channel == 0) {
       if (is_compact(lane)) {
-        setup::leave_compact(s, peer);
+        setup::leave_compact(s, peer, lane);
         continue;
       }
       if (!start_finished(s, q, wqe, CrStatus::kAckTimeout)) return {};
       continue;
     }
     if (leaves_channel(q, channel)) {
+      if (!is_compact(lane)) q.long_messages = true;  // it does not go back, or each change would cost a round trip
       held_by(s, q, RequestWaits::kLane);
       return {};
     }

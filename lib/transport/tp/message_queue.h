@@ -18,7 +18,7 @@ enum class MessageKind : uint8_t {
   kRequest,       // a segment of a work request
   kReadResponse,  // packets of a READ job
   kAnswer,        // one packet: TAACK, atomic response, error response
-  kFake,          // one packet without a source: keep-alive, or what fills a number of a sequence context
+  kFake,          // one packet without a source: keep-alive, filling of a number of a sequence context, question (CTP)
 };
 
 struct TxMessage {

@@ -68,6 +68,29 @@ TEST(CompactTerms, where_packets_may_be_lost_unanswered_offers_become_smaller) {
   }
 }
 
+// One packet may overtake another elsewhere.
+TEST(CompactTerms, rol_needs_a_wire_that_loses_nothing_and_both_ends_want_it) {
+  for (const LinkConfig& link : {kLossy, kLossless}) {
+    for (const bool on : {false, true}) {
+      CompactInstance i(link);
+      i.s->config.rol = on;
+      ControlRecord request = i.wanted(!link.lossless);
+      request.flags |= wire::kRecordRol;
+      const ControlRecord answer = i.answer_to(request);
+      const bool accepted = on && link.lossless;
+      EXPECT_EQ(answer.type, accepted ? RecordType::kRep : RecordType::kRej);
+      if (!accepted) {
+        EXPECT_EQ(answer.reason, RecordReason::kParameter);
+        continue;
+      }
+      EXPECT_TRUE(answer.compact && (answer.flags & wire::kRecordRol) != 0);
+      const uint32_t channel = channel_of_tpn(*i.s, answer.sender_tpn);
+      EXPECT_EQ(i.peer_of(channel).lanes[kOrderedCompactLane].accepted[0], channel);
+      EXPECT_FALSE(i.ch(channel).rol);
+    }
+  }
+}
+
 TEST(CompactTerms, channels_of_rtp_repeat_nothing) {
   CompactInstance i;
   ControlRecord r = i.wanted(true);

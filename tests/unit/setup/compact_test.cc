@@ -122,6 +122,59 @@ TEST(CompactChannel, is_asked_for_again_if_the_peer_only_had_no_room) {
   }
 }
 
+// ---- channels of ROL -------------------------------------------------------------------------------------------
+
+struct CompactOrdered : Compact {
+  CompactOrdered() {
+    s->config.rol = true;
+    ask();
+    sent();
+    ordered = channel_to(*s, s->targets[1].peer, kOrderedCompactLane);
+  }
+  ControlRecord of_rol(RecordType type) {
+    ControlRecord r = of_ctp(reply_of_peer(ordered, type));
+    r.flags |= wire::kRecordRol;
+    return r;
+  }
+  uint32_t ordered;
+};
+
+TEST(CompactChannel, of_rol_is_another_one_and_its_records_say_so) {
+  CompactOrdered i;
+  const ControlRecord request = i.only().record;
+  EXPECT_TRUE(request.compact);
+  EXPECT_NE(request.flags & wire::kRecordRol, 0);
+  EXPECT_EQ(request.flags & wire::kRecordBulk, 0);
+  EXPECT_NE(i.ordered, i.lane().channels[0]);
+  on_record(*i.s, i.from, of_ctp(i.reply_of_peer(i.ordered, RecordType::kRep)));
+  EXPECT_FALSE(i.ch(i.ordered).is_up()) << "a reply without ROL is none to this request";
+  on_record(*i.s, i.from, i.of_rol(RecordType::kRep));
+  EXPECT_TRUE(i.ch(i.ordered).is_up());
+  EXPECT_FALSE(i.ch(i.ordered).rol) << "it has no acknowledgements";
+}
+
+TEST(CompactChannel, of_rol_that_the_peer_refuses_leaves_the_other_one_alone) {
+  for (const RecordReason reason : {RecordReason::kParameter, RecordReason::kNoResources}) {
+    CompactOrdered i;
+    const uint32_t queue = i.queue_waiting_for(i.ordered);
+    ControlRecord refusal = i.of_rol(RecordType::kRej);
+    refusal.reason = reason;
+    on_record(*i.s, i.from, refusal);
+    EXPECT_FALSE(alive(i.ch(i.ordered)));
+    EXPECT_FALSE(i.peer().compact_rol || i.peer().refuses_compact || i.peer().refuses_rol);
+    EXPECT_EQ(i.peer().refuses_compact_rol, reason == RecordReason::kParameter);
+    EXPECT_EQ(i.peer().compact_mtu, 4096);
+    EXPECT_EQ(i.s->queues[queue].waits_for, 0u) << "it chooses again";
+  }
+}
+
+TEST(CompactChannel, of_rol_is_none_where_there_is_no_ctp) {
+  CompactOrdered i;
+  EXPECT_TRUE(i.peer().compact_rol);
+  i.refuse(i.lane().channels[0], RecordReason::kParameter);
+  EXPECT_FALSE(i.peer().compact_rol);
+}
+
 // Queues have begun their messages by RTP, and those behind them must not overtake these.
 TEST(CompactChannel, that_the_peer_makes_later_changes_nothing_for_what_goes_by_rtp) {
   Compact i;

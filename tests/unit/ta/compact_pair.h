@@ -64,7 +64,7 @@ class CompactPair : public UbPair {
   uint64_t rtp_data(const UbNode& n) const { return count(n, Counter::kTpTxData); }
   uint32_t limit() const { return channel(a).agreed_window / 2; }
   void expect_at_rest() {
-    EXPECT_EQ(state(a).peers[channel(a).peer].lanes[kCompactLane].unanswered, 0u);
+    EXPECT_EQ(state(a).peers[channel(a).peer].lanes[channel(a).lane].unanswered, 0u);
     for (const UbNode* n : {&a, &b}) {
       EXPECT_EQ(state(*n).messages.in_use(), 0u);
       EXPECT_EQ(state(*n).jobs.in_use(), 0u);

@@ -18,9 +18,11 @@ struct UbOptions {
   LinkConfig link{.mtu = 1024, .lossless = true};
   uint8_t err_timeout = 17;
   bool rot = false;  // the jettys are of RC, and their targets keep their order
+  bool rol = false;  // the jettys are of RC, and channels keep their order, if `core.rol` is on
   // How the second node differs.
   uint32_t mtu_of_b = 0;        // of its link; 0: as the first one's
   bool compact_at_b = true;     // false: it makes no channels of CTP
+  bool rol_at_b = true;         // false: it makes no channels of ROL
 
   /// One lane, and numbers that are easy to read.
   static CoreConfig quiet_config() {
@@ -38,7 +40,7 @@ class UbNode : public CoreNode {
 
   UbNode(uint8_t address, const UbOptions& o)
       : CoreNode(config(address, o), link_of(address, o)),
-        mode(o.rot ? Mode::kRc : Mode::kRm),
+        mode(o.rot || o.rol ? Mode::kRc : Mode::kRm),
         id(core->config().self),
         at{wire::IpAddress::from_v4(0x0A000000 | address), wire::kUbUdpPort},
         memory(kMemory) {
@@ -49,9 +51,9 @@ class UbNode : public CoreNode {
     completions.indices = &cq;
     EXPECT_EQ(core->create_jfc(completions, &jfc), Status::kOk);
     jfr = make_jfr(mode);
-    jetty = make_jetty(mode, jfr, sends, o.err_timeout);
+    jetty = make_jetty(mode, jfr, sends, o);
     datagram_jfr = make_jfr(Mode::kUm);
-    datagram_jetty = make_jetty(Mode::kUm, datagram_jfr, datagrams, o.err_timeout);
+    datagram_jetty = make_jetty(Mode::kUm, datagram_jfr, datagrams, o);
     register_memory();
   }
 
@@ -85,18 +87,19 @@ class UbNode : public CoreNode {
     std::unique_ptr<ZeroedMemory> work;
   };
   /// Makes a jetty whose send ring this is.
-  uint32_t make_jetty(Mode its_mode, uint32_t its_jfr, Ring& ring, uint8_t err_timeout = 17) {
+  uint32_t make_jetty(Mode its_mode, uint32_t its_jfr, Ring& ring, const UbOptions& o = {}) {
     ring.work = std::make_unique<ZeroedMemory>(Core<TestHost>::send_queue_work_bytes(kDepth));
     JettyConfig c;
     c.mode = its_mode;
-    c.target_order = its_mode == Mode::kRc;
+    c.target_order = its_mode == Mode::kRc && o.rot;
+    c.lower_layer_order = its_mode == Mode::kRc && o.rol;
     c.sq.slots = ring.slots.data();
     c.sq.slot_count = kSlots;
     c.sq.depth = kDepth;
     c.sq.indices = &ring.indices;
     c.sq.work = ring.work->get();
     c.sq.jfc = jfc;
-    c.sq.err_timeout = err_timeout;
+    c.sq.err_timeout = o.err_timeout;
     c.jfr = its_jfr;
     uint32_t made = 0;
     EXPECT_EQ(core->create_jetty(c, &made), Status::kOk);
@@ -154,6 +157,7 @@ class UbNode : public CoreNode {
   static CoreConfig config(uint8_t address, const UbOptions& o) {
     CoreConfig c = o.core;
     if (address == 2) c.compact &= o.compact_at_b;
+    if (address == 2) c.rol &= o.rol_at_b;
     c.seed = c.incarnation = address;
     c.self.uasid = address;
     c.self.eid.bytes[15] = address;

@@ -134,6 +134,16 @@ TEST(Golden, btah) {
                                             .rc_id = 0xABCDE});
 }
 
+// ROL by CTP: a request that wants no answer.
+TEST(Golden, btah_with_no_taack) {
+  both_ways("03 18 12 34 90 1a bc de", Btah{.opcode = TaOpcode::kWrite,
+                                            .tv_en = true,
+                                            .tassn = Tassn(0x1234),
+                                            .odr = kOdrRelaxed,
+                                            .no_taack = true,
+                                            .rc_id = 0xABCDE});
+}
+
 TEST(Golden, atah) {
   Atah a{.opcode = TaOpcode::kTaack, .tassn = Tassn(0x1234), .rc_id = 0xABCDE};
   both_ways("11 00 12 34 00 1a bc de", a);
