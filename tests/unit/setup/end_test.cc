@@ -452,6 +452,16 @@ TEST(Closing, ends_channels_at_once_that_the_peer_does_not_count_on) {
   EXPECT_TRUE(i.sent().empty());
 }
 
+TEST(Ended, a_channel_leaves_no_counts_to_the_next_one_with_its_record) {
+  Instance i;
+  const uint32_t channel = i.open_as_initiator();
+  i.s->count(channel, ChannelCount::kDuplicate, 5);
+  kill_channel(*i.s, channel);
+  i.s->now += std::max(i.s->config.id_rest, i.s->config.rto_max);
+  ASSERT_EQ(i.open_as_initiator(), channel);
+  EXPECT_EQ(i.s->channel_counts[channel], ChannelCounts{});
+}
+
 TEST(Closing, takes_every_channel_that_lives) {
   Instance i;
   std::vector<uint32_t> channels;

@@ -52,13 +52,17 @@ class RepeatsTest : public CompactPair {
   }
   void arrive(const Bytes& frame) { b.core->on_packet(now, b.link, frame); }
   /// A packet of a peer with an initiator of its own.
-  Bytes frame_of(wire::TaPacket ta, const std::vector<std::byte>& payload) const {
+  Bytes frame_of(const wire::TaPacket& ta, const std::vector<std::byte>& payload) const {
+    return frame_between(a, b, ta, payload);
+  }
+  Bytes frame_between(const UbNode& from, const UbNode& to, const wire::TaPacket& ta,
+                      const std::vector<std::byte>& payload) const {
     Bytes f(2048);
     size_t size = wire::CompactTemplate::kSize;
     size += wire::write_transaction_headers(ta, f.data() + size);
     std::copy(payload.begin(), payload.end(), f.data() + size);
     const uint8_t padding = wire::compact_padding_for(size - wire::CompactTemplate::kSize + payload.size());
-    wire::CompactTemplate(a.at, b.at, channel(a).tpn, channel(b).tpn).write(f.data(), padding);
+    wire::CompactTemplate(from.at, to.at, channel(from).tpn, channel(to).tpn).write(f.data(), padding);
     f.resize(size + payload.size() + padding + wire::kIcrcSize);
     seal(f);
     return f;
@@ -104,6 +108,15 @@ class RepeatsTest : public CompactPair {
     w.token_id = b.segment.token_id;
     w.token_value = UbNode::kToken;
     a.core->on_posted(now, jetty);
+  }
+  /// b says to a that a WRITE of this queue was executed.
+  void answer(uint32_t rcid, Tassn tassn) {
+    wire::TaPacket ta{};
+    ta.is_response = true;
+    ta.rsp.opcode = wire::TaOpcode::kTaack;
+    ta.rsp.rc_id = rcid;
+    ta.rsp.tassn = tassn;
+    a.core->on_packet(now, a.link, frame_between(b, a, ta, {}));
   }
   std::byte first_byte() const { return b.memory[UbNode::kMemory / 2]; }
   /// The status in the only answer of b to this packet.
@@ -194,6 +207,17 @@ TEST_F(RepeatsTest, the_timeout_follows_the_round_trips) {
     exchange();
     EXPECT_EQ(channel(a).rto, milliseconds(8)) << "eight round trips";
   }
+}
+
+// All queues begin with the same TASSNs.
+TEST_F(RepeatsTest, an_answer_to_another_queue_with_the_same_tassn_tells_no_round_trip) {
+  request(WrOp::kWrite, 8);
+  const wire::Btah sent = lose(a)[0].ta.req;
+  now = now + milliseconds(1);
+  answer(sent.rc_id + 1, sent.tassn);
+  EXPECT_EQ(channel(a).round_trip.smoothed.ns, 0);
+  answer(sent.rc_id, sent.tassn);
+  EXPECT_EQ(channel(a).round_trip.smoothed, milliseconds(1));
 }
 
 // Karn: its answer may be one to either.
