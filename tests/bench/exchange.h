@@ -68,6 +68,9 @@ constexpr Operation kCompactOperations[] = {
     {"CTP READ 64", WrOp::kRead, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
     {"CTP SEND 64", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
     {"CTP FADD 8", WrOp::kFetchAdd, 8, Protocol::kUb, 0, 0, 1, Service::kRoi, 0, true},
+    {"CTP WRITE 64 ROL", WrOp::kWrite, 64, Protocol::kUb, 0, 0, 1, Service::kRol, 0, true},
+    {"CTP WRITE 64 ROL SO", WrOp::kWrite, 64, Protocol::kUb, 0, 2, 1, Service::kRol, 0, true},
+    {"CTP SEND 64 ROL", WrOp::kSend, 64, Protocol::kUb, 0, 0, 1, Service::kRol, 0, true},
 };
 
 // What being ready for losses costs: the window of RTP, the repeats of CTP.
