@@ -142,8 +142,13 @@ def measure(bench, figure, rounds):
               f"`{perf}` |", flush=True)
 
 
+class Unsteady(SystemExit):
+    """The distance of the CPUs changed in every round. Ends the program, with the cause, unless it is caught."""
+
+
 def rounds_of_one_distance(measure_round, rounds):
-    """What the first `rounds` calls returned in which all probes said the same distance, and that distance."""
+    """What the first `rounds` calls returned in which all probes said the same distance, and that distance.
+    Raises Unsteady."""
     found = {}
     for _ in range(4 * rounds):
         values, modes = measure_round()
@@ -155,7 +160,7 @@ def rounds_of_one_distance(measure_round, rounds):
         if len(kept) == rounds:
             break
     if not found:
-        sys.exit("no round in which all probes said the same distance; repeat it")
+        raise Unsteady("no round in which all probes said the same distance; repeat it")
     distance, kept = max(found.items(), key=lambda item: len(item[1]))
     return kept, distance
 

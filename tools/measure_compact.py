@@ -12,7 +12,7 @@ import os
 import statistics
 import sys
 
-from measure import Bench, options_of, rounds_of_one_distance
+from measure import Bench, Unsteady, options_of, rounds_of_one_distance
 from measure_daemon import DaemonBench
 
 FIGURES = [(f"{operation}, window {window}, {wire}", wire, perf, what)
@@ -47,7 +47,11 @@ def main():
     for name, wire, perf, what in FIGURES:
         if options.only not in name:
             continue
-        kept, distance = rounds_of_one_distance(lambda: measure_round(bench, wire, perf, what), options.rounds)
+        try:
+            kept, distance = rounds_of_one_distance(lambda: measure_round(bench, wire, perf, what), options.rounds)
+        except Unsteady as cause:
+            print(f"{name}: {cause}", file=sys.stderr)
+            continue
         compact, reliable = (statistics.median(values) for values in zip(*kept))
         print(f"| {name} | {distance} ({len(kept)}) | {compact:.2f} {UNITS[what]} | {reliable:.2f} {UNITS[what]} | "
               f"{compact / reliable:.2f} | `{perf}` |", flush=True)
