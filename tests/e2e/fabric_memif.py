@@ -6,17 +6,14 @@ its counters are true. Without root, hugepages or a network; the part `mixed` ta
   tests/e2e/fabric_memif.py memif --build build --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
   tests/e2e/fabric_memif.py mixed --build build --plugin build/dataplane/dpdk/libsoftub_dpdk.so.0
 """
-import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
-import wires
 from fabric import PATIENCE, Fabric, Pair, Within, check_share, options_of, run_tests
-from network_namespaces import NetworkNamespace, Unavailable
-from processes import Failure, Process, check
+from network_namespaces import NetworkNamespace
+from processes import Process, check
 
 
 class Memif:
