@@ -154,8 +154,9 @@ class PacketSender {
     tp::Channel& ch = s_.channels[channel];
     tp::TxMessage& m = ch.in_flight.back(s_.messages);
     const bool fake = !source().alive(m);
-    if (!fake && !tp::window_open(s_, ch)) return Sent::kNothing;
-    return send_new(channel, m, fake);
+    // A fake is exempt from the window, but not from the largest one: there its PSN would have the oldest one's place.
+    const bool may_leave = fake ? ch.outstanding() < tp::kMaxWindow : tp::window_open(s_, ch);
+    return may_leave ? send_new(channel, m, fake) : Sent::kNothing;
   }
 
   Sent send_new(uint32_t channel, tp::TxMessage& m, bool fake) {

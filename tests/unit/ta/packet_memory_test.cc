@@ -81,6 +81,30 @@ TEST_F(PacketMemory, who_looks_is_told_of_a_response_that_stops) {
   EXPECT_EQ(b.host.noted(Stage::kMessageStopped), (std::vector<Note>{{Stage::kMessageStopped, 1, 0}}));
 }
 
+class LargestWindow : public PacketMemory {
+ protected:
+  static UbOptions options() {
+    UbOptions o;
+    o.core.window_packets = tp::kMaxWindow;
+    return o;
+  }
+  LargestWindow() : PacketMemory(options()) {}
+};
+TEST_F(LargestWindow, a_fake_waits_for_an_acknowledgement_where_each_place_is_taken) {
+  for (uint32_t packets = 0; packets <= tp::kMaxWindow; packets += 60) request(WrOp::kWrite, 60 * 1024);
+  drain(a);
+  ASSERT_EQ(a.host.frames.size(), tp::kMaxWindow);
+  ASSERT_TRUE(channel(a).mid_message);
+  const Bytes first = a.host.frames[0];
+  a.host.frames.clear();
+  ASSERT_EQ(a.core->set_state(now, a.jetty, QueueState::kError), Status::kOk);
+  EXPECT_TRUE(sent_by(a).empty());
+  b.core->on_packet(now, b.link, first);
+  settle(milliseconds(100));
+  EXPECT_FALSE(channel(a).mid_message);
+  EXPECT_EQ(channel(a).outstanding(), 0u);
+}
+
 // ---- memory that answers later ---------------------------------------------------------------------------------
 
 class HeldPackets : public PacketMemory {
