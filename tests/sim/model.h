@@ -55,6 +55,7 @@ struct Wr {
   uint64_t notify_offset = 0;
   Receiver receiver;  // of a message
   uint32_t token = 0, notify_token = 0, receiver_token = 0;  // what it shows
+  bool shows_token = true;                                   // UM: the one that its receiver asked for
   AtomicPlan atomic;
   std::vector<LocalRange> local;  // sources, or where results go
   uint32_t allowed = 0;           // bits of CrStatus

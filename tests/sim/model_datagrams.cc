@@ -11,9 +11,9 @@
 namespace ub::sim {
 
 // What no packet of a UM queue says is which life of an instance is meant: one to a queue that was there before may
-// reach another that has its number, if it has the right token.
+// reach another that has its number, if that takes the token that it shows, which its own receiver may not have taken.
 bool may_reach(const Wr& w, const Receiver& who) {
-  if (w.receiver == who) return true;
+  if (w.receiver == who) return w.shows_token;
   if (w.receiver.jfr == nullptr) return false;  // it was for nobody
   const RotatingToken& wanted = who.jfr->token;
   const bool shows = w.receiver.jfr->token.required;

@@ -27,7 +27,10 @@ void Node::configure() {
   const CoreOptions& o = world_.options.core;
   config_ = tweak;
   config_.self.eid.bytes = at_.ip.bytes;
-  config_.self.uasid = static_cast<uint32_t>(world_.rng.between(1, 0xffff)) << 16 | at_.port;
+  uint32_t node, epoch;  // unlike that of a former life, since the sender of a datagram is known by nothing else
+  do {
+    config_.self.uasid = static_cast<uint32_t>(world_.rng.between(1, 0xffff)) << 16 | at_.port;
+  } while (world_.find_instance(config_.self.eid, config_.self.uasid, &node, &epoch));
   config_.incarnation = world_.rng.next_u64() | 1;
   config_.seed = world_.rng.next_u64();
   config_.window_packets = o.window_packets;

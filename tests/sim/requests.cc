@@ -312,9 +312,8 @@ const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   // A result that has no place to go is found out only when it comes.
   w.may_run = runs && ((w.allowed & bit(CrStatus::kSuccess)) != 0 || s.wrong == Wrong::kLocalRange ||
                        s.wrong == Wrong::kLocalHandle);
-  if (w.unreliable && s.wrong != Wrong::kNothing) w.may_run = false;
-  if (w.unreliable && !q->qp && w.receiver.jfr != nullptr && !w.receiver.jfr->token.fits(w.receiver_token))
-    w.may_run = false;
+  if (w.unreliable && s.wrong != Wrong::kNothing && s.wrong != Wrong::kReceiverToken) w.may_run = false;
+  if (w.unreliable && !q->qp && w.receiver.jfr != nullptr) w.shows_token = w.receiver.jfr->token.fits(w.receiver_token);
   if (q->ud()) w.may_run = (w.allowed & bit(CrStatus::kSuccess)) != 0;
   const bool late = w.remote != nullptr && s.wrong == Wrong::kNothing && !w.remote->token.fits(w.token);
   if (!runs || ((w.allowed & bit(CrStatus::kSuccess)) == 0 && (late || s.wrong != Wrong::kNothing))) w.notify = nullptr;

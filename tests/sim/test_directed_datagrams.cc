@@ -150,6 +150,26 @@ TEST(Datagram, target__has_to_be_there_and_ready) {
   EXPECT_EQ(s.dropped(Counter::kRxDropNoSuchQueue) + s.dropped(Counter::kRxTargetNotReady), 2u);
 }
 
+// The oracle: which queues of that number may get a message with a wrong token.
+TEST(Datagram, with_a_wrong_token__may_reach_only_a_later_queue_that_takes_it) {
+  Jfr former, later;
+  former.epoch = 1;
+  later.epoch = 2;
+  former.token = later.token = Token{.required = true, .value = 1};
+  Wr w;
+  w.remote_node = former.node;
+  w.remote_epoch = former.epoch;
+  w.receiver = {nullptr, &former};
+  w.receiver_token = 2;
+  w.shows_token = false;
+  EXPECT_FALSE(may_reach(w, {nullptr, &former}));
+  EXPECT_FALSE(may_reach(w, {nullptr, &later}));
+  later.token.required = false;
+  EXPECT_TRUE(may_reach(w, {nullptr, &later}));
+  w.shows_token = true;
+  EXPECT_TRUE(may_reach(w, {nullptr, &former}));
+}
+
 TEST(Datagram, jetty_in_error__drops) {
   Stage s;
   Raw x(s, *s.a().node, 0, 16, 17, nullptr, 0, Mode::kUm), y(s, *s.b().node, 0, 16, 17, nullptr, 0, Mode::kUm);

@@ -374,7 +374,7 @@ class PacketReceiver {
     }
     AnsweredSegment a;
     const bool awaited = find_segment(s_, channel, ta.rsp, &a);
-    note_response(s_, channel, ta.rsp);
+    note_response(s_, channel, ta.rsp, awaited);
     if (!awaited) {
       s_.drop(Counter::kTaRxStaleAnswer);
       return Delivered::kDone;

@@ -81,11 +81,12 @@ bool find_segment(CoreState& s, uint32_t channel, const wire::Atah& answer, Answ
   return find_in_queue(s, channel, queue, s.queues[queue].started_head, answer.tassn, out);
 }
 
-void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer) {
+void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer, bool awaited) {
   const uint32_t queue = is_about_context(answer) ? queue_of(s, answer.rc_id) : 0;
   uint32_t number;
   if (queue == 0 || !find_in_context(s, s.queues[queue], channel, answer.tassn, &number)) return;
   answered_in_context(s, s.queues[queue], answer.tassn);
+  if (!awaited) schedule_queue(s, queue);
 }
 
 void end_segment(CoreState& s, const AnsweredSegment& a, CrStatus status) {
@@ -184,7 +185,7 @@ void on_grant(CoreState& s, uint32_t channel, const wire::Atah& answer, uint32_t
   Tassn tassn = answer.tassn;
   const uint32_t answers = wire::says_success(answer.rspst) ? answer.rspinfo + 1 : 1;
   const bool refused = answer.rspst == wire::kRspRnr || answer.rspst == wire::kRspPageFault;
-  bool ended = false;
+  bool goes_on = false;
   for (uint32_t i = 0; i < answers; ++i, ++tassn) {
     uint32_t number;
     if (!find_in_context(s, q, channel, tassn, &number)) {
@@ -194,10 +195,12 @@ void on_grant(CoreState& s, uint32_t channel, const wire::Atah& answer, uint32_t
     AnsweredSegment a;
     const bool awaited = find_numbered(s, queue, number, tassn, &a);
     if (!refused) answered_in_context(s, q, tassn);
+    // Also after the answer to a request that was given up, since others may wait for its number; and where a number is
+    // to be filled and there is no room for that, all requests of the context have ended.
+    goes_on |= !awaited || !refused;
     if (!awaited) {
       s.drop(Counter::kTaRxStaleAnswer);
       if (refused) fill_number(s, queue, channel, tassn);
-      ended |= refused;  // without room for that, all of the context has
     } else if (refused) {
       refuse_segment(s, a, wire::refusal_duration(answer.rspst, answer.rspinfo));
     } else {
@@ -205,10 +208,9 @@ void on_grant(CoreState& s, uint32_t channel, const wire::Atah& answer, uint32_t
       if (!success) s.count(Counter::kTaRxError);
       end_segment(s, a, success ? CrStatus::kSuccess : error_status(s, a, answer.rspinfo));
       on_ended(s, queue, a.number);
-      ended = true;
     }
   }
-  if (ended) go_on(s, queue, channel);
+  if (goes_on) go_on(s, queue, channel);
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ struct AnsweredSegment {
 // Finds the segment that an answer on this channel is about. False: the answer is stale, a duplicate, or not from the
 // peer that was asked.
 bool find_segment(CoreState& s, uint32_t channel, const wire::Atah& answer, AnsweredSegment* out);
-// The response to a READ or atomic is complete: its number in a sequence context, if it has one, is answered.
-void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer);
+// The response to a READ or atomic is complete: its number in a sequence context, if it has one, is answered. If the
+// request was given up and is not awaited any more, nothing else lets those go on that wait for the number.
+void note_response(CoreState& s, uint32_t channel, const wire::Atah& answer, bool awaited);
 
 // Records that a segment was answered. The caller calls go_on() afterwards.
 void end_segment(CoreState& s, const AnsweredSegment& segment, CrStatus status);

@@ -395,6 +395,27 @@ TEST(ContextAnswer, the_number_of_a_request_that_was_given_up_is_free_when_its_a
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
 }
 
+// What was given up keeps its place at the target until that has answered. Nothing else wakes the queue.
+TEST(ContextAnswer, to_a_request_that_was_given_up_lets_a_strong_one_go_that_waits_for_its_place) {
+  for (const WrOp op : {WrOp::kWrite, WrOp::kRead}) {
+    Ordered r;
+    r.ch().so_credit = 1;
+    r.get_context();
+    r.post(op, 8, kSo);
+    r.sent();
+    r.post(WrOp::kWrite, 8, kSo);
+    give_up(*r.s, r.queue_index, 1, CrStatus::kAckTimeout);
+    schedule_queue(*r.s, r.queue_index);
+    EXPECT_TRUE(r.sent().empty()) << static_cast<int>(op);
+    if (op == WrOp::kWrite) {
+      r.answer_number(0);
+    } else {
+      note_response(*r.s, r.channel, r.answer_in_context(0), false);
+    }
+    EXPECT_EQ(r.context_numbers(r.sent()), Numbers{1}) << static_cast<int>(op);
+  }
+}
+
 // Number 0 of its context was given up, number 1 is awaited.
 struct GivenUp : Ordered {
   GivenUp() {
@@ -485,14 +506,14 @@ TEST(ContextAnswer, of_a_response_counts_once_its_number_is_awaited_and_by_its_p
   r.post(WrOp::kRead, 8, kRo);
   r.sent();
   wire::Atah response = r.answer_of(0);
-  note_response(*r.s, r.channel, response);
+  note_response(*r.s, r.channel, response, true);
   EXPECT_EQ(r.context().answered.first(), Tassn(0)) << "of a request that has no number";
   response.rc_type = wire::kRcTypeSequenceContext;
   r.context().peer += 1;
-  note_response(*r.s, r.channel, response);
+  note_response(*r.s, r.channel, response, true);
   EXPECT_EQ(r.context().answered.first(), Tassn(0)) << "by another peer";
   r.context().peer -= 1;
-  note_response(*r.s, r.channel, response);
+  note_response(*r.s, r.channel, response, true);
   EXPECT_EQ(r.context().answered.first(), Tassn(1));
 }
 
