@@ -6,6 +6,7 @@
 
 #include "tests/sim/held_back.h"
 #include "tests/sim/node.h"
+#include "tests/sim/woken.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -92,7 +93,7 @@ void Node::drive() {
     }
   }
   if (host_->take_refused()) plan_drive(world_.options.host.tx_room_ns);
-  const std::string fault = held_back_fault(core_->state());
+  const std::string fault = held_back_fault(core_->state()) + unwoken_queue(*core_, core_->state().now);
   if (!fault.empty()) world_.model.fail("node %u: %s", index_, fault.c_str());
   plan_polls();
   driving_ = false;
