@@ -311,6 +311,17 @@ TEST_F(RepeatsPatient, the_number_of_repeats_has_a_limit) {
   EXPECT_TRUE(channel(a).is_up());
 }
 
+TEST_F(RepeatsPatient, what_was_repeated_in_vain_lets_those_behind_its_fence_go) {
+  filter = [&](UbNode&, Bytes& frame) { return count(a, Counter::kTaTimeout) != 0 || !wire::has_link_header(frame); };
+  request(WrOp::kRead, 8);
+  request(WrOp::kWrite, 8).flags |= kWrFence;
+  settle(seconds(30));
+  const std::vector<Cqe> all = a.poll();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].status, CrStatus::kAckTimeout);
+  EXPECT_EQ(all[1].status, CrStatus::kSuccess);
+}
+
 // ---- which requests it carries ---------------------------------------------------------------------------------
 
 TEST_F(RepeatsTest, messages_that_take_a_receive_go_by_rtp) {
