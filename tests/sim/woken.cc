@@ -9,27 +9,23 @@ namespace {
 
 // Has it no turn to come, and has seen all that its application posted? Then only what happens may let it go on. A
 // hostile application changes what it has posted.
-bool is_idle(const SimCore& core, const Jetty& jetty) {
-  if (jetty.queue == 0) return false;
-  const SendQueue& q = core.state().queues[jetty.queue];
+bool is_idle(const SimCore& core, const SendQueue& q) {
   if (!q.in_use || q.unreliable || q.owner >= kFirstHostileOwner) return false;
-  return q.waits_for == 0 && core.slots_posted(jetty.id) == q.posted;
+  return q.waits_for == 0 && core.slots_posted(core.state().jettys[q.jetty].id) == q.posted;
 }
 
 }  // namespace
 
 std::string unwoken_queue(SimCore& core, Instant now) {
   const CoreState& s = core.state();
-  for (uint32_t i = 1; i <= s.jettys.high_water(); ++i) {
-    const Jetty& jetty = s.jettys[i];
-    if (!is_idle(core, jetty)) continue;
-    const SendQueue& q = s.queues[jetty.queue];
-    const uint32_t started = q.started_tail, head = q.started_head;
-    core.on_posted(now, jetty.id);
+  for (uint32_t i = 1; i <= s.queues.high_water(); ++i) {
+    const SendQueue& q = s.queues[i];
+    if (!is_idle(core, q)) continue;
+    const uint32_t started = q.started_tail, head = q.started_head, id = s.jettys[q.jetty].id;
+    core.on_posted(now, id);
     if (q.waits_for == 0 && q.started_tail == started && q.started_head == head) continue;
     char text[96];
-    std::snprintf(text, sizeof text, "send queue %u of jetty %u could go on, and nobody woke it\n", jetty.queue,
-                  jetty.id);
+    std::snprintf(text, sizeof text, "send queue %u of jetty %u could go on, and nobody woke it\n", i, id);
     return text;
   }
   return {};
