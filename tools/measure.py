@@ -168,11 +168,11 @@ def rounds_of_one_distance(measure_round, rounds):
 HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
 
 
-def options_of(description):
+def options_of(description, rounds=5):
     """What every measurement of figures can be told."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--only", default="")
     parser.add_argument("--cpus", default="0,1")
     return parser.parse_args()

@@ -3,10 +3,11 @@
 """The compact transport (CTP) beside RTP: READs and WRITEs of 64 B between two processes on a CPU each, by urma_perf.
 
 A round measures RTP, CTP and RTP again, and counts if all its probes say the same distance of the CPUs. Prints medians
-as rows of a Markdown table. The programs are the same; `transport.compact` decides which transport serves. How many
+as rows of a Markdown table, and between which values the middle half of the rounds lies: a full window of WRITEs has
+two rates, of which a run takes one, so that a few rounds say little about it. The programs are the same; `transport.compact` decides which transport serves. How many
 instructions and packets that takes is counted by tests/bench/instructions.
 
-usage: measure_compact.py [--build DIR] [--rounds 5] [--only NAME] [--cpus 0,1]
+usage: measure_compact.py [--build DIR] [--rounds 15] [--only NAME] [--cpus 0,1]
 """
 import os
 import statistics
@@ -39,10 +40,19 @@ def measure_round(bench, wire, perf, what):
     return (compact, (before + after) / 2), seen | more | last
 
 
+def median_and_middle(values, unit):
+    """The median, and where the middle half of at least four values lies."""
+    median = f"{statistics.median(values):.2f} {unit}"
+    if len(values) < 4:
+        return median
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{median} ({first:.2f} to {third:.2f})"
+
+
 def main():
-    options = options_of(__doc__)
+    options = options_of(__doc__, rounds=15)
     bench = CompactBench(options.build, options.cpus.split(","))
-    print("| figure | distance (rounds) | CTP, median | RTP, median | ratio | urma_perf |")
+    print("| figure | distance (rounds) | CTP, median (middle half) | RTP, median (middle half) | ratio | urma_perf |")
     print("|---|---|--:|--:|--:|---|")
     for name, wire, perf, what in FIGURES:
         if options.only not in name:
@@ -52,9 +62,10 @@ def main():
         except Unsteady as cause:
             print(f"{name}: {cause}", file=sys.stderr)
             continue
-        compact, reliable = (statistics.median(values) for values in zip(*kept))
-        print(f"| {name} | {distance} ({len(kept)}) | {compact:.2f} {UNITS[what]} | {reliable:.2f} {UNITS[what]} | "
-              f"{compact / reliable:.2f} | `{perf}` |", flush=True)
+        compact, reliable = zip(*kept)
+        print(f"| {name} | {distance} ({len(kept)}) | {median_and_middle(compact, UNITS[what])} | "
+              f"{median_and_middle(reliable, UNITS[what])} | "
+              f"{statistics.median(compact) / statistics.median(reliable):.2f} | `{perf}` |", flush=True)
     return 0
 
 

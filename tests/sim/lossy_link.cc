@@ -18,7 +18,7 @@ Options options_of(const LinkSpec& link, const LoadSpec& load, uint64_t seed) {
   o.net.delay_ns = link.round_trip_ns / 2;
   o.net.ns_per_byte = 8 / link.gigabits_per_second;
   o.net.loss = link.loss;
-  o.net.port_ns = 1000;
+  o.net.port_ns = link.port_ns;
   o.net.queue_frames = 1 << 20;
   o.net.reorder_packets = link.reorder_packets;
   const double packet_ns = o.net.ns_per_byte * std::min(load.bytes, kLinkMtu);

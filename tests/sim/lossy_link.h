@@ -17,6 +17,7 @@ constexpr uint32_t kLinkWindow = 2048;  // packets
 struct LinkSpec {
   double gigabits_per_second = 100;
   uint64_t round_trip_ns = 10'000;
+  uint64_t port_ns = 1000;       // for so long the port takes packets ahead of the link, in whose queue they wait
   double loss = 0;               // of each packet, in both directions
   uint32_t reorder_packets = 0;  // every second packet is overtaken by up to so many
   bool go_back_n = false;        // both ends
