@@ -6,6 +6,7 @@
 #include "lib/transport/resource/receives.h"
 #include "lib/transport/ta/completion.h"
 #include "lib/transport/ta/early_completion.h"
+#include "lib/transport/ta/scheduler.h"
 
 namespace ub {
 
@@ -33,6 +34,7 @@ void lay_out_ub(CoreState& s, Arena& arena) {
       [](CoreState& state, void*, uint32_t queue) {
         if (state.queues[queue].completes_early) ta::report_all_ended(state, queue);
         ta::retire_requests(state, queue);
+        ta::schedule_queue(state, queue);  // what waits for numbers goes on where the oldest request has retired
       });
 }
 

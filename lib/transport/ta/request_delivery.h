@@ -228,7 +228,8 @@ class RequestDelivery {
     const wire::TaOpcode op = p.ta.req.opcode;
     const bool may_wait = wire::ta_is_atomic(op) ? !s_.config.slow_memory
                                                  : op == kWrite || op == kWriteByteEnable || op == kRead;
-    if (!may_wait || !p.rtp.last || p.rtp.psn != p.start) return false;
+    // A message of one packet has no copies under way, unless another packet says that it belongs to it, too.
+    if (!may_wait || !p.rtp.last || p.rtp.psn != p.start || ch.open.copies != 0) return false;
     if (!room_for_early(s_, ch, s_.contexts[ch.open.context])) return false;
     const uint32_t kept = tp::keep_packet(s_, ch, p.rtp, rest);
     if (kept == 0) return false;

@@ -645,6 +645,21 @@ TEST_F(RepeatsElsewhere, a_write_behind_40000_others_is_not_taken_for_an_old_one
   write(64);
   EXPECT_EQ(count(b, Counter::kCtpRxOld), 0u);
 }
+// READs are not on record, and use TASSNs all the same.
+TEST_F(RepeatsTest, a_write_behind_40000_reads_is_not_taken_for_an_old_one) {
+  request(WrOp::kWrite, 8);
+  for (int i = 0; i < 40'000; ++i) {
+    request(WrOp::kRead, 8);
+    settle(microseconds(100));
+    ASSERT_FALSE(a.poll().empty()) << i;
+  }
+  request(WrOp::kWrite, 8, 64);
+  settle(seconds(1));
+  EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+  EXPECT_TRUE(arrived(8, 64));
+  EXPECT_EQ(count(b, Counter::kCtpRxOld), 0u);
+  EXPECT_GT(count(a, Counter::kCtpTx), 40'000u);
+}
 TEST_F(RepeatsElsewhere, a_queue_that_used_many_tassns_elsewhere_stays_with_rtp) {
   write(0);
   send_elsewhere(ta::kMostBetween - 2);
