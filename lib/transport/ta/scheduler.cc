@@ -3,7 +3,6 @@
 
 #include "lib/base/flatten.h"
 #include "lib/transport/resource/segments.h"
-#include "lib/transport/setup/channel_life.h"
 #include "lib/transport/setup/handshake.h"
 #include "lib/transport/setup/peers.h"
 #include "lib/transport/ta/completion.h"
@@ -17,7 +16,6 @@
 #include "lib/transport/ta/target_order.h"
 #include "lib/transport/ta/waiting_list.h"
 #include "lib/transport/ta/waiting_requests.h"
-#include "lib/transport/wire/response_status.h"
 
 namespace ub::ta {
 
@@ -308,7 +306,10 @@ bool receive_is_free(SendQueue& q, const Wqe& wqe, uint8_t lane) {
       return {};
     }
     if (q.pinned) q.pinned_bulk = is_bulk(lane);  // and it stays so
-    if ((is_compact(lane) || q.context != 0) && !target_has_room(s, q, wqe, s.channels[channel])) return {};
+    if ((is_compact(lane) || q.context != 0) && !target_has_room(s, q, wqe, s.channels[channel])) {
+      if (lane_of_request(s, q, wqe) != lane) continue;  // the channel of CTP has just begun, and is not for this one
+      return {};
+    }
     if (takes_receive(wqe.op)) note_long_message(s.peers[peer], q, lane);
     const bool may_go = wqe.place_order < 2 && (!takes_receive(wqe.op) || receive_is_free(q, wqe, lane));
     if (!may_go && has_to_wait(s, q, wqe, number, channel)) {

@@ -4,64 +4,11 @@
 // becomes of numbers whose requests end (UB Base Specification Rev 2.0, 7.3.3.3).
 #include "lib/transport/ta/target_order.h"
 
-#include <cstring>
-
-#include "lib/transport/ta/packet_content.h"
-#include "tests/unit/ta/requests.h"
+#include "tests/unit/ta/ordered.h"
 #include "tests/unit/transport/looking.h"
 
 namespace ub::ta {
 namespace {
-
-constexpr uint8_t kNo = 0, kRo = 1, kSo = 2;
-constexpr uint32_t kScid = 0x1803;
-
-struct Ordered : Requests {
-  explicit Ordered(Options o = {}) : Requests(with_rot(o)) {}
-  static Options with_rot(Options o) {
-    o.mode = Mode::kRc;
-    o.rot = true;
-    return o;
-  }
-  // Posts a strong WRITE, and the target grants a context.
-  void get_context() {
-    post(WrOp::kWrite, 8, kSo);
-    ASSERT_EQ(sent().size(), 1u);
-    grant();
-    completions();
-  }
-  void grant(uint32_t scid = kScid) {
-    wire::Atah a = answer_of(scid);
-    a.sv = true;
-    on_answer(*s, channel, a);
-  }
-  wire::Atah answer_in_context(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
-    wire::Atah a = answer_of(number, rspst, rspinfo);
-    a.rc_type = wire::kRcTypeSequenceContext;
-    return a;
-  }
-  void answer_number(uint32_t number, uint8_t rspst = wire::kRspOk, uint8_t rspinfo = 0) {
-    on_answer(*s, channel, answer_in_context(number, rspst, rspinfo));
-  }
-  wire::Btah header_of(const tp::TxMessage& m) {
-    wire::TaPacket ta;
-    Payload payload;
-    describe(*s, ch(), m, 0, &ta, &payload);
-    return ta.req;
-  }
-  // The numbers that these messages have in the context; ~0 for one without.
-  Numbers context_numbers(const std::vector<tp::TxMessage>& messages) {
-    Numbers all;
-    for (const tp::TxMessage& m : messages) {
-      const wire::Btah h = header_of(m);
-      const bool in_context = h.rc_type == wire::kRcTypeSequenceContext;
-      EXPECT_EQ(h.rc_id, in_context ? kScid : id);
-      all.push_back(in_context ? h.tassn.value() : ~0u);
-    }
-    return all;
-  }
-  InitiatorContext& context() { return s->initiator_contexts[q().context]; }
-};
 
 // ---- asking ----------------------------------------------------------------------------------------------------
 
@@ -630,88 +577,6 @@ TEST(ContextAnswer, of_a_number_that_nobody_has_is_stale) {
   r.answer_number(0);
   r.answer_number(0);
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 4u) << "twice";
-}
-
-// ---- the end of a context --------------------------------------------------------------------------------------
-
-TEST(LeavingContext, with_the_channel_its_requests_end_and_another_may_be_asked_for) {
-  Ordered r;
-  r.get_context();
-  r.post(WrOp::kWrite, 8, kSo);
-  r.post(WrOp::kWrite, 8, kRo);
-  r.sent();
-  setup::kill_channel(*r.s, r.channel);
-  EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout, CrStatus::kAckTimeout}));
-  EXPECT_EQ(r.q().context, 0u);
-  EXPECT_TRUE(r.q().rot);
-  EXPECT_EQ(r.s->initiator_contexts.in_use(), 0u);
-}
-
-TEST(LeavingContext, with_one_of_several_channels_all_its_requests_end_and_no_other_one_is_asked_for) {
-  Ordered r({.lanes = 2});
-  r.get_context();
-  r.post(WrOp::kWrite, 8, kSo);
-  r.sent();
-  const uint32_t other = setup::channel_to(*r.s, r.s->targets[r.target].peer, kBulkLane);
-  setup::kill_channel(*r.s, other);
-  EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kAckTimeout});
-  EXPECT_EQ(r.q().context, 0u);
-  EXPECT_FALSE(r.q().rot) << "late answers by the first channel would look like those of a new context";
-}
-
-TEST(LeavingContext, the_next_one_begins_with_number_0) {
-  Ordered r;
-  r.get_context();
-  r.post(WrOp::kWrite, 8, kSo);
-  r.sent();
-  r.answer_number(0);
-  reset_queue(*r.s, r.queue_index);
-  r.q().state = QueueState::kReady;
-  r.get_context();
-  ASSERT_NE(r.q().context, 0u);
-  r.post(WrOp::kWrite, 8, kSo);
-  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{0});
-}
-
-TEST(LeavingContext, a_channel_of_another_peer_takes_none_along) {
-  Ordered r;
-  r.get_context();
-  const uint32_t other = r.s->targets[r.add(r.target_config(3))].peer;
-  setup::kill_channel(*r.s, setup::channel_to(*r.s, other, kSmallLane));
-  EXPECT_NE(r.q().context, 0u);
-}
-
-TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answer_may_come) {
-  for (const bool answered : {true, false}) {
-    Ordered r;
-    r.get_context();
-    r.post(WrOp::kWrite, 8, kSo);
-    r.sent();
-    if (answered) r.answer_number(0);
-    reset_queue(*r.s, r.queue_index);
-    r.q().state = QueueState::kReady;
-    r.completions();
-    r.post(WrOp::kWrite, 8, kSo);
-    EXPECT_EQ(r.header_of(r.sent().at(0)).alloc, answered) << "a late answer would look like one of the new context";
-  }
-}
-
-TEST(LeavingContext, the_target_is_told) {
-  for (const bool destroyed : {false, true}) {
-    Ordered r;
-    r.get_context();
-    const uint32_t before = r.s->outbox_tail;
-    if (destroyed) {
-      ASSERT_EQ(destroy_jetty(*r.s, r.id), Status::kOk);
-    } else {
-      flush_queue(*r.s, r.queue_index);
-    }
-    ASSERT_EQ(r.s->outbox_tail, before + 1);
-    const wire::ControlRecord& record = r.s->outbox[before % kOutboxRing].record;
-    EXPECT_EQ(record.type, wire::RecordType::kScFree);
-    EXPECT_EQ(record.scid, kScid);
-    EXPECT_EQ(r.s->initiator_contexts.in_use(), 0u);
-  }
 }
 
 }  // namespace
