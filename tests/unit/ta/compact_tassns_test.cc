@@ -63,24 +63,6 @@ TEST_F(RepeatsElsewhere, a_queue_that_used_many_tassns_elsewhere_stays_with_rtp)
   EXPECT_EQ(count(a, Counter::kCtpTx), 2u) << "its TASSNs have come round";
 }
 
-TEST_F(RepeatsElsewhere, a_request_too_far_behind_an_old_one_goes_by_rtp_though_the_channel_of_ctp_has_just_begun) {
-  bool lossy = true;
-  filter = [&](UbNode& from, Bytes& frame) { return &from == &a || wire::has_link_header(frame) || !lossy; };
-  request(WrOp::kRead, 4 * kMtu);  // by RTP, and its answers are lost
-  for (uint32_t i = 0; i < ta::kKeptResults; ++i) {
-    b.post_receive(b.receive_indices[0], b.receives[0], 0, 64);
-    request(WrOp::kSend, 8);
-  }
-  exchange();
-  request(WrOp::kWrite, 8);
-  exchange();
-  EXPECT_TRUE(arrived(8)) << "it need not wait for the answer";
-  EXPECT_EQ(count(a, Counter::kCtpTx), 0u);
-  lossy = false;
-  settle(seconds(1));
-  EXPECT_EQ(a.poll().size(), 2 + ta::kKeptResults);
-}
-
 // There are places for so many queues. A request that waits for the answer to an older one has its place already.
 TEST_F(RepeatsElsewhere, a_request_that_waits_has_a_place) {
   bool lossy = true;
