@@ -603,5 +603,20 @@ TEST(NoPacket, without_room_for_a_channel_a_request_ends_as_if_the_peer_were_dea
   EXPECT_EQ(r.outcomes(), (Outcomes{CrStatus::kAckTimeout}));
 }
 
+// The numbers of a request are free for others when it has retired, which waits for room in its JFC.
+TEST(WaitingForNumbers, ends_when_a_full_jfc_gets_room) {
+  Requests r;
+  const uint32_t depth = std::exchange(r.the_jfc().depth, 0);
+  r.post(WrOp::kWrite);
+  r.sent();
+  r.answer(0);
+  r.q().next_tassn += Tassn::kHalf;
+  r.post(WrOp::kWrite);
+  EXPECT_TRUE(r.sent().empty());
+  r.the_jfc().depth = depth;
+  resume_jfc(*r.s, r.jfc);
+  EXPECT_EQ(r.sent().size(), 1u);
+}
+
 }  // namespace
 }  // namespace ub::ta
