@@ -591,5 +591,16 @@ TEST(SlowContext, a_strong_multi_packet_write_places_nothing_beyond_a_gap) {
   EXPECT_EQ(d.host.pending_copies(), 0u);
 }
 
+// Its peer is broken: the packet says that it is all of its message, and another one that it belongs to that, too.
+TEST(SlowContext, an_early_request_with_copies_under_way_is_not_held) {
+  SlowInContext d;
+  d.give(d.psn + 1, d.on_memory(TaOpcode::kWrite, 2 * kMtu), kMtu, false, d.tpmsn);
+  ASSERT_EQ(d.host.pending_copies(), 1u);
+  d.write(1, kSo);
+  EXPECT_EQ(d.early(), 0u);
+  d.finish_copies();
+  d.expect_nothing_held();
+}
+
 }  // namespace
 }  // namespace ub::ta
