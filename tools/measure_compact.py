@@ -4,8 +4,9 @@
 
 A round measures RTP, CTP and RTP again, and counts if all its probes say the same distance of the CPUs. Prints medians
 as rows of a Markdown table, and between which values the middle half of the rounds lies: a full window of WRITEs has
-two rates, of which a run takes one, so that a few rounds say little about it. The programs are the same; `transport.compact` decides which transport serves. How many
-instructions and packets that takes is counted by tests/bench/instructions.
+two rates, of which a run takes one, so that a few rounds say little about it. The programs are the same;
+`transport.compact` decides which transport serves. How many instructions and packets that takes is counted by
+tests/bench/instructions.
 
 usage: measure_compact.py [--build DIR] [--rounds 15] [--only NAME] [--cpus 0,1]
 """

@@ -27,7 +27,8 @@ void Node::configure() {
   const CoreOptions& o = world_.options.core;
   config_ = tweak;
   config_.self.eid.bytes = at_.ip.bytes;
-  uint32_t node, epoch;  // unlike that of a former life, since the sender of a datagram is known by nothing else
+  // No former life has had this UASID: by nothing else is it known which one has sent a datagram.
+  uint32_t node, epoch;
   do {
     config_.self.uasid = static_cast<uint32_t>(world_.rng.between(1, 0xffff)) << 16 | at_.port;
   } while (world_.find_instance(config_.self.eid, config_.self.uasid, &node, &epoch));

@@ -54,7 +54,9 @@ bool is_to_be_executed(CoreState& s, uint32_t channel, const wire::Btah& request
   Repeats& r = repeats_of(s, s.channels[channel]);
   const Tassn t = request.tassn;
   QueueResults* q = find_results(r, request.rc_id);
-  if (request.opcode == wire::TaOpcode::kRead) {  // as often as it comes; those behind it are newer
+  // A READ may run twice, and is not on record. It moves the record on all the same: behind many READs, the next
+  // request would otherwise look older than the newest one on record.
+  if (request.opcode == wire::TaOpcode::kRead) {
     if (q != nullptr && t.after(q->newest)) advance(*q, t);
     return true;
   }
