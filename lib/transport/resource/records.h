@@ -220,11 +220,12 @@ struct InitiatorContext {
   uint32_t peer;
   Tassn next;                  // number of the next request
   uint16_t strong_unanswered;  // requests of strong order
+  Instant overdue_at;          // the target is to have answered by then what timed out; never: nothing did
   ta::TassnWindow answered;
   uint64_t strong[ta::TassnWindow::kSpan / 64];  // a bit for each number: an unanswered request of strong order has it
   uint32_t requests[ta::TassnWindow::kSpan];     // the request that has the number
 };
-static_assert(sizeof(InitiatorContext) <= 1112);
+static_assert(sizeof(InitiatorContext) <= 1120);
 
 // The target's record of a sequence context (ROT, ta/sequence_contexts.h).
 constexpr uint32_t kEarlyOfContext = 32;

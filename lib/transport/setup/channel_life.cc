@@ -153,8 +153,9 @@ void kill_channel(CoreState& s, uint32_t channel) {
   ta::drop_messages(s, ch);
   if (!is_connected(peer)) ta::close_contexts_of(s, ch.peer);
   tp::give_up_all_held(s, ch);
-  ta::free_repeats(s, ch);  // before its queues look for another channel
   if (ch.carries_requests) ta::fail_channel_requests(s, channel);
+  ta::free_repeats(s, ch);  // before its queues look for another channel
+  if (ch.carries_requests) ta::go_on_without_channel(s);
   ta::drop_jobs_of_channel(s, channel);
   ch.in_flight.clear(s.messages);
   ch.answers.clear(s.answers);
@@ -233,7 +234,10 @@ void close_owner(CoreState& s, Owner owner) {
     if (peer.owner != owner || peer.visitor != 0) continue;
     uint32_t& current = lane_of(s, ch).channels[ch.place()];
     if (current == i) current = 0;
-    if (ch.carries_requests) ta::fail_channel_requests(s, i);  // now, before another channel takes its place
+    if (ch.carries_requests) {  // now, before another channel takes its place
+      ta::fail_channel_requests(s, i);
+      ta::go_on_without_channel(s);
+    }
     ch.carries_requests = false;
     close_channel(s, i);
   }

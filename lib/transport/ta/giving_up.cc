@@ -10,6 +10,7 @@
 #include "lib/transport/ta/early_completion.h"
 #include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/refused_requests.h"
+#include "lib/transport/ta/repeated_requests.h"
 #include "lib/transport/ta/request_state.h"
 #include "lib/transport/ta/scheduler.h"
 #include "lib/transport/ta/sent_messages.h"
@@ -82,11 +83,13 @@ void end_overdue(CoreState& s, uint32_t queue) {
     if (wr.deadline <= s.now) {
       s.count(Counter::kTaTimeout);
       timed_out_on = wr.channel;
+      note_overdue(s, q, wr);
       give_up(s, queue, n, CrStatus::kAckTimeout);
       continue;
     }
     q.deadline = earlier(q.deadline, wr.deadline);
   }
+  q.deadline = earlier(q.deadline, end_overdue_context(s, queue));
   if (timed_out_on != 0) setup::end_if_silent(s, timed_out_on);
 }
 
@@ -107,6 +110,12 @@ void on_queue_timer(CoreState& s, uint32_t queue) {
 
 namespace {
 
+// Would the channel `ch`, which died, have been the one to carry the request, which was posted and not started?
+bool was_for(const CoreState& s, const SendQueue& q, const Wqe& wqe, const tp::Channel& ch) {
+  return lane_of_request(s, q, wqe) == ch.lane && place_of(s, q, ch.lane) == ch.place() &&
+         (ch.repeats == 0 || has_place(s.repeats[ch.repeats], q));
+}
+
 // Marks requests that were posted and not started, and that need the channel `ch`, which died.
 void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
   fetch_all(q);
@@ -115,8 +124,7 @@ void mark_dead(CoreState& s, SendQueue& q, const tp::Channel& ch) {
     if (!fits_ring(q, at, wqe)) return;
     if (wqe.op != WrOp::kSkip && wqe.op != WrOp::kNop && wqe.target != 0 && wqe.target <= s.targets.high_water() &&
         s.targets[wqe.target].peer == ch.peer) {
-      const bool its_place = lane_of_request(s, q, wqe) == ch.lane && place_of(s, q, ch.lane) == ch.place();
-      if (its_place || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
+      if (was_for(s, q, wqe, ch) || !setup::has_channels(s.peers[ch.peer])) wqe.flags |= kWrDead;
     }
     at += wqe.slots;
   }
@@ -147,6 +155,12 @@ void fail_channel_requests(CoreState& s, uint32_t channel) {
     }
     if (q.context != 0) lose_context(s, queue, ch.peer);
     if (!q.unreliable) mark_dead(s, q, ch);
+  }
+}
+
+void go_on_without_channel(CoreState& s) {
+  for (uint32_t queue = 1; queue <= s.queues.high_water(); ++queue) {
+    if (!s.queues[queue].in_use) continue;
     retire_requests(s, queue);
     schedule_queue(s, queue);
   }

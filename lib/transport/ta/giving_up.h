@@ -12,6 +12,8 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status);
 void on_queue_timer(CoreState& s, uint32_t queue);
 // Ends all requests on a dead channel, and those that were posted and would have been sent on it.
 void fail_channel_requests(CoreState& s, uint32_t channel);
+// After it: completes what ended, and lets the queues look for another channel.
+void go_on_without_channel(CoreState& s);
 // The queue goes to state ERROR: its started requests end with kWrFlush, then a kWrFlushDone follows.
 void flush_queue(CoreState& s, uint32_t queue);
 // The queue goes to state RESET: its requests end with kWrFlush, those that were started, were posted and will be.

@@ -47,15 +47,9 @@ auto* find_place(R& r, uint32_t rcid) {
   return place == end ? nullptr : place;
 }
 
-// How many TASSNs the queue has used since its newest request on the channel.
+// How many TASSNs the queue has used since its newest request that the target knows.
 uint32_t used_since(const RepeatQueue& place, Tassn next) {
   return place.wraps * (Tassn::kMask + 1) + next.value() - place.newest.value();
-}
-
-bool has_place(const Repeats& r, const SendQueue& q) {
-  const RepeatQueue* place = find_place(r, q.rcid);
-  if (place == nullptr) return r.queue_count < kRepeatQueues;
-  return !place->closed && used_since(*place, q.next_tassn) < kMostBetween;
 }
 
 // Calls visit(place) for the places of this RCID on all channels.
@@ -84,6 +78,12 @@ bool within_record(const WrState& oldest, Tassn tassn) {
 
 }  // namespace
 
+bool has_place(const Repeats& r, const SendQueue& q) {
+  const RepeatQueue* place = find_place(r, q.rcid);
+  if (place == nullptr) return r.queue_count < kRepeatQueues;
+  return !place->closed && used_since(*place, q.next_tassn) < kMostBetween;
+}
+
 bool may_be_repeated(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t peer) {
   if (takes_receive(wqe.op)) return false;
   const uint32_t channel = s.peers[peer].lanes[kCompactLane].channels[0];
@@ -102,12 +102,9 @@ bool target_remembers(const SendQueue& q, Tassn tassn) {
 
 void hold_place(CoreState& s, const tp::Channel& ch, const SendQueue& q) {
   Repeats& r = repeats_of(s, ch);
-  RepeatQueue* place = find_place(r, q.rcid);
-  if (place == nullptr) {
-    UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
-    place = &r.queues[r.queue_count++];
-  }
-  *place = {q.rcid, q.next_tassn, 0, false};
+  if (find_place(r, q.rcid) != nullptr) return;
+  UB_ASSERT(r.queue_count < kRepeatQueues);  // may_be_repeated() was asked
+  r.queues[r.queue_count++] = {q.rcid, q.next_tassn, 0, false};
 }
 
 void note_wrap(CoreState& s, uint32_t rcid) {
@@ -222,11 +219,26 @@ void note_repeated(CoreState& s, uint32_t channel, SentSegment& sent) {
 
 // ---- answers and time ------------------------------------------------------------------------------------------
 
+namespace {
+
+// The target knows this request of the queue, and with it all older ones.
+void note_known(RepeatQueue& place, Tassn t) {
+  if (!t.after(place.newest)) return;
+  if (t.value() < place.newest.value()) {
+    if (place.wraps == 0) return;  // the peer answers what the queue has not sent
+    --place.wraps;
+  }
+  place.newest = t;
+}
+
+}  // namespace
+
 void note_answered(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   tp::Channel& ch = s.channels[channel];
-  const Repeats& r = repeats_of(s, ch);
-  if (!ch.timing || answer.rc_id != r.timed_rcid) return;
+  Repeats& r = repeats_of(s, ch);
   const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
+  if (RepeatQueue* place = find_place(r, answer.rc_id)) note_known(*place, answer.tassn + more);
+  if (!ch.timing || answer.rc_id != r.timed_rcid) return;
   if (r.timed.distance(answer.tassn) > more) return;
   ch.timing = false;
   tp::add_sample(ch.round_trip, s.now - ch.timed_at, s.now);

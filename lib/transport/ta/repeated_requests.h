@@ -20,6 +20,8 @@ bool take_repeats(CoreState& s, tp::Channel& ch);
 void free_repeats(CoreState& s, tp::Channel& ch);
 
 // ---- which requests it carries ---------------------------------------------------------------------------------
+// Has the queue a place on this record, or can it get one?
+bool has_place(const Repeats& r, const SendQueue& q);
 // May the compact channel to this peer, whose wire loses packets, carry the next request of the queue? If not, RTP
 // does: a request that takes a receive, because receives are taken in the order of posting and so each would have to
 // wait for the answer to the one before; a request of a queue for which the target has no record, or one whose TASSNs
@@ -47,7 +49,7 @@ tp::TxMessage message_of(const CoreState& s, const SentSegment& segment);
 void note_repeated(CoreState& s, uint32_t channel, SentSegment& segment);
 
 // ---- answers and time ------------------------------------------------------------------------------------------
-// An answer came: it may tell the round trip.
+// An answer came: the target knows the request, and the round trip may be measured by it.
 void note_answered(CoreState& s, uint32_t channel, const wire::Atah& answer);
 // The channel's timer. Segments that are due will be sent again, requests that were sent often enough end. False: the
 // peer was silent for so long that the channel has ended with them.

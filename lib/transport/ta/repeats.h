@@ -18,8 +18,8 @@ namespace ub::ta {
 constexpr uint32_t kKeptResults = 64;   // of one queue: those of its newest TASSNs
 constexpr uint32_t kRepeatQueues = 32;  // queues of one end that use such a channel, in its whole life
 constexpr uint32_t kRepeatable = 128;   // segments that are unanswered on such a channel, at most
-// TASSNs between two requests of a queue on such a channel, at most. The target takes a TASSN that is 2^15 or more
-// ahead of the newest one that it knows for an old one, and that one may be older than ours if requests were given up.
+// TASSNs of a queue between the newest request that the target is known to have and the next one on such a channel, at
+// most. The target takes a TASSN that is 2^15 or more ahead of the newest one that it knows for an old one.
 constexpr uint32_t kMostBetween = 1 << 14;
 
 // A segment that was sent and may have to be sent again.
@@ -36,7 +36,7 @@ struct SentSegment {
 // A queue of ours that uses the channel.
 struct RepeatQueue {
   uint32_t rcid;
-  Tassn newest;   // of its requests that were admitted to the channel
+  Tassn newest;   // of its requests that the target has answered; at first that of the first one it was to get
   uint8_t wraps;  // how often the TASSNs of the queue have begun at 0 since then, at most 255
   bool closed;    // it was destroyed: another one with its RCID would begin with TASSNs that have results at the target
 };

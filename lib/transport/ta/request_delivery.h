@@ -204,6 +204,7 @@ class RequestDelivery {
     const uint32_t context = ch.rol || ch.compact ? 0 : context_of(s_, ch.peer, request.rc_id);
     Turn turn = Turn::kNever;
     ch.open.context = static_cast<uint16_t>(context);
+    request.rc_id = 0;  // no queue has it, so that nobody takes the answer for one to a request of his
     if (context != 0) {
       request.rc_id = s_.contexts[context].rcid;
       turn = turn_of(s_.contexts[context], request);

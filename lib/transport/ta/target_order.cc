@@ -104,8 +104,29 @@ void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t s
   InitiatorContext& c = s.initiator_contexts[q.context];
   c = InitiatorContext{};
   c.scid = scid;
+  c.overdue_at = Instant::never();
   c.peer = s.channels[asking.channel].peer;
   q.unfinished_from = q.started_head;
+}
+
+void note_overdue(CoreState& s, const SendQueue& q, const WrState& wr) {
+  if (!wr.in_context) return;
+  InitiatorContext& c = s.initiator_contexts[q.context];
+  c.overdue_at = earlier(c.overdue_at, s.now + q.request_timeout);
+}
+
+Instant end_overdue_context(CoreState& s, uint32_t queue) {
+  const SendQueue& q = s.queues[queue];
+  if (q.context == 0) return Instant::never();
+  InitiatorContext& c = s.initiator_contexts[q.context];
+  if (c.overdue_at > s.now) return c.overdue_at;
+  c.overdue_at = Instant::never();
+  if (c.answered.first() == c.next) return c.overdue_at;
+  const uint32_t oldest = c.requests[slot_of(c.answered.first())];
+  const bool awaited = oldest - q.started_head < q.started_tail - q.started_head && !q.work[oldest & q.work_mask].done;
+  if (awaited) return c.overdue_at = s.now + q.request_timeout;  // it has a deadline of its own
+  lose_context(s, queue, c.peer);
+  return Instant::never();
 }
 
 void leave_context(CoreState& s, SendQueue& q) {

@@ -46,12 +46,20 @@ void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking);
 // The answer to that request grants the context `scid`.
 void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid);
 
+// This request timed out. If it has a number, that is in use until the target answers.
+void note_overdue(CoreState& s, const SendQueue& q, const WrState& wr);
+// Ends the context if the target has not answered the oldest number for as long as the queue waits for an answer after
+// its request timed out: nothing else would bound how long strong requests and numbers wait for it. Returns when this
+// is to be asked again.
+Instant end_overdue_context(CoreState& s, uint32_t queue);
+
 // The queue uses its context no more. Its requests have ended. The target is told, if there is a channel to it.
 void leave_context(CoreState& s, SendQueue& q);
 // The target has refused the request of this number, which was given up meanwhile, so that nobody sends it again: an
 // empty WRITE takes the number.
 void fill_number(CoreState& s, uint32_t queue, uint32_t channel, Tassn tassn);
-// A channel to the peer died, and with it may be numbers of the context: its requests end.
+// A channel to the peer died, and with it may be numbers of the context, or the peer does not answer one: its requests
+// end.
 void lose_context(CoreState& s, uint32_t queue, uint32_t peer);
 
 }  // namespace ub::ta

@@ -130,6 +130,32 @@ TEST_F(RepeatsTest, a_repeat_that_finds_the_port_full_leaves_later) {
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
 }
 
+TEST_F(RepeatsTest, a_request_that_finds_the_port_full_is_repeated_like_any_other) {
+  a.host.full = true;
+  request(WrOp::kWrite, 8);
+  drain(a);
+  a.host.full = false;
+  EXPECT_EQ(lose(a).size(), 1u);
+  settle(seconds(1));
+  EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+  EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
+}
+
+// It stands on the list once, though it has left twice.
+TEST_F(RepeatsTest, a_request_that_was_refused_is_repeated_once_at_a_time) {
+  request(WrOp::kWrite, 8);
+  const std::vector<SeenCompact> first = lose(a);
+  ASSERT_EQ(first.size(), 1u);
+  answer(a.jetty, first[0].ta.req.tassn, wire::kRspPageFault);
+  wait_for_frames(a);
+  EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 0u) << "the target asked for this one";
+  lose(a);
+  wait_for_frames(a);
+  settle(seconds(1));
+  EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
+  EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+}
+
 TEST_F(RepeatsTest, a_request_that_was_given_up_is_not_repeated) {
   request(WrOp::kWrite, 8);
   lose(a);
@@ -277,6 +303,44 @@ TEST(RepeatsPlaces, one_queue_more_than_there_are_places_goes_by_rtp) {
   EXPECT_TRUE(is_carried()) << "it has a place itself";
 }
 
+// RTP carries what a queue without a place has posted, or the next channel of CTP does.
+TEST(RepeatsPlaces, with_the_channel_ends_what_was_posted_by_queues_that_have_one) {
+  for (const bool with_place : {true, false}) {
+    ta::Requests r({.lanes = 2});
+    r.peer().compact_mtu = ta::kMtu;
+    r.peer().compact_loses = true;
+    const uint32_t compact = setup::channel_to(*r.s, r.s->targets[r.target].peer, kCompactLane);
+    ASSERT_TRUE(ta::take_repeats(*r.s, r.s->channels[compact]));
+    r.open(compact);
+    ta::Repeats& repeats = r.s->repeats[r.s->channels[compact].repeats];
+    repeats.queue_count = ta::kRepeatQueues;
+    if (with_place) repeats.queues[7].rcid = r.q().rcid;
+    r.post(WrOp::kWrite, 8);
+    setup::kill_channel(*r.s, compact);
+    r.sent();  // its turn
+    EXPECT_EQ(r.outcomes(), with_place ? ta::Outcomes{CrStatus::kAckTimeout} : ta::Outcomes{});
+  }
+}
+
+// Whether the channel of CTP can carry a request is known only when it has begun. RTP does it at once if not.
+TEST(RepeatsPlaces, a_request_that_is_too_far_ahead_for_a_channel_that_has_just_begun_goes_by_rtp) {
+  ta::Requests r({.depth = 128, .lanes = 2});
+  r.post(WrOp::kRead, 8);
+  r.sent();  // and its answer is late
+  for (uint32_t i = 1; i <= ta::kKeptResults; ++i) {
+    r.post(WrOp::kWrite, 8);
+    r.sent();
+    r.answer(i);
+  }
+  r.s->links[1].config.lossless = false;
+  r.s->links[1].config.compact = true;
+  r.peer().compact_mtu = ta::kMtu;
+  r.peer().compact_loses = true;
+  r.post(WrOp::kWrite, 8);
+  ASSERT_NE(r.peer().lanes[kCompactLane].channels[0], 0u);
+  EXPECT_EQ(r.sent().size(), 1u);
+}
+
 // Its final word becomes visible last, and another one may be lost.
 TEST_F(RepeatsTest, the_last_segment_of_a_write_waits_for_the_others) {
   request(WrOp::kWrite, 4 * kMtu);
@@ -354,6 +418,16 @@ TEST_F(RepeatsTest, an_old_write_does_not_overwrite_a_new_one) {
   arrive(write_frame(9, 1, std::byte{1}));
   arrive(write_frame(9, 1, std::byte{1}, true));
   EXPECT_EQ(first_byte(), std::byte{2});
+}
+
+// READs move the record on, and none moves it back.
+TEST_F(RepeatsTest, an_old_read_makes_no_request_look_new) {
+  arrive(write_frame(9, 7, std::byte{1}));
+  arrive(write_frame(9, 8, std::byte{2}));
+  arrive(read_frame(9, 6));
+  arrive(write_frame(9, 7, std::byte{1}));
+  EXPECT_EQ(first_byte(), std::byte{2});
+  EXPECT_EQ(count(b, Counter::kCtpRxDuplicate), 1u);
 }
 
 TEST_F(RepeatsTest, packets_that_change_places_are_all_executed) {

@@ -49,6 +49,24 @@ TEST_F(RepeatsTest, a_write_behind_40000_reads_is_not_taken_for_an_old_one) {
   EXPECT_EQ(count(b, Counter::kCtpRxOld), 0u);
   EXPECT_GT(count(a, Counter::kCtpTx), 40'000u);
 }
+// A request that does not leave uses its TASSN all the same, and the target never learns of it.
+TEST_F(RepeatsElsewhere, a_write_behind_40000_that_do_not_leave_is_not_taken_for_an_old_one) {
+  write(0);
+  for (int i = 0; i < 40'000; ++i) {
+    request(WrOp::kWrite, 8).sge.segment = 0;
+    exchange();
+    ASSERT_EQ(only_status(a), CrStatus::kLocAccess) << i;
+  }
+  write(64);
+  EXPECT_EQ(count(b, Counter::kCtpRxOld), 0u);
+}
+// The peer lies about what it was sent. The queue must not take its next TASSNs for ones that are long used.
+TEST_F(RepeatsElsewhere, an_answer_to_what_was_never_sent_moves_nothing_back) {
+  write(0);
+  answer(a.jetty, Tassn(0) - 9);
+  write(64);
+  EXPECT_EQ(count(a, Counter::kCtpTx), 2u);
+}
 TEST_F(RepeatsElsewhere, a_queue_that_used_many_tassns_elsewhere_stays_with_rtp) {
   write(0);
   send_elsewhere(ta::kMostBetween - 2);

@@ -69,6 +69,64 @@ TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answe
   }
 }
 
+// ---- a target that does not answer -----------------------------------------------------------------------------
+
+// The target has acknowledged what was sent, so that its channel lives, and answers nothing.
+struct Unanswered : Ordered {
+  Unanswered() {
+    ch().so_credit = 1;
+    get_context();
+    post(WrOp::kWrite, 8, kSo);
+    sent();
+    pass(q().request_timeout);
+    timer();
+    EXPECT_EQ(outcomes(), Outcomes{CrStatus::kAckTimeout});
+    post(WrOp::kWrite, 8, kSo);
+    EXPECT_TRUE(sent().empty());
+  }
+};
+
+TEST(OverdueContext, ends_and_what_waits_in_it_does_too) {
+  Unanswered r;
+  r.pass(r.q().request_timeout - nanoseconds(1));
+  r.timer();
+  EXPECT_NE(r.q().context, 0u);
+  r.pass(nanoseconds(1));
+  EXPECT_EQ(r.q().deadline, r.s->now);
+  r.timer();
+  EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kAckTimeout});
+  EXPECT_EQ(r.q().context, 0u);
+  r.post(WrOp::kWrite, 8, kSo);
+  EXPECT_EQ(r.sent().size(), 1u);
+}
+
+TEST(OverdueContext, stays_if_the_answer_comes_in_time) {
+  Unanswered r;
+  r.answer_number(0);
+  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{1});
+  r.pass(r.q().request_timeout / 2);
+  r.answer_number(1);
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_EQ(r.outcomes(), Outcomes{kOk});
+  EXPECT_NE(r.q().context, 0u);
+}
+
+TEST(OverdueContext, is_not_ended_by_a_request_that_has_a_deadline_of_its_own) {
+  Unanswered r;
+  r.pass(r.q().request_timeout - microseconds(1));
+  r.answer_number(0);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.pass(microseconds(1));
+  r.timer();
+  EXPECT_NE(r.q().context, 0u);
+  EXPECT_TRUE(r.outcomes().empty());
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kAckTimeout});
+  EXPECT_EQ(r.q().context, 0u) << "and then the same holds for that";
+}
+
 TEST(LeavingContext, the_target_is_told) {
   for (const bool destroyed : {false, true}) {
     Ordered r;

@@ -88,6 +88,16 @@ class RepeatsTest : public CompactPair {
     ta.token_value = UbNode::kToken;
     return frame_of(ta, {8, what});
   }
+  Bytes read_frame(uint32_t rcid, uint32_t tassn) const {
+    wire::TaPacket ta{};
+    ta.req.opcode = wire::TaOpcode::kRead;
+    ta.req.tassn = Tassn(tassn);
+    ta.req.rc_id = rcid;
+    ta.has_ma = ta.tv = true;
+    ta.ma = {b.address(), b.segment.token_id, 8};
+    ta.token_value = UbNode::kToken;
+    return frame_of(ta, {});
+  }
   /// RTP carries as many messages of a's queue. Each takes one TASSN.
   void send_elsewhere(uint32_t messages) {
     for (uint32_t left = messages; left != 0;) {
@@ -109,11 +119,12 @@ class RepeatsTest : public CompactPair {
     w.token_value = UbNode::kToken;
     a.core->on_posted(now, jetty);
   }
-  /// b says to a that a WRITE of this queue was executed.
-  void answer(uint32_t rcid, Tassn tassn) {
+  /// b answers a WRITE of this queue.
+  void answer(uint32_t rcid, Tassn tassn, uint8_t rspst = wire::kRspOk) {
     wire::TaPacket ta{};
     ta.is_response = true;
     ta.rsp.opcode = wire::TaOpcode::kTaack;
+    ta.rsp.rspst = rspst;
     ta.rsp.rc_id = rcid;
     ta.rsp.tassn = tassn;
     a.core->on_packet(now, a.link, frame_between(b, a, ta, {}));

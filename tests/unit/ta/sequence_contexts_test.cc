@@ -507,7 +507,10 @@ TEST(NoContext, what_names_one_that_its_sender_does_not_have_is_not_executed) {
   for (uint32_t scid : {0u, good + 1, good ^ 1u << 15, good | 1u << 16}) {
     d.scid = scid;
     d.write(0, kRo);
-    EXPECT_EQ(d.verdict(), kNotSupported) << scid;
+    const std::vector<tp::TxMessage> all = d.answers();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ((std::pair<int, int>(all[0].rspst, all[0].rspinfo)), kNotSupported) << scid;
+    EXPECT_EQ(all[0].source, kAnswerToContext) << "a queue may have the number " << scid;
   }
   EXPECT_EQ(d.count(Counter::kTaRxNoContext), 4u);
   d.scid = good;
