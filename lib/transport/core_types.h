@@ -84,6 +84,7 @@ struct CoreConfig {
   uint32_t upi = 1;
   bool every_id = true;  // this instance gives out all ids; false: only those of blocks added by add_id_block()
   uint32_t first_psn = UINT32_MAX;  // initial PSN of every channel, for tests; UINT32_MAX: random
+  uint32_t first_tassn = UINT32_MAX;  // first TASSN of every queue, for tests; UINT32_MAX: random
 
   // Protocol.
   uint32_t window_packets = 512;         // out-of-order window W offered to peers: power of two, 128..2048

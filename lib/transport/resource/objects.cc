@@ -195,6 +195,9 @@ Status create_jetty(CoreState& s, const JettyConfig& config, uint32_t* id) {
   q.work_mask = std::bit_ceil(qc.depth) - 1;
   q.jetty = record;
   q.rcid = new_id;
+  // Answers name an RCID and a TASSN. A late one to a former queue of the RCID would be taken for one to this queue.
+  const uint32_t random_tassn = s.prng.next_u32();
+  q.next_tassn = Tassn(s.config.first_tassn == UINT32_MAX ? random_tassn : s.config.first_tassn);
   q.jfc = qc.jfc;
   q.rnr_retry = qc.rnr_retry;
   q.state = QueueState::kReady;

@@ -220,7 +220,8 @@ struct InitiatorContext {
   uint32_t peer;
   Tassn next;                  // number of the next request
   uint16_t strong_unanswered;  // requests of strong order
-  Instant overdue_at;          // the target is to have answered by then what timed out; never: nothing did
+  Tassn overdue;               // number of a request that was given up, and that the target is to answer
+  Instant overdue_at;          // until then; never: there is none
   ta::TassnWindow answered;
   uint64_t strong[ta::TassnWindow::kSpan / 64];  // a bit for each number: an unanswered request of strong order has it
   uint32_t requests[ta::TassnWindow::kSpan];     // the request that has the number
@@ -323,6 +324,7 @@ struct Peer {
   bool refuses_compact;  // it refused a channel of CTP
   bool refuses_compact_rol;  // it refused one of CTP and ROL
   bool compact_rol;      // channels of CTP may be of ROL, too
+  // A channel of CTP that there is may be of another wire, and then be different.
   bool compact_loses;    // the wire that carries CTP may lose packets
   uint16_t compact_mtu;  // payload bytes of a packet of CTP; 0: RTP carries all
 };

@@ -119,10 +119,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   s.count(Counter::kTpChannelUp);
   push_event(s, EventKind::kChannelUp, ch.tpn);
   Peer& peer = s.peers[ch.peer];
-  if (ch.compact && peer.compact_mtu != 0) {
-    peer.compact_mtu = ch.mtu;
-    peer.compact_loses = ch.repeats != 0;
-  }
+  if (ch.compact && peer.compact_mtu != 0) peer.compact_mtu = ch.mtu;
   uint32_t& current = lane_of(s, ch).channels[ch.place()];
   if (current != channel && peer.visitor == 0 && !is_self(s, peer)) {
     uint32_t old = current;
@@ -180,8 +177,9 @@ void end_channel(CoreState& s, uint32_t channel) {
 
 namespace {
 
+// One that a queue has just begun, since it lost another one, has not asked yet.
 bool is_silent(const CoreState& s, const Channel& ch) {
-  return ch.state == ChannelState::kReqSent ||
+  return (ch.state == ChannelState::kReqSent && ch.created_at != s.now) ||
          (ch.state == ChannelState::kOpen && s.now - ch.heard_at >= s.config.channel_timeout);
 }
 

@@ -92,7 +92,6 @@ void respond(CoreState& s, uint32_t channel, const Arrival& from, const ControlR
   forget_terms(s, ch);
   if (!r.repeats) ta::free_repeats(s, ch);
   if (r.repeats) ta::take_repeats(s, ch);  // on_request() has asked whether there is one
-  if (ch.compact && ch.carries_requests) s.peers[ch.peer].compact_loses = r.repeats;
   agree(s, ch, r);
   send_about(s, ch, RecordType::kRep);
   arm_setup(s, channel);

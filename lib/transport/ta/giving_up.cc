@@ -65,6 +65,7 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
   q.no_retry_before = Instant{};
   if (wr.blocks_target) q.retry_next = true;
   if (wr.asks) ask_no_more(s, q, wr);
+  note_given_up(s, q, wr);
   if (q.unreliable) return give_up_held_datagram(s, queue);
   give_up_segments(s, queue, number, wr);
   on_ended(s, queue, number);
@@ -83,7 +84,6 @@ void end_overdue(CoreState& s, uint32_t queue) {
     if (wr.deadline <= s.now) {
       s.count(Counter::kTaTimeout);
       timed_out_on = wr.channel;
-      note_overdue(s, q, wr);
       give_up(s, queue, n, CrStatus::kAckTimeout);
       continue;
     }

@@ -185,7 +185,7 @@ class RequestDelivery {
         return;
       }
       note_of<Host>(s_, Stage::kMessageEnded, channel, m.number.value());
-      const EndedInContext ended{m.last.req, m.context, m.rspst};
+      const EndedInContext ended{m.last.req, context_of(s_, ch.peer, m.context), m.rspst};
       unpark_first(s_, ch);
       if (names_context(ended.request)) let_next_go(ended);
     }
@@ -203,7 +203,7 @@ class RequestDelivery {
     wire::Btah& request = ta.req;
     const uint32_t context = ch.rol || ch.compact ? 0 : context_of(s_, ch.peer, request.rc_id);
     Turn turn = Turn::kNever;
-    ch.open.context = static_cast<uint16_t>(context);
+    ch.open.context = static_cast<uint16_t>(context == 0 ? 0 : request.rc_id);
     request.rc_id = 0;  // no queue has it, so that nobody takes the answer for one to a request of his
     if (context != 0) {
       request.rc_id = s_.contexts[context].rcid;
@@ -214,7 +214,7 @@ class RequestDelivery {
       s_.count(Counter::kTaRxNoContext);
       fail_message(ch.open, {wire::kRspError, wire::kErrUnsupportedRequest});
     } else if (turn == Turn::kEarly && ch.open.rspst == 0) {
-      if (hold(p, rest)) return Delivered::kDone;
+      if (hold(p, rest, context)) return Delivered::kDone;
       fail_message(ch.open, {wire::kRspRnr, kSoon});
     }
     return deliver_in_turn<true>(p, rest);
@@ -223,7 +223,7 @@ class RequestDelivery {
   // The turn of this message has not come: it is held until then. Only one packet of an operation that takes no receive
   // is, and no atomic where memory answers later, because the host would write the value that it found into a record
   // that ends with its channel. False: it is not held, and the initiator sends it again.
-  bool hold(const RequestPacket& p, std::span<const std::byte> rest) {
+  bool hold(const RequestPacket& p, std::span<const std::byte> rest, uint32_t context) {
     using enum wire::TaOpcode;
     tp::Channel& ch = s_.channels[p.channel];
     const wire::TaOpcode op = p.ta.req.opcode;
@@ -231,7 +231,7 @@ class RequestDelivery {
                                                  : op == kWrite || op == kWriteByteEnable || op == kRead;
     // A message of one packet has no copies under way, unless another packet says that it belongs to it, too.
     if (!may_wait || !p.rtp.last || p.rtp.psn != p.start || ch.open.copies != 0) return false;
-    if (!room_for_early(s_, ch, s_.contexts[ch.open.context])) return false;
+    if (!room_for_early(s_, ch, s_.contexts[context])) return false;
     const uint32_t kept = tp::keep_packet(s_, ch, p.rtp, rest);
     if (kept == 0) return false;
     ParkedMessage& m = hold_early(s_, p.channel);
@@ -240,7 +240,7 @@ class RequestDelivery {
     s_.timers.arm(s_.timer_of_channel(p.channel), m.held_until);
     describe_kept(m, p, rest);
     s_.count(Counter::kTaRxEarly);
-    note_of<Host>(s_, Stage::kMessageEarly, p.channel, m.number.value(), m.context);
+    note_of<Host>(s_, Stage::kMessageEarly, p.channel, m.number.value(), context);
     go_to_message(p.channel, ch.message + 1);
     return true;
   }
@@ -254,15 +254,16 @@ class RequestDelivery {
     if (p.ta.has_be) m.last.be.bits = s_.kept.data(m.kept) + (p.ta.be.bits - rest.data());
   }
 
-  // A request of a context that has ended.
+  // A request of a context that has been executed, or will not be.
   struct EndedInContext {
     wire::Btah request;
-    uint32_t context;
+    uint32_t context;  // 0: it has ended meanwhile, and its record may be that of another one
     uint8_t rspst;
   };
 
   void end_in_context(const RequestPacket& p) {
-    const EndedInContext ended{p.ta.req, p.message.context, p.message.rspst};
+    const uint32_t peer = s_.channels[p.channel].peer;
+    const EndedInContext ended{p.ta.req, context_of(s_, peer, p.message.context), p.message.rspst};
     end_message(p.channel);
     let_next_go(ended);
   }

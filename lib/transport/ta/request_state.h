@@ -99,14 +99,19 @@ inline bool compact_keeps_order(const CoreState& s, const SendQueue& q, uint32_t
   return s.peers[peer].compact_rol && !q.long_messages && ordered_by_channel(s, q, peer);
 }
 
-// Can CTP carry the request in packets of this size? A WRITE is cut into segments of one packet each, unless it is
+// Can CTP carry the request? A WRITE is cut into segments of one packet each, unless it is
 // long. A READ is not: if a segment of it were refused, the last one would come before it. Not inlined, because the
 // registers that it takes would cost the requests of RTP more than a call costs those of CTP.
-[[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe, uint32_t mtu) {
+[[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
-  const uint32_t peer = s.targets[wqe.target].peer;
-  if (q.rol && !compact_keeps_order(s, q, peer)) return false;
-  if (s.peers[peer].compact_loses && !may_be_repeated(s, q, wqe, peer)) return false;
+  const uint32_t target_peer = s.targets[wqe.target].peer;
+  if (q.rol && !compact_keeps_order(s, q, target_peer)) return false;
+  const Peer& peer = s.peers[target_peer];
+  const uint32_t channel = peer.lanes[q.rol ? kOrderedCompactLane : kCompactLane].channels[0];
+  const bool loses = channel == 0 ? peer.compact_loses : s.channels[channel].repeats != 0;
+  if (loses && !may_be_repeated(s, q, wqe, target_peer)) return false;
+  const bool agreed = channel != 0 && s.channels[channel].is_up();
+  const uint32_t mtu = agreed ? s.channels[channel].mtu : peer.compact_mtu;
   return wqe.length <= (wqe.op == WrOp::kWrite ? std::min(s.config.lane_bulk_bytes, kMostCompactBytes) : mtu);
 }
 
@@ -119,8 +124,8 @@ inline void note_long_message(const Peer& peer, SendQueue& q, uint8_t lane) {
 // The lane of a request, which names a target.
 inline LaneKind lane_of_request(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   const uint32_t peer = s.targets[wqe.target].peer;
-  const uint32_t compact_mtu = s.peers[peer].compact_mtu;
-  if (compact_mtu != 0 && fits_compact(s, q, wqe, compact_mtu)) return q.rol ? kOrderedCompactLane : kCompactLane;
+  const bool compact = s.peers[peer].compact_mtu != 0 && fits_compact(s, q, wqe);
+  if (compact) return q.rol ? kOrderedCompactLane : kCompactLane;
   const bool ordered = ordered_by_channel(s, q, peer);
   return lane_kind(ordered, q.pinned_bulk || bulk_message(s, wqe));
 }

@@ -456,7 +456,7 @@ bool next_goes_along(const CoreState& s, const SendQueue& q, const Wqe& wqe, con
   const Wqe& next = q.slots[q.next_slot & q.slot_mask];
   const uint32_t small = s.config.lane_bulk_bytes;
   if (next.target != wqe.target || (next.length <= small) != (wqe.length <= small)) return false;
-  return !ch.compact || fits_compact(s, q, next, ch.mtu);
+  return !ch.compact || fits_compact(s, q, next);
 }
 
 }  // namespace

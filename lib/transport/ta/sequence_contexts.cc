@@ -17,6 +17,8 @@ uint32_t scid_of(const CoreState& s, uint32_t context) {
   return uint32_t{s.contexts[context].generation} << kIndexBits | context;
 }
 
+uint32_t index_of(uint32_t scid) { return scid & ((1u << kIndexBits) - 1); }
+
 uint32_t context_for(const CoreState& s, uint32_t peer, uint32_t rcid) {
   if (s.peers[peer].contexts == 0) return 0;
   for (uint32_t i = 1; i <= s.contexts.high_water(); ++i) {
@@ -45,7 +47,7 @@ uint32_t open_context(CoreState& s, uint32_t peer, uint32_t rcid) {
 }
 
 uint32_t context_of(const CoreState& s, uint32_t peer, uint32_t scid) {
-  const uint32_t index = scid & ((1u << kIndexBits) - 1);
+  const uint32_t index = index_of(scid);
   if (index == 0 || index > s.contexts.high_water()) return 0;
   const SequenceContext& c = s.contexts[index];
   return c.in_use && c.peer == peer && scid_of(s, index) == scid ? index : 0;
@@ -84,13 +86,13 @@ ParkedMessage& hold_early(CoreState& s, uint32_t channel) {
   ParkedMessage& m = park_on(s, channel, ch.early);
   m.channel = channel;
   ++ch.early_count;
-  SequenceContext& c = s.contexts[m.context];
+  SequenceContext& c = s.contexts[index_of(m.context)];
   c.early[c.early_count++] = record_of(s, m);
   return m;
 }
 
 void forget_early(CoreState& s, const ParkedMessage& message) {
-  SequenceContext& c = s.contexts[message.context];
+  SequenceContext& c = s.contexts[index_of(message.context)];
   uint32_t* const end = c.early + c.early_count;
   uint32_t* const at = std::find(c.early, end, record_of(s, message));
   UB_DCHECK(at != end);

@@ -5,6 +5,7 @@
 #include "lib/transport/setup/send_record.h"
 #include "lib/transport/ta/giving_up.h"
 #include "lib/transport/ta/queue_answer.h"
+#include "lib/transport/ta/queue_front.h"
 #include "lib/transport/ta/segmentation.h"
 
 namespace ub::ta {
@@ -14,6 +15,16 @@ namespace {
 // Where a number stands in the tables of its context.
 uint32_t slot_of(Tassn t) { return t.value() % TassnWindow::kSpan; }
 bool is_strong(const Wqe& wqe) { return wqe.place_order >= 2; }
+
+// nullptr: it has ended.
+const WrState* alive_request(const SendQueue& q, uint32_t number) {
+  if (number - q.started_head >= q.started_tail - q.started_head) return nullptr;
+  const WrState& wr = q.work[number & q.work_mask];
+  return wr.done ? nullptr : &wr;
+}
+
+// Has the only segment of the request been sent, and not been refused since?
+bool is_under_way(const WrState& wr) { return wr.cut != 0 && (wr.refused & segment_bit(0)) == 0; }
 
 // Is it of a kind that a context takes?
 bool fits_context(const CoreState& s, const Wqe& wqe, const tp::Channel& ch) {
@@ -77,7 +88,8 @@ bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, T
   const InitiatorContext& c = s.initiator_contexts[q.context];
   if (c.peer != s.channels[channel].peer || !c.answered.spans(tassn) || !tassn.before(c.next)) return false;
   *number = c.requests[slot_of(tassn)];
-  return true;
+  const WrState* wr = alive_request(q, *number);
+  return wr == nullptr || is_under_way(*wr);
 }
 
 void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn) {
@@ -109,24 +121,43 @@ void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t s
   q.unfinished_from = q.started_head;
 }
 
-void note_overdue(CoreState& s, const SendQueue& q, const WrState& wr) {
+void note_given_up(CoreState& s, SendQueue& q, const WrState& wr) {
   if (!wr.in_context) return;
   InitiatorContext& c = s.initiator_contexts[q.context];
-  c.overdue_at = earlier(c.overdue_at, s.now + q.request_timeout);
+  if (!c.overdue_at.is_never()) return;  // another one is to be answered sooner
+  c.overdue = wr.context_tassn;
+  c.overdue_at = s.now + q.request_timeout;
+  if (c.overdue_at >= q.deadline) return;
+  q.deadline = c.overdue_at;
+  s.timers.arm(timer_of(s, q), q.deadline);
 }
+
+namespace {
+
+// The next number that the target is to answer although its request was given up.
+void find_overdue(CoreState& s, const SendQueue& q, InitiatorContext& c) {
+  for (Tassn t = c.answered.first(); t != c.next; ++t) {
+    if (!c.answered.is_open(t) || alive_request(q, c.requests[slot_of(t)]) != nullptr) continue;
+    c.overdue = t;
+    c.overdue_at = s.now + q.request_timeout;
+    return;
+  }
+  c.overdue_at = Instant::never();
+}
+
+}  // namespace
 
 Instant end_overdue_context(CoreState& s, uint32_t queue) {
   const SendQueue& q = s.queues[queue];
   if (q.context == 0) return Instant::never();
   InitiatorContext& c = s.initiator_contexts[q.context];
   if (c.overdue_at > s.now) return c.overdue_at;
-  c.overdue_at = Instant::never();
-  if (c.answered.first() == c.next) return c.overdue_at;
-  const uint32_t oldest = c.requests[slot_of(c.answered.first())];
-  const bool awaited = oldest - q.started_head < q.started_tail - q.started_head && !q.work[oldest & q.work_mask].done;
-  if (awaited) return c.overdue_at = s.now + q.request_timeout;  // it has a deadline of its own
-  lose_context(s, queue, c.peer);
-  return Instant::never();
+  if (c.answered.is_open(c.overdue)) {
+    lose_context(s, queue, c.peer);
+    return Instant::never();
+  }
+  find_overdue(s, q, c);
+  return c.overdue_at;
 }
 
 void leave_context(CoreState& s, SendQueue& q) {

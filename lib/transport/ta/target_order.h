@@ -34,7 +34,8 @@ bool target_keeps_order(const CoreState& s, SendQueue& q, uint32_t number, const
 constexpr uint64_t kAsksForContext = uint64_t{1} << 32;
 void describe_order(CoreState& s, const SendQueue& q, const WrState& wr, tp::TxMessage* m);
 
-// The answer says that it is about a context: the request that has this number, if any. It need not be alive.
+// The answer says that it is about a context: the request that has this number, if any. It need not be alive; if it is,
+// it has been sent.
 bool find_in_context(const CoreState& s, const SendQueue& q, uint32_t channel, Tassn tassn, uint32_t* number);
 // The last word about the request of this number.
 void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn);
@@ -46,11 +47,10 @@ void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking);
 // The answer to that request grants the context `scid`.
 void begin_context(CoreState& s, SendQueue& q, const WrState& asking, uint32_t scid);
 
-// This request timed out. If it has a number, that is in use until the target answers.
-void note_overdue(CoreState& s, const SendQueue& q, const WrState& wr);
-// Ends the context if the target has not answered the oldest number for as long as the queue waits for an answer after
-// its request timed out: nothing else would bound how long strong requests and numbers wait for it. Returns when this
-// is to be asked again.
+// This request is given up. If it has a number, that is in use until the target answers.
+void note_given_up(CoreState& s, SendQueue& q, const WrState& wr);
+// Ends the context if the target has not answered such a number for as long as the queue waits for an answer: nothing
+// else would bound how long strong requests and numbers wait for it. Returns when this is to be asked again.
 Instant end_overdue_context(CoreState& s, uint32_t queue);
 
 // The queue uses its context no more. Its requests have ended. The target is told, if there is a channel to it.

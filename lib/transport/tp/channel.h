@@ -81,7 +81,7 @@ struct OpenMessage {
   bool copy_failed;
   uint32_t copies;   // pending copies into application memory
   uint32_t receive;  // RxReceive that it took; 0: none
-  uint16_t context;  // SequenceContext that its packets name; valid only if they name one
+  uint16_t context;  // SCID that its packets name, if they name one; 0: the peer has no such context
   uint16_t written;  // WRITE with byte enables: this many bytes of its payload are done, and the rest waits for copies
   uint128 atomic_old;
 };

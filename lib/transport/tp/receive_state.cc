@@ -74,6 +74,7 @@ void delivered_kept(State& s, Channel& ch, uint32_t kept) {
 }
 
 void release_reorder(State& s, Channel& ch) {
+  if (ch.kept == KeptCount{} && ch.reorder == 0) return;  // highest_seen of a channel of CTP does not move
   for (Psn psn = ch.delivered; !psn.after(ch.highest_seen); ++psn) {
     const uint32_t kept = s.kept_by_psn.find(number_of(s, ch), psn);
     if (kept != 0) free_kept(s, ch, psn, kept);

@@ -63,22 +63,6 @@ TEST(CompactChannel, there_is_but_one) {
   EXPECT_EQ(i.peer_of(first).lanes[kCompactLane].accepted[0], first);
 }
 
-// Two processes that find each other at the same time may each choose another wire.
-TEST(CompactChannel, of_a_wire_that_loses_may_come_where_one_of_a_lossless_wire_is_asked_for) {
-  Compact i;
-  i.s->links[i.s->links.alloc()] = LinkRecord{.up = true, .config = {.mtu = 4096, .compact = true}};
-  const uint32_t ours = i.ask();
-  EXPECT_FALSE(i.peer().compact_loses);
-  ControlRecord request = of_ctp(i.request_of_peer());
-  request.repeats = true;
-  request.sender_incarnation = kOurIncarnation - 1;
-  i.from.link = 2;
-  on_record(*i.s, i.from, request);
-  ASSERT_EQ(i.ch(ours).state, ChannelState::kHalfOpen);
-  EXPECT_NE(i.ch(ours).repeats, 0u);
-  EXPECT_TRUE(i.peer().compact_loses) << "before it is open, queues line up for it";
-}
-
 TEST(CompactChannel, is_none_if_the_reply_speaks_of_rtp_and_no_channel_of_rtp_is_one) {
   Compact i;
   const uint32_t compact = i.ask(), rtp = channel_to(*i.s, i.ch(compact).peer, kSmallLane);

@@ -303,12 +303,26 @@ TEST(RepeatsPlaces, one_queue_more_than_there_are_places_goes_by_rtp) {
   EXPECT_TRUE(is_carried()) << "it has a place itself";
 }
 
+// Whatever wire the path says: the peer may have chosen another one. Before its channel is open, queues line up for it.
+TEST(RepeatsPlaces, are_those_of_the_channel_that_there_is) {
+  for (const bool open : {false, true}) {
+    ta::Requests r({.lanes = 2});
+    r.peer().compact_mtu = ta::kMtu;
+    r.peer().compact_loses = false;
+    const uint32_t compact = setup::channel_to(*r.s, r.s->targets[r.target].peer, kCompactLane);
+    ASSERT_TRUE(ta::take_repeats(*r.s, r.s->channels[compact]));
+    r.s->repeats[r.s->channels[compact].repeats].queue_count = ta::kRepeatQueues;
+    if (open) r.open(compact);
+    r.post(WrOp::kWrite, 8);
+    EXPECT_EQ(r.sent().size(), 1u) << "RTP carries it";
+  }
+}
+
 // RTP carries what a queue without a place has posted, or the next channel of CTP does.
 TEST(RepeatsPlaces, with_the_channel_ends_what_was_posted_by_queues_that_have_one) {
   for (const bool with_place : {true, false}) {
     ta::Requests r({.lanes = 2});
     r.peer().compact_mtu = ta::kMtu;
-    r.peer().compact_loses = true;
     const uint32_t compact = setup::channel_to(*r.s, r.s->targets[r.target].peer, kCompactLane);
     ASSERT_TRUE(ta::take_repeats(*r.s, r.s->channels[compact]));
     r.open(compact);

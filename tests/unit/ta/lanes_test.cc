@@ -289,6 +289,16 @@ TEST(Lane, a_write_that_is_cut_for_ctp_stays_on_its_one_channel) {
   EXPECT_EQ(r.s->channels.in_use(), before);
 }
 
+// The packets of a channel that there is may be shorter than those of the peer's path.
+TEST(Lane, what_is_too_long_for_the_channel_of_ctp_goes_by_rtp) {
+  WithCompact r({.lanes = 2});
+  r.peer().compact_mtu = 4 * kMtu;
+  r.post(WrOp::kSend, kMtu + 1);
+  EXPECT_EQ(r.sent().size(), 1u);
+  r.post(WrOp::kRead, kMtu);
+  EXPECT_EQ(r.sent(r.compact).size(), 1u);
+}
+
 // They were not too long for CTP: there was none.
 TEST(Lane, messages_that_went_by_rtp_before_there_was_ctp_do_not_keep_others_from_it) {
   WithCompact r({.lanes = 2});

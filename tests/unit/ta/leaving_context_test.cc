@@ -124,7 +124,41 @@ TEST(OverdueContext, is_not_ended_by_a_request_that_has_a_deadline_of_its_own) {
   r.pass(r.q().request_timeout);
   r.timer();
   EXPECT_EQ(r.outcomes(), Outcomes{CrStatus::kAckTimeout});
+  EXPECT_NE(r.q().context, 0u);
+  r.pass(r.q().request_timeout);
+  r.timer();
   EXPECT_EQ(r.q().context, 0u) << "and then the same holds for that";
+}
+
+TEST(OverdueContext, has_the_same_time_for_each_number) {
+  Ordered r;
+  r.get_context();
+  for (int i = 0; i < 3; ++i) r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_EQ(r.outcomes().size(), 3u);
+  r.answer_number(0);
+  r.answer_number(2);
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_NE(r.q().context, 0u) << "number 0 was answered, and number 1 is next";
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_EQ(r.q().context, 0u);
+}
+
+// What fills its number has to be answered, too.
+TEST(OverdueContext, ends_whatever_its_request_ended_with) {
+  Ordered r;
+  r.get_context();
+  r.post(WrOp::kWrite, 8, kRo);
+  r.sent();
+  give_up(*r.s, r.queue_index, 1, CrStatus::kLocAccess);
+  EXPECT_EQ(r.q().deadline, r.s->now + r.q().request_timeout);
+  r.pass(r.q().request_timeout);
+  r.timer();
+  EXPECT_EQ(r.q().context, 0u);
 }
 
 TEST(LeavingContext, the_target_is_told) {

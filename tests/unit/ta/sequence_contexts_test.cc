@@ -572,6 +572,22 @@ TEST(SlowContext, a_strong_request_waits_until_the_bytes_before_it_are_in_memory
   d.expect_nothing_held();
 }
 
+// Its record belongs to the next context by then, which may be that of another peer.
+TEST(SlowContext, what_was_parked_when_it_ended_counts_in_no_other_one) {
+  SlowInContext d;
+  d.write(0, kRo);
+  const uint32_t former = d.context();
+  d.scid = open_context(*d.s, d.ch_peer(), kPeerRcid);
+  ASSERT_EQ(d.context(), former);
+  d.finish_copies();
+  d.write(1, kSo);
+  d.finish_copies();
+  EXPECT_FALSE(d.written(1)) << "number 0 of this context has not come";
+  d.write(0, kRo);
+  d.finish_copies();
+  EXPECT_TRUE(d.written(1));
+}
+
 TEST(SlowContext, a_relaxed_request_overtakes_what_is_parked) {
   SlowInContext d;
   d.write(0, kRo);

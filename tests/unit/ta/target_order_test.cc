@@ -516,6 +516,12 @@ TEST(ContextAnswer, to_a_request_that_waits_to_be_sent_is_stale) {
   EXPECT_EQ(r.count(Counter::kTaRxStaleAnswer), 1u);
   EXPECT_TRUE(r.outcomes().empty());
   EXPECT_EQ(r.q().unanswered_segments, 1u);
+  r.answer_number(0);
+  EXPECT_EQ(r.context_numbers(r.sent()), Numbers{1});
+  EXPECT_EQ(r.context().strong_unanswered, 1u);
+  r.answer_number(1);
+  EXPECT_EQ(r.outcomes(), (Outcomes{kOk, kOk}));
+  EXPECT_EQ(r.context().strong_unanswered, 0u);
 }
 
 TEST(ContextAnswer, to_a_request_that_was_refused_and_waits_to_go_again_is_stale) {

@@ -40,6 +40,7 @@ struct CoreNode {
     config.kept_packets = 8;
     config.reorder_packets = 0;  // nothing comes late
     config.slow_memory = true;
+    config.first_tassn = 0;
     return config;
   }
 
