@@ -324,7 +324,8 @@ TEST(Datagram, slow_memory__keeps_the_order_and_shares_the_port) {
   s.finish();
   s.settle();
   for (const Wr* w : all) EXPECT_EQ(w->deliveries, 1u);
-  EXPECT_EQ(tassns, (std::vector<uint16_t>{0, 1, 2, 3, 4}));
+  ASSERT_EQ(tassns.size(), 5u);
+  for (uint16_t n = 0; n < 5; ++n) EXPECT_EQ(tassns[n], static_cast<uint16_t>(tassns[0] + n));
 }
 
 // Of one application as many as it may have; those of others go on.

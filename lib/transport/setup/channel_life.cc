@@ -113,7 +113,7 @@ void open_channel(CoreState& s, uint32_t channel) {
   // up.
   ch.segment_bytes = ch.compact ? ch.mtu : s.config.segment_bytes;
   ch.most_unanswered = ch.compact ? ch.agreed_window / 2 : kLaneSegmentsInFlight;
-  if (ch.repeats != 0) ch.most_unanswered = std::min(ch.most_unanswered, ta::kRepeatable);
+  if (ch.repeats != 0) ch.most_unanswered = ta::most_repeatable(ch);
   ch.heard_at = ch.progress_at = s.now;
   note_state(s, channel);
   s.count(Counter::kTpChannelUp);

@@ -111,6 +111,7 @@ void on_answered(CoreState& s, uint32_t channel, const tp::Acknowledged& acknowl
     }
     whole && ch.rol ? executed.end(m) : on_progress(s, m);
   });
+  if (acknowledged.to != acknowledged.from) begin_turn_of_next(s, ch);
 }
 
 bool reports_failure(const wire::RtpHeader& rtp) {

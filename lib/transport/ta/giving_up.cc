@@ -73,14 +73,38 @@ void give_up(CoreState& s, uint32_t queue, uint32_t number, CrStatus status) {
 
 namespace {
 
+// Until when the request may wait because its message stands behind older ones, and the peer has acknowledged something
+// of those; an Instant that has passed: it does not wait so, or for too long.
+Instant waits_in_line_until(CoreState& s, uint32_t queue, uint32_t number, const WrState& wr) {
+  const Duration patience = s.queues[queue].request_timeout;
+  Instant until{};
+  for (const uint32_t channel : lane_of(s, s.channels[wr.channel]).channels) {
+    tp::Channel& ch = s.channels[channel];
+    if (channel == 0 || ch.compact || (wr.places & ch.place_bit) == 0) continue;
+    Instant progress{};
+    const bool in_line = ch.in_flight.find(s.messages, [&](const tp::TxMessage& m) {
+      const WrState* const other = m.kind == tp::MessageKind::kRequest ? request_of(s, m) : nullptr;
+      if (other == nullptr) return false;
+      if (m.source == queue && m.work_request == number) return true;
+      if (!other->deadline.is_never()) {
+        progress = later(progress, other->deadline - s.queues[m.source].request_timeout);
+      }
+      return false;
+    });
+    if (in_line) until = later(until, progress + patience);
+  }
+  return until;
+}
+
 // Ends the requests whose deadline has passed, and finds the next deadline.
 void end_overdue(CoreState& s, uint32_t queue) {
   SendQueue& q = s.queues[queue];
   q.deadline = Instant::never();
   uint32_t timed_out_on = 0;  // the channel of the last request that timed out; other channels die by their own timers
   for (uint32_t n = q.started_head; n != q.started_tail; ++n) {
-    const WrState& wr = q.work[n & q.work_mask];
+    WrState& wr = q.work[n & q.work_mask];
     if (wr.done) continue;
+    if (wr.deadline <= s.now) wr.deadline = later(wr.deadline, waits_in_line_until(s, queue, n, wr));
     if (wr.deadline <= s.now) {
       s.count(Counter::kTaTimeout);
       timed_out_on = wr.channel;

@@ -178,7 +178,7 @@ void note_sent(CoreState& s, uint32_t channel, const tp::TxMessage& m) {
   if (r.sent_count == std::size(r.sent)) remove_answered(s, r);
   UB_ASSERT(r.sent_count < std::size(r.sent));  // at most Channel::most_unanswered are awaited
   SentSegment& sent = r.sent[r.sent_count++];
-  sent = {s.now, m.source, m.work_request, m.segment, m.generation, 0, false};
+  sent = {s.now, m.source, m.work_request, m.segment, m.generation, 0, false, false};
   if (!ch.timing) {
     ch.timing = true;
     ch.timed_at = s.now;
@@ -208,7 +208,7 @@ tp::TxMessage message_of(const CoreState& s, const SentSegment& sent) {
 
 void note_repeated(CoreState& s, uint32_t channel, SentSegment& sent) {
   tp::Channel& ch = s.channels[channel];
-  sent.due = false;
+  sent.due = sent.lost = false;
   --repeats_of(s, ch).due_count;
   ++sent.repeats;
   sent.at = s.now;
@@ -231,10 +231,17 @@ void note_known(RepeatQueue& place, Tassn t) {
   place.newest = t;
 }
 
+void allow_one_more(CoreState& s, uint32_t channel) {
+  ++s.channels[channel].most_unanswered;
+  activate(s, channel);
+}
+
 }  // namespace
 
 void note_answered(CoreState& s, uint32_t channel, const wire::Atah& answer) {
   tp::Channel& ch = s.channels[channel];
+  if (ch.most_unanswered < most_repeatable(ch)) [[unlikely]]
+    allow_one_more(s, channel);
   Repeats& r = repeats_of(s, ch);
   const uint32_t more = wire::says_success(answer.rspst) ? answer.rspinfo : 0;
   if (RepeatQueue* place = find_place(r, answer.rc_id)) note_known(*place, answer.tassn + more);
@@ -256,6 +263,47 @@ void end_request(CoreState& s, const SentSegment& sent) {
   schedule_queue(s, queue);
 }
 
+// Finds what is late. Returns whether requests ended, since they had been sent often enough.
+bool find_lost(CoreState& s, uint32_t channel) {
+  tp::Channel& ch = s.channels[channel];
+  Repeats& r = repeats_of(s, ch);
+  bool ended = false;
+  uint32_t lost = 0;
+  for (SentSegment* sent = r.sent; sent != r.sent + r.sent_count; ++sent) {
+    if (sent->lost || !is_awaited(s, *sent)) continue;
+    if (s.now < sent->at + patience_with(s, ch, *sent)) {
+      look_in_time(s, channel, *sent);
+    } else if (sent->repeats == kMostRepeats) {
+      end_request(s, *sent);
+      ended = true;
+    } else {
+      sent->lost = true;
+      ++lost;
+    }
+  }
+  constexpr uint32_t kManyOf = 4;
+  if (s.config.loss_window && lost * kManyOf > ch.most_unanswered) ch.most_unanswered -= ch.most_unanswered / 2;
+  remove_answered(s, r);
+  return ended;
+}
+
+// What is lost is to be sent again, as much as may be under way. The rest has its turn soon.
+void make_due(Instant now, uint32_t most, Repeats& r) {
+  const auto waits = [](const SentSegment& each) { return each.lost && !each.due; };
+  SentSegment* const end = r.sent + r.sent_count;
+  auto under_way = static_cast<uint32_t>(r.sent_count - std::count_if(r.sent, end, waits));
+  for (SentSegment* sent = r.sent; sent != end; ++sent) {
+    if (!waits(*sent)) continue;
+    if (under_way >= most) {
+      r.look_at = now;
+      return;
+    }
+    sent->due = true;
+    ++r.due_count;
+    ++under_way;
+  }
+}
+
 }  // namespace
 
 bool look_for_repeats(CoreState& s, uint32_t channel) {
@@ -264,19 +312,8 @@ bool look_for_repeats(CoreState& s, uint32_t channel) {
   Repeats& r = repeats_of(s, ch);
   if (ch.timing && s.now - ch.timed_at >= ch.rto) ch.timing = false;  // an answer may be one to a repeat (Karn)
   r.look_at = Instant::never();
-  bool ended = false;
-  for (SentSegment* sent = r.sent; sent != r.sent + r.sent_count; ++sent) {
-    if (!is_awaited(s, *sent)) continue;
-    if (s.now < sent->at + patience_with(s, ch, *sent)) {
-      look_in_time(s, channel, *sent);
-    } else if (sent->repeats == kMostRepeats) {
-      end_request(s, *sent);
-      ended = true;
-    } else {
-      sent->due = true;
-    }
-  }
-  remove_answered(s, r);
+  const bool ended = find_lost(s, channel);
+  make_due(s.now, ch.most_unanswered, r);
   if (!r.look_at.is_never()) r.look_at = later(r.look_at, s.now + ch.rto / 4);  // several become due together
   if (r.due_count != 0) activate(s, channel);
   if (ended) setup::end_if_silent(s, channel);

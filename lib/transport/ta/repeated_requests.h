@@ -4,8 +4,11 @@
 // not answered is sent again (UB Base Specification Rev 2.0, 7.3.1.1; docs/compact-design.md). The channel has one list
 // of what is unanswered, and one time at which somebody looks at it. The first repeat of a request comes after the
 // timeout that measured round trips give (tp/retransmission_timeout.h), each further one after twice the time, up to
-// CoreConfig::rto_max. A request ends with kAckTimeout when its own deadline passes, or with the last repeat.
+// CoreConfig::rto_max. If many are lost at once, the wire takes less than is sent: half as many may be unanswered then,
+// and repeated together; each answer allows one more (CoreConfig::loss_window). A request ends with kAckTimeout when its own deadline passes, or with the last repeat.
 #pragma once
+
+#include <algorithm>
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/wire/transaction_header.h"
@@ -13,6 +16,9 @@
 namespace ub::ta {
 
 constexpr uint32_t kMostRepeats = 32;  // of a segment
+
+// How many segments of such a channel may be unanswered, if its wire takes them.
+inline uint32_t most_repeatable(const tp::Channel& ch) { return std::min(ch.agreed_window / 2, kRepeatable); }
 
 // ---- the channel's record --------------------------------------------------------------------------------------
 // Gives the channel its record, if it has none. False: there is none left.

@@ -30,6 +30,7 @@ struct SentSegment {
   uint16_t segment;
   uint8_t generation;  // of the queue
   uint8_t repeats;     // how often it was sent again
+  bool lost;           // its answer is late: it waits until it may be sent again
   bool due;            // it is to be sent again, as soon as the port has room
 };
 

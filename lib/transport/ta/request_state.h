@@ -48,6 +48,14 @@ inline void on_progress(CoreState& s, const tp::TxMessage& message) {
   if (wr != nullptr && !wr->deadline.is_never()) wr->deadline = s.now + s.queues[message.source].request_timeout;
 }
 
+// Messages were acknowledged. The time of the one that the peer is to acknowledge next begins, since it has waited for
+// those in front of it.
+inline void begin_turn_of_next(CoreState& s, tp::Channel& ch) {
+  if (ch.in_flight.empty()) return;
+  const tp::TxMessage& next = ch.in_flight.front(s.messages);
+  if (next.kind == tp::MessageKind::kRequest) on_progress(s, next);
+}
+
 // 8.2.2.3: in which states are segments of admitted requests sent, and in which are posted requests handed back?
 constexpr bool sends_admitted(QueueState state) {
   return state == QueueState::kReady || state == QueueState::kSuspended;

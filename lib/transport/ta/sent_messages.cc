@@ -11,6 +11,7 @@ void on_acknowledged(CoreState& s, uint32_t channel, const tp::Acknowledged& ack
     if (m.kind == tp::MessageKind::kRequest) return on_progress(s, m);
     if (whole && m.kind == tp::MessageKind::kReadResponse) finish_read_job(s, m);
   });
+  if (acknowledged.to != acknowledged.from) begin_turn_of_next(s, s.channels[channel]);
 }
 
 void on_congestion(CoreState& s, uint32_t channel, const wire::RtpHeader& rtp, const wire::NetHeader& net) {

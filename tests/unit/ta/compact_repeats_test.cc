@@ -118,6 +118,51 @@ TEST_F(RepeatsTest, one_that_was_repeated_tells_no_round_trip) {
   EXPECT_EQ(channel(a).round_trip.smoothed, milliseconds(1)) << "the next one does";
 }
 
+// A queue of four packets on the way, which empties once in a millisecond.
+class RepeatsOverrun : public RepeatsTest {
+ protected:
+  void SetUp() override {
+    RepeatsTest::SetUp();
+    filter = [this](UbNode& from, Bytes& frame) {
+      if (&from != &a || !wire::has_link_header(frame)) return true;
+      if (now - emptied_ >= milliseconds(1)) {
+        emptied_ = now;
+        room_ = 4;
+      }
+      if (room_ == 0) return false;
+      --room_;
+      return true;
+    };
+  }
+
+ private:
+  Instant emptied_{};
+  int room_ = 0;
+};
+TEST_F(RepeatsOverrun, a_wire_that_takes_less_than_is_sent_gets_less) {
+  for (int i = 0; i < 60; ++i) request(WrOp::kWrite, 8);
+  settle(seconds(5));
+  const std::vector<Cqe> all = a.poll();
+  ASSERT_EQ(all.size(), 60u);
+  for (const Cqe& c : all) EXPECT_EQ(c.status, CrStatus::kSuccess);
+  EXPECT_LT(count(a, Counter::kCtpTxRepeat), 400u);
+}
+TEST_F(RepeatsOverrun, when_it_takes_more_again_all_may_be_under_way) {
+  const uint32_t most = channel(a).most_unanswered;
+  EXPECT_EQ(most, limit());
+  for (int i = 0; i < 60; ++i) request(WrOp::kWrite, 8);
+  settle(seconds(5));
+  a.poll();
+  EXPECT_LT(channel(a).most_unanswered, most);
+  filter = nullptr;
+  for (uint32_t i = 0; i < most; ++i) {
+    request(WrOp::kWrite, 8);
+    exchange();
+    a.poll();
+  }
+  EXPECT_EQ(channel(a).most_unanswered, most);
+}
+
 TEST_F(RepeatsTest, a_repeat_that_finds_the_port_full_leaves_later) {
   request(WrOp::kWrite, 8);
   lose(a);
