@@ -179,7 +179,7 @@ class Tests:
         """A request of one side fails: it says so in its own words, the other one that it gave up and why, both once."""
         port = free_port()
         faulty = ["env", f"SOFTUB_FAULT_INJECT=completion every=100 side=send status={status}"]
-        args = [self.tools["perf"], "write_bw", "-b", "-p", port, "-D", 60]
+        args = [self.tools["perf"], "write_bw", "-b", "-s", 64, "-p", port, "-D", 60]
         server = Process((faulty if victim == "server" else []) + args)
         server.wait_for_text("TCP port")
         client = Process((faulty if victim == "client" else []) + args + [self.host])
