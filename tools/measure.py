@@ -168,18 +168,23 @@ def rounds_of_one_distance(measure_round, rounds):
 HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
 
 
-def options_of(description, rounds=5):
-    """What every measurement of figures can be told."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(description, names, rounds=5):
+    """What every measurement of figures with these names can be told. An error if --only leaves none of them."""
+    listed = "".join(f"\n  {name}" for name in names)
+    parser = argparse.ArgumentParser(description=description, epilog=f"figures:{listed}",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=rounds)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", metavar="NAME", help="only the figures whose names contain this")
     parser.add_argument("--cpus", default="0,1")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not any(options.only in name for name in names):
+        parser.error(f"--only {options.only}: no figure has a name that contains this, but there are:{listed}")
+    return options
 
 
 def main(figures=FIGURES, make_bench=Bench, description=__doc__, header=HEADER):
-    options = options_of(description)
+    options = options_of(description, [figure[0] for figure in figures])
     bench = make_bench(options.build, options.cpus.split(","))
     print(header)
     print("|---|---|---|---|---|---|")

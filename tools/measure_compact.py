@@ -51,7 +51,7 @@ def median_and_middle(values, unit):
 
 
 def main():
-    options = options_of(__doc__, rounds=15)
+    options = options_of(__doc__, [figure[0] for figure in FIGURES], rounds=15)
     bench = CompactBench(options.build, options.cpus.split(","))
     print("| figure | distance (rounds) | CTP, median (middle half) | RTP, median (middle half) | ratio | urma_perf |")
     print("|---|---|--:|--:|--:|---|")

@@ -82,14 +82,19 @@ class Bench:
         return row["t_typical_us"], row["p99_us"]
 
 
+def name_of(figure):
+    """Those that are measured with and without pinned threads share one."""
+    return f"{figure[0]} {figure[2]}"
+
+
 def median_of(runs):
     return [statistics.median(column) for column in zip(*runs)]
 
 
 def main():
-    options = options_of(__doc__)
+    options = options_of(__doc__, [name_of(figure) for figure in FIGURES])
     bench = Bench(options.build, options.cpus.split(","))
-    figures = [f for f in FIGURES if options.only in f"{f[0]} {f[2]}"]
+    figures = [figure for figure in FIGURES if options.only in name_of(figure)]
     floors, found, failed = collections.defaultdict(list), collections.defaultdict(list), False
     for _ in range(options.rounds):
         for name in {f[3] for f in figures} | {"placement", "tcp"}:

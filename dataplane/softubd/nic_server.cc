@@ -321,8 +321,11 @@ void NicServer::apply_impairments(const ImpairConfig& wanted) {
   if (status != Status::kOk) return spdlog::warn("impair.send, impair.receive: {}", why);
   config_.impair.send = wanted.send;
   config_.impair.receive = wanted.receive;
+  const auto said = [](const std::string& text) {  // as at the start: "clear" for nothing
+    return impair::to_text(impair::parse(text).script.value_or(impair::Script{}));
+  };
   spdlog::warn("the network of this NIC is impaired on purpose: it sends with \"{}\", and receives with \"{}\"",
-               wanted.send, wanted.receive);
+               said(wanted.send), said(wanted.receive));
 }
 
 }  // namespace ub

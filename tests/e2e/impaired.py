@@ -101,6 +101,8 @@ def run_daemon(args, directory):
         daemon.wait_for_log('it sends with "clear"')
         configure("loss=2%", daemon)
         daemon.wait_for_log('it sends with "loss=2%"')
+        configure("", daemon)
+        daemon.wait_for_log('it sends with "clear"', times=2)
         print("daemon: SIGHUP put other impairments into force")
     finally:
         check(daemon.stop() == 0, f"softubd did not end well\n{daemon.log()}")

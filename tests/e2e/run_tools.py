@@ -175,6 +175,24 @@ class Tests:
             server.kill()
             client.kill()
 
+    def perf_request_failed(self, victim, status, text, code):
+        """A request of one side fails: it says so in its own words, the other one that it gave up and why, both once."""
+        port = free_port()
+        faulty = ["env", f"SOFTUB_FAULT_INJECT=completion every=100 side=send status={status}"]
+        args = [self.tools["perf"], "write_bw", "-b", "-s", 64, "-p", port, "-D", 60]
+        server = Process((faulty if victim == "server" else []) + args)
+        server.wait_for_text("TCP port")
+        client = Process((faulty if victim == "client" else []) + args + [self.host])
+        try:
+            fails, stays = (server, client) if victim == "server" else (client, server)
+            out = fails.expect(code, 30)
+            check(f"urma_perf: a request failed: {text}" in out and "gave up" not in out, out)
+            out = stays.expect(code, 30)
+            check(f"urma_perf: the peer gave up: a request failed: {text}" in out and out.count("gave up") == 1, out)
+        finally:
+            server.kill()
+            client.kill()
+
     # ---- file_copy ----
     def make_file(self, size):
         path = os.path.join(self.directory, f"source-{size}")
@@ -545,6 +563,11 @@ class Tests:
         for test in ("send_lat", "read_lat", "write_bw"):
             for victim in ("server", "client"):
                 yield f"perf {test}, {victim} interrupted", lambda t=test, v=victim: self.perf_interrupted(t, v)
+        for victim in ("server", "client"):
+            for status, text, code in (("ACK_TIMEOUT_ERR", "no acknowledgement from the peer (status 9)", PEER_LOST),
+                                       ("REM_OPERATION_ERR", "remote operation error (status 7)", FAILED)):
+                yield f"perf, a request of the {victim} fails, {status}", (
+                    lambda v=victim, s=status, t=text, c=code: self.perf_request_failed(v, s, t, c))
         for test in ("write_lat", "send_bw", "read_bw"):
             for victim in ("server", "client"):
                 yield f"perf {test}, {victim} killed", lambda t=test, v=victim: self.perf_killed(t, v)

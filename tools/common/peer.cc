@@ -23,6 +23,11 @@ ExitCode code_of(const Json& error) {
   return code == kExitWrongData ? kExitWrongData : kExitFailed;
 }
 
+template <class Error>
+bool is(const std::exception& e) {
+  return dynamic_cast<const Error*>(&e) != nullptr;
+}
+
 }  // namespace
 
 void Peer::send(const std::string& kind, Json body) {
@@ -45,8 +50,9 @@ Json Peer::take(int timeout_ms) {
   }
   if (text_of(message, "kind") == "error") {
     const std::string reason = text_of(message, "text");
-    throw ToolError(code_of(message),
-                    fmt::format("{} gave up: {}", role_, reason.empty() ? "no reason given" : reason));
+    throw PeerGaveUp(code_of(message),
+                     fmt::format("{} gave up: {}", role_, reason.empty() ? "no reason given" : reason),
+                     message.value("explains", Json()) == true);
   }
   return message;
 }
@@ -89,8 +95,11 @@ void Peer::throw_if_it_ends(int patience_ms) {
 
 void Peer::send_error(const std::exception& reason) noexcept {
   const ExitCode code = exit_code_of(reason);
+  const bool explains = !is<RequestFailed>(reason) && !is<PeerGaveUp>(reason);
   try {
-    send("error", {{"text", code == kExitInterrupted ? "it was interrupted" : reason.what()}, {"code", code}});
+    send("error", {{"text", code == kExitInterrupted ? "it was interrupted" : reason.what()},
+                   {"code", code},
+                   {"explains", explains}});
   } catch (const std::exception&) {
     // It is gone already.
   }
@@ -98,7 +107,13 @@ void Peer::send_error(const std::exception& reason) noexcept {
 
 void Peer::end_with(const std::exception& reason) {
   send_error(reason);
-  if (dynamic_cast<const RequestFailed*>(&reason) != nullptr) throw_if_it_ends(kLastWordsMs);
+  if (is<RequestFailed>(reason)) {
+    try {
+      throw_if_it_ends(kLastWordsMs);
+    } catch (const PeerGaveUp& last_words) {
+      if (last_words.explains()) throw;
+    }
+  }
   throw;
 }
 

@@ -28,7 +28,8 @@ class Peer {
   bool message_waits();
   // Tells the peer why we end.
   void send_error(const std::exception& reason) noexcept;
-  // The same in a catch block, then throws on: with the peer's reason if a request failed because the peer ended.
+  // The same in a catch block, then throws on: with the peer's reason if a request failed because the peer ended, else
+  // with ours.
   [[noreturn]] void end_with(const std::exception& reason);
   const TcpSocket& socket() const { return socket_; }
 

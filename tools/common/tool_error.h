@@ -37,6 +37,18 @@ class RequestFailed : public ToolError {
   using ToolError::ToolError;
 };
 
+// The peer said why it ends. If that is no reason of its own, but that a request failed or that we gave up, it does not
+// explain why a request of ours failed.
+class PeerGaveUp : public ToolError {
+ public:
+  PeerGaveUp(ExitCode code, const std::string& sentence, bool explains)
+      : ToolError(code, sentence), explains_(explains) {}
+  bool explains() const { return explains_; }
+
+ private:
+  bool explains_;
+};
+
 inline ExitCode exit_code_of(const std::exception& e) {
   const auto* error = dynamic_cast<const ToolError*>(&e);
   return error != nullptr ? error->code() : kExitFailed;

@@ -149,8 +149,8 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->capture_default_str();
   app.add_option("-m,--mode", mode, "transport mode")->check(CLI::IsMember({"rm", "rc"}))->capture_default_str();
   app.add_flag("--ctp", o.ctp,
-               "import the peer's jettys with URMA_CTP: it serves where the wire and the peer have it (-m rm); which "
-               "transport served is said in any case");
+               "import the peer's jettys with URMA_CTP: it serves where the wire and the peer have it (with -m rc only "
+               "on wires that lose nothing, as shared memory); which transport served is said in any case");
   app.add_option("--strong", o.strong_percent,
                  "percent of the requests that have a strong order, the others have a relaxed one; without: none (bw)")
       ->check(CLI::Range(0, 100));
