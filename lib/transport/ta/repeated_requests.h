@@ -5,7 +5,8 @@
 // of what is unanswered, and one time at which somebody looks at it. The first repeat of a request comes after the
 // timeout that measured round trips give (tp/retransmission_timeout.h), each further one after twice the time, up to
 // CoreConfig::rto_max. If many are lost at once, the wire takes less than is sent: half as many may be unanswered then,
-// and repeated together; each answer allows one more (CoreConfig::loss_window). A request ends with kAckTimeout when its own deadline passes, or with the last repeat.
+// and repeated together; each answer allows one more (CoreConfig::loss_window). A request ends with kAckTimeout when
+// its own deadline passes, or with the last repeat.
 #pragma once
 
 #include <algorithm>

@@ -73,6 +73,8 @@ TEST(SentMessages, a_request_gets_on_when_packets_of_its_own_are_acknowledged) {
   EXPECT_EQ(t.work[0].deadline, t.s->now + milliseconds(5));
   EXPECT_EQ(t.work[1].deadline, Instant{}) << "nothing of it";
   t.s->now += milliseconds(1);
+  t.ack(100);
+  EXPECT_EQ(t.work[0].deadline, t.s->now + milliseconds(4)) << "nothing new";
   t.ack(101);
   EXPECT_EQ(t.work[1].deadline, t.s->now + milliseconds(5)) << "it is next";
   t.s->now += milliseconds(1);
