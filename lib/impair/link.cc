@@ -95,7 +95,7 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
 }
 
 bool Link::is_full(size_t bytes, Instant now) {
-  if (under_way_ >= most_frames_) return true;
+  if (under_way_ >= most_frames_ || line_.queued_frames(now) >= most_frames_) return true;
   if (spec_.queue_frames != 0 && line_.queued_frames(now) >= spec_.queue_frames) return true;
   return spec_.queue_bytes != 0 && line_.queued_bytes(now) + bytes > spec_.queue_bytes;
 }
@@ -163,11 +163,13 @@ void Link::plan(uint32_t slot, Instant due) {
   slots_[slot].due = due;
   slots_[slot].order = ++order_;
   due_.put({due.ns, order_, slot});
+  due_.tidy(under_way_, [this](const auto& entry) { return is_gone(entry); });
 }
 
 void Link::hold(uint32_t slot, Instant due) {
   plan(slot, due + patience(spec_, slots_[slot].size));
   late_.put({passed_ + lateness_.between(1, spec_.reorder), order_, slot});
+  late_.tidy(under_way_, [this](const auto& entry) { return is_gone(entry); });
 }
 
 // A frame gets its place in the order, and behind it those that let enough others pass.

@@ -11,7 +11,8 @@
 // The same seed, script, times and frames give the same results. Each fault has random numbers of its own, so that one
 // more word in the text does not change which frames the others choose.
 //
-// Memory: frames are copied into a pool, which grows to the most that were ever under way and is then reused.
+// Memory: frames are copied into a pool, which grows to the most that were ever under way and is then reused. No more
+// than `most_frames` are under way, or stand in the line, whatever the script says.
 // Thread: the caller serialises.
 #pragma once
 
@@ -41,7 +42,7 @@ enum class Fate : uint8_t {
   kLostRandom,  // the rest: it will not
   kLostBurst,
   kLostNth,
-  kQueueFull,  // that of the spec, or as many frames are under way as may be
+  kQueueFull,  // that of the spec, or as many frames are under way or in the line as may be
   kDown,
 };
 
@@ -66,7 +67,8 @@ class Link {
  public:
   static constexpr uint32_t kDefaultMostFrames = 1 << 16;
 
-  // The script begins at `start`. `most_frames`: so many may be under way, duplicates included.
+  // The script begins at `start`. `most_frames`: so many may be under way, duplicates included, and so many in the line,
+  // those included that are lost behind it.
   Link(const Script& script, uint64_t seed, Instant start = {}, uint32_t most_frames = kDefaultMostFrames);
 
   // Another script, which begins now. Frames under way are not concerned. Counts and random numbers go on.
@@ -87,6 +89,8 @@ class Link {
   Instant line_free_at() const { return line_.free_at(); }
   // Frames that entered and were not taken out.
   size_t under_way() const { return under_way_; }
+  // Entries of its calendars: at most some 100, and a small multiple of the frames under way.
+  size_t planned() const { return due_.size() + late_.size(); }
   const Counts& counts() const { return counts_; }
 
  private:

@@ -113,6 +113,13 @@ TEST(ImpairLink, no_more_frames_are_under_way_than_its_memory_is_for) {
   EXPECT_EQ(link.under_way(), 3u);
 }
 
+TEST(ImpairLink, no_more_frames_stand_in_the_line_than_its_memory_is_for_even_if_all_are_lost_behind_it) {
+  Link link(script_of("rate=1k loss=100%"), 1, {}, 3);
+  const std::vector<std::byte> frame(60);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(link.offer({}, frame).fate, Fate::kLostRandom);
+  EXPECT_EQ(link.offer({}, frame).fate, Fate::kQueueFull);
+}
+
 uint32_t marked_of(Link& link, uint32_t frames, uint8_t ecn) {
   const wire::Bytes frame = wire::frame_of(wire::template_v4(), wire::Bytes(958), ecn);
   EXPECT_EQ(frame.size(), 1004u);

@@ -102,5 +102,26 @@ TEST(ImpairReorder, no_frame_gets_stuck) {
   EXPECT_EQ(rig.link.under_way(), 0u);
 }
 
+// ---- memory ----
+
+// The entries that are left after so many frames, one each microsecond.
+size_t planned_after(std::string_view text, uint64_t frames) {
+  LinkRig rig(text);
+  for (uint64_t i = 0; i < frames; ++i) {
+    rig.offer(Instant{i * 1000}, i);
+    rig.take(Instant{i * 1000});
+  }
+  EXPECT_LE(rig.link.under_way(), 200u) << text;
+  return rig.link.planned();
+}
+
+TEST(ImpairReorder, memory_does_not_grow_where_every_frame_is_late_and_none_passes) {
+  EXPECT_LE(planned_after("reorder=64 late=100% wait=10us", 100'000), 1000u);
+}
+
+TEST(ImpairReorder, memory_does_not_grow_where_late_frames_are_passed_long_before_their_wait_is_over) {
+  EXPECT_LE(planned_after("delay=100us reorder=64 wait=1000000s", 100'000), 1000u);
+}
+
 }  // namespace
 }  // namespace ub::impair
