@@ -31,6 +31,12 @@ class Calendar {
     std::pop_heap(heap_.begin(), heap_.end(), is_later);
     heap_.pop_back();
   }
+  // Gives each entry another number, at(entry).
+  template <class At>
+  void move(At at) {
+    for (Entry& entry : heap_) entry.at = at(entry);
+    std::make_heap(heap_.begin(), heap_.end(), is_later);
+  }
   // Takes out the entries that were left behind, as soon as they can be more than half: no more than `live` are not.
   template <class IsGone>
   void tidy(size_t live, IsGone is_gone) {
