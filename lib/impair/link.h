@@ -80,6 +80,11 @@ class Link {
   void set(Instant now, Script script);
   // What is in force.
   const Spec& spec_at(Instant now);
+  // Changes of the script that are still to come.
+  size_t changes_to_come(Instant now) {
+    spec_at(now);
+    return script_.changes.size() - changes_made_;
+  }
 
   // A frame enters. The tag comes out with it.
   Verdict offer(Instant now, std::span<const std::byte> frame, uint64_t tag = 0);

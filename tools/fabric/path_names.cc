@@ -46,12 +46,16 @@ std::vector<PathId> paths_named(std::string_view text, const Config& config) {
   const std::vector<size_t> right = nics_named(pair.substr(arrow + 1), config);
 
   std::vector<PathId> named;
+  std::vector<bool> has(config.nics.size() * config.nics.size());
+  const auto name = [&](size_t from, size_t to) {
+    if (from == to || has[from * config.nics.size() + to]) return;
+    has[from * config.nics.size() + to] = true;
+    for (uint32_t path = first; path <= last; ++path) named.push_back({from, to, path});
+  };
   for (size_t from : left) {
     for (size_t to : right) {
-      for (uint32_t path = first; path <= last && from != to; ++path) {
-        named.push_back({from, to, path});
-        if (both) named.push_back({to, from, path});
-      }
+      name(from, to);
+      if (both) name(to, from);
     }
   }
   if (named.empty()) throw ToolError(kExitUsage, "\"" + std::string(text) + "\": a NIC has no link to itself");

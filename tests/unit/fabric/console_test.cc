@@ -50,6 +50,34 @@ TEST_F(FabricConsole, a_script_begins_when_it_is_set) {
   EXPECT_FALSE(spec({0, 1, 0}, kStart + seconds(14)).down);
 }
 
+// So many changes of a link.
+std::string changes(size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += "at 1s down;";
+  return text;
+}
+
+TEST_F(FabricConsole, no_more_changes_can_be_to_come_than_there_is_memory_for) {
+  EXPECT_TRUE(has(answer("set *>* " + changes(Console::kMostChanges / 6 + 1)),
+                  {"error: 16667 changes of 6 links, beside 0 ", "more than 100000", "fewer links"}));
+  EXPECT_EQ(network_.changes_to_come(kStart), 0u);
+  EXPECT_EQ(answer("set *>* " + changes(Console::kMostChanges / 6)), "ok\n");
+  EXPECT_EQ(network_.changes_to_come(kStart), 6 * (Console::kMostChanges / 6));
+}
+
+TEST_F(FabricConsole, changes_of_other_links_count_until_they_have_come_and_those_that_are_replaced_do_not) {
+  const std::string set = "set a>b " + changes(Console::kMostChanges);
+  EXPECT_EQ(answer(set), "ok\n");
+  EXPECT_EQ(answer(set), "ok\n");
+  EXPECT_TRUE(has(answer("set b>a at 1s down"), {"error: 1 changes of 1 links, beside 100000 "}));
+  EXPECT_EQ(answer("set b>a loss=1%"), "ok\n");
+  EXPECT_EQ(answer("set b>a at 1s down", kStart + seconds(1)), "ok\n");
+}
+
+TEST_F(FabricConsole, links_that_are_named_twice_count_once) {
+  EXPECT_EQ(answer("set *<>* " + changes(Console::kMostChanges / 6)), "ok\n");
+}
+
 TEST_F(FabricConsole, a_mistake_changes_no_link) {
   EXPECT_TRUE(has(answer("set *>* loss=200%"), {"error: a>b: ", "loss"}));
   EXPECT_TRUE(has(answer("set a>b loss=1% lss=2%"), {"lss"}));
@@ -96,6 +124,10 @@ TEST(PathNames, name_one_direction_or_both_or_those_of_every_nic) {
   EXPECT_EQ(paths_named("a<>c", config), (std::vector<PathId>{{0, 2, 0}, {2, 0, 0}}));
   EXPECT_EQ(paths_named("*>b", config), (std::vector<PathId>{{0, 1, 0}, {2, 1, 0}}));
   EXPECT_EQ(paths_named("*>*", config).size(), 6u);
+}
+
+TEST(PathNames, name_each_path_once) {
+  EXPECT_EQ(paths_named("*<>*", over_udp({"a", "b", "c"})).size(), 6u);
 }
 
 TEST(PathNames, name_all_paths_or_one_of_them) {
