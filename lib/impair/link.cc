@@ -88,7 +88,6 @@ Instant Link::latest_arrival(Instant at, uint64_t position) {
 
 // ---- a frame enters ----
 
-
 Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag) {
   spec_at(now);
   ++counts_.offered;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/impair/quoted.h"
 #include "lib/impair/text.h"
 #include "tools/common/tool_error.h"
 #include "tools/fabric/path_names.h"
@@ -58,8 +59,8 @@ void Console::check_changes(Instant now, std::span<const PathId> paths, size_t c
   for (const PathId& id : paths) others -= network_.link(id).changes_to_come(now);
   if (paths.size() * changes_of_each + others <= kMostChanges) return;
   throw ToolError(kExitUsage, std::to_string(changes_of_each) + " changes of " + std::to_string(paths.size()) +
-                                  " links, beside " + std::to_string(others) + " of others that are still to come: " +
-                                  "more than " + std::to_string(kMostChanges) +
+                                  " links, beside " + std::to_string(others) +
+                                  " of others that are still to come: " + "more than " + std::to_string(kMostChanges) +
                                   "; name fewer links or changes, or set the later changes later");
 }
 
@@ -83,8 +84,7 @@ std::string Console::obey(Instant now, std::string_view line) {
     quit_ = true;
     return {};
   }
-  throw ToolError(kExitUsage,
-                  "\"" + std::string(trimmed(line)) + "\" is no command; known are set, show, json, help, quit");
+  throw ToolError(kExitUsage, impair::quoted(trimmed(line)) + " is no command; known are set, show, json, help, quit");
 }
 
 std::string Console::answer(Instant now, std::string_view line) try {

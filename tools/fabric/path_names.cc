@@ -4,6 +4,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "lib/impair/quoted.h"
 #include "tools/common/tool_error.h"
 
 namespace ub::fabric {
@@ -27,7 +28,7 @@ uint32_t path_number(std::string_view text, const Config& config) {
     return number - 1;
   }
   throw ToolError(kExitUsage,
-                  "there is no path \"" + std::string(text) + "\"; there are 1 to " + std::to_string(config.paths));
+                  "there is no path " + impair::quoted(text) + "; there are 1 to " + std::to_string(config.paths));
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ std::vector<PathId> paths_named(std::string_view text, const Config& config) {
   const std::string_view pair = text.substr(0, slash);
   const size_t arrow = pair.find('>');
   if (arrow == pair.npos) {
-    throw ToolError(kExitUsage, "\"" + std::string(text) + "\" names no links; they are named as in a>b, a<>b or *>b");
+    throw ToolError(kExitUsage, impair::quoted(text) + " names no links; they are named as in a>b, a<>b or *>b");
   }
   uint32_t first = 0, last = config.paths - 1;
   if (slash != text.npos) first = last = path_number(text.substr(slash + 1), config);
@@ -58,7 +59,7 @@ std::vector<PathId> paths_named(std::string_view text, const Config& config) {
       if (both) name(to, from);
     }
   }
-  if (named.empty()) throw ToolError(kExitUsage, "\"" + std::string(text) + "\": a NIC has no link to itself");
+  if (named.empty()) throw ToolError(kExitUsage, impair::quoted(text) + ": a NIC has no link to itself");
   return named;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lib/impair/quoted.h"
 #include "lib/ipc/fd.h"
 #include "tools/common/tool_error.h"
 #include "tools/fabric/control_socket.h"
@@ -57,8 +58,9 @@ class Connection {
   void receive(const std::string& command) {
     char buffer[64 << 10];
     const ssize_t bytes = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-    if (bytes < 0 && errno == EAGAIN) fail_late("for the answer to \"" + command + "\"");
-    if (bytes <= 0) throw ToolError(path_ + ": the fabric ended the connection before it answered \"" + command + "\"");
+    if (bytes < 0 && errno == EAGAIN) fail_late("for the answer to " + impair::quoted(command));
+    if (bytes <= 0)
+      throw ToolError(path_ + ": the fabric ended the connection before it answered " + impair::quoted(command));
     received_.append(buffer, static_cast<size_t>(bytes));
   }
 
@@ -79,7 +81,7 @@ bool tell(const std::string& path, const std::vector<std::string>& commands, Dur
   bool all_good = true;
   for (const std::string& command : commands) {
     if (command.find_first_not_of(" \t\r") == command.npos || command.find('\n') != command.npos) {
-      throw ToolError(tools::kExitUsage, "\"" + command + "\": a command is one line that is not empty");
+      throw ToolError(tools::kExitUsage, impair::quoted(command) + ": a command is one line that is not empty");
     }
     connection.send(command + "\n");
     for (bool answered = false; !answered;) {

@@ -99,6 +99,24 @@ TEST_F(FabricConsole, show_tells_what_links_are_like_and_what_they_counted) {
   EXPECT_TRUE(has(answer("show"), {"c>b  clear\n", "refused 3\n", "ok\n"}));
 }
 
+TEST_F(FabricConsole, show_and_json_tell_how_many_frames_are_under_way_and_how_many_changes_are_to_come) {
+  answer("set a>b delay=1ms; at 1s down; at 2s up");
+  network_.offer(kStart, 0, 1, udp_frame(1, 2));
+  EXPECT_EQ(answer("show a>b"), "a>b  delay=1ms\n  offered 1, under_way 1, changes_to_come 2\nok\n");
+  EXPECT_TRUE(has(answer("show a>b", kStart + seconds(1)), {"changes_to_come 1\n"}));
+  const std::string text = answer("json", kStart + seconds(2));
+  const auto json = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(json["links"][0]["under_way"], 1);
+  EXPECT_EQ(json["links"][0]["changes_to_come"], 0);
+}
+
+TEST_F(FabricConsole, a_long_mistake_is_shown_only_at_its_beginning) {
+  const std::string text(1 << 20, 'x');
+  for (const std::string& line : {text, "show " + text, "show a>" + text, "show a>b/" + text, "set a>b " + text}) {
+    EXPECT_LT(answer(line).size(), 400u);
+  }
+}
+
 TEST_F(FabricConsole, json_has_all_links_and_all_counters) {
   network_.offer(kStart, 2, 1, udp_frame(1, 2));
   const std::string text = answer("json");
@@ -126,9 +144,7 @@ TEST(PathNames, name_one_direction_or_both_or_those_of_every_nic) {
   EXPECT_EQ(paths_named("*>*", config).size(), 6u);
 }
 
-TEST(PathNames, name_each_path_once) {
-  EXPECT_EQ(paths_named("*<>*", over_udp({"a", "b", "c"})).size(), 6u);
-}
+TEST(PathNames, name_each_path_once) { EXPECT_EQ(paths_named("*<>*", over_udp({"a", "b", "c"})).size(), 6u); }
 
 TEST(PathNames, name_all_paths_or_one_of_them) {
   Config config = over_udp();
