@@ -2,10 +2,11 @@
 //
 // Slots by a number (a time, or a place in a sequence), the least first, and of equal ones that which was put in first.
 // A slot that has been put in again, or is gone, leaves an entry behind, which whoever keeps the slots knows by its
-// order.
+// order. tidy() sees to it that these do not pile up.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,7 @@ class Calendar {
   };
 
   bool empty() const { return heap_.empty(); }
+  size_t size() const { return heap_.size(); }
   const Entry& first() const { return heap_.front(); }
   void put(const Entry& entry) {
     heap_.push_back(entry);
@@ -29,8 +31,23 @@ class Calendar {
     std::pop_heap(heap_.begin(), heap_.end(), is_later);
     heap_.pop_back();
   }
+  // Gives each entry another number, at(entry).
+  template <class At>
+  void move(At at) {
+    for (Entry& entry : heap_) entry.at = at(entry);
+    std::make_heap(heap_.begin(), heap_.end(), is_later);
+  }
+  // Takes out the entries that were left behind, as soon as they can be more than half: no more than `live` are not.
+  template <class IsGone>
+  void tidy(size_t live, IsGone is_gone) {
+    if (heap_.size() <= 2 * live + kFew) return;
+    std::erase_if(heap_, is_gone);
+    std::make_heap(heap_.begin(), heap_.end(), is_later);
+  }
 
  private:
+  static constexpr size_t kFew = 64;  // not worth it
+
   static bool is_later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 
   std::vector<Entry> heap_;

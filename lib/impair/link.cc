@@ -23,6 +23,11 @@ Duration patience(const Spec& s, size_t bytes) {
   return std::max(kLeastPatience, Duration{static_cast<int64_t>(ns)});
 }
 
+// Do both give frames the same times?
+bool same_times(const Spec& a, const Spec& b) {
+  return a.rate == b.rate && a.delay == b.delay && a.jitter == b.jitter && a.reorder == b.reorder && a.wait == b.wait;
+}
+
 // With so many bytes in front of it.
 double mark_chance(const Marking& m, uint64_t queued) {
   if (m.all_from == 0 || queued < m.none_below) return 0;
@@ -43,19 +48,45 @@ Link::Link(const Script& script, uint64_t seed, Instant start, uint32_t most_fra
   set(start, script);
 }
 
+// ---- changes ----
+
 void Link::set(Instant now, Script script) {
+  spec_at(now);
   script_ = std::move(script);
   start_ = now;
   changes_made_ = 0;
-  spec_ = script_.first;
+  change(now, script_.first);
 }
 
 const Spec& Link::spec_at(Instant now) {
-  while (changes_made_ < script_.changes.size() && start_ + script_.changes[changes_made_].at <= now) {
-    spec_ = script_.changes[changes_made_++].spec;
+  while (next_change() <= now) {
+    const Instant at = next_change();
+    change(at, script_.changes[changes_made_++].spec);
   }
   return spec_;
 }
+
+void Link::change(Instant at, const Spec& spec) {
+  const bool keeps_times = same_times(spec_, spec);
+  spec_ = spec;
+  if (keeps_times) return;
+  line_.change_rate(at, spec.rate);
+  latest_ = earlier(latest_, latest_arrival(at, line_.position()));
+  due_.move([&](const Calendar::Entry& entry) {
+    if (is_gone(entry)) return entry.at;
+    Slot& s = slots_[entry.slot];
+    s.due = earlier(s.due, latest_arrival(at, s.position));
+    return s.due.ns;
+  });
+  drop_gone();
+}
+
+// Of a frame under way, after a change to what is in force now.
+Instant Link::latest_arrival(Instant at, uint64_t position) {
+  return line_.leaves(at, position, spec_.rate) + spec_.delay + spec_.jitter;
+}
+
+// ---- a frame enters ----
 
 Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag) {
   spec_at(now);
@@ -95,7 +126,7 @@ Verdict Link::offer(Instant now, std::span<const std::byte> frame, uint64_t tag)
 }
 
 bool Link::is_full(size_t bytes, Instant now) {
-  if (under_way_ >= most_frames_) return true;
+  if (under_way_ >= most_frames_ || line_.queued_frames(now) >= most_frames_) return true;
   if (spec_.queue_frames != 0 && line_.queued_frames(now) >= spec_.queue_frames) return true;
   return spec_.queue_bytes != 0 && line_.queued_bytes(now) + bytes > spec_.queue_bytes;
 }
@@ -154,6 +185,7 @@ uint32_t Link::take_slot(std::span<const std::byte> frame, uint64_t tag) {
   std::memcpy(s.bytes.data(), frame.data(), frame.size());
   s.size = frame.size();
   s.tag = tag;
+  s.position = line_.position();
   ++under_way_;
   return slot;
 }
@@ -163,11 +195,13 @@ void Link::plan(uint32_t slot, Instant due) {
   slots_[slot].due = due;
   slots_[slot].order = ++order_;
   due_.put({due.ns, order_, slot});
+  due_.tidy(under_way_, [this](const auto& entry) { return is_gone(entry); });
 }
 
 void Link::hold(uint32_t slot, Instant due) {
   plan(slot, due + patience(spec_, slots_[slot].size));
   late_.put({passed_ + lateness_.between(1, spec_.reorder), order_, slot});
+  late_.tidy(under_way_, [this](const auto& entry) { return is_gone(entry); });
 }
 
 // A frame gets its place in the order, and behind it those that let enough others pass.
@@ -179,6 +213,7 @@ void Link::pass(uint32_t slot, Instant due) {
     late_.drop_first();
     if (is_gone(held) || slots_[held.slot].due <= due) continue;  // it waited long enough, and leaves in front
     plan(held.slot, due);
+    slots_[held.slot].position = slots_[slot].position;
     ++passed_;
   }
   drop_gone();
@@ -189,6 +224,7 @@ void Link::drop_gone() {
 }
 
 std::optional<Arrival> Link::take(Instant now) {
+  spec_at(now);
   if (now < next_due()) return {};
   const uint32_t slot = due_.first().slot;
   Slot& s = slots_[slot];

@@ -8,10 +8,16 @@
 // takes another turn. So no fault makes a link faster. Frames that are dropped in front of the line (queue full, cut)
 // take none. A late frame stands aside until so many others were let pass: the order is exact by frames, at any rate.
 //
+// A change of rate, delay, jitter, reorder or wait concerns what is under way, too, so that what comes after it is not
+// held up by times that the former settings gave: such a frame arrives no later than if its turn on the line, and its
+// delay, had come from then on under the new settings; a late frame waits no longer. Nothing becomes later by a change,
+// and frames do not pass each other.
+//
 // The same seed, script, times and frames give the same results. Each fault has random numbers of its own, so that one
 // more word in the text does not change which frames the others choose.
 //
-// Memory: frames are copied into a pool, which grows to the most that were ever under way and is then reused.
+// Memory: frames are copied into a pool, which grows to the most that were ever under way and is then reused. No more
+// than `most_frames` are under way, or stand in the line, whatever the script says.
 // Thread: the caller serialises.
 #pragma once
 
@@ -41,7 +47,7 @@ enum class Fate : uint8_t {
   kLostRandom,  // the rest: it will not
   kLostBurst,
   kLostNth,
-  kQueueFull,  // that of the spec, or as many frames are under way as may be
+  kQueueFull,  // that of the spec, or as many frames are under way or in the line as may be
   kDown,
 };
 
@@ -66,27 +72,37 @@ class Link {
  public:
   static constexpr uint32_t kDefaultMostFrames = 1 << 16;
 
-  // The script begins at `start`. `most_frames`: so many may be under way, duplicates included.
+  // The script begins at `start`. `most_frames`: so many may be under way, duplicates included, and so many in the
+  // line, those included that are lost behind it.
   Link(const Script& script, uint64_t seed, Instant start = {}, uint32_t most_frames = kDefaultMostFrames);
 
-  // Another script, which begins now. Frames under way are not concerned. Counts and random numbers go on.
+  // Another script, which begins now. Counts and random numbers go on. Allocates nothing.
   void set(Instant now, Script script);
   // What is in force.
   const Spec& spec_at(Instant now);
+  // Changes of the script that are still to come.
+  size_t changes_to_come(Instant now) {
+    spec_at(now);
+    return script_.changes.size() - changes_made_;
+  }
 
   // A frame enters. The tag comes out with it.
   Verdict offer(Instant now, std::span<const std::byte> frame, uint64_t tag = 0);
   // The next frame that is due; empty: there is none yet.
   std::optional<Arrival> take(Instant now);
   void release(const Arrival& arrival) { free_.push_back(arrival.slot); }
-  // When take() has a frame; never: none is under way.
-  Instant next_due() const { return due_.empty() ? Instant::never() : Instant{due_.first().at}; }
+  // When take() has a frame, or a change can make one due; never: none is under way.
+  Instant next_due() const {
+    return due_.empty() ? Instant::never() : earlier(Instant{due_.first().at}, next_change());
+  }
 
   // When the last frame that entered has left the line. A sender that would rather wait than see its frames dropped
   // looks at it.
   Instant line_free_at() const { return line_.free_at(); }
   // Frames that entered and were not taken out.
   size_t under_way() const { return under_way_; }
+  // Entries of its calendars: at most some 100, and a small multiple of the frames under way.
+  size_t planned() const { return due_.size() + late_.size(); }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -95,9 +111,15 @@ class Link {
     size_t size = 0;
     uint64_t tag = 0;
     Instant due{};
-    uint64_t order = 0;  // of its entry in due_; 0: it is not under way
+    uint64_t position = 0;  // on the line: its own, or that of the frame behind which it was let
+    uint64_t order = 0;     // of its entry in due_; 0: it is not under way
   };
 
+  Instant next_change() const {
+    return changes_made_ == script_.changes.size() ? Instant::never() : start_ + script_.changes[changes_made_].at;
+  }
+  void change(Instant at, const Spec& spec);
+  Instant latest_arrival(Instant at, uint64_t position);
   bool is_full(size_t bytes, Instant now);
   Fate loss();
   bool is_late();

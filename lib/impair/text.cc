@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "lib/impair/quoted.h"
+
 namespace ub::impair {
 namespace {
 
@@ -120,15 +122,16 @@ bool read_kinds(std::string_view text, Spec& spec) {
     return true;
   }
   Kinds kinds = 0;
-  while (!text.empty()) {
-    const std::string_view name = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(name.size() + 1, text.size()));
+  for (;;) {
+    const size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
     const auto* known =
         std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return k.name == name; });
     if (known == std::end(kKinds)) return false;
     kinds |= kinds_of(known->kind);
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
   }
-  if (kinds == 0) return false;
   spec.kinds = kinds;
   return true;
 }
@@ -239,8 +242,6 @@ constexpr Word kWords[] = {
      [](const Spec& s) { return time_text(s.wait); }},
 };
 
-std::string quoted(std::string_view text) { return std::string("\"").append(text).append("\""); }
-
 std::string known_words() {
   std::string all = "known are ";
   for (const Word& word : kWords) all.append(word.key).append("=, ");
@@ -257,6 +258,7 @@ std::string apply(std::string_view text, Spec& spec) {
     spec = {};
     return {};
   }
+  if (text == "at") return "\"at\" begins a part of its own; put \";\" in front of it, as in \"loss=1%; at 3s down\"";
   const size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
   const auto* word = std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& w) { return w.key == key; });

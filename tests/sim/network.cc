@@ -220,6 +220,7 @@ void Network::heal() {
   for (Path& p : paths_) {
     p.cut = false;
     p.link.set(world_.now(), spec);
+    plan_link(p);
   }
 }
 

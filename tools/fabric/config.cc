@@ -3,17 +3,20 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
 
 #include "dataplane/eid.h"
+#include "lib/impair/quoted.h"
 #include "tools/common/tool_error.h"
 
 namespace ub::fabric {
 namespace {
 
+using impair::quoted;
 using tools::kExitUsage;
 using tools::ToolError;
 
@@ -33,7 +36,7 @@ bool is_name(const std::string& name) {
 
 IpAddress address(const std::string& text, const std::string& where) {
   const std::optional<IpAddress> ip = parse_ip(text);
-  if (!ip) throw ToolError(kExitUsage, where + ": \"" + text + "\" is no IP address");
+  if (!ip) throw ToolError(kExitUsage, where + ": " + quoted(text) + " is no IP address");
   return *ip;
 }
 
@@ -69,7 +72,7 @@ void read_memif(const std::vector<std::string>& words, size_t number, const std:
 }
 
 NicConfig read_nic(const Draft::Nic& draft, size_t number) {
-  const std::string where = draft.where + ": NIC \"" + draft.name + "\"";
+  const std::string where = draft.where + ": NIC " + quoted(draft.name);
   if (!is_name(draft.name)) {
     throw ToolError(kExitUsage, where + ": a name has 1 to 32 letters, digits, and characters of _-.");
   }
@@ -86,8 +89,8 @@ NicConfig read_nic(const Draft::Nic& draft, size_t number) {
     read_memif(words, number, where, &nic);
   } else {
     throw ToolError(kExitUsage,
-                    where + ": \"" + draft.text +
-                        "\" is not \"udp\", \"udp OWN SEEN\", \"interface NAME\", \"memif\" or \"memif SOCKET\"");
+                    where + ": " + quoted(draft.text) +
+                        " is not \"udp\", \"udp OWN SEEN\", \"interface NAME\", \"memif\" or \"memif SOCKET\"");
   }
   return nic;
 }
@@ -128,7 +131,15 @@ void check_numbers(const Config& config) {
 Spray parse_spray(std::string_view text, const std::string& where) {
   if (text == "flow") return Spray::kFlow;
   if (text == "packet") return Spray::kPacket;
-  throw ToolError(kExitUsage, where + ": spray \"" + std::string(text) + "\" is not \"flow\" or \"packet\"");
+  throw ToolError(kExitUsage, where + ": spray " + quoted(text) + " is not \"flow\" or \"packet\"");
+}
+
+uint64_t parse_seed(std::string_view text, const std::string& where) {
+  uint64_t seed = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (status == std::errc() && end == text.data() + text.size()) return seed;
+  throw ToolError(kExitUsage,
+                  where + ": seed " + quoted(text) + " is not an integer of 0 to " + std::to_string(UINT64_MAX));
 }
 
 Config finish(Draft draft) {
@@ -153,7 +164,7 @@ size_t nic_named(const Config& config, std::string_view name) {
     if (config.nics[i].name == name) return i;
     known.append(i == 0 ? "" : ", ").append(config.nics[i].name);
   }
-  throw ToolError(kExitUsage, "there is no NIC \"" + std::string(name) + "\"; there are " + known);
+  throw ToolError(kExitUsage, "there is no NIC " + quoted(name) + "; there are " + known);
 }
 
 }  // namespace ub::fabric

@@ -73,6 +73,9 @@ void load_file(const std::string& path, Draft* draft);
 // "flow" or "packet"; throws ToolError, whose sentence begins with `where`.
 Spray parse_spray(std::string_view text, const std::string& where);
 
+// An integer of 64 bits without a sign; throws ToolError, as parse_spray() does.
+uint64_t parse_seed(std::string_view text, const std::string& where);
+
 // The whole, checked. A UDP NIC without addresses gets 127.77.1.N, and is seen as 127.77.2.N, where N is its number in
 // the order of the NICs. A memif NIC has 10.77.1.N, and without a socket that of softub-fabric-NAME. Throws ToolError.
 Config finish(Draft draft);

@@ -2,13 +2,16 @@
 //
 // The configuration of a fabric as TOML.
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 // Header only: do not compile this file with the flags of tomlplusplus.pc, which ask for its shared library.
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include "lib/impair/quoted.h"
 #include "tools/common/tool_error.h"
 #include "tools/fabric/config.h"
 
@@ -40,7 +43,7 @@ class Reader {
         config.control = text(node, name);
       } else {
         fail(key.source(),
-             "unknown key \"" + std::string(name) + "\"; known are nics, links, seed, paths, spray, control");
+             "unknown key " + impair::quoted(name) + "; known are nics, links, seed, paths, spray, control");
       }
     }
   }
@@ -101,6 +104,8 @@ class Reader {
 }  // namespace
 
 void load_file(const std::string& path, Draft* draft) try {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw ToolError(kExitUsage, path + ": is a directory, not a file");
   Reader(path, draft).read(toml::parse_file(path));
 } catch (const toml::parse_error& error) {
   const auto& place = error.source().begin;

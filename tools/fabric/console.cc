@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/impair/quoted.h"
 #include "lib/impair/text.h"
 #include "tools/common/tool_error.h"
 #include "tools/fabric/path_names.h"
@@ -41,13 +42,26 @@ std::pair<std::string_view, std::string_view> first_word(std::string_view text) 
 }  // namespace
 
 void Console::set(Instant now, std::string_view links, std::string_view text) {
-  std::vector<std::pair<PathId, impair::Script>> changes;
-  for (const PathId& id : paths_named(links, config_)) {
+  const std::vector<PathId> paths = paths_named(links, config_);
+  std::vector<impair::Script> scripts;
+  for (const PathId& id : paths) {
     impair::Parsed parsed = impair::parse(text, network_.link(id).spec_at(now));
     if (!parsed.script) throw ToolError(kExitUsage, name_of(id, config_) + ": " + parsed.error);
-    changes.emplace_back(id, std::move(*parsed.script));
+    if (scripts.empty()) check_changes(now, paths, parsed.script->changes.size());
+    scripts.push_back(std::move(*parsed.script));
   }
-  for (const auto& [id, script] : changes) network_.link(id).set(now, script);
+  for (size_t i = 0; i < paths.size(); ++i) network_.link(paths[i]).set(now, std::move(scripts[i]));
+}
+
+// A text has the same number of changes for each link.
+void Console::check_changes(Instant now, std::span<const PathId> paths, size_t changes_of_each) {
+  size_t others = network_.changes_to_come(now);
+  for (const PathId& id : paths) others -= network_.link(id).changes_to_come(now);
+  if (paths.size() * changes_of_each + others <= kMostChanges) return;
+  throw ToolError(kExitUsage, std::to_string(changes_of_each) + " changes of " + std::to_string(paths.size()) +
+                                  " links, beside " + std::to_string(others) +
+                                  " of others that are still to come: " + "more than " + std::to_string(kMostChanges) +
+                                  "; name fewer links or changes, or set the later changes later");
 }
 
 std::string Console::show(Instant now, std::string_view links) {
@@ -70,8 +84,7 @@ std::string Console::obey(Instant now, std::string_view line) {
     quit_ = true;
     return {};
   }
-  throw ToolError(kExitUsage,
-                  "\"" + std::string(trimmed(line)) + "\" is no command; known are set, show, json, help, quit");
+  throw ToolError(kExitUsage, impair::quoted(trimmed(line)) + " is no command; known are set, show, json, help, quit");
 }
 
 std::string Console::answer(Instant now, std::string_view line) try {

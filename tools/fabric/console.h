@@ -11,6 +11,7 @@
 // Thread: the caller serialises.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,11 @@ class Console {
   Console(const Config& config, Network& network, const Medium& medium)
       : config_(config), network_(network), medium_(medium) {}
 
-  // Changes all of the links, or none of them. Times of the text begin now. Throws ToolError.
+  // So many changes of all links together may be still to come: each takes some 150 bytes.
+  static constexpr size_t kMostChanges = 100'000;
+
+  // Changes all of the links, or none of them. Times of the text begin now. Throws ToolError: the links or the text are
+  // wrong, or more than kMostChanges would be to come.
   void set(Instant now, std::string_view links, std::string_view text);
   // Obeys a line. The answer is whole lines, of which the last one is "ok" or begins with "error: ".
   std::string answer(Instant now, std::string_view line);
@@ -35,6 +40,7 @@ class Console {
  private:
   std::string obey(Instant now, std::string_view line);
   std::string show(Instant now, std::string_view links);
+  void check_changes(Instant now, std::span<const PathId> paths, size_t changes_of_each);
 
   const Config& config_;
   Network& network_;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where commands come from: a Unix socket with any number of clients, and the standard input, if wanted. Each line is a
-// command, and each gets an answer (console.h).
+// command, and each gets an answer (console.h). tell.h is a client.
 //
-// Thread: one. It blocks for nothing: a client that does not read its answers is dropped.
+// Thread: one. A client never blocks it. What a socket has no room for waits until it has, and meanwhile that client is
+// not read from: so no more than one answer waits for each. Whoever reads nothing of it for kPatience is dropped. Where
+// kMostClients are connected and another one comes, that one gives way which was idle longest.
 #pragma once
 
 #include <functional>
@@ -11,13 +13,21 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/time.h"
 #include "lib/ipc/fd.h"
 
 namespace ub::fabric {
 
 class Control {
  public:
+  static constexpr size_t kMostClients = 32;
+  static constexpr Duration kPatience = seconds(5);
+
   using Obey = std::function<std::string(std::string_view line)>;
+  struct Watched {
+    int fd;
+    bool for_writing;  // else for reading
+  };
 
   // `path` empty: no socket. Only the user who runs the fabric can connect. Throws ToolError: the path is in use, or no
   // socket can be made there. What a fabric that was killed left there is replaced.
@@ -26,29 +36,37 @@ class Control {
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  // Descriptors that are readable when there is something to do; they change as clients come and go.
-  std::vector<int> fds() const;
-  // Reads from one of them what is there, and answers it.
-  void serve(int fd, const Obey& obey);
+  // Descriptors, and what each has to be ready for that there is something to do. They change in serve() and
+  // drop_slow().
+  std::vector<Watched> watched() const;
+  // One of them is ready: reads what is there and answers it, or goes on with an answer.
+  void serve(Instant now, int fd, const Obey& obey);
+
+  // When a client has to be dropped unless it reads; never: nobody lets an answer wait.
+  Instant next_due() const;
+  void drop_slow(Instant now);
 
  private:
   struct Client {
     ipc::Fd fd;
-    std::string pending;  // the beginning of a line
+    Instant active{};      // when it last did anything
+    std::string received;  // not obeyed yet
+    std::string answer;    // that it has not got as a whole; empty: none
+    size_t sent = 0;       // of that
+
+    Instant patience_ends() const { return answer.empty() ? Instant::never() : active + kPatience; }
   };
 
-  void accept_one();
-  bool serve_client(int from, int to, std::string* pending, const Obey& obey);
+  void accept_one(Instant now);
+  static bool serve_stdin(std::string* received, const Obey& obey);
+  static bool serve_client(Client& client, const Obey& obey);
+  static bool send(Client& client);
 
   std::string path_;
   ipc::Fd listener_;
   std::vector<Client> clients_;
   bool has_stdin_;
-  std::string stdin_pending_;
+  std::string stdin_received_;
 };
-
-// Sends the commands to the fabric whose socket that is, and prints the answers. False: one of them was an error.
-// Throws ToolError: nobody is there, or the fabric ended.
-bool tell(const std::string& path, const std::vector<std::string>& commands);
 
 }  // namespace ub::fabric

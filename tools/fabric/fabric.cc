@@ -36,9 +36,9 @@ class BlockedSignals {
 };
 
 // A file on the standard input cannot be watched, and is always readable; epoll refuses it with EPERM.
-void watch(const ipc::Fd& epoll, int fd) {
+void watch(const ipc::Fd& epoll, int fd, bool for_writing = false) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = for_writing ? EPOLLOUT : EPOLLIN;
   event.data.fd = fd;
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0) return;
   if (errno == EPERM) throw ToolError("the standard input is a file; give it by a pipe, or use the control socket");
@@ -83,19 +83,27 @@ void Fabric::run() {
     const int count = ::epoll_pwait(epoll_.get(), events, std::size(events), -1, blocked.before());
     for (int i = 0; i < count; ++i) serve(events[i].data.fd);
     if (const Instant time = now(); medium_->next_look() <= time) medium_->look(time, into_network(time));
+    if (const Instant time = now(); control_.next_due() <= time) {
+      control_.drop_slow(time);
+      watch_controls();
+    }
     network_.deliver(now(), send);
   }
 }
 
 void Fabric::watch_controls() {
-  for (int fd : controls_)
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);  // epoll forgot those that were closed
-  controls_ = control_.fds();
-  for (int fd : controls_) watch(epoll_, fd);
+  for (const Control::Watched& w : controls_)
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, w.fd, nullptr);  // epoll forgot those that were closed
+  controls_ = control_.watched();
+  for (const Control::Watched& w : controls_) watch(epoll_, w.fd, w.for_writing);
+}
+
+bool Fabric::is_control(int fd) const {
+  return std::any_of(controls_.begin(), controls_.end(), [fd](const auto& w) { return w.fd == fd; });
 }
 
 void Fabric::arm_timer() {
-  const Instant due = earlier(network_.next_due(), medium_->next_look());
+  const Instant due = earlier(earlier(network_.next_due(), medium_->next_look()), control_.next_due());
   if (due == armed_) return;
   armed_ = due;
   itimerspec when{};  // zero: never
@@ -113,8 +121,8 @@ void Fabric::serve(int fd) {
     armed_ = Instant::never();  // it is not, now
     return;
   }
-  if (std::find(controls_.begin(), controls_.end(), fd) != controls_.end()) {
-    control_.serve(fd, [this](std::string_view line) { return console_.answer(now(), line); });
+  if (is_control(fd)) {
+    control_.serve(now(), fd, [this](std::string_view line) { return console_.answer(now(), line); });
     watch_controls();
     return;
   }

@@ -34,6 +34,7 @@ class Fabric {
  private:
   static Instant now();
   void watch_controls();
+  bool is_control(int fd) const;
   void arm_timer();
   Medium::Sink into_network(Instant arrived);
   void serve(int fd);
@@ -44,7 +45,7 @@ class Fabric {
   Console console_;
   Control control_;
   ipc::Fd epoll_, timer_;
-  std::vector<int> controls_;  // descriptors of control_ that epoll_ knows
+  std::vector<Control::Watched> controls_;  // descriptors of control_ that epoll_ knows
   Instant armed_ = Instant::never();
 };
 

@@ -7,9 +7,9 @@
 #include "tools/common/json_file.h"
 #include "tools/common/tool_error.h"
 #include "tools/fabric/config.h"
-#include "tools/fabric/control.h"
 #include "tools/fabric/fabric.h"
 #include "tools/fabric/options.h"
+#include "tools/fabric/tell.h"
 
 using namespace ub;
 using namespace ub::fabric;

@@ -74,4 +74,10 @@ std::vector<PathId> Network::all_paths() const {
   return all;
 }
 
+size_t Network::changes_to_come(Instant now) {
+  size_t changes = 0;
+  for (impair::Link& link : links_) changes += link.changes_to_come(now);
+  return changes;
+}
+
 }  // namespace ub::fabric

@@ -40,6 +40,8 @@ class Network {
 
   impair::Link& link(const PathId& id) { return links_[number_of(id)]; }
   std::vector<PathId> all_paths() const;
+  // Changes of all links that are still to come.
+  size_t changes_to_come(Instant now);
 
  private:
   size_t number_of(const PathId& id) const { return (id.from * nics_ + id.to) * paths_ + id.path; }

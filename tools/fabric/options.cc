@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "lib/impair/quoted.h"
 #include "tools/common/tool_error.h"
 
 namespace ub::fabric {
@@ -34,8 +35,8 @@ Draft::Nic read_nic(const std::string& text) {
 Setting read_setting(const std::string& text) {
   const size_t blank = text.find(' ');
   if (blank == 0 || blank == text.npos) {
-    throw ToolError(kExitUsage,
-                    "--set \"" + text + "\": expected links, a blank, and what they are like: \"a>b loss=1%\"");
+    throw ToolError(kExitUsage, "--set " + impair::quoted(text) +
+                                    ": expected links, a blank, and what they are like: \"a>b loss=1%\"");
   }
   return {text.substr(0, blank), text.substr(blank + 1), "--set"};
 }
@@ -49,7 +50,7 @@ Options parse_options(int argc, char** argv) {
       "ub_fabric");
   app.footer(kExamples);
   app.set_version_flag("--version", UB_VERSION);
-  std::string file, spray;
+  std::string file, spray, seed;
   std::vector<std::string> nics, settings, tell;
   app.add_option("file", file, "NICs and links, as TOML (docs/fabric.md); options come on top of it");
   app.add_option("--nic", nics, "A NIC; once for each")->allow_extra_args(false)->take_all();
@@ -58,7 +59,7 @@ Options parse_options(int argc, char** argv) {
       ->take_all();
   auto* paths = app.add_option("--paths", o.config.paths, "Paths from each NIC to each other one (1)");
   auto* spray_option = app.add_option("--spray", spray, "Who takes which path: flow (the default) or packet");
-  auto* seed = app.add_option("--seed", o.config.seed, "Of all that is random (1)");
+  auto* seed_option = app.add_option("--seed", seed, "Of all that is random (1)");
   auto* control = app.add_option("--control", o.config.control, "Unix socket at which it is told what to change");
   app.add_flag("-i,--interactive", o.reads_commands,
                "Reads commands from the standard input, too; \"help\" lists them");
@@ -84,7 +85,7 @@ Options parse_options(int argc, char** argv) {
   for (const std::string& setting : settings) draft.config.settings.push_back(read_setting(setting));
   if (*paths) draft.config.paths = given.paths;
   if (*spray_option) draft.config.spray = parse_spray(spray, "--spray");
-  if (*seed) draft.config.seed = given.seed;
+  if (*seed_option) draft.config.seed = parse_seed(seed, "--seed");
   if (*control) draft.config.control = given.control;
   o.config = finish(std::move(draft));
   return o;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "lib/impair/quoted.h"
 #include "tools/common/tool_error.h"
 
 namespace ub::fabric {
@@ -27,7 +28,7 @@ uint32_t path_number(std::string_view text, const Config& config) {
     return number - 1;
   }
   throw ToolError(kExitUsage,
-                  "there is no path \"" + std::string(text) + "\"; there are 1 to " + std::to_string(config.paths));
+                  "there is no path " + impair::quoted(text) + "; there are 1 to " + std::to_string(config.paths));
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ std::vector<PathId> paths_named(std::string_view text, const Config& config) {
   const std::string_view pair = text.substr(0, slash);
   const size_t arrow = pair.find('>');
   if (arrow == pair.npos) {
-    throw ToolError(kExitUsage, "\"" + std::string(text) + "\" names no links; they are named as in a>b, a<>b or *>b");
+    throw ToolError(kExitUsage, impair::quoted(text) + " names no links; they are named as in a>b, a<>b or *>b");
   }
   uint32_t first = 0, last = config.paths - 1;
   if (slash != text.npos) first = last = path_number(text.substr(slash + 1), config);
@@ -46,15 +47,19 @@ std::vector<PathId> paths_named(std::string_view text, const Config& config) {
   const std::vector<size_t> right = nics_named(pair.substr(arrow + 1), config);
 
   std::vector<PathId> named;
+  std::vector<bool> has(config.nics.size() * config.nics.size());
+  const auto name = [&](size_t from, size_t to) {
+    if (from == to || has[from * config.nics.size() + to]) return;
+    has[from * config.nics.size() + to] = true;
+    for (uint32_t path = first; path <= last; ++path) named.push_back({from, to, path});
+  };
   for (size_t from : left) {
     for (size_t to : right) {
-      for (uint32_t path = first; path <= last && from != to; ++path) {
-        named.push_back({from, to, path});
-        if (both) named.push_back({to, from, path});
-      }
+      name(from, to);
+      if (both) name(to, from);
     }
   }
-  if (named.empty()) throw ToolError(kExitUsage, "\"" + std::string(text) + "\": a NIC has no link to itself");
+  if (named.empty()) throw ToolError(kExitUsage, impair::quoted(text) + ": a NIC has no link to itself");
   return named;
 }
 

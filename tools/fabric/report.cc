@@ -27,6 +27,8 @@ std::string paths_as_text(std::span<const PathId> paths, const Config& config, N
     text.append(name_of(id, config)).append("  ").append(impair::to_text(link.spec_at(now))).append("\n");
     std::string counted;
     each_count(link.counts(), [&](const char* name, uint64_t value) { append_count(&counted, name, value); });
+    append_count(&counted, "under_way", link.under_way());
+    append_count(&counted, "changes_to_come", link.changes_to_come(now));
     if (!counted.empty()) text.append(counted).append("\n");
   }
   return text;
@@ -48,7 +50,9 @@ nlohmann::json as_json(const Config& config, Network& network, const Medium& med
                      {"to", config.nics[id.to].name},
                      {"path", id.path + 1},
                      {"impairments", impair::to_text(link.spec_at(now))},
-                     {"counters", counters}});
+                     {"counters", counters},
+                     {"under_way", link.under_way()},
+                     {"changes_to_come", link.changes_to_come(now)}});
   }
   nlohmann::json counted = nlohmann::json::object();
   for (const MediumCount& count : medium.counts()) counted[count.name] = count.value;

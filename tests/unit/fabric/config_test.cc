@@ -82,6 +82,25 @@ TEST_F(FabricFile, that_is_not_there_is_named) {
   EXPECT_TRUE(has(complaint([&] { load_file("/nowhere/f.toml", &draft); }), {"/nowhere/f.toml"}));
 }
 
+TEST_F(FabricFile, that_is_a_directory_is_named_as_such) {
+  Draft draft;
+  EXPECT_EQ(complaint([&] { load_file("/tmp", &draft); }), "/tmp: is a directory, not a file");
+}
+
+TEST_F(FabricFile, with_a_long_mistake_shows_no_more_than_its_beginning) {
+  EXPECT_LT(refusal(std::string(1 << 20, 'x') + " = 1\n").size(), 400u);
+}
+
+TEST(FabricConfig, a_seed_has_64_bits_and_no_sign) {
+  EXPECT_EQ(parse_seed("0", "--seed"), 0u);
+  EXPECT_EQ(parse_seed("18446744073709551615", "--seed"), UINT64_MAX);
+  for (const char* text : {"-1", "+1", "18446744073709551616", "1.5", "0x1", "1 ", ""}) {
+    EXPECT_TRUE(
+        has(complaint([&] { parse_seed(text, "--seed"); }), {"--seed: seed", text, "0 to 18446744073709551615"}))
+        << text;
+  }
+}
+
 TEST(FabricConfig, gives_each_nic_two_addresses_of_its_own_if_it_names_none) {
   const Config config = over_udp({"a", "b", "c"});
   EXPECT_EQ(to_text(config.nics[2].own), "127.77.1.3");

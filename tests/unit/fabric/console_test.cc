@@ -50,6 +50,34 @@ TEST_F(FabricConsole, a_script_begins_when_it_is_set) {
   EXPECT_FALSE(spec({0, 1, 0}, kStart + seconds(14)).down);
 }
 
+// So many changes of a link.
+std::string changes(size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += "at 1s down;";
+  return text;
+}
+
+TEST_F(FabricConsole, no_more_changes_can_be_to_come_than_there_is_memory_for) {
+  EXPECT_TRUE(has(answer("set *>* " + changes(Console::kMostChanges / 6 + 1)),
+                  {"error: 16667 changes of 6 links, beside 0 ", "more than 100000", "fewer links"}));
+  EXPECT_EQ(network_.changes_to_come(kStart), 0u);
+  EXPECT_EQ(answer("set *>* " + changes(Console::kMostChanges / 6)), "ok\n");
+  EXPECT_EQ(network_.changes_to_come(kStart), 6 * (Console::kMostChanges / 6));
+}
+
+TEST_F(FabricConsole, changes_of_other_links_count_until_they_have_come_and_those_that_are_replaced_do_not) {
+  const std::string set = "set a>b " + changes(Console::kMostChanges);
+  EXPECT_EQ(answer(set), "ok\n");
+  EXPECT_EQ(answer(set), "ok\n");
+  EXPECT_TRUE(has(answer("set b>a at 1s down"), {"error: 1 changes of 1 links, beside 100000 "}));
+  EXPECT_EQ(answer("set b>a loss=1%"), "ok\n");
+  EXPECT_EQ(answer("set b>a at 1s down", kStart + seconds(1)), "ok\n");
+}
+
+TEST_F(FabricConsole, links_that_are_named_twice_count_once) {
+  EXPECT_EQ(answer("set *<>* " + changes(Console::kMostChanges / 6)), "ok\n");
+}
+
 TEST_F(FabricConsole, a_mistake_changes_no_link) {
   EXPECT_TRUE(has(answer("set *>* loss=200%"), {"error: a>b: ", "loss"}));
   EXPECT_TRUE(has(answer("set a>b loss=1% lss=2%"), {"lss"}));
@@ -69,6 +97,24 @@ TEST_F(FabricConsole, show_tells_what_links_are_like_and_what_they_counted) {
   network_.offer(kStart, 0, 1, udp_frame(1, 2));
   EXPECT_EQ(answer("show a<>b"), "a>b  loss=100%\n  offered 1, lost_random 1\nb>a  clear\nok\n");
   EXPECT_TRUE(has(answer("show"), {"c>b  clear\n", "refused 3\n", "ok\n"}));
+}
+
+TEST_F(FabricConsole, show_and_json_tell_how_many_frames_are_under_way_and_how_many_changes_are_to_come) {
+  answer("set a>b delay=1ms; at 1s down; at 2s up");
+  network_.offer(kStart, 0, 1, udp_frame(1, 2));
+  EXPECT_EQ(answer("show a>b"), "a>b  delay=1ms\n  offered 1, under_way 1, changes_to_come 2\nok\n");
+  EXPECT_TRUE(has(answer("show a>b", kStart + seconds(1)), {"changes_to_come 1\n"}));
+  const std::string text = answer("json", kStart + seconds(2));
+  const auto json = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(json["links"][0]["under_way"], 1);
+  EXPECT_EQ(json["links"][0]["changes_to_come"], 0);
+}
+
+TEST_F(FabricConsole, a_long_mistake_is_shown_only_at_its_beginning) {
+  const std::string text(1 << 20, 'x');
+  for (const std::string& line : {text, "show " + text, "show a>" + text, "show a>b/" + text, "set a>b " + text}) {
+    EXPECT_LT(answer(line).size(), 400u);
+  }
 }
 
 TEST_F(FabricConsole, json_has_all_links_and_all_counters) {
@@ -97,6 +143,8 @@ TEST(PathNames, name_one_direction_or_both_or_those_of_every_nic) {
   EXPECT_EQ(paths_named("*>b", config), (std::vector<PathId>{{0, 1, 0}, {2, 1, 0}}));
   EXPECT_EQ(paths_named("*>*", config).size(), 6u);
 }
+
+TEST(PathNames, name_each_path_once) { EXPECT_EQ(paths_named("*<>*", over_udp({"a", "b", "c"})).size(), 6u); }
 
 TEST(PathNames, name_all_paths_or_one_of_them) {
   Config config = over_udp();

@@ -113,6 +113,13 @@ TEST(ImpairLink, no_more_frames_are_under_way_than_its_memory_is_for) {
   EXPECT_EQ(link.under_way(), 3u);
 }
 
+TEST(ImpairLink, no_more_frames_stand_in_the_line_than_its_memory_is_for_even_if_all_are_lost_behind_it) {
+  Link link(script_of("rate=1k loss=100%"), 1, {}, 3);
+  const std::vector<std::byte> frame(60);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(link.offer({}, frame).fate, Fate::kLostRandom);
+  EXPECT_EQ(link.offer({}, frame).fate, Fate::kQueueFull);
+}
+
 uint32_t marked_of(Link& link, uint32_t frames, uint8_t ecn) {
   const wire::Bytes frame = wire::frame_of(wire::template_v4(), wire::Bytes(958), ecn);
   EXPECT_EQ(frame.size(), 1004u);
@@ -266,12 +273,99 @@ TEST(ImpairLink, another_script_counts_its_time_from_then_on) {
   EXPECT_EQ(rig.offer(kBegin + milliseconds(1), 1).fate, Fate::kDown);
 }
 
-TEST(ImpairLink, a_shorter_delay_does_not_let_frames_pass_those_under_way) {
-  LinkRig rig("delay=1ms; at 10us delay=0");
+TEST(ImpairLink, a_shorter_delay_holds_for_frames_under_way_too_so_that_none_passes_them_or_waits_for_them) {
+  LinkRig rig("delay=1ms; at 10us delay=5us");
+  rig.offer({}, 0);
+  rig.offer(Instant{9'000}, 1);
+  EXPECT_EQ(rig.link.next_due(), Instant{10'000});  // the change
+  rig.offer(Instant{11'000}, 2);
+  const std::vector<Out> expected = {{0, Instant{15'000}}, {1, Instant{15'000}}, {2, Instant{16'000}}};
+  EXPECT_EQ(rig.take(), expected);
+}
+
+TEST(ImpairLink, a_longer_delay_makes_no_frame_later_that_is_under_way) {
+  LinkRig rig("delay=1ms; at 10us delay=5ms");
   rig.offer({}, 0);
   rig.offer(Instant{20'000}, 1);
-  const std::vector<Out> expected = {{0, Instant{1'000'000}}, {1, Instant{1'000'000}}};
+  const std::vector<Out> expected = {{0, Instant{1'000'000}}, {1, Instant{5'020'000}}};
   EXPECT_EQ(rig.take(), expected);
+}
+
+TEST(ImpairLink, less_jitter_holds_for_frames_under_way_too) {
+  LinkRig rig("jitter=1000s");
+  rig.offer_many(10, kBegin);
+  rig.link.set(kBegin, script_of("jitter=1us"));
+  rig.offer(kBegin + seconds(1), 10);
+  const std::vector<Out> out = rig.take();
+  ASSERT_EQ(out.size(), 11u);
+  EXPECT_LE(out[9].due, kBegin + microseconds(1));
+  EXPECT_LE(out[10].due, kBegin + seconds(1) + microseconds(1));
+}
+
+TEST(ImpairLink, clear_mends_a_slow_link_at_once_for_what_waits_and_for_what_comes) {
+  LinkRig rig("rate=1k");  // 100 bytes: 0.8 s
+  rig.offer_many(1000, kBegin);
+  const Instant mended = kBegin + seconds(1);
+  EXPECT_EQ(rig.take(mended).size(), 1u);
+  rig.link.set(mended, script_of("clear"));
+  rig.offer(mended, 1000);
+  EXPECT_EQ(rig.link.line_free_at(), mended);
+  const std::vector<Out> out = rig.take(mended);
+  ASSERT_EQ(out.size(), 1000u);
+  for (uint64_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], (Out{i + 1, mended}));
+}
+
+TEST(ImpairLink, what_waits_for_its_turn_leaves_at_a_higher_rate_in_its_order_as_soon_as_that_holds) {
+  LinkRig rig("rate=8k; at 150ms rate=800k");  // 100 bytes: 100 ms, then 1 ms
+  rig.offer_many(4);
+  rig.offer(Instant{} + milliseconds(151), 4);
+  const Instant change = Instant{} + milliseconds(150);  // 1 is leaving, and begins again
+  const std::vector<Out> expected = {{0, Instant{} + milliseconds(100)},
+                                     {1, change + milliseconds(1)},
+                                     {2, change + milliseconds(2)},
+                                     {3, change + milliseconds(3)},
+                                     {4, change + milliseconds(4)}};
+  EXPECT_EQ(rig.take(), expected);
+}
+
+TEST(ImpairLink, what_waits_for_its_turn_keeps_its_time_when_the_rate_becomes_lower) {
+  LinkRig rig("rate=300G; at 1ns rate=8k");
+  rig.offer_many(3);
+  rig.offer(Instant{2}, 3);
+  const std::vector<Out> expected = {
+      {0, Instant{2}}, {1, Instant{5}}, {2, Instant{8}}, {3, Instant{8} + milliseconds(100)}};
+  EXPECT_EQ(rig.take(), expected);
+}
+
+TEST(ImpairLink, a_queue_has_the_room_that_a_higher_rate_made) {
+  LinkRig rig("rate=8k queue=2; at 1ms rate=800k queue=2");
+  rig.offer_many(2);
+  EXPECT_EQ(rig.offer(Instant{} + milliseconds(1), 2).fate, Fate::kQueueFull);
+  EXPECT_EQ(rig.offer(Instant{} + milliseconds(2), 3).fate, Fate::kUnderWay);
+}
+
+TEST(ImpairLink, a_change_that_gives_no_other_times_leaves_what_is_under_way_alone) {
+  const auto run = [](const char* text) {
+    LinkRig rig(text);
+    rig.offer_many(100);
+    return rig.take();
+  };
+  constexpr const char* kBefore = "rate=7M delay=5us jitter=70us reorder=8 late=10%";
+  EXPECT_EQ(run(kBefore), run((std::string(kBefore) + "; at 10us loss=50%; at 20us down; at 30us up").c_str()));
+}
+
+TEST(ImpairLink, a_change_takes_effect_at_its_time_however_seldom_the_link_is_looked_at) {
+  const auto run = [](Duration step) {
+    LinkRig rig("rate=8M delay=2ms jitter=1ms reorder=4; at 300us rate=80M; at 500us delay=1ms; at 900us clear");
+    rig.offer_many(20);
+    std::vector<Out> all;
+    for (Instant now; now < Instant{} + milliseconds(5); now += step) {
+      for (const Out& out : rig.take(now)) all.push_back(out);
+    }
+    return all;
+  };
+  EXPECT_EQ(run(microseconds(1)).size(), 20u);
+  EXPECT_EQ(run(microseconds(1)), run(milliseconds(4)));
 }
 
 // ---- chance and memory ----

@@ -102,5 +102,48 @@ TEST(ImpairReorder, no_frame_gets_stuck) {
   EXPECT_EQ(rig.link.under_way(), 0u);
 }
 
+// ---- changes ----
+
+TEST(ImpairReorder, a_late_frame_waits_no_longer_once_it_is_not_to_be_late) {
+  LinkRig rig("delay=5us reorder=64 late=100% wait=1000000s");
+  rig.offer_many(3);
+  rig.link.set(Instant{1000}, script_of("delay=5us"));
+  rig.offer(Instant{2000}, 3);
+  const std::vector<Out> expected = {{0, Instant{6000}}, {1, Instant{6000}}, {2, Instant{6000}}, {3, Instant{7000}}};
+  EXPECT_EQ(rig.take(), expected);
+}
+
+TEST(ImpairReorder, a_change_keeps_a_frame_behind_those_that_passed_it_already) {
+  LinkRig rig("rate=8k reorder=1 wait=1000s");  // 100 bytes: 100 ms
+  rig.offer_many(4);                            // 1 is late, and 2 passes it
+  rig.link.set({}, script_of("rate=800k"));
+  const std::vector<Out> expected = {{0, Instant{} + milliseconds(1)},
+                                     {2, Instant{} + milliseconds(3)},
+                                     {1, Instant{} + milliseconds(3)},
+                                     {3, Instant{} + milliseconds(4)}};
+  EXPECT_EQ(rig.take(), expected);
+}
+
+// ---- memory ----
+
+// The entries that are left after so many frames, one each microsecond.
+size_t planned_after(std::string_view text, uint64_t frames) {
+  LinkRig rig(text);
+  for (uint64_t i = 0; i < frames; ++i) {
+    rig.offer(Instant{i * 1000}, i);
+    rig.take(Instant{i * 1000});
+  }
+  EXPECT_LE(rig.link.under_way(), 200u) << text;
+  return rig.link.planned();
+}
+
+TEST(ImpairReorder, memory_does_not_grow_where_every_frame_is_late_and_none_passes) {
+  EXPECT_LE(planned_after("reorder=64 late=100% wait=10us", 100'000), 1000u);
+}
+
+TEST(ImpairReorder, memory_does_not_grow_where_late_frames_are_passed_long_before_their_wait_is_over) {
+  EXPECT_LE(planned_after("delay=100us reorder=64 wait=1000000s", 100'000), 1000u);
+}
+
 }  // namespace
 }  // namespace ub::impair

@@ -118,6 +118,18 @@ TEST(ImpairText, an_error_names_the_word_and_what_is_allowed) {
       "\"kind=data,dat\": kind= takes all, or some of data, ack, setup, ctp, roce, other, with commas between them");
 }
 
+TEST(ImpairText, an_error_shows_no_more_than_the_beginning_of_what_is_wrong) {
+  const std::string error = error_of("loss=" + std::string(1 << 20, '7'));
+  EXPECT_EQ(error, "\"loss=" + std::string(55, '7') + "...\": loss= takes a share such as 1%, of 0% to 100%");
+  EXPECT_LT(error_of("at " + std::string(1 << 20, '7')).size(), 200u);
+  EXPECT_LT(error_of("down; loss=1%" + std::string(1 << 20, ' ')).size(), 200u);
+}
+
+TEST(ImpairText, a_change_that_is_no_part_of_its_own_is_told_how_it_becomes_one) {
+  EXPECT_EQ(error_of("loss=1% at 3s down"),
+            "\"at\" begins a part of its own; put \";\" in front of it, as in \"loss=1%; at 3s down\"");
+}
+
 TEST(ImpairText, values_out_of_range_or_without_their_unit_are_refused) {
   for (const char* text : {"rate=-1G",        "rate=100",
                            "rate=1e9",        "rate=",
@@ -129,6 +141,7 @@ TEST(ImpairText, values_out_of_range_or_without_their_unit_are_refused) {
                            "mark=2kB/1kB/1%", "mark=1kB/2kB/3",
                            "mark=0B/0B/1%",   "kind=",
                            "kind=,",          "burst=0.5",
+                           "kind=data,",      "kind=data,,ack",
                            "every=1.5",       "reorder=100001",
                            "down=1",          "at"}) {
     EXPECT_NE(error_of(text).find('"'), std::string::npos) << text;
