@@ -287,6 +287,17 @@ TEST(Silence, of_a_peer_that_never_answered_ends_both_lanes_and_forgets_it) {
   EXPECT_EQ(i.s->peers.in_use(), 0u);
 }
 
+// It has asked nobody yet: a queue wants it in place of one that has just died.
+TEST(Silence, of_one_channel_ends_none_that_has_just_begun) {
+  Instance i;
+  const uint32_t small = i.connect();
+  i.s->now += i.s->config.channel_timeout;
+  const uint32_t bulk = channel_to(*i.s, i.ch(small).peer, kBulkLane);
+  on_channel_timer(*i.s, small);
+  EXPECT_FALSE(alive(i.ch(small)));
+  EXPECT_TRUE(alive(i.ch(bulk)));
+}
+
 // A request ended for lack of an answer. The channel is about to end of the same silence: it ends now.
 TEST(Silence, shortly_before_the_end_is_enough_when_a_request_timed_out) {
   for (Duration before : {nanoseconds(1), nanoseconds(0)}) {
