@@ -60,7 +60,7 @@ void Console::check_changes(Instant now, std::span<const PathId> paths, size_t c
   if (paths.size() * changes_of_each + others <= kMostChanges) return;
   throw ToolError(kExitUsage, std::to_string(changes_of_each) + " changes of " + std::to_string(paths.size()) +
                                   " links, beside " + std::to_string(others) +
-                                  " of others that are still to come: " + "more than " + std::to_string(kMostChanges) +
+                                  " of others that are still to come: more than " + std::to_string(kMostChanges) +
                                   "; name fewer links or changes, or set the later changes later");
 }
 

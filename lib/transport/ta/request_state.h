@@ -107,9 +107,9 @@ inline bool compact_keeps_order(const CoreState& s, const SendQueue& q, uint32_t
   return s.peers[peer].compact_rol && !q.long_messages && ordered_by_channel(s, q, peer);
 }
 
-// Can CTP carry the request? A WRITE is cut into segments of one packet each, unless it is
-// long. A READ is not: if a segment of it were refused, the last one would come before it. Not inlined, because the
-// registers that it takes would cost the requests of RTP more than a call costs those of CTP.
+// Can CTP carry the request? A WRITE is cut into segments of one packet each, unless it is long. A READ is not: if a
+// segment of it were refused, the last one would come before it. Not inlined, because the registers that it takes would
+// cost the requests of RTP more than a call costs those of CTP.
 [[gnu::noinline]] inline bool fits_compact(const CoreState& s, const SendQueue& q, const Wqe& wqe) {
   if (!q.compact || (q.long_messages && takes_receive(wqe.op))) return false;
   const uint32_t target_peer = s.targets[wqe.target].peer;

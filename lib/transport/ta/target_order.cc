@@ -100,9 +100,8 @@ void answered_in_context(CoreState& s, const SendQueue& q, Tassn tassn) {
 }
 
 const WrState* asking_request(const SendQueue& q) {
-  if (q.asked_by - q.started_head >= q.started_tail - q.started_head) return nullptr;
-  const WrState& wr = q.work[q.asked_by & q.work_mask];
-  return wr.asks && !wr.done ? &wr : nullptr;
+  const WrState* wr = alive_request(q, q.asked_by);
+  return wr != nullptr && wr->asks ? wr : nullptr;
 }
 
 void ask_no_more(const CoreState& s, SendQueue& q, const WrState& asking) {

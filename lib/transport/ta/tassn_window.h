@@ -20,6 +20,7 @@ class TassnWindow {
   Tassn first() const { return first_; }
   bool spans(Tassn t) const { return t.distance(first_) < kSpan; }
 
+  // Is it one of the window, and not done?
   bool is_open(Tassn t) const { return spans(t) && !tp::test_bit(done_, slot_of(t)); }
 
   // The number is done. One outside the window is ignored.
