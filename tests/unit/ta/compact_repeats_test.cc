@@ -224,11 +224,25 @@ TEST_F(RepeatsTest, a_request_that_was_refused_is_repeated_once_at_a_time) {
   wait_for_frames(a);
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 0u) << "the target asked for this one";
   lose(a);
-  EXPECT_EQ(repeats(a).sent_count, 1u);
   wait_for_frames(a);
   settle(seconds(1));
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
   EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+}
+
+// Before anybody looks at the list, which would take the first try off it.
+TEST_F(RepeatsTest, a_request_that_was_refused_and_left_again_at_once_stands_on_the_list_once) {
+  request(WrOp::kWrite, 8);
+  const std::vector<SeenCompact> first = lose(a);
+  ASSERT_EQ(first.size(), 1u);
+  const Instant left = now;
+  answer(a.jetty, first[0].ta.req.tassn, wire::kRspRnr);
+  wait_for_frames(a);
+  ASSERT_LT(now - left, milliseconds(1));
+  lose(a);
+  EXPECT_EQ(repeats(a).sent_count, 1u);
+  wait_for_frames(a);
+  EXPECT_EQ(a.host.frames.size(), 1u);
 }
 
 TEST_F(RepeatsTest, a_request_that_was_given_up_is_not_repeated) {
