@@ -16,6 +16,7 @@
 
 #include "lib/base/counters.h"
 #include "lib/base/time.h"
+#include "lib/transport/bypass/engine.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/engine.h"
@@ -29,6 +30,7 @@ namespace ub {
 // The engines of a Core unless its user chooses others, one line for each.
 using StandardEngines = EngineList<  //
     roce::Engine,                    //
+    bypass::Engine,                  //
     UbEngine>;
 
 template <class Host, class Engines = StandardEngines>

@@ -237,6 +237,7 @@ struct SegmentConfig {
   Token token;
   uint8_t access = 0;
   bool exclusive = false;  // only requests with E_bit reach it (9.4)
+  bool direct = false;     // the host reaches the memory at once, so loads and stores by TP bypass do, too
   Owner owner = 0;
 };
 
@@ -259,6 +260,9 @@ struct LinkConfig {
   // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
   // queue takes for 32768 transactions.
   bool compact = false;
+  // A lane of loads and stores: nothing else travels there, and each request that has an answer gets it at once, in the
+  // order of the requests.
+  bool lane = false;
 };
 
 struct PeerAddress {

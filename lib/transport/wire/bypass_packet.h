@@ -59,9 +59,16 @@ struct BypassPacket {
 
 inline constexpr size_t kMinBypassPayload = 64, kMaxBypassPayload = 64 << 7;
 inline constexpr size_t kBypassPrefixSize = kEthSize + LinkHeader::kSize + Nth16::kSize;
+inline constexpr size_t kBypassAnswerHeaderSize = kBypassPrefixSize + AtahCompact::kSize;
 inline constexpr size_t kMaxBypassHeaderSize = kBypassPrefixSize + Btah::kCompactSize + Udetah::kSize +
                                                MaetahCompact::kSize + Tvetah::kSize + BeetahView::kMaxEnables / 8;
 
+/// Is a frame for which has_link_header() holds one of loads and stores? It need not be long enough for any header.
+inline bool is_bypass(std::span<const std::byte> eth_frame) {
+  LinkHeader link;
+  return LinkHeader::read(eth_frame.data() + kEthSize, eth_frame.size() - kEthSize, link) == Drop::kNone &&
+         link.cfg == kCfgLoadStore;
+}
 /// Decodes a frame for which has_link_header() holds (compact_packet.h), whatever else it contains. Whether somebody
 /// waits for a response, and for how many bytes, only the caller knows. `opcode` is set unless the result is kTooShort,
 /// kBadLinkType, kBadNlp or kManagement.

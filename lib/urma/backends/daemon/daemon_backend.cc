@@ -158,6 +158,10 @@ class DaemonBackend final : public Backend {
   void completions_read(uint32_t jfc) override { attendant_.attend(jfc, jfc_bells_[jfc]); }
   void armed(uint32_t jfc) override { attendant_.attend(jfc, jfc_bells_[jfc]); }
 
+  Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) override {
+    *why = "programs of a daemon have no lanes yet";
+    return Status::kInvalid;
+  }
   Counters counters() override;
   std::vector<ChannelInfo> channels() override;
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TP bypass as an engine of a Core (engine.h): loads and stores of remote memory without channel, number or record.
+// Frames of CFG 9 are its own, and nothing else. It sends nothing but answers, at once, so it is never polled.
+//
+// Thread: the owner of the Core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/transport/bypass/server.h"
+#include "lib/transport/core_state.h"
+#include "lib/transport/wire/bypass_packet.h"
+#include "lib/transport/wire/network_header.h"
+
+namespace ub::bypass {
+
+template <class Host>
+class Engine {
+ public:
+  struct State {};  // it keeps nothing
+  static void lay_out(CoreState&, State&, Arena&) {}
+  Engine(CoreState& s, State&, Host& host) : s_(s), server_(s, host) {}
+
+  bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+    if (!wire::is_bypass(eth_frame)) return false;
+    wire::BypassPacket packet;
+    const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
+    if (drop != wire::Drop::kNone) {
+      s_.drop(wire::drop_counter(drop));
+    } else if (packet.is_response || !s_.links[link].config.lane) {
+      s_.drop(Counter::kRxDropNoBypass);
+    } else {
+      server_.on_request(link, packet);
+    }
+    return true;
+  }
+
+  bool claims(const wire::NetHeader&) const { return false; }
+  void on_packet(uint32_t, const wire::NetHeader&) {}
+  bool on_posted(ObjectKind, uint32_t) { return false; }
+  bool on_copy_done(CopyTag, bool) { return false; }
+  bool on_gathered(const HeldFrame&) { return false; }
+  bool on_timer(uint32_t) { return false; }
+  bool has_packets(Acks) const { return false; }
+  size_t poll_packets(size_t, Acks) { return 0; }
+  void link_down(uint32_t) {}
+  void close_owner(Owner) {}
+  void close() {}
+
+ private:
+  CoreState& s_;
+  Server<Host> server_;
+};
+
+}  // namespace ub::bypass

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Remote memory by loads and stores.
+ *
+ * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
+ * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
+ * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane");
+ * elsewhere the same calls use a queue of the library's own. softub_cost() tells which. The target checks token, bounds
+ * and permission of each access, and its program does nothing for it.
+ *
+ * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
+ * threads: once that one was fenced, has completed, or was executed, and the load began afterwards. Naturally aligned
+ * words of 1, 2, 4 and 8 bytes are never torn; longer ranges may be. Stores of one handle become visible to others in
+ * order only where a fence stands between them.
+ *
+ * Thread: one at a time for each handle; softub_dup() makes another one for another thread. After fork the child's calls
+ * on a handle fail.
+ */
+#ifndef SOFTUB_APERTURE_H
+#define SOFTUB_APERTURE_H
+
+#include <stddef.h>
+
+#include "softub_lane.h"
+#include "urma_opcode.h"
+#include "urma_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* How a handle reaches its memory. */
+typedef enum softub_path {
+  SOFTUB_PATH_NONE = 0,  /* it does not: the process is a child of the one that opened the handle */
+  SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
+  SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
+  SOFTUB_PATH_BROKEN = 3 /* the target is gone, or did not answer in time */
+} softub_path_t;
+
+typedef struct softub_aperture {
+  /* For the inline calls alone. */
+  uint32_t path;       /* softub_path_t */
+  uint32_t unanswered; /* stores whose answers were not looked at */
+  uint64_t base;       /* how the target names the first byte */
+  uint64_t bytes;      /* of the segment */
+  softub_lane_t lane;
+} softub_aperture_t;
+
+typedef struct softub_aperture_options {
+  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only this one */
+} softub_aperture_options_t;
+
+/**
+ * Opens a handle on an imported segment. Any thread; may wait for the target's NIC, up to 100 ms, and for a channel.
+ *
+ * @param seg     stays imported until the handle is closed. @param options NULL: all defaults.
+ * @return a handle for softub_close, of this process alone; NULL with errno EINVAL: not an imported segment, or an
+ *         option that is unknown; EHOSTUNREACH: the wanted path does not lead there (the log says why); ENOMEM; ENODEV:
+ *         the library is not started.
+ */
+softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_options_t* options);
+
+/**
+ * Another handle on the same segment, for another thread. As softub_open().
+ */
+softub_aperture_t* softub_dup(const softub_aperture_t* handle);
+
+/**
+ * Closes a handle. Stores that were not fenced may or may not be executed. NULL is ignored.
+ */
+void softub_close(softub_aperture_t* handle);
+
+/* Out of line: whatever the inline calls below leave. */
+urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
+urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+
+/**
+ * Loads `bytes` bytes, 1 to 64 (more is allowed, up to 8192, and is several lines), and waits for them.
+ *
+ * @return URMA_CR_SUCCESS; URMA_CR_LOC_LEN_ERR: 0 bytes, or too many; URMA_CR_REM_ACCESS_ABORT_ERR: beyond the segment,
+ *         no permission, a former token, unregistered; URMA_CR_ACK_TIMEOUT_ERR: the target is gone, also before;
+ *         URMA_CR_LOC_OPERATION_ERR: the handle is of another process. On errors the bytes at `to` are undefined.
+ */
+static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  const uint64_t address = handle->base + at;
+  const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
+  softub_lane_t* lane = &handle->lane;
+  const uint32_t number = lane->next;
+  uint32_t spins;
+  if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || handle->unanswered != 0 || bytes - 1 >= SOFTUB_LANE_LINE ||
+                           offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes || bytes > handle->bytes - at,
+                       0)) {
+    return softub_load_any(handle, at, to, bytes);
+  }
+  softub_lane_send(lane, &lane->load, softub_lane_begin(lane, &lane->load, address - offset));
+  if (__builtin_expect(softub_lane_must_ring(lane), 0)) return softub_wait_load(handle, at, to, bytes);
+  for (spins = SOFTUB_LANE_SPINS; spins != 0; --spins) {
+    const uint64_t word = softub_lane_answer(lane, number);
+    if (word == 0) continue;
+    if (__builtin_expect(word != softub_lane_data_word(number), 0)) break;
+    lane->answered = lane->next;
+    memcpy(to, softub_lane_answer_data(lane, number) + offset, bytes);
+    return URMA_CR_SUCCESS;
+  }
+  return softub_wait_load(handle, at, to, bytes);
+}
+
+/**
+ * Stores `bytes` bytes, 1 to 64 (more is allowed, up to 8192), and does not wait: `from` has been read when this
+ * returns. What goes wrong later is told by softub_fence().
+ *
+ * @return as softub_load(), for what is known by now.
+ */
+static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+  return softub_store_any(handle, at, from, bytes);
+}
+
+/**
+ * Loads so many lines, each of 64 bytes and from its own place, several at a time, into `to`, one behind the other, and
+ * waits for all. The first error, as softub_load(). A place need not be a multiple of 64.
+ */
+urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to);
+
+/**
+ * Waits until all stores of the handle are executed.
+ *
+ * @return the first error of one of them since the last call, as softub_load().
+ */
+urma_cr_status_t softub_fence(softub_aperture_t* handle);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SOFTUB_APERTURE_H */
