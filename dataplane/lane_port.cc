@@ -100,6 +100,7 @@ size_t LanePort::rx_burst(RxFrame* out, size_t room) {
     received_.push_back(&lane);
   }
   counters_.requests += count;
+  served_ |= count != 0;
   return count;
 }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/port_concept.h"
@@ -73,6 +74,8 @@ class LanePort {
   bool prepare_sleep();
   bool anything_waits() const;
   void finish_sleep();
+  // Was a request served since the last call? Whoever sent it polls for the answer.
+  bool take_served() { return std::exchange(served_, false); }
 
   const LanePortCounters& counters() const { return counters_; }
 
@@ -131,6 +134,7 @@ class LanePort {
   std::vector<Lane*> received_;  // in this round
   size_t turn_ = 0;
   bool asleep_ = false;
+  bool served_ = false;
   LanePortCounters counters_;
 };
 

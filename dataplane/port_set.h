@@ -228,6 +228,12 @@ class PortSet {
     if (udp.is_open()) busy |= udp.prepare_sleep();
     return busy;
   }
+  bool anything_waits() const { return shm.anything_waits() || lanes.anything_waits(); }
+  // Was something sent to, or answered for, somebody who polls, since the last call? Then more will come soon.
+  bool take_met_poller() {
+    const bool lane = lanes.take_served();
+    return shm.take_met_poller() || lane;
+  }
   void stop_asking() {
     shm.stop_asking();
     lanes.finish_sleep();

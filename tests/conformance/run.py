@@ -31,6 +31,7 @@ PROGRAMS = {
     "life": ["--processes"],
     "events": ["--processes"],
     "flows": ["--processes"],
+    "apertures": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],
     "steps": [],

@@ -38,6 +38,13 @@ bool is_answer(uint64_t word, uint32_t number) { return (word & 0xffff) == (numb
 // Bytes of the frame behind its headers, as the word of an answer says.
 uint32_t data_of(uint64_t word) { return static_cast<uint32_t>(word >> 16 & 0xffff) - LaneLayout::kAnswerHeaders; }
 
+// What the first line of an answer says.
+bool is_refusal(const std::byte* line) {
+  wire::AtahCompact answer;
+  (void)wire::AtahCompact::read(line + LaneLayout::kLine - answer.kSize, answer.kSize, answer);
+  return answer.status != wire::AtahCompact::kOk;
+}
+
 // The headers of a request, where the first line of a slot has them.
 softub_lane_head_t make_head(TaOpcode opcode, const RemoteSegment& segment, bool byte_enables) {
   static constexpr std::byte kNoEnables[8]{};
@@ -175,10 +182,7 @@ bool LanePath::take_store_answer() {
   }
   ++lane_.answered;
   --pub_.unanswered;
-  wire::AtahCompact answer;
-  (void)wire::AtahCompact::read(reinterpret_cast<const std::byte*>(line) + LaneLayout::kLine - answer.kSize, answer.kSize,
-                                answer);
-  if (answer.status != wire::AtahCompact::kOk && store_error_ == URMA_CR_SUCCESS) {
+  if (is_refusal(reinterpret_cast<const std::byte*>(line)) && store_error_ == URMA_CR_SUCCESS) {
     store_error_ = URMA_CR_REM_ACCESS_ABORT_ERR;
   }
   return true;
@@ -207,7 +211,8 @@ urma_cr_status_t LanePath::take_load_answer(const Piece& piece, std::byte* to) {
 void LanePath::send_large(bool is_store, const Piece& piece, const std::byte* from) {
   const softub_lane_head_t& head = is_store ? large_store_ : large_load_;
   const uint32_t number = large_next_++;
-  std::byte* line = memory_.data() + LaneLayout::kLargeRequests + number % LaneLayout::kLargeSlots * LaneLayout::kLargeSlot;
+  const size_t slot = number % LaneLayout::kLargeSlots;
+  std::byte* line = memory_.data() + LaneLayout::kLargeRequests + slot * LaneLayout::kLargeSlot;
   if (is_store) std::memcpy(line + LaneLayout::kLine, from, piece.bytes);
   std::memcpy(line + 8, head.line + 8, LaneLayout::kLine - 8);
   auto* bytes = reinterpret_cast<uint8_t*>(line);
@@ -227,9 +232,7 @@ urma_cr_status_t LanePath::take_large_answer(const Piece& piece, std::byte* to) 
   const uint64_t word = wait_for(line, number);
   if (word == 0) return URMA_CR_ACK_TIMEOUT_ERR;
   ++large_answered_;
-  wire::AtahCompact answer;
-  (void)wire::AtahCompact::read(line + LaneLayout::kLine - answer.kSize, answer.kSize, answer);
-  if (answer.status != wire::AtahCompact::kOk) return URMA_CR_REM_ACCESS_ABORT_ERR;
+  if (is_refusal(line)) return URMA_CR_REM_ACCESS_ABORT_ERR;
   if (to == nullptr) return URMA_CR_SUCCESS;
   if (data_of(word) != piece.lines * kLineBytes) return URMA_CR_REM_ACCESS_ABORT_ERR;
   std::memcpy(to, line + LaneLayout::kLine + piece.offset, piece.bytes);
@@ -266,8 +269,8 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
     }
   };
   Walk asked{blocks, segment_.base}, got{blocks, segment_.base};
-  const bool any_large = std::any_of(blocks.begin(), blocks.end(), [](const LoadBlock& b) { return b.bytes > kLineBytes; });
-  if (any_large && !take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  const auto is_long = [](const LoadBlock& block) { return block.bytes > kLineBytes; };
+  if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
   uint32_t in_flight = 0;
   while (!got.is_over()) {
@@ -313,7 +316,6 @@ urma_cr_status_t LanePath::store_line(uint64_t address, const std::byte* from, u
 urma_cr_status_t LanePath::store(const StoreBlock& block) {
   if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
   const auto* from = static_cast<const std::byte*>(block.from);
-  const auto enabled = [&](uint32_t i) { return block.enables == nullptr || (block.enables[i / 64] >> i % 64 & 1) != 0; };
   for (uint32_t done = 0; done < block.bytes;) {
     const Piece piece = first_piece(segment_.base + block.at + done, block.bytes - done);
     const bool whole = block.enables == nullptr && piece.offset == 0;
@@ -333,7 +335,7 @@ urma_cr_status_t LanePath::store(const StoreBlock& block) {
     std::byte line[kLineBytes]{};
     uint64_t enables = 0;
     for (uint32_t i = 0; i < bytes; ++i) {
-      if (enabled(done + i)) enables |= uint64_t{1} << (piece.offset + i);
+      if (is_enabled(block, done + i)) enables |= uint64_t{1} << (piece.offset + i);
     }
     std::memcpy(line + piece.offset, from + done, bytes);
     if (enables != 0) {

@@ -51,6 +51,10 @@ class LanePath final : public RemotePath {
   // A lane carries no atomics.
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
   bool is_signal_safe() const override { return !options_.drive; }
+  bool is_broken() const override { return pub_.path != SOFTUB_PATH_LANE; }
+
+  // Waits until all stores are executed, or refused, which the next fence tells.
+  urma_cr_status_t settle() { return take_store_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
 
   // The answer to a load of one line that the inline call has sent and not found yet.
   urma_cr_status_t finish_load(uint64_t at, void* to, uint32_t bytes);

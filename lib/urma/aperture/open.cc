@@ -2,12 +2,16 @@
 // Handles on remote memory: softub_open and what its inline calls leave (softub_aperture.h).
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <new>
 #include <string>
 
 #include "lib/urma/aperture/lane_path.h"
+#include "lib/urma/aperture/queue_path.h"
+#include "lib/urma/clock.h"
 #include "lib/urma/device/eid.h"
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 #include "lib/urma/library.h"
@@ -27,7 +31,9 @@ constexpr size_t kPage = 4096;
 struct Opened {
   urma_target_seg_t* seg;
   softub_aperture_options_t options;
-  std::unique_ptr<LanePath> path;
+  std::unique_ptr<RemotePath> path;
+  LanePath* lane = nullptr;            // the same, if it is one
+  std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
 };
 
 // A page that a forked child finds empty, so that its calls find no path.
@@ -62,8 +68,45 @@ bool open_lane(const Segment& segment, Opened& opened, softub_aperture_t* pub, s
   if (backend().open_lane(owner, &lane, why) != Status::kOk) return false;
   LanePath::Options options;
   options.drive = [] { backend().drive(); };
-  opened.path = LanePath::make(std::move(lane), remote_segment(segment), std::move(options), pub, why);
-  return opened.path != nullptr;
+  auto path = LanePath::make(std::move(lane), remote_segment(segment), std::move(options), pub, why);
+  if (path == nullptr) return false;
+  // The NIC may know the memory, but reach it through its program only.
+  std::byte probe[1];
+  const LoadBlock block{0, probe, 1};
+  if (path->load({&block, 1}) == URMA_CR_REM_ACCESS_ABORT_ERR) {
+    *why = "its NIC does not reach the memory itself, or may not read it";
+    return false;
+  }
+  opened.lane = path.get();
+  opened.path = std::move(path);
+  return true;
+}
+
+bool open_queue(const Segment& segment, Opened& opened, softub_aperture_t* pub, std::string* why) {
+  opened.path = QueuePath::make(opened.seg, segment.uasid, why);
+  if (opened.path == nullptr) return false;
+  pub->base = segment.pub.seg.ubva.va;
+  pub->bytes = segment.pub.seg.len;
+  pub->path = SOFTUB_PATH_QUEUE;
+  return true;
+}
+
+bool open_best(const Segment& segment, Opened& opened, softub_aperture_t* pub, std::string* why) {
+  const softub_path_t wanted = opened.options.path;
+  if (wanted != SOFTUB_PATH_QUEUE && open_lane(segment, opened, pub, why)) return true;
+  return wanted != SOFTUB_PATH_LANE && open_queue(segment, opened, pub, why);
+}
+
+// The path of a handle; null: another process opened it.
+RemotePath* path_of(softub_aperture_t* handle) {
+  Opened* opened = page_of(handle)->opened;
+  return opened != nullptr ? opened->path.get() : nullptr;
+}
+
+// Inline calls find out from the handle what its path has become.
+urma_cr_status_t done(softub_aperture_t* handle, const RemotePath& path, urma_cr_status_t status) {
+  if (path.is_broken()) handle->path = SOFTUB_PATH_BROKEN;
+  return status;
 }
 
 }  // namespace
@@ -73,12 +116,15 @@ softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_opt
   const auto* segment = live<Segment>(seg);
   const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
   if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE) return fail(EINVAL);
-  auto opened = std::make_unique<Opened>(Opened{seg, options, nullptr});
+  auto opened = std::make_unique<Opened>();
+  opened->seg = seg;
+  opened->options = options;
   HandlePage* page = new_page();
   if (page == nullptr) return fail(ENOMEM);
-  std::string why = "not built yet";
-  if (options.path == SOFTUB_PATH_QUEUE || !open_lane(*segment, *opened, &page->pub, &why)) {
+  std::string why;
+  if (!open_best(*segment, *opened, &page->pub, &why)) {
     URMA_LOG_ERROR("softub_open: %s", why.c_str());
+    opened.reset();
     ::munmap(page, kPage);
     return fail(EHOSTUNREACH);
   }
@@ -100,40 +146,86 @@ void softub_close(softub_aperture_t* handle) {
 }
 
 urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
-  const Opened* opened = page_of(handle)->opened;
-  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  RemotePath* path = path_of(handle);
+  if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   const LoadBlock block{at, to, bytes};
-  return opened->path->load({&block, 1});
+  return done(handle, *path, path->load({&block, 1}));
 }
 
 urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
-  return page_of(handle)->opened->path->finish_load(at, to, bytes);
+  return page_of(handle)->opened->lane->finish_load(at, to, bytes);
 }
 
 urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
-  const Opened* opened = page_of(handle)->opened;
-  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
-  return opened->path->store({at, from, bytes, nullptr});
+  RemotePath* path = path_of(handle);
+  return path != nullptr ? done(handle, *path, path->store({at, from, bytes, nullptr})) : URMA_CR_LOC_OPERATION_ERR;
 }
 
 urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to) {
-  const Opened* opened = page_of(handle)->opened;
-  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  RemotePath* path = path_of(handle);
+  if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   constexpr uint32_t kAtOnce = 64;
   LoadBlock blocks[kAtOnce];
-  for (uint32_t done = 0; done < lines;) {
-    const uint32_t count = lines - done < kAtOnce ? lines - done : kAtOnce;
+  for (uint32_t loaded = 0; loaded < lines;) {
+    const uint32_t count = std::min(lines - loaded, kAtOnce);
     for (uint32_t i = 0; i < count; ++i) {
-      blocks[i] = {at[done + i], static_cast<std::byte*>(to) + size_t{done + i} * kLineBytes, kLineBytes};
+      blocks[i] = {at[loaded + i], static_cast<std::byte*>(to) + size_t{loaded + i} * kLineBytes, kLineBytes};
     }
-    const urma_cr_status_t status = opened->path->load({blocks, count});
-    if (status != URMA_CR_SUCCESS) return status;
-    done += count;
+    const urma_cr_status_t status = path->load({blocks, count});
+    if (status != URMA_CR_SUCCESS) return done(handle, *path, status);
+    loaded += count;
   }
   return URMA_CR_SUCCESS;
 }
 
 urma_cr_status_t softub_fence(softub_aperture_t* handle) {
-  const Opened* opened = page_of(handle)->opened;
-  return opened != nullptr ? opened->path->fence() : URMA_CR_LOC_OPERATION_ERR;
+  RemotePath* path = path_of(handle);
+  return path != nullptr ? done(handle, *path, path->fence()) : URMA_CR_LOC_OPERATION_ERR;
+}
+
+urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
+                               uint64_t operand, uint64_t compare, uint64_t* old) try {
+  Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
+  RemotePath* path = opened->path.get();
+  if (opened->lane != nullptr) {
+    // Its stores come first; what became of them is told by the program's own fence.
+    if (const urma_cr_status_t status = opened->lane->settle(); status != URMA_CR_SUCCESS) return status;
+    if (opened->atomics == nullptr) {
+      const auto* segment = live<Segment>(opened->seg);
+      std::string why = "the segment is not imported any more";
+      if (segment != nullptr) opened->atomics = QueuePath::make(opened->seg, segment->uasid, &why);
+      if (opened->atomics == nullptr) {
+        URMA_LOG_ERROR("softub_atomic: %s", why.c_str());
+        return URMA_CR_LOC_OPERATION_ERR;
+      }
+    }
+    path = opened->atomics.get();
+  }
+  uint64_t former = 0;
+  const RemoteAtomic request{static_cast<AtomicOp>(op), bytes, at, operand, compare};
+  const urma_cr_status_t status = path->atomic(request, &former);
+  if (old != nullptr) *old = former;
+  return done(handle, *path, status);
+} catch (const std::bad_alloc&) {
+  return URMA_CR_LOC_OPERATION_ERR;
+}
+
+urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost) {
+  if (handle == nullptr || cost == nullptr || path_of(handle) == nullptr) return URMA_EINVAL;
+  constexpr size_t kLoads = 31;
+  std::array<int64_t, kLoads> took;
+  size_t good = 0;
+  const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(handle->bytes, kLineBytes - handle->base % kLineBytes));
+  for (size_t i = 0; i < kLoads; ++i) {
+    std::byte line[kLineBytes];
+    const int64_t began = now_ns();
+    if (softub_load(handle, 0, line, bytes) == URMA_CR_SUCCESS) took[good++] = now_ns() - began;
+  }
+  *cost = {.path = static_cast<softub_path_t>(handle->path), .load_ns = 0};
+  if (good == 0) return URMA_SUCCESS;
+  std::nth_element(took.begin(), took.begin() + good / 2, took.begin() + good);
+  cost->load_ns = static_cast<uint64_t>(took[good / 2]);
+  return URMA_SUCCESS;
 }

@@ -4,8 +4,8 @@
 // counted in bytes from the first byte of the imported segment; the remote NIC checks token, bounds and permission of
 // each access. Naturally aligned words of 1, 2, 4 and 8 bytes of the remote memory are read and written whole.
 //
-// Thread: one at a time for each path. Blocks until answers come, never on a lock that another thread may hold for long;
-// the functions may be called in a signal handler if is_signal_safe() holds.
+// Thread: one at a time for each path. Blocks until answers come, never on a lock that another thread may hold for
+// long; the functions may be called in a signal handler if is_signal_safe() holds.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,10 @@ struct StoreBlock {
   uint32_t bytes;           // 1 to kMaxBlockBytes
   const uint64_t* enables;  // bit i % 64 of word i / 64: byte i is stored; null: all are
 };
+inline bool is_enabled(const StoreBlock& block, uint32_t byte) {
+  return block.enables == nullptr || (block.enables[byte / 64] >> byte % 64 & 1) != 0;
+}
+
 struct RemoteAtomic {
   AtomicOp op;
   uint32_t bytes;  // 4 or 8
@@ -53,6 +57,8 @@ class RemotePath {
   virtual urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) = 0;
 
   virtual bool is_signal_safe() const = 0;
+  // The other end is gone or did not answer in time: everything fails at once from now on.
+  virtual bool is_broken() const = 0;
 };
 
 }  // namespace ub::aperture

@@ -131,6 +131,40 @@ urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at,
  */
 urma_cr_status_t softub_fence(softub_aperture_t* handle);
 
+/* Atomics on naturally aligned integers of 4 or 8 bytes. */
+typedef enum softub_atomic_op {
+  SOFTUB_ATOMIC_COMPARE_SWAP = 1, /* if the value is `compare`, `operand` takes its place */
+  SOFTUB_ATOMIC_SWAP = 2,
+  SOFTUB_ATOMIC_ADD = 3,
+  SOFTUB_ATOMIC_SUB = 4,
+  SOFTUB_ATOMIC_AND = 5,
+  SOFTUB_ATOMIC_OR = 6,
+  SOFTUB_ATOMIC_XOR = 7
+} softub_atomic_op_t;
+
+/**
+ * Executes an atomic exactly once, after all stores of the handle, and waits. The first call makes a queue for them.
+ *
+ * @param bytes 4 or 8. @param compare looked at by COMPARE_SWAP alone. @param old the value before; may be NULL.
+ * @return as softub_load(); URMA_CR_ACK_TIMEOUT_ERR: it may have been executed; URMA_CR_UNSUPPORTED_OPCODE_ERR: another
+ *         operation or width; URMA_CR_REM_UNSUPPORTED_REQ_ERR: not aligned.
+ */
+urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
+                               uint64_t operand, uint64_t compare, uint64_t* old);
+
+/* What a handle costs. */
+typedef struct softub_cost {
+  softub_path_t path;
+  uint64_t load_ns; /* a load of a line: the median of 31 that this call made; 0: none succeeded */
+} softub_cost_t;
+
+/**
+ * Tells how a handle reaches its memory, and what a load of its first line costs now.
+ *
+ * @return URMA_SUCCESS; URMA_EINVAL: `cost` is NULL, or the handle is of another process.
+ */
+urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
