@@ -54,16 +54,33 @@ void each_word(const std::byte* memory, size_t bytes, Copy copy) {
   }
 }
 
+constexpr size_t kLineBytes = 64;
+
+// Most blocks are whole lines: calls copy(a word, offset) for each word of each line.
+template <class Copy>
+bool each_word_of_lines(const std::byte* memory, size_t bytes, Copy copy) {
+  if (reinterpret_cast<uintptr_t>(memory) % sizeof(uint64_t) != 0 || bytes % kLineBytes != 0) return false;
+  for (size_t line = 0; line != bytes; line += kLineBytes) {
+    for (size_t at = 0; at != kLineBytes; at += sizeof(uint64_t)) copy(uint64_t{}, line + at);
+  }
+  return true;
+}
+
+template <class Copy>
+void copy_words(const std::byte* memory, size_t bytes, Copy copy) {
+  if (!each_word_of_lines(memory, bytes, copy)) each_word(memory, bytes, copy);
+}
+
 }  // namespace detail
 
 inline void load_words(std::byte* block, const std::byte* memory, size_t bytes) {
-  detail::each_word(memory, bytes, [=](auto word, size_t at) {
+  detail::copy_words(memory, bytes, [=](auto word, size_t at) {
     detail::load_word<decltype(word)>(block + at, memory + at);
   });
 }
 
 inline void store_words(std::byte* memory, const std::byte* block, size_t bytes) {
-  detail::each_word(memory, bytes, [=](auto word, size_t at) {
+  detail::copy_words(memory, bytes, [=](auto word, size_t at) {
     detail::store_word<decltype(word)>(memory + at, block + at);
   });
 }

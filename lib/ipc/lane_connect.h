@@ -18,9 +18,9 @@ struct OpenedLane {
   bool fence_needed = true;  // heavy barriers of the NIC do not reach this process
 };
 
-// Connects to the socket of the NIC at `path`, whose EID and uasid the hello names, and waits for its answer, `patience`
-// at most; `meanwhile` is called in between, because the NIC may be this process' own. False and `*why`, a sentence:
-// nobody is there, the NIC refuses, or it does not answer.
+// Connects to the socket of the NIC at `path`, whose EID and uasid the hello names, and waits for its answer for
+// `patience` at most; `meanwhile` is called in between, because the NIC may be this process' own. False and `*why`, a
+// sentence: nobody is there, the NIC refuses, or it does not answer.
 bool connect_lane(const std::string& path, const LaneHello& hello, Duration patience,
                   const std::function<void()>& meanwhile, OpenedLane* out, std::string* why);
 

@@ -65,7 +65,8 @@ static void integrity_body(softub_path_t path) {
     check_number("store", softub_store(handle, THERE + at, model + at, 8192), URMA_CR_SUCCESS);
   }
   for (int i = 0; i < 3000 && !case_failed(); ++i) {
-    const uint32_t length = next_random(&random) % 4 == 0 ? 1 + next_random(&random) % 8192 : 1 + next_random(&random) % 64;
+    const uint32_t longest = next_random(&random) % 4 == 0 ? 8192 : 64;
+    const uint32_t length = 1 + next_random(&random) % longest;
     const uint32_t at = next_random(&random) % (BYTES - length + 1);
     if (next_random(&random) % 2 == 0) {
       for (uint32_t k = 0; k < length; ++k) bytes[k] = (char)next_random(&random);
@@ -139,7 +140,8 @@ static void atomics_body(softub_path_t path) {
   check_true("SWAP", atomic(handle, SOFTUB_ATOMIC_SWAP, 77, 0) == 0x1f1);
   check_number("4 bytes", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 4, 1, 0, NULL), URMA_CR_SUCCESS);
   check_true("the result", far_word(THERE) == 78);
-  check_number("width 2", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 2, 1, 0, NULL), URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  check_number("width 2", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 2, 1, 0, NULL),
+               URMA_CR_UNSUPPORTED_OPCODE_ERR);
   check_number("no operation", softub_atomic(handle, (softub_atomic_op_t)0, THERE, 8, 1, 0, NULL),
                URMA_CR_UNSUPPORTED_OPCODE_ERR);
   softub_close(handle);

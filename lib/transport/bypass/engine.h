@@ -25,17 +25,12 @@ class Engine {
   Engine(CoreState& s, State&, Host& host) : s_(s), server_(s, host) {}
 
   bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
-    if (!wire::is_bypass(eth_frame)) return false;
-    wire::BypassPacket packet;
-    const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
-    if (drop != wire::Drop::kNone) {
-      s_.drop(wire::drop_counter(drop));
-    } else if (packet.is_response || !s_.links[link].config.lane) {
-      s_.drop(Counter::kRxDropNoBypass);
-    } else {
-      server_.on_request(link, packet);
+    wire::PlainLoad load;
+    if (s_.links[link].config.lane && wire::read_plain_load(eth_frame, load)) [[likely]] {
+      server_.on_plain_load(link, load);
+      return true;
     }
-    return true;
+    return wire::is_bypass(eth_frame) && on_other(link, eth_frame);
   }
 
   bool claims(const wire::NetHeader&) const { return false; }
@@ -51,6 +46,19 @@ class Engine {
   void close() {}
 
  private:
+  [[gnu::noinline]] bool on_other(uint32_t link, std::span<const std::byte> eth_frame) {
+    wire::BypassPacket packet;
+    const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
+    if (drop != wire::Drop::kNone) {
+      s_.drop(wire::drop_counter(drop));
+    } else if (packet.is_response || !s_.links[link].config.lane) {
+      s_.drop(Counter::kRxDropNoBypass);
+    } else {
+      server_.on_request(link, packet);
+    }
+    return true;
+  }
+
   CoreState& s_;
   Server<Host> server_;
 };

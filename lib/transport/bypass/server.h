@@ -5,8 +5,8 @@
 // WRITEs (9.4).
 //
 // A block (64 to 8192 bytes, aligned to a line) need not lie in one segment. A load finds zeros where no segment of its
-// token id may be read, and is refused if that is everywhere; a store is refused, before any byte is written, unless all
-// bytes that it enables may be written. So the lines at the ends of a segment can be used like all others.
+// token id may be read, and is refused if that is everywhere; a store is refused, before any byte is written, unless
+// all bytes that it enables may be written. So the lines at the ends of a segment can be used like all others.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -31,15 +31,27 @@ class Server {
   void on_request(uint32_t link, const wire::BypassPacket& p) {
     switch (p.opcode) {
       case wire::TaOpcode::kRead:
-        return load(link, p);
+        return load({link, p.tassn, &p.route}, access_of(p, kAccessRead));
       case wire::TaOpcode::kPrefetch:
         return s_.count(Counter::kBypassRxPrefetch);
       default:  // the decoder lets nothing else through
-        return store(link, p);
+        return store({link, p.tassn, &p.route}, p);
     }
   }
 
+  void on_plain_load(uint32_t link, const wire::PlainLoad& p) {
+    load({link, p.tassn, nullptr},
+         {p.ma.token_id, p.tv, p.token_value, p.ma.address, p.ma.length(), kAccessRead});
+  }
+
  private:
+  // To what an answer belongs.
+  struct Asked {
+    uint32_t link;
+    Tassn tassn;
+    const wire::BypassRoute* route;  // null: plain
+  };
+
   static RemoteAccess access_of(const wire::BypassPacket& p, uint8_t access) {
     return {p.ma.token_id, p.tv, p.token_value, p.ma.address, p.ma.length(), access};
   }
@@ -68,34 +80,44 @@ class Server {
     return true;
   }
 
-  void load(uint32_t link, const wire::BypassPacket& p) {
-    const RemoteAccess block = access_of(p, kAccessRead);
-    std::byte* frame = host_.tx_begin(link, kAnswerHeaders + block.bytes);
-    if (frame == nullptr) return s_.count(Counter::kBypassNoRoom);
+  void load(const Asked& asked, const RemoteAccess& block) {
+    std::byte* frame = host_.tx_begin(asked.link, kAnswerHeaders + block.bytes);
+    if (frame == nullptr) [[unlikely]]
+      return s_.count(Counter::kBypassNoRoom);
     std::byte* data = frame + kAnswerHeaders;
+    const RemotePart first = remote_part(s_, block);
+    if (first.bytes == block.bytes && first.direct) [[likely]] {
+      host_.load(data, first.memory, block.bytes);
+    } else if (!load_parts(block, data)) {
+      return finish(asked, frame, refused());
+    }
+    s_.count(Counter::kBypassRxLoad);
+    finish(asked, frame, {wire::TaOpcode::kReadResponse, wire::AtahCompact::kOk, static_cast<uint32_t>(block.bytes)});
+  }
+
+  // False: no part may be read, or one is not direct.
+  [[gnu::noinline]] bool load_parts(const RemoteAccess& block, std::byte* data) {
     bool found = false;
     const bool direct = each_part(block, [&](uint64_t at, const std::byte* memory, uint64_t bytes) {
       found |= memory != nullptr;
       memory != nullptr ? host_.load(data + at, memory, bytes) : static_cast<void>(std::memset(data + at, 0, bytes));
     });
-    if (!found || !direct) return finish(link, p, frame, refused());
-    s_.count(Counter::kBypassRxLoad);
-    finish(link, p, frame, {wire::TaOpcode::kReadResponse, wire::AtahCompact::kOk, static_cast<uint32_t>(block.bytes)});
+    return found && direct;
   }
 
-  void store(uint32_t link, const wire::BypassPacket& p) {
-    std::byte* frame = host_.tx_begin(link, kAnswerHeaders);
+  void store(const Asked& asked, const wire::BypassPacket& p) {
+    std::byte* frame = host_.tx_begin(asked.link, kAnswerHeaders);
     if (frame == nullptr) return s_.count(Counter::kBypassNoRoom);
     if (p.poison) {
       s_.count(Counter::kBypassRxPoison);
-      return finish(link, p, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kAuthenticationFailed, 0});
+      return finish(asked, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kAuthenticationFailed, 0});
     }
-    if (!may_store(p)) return finish(link, p, frame, refused());
+    if (!may_store(p)) return finish(asked, frame, refused());
     each_part(access_of(p, kAccessWrite), [&](uint64_t at, std::byte* memory, uint64_t bytes) {
       if (memory != nullptr) store_part(p, at, memory, bytes);
     });
     s_.count(Counter::kBypassRxStore);
-    finish(link, p, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kOk, 0});
+    finish(asked, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kOk, 0});
   }
 
   // May all bytes be written that the store enables?
@@ -145,19 +167,27 @@ class Server {
     return {wire::TaOpcode::kTaack, wire::AtahCompact::kAuthenticationFailed, 0};
   }
 
-  void finish(uint32_t link, const wire::BypassPacket& request, std::byte* frame, const Answer& answer) {
+  void finish(const Asked& asked, std::byte* frame, const Answer& answer) {
+    if (asked.route == nullptr) {
+      wire::write_plain_answer(answer.opcode, answer.status, asked.tassn, frame);
+    } else {
+      write_answer(asked, frame, answer);
+    }
+    const size_t bytes = kAnswerHeaders + answer.payload_len;
+    s_.count(Counter::kTxPackets);
+    s_.count(Counter::kTxBytes, bytes);
+    host_.tx_commit(asked.link, frame, bytes);
+  }
+
+  static void write_answer(const Asked& asked, std::byte* frame, const Answer& answer) {
     wire::BypassPacket p;
-    p.route = request.route.back();
+    p.route = asked.route->back();
     p.is_response = true;
     p.opcode = answer.opcode;
     p.status = answer.status;
-    p.tassn = request.tassn;
+    p.tassn = asked.tassn;
     p.payload_len = answer.payload_len;
-    const size_t headers = wire::write_bypass_headers(p, frame);
-    const size_t bytes = headers + answer.payload_len;
-    s_.count(Counter::kTxPackets);
-    s_.count(Counter::kTxBytes, bytes);
-    host_.tx_commit(link, frame, bytes);
+    wire::write_bypass_headers(p, frame);
   }
 
   static constexpr size_t kAnswerHeaders = wire::kBypassAnswerHeaderSize;

@@ -9,8 +9,10 @@
 // are so short, so what follows their headers is ignored.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "lib/transport/addresses.h"
@@ -73,6 +75,38 @@ inline bool is_bypass(std::span<const std::byte> eth_frame) {
 /// waits for a response, and for how many bytes, only the caller knows. `opcode` is set unless the result is kTooShort,
 /// kBadLinkType, kBadNlp or kManagement.
 [[nodiscard]] Drop parse_bypass(std::span<const std::byte> eth_frame, BypassPacket& out);
+
+/// A load whose frame has nothing but what it needs: addresses, SL, hints and flags are 0. Those of lanes are so, and a
+/// few comparisons tell.
+struct PlainLoad {
+  Tassn tassn;
+  bool tv;
+  uint32_t token_value;
+  MaetahCompact ma;
+};
+inline constexpr std::array<uint8_t, kBypassPrefixSize> kPlainPrefix = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, kEtherTypeUb >> 8, kEtherTypeUb & 0xFF, 0, kCfgLoadStore};
+/// False: the frame is another one, which parse_bypass() reads.
+inline bool read_plain_load(std::span<const std::byte> eth_frame, PlainLoad& out) {
+  constexpr size_t kWithoutToken = kBypassPrefixSize + Btah::kCompactSize + MaetahCompact::kSize;
+  constexpr uint32_t kHead = 0x0610;  // opcode, version, EE
+  constexpr uint32_t kTokenBit = 1 << 3;
+  out.tv = eth_frame.size() == kWithoutToken + Tvetah::kSize;
+  if (!out.tv && eth_frame.size() != kWithoutToken) return false;
+  const std::byte* p = eth_frame.data();
+  if (std::memcmp(p, kPlainPrefix.data(), kPlainPrefix.size()) != 0) return false;
+  const uint32_t base = load_be32(p + kBypassPrefixSize);
+  if (base >> 16 != (kHead | (out.tv ? kTokenBit : 0))) return false;
+  out.tassn = Tassn(base & 0xFFFF);
+  out.ma = MaetahCompact::read(p + kBypassPrefixSize + Btah::kCompactSize);
+  out.token_value = out.tv ? Tvetah::read(p + kWithoutToken).token_value : 0;
+  return true;
+}
+/// The headers of an answer to it.
+inline void write_plain_answer(TaOpcode opcode, uint8_t status, Tassn tassn, std::byte* frame) {
+  std::memcpy(frame, kPlainPrefix.data(), kPlainPrefix.size());
+  AtahCompact{opcode, status, false, tassn}.write(frame + kBypassPrefixSize);
+}
 
 /// Bytes of all headers, Ethernet's included, and of the payload, as the other fields of `packet` say.
 size_t bypass_header_size(const BypassPacket& packet);

@@ -295,6 +295,25 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
   return first_error;
 }
 
+urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* to) {
+  for (const uint64_t place : at) {
+    if (const urma_cr_status_t status = check(place, kLineBytes); status != URMA_CR_SUCCESS) return status;
+  }
+  if (!take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  urma_cr_status_t first_error = URMA_CR_SUCCESS;
+  for (size_t sent = 0, got = 0; got != at.size(); ++got, to += kLineBytes) {
+    const size_t before = sent;
+    for (; sent != at.size() && has_room(); ++sent) {
+      softub_lane_send(&lane_, &lane_.load, softub_lane_begin(&lane_, &lane_.load, segment_.base + at[sent]));
+    }
+    if (sent != before) ring_if_asleep();
+    const urma_cr_status_t status = take_load_answer({segment_.base + at[got], 1, 0, kLineBytes}, to);
+    if (status == URMA_CR_ACK_TIMEOUT_ERR) return status;
+    if (first_error == URMA_CR_SUCCESS) first_error = status;
+  }
+  return first_error;
+}
+
 urma_cr_status_t LanePath::finish_load(uint64_t at, void* to, uint32_t bytes) {
   ring_if_asleep();
   return take_load_answer(first_piece(segment_.base + at, bytes), static_cast<std::byte*>(to));

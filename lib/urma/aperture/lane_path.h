@@ -56,6 +56,9 @@ class LanePath final : public RemotePath {
   // Waits until all stores are executed, or refused, which the next fence tells.
   urma_cr_status_t settle() { return take_store_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
 
+  // The same as load(), for whole lines at places that are multiples of a line in the remote address space.
+  urma_cr_status_t load_lines(std::span<const uint64_t> at, std::byte* to);
+
   // The answer to a load of one line that the inline call has sent and not found yet.
   urma_cr_status_t finish_load(uint64_t at, void* to, uint32_t bytes);
 

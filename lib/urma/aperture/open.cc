@@ -162,8 +162,13 @@ urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const 
 }
 
 urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to) {
-  RemotePath* path = path_of(handle);
-  if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  const Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  const auto is_line = [handle](uint64_t place) { return (handle->base + place) % kLineBytes == 0; };
+  if (opened->lane != nullptr && std::all_of(at, at + lines, is_line)) {
+    return opened->lane->load_lines({at, lines}, static_cast<std::byte*>(to));
+  }
+  RemotePath* path = opened->path.get();
   constexpr uint32_t kAtOnce = 64;
   LoadBlock blocks[kAtOnce];
   for (uint32_t loaded = 0; loaded < lines;) {

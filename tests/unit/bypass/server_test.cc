@@ -133,6 +133,29 @@ TEST_F(Serving, a_load_of_each_size_is_answered_with_the_bytes) {
   EXPECT_EQ(memory, before);
 }
 
+TEST_F(Serving, a_plain_load_is_answered_plainly) {
+  SegmentConfig config = segment_at(100, 4096);
+  config.token = {true, kToken};
+  add(config);
+  for (uint64_t offset : {0u, 64u, 128u, 4160u, 8192u}) {
+    for (const uint32_t token : {kToken, kToken + 1}) {
+      BypassPacket p = request(TaOpcode::kRead, offset);
+      p.tv = true;
+      p.token_value = token;
+      BypassPacket addressed = answer(serve(p));
+      p.route = {};
+      const Bytes frame = serve(p);
+      BypassPacket plain;
+      ASSERT_EQ(wire::parse_bypass(frame, plain), wire::Drop::kNone);
+      EXPECT_EQ(plain.route, wire::BypassRoute{});
+      EXPECT_EQ(plain.opcode, addressed.opcode);
+      EXPECT_EQ(plain.status, addressed.status);
+      EXPECT_EQ(plain.tassn, addressed.tassn);
+      ASSERT_EQ(plain.payload_len, addressed.payload_len);
+    }
+  }
+}
+
 TEST_F(Serving, a_store_of_each_size_writes_the_bytes_and_no_others) {
   add(segment_at(0, memory.size()));
   for (uint8_t code = 0; code <= 7; ++code) {

@@ -262,6 +262,64 @@ TEST(BypassPacket, ethernet_may_fill_a_frame_up_to_60_bytes) {
   }
 }
 
+// ---- plain loads -----------------------------------------------------------------------------------------------
+
+BypassPacket plain(bool tv) {
+  BypassPacket p = request(TaOpcode::kRead);
+  p.route = {};
+  p.tv = tv;
+  p.token_value = 0x600DF00D;
+  return p;
+}
+
+TEST(BypassPacket, a_plain_load_is_read_like_any_other) {
+  for (const bool tv : {false, true}) {
+    for (uint8_t code = 0; code <= 7; ++code) {
+      BypassPacket p = plain(tv);
+      p.ma.length_code = code;
+      const Bytes frame = whole(p);
+      PlainLoad load;
+      ASSERT_TRUE(read_plain_load(frame, load));
+      EXPECT_EQ(load.tassn, p.tassn);
+      EXPECT_EQ(load.ma, p.ma);
+      EXPECT_EQ(load.tv, tv);
+      if (tv) EXPECT_EQ(load.token_value, p.token_value);
+    }
+  }
+}
+
+TEST(BypassPacket, its_answers_are_those_to_any_other) {
+  for (const TaOpcode op : {TaOpcode::kReadResponse, TaOpcode::kTaack}) {
+    for (const uint8_t status : {AtahCompact::kOk, AtahCompact::kAuthenticationFailed}) {
+      BypassPacket p = response(op, 0);
+      p.route = {};
+      p.status = status;
+      Bytes written(bypass_header_size(p)), as_plain(kBypassAnswerHeaderSize);
+      write_bypass_headers(p, written.data());
+      write_plain_answer(op, status, p.tassn, as_plain.data());
+      EXPECT_EQ(written, as_plain);
+    }
+  }
+}
+
+// Each bit of the prefix and of the first header that is not the number makes it another one.
+TEST(BypassPacket, whatever_else_a_frame_says_makes_it_no_plain_load) {
+  for (const bool tv : {false, true}) {
+    const Bytes frame = whole(plain(tv));
+    PlainLoad load;
+    for (size_t bit = 0; bit < 8 * (kBypassPrefixSize + 2); ++bit) {
+      Bytes other = frame;
+      other[bit / 8] ^= std::byte{1} << bit % 8;
+      EXPECT_FALSE(read_plain_load(other, load)) << bit;
+    }
+    for (size_t bytes = 0; bytes <= 80; ++bytes) {
+      Bytes other = frame;
+      other.resize(bytes);
+      if (bytes != frame.size()) EXPECT_FALSE(read_plain_load(Exact(other).span(), load)) << bytes;
+    }
+  }
+}
+
 TEST(BypassPacket, only_loads_and_stores_travel_without_transport) {
   uint32_t carried = 0;
   for (TaOpcode op : kAllOpcodes) {
