@@ -188,6 +188,13 @@ bool LanePath::take_store_answer() {
   return true;
 }
 
+// Waits for one answer, and takes those that are there already. False: the lane is broken.
+bool LanePath::make_room() {
+  if (!take_store_answer()) return false;
+  while (pub_.unanswered != 0 && softub_lane_answer(&lane_, lane_.answered) != 0) take_store_answer();
+  return true;
+}
+
 bool LanePath::take_store_answers() {
   while (pub_.unanswered != 0) {
     if (!take_store_answer()) return false;
@@ -320,7 +327,7 @@ urma_cr_status_t LanePath::finish_load(uint64_t at, void* to, uint32_t bytes) {
 }
 
 urma_cr_status_t LanePath::store_line(uint64_t address, const std::byte* from, uint64_t enables) {
-  if (!has_room() && !take_store_answer()) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (!has_room() && !make_room()) return URMA_CR_ACK_TIMEOUT_ERR;
   const softub_lane_head_t& head = enables == kAllBytes ? lane_.store : lane_.store_bytes;
   uint8_t* first = softub_lane_begin(&lane_, &head, address);
   // Byte enables are the last header: one big-endian number.

@@ -59,6 +59,9 @@ class LanePath final : public RemotePath {
   // The same as load(), for whole lines at places that are multiples of a line in the remote address space.
   urma_cr_status_t load_lines(std::span<const uint64_t> at, std::byte* to);
 
+  // Wakes the NIC, if it says that it sleeps.
+  void ring();
+
   // The answer to a load of one line that the inline call has sent and not found yet.
   urma_cr_status_t finish_load(uint64_t at, void* to, uint32_t bytes);
 
@@ -84,6 +87,7 @@ class LanePath final : public RemotePath {
   urma_cr_status_t store_line(uint64_t address, const std::byte* from, uint64_t enables);
   bool take_store_answer();
   bool take_store_answers();
+  bool make_room();
   urma_cr_status_t take_load_answer(const Piece&, std::byte* to);
 
   // Large ring.
@@ -94,7 +98,6 @@ class LanePath final : public RemotePath {
   uint64_t wait_for(const std::byte* line, uint32_t number);
   uint64_t wait_slowly(const std::byte* line, uint32_t number);
   void ring_if_asleep();
-  void ring();
   bool is_hung_up() const;
   void break_off();
 

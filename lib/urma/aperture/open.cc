@@ -156,6 +156,8 @@ urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* 
   return page_of(handle)->opened->lane->finish_load(at, to, bytes);
 }
 
+void softub_ring(softub_aperture_t* handle) { page_of(handle)->opened->lane->ring(); }
+
 urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
   RemotePath* path = path_of(handle);
   return path != nullptr ? done(handle, *path, path->store({at, from, bytes, nullptr})) : URMA_CR_LOC_OPERATION_ERR;

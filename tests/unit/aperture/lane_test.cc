@@ -8,6 +8,16 @@
 
 #include "tests/unit/aperture/lane_pair.h"
 
+namespace {
+ub::aperture::LanePath* g_path;  // behind the handle that inline calls are made with
+}
+
+// What inline calls leave; the library's own find the path by the handle.
+void softub_ring(softub_aperture_t*) { g_path->ring(); }
+urma_cr_status_t softub_store_any(softub_aperture_t*, uint64_t at, const void* from, uint32_t bytes) {
+  return g_path->store({at, from, bytes, nullptr});
+}
+
 namespace ub::aperture {
 namespace {
 
@@ -84,6 +94,39 @@ TEST_F(Lane, loads_stores_and_long_ones_mix_in_order) {
     }
   }
   EXPECT_EQ(program.path->fence(), URMA_CR_SUCCESS);
+}
+
+// The same by the inline calls. Nobody serves while their fast part looks, so all the rest is reached, too.
+TEST_F(Lane, inline_stores_write_their_bytes_alone) {
+  Program program(nic, nic.add(10, 4000));
+  g_path = program.path.get();
+  Bytes expected = nic.memory;
+  for (uint32_t bytes = 1; bytes <= 64; ++bytes) {
+    for (uint32_t at = 0; at < 200; at += 7) {
+      Bytes data(bytes, static_cast<std::byte>(bytes + at));
+      if ((10 + at) % 64 + bytes > 64) continue;  // out of line
+      ASSERT_EQ(softub_store(&program.pub, at, data.data(), bytes), URMA_CR_SUCCESS);
+      std::copy(data.begin(), data.end(), expected.begin() + 10 + at);
+      ASSERT_EQ(program.path->fence(), URMA_CR_SUCCESS);
+      ASSERT_EQ(nic.memory, expected) << at << ' ' << bytes;
+    }
+  }
+}
+
+TEST_F(Lane, whole_lines_at_once_and_stores_before_them) {
+  Program program(nic, nic.add(0, nic.memory.size()));
+  std::vector<uint64_t> at;
+  for (uint64_t line = 0; line < 300; ++line) at.push_back(line * 7 % 1024 * 64);
+  const uint64_t word = 0x1234567890abcdef;
+  for (const uint64_t place : at) ASSERT_EQ(program.store(place + 8, &word, 8), URMA_CR_SUCCESS);
+  Bytes got(300 * 64);
+  ASSERT_EQ(program.path->load_lines(at, got.data()), URMA_CR_SUCCESS);
+  for (size_t i = 0; i < at.size(); ++i) {
+    ASSERT_EQ(std::memcmp(got.data() + i * 64, nic.memory.data() + at[i], 64), 0) << i;
+    ASSERT_EQ(std::memcmp(got.data() + i * 64 + 8, &word, 8), 0) << i;
+  }
+  const uint64_t beyond[] = {0, nic.memory.size()};
+  EXPECT_EQ(program.path->load_lines(beyond, got.data()), URMA_CR_REM_ACCESS_ABORT_ERR);
 }
 
 TEST_F(Lane, many_blocks_at_once_come_each_to_its_place) {

@@ -76,6 +76,7 @@ void softub_close(softub_aperture_t* handle);
 urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
 urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
 urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+void softub_ring(softub_aperture_t* handle);
 
 /**
  * Loads `bytes` bytes, 1 to 64 (more is allowed, up to 8192, and is several lines), and waits for them.
@@ -115,7 +116,25 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
  * @return as softub_load(), for what is known by now.
  */
 static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
-  return softub_store_any(handle, at, from, bytes);
+  const uint64_t address = handle->base + at;
+  const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
+  softub_lane_t* lane = &handle->lane;
+  const bool whole = bytes == SOFTUB_LANE_LINE;
+  const softub_lane_head_t* head = whole ? &lane->store : &lane->store_bytes;
+  uint8_t* line;
+  if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || lane->next - lane->answered == SOFTUB_LANE_SLOTS ||
+                           bytes - 1 >= SOFTUB_LANE_LINE || offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes ||
+                           bytes > handle->bytes - at,
+                       0)) {
+    return softub_store_any(handle, at, from, bytes);
+  }
+  line = softub_lane_begin(lane, head, address - offset);
+  if (!whole) softub_lane_put_enables(line, offset, bytes);
+  memcpy(line + SOFTUB_LANE_LINE + offset, from, bytes);
+  ++handle->unanswered;
+  softub_lane_send(lane, head, line);
+  if (__builtin_expect(softub_lane_must_ring(lane), 0)) softub_ring(handle);
+  return URMA_CR_SUCCESS;
 }
 
 /**

@@ -66,6 +66,11 @@ static inline uint8_t* softub_lane_begin(softub_lane_t* lane, const softub_lane_
   return line;
 }
 
+/* Which bytes of a line a store writes: the last header, one big-endian number. `bytes` is less than a line. */
+static inline void softub_lane_put_enables(uint8_t* line, uint32_t offset, uint32_t bytes) {
+  softub_lane_put_big64(line + SOFTUB_LANE_LINE - 8, (((uint64_t)1 << bytes) - 1) << offset);
+}
+
 /* The request is whole, with its data. */
 static inline void softub_lane_send(softub_lane_t* lane, const softub_lane_head_t* head, uint8_t* line) {
   const uint32_t number = lane->next++;
