@@ -37,7 +37,7 @@ std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* ha
 // The same, but only for segments of this owner.
 std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request);
 // A range that need not lie in one segment: its first part that the request may access. Several segments of the token
-// id may hold parts of the range, and bytes between them may belong to none. 0 bytes: there is none, or the range wraps.
+// id may hold parts of the range, and bytes between them may belong to none. 0 bytes: there is none, or it wraps.
 struct RemotePart {
   uint64_t offset;  // in the range
   std::byte* memory;
