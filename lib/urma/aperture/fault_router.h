@@ -2,8 +2,8 @@
 //
 // Faults of mapped windows. A window is a range of addresses whose accesses the process cannot serve by itself: the
 // kernel reports them as SIGBUS (userfaultfd) or SIGSEGV (no access), in the thread that made them. The router finds
-// the window by the address and lets it serve the fault; then the access runs again. A fault of any other address goes to
-// the handler that was installed before ours, or ends the process as it would have without us.
+// the window by the address and lets it serve the fault; then the access runs again. A fault of any other address goes
+// to the handler that was installed before ours, or ends the process as it would have without us.
 //
 // The handlers are installed with the first window and stay. A program that installs one of its own afterwards calls
 // softub_fault_handler() from it. Thread: add() and remove() from any thread, one at a time by a lock; serving a fault
