@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A lane: the memory that a program and the NIC of a target share, so that the program's loads and stores reach the NIC
-// without a system call. The NIC makes it (a sealed memfd) and passes it over a rendezvous socket, which stays open: its
-// hang-up is the death of either end, and a message on it wakes a NIC that sleeps.
+// without a system call. The NIC makes it (a sealed memfd) and passes it over a rendezvous socket, which stays open:
+// its hang-up is the death of either end, and a message on it wakes a NIC that sleeps.
 //
 //   page 0            control: LaneControl
 //   small requests    64 slots of two lines: head, data
@@ -20,8 +20,9 @@
 // lies in slot n of the replies, with the same TASSN. Requests are served in order and each has exactly one reply; a
 // slot may be used again when its reply was read. There is no index that one end would have to believe.
 //
-// Trust: only processes of the NIC's own user are let in, and the NIC believes nothing. Words are read once and checked, and what cannot be ends the lane. The program
-// trusts the NIC with its data, as it does for READs, but takes no length from it.
+// Trust: only processes of the NIC's own user are let in, and the NIC believes nothing. Words are read once and
+// checked, and what cannot be ends the lane. The program trusts the NIC with its data, as it does for READs, but takes
+// no length from it.
 //
 // lib/urma/include/ub/umdk/urma/softub_lane.h has the program's end in C.
 #pragma once

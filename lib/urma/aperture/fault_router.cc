@@ -42,9 +42,11 @@ bool FaultRouter::install(std::string* error) {
   for (int signal : kSignals) {
     struct sigaction ours = {};
     ours.sa_sigaction = on_signal;
-    // A fault inside our own handler is the program's, or a mistake of ours: it goes to the handler before ours.
+    // A fault inside our own handler is the program's, or a mistake of ours: it goes to the handler before ours. No
+    // other handler runs meanwhile, because it might touch a page that its thread is working on.
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    sigemptyset(&ours.sa_mask);
+    sigfillset(&ours.sa_mask);
+    for (int fault : kSignals) sigdelset(&ours.sa_mask, fault);
     if (::sigaction(signal, &ours, &g_before[index_of(signal)]) != 0) {
       *error = std::string("cannot handle ") + ::strsignal(signal) + ": " + std::strerror(errno);
       return false;
