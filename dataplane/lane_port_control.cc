@@ -55,8 +55,9 @@ void LanePort::refuse(const ipc::Fd& socket, const std::string& text) {
 void LanePort::admit(ipc::Fd socket, const ipc::LaneHello& hello) {
   std::lock_guard lock(control_mutex_);
   if (hello.version != ipc::kLaneVersion || hello.bytes != sizeof hello) {
-    return refuse(socket, "the NIC speaks version " + std::to_string(ipc::kLaneVersion) + " of lanes, the program version " +
-                              std::to_string(hello.version) + "; update the older of the two");
+    return refuse(socket, "the NIC speaks version " + std::to_string(ipc::kLaneVersion) +
+                              " of lanes, the program version " + std::to_string(hello.version) +
+                              "; update the older of the two");
   }
   size_t index = 0;
   while (index < slots_.size() && (slots_[index].lane || slots_[index].socket)) ++index;

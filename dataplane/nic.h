@@ -138,8 +138,8 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
-  // A lane for loads from and stores to memory of an instance, which may be this one. False and `*why`: it is not on this
-  // host, or has no lanes. Waits for its NIC, for a tenth of a second at most.
+  // A lane for loads from and stores to memory of an instance, which may be this one. False and `*why`: it is not on
+  // this host, or has no lanes. Waits for its NIC, for a tenth of a second at most.
   bool open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
   // somebody else's.

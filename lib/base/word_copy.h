@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies between memory that others read and write meanwhile and a block of a load or store. Naturally aligned words of
-// 1, 2, 4 and 8 bytes of that memory are read and written whole; memcpy promises nothing of the kind. The order in which
-// the words are copied is not defined.
+// 1, 2, 4 and 8 bytes of that memory are read and written whole; memcpy promises nothing of the kind. The order in
+// which the words are copied is not defined.
 #pragma once
 
 #include <algorithm>

@@ -16,6 +16,7 @@
 #define BYTES 65536
 #define SEED 9
 #define THREADS 3
+#define ROUNDS 60
 
 // ---- paths ------------------------------------------------------------------------------------------------
 
@@ -64,7 +65,7 @@ static void integrity_body(softub_path_t path) {
   for (uint32_t at = 0; at < BYTES; at += 8192) {
     check_number("store", softub_store(handle, THERE + at, model + at, 8192), URMA_CR_SUCCESS);
   }
-  for (int i = 0; i < 3000 && !case_failed(); ++i) {
+  for (int i = 0; i < 1000 && !case_failed(); ++i) {
     const uint32_t longest = next_random(&random) % 4 == 0 ? 8192 : 64;
     const uint32_t length = 1 + next_random(&random) % longest;
     const uint32_t at = next_random(&random) % (BYTES - length + 1);
@@ -155,7 +156,7 @@ static void order_body(softub_path_t path) {
   need(two != NULL, "softub_dup");
   struct pair p = open_pair((struct queue_options){0}, (struct queue_options){0});
   uint64_t word = 0;
-  for (uint64_t i = 1; i <= 200 && !case_failed(); ++i) {
+  for (uint64_t i = 1; i <= 60 && !case_failed(); ++i) {
     check_number("store", softub_store(one, THERE, &i, 8), URMA_CR_SUCCESS);
     check_number("load", softub_load(one, THERE, &word, 8), URMA_CR_SUCCESS);
     check_true("a load sees the store of its own handle", word == i);
@@ -194,7 +195,7 @@ struct worker {
 static void* work(void* what) {
   struct worker* w = what;
   w->good = true;
-  for (uint64_t round = 1; round <= 300 && w->good; ++round) {
+  for (uint64_t round = 1; round <= ROUNDS && w->good; ++round) {
     for (uint32_t line = 0; line < 16; ++line) {
       const uint64_t at = THERE + line * 64 + w->number * 8, value = round << 8 | line;
       uint64_t word = 0;
@@ -219,7 +220,7 @@ static void threads_body(softub_path_t path) {
     check_true("what a thread loaded", workers[i].good);
     softub_close(workers[i].handle);
   }
-  check_true("each atomic was executed once", far_word(THERE + 4096) == THREADS * 300);
+  check_true("each atomic was executed once", far_word(THERE + 4096) == THREADS * ROUNDS);
 }
 
 // ---- failures ---------------------------------------------------------------------------------------------

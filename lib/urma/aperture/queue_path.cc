@@ -139,13 +139,23 @@ uint64_t QueuePath::take_slot() {
   }
 }
 
-urma_cr_status_t QueuePath::post(urma_jfs_wr_t& request, uint64_t slot) {
+// Is a request in flight that writes to any of these bytes?
+bool QueuePath::overlaps(uint64_t at, uint32_t bytes) const {
+  for (uint32_t i = 0; i < in_flight_; ++i) {
+    const Range& range = ranges_[(oldest_ + i) % kDepth];
+    if (range.at < at + bytes && at < range.at + range.bytes) return true;
+  }
+  return false;
+}
+
+urma_cr_status_t QueuePath::post(urma_jfs_wr_t& request, uint64_t slot, uint64_t at, uint32_t bytes) {
   request.tjetty = target_;
   request.user_ctx = slot;
   request.flag.bs.complete_enable = 1;
   while (in_flight_ == kDepth) poll();
   urma_jfs_wr_t* bad = nullptr;
   if (urma_post_jfs_wr(jfs_, &request, &bad) != URMA_SUCCESS) return URMA_CR_LOC_OPERATION_ERR;
+  ranges_[(oldest_ + in_flight_) % kDepth] = {at, bytes};
   ++in_flight_;
   if (slot != kNoSlot) ++slots_[slot].requests;
   return URMA_CR_SUCCESS;
@@ -163,6 +173,7 @@ void QueuePath::poll() {
 
 void QueuePath::complete(const urma_cr_t& record) {
   --in_flight_;
+  ++oldest_;
   bool is_load = false;
   if (record.user_ctx != kNoSlot) {
     Slot& slot = slots_[record.user_ctx];
@@ -198,7 +209,7 @@ urma_cr_status_t QueuePath::load(std::span<const LoadBlock> blocks) {
     request.opcode = URMA_OPC_READ;
     request.rw.src = {&from, 1};
     request.rw.dst = {&to, 1};
-    if (const urma_cr_status_t status = post(request, slot); status != URMA_CR_SUCCESS) {
+    if (const urma_cr_status_t status = post(request, slot, block.at, 0); status != URMA_CR_SUCCESS) {
       slots_[slot].to = nullptr;
       load_error_ = status;
       break;
@@ -215,12 +226,13 @@ urma_cr_status_t QueuePath::write(uint64_t at, const std::byte* from, uint32_t b
   request.rw.src = {&source, 1};
   request.rw.dst = {&to, 1};
   request.flag.bs.inline_flag = slot == kNoSlot;
-  return post(request, slot);
+  return post(request, slot, at, bytes);
 }
 
 // Each run of enabled bytes is a WRITE.
 urma_cr_status_t QueuePath::store(const StoreBlock& block) {
   if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
+  if (overlaps(block.at, block.bytes)) drain();
   const auto* from = static_cast<const std::byte*>(block.from);
   const bool is_inline = block.bytes <= kInlineBytes;
   const uint64_t slot = is_inline ? kNoSlot : take_slot();
@@ -270,7 +282,7 @@ urma_cr_status_t QueuePath::atomic(const RemoteAtomic& a, uint64_t* old) {
     request.faa.src = &result;
     request.faa.operand = a.operand;
   }
-  const urma_cr_status_t status = post(request, slot);
+  const urma_cr_status_t status = post(request, slot, a.at, 0);
   if (status != URMA_CR_SUCCESS) {
     slots_[slot].to = nullptr;
     return status;

@@ -3,8 +3,9 @@
 // The path for all wires: READs, WRITEs and atomics of a JFS that belongs to the handle, in RM. The channel beneath
 // knows about loss, order and death, so that each happens once, or the request fails.
 //
-// Bytes pass through a buffer of the path, which is registered once, so that the program's own need not be. A load
-// waits until all stores before it are executed, because requests of RM have no order among themselves.
+// Bytes pass through a buffer of the path, which is registered once, so that the program's own need not be. Requests of
+// RM have no order among themselves. So a load waits until all stores before it are executed, and so does a store for
+// those that it overlaps.
 //
 // Thread: one at a time. Not for signal handlers: posting and polling may take the NIC, which the thread that was
 // interrupted may have.
@@ -57,7 +58,8 @@ class QueuePath final : public RemotePath {
   uint64_t take_slot();
   urma_sge_t local(const void* bytes, uint32_t count) const;
   urma_sge_t remote(uint64_t at, uint32_t count) const;
-  urma_cr_status_t post(urma_jfs_wr_t& request, uint64_t slot);
+  bool overlaps(uint64_t at, uint32_t bytes) const;
+  urma_cr_status_t post(urma_jfs_wr_t& request, uint64_t slot, uint64_t at, uint32_t bytes);
   urma_cr_status_t write(uint64_t at, const std::byte* from, uint32_t bytes, uint64_t slot);
   void poll();
   void complete(const urma_cr_t&);
@@ -70,6 +72,13 @@ class QueuePath final : public RemotePath {
   std::byte* buffer_ = nullptr;
   urma_target_seg_t* buffer_seg_ = nullptr;
   std::array<Slot, kSlots> slots_{};
+  // Where the requests in flight write, in the order in which they complete: that of posting.
+  struct Range {
+    uint64_t at;
+    uint32_t bytes;
+  };
+  std::array<Range, kDepth> ranges_{};
+  uint32_t oldest_ = 0;  // of ranges_, modulo kDepth
   uint32_t in_flight_ = 0;
   bool broken_ = false;
   urma_cr_status_t load_error_ = URMA_CR_SUCCESS;   // of the call that waits
