@@ -9,10 +9,9 @@
 #include <new>
 #include <string>
 
-#include "lib/urma/aperture/lane_path.h"
+#include "lib/urma/aperture/open_path.h"
 #include "lib/urma/aperture/queue_path.h"
 #include "lib/urma/clock.h"
-#include "lib/urma/device/eid.h"
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -31,8 +30,7 @@ constexpr size_t kPage = 4096;
 struct Opened {
   urma_target_seg_t* seg;
   softub_aperture_options_t options;
-  std::unique_ptr<RemotePath> path;
-  LanePath* lane = nullptr;            // the same, if it is one
+  OpenedPath way;
   std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
 };
 
@@ -54,53 +52,10 @@ HandlePage* new_page() {
   return new (page) HandlePage{};
 }
 
-RemoteSegment remote_segment(const Segment& segment) {
-  return {.base = segment.pub.seg.ubva.va,
-          .bytes = segment.pub.seg.len,
-          .token_id = segment.token_id,
-          .token_required = segment.token_required,
-          .token = segment.token_value};
-}
-
-bool open_lane(const Segment& segment, Opened& opened, softub_aperture_t* pub, std::string* why) {
-  ipc::OpenedLane lane;
-  const InstanceId owner{eid_of(segment.pub.seg.ubva.eid), segment.uasid};
-  if (backend().open_lane(owner, &lane, why) != Status::kOk) return false;
-  LanePath::Options options;
-  options.drive = [] { backend().drive(); };
-  auto path = LanePath::make(std::move(lane), remote_segment(segment), std::move(options), pub, why);
-  if (path == nullptr) return false;
-  // The NIC may know the memory, but reach it through its program only.
-  std::byte probe[1];
-  const LoadBlock block{0, probe, 1};
-  if (path->load({&block, 1}) == URMA_CR_REM_ACCESS_ABORT_ERR) {
-    *why = "its NIC does not reach the memory itself, or may not read it";
-    return false;
-  }
-  opened.lane = path.get();
-  opened.path = std::move(path);
-  return true;
-}
-
-bool open_queue(const Segment& segment, Opened& opened, softub_aperture_t* pub, std::string* why) {
-  opened.path = QueuePath::make(opened.seg, segment.uasid, why);
-  if (opened.path == nullptr) return false;
-  pub->base = segment.pub.seg.ubva.va;
-  pub->bytes = segment.pub.seg.len;
-  pub->path = SOFTUB_PATH_QUEUE;
-  return true;
-}
-
-bool open_best(const Segment& segment, Opened& opened, softub_aperture_t* pub, std::string* why) {
-  const softub_path_t wanted = opened.options.path;
-  if (wanted != SOFTUB_PATH_QUEUE && open_lane(segment, opened, pub, why)) return true;
-  return wanted != SOFTUB_PATH_LANE && open_queue(segment, opened, pub, why);
-}
-
 // The path of a handle; null: another process opened it.
 RemotePath* path_of(softub_aperture_t* handle) {
   Opened* opened = page_of(handle)->opened;
-  return opened != nullptr ? opened->path.get() : nullptr;
+  return opened != nullptr ? opened->way.path.get() : nullptr;
 }
 
 // Inline calls find out from the handle what its path has become.
@@ -122,7 +77,7 @@ softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_opt
   HandlePage* page = new_page();
   if (page == nullptr) return fail(ENOMEM);
   std::string why;
-  if (!open_best(*segment, *opened, &page->pub, &why)) {
+  if (!open_path(*segment, options.path, true, &page->pub, &opened->way, &why)) {
     URMA_LOG_ERROR("softub_open: %s", why.c_str());
     opened.reset();
     ::munmap(page, kPage);
@@ -153,10 +108,10 @@ urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* t
 }
 
 urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
-  return page_of(handle)->opened->lane->finish_load(at, to, bytes);
+  return page_of(handle)->opened->way.lane->finish_load(at, to, bytes);
 }
 
-void softub_ring(softub_aperture_t* handle) { page_of(handle)->opened->lane->ring(); }
+void softub_ring(softub_aperture_t* handle) { page_of(handle)->opened->way.lane->ring(); }
 
 urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
   RemotePath* path = path_of(handle);
@@ -167,10 +122,10 @@ urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at,
   const Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   const auto is_line = [handle](uint64_t place) { return (handle->base + place) % kLineBytes == 0; };
-  if (opened->lane != nullptr && std::all_of(at, at + lines, is_line)) {
-    return opened->lane->load_lines({at, lines}, static_cast<std::byte*>(to));
+  if (opened->way.lane != nullptr && std::all_of(at, at + lines, is_line)) {
+    return opened->way.lane->load_lines({at, lines}, static_cast<std::byte*>(to));
   }
-  RemotePath* path = opened->path.get();
+  RemotePath* path = opened->way.path.get();
   constexpr uint32_t kAtOnce = 64;
   LoadBlock blocks[kAtOnce];
   for (uint32_t loaded = 0; loaded < lines;) {
@@ -195,10 +150,10 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
-  RemotePath* path = opened->path.get();
-  if (opened->lane != nullptr) {
+  RemotePath* path = opened->way.path.get();
+  if (opened->way.lane != nullptr) {
     // Its stores come first; what became of them is told by the program's own fence.
-    if (const urma_cr_status_t status = opened->lane->settle(); status != URMA_CR_SUCCESS) return status;
+    if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
     if (opened->atomics == nullptr) {
       const auto* segment = live<Segment>(opened->seg);
       std::string why = "the segment is not imported any more";

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/urma/clock.h"
 #include "lib/urma/include/ub/umdk/urma/softub_api.h"
 
 namespace ub::aperture {
@@ -165,10 +166,23 @@ void QueuePath::poll() {
   urma_cr_t records[32];
   const int count = urma_poll_jfc(jfc_, 32, records);
   for (int i = 0; i < count; ++i) complete(records[i]);
-  if (count >= 0) return;
-  broken_ = true;  // the library has ended, and with it the queue
+  if (count > 0) {
+    waits_since_ns_ = 0;
+  } else if (count < 0) {
+    give_up();  // the library has ended, and with it the queue
+  } else if (waits_since_ns_ == 0) {
+    waits_since_ns_ = urma::now_ns();
+  } else if (urma::now_ns() - waits_since_ns_ > kPatience.ns) {
+    give_up();
+  }
+}
+
+void QueuePath::give_up() {
+  broken_ = true;
   in_flight_ = 0;
   slots_ = {};
+  if (load_error_ == URMA_CR_SUCCESS) load_error_ = URMA_CR_ACK_TIMEOUT_ERR;
+  if (store_error_ == URMA_CR_SUCCESS) store_error_ = URMA_CR_ACK_TIMEOUT_ERR;
 }
 
 void QueuePath::complete(const urma_cr_t& record) {

@@ -7,8 +7,8 @@
 // RM have no order among themselves. So a load waits until all stores before it are executed, and so does a store for
 // those that it overlaps.
 //
-// Thread: one at a time. Not for signal handlers: posting and polling may take the NIC, which the thread that was
-// interrupted may have.
+// Thread: one at a time. In a signal handler it works unless the handler has interrupted a thread inside this library,
+// which may have the NIC: then nothing completes, and the path gives up after kPatience.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 
+#include "lib/base/time.h"
 #include "lib/urma/aperture/remote_path.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 
@@ -34,12 +35,14 @@ class QueuePath final : public RemotePath {
   urma_cr_status_t store(const StoreBlock&) override;
   urma_cr_status_t fence() override;
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
-  bool is_signal_safe() const override { return false; }
+  bool is_signal_safe() const override { return true; }
   bool is_broken() const override { return broken_; }
 
  private:
   static constexpr uint32_t kDepth = 256;
   static constexpr uint32_t kSlots = 16;
+  // Requests have deadlines of their own, but these do not count time in which nobody drives the NIC.
+  static constexpr Duration kPatience = seconds(20);
   static constexpr uint32_t kInlineBytes = 64;
   static constexpr uint64_t kNoSlot = kSlots;
 
@@ -62,6 +65,7 @@ class QueuePath final : public RemotePath {
   urma_cr_status_t post(urma_jfs_wr_t& request, uint64_t slot, uint64_t at, uint32_t bytes);
   urma_cr_status_t write(uint64_t at, const std::byte* from, uint32_t bytes, uint64_t slot);
   void poll();
+  void give_up();
   void complete(const urma_cr_t&);
   void drain();
 
@@ -80,6 +84,7 @@ class QueuePath final : public RemotePath {
   std::array<Range, kDepth> ranges_{};
   uint32_t oldest_ = 0;  // of ranges_, modulo kDepth
   uint32_t in_flight_ = 0;
+  int64_t waits_since_ns_ = 0;  // for a completion; 0: not now
   bool broken_ = false;
   urma_cr_status_t load_error_ = URMA_CR_SUCCESS;   // of the call that waits
   urma_cr_status_t store_error_ = URMA_CR_SUCCESS;  // the first one since the last fence

@@ -184,6 +184,127 @@ typedef struct softub_cost {
  */
 urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
 
+/* ---- Remote memory at addresses of one's own ------------------------------------------------------ */
+
+/* How a window is made. */
+typedef enum softub_way {
+  SOFTUB_WAY_CACHED = 0,  /* pages are loaded when they are touched, and written back later */
+  SOFTUB_WAY_UNCACHED = 1 /* each access is one of the remote memory, of its own size: exact, and slow */
+} softub_way_t;
+
+typedef enum softub_policy {
+  SOFTUB_WRITE_BACK = 0,   /* a page is sent when it is evicted, flushed or unmapped */
+  SOFTUB_WRITE_THROUGH = 1 /* and 100 us after it was written first, by a thread of the library */
+} softub_policy_t;
+
+#define SOFTUB_MAP_READ_ONLY 1u /* a write is an error */
+#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; cached */
+
+typedef struct softub_map_options {
+  uint64_t offset;         /* where the window begins in the segment: a multiple of 4096 */
+  uint64_t bytes;          /* 0: to the end of the segment */
+  softub_way_t way;
+  softub_policy_t policy;  /* cached */
+  uint64_t cache_bytes;    /* cached: so much may be present; 0: 64 MiB, or all if that is less; 8 pages at least */
+  uint32_t prefetch_pages; /* cached: loaded ahead of faults in a row, up to 7; SOFTUB_NO_PREFETCH: none; 0: 7 */
+  uint32_t flags;          /* SOFTUB_MAP_* */
+  softub_path_t path;      /* as softub_aperture_options_t */
+} softub_map_options_t;
+#define SOFTUB_NO_PREFETCH UINT32_MAX
+
+/**
+ * Maps a part of an imported segment: plain pointers reach it. Any thread, not from signal handlers; may wait as
+ * softub_open() does.
+ *
+ * Two windows do not see each other's cache, nor does the owner of the memory what a window has not written back:
+ * softub_sync() and softub_own() are the means. A system call that is handed an address of a cached window fails with
+ * EFAULT where a page is missing, or clean if it writes there (softub_sync() makes pages present), one with an address of
+ * an uncached window always. Memory of a window cannot be registered as a segment. A child of fork has no windows.
+ *
+ * @param seg stays imported until softub_unmap(). @param options NULL: all defaults.
+ * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
+ *         log says which); EPERM: the kernel or the container refuses userfaultfd, or code made at run time (the log names
+ *         the setting); EHOSTUNREACH: the wanted path does not lead there; ENOMEM; ENODEV: the library is not started.
+ */
+void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
+
+/**
+ * Writes back what is dirty and unmaps a window. No other thread may use it any more. Any thread, not from signal
+ * handlers.
+ *
+ * @param window what softub_map() returned.
+ * @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_FAIL: some bytes could not be written back and are lost (the
+ *         log says why). The window is gone in both latter cases, unless it was none.
+ */
+urma_status_t softub_unmap(void* window);
+
+/* For softub_sync(); what is combined is done in this order. */
+#define SOFTUB_FLUSH 1u      /* write back what is dirty, and keep it */
+#define SOFTUB_INVALIDATE 2u /* write back what is dirty, then drop all: it is loaded again when it is touched */
+#define SOFTUB_DISCARD 4u    /* drop all; what is dirty is lost */
+#define SOFTUB_PREFETCH 8u   /* load what is missing, as far as the cache has room */
+#define SOFTUB_RESIDENT 16u  /* load what is missing, so that a system call can read it */
+#define SOFTUB_WRITABLE 32u  /* and so that a system call can write to it */
+
+/**
+ * Acts on all pages of a window that [at, at + bytes) touches. Of an uncached window there is nothing to do, and
+ * RESIDENT and WRITABLE are errors. Any thread, also while others use the window.
+ *
+ * @return URMA_CR_SUCCESS, or the first error, after all pages were tried: URMA_CR_LOC_LEN_ERR: the range is not that of
+ *         a window, or the cache is too small for it; URMA_CR_LOC_OPERATION_ERR: unknown flags, or the kernel refuses;
+ *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; others as softub_load().
+ */
+urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what);
+
+/* Who a page of a window belongs to (UB Base Specification Rev 2.0, 8.6). */
+typedef enum softub_owned { SOFTUB_OWN_NONE = 0, SOFTUB_OWN_READ = 1, SOFTUB_OWN_WRITE = 2 } softub_owned_t;
+
+/**
+ * Acquires or releases a range, the point of coherence: to lose WRITE writes back, to lose READ drops, to gain drops
+ * what may be old. That there is one writer, or readers only, is the programs' promise to each other. As softub_sync().
+ */
+urma_cr_status_t softub_own(void* at, size_t bytes, softub_owned_t owned);
+
+/* An access that could not be served. */
+typedef struct softub_fault {
+  void* address;
+  urma_cr_status_t cause;  /* as softub_load(); URMA_CR_LOC_ACCESS_ERR: a write to a read-only window, or not owned;
+                              URMA_CR_UNSUPPORTED_OPCODE_ERR: an instruction that an uncached window does not know */
+  bool is_write;           /* cached */
+  const char* instruction; /* its text, for the last cause; else NULL */
+} softub_fault_t;
+
+/**
+ * Installs a handler for faults of a window that cannot be served. It runs in the thread that made the access, inside
+ * a signal handler, and says whether the access is to be made again (true), or is the process' to bear (false): then
+ * the handler that was installed before the library's gets the signal, or the process ends as with real memory.
+ *
+ * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window.
+ */
+typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
+urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context);
+
+/**
+ * For programs that install a handler of SIGBUS or SIGSEGV after the first softub_map(): serves the fault if it is one of
+ * a window. Call it from the handler, with its arguments.
+ *
+ * @return true: served, return from the handler.
+ */
+bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
+
+/* What a cached window did since it was made. */
+typedef struct softub_window_counts {
+  uint64_t missing_faults, write_faults, failed_faults;
+  uint64_t fetched_pages, prefetched_pages, evicted_pages;
+  uint64_t written_back_pages, written_back_lines, written_back_bytes, failed_write_backs;
+  uint64_t missing_p50_ns, missing_p99_ns, write_p50_ns, write_p99_ns; /* of faults, without the kernel's part */
+} softub_window_counts_t;
+
+/**
+ * @return URMA_SUCCESS; URMA_EINVAL: `counts` is NULL, or it is no cached window.
+ */
+urma_status_t softub_get_window_counts(void* window, softub_window_counts_t* counts);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
