@@ -19,7 +19,7 @@ void LanePort::adopt_pending(const AddLink& add) {
     if (!slot.lane) continue;
     Lane& lane = *slot.lane;
     if (std::exchange(slot.fresh, false)) {
-      lane.link = add({.mtu = LaneLayout::kLargeData, .lane = true});
+      lane.link = add({.mtu = LaneLayout::kLargeData});
       if (lane.link == 0) {  // the table is full: the program sees a hang-up
         slot.lane.reset();
         slot.socket.reset();

@@ -102,7 +102,6 @@ class PortSet {
     if (hindered_) [[unlikely]]
       return down_ ? lose_received(now, out, room) : rx_impaired(now, out, room);
     size_t n = shm.link_count() != 0 ? shm.rx_burst(out, room) : 0;
-    if (lanes.lane_count() != 0) n += lanes.rx_burst(out + n, room - n);
     if (n < room && loopback_used_) n += loopback.rx_burst(out + n, room - n);
     n += rx_plugins(now, out + n, room - n);
     if (n < room && udp_is_due(now)) n += rx_udp(now, out + n, room - n);
@@ -111,11 +110,20 @@ class PortSet {
   }
   void rx_release() {
     release_wires();
-    lanes.rx_release();
     if (loopback_used_) loopback.rx_release();
     if (hindered_ && impaired_) [[unlikely]]
       impaired_->release_received();
   }
+  // Requests of loads and stores, apart from other frames because they are believed less.
+  bool has_lanes() const { return lanes.lane_count() != 0; }
+  size_t rx_lanes(RxFrame* out, size_t room) {
+    if (down_) [[unlikely]]
+      return 0;
+    const size_t n = lanes.rx_burst(out, room);
+    received_ += n;
+    return n;
+  }
+  void release_lanes() { lanes.rx_release(); }
   void udp_readable() {
     udp_look_at_ = Instant{};
     udp.look_at_rare();

@@ -120,6 +120,9 @@ class Core {
 
   // ---- work ----------------------------------------------------------------------------------------------
   void on_packet(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
+  // A frame that came by a lane (lib/ipc/lane.h). Whoever wrote it is believed to be a peer of loads and stores, and
+  // nothing else. A request that has an answer gets it at once, on the same link.
+  void on_lane_frame(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
   void on_posted(Instant now, uint32_t jetty);
   // The application took completions out of a JFC that had been full.
   void on_completions_read(Instant now, uint32_t jfc);

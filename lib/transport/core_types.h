@@ -260,9 +260,6 @@ struct LinkConfig {
   // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
   // queue takes for 32768 transactions.
   bool compact = false;
-  // A lane of loads and stores: nothing else travels there, and each request that has an answer gets it at once, in the
-  // order of the requests.
-  bool lane = false;
 };
 
 struct PeerAddress {

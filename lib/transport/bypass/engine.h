@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TP bypass as an engine of a Core (engine.h): loads and stores of remote memory without channel, number or record.
-// Frames of CFG 9 are its own, and nothing else. It sends nothing but answers, at once, so it is never polled.
+// Requests come by lanes (lib/ipc/lane.h). It sends nothing but answers, at once, so it is never polled.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -24,13 +24,19 @@ class Engine {
   static void lay_out(CoreState&, State&, Arena&) {}
   Engine(CoreState& s, State&, Host& host) : s_(s), server_(s, host) {}
 
-  bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+  // By a wire it would need a requester at the other end, which there is not yet.
+  bool on_link_frame(uint32_t, std::span<const std::byte> eth_frame) {
+    if (!wire::is_bypass(eth_frame)) return false;
+    s_.drop(Counter::kRxDropNoBypass);
+    return true;
+  }
+  void on_lane_frame(uint32_t link, std::span<const std::byte> eth_frame) {
     wire::PlainLoad load;
-    if (s_.links[link].config.lane && wire::read_plain_load(eth_frame, load)) [[likely]] {
+    if (wire::read_plain_load(eth_frame, load)) [[likely]] {
       server_.on_plain_load(link, load);
-      return true;
+    } else {
+      on_other(link, eth_frame);
     }
-    return wire::is_bypass(eth_frame) && on_other(link, eth_frame);
   }
 
   bool claims(const wire::NetHeader&) const { return false; }
@@ -46,17 +52,12 @@ class Engine {
   void close() {}
 
  private:
-  [[gnu::noinline]] bool on_other(uint32_t link, std::span<const std::byte> eth_frame) {
+  [[gnu::noinline]] void on_other(uint32_t link, std::span<const std::byte> eth_frame) {
     wire::BypassPacket packet;
     const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
-    if (drop != wire::Drop::kNone) {
-      s_.drop(wire::drop_counter(drop));
-    } else if (packet.is_response || !s_.links[link].config.lane) {
-      s_.drop(Counter::kRxDropNoBypass);
-    } else {
-      server_.on_request(link, packet);
-    }
-    return true;
+    if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
+    if (packet.is_response) return s_.drop(Counter::kRxDropNoBypass);
+    server_.on_request(link, packet);
   }
 
   CoreState& s_;

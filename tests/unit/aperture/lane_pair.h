@@ -77,7 +77,7 @@ class ServingNic {
     RxFrame frames[kBurst];
     const size_t count = port.rx_burst(frames, kBurst);
     for (size_t i = 0; i < count; ++i) {
-      node_.core->on_packet(now_, frames[i].link, {frames[i].data, frames[i].bytes});
+      node_.core->on_lane_frame(now_, frames[i].link, {frames[i].data, frames[i].bytes});
       send_answers(frames[i].link);
     }
     port.rx_release();

@@ -23,7 +23,7 @@ constexpr uint32_t kToken = 0x5EC2E7;
 
 class Serving : public testing::Test {
  protected:
-  Serving() : node(CoreNode::small_config(1), {.mtu = 8192, .lane = true}) {
+  Serving() : node(CoreNode::small_config(1), {.mtu = 8192}) {
     std::iota(reinterpret_cast<uint8_t*>(memory.data()), reinterpret_cast<uint8_t*>(memory.data() + memory.size()), 0);
     before = memory;
     EXPECT_EQ(node.core->alloc_token_id(&token_id), Status::kOk);
@@ -63,7 +63,7 @@ class Serving : public testing::Test {
     return serve_frame(frame);
   }
   Bytes serve_frame(const Bytes& frame) {
-    node.core->on_packet(now, node.link, frame);
+    node.core->on_lane_frame(now, node.link, frame);
     EXPECT_EQ(node.host.open_frames(), 0u);
     if (node.host.frames.empty()) return {};
     EXPECT_EQ(node.host.frames.size(), 1u);
@@ -321,16 +321,37 @@ TEST_F(Serving, what_finds_no_room_for_its_answer_does_not_run) {
   EXPECT_EQ(memory, before);
 }
 
-TEST_F(Serving, answers_and_packets_on_other_links_are_dropped) {
+TEST_F(Serving, answers_and_requests_that_came_by_a_wire_are_dropped) {
   add(segment_at(0, 4096));
   BypassPacket p;
   p.is_response = true;
   p.opcode = TaOpcode::kTaack;
   EXPECT_TRUE(serve(p).empty());
   EXPECT_EQ(counted(Counter::kRxDropNoBypass), 1u);
-  node.link = node.core->add_link({.mtu = 8192});
-  EXPECT_TRUE(serve(request(TaOpcode::kRead, 0)).empty());
+  p = request(TaOpcode::kRead, 0);
+  Bytes frame(wire::bypass_header_size(p));
+  wire::write_bypass_headers(p, frame.data());
+  node.core->on_packet(now, node.link, frame);
+  EXPECT_TRUE(node.host.frames.empty());
   EXPECT_EQ(counted(Counter::kRxDropNoBypass), 2u);
+}
+
+// Whoever has a lane may be a program that is not believed to be the peer that it says it is.
+TEST_F(Serving, nothing_but_loads_and_stores_is_taken_from_a_lane) {
+  wire::NetTemplate headers;
+  const wire::Endpoint peer{wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort};
+  headers.init({}, {}, peer, {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort}, 0);
+  Bytes frame(headers.size + 100);
+  headers.write(frame.data(), 100, wire::kEcnNotCapable);
+  EXPECT_TRUE(serve_frame(frame).empty());
+  EXPECT_EQ(counted(Counter::kRxDropBadLinkType), 1u);
+  frame[12] = std::byte{wire::kEtherTypeUb >> 8};
+  frame[13] = std::byte{wire::kEtherTypeUb & 0xFF};
+  frame[15] = std::byte{wire::kCfgCna24};
+  EXPECT_TRUE(serve_frame(frame).empty());
+  EXPECT_EQ(counted(Counter::kRxDropBadLinkType), 2u);
+  for (size_t bytes = 0; bytes < 30; ++bytes) EXPECT_TRUE(serve_frame(Bytes(bytes)).empty());
+  EXPECT_EQ(counted(Counter::kRxDropTooShort), 30u);
 }
 
 TEST_F(Serving, a_frame_that_cannot_be_read_is_a_named_drop) {
