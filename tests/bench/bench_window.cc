@@ -150,12 +150,12 @@ enum class Access { kRead, kWrite };
 // Touches the pages in an order without neighbours, and records each access.
 void touch(std::byte* memory, const std::vector<uint32_t>& order, Access access, Histogram* times) {
   for (const uint32_t page : order) {
-    auto& byte = *static_cast<volatile std::byte*>(memory + uint64_t{page} * kPageBytes);
+    auto& byte = *reinterpret_cast<volatile uint8_t*>(memory + uint64_t{page} * kPageBytes);
     const int64_t begun = urma::now_ns();
     if (access == Access::kWrite) {
-      byte = std::byte{1};
+      byte = 1;
     } else {
-      (void)byte;
+      [[maybe_unused]] const uint8_t value = byte;
     }
     times->record(static_cast<uint64_t>(urma::now_ns() - begun));
   }
@@ -163,7 +163,8 @@ void touch(std::byte* memory, const std::vector<uint32_t>& order, Access access,
 
 struct Row {
   const char* name;
-  Access before;  // each page is touched so before the access that counts, if `touched_before`
+  bool twins_are_there;  // the memory of the window's twins was touched before
+  Access before;         // each page is touched so before the access that counts, if `touched_before`
   bool touched_before;
   Access access;
   bool full_cache;
@@ -196,6 +197,10 @@ void run_row(const Row& row, const std::vector<uint32_t>& order, std::byte* remo
     touch(faults.memory, order, row.access, bare_times);
   }
   const auto window = map_window(pages, room, 0, remote);
+  if (row.twins_are_there) {
+    touch(window->data(), order, Access::kWrite, &ignored);
+    check(window->sync(window->data(), window->bytes(), kSyncInvalidate) == URMA_CR_SUCCESS, "sync");
+  }
   if (row.touched_before) touch(window->data(), order, row.before, &ignored);
   touch(window->data(), order, row.access, window_times);
 }
@@ -216,11 +221,12 @@ int main(int argc, char** argv) {
   for (uint32_t i = pages - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
 
   constexpr Row kRows[] = {
-      {"read, missing", Access::kRead, false, Access::kRead, false},
-      {"write, clean", Access::kRead, true, Access::kWrite, false},
-      {"write, missing", Access::kRead, false, Access::kWrite, false},
-      {"read, missing, a clean page goes", Access::kRead, true, Access::kRead, true},
-      {"write, missing, a dirty page goes", Access::kWrite, true, Access::kWrite, true},
+      {"read, missing", false, Access::kRead, false, Access::kRead, false},
+      {"write, clean, first twin in its slot", false, Access::kRead, true, Access::kWrite, false},
+      {"write, clean", true, Access::kRead, true, Access::kWrite, false},
+      {"write, missing", true, Access::kRead, false, Access::kWrite, false},
+      {"read, missing, a clean page goes", false, Access::kRead, true, Access::kRead, true},
+      {"write, missing, a dirty page goes", true, Access::kWrite, true, Access::kWrite, true},
   };
   std::printf("%-36s %10s %10s %10s %10s   us\n", "", "bare p50", "bare p99", "p50", "p99");
   for (const Row& row : kRows) {
@@ -236,7 +242,7 @@ int main(int argc, char** argv) {
     const auto window = map_window(pages, pages, 7, remote.data());
     const int64_t begun = urma::now_ns();
     for (uint32_t page = 0; page < pages; ++page) {
-      (void)*static_cast<volatile std::byte*>(window->data() + uint64_t{page} * kPageBytes);
+      (void)*reinterpret_cast<volatile uint8_t*>(window->data() + uint64_t{page} * kPageBytes);
     }
     in_a_row->record(static_cast<uint64_t>(urma::now_ns() - begun) / pages);
   }

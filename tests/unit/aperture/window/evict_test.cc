@@ -245,7 +245,7 @@ TEST(WindowUnmap, fault_that_is_served__is_waited_for) {
     rig.window.reset();
     gone = true;
   });
-  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  for (int i = 0; i < 100; ++i) std::this_thread::yield();
   EXPECT_FALSE(gone);
   rig.memory.loads.open();
   reader.join();

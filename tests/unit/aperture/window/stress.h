@@ -30,7 +30,7 @@ struct StressOptions {
   uint32_t paths = 2;  // of each window
   uint64_t pages = 24;
   uint64_t cache_pages = 8;
-  uint64_t operations = 3000;  // of each thread
+  uint64_t operations = 1000;  // of each thread
   WritePolicy policy = WritePolicy::kWriteThrough;
   bool failures = false;
 };

@@ -26,7 +26,7 @@ TEST(WindowStress, failures__lose_nothing_either) {
 }
 
 TEST(WindowStress, one_thread__on_its_own) {
-  Stress stress({.seed = 4, .threads = 1, .paths = 1, .operations = 10'000});
+  Stress stress({.seed = 4, .threads = 1, .paths = 1, .operations = 3000});
   EXPECT_EQ(stress.run(), "");
 }
 
