@@ -53,6 +53,7 @@ class InstantPath final : public RemotePath {
   urma_cr_status_t fence() override { return URMA_CR_SUCCESS; }
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t*) override { return URMA_CR_UNSUPPORTED_OPCODE_ERR; }
   bool is_signal_safe() const override { return true; }
+  bool is_broken() const override { return false; }
 
   static constexpr uint64_t kBytes = 64 * kPageBytes;  // the segment repeats it, so that it lies in the CPU's cache
 

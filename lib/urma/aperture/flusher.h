@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The thread that writes back pages of write-through windows when they are due (CachedWindow::flush_due), or up to a
-// millisecond later if none was dirty. It begins with the first such window and sleeps while there is none. Thread: any;
-// not from signal handlers.
+// millisecond later if none was dirty. It begins with the first such window and sleeps while there is none. Thread:
+// any; not from signal handlers.
 #pragma once
 
 #include <condition_variable>

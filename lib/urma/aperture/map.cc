@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of remote memory: softub_map and the calls about them (softub_aperture.h).
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -92,8 +92,8 @@ std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
   if ((o.flags & ~kFlags) != 0) return "a flag that there is not";
   const uint64_t window = (o.bytes + kPage - 1) / kPage * kPage;
   if (o.cache_bytes == 0) o.cache_bytes = std::min(kUsualCache, window);
-  const uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (o.cache_bytes > memory) return "a cache larger than the memory of this machine";
+  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  if (o.cache_bytes / kPage > pages) return "a cache larger than the memory of this machine";
   o.cache_bytes = std::max(o.cache_bytes, kLeastCache);
   if (o.prefetch_pages == 0) o.prefetch_pages = 7;
   if (o.prefetch_pages == SOFTUB_NO_PREFETCH) o.prefetch_pages = 0;

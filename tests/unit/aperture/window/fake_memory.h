@@ -127,6 +127,7 @@ class FakePath final : public RemotePath {
 
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t*) override { return URMA_CR_UNSUPPORTED_OPCODE_ERR; }
   bool is_signal_safe() const override { return is_signal_safe_; }
+  bool is_broken() const override { return false; }
 
   bool is_signal_safe_ = true;
 
