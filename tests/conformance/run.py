@@ -32,6 +32,7 @@ PROGRAMS = {
     "events": ["--processes"],
     "flows": ["--processes"],
     "apertures": ["--processes"],
+    "windows": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],
     "steps": [],
