@@ -30,7 +30,8 @@ constexpr size_t kBytes = 8192;
 // A window on memory of its own, by so many paths.
 class Made {
  public:
-  explicit Made(size_t paths = 1, UncachedOptions options = {.bytes = kBytes}) : memory_(options.place + options.bytes) {
+  explicit Made(size_t paths = 1, UncachedOptions options = {.bytes = kBytes})
+      : memory_(options.place + options.bytes) {
     std::vector<std::unique_ptr<RemotePath>> owned;
     for (size_t i = 0; i < paths; ++i) {
       auto path = std::make_unique<FakePath>(memory_);
@@ -213,8 +214,7 @@ TEST(UncachedWindow, AReadOnlyOneCanBeRead) {
   made.memory().data()[16] = std::byte{42};
   EXPECT_EQ(*made.at<uint8_t>(16), 42);
   const std::vector<std::function<void()>> writes = {
-      [&] { *made.at<uint64_t>(16) = 1; },
-      [&] { *made.at<uint32_t>(16) += 1; },
+      [&] { *made.at<uint64_t>(16) = 1; }, [&] { *made.at<uint32_t>(16) += 1; },
       [&] { __atomic_fetch_add(made.at<uint32_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] { __atomic_exchange_n(made.at<uint8_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] {
@@ -361,7 +361,7 @@ TEST(UncachedWindow, LockedCountersAreExact) {
       for (int round = 0; round < kRounds; ++round) {
         __atomic_fetch_add(made.at<uint64_t>(0), 3, __ATOMIC_SEQ_CST);
         asm volatile("lock incl %0" : "+m"(*made.at<uint32_t>(8)));
-        asm volatile("lock addb $1, %0" : "+m"(*made.at<uint8_t>(16 + i % 3)));   // neighbours in one word
+        asm volatile("lock addb $1, %0" : "+m"(*made.at<uint8_t>(16 + i % 3)));  // neighbours in one word
         asm volatile("lock addw $1, %0" : "+m"(*made.at<uint16_t>(22)));
         asm volatile("lock negq %0" : "+m"(*made.at<uint64_t>(32)));
         asm volatile("lock btcl %1, %0" : "+m"(*made.at<uint32_t>(40)) : "r"(i * 32));
