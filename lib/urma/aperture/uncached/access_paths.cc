@@ -35,9 +35,8 @@ AccessPaths::Place* AccessPaths::try_take(uint64_t thread) {
 }
 
 bool AccessPaths::has_all(uint64_t thread) const {
-  return std::all_of(places_.begin(), places_.end(), [&](const Place& place) {
-    return place.owner.load(std::memory_order_relaxed) == thread;
-  });
+  return std::all_of(places_.begin(), places_.end(),
+                     [&](const Place& place) { return place.owner.load(std::memory_order_relaxed) == thread; });
 }
 
 }  // namespace ub::aperture

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The paths of a window, each used by one thread at a time. A thread claims one by a compare-exchange that leaves its
-// name there, and waits, without a lock, while all are taken; it never keeps one while it touches memory of the program.
-// A signal handler that interrupts a thread in the middle of an access takes another path. If the thread itself has all
-// of them, waiting would never end, so then there is none for it.
+// name there, and waits, without a lock, while all are taken. It never keeps one while it touches memory of the
+// program. A signal handler that interrupts a thread in the middle of an access takes another path. If the thread
+// itself has all of them, waiting would never end, so then there is none for it.
 //
 // Thread: any, also in a signal handler.
 #pragma once

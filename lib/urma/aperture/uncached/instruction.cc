@@ -29,17 +29,16 @@ bool decode(uint64_t address, Instruction* out) {
   out->address = address;
   const size_t in_page = std::min(kPageBytes - address % kPageBytes, sizeof out->bytes);
   ZyanStatus status = decode_bytes(in_page, out);
-  if (status == ZYDIS_STATUS_NO_MORE_DATA && in_page < sizeof out->bytes)
-    status = decode_bytes(sizeof out->bytes, out);
+  if (status == ZYDIS_STATUS_NO_MORE_DATA && in_page < sizeof out->bytes) status = decode_bytes(sizeof out->bytes, out);
   return ZYAN_SUCCESS(status);
 }
 
 void write_text(const Instruction& instruction, char* to, size_t room) {
   ZydisFormatter formatter;
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
-  const auto status = ZydisFormatterFormatInstruction(&formatter, &instruction.info, instruction.operands,
-                                                      instruction.info.operand_count_visible, to, room,
-                                                      instruction.address, nullptr);
+  const auto status =
+      ZydisFormatterFormatInstruction(&formatter, &instruction.info, instruction.operands,
+                                      instruction.info.operand_count_visible, to, room, instruction.address, nullptr);
   if (!ZYAN_SUCCESS(status)) *to = '\0';
 }
 

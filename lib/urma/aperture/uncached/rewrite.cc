@@ -12,9 +12,14 @@ constexpr uint8_t kVexOfAddress = 0x60;  // the same, inverted, in the second by
 
 bool is_left_out(uint8_t prefix) {
   switch (prefix) {
-    case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65:  // segments
-    case 0x67:                                                         // address size
-    case 0xf0:                                                         // lock
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:  // segments
+    case 0x67:  // address size
+    case 0xf0:  // lock
       return true;
     default:
       return false;
@@ -26,8 +31,10 @@ class Writer {
  public:
   explicit Writer(Rewritten& to) : to_(to) {}
   void put(uint8_t byte) {
-    if (to_.length == sizeof to_.bytes) too_long_ = true;
-    else to_.bytes[to_.length++] = byte;
+    if (to_.length == sizeof to_.bytes)
+      too_long_ = true;
+    else
+      to_.bytes[to_.length++] = byte;
   }
   // In the form "without SIB byte and displacement".
   void put_modrm(uint8_t reg) { put(static_cast<uint8_t>(reg << 3 | to_.pointer)); }
@@ -80,8 +87,8 @@ void put_mov_of_absolute(const Instruction& from, Writer& to) {
   to.put_modrm(kRax);
 }
 bool is_mov_of_absolute(const Instruction& from) {
-  return from.info.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
-         from.info.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (from.info.opcode & 0xfc) == 0xa0;
+  return from.info.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && from.info.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+         (from.info.opcode & 0xfc) == 0xa0;
 }
 
 // One of those that need neither a REX prefix nor a displacement to be pointed with.
@@ -104,8 +111,10 @@ bool replace_rsp(const Instruction& from, Rewritten* to) {
   bool elsewhere = false;
   for (uint8_t i = 0; i < from.info.operand_count; ++i) {
     const ZydisDecodedOperand& o = from.operands[i];
-    if (is_rsp_in_modrm(o)) to->rbp_is_rsp = true;
-    else if (o.type == ZYDIS_OPERAND_TYPE_REGISTER && general_number(o.reg.value) == kRsp) elsewhere = true;
+    if (is_rsp_in_modrm(o))
+      to->rbp_is_rsp = true;
+    else if (o.type == ZYDIS_OPERAND_TYPE_REGISTER && general_number(o.reg.value) == kRsp)
+      elsewhere = true;
   }
   return !elsewhere && !(to->rbp_is_rsp && uses_register(from, kRbp));
 }

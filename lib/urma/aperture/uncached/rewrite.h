@@ -14,8 +14,8 @@ namespace ub::aperture {
 struct Rewritten {
   uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH] = {};
   uint8_t length = 0;
-  uint8_t pointer = kRdi;       // the register that points to the copy
-  bool rbp_is_rsp = false;      // the instruction works on rsp: rbp takes its place, so that the stack stays ours
+  uint8_t pointer = kRdi;   // the register that points to the copy
+  bool rbp_is_rsp = false;  // the instruction works on rsp: rbp takes its place, so that the stack stays ours
 };
 
 // Null, or a sentence that says why it cannot be done.

@@ -80,8 +80,7 @@ std::unique_ptr<UncachedWindow> UncachedWindow::create(const UncachedOptions& op
     *error = "an uncached window needs a path that works in a signal handler";
   } else if (CodeTable* code = CodeTable::open(error)) {
     std::unique_ptr<UncachedWindow> window(new UncachedWindow(options, std::move(paths), *code));
-    if (window->map(options, error) &&
-        FaultRouter::get().add(window->start_, window->bytes_, *window, error))
+    if (window->map(options, error) && FaultRouter::get().add(window->start_, window->bytes_, *window, error))
       return window;
   }
   return nullptr;

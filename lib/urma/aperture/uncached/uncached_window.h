@@ -10,11 +10,11 @@
 // A system call with an address of the window fails with EFAULT, as the kernel does not ask. x86-64 only. Needs the
 // right to execute code made at run time (code_table.h).
 //
-// Errors. The program's handler is called in the thread that made the access, inside of the signal handler, with nothing
-// held: it may do what a signal handler may. It says whether the access is to be made again, or is not handled. What is
-// not handled becomes a SIGSEGV for the handler before ours, or for the default, which ends the process; the registers
-// are those before the instruction (x86_access.h tells about string instructions). Without a handler an error is written
-// to standard error and not handled.
+// Errors. The program's handler is called in the thread that made the access, inside of the signal handler, with
+// nothing held: it may do what a signal handler may. It says whether the access is to be made again, or is not handled.
+// What is not handled becomes a SIGSEGV for the handler before ours, or for the default, which ends the process. The
+// registers are then those before the instruction (x86_access.h tells about string instructions). Without a handler an
+// error is written to standard error and not handled.
 //
 //   cause                            why
 //   URMA_CR_UNSUPPORTED_OPCODE_ERR   the instruction is not supported: its text and a sentence are there
@@ -44,14 +44,14 @@
 namespace ub::aperture {
 
 struct UncachedOptions {
-  uint64_t place = 0;           // of the first byte, counted from the first byte of the segment
+  uint64_t place = 0;  // of the first byte, counted from the first byte of the segment
   size_t bytes = 0;
   uint64_t remote_address = 0;  // of the first byte of the segment
   bool read_only = false;
 };
 
 struct AccessError {
-  std::byte* address;       // in the window
+  std::byte* address;  // in the window
   urma_cr_status_t cause;
   const std::byte* code;    // the address of the instruction
   const char* instruction;  // its text if it is not supported; else null

@@ -58,7 +58,8 @@ urma_cr_status_t WindowMemory::store(uint64_t to, const std::byte* from, uint32_
   if (parts.inside != 0 && read_only_) return URMA_CR_LOC_ACCESS_ERR;
   if (parts.before != 0) store_plain(to, from, parts.before, enables);
   const uint32_t behind = bytes - parts.after;
-  if (parts.after != 0) store_plain(to + behind, from + behind, parts.after, bytes > 64 ? kAllBytes : enables >> behind);
+  if (parts.after != 0)
+    store_plain(to + behind, from + behind, parts.after, bytes > 64 ? kAllBytes : enables >> behind);
   if (parts.inside == 0) return URMA_CR_SUCCESS;
   return store_remote(to + parts.before, from + parts.before, parts.inside,
                       bytes > 64 ? kAllBytes : enables >> parts.before);
@@ -80,8 +81,7 @@ urma_cr_status_t WindowMemory::store_remote(uint64_t to, const std::byte* from, 
     const uint32_t piece = bytes_in_line(to + done, bytes - done);
     const bool is_whole = bytes > 64 || (enables >> done & low_bits(piece)) == low_bits(piece);
     const uint64_t of_piece = is_whole ? kAllBytes : enables >> done & low_bits(piece);
-    if (of_piece != 0)
-      result = path->store({place_of(to + done), from + done, piece, is_whole ? nullptr : &of_piece});
+    if (of_piece != 0) result = path->store({place_of(to + done), from + done, piece, is_whole ? nullptr : &of_piece});
     done += piece;
   }
   const urma_cr_status_t fenced = path->fence();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory as an instruction sees it: the bytes of the window are remote, all others are touched where they are. An access
-// that begins or ends outside of the window is divided at its ends. Of up to a line, one that crosses a line (64 bytes)
-// becomes two remote accesses, each of its own size.
+// Memory as an instruction sees it: the bytes of the window are remote, all others are touched where they are. An
+// access that begins or ends outside of the window is divided at its ends. One of up to 64 bytes that crosses a line
+// (64 bytes) becomes two remote accesses, each of its own size.
 //
 // A store is fenced before it is reported as done. So its errors are those of the instruction that made it, and what a
 // thread does next, maybe on another path, comes after it, as on real memory.
@@ -39,9 +39,7 @@ class WindowMemory {
   bool contains(uint64_t address, uint64_t bytes) const {
     return address - start_ < bytes_ && bytes <= bytes_ - (address - start_);
   }
-  bool touches(uint64_t address, uint64_t bytes) const {
-    return address < start_ + bytes_ && address + bytes > start_;
-  }
+  bool touches(uint64_t address, uint64_t bytes) const { return address < start_ + bytes_ && address + bytes > start_; }
   // How many bytes from this address on are either all in the window or all outside.
   uint64_t bytes_alike(uint64_t address) const;
 

@@ -38,8 +38,7 @@ Outcome carry_out_load_or_store(const Access& access, const Operand& operand) {
     // What the instruction does to registers counts only when the store was successful.
     MachineState after = access.state;
     run(rewritten, code, copy.bytes(), vector_parts(access.instruction) != 0 ? Vectors::kRead : Vectors::kNone, &after);
-    const urma_cr_status_t stored =
-        access.memory.store(operand.address, copy.bytes(), operand.bytes, operand.enables);
+    const urma_cr_status_t stored = access.memory.store(operand.address, copy.bytes(), operand.bytes, operand.enables);
     if (stored != URMA_CR_SUCCESS) return {stored, operand.address};
     if (!changes) access.state = after;
   }
@@ -70,8 +69,7 @@ Outcome carry_out_general(const Access& access) {
   Operand operand;
   if (const char* why = find_operand(instruction, access.state, access.memory, &operand)) return unsupported(why);
   if (!access.memory.touches(operand.address, operand.bytes)) return unsupported("it accesses another place, too");
-  if (const ZydisDecodedOperand* offset = bit_offset(instruction))
-    return carry_out_bit_test(access, operand, *offset);
+  if (const ZydisDecodedOperand* offset = bit_offset(instruction)) return carry_out_bit_test(access, operand, *offset);
   return carry_out_operand(access, operand);
 }
 

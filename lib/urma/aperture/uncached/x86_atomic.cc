@@ -117,8 +117,8 @@ Outcome carry_out_by_compare_swap(const Atomic& atomic) {
     MachineState after = atomic.access.state;
     const uint64_t desired = execute_on(atomic, expected, &after);
     uint64_t old = 0;
-    status = atomic.access.memory.atomic(
-        {AtomicOp::kCompareSwap, atomic.word_bytes, atomic.word_at, desired, expected}, &old);
+    status = atomic.access.memory.atomic({AtomicOp::kCompareSwap, atomic.word_bytes, atomic.word_at, desired, expected},
+                                         &old);
     if (status != URMA_CR_SUCCESS) break;
     if (old == expected) {
       atomic.access.state = after;

@@ -39,8 +39,8 @@ class Arena {
     if (window_->data() != around_ + kPage) throw std::runtime_error("the window lies elsewhere");
     window_->on_error(on_error, this);
     protect_around(PROT_READ | PROT_WRITE);
-    code_ = static_cast<uint8_t*>(map(PROT_READ | PROT_WRITE | PROT_EXEC, 2 * kPage));
-    stack_ = static_cast<std::byte*>(map(PROT_READ | PROT_WRITE, kStackBytes));
+    code_ = reinterpret_cast<uint8_t*>(map(PROT_READ | PROT_WRITE | PROT_EXEC, 2 * kPage));
+    stack_ = map(PROT_READ | PROT_WRITE, kStackBytes);
   }
   ~Arena() {
     window_.reset();

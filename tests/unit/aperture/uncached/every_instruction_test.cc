@@ -22,17 +22,45 @@ namespace {
 constexpr int kRsp = 4;
 
 // Instructions that windows do not support; on memory they are not tried.
-const std::set<std::string> kUnsupported = {
-    "fnsave",     "frstor",    "fxsave",     "fxsave64",   "fxrstor", "fxrstor64", "xsave",    "xsave64",    "xsavec",
-    "xsavec64",   "xsaveopt",  "xsaveopt64", "xrstor",     "xrstor64", "xsaves",   "xsaves64", "xrstors",    "xrstors64",
-    "sgdt",       "sidt",      "sldt",       "smsw",       "str",     "lfs",       "lgs",      "lss",
-    "aesdec128kl", "aesdec256kl", "aesdecwide128kl", "aesdecwide256kl", "aesenc128kl", "aesenc256kl",
-    "aesencwide128kl", "aesencwide256kl"};
+const std::set<std::string> kUnsupported = {"fnsave",
+                                            "frstor",
+                                            "fxsave",
+                                            "fxsave64",
+                                            "fxrstor",
+                                            "fxrstor64",
+                                            "xsave",
+                                            "xsave64",
+                                            "xsavec",
+                                            "xsavec64",
+                                            "xsaveopt",
+                                            "xsaveopt64",
+                                            "xrstor",
+                                            "xrstor64",
+                                            "xsaves",
+                                            "xsaves64",
+                                            "xrstors",
+                                            "xrstors64",
+                                            "sgdt",
+                                            "sidt",
+                                            "sldt",
+                                            "smsw",
+                                            "str",
+                                            "lfs",
+                                            "lgs",
+                                            "lss",
+                                            "aesdec128kl",
+                                            "aesdec256kl",
+                                            "aesdecwide128kl",
+                                            "aesdecwide256kl",
+                                            "aesenc128kl",
+                                            "aesenc256kl",
+                                            "aesencwide128kl",
+                                            "aesencwide256kl"};
 
 // They touch no memory, or are no instructions.
-const std::set<std::string> kHints = {"nop", "prefetch", "prefetchnta", "prefetcht0", "prefetcht1", "prefetcht2",
-                                      "prefetchw", "prefetchwt1", "ud0", "ud1", "bndldx", "bndstx", "bndmov", "bndcl",
-                                      "bndcn", "bndcu", "bndmk", "cldemote"};
+const std::set<std::string> kHints = {
+    "nop", "prefetch", "prefetchnta", "prefetcht0", "prefetcht1", "prefetcht2", "prefetchw", "prefetchwt1", "ud0",
+    "ud1", "bndldx",   "bndstx",      "bndmov",     "bndcl",      "bndcn",      "bndcu",     "bndmk",       "cldemote"};
 
 // They trap, and there is nothing for them to do.
 const std::set<std::string> kFlushes = {"clflush", "clflushopt", "clwb"};
@@ -261,8 +289,9 @@ class EveryInstruction : public testing::Test {
     }
     const Stop stop = arena_.run_on_window(&remote);
     if (stop.signal != SIGTRAP) {
-      complain(encoding, d, "signal " + std::to_string(stop.signal) + ", cause " + std::to_string(arena_.cause()) + " " +
-                                arena_.refusal());
+      complain(encoding, d,
+               "signal " + std::to_string(stop.signal) + ", cause " + std::to_string(arena_.cause()) + " " +
+                   arena_.refusal());
       return false;
     }
     compared_.insert(d.name);
@@ -295,7 +324,8 @@ class EveryInstruction : public testing::Test {
     if (faults != (by_atomic || stored != 0)) complain(encoding, d, "writes, or does not");
     if (by_atomic) return;
     const Stop fits = run_before_guard(encoding, cpu, offset, bytes, PROT_READ | PROT_WRITE);
-    if (fits.signal == SIGSEGV && !is_of_alignment(fits)) complain(encoding, d, "is larger than " + std::to_string(bytes));
+    if (fits.signal == SIGSEGV && !is_of_alignment(fits))
+      complain(encoding, d, "is larger than " + std::to_string(bytes));
     const Stop reaches = run_before_guard(encoding, cpu, offset, bytes - 1, PROT_READ | PROT_WRITE);
     if (!is_of_alignment(reaches) && (reaches.signal != SIGSEGV || reaches.address != guard_))
       complain(encoding, d, "is smaller than " + std::to_string(bytes));
@@ -330,8 +360,22 @@ class EveryInstruction : public testing::Test {
 bool is_prefix(int map, int opcode) {
   if (map != 0) return false;
   switch (opcode) {
-    case 0x0f: case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x62: case 0x64: case 0x65: case 0x66: case 0x67:
-    case 0x8f: case 0xc4: case 0xc5: case 0xf0: case 0xf2: case 0xf3:
+    case 0x0f:
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x62:
+    case 0x64:
+    case 0x65:
+    case 0x66:
+    case 0x67:
+    case 0x8f:
+    case 0xc4:
+    case 0xc5:
+    case 0xf0:
+    case 0xf2:
+    case 0xf3:
       return true;
     default:
       return opcode >= 0x40 && opcode <= 0x4f;
@@ -376,10 +420,9 @@ TEST_F(EveryInstruction, Vex) {
             const int second = has_second != 0 ? static_cast<int>(random_() % 16) : 0;
             const int inverted = ~second & 15;
             // Groups are told by the middle bits of ModRM.
-            encoding.bytes = {0xc4,
-                              static_cast<uint8_t>((reg < 8 ? 0x80 : 0) | 0x40 | (encoding.base < 8 ? 0x20 : 0) | map),
-                              static_cast<uint8_t>((bits & 8) << 4 | inverted << 3 | (bits & 7)),
-                              static_cast<uint8_t>(opcode)};
+            encoding.bytes = {
+                0xc4, static_cast<uint8_t>((reg < 8 ? 0x80 : 0) | 0x40 | (encoding.base < 8 ? 0x20 : 0) | map),
+                static_cast<uint8_t>((bits & 8) << 4 | inverted << 3 | (bits & 7)), static_cast<uint8_t>(opcode)};
             put_place(reg, encoding, &encoding.bytes);
             check(encoding);
             if (map != 1 || (bits & 8) != 0 || encoding.base >= 8) continue;
@@ -398,21 +441,20 @@ TEST_F(EveryInstruction, Vex) {
 TEST_F(EveryInstruction, Evex) {
   for (int map : {1, 2, 3, 5, 6}) {
     for (int opcode = 0; opcode < 256; ++opcode) {
-      for (int bits = 0; bits < 48; ++bits) {  // prefix, width, broadcast, length
+      for (int bits = 0; bits < 48; ++bits) {   // prefix, width, broadcast, length
         for (int mask = 0; mask < 3; ++mask) {  // none, merging, zeroing
           for (int has_second : {0, 1}) {
             Encoding encoding = begin();
             const int reg = static_cast<int>(random_() % 32);
             const int second = has_second != 0 ? static_cast<int>(random_() % 32) : 0;
             const int mask_register = mask == 0 ? 0 : static_cast<int>(1 + random_() % 7);
-            encoding.bytes = {
-                0x62,
-                static_cast<uint8_t>(((reg & 8) != 0 ? 0 : 0x80) | 0x40 | (encoding.base < 8 ? 0x20 : 0) |
-                                     ((reg & 16) != 0 ? 0 : 0x10) | map),
-                static_cast<uint8_t>((bits & 4) << 5 | (~second & 15) << 3 | 4 | (bits & 3)),
-                static_cast<uint8_t>((mask == 2 ? 0x80 : 0) | (bits >> 4) << 5 | (bits & 8) << 1 |
-                                     ((second & 16) != 0 ? 0 : 8) | mask_register),
-                static_cast<uint8_t>(opcode)};
+            encoding.bytes = {0x62,
+                              static_cast<uint8_t>(((reg & 8) != 0 ? 0 : 0x80) | 0x40 | (encoding.base < 8 ? 0x20 : 0) |
+                                                   ((reg & 16) != 0 ? 0 : 0x10) | map),
+                              static_cast<uint8_t>((bits & 4) << 5 | (~second & 15) << 3 | 4 | (bits & 3)),
+                              static_cast<uint8_t>((mask == 2 ? 0x80 : 0) | (bits >> 4) << 5 | (bits & 8) << 1 |
+                                                   ((second & 16) != 0 ? 0 : 8) | mask_register),
+                              static_cast<uint8_t>(opcode)};
             put_place(reg, encoding, &encoding.bytes);
             check(encoding);
           }

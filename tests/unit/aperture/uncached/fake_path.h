@@ -42,10 +42,18 @@ class FakeMemory {
       size_t word = 8;
       while (word > bytes || remote % word != 0) word /= 2;
       switch (word) {
-        case 8: copy_word<uint64_t>(to, from, remote_is_source); break;
-        case 4: copy_word<uint32_t>(to, from, remote_is_source); break;
-        case 2: copy_word<uint16_t>(to, from, remote_is_source); break;
-        default: copy_word<uint8_t>(to, from, remote_is_source); break;
+        case 8:
+          copy_word<uint64_t>(to, from, remote_is_source);
+          break;
+        case 4:
+          copy_word<uint32_t>(to, from, remote_is_source);
+          break;
+        case 2:
+          copy_word<uint16_t>(to, from, remote_is_source);
+          break;
+        default:
+          copy_word<uint8_t>(to, from, remote_is_source);
+          break;
       }
       to += word;
       from += word;

@@ -67,7 +67,8 @@ class Forms : public testing::Test {
     EXPECT_EQ(arena_.first_difference(), -1) << what;
     EXPECT_EQ(arena_.around_differs(), "") << what;
     EXPECT_EQ(std::memcmp(stack_after.data() + stack_compared_from_, arena_.stack() + stack_compared_from_,
-                          stack_after.size() - stack_compared_from_), 0)
+                          stack_after.size() - stack_compared_from_),
+              0)
         << what << ": the stack";
     EXPECT_FALSE(arena_.path().has_unfenced()) << what;
     return on_memory.signal == SIGTRAP;
@@ -104,11 +105,11 @@ TEST_F(Forms, BaseIndexScaleAndDisplacement) {
           if (has_index && index == base) {
             cpu.general[base] = target / ((1U << scale) + 1);
           } else {
-            if (has_index) cpu.general[index] = random_();
+            // A stack pointer has to be an address, as the kernel returns from no handler to another one.
+            if (has_index) cpu.general[index] = base == kRsp ? random_() % 65536 : random_();
             cpu.general[base] = target - (has_index ? cpu.general[index] << scale : 0);
           }
-          // A signal that comes while rsp is anything is handled on another stack.
-          EXPECT_TRUE(same(code, cpu));
+          EXPECT_TRUE(same(code, cpu)) << text_of(code);
           if (HasFailure()) return;
         }
       }
@@ -129,12 +130,11 @@ TEST_F(Forms, IndexWithoutBase) {
 // Add and compare with an immediate behind the displacement, which moves the next instruction.
 TEST_F(Forms, RelativeToTheInstruction) {
   arena_.fill(random_);
-  for (const auto& [code, immediate] : std::vector<std::pair<Code, Code>>{
-           {{0x48, 0x8b, 0x05}, {}},
-           {{0x48, 0x83, 0x05}, {0x12}},
-           {{0x66, 0x81, 0x3d}, {0x34, 0x12}},
-           {{0xc5, 0xfe, 0x6f, 0x05}, {}},
-           {{0x81, 0x05}, {1, 2, 3, 4}}}) {
+  for (const auto& [code, immediate] : std::vector<std::pair<Code, Code>>{{{0x48, 0x8b, 0x05}, {}},
+                                                                          {{0x48, 0x83, 0x05}, {0x12}},
+                                                                          {{0x66, 0x81, 0x3d}, {0x34, 0x12}},
+                                                                          {{0xc5, 0xfe, 0x6f, 0x05}, {}},
+                                                                          {{0x81, 0x05}, {1, 2, 3, 4}}}) {
     const uint64_t begin = arena_.put_code({});
     const uint64_t next = begin + code.size() + 4 + immediate.size();
     const auto distance = static_cast<int64_t>(at(offset()) - next);
@@ -223,26 +223,26 @@ TEST_F(Forms, AnAccessOfItsOwnSize) {
       {{0x66, 0x8b, 0x03}, {{Kind::kLoad, 0, 2}}},
       {{0x8b, 0x03}, {{Kind::kLoad, 0, 4}}},
       {{0x48, 0x8b, 0x03}, {{Kind::kLoad, 0, 8}}},
-      {{0x0f, 0xb7, 0x03}, {{Kind::kLoad, 0, 2}}},                    // movzx eax, word
+      {{0x0f, 0xb7, 0x03}, {{Kind::kLoad, 0, 2}}},  // movzx eax, word
       {{0x88, 0x03}, {{Kind::kStore, 0, 1}}},
-      {{0x48, 0xc7, 0x03, 1, 2, 3, 4}, {{Kind::kStore, 0, 8}}},       // mov qword, imm
+      {{0x48, 0xc7, 0x03, 1, 2, 3, 4}, {{Kind::kStore, 0, 8}}},  // mov qword, imm
       {{0x0f, 0x10, 0x03}, {{Kind::kLoad, 0, 16}}},
       {{0x0f, 0x29, 0x03}, {{Kind::kStore, 0, 16}}},
-      {{0xdb, 0x2b}, {{Kind::kLoad, 0, 10}}},                         // fld tbyte
+      {{0xdb, 0x2b}, {{Kind::kLoad, 0, 10}}},  // fld tbyte
       {{0x48, 0x01, 0x03}, {{Kind::kLoad, 0, 8}, {Kind::kStore, 0, 8}}},
-      {{0xff, 0x03}, {{Kind::kLoad, 0, 4}, {Kind::kStore, 0, 4}}},    // inc dword
-      {{0x48, 0x0f, 0x44, 0x03}, {{Kind::kLoad, 0, 8}}},              // cmove reads, whether or not
-      {{0x0f, 0x94, 0x03}, {{Kind::kStore, 0, 1}}},                   // sete
+      {{0xff, 0x03}, {{Kind::kLoad, 0, 4}, {Kind::kStore, 0, 4}}},  // inc dword
+      {{0x48, 0x0f, 0x44, 0x03}, {{Kind::kLoad, 0, 8}}},            // cmove reads, whether or not
+      {{0x0f, 0x94, 0x03}, {{Kind::kStore, 0, 1}}},                 // sete
       {{0xf0, 0x48, 0x01, 0x03}, {{Kind::kAtomic, 0, 8}}},
       {{0xf0, 0xff, 0x03}, {{Kind::kAtomic, 0, 4}}},
-      {{0xf0, 0x0f, 0xba, 0x2b, 3}, {{Kind::kAtomic, 0, 4}}},         // lock bts
-      {{0xf0, 0xf7, 0x13}, {{Kind::kAtomic, 0, 4}}},                  // lock not
+      {{0xf0, 0x0f, 0xba, 0x2b, 3}, {{Kind::kAtomic, 0, 4}}},  // lock bts
+      {{0xf0, 0xf7, 0x13}, {{Kind::kAtomic, 0, 4}}},           // lock not
       {{0x87, 0x03}, {{Kind::kAtomic, 0, 4}}},
-      {{0xf0, 0x0f, 0xb1, 0x0b}, {{Kind::kAtomic, 0, 4}}},            // lock cmpxchg
-      {{0xf0, 0x48, 0x0f, 0xc1, 0x03}, {{Kind::kAtomic, 0, 8}}},      // lock xadd
-      {{0xf0, 0xf7, 0x1b}, {{Kind::kLoad, 0, 4}, {Kind::kAtomic, 0, 4}}},   // lock neg: compare-and-swap
+      {{0xf0, 0x0f, 0xb1, 0x0b}, {{Kind::kAtomic, 0, 4}}},                       // lock cmpxchg
+      {{0xf0, 0x48, 0x0f, 0xc1, 0x03}, {{Kind::kAtomic, 0, 8}}},                 // lock xadd
+      {{0xf0, 0xf7, 0x1b}, {{Kind::kLoad, 0, 4}, {Kind::kAtomic, 0, 4}}},        // lock neg: compare-and-swap
       {{0xf0, 0x00, 0x43, 0x03}, {{Kind::kLoad, 0, 4}, {Kind::kAtomic, 0, 4}}},  // lock add byte: the word around it
-      {{0x0f, 0xae, 0x3b}, {}},                                       // clflush
+      {{0x0f, 0xae, 0x3b}, {}},                                                  // clflush
   };
   for (const auto& [code, accesses] : forms) {
     Cpu cpu = state();
@@ -256,10 +256,15 @@ TEST_F(Forms, AnAccessOfItsOwnSize) {
 
 // Loads, stores and both, some bytes of which lie before or behind the window in ordinary memory.
 TEST_F(Forms, AccessesThatCrossTheEnds) {
-  const std::vector<std::pair<Code, uint64_t>> forms = {
-      {{0x48, 0x8b, 0x03}, 8},        {{0x48, 0x89, 0x03}, 8},       {{0x48, 0x01, 0x03}, 8},
-      {{0xc5, 0xfe, 0x6f, 0x03}, 32}, {{0xc5, 0xfe, 0x7f, 0x03}, 32}, {{0x0f, 0x58, 0x03}, 16},
-      {{0xdb, 0x3b}, 10},             {{0x66, 0xa5}, 2},             {{0x48, 0xa5}, 8}};
+  const std::vector<std::pair<Code, uint64_t>> forms = {{{0x48, 0x8b, 0x03}, 8},
+                                                        {{0x48, 0x89, 0x03}, 8},
+                                                        {{0x48, 0x01, 0x03}, 8},
+                                                        {{0xc5, 0xfe, 0x6f, 0x03}, 32},
+                                                        {{0xc5, 0xfe, 0x7f, 0x03}, 32},
+                                                        {{0x0f, 0x58, 0x03}, 16},
+                                                        {{0xdb, 0x3b}, 10},
+                                                        {{0x66, 0xa5}, 2},
+                                                        {{0x48, 0xa5}, 8}};
   for (const auto& [code, bytes] : forms) {
     for (uint64_t inside = 1; inside < bytes; ++inside) {
       for (uint64_t place : {at(0) - (bytes - inside), at(Arena::kBytes) - inside}) {
@@ -369,8 +374,8 @@ TEST_F(Forms, StringIntoMemoryThatIsNotThere) {
 
 TEST_F(Forms, PushAndPop) {
   arena_.fill(random_);
-  const std::vector<Code> forms = {
-      {0xff, 0x33}, {0x66, 0xff, 0x33}, {0x8f, 0x03}, {0x66, 0x8f, 0x03}, {0x48, 0xff, 0x73, 0x18}, {0x8f, 0x43, 0xf0}};
+  const std::vector<Code> forms = {{0xff, 0x33},       {0x66, 0xff, 0x33},       {0x8f, 0x03},
+                                   {0x66, 0x8f, 0x03}, {0x48, 0xff, 0x73, 0x18}, {0x8f, 0x43, 0xf0}};
   for (const Code& code : forms) {
     Cpu cpu = state();
     cpu.general[kRbx] = at(offset());
@@ -426,7 +431,7 @@ int g_changes = 0;
 
 // Somebody else changes the word between the look at it and the compare-and-swap.
 void change_word() {
-  if (g_path->atomics.load() == 0 || g_changes == 0) return;
+  if (g_path->loads.load() == 0 || g_changes == 0) return;
   --g_changes;
   __atomic_fetch_add(reinterpret_cast<uint32_t*>(g_word), 0x01010101, __ATOMIC_SEQ_CST);
 }
@@ -440,10 +445,10 @@ TEST_F(Forms, AtomicsThatMeetOthersTryAgain) {
   std::memcpy(arena_.contents() + 4096, &before, sizeof before);
   g_path = &arena_.path();
   g_word = arena_.remote() + 4096;
-  for (const auto& [code, expected] : std::vector<std::pair<Code, uint32_t>>{
-           {{0xf0, 0xf7, 0x1b}, 0U - 0x13233343U},                 // lock neg dword
-           {{0xf0, 0x00, 0x43, 0x01}, 0x13238843},                 // lock add byte [rbx + 1], al
-           {{0x86, 0x43, 0x03}, 0x55233343}}) {                    // xchg byte [rbx + 3], al
+  for (const auto& [code, expected] :
+       std::vector<std::pair<Code, uint32_t>>{{{0xf0, 0xf7, 0x1b}, 0U - 0x13233343U},  // lock neg dword
+                                              {{0xf0, 0x00, 0x43, 0x01}, 0x13238843},  // lock add byte [rbx + 1], al
+                                              {{0x86, 0x43, 0x03}, 0x55233343}}) {     // xchg byte [rbx + 3], al
     g_changes = 3;
     arena_.path().inside = change_word;
     Cpu after = cpu;
@@ -460,11 +465,11 @@ TEST_F(Forms, AtomicsThatMeetOthersTryAgain) {
 TEST_F(Forms, AtomicsThatAreNotAlignedButInOneWord) {
   for (int place = 0; place < 8; ++place) {
     for (const auto& [code, bytes] : std::vector<std::pair<Code, int>>{{{0xf0, 0x00, 0x03}, 1},
-                                                                      {{0xf0, 0x66, 0x01, 0x03}, 2},
-                                                                      {{0xf0, 0x01, 0x03}, 4},
-                                                                      {{0xf0, 0x48, 0x01, 0x03}, 8},
-                                                                      {{0xf0, 0x0f, 0xc0, 0x03}, 1},
-                                                                      {{0x66, 0x87, 0x03}, 2}}) {
+                                                                       {{0xf0, 0x66, 0x01, 0x03}, 2},
+                                                                       {{0xf0, 0x01, 0x03}, 4},
+                                                                       {{0xf0, 0x48, 0x01, 0x03}, 8},
+                                                                       {{0xf0, 0x0f, 0xc0, 0x03}, 1},
+                                                                       {{0x66, 0x87, 0x03}, 2}}) {
       arena_.fill(random_);
       Cpu cpu = state();
       cpu.general[kRbx] = at(4096 + static_cast<uint64_t>(place));

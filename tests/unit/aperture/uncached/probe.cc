@@ -177,9 +177,9 @@ Cpu random_cpu(std::mt19937_64& random) {
     }
   };
   const auto set16 = [&](size_t at, uint64_t value) { std::memcpy(cpu.vectors + at, &value, 2); };
-  set16(0, 0x37f | (random() & 0xc00));    // x87: control, with any rounding
-  set16(2, (random() & 7) << 11);          // status: any top of the stack
-  set16(4, random() & 0xff);               // which registers are in use
+  set16(0, 0x37f | (random() & 0xc00));  // x87: control, with any rounding
+  set16(2, (random() & 7) << 11);        // status: any top of the stack
+  set16(4, random() & 0xff);             // which registers are in use
   const auto mxcsr = static_cast<uint32_t>(0x1f80 | (random() & 0x6000));
   std::memcpy(cpu.vectors + 24, &mxcsr, sizeof mxcsr);
   for (size_t i = 0; i < 8; ++i) fill(32 + 16 * i, 10);
@@ -200,8 +200,7 @@ void set_vectors(Cpu* cpu, std::byte value) {
   for (const Part& part : kLateParts) {
     size_t at, bytes;
     find_part(part.number, &at, &bytes);
-    if ((vector_parts_of(*cpu) >> part.number & 1) != 0)
-      std::memset(cpu->vectors + at, static_cast<int>(value), bytes);
+    if ((vector_parts_of(*cpu) >> part.number & 1) != 0) std::memset(cpu->vectors + at, static_cast<int>(value), bytes);
   }
 }
 

@@ -124,7 +124,8 @@ uint64_t shifts_and_bits(std::byte* memory) {
     halves[at] = __builtin_bswap32(halves[at]);
     sum += static_cast<uint64_t>(std::popcount(words[at])) + static_cast<uint64_t>(std::countl_zero(halves[at] | 1));
     sum += (words[at] >> n & 1) != 0 ? 3 : 0;
-    sum = sum * 17 + (words[at] < words[(at + 1) % 16] ? words[at] : static_cast<uint64_t>(-static_cast<int64_t>(words[at])));
+    sum = sum * 17 +
+          (words[at] < words[(at + 1) % 16] ? words[at] : static_cast<uint64_t>(-static_cast<int64_t>(words[at])));
   }
   return sum;
 }
@@ -144,7 +145,8 @@ uint64_t strings(std::byte* memory) {
       sum += static_cast<uint64_t>(std::memcmp(a, b, length + 1) == 0);
       if (length > 4) {
         b[length / 2] = '!';
-        sum += static_cast<uint64_t>(std::memcmp(a, b, length) < 0) * 2 + static_cast<uint64_t>(std::strcmp(a, b) > 0) * 4;
+        sum +=
+            static_cast<uint64_t>(std::memcmp(a, b, length) < 0) * 2 + static_cast<uint64_t>(std::strcmp(a, b) > 0) * 4;
         sum += static_cast<uint64_t>(std::strchr(b, '!') - b) * 8;
         sum += static_cast<uint64_t>(static_cast<char*>(std::memchr(b, '!', length)) - b) * 16;
         sum += static_cast<uint64_t>(std::strrchr(a, a[0]) - a);
@@ -170,7 +172,8 @@ uint64_t sort_numbers(std::byte* memory) {
   std::stable_sort(wide, wide + kCount, std::greater<>());
   std::reverse(numbers, numbers + kCount);
   uint64_t sum = 0;
-  for (int i = 0; i < kCount; ++i) sum = sum * 31 + static_cast<uint32_t>(numbers[i]) + std::bit_cast<uint64_t>(wide[i]);
+  for (int i = 0; i < kCount; ++i)
+    sum = sum * 31 + static_cast<uint32_t>(numbers[i]) + std::bit_cast<uint64_t>(wide[i]);
   return sum + static_cast<uint64_t>(*std::max_element(numbers, numbers + kCount));
 }
 
@@ -206,7 +209,8 @@ uint64_t arrays(std::byte* memory) {
   for (int i = 0; i < kCount; ++i) most = std::max(most, d[i]);
   for (int i = 0; i < kCount; ++i) root += std::sqrt(std::fabs(f[i]));
   for (int i = 0; i < 20; ++i) product *= 1 + a[i] / 64;
-  uint64_t result = std::bit_cast<uint32_t>(total) + std::bit_cast<uint64_t>(root) * 3 + std::bit_cast<uint32_t>(product);
+  uint64_t result =
+      std::bit_cast<uint32_t>(total) + std::bit_cast<uint64_t>(root) * 3 + std::bit_cast<uint32_t>(product);
   for (int i = 0; i < kCount; ++i) result = result * 31 + static_cast<uint32_t>(c[i]) + static_cast<uint16_t>(g[i]);
   return result * 7 + static_cast<uint64_t>(sum) + static_cast<uint64_t>(most);
 }
@@ -347,9 +351,12 @@ uint64_t calls(std::byte* memory) {
   }
   for (uint64_t i = 0; i < 20; ++i) sum = sum * 3 + shapes[(i * 7) % 20]->area();
   switch (reinterpret_cast<volatile uint32_t*>(memory)[1] % 8) {
-    case 1: return sum + 5;
-    case 7: return sum + 6;
-    default: return sum + 7;
+    case 1:
+      return sum + 5;
+    case 7:
+      return sum + 6;
+    default:
+      return sum + 7;
   }
 }
 
@@ -366,9 +373,11 @@ uint64_t wide_arithmetic(std::byte* memory) {
     wide[at] += static_cast<Wide>(words[at]) * words[(at + 1) % 8];
     wide[at] -= words[(at + 3) % 8];
     if (wide[at] > wide[(at + 1) % 8]) sum += 3;
-    sum += static_cast<uint64_t>(wide[at] >> 64) / (words[at] | 1) + static_cast<uint64_t>(small[at] % (small[(at + 1) % 8] | 1));
+    sum += static_cast<uint64_t>(wide[at] >> 64) / (words[at] | 1) +
+           static_cast<uint64_t>(small[at] % (small[(at + 1) % 8] | 1));
     int32_t product;
-    sum = sum * 31 + (__builtin_mul_overflow(small[at], small[(at + 2) % 8], &product) ? 1 : 0) + static_cast<uint32_t>(product);
+    sum = sum * 31 + (__builtin_mul_overflow(small[at], small[(at + 2) % 8], &product) ? 1 : 0) +
+          static_cast<uint32_t>(product);
     uint64_t carried;
     sum += __builtin_add_overflow(words[at], words[(at + 1) % 8], &carried) ? carried : carried * 2;
   }
@@ -378,19 +387,18 @@ uint64_t wide_arithmetic(std::byte* memory) {
 }  // namespace
 
 extern const Program PROGRAM;
-const Program PROGRAM = {
-    PROGRAM_TEXT,
-    [] { g_state = 1; },
-    {{"walk_structures", walk_structures},
-     {"bitfields", bitfields},
-     {"shifts_and_bits", shifts_and_bits},
-     {"strings", strings},
-     {"sort_numbers", sort_numbers},
-     {"arrays", arrays},
-     {"floating_point", floating_point},
-     {"atomics", atomics},
-     {"containers", containers},
-     {"calls", calls},
-     {"wide_arithmetic", wide_arithmetic}}};
+const Program PROGRAM = {PROGRAM_TEXT,
+                         [] { g_state = 1; },
+                         {{"walk_structures", walk_structures},
+                          {"bitfields", bitfields},
+                          {"shifts_and_bits", shifts_and_bits},
+                          {"strings", strings},
+                          {"sort_numbers", sort_numbers},
+                          {"arrays", arrays},
+                          {"floating_point", floating_point},
+                          {"atomics", atomics},
+                          {"containers", containers},
+                          {"calls", calls},
+                          {"wide_arithmetic", wide_arithmetic}}};
 
 }  // namespace ub::aperture::test

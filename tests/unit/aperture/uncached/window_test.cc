@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,7 +30,8 @@ constexpr size_t kBytes = 8192;
 // A window on memory of its own, by so many paths.
 class Made {
  public:
-  explicit Made(size_t paths = 1, UncachedOptions options = {.bytes = kBytes}) : memory_(options.place + options.bytes) {
+  explicit Made(size_t paths = 1, UncachedOptions options = {.bytes = kBytes})
+      : memory_(options.place + options.bytes) {
     std::vector<std::unique_ptr<RemotePath>> owned;
     for (size_t i = 0; i < paths; ++i) {
       auto path = std::make_unique<FakePath>(memory_);
@@ -116,9 +118,15 @@ bool succeeds(Access access) {
   return !left;
 }
 
+// In the child the router of faults still has the windows of the parent, so their places are taken by something else.
+void take_places_of_parent() {
+  for (int i = 0; i < 16; ++i) ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 int status_of_child(const std::function<void()>& run) {
   const pid_t child = ::fork();
   if (child == 0) {
+    take_places_of_parent();
     run();
     ::_exit(0);
   }
@@ -157,9 +165,9 @@ TEST(UncachedWindow, BytesLieAsTheRemoteOnes) {
 }
 
 TEST(UncachedWindow, OfMemoryThatIsNeverWritableAndExecutable) {
-#ifdef PR_SET_MDWE
+  constexpr int kSetMdwe = 65, kRefuseExecGain = 1;  // PR_SET_MDWE, younger than many headers
   const auto make = [] {
-    if (::prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0) ::_exit(77);
+    if (::prctl(kSetMdwe, kRefuseExecGain, 0, 0, 0) != 0) ::_exit(77);
     Made made;
     *made.at<uint64_t>(8) = 5;
     if (*made.at<uint64_t>(8) != 5) ::_exit(1);
@@ -167,9 +175,6 @@ TEST(UncachedWindow, OfMemoryThatIsNeverWritableAndExecutable) {
   const int status = status_of_child(make);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this kernel has no PR_SET_MDWE";
   EXPECT_EQ(status, 0);
-#else
-  GTEST_SKIP() << "these headers have no PR_SET_MDWE";
-#endif
 }
 
 // A filter that lets nobody map memory for executing it.
@@ -209,8 +214,7 @@ TEST(UncachedWindow, AReadOnlyOneCanBeRead) {
   made.memory().data()[16] = std::byte{42};
   EXPECT_EQ(*made.at<uint8_t>(16), 42);
   const std::vector<std::function<void()>> writes = {
-      [&] { *made.at<uint64_t>(16) = 1; },
-      [&] { *made.at<uint32_t>(16) += 1; },
+      [&] { *made.at<uint64_t>(16) = 1; }, [&] { *made.at<uint32_t>(16) += 1; },
       [&] { __atomic_fetch_add(made.at<uint32_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] { __atomic_exchange_n(made.at<uint8_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] {
@@ -269,7 +273,8 @@ TEST(UncachedWindow, TellsWhatIsNotSupported) {
   EXPECT_EQ(told.last.cause, URMA_CR_UNSUPPORTED_OPCODE_ERR);
   EXPECT_EQ(told.instruction.substr(0, 8), "fxsave64");
   EXPECT_NE(told.why.find("more than 64 bytes"), std::string::npos);
-  EXPECT_EQ(told.last.address, made.window().data() + 1024);
+  EXPECT_GE(told.last.address, made.window().data() + 1024);
+  EXPECT_LT(told.last.address, made.window().data() + 1024 + 512);
   uint8_t opcode[3];
   std::memcpy(opcode, told.last.code, 3);  // the instruction that it is
   EXPECT_EQ(opcode[0] & 0xf8, 0x48);
@@ -356,7 +361,7 @@ TEST(UncachedWindow, LockedCountersAreExact) {
       for (int round = 0; round < kRounds; ++round) {
         __atomic_fetch_add(made.at<uint64_t>(0), 3, __ATOMIC_SEQ_CST);
         asm volatile("lock incl %0" : "+m"(*made.at<uint32_t>(8)));
-        asm volatile("lock addb $1, %0" : "+m"(*made.at<uint8_t>(16 + i % 3)));   // neighbours in one word
+        asm volatile("lock addb $1, %0" : "+m"(*made.at<uint8_t>(16 + i % 3)));  // neighbours in one word
         asm volatile("lock addw $1, %0" : "+m"(*made.at<uint16_t>(22)));
         asm volatile("lock negq %0" : "+m"(*made.at<uint64_t>(32)));
         asm volatile("lock btcl %1, %0" : "+m"(*made.at<uint32_t>(40)) : "r"(i * 32));
@@ -451,7 +456,7 @@ void interrupt_access(Made& made) {
     value = *made.at<uint64_t>(512);
     is_done = true;
   });
-  EXPECT_TRUE(eventually([] { return g_is_inside.load(); }));
+  EXPECT_TRUE(ub::test::eventually([] { return g_is_inside.load(); }));
   ::pthread_kill(thread.native_handle(), SIGUSR1);
   thread.join();
   EXPECT_EQ(value, 77u);
@@ -488,7 +493,7 @@ TEST(UncachedWindow, ASignalThatWouldWaitForItselfIsToldSo) {
     g_may_go_on = true;
   });
   std::thread thread([&] { static_cast<void>(*made.at<uint64_t>(512)); });
-  EXPECT_TRUE(eventually([] { return g_is_inside.load(); }));
+  EXPECT_TRUE(ub::test::eventually([] { return g_is_inside.load(); }));
   ::pthread_kill(thread.native_handle(), SIGUSR1);
   thread.join();
   EXPECT_EQ(told.load(), 1);
