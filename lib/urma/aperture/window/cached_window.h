@@ -103,7 +103,8 @@ class CachedWindow final : public Window {
   std::byte* data() const { return memory_.data(); }
   uint64_t bytes() const { return options_.bytes; }
 
-  // From now on the handler is asked about faults that cannot be served; null: nobody.
+  // From now on the handler is asked about faults that cannot be served; null: nobody. The one before may still be
+  // running in other threads.
   void on_fault(WindowFaultHandler, void* context);
   bool serve(const Fault&) override;
 
@@ -134,12 +135,11 @@ class CachedWindow final : public Window {
   // A page that this thread has claimed, and what becomes of it.
   struct Claim {
     uint64_t page = 0;
-    PageWord word;  // as it was
+    PageWord word;  // as it was; at last, as it is to be
     Treatment treatment;
     urma_cr_status_t status = URMA_CR_SUCCESS;
 
-    bool is_dirty() const { return word.state == PageState::kDirty; }
-    bool sends() const { return treatment.write_back && is_dirty(); }
+    bool sends() const { return treatment.write_back && word.state == PageState::kDirty; }
   };
   struct Batch;  // claims that are settled together (calls.cc)
 
@@ -154,7 +154,7 @@ class CachedWindow final : public Window {
     void* context;
   };
 
-  CachedWindow(const CachedWindowOptions& options) : options_(options) {}
+  explicit CachedWindow(const CachedWindowOptions& options) : options_(options) {}
   bool open(std::vector<std::unique_ptr<RemotePath>> paths, WindowError* error);
 
   uint64_t page_of(const void* address) const;

@@ -58,7 +58,7 @@ uint32_t CachedWindow::claim_victims(std::span<Claim> claims, PageRange keep, bo
     uint64_t page;
     if (!slots_.page_in(slot, &page) || keep.contains(page)) continue;
     const PageWord seen = table_.look(page);
-    if (!seen.is_present() || seen.slot != slot || (clean_only && seen.state == PageState::kDirty)) continue;
+    if (!seen.is_present() || (clean_only && seen.state == PageState::kDirty)) continue;
     if (seen.referenced && chances > 0) {
       --chances;
       table_.forget_reference(page, seen);

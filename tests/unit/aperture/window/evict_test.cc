@@ -3,6 +3,7 @@
 // Full caches: what goes, what is sent for it, and what others do meanwhile.
 #include <thread>
 
+#include "lib/base/prng.h"
 #include "tests/unit/aperture/window/window_rig.h"
 #include "tests/unit/threads.h"
 
@@ -71,7 +72,8 @@ TEST(WindowEviction, page_that_cannot_be_written_back__stays) {
   for (uint64_t page = 1; page < 40; ++page) EXPECT_EQ(rig.read(page * kPage), first_value(page * kPage));
   EXPECT_TRUE(rig.is_present(0));
   EXPECT_EQ(rig.read(100), std::byte{0xe1});
-  rig.write(101, std::byte{0xe2});  // still writable
+  rig.write(101, std::byte{0xe2});
+  EXPECT_EQ(rig.window->counters().write_faults, 0u);  // it has stayed writable
   EXPECT_GT(rig.window->counters().failed_write_backs, 0u);
   EXPECT_EQ(rig.window->close(), URMA_CR_REM_ACCESS_ABORT_ERR);
   rig.memory.bad_stores.heal();
@@ -155,6 +157,33 @@ TEST(WindowEviction, other_pages__are_served_meanwhile) {
   std::thread other([&] { held.rig.window->sync(held.rig.at(0), kPage, kSyncPrefetch); });
   held.finish();
   other.join();
+}
+
+// One thread writes each byte once while another makes the page clean and writable again and again. A byte that came
+// between the twin's making and the page's becoming writable would never be sent.
+TEST(WindowFaults, first_write_after_a_flush__loses_no_write_of_others) {
+  constexpr uint64_t kPages = 16;
+  Rig rig(kPages, kPages);
+  std::atomic<uint64_t> page{0};
+  std::thread flusher([&] {
+    for (uint64_t round = 0, now; (now = page) < kPages; ++round) {
+      rig.sync(now * kPage, kPage, kSyncFlush);
+      rig.write(now * kPage, byte_of(round));
+    }
+  });
+  Prng random(9);
+  for (uint64_t at = 0; at < kPages * kPage; ++at) {
+    page = at / kPage;
+    if (at % kPage == 0) continue;  // the flusher's
+    rig.write(at, ~first_value(at));
+    for (uint64_t pauses = random.below(100); pauses > 0; --pauses) urma::cpu_relax();
+  }
+  page = kPages;
+  flusher.join();
+  EXPECT_EQ(rig.window->close(), URMA_CR_SUCCESS);
+  uint64_t lost = 0;
+  for (uint64_t at = 0; at < kPages * kPage; ++at) lost += at % kPage != 0 && rig.memory.get(at) != ~first_value(at);
+  EXPECT_EQ(lost, 0u);
 }
 
 TEST(WindowFaults, two_threads__load_a_page_once) {
