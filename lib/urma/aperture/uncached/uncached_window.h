@@ -24,7 +24,8 @@
 //                                    making it again may do it twice
 //
 // Thread: all threads may access the window at a time, up to the number of paths at once, others wait. create() and
-// destruction: outside of signal handlers; nobody may access the window when it is destroyed.
+// destruction: outside of signal handlers; nobody may access the window when it is destroyed. A signal handler that
+// interrupts an access and leaves it by siglongjmp takes a path with it.
 #pragma once
 
 #include <atomic>

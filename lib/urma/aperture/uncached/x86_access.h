@@ -18,7 +18,8 @@
 //
 // Not supported: gathers and scatters, maskmovdqu, `lock cmpxchg16b` and atomics that cross an aligned word of 8 bytes
 // (remote atomics have at most 8), operands of more than 64 bytes (fxsave, xsave, fnsave, frstor), loads of segment
-// registers, far jumps, a stack in a window, code in a window, and vector registers that the kernel did not save.
+// registers, far jumps, a stack in a window, code in a window, vector registers that the kernel did not save, the stack
+// pointer as a source of BMI instructions, and masked operations other than moves at the end of a window.
 //
 // An instruction that is not served to its end leaves the thread's registers as they were; string instructions, as on
 // real memory, leave what they have done and can be continued. A store that fails may have been made in part.

@@ -120,26 +120,31 @@ uint64_t enables_of_elements(uint64_t elements, uint32_t count, uint32_t bytes_e
   return enables;
 }
 
-// The elements of the memory operand that a mask register or the signs of a vector name.
+bool is_masked(const Instruction& instruction) {
+  const ZydisMaskMode mode = instruction.info.avx.mask.mode;
+  return mode != ZYDIS_MASK_MODE_INVALID && mode != ZYDIS_MASK_MODE_DISABLED;
+}
+
+// Does it access just the elements of its memory operand that a mask names?
+bool is_by_element(const Instruction& instruction, const ZydisDecodedOperand& o) {
+  const bool is_store = (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  return has_sign_mask(instruction.info.mnemonic) ||
+         (is_masked(instruction) && (is_store || is_masked_move(instruction.info.mnemonic)));
+}
+
+// The bytes of these elements.
 uint64_t find_enables(const Instruction& instruction, const ZydisDecodedOperand& o, const MachineState& state) {
-  const ZydisMnemonic mnemonic = instruction.info.mnemonic;
   const uint32_t count = std::max<uint32_t>(o.element_count, 1);
   const uint32_t bytes_each = o.size / 8U / count;
-  if (has_sign_mask(mnemonic)) {
+  if (has_sign_mask(instruction.info.mnemonic)) {
     const int mask = ZydisRegisterGetId(instruction.operands[1].reg.value);
     return enables_of_elements(sign_bits(state.vectors, mask, bytes_each, count), count, bytes_each);
   }
-  const auto& mask = instruction.info.avx.mask;
-  const bool is_masked = mask.mode != ZYDIS_MASK_MODE_INVALID && mask.mode != ZYDIS_MASK_MODE_DISABLED;
-  const bool is_store = (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-  if (!is_masked || (!is_store && !is_masked_move(mnemonic))) return WindowMemory::kAllBytes;
-  const uint64_t elements = mask_register(state.vectors, ZydisRegisterGetId(mask.reg)) & low_bits(count);
-  if (is_compression(mnemonic)) return low_bits(static_cast<uint32_t>(std::popcount(elements)) * bytes_each);
+  const int mask = ZydisRegisterGetId(instruction.info.avx.mask.reg);
+  const uint64_t elements = mask_register(state.vectors, mask) & low_bits(count);
+  if (is_compression(instruction.info.mnemonic))
+    return low_bits(static_cast<uint32_t>(std::popcount(elements)) * bytes_each);
   return enables_of_elements(elements, count, bytes_each);
-}
-
-bool loads_more_than_its_mask(const Instruction& instruction, const Operand& operand) {
-  return instruction.info.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED && operand.enables == WindowMemory::kAllBytes;
 }
 
 bool is_visible_memory(const ZydisDecodedOperand& o) {
@@ -169,9 +174,11 @@ const char* find_operand(const Instruction& instruction, const MachineState& sta
               .is_read = (found->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
               .is_written = (found->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0};
   if (operand->bytes == 0 || operand->bytes > kLineBytes) return "its operand has no fixed size, or more than 64 bytes";
-  operand->enables = find_enables(instruction, *found, state);
-  if (loads_more_than_its_mask(instruction, *operand) && !memory.contains(operand->address, operand->bytes))
+  if (is_by_element(instruction, *found)) {
+    operand->enables = find_enables(instruction, *found, state);
+  } else if (is_masked(instruction) && !memory.contains(operand->address, operand->bytes)) {
     return "it has a mask, and a part of its operand lies outside of the window";
+  }
   move_to_bit(instruction, state, operand);
   return nullptr;
 }

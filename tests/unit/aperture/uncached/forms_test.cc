@@ -533,5 +533,53 @@ TEST_F(Forms, MaskedMovesOfAvx512TouchOnlyWhatTheirMaskNames) {
   arena_.protect_around(PROT_READ | PROT_WRITE);
 }
 
+// All elements, some of which lie in the window and some in ordinary memory.
+TEST_F(Forms, MaskedMovesAcrossTheEnds) {
+  if ((vector_parts_of(plain_cpu()) & 0xe0) != 0xe0) GTEST_SKIP() << "this CPU has no AVX-512";
+  for (uint64_t inside = 1; inside < 64; ++inside) {
+    for (const uint64_t place : {at(0) - (64 - inside), at(Arena::kBytes) - inside}) {
+      arena_.fill(random_);
+      Cpu cpu = state();
+      cpu.general[kRbx] = place;
+      set_mask(&cpu, 1, inside % 2 == 0 ? ~uint64_t{0} : random_());
+      EXPECT_TRUE(same({0x62, 0xf1, 0x7f, 0x49, 0x6f, 0x03}, cpu, "vmovdqu8 zmm0 {k1}, [rbx]"));
+      EXPECT_TRUE(same({0x62, 0xf1, 0x7f, 0x49, 0x7f, 0x03}, cpu, "vmovdqu8 [rbx] {k1}, zmm0"));
+      // What a mask means for other instructions is not looked at.
+      Cpu refused = cpu;
+      refused.ip = arena_.put_code({0x62, 0xf1, 0x7c, 0x49, 0x58, 0x03});
+      EXPECT_EQ(arena_.run_on_window(&refused).signal, SIGSEGV);
+      EXPECT_NE(arena_.refusal().find("vaddps zmm0 {k1}, zmm0, zmmword ptr [rbx]: it has a mask"), std::string::npos)
+          << arena_.refusal();
+      EXPECT_EQ(difference(cpu, refused), "");
+    }
+  }
+}
+
+// Instructions whose operand is not told by their code alone, or is the stack.
+TEST_F(Forms, OthersAreNamed) {
+  arena_.fill(random_);
+  for (const auto& [code, text] : std::vector<std::pair<Code, std::string>>{
+           {{0x50}, "push rax: the place of its operand"},
+           {{0xc3}, "ret: the place of its operand"},
+           {{0x66, 0x0f, 0xf7, 0xc1}, "maskmovdqu xmm0, xmm1: the place of its operand"},
+           {{0xd7}, "xlat: the place of its operand"},
+           {{0xff, 0x1b}, "call [rbx]: it is a far branch"},
+           {{0x8e, 0x1b}, "mov ds, [rbx]: it works on special registers"},
+           {{0x8e, 0x23}, "mov fs, [rbx]: it works on special registers"},
+           {{0xf0, 0x48, 0x0f, 0xc7, 0x0b}, "lock cmpxchg16b [rbx]: a remote atomic concerns one aligned word"}}) {
+    Cpu cpu = state();
+    set_vectors(&cpu, std::byte{0xff});
+    cpu.general[kRbx] = cpu.general[kRdi] = cpu.general[kRsp] = at(4096);
+    Cpu refused = cpu;
+    refused.ip = arena_.put_code(code);
+    const uint64_t begin = refused.ip;
+    EXPECT_EQ(arena_.run_on_window(&refused).signal, SIGSEGV);
+    EXPECT_EQ(arena_.cause(), URMA_CR_UNSUPPORTED_OPCODE_ERR);
+    EXPECT_NE(arena_.refusal().find(text), std::string::npos) << arena_.refusal() << ", not " << text;
+    EXPECT_EQ(difference(cpu, refused), "");
+    EXPECT_EQ(refused.ip, begin);
+  }
+}
+
 }  // namespace
 }  // namespace ub::aperture::test

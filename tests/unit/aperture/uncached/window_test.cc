@@ -329,6 +329,19 @@ TEST(UncachedWindow, AHandlerCanBeTakenBackAndReplaced) {
   EXPECT_EQ(second.count.load(), 1);
 }
 
+// From one window to another: while the one is accessed, no path of the other is held.
+TEST(UncachedWindow, StringsFromWindowToWindow) {
+  Made from, to;
+  for (size_t i = 0; i < 3000; ++i) from.memory().data()[i] = static_cast<std::byte>(i * 7);
+  void* destination = to.window().data() + 100;
+  const void* source = from.window().data();
+  uint64_t count = 3000;
+  asm volatile("rep movsb" : "+D"(destination), "+S"(source), "+c"(count) : : "memory");
+  EXPECT_EQ(std::memcmp(to.memory().data() + 100, from.memory().data(), 3000), 0);
+  EXPECT_EQ(destination, to.window().data() + 3100);
+  EXPECT_FALSE(from.path().used_twice.load() || to.path().used_twice.load());
+}
+
 // ---- children ----
 
 TEST(UncachedWindow, AChildHasNoWindowButMayMakeItsOwn) {
