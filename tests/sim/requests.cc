@@ -179,6 +179,14 @@ void aim(World& world, const Queue* q, const RequestSpec& s, Wr* w, Wqe* e) {
 
 uint32_t longest_datagram(const Options& o) { return std::min(o.mtu, roce::kMaxPathMtu); }
 
+// A response that comes out of its place makes the requester ask for all the rest once more. On a wire without end to
+// its speed all the rest is then under way at once, so that a READ of n packets costs about n * n / 2.
+uint32_t longest_roce_read(const Options& o) {
+  constexpr uint32_t kPackets = 1000;
+  const bool shuffles = o.net.reorder != 0 && o.net.ns_per_byte == 0;
+  return shuffles ? kPackets * o.work.roce_mtu : UINT32_MAX;
+}
+
 const Wr* post(World& world, Queue* q, const RequestSpec& s) {
   if (q->unfinished() >= q->depth) return nullptr;
   Node& node = world.node(q->node);

@@ -44,6 +44,8 @@ struct RequestSpec {
 
 // Bytes of UD.
 uint32_t longest_datagram(const Options&);
+/// Most bytes of a READ of RoCE.
+uint32_t longest_roce_read(const Options&);
 
 // Posts without ringing the doorbell. Null: no room in the queue or no memory left.
 const Wr* post(World&, Queue*, const RequestSpec&);

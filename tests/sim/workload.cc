@@ -282,6 +282,7 @@ RequestSpec Workload::draw_request(Queue* q) {
   s.length = draw_size(message ? send_cap : o.size_cap);
   if (s.op == WrOp::kWriteNotify) s.length = std::max(s.length, 1u);
   if (message && rng_.chance(o.too_long)) s.length = send_cap + 65 + static_cast<uint32_t>(rng_.below(3000));
+  if (q->qp && s.op == WrOp::kRead) s.length = std::min(s.length, longest_roce_read(world_.options));
   if (q->ud())
     s.length = std::min(s.length, longest_datagram(world_.options) + rng_.chance(o.too_long / 4));
   else if (q->mode == Mode::kUm)
