@@ -44,6 +44,7 @@
 #include "lib/impair/spec.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/keep_errno.h"
+#include "lib/ipc/lane_connect.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/not_cancelled.h"
 
@@ -137,6 +138,9 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
+  // A lane for loads from and stores to memory of an instance, which may be this one. False and `*why`: it is not on
+  // this host, or has no lanes. Waits for its NIC, for a tenth of a second at most.
+  bool open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
   // somebody else's.
   bool has_roce(std::string* why) const;
@@ -174,6 +178,7 @@ class Nic {
   bool open_at(const LoadedConfig&, uint16_t port, std::vector<ClaimSocket>* bound, bool* taken, std::string* error);
   bool open_udp(const LoadedConfig&, std::vector<ClaimSocket>* bound, bool* taken, std::string* error);
   bool open_shm(const LoadedConfig&, bool* taken, std::string* error);
+  bool open_lanes(std::string* error);
   bool udp_addresses(const LoadedConfig&, std::vector<wire::IpAddress>*, std::string* error) const;
   bool claim_first_ids(const LoadedConfig&, std::string* error);
   bool open_dpdk(const LoadedConfig&, std::string* error);
@@ -190,6 +195,7 @@ class Nic {
   bool claim_more_ids();
   void adopt_claims();
   void adopt_links();
+  void adopt_lanes();
   bool drive_owned(Acks acks);
   void report_links();
   // Owned, while has_faults_: what the clock says. True: nobody may drive.

@@ -41,11 +41,28 @@ void Nic::adopt_links() try {
     ports_.shm.drop_link(d.link);
     ports_.set_kind(d.link, LinkKind::kNone);
   }
+  if (ports_.lanes.has_pending()) adopt_lanes();
 } catch (const std::bad_alloc&) {  // as if the peers had not come
 }
 
+void Nic::adopt_lanes() {
+  NicCore& core = worker_->core();
+  ports_.lanes.adopt_pending([&](const LinkConfig& config) {
+    const uint32_t link = core.add_link(config);
+    if (link != 0) ports_.set_kind(link, LinkKind::kLane);
+    return link;
+  });
+  std::vector<uint32_t> dead;
+  ports_.lanes.take_dead_lanes(&dead);
+  for (const uint32_t link : dead) {
+    core.link_down(worker_->turn(), link);
+    ports_.lanes.drop_lane(link);
+    ports_.set_kind(link, LinkKind::kNone);
+  }
+}
+
 bool Nic::drive_owned(Acks acks) {
-  if (ports_.shm.has_pending()) [[unlikely]]
+  if (ports_.shm.has_pending() || ports_.lanes.has_pending()) [[unlikely]]
     adopt_links();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();

@@ -121,7 +121,7 @@ void Nic::helper_take_over() {
   for (Instant idle_since = worker_->now(); !stop_.load(std::memory_order_relaxed);) {
     if (drive_owned(Acks::kMayWait)) {
       worked = true;
-      met_poller |= ports_.shm.take_met_poller();
+      met_poller |= ports_.take_met_poller();
       idle_since = worker_->now();
       // Whoever does not poll does not answer at once; perhaps it would even need this CPU to do so.
       spin = met_poller || (stood_in == 0 && ports_.udp_is_hot(worker_->turn())) ? usual_spin : Duration{};
@@ -148,7 +148,7 @@ void Nic::helper_take_over() {
 
 // Owned: would another turn find nothing? Of UDP only the turn itself knows.
 bool Nic::nothing_left() const {
-  return !worker_->core().has_packets(Acks::kMayWait) && !worker_->posted().any() && !ports_.shm.anything_waits() &&
+  return !worker_->core().has_packets(Acks::kMayWait) && !worker_->posted().any() && !ports_.anything_waits() &&
          ports_.plugins.empty();
 }
 

@@ -78,6 +78,19 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
   return *link != 0;
 }
 
+bool Nic::open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) {
+  if (!ports_.lanes.is_open()) {
+    *why = "this NIC has no shared-memory wire, or its wires are impaired";
+    return false;
+  }
+  const auto meanwhile = [this] {
+    control_ports();
+    if (clients_ == nullptr) drive();  // a daemon's worker does
+  };
+  const ipc::LaneHello hello = ipc::make_lane_hello(instance.eid.bytes, instance.uasid);
+  return ipc::connect_lane(ports_.shm.path_of(instance), hello, kLinkPatience, meanwhile, lane, why);
+}
+
 // ---- what a path carries ---------------------------------------------------------------------------------------
 
 uint32_t Nic::mtu() const {

@@ -101,6 +101,7 @@ void Nic::drain_wake_fd() {
 void Nic::control_ports() {
   try {
     ports_.shm.poll_control();
+    ports_.lanes.poll_control();
     if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
   } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
   }

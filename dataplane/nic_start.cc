@@ -201,7 +201,18 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
   options.lossless = !config.impair.is_set();
   options.icrc_optional = !config.port.icrc_shm && options.lossless;
   options.doorbell_after = to_duration(config.progress.doorbell_after);
+  if (!config.impair.is_set() && !open_lanes(error)) return false;
   return ports_.shm.open(options, eids_.eids(), uasid_, error, taken);
+}
+
+// An instance that is tried under several ports has them once.
+bool Nic::open_lanes(std::string* error) {
+  if (ports_.lanes.is_open()) return true;
+  if (!ports_.lanes.open(ipc::register_for_heavy_barrier(), error)) return false;
+  ports_.shm.set_lane_door([this](ipc::Fd socket, const ipc::LaneHello& hello) {
+    ports_.lanes.admit(std::move(socket), hello);
+  });
+  return true;
 }
 
 bool Nic::open_dpdk(const LoadedConfig& config, std::string* error) {

@@ -22,6 +22,7 @@
 
 #include "dataplane/foreign_memory.h"
 #include "dataplane/impaired_wires.h"
+#include "dataplane/lane_port.h"
 #include "dataplane/loopback_port.h"
 #include "dataplane/plugin_port.h"
 #include "dataplane/port_concept.h"
@@ -29,19 +30,21 @@
 #include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"
 #include "lib/base/application_memory.h"
+#include "lib/base/word_copy.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/transport/host.h"
 #include "lib/transport/looking/note.h"
 
 namespace ub {
 
-enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kImpaired };
+enum class LinkKind : uint8_t { kNone, kShm, kUdp, kPlugin, kLoopback, kLane, kImpaired };
 
 class PortSet {
  public:
   ShmPort shm;
   UdpPort udp;
   LoopbackPort loopback;
+  LanePort lanes;
   std::vector<std::unique_ptr<PluginPort>> plugins;  // DPDK
   ForeignMemory* foreign = nullptr;                  // serves foreign pointers; null: there are none
 
@@ -55,7 +58,7 @@ class PortSet {
       kinds_.resize(link + 1, LinkKind::kNone);
     }
     ports_[link] = kind;
-    const bool can_be_impaired = kind != LinkKind::kNone && kind != LinkKind::kLoopback;
+    const bool can_be_impaired = kind != LinkKind::kNone && kind != LinkKind::kLoopback && kind != LinkKind::kLane;
     kinds_[link] = impaired_ && can_be_impaired ? LinkKind::kImpaired : kind;
   }
   // The link of plugins[index].
@@ -111,6 +114,16 @@ class PortSet {
     if (hindered_ && impaired_) [[unlikely]]
       impaired_->release_received();
   }
+  // Requests of loads and stores, apart from other frames because they are believed less.
+  bool has_lanes() const { return lanes.lane_count() != 0; }
+  size_t rx_lanes(RxFrame* out, size_t room) {
+    if (down_) [[unlikely]]
+      return 0;
+    const size_t n = lanes.rx_burst(out, room);
+    received_ += n;
+    return n;
+  }
+  void release_lanes() { lanes.rx_release(); }
   void udp_readable() {
     udp_look_at_ = Instant{};
     udp.look_at_rare();
@@ -185,6 +198,15 @@ class PortSet {
     return CopyResult::kDone;
   }
 
+  void load(std::byte* block, const std::byte* memory, size_t bytes) {
+    const ApplicationMemory application;
+    load_words(block, memory, bytes);
+  }
+  void store(std::byte* memory, const std::byte* block, size_t bytes) {
+    const ApplicationMemory application;
+    store_words(memory, block, bytes);
+  }
+
   // When tx_flush() has something to do although nobody sent anything.
   Instant next_deadline() const {
     Instant deadline = Instant::never();
@@ -198,6 +220,7 @@ class PortSet {
   // ---- sleep ----
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
+    busy |= lanes.prepare_sleep();
     if (loopback_used_) busy |= loopback.prepare_sleep();
     busy &= !down_;  // what they have stays there
     if (udp.is_open()) busy |= udp.prepare_sleep();
@@ -207,18 +230,29 @@ class PortSet {
   // For a short time: see ShmPort::prepare_nap().
   bool prepare_nap(bool wake_for_all) {
     bool busy = shm.prepare_nap(wake_for_all);
+    busy |= lanes.prepare_sleep();  // who loads waits for nothing else
     if (loopback_used_) busy |= loopback.prepare_sleep();
     busy &= !down_;
     if (udp.is_open()) busy |= udp.prepare_sleep();
     return busy;
   }
-  void stop_asking() { shm.stop_asking(); }
+  bool anything_waits() const { return shm.anything_waits() || lanes.anything_waits(); }
+  // Was something sent to, or answered for, somebody who polls, since the last call? Then more will come soon.
+  bool take_met_poller() {
+    const bool lane = lanes.take_served();
+    return shm.take_met_poller() || lane;
+  }
+  void stop_asking() {
+    shm.stop_asking();
+    lanes.finish_sleep();
+  }
   // Is there a port that cannot wake a sleeper? Then somebody has to look now and then.
   bool must_be_polled() const {
     return std::any_of(plugins.begin(), plugins.end(), [](const auto& plugin) { return !plugin->can_wake(); });
   }
   void finish_sleep() {
     shm.finish_sleep();
+    lanes.finish_sleep();
     udp.finish_sleep();
     for (const auto& plugin : plugins) plugin->finish_sleep();
   }
@@ -234,6 +268,7 @@ class PortSet {
   bool watch(SleepSet& sleeper) const {
     bool done = watch_frames(sleeper);
     if (shm.is_open()) done &= sleeper.watch(shm.control_fd(), Waker::kOthers);
+    if (lanes.is_open()) done &= sleeper.watch(lanes.control_fd(), Waker::kOthers);
     if (udp.is_open()) done &= sleeper.watch(udp.rare_fd(), Waker::kUdp);
     std::vector<int> fds;
     for (const auto& plugin : plugins) plugin->fds(fds);
@@ -287,7 +322,7 @@ class PortSet {
 
   // Does the port of this link hold frames while it is down?
   bool holds(uint32_t link) const {
-    return ports_[link] == LinkKind::kShm || ports_[link] == LinkKind::kLoopback;
+    return ports_[link] == LinkKind::kShm || ports_[link] == LinkKind::kLoopback || ports_[link] == LinkKind::kLane;
   }
 
   std::byte* begin_frame(LinkKind kind, uint32_t link, size_t bytes) {
@@ -300,6 +335,8 @@ class PortSet {
         return plugin_of_[link]->tx_begin(bytes);
       case LinkKind::kLoopback:
         return loopback.tx_begin(link, bytes);
+      case LinkKind::kLane:
+        return lanes.tx_begin(link, bytes);
       case LinkKind::kImpaired:
         return begin_impaired(link, bytes);
       case LinkKind::kNone:
@@ -320,6 +357,8 @@ class PortSet {
       case LinkKind::kLoopback:
         loopback_used_ = true;
         return loopback.tx_commit(link, frame, bytes);
+      case LinkKind::kLane:
+        return lanes.tx_commit(link, frame, bytes);
       case LinkKind::kImpaired:
         return commit_impaired(link, frame, bytes);
       case LinkKind::kNone:
@@ -337,6 +376,8 @@ class PortSet {
         return plugin_of_[link]->tx_abort(frame);
       case LinkKind::kLoopback:
         return loopback.tx_abort(link, frame);
+      case LinkKind::kLane:
+        return lanes.tx_abort(link, frame);
       case LinkKind::kImpaired:
         return abort_impaired(link, frame);
       case LinkKind::kNone:

@@ -41,6 +41,7 @@
 #include "lib/ipc/doorbell.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/frame_ring.h"
+#include "lib/ipc/lane.h"
 #include "lib/ipc/link_hello.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
@@ -99,6 +100,8 @@ class ShmPort {
   // Is an instance listening under (eid, low half of uasid; 0: the well-known port)? One connect attempt is
   // the only proof; this looks for the name, which a killed process leaves behind.
   bool is_listed(const Eid&, uint32_t uasid) const;
+  // The socket of that instance, if it is on this host.
+  std::string path_of(const InstanceId&) const;
   // The port of ids is ours (id_claims.h); and no more.
   void announce_ids(uint16_t port);
   void retract_ids(uint16_t port);
@@ -112,6 +115,10 @@ class ShmPort {
   // Accepts, answers hellos, reads replies, notices hang-ups. Cheap when nothing happened (one system call);
   // returns at once when another thread is in it. True: something waits for the owner (has_pending()).
   bool poll_control();
+  // Where those go who ask for a lane (lib/ipc/lane.h) at one of our sockets; before open(). Without a door they are
+  // refused. It is called by whoever calls poll_control().
+  using LaneDoor = std::function<void(ipc::Fd socket, const ipc::LaneHello&)>;
+  void set_lane_door(LaneDoor door) { lane_door_ = std::move(door); }
   // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
   void clear_doorbell() {
     if (open_) doorbell_.drain();
@@ -312,6 +319,7 @@ class ShmPort {
   void free_slot(uint32_t slot);
   void accept_all(size_t listener);
   void on_embryo(uint32_t id);
+  void on_lane_hello(Embryo&, const ipc::LaneHello&);
   void on_hello(Embryo&, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
   void on_slot_event(uint32_t slot, uint32_t generation);
   void on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
@@ -320,6 +328,7 @@ class ShmPort {
   void notify(Notice);
   bool add_to_epoll(int fd, uint64_t tag);
 
+  LaneDoor lane_door_;
   ShmPortOptions options_;
   uint32_t uasid_ = 0;
   std::vector<Eid> eids_;

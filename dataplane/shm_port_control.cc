@@ -30,6 +30,16 @@ std::span<const std::byte> bytes_of(const T& message) {
   return std::as_bytes(std::span(&message, 1));
 }
 
+bool is_lane_hello(std::span<const std::byte> message, ipc::LaneHello* out) {
+  if (message.size() != sizeof *out) return false;
+  std::memcpy(out, message.data(), sizeof *out);
+  return out->magic == ipc::kLaneMagic;
+}
+
+void refuse_lane(int socket, const std::string& text) {
+  ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
+}
+
 }  // namespace
 
 bool ShmPort::open(const ShmPortOptions& options, std::span<const Eid> eids, uint32_t uasid, std::string* error,
@@ -129,6 +139,10 @@ void ShmPort::free_slot(uint32_t slot) {
 
 bool ShmPort::is_listed(const Eid& eid, uint32_t uasid) const {
   return open_ && rendezvous_.listed({eid.bytes, port_of(uasid)});
+}
+
+std::string ShmPort::path_of(const InstanceId& instance) const {
+  return rendezvous_.path_of({instance.eid.bytes, port_of(instance.uasid)});
 }
 
 void ShmPort::announce_ids(uint16_t port) {
@@ -282,12 +296,28 @@ void ShmPort::on_embryo(uint32_t id) {
   Embryo embryo = std::move(*it);
   embryos_.erase(it);
   if (status != ipc::SocketStatus::kOk) return;
+  ipc::LaneHello lane;
+  if (is_lane_hello({message, bytes}, &lane)) return on_lane_hello(embryo, lane);
   on_hello(embryo, {message, bytes}, fds, fd_count);
 }
 
 void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
   refusal_ = "a process of this host was turned away: " + text;
   ipc::send_message(socket, bytes_of(ipc::make_refusal(code, text)), {});
+}
+
+void ShmPort::on_lane_hello(Embryo& embryo, const ipc::LaneHello& hello) {
+  const int socket = embryo.socket.get();
+  ipc::PeerCredentials who;
+  if (!ipc::peer_credentials(socket, &who) || (who.uid != ::geteuid() && who.uid != 0)) {
+    return refuse_lane(socket, "the program belongs to another user");
+  }
+  if (hello.wanted_eid != rendezvous_.name(embryo.listener).eid || hello.wanted_uasid != uasid_) {
+    return refuse_lane(socket, "another instance was meant");
+  }
+  if (!lane_door_) return refuse_lane(socket, "this NIC has no lanes, because its wires are impaired");
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
+  lane_door_(std::move(embryo.socket), hello);
 }
 
 void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {

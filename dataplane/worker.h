@@ -55,6 +55,7 @@ class Worker {
       core_.on_packet(now, frames[i].link, {frames[i].data, frames[i].bytes});
     }
     ports_.rx_release();
+    if (ports_.has_lanes()) received += serve_lanes(now);
     if (posted_.any()) posted_.take([&](uint32_t id) { core_.on_posted(now, id); });
     if (core_.next_deadline() <= now) {
       core_.on_timer(now);
@@ -99,6 +100,16 @@ class Worker {
 
  private:
   static constexpr size_t kTxBudget = 2 * kBurst;
+
+  [[gnu::noinline]] size_t serve_lanes(Instant now) {
+    RxFrame frames[kBurst];
+    const size_t requests = ports_.rx_lanes(frames, kBurst);
+    for (size_t i = 0; i < requests; ++i) {
+      core_.on_lane_frame(now, frames[i].link, {frames[i].data, frames[i].bytes});
+    }
+    ports_.release_lanes();
+    return requests;
+  }
 
   [[gnu::noinline]] void count_gap(Instant real) {
     const Instant slept{slept_until_.load(std::memory_order_relaxed)};

@@ -382,6 +382,7 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   config.token = {segment->token_required != 0, segment->token_value};
   config.access = segment->access;
   config.exclusive = segment->exclusive != 0;
+  config.direct = segment->area != 0;
   config.owner = client_.number();
   RegisteredSegment registered;
   auto node = node_for<decltype(segments_)>(segment->area);

@@ -201,6 +201,8 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
       if (status == Status::kOk) reply->fds[reply->fd_count++] = reply->passed.get();
       return status;
     }
+    case AppCall::kOpenLane:
+      return open_lane(r, reply, why);
     case AppCall::kTakeUnhandled: {
       Cqe cqes[ipc::kAppAnswerExtra / sizeof(Cqe)];
       uint32_t room = std::min<uint32_t>(r.value, std::size(cqes));
@@ -224,6 +226,19 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
     default:
       return call_object(r, &answer, why);
   }
+}
+
+// What goes through a lane does not pass through this daemon.
+Status Session::open_lane(const ipc::AppRequest& r, Reply* reply, std::string* why) {
+  if (config_.daemon.app_rate != 0) {
+    *why = "daemon.app_rate limits this program, and a lane has no limit";
+    return Status::kInvalid;
+  }
+  if (!nic_.open_lane({Eid{r.target.eid}, r.target.uasid}, &reply->lane, why)) return Status::kInvalid;
+  reply->answer.value = reply->lane.fence_needed ? 1 : 0;
+  reply->fds[reply->fd_count++] = reply->lane.socket.get();
+  reply->fds[reply->fd_count++] = reply->lane.memory.get();
+  return Status::kOk;
 }
 
 Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, std::string* why) {

@@ -16,6 +16,7 @@
 #include "dataplane/softubd/objects.h"
 #include "dataplane/softubd/process_reader.h"
 #include "lib/ipc/app_call.h"
+#include "lib/ipc/lane_connect.h"
 #include "lib/ipc/unix_socket.h"
 
 namespace ub {
@@ -54,12 +55,14 @@ class Session {
     size_t extra_bytes = 0;
     int fds[3];
     size_t fd_count = 0;
-    ipc::Fd passed;  // closed after sending
+    ipc::Fd passed;  // closed after sending, as what belongs to a lane
+    ipc::OpenedLane lane;
   };
 
   bool handle(std::span<const std::byte> message, std::string* why);
   Status hello(Reply*, std::string* why);
   bool begin_service(std::string* why);
+  Status open_lane(const ipc::AppRequest&, Reply*, std::string* why);
   Status call(const ipc::AppRequest&, Reply*, std::string* why);
   Status call_create(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
   Status call_object(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);

@@ -19,7 +19,7 @@
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 12;
+inline constexpr uint32_t kAppCallVersion = 13;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -54,6 +54,7 @@ enum class AppCall : uint32_t {
   kModerateJfc,      // id, moderation
   kInjectRnr,        // fault
   kInjected,         // -> count of injected RNR
+  kOpenLane,         // target: eid, uasid -> value = 1: it needs fences; descriptors: the lane's socket, its memory
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
 };
 

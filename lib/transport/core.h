@@ -16,6 +16,7 @@
 
 #include "lib/base/counters.h"
 #include "lib/base/time.h"
+#include "lib/transport/bypass/engine.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/engine.h"
@@ -29,6 +30,7 @@ namespace ub {
 // The engines of a Core unless its user chooses others, one line for each.
 using StandardEngines = EngineList<  //
     roce::Engine,                    //
+    bypass::Engine,                  //
     UbEngine>;
 
 template <class Host, class Engines = StandardEngines>
@@ -118,6 +120,9 @@ class Core {
 
   // ---- work ----------------------------------------------------------------------------------------------
   void on_packet(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
+  // A frame that came by a lane (lib/ipc/lane.h). Whoever wrote it is believed to be a peer of loads and stores, and
+  // nothing else. A request that has an answer gets it at once, on the same link.
+  void on_lane_frame(Instant now, uint32_t link, std::span<const std::byte> eth_frame);
   void on_posted(Instant now, uint32_t jetty);
   // The application took completions out of a JFC that had been full.
   void on_completions_read(Instant now, uint32_t jfc);

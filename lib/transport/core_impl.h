@@ -249,6 +249,15 @@ void Core<Host, Engines>::on_packet(Instant now, uint32_t link, std::span<const 
   });
 }
 
+template <class Host, class Engines>
+void Core<Host, Engines>::on_lane_frame(Instant now, uint32_t link, std::span<const std::byte> eth_frame) {
+  s_.now = now;
+  s_.count(Counter::kRxPackets);
+  s_.count(Counter::kRxBytes, eth_frame.size());
+  note_of<Host>(s_, Stage::kFrameArrived, link);
+  engine<bypass::Engine<Host>>().on_lane_frame(link, eth_frame);
+}
+
 // A frame with the header of a UB link instead of IP.
 template <class Host, class Engines>
 void Core<Host, Engines>::on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {

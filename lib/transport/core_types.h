@@ -237,6 +237,7 @@ struct SegmentConfig {
   Token token;
   uint8_t access = 0;
   bool exclusive = false;  // only requests with E_bit reach it (9.4)
+  bool direct = false;     // the host reaches the memory at once, so loads and stores by TP bypass do, too
   Owner owner = 0;
 };
 

@@ -21,6 +21,10 @@
 //     CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
 //     CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
 //     CopyResult atomic(const AtomicRequest&, uint128* old, CopyTag tag);
+//     // Between a block of a load or store and memory of a segment that is direct (SegmentConfig): at once, and
+//     // naturally aligned words of the memory as such (lib/base/word_copy.h).
+//     void load(std::byte* block, const std::byte* memory, size_t bytes);
+//     void store(std::byte* memory, const std::byte* block, size_t bytes);
 //     // tx_hold: a copy into this frame, or into one that leaves before it, is pending, and the Core has copied the
 //     // frame to `held`. The host takes the frame back, so that no frame behind it waits for that memory, and its
 //     // pending copies write to `held` from now on. tx_drop: these copies write nowhere from now on.

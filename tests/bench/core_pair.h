@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/base/word_copy.h"
 #include "lib/base/assert.h"
 #include "lib/transport/core_impl.h"
 
@@ -168,6 +169,8 @@ class BenchHost {
     *old = run_atomic(request);
     return CopyResult::kDone;
   }
+  void load(std::byte* block, const std::byte* memory, size_t bytes) { load_words(block, memory, bytes); }
+  void store(std::byte* memory, const std::byte* block, size_t bytes) { store_words(memory, block, bytes); }
 
  private:
   std::vector<FrameQueue*> queues_;  // by link

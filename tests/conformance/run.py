@@ -31,6 +31,8 @@ PROGRAMS = {
     "life": ["--processes"],
     "events": ["--processes"],
     "flows": ["--processes"],
+    "apertures": ["--processes"],
+    "windows": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],
     "steps": [],

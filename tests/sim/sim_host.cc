@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/word_copy.h"
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
@@ -216,6 +217,16 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
                    request.address);
   *old = do_atomic(request);
   return CopyResult::kDone;
+}
+
+void SimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {
+  CopyResult result;
+  if (admit("load", memory, bytes, true, &result)) load_words(block, memory, bytes);
+}
+
+void SimHost::store(std::byte* memory, const std::byte* block, size_t bytes) {
+  CopyResult result;
+  if (admit("store", memory, bytes, false, &result)) store_words(memory, block, bytes);
 }
 
 // Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the

@@ -36,6 +36,8 @@ class SimHost {
   CopyResult gather(std::byte* dst, const std::byte* src, size_t bytes, CopyTag tag);
   CopyResult place(std::byte* dst, const std::byte* src, size_t bytes, bool final, CopyTag tag);
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag);
+  void load(std::byte* block, const std::byte* memory, size_t bytes);
+  void store(std::byte* memory, const std::byte* block, size_t bytes);
   static constexpr bool kLooksClosely = true;
   void note(const Note& note);
 

@@ -5,45 +5,11 @@
 
 #include "tools/common/probe.h"
 #include "tools/perf/idle.h"
+#include "tools/perf/meter.h"
 #include "tools/perf/tests.h"
 
 namespace ub::tools {
 namespace {
-
-// Messages over time: the average, and the best window of about a millisecond.
-class Meter {
- public:
-  Meter() : start_(Ticks::now()), last_(start_), window_start_(start_) {}
-
-  void add(uint32_t messages) {
-    last_ = Ticks::now();
-    total_ += messages;
-    window_ += messages;
-    if (last_ - window_start_ < window_ticks_) return;
-    peak_ = std::max(peak_, static_cast<double>(window_) / static_cast<double>(last_ - window_start_));
-    window_ = 0;
-    window_start_ = last_;
-  }
-  Json row(uint64_t bytes) const {
-    const double seconds = std::max<double>(static_cast<double>(last_ - start_), 1) * Ticks::ns_per_tick() / 1e9;
-    const double rate = static_cast<double>(total_) / seconds;
-    const double peak = std::max(rate, peak_ / Ticks::ns_per_tick() * 1e9);
-    const double mib = static_cast<double>(bytes) / (1 << 20);
-    return {{"bytes", bytes},
-            {"iterations", total_},
-            {"seconds", seconds},
-            {"bw_peak_mib_s", peak * mib},
-            {"bw_average_mib_s", rate * mib},
-            {"msg_rate_mpps", rate / 1e6}};
-  }
-  uint64_t start() const { return start_; }
-
- private:
-  uint64_t start_, last_, window_start_;
-  uint64_t window_ticks_ = static_cast<uint64_t>(1e6 / Ticks::ns_per_tick());
-  uint64_t total_ = 0, window_ = 0;
-  double peak_ = 0;
-};
 
 class Transfer {
  public:

@@ -372,8 +372,8 @@ void Endpoint::prepare(uint64_t size) {
   if (options_.verb != Verb::kSend) std::memset(in_slot(0, 0), 0, memory_bytes_ - kControlBytes - out_bytes_);
   control(kDone) = 0;
   for (uint32_t j = 0; j < options_.jettys; ++j) {
-    build_requests(j);
-    if (options_.verb == Verb::kRead) {
+    if (!options_.by_aperture()) build_requests(j);
+    if (options_.verb == Verb::kRead || options_.verb == Verb::kLoad) {
       for (uint32_t k = 0; k < layout_.slots; ++k)
         fill_pattern(out_slot(j, k), size, static_cast<uint8_t>(j * 7 + k + 1));
     }
@@ -428,6 +428,9 @@ void Endpoint::build_requests(uint32_t jetty) {
           wr.faa.operand = 1;
         }
         break;
+      case Verb::kLoad:
+      case Verb::kStore:
+        break;  // no requests
     }
     const bool carries_payload = options_.verb == Verb::kWrite || options_.verb == Verb::kSend;
     wr.flag.bs.inline_flag = carries_payload && layout_.size <= inline_bytes_;
@@ -456,6 +459,9 @@ void Endpoint::prepare_payload(Queue& q, uint32_t jetty, uint32_t slot) {
         q.requests[slot].cas.cmp_data = q.posted;
         q.requests[slot].cas.swap_data = q.posted + 1;
       }
+      break;
+    case Verb::kLoad:
+    case Verb::kStore:
       break;
   }
 }

@@ -69,6 +69,11 @@ class Endpoint {
     return memory_ + kControlBytes + out_bytes_ + (uint64_t{jetty} * layout_.slots + slot) * layout_.stride;
   }
 
+  // The peer's memory, and where its slots lie in it.
+  urma_target_seg_t* remote_segment() const { return remote_segment_; }
+  uint64_t remote_out(uint32_t slot) const { return kControlBytes + slot * layout_.stride; }
+  uint64_t remote_in(uint32_t slot) const { return kControlBytes + out_bytes_ + slot * layout_.stride; }
+
   // ---- control words, written by the peer with a jetty of their own ----
   enum ControlWord : uint32_t { kCredit = 0, kDone = 64, kSource = 128, kStalled = 192 };
   volatile uint64_t& control(ControlWord w) { return *reinterpret_cast<volatile uint64_t*>(memory_ + w); }

@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "lib/base/histogram.h"
 #include "tools/common/probe.h"
 #include "tools/perf/idle.h"
+#include "tools/perf/meter.h"
 #include "tools/perf/pattern.h"
 #include "tools/perf/tests.h"
 
@@ -102,20 +102,7 @@ Json measure_latency(const Options& o, Endpoint& endpoint, Peer& peer) {
   }
   drain(endpoint, peer);
 
-  const double us_per_tick = ns_per_tick / 1000 / (o.ping_pong() ? 2 : 1);
-  auto us = [&](double ticks) { return ticks * us_per_tick; };
-  auto percentile = [&](double p) { return us(static_cast<double>(times->percentile(p))); };
-  return {{"bytes", endpoint.layout().size},
-          {"iterations", times->count()},
-          {"t_min_us", us(static_cast<double>(times->min()))},
-          {"t_max_us", us(static_cast<double>(times->max()))},
-          {"t_typical_us", percentile(50)},
-          {"t_avg_us", us(times->mean())},
-          {"t_stdev_us", us(times->stddev())},
-          {"p99_us", percentile(99)},
-          {"p99_9_us", percentile(99.9)},
-          {"p99_99_us", percentile(99.99)},
-          {"p99_999_us", percentile(99.999)}};
+  return latency_row(*times, endpoint.layout().size, o.ping_pong() ? 2 : 1);
 }
 
 void answer_latency(const Options& o, Endpoint& endpoint, Peer& peer) {

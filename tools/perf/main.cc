@@ -77,8 +77,12 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
   Json row, their_row;
   if (active) {
     const softub_transports_t before = endpoint.transports();
-    row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer);
-    row["transport"] = transport_between(before, endpoint.transports());
+    if (o.by_aperture()) {
+      row = measure_aperture(o, endpoint);
+    } else {
+      row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer);
+      row["transport"] = transport_between(before, endpoint.transports());
+    }
     std::vector<uint64_t> posted;
     for (uint32_t j = 0; j < o.jettys; ++j) posted.push_back(endpoint.posted(j));
     if (!passive && o.verb != Verb::kSend) {

@@ -28,7 +28,9 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 inte
 const std::map<std::string, std::pair<Verb, bool>> kTests = {
     {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},  {"read_lat", {Verb::kRead, false}},
     {"read_bw", {Verb::kRead, true}},       {"send_lat", {Verb::kSend, false}},  {"send_bw", {Verb::kSend, true}},
-    {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}}};
+    {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}},
+    {"load_lat", {Verb::kLoad, false}},     {"load_bw", {Verb::kLoad, true}},    {"store_lat", {Verb::kStore, false}},
+    {"store_bw", {Verb::kStore, true}}};
 
 // Returns a sentence or "". That is no number is not in the range, either.
 std::string check_duration(double seconds) {
@@ -52,7 +54,13 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
     if (size != 0) return "-a and -s exclude each other";
     for (uint64_t s = 2; s <= 8u << 20; s *= 2) o.sizes.push_back(s);
   } else {
-    o.sizes = {size != 0 ? size : o.bandwidth ? 65536 : 2};
+    o.sizes = {size != 0 ? size : o.by_aperture() ? 64 : o.bandwidth ? 65536 : 2};
+  }
+  if (o.by_aperture()) {
+    if (o.bidirectional || o.events || o.stalled || o.jettys > 1 || o.post_list > 1 || o.strong_percent >= 0) {
+      return "loads and stores have no queues: -b, -e, -l, --jettys, --stalled and --strong are for other tests";
+    }
+    if (o.verify && o.verb == Verb::kStore) return "--verify is for loads; stores are checked by their fence alone";
   }
   if (o.max_size() > kMaxSize) return fmt::format("-s {}: a message has 1 to {} bytes", o.max_size(), kMaxSize);
   if (o.iterations != 0 && o.duration_s != 0) return "-n and -D exclude each other";
@@ -79,7 +87,7 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
   }
   if (o.target_mode != TargetMode::kPoll && o.bidirectional) return "-b has no passive target: --target-mode poll";
   if (!passive_target && o.target_mode == TargetMode::kBlock) o.events |= !o.client();
-  if (o.tx_depth == 0) o.tx_depth = o.bandwidth ? 128 : 16;
+  if (o.tx_depth == 0) o.tx_depth = o.bandwidth && !o.by_aperture() ? 128 : 16;
   if (o.post_list > o.tx_depth) return fmt::format("-l {} is more than -t {}", o.post_list, o.tx_depth);
   if (o.cq_mod == 0) o.cq_mod = o.bandwidth ? 100 : 1;
   if (!o.bandwidth && o.cq_mod > 1) return "-Q is for bandwidth tests";
@@ -176,6 +184,10 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->check(CLI::IsMember({"poll", "spin", "completion-spin"}))
       ->capture_default_str();
   app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
+  app.add_option("--path", o.path,
+                 "loads and stores: which way they take; any: the best there is (load_bw -s 64 has -t lines in flight)")
+      ->check(CLI::IsMember({"any", "lane", "queue"}))
+      ->capture_default_str();
   app.add_flag("--token", o.token, "protect jettys and memory with a token");
   app.add_flag("--own-memory", o.own_memory,
                "memory of the process instead of softub_alloc: with a daemon, copied by the library's agent");

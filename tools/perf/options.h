@@ -12,7 +12,7 @@
 
 namespace ub::tools {
 
-enum class Verb { kWrite, kRead, kSend, kAtomic };
+enum class Verb { kWrite, kRead, kSend, kAtomic, kLoad, kStore };
 enum class TargetMode { kPoll, kBlock, kSpinMemory };
 // write_lat: what both sides do while they wait for the other one's message.
 enum class Waiting {
@@ -50,6 +50,7 @@ struct Options {
   bool epoll = false;  // with events: the caller sleeps in epoll_wait, not in urma_wait_jfc
   bool verify = false;
   bool token = false;
+  std::string path = "any";  // of loads and stores: "lane", "queue"
   bool own_memory = false;
   bool report_gbits = false;
   TargetMode target_mode = TargetMode::kPoll;
@@ -60,6 +61,7 @@ struct Options {
   bool client() const { return !server.empty(); }
   // Messages go back and forth; else the other side is a passive target.
   bool ping_pong() const { return !bandwidth && (verb == Verb::kSend || (verb == Verb::kWrite && !to_completion)); }
+  bool by_aperture() const { return verb == Verb::kLoad || verb == Verb::kStore; }
   uint64_t max_size() const { return sizes.back(); }
   uint64_t iterations_for(uint64_t size) const;
 };

@@ -14,6 +14,9 @@ namespace ub::tools {
 Json measure_latency(const Options&, Endpoint&, Peer&);
 Json measure_bandwidth(const Options&, Endpoint&, Peer&);
 
+// Loads and stores, whose target is as passive as that of READs and WRITEs.
+Json measure_aperture(const Options&, Endpoint&);
+
 // Being a target, until the peer's "done" waits (it is left to the caller) or, if the mode is to block, at
 // once.
 void answer_latency(const Options&, Endpoint&, Peer&);

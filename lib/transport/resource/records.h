@@ -257,6 +257,7 @@ struct Segment {
   uint8_t access;  // kAccess...; of exclusive memory as exclusively() makes it
   bool in_use : 1;
   bool own_token_id : 1;  // the token id was allocated with the segment
+  bool direct : 1;        // as SegmentConfig
 };
 static_assert(sizeof(Segment) <= 64);
 

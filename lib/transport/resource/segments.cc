@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/resource/segments.h"
 
+#include <algorithm>
+
 #include "lib/transport/resource/segment_tree.h"
 #include "lib/transport/ta/read_jobs.h"
 
@@ -77,6 +79,7 @@ Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSeg
   const auto access = static_cast<uint8_t>(config.access & kAccessRights);
   segment.access = config.exclusive ? exclusively(access) : access;
   segment.owner = config.owner;
+  segment.direct = config.direct;
   segment.in_use = true;
   segment.own_token_id = config.token_id == 0;
   segment.priority = s.prng.next_u32();
@@ -119,16 +122,41 @@ std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t add
   return segment->memory + (address - segment->local_address);
 }
 
+namespace {
+
+bool may_access(const Segment& segment, const RemoteAccess& r) {
+  if ((segment.access & r.access) == 0) return false;
+  return !segment.token.required || (r.has_token && segment.token.fits(r.token_value));
+}
+
+}  // namespace
+
 std::byte* remote_memory(CoreState& s, const RemoteAccess& r, uint32_t* handle) {
   if (r.token_id == 0 || r.token_id >= kIdSpace) return nullptr;
   const uint32_t index = segments_of(s, r.token_id).at_or_before(r.address);
   if (index == 0) return nullptr;
   const Segment& segment = s.segments[index];
-  if (!inside(r.address, r.bytes, segment.address, segment.length)) return nullptr;
-  if ((segment.access & r.access) == 0) return nullptr;
-  if (segment.token.required && (!r.has_token || !segment.token.fits(r.token_value))) return nullptr;
+  if (!inside(r.address, r.bytes, segment.address, segment.length) || !may_access(segment, r)) return nullptr;
   if (handle != nullptr) *handle = handle_of(s, index);
   return segment.memory + (r.address - segment.address);
+}
+
+RemotePart remote_part(CoreState& s, const RemoteAccess& range) {
+  const uint64_t end = range.address + range.bytes;
+  if (range.token_id == 0 || range.token_id >= kIdSpace || end < range.address) return {};
+  const SegmentTree tree = segments_of(s, range.token_id);
+  uint32_t index = tree.at_or_before(range.address);
+  if (index == 0) index = tree.at_or_behind(range.address);
+  while (index != 0 && s.segments[index].address < end) {
+    const Segment& segment = s.segments[index];
+    const uint64_t first = std::max(segment.address, range.address);
+    const uint64_t behind = std::min(segment.address + segment.length, end);
+    if (first < behind && may_access(segment, range)) {
+      return {first - range.address, segment.memory + (first - segment.address), behind - first, segment.direct};
+    }
+    index = tree.at_or_behind(segment.address + segment.length);
+  }
+  return {};
 }
 
 std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request) {

@@ -36,6 +36,15 @@ constexpr uint8_t exclusively(uint8_t access) { return static_cast<uint8_t>(acce
 std::byte* remote_memory(CoreState& s, const RemoteAccess& request, uint32_t* handle);
 // The same, but only for segments of this owner.
 std::byte* remote_memory_of(CoreState& s, Owner owner, const RemoteAccess& request);
+// A range that need not lie in one segment: its first part that the request may access. Several segments of the token
+// id may hold parts of the range, and bytes between them may belong to none. 0 bytes: there is none, or it wraps.
+struct RemotePart {
+  uint64_t offset;  // in the range
+  std::byte* memory;
+  uint64_t bytes;
+  bool direct;  // as SegmentConfig
+};
+RemotePart remote_part(CoreState& s, const RemoteAccess& range);
 // A peer revokes a token id (SEND with invalidate): the segments of this owner that its value fits refuse remote access
 // from now on. False: there are none.
 bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t token_value);

@@ -27,6 +27,9 @@ namespace ub::wire {
   X(BadHeaderFlags)    /* MT_EN or TV_EN does not fit the operation; answer 011/1 */             \
   X(BadByteEnable)     /* BEETAH for an impossible length; answer 011/1 */                       \
   X(UnexpectedPayload) /* payload where none belongs; answer 011/1 if it is a request */         \
+  X(NotLoadStore)      /* operation that TP bypass does not carry */                             \
+  X(BadLength)         /* payload of TP bypass is not as long as its operation says */           \
+  X(Management)        /* Mgmt bit of NTH16 in a packet of TP bypass */                          \
   X(BadPadding)        /* padding does not fit or does not align */                              \
   X(BadSackSize)       /* reserved BitMapSize */                                                 \
   X(BadRecordMagic)    /* control record without our magic, or too short for its length */       \

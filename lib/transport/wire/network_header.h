@@ -28,6 +28,7 @@ inline constexpr uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr uint16_t kEtherTypeUb = 0x88B5;  ///< local experimental; carries LPH + NTH
 
 inline constexpr size_t kEthSize = 14;
+inline constexpr size_t kMinEthFrame = 60;  ///< Ethernet fills shorter frames up with bytes that mean nothing
 inline constexpr size_t kVlanSize = 4;
 inline constexpr size_t kIpv4Size = 20;
 inline constexpr size_t kIpv6Size = 40;

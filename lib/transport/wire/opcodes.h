@@ -24,35 +24,36 @@ enum TaShape : uint16_t {
   kShapeRequest = 1 << 10,  ///< has a BTAH; otherwise an ATAH
   kShapeReceive = 1 << 11,  ///< takes a receive at the target
   kShapeAtomic = 1 << 12,
+  kShapeBypass = 1 << 13,  ///< TP bypass carries it, in the compact form of its headers
   kShapeKnown = 1 << 15,
 };
 
 // X(enumerator, code, name, shape)
-#define UB_TA_OPCODES(X)                                                               \
-  X(Send, 0x00, "SEND", kSend_)                                                        \
-  X(SendImmediate, 0x01, "SEND_IMM", kSend_ | kShapeImm)                               \
-  X(SendInvalidate, 0x02, "SEND_INV", kSend_ | kShapeImm)                              \
-  X(Write, 0x03, "WRITE", kWrite_)                                                     \
-  X(WriteImmediate, 0x04, "WRITE_IMM", kWrite_ | kShapeMt | kShapeImm | kShapeReceive) \
-  X(WriteNotify, 0x05, "WRITE_NOTIFY", kWrite_ | kShapeNtf)                            \
-  X(Read, 0x06, "READ", kRequest_ | kShapeReadMeta | kShapeMa | kShapeTv)              \
-  X(AtomicCompareSwap, 0x07, "CAS", kAtomic_)                                          \
-  X(AtomicSwap, 0x08, "SWAP", kAtomic_)                                                \
-  X(AtomicStore, 0x09, "ATOMIC_STORE", kAtomic_)                                       \
-  X(AtomicLoad, 0x0A, "ATOMIC_LOAD", kAtomic_)                                         \
-  X(AtomicFetchAdd, 0x0B, "FETCH_ADD", kAtomic_)                                       \
-  X(AtomicFetchSub, 0x0C, "FETCH_SUB", kAtomic_)                                       \
-  X(AtomicFetchAnd, 0x0D, "FETCH_AND", kAtomic_)                                       \
-  X(AtomicFetchOr, 0x0E, "FETCH_OR", kAtomic_)                                         \
-  X(AtomicFetchXor, 0x0F, "FETCH_XOR", kAtomic_)                                       \
-  X(Management, 0x10, "MGMT", kRequest_ | kShapeMgmt | kShapePayload)                  \
-  X(Taack, 0x11, "TAACK", kShapeKnown)                                                 \
-  X(ReadResponse, 0x12, "READ_RESP", kShapeKnown | kShapeReadMeta | kShapePayload)     \
-  X(AtomicResponse, 0x13, "ATOMIC_RESP", kShapeKnown | kShapePayload)                  \
-  X(WriteByteEnable, 0x14, "WRITE_BE", kWrite_ | kShapeBe)                             \
-  X(Prefetch, 0x15, "PREFETCH", kRequest_ | kShapeMa)                                  \
-  X(Writeback, 0x17, "WRITEBACK", kWrite_)                                             \
-  X(WritebackByteEnable, 0x18, "WRITEBACK_BE", kWrite_ | kShapeBe)
+#define UB_TA_OPCODES(X)                                                                          \
+  X(Send, 0x00, "SEND", kSend_)                                                                   \
+  X(SendImmediate, 0x01, "SEND_IMM", kSend_ | kShapeImm)                                          \
+  X(SendInvalidate, 0x02, "SEND_INV", kSend_ | kShapeImm)                                         \
+  X(Write, 0x03, "WRITE", kStore_)                                                                \
+  X(WriteImmediate, 0x04, "WRITE_IMM", kWrite_ | kShapeMt | kShapeImm | kShapeReceive)            \
+  X(WriteNotify, 0x05, "WRITE_NOTIFY", kWrite_ | kShapeNtf)                                       \
+  X(Read, 0x06, "READ", kRequest_ | kShapeReadMeta | kShapeMa | kShapeTv | kShapeBypass)          \
+  X(AtomicCompareSwap, 0x07, "CAS", kAtomic_)                                                     \
+  X(AtomicSwap, 0x08, "SWAP", kAtomic_)                                                           \
+  X(AtomicStore, 0x09, "ATOMIC_STORE", kAtomic_)                                                  \
+  X(AtomicLoad, 0x0A, "ATOMIC_LOAD", kAtomic_)                                                    \
+  X(AtomicFetchAdd, 0x0B, "FETCH_ADD", kAtomic_)                                                  \
+  X(AtomicFetchSub, 0x0C, "FETCH_SUB", kAtomic_)                                                  \
+  X(AtomicFetchAnd, 0x0D, "FETCH_AND", kAtomic_)                                                  \
+  X(AtomicFetchOr, 0x0E, "FETCH_OR", kAtomic_)                                                    \
+  X(AtomicFetchXor, 0x0F, "FETCH_XOR", kAtomic_)                                                  \
+  X(Management, 0x10, "MGMT", kRequest_ | kShapeMgmt | kShapePayload)                             \
+  X(Taack, 0x11, "TAACK", kShapeKnown | kShapeBypass)                                             \
+  X(ReadResponse, 0x12, "READ_RESP", kShapeKnown | kShapeReadMeta | kShapePayload | kShapeBypass) \
+  X(AtomicResponse, 0x13, "ATOMIC_RESP", kShapeKnown | kShapePayload)                             \
+  X(WriteByteEnable, 0x14, "WRITE_BE", kStore_ | kShapeBe)                                        \
+  X(Prefetch, 0x15, "PREFETCH", kRequest_ | kShapeMa | kShapeBypass)                              \
+  X(Writeback, 0x17, "WRITEBACK", kStore_)                                                        \
+  X(WritebackByteEnable, 0x18, "WRITEBACK_BE", kStore_ | kShapeBe)
 
 enum class TaOpcode : uint8_t {
 #define X(id, code, name, shape) k##id = code,
@@ -71,6 +72,7 @@ struct TaOpcodeTable {
     constexpr uint16_t kRequest_ = kShapeKnown | kShapeRequest;
     constexpr uint16_t kSend_ = kRequest_ | kShapeMt | kShapeOfst | kShapeTv | kShapePayload | kShapeReceive;
     constexpr uint16_t kWrite_ = kRequest_ | kShapeMa | kShapeTv | kShapePayload;
+    constexpr uint16_t kStore_ = kWrite_ | kShapeBypass;
     constexpr uint16_t kAtomic_ = kRequest_ | kShapeMa | kShapeTv | kShapePayload | kShapeAtomic;
 #define X(id, code, text, bits) \
   shape[code] = bits;           \

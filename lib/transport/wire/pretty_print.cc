@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "lib/base/bytes.h"
+#include "lib/transport/wire/bypass_packet.h"
 #include "lib/transport/wire/compact_header.h"
 #include "lib/transport/wire/congestion_header.h"
 #include "lib/transport/wire/control_record.h"
@@ -250,25 +251,30 @@ void add_compact_transport(Line& line, const std::byte* p, const std::byte* end)
   line.add(" ctp %s pad %u nlp %u", c.opcode == CtpOpcode::kCnp ? "cnp" : "data", c.padding, c.nlp);
 }
 
-void add_load_store(Line& line, const std::byte* p, const std::byte* end) {
-  const size_t avail = static_cast<size_t>(end - p);
-  if (avail < Btah::kCompactSize) return line.add(" drop truncated_header");
-  if (ta_is_response_code(load_u8(p))) {
-    AtahCompact a;
-    if (AtahCompact::read(p, avail, a) != Drop::kNone) return line.add(" drop bad_ta_version");
-    return line.add(" %s tassn %u status %u", ta_opcode_name(a.opcode), a.tassn.value(), a.status);
-  }
-  Btah b;
-  if (Btah::read_compact(p, avail, b) != Drop::kNone) return line.add(" drop bad_ta_version");
+void add_load_store(Line& line, std::span<const std::byte> eth_frame) {
+  BypassPacket b;
+  const Drop d = parse_bypass(eth_frame, b);
+  if (d == Drop::kTooShort || d == Drop::kBadNlp || d == Drop::kManagement)  // before a transaction header was seen
+    return line.add(" drop %s", drop_name(d));
+  if (d != Drop::kNone) return line.add(" ta %02x drop %s", static_cast<uint8_t>(b.opcode), drop_name(d));
   line.add(" %s tassn %u", ta_opcode_name(b.opcode), b.tassn.value());
-  p += Btah::kCompactSize;
-  if (!ta_has_address(b.opcode) || avail < Btah::kCompactSize + MaetahCompact::kSize) return;
-  const MaetahCompact m = MaetahCompact::read(p);
-  line.add(" %s addr %" PRIx64 " id %05x len %u", m.strong_order ? "so" : "ro", m.address, m.token_id, m.length());
+  if (b.is_response) {
+    line.add(" status %u", b.status);
+  } else {
+    line.add(" %s addr %" PRIx64 " id %05x len %u", b.ma.strong_order ? "so" : "ro", b.ma.address, b.ma.token_id,
+             b.ma.length());
+  }
+  if (b.poison) line.add(" poison");
+  if (b.has_ud) line.add(" ud %08x", b.ud);
+  if (b.tv) line.add(" tv %08x", b.token_value);
+  if (b.has_be) line.add(" be %u", b.be.enables);
+  line.add(" | %u B", b.payload_len);
 }
 
 /// EtherType 0x88B5: LPH, NTH. Lengths are not on the wire there; a frame of 60 bytes may be padded.
-void add_link(Line& line, const std::byte* p, const std::byte* end, bool maybe_padded, bool read_meta) {
+void add_link(Line& line, std::span<const std::byte> eth_frame, bool read_meta) {
+  const std::byte* p = eth_frame.data() + kEthSize;
+  const std::byte* const end = eth_frame.data() + eth_frame.size();
   LinkHeader l;
   if (LinkHeader::read(p, static_cast<size_t>(end - p), l) != Drop::kNone) return line.add("drop too_short");
   p += LinkHeader::kSize;
@@ -278,8 +284,8 @@ void add_link(Line& line, const std::byte* p, const std::byte* end, bool maybe_p
     Nth16 n;
     if (const Drop d = Nth16::read(p, avail, n); d != Drop::kNone) return line.add(" drop %s", drop_name(d));
     line.add(" cna %04x > %04x", n.scna, n.dcna);
+    if (l.cfg == kCfgLoadStore) return add_load_store(line, eth_frame);
     if (n.nlp != 0) return line.add(" nlp %u", n.nlp);
-    if (l.cfg == kCfgLoadStore) return add_load_store(line, p + Nth16::kSize, end);
     return add_compact_transport(line, p + Nth16::kSize, end);
   }
   if (l.cfg != kCfgCna24) return;
@@ -291,13 +297,13 @@ void add_link(Line& line, const std::byte* p, const std::byte* end, bool maybe_p
   const std::byte* icrc = end - kIcrcSize;
   if (n.nlp == Nth24::kNlpCtp) return add_compact_transport(line, tph, icrc);
   add_transport(line, tph, icrc, read_meta);
+  const bool maybe_padded = eth_frame.size() <= kMinEthFrame;
   if (!maybe_padded) add_icrc(line, icrc_compute_nth24(p, static_cast<size_t>(icrc - p)), icrc_load(icrc));
 }
 
 }  // namespace
 
 size_t format_packet(std::span<const std::byte> eth_frame, char* out, size_t cap, bool read_meta) {
-  constexpr size_t kMinFrame = 60;
   Line line(out, cap);
   NetHeader net;
   const Drop d = parse_network(eth_frame, net);
@@ -311,7 +317,7 @@ size_t format_packet(std::span<const std::byte> eth_frame, char* out, size_t cap
     add_transport(line, net.tph, net.end, read_meta);
     add_icrc(line, icrc_compute(net.l3, static_cast<size_t>(net.end - net.l3), net.v6), icrc_load(net.end));
   } else if (d == Drop::kNotIp && load_be16(p + 12) == kEtherTypeUb) {
-    add_link(line, p + kEthSize, p + eth_frame.size(), eth_frame.size() <= kMinFrame, read_meta);
+    add_link(line, eth_frame, read_meta);
   } else {
     line.add("drop %s", drop_name(d));
     if (d == Drop::kNotIp) line.add(" ethertype %04x", load_be16(p + 12));

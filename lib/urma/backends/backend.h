@@ -18,6 +18,7 @@
 #include "lib/base/counters.h"
 #include "lib/base/fault/plan.h"
 #include "lib/impair/spec.h"
+#include "lib/ipc/lane_connect.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/nic_event.h"
 
@@ -99,6 +100,10 @@ class Backend {
   // ---- impairments of its wires (docs/impair.md) ----
   // In place of those before, from now on; null: that direction stays as it is. kInvalid with `*why`: this NIC cannot.
   virtual Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) = 0;
+
+  // ---- loads and stores ----
+  // A lane to the NIC of an instance (lib/ipc/lane.h). kInvalid with `*why`: it is not on this host, or has no lanes.
+  virtual Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) = 0;
 
   // ---- looking in ----
   virtual Counters counters() = 0;

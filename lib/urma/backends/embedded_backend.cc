@@ -134,7 +134,9 @@ class EmbeddedBackend final : public Backend {
     return nic_->control([&](NicCore& core, Instant now) { return core.free_token_id(now, token_id); });
   }
   Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override {
-    return nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(config, out); });
+    SegmentConfig direct = config;
+    direct.direct = true;
+    return nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
   }
   Status unregister_segment(uint32_t handle) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
@@ -188,6 +190,12 @@ class EmbeddedBackend final : public Backend {
 
   Status impair(const impair::Script* send, const impair::Script* receive, std::string* why) override {
     return nic_->impair(send, receive, why);
+  }
+
+  Status open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) override try {
+    return nic_->open_lane(instance, lane, why) ? Status::kOk : Status::kInvalid;
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
   }
 
   Counters counters() override {

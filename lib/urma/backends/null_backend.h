@@ -54,6 +54,10 @@ class NullBackend final : public Backend {
   fault::NicCounts injected() override { return {}; }
   Status impair(const impair::Script*, const impair::Script*, std::string*) override { return Status::kInvalid; }
 
+  Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) override {
+    *why = "the library has ended";
+    return Status::kInvalid;
+  }
   Counters counters() override { return {}; }
   std::vector<ChannelInfo> channels() override { return {}; }
 };

@@ -14,6 +14,7 @@
 
 #include "lib/base/assert.h"
 #include "lib/base/time.h"
+#include "lib/base/word_copy.h"
 #include "lib/transport/host.h"
 #include "lib/transport/looking/note.h"
 
@@ -72,6 +73,9 @@ class TestHost {
   CopyResult atomic(const AtomicRequest& request, uint128* old, CopyTag tag) {
     return copy(tag, [=] { *old = run_atomic(request); });
   }
+
+  void load(std::byte* block, const std::byte* memory, size_t bytes) { load_words(block, memory, bytes); }
+  void store(std::byte* memory, const std::byte* block, size_t bytes) { store_words(memory, block, bytes); }
 
   size_t open_frames() const { return open_.size(); }
   size_t pending_copies() const { return pending_.size(); }

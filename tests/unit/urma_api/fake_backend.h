@@ -351,6 +351,10 @@ class FakeBackend : public Backend {
     return Status::kOk;
   }
 
+  Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) override {
+    *why = "not on this host";
+    return Status::kInvalid;
+  }
   Counters counters() override { return {}; }
   std::vector<ChannelInfo> channels() override { return channel_list; }
 

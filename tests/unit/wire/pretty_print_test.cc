@@ -102,6 +102,21 @@ TEST(PrettyPrint, nth24) {
   EXPECT_NE(s.find("icrc ok"), std::string::npos);
 }
 
+TEST(PrettyPrint, loads_and_stores) {
+  const Bytes prefix = concat({Bytes(12), hex("88 b5 | 20 09 00 00 | 01 02 a0 b0 00 00 00 10")});
+  EXPECT_EQ(print(concat({prefix, hex("06 10 00 42 11 22 33 44 55 66 77 88 00 05 43 21")})),
+            "lph cfg 9 vl 0 cna 0102 > a0b0 READ tassn 66 so addr 1122334455667780 id 54321 len 64 | 0 B");
+  EXPECT_EQ(
+      print(concat({prefix, hex("14 1c 00 43 11 22 33 44 55 66 77 80 00 05 43 21 de ad be ef"), Bytes(8 + 64)})),
+      "lph cfg 9 vl 0 cna 0102 > a0b0 WRITE_BE tassn 67 ro addr 1122334455667780 id 54321 len 64 poison tv deadbeef "
+      "be 64 | 64 B");
+  EXPECT_EQ(print(concat({prefix, hex("12 00 00 42"), Bytes(128)})),
+            "lph cfg 9 vl 0 cna 0102 > a0b0 READ_RESP tassn 66 status 0 | 128 B");
+  EXPECT_EQ(print(concat({prefix, hex("0b 10 00 42 11 22 33 44 55 66 77 80 00 05 43 21")})),
+            "lph cfg 9 vl 0 cna 0102 > a0b0 ta 0b drop not_load_store");
+  EXPECT_EQ(print(concat({prefix, hex("06 10")})), "lph cfg 9 vl 0 cna 0102 > a0b0 drop too_short");
+}
+
 TEST(PrettyPrint, every_opcode_names_itself_cut_or_whole) {
   Prng rng(51);
   for (TaOpcode op : kAllOpcodes) {

@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/ipc/barrier.h"
 #include "lib/ipc/keep_errno.h"
 #include "lib/ipc/not_cancelled.h"
 #include "lib/ipc/pause.h"
@@ -158,6 +159,7 @@ class DaemonBackend final : public Backend {
   void completions_read(uint32_t jfc) override { attendant_.attend(jfc, jfc_bells_[jfc]); }
   void armed(uint32_t jfc) override { attendant_.attend(jfc, jfc_bells_[jfc]); }
 
+  Status open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) override;
   Counters counters() override;
   std::vector<ChannelInfo> channels() override;
 
@@ -453,6 +455,27 @@ Status DaemonBackend::find_instance(const Eid& local, const Eid& eid, uint32_t i
     *why = why_not(status, answer);
   }
   return status;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
+}
+
+Status DaemonBackend::open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) try {
+  AppRequest request = Client::request(AppCall::kOpenLane);
+  request.target.eid = instance.eid.bytes;
+  request.target.uasid = instance.uasid;
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status != Status::kOk) {
+    *why = why_not(status, answer);
+    return status;
+  }
+  if (answer.fd_count != 2 || !ipc::check_sealed_memfd(answer.fds[1].get(), ipc::LaneLayout::kBytes, why)) {
+    *why = "the daemon's answer came without a lane (out of descriptors? see ulimit -n)";
+    return Status::kNoMemory;
+  }
+  *lane = {std::move(answer.fds[0]), std::move(answer.fds[1]),
+           answer->value != 0 || !ipc::register_for_heavy_barrier()};
+  return Status::kOk;
 } catch (const std::bad_alloc&) {
   return Status::kNoMemory;
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/urma/aperture/flusher.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "lib/ipc/fd.h"
+#include "lib/ipc/silent_thread.h"
+#include "lib/urma/clock.h"
+
+namespace ub::aperture {
+namespace {
+
+// A window does not tell when it becomes dirty, so somebody looks now and then.
+constexpr Duration kShortestPause = microseconds(20), kLongestPause = milliseconds(1);
+
+}  // namespace
+
+// Leaked, with its thread.
+Flusher& Flusher::get() {
+  static auto* flusher = new Flusher;
+  return *flusher;
+}
+
+void Flusher::add(std::shared_ptr<CachedWindow> window) {
+  std::lock_guard guard(mutex_);
+  windows_.push_back(std::move(window));
+  start();
+  changed_.notify_one();
+}
+
+// A child of fork has none of its parent's threads.
+void Flusher::start() {
+  if (thread_of_ == ipc::fork_generation() + 1) return;
+  std::thread thread = ipc::silent_thread("softub-flush", [this] { run(); });
+  if (!thread.joinable()) return;  // the next window tries again
+  thread.detach();
+  thread_of_ = ipc::fork_generation() + 1;
+}
+
+void Flusher::remove(const CachedWindow* window) {
+  std::lock_guard guard(mutex_);
+  std::erase_if(windows_, [window](const auto& each) { return each.get() == window; });
+}
+
+void Flusher::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !windows_.empty(); });
+    const Instant now{static_cast<uint64_t>(urma::now_ns())};
+    Instant due = now + kLongestPause;
+    for (const auto& window : windows_) due = earlier(due, window->flush_due(now));
+    const Duration pause = due > now + kShortestPause ? due - now : kShortestPause;
+    changed_.wait_for(lock, std::chrono::nanoseconds(pause.ns));
+  }
+}
+
+}  // namespace ub::aperture

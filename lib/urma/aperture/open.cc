@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles on remote memory: softub_open and what its inline calls leave (softub_aperture.h).
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "lib/urma/aperture/open_path.h"
+#include "lib/urma/aperture/queue_path.h"
+#include "lib/urma/clock.h"
+#include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
+#include "lib/urma/library.h"
+#include "lib/urma/log.h"
+#include "lib/urma/objects/objects.h"
+#include "lib/urma/status.h"
+
+using namespace ub;
+using namespace ub::urma;
+using namespace ub::aperture;
+
+namespace {
+
+constexpr size_t kPage = 4096;
+
+// What stands behind a handle.
+struct Opened {
+  urma_target_seg_t* seg;
+  softub_aperture_options_t options;
+  OpenedPath way;
+  std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
+};
+
+// A page that a forked child finds empty, so that its calls find no path.
+struct HandlePage {
+  softub_aperture_t pub;
+  Opened* opened;
+};
+static_assert(sizeof(HandlePage) <= kPage);
+
+HandlePage* page_of(const softub_aperture_t* handle) {
+  return reinterpret_cast<HandlePage*>(const_cast<softub_aperture_t*>(handle));
+}
+
+HandlePage* new_page() {
+  void* page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  ::madvise(page, kPage, MADV_WIPEONFORK);
+  return new (page) HandlePage{};
+}
+
+// The path of a handle; null: another process opened it.
+RemotePath* path_of(softub_aperture_t* handle) {
+  Opened* opened = page_of(handle)->opened;
+  return opened != nullptr ? opened->way.path.get() : nullptr;
+}
+
+// Inline calls find out from the handle what its path has become.
+urma_cr_status_t done(softub_aperture_t* handle, const RemotePath& path, urma_cr_status_t status) {
+  if (path.is_broken()) handle->path = SOFTUB_PATH_BROKEN;
+  return status;
+}
+
+}  // namespace
+
+softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_options_t* wanted) try {
+  if (Library::get().device() == nullptr) return fail(ENODEV);
+  const auto* segment = live<Segment>(seg);
+  const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
+  if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE) return fail(EINVAL);
+  auto opened = std::make_unique<Opened>();
+  opened->seg = seg;
+  opened->options = options;
+  HandlePage* page = new_page();
+  if (page == nullptr) return fail(ENOMEM);
+  std::string why;
+  if (!open_path(*segment, options.path, true, &page->pub, &opened->way, &why)) {
+    URMA_LOG_ERROR("softub_open: %s", why.c_str());
+    opened.reset();
+    ::munmap(page, kPage);
+    return fail(EHOSTUNREACH);
+  }
+  page->opened = opened.release();
+  return &page->pub;
+} catch (const std::bad_alloc&) {
+  return fail(ENOMEM);
+}
+
+softub_aperture_t* softub_dup(const softub_aperture_t* handle) {
+  const Opened* opened = handle != nullptr ? page_of(handle)->opened : nullptr;
+  return opened != nullptr ? softub_open(opened->seg, &opened->options) : fail(EINVAL);
+}
+
+void softub_close(softub_aperture_t* handle) {
+  if (handle == nullptr) return;
+  delete page_of(handle)->opened;
+  ::munmap(handle, kPage);
+}
+
+urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  RemotePath* path = path_of(handle);
+  if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  const LoadBlock block{at, to, bytes};
+  return done(handle, *path, path->load({&block, 1}));
+}
+
+urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  return page_of(handle)->opened->way.lane->finish_load(at, to, bytes);
+}
+
+void softub_ring(softub_aperture_t* handle) { page_of(handle)->opened->way.lane->ring(); }
+
+urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+  RemotePath* path = path_of(handle);
+  return path != nullptr ? done(handle, *path, path->store({at, from, bytes, nullptr})) : URMA_CR_LOC_OPERATION_ERR;
+}
+
+urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to) {
+  const Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  const auto is_line = [handle](uint64_t place) { return (handle->base + place) % kLineBytes == 0; };
+  if (opened->way.lane != nullptr && std::all_of(at, at + lines, is_line)) {
+    return opened->way.lane->load_lines({at, lines}, static_cast<std::byte*>(to));
+  }
+  RemotePath* path = opened->way.path.get();
+  constexpr uint32_t kAtOnce = 64;
+  LoadBlock blocks[kAtOnce];
+  for (uint32_t loaded = 0; loaded < lines;) {
+    const uint32_t count = std::min(lines - loaded, kAtOnce);
+    for (uint32_t i = 0; i < count; ++i) {
+      blocks[i] = {at[loaded + i], static_cast<std::byte*>(to) + size_t{loaded + i} * kLineBytes, kLineBytes};
+    }
+    const urma_cr_status_t status = path->load({blocks, count});
+    if (status != URMA_CR_SUCCESS) return done(handle, *path, status);
+    loaded += count;
+  }
+  return URMA_CR_SUCCESS;
+}
+
+urma_cr_status_t softub_fence(softub_aperture_t* handle) {
+  RemotePath* path = path_of(handle);
+  return path != nullptr ? done(handle, *path, path->fence()) : URMA_CR_LOC_OPERATION_ERR;
+}
+
+urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
+                               uint64_t operand, uint64_t compare, uint64_t* old) try {
+  Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
+  RemotePath* path = opened->way.path.get();
+  if (opened->way.lane != nullptr) {
+    // Its stores come first; what became of them is told by the program's own fence.
+    if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
+    if (opened->atomics == nullptr) {
+      const auto* segment = live<Segment>(opened->seg);
+      std::string why = "the segment is not imported any more";
+      if (segment != nullptr) opened->atomics = QueuePath::make(opened->seg, segment->uasid, &why);
+      if (opened->atomics == nullptr) {
+        URMA_LOG_ERROR("softub_atomic: %s", why.c_str());
+        return URMA_CR_LOC_OPERATION_ERR;
+      }
+    }
+    path = opened->atomics.get();
+  }
+  uint64_t former = 0;
+  const RemoteAtomic request{static_cast<AtomicOp>(op), bytes, at, operand, compare};
+  const urma_cr_status_t status = path->atomic(request, &former);
+  if (old != nullptr) *old = former;
+  return done(handle, *path, status);
+} catch (const std::bad_alloc&) {
+  return URMA_CR_LOC_OPERATION_ERR;
+}
+
+urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost) {
+  if (handle == nullptr || cost == nullptr || path_of(handle) == nullptr) return URMA_EINVAL;
+  constexpr size_t kLoads = 31;
+  std::array<int64_t, kLoads> took;
+  size_t good = 0;
+  const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(handle->bytes, kLineBytes - handle->base % kLineBytes));
+  for (size_t i = 0; i < kLoads; ++i) {
+    std::byte line[kLineBytes];
+    const int64_t began = now_ns();
+    if (softub_load(handle, 0, line, bytes) == URMA_CR_SUCCESS) took[good++] = now_ns() - began;
+  }
+  *cost = {.path = static_cast<softub_path_t>(handle->path), .load_ns = 0};
+  if (good == 0) return URMA_SUCCESS;
+  std::nth_element(took.begin(), took.begin() + good / 2, took.begin() + good);
+  cost->load_ns = static_cast<uint64_t>(took[good / 2]);
+  return URMA_SUCCESS;
+}

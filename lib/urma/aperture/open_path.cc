@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/urma/aperture/open_path.h"
+
+#include <span>
+#include <utility>
+
+#include "lib/urma/aperture/queue_path.h"
+#include "lib/urma/device/eid.h"
+
+namespace ub::aperture {
+namespace {
+
+using urma::Segment;
+
+urma_target_seg_t* handle_of(const Segment& segment) { return const_cast<urma_target_seg_t*>(&segment.pub); }
+
+RemoteSegment remote_segment(const Segment& segment) {
+  return {.base = segment.pub.seg.ubva.va,
+          .bytes = segment.pub.seg.len,
+          .token_id = segment.token_id,
+          .token_required = segment.token_required,
+          .token = segment.token_value};
+}
+
+bool open_lane(const Segment& segment, bool drives, softub_aperture_t* pub, OpenedPath* out, std::string* why) {
+  ipc::OpenedLane lane;
+  const InstanceId owner{urma::eid_of(segment.pub.seg.ubva.eid), segment.uasid};
+  if (urma::backend().open_lane(owner, &lane, why) != Status::kOk) return false;
+  LanePath::Options options;
+  if (drives) options.drive = [] { urma::backend().drive(); };
+  auto path = LanePath::make(std::move(lane), remote_segment(segment), std::move(options), pub, why);
+  if (path == nullptr) return false;
+  // The NIC may know the memory, but reach it through its program only.
+  std::byte probe[1];
+  const LoadBlock block{0, probe, 1};
+  if (path->load({&block, 1}) == URMA_CR_REM_ACCESS_ABORT_ERR) {
+    *why = "its NIC does not reach the memory itself, or may not read it";
+    return false;
+  }
+  out->lane = path.get();
+  out->path = std::move(path);
+  return true;
+}
+
+bool open_queue(const Segment& segment, softub_aperture_t* pub, OpenedPath* out, std::string* why) {
+  out->path = QueuePath::make(handle_of(segment), segment.uasid, why);
+  if (out->path == nullptr) return false;
+  pub->base = segment.pub.seg.ubva.va;
+  pub->bytes = segment.pub.seg.len;
+  pub->path = SOFTUB_PATH_QUEUE;
+  return true;
+}
+
+// Loads and stores by one path, atomics by another one.
+class WindowPath final : public RemotePath {
+ public:
+  softub_aperture_t pub{};
+  OpenedPath opened;
+  std::unique_ptr<RemotePath> atomics;  // null: there are none, or the first one carries them
+
+  urma_cr_status_t load(std::span<const LoadBlock> blocks) override { return opened.path->load(blocks); }
+  urma_cr_status_t store(const StoreBlock& block) override { return opened.path->store(block); }
+  urma_cr_status_t fence() override { return opened.path->fence(); }
+  urma_cr_status_t atomic(const RemoteAtomic& request, uint64_t* old) override {
+    if (atomics == nullptr) return opened.path->atomic(request, old);
+    const urma_cr_status_t status = opened.lane->settle();
+    return status == URMA_CR_SUCCESS ? atomics->atomic(request, old) : status;
+  }
+  bool is_signal_safe() const override { return opened.path->is_signal_safe(); }
+  bool is_broken() const override { return opened.path->is_broken(); }
+};
+
+}  // namespace
+
+bool open_path(const Segment& segment, softub_path_t wanted, bool drives, softub_aperture_t* pub, OpenedPath* out,
+               std::string* why) {
+  if (wanted != SOFTUB_PATH_QUEUE && open_lane(segment, drives, pub, out, why)) return true;
+  return wanted != SOFTUB_PATH_LANE && open_queue(segment, pub, out, why);
+}
+
+std::unique_ptr<RemotePath> open_window_path(const Segment& segment, softub_path_t wanted, bool with_atomics,
+                                             std::string* why) {
+  auto path = std::make_unique<WindowPath>();
+  if (!open_path(segment, wanted, false, &path->pub, &path->opened, why)) return nullptr;
+  if (with_atomics && path->opened.lane != nullptr) {
+    path->atomics = QueuePath::make(handle_of(segment), segment.uasid, why);
+    if (path->atomics == nullptr) return nullptr;
+  }
+  return path;
+}
+
+}  // namespace ub::aperture

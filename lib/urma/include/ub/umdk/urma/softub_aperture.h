@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Remote memory by loads and stores.
+ *
+ * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
+ * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
+ * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane");
+ * elsewhere the same calls use a queue of the library's own. softub_cost() tells which. The target checks token, bounds
+ * and permission of each access, and its program does nothing for it.
+ *
+ * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
+ * threads: once that one was fenced, has completed, or was executed, and the load began afterwards. Naturally aligned
+ * words of 1, 2, 4 and 8 bytes are never torn; longer ranges may be. Stores of one handle become visible to others in
+ * order only where a fence stands between them.
+ *
+ * Thread: one at a time for each handle; softub_dup() makes another one for another thread. After fork the child's calls
+ * on a handle fail.
+ */
+#ifndef SOFTUB_APERTURE_H
+#define SOFTUB_APERTURE_H
+
+#include <stddef.h>
+
+#include "softub_lane.h"
+#include "urma_opcode.h"
+#include "urma_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* How a handle reaches its memory. */
+typedef enum softub_path {
+  SOFTUB_PATH_NONE = 0,  /* it does not: the process is a child of the one that opened the handle */
+  SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
+  SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
+  SOFTUB_PATH_BROKEN = 3 /* the target is gone, or did not answer in time */
+} softub_path_t;
+
+typedef struct softub_aperture {
+  /* For the inline calls alone. */
+  uint32_t path;       /* softub_path_t */
+  uint32_t unanswered; /* stores whose answers were not looked at */
+  uint64_t base;       /* how the target names the first byte */
+  uint64_t bytes;      /* of the segment */
+  softub_lane_t lane;
+} softub_aperture_t;
+
+typedef struct softub_aperture_options {
+  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only this one */
+} softub_aperture_options_t;
+
+/**
+ * Opens a handle on an imported segment. Any thread; may wait for the target's NIC, up to 100 ms, and for a channel.
+ *
+ * @param seg     stays imported until the handle is closed. @param options NULL: all defaults.
+ * @return a handle for softub_close, of this process alone; NULL with errno EINVAL: not an imported segment, or an
+ *         option that is unknown; EHOSTUNREACH: the wanted path does not lead there (the log says why); ENOMEM; ENODEV:
+ *         the library is not started.
+ */
+softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_options_t* options);
+
+/**
+ * Another handle on the same segment, for another thread. As softub_open().
+ */
+softub_aperture_t* softub_dup(const softub_aperture_t* handle);
+
+/**
+ * Closes a handle. Stores that were not fenced may or may not be executed. NULL is ignored.
+ */
+void softub_close(softub_aperture_t* handle);
+
+/* Out of line: whatever the inline calls below leave. */
+urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
+urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+void softub_ring(softub_aperture_t* handle);
+
+/**
+ * Loads `bytes` bytes, 1 to 64 (more is allowed, up to 8192, and is several lines), and waits for them.
+ *
+ * @return URMA_CR_SUCCESS; URMA_CR_LOC_LEN_ERR: 0 bytes, or too many; URMA_CR_REM_ACCESS_ABORT_ERR: beyond the segment,
+ *         no permission, a former token, unregistered; URMA_CR_ACK_TIMEOUT_ERR: the target is gone, also before;
+ *         URMA_CR_LOC_OPERATION_ERR: the handle is of another process. On errors the bytes at `to` are undefined.
+ */
+static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  const uint64_t address = handle->base + at;
+  const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
+  softub_lane_t* lane = &handle->lane;
+  const uint32_t number = lane->next;
+  uint32_t spins;
+  if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || handle->unanswered != 0 || bytes - 1 >= SOFTUB_LANE_LINE ||
+                           offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes || bytes > handle->bytes - at,
+                       0)) {
+    return softub_load_any(handle, at, to, bytes);
+  }
+  softub_lane_send(lane, &lane->load, softub_lane_begin(lane, &lane->load, address - offset));
+  if (__builtin_expect(softub_lane_must_ring(lane), 0)) return softub_wait_load(handle, at, to, bytes);
+  for (spins = SOFTUB_LANE_SPINS; spins != 0; --spins) {
+    const uint64_t word = softub_lane_answer(lane, number);
+    if (word == 0) continue;
+    if (__builtin_expect(word != softub_lane_data_word(number), 0)) break;
+    lane->answered = lane->next;
+    memcpy(to, softub_lane_answer_data(lane, number) + offset, bytes);
+    return URMA_CR_SUCCESS;
+  }
+  return softub_wait_load(handle, at, to, bytes);
+}
+
+/**
+ * Stores `bytes` bytes, 1 to 64 (more is allowed, up to 8192), and does not wait: `from` has been read when this
+ * returns. What goes wrong later is told by softub_fence().
+ *
+ * @return as softub_load(), for what is known by now.
+ */
+static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+  const uint64_t address = handle->base + at;
+  const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
+  softub_lane_t* lane = &handle->lane;
+  const bool whole = bytes == SOFTUB_LANE_LINE;
+  const softub_lane_head_t* head = whole ? &lane->store : &lane->store_bytes;
+  uint8_t* line;
+  if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || lane->next - lane->answered == SOFTUB_LANE_SLOTS ||
+                           bytes - 1 >= SOFTUB_LANE_LINE || offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes ||
+                           bytes > handle->bytes - at,
+                       0)) {
+    return softub_store_any(handle, at, from, bytes);
+  }
+  line = softub_lane_begin(lane, head, address - offset);
+  if (!whole) softub_lane_put_enables(line, offset, bytes);
+  memcpy(line + SOFTUB_LANE_LINE + offset, from, bytes);
+  ++handle->unanswered;
+  softub_lane_send(lane, head, line);
+  if (__builtin_expect(softub_lane_must_ring(lane), 0)) softub_ring(handle);
+  return URMA_CR_SUCCESS;
+}
+
+/**
+ * Loads so many lines, each of 64 bytes and from its own place, several at a time, into `to`, one behind the other, and
+ * waits for all. The first error, as softub_load(). A place need not be a multiple of 64.
+ */
+urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to);
+
+/**
+ * Waits until all stores of the handle are executed.
+ *
+ * @return the first error of one of them since the last call, as softub_load().
+ */
+urma_cr_status_t softub_fence(softub_aperture_t* handle);
+
+/* Atomics on naturally aligned integers of 4 or 8 bytes. */
+typedef enum softub_atomic_op {
+  SOFTUB_ATOMIC_COMPARE_SWAP = 1, /* if the value is `compare`, `operand` takes its place */
+  SOFTUB_ATOMIC_SWAP = 2,
+  SOFTUB_ATOMIC_ADD = 3,
+  SOFTUB_ATOMIC_SUB = 4,
+  SOFTUB_ATOMIC_AND = 5,
+  SOFTUB_ATOMIC_OR = 6,
+  SOFTUB_ATOMIC_XOR = 7
+} softub_atomic_op_t;
+
+/**
+ * Executes an atomic exactly once, after all stores of the handle, and waits. The first call makes a queue for them.
+ *
+ * @param bytes 4 or 8. @param compare looked at by COMPARE_SWAP alone. @param old the value before; may be NULL.
+ * @return as softub_load(); URMA_CR_ACK_TIMEOUT_ERR: it may have been executed; URMA_CR_UNSUPPORTED_OPCODE_ERR: another
+ *         operation or width; URMA_CR_REM_UNSUPPORTED_REQ_ERR: not aligned.
+ */
+urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
+                               uint64_t operand, uint64_t compare, uint64_t* old);
+
+/* What a handle costs. */
+typedef struct softub_cost {
+  softub_path_t path;
+  uint64_t load_ns; /* a load of a line: the median of 31 that this call made; 0: none succeeded */
+} softub_cost_t;
+
+/**
+ * Tells how a handle reaches its memory, and what a load of its first line costs now.
+ *
+ * @return URMA_SUCCESS; URMA_EINVAL: `cost` is NULL, or the handle is of another process.
+ */
+urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
+
+/* ---- Remote memory at addresses of one's own ------------------------------------------------------ */
+
+/* How a window is made. */
+typedef enum softub_way {
+  SOFTUB_WAY_CACHED = 0,  /* pages are loaded when they are touched, and written back later */
+  SOFTUB_WAY_UNCACHED = 1 /* each access is one of the remote memory, of its own size: exact, and slow */
+} softub_way_t;
+
+typedef enum softub_policy {
+  SOFTUB_WRITE_BACK = 0,   /* a page is sent when it is evicted, flushed or unmapped */
+  SOFTUB_WRITE_THROUGH = 1 /* and 100 us after it was written first, by a thread of the library */
+} softub_policy_t;
+
+#define SOFTUB_MAP_READ_ONLY 1u /* a write is an error */
+#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; cached */
+
+typedef struct softub_map_options {
+  uint64_t offset;         /* where the window begins in the segment: a multiple of 4096 */
+  uint64_t bytes;          /* 0: to the end of the segment */
+  softub_way_t way;
+  softub_policy_t policy;  /* cached */
+  uint64_t cache_bytes;    /* cached: so much may be present; 0: 64 MiB, or all if that is less; 8 pages at least */
+  uint32_t prefetch_pages; /* cached: loaded ahead of faults in a row, up to 7; SOFTUB_NO_PREFETCH: none; 0: 7 */
+  uint32_t flags;          /* SOFTUB_MAP_* */
+  softub_path_t path;      /* as softub_aperture_options_t */
+} softub_map_options_t;
+#define SOFTUB_NO_PREFETCH UINT32_MAX
+
+/**
+ * Maps a part of an imported segment: plain pointers reach it. Any thread, not from signal handlers; may wait as
+ * softub_open() does.
+ *
+ * Two windows do not see each other's cache, nor does the owner of the memory what a window has not written back:
+ * softub_sync() and softub_own() are the means. A system call that is handed an address of a cached window fails with
+ * EFAULT where a page is missing, or clean if it writes there (softub_sync() makes pages present), one with an address of
+ * an uncached window always. Memory of a window cannot be registered as a segment. A child of fork has no windows.
+ *
+ * @param seg stays imported until softub_unmap(). @param options NULL: all defaults.
+ * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
+ *         log says which); EPERM: the kernel or the container refuses userfaultfd, or code made at run time (the log names
+ *         the setting); EHOSTUNREACH: the wanted path does not lead there; ENOMEM; ENODEV: the library is not started.
+ */
+void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
+
+/**
+ * Writes back what is dirty and unmaps a window. No other thread may use it any more. Any thread, not from signal
+ * handlers.
+ *
+ * @param window what softub_map() returned.
+ * @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_FAIL: some bytes could not be written back and are lost (the
+ *         log says why). The window is gone in both latter cases, unless it was none.
+ */
+urma_status_t softub_unmap(void* window);
+
+/* For softub_sync(); what is combined is done in this order. */
+#define SOFTUB_FLUSH 1u      /* write back what is dirty, and keep it */
+#define SOFTUB_INVALIDATE 2u /* write back what is dirty, then drop all: it is loaded again when it is touched */
+#define SOFTUB_DISCARD 4u    /* drop all; what is dirty is lost */
+#define SOFTUB_PREFETCH 8u   /* load what is missing, as far as the cache has room */
+#define SOFTUB_RESIDENT 16u  /* load what is missing, so that a system call can read it */
+#define SOFTUB_WRITABLE 32u  /* and so that a system call can write to it */
+
+/**
+ * Acts on all pages of a window that [at, at + bytes) touches. Of an uncached window there is nothing to do, and
+ * RESIDENT and WRITABLE are errors. Any thread, also while others use the window.
+ *
+ * @return URMA_CR_SUCCESS, or the first error, after all pages were tried: URMA_CR_LOC_LEN_ERR: the range is not that of
+ *         a window, or the cache is too small for it; URMA_CR_LOC_OPERATION_ERR: unknown flags, or the kernel refuses;
+ *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; others as softub_load().
+ */
+urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what);
+
+/* Who a page of a window belongs to (UB Base Specification Rev 2.0, 8.6). */
+typedef enum softub_owned { SOFTUB_OWN_NONE = 0, SOFTUB_OWN_READ = 1, SOFTUB_OWN_WRITE = 2 } softub_owned_t;
+
+/**
+ * Acquires or releases a range, the point of coherence: to lose WRITE writes back, to lose READ drops, to gain drops
+ * what may be old. That there is one writer, or readers only, is the programs' promise to each other. As softub_sync().
+ */
+urma_cr_status_t softub_own(void* at, size_t bytes, softub_owned_t owned);
+
+/* An access that could not be served. */
+typedef struct softub_fault {
+  void* address;
+  urma_cr_status_t cause;  /* as softub_load(); URMA_CR_LOC_ACCESS_ERR: a write to a read-only window, or not owned;
+                              URMA_CR_UNSUPPORTED_OPCODE_ERR: an instruction that an uncached window does not know */
+  bool is_write;           /* cached */
+  const char* instruction; /* its text, for the last cause; else NULL */
+} softub_fault_t;
+
+/**
+ * Installs a handler for faults of a window that cannot be served. It runs in the thread that made the access, inside
+ * a signal handler, and says whether the access is to be made again (true), or is the process' to bear (false): then
+ * the handler that was installed before the library's gets the signal, or the process ends as with real memory.
+ *
+ * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window.
+ */
+typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
+urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context);
+
+/**
+ * For programs that install a handler of SIGBUS or SIGSEGV after the first softub_map(): serves the fault if it is one of
+ * a window. Call it from the handler, with its arguments.
+ *
+ * @return true: served, return from the handler.
+ */
+bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
+
+/* What a cached window did since it was made. */
+typedef struct softub_window_counts {
+  uint64_t missing_faults, write_faults, failed_faults;
+  uint64_t fetched_pages, prefetched_pages, evicted_pages;
+  uint64_t written_back_pages, written_back_lines, written_back_bytes, failed_write_backs;
+  uint64_t missing_p50_ns, missing_p99_ns, write_p50_ns, write_p99_ns; /* of faults, without the kernel's part */
+} softub_window_counts_t;
+
+/**
+ * @return URMA_SUCCESS; URMA_EINVAL: `counts` is NULL, or it is no cached window.
+ */
+urma_status_t softub_get_window_counts(void* window, softub_window_counts_t* counts);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SOFTUB_APERTURE_H */

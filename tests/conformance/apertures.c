@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remote memory by loads and stores (softub_aperture.h): bytes, order, failures, on each path that leads there; what
+// forks and ends do to handles. Usage: see far.h.
+#include <errno.h>
+#include <pthread.h>
+#include <softub_aperture.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/conformance/far.h"
+
+#define THERE 8192
+#define BYTES 65536
+#define SEED 9
+#define THREADS 3
+#define ROUNDS 60
+
+// ---- paths ------------------------------------------------------------------------------------------------
+
+static softub_aperture_t* open_handle(urma_target_seg_t* seg, softub_path_t path) {
+  const softub_aperture_options_t options = {.path = path};
+  softub_aperture_t* handle = softub_open(seg, &options);
+  need(handle != NULL, "softub_open");
+  check_number("path", handle->path, path);
+  return handle;
+}
+
+static bool has_lane(void) {
+  softub_aperture_t* handle = softub_open(stage.far, NULL);
+  need(handle != NULL, "softub_open");
+  const bool lane = handle->path == SOFTUB_PATH_LANE;
+  softub_close(handle);
+  return lane;
+}
+
+// Runs a body with each path that leads to the peer's memory.
+static void for_each_path(void (*body)(softub_path_t path)) {
+  if (has_lane()) {
+    in_variant("lane");
+    body(SOFTUB_PATH_LANE);
+  }
+  in_variant("queue");
+  body(SOFTUB_PATH_QUEUE);
+  in_variant(NULL);
+}
+
+// ---- bytes ------------------------------------------------------------------------------------------------
+
+static uint32_t next_random(uint32_t* state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
+
+// Loads and stores of all lengths at all places, and a model of what the memory must hold.
+static void integrity_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  char *model = malloc(BYTES), *bytes = malloc(8192);
+  uint32_t random = SEED;
+  far_fill(THERE, BYTES, SEED);
+  need(model != NULL && bytes != NULL, "memory");
+  check_number("load of all", softub_load(handle, THERE, model, 8192), URMA_CR_SUCCESS);
+  fill(bytes, 8192, SEED);
+  check_true("what the peer wrote", memcmp(model, bytes, 8192) == 0);
+  memset(model, 0, BYTES);
+  for (uint32_t at = 0; at < BYTES; at += 8192) {
+    check_number("store", softub_store(handle, THERE + at, model + at, 8192), URMA_CR_SUCCESS);
+  }
+  for (int i = 0; i < 1000 && !case_failed(); ++i) {
+    const uint32_t longest = next_random(&random) % 4 == 0 ? 8192 : 64;
+    const uint32_t length = 1 + next_random(&random) % longest;
+    const uint32_t at = next_random(&random) % (BYTES - length + 1);
+    if (next_random(&random) % 2 == 0) {
+      for (uint32_t k = 0; k < length; ++k) bytes[k] = (char)next_random(&random);
+      check_number("store", softub_store(handle, THERE + at, bytes, length), URMA_CR_SUCCESS);
+      memcpy(model + at, bytes, length);
+    } else {
+      check_number("load", softub_load(handle, THERE + at, bytes, length), URMA_CR_SUCCESS);
+      check_true("loaded bytes", memcmp(bytes, model + at, length) == 0);
+    }
+  }
+  check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
+  softub_close(handle);
+  free(model);
+  free(bytes);
+}
+
+static void beside_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  char bytes[300];
+  for (uint32_t length = 1; length <= sizeof bytes; length += length < 70 ? 1 : 57) {
+    for (uint32_t shift = 0; shift < 64; shift += 13) {
+      far_prepare(THERE + shift, length);
+      fill(bytes, length, SEED);
+      check_number("store", softub_store(handle, THERE + shift, bytes, length), URMA_CR_SUCCESS);
+      check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
+      check_true("only these bytes changed", far_landed(THERE + shift, length, SEED));
+    }
+  }
+  softub_close(handle);
+}
+
+static void many_body(softub_path_t path) {
+  enum { LINES = 150 };
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  static uint64_t at[LINES];
+  static char lines[LINES][64];
+  char expected[64];
+  uint32_t random = SEED;
+  far_fill(0, BYTES, SEED);
+  static char all[BYTES];
+  fill(all, BYTES, SEED);
+  for (int i = 0; i < LINES; ++i) at[i] = next_random(&random) % (BYTES - 64);
+  check_number("load_many", softub_load_many(handle, at, LINES, lines), URMA_CR_SUCCESS);
+  for (int i = 0; i < LINES; ++i) {
+    memcpy(expected, all + at[i], 64);
+    check_true("a line", memcmp(lines[i], expected, 64) == 0);
+  }
+  check_number("no lines", softub_load_many(handle, at, 0, lines), URMA_CR_SUCCESS);
+  softub_close(handle);
+}
+
+// ---- atomics ----------------------------------------------------------------------------------------------
+
+static uint64_t atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t operand, uint64_t compare) {
+  uint64_t old = 0;
+  check_number("atomic", softub_atomic(handle, op, THERE, 8, operand, compare, &old), URMA_CR_SUCCESS);
+  return old;
+}
+
+static void atomics_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  const uint64_t start = 0x0123456789abcdefu;
+  check_number("store", softub_store(handle, THERE, &start, 8), URMA_CR_SUCCESS);
+  check_true("CAS that fits", atomic(handle, SOFTUB_ATOMIC_COMPARE_SWAP, 10, start) == start);
+  check_true("CAS that does not", atomic(handle, SOFTUB_ATOMIC_COMPARE_SWAP, 11, start) == 10);
+  check_true("ADD", atomic(handle, SOFTUB_ATOMIC_ADD, 5, 0) == 10);
+  check_true("SUB", atomic(handle, SOFTUB_ATOMIC_SUB, 1, 0) == 15);
+  check_true("OR", atomic(handle, SOFTUB_ATOMIC_OR, 0x100, 0) == 14);
+  check_true("AND", atomic(handle, SOFTUB_ATOMIC_AND, 0x10f, 0) == 0x10e);
+  check_true("XOR", atomic(handle, SOFTUB_ATOMIC_XOR, 0xff, 0) == 0x10e);
+  check_true("SWAP", atomic(handle, SOFTUB_ATOMIC_SWAP, 77, 0) == 0x1f1);
+  check_number("4 bytes", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 4, 1, 0, NULL), URMA_CR_SUCCESS);
+  check_true("the result", far_word(THERE) == 78);
+  check_number("width 2", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 2, 1, 0, NULL),
+               URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  check_number("no operation", softub_atomic(handle, (softub_atomic_op_t)0, THERE, 8, 1, 0, NULL),
+               URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  softub_close(handle);
+}
+
+// ---- order ------------------------------------------------------------------------------------------------
+
+// What is written by one way is seen by all others once it is over.
+static void order_body(softub_path_t path) {
+  softub_aperture_t *one = open_handle(stage.far, path), *two = softub_dup(one);
+  need(two != NULL, "softub_dup");
+  struct pair p = open_pair((struct queue_options){0}, (struct queue_options){0});
+  uint64_t word = 0;
+  for (uint64_t i = 1; i <= 60 && !case_failed(); ++i) {
+    check_number("store", softub_store(one, THERE, &i, 8), URMA_CR_SUCCESS);
+    check_number("load", softub_load(one, THERE, &word, 8), URMA_CR_SUCCESS);
+    check_true("a load sees the store of its own handle", word == i);
+    check_number("fence", softub_fence(one), URMA_CR_SUCCESS);
+    check_number("load", softub_load(two, THERE, &word, 8), URMA_CR_SUCCESS);
+    check_true("a load sees a fenced store of another handle", word == i);
+
+    struct request r = request_to(&p.far, URMA_OPC_READ, 8);
+    r.there = far_address(THERE);
+    check_status("READ", run(&p.q, &r), URMA_CR_SUCCESS);
+    check_true("a READ sees a fenced store", memcmp(stage.bytes, &i, 8) == 0);
+
+    word = i + 1000;
+    memcpy(stage.bytes, &word, 8);
+    r = request_to(&p.far, URMA_OPC_WRITE, 8);
+    r.there = far_address(THERE);
+    check_status("WRITE", run(&p.q, &r), URMA_CR_SUCCESS);
+    check_number("load", softub_load(two, THERE, &word, 8), URMA_CR_SUCCESS);
+    check_true("a load sees a WRITE that has completed", word == i + 1000);
+  }
+  far_set_word(THERE, 4711);
+  check_number("load", softub_load(one, THERE, &word, 8), URMA_CR_SUCCESS);
+  check_true("a load sees what the owner wrote", word == 4711);
+  close_pair(&p);
+  softub_close(one);
+  softub_close(two);
+}
+
+struct worker {
+  softub_aperture_t* handle;
+  uint32_t number;
+  bool good;
+};
+
+// Each thread has a word of its own in every line.
+static void* work(void* what) {
+  struct worker* w = what;
+  w->good = true;
+  for (uint64_t round = 1; round <= ROUNDS && w->good; ++round) {
+    for (uint32_t line = 0; line < 16; ++line) {
+      const uint64_t at = THERE + line * 64 + w->number * 8, value = round << 8 | line;
+      uint64_t word = 0;
+      w->good &= softub_store(w->handle, at, &value, 8) == URMA_CR_SUCCESS;
+      w->good &= softub_load(w->handle, at, &word, 8) == URMA_CR_SUCCESS && word == value;
+    }
+    uint64_t old;
+    w->good &= softub_atomic(w->handle, SOFTUB_ATOMIC_ADD, THERE + 4096, 8, 1, 0, &old) == URMA_CR_SUCCESS;
+  }
+  w->good &= softub_fence(w->handle) == URMA_CR_SUCCESS;
+  return NULL;
+}
+
+static void threads_body(softub_path_t path) {
+  struct worker workers[THREADS];
+  pthread_t threads[THREADS];
+  far_set_word(THERE + 4096, 0);
+  for (uint32_t i = 0; i < THREADS; ++i) workers[i] = (struct worker){open_handle(stage.far, path), i, false};
+  for (uint32_t i = 0; i < THREADS; ++i) need(pthread_create(&threads[i], NULL, work, &workers[i]) == 0, "a thread");
+  for (uint32_t i = 0; i < THREADS; ++i) {
+    pthread_join(threads[i], NULL);
+    check_true("what a thread loaded", workers[i].good);
+    softub_close(workers[i].handle);
+  }
+  check_true("each atomic was executed once", far_word(THERE + 4096) == THREADS * ROUNDS);
+}
+
+// ---- failures ---------------------------------------------------------------------------------------------
+
+static void expect_refusal(softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
+  char buffer[256];
+  memset(buffer, 0, sizeof buffer);
+  check_number("load", softub_load(handle, at, buffer, bytes), URMA_CR_REM_ACCESS_ABORT_ERR);
+  urma_cr_status_t status = softub_store(handle, at, buffer, bytes);
+  if (status == URMA_CR_SUCCESS) status = softub_fence(handle);
+  check_number("store", status, URMA_CR_REM_ACCESS_ABORT_ERR);
+}
+
+static void expect_works(softub_aperture_t* handle, uint64_t at) {
+  uint64_t word = 0x5151;
+  check_number("store", softub_store(handle, at, &word, 8), URMA_CR_SUCCESS);
+  word = 0;
+  check_number("load", softub_load(handle, at, &word, 8), URMA_CR_SUCCESS);
+  check_true("the word", word == 0x5151);
+  check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
+}
+
+static void range_body(softub_path_t path) {
+  urma_target_seg_t* seg = far_register(THERE + 10, 1000, URMA_ACCESS_READ | URMA_ACCESS_WRITE, GOOD_TOKEN);
+  softub_aperture_t* handle = open_handle(seg, path);
+  char buffer[8200];
+  expect_works(handle, 992);
+  expect_refusal(handle, 993, 8);
+  expect_refusal(handle, 1000, 1);
+  expect_refusal(handle, UINT64_MAX, 8);
+  expect_refusal(handle, UINT64_MAX - 100, 200);
+  check_number("0 bytes", softub_load(handle, 0, buffer, 0), URMA_CR_LOC_LEN_ERR);
+  check_number("too many bytes", softub_load(handle, 0, buffer, 8193), URMA_CR_LOC_LEN_ERR);
+  check_number("too many bytes", softub_store(handle, 0, buffer, 8193), URMA_CR_LOC_LEN_ERR);
+  far_prepare(THERE + 10, 1000);
+  fill(buffer, 1000, SEED);
+  check_number("a store of all of it", softub_store(handle, 0, buffer, 1000), URMA_CR_SUCCESS);
+  check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
+  check_true("nothing beside it", far_landed(THERE + 10, 1000, SEED));
+  softub_close(handle);
+  far_unregister(seg);
+}
+
+static void access_body(softub_path_t path) {
+  urma_target_seg_t* seg = far_register(THERE, 4096, URMA_ACCESS_READ, GOOD_TOKEN);
+  softub_aperture_t* handle = open_handle(seg, path);
+  uint64_t word = 0;
+  far_set_word(THERE, 99);
+  check_number("load", softub_load(handle, 0, &word, 8), URMA_CR_SUCCESS);
+  check_number("store", softub_store(handle, 0, &word, 8), URMA_CR_SUCCESS);
+  check_number("fence", softub_fence(handle), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_number("the error is told once", softub_fence(handle), URMA_CR_SUCCESS);
+  check_number("atomic", softub_atomic(handle, SOFTUB_ATOMIC_ADD, 0, 8, 1, 0, NULL), URMA_CR_REM_ACCESS_ABORT_ERR);
+  check_true("nothing was written", far_word(THERE) == 99);
+  softub_close(handle);
+  far_unregister(seg);
+}
+
+static void token_body(softub_path_t path) {
+  urma_target_seg_t* seg = far_register(THERE, 4096, URMA_ACCESS_READ | URMA_ACCESS_WRITE, GOOD_TOKEN);
+  softub_aperture_t* handle = open_handle(seg, path);
+  expect_works(handle, 0);
+  check_number("a new token", far_set_segment_token(seg, GOOD_TOKEN + 1, GOOD_TOKEN), URMA_SUCCESS);
+  expect_works(handle, 0);
+  check_number("the former one no more", far_set_segment_token(seg, GOOD_TOKEN + 1, GOOD_TOKEN + 1), URMA_SUCCESS);
+  expect_refusal(handle, 0, 8);
+  softub_close(handle);
+  far_unregister(seg);
+}
+
+static void unregistered_body(softub_path_t path) {
+  softub_aperture_t* other = open_handle(stage.far, path);
+  urma_target_seg_t* seg = far_register(THERE, 4096, URMA_ACCESS_READ | URMA_ACCESS_WRITE, GOOD_TOKEN);
+  softub_aperture_t* handle = open_handle(seg, path);
+  expect_works(handle, 0);
+  softub_close(handle);
+  check_number("unregister", far_unregister(seg), URMA_SUCCESS);
+  expect_works(other, THERE);
+  softub_close(other);
+}
+
+static void bad_open(void) {
+  check_true("NULL", softub_open(NULL, NULL) == NULL && errno == EINVAL);
+  check_true("a segment of our own", softub_open(stage.memory, NULL) == NULL && errno == EINVAL);
+  const softub_aperture_options_t options = {.path = (softub_path_t)9};
+  check_true("another path", softub_open(stage.far, &options) == NULL && errno == EINVAL);
+  check_true("dup of nothing", softub_dup(NULL) == NULL && errno == EINVAL);
+  softub_cost_t cost;
+  check_number("cost of nothing", softub_get_cost(NULL, &cost), URMA_EINVAL);
+  softub_close(NULL);
+  const softub_aperture_options_t lane = {.path = SOFTUB_PATH_LANE};
+  if (has_lane()) return;
+  check_true("no lane leads there", softub_open(stage.far, &lane) == NULL && errno == EHOSTUNREACH);
+}
+
+static void cost_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  softub_cost_t cost = {0};
+  check_number("cost", softub_get_cost(handle, &cost), URMA_SUCCESS);
+  check_number("path", cost.path, path);
+  check_true("a load takes time", cost.load_ns != 0);
+  softub_close(handle);
+}
+
+// The child's calls find no path; the parent's handle works on.
+static void fork_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  expect_works(handle, THERE);
+  const pid_t child = fork();
+  if (child == 0) {
+    uint64_t word = 0;
+    const bool good = softub_load(handle, THERE, &word, 8) == URMA_CR_LOC_OPERATION_ERR &&
+                      softub_store(handle, THERE, &word, 8) == URMA_CR_LOC_OPERATION_ERR &&
+                      softub_fence(handle) == URMA_CR_LOC_OPERATION_ERR && softub_dup(handle) == NULL;
+    softub_close(handle);
+    _exit(good ? 0 : 1);
+  }
+  int status = 1;
+  need(waitpid(child, &status, 0) == child, "waitpid");
+  check_true("calls of the child fail", status == 0);
+  expect_works(handle, THERE);
+  softub_close(handle);
+}
+
+// ---- after the library ------------------------------------------------------------------------------------
+
+static softub_aperture_t* left_over;
+
+// One with a queue would keep the context from being deleted.
+static void leave_one(void) {
+  if (has_lane()) left_over = open_handle(stage.far, SOFTUB_PATH_LANE);
+}
+
+static void after_the_end(void) {
+  if (left_over == NULL) return;
+  check_true("open", softub_open(stage.far, NULL) == NULL && errno == ENODEV);
+  softub_close(left_over);
+}
+
+static void integrity(void) { for_each_path(integrity_body); }
+static void beside(void) { for_each_path(beside_body); }
+static void many(void) { for_each_path(many_body); }
+static void atomics(void) { for_each_path(atomics_body); }
+static void order(void) { for_each_path(order_body); }
+static void threads(void) { for_each_path(threads_body); }
+static void range(void) { for_each_path(range_body); }
+static void access_rights(void) { for_each_path(access_body); }
+static void token(void) { for_each_path(token_body); }
+static void unregistered(void) { for_each_path(unregistered_body); }
+static void cost(void) { for_each_path(cost_body); }
+static void forks(void) { for_each_path(fork_body); }
+
+static const struct test_case cases[] = {
+    {"bytes are right", integrity},
+    {"no byte beside a store", beside},
+    {"many lines at once", many},
+    {"atomics", atomics},
+    {"what a load sees", order},
+    {"threads with handles of their own", threads},
+    {"range", range},
+    {"access that was not granted", access_rights},
+    {"a new token", token},
+    {"unregistered by the peer", unregistered},
+    {"bad arguments", bad_open},
+    {"cost", cost},
+    {"fork", forks},
+    {"a handle that is left open", leave_one},
+};
+static const struct test_case finale = {"after urma_uninit", after_the_end};
+
+int main(int argc, char** argv) { return run_program(argc, argv, cases, sizeof cases / sizeof *cases, &finale); }
