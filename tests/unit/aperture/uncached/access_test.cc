@@ -51,7 +51,7 @@ class WithoutSignal : public testing::Test {
   }
 
   FakeMemory memory_bytes_;
-  PathPool pool_;
+  AccessPaths pool_;
   WindowMemory memory_;
   CodeTable* code_ = nullptr;
   alignas(64) std::byte area_[4096] = {};
