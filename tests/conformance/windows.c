@@ -280,6 +280,18 @@ static void read_only_body(void) {
   unmap(window);
 }
 
+static void no_segment_body(void) {
+  char* window = map(2 * PAGE, 0, SOFTUB_WRITE_BACK, 0);
+  urma_seg_cfg_t cfg = {.va = (uint64_t)(uintptr_t)window + 2 * PAGE - 1, .len = 1};
+  cfg.flag.bs.access = URMA_ACCESS_READ;
+  errno = 0;
+  check_true("its last byte", urma_register_seg(stage.context, &cfg) == NULL && errno == EINVAL);
+  cfg.va = (uint64_t)(uintptr_t)window - 1, cfg.len = 2;
+  errno = 0;
+  check_true("its first byte", urma_register_seg(stage.context, &cfg) == NULL && errno == EINVAL);
+  unmap(window);
+}
+
 static void fork_body(void) {
   char* window = map(PAGE, 0, SOFTUB_WRITE_BACK, 0);
   ((volatile char*)window)[0] = 5;
@@ -320,6 +332,7 @@ static void integrity(void) { for_each_way(integrity_body); }
 static void two_windows(void) { for_each_way(two_windows_body); }
 static void visibility(void) { for_each_way(visibility_body); }
 static void atomics(void) { for_each_way(atomics_body); }
+static void no_segment(void) { for_each_way(no_segment_body); }
 static void forks(void) { for_each_way(fork_body); }
 static void faults(void) { for_each_way(faults_body); }
 static void read_only(void) { for_each_way(read_only_body); }
@@ -339,6 +352,7 @@ static const struct test_case cases[] = {
     {"counts", counts},
     {"faults that cannot be served", faults},
     {"read-only", read_only},
+    {"no segment is of a window", no_segment},
     {"fork", forks},
     {"bad arguments", bad_options},
 };

@@ -15,6 +15,7 @@
 #include "lib/urma/aperture/open_path.h"
 #include "lib/urma/aperture/uncached/uncached_window.h"
 #include "lib/urma/aperture/window/cached_window.h"
+#include "lib/urma/aperture/windows.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
 #include "lib/urma/status.h"
@@ -35,18 +36,25 @@ static_assert(SOFTUB_FLUSH == kSyncFlush && SOFTUB_INVALIDATE == kSyncInvalidate
 static_assert(SOFTUB_PREFETCH == kSyncPrefetch && SOFTUB_RESIDENT == kSyncResident &&
               SOFTUB_WRITABLE == kSyncWritable);
 
+struct Handler {
+  softub_fault_handler_t call;
+  void* context;
+};
+
 // A window and who is asked about its faults. One of the two windows is there.
 struct Mapped {
   std::unique_ptr<CachedWindow> cached;
   std::unique_ptr<UncachedWindow> uncached;
-  std::atomic<softub_fault_handler_t> handler{nullptr};
-  std::atomic<void*> context{nullptr};
+  std::atomic<const Handler*> handler{nullptr};
+  // All that there were: a fault may be asking a former one.
+  std::mutex changes;
+  std::vector<std::unique_ptr<const Handler>> handlers;
 
   std::byte* data() const { return cached ? cached->data() : uncached->data(); }
   uint64_t bytes() const { return cached ? cached->bytes() : uncached->bytes(); }
   bool asks(const softub_fault_t& fault) const {
-    const softub_fault_handler_t ask = handler.load(std::memory_order_acquire);
-    return ask != nullptr && ask(&fault, context.load(std::memory_order_relaxed));
+    const Handler* ask = handler.load(std::memory_order_acquire);
+    return ask != nullptr && ask->call(&fault, ask->context);
   }
 };
 
@@ -164,6 +172,15 @@ urma_status_t make_uncached(Mapped& mapped, const Segment& segment, const softub
 
 }  // namespace
 
+bool ub::aperture::overlaps_window(uint64_t start, uint64_t bytes) {
+  Windows& windows = Windows::get();
+  std::lock_guard guard(windows.mutex);
+  return std::any_of(windows.all.begin(), windows.all.end(), [start, bytes](const auto& each) {
+    const auto begin = reinterpret_cast<uint64_t>(each->data());
+    return start < begin + each->bytes() && begin < start + bytes;
+  });
+}
+
 void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try {
   if (Library::get().device() == nullptr) return fail(ENODEV);
   const auto* segment = live<Segment>(seg);
@@ -222,13 +239,15 @@ urma_cr_status_t softub_own(void* at, size_t bytes, softub_owned_t owned) {
   return mapped->cached != nullptr ? mapped->cached->own(at, bytes, static_cast<Owned>(owned)) : URMA_CR_SUCCESS;
 }
 
-urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context) {
+urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context) try {
   const auto mapped = Windows::get().of(window);
   if (mapped == nullptr) return URMA_EINVAL;
-  mapped->handler.store(nullptr, std::memory_order_release);
-  mapped->context.store(context, std::memory_order_relaxed);
-  mapped->handler.store(handler, std::memory_order_release);
+  std::lock_guard guard(mapped->changes);
+  if (handler != nullptr) mapped->handlers.push_back(std::make_unique<const Handler>(handler, context));
+  mapped->handler.store(handler != nullptr ? mapped->handlers.back().get() : nullptr, std::memory_order_release);
   return URMA_SUCCESS;
+} catch (const std::bad_alloc&) {
+  return URMA_ENOMEM;
 }
 
 bool softub_serve_fault(int signal, void* siginfo, void* ucontext) {

@@ -41,7 +41,9 @@ class WithoutSignal : public testing::Test {
     Instruction instruction;
     EXPECT_TRUE(decode(state_.ip, &instruction));
     const Outcome outcome = carry_out(instruction, &state_, memory_, *code_);
-    if (outcome.ok()) EXPECT_EQ(state_.ip, reinterpret_cast<uint64_t>(program_) + code.size());
+    if (outcome.ok()) {
+      EXPECT_EQ(state_.ip, reinterpret_cast<uint64_t>(program_) + code.size());
+    }
     return outcome;
   }
   uint64_t remote_word(uint64_t at) {

@@ -152,7 +152,7 @@ uint64_t strings(std::byte* memory) {
         sum += static_cast<uint64_t>(std::strrchr(a, a[0]) - a);
         std::memmove(b + 3, b, length);  // overlapping, both ways
         std::memmove(b, b + 1, length);
-        sum += std::strnlen(b, length / 3) + std::strspn(a, "ax");
+        sum += strnlen(b, length / 3) + std::strspn(a, "ax");
       }
       std::memcpy(a + 1, b, length);
       for (size_t i = 0; i <= length; ++i) sum = sum * 7 + static_cast<uint8_t>(a[i]);

@@ -70,8 +70,8 @@ TEST_P(Programs, GiveTheSameNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Programs, testing::ValuesIn(kPrograms), [](const auto& info) {
-  std::string name = info.param->how;
+INSTANTIATE_TEST_SUITE_P(, Programs, testing::ValuesIn(kPrograms), [](const auto& tested) {
+  std::string name = tested.param->how;
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;

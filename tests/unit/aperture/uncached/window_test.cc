@@ -214,7 +214,7 @@ TEST(UncachedWindow, AReadOnlyOneCanBeRead) {
   made.memory().data()[16] = std::byte{42};
   EXPECT_EQ(*made.at<uint8_t>(16), 42);
   const std::vector<std::function<void()>> writes = {
-      [&] { *made.at<uint64_t>(16) = 1; }, [&] { *made.at<uint32_t>(16) += 1; },
+      [&] { *made.at<uint64_t>(16) = 1; }, [&] { *made.at<uint32_t>(16) = *made.at<uint32_t>(16) + 1; },
       [&] { __atomic_fetch_add(made.at<uint32_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] { __atomic_exchange_n(made.at<uint8_t>(16), 1, __ATOMIC_SEQ_CST); },
       [&] {
@@ -243,8 +243,8 @@ TEST(UncachedWindow, ErrorsOfThePathAreToldWithTheirCause) {
       {&path.failing_stores, [&] { *made.at<uint64_t>(8) = 1; }},
       {&path.failing_fences, [&] { *made.at<uint64_t>(8) = 1; }},
       {&path.failing_atomics, [&] { __atomic_fetch_add(made.at<uint64_t>(8), 1, __ATOMIC_SEQ_CST); }},
-      {&path.failing_loads, [&] { *made.at<uint64_t>(8) += 1; }},
-      {&path.failing_fences, [&] { *made.at<uint64_t>(8) += 1; }}};
+      {&path.failing_loads, [&] { *made.at<uint64_t>(8) = *made.at<uint64_t>(8) + 1; }},
+      {&path.failing_fences, [&] { *made.at<uint64_t>(8) = *made.at<uint64_t>(8) + 1; }}};
   for (const auto& [failing, access] : cases) {
     for (const urma_cr_status_t cause : {URMA_CR_REM_ACCESS_ABORT_ERR, URMA_CR_ACK_TIMEOUT_ERR}) {
       path.failure = cause;

@@ -219,7 +219,7 @@ typedef struct softub_map_options {
  * Two windows do not see each other's cache, nor does the owner of the memory what a window has not written back:
  * softub_sync() and softub_own() are the means. A system call that is handed an address of a cached window fails with
  * EFAULT where a page is missing, or clean if it writes there (softub_sync() makes pages present), one with an address of
- * an uncached window always. Memory of a window cannot be registered as a segment. A child of fork has no windows.
+ * an uncached window always. urma_register_seg() refuses memory of a window. A child of fork has no windows.
  *
  * @param seg stays imported until softub_unmap(). @param options NULL: all defaults.
  * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
@@ -279,7 +279,7 @@ typedef struct softub_fault {
  * a signal handler, and says whether the access is to be made again (true), or is the process' to bear (false): then
  * the handler that was installed before the library's gets the signal, or the process ends as with real memory.
  *
- * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window.
+ * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_ENOMEM.
  */
 typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
 urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context);

@@ -892,8 +892,8 @@ urma_status_t urma_free_token_id(urma_token_id_t* token_id);
  *
  * @param seg_cfg without token id, the library allocates one and frees it with the segment.
  * @return segment for urma_unregister_seg; NULL: errno EINVAL (argument, va 0, len 0, access bits or token
- *         policy not allowed, token_id without token_id_valid or the reverse), EIO (device or memory not
- *         usable) or ENOMEM.
+ *         policy not allowed, token_id without token_id_valid or the reverse, memory of a softub_map window),
+ *         EIO (device or memory not usable) or ENOMEM.
  */
 urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cfg);
 
