@@ -2,8 +2,8 @@
 //
 // The paths of a window, each used by one thread at a time. A thread claims one by a compare-exchange that leaves its
 // name there, and waits, without a lock, while all are taken. It never keeps one while it touches memory of the
-// program. A signal handler that interrupts a thread in the middle of an access takes another path. If the thread
-// itself has all of them, waiting would never end, so then there is none for it.
+// program. While a fault is served no other handler runs (FaultRouter), unless the program's own handler of faults lets
+// it: such a one takes another path. If its thread has all of them, waiting would never end, so there is none for it.
 //
 // Thread: any, also in a signal handler.
 #pragma once

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "fake_path.h"
+#include "lib/urma/aperture/uncached/access_paths.h"
 #include "lib/urma/aperture/uncached/x86_access.h"
 
 namespace ub::aperture::test {
@@ -131,6 +134,22 @@ TEST_F(WithoutSignal, AFullTableOfCode) {
   EXPECT_STREQ(outcome.why, kNoRoom);
   EXPECT_TRUE(carry_out_code({0xc7, 0x03, 0x34, 0x12, 0x00, 0x77}).ok());
   EXPECT_EQ(remote_word(0) & 0xffffffff, 0x77001234u);
+}
+
+// A program's own handler of faults, which calls softub_serve_fault(), may be interrupted by others: whoever has all
+// paths already would wait for itself.
+TEST(AccessPaths, NobodyWaitsForHimself) {
+  FakeMemory memory(64);
+  std::vector<std::unique_ptr<RemotePath>> two;
+  for (int i = 0; i < 2; ++i) two.push_back(std::make_unique<FakePath>(memory));
+  AccessPaths paths(std::move(two));
+  std::optional<AccessPaths::Claim> first(paths), second(paths);
+  EXPECT_TRUE(*first && *second);
+  EXPECT_FALSE(AccessPaths::Claim(paths));
+  std::thread other([&] { EXPECT_TRUE(AccessPaths::Claim(paths)); });
+  second.reset();
+  other.join();
+  EXPECT_TRUE(AccessPaths::Claim(paths));
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 
 #include "fake_path.h"
 #include "lib/urma/aperture/uncached/uncached_window.h"
-#include "tests/unit/threads.h"
 
 namespace ub::aperture::test {
 namespace {
@@ -441,76 +440,34 @@ TEST(UncachedWindow, ThreadsKeepTheirVectorRegisters) {
 
 // ---- signals ----
 
-std::atomic<bool> g_is_inside{false}, g_may_go_on{false};
+std::atomic<bool> g_is_inside{false}, g_was_inside{false};
+std::atomic<int> g_raised{0};
 Made* g_made = nullptr;
 std::atomic<uint64_t> g_seen_by_handler{0};
 
-void wait_inside() {
-  if (g_is_inside.exchange(true)) return;  // the handler's own access
-  while (!g_may_go_on.load()) std::this_thread::yield();
-}
-void access_window(int) {
-  g_seen_by_handler = *g_made->at<uint64_t>(512);
-  g_may_go_on = true;
+void raise_inside() {
+  if (g_raised.fetch_add(1) != 0) return;  // the handler's own access
+  g_is_inside = true;
+  ::raise(SIGUSR1);
+  g_is_inside = false;
 }
 
-// A thread is in the middle of an access; a signal interrupts it there, and its handler uses the window.
-void interrupt_access(Made& made) {
-  g_is_inside = g_may_go_on = false;
-  g_seen_by_handler = 0;
-  g_made = &made;
+// A handler that ran in the middle of an access, and used the window, could wait for its own thread.
+TEST(UncachedWindow, ASignalDuringAnAccessWaitsForItsEnd) {
+  Made made(1);
   const uint64_t there = 77;
   made.memory().copy_in(512, &there, sizeof there);
-  ::signal(SIGUSR1, access_window);
-  made.path().inside = wait_inside;
-  std::atomic<bool> is_done{false};
-  uint64_t value = 0;
-  std::thread thread([&] {
-    value = *made.at<uint64_t>(512);
-    is_done = true;
-  });
-  EXPECT_TRUE(ub::test::eventually([] { return g_is_inside.load(); }));
-  ::pthread_kill(thread.native_handle(), SIGUSR1);
-  thread.join();
-  EXPECT_EQ(value, 77u);
-  made.path().inside = nullptr;
-  ::signal(SIGUSR1, SIG_DFL);
-}
-
-TEST(UncachedWindow, ASignalDuringATrapMayUseTheWindow) {
-  Made made(2);
-  interrupt_access(made);
-  EXPECT_EQ(g_seen_by_handler.load(), 77u);
-  EXPECT_EQ(made.path(1).loads.load(), 1u);
-}
-
-// With one path the handler would wait for ever for the thread that it interrupted.
-TEST(UncachedWindow, ASignalThatWouldWaitForItselfIsToldSo) {
-  Made made(1);
-  static std::atomic<int> told;
-  told = 0;
-  made.window().on_error(
-      [](void*, const AccessError& error) {
-        EXPECT_EQ(error.cause, URMA_CR_LOC_OPERATION_ERR);
-        ++told;
-        return Verdict::kNotHandled;
-      },
-      nullptr);
-  g_is_inside = g_may_go_on = false;
   g_made = &made;
-  made.path().inside = wait_inside;
-  g_seen_by_handler = 0;
-  // The handler's access gets no value; the handler before ours leaves it.
+  g_was_inside = true;
   ::signal(SIGUSR1, [](int) {
-    if (!succeeds([] { static_cast<void>(*g_made->at<uint64_t>(512)); })) g_seen_by_handler = 1;
-    g_may_go_on = true;
+    g_was_inside = g_is_inside.load();
+    g_seen_by_handler = *g_made->at<uint64_t>(512);
   });
-  std::thread thread([&] { static_cast<void>(*made.at<uint64_t>(512)); });
-  EXPECT_TRUE(ub::test::eventually([] { return g_is_inside.load(); }));
-  ::pthread_kill(thread.native_handle(), SIGUSR1);
-  thread.join();
-  EXPECT_EQ(told.load(), 1);
-  EXPECT_EQ(g_seen_by_handler.load(), 1u);
+  made.path().inside = raise_inside;
+  EXPECT_EQ(*made.at<uint64_t>(512), 77u);
+  EXPECT_EQ(g_raised.load(), 2);
+  EXPECT_FALSE(g_was_inside.load());
+  EXPECT_EQ(g_seen_by_handler.load(), 77u);
   made.path().inside = nullptr;
   ::signal(SIGUSR1, SIG_DFL);
 }
