@@ -408,9 +408,9 @@ static void take_chain(struct side* s) {
   char word = 'x';
   atomic_store(&p->what, "for the end of a chain of WRITEs");
   atomic_store(&p->way, WAY_NAP);
-  atomic_store(&p->since_us, now_us());
   const double begin = now();
   for (uint64_t value = 1; value <= CHAINS; ++value) {
+    atomic_store(&p->since_us, now_us());
     if (s->number == 0) {
       post_chain(s, value);
       need(read(s->socket, &word, 1) == 1, "the peer saw no end of the chain");

@@ -163,6 +163,22 @@ TEST_F(RepeatsOverrun, when_it_takes_more_again_all_may_be_under_way) {
   EXPECT_EQ(channel(a).most_unanswered, most);
 }
 
+// Not when the time of those that went first would be over.
+TEST_F(RepeatsTest, what_may_not_go_again_at_once_goes_soon_after_those_that_may) {
+  constexpr size_t kLost = 60;
+  for (size_t i = 0; i < kLost; ++i) request(WrOp::kWrite, 8);
+  ASSERT_EQ(lose(a).size(), kLost);
+  const Duration timeout = channel(a).rto;
+  wait_for_frames(a);
+  const size_t first = a.host.frames.size();
+  ASSERT_LT(first, kLost);
+  exchange();
+  const Instant answered = now;
+  wait_for_frames(a);
+  EXPECT_EQ(a.host.frames.size(), kLost - first);
+  EXPECT_LE(now - answered, timeout / 2);
+}
+
 TEST_F(RepeatsTest, a_repeat_that_finds_the_port_full_leaves_later) {
   request(WrOp::kWrite, 8);
   lose(a);
@@ -173,6 +189,19 @@ TEST_F(RepeatsTest, a_repeat_that_finds_the_port_full_leaves_later) {
   exchange();
   EXPECT_EQ(only_status(a), CrStatus::kSuccess);
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
+}
+
+// Else a channel that is never idle repeats nothing.
+TEST_F(RepeatsTest, a_repeat_leaves_before_new_requests) {
+  request(WrOp::kWrite, 8);
+  lose(a);
+  while (repeats(a).due_count == 0) wake(a);
+  UbNode::Ring ring;
+  write_from(ring, another_queue(ring));
+  const std::vector<SeenCompact> left = compact_from(a);
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_TRUE(left[0].ta.req.retry);
+  EXPECT_FALSE(left[1].ta.req.retry);
 }
 
 TEST_F(RepeatsTest, a_request_that_finds_the_port_full_is_repeated_like_any_other) {
@@ -199,6 +228,21 @@ TEST_F(RepeatsTest, a_request_that_was_refused_is_repeated_once_at_a_time) {
   settle(seconds(1));
   EXPECT_EQ(count(a, Counter::kCtpTxRepeat), 1u);
   EXPECT_EQ(only_status(a), CrStatus::kSuccess);
+}
+
+// Before anybody looks at the list, which would take the first try off it.
+TEST_F(RepeatsTest, a_request_that_was_refused_and_left_again_at_once_stands_on_the_list_once) {
+  request(WrOp::kWrite, 8);
+  const std::vector<SeenCompact> first = lose(a);
+  ASSERT_EQ(first.size(), 1u);
+  const Instant left = now;
+  answer(a.jetty, first[0].ta.req.tassn, wire::kRspRnr);
+  wait_for_frames(a);
+  ASSERT_LT(now - left, milliseconds(1));
+  lose(a);
+  EXPECT_EQ(repeats(a).sent_count, 1u);
+  wait_for_frames(a);
+  EXPECT_EQ(a.host.frames.size(), 1u);
 }
 
 TEST_F(RepeatsTest, a_request_that_was_given_up_is_not_repeated) {

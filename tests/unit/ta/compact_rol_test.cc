@@ -456,15 +456,20 @@ TEST_F(CompactSilent, a_dead_peer_fails_them_all) {
 // A message to it is dropped without an answer, and the WRITE before it must not time out with it.
 TEST_F(CompactSilent, a_message_to_a_receiver_that_is_not_ready_answers_for_nobody) {
   ASSERT_EQ(b.core->set_state(now, b.jetty, QueueState::kReset), Status::kOk);
-  unsignaled();
-  request(WrOp::kSend, 8);
-  settle(milliseconds(100));
-  EXPECT_EQ(count(b, Counter::kRxTargetNotReady), 1u);
-  EXPECT_EQ(count(a, Counter::kCtpTxQuestion), 1u);
-  EXPECT_EQ(under_way(), 1u) << "the message";
-  settle(seconds(10));
-  EXPECT_EQ(only_status(a), CrStatus::kAckTimeout);
-  EXPECT_TRUE(channel(a).is_up());
+  uint64_t messages = 0;
+  for (const WrOp op : {WrOp::kSend, WrOp::kSendImm, WrOp::kSendInvalidate, WrOp::kWriteImm}) {
+    SCOPED_TRACE(static_cast<int>(op));
+    unsignaled();
+    request(op, 8);
+    ++messages;
+    settle(milliseconds(100));
+    EXPECT_EQ(count(b, Counter::kRxTargetNotReady), messages);
+    EXPECT_EQ(count(a, Counter::kCtpTxQuestion), messages);
+    EXPECT_EQ(under_way(), 1u) << "the message";
+    settle(seconds(10));
+    EXPECT_EQ(only_status(a), CrStatus::kAckTimeout);
+    EXPECT_TRUE(channel(a).is_up());
+  }
 }
 
 // What vanished before it left asked for no answer on behalf of others.

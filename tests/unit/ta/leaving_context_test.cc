@@ -55,17 +55,19 @@ TEST(LeavingContext, a_channel_of_another_peer_takes_none_along) {
 }
 
 TEST(LeavingContext, a_queue_that_is_reset_asks_for_another_one_only_if_no_answer_may_come) {
-  for (const bool answered : {true, false}) {
-    Ordered r;
-    r.get_context();
-    r.post(WrOp::kWrite, 8, kSo);
-    r.sent();
-    if (answered) r.answer_number(0);
-    reset_queue(*r.s, r.queue_index);
-    r.q().state = QueueState::kReady;
-    r.completions();
-    r.post(WrOp::kWrite, 8, kSo);
-    EXPECT_EQ(r.header_of(r.sent().at(0)).alloc, answered) << "a late answer would look like one of the new context";
+  for (const auto order : {kSo, kRo}) {
+    for (const bool answered : {true, false}) {
+      Ordered r;
+      r.get_context();
+      r.post(WrOp::kWrite, 8, order);
+      r.sent();
+      if (answered) r.answer_number(0);
+      reset_queue(*r.s, r.queue_index);
+      r.q().state = QueueState::kReady;
+      r.completions();
+      r.post(WrOp::kWrite, 8, kSo);
+      EXPECT_EQ(r.header_of(r.sent().at(0)).alloc, answered) << "a late answer would look like one of the new context";
+    }
   }
 }
 
