@@ -12,7 +12,6 @@ namespace ub::impair {
 namespace {
 
 constexpr Duration kLeastPatience = microseconds(100);
-constexpr uint32_t kNoSlot = UINT32_MAX;
 
 // How long a late frame waits for others to pass it: as long as so many like it take, but long enough for a link that
 // is not busy.
