@@ -42,6 +42,7 @@ class InstantPath final : public RemotePath {
     return URMA_CR_SUCCESS;
   }
   bool is_signal_safe() const override { return true; }
+  bool is_broken() const override { return false; }
 
  private:
   alignas(64) std::byte memory_[kBytes] = {};
