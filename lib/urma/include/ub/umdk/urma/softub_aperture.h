@@ -5,8 +5,8 @@
  * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
  * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
  * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane");
- * elsewhere the same calls use a queue of the library's own. softub_cost() tells which. The target checks token, bounds
- * and permission of each access, and its program does nothing for it.
+ * elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token,
+ * bounds and permission of each access, and its program does nothing for it.
  *
  * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
  * threads: once that one was fenced, has completed, or was executed, and the load began afterwards. Naturally aligned
@@ -48,9 +48,17 @@ typedef struct softub_aperture {
   softub_lane_t lane;
 } softub_aperture_t;
 
+/* Out of line: whatever the inline calls below leave. */
+urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
+urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+void softub_ring(softub_aperture_t* handle);
+
 typedef struct softub_aperture_options {
   softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only this one */
 } softub_aperture_options_t;
+
+/* ---- Remote memory by calls ----------------------------------------------------------------------- */
 
 /**
  * Opens a handle on an imported segment. Any thread; may wait for the target's NIC, up to 100 ms, and for a channel.
@@ -71,12 +79,6 @@ softub_aperture_t* softub_dup(const softub_aperture_t* handle);
  * Closes a handle. Stores that were not fenced may or may not be executed. NULL is ignored.
  */
 void softub_close(softub_aperture_t* handle);
-
-/* Out of line: whatever the inline calls below leave. */
-urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
-urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
-urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
-void softub_ring(softub_aperture_t* handle);
 
 /**
  * Loads `bytes` bytes, 1 to 64 (more is allowed, up to 8192, and is several lines), and waits for them.
@@ -274,6 +276,8 @@ typedef struct softub_fault {
   const char* instruction; /* its text, for the last cause; else NULL */
 } softub_fault_t;
 
+typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
+
 /**
  * Installs a handler for faults of a window that cannot be served. It runs in the thread that made the access, inside
  * a signal handler, and says whether the access is to be made again (true), or is the process' to bear (false): then
@@ -281,7 +285,6 @@ typedef struct softub_fault {
  *
  * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_ENOMEM.
  */
-typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
 urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context);
 
 /**
