@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// far_lock: clients add to a number in the memory of a server, by load and store under a lock in the same memory, between
-// barriers in the same memory; nothing may be lost.
+// far_lock: clients add to a number in the memory of a server, by load and store under a lock in the same memory, and
+// between barriers there; nothing may be lost.
 #include <fmt/format.h>
 
 #include <chrono>

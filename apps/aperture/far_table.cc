@@ -42,8 +42,8 @@ void get_one(Table& table, uint64_t key) {
   fmt::print("{}\n", *text);
 }
 
-// What a client puts and gets to see that the table keeps its word: keys of its own, whose values nobody else changes, and
-// keys that all clients use, whose values tell the key, and who wrote them.
+// What a client puts and gets to see that the table keeps its word: keys of its own, whose values nobody else changes,
+// and keys that all clients use, whose values tell the key, and who wrote them.
 class Trial {
  public:
   Trial(Table& table, const Options& o) : table_(table), o_(o), client_(table.new_client()) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two locks and a barrier in remote memory, for clients that have nothing else in common. Zeroed memory is unlocked, and
-// nobody waits. Each word has a line of its own. An atomic of a handle runs after all its stores, and a store is seen by
-// others once it was fenced: so an unlock has a fence before it, and what was written under the lock is there when the
-// next client gets it.
+// Two locks and a barrier in remote memory, for clients that have nothing else in common. In zeroed memory the locks
+// are free, and nobody waits. Each word has a line of its own. An atomic of a handle runs after all its stores, and others
+// see a store once it was fenced: so an unlock begins with a fence, and what was written under the lock is there when
+// the next client gets it.
 //
 // Thread: one for each object, whose handle it uses. Errors: far_error of an access; ToolError after 30 s of waiting.
 #pragma once
@@ -62,7 +62,7 @@ class CasLock {
   uint64_t me_;
 };
 
-// Nobody passes before `clients` have come. Its sense changes with each time that all have: who waits sees that, and the
+// Nobody passes before `clients` have come. Its sense changes each time that all have: who waits sees that, and the
 // barrier can be used again at once.
 class Barrier {
  public:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A hash table in remote memory, worked on by any number of clients at the same time: zeroed memory is an empty one, and
+// A hash table in remote memory, used by any number of clients at the same time. Zeroed memory is an empty table, and
 // whoever holds it does nothing. Keys are numbers other than 0, values are texts. Nothing is ever removed.
 //
-// A slot is one line of 64 bytes. Its key is put there once, by a compare-and-swap of 0. Its version is odd while one
-// client writes the value, which it makes so by a compare-and-swap, too; so whoever reads the value between two equal even
-// versions has read a value that was there as a whole. Slot 0 has no key: it counts clients.
+// A slot is one line of 64 bytes. Its key is put there once, by a compare-and-swap of 0. Its version is odd while a
+// client writes the value; a compare-and-swap makes it so. Whoever reads the same even version before and after the
+// value has read one that was there as a whole. Slot 0 has no key: it counts clients.
 //
 // Thread: one for each object. Errors: far_error of an access; ToolErrors: the table is full, a text is too long, or a
 // slot stays locked, since the client that locked it has died.
