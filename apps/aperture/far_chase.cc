@@ -25,11 +25,19 @@ using ub::tools::Ticks;
 using ub::tools::ToolError;
 
 struct Options {
-  uint32_t hops = 16;    // of a sample
+  uint32_t hops = 32;    // of a sample
   uint32_t rounds = 5;   // each way has its turn in each
   double seconds = 0.1;  // of a turn
   uint64_t seed = 1;
 };
+
+// When all loads before have ended.
+uint64_t ticks_after_loads() {
+#if defined(__x86_64__)
+  __builtin_ia32_lfence();
+#endif
+  return Ticks::now();
+}
 
 // A way to memory and what its samples said. `next` makes one hop: from a place to the one that is written there.
 struct Way {
@@ -61,9 +69,9 @@ class Chase {
   void add(const std::string& name, Next next) {
     const auto walk = [this, next](Way& way) mutable {
       uint64_t place = chain_.place(way.hops);
-      const uint64_t start = Ticks::now();
+      const uint64_t start = ticks_after_loads();
       for (uint32_t i = 0; i < o_.hops; ++i) place = next(place);
-      const uint64_t end = Ticks::now();
+      const uint64_t end = ticks_after_loads();
       way.hops += o_.hops;
       way.samples.push_back(static_cast<double>(end - start) * Ticks::ns_per_tick() / o_.hops);
       if (place != chain_.place(way.hops)) throw ToolError(ub::tools::kExitWrongData, way.name + ": a load was wrong");

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,9 +28,9 @@ using ub::tools::ToolError;
 
 struct Options {
   std::string container = "map";
-  uint64_t items = 100'000;
-  uint64_t lookups = 20'000;
-  uint64_t cache_bytes = 4 << 20;
+  uint64_t items = 30'000;
+  uint64_t lookups = 10'000;
+  uint64_t cache_bytes = 1 << 20;
 };
 
 // An element. Its words follow from its key, so that each can be checked by itself.
@@ -61,9 +62,8 @@ void insert(Container& container, const Record& record) {
 const Record& record_of(const Record& element) { return element; }
 const Record& record_of(const Pair& element) { return element.second; }
 
-// The element that came as number `i` with this key; a list has no better way than to begin with its first one.
+// The element that came as number `i` with this key. A list has no way to find it but to walk.
 const Record& look_up(const Vector& container, uint64_t i, uint64_t) { return container.at(i); }
-const Record& look_up(const List& container, uint64_t, uint64_t) { return container.front(); }
 template <class Container>
 const Record& look_up(const Container& container, uint64_t, uint64_t key) {
   return container.at(key);
@@ -88,7 +88,7 @@ class Trial {
   void run() {
     step("filled, in random order of the keys", [this] { fill(); });
     step("walked through: each element is there once, and right", [this] { walk(); });
-    step("looked up at random: right", [this] { look_up_some(); });
+    if constexpr (!std::is_same_v<Container, List>) step("looked up at random: right", [this] { look_up_some(); });
     step("written back, and read from the server's memory by loads: right", [this] { compare_with_loads(); });
     print();
   }
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   program.footer = R"(Examples:
   far_container                                the server: offers 64 MiB
   far_container localhost                      a std::map there, larger than what may be present here
-  far_container localhost --container vector --items 1000000 --cache 1m
+  far_container localhost --container vector --items 500000 --cache 4m
   far_container --loopback --items 1000
 One client at a time: all of them use the same memory from its start.)";
   program.add_options = [&o](CLI::App& app) {

@@ -4,19 +4,23 @@
 // its NIC reaches as it reaches that of others.
 #include <gtest/gtest.h>
 
+#include <urma_api.h>
+
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <list>
 #include <map>
+#include <memory>
+#include <new>
 #include <numeric>
-#include <set>
 #include <softub_far.hpp>
 #include <string>
 #include <system_error>
 #include <unordered_map>
 #include <vector>
-
-#include <urma_api.h>
 
 namespace {
 
