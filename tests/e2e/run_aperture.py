@@ -76,8 +76,8 @@ class Tests:
             check("there is no key 8" in self.ask(*there, "--get", "8", code=FAILED), "there is no such key")
             self.ask(*there, "--put", "seven=red", code=USAGE)
             check("at most 47" in self.ask(*there, "--put", "9=" + "x" * 48, code=FAILED), "a long text")
-            with self.clients(3, *there, "--keys", "200", "--rounds", "2") as texts:
-                numbers = {re.match(r"client (\d+): 800 puts", text).group(1) for text in texts}
+            with self.clients(3, *there, "--keys", "100", "--rounds", "2") as texts:
+                numbers = {re.match(r"client (\d+): 400 puts", text).group(1) for text in texts}
                 check(len(numbers) == 3, f"clients with equal numbers: {texts}")
                 of_others = [int(re.search(r"(\d+) of them written by others", text).group(1)) for text in texts]
                 check(sum(of_others) > 0, f"clients saw nothing of each other: {texts}")
