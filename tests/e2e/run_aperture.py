@@ -132,11 +132,11 @@ class Tests:
                 client.kill()
 
     def chase(self):
+        wanted = "lane" if Process.wire.name == "shm" else "queue"
         short = ("--seconds", "0.01", "--rounds", "2")
         with self.server("far_chase", "-m", "256k") as port:
             for arguments in (("localhost", "-p", port), ("--loopback", "-m", "128k")):
                 text = self.ask("far_chase", *arguments, *short)
-                wanted = "lane" if Process.wire.name == "shm" or "--loopback" in arguments else "queue"
                 check(f"the path is a {wanted}" in text, text)
                 ways = ["own memory", "explicit load", "READ of URMA"]
                 ways += [way for way in ("cached window, all present", "cached window, an eighth", "uncached window")

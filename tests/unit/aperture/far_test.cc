@@ -334,6 +334,7 @@ TEST_F(Far, AWindowKnowsWhereItsAddressesLie) {
 }
 
 TEST_F(Far, ContainersLiveInAWindowThatIsSmallerThanTheyAre) {
+  constexpr uint32_t kItems = 200;
   softub_map_options_t options = {};
   options.cache_bytes = 8 * kPage;
   WINDOW_OR_SKIP(window, options);
@@ -346,18 +347,18 @@ TEST_F(Far, ContainersLiveInAWindowThatIsSmallerThanTheyAre) {
     std::unordered_map<uint32_t, Text, std::hash<uint32_t>, std::equal_to<>,
                        far_allocator<std::pair<const uint32_t, Text>>>
         texts(arena);
-    for (uint32_t i = 0; i < 500; ++i) {
+    for (uint32_t i = 0; i < kItems; ++i) {
       numbers.push_back(i);
       list.push_front(i);
-      map[i * 7 % 500] = i;
+      map[i * 7 % kItems] = i;
       texts.emplace(i, Text(std::to_string(i) + " is too long to lie within the string itself", arena));
     }
-    for (uint32_t i = 0; i < 500; ++i) {
+    for (uint32_t i = 0; i < kItems; ++i) {
       EXPECT_EQ(numbers[i], i);
-      EXPECT_EQ(map.at(i * 7 % 500), i);
+      EXPECT_EQ(map.at(i * 7 % kItems), i);
       EXPECT_EQ(texts.at(i), (std::to_string(i) + " is too long to lie within the string itself").c_str());
     }
-    EXPECT_EQ(std::accumulate(list.begin(), list.end(), 0u), 499u * 500 / 2);
+    EXPECT_EQ(std::accumulate(list.begin(), list.end(), 0u), (kItems - 1) * kItems / 2);
     const auto* bytes = reinterpret_cast<const std::byte*>(texts.at(3).data());
     EXPECT_LT(window->at(bytes), kBytes);
     EXPECT_GT(arena.in_use(), options.cache_bytes);
