@@ -28,9 +28,9 @@ using ub::tools::ToolError;
 
 struct Options {
   std::string container = "map";
-  uint64_t items = 30'000;
+  uint64_t items = 20'000;
   uint64_t lookups = 10'000;
-  uint64_t cache_bytes = 1 << 20;
+  uint64_t cache_bytes = 512 << 10;
 };
 
 // An element. Its words follow from its key, so that each can be checked by itself.

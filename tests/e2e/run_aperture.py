@@ -107,11 +107,11 @@ class Tests:
         with self.server("far_container", "-m", "8m") as port:
             there = ("far_container", "localhost", "-p", port)
             for kind in ("vector", "list", "map", "unordered_map"):
-                text = self.ask(*there, "--container", kind, "--items", "2000", "--lookups", "200", "--cache", "64k")
-                check(f"{kind} of 2000 elements" in text, text)
+                text = self.ask(*there, "--container", kind, "--items", "1000", "--lookups", "100", "--cache", "32k")
+                check(f"{kind} of 1000 elements" in text, text)
                 faults = int(re.search(r"faults: (\d+) of missing pages", text).group(1))
                 evicted = int(re.search(r"(\d+) evicted", text).group(1))
-                check(faults > 16 and evicted > 16, f"the cache was never full:\n{text}")
+                check(faults > 8 and evicted > 8, f"the cache was never full:\n{text}")
             text = self.ask(*there, "--items", "200000", "--cache", "8m", code=FAILED)
             check("the server's memory is full after" in text, text)
         self.container_loses_its_server()
@@ -121,7 +121,7 @@ class Tests:
         client = None
         try:
             port = server.wait_for_text(r"TCP port (\d+)").group(1)
-            client = self.start("far_container", "localhost", "-p", port, "--items", "2000", "--cache", "64k", "--lookups",
+            client = self.start("far_container", "localhost", "-p", port, "--items", "500", "--cache", "32k", "--lookups",
                                 "1000000000")
             client.wait_for_text("walked through")
             server.kill()
