@@ -142,10 +142,10 @@ class Chase {
     }
     fmt::print("dependent loads through {} lines of 64 bytes; ns a hop, of samples of {} hops; the path is a {}\n\n",
                chain_.lines(), o_.hops, handle_.cost().path == SOFTUB_PATH_LANE ? "lane" : "queue");
-    fmt::print("{:<28}{:>10}{:>10}{:>10}{:>10}\n", "way", "median", "p99", "of a READ", "samples");
+    fmt::print("{:<28} {:>10} {:>10} {:>10} {:>10}\n", "way", "median", "p99", "of a READ", "samples");
     for (const Way& way : ways_) {
       const double median = percentile(way, 50);
-      fmt::print("{:<28}{:>10.1f}{:>10.1f}{:>10.3f}{:>10}\n", way.name, median, percentile(way, 99), median / read,
+      fmt::print("{:<28} {:>10.1f} {:>10.1f} {:>10.3f} {:>10}\n", way.name, median, percentile(way, 99), median / read,
                  way.samples.size());
     }
   }

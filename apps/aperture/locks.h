@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two locks and a barrier in remote memory, for clients that have nothing else in common. In zeroed memory the locks
-// are free, and nobody waits. Each word has a line of its own. An atomic of a handle runs after all its stores, and others
-// see a store once it was fenced: so an unlock begins with a fence, and what was written under the lock is there when
-// the next client gets it.
+// are free, and nobody waits. Each word has a line of its own.
+//
+// An atomic of a handle runs after all its stores, and others see a store once it was fenced. So an unlock begins with
+// a fence: what was written under the lock is there when the next client gets it.
 //
 // Thread: one for each object, whose handle it uses. Errors: far_error of an access; ToolError after 30 s of waiting.
 #pragma once
