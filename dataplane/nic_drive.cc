@@ -61,9 +61,20 @@ void Nic::adopt_lanes() {
   }
 }
 
+// Programs of this host that map memory (share_door.h): those who ask, and those whose right has ended.
+void Nic::serve_shares() try {
+  const ipc::NotCancelled guard;
+  NicCore& core = worker_->core();
+  ports_.shares.serve({[&core](const RemoteAccess& range) { return core.accessible_segment(range); },
+                       [&core](uint32_t segment) { return core.has_segment(segment); }, core.revocations()});
+} catch (const std::bad_alloc&) {  // who asked sees a hang-up
+}
+
 bool Nic::drive_owned(Acks acks) {
   if (ports_.shm.has_pending() || ports_.lanes.has_pending()) [[unlikely]]
     adopt_links();
+  if (ports_.shares.wants(worker_->core().revocations())) [[unlikely]]
+    serve_shares();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
   if (has_faults_) [[unlikely]] {
@@ -114,6 +125,8 @@ void Nic::release() {
 }
 
 void Nic::after_control() {
+  if (ports_.shares.wants(worker_->core().revocations())) [[unlikely]]
+    serve_shares();
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
   const Acks acks = application_drives();

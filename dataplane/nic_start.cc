@@ -212,6 +212,9 @@ bool Nic::open_lanes(std::string* error) {
   ports_.shm.set_lane_door([this](ipc::Fd socket, const ipc::LaneHello& hello) {
     ports_.lanes.admit(std::move(socket), hello);
   });
+  ports_.shm.set_share_door([this](ipc::Fd socket, const ipc::ShareHello& hello) {
+    ports_.shares.admit(std::move(socket), hello);
+  });
   return true;
 }
 

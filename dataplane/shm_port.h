@@ -45,6 +45,7 @@
 #include "lib/ipc/link_hello.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
+#include "lib/ipc/share.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -119,6 +120,9 @@ class ShmPort {
   // refused. It is called by whoever calls poll_control().
   using LaneDoor = std::function<void(ipc::Fd socket, const ipc::LaneHello&)>;
   void set_lane_door(LaneDoor door) { lane_door_ = std::move(door); }
+  // The same for those who ask for memory to map (lib/ipc/share.h).
+  using ShareAdmission = std::function<void(ipc::Fd socket, const ipc::ShareHello&)>;
+  void set_share_door(ShareAdmission door) { share_door_ = std::move(door); }
   // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
   void clear_doorbell() {
     if (open_) doorbell_.drain();
@@ -320,6 +324,8 @@ class ShmPort {
   void accept_all(size_t listener);
   void on_embryo(uint32_t id);
   void on_lane_hello(Embryo&, const ipc::LaneHello&);
+  void on_share_hello(Embryo&, const ipc::ShareHello&);
+  std::string objection_to(const Embryo&, const std::array<uint8_t, 16>& wanted_eid, uint32_t wanted_uasid) const;
   void on_hello(Embryo&, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
   void on_slot_event(uint32_t slot, uint32_t generation);
   void on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
@@ -329,6 +335,7 @@ class ShmPort {
   bool add_to_epoll(int fd, uint64_t tag);
 
   LaneDoor lane_door_;
+  ShareAdmission share_door_;
   ShmPortOptions options_;
   uint32_t uasid_ = 0;
   std::vector<Eid> eids_;

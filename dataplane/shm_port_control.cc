@@ -30,14 +30,19 @@ std::span<const std::byte> bytes_of(const T& message) {
   return std::as_bytes(std::span(&message, 1));
 }
 
-bool is_lane_hello(std::span<const std::byte> message, ipc::LaneHello* out) {
+template <class Hello>
+bool is_hello_of(uint64_t magic, std::span<const std::byte> message, Hello* out) {
   if (message.size() != sizeof *out) return false;
   std::memcpy(out, message.data(), sizeof *out);
-  return out->magic == ipc::kLaneMagic;
+  return out->magic == magic;
 }
 
 void refuse_lane(int socket, const std::string& text) {
   ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
+}
+
+void refuse_share(int socket, const std::string& text) {
+  ipc::send_message(socket, bytes_of(ipc::make_share_refusal(text)), {});
 }
 
 }  // namespace
@@ -296,9 +301,10 @@ void ShmPort::on_embryo(uint32_t id) {
   Embryo embryo = std::move(*it);
   embryos_.erase(it);
   if (status != ipc::SocketStatus::kOk) return;
-  ipc::LaneHello lane;
-  if (is_lane_hello({message, bytes}, &lane)) return on_lane_hello(embryo, lane);
-  on_hello(embryo, {message, bytes}, fds, fd_count);
+  const std::span<const std::byte> said{message, bytes};
+  if (ipc::LaneHello lane; is_hello_of(ipc::kLaneMagic, said, &lane)) return on_lane_hello(embryo, lane);
+  if (ipc::ShareHello share; is_hello_of(ipc::kShareMagic, said, &share)) return on_share_hello(embryo, share);
+  on_hello(embryo, said, fds, fd_count);
 }
 
 void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
@@ -306,18 +312,33 @@ void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
   ipc::send_message(socket, bytes_of(ipc::make_refusal(code, text)), {});
 }
 
+// Why the program at that socket may not ask for lanes or memory; "": it may.
+std::string ShmPort::objection_to(const Embryo& embryo, const std::array<uint8_t, 16>& wanted_eid,
+                                  uint32_t wanted_uasid) const {
+  ipc::PeerCredentials who;
+  if (!ipc::peer_credentials(embryo.socket.get(), &who) || (who.uid != ::geteuid() && who.uid != 0)) {
+    return "the program belongs to another user";
+  }
+  const bool meant = wanted_eid == rendezvous_.name(embryo.listener).eid && wanted_uasid == uasid_;
+  return meant ? "" : "another instance was meant";
+}
+
 void ShmPort::on_lane_hello(Embryo& embryo, const ipc::LaneHello& hello) {
   const int socket = embryo.socket.get();
-  ipc::PeerCredentials who;
-  if (!ipc::peer_credentials(socket, &who) || (who.uid != ::geteuid() && who.uid != 0)) {
-    return refuse_lane(socket, "the program belongs to another user");
-  }
-  if (hello.wanted_eid != rendezvous_.name(embryo.listener).eid || hello.wanted_uasid != uasid_) {
-    return refuse_lane(socket, "another instance was meant");
-  }
-  if (!lane_door_) return refuse_lane(socket, "this NIC has no lanes, because its wires are impaired");
+  std::string why = objection_to(embryo, hello.wanted_eid, hello.wanted_uasid);
+  if (why.empty() && !lane_door_) why = "this NIC has no lanes, because its wires are impaired";
+  if (!why.empty()) return refuse_lane(socket, why);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
   lane_door_(std::move(embryo.socket), hello);
+}
+
+void ShmPort::on_share_hello(Embryo& embryo, const ipc::ShareHello& hello) {
+  const int socket = embryo.socket.get();
+  std::string why = objection_to(embryo, hello.wanted_eid, hello.wanted_uasid);
+  if (why.empty() && !share_door_) why = "this NIC offers no memory, because its wires are impaired";
+  if (!why.empty()) return refuse_share(socket, why);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
+  share_door_(std::move(embryo.socket), hello);
 }
 
 void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {

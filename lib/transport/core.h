@@ -22,6 +22,7 @@
 #include "lib/transport/engine.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/engine.h"
 #include "lib/transport/ub_engine.h"
 
@@ -102,6 +103,11 @@ class Core {
   Status free_token_id(Instant now, uint32_t token_id);  // kBusy while a segment uses it
   Status register_segment(const SegmentConfig&, RegisteredSegment*);
   Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
+  bool has_segment(uint32_t handle);
+  // The segment in which a peer may access that range now; 0: token, bounds or permission do not allow it.
+  uint32_t accessible_segment(const RemoteAccess&);
+  // This number changes whenever a range that was accessible may have ceased to be.
+  uint32_t revocations() const { return s_.revocations; }
 
   // Adds a target. In RM it begins to set up a channel to its instance if there is none; in RC, bind() does. Neither
   // waits for the channel.

@@ -191,6 +191,15 @@ Status Core<Host, Engines>::unregister_segment(Instant now, uint32_t handle) {
   return ub::unregister_segment(s_, handle);
 }
 template <class Host, class Engines>
+bool Core<Host, Engines>::has_segment(uint32_t handle) {
+  return ub::has_segment(s_, handle);
+}
+template <class Host, class Engines>
+uint32_t Core<Host, Engines>::accessible_segment(const RemoteAccess& range) {
+  uint32_t handle = 0;
+  return remote_memory(s_, range, &handle) != nullptr ? handle : 0;
+}
+template <class Host, class Engines>
 Status Core<Host, Engines>::add_target(Instant now, const TargetConfig& config, uint32_t* target) {
   s_.now = now;
   return ub::add_target(s_, config, target);
