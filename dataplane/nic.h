@@ -146,7 +146,7 @@ class Nic {
   bool open_share(const InstanceId& instance, const ipc::ShareRequest&, ipc::OpenedShare* share, std::string* why);
   // Others on this host may map the memory of a registered segment, as its token and permissions allow; `memory` is the
   // sealed memfd that the segment fills. False: out of descriptors or memory.
-  bool offer_share(uint32_t segment, int memory, uint64_t length, bool writable);
+  bool offer_share(uint32_t segment, const SegmentConfig&, int memory, bool writable);
   // Who has that memfd mapped.
   std::vector<ipc::ShareHolder> share_holders(int memory);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
@@ -204,6 +204,7 @@ class Nic {
   void adopt_claims();
   void adopt_links();
   void adopt_lanes();
+  ShareDoor::Rights share_rights();
   void serve_shares();
   void await_answer();
   bool may_ask_host(std::string* why) const;

@@ -61,12 +61,17 @@ void Nic::adopt_lanes() {
   }
 }
 
+ShareDoor::Rights Nic::share_rights() {
+  NicCore& core = worker_->core();
+  return {[&core](const RemoteAccess& range) { return core.accessible_segment(range); },
+          [&core](Owner owner, uint32_t segment, uint64_t at) { return core.has_segment(owner, segment, at); },
+          core.revocations()};
+}
+
 // Programs of this host that map memory (share_door.h): those who ask, and those whose right has ended.
 void Nic::serve_shares() try {
   const ipc::NotCancelled guard;
-  NicCore& core = worker_->core();
-  ports_.shares.serve({[&core](const RemoteAccess& range) { return core.accessible_segment(range); },
-                       [&core](uint32_t segment) { return core.has_segment(segment); }, core.revocations()});
+  ports_.shares.serve(share_rights());
 } catch (const std::bad_alloc&) {  // who asked sees a hang-up
 }
 

@@ -102,10 +102,10 @@ bool Nic::open_share(const InstanceId& instance, const ipc::ShareRequest& reques
   return ipc::connect_share(ports_.shm.path_of(instance), hello, kLinkPatience, [this] { await_answer(); }, share, why);
 }
 
-bool Nic::offer_share(uint32_t segment, int memory, uint64_t length, bool writable) {
+bool Nic::offer_share(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
   return control([&](NicCore&, Instant) {
     try {
-      return ports_.shares.offer(segment, memory, length, writable);
+      return ports_.shares.offer(segment, config, memory, writable);
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -113,10 +113,9 @@ bool Nic::offer_share(uint32_t segment, int memory, uint64_t length, bool writab
 }
 
 std::vector<ipc::ShareHolder> Nic::share_holders(int memory) {
-  return control([&](NicCore& core, Instant) {
-    if (ports_.shares.wants(core.revocations())) serve_shares();
+  return control([&](NicCore&, Instant) {
     try {
-      return ports_.shares.holders(memory);
+      return ports_.shares.holders(memory, share_rights());
     } catch (const std::bad_alloc&) {
       return std::vector<ipc::ShareHolder>{};
     }

@@ -117,7 +117,10 @@ const ShareDoor::Offer* ShareDoor::find(const ipc::ShareRequest& request, const 
 }
 
 void ShareDoor::tell_holders(const Rights& rights) {
-  std::erase_if(offers_, [&](const auto& offer) { return !rights.has_segment(offer.first); });
+  std::erase_if(offers_, [&](const auto& each) {
+    const auto& [segment, offer] = each;
+    return !rights.has_segment(offer.owner, segment, offer.local_address);
+  });
   for (Holder& holder : holders_) {
     if (holder.told || still_may(holder.right, holder.segment, rights)) continue;
     const ipc::ShareNotice notice{ipc::kShareMagic};
@@ -130,19 +133,21 @@ void ShareDoor::sweep() {
   std::erase_if(holders_, [](const Holder& holder) { return is_hung_up(holder.socket.get()); });
 }
 
-bool ShareDoor::offer(uint32_t segment, int memory, uint64_t length, bool writable) {
+bool ShareDoor::offer(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
   ipc::Fd own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
   const ino_t file = file_of(memory);
   if (!own || file == 0) return false;
-  offers_.insert_or_assign(segment, Offer{std::move(own), file, length, writable});
+  offers_.insert_or_assign(segment, Offer{std::move(own), file, config.owner, config.local_address, config.length, writable});
   return true;
 }
 
-std::vector<ipc::ShareHolder> ShareDoor::holders(int memory) {
+std::vector<ipc::ShareHolder> ShareDoor::holders(int memory, const Rights& rights) {
+  tell_holders(rights);
   sweep();
+  const ino_t file = file_of(memory);
   std::vector<ipc::ShareHolder> found;
   for (const Holder& holder : holders_) {
-    if (holder.file == file_of(memory)) found.push_back({holder.right.process, holder.told ? 1u : 0u});
+    if (holder.file == file) found.push_back({holder.right.process, holder.told ? 1u : 0u});
   }
   return found;
 }

@@ -4,7 +4,8 @@
 // whoever asks for it gets its descriptor if the Core would let it read the segment. From then on the NIC knows who
 // holds it, and tells them when the Core would not let them any more.
 //
-// Whether a holder has let go is looked at when somebody wants to know, or needs the room.
+// Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token id
+// (SEND with invalidate) is noticed then, too.
 //
 // Thread: admit() and has_pending() from any; all else by the owner of the Core.
 #pragma once
@@ -32,7 +33,7 @@ class ShareDoor {
   // What the Core says.
   struct Rights {
     std::function<uint32_t(const RemoteAccess&)> segment_of;  // Core::accessible_segment
-    std::function<bool(uint32_t)> has_segment;
+    std::function<bool(Owner owner, uint32_t segment, uint64_t address)> has_segment;
     uint32_t revocations;
   };
 
@@ -47,10 +48,10 @@ class ShareDoor {
 
   // The memory of a registered segment, all of it, may be mapped. `memory` is a sealed memfd of whole pages, of which a
   // descriptor of its own is kept until the segment is unregistered. False: out of descriptors.
-  bool offer(uint32_t segment, int memory, uint64_t length, bool writable);
+  bool offer(uint32_t segment, const SegmentConfig&, int memory, bool writable);
 
-  // Who has that memory mapped, by whatever segment.
-  std::vector<ipc::ShareHolder> holders(int memory);
+  // Who has that memory mapped, by whatever segment, after all whose rights have ended were told.
+  std::vector<ipc::ShareHolder> holders(int memory, const Rights&);
 
  private:
   struct Asker {
@@ -60,7 +61,8 @@ class ShareDoor {
   struct Offer {
     ipc::Fd memory;
     ino_t file;
-    uint64_t length;
+    Owner owner;
+    uint64_t local_address, length;
     bool writable;
   };
   struct Holder {

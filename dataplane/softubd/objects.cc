@@ -407,7 +407,7 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   segment->token_id = registered.token_id;
   remember(segments_, std::move(node), registered.handle);
   if (const auto share = areas_.share_of(segment->area, segment->offset, segment->length)) {
-    nic_.offer_share(registered.handle, share->memory, segment->length, share->writable);
+    nic_.offer_share(registered.handle, config, share->memory, share->writable);
   }
   return status;
 }

@@ -66,7 +66,6 @@ struct CoreState : tp::State {
   Slab<Group> groups;
   Slab<SendQueue> queues;
   Slab<Segment> segments;
-  uint32_t revocations = 0;  // how often what peers may access became less, in any segment
   Slab<Target> targets;
   Slab<Peer> peers;
   Slab<ReadJob> jobs;

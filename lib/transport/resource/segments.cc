@@ -96,7 +96,6 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
   segment->in_use = false;
   if (segment->own_token_id) free_token_id(s, segment->token_id);
   s.segments.free(index);
-  ++s.revocations;
   // Requests of ours that still name the segment fail when their next packet is built; READs of it that are being
   // served end now.
   ta::abort_jobs_of_segment(s, handle);
@@ -105,9 +104,7 @@ Status unregister_segment(CoreState& s, uint32_t handle) {
 
 Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former) {
   Segment* segment = segment_of(s, handle);
-  if (segment == nullptr) return Status::kInvalid;
-  ++s.revocations;
-  return set_token(segment->token, value, former);
+  return segment == nullptr ? Status::kInvalid : set_token(segment->token, value, former);
 }
 
 Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
@@ -115,11 +112,8 @@ Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
   if (segment == nullptr) return Status::kInvalid;
   const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & kAccessRights);
   segment->access = exclusive ? exclusively(access) : access;
-  ++s.revocations;
   return Status::kOk;
 }
-
-bool has_segment(CoreState& s, uint32_t handle) { return segment_of(s, handle) != nullptr; }
 
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes) {
   const Segment* segment = segment_of(s, handle);
@@ -183,7 +177,6 @@ bool invalidate_token_id(CoreState& s, Owner owner, uint32_t token_id, uint32_t 
     segment.access &= kAccessLocalOnly | exclusively(kAccessLocalOnly);
     found = true;
   }
-  s.revocations += found ? 1 : 0;
   return found;
 }
 

@@ -15,8 +15,6 @@ Status unregister_segment(CoreState& s, uint32_t handle);
 Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former);
 Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive);
 
-bool has_segment(CoreState& s, uint32_t handle);
-
 // The memory of a local range, or nullptr: the segment is not registered, belongs to another owner, or does not contain
 // the range.
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes);

@@ -157,7 +157,7 @@ class EmbeddedBackend final : public Backend {
         nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
     if (status != Status::kOk) return status;
     if (const auto share = shareable_->share_of(config.memory, config.length)) {
-      nic_->offer_share(out->handle, share->memory.get(), config.length, share->writable);
+      nic_->offer_share(out->handle, direct, share->memory.get(), share->writable);
     }
     return status;
   }
