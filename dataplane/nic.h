@@ -36,6 +36,7 @@
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
+#include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/worker.h"
@@ -336,6 +337,7 @@ class Nic {
   std::mutex errands_;                          // one at a time
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
+  ShareDoor shares_;  // under ownership, but for those who come
 };
 
 }  // namespace ub

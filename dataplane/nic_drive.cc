@@ -71,14 +71,14 @@ ShareDoor::Rights Nic::share_rights() {
 // Programs of this host that map memory (share_door.h): those who ask, and those whose right has ended.
 void Nic::serve_shares() try {
   const ipc::NotCancelled guard;
-  ports_.shares.serve(share_rights());
+  shares_.serve(share_rights());
 } catch (const std::bad_alloc&) {  // who asked sees a hang-up
 }
 
 bool Nic::drive_owned(Acks acks) {
   if (ports_.shm.has_pending() || ports_.lanes.has_pending()) [[unlikely]]
     adopt_links();
-  if (ports_.shares.wants(worker_->core().revocations())) [[unlikely]]
+  if (shares_.wants(worker_->core().revocations())) [[unlikely]]
     serve_shares();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
@@ -130,7 +130,7 @@ void Nic::release() {
 }
 
 void Nic::after_control() {
-  if (ports_.shares.wants(worker_->core().revocations())) [[unlikely]]
+  if (shares_.wants(worker_->core().revocations())) [[unlikely]]
     serve_shares();
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();

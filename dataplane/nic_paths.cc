@@ -105,7 +105,7 @@ bool Nic::open_share(const InstanceId& instance, const ipc::ShareRequest& reques
 bool Nic::offer_share(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
   return control([&](NicCore&, Instant) {
     try {
-      return ports_.shares.offer(segment, config, memory, writable);
+      return shares_.offer(segment, config, memory, writable);
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -115,7 +115,7 @@ bool Nic::offer_share(uint32_t segment, const SegmentConfig& config, int memory,
 std::vector<ipc::ShareHolder> Nic::share_holders(int memory) {
   return control([&](NicCore&, Instant) {
     try {
-      return ports_.shares.holders(memory, share_rights());
+      return shares_.holders(memory, share_rights());
     } catch (const std::bad_alloc&) {
       return std::vector<ipc::ShareHolder>{};
     }

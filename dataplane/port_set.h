@@ -26,7 +26,6 @@
 #include "dataplane/loopback_port.h"
 #include "dataplane/plugin_port.h"
 #include "dataplane/port_concept.h"
-#include "dataplane/share_door.h"
 #include "dataplane/shm_port.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/udp_port.h"
@@ -46,7 +45,6 @@ class PortSet {
   UdpPort udp;
   LoopbackPort loopback;
   LanePort lanes;
-  ShareDoor shares;
   std::vector<std::unique_ptr<PluginPort>> plugins;  // DPDK
   ForeignMemory* foreign = nullptr;                  // serves foreign pointers; null: there are none
 
@@ -223,7 +221,6 @@ class PortSet {
   bool prepare_sleep() {
     bool busy = shm.prepare_sleep();
     busy |= lanes.prepare_sleep();
-    busy |= shares.has_pending();
     if (loopback_used_) busy |= loopback.prepare_sleep();
     busy &= !down_;  // what they have stays there
     if (udp.is_open()) busy |= udp.prepare_sleep();
@@ -234,13 +231,12 @@ class PortSet {
   bool prepare_nap(bool wake_for_all) {
     bool busy = shm.prepare_nap(wake_for_all);
     busy |= lanes.prepare_sleep();  // who loads waits for nothing else
-    busy |= shares.has_pending();
     if (loopback_used_) busy |= loopback.prepare_sleep();
     busy &= !down_;
     if (udp.is_open()) busy |= udp.prepare_sleep();
     return busy;
   }
-  bool anything_waits() const { return shm.anything_waits() || lanes.anything_waits() || shares.has_pending(); }
+  bool anything_waits() const { return shm.anything_waits() || lanes.anything_waits(); }
   // Was something sent to, or answered for, somebody who polls, since the last call? Then more will come soon.
   bool take_met_poller() {
     const bool lane = lanes.take_served();

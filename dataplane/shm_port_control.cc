@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "dataplane/eid.h"
@@ -31,18 +32,19 @@ std::span<const std::byte> bytes_of(const T& message) {
 }
 
 template <class Hello>
-bool is_hello_of(uint64_t magic, std::span<const std::byte> message, Hello* out) {
-  if (message.size() != sizeof *out) return false;
-  std::memcpy(out, message.data(), sizeof *out);
-  return out->magic == magic;
+std::optional<ShmPort::Wish> wish_of(uint64_t magic, std::span<const std::byte> message) {
+  Hello hello;
+  if (message.size() != sizeof hello) return std::nullopt;
+  std::memcpy(&hello, message.data(), sizeof hello);
+  return hello.magic == magic ? std::optional<ShmPort::Wish>(hello) : std::nullopt;
 }
 
-void refuse_lane(int socket, const std::string& text) {
-  ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
-}
-
-void refuse_share(int socket, const std::string& text) {
-  ipc::send_message(socket, bytes_of(ipc::make_share_refusal(text)), {});
+void refuse_wish(int socket, const ShmPort::Wish& wish, const std::string& text) {
+  if (std::holds_alternative<ipc::LaneHello>(wish)) {
+    ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
+  } else {
+    ipc::send_message(socket, bytes_of(ipc::make_share_refusal(text)), {});
+  }
 }
 
 }  // namespace
@@ -302,8 +304,8 @@ void ShmPort::on_embryo(uint32_t id) {
   embryos_.erase(it);
   if (status != ipc::SocketStatus::kOk) return;
   const std::span<const std::byte> said{message, bytes};
-  if (ipc::LaneHello lane; is_hello_of(ipc::kLaneMagic, said, &lane)) return on_lane_hello(embryo, lane);
-  if (ipc::ShareHello share; is_hello_of(ipc::kShareMagic, said, &share)) return on_share_hello(embryo, share);
+  if (const auto wish = wish_of<ipc::LaneHello>(ipc::kLaneMagic, said)) return on_wish(embryo, *wish);
+  if (const auto wish = wish_of<ipc::ShareHello>(ipc::kShareMagic, said)) return on_wish(embryo, *wish);
   on_hello(embryo, said, fds, fd_count);
 }
 
@@ -312,33 +314,24 @@ void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
   ipc::send_message(socket, bytes_of(ipc::make_refusal(code, text)), {});
 }
 
-// Why the program at that socket may not ask for lanes or memory; "": it may.
-std::string ShmPort::objection_to(const Embryo& embryo, const std::array<uint8_t, 16>& wanted_eid,
-                                  uint32_t wanted_uasid) const {
+// Why the program at that socket gets nothing; "": it may.
+std::string ShmPort::objection_to(const Embryo& embryo, const Wish& wish) const {
   ipc::PeerCredentials who;
   if (!ipc::peer_credentials(embryo.socket.get(), &who) || (who.uid != ::geteuid() && who.uid != 0)) {
     return "the program belongs to another user";
   }
-  const bool meant = wanted_eid == rendezvous_.name(embryo.listener).eid && wanted_uasid == uasid_;
-  return meant ? "" : "another instance was meant";
+  const auto is_for_us = [&](const auto& hello) {
+    return hello.wanted_eid == rendezvous_.name(embryo.listener).eid && hello.wanted_uasid == uasid_;
+  };
+  if (!std::visit(is_for_us, wish)) return "another instance was meant";
+  return door_ ? "" : "this NIC has no lanes and offers no memory, because its wires are impaired";
 }
 
-void ShmPort::on_lane_hello(Embryo& embryo, const ipc::LaneHello& hello) {
+void ShmPort::on_wish(Embryo& embryo, const Wish& wish) {
   const int socket = embryo.socket.get();
-  std::string why = objection_to(embryo, hello.wanted_eid, hello.wanted_uasid);
-  if (why.empty() && !lane_door_) why = "this NIC has no lanes, because its wires are impaired";
-  if (!why.empty()) return refuse_lane(socket, why);
+  if (const std::string why = objection_to(embryo, wish); !why.empty()) return refuse_wish(socket, wish, why);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-  lane_door_(std::move(embryo.socket), hello);
-}
-
-void ShmPort::on_share_hello(Embryo& embryo, const ipc::ShareHello& hello) {
-  const int socket = embryo.socket.get();
-  std::string why = objection_to(embryo, hello.wanted_eid, hello.wanted_uasid);
-  if (why.empty() && !share_door_) why = "this NIC offers no memory, because its wires are impaired";
-  if (!why.empty()) return refuse_share(socket, why);
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-  share_door_(std::move(embryo.socket), hello);
+  door_(std::move(embryo.socket), wish);
 }
 
 void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {
