@@ -137,7 +137,8 @@ bool ShareDoor::offer(uint32_t segment, const SegmentConfig& config, int memory,
   ipc::Fd own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
   const ino_t file = file_of(memory);
   if (!own || file == 0) return false;
-  offers_.insert_or_assign(segment, Offer{std::move(own), file, config.owner, config.local_address, config.length, writable});
+  Offer offer{std::move(own), file, config.owner, config.local_address, config.length, writable};
+  offers_.insert_or_assign(segment, std::move(offer));
   return true;
 }
 

@@ -4,8 +4,8 @@
 // whoever asks for it gets its descriptor if the Core would let it read the segment. From then on the NIC knows who
 // holds it, and tells them when the Core would not let them any more.
 //
-// Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token id
-// (SEND with invalidate) is noticed then, too.
+// Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token
+// id (SEND with invalidate) is noticed then, too.
 //
 // Thread: admit() and has_pending() from any; all else by the owner of the Core.
 #pragma once

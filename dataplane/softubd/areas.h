@@ -36,8 +36,8 @@ class Areas {
   bool use_unmapped(uint32_t area);
   void release(uint32_t area);
 
-  // What others may map if a segment of [offset, offset + bytes) permits it: all of the area, so the segment must be all
-  // of it but for the rest of the last page.
+  // What others may map if a segment of [offset, offset + bytes) permits it: all of the area, so the segment must be
+  // all of it but for the rest of the last page.
   struct Share {
     int memory;
     bool writable;

@@ -26,7 +26,22 @@
 
 // ---- orders -----------------------------------------------------------------------------------------------
 
-enum kind { SHARE, END, UNREGISTER, SET_TOKEN, HOLDERS, FILL, HOLDS, WORD, SET_WORD, COUNT, STREAM, MAP, MAPPED, UNMAP };
+enum kind {
+  SHARE,
+  END,
+  UNREGISTER,
+  SET_TOKEN,
+  HOLDERS,
+  FILL,
+  HOLDS,
+  WORD,
+  SET_WORD,
+  COUNT,
+  STREAM,
+  MAP,
+  MAPPED,
+  UNMAP
+};
 
 struct share_order {
   int32_t kind;

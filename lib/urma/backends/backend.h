@@ -111,8 +111,8 @@ class Backend {
   virtual std::vector<ChannelInfo> channels() = 0;
 
   // ---- memory that others of this host may map (softub_alloc_shared, lib/ipc/share.h) ----
-  // Like memory(), in whole pages that hold nothing else, from one byte on. A segment of all of it is offered to others;
-  // they may read, or also write.
+  // Like memory(), in whole pages that hold nothing else, from one byte on. A segment of all of it is offered to
+  // others; they may read, or also write.
   virtual std::shared_ptr<std::byte> shareable_memory(size_t bytes, bool writable) = 0;
   // Who has mapped the memory that begins there. kInvalid: it is none of that kind.
   virtual Status share_holders(const void* memory, std::vector<ipc::ShareHolder>* holders) = 0;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "lib/ipc/unix_socket.h"
@@ -64,7 +65,8 @@ bool SharedWindow::listen() {
   ipc::ShareNotice notice{};
   size_t bytes = 0;
   bool had_fds;
-  const auto status = ipc::receive_plain(socket_.get(), std::as_writable_bytes(std::span(&notice, 1)), &bytes, &had_fds);
+  const auto into = std::as_writable_bytes(std::span(&notice, 1));
+  const auto status = ipc::receive_plain(socket_.get(), into, &bytes, &had_fds);
   if (status == ipc::SocketStatus::kAgain) return false;
   if (status != ipc::SocketStatus::kOk) return let_go(URMA_CR_ACK_TIMEOUT_ERR);
   return bytes == sizeof notice && notice.magic == ipc::kShareMagic && let_go(URMA_CR_REM_ACCESS_ABORT_ERR);

@@ -6,8 +6,8 @@
 // of the memory. Free memory is zero at all times: it is cleared when it comes back, large pieces by giving their
 // pages back. Neighbouring free blocks of an area are one.
 //
-// Memory that others may map, too (allocate_shareable), has an area for itself. Where they may write, the daemon reaches
-// it through this process only.
+// Memory that others may map, too (allocate_shareable), has an area for itself. Where they may write, the daemon
+// reaches it through this process only.
 //
 // A block lives as long as a shared_ptr to it, the heap as long as any block: the back end may be long gone.
 // Thread: any. No lock is held while the daemon is asked.

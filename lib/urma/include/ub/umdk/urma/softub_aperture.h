@@ -307,7 +307,7 @@ bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
 
 /* ---- Memory that others of this host map ---------------------------------------------------------- */
 
-/* What others may do with the memory, as far as its segment permits it to them. */
+/* What others may do with the memory where they map it, as far as its segment permits that, too. */
 #define SOFTUB_SHARE_READ 1u
 #define SOFTUB_SHARE_WRITE 2u /* includes reading */
 
