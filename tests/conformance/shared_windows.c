@@ -609,6 +609,11 @@ static void bad_arguments(void) {
   check_true("owned", softub_map(seg, &options) == NULL && errno == EINVAL);
   options = (softub_map_options_t){.way = SOFTUB_WAY_SHARED, .path = SOFTUB_PATH_QUEUE};
   check_true("a path", softub_map(seg, &options) == NULL && errno == EINVAL);
+  char* window = map(seg);
+  urma_seg_cfg_t window_cfg = {.va = (uintptr_t)window + PAGE, .len = PAGE};
+  window_cfg.flag.bs.access = URMA_ACCESS_READ;
+  check_true("a segment of a window", urma_register_seg(context, &window_cfg) == NULL && errno == EINVAL);
+  unmap(window);
   done_with(seg);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/ipc/mapped.h"
+#include "lib/urma/aperture/fault_router.h"
 #include "lib/urma/device/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
@@ -37,6 +38,11 @@ bool check(const urma_context_t* ctx, const urma_seg_cfg_t& cfg) {
     URMA_LOG_ERROR("segment of 0x%llx bytes at 0x%llx (iova 0x%llx) is empty, at 0, or wraps",
                    static_cast<unsigned long long>(cfg.len), static_cast<unsigned long long>(cfg.va),
                    static_cast<unsigned long long>(cfg.iova));
+    return false;
+  }
+  if (aperture::FaultRouter::get().overlaps(cfg.va, cfg.len)) {
+    URMA_LOG_ERROR("segment at 0x%llx: memory of a window (softub_map) is no memory for a segment",
+                   static_cast<unsigned long long>(cfg.va));
     return false;
   }
   if (!legal_access(flag.access)) {
