@@ -2,15 +2,15 @@
 //
 // What a load costs in a shared window (SOFTUB_WAY_SHARED) beside local memory: each load's place is what the load
 // before it found, in random order, over so many bytes that caches do not help. Usage: bench_shared [MiB] [rounds]. It
-// prints the median of the rounds, which alternate, and the quotient of each pair.
+// prints the medians of the rounds, which alternate, and that of the quotients of each pair. Times are of the CPU that
+// this thread had, as other programs' turns are nobody's loads.
 #include <softub_aperture.h>
 #include <softub_api.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <time.h>
 #include <urma_api.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -38,14 +38,20 @@ void make_circle(char* memory, size_t lines) {
   for (size_t i = 0; i < lines; ++i) std::memcpy(memory + order[i] * kLine, &order[(i + 1) % lines], sizeof order[i]);
 }
 
+double now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
 // Nanoseconds of a load.
 double chase(const char* memory, size_t loads) {
   uint64_t at = 0;
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = now_ns();
   for (size_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile uint64_t*>(memory + at * kLine);
-  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+  const double spent = now_ns() - begin;
   check(at != UINT64_MAX, "the circle");
-  return spent.count() / static_cast<double>(loads);
+  return spent / static_cast<double>(loads);
 }
 
 double median(std::vector<double> values) {
