@@ -219,6 +219,8 @@ void* remember(std::shared_ptr<Mapped> mapped) {
 
 }  // namespace
 
+bool urma::is_window_memory(uint64_t address, uint64_t bytes) { return FaultRouter::get().overlaps(address, bytes); }
+
 void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try {
   if (Library::get().device() == nullptr) return fail(ENODEV);
   const auto* segment = live<Segment>(seg);
