@@ -26,7 +26,9 @@ class Areas final : public AreaSource {
     std::string error;
     ipc::Fd fd = ipc::create_sealed_memfd("test-area", bytes, &error);
     *id = ++last_id;
-    if (use != ipc::AreaUse::kWrite) EXPECT_TRUE(theirs[*id].map(fd.get(), bytes, &error)) << error;
+    if (use != ipc::AreaUse::kWrite) {
+      EXPECT_TRUE(theirs[*id].map(fd.get(), bytes, &error)) << error;
+    }
     uses[*id] = use;
     return fd;
   }
