@@ -483,7 +483,9 @@ static void stopped_holder(void) {
   check_true("it sees", give(holder, (struct share_order){.kind = MAPPED}).value == 0x66);
   char* window = map(seg);
   check_true("two hold it", holders_become(2, 0));
+  int state;
   kill(holder.process, SIGSTOP);
+  need(waitpid(holder.process, &state, WUNTRACED) == holder.process && WIFSTOPPED(state), "a stopped process");
   check_number("unregister", give(owner, (struct share_order){.kind = UNREGISTER}).status, URMA_SUCCESS);
   check_true("one is left", holders_become(1, 1));
   check_number("which", give(owner, (struct share_order){.kind = HOLDERS}).process, holder.process);
