@@ -82,8 +82,8 @@ void ShareDoor::answer(Asker& asker, const Rights& rights) {
     return refuse(asker.socket.get(), "all " + std::to_string(kMaxHolders) + " mappings of the NIC are in use");
   }
   ipc::ShareRequest& request = asker.hello.request;
-  uint32_t segment;
-  bool writable;
+  uint32_t segment = 0;
+  bool writable = false;
   std::string why;
   const Offer* offer = find(request, rights, &segment, &writable, &why);
   if (offer == nullptr) return refuse(asker.socket.get(), why);
