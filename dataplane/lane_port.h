@@ -2,7 +2,7 @@
 //
 // Lanes (lib/ipc/lane.h): programs of this host load from and store to memory of this NIC. Each lane is a link of the
 // Core that carries TP bypass alone, and this port is where their frames come from. Programs come to the socket of the
-// shared-memory wire, which hands them on (ShmPort::set_lane_door).
+// shared-memory wire, which hands them on (ShmPort::set_door).
 //
 //   any thread                                   owner of the Core
 //   ----------                                   -----------------

@@ -190,8 +190,9 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
 
 /* How a window is made. */
 typedef enum softub_way {
-  SOFTUB_WAY_CACHED = 0,  /* pages are loaded when they are touched, and written back later */
-  SOFTUB_WAY_UNCACHED = 1 /* each access is one of the remote memory, of its own size: exact, and slow */
+  SOFTUB_WAY_CACHED = 0,   /* pages are loaded when they are touched, and written back later */
+  SOFTUB_WAY_UNCACHED = 1, /* each access is one of the remote memory, of its own size: exact, and slow */
+  SOFTUB_WAY_SHARED = 2    /* the memory itself, which its owner on this host offers (softub_alloc_shared) */
 } softub_way_t;
 
 typedef enum softub_policy {
@@ -223,10 +224,16 @@ typedef struct softub_map_options {
  * EFAULT where a page is missing, or clean if it writes there (softub_sync() makes pages present), one with an address of
  * an uncached window always. urma_register_seg() refuses memory of a window. A child of fork has no windows.
  *
- * @param seg stays imported until softub_unmap(). @param options NULL: all defaults.
+ * A shared window has neither cache nor faults: an access is one of the CPU to the owner's memory, and so are its
+ * atomics and its order. It reads alone where the segment does not permit to write, or the owner offers no more. Token
+ * and permissions are checked by the owner's NIC now; when they no longer hold (softub_holders() says when), or the
+ * owner or its NIC ends, the window has no access any more, and faults go to the handler of softub_on_fault().
+ *
+ * @param seg stays imported until softub_unmap(). @param options NULL: all defaults, and the way is SHARED where the
+ *         owner offers that, else CACHED; softub_get_way() tells.
  * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
  *         log says which); EPERM: the kernel or the container refuses userfaultfd, or code made at run time (the log names
- *         the setting); EHOSTUNREACH: the wanted path does not lead there; ENOMEM; ENODEV: the library is not started.
+ *         the setting); EHOSTUNREACH: the wanted path does not lead there, or the memory is not offered; ENOMEM; ENODEV: the library is not started.
  */
 void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
 
@@ -240,6 +247,11 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
  */
 urma_status_t softub_unmap(void* window);
 
+/**
+ * Tells what way a window has. @return URMA_SUCCESS; URMA_EINVAL: `way` is NULL, or it is no window.
+ */
+urma_status_t softub_get_way(void* window, softub_way_t* way);
+
 /* For softub_sync(); what is combined is done in this order. */
 #define SOFTUB_FLUSH 1u      /* write back what is dirty, and keep it */
 #define SOFTUB_INVALIDATE 2u /* write back what is dirty, then drop all: it is loaded again when it is touched */
@@ -250,11 +262,12 @@ urma_status_t softub_unmap(void* window);
 
 /**
  * Acts on all pages of a window that [at, at + bytes) touches. Of an uncached window there is nothing to do, and
- * RESIDENT and WRITABLE are errors. Any thread, also while others use the window.
+ * RESIDENT and WRITABLE are errors; of a shared one there is nothing to do at all. Any thread, also while others use the window.
  *
  * @return URMA_CR_SUCCESS, or the first error, after all pages were tried: URMA_CR_LOC_LEN_ERR: the range is not that of
  *         a window, or the cache is too small for it; URMA_CR_LOC_OPERATION_ERR: unknown flags, or the kernel refuses;
- *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; others as softub_load().
+ *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; of a
+ *         shared window whose right has ended, why; others as softub_load().
  */
 urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what);
 
@@ -272,7 +285,7 @@ typedef struct softub_fault {
   void* address;
   urma_cr_status_t cause;  /* as softub_load(); URMA_CR_LOC_ACCESS_ERR: a write to a read-only window, or not owned;
                               URMA_CR_UNSUPPORTED_OPCODE_ERR: an instruction that an uncached window does not know */
-  bool is_write;           /* cached */
+  bool is_write;           /* cached, shared */
   const char* instruction; /* its text, for the last cause; else NULL */
 } softub_fault_t;
 
@@ -294,6 +307,51 @@ urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void
  * @return true: served, return from the handler.
  */
 bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
+
+/* ---- Memory that others of this host map ---------------------------------------------------------- */
+
+/* What others may do with the memory where they map it, as far as its segment permits that, too. */
+#define SOFTUB_SHARE_READ 1u
+#define SOFTUB_SHARE_WRITE 2u /* includes reading */
+
+/**
+ * Allocates memory that other programs of this host may map (SOFTUB_WAY_SHARED): whole pages that hold nothing else, and
+ * zero. To call this is to offer it. It is registered by urma_register_seg() as any other memory; only a segment of all
+ * of it can be mapped, and by whoever its token and permissions allow to read it.
+ *
+ * What is offered for reading is sealed: no other process can ever write to it. What is offered for writing may be
+ * written by any holder of a writable mapping; one that maps it for reading alone gets a descriptor for reading, which
+ * is no barrier against a hostile program of the same user. A daemon reaches the latter through this program only, as
+ * memory that is not of softub_alloc().
+ *
+ * Any thread, after urma_init; may block while it asks the daemon for memory.
+ *
+ * @param rights SOFTUB_SHARE_*: one or both.
+ * @return memory for softub_free(), as softub_alloc(). NULL: errno EINVAL (bytes 0, other rights), ENODEV (the library
+ *         is not started) or ENOMEM (the log says why).
+ */
+void* softub_alloc_shared(size_t bytes, uint32_t rights);
+
+/* A process that has mapped such memory. */
+typedef struct softub_holder {
+  int32_t process;
+  uint32_t told; /* 1: its right has ended, it was told so and has not let go */
+} softub_holder_t;
+
+/**
+ * Tells who holds mappings of memory of softub_alloc_shared(), one entry for each mapping. A mapping cannot be taken
+ * from a process that refuses. When its right ends (urma_unregister_seg(), a token that is neither the segment's nor its
+ * former one, exclusive memory) its holder is told; the library of the holder lets go at once, and then it is not listed
+ * any more. Who stays listed as told can still reach all bytes of the memory, with the rights that it had, also what is
+ * written there later, and also after softub_free(): then put nothing there that it must not see, and allocate anew.
+ * Any thread; a control call, may wait for the daemon.
+ *
+ * @param memory of softub_alloc_shared(), not yet freed. @param holders filled in; may be NULL if `*count` is 0.
+ * @param count  in: room at `holders`; out: how many holders there are, also those that found no room.
+ * @return URMA_SUCCESS; URMA_EINVAL: it is no such memory, or a pointer is NULL; URMA_ENOMEM; URMA_FAIL: the library is
+ *         not started, or the daemon is gone.
+ */
+urma_status_t softub_holders(const void* memory, softub_holder_t* holders, uint32_t* count);
 
 /* What a cached window did since it was made. */
 typedef struct softub_window_counts {
