@@ -140,13 +140,13 @@ class Model {
   void fence() {
     ASSERT_EQ(handle_.cache.fence(), URMA_CR_SUCCESS);
     for (uint64_t b = 0; b < kBytes; ++b) {
-      if (ours_[b]) ASSERT_EQ(far_.bytes[b], stored_[b]) << "byte " << b;
+      ASSERT_TRUE(!ours_[b] || far_.bytes[b] == stored_[b]) << "byte " << b;
     }
   }
 
   void sync() {
-    const bool all = below(2) == 0;
-    const uint64_t count = all ? kBytes : 1 + below(below(2) == 0 ? 300 : kBytes), at = all ? 0 : place(count);
+    const bool all = below(16) == 0;
+    const uint64_t count = all ? kBytes : 1 + below(below(16) == 0 ? kBytes : 300), at = all ? 0 : place(count);
     const bool drops = below(2) == 0;
     ASSERT_EQ(handle_.cache.sync(at, count, drops ? SOFTUB_INVALIDATE : SOFTUB_FLUSH), URMA_CR_SUCCESS);
     if (!drops) return;
@@ -177,7 +177,7 @@ class Model {
 class LineCacheModel : public testing::TestWithParam<softub_cache_t> {};
 
 TEST_P(LineCacheModel, loads_see_all_own_stores_and_none_of_others_too_late) {
-  for (uint32_t seed = 1; seed <= 8; ++seed) {
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
     auto model = std::make_unique<Model>(GetParam(), seed);
     for (int i = 0; i < 10'000; ++i) {
       model->step();
