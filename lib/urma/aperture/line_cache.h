@@ -7,9 +7,9 @@
 // (write-back); a line whose other bytes are not known is partial, so a store never waits for a load. All other stores
 // pass on at once and change the lines that are here. Lines are replaced in turn, a dirty one is sent first.
 //
-// Coherent with nothing but this path's own calls: fence() sends all dirty bytes before it waits, atomic() sends them and
-// drops its line. What another program stores is seen when the line was dropped. Which store failed is known to nobody,
-// so a fence that tells an error has dropped all lines: none holds bytes that the memory refused.
+// Coherent with nothing but this path's own calls: fence() sends all dirty bytes before it waits, atomic() sends them
+// and drops its line. What others store is seen when a line was dropped. Which store failed is known to nobody, so a
+// fence that tells an error has dropped all lines: none holds bytes that the memory refused.
 //
 // Thread: one at a time. Signal handlers: as the path below.
 #pragma once
