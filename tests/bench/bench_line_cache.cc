@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_line_cache.cc - nanoseconds of a load or store of 8 bytes that finds its line in the cache of a handle: in a row,
-// at places that nobody foretells, and each after the one before. Beside it, in the same run, the least
-// that it could be: a load of an array as large as the cache, by a function that is not inlined either; and what the
-// cache saves: a load by the same call from a path that answers at once.
+// bench_line_cache.cc - nanoseconds of a load or store of 8 bytes that finds its line in the cache of a handle: in a
+// row, at places that nobody foretells, and each after the one before. Beside it, in the same run, the least that it
+// could be: a load of an array as large as the cache, by a function that is not inlined either. A miss is one whose
+// path answers at once.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -60,7 +60,9 @@ struct Stage {
 std::vector<uint64_t> places(Walk walk) {
   ub::Prng random(2);
   std::vector<uint64_t> places(kPlaces);
-  for (size_t i = 0; i < kPlaces; ++i) places[i] = walk == Walk::kInARow ? i * 8 % kBytes : random.below(kBytes / 8) * 8;
+  for (size_t i = 0; i < kPlaces; ++i) {
+    places[i] = walk == Walk::kInARow ? i * 8 % kBytes : random.below(kBytes / 8) * 8;
+  }
   return places;
 }
 
@@ -113,7 +115,7 @@ void invalidate_all(benchmark::State& state) {
     benchmark::DoNotOptimize(stage.handle.cache.sync(0, SOFTUB_TO_THE_END, SOFTUB_INVALIDATE));
   }
 }
-// A miss costs this and the remote load.
+// A real one costs a remote load more.
 void miss_without_its_load(benchmark::State& state) {
   test::FarMemory far{16 * kBytes};
   test::CachedHandle handle{far, 0x7000'0000, SOFTUB_CACHE_WRITE_BACK};

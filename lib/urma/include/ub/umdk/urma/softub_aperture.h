@@ -89,15 +89,18 @@ urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const 
 urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
 void softub_ring(softub_aperture_t* handle);
 
+/* Inlined wherever it is called, also with -O2: a number of bytes that is a constant there saves a third of a load. */
+#define SOFTUB_INLINE static inline __attribute__((always_inline))
+
 /* Does a range lie in the segment and in one line? */
-static inline bool softub_is_in_line(const softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
+SOFTUB_INLINE bool softub_is_in_line(const softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
   const uint32_t offset = (uint32_t)((handle->base + at) % SOFTUB_LANE_LINE);
   return bytes - 1 < SOFTUB_LANE_LINE && offset + bytes <= SOFTUB_LANE_LINE && at < handle->bytes &&
          bytes <= handle->bytes - at;
 }
 
 /* Of a handle with a line cache. */
-static inline urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
   const uint8_t* from;
   if (__builtin_expect(!softub_is_in_line(handle, at, bytes) ||
                            (from = softub_cache_get(handle->cache, handle->base + at)) == NULL,
@@ -108,7 +111,7 @@ static inline urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uin
   return URMA_CR_SUCCESS;
 }
 
-static inline urma_cr_status_t softub_store_cached(softub_aperture_t* handle, uint64_t at, const void* from,
+SOFTUB_INLINE urma_cr_status_t softub_store_cached(softub_aperture_t* handle, uint64_t at, const void* from,
                                                    uint32_t bytes) {
   uint8_t* to;
   if (__builtin_expect(!handle->cache->keeps_stores || !softub_is_in_line(handle, at, bytes) ||
@@ -127,7 +130,7 @@ static inline urma_cr_status_t softub_store_cached(softub_aperture_t* handle, ui
  *         no permission, a former token, unregistered; URMA_CR_ACK_TIMEOUT_ERR: the target is gone, also before;
  *         URMA_CR_LOC_OPERATION_ERR: the handle is of another process. On errors the bytes at `to` are undefined.
  */
-static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
@@ -160,7 +163,7 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
  *
  * @return as softub_load(), for what is known by now.
  */
-static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
