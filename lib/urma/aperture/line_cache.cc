@@ -209,7 +209,7 @@ LineCache::Place LineCache::make_room(uint64_t address) {
   return place;
 }
 
-// A line that was partial, or could not be sent, is no line any more.
+// Nothing is known of a partial line afterwards, but it has a place for the next store. What cannot be sent is dropped.
 void LineCache::write_back(Place place) {
   const uint64_t bytes = std::exchange(dirty(place), 0);
   urma_cr_status_t status = URMA_CR_SUCCESS;
@@ -223,7 +223,7 @@ void LineCache::write_back(Place place) {
     ++write_backs_;
   }
   if (error_ == URMA_CR_SUCCESS) error_ = status;
-  if (status != URMA_CR_SUCCESS || is_partial(place)) tag(place) = 0;
+  if (status != URMA_CR_SUCCESS) tag(place) = 0;
 }
 
 // Of all lines that are here and touch a range of the segment.
@@ -289,7 +289,7 @@ urma_cr_status_t LineCache::sync(uint64_t at, uint64_t bytes, uint32_t what) {
   const bool drops = (what & (SOFTUB_INVALIDATE | SOFTUB_DISCARD)) != 0;
   const auto act = [&](Place place) {
     if ((what & (SOFTUB_FLUSH | SOFTUB_INVALIDATE)) != 0) write_back(place);
-    if (drops) tag(place) = dirty(place) = 0;
+    if (drops) tag(place) = 0;
   };
   if (bytes != bytes_) {
     for_each_line(at, bytes, act);

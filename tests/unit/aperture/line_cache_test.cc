@@ -251,6 +251,7 @@ TEST_F(WriteBack, a_long_store_is_newer_than_what_was_dirty) {
   EXPECT_EQ(handle.word(64), 0xABABABABABABABABu);
   EXPECT_EQ(handle.word(160), 2u);
   ASSERT_EQ(cache.fence(), URMA_CR_SUCCESS);
+  EXPECT_EQ(far.stored_bytes, bytes.size() + 8) << "nothing is sent twice";
   EXPECT_EQ(far_word(64), 0xABABABABABABABABu);
   EXPECT_EQ(far_word(160), 2u);
 }
