@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #include "softub_lane.h"
+#include "softub_line_cache.h"
 #include "urma_opcode.h"
 #include "urma_types.h"
 
@@ -36,7 +37,8 @@ typedef enum softub_path {
   SOFTUB_PATH_NONE = 0,  /* it does not: the process is a child of the one that opened the handle */
   SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
   SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
-  SOFTUB_PATH_BROKEN = 3 /* the target is gone, or did not answer in time */
+  SOFTUB_PATH_BROKEN = 3, /* the target is gone, or did not answer in time */
+  SOFTUB_PATH_CACHED = 4  /* one of both, behind a line cache */
 } softub_path_t;
 
 typedef struct softub_aperture {
@@ -45,8 +47,21 @@ typedef struct softub_aperture {
   uint32_t unanswered; /* stores whose answers were not looked at */
   uint64_t base;       /* how the target names the first byte */
   uint64_t bytes;      /* of the segment */
+  softub_line_cache_t* cache; /* SOFTUB_PATH_CACHED */
   softub_lane_t lane;
 } softub_aperture_t;
+
+/* Does a handle keep lines that it loaded? What this means for those who share memory stands above softub_sync_cache(). */
+typedef enum softub_cache {
+  SOFTUB_CACHE_NONE = 0,         /* no: each access is one of the remote memory */
+  SOFTUB_CACHE_WRITE_BACK = 1,   /* yes, and stores stay there until a fence, an atomic, or until the line has to go */
+  SOFTUB_CACHE_WRITE_THROUGH = 2 /* yes, and stores are sent at once, too */
+} softub_cache_t;
+
+typedef struct softub_aperture_options {
+  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only SOFTUB_PATH_LANE or SOFTUB_PATH_QUEUE */
+  softub_cache_t cache;
+} softub_aperture_options_t;
 
 /* Out of line: whatever the inline calls below leave. */
 urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
@@ -54,9 +69,39 @@ urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const 
 urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
 void softub_ring(softub_aperture_t* handle);
 
-typedef struct softub_aperture_options {
-  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only this one */
-} softub_aperture_options_t;
+/* Inlined wherever it is called, also with -O2: a number of bytes that is a constant there saves a third of a load. */
+#define SOFTUB_INLINE static inline __attribute__((always_inline))
+
+/* Does a range lie in the segment and in one line? */
+SOFTUB_INLINE bool softub_is_in_line(const softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
+  const uint32_t offset = (uint32_t)((handle->base + at) % SOFTUB_LANE_LINE);
+  return bytes - 1 < SOFTUB_LANE_LINE && offset + bytes <= SOFTUB_LANE_LINE && at < handle->bytes &&
+         bytes <= handle->bytes - at;
+}
+
+/* Of a handle with a line cache. */
+SOFTUB_INLINE urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  const uint8_t* from;
+  if (__builtin_expect(!softub_is_in_line(handle, at, bytes) ||
+                           (from = softub_cache_get(handle->cache, handle->base + at)) == NULL,
+                       0)) {
+    return softub_load_any(handle, at, to, bytes);
+  }
+  memcpy(to, from, bytes);
+  return URMA_CR_SUCCESS;
+}
+
+SOFTUB_INLINE urma_cr_status_t softub_store_cached(softub_aperture_t* handle, uint64_t at, const void* from,
+                                                   uint32_t bytes) {
+  uint8_t* to;
+  if (__builtin_expect(!handle->cache->keeps_stores || !softub_is_in_line(handle, at, bytes) ||
+                           (to = softub_cache_put(handle->cache, handle->base + at, bytes)) == NULL,
+                       0)) {
+    return softub_store_any(handle, at, from, bytes);
+  }
+  memcpy(to, from, bytes);
+  return URMA_CR_SUCCESS;
+}
 
 /* ---- Remote memory by calls ----------------------------------------------------------------------- */
 
@@ -87,7 +132,7 @@ void softub_close(softub_aperture_t* handle);
  *         no permission, a former token, unregistered; URMA_CR_ACK_TIMEOUT_ERR: the target is gone, also before;
  *         URMA_CR_LOC_OPERATION_ERR: the handle is of another process. On errors the bytes at `to` are undefined.
  */
-static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
@@ -96,6 +141,9 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
   if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || handle->unanswered != 0 || bytes - 1 >= SOFTUB_LANE_LINE ||
                            offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes || bytes > handle->bytes - at,
                        0)) {
+    /* Nothing that was worked out for the lane is used here: that would cost the lane registers. */
+    __asm__("" : "+r"(handle), "+r"(at));
+    if (handle->path == SOFTUB_PATH_CACHED) return softub_load_cached(handle, at, to, bytes);
     return softub_load_any(handle, at, to, bytes);
   }
   softub_lane_send(lane, &lane->load, softub_lane_begin(lane, &lane->load, address - offset));
@@ -117,7 +165,7 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
  *
  * @return as softub_load(), for what is known by now.
  */
-static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
@@ -128,6 +176,8 @@ static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t 
                            bytes - 1 >= SOFTUB_LANE_LINE || offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes ||
                            bytes > handle->bytes - at,
                        0)) {
+    __asm__("" : "+r"(handle), "+r"(at));
+    if (handle->path == SOFTUB_PATH_CACHED) return softub_store_cached(handle, at, from, bytes);
     return softub_store_any(handle, at, from, bytes);
   }
   line = softub_lane_begin(lane, head, address - offset);
@@ -173,10 +223,55 @@ typedef enum softub_atomic_op {
 urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
                                uint64_t operand, uint64_t compare, uint64_t* old);
 
-/* What a handle costs. */
+/* ---- The line cache of a handle ------------------------------------------------------------------- */
+
+/*
+ * 16 KiB of the program: 64 sets of four lines of 64 bytes, replaced in turn. A load of up to 64 bytes keeps its line;
+ * longer ones, and softub_load_many(), take what is there and keep nothing. A hit is a copy out of the program's own
+ * memory, of a few ns, and nothing checks it: not the token, not the permission, not whether the target still lives.
+ *
+ * UB keeps no caches coherent, so the programs have to say when:
+ *   - A cached load sees all stores of its own handle. Of those of others it sees what was there when the line was
+ *     loaded, or anything later: lines come and go. To see what another one has fenced, invalidate first, then load.
+ *   - Others see a store of a write-back handle after its softub_fence(). Earlier, each byte may or may not be there, and
+ *     in any order. Only bytes that were stored are sent, so two handles may store to different bytes of one line.
+ *   - An atomic sends what is dirty first, and drops its line. A lock is thus released by one, and whoever got it
+ *     invalidates before it loads what the lock guards.
+ *   - softub_fence() tells errors of all that was sent since the last one, for whatever reason it was sent. Which line
+ *     failed is not known, so all are dropped then: what is loaded afterwards is what the memory has.
+ *   - softub_close() drops what is dirty: fence before.
+ */
+
+#define SOFTUB_TO_THE_END UINT64_MAX /* for `bytes` */
+
+/**
+ * Acts on all lines that [at, at + bytes) touches: SOFTUB_FLUSH sends what is dirty and keeps it, SOFTUB_INVALIDATE
+ * sends what is dirty and drops all, SOFTUB_DISCARD drops all and what is dirty is lost; what is combined is done in this
+ * order. Never waits for the target; softub_fence() does, and tells what went wrong. To invalidate the whole segment
+ * with nothing dirty is an addition. Of a handle without a cache there is nothing to do.
+ *
+ * @return URMA_CR_SUCCESS; URMA_CR_LOC_LEN_ERR: beyond the segment; URMA_CR_LOC_OPERATION_ERR: other flags, or the handle
+ *         is of another process.
+ */
+urma_cr_status_t softub_sync_cache(softub_aperture_t* handle, uint64_t at, uint64_t bytes, uint32_t what);
+
+/* What the cache of a handle did. A load or store of two lines counts twice, a longer or vectored load once a block. */
+typedef struct softub_cache_counts {
+  uint64_t hits, misses;
+  uint64_t write_backs; /* lines whose dirty bytes were sent, for whatever reason */
+  uint64_t evictions;   /* lines that had to go for others, dirty ones included */
+} softub_cache_counts_t;
+
+/**
+ * @return URMA_SUCCESS; URMA_EINVAL: `counts` is NULL, or the handle has no cache, or is of another process.
+ */
+urma_status_t softub_get_cache_counts(softub_aperture_t* handle, softub_cache_counts_t* counts);
+
+/* ---- What a handle costs -------------------------------------------------------------------------- */
+
 typedef struct softub_cost {
-  softub_path_t path;
-  uint64_t load_ns; /* a load of a line: the median of 31 that this call made; 0: none succeeded */
+  softub_path_t path; /* without its cache, if it has one; the same for load_ns */
+  uint64_t load_ns;   /* a load of a line: the median of 31 that this call made; 0: none succeeded */
 } softub_cost_t;
 
 /**
