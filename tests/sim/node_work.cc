@@ -35,6 +35,12 @@ void Node::deliver(const Frame& f) {
   attend();
 }
 
+void Node::on_lane_frame(uint32_t link, std::span<const std::byte> frame) {
+  core_->on_lane_frame(turn(), link, frame);
+  look();
+  attend();
+}
+
 void Node::copy_done(uint64_t copy) {
   CopyTag tag = 0;
   bool ok = host_->finish(copy, &tag);
