@@ -101,6 +101,8 @@ void ApertureModel::called(const std::shared_ptr<Access>& access) {
 
 void ApertureModel::end(Access& a, Access::State state) {
   UB_ASSERT(a.state == Access::State::kOutstanding);
+  if (a.strict && state != Access::State::kOk)
+    world_.model.fail("liveness: after all faults, %s fails", describe(a).c_str());
   a.state = state;
   --outstanding_;
   ++counts_[static_cast<size_t>(state)];

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "lib/transport/wire/bypass_packet.h"
+#include "lib/transport/wire/compact_packet.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -39,6 +41,10 @@ std::vector<std::byte> frame_of(const Access& a, uint16_t number) {
   wire::write_bypass_headers(p, frame.data());
   frame.insert(frame.end(), a.data.begin(), a.data.end());
   return frame;
+}
+
+bypass::Requester<SimHost>& requester_of(Node& node) {
+  return node.core().engine<bypass::Engine<SimHost>>().requester();
 }
 
 }  // namespace
@@ -110,10 +116,10 @@ void Apertures::start() {
 void Apertures::add_handle(uint32_t user, uint32_t server, uint32_t calls) {
   handles_.push_back(std::make_unique<Handle>());
   Handle& h = *handles_.back();
-  h.uid = static_cast<uint32_t>(handles_.size());
   h.user = user;
   h.server = server;
   h.left = calls;
+  h.frames = rng_.chance(world_.options.aperture.frames);
   plan_step(h);
 }
 
@@ -154,29 +160,40 @@ void Apertures::plan_step(Handle& h) {
 }
 
 void Apertures::step(Handle& h) {
-  if (is_open(h) && h.lane->oldest_call_ns() < world_.now().ns - kTimeoutNs) close(h);
+  if (is_open(h) && timed_out(h)) close(h);
   if (h.left != 0 && (is_open(h) || try_open(h))) call_some(h);
-  const bool waits = is_open(h) && h.lane->unanswered() != 0;
-  if (h.left == 0 && !waits) return close(h);
+  if (h.left == 0 && !waits(h)) return close(h);
   // With nothing to call, it looks at the time now and then.
   h.left != 0 ? plan_step(h) : plan(kTimeoutNs / 8, [this, &h] { step(h); });
 }
 
-bool Apertures::is_open(const Handle& h) const { return h.lane != nullptr && !h.lane->hung_up(); }
+bool Apertures::is_open(const Handle& h) const {
+  return h.frames ? h.opened != 0 : h.lane != nullptr && !h.lane->hung_up();
+}
+bool Apertures::waits(const Handle& h) const {
+  return is_open(h) && (h.frames ? !h.asked.empty() : h.lane->unanswered() != 0);
+}
+// The program of a lane looks at the time; a requester does so by itself.
+bool Apertures::timed_out(const Handle& h) const {
+  if (!h.frames) return h.lane->oldest_call_ns() < world_.now().ns - kTimeoutNs;
+  return requester_of(world_.node(h.user)).is_broken(h.opened);
+}
 
 bool Apertures::try_open(Handle& h) {
   Node& user = world_.node(h.user);
   Node& server = world_.node(h.server);
   if (!user.up() || !server.up()) return false;
   h.region = region_of(server);
+  h.uid = ++opened_;
+  if (h.frames) return try_open_frames(h, user, server);
   lanes_.push_back(std::make_unique<SimLane>(world_, model, server));
   h.lane = lanes_.back().get();
   return !world_.failed();
 }
 
 void Apertures::close(Handle& h) {
+  if (h.frames) return close_frames(h);
   if (!is_open(h)) return;
-  if (h.strict && h.lane->unanswered() != 0) world_.model.fail("liveness: loads or stores of a probe hang");
   SimLane* lane = std::exchange(h.lane, nullptr);
   lane->hang_up();
   plan(world_.options.aperture.serve_ns, [lane] { lane->notice_hang_up(); });
@@ -185,17 +202,22 @@ void Apertures::close(Handle& h) {
 void Apertures::node_stopped(const Node& node) {
   for (const auto& r : regions_)
     if (r->node == node.index() && r->epoch == node.epoch()) model.region_leaving(r.get());
-  for (auto& h : handles_)
-    if (h->user == node.index() || h->server == node.index()) close(*h);
+  for (auto& h : handles_) {
+    const bool user = h->user == node.index();
+    if (h->frames && user) give_up_frames(*h);
+    if (!h->frames && (user || h->server == node.index())) close(*h);
+  }
 }
 
 void Apertures::call_some(Handle& h) {
+  const bool outdated = h.region->state != Region::State::kLive || h.shown != h.region->token.value;
+  if (h.frames && outdated && h.asked.empty() && rng_.chance(0.5)) return close_frames(h);
   const uint64_t calls = 1 + rng_.below(world_.options.aperture.burst);
-  if (h.region->state != Region::State::kLive && (h.strict || rng_.chance(0.5)))
+  if (!h.frames && h.region->state != Region::State::kLive && rng_.chance(0.5))
     h.region = region_of(world_.node(h.server));
   for (uint64_t i = 0; i < calls && h.left != 0 && !world_.failed(); ++i)
     if (call(h, draw(h))) --h.left;
-  plan_serving(*h.lane);
+  h.frames ? plan_taking(h) : plan_serving(*h.lane);
 }
 
 // ---- accesses ----------------------------------------------------------------------------------------------------
@@ -205,9 +227,11 @@ std::shared_ptr<Access> Apertures::draw(Handle& h) {
   auto a = std::make_shared<Access>();
   a->handle = h.uid;
   a->region = h.region;
+  a->strict = h.strict;
   a->kind = rng_.chance(o.load) ? Access::Kind::kLoad : Access::Kind::kStore;
   const bool large = rng_.chance(o.large);
-  if (large && (a->is_load() || !h.strict)) a->bytes = kLine << rng_.below(8);
+  const uint64_t sizes = h.frames ? static_cast<uint64_t>(std::bit_width(world_.options.mtu / kLine)) : 8;
+  if (large && (a->is_load() || !h.strict)) a->bytes = static_cast<uint32_t>(kLine << rng_.below(sizes));
   a->token = h.region->token.value;
   const bool wrong = rng_.chance(o.wrong) && !h.strict;
   if (wrong && rng_.chance(0.3)) a->token ^= 1u << rng_.below(32);
@@ -252,6 +276,7 @@ void Apertures::draw_store(Access* a) {
 }
 
 bool Apertures::call(Handle& h, const std::shared_ptr<Access>& a) {
+  if (h.frames) return call_by_frames(h, a);
   if (!h.lane->has_room(*a)) return false;
   std::vector<std::byte> frame = frame_of(*a, h.lane->next_number(*a));
   model.called(a);
@@ -285,6 +310,111 @@ void Apertures::plan_look(SimLane& lane) {
     lane.looking_planned = false;
     if (!lane.hung_up()) lane.look();
   });
+}
+
+// ---- frames ------------------------------------------------------------------------------------------------------
+
+bool Apertures::try_open_frames(Handle& h, Node& user, Node& server) {
+  if (h.server_epoch != server.epoch()) close_frames(h);  // it is the target of a former life
+  h.server_epoch = server.epoch();
+  if (h.target == 0) h.target = user.import_instance(server);
+  bypass::OpenConfig config;
+  config.target = h.target;
+  config.token_id = h.region->registered.token_id;
+  h.shown = h.region->token.value ^ (!h.strict && rng_.chance(world_.options.aperture.wrong) ? 1 : 0);
+  config.token = {true, h.shown};
+  const Status status = requester_of(user).open(user.turn(), config, &h.opened);
+  user.drive();
+  if (status == Status::kOk) return true;
+  if (status != Status::kBusy) world_.model.fail("node %u opens no handle: %u", h.user, static_cast<unsigned>(status));
+  return false;
+}
+
+bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
+  Node& user = world_.node(h.user);
+  const bypass::Block block{a->address, static_cast<uint8_t>(std::countr_zero(a->bytes / kLine))};
+  a->token = h.shown;
+  if (a->is_load()) a->data.resize(a->bytes);
+  uint32_t ticket = 0;
+  Status status;
+  if (a->is_load()) {
+    status = requester_of(user).load(user.turn(), h.opened, block, a->data.data(), &ticket);
+  } else {
+    const bypass::StoreRequest store{block, a->data.data(), a->enables.empty() ? nullptr : a->enables.data(),
+                                     rng_.chance(0.2)};
+    status = requester_of(user).store(user.turn(), h.opened, store, &ticket);
+  }
+  if (status != Status::kOk) return false;
+  model.called(a);
+  by_frames_.push_back(a);
+  if (!h.asked.emplace(ticket, a).second) world_.model.fail("a ticket is given out twice");
+  return true;
+}
+
+void Apertures::take_outcomes(Handle& h) {
+  using bypass::Outcome;
+  for (auto it = h.asked.begin(); it != h.asked.end() && !world_.failed();) {
+    Access& a = *it->second;
+    const Outcome outcome = requester_of(world_.node(h.user)).take(h.opened, it->first);
+    if (outcome == Outcome::kOk || outcome == Outcome::kRefused) model.answered(a, outcome == Outcome::kOk, a.data);
+    if (outcome == Outcome::kUnanswered) give_up(a);
+    it = outcome == Outcome::kPending ? std::next(it) : h.asked.erase(it);
+  }
+}
+
+// Nobody waits for it. As it does not go again, it is carried out while its first frame is under way or never.
+void Apertures::give_up(Access& a) {
+  const uint64_t last = a.issued_ns + static_cast<uint64_t>(bypass::kFrameLife.ns);
+  model.given_up(a, last - std::min(last, world_.now().ns));
+}
+
+void Apertures::give_up_frames(Handle& h) {
+  for (auto& [ticket, access] : h.asked) give_up(*access);
+  h.asked.clear();
+  h.target = h.opened = 0;
+}
+
+void Apertures::close_frames(Handle& h) {
+  Node& user = world_.node(h.user);
+  if (h.opened != 0) {
+    take_outcomes(h);
+    requester_of(user).close(user.turn(), h.opened);
+  }
+  if (h.target != 0 && user.core().remove_target(h.target) != Status::kOk)
+    world_.model.fail("a target of a handle is not removed");
+  give_up_frames(h);
+}
+
+void Apertures::plan_taking(Handle& h) {
+  if (h.asked.empty() || std::exchange(h.taking_planned, true)) return;
+  plan_lateness(h);
+  plan(delay_or_stall(world_.options.aperture.serve_ns), [this, &h] {
+    h.taking_planned = false;
+    if (!is_open(h)) return;
+    take_outcomes(h);
+    plan_taking(h);
+  });
+}
+
+void Apertures::plan_lateness(const Handle& h) {
+  const ApertureOptions& o = world_.options.aperture;
+  if (stopped_ || !rng_.chance(o.stall)) return;
+  const bool there = rng_.chance(0.5);
+  Instant& late = there ? late_[h.user][h.server] : late_[h.server][h.user];
+  late = later(late, world_.now() + ns(rng_.below(std::min<uint64_t>(o.stall_ns, 1'900'000'000))));
+}
+
+void Apertures::frame_arrives(const Node& at, std::span<const std::byte> frame) {
+  wire::BypassPacket p;
+  if (!wire::has_link_header(frame) || !wire::is_bypass(frame)) return;
+  if (wire::parse_bypass(frame, p) != wire::Drop::kNone || p.is_response) return;
+  const auto asks = [&](const std::shared_ptr<Access>& a) {
+    if (a->region->node != at.index() || a->address != p.ma.address || a->bytes != p.ma.length()) return false;
+    if (a->is_load() || p.opcode == wire::TaOpcode::kRead) return a->is_load() && p.opcode == wire::TaOpcode::kRead;
+    return std::memcmp(a->data.data(), p.payload, a->bytes) == 0;
+  };
+  const auto found = std::find_if(by_frames_.rbegin(), by_frames_.rend(), asks);
+  model.arrives(found == by_frames_.rend() ? nullptr : found->get());
 }
 
 }  // namespace ub::sim

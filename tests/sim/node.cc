@@ -84,6 +84,7 @@ void Node::boot() {
   link_ =
       core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
   if (link_ == 0) world_.model.fail("add_link was refused");
+  if (o.aperture.frames != 0) core_->engine<bypass::Engine<SimHost>>().carry(link_);
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
@@ -161,6 +162,15 @@ Region* Node::adopt(std::unique_ptr<Region> r, Owner owner, uint32_t token_id) {
   enroll(*r, owner, token_id);
   world_.regions.push_back(std::move(r));
   return world_.regions.back().get();
+}
+
+uint32_t Node::import_instance(const Node& peer) {
+  TargetConfig c;
+  c.instance = peer.id();
+  c.path = {.link = link_, .local = at_, .remote = peer.at()};
+  uint32_t target = 0;
+  must(world_, core_->add_target(turn(), c, &target), "add_target");
+  return target;
 }
 
 uint32_t Node::add_lane() {

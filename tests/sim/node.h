@@ -96,6 +96,7 @@ class Node {
   Region* add_target(App&, const RegionSpec&);
   Region* adopt(std::unique_ptr<Region>, Owner, uint32_t token_id);  // registers it
   void enroll(Region&, Owner, uint32_t token_id);  // the same, but the region stays the caller's
+  uint32_t import_instance(const Node&);           // a target that stands for all of it
   uint32_t add_lane();                             // a link that is a lane of a program
   void drop_lane(uint32_t link);
   void kill_app(App&);  // its memory goes now, its objects when the NIC notices
@@ -132,6 +133,7 @@ class Node {
   uint32_t listeners() const;
 
   // ---- work ----
+  Instant turn();  // the time for what is done with the Core now
   void ring(Queue* q);  // doorbell
   void refill(Jfr*, bool all);
   bool post_receive(Jfr*, uint32_t bytes, uint32_t sges);
@@ -172,7 +174,6 @@ class Node {
  private:
   void configure();
   Region* add_local(App&, uint64_t bytes);
-  Instant turn();  // the time for what is done with the Core now
   bool take_events();
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);

@@ -134,6 +134,7 @@ struct FaultOptions {
 struct ApertureOptions {
   uint32_t handles = 0;         // of each node, to each other one; 0: there are no such programs
   uint32_t calls = 40;          // of each handle
+  double frames = 0;            // share of the handles that go by frames, where the wire carries them; else by lanes
   uint64_t gap_ns = 5000;       // mean pause between its bursts
   uint32_t burst = 8;           // calls at once, at most
   double large = 0.2;           // chance of more than a line
