@@ -24,9 +24,7 @@ std::string ApertureModel::describe(const Access& a) const {
 
 void ApertureModel::add_region(const Region* r) { rights_[r].tokens.push_back({world_.now().ns, r->token.value}); }
 
-void ApertureModel::token_replaced(const Region* r) {
-  rights_[r].tokens.push_back({world_.now().ns, r->token.value});
-}
+void ApertureModel::token_replaced(const Region* r) { rights_[r].tokens.push_back({world_.now().ns, r->token.value}); }
 
 void ApertureModel::region_leaving(const Region* r) {
   if (const auto found = rights_.find(r); found != rights_.end())
@@ -172,7 +170,8 @@ void ApertureModel::stored(const Region* r, uint64_t offset, std::span<const std
   if (a == nullptr || a->is_load() || a->region != r)
     return world_.model.fail("%zu bytes are stored at offset %" PRIu64 " of region %u, and nobody asked", bytes.size(),
                              offset, r->uid);
-  if (a->state != Access::State::kOutstanding && (a->state != Access::State::kGivenUp || a->given_up_ns < world_.now().ns))
+  if (a->state != Access::State::kOutstanding &&
+      (a->state != Access::State::kGivenUp || a->given_up_ns < world_.now().ns))
     return world_.model.fail("%s is carried out after its end", describe(*a).c_str());
   for (uint64_t i = 0; i < bytes.size(); ++i) {
     const uint64_t at = r->address + offset + i - a->address;

@@ -39,7 +39,7 @@ struct Access {
   std::vector<std::byte> data;    // of a store
   std::vector<uint64_t> enables;  // of a store: bit i % 64 of word i / 64; empty: all bytes
   State state = State::kOutstanding;
-  bool strict = false;            // nothing explains that it fails
+  bool strict = false;  // nothing explains that it fails
 
   bool is_load() const { return kind == Kind::kLoad; }
   bool is_enabled(uint64_t byte) const { return enables.empty() || (enables[byte / 64] >> byte % 64 & 1) != 0; }
@@ -111,8 +111,8 @@ class ApertureModel {
   Access* arriving_ = nullptr;
   std::vector<Write> writes_;
   std::map<const Region*, Rights> rights_;
-  std::map<uint32_t, std::vector<Seen>> seen_;        // by handle: loads that were answered
-  std::map<uint32_t, uint32_t> stores_under_way_;     // by handle
+  std::map<uint32_t, std::vector<Seen>> seen_;     // by handle: loads that were answered
+  std::map<uint32_t, uint32_t> stores_under_way_;  // by handle
 };
 
 }  // namespace ub::sim

@@ -63,17 +63,18 @@ uint64_t Apertures::delay_or_stall(uint64_t mean_ns) {
 
 // ---- memory ------------------------------------------------------------------------------------------------------
 
-// The region of this life of a node that programs are told of: the newest one.
+// The region of this life of a node that programs are told of: the newest one. Probes need one with all rights.
 Region* Apertures::region_of(Node& node) {
+  static constexpr uint8_t kBoth = kAccessRead | kAccessWrite;
   for (auto it = regions_.rbegin(); it != regions_.rend(); ++it) {
     Region* r = it->get();
-    if (r->node == node.index() && r->epoch == node.epoch() && r->state == Region::State::kLive) return r;
+    if (r->node != node.index() || r->epoch != node.epoch() || r->state != Region::State::kLive) continue;
+    if (!stopped_ || r->access == kBoth) return r;
   }
   auto made = std::make_unique<Region>(world_.next_uid(), 9000 + rng_.below(12'000), false);
   made->direct = true;
   made->address = (rng_.next_u64() >> 8) + 4096;
   made->token = Token{true, rng_.next_u32()};
-  static constexpr uint8_t kBoth = kAccessRead | kAccessWrite;
   static constexpr uint8_t kOther[] = {kAccessRead, kAccessWrite};
   made->access = !stopped_ && rng_.chance(world_.options.aperture.wrong) ? kOther[rng_.below(2)] : kBoth;
   node.enroll(*made, 0, 0);
@@ -297,8 +298,7 @@ void Apertures::plan_serving(SimLane& lane) {
   plan(delay_or_stall(world_.options.aperture.serve_ns), [this, &lane] {
     lane.serving_planned = false;
     if (!lane.served_by(lane.server())) return;
-    if (lane.server().held_until() <= world_.now())
-      lane.serve(static_cast<uint32_t>(1 + rng_.below(kMostPerRound)));
+    if (lane.server().held_until() <= world_.now()) lane.serve(static_cast<uint32_t>(1 + rng_.below(kMostPerRound)));
     plan_look(lane);
     plan_serving(lane);
   });
@@ -388,10 +388,13 @@ void Apertures::close_frames(Handle& h) {
 void Apertures::plan_taking(Handle& h) {
   if (h.asked.empty() || std::exchange(h.taking_planned, true)) return;
   plan_lateness(h);
-  plan(delay_or_stall(world_.options.aperture.serve_ns), [this, &h] {
+  // The longer nothing comes, the less often it looks.
+  plan(delay_or_stall(world_.options.aperture.serve_ns << std::min(h.vain_looks, 8u)), [this, &h] {
     h.taking_planned = false;
     if (!is_open(h)) return;
+    const size_t waiting = h.asked.size();
     take_outcomes(h);
+    h.vain_looks = h.asked.size() == waiting ? h.vain_looks + 1 : 0;
     plan_taking(h);
   });
 }

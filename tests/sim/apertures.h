@@ -54,15 +54,16 @@ class Apertures {
   struct Handle {
     uint32_t uid;  // another one each time that it is opened
     uint32_t user, server;
-    uint32_t left;                // calls
-    bool strict = false;          // of a probe: nothing may fail
-    Region* region = nullptr;     // what its program was told of
+    uint32_t left;             // calls
+    bool strict = false;       // of a probe: nothing may fail
+    Region* region = nullptr;  // what its program was told of
     SimLane* lane = nullptr;
-    bool frames = false;          // by frames; else by a lane
-    uint32_t opened = 0;          // of the requester; 0: none
+    bool frames = false;  // by frames; else by a lane
+    uint32_t opened = 0;  // of the requester; 0: none
     uint32_t target = 0, server_epoch = 0;
-    uint32_t shown = 0;           // the token that it was opened with
+    uint32_t shown = 0;  // the token that it was opened with
     bool taking_planned = false;
+    uint32_t vain_looks = 0;  // since an answer came
     std::map<uint32_t, std::shared_ptr<Access>> asked = {};  // by ticket
   };
 
@@ -100,8 +101,8 @@ class Apertures {
   Prng rng_;
   std::vector<std::unique_ptr<Region>> regions_;
   std::vector<std::unique_ptr<Handle>> handles_;
-  uint32_t opened_ = 0;  // handles, so far
-  std::vector<std::unique_ptr<SimLane>> lanes_;  // all that there ever were: late events name them
+  uint32_t opened_ = 0;                             // handles, so far
+  std::vector<std::unique_ptr<SimLane>> lanes_;     // all that there ever were: late events name them
   std::vector<std::shared_ptr<Access>> by_frames_;  // all accesses that there ever were
   std::array<std::array<Instant, kMaxNodes>, kMaxNodes> late_{};
   bool stopped_ = false;

@@ -304,7 +304,7 @@ ApertureOptions draw_aperture(const Options& o, double share) {
   a.stall = maybe<double>(rng, 0.6, {0.01, 0.1});
   a.stall_ns = pick<uint64_t>(rng, {50'000, 1'000'000, 1'000'000'000, 6'000'000'000});
   a.faults = maybe<uint32_t>(rng, 0.5, {1, 3, 8});
-  a.frames = pick<double>(rng, {0.5, 1, 1});
+  a.frames = pick<float>(rng, {0.5F, 1.0F, 1.0F});
   if (!o.lossless || o.busy) a.frames = 0;
   return a;
 }
@@ -477,7 +477,8 @@ std::string Options::text() const {
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.rotations), LINE(fault.unregisters),
       LINE(fault.closes), LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);
-  LINE(aperture.handles), LINE(aperture.frames), LINE(aperture.calls), LINE(aperture.gap_ns), LINE(aperture.burst), LINE(aperture.large);
+  LINE(aperture.handles), LINE(aperture.frames), LINE(aperture.calls), LINE(aperture.gap_ns), LINE(aperture.burst);
+  LINE(aperture.large);
   LINE(aperture.load), LINE(aperture.wrong), LINE(aperture.serve_ns), LINE(aperture.stall);
   LINE(aperture.stall_ns), LINE(aperture.faults);
 #undef LINE

@@ -134,7 +134,6 @@ struct FaultOptions {
 struct ApertureOptions {
   uint32_t handles = 0;         // of each node, to each other one; 0: there are no such programs
   uint32_t calls = 40;          // of each handle
-  double frames = 0;            // share of the handles that go by frames, where the wire carries them; else by lanes
   uint64_t gap_ns = 5000;       // mean pause between its bursts
   uint32_t burst = 8;           // calls at once, at most
   double large = 0.2;           // chance of more than a line
@@ -144,6 +143,7 @@ struct ApertureOptions {
   double stall = 0;             // chance that it takes longer, each time
   uint64_t stall_ns = 100'000;  // up to so much
   uint32_t faults = 0;          // regions that are unregistered, or get another token
+  float frames = 0;             // share of the handles that go by frames, where the wire carries them; else by lanes
 };
 
 struct Options {

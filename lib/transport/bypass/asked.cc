@@ -48,6 +48,7 @@ void finish(AskedState& asked, uint32_t handle, Asked& record, Outcome outcome) 
 void break_handle(CoreState& s, AskedState& asked, uint32_t handle) {
   Handle& h = asked.handles[handle];
   h.broken = true;
+  h.looks_at = Instant::never();
   for (uint32_t i = 0; i < kRecordsPerHandle; ++i) {
     Asked& record = asked.record(handle, i);
     if (!record.waits()) continue;

@@ -26,7 +26,7 @@ enum class Outcome : uint8_t {
   kPending,
   kOk,
   kRefused,     // token, bounds or permission; nothing was stored
-  kUnanswered,  // no answer in time, or the peer is gone: a store may have been carried out, or may be within kFrameLife
+  kUnanswered,  // no answer in time, or the peer is gone: a store may have run, or may run within kFrameLife
 };
 
 enum class Stage : uint8_t { kFree, kLoad, kStore, kDone };
@@ -54,9 +54,10 @@ struct Handle {
   bool in_use, broken;
   Owner owner;
   Duration timeout;
-  Duration round_trip;   // smoothed; 0: not known
-  uint64_t free;         // bits of records that are kFree
-  uint32_t under_way;    // records that wait
+  Duration round_trip;  // smoothed; 0: not known
+  Instant looks_at;     // when its timer is due; never: it is not set
+  uint64_t free;        // bits of records that are kFree
+  uint32_t under_way;   // records that wait
 };
 
 struct AskedState {

@@ -44,6 +44,7 @@ class Engine {
   void carry(uint32_t link) { state_.carries[link] = true; }
   bool carries(uint32_t link) const { return state_.carries[link]; }
   Requester<Host>& requester() { return requester_; }
+  const State& state() const { return state_; }  // for tools and tests
 
   bool on_link_frame(uint32_t link, std::span<const std::byte> eth_frame) {
     if (!wire::is_bypass(eth_frame)) return false;

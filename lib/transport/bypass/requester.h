@@ -80,6 +80,7 @@ class Requester {
         .owner = config.owner,
         .timeout = config.timeout,
         .round_trip = {},
+        .looks_at = Instant::never(),
         .free = ~uint64_t{0},
         .under_way = 0,
     };
@@ -150,8 +151,8 @@ class Requester {
 
   void on_timer(uint32_t handle) {
     Handle& h = asked_.handles[handle];
-    if (!h.in_use || h.under_way == 0) return;
-    if (!usable(handle)) return;
+    h.looks_at = Instant::never();
+    if (h.under_way == 0 || !usable(handle)) return;
     for (uint32_t i = 0; i < kRecordsPerHandle; ++i) {
       Asked& record = asked_.record(handle, i);
       if (!record.waits()) continue;
@@ -204,13 +205,22 @@ class Requester {
     asked_.record(handle, ticket).stage = stage;
     h.free &= ~(uint64_t{1} << ticket);
     ++h.under_way;
-    if (!s_.timers.armed(asked_.timers.of(handle - 1))) plan(handle);
+    look_by(handle, s_.now + (stage == Stage::kLoad ? patience(h, 0) : h.timeout));
   }
 
-  // The timer is set for the load or store whose time comes first.
+  // The timer fires at this time or earlier.
+  void look_by(uint32_t handle, Instant at) {
+    Handle& h = asked_.handles[handle];
+    if (at >= h.looks_at) return;
+    h.looks_at = at;
+    s_.timers.arm(asked_.timers.of(handle - 1), at);
+  }
+
+  // Sets the timer for the load or store whose time comes first. A load that found no room when its time came goes a
+  // little later.
   void plan(uint32_t handle) {
+    constexpr Duration kLeast = microseconds(10);
     const Handle& h = asked_.handles[handle];
-    if (h.under_way == 0) return;
     Duration first = h.timeout;
     for (uint32_t i = 0; i < kRecordsPerHandle; ++i) {
       const Asked& record = asked_.record(handle, i);
@@ -218,7 +228,7 @@ class Requester {
       first = std::min(first, h.timeout - since(record.called_us));
       if (record.stage == Stage::kLoad) first = std::min(first, patience(h, record.tries) - since(record.sent_us));
     }
-    s_.timers.arm(asked_.timers.of(handle - 1), s_.now + std::max(first, microseconds(1)));
+    look_by(handle, s_.now + std::max(first, kLeast));
   }
 
   wire::BypassPacket packet(uint32_t handle, wire::TaOpcode opcode, const Block& block) const {
@@ -238,7 +248,7 @@ class Requester {
     std::byte* frame = host_.tx_begin(link, bytes);
     if (frame == nullptr) return false;
     wire::write_bypass_headers(p, frame);
-    if (bytes != headers) std::memcpy(frame + headers, payload, bytes - headers);
+    if (payload != nullptr) std::memcpy(frame + headers, payload, bytes - headers);
     s_.count(Counter::kTxPackets);
     s_.count(Counter::kTxBytes, bytes);
     host_.tx_commit(link, frame, bytes);
