@@ -389,7 +389,9 @@ void Apertures::plan_taking(Handle& h) {
   if (h.asked.empty() || std::exchange(h.taking_planned, true)) return;
   plan_lateness(h);
   // The longer nothing comes, the less often it looks.
-  plan(delay_or_stall(world_.options.aperture.serve_ns << std::min(h.vain_looks, 8u)), [this, &h] {
+  constexpr uint64_t kLongest = 500'000'000;  // or it would be taken for an access that never ends
+  const uint64_t pause = delay_or_stall(world_.options.aperture.serve_ns << std::min(h.vain_looks, 8u));
+  plan(std::min(pause, kLongest), [this, &h] {
     h.taking_planned = false;
     if (!is_open(h)) return;
     const size_t waiting = h.asked.size();

@@ -60,9 +60,10 @@ void break_handle(CoreState& s, AskedState& asked, uint32_t handle) {
 
 Duration patience(const Handle& handle, uint8_t tries) {
   constexpr Duration kLeast = microseconds(100);
-  constexpr uint8_t kMostDoublings = 16;
+  constexpr Duration kMost = milliseconds(50);
+  constexpr uint8_t kMostDoublings = 9;
   const Duration first = std::min(std::max(kLeast, handle.round_trip * 8), handle.timeout / 16);
-  return first * (1 << std::min(tries, kMostDoublings));
+  return std::min(first * (1 << std::min(tries, kMostDoublings)), std::max(first, kMost));
 }
 
 }  // namespace ub::bypass

@@ -87,7 +87,8 @@ void finish(AskedState& asked, uint32_t handle, Asked& record, Outcome outcome);
 // What the handle waits for stays unanswered, and it takes nothing any more.
 void break_handle(CoreState& s, AskedState& asked, uint32_t handle);
 
-// How long a load waits before it goes again: 8 round trips or 100 us, doubling; short enough for three repeats.
+// How long a load waits before it goes again: 8 round trips or 100 us, doubling up to 50 ms, so that a port which is
+// nearly always full has many tries; short enough for three repeats.
 Duration patience(const Handle& handle, uint8_t tries);
 
 }  // namespace ub::bypass
