@@ -176,7 +176,7 @@ bool Apertures::waits(const Handle& h) const {
 }
 // The program of a lane looks at the time; a requester does so by itself.
 bool Apertures::timed_out(const Handle& h) const {
-  if (!h.frames) return h.lane->oldest_call_ns() < world_.now().ns - kTimeoutNs;
+  if (!h.frames) return Instant{h.lane->oldest_call_ns()} + ns(kTimeoutNs) <= world_.now();
   return requester_of(world_.node(h.user)).is_broken(h.opened);
 }
 
@@ -335,6 +335,7 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
   const bypass::Block block{a->address, static_cast<uint8_t>(std::countr_zero(a->bytes / kLine))};
   a->token = h.shown;
   if (a->is_load()) a->data.resize(a->bytes);
+  if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   uint32_t ticket = 0;
   Status status;
   if (a->is_load()) {

@@ -122,6 +122,7 @@ class Requester {
     s_.now = now;
     if (!usable(handle)) return Status::kGone;
     wire::BypassPacket p = packet(handle, wire::TaOpcode::kPrefetch, block);
+    p.tv = false;                        // it has no room for a token, and does nothing that would need one
     p.tassn = Tassn(asked_.next_tassn);  // nobody answers it, so it uses none up
     return send(asked_.handles[handle].link, p, nullptr) ? Status::kOk : Status::kBusy;
   }
