@@ -63,7 +63,7 @@ class Apertures {
     uint32_t target = 0, server_epoch = 0;
     uint32_t shown = 0;  // the token that it was opened with
     bool taking_planned = false;
-    uint32_t vain_looks = 0;  // since an answer came
+    uint32_t vain_looks = 0;                                 // since an answer came
     std::map<uint32_t, std::shared_ptr<Access>> asked = {};  // by ticket
   };
 

@@ -144,7 +144,8 @@ class Requester {
     if (record == nullptr || !is_from_target(link, p, asked_.handles[handle]) || !fits(p, *record))
       return s_.drop(Counter::kRxDropNoBypass);
     asked_.by_tassn[record->tassn] = 0;
-    if (record->tries == 0 && record->stage == Stage::kLoad) measure(asked_.handles[handle], now_us() - record->sent_us);
+    if (record->tries == 0 && record->stage == Stage::kLoad)
+      measure(asked_.handles[handle], now_us() - record->sent_us);
     if (p.status != wire::AtahCompact::kOk || p.poison) return finish(asked_, handle, *record, Outcome::kRefused);
     if (record->stage == Stage::kLoad) std::memcpy(record->to, p.payload, p.payload_len);
     finish(asked_, handle, *record, Outcome::kOk);
