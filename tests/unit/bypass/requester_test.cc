@@ -247,6 +247,14 @@ TEST_F(Asking, a_load_goes_again_under_another_tassn_and_the_late_answer_is_drop
   EXPECT_EQ(dropped(), 2u);
 }
 
+TEST_F(Asking, a_load_that_is_called_while_a_store_waits_goes_again_in_time) {
+  store();
+  load();
+  host.frames.clear();
+  pass(microseconds(101));
+  EXPECT_EQ(host.frames.size(), 1u);
+}
+
 TEST_F(Asking, repeats_come_at_doubling_distances_until_the_timeout) {
   const uint32_t ticket = load();
   const Instant called = s.now;
