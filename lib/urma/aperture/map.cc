@@ -301,7 +301,7 @@ urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void
   const auto mapped = Windows::get().of(window);
   if (mapped == nullptr) return URMA_EINVAL;
   std::lock_guard guard(mapped->changes);
-  if (handler != nullptr) mapped->handlers.push_back(std::make_unique<const Handler>(handler, context));
+  if (handler != nullptr) mapped->handlers.push_back(std::make_unique<const Handler>(Handler{handler, context}));
   mapped->handler.store(handler != nullptr ? mapped->handlers.back().get() : nullptr, std::memory_order_release);
   return URMA_SUCCESS;
 } catch (const std::bad_alloc&) {

@@ -88,7 +88,7 @@ CachedWindow::~CachedWindow() { FaultRouter::get().remove(*this); }
 
 void CachedWindow::on_fault(WindowFaultHandler handler, void* context) {
   std::lock_guard guard(callbacks_mutex_);
-  callbacks_.push_back(std::make_unique<const Callback>(handler, context));
+  callbacks_.push_back(std::make_unique<const Callback>(Callback{handler, context}));
   callback_.store(callbacks_.back().get(), std::memory_order_release);
 }
 
