@@ -25,7 +25,7 @@ struct CloseHandle {
 using Handle = std::unique_ptr<softub_aperture_t, CloseHandle>;
 
 Handle open_handle(const Options& o, Endpoint& endpoint) {
-  const softub_aperture_options_t options = {.path = wanted_path(o)};
+  const softub_aperture_options_t options = {.path = wanted_path(o), .cache = SOFTUB_CACHE_NONE};
   Handle handle(softub_open(endpoint.remote_segment(), &options));
   if (!handle) throw ToolError(fmt::format("no way to load from the peer's memory (--path {})", o.path));
   return handle;

@@ -78,7 +78,7 @@ TEST_F(Frames, loads_and_stores_of_all_sizes) {
     exchange();
     EXPECT_EQ(take(loaded), Outcome::kOk);
     EXPECT_EQ(std::memcmp(to.data(), memory.data() + 64, 64u << code), 0);
-    uint32_t stored;
+    uint32_t stored = 0;
     ASSERT_EQ(a.requester().store(now, handle, {{kBase, code}, from.data()}, &stored), Status::kOk);
     exchange();
     EXPECT_EQ(take(stored), Outcome::kOk);

@@ -108,16 +108,16 @@ class Asking : public testing::Test {
     return p;
   }
   // The answer to a request. `change` may spoil it.
-  void answer(const BypassPacket& to, TaOpcode opcode, uint8_t status = wire::AtahCompact::kOk,
+  void answer(const BypassPacket& request, TaOpcode opcode, uint8_t status = wire::AtahCompact::kOk,
               const std::function<void(BypassPacket&)>& change = {}) {
     BypassPacket p;
-    p.route = to.route.back();
+    p.route = request.route.back();
     p.is_response = true;
     p.opcode = opcode;
     p.status = status;
-    p.tassn = to.tassn;
+    p.tassn = request.tassn;
     p.payload = bytes.data();
-    p.payload_len = opcode == TaOpcode::kReadResponse ? to.ma.length() : 0;
+    p.payload_len = opcode == TaOpcode::kReadResponse ? request.ma.length() : 0;
     if (change) change(p);
     requester.on_answer(link, p);
   }
