@@ -6,7 +6,7 @@
 // to the handler that was installed before ours, or ends the process as it would have without us.
 //
 // The handlers are installed with the first window and stay. A program that installs one of its own afterwards calls
-// softub_fault_handler() from it. Thread: add() and remove() from any thread, one at a time by a lock; serving a fault
+// softub_serve_fault() from it. Thread: add() and remove() from any thread, one at a time by a lock; serving a fault
 // takes no lock, calls nothing that is not safe in a signal handler, and keeps errno.
 #pragma once
 
