@@ -21,6 +21,7 @@ void LanePort::adopt_pending(const AddLink& add) {
     if (std::exchange(slot.fresh, false)) {
       lane.link = add({.mtu = LaneLayout::kLargeData});
       if (lane.link == 0) {  // the table is full: the program sees a hang-up
+        refused_.fetch_add(1, std::memory_order_relaxed);
         slot.lane.reset();
         slot.socket.reset();
         ++slot.generation;
@@ -29,7 +30,7 @@ void LanePort::adopt_pending(const AddLink& add) {
       if (by_link_.size() <= lane.link) by_link_.resize(lane.link + 1);
       by_link_[lane.link] = &lane;
       order_.push_back(&lane);
-      ++counters_.lanes_opened;
+      ++counters_.opened;
     }
     if (std::exchange(slot.gone, false)) lane.dead = true;
   }
@@ -47,7 +48,7 @@ void LanePort::drop_lane(uint32_t link) {
   by_link_[link] = nullptr;
   std::erase(order_, lane);
   std::erase(received_, lane);
-  ++counters_.lanes_dead;
+  ++counters_.closed;
   std::lock_guard lock(control_mutex_);
   Slot& slot = slots_[lane->slot];
   ++slot.generation;
@@ -56,11 +57,18 @@ void LanePort::drop_lane(uint32_t link) {
   slot.lane.reset();
 }
 
-// The owner drops it at its next look for changes.
-void LanePort::give_up(Lane& lane) {
+// The owner drops it at its next look for changes. Counts the cause.
+void LanePort::give_up(Lane& lane, uint64_t& cause) {
   if (std::exchange(lane.dead, true)) return;
-  ++counters_.lanes_broken;
+  ++cause;
   pending_.store(true, std::memory_order_release);
+}
+
+LanePortCounters LanePort::counters() const {
+  LanePortCounters all = counters_;
+  all.refused = refused_.load(std::memory_order_relaxed);
+  all.doorbells = doorbells_.load(std::memory_order_relaxed);
+  return all;
 }
 
 // ---- receive ---------------------------------------------------------------------------------------------------
@@ -74,7 +82,7 @@ inline bool LanePort::take(Lane& lane, Ring& ring, RxFrame* out) {
   const auto headers = static_cast<uint32_t>(word >> 32 & 0xffff);
   if (headers > LaneLayout::kMaxHeaders || frame < headers || frame - headers > ring.data || word >> 48 != 0)
       [[unlikely]] {
-    give_up(lane);
+    give_up(lane, counters_.broken_word);
     return false;
   }
   // The answer's lines are the program's still: they come here while others of the burst are served.
@@ -111,7 +119,7 @@ size_t LanePort::rx_burst(RxFrame* out, size_t room) {
 void LanePort::rx_release() {
   for (Lane* lane : received_) {
     if (lane->busy->answered != lane->busy->taken) [[unlikely]]
-      give_up(*lane);
+      give_up(*lane, counters_.broken_request);
     lane->busy = nullptr;
   }
   received_.clear();
@@ -137,6 +145,7 @@ void LanePort::tx_commit(uint32_t link, std::byte*, size_t bytes) {
   const uint64_t word = LaneLayout::word(static_cast<uint16_t>(ring.answered), bytes, LaneLayout::kAnswerHeaders);
   reinterpret_cast<std::atomic<uint64_t>*>(ring.reply(ring.answered))->store(word, std::memory_order_release);
   ++ring.answered;
+  ++counters_.answers;
 }
 
 // ---- sleep -----------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // Lanes (lib/ipc/lane.h): programs of this host load from and store to memory of this NIC. Each lane is a link of the
 // Core that carries TP bypass alone, and this port is where their frames come from. Programs come to the socket of the
-// shared-memory wire, which hands them on (ShmPort::set_lane_door).
+// shared-memory wire, which hands them on (ShmPort::set_door).
 //
 //   any thread                                   owner of the Core
 //   ----------                                   -----------------
@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,11 +33,17 @@
 namespace ub {
 
 struct LanePortCounters {
-  uint64_t lanes_opened = 0;
-  uint64_t lanes_dead = 0;
-  uint64_t lanes_broken = 0;  // of those: given up because of what the program wrote
-  uint64_t requests = 0;
+#define UB_LANE_COUNTER(member, name, help) uint64_t member = 0;
+#include "dataplane/lane_port_counters.def"
+#undef UB_LANE_COUNTER
 };
+// Their names, in order of the members.
+inline constexpr const char* kLanePortCounterNames[] = {
+#define UB_LANE_COUNTER(member, name, help) name,
+#include "dataplane/lane_port_counters.def"
+#undef UB_LANE_COUNTER
+};
+static_assert(sizeof(LanePortCounters) == std::size(kLanePortCounterNames) * sizeof(uint64_t));
 
 class LanePort {
  public:
@@ -77,7 +84,8 @@ class LanePort {
   // Was a request served since the last call? Whoever sent it polls for the answer.
   bool take_served() { return std::exchange(served_, false); }
 
-  const LanePortCounters& counters() const { return counters_; }
+  // What happened, ever.
+  LanePortCounters counters() const;
 
  private:
   // One of the two rings of a lane.
@@ -119,7 +127,7 @@ class LanePort {
   void refuse(const ipc::Fd& socket, const std::string& text);
   void on_event(uint32_t slot, uint32_t generation);
   Lane* lane_at(uint32_t link) const { return link < by_link_.size() ? by_link_[link] : nullptr; }
-  void give_up(Lane&);
+  void give_up(Lane&, uint64_t& cause);
   bool take(Lane&, Ring&, RxFrame* out);
   void set_asleep(bool yes);
 
@@ -135,7 +143,9 @@ class LanePort {
   size_t turn_ = 0;
   bool asleep_ = false;
   bool served_ = false;
-  LanePortCounters counters_;
+  LanePortCounters counters_;  // of the owner
+  // The same of any thread.
+  std::atomic<uint64_t> refused_{0}, doorbells_{0};
 };
 
 }  // namespace ub

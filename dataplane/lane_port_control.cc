@@ -48,6 +48,7 @@ std::unique_ptr<LanePort::Lane> LanePort::make_lane(ipc::Fd* memory, std::string
 }
 
 void LanePort::refuse(const ipc::Fd& socket, const std::string& text) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
   const ipc::LaneReply reply = ipc::make_lane_refusal(text);
   ipc::send_message(socket.get(), std::as_bytes(std::span(&reply, 1)), {});
 }
@@ -108,7 +109,10 @@ void LanePort::on_event(uint32_t index, uint32_t generation) {
     bool had_fds;
     const auto status = ipc::receive_plain(slot.socket.get(), ring, &bytes, &had_fds);
     if (status == ipc::SocketStatus::kAgain) return;
-    if (status == ipc::SocketStatus::kOk) continue;
+    if (status == ipc::SocketStatus::kOk) {
+      doorbells_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
     slot.socket.reset();
     slot.gone = true;
     pending_.store(true, std::memory_order_release);

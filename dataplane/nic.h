@@ -36,6 +36,7 @@
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
+#include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
 #include "dataplane/worker.h"
@@ -47,6 +48,7 @@
 #include "lib/ipc/lane_connect.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/not_cancelled.h"
+#include "lib/ipc/share_connect.h"
 
 namespace ub {
 
@@ -141,6 +143,13 @@ class Nic {
   // A lane for loads from and stores to memory of an instance, which may be this one. False and `*why`: it is not on
   // this host, or has no lanes. Waits for its NIC, for a tenth of a second at most.
   bool open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why);
+  // The memory of a segment of an instance, which may be this one, to be mapped (share_door.h). As open_lane().
+  bool open_share(const InstanceId& instance, const ipc::ShareRequest&, ipc::OpenedShare* share, std::string* why);
+  // Others on this host may map the memory of a registered segment, as its token and permissions allow; `memory` is the
+  // sealed memfd that the segment fills. False: out of descriptors or memory.
+  bool offer_share(uint32_t segment, const SegmentConfig&, int memory, bool writable);
+  // Who has that memfd mapped.
+  std::vector<ipc::ShareHolder> share_holders(int memory);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
   // somebody else's.
   bool has_roce(std::string* why) const;
@@ -196,6 +205,10 @@ class Nic {
   void adopt_claims();
   void adopt_links();
   void adopt_lanes();
+  ShareDoor::Rights share_rights();
+  void serve_shares();
+  void await_answer();
+  bool may_ask_host(std::string* why) const;
   bool drive_owned(Acks acks);
   void report_links();
   // Owned, while has_faults_: what the clock says. True: nobody may drive.
@@ -324,6 +337,7 @@ class Nic {
   std::mutex errands_;                          // one at a time
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
+  ShareDoor shares_;  // under ownership, but for those who come
 };
 
 }  // namespace ub

@@ -61,9 +61,25 @@ void Nic::adopt_lanes() {
   }
 }
 
+ShareDoor::Rights Nic::share_rights() {
+  NicCore& core = worker_->core();
+  return {[&core](const RemoteAccess& range) { return core.accessible_segment(range); },
+          [&core](Owner owner, uint32_t segment, uint64_t at) { return core.has_segment(owner, segment, at); },
+          core.revocations()};
+}
+
+// Programs of this host that map memory (share_door.h): those who ask, and those whose right has ended.
+void Nic::serve_shares() try {
+  const ipc::NotCancelled guard;
+  shares_.serve(share_rights());
+} catch (const std::bad_alloc&) {  // who asked sees a hang-up
+}
+
 bool Nic::drive_owned(Acks acks) {
   if (ports_.shm.has_pending() || ports_.lanes.has_pending()) [[unlikely]]
     adopt_links();
+  if (shares_.wants(worker_->core().revocations())) [[unlikely]]
+    serve_shares();
   if (links_changed_.load(std::memory_order_relaxed)) [[unlikely]]
     report_links();
   if (has_faults_) [[unlikely]] {
@@ -114,6 +130,8 @@ void Nic::release() {
 }
 
 void Nic::after_control() {
+  if (shares_.wants(worker_->core().revocations())) [[unlikely]]
+    serve_shares();
   worker_->report([this](const Event& event) { report(event); });
   bool packets = worker_->core().has_packets();
   const Acks acks = application_drives();

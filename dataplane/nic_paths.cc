@@ -78,17 +78,48 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
   return *link != 0;
 }
 
+// Moves what may be our own NIC forward while we wait for its answer.
+void Nic::await_answer() {
+  control_ports();
+  if (clients_ == nullptr) drive();  // a daemon's worker does
+}
+
+bool Nic::may_ask_host(std::string* why) const {
+  if (!ports_.lanes.is_open()) *why = "this NIC has no shared-memory wire, or its wires are impaired";
+  return ports_.lanes.is_open();
+}
+
 bool Nic::open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) {
-  if (!ports_.lanes.is_open()) {
-    *why = "this NIC has no shared-memory wire, or its wires are impaired";
-    return false;
-  }
-  const auto meanwhile = [this] {
-    control_ports();
-    if (clients_ == nullptr) drive();  // a daemon's worker does
-  };
+  if (!may_ask_host(why)) return false;
   const ipc::LaneHello hello = ipc::make_lane_hello(instance.eid.bytes, instance.uasid);
-  return ipc::connect_lane(ports_.shm.path_of(instance), hello, kLinkPatience, meanwhile, lane, why);
+  return ipc::connect_lane(ports_.shm.path_of(instance), hello, kLinkPatience, [this] { await_answer(); }, lane, why);
+}
+
+bool Nic::open_share(const InstanceId& instance, const ipc::ShareRequest& request, ipc::OpenedShare* share,
+                     std::string* why) {
+  if (!may_ask_host(why)) return false;
+  const ipc::ShareHello hello = ipc::make_share_hello(instance.eid.bytes, instance.uasid, request);
+  return ipc::connect_share(ports_.shm.path_of(instance), hello, kLinkPatience, [this] { await_answer(); }, share, why);
+}
+
+bool Nic::offer_share(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
+  return control([&](NicCore&, Instant) {
+    try {
+      return shares_.offer(segment, config, memory, writable);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  });
+}
+
+std::vector<ipc::ShareHolder> Nic::share_holders(int memory) {
+  return control([&](NicCore&, Instant) {
+    try {
+      return shares_.holders(memory, share_rights());
+    } catch (const std::bad_alloc&) {
+      return std::vector<ipc::ShareHolder>{};
+    }
+  });
 }
 
 // ---- what a path carries ---------------------------------------------------------------------------------------

@@ -209,8 +209,10 @@ bool Nic::open_shm(const LoadedConfig& config, bool* taken, std::string* error) 
 bool Nic::open_lanes(std::string* error) {
   if (ports_.lanes.is_open()) return true;
   if (!ports_.lanes.open(ipc::register_for_heavy_barrier(), error)) return false;
-  ports_.shm.set_lane_door([this](ipc::Fd socket, const ipc::LaneHello& hello) {
-    ports_.lanes.admit(std::move(socket), hello);
+  ports_.shm.set_door([this](ipc::Fd socket, const ShmPort::Wish& wish) {
+    if (const auto* lane = std::get_if<ipc::LaneHello>(&wish)) return ports_.lanes.admit(std::move(socket), *lane);
+    shares_.admit(std::move(socket), std::get<ipc::ShareHello>(wish));
+    wake_helper();  // whoever drives answers
   });
   return true;
 }

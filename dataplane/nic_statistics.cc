@@ -54,6 +54,7 @@ void Nic::open_statistics(const LoadedConfig& config) {
   if (!ports_.plugins.empty()) names.assign(std::begin(kPluginPortCounterNames), std::end(kPluginPortCounterNames));
   if (ports_.impaired() != nullptr)
     names.insert(names.end(), ImpairedWires::kCounters.begin(), ImpairedWires::kCounters.end());
+  names.insert(names.end(), std::begin(kLanePortCounterNames), std::end(kLanePortCounterNames));
   identity.device = config.device.name;
   if (clients_ != nullptr) identity.placement = "daemon";
   std::string directory = config.log.stats_dir;
@@ -66,7 +67,7 @@ void Nic::open_statistics(const LoadedConfig& config) {
 
 bool Nic::statistics_due() const { return statistics_ && worker_->now() - statistics_at_ >= kStatisticsPause; }
 
-// In the order of their names: of all DPDK devices together, and of impaired wires.
+// In the order of their names: of all DPDK devices together, of impaired wires, and of lanes.
 std::vector<uint64_t> Nic::port_counters() const {
   std::vector<uint64_t> values;
   if (!ports_.plugins.empty()) values.resize(std::size(kPluginPortCounterNames));
@@ -78,6 +79,8 @@ std::vector<uint64_t> Nic::port_counters() const {
     const auto counters = ports_.impaired()->counters();
     values.insert(values.end(), counters.begin(), counters.end());
   }
+  const auto lanes = std::bit_cast<std::array<uint64_t, std::size(kLanePortCounterNames)>>(ports_.lanes.counters());
+  values.insert(values.end(), lanes.begin(), lanes.end());
   return values;
 }
 

@@ -34,6 +34,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "dataplane/port_concept.h"
@@ -45,6 +46,7 @@
 #include "lib/ipc/link_hello.h"
 #include "lib/ipc/memfd.h"
 #include "lib/ipc/rendezvous.h"
+#include "lib/ipc/share.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/wire/network_header.h"
 
@@ -115,10 +117,11 @@ class ShmPort {
   // Accepts, answers hellos, reads replies, notices hang-ups. Cheap when nothing happened (one system call);
   // returns at once when another thread is in it. True: something waits for the owner (has_pending()).
   bool poll_control();
-  // Where those go who ask for a lane (lib/ipc/lane.h) at one of our sockets; before open(). Without a door they are
-  // refused. It is called by whoever calls poll_control().
-  using LaneDoor = std::function<void(ipc::Fd socket, const ipc::LaneHello&)>;
-  void set_lane_door(LaneDoor door) { lane_door_ = std::move(door); }
+  // Where those go who ask for a lane (lib/ipc/lane.h), or for memory to map (lib/ipc/share.h), at one of our sockets;
+  // before open(). Without a door they are refused. It is called by whoever calls poll_control().
+  using Wish = std::variant<ipc::LaneHello, ipc::ShareHello>;
+  using Door = std::function<void(ipc::Fd socket, const Wish&)>;
+  void set_door(Door door) { door_ = std::move(door); }
   // Empties the eventfd after a blocked thread was woken by it. finish_sleep() does it too.
   void clear_doorbell() {
     if (open_) doorbell_.drain();
@@ -319,7 +322,8 @@ class ShmPort {
   void free_slot(uint32_t slot);
   void accept_all(size_t listener);
   void on_embryo(uint32_t id);
-  void on_lane_hello(Embryo&, const ipc::LaneHello&);
+  void on_wish(Embryo&, const Wish&);
+  std::string objection_to(const Embryo&, const Wish&) const;
   void on_hello(Embryo&, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
   void on_slot_event(uint32_t slot, uint32_t generation);
   void on_reply(uint32_t slot, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count);
@@ -328,7 +332,7 @@ class ShmPort {
   void notify(Notice);
   bool add_to_epoll(int fd, uint64_t tag);
 
-  LaneDoor lane_door_;
+  Door door_;
   ShmPortOptions options_;
   uint32_t uasid_ = 0;
   std::vector<Eid> eids_;

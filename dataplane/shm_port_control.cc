@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "dataplane/eid.h"
@@ -30,14 +31,20 @@ std::span<const std::byte> bytes_of(const T& message) {
   return std::as_bytes(std::span(&message, 1));
 }
 
-bool is_lane_hello(std::span<const std::byte> message, ipc::LaneHello* out) {
-  if (message.size() != sizeof *out) return false;
-  std::memcpy(out, message.data(), sizeof *out);
-  return out->magic == ipc::kLaneMagic;
+template <class Hello>
+std::optional<ShmPort::Wish> wish_of(uint64_t magic, std::span<const std::byte> message) {
+  Hello hello;
+  if (message.size() != sizeof hello) return std::nullopt;
+  std::memcpy(&hello, message.data(), sizeof hello);
+  return hello.magic == magic ? std::optional<ShmPort::Wish>(hello) : std::nullopt;
 }
 
-void refuse_lane(int socket, const std::string& text) {
-  ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
+void refuse_wish(int socket, const ShmPort::Wish& wish, const std::string& text) {
+  if (std::holds_alternative<ipc::LaneHello>(wish)) {
+    ipc::send_message(socket, bytes_of(ipc::make_lane_refusal(text)), {});
+  } else {
+    ipc::send_message(socket, bytes_of(ipc::make_share_refusal(text)), {});
+  }
 }
 
 }  // namespace
@@ -296,9 +303,10 @@ void ShmPort::on_embryo(uint32_t id) {
   Embryo embryo = std::move(*it);
   embryos_.erase(it);
   if (status != ipc::SocketStatus::kOk) return;
-  ipc::LaneHello lane;
-  if (is_lane_hello({message, bytes}, &lane)) return on_lane_hello(embryo, lane);
-  on_hello(embryo, {message, bytes}, fds, fd_count);
+  const std::span<const std::byte> said{message, bytes};
+  if (const auto wish = wish_of<ipc::LaneHello>(ipc::kLaneMagic, said)) return on_wish(embryo, *wish);
+  if (const auto wish = wish_of<ipc::ShareHello>(ipc::kShareMagic, said)) return on_wish(embryo, *wish);
+  on_hello(embryo, said, fds, fd_count);
 }
 
 void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
@@ -306,18 +314,24 @@ void ShmPort::refuse(int socket, ipc::Refusal code, const std::string& text) {
   ipc::send_message(socket, bytes_of(ipc::make_refusal(code, text)), {});
 }
 
-void ShmPort::on_lane_hello(Embryo& embryo, const ipc::LaneHello& hello) {
-  const int socket = embryo.socket.get();
+// Why the program at that socket gets nothing; "": it may.
+std::string ShmPort::objection_to(const Embryo& embryo, const Wish& wish) const {
   ipc::PeerCredentials who;
-  if (!ipc::peer_credentials(socket, &who) || (who.uid != ::geteuid() && who.uid != 0)) {
-    return refuse_lane(socket, "the program belongs to another user");
+  if (!ipc::peer_credentials(embryo.socket.get(), &who) || (who.uid != ::geteuid() && who.uid != 0)) {
+    return "the program belongs to another user";
   }
-  if (hello.wanted_eid != rendezvous_.name(embryo.listener).eid || hello.wanted_uasid != uasid_) {
-    return refuse_lane(socket, "another instance was meant");
-  }
-  if (!lane_door_) return refuse_lane(socket, "this NIC has no lanes, because its wires are impaired");
+  const auto is_for_us = [&](const auto& hello) {
+    return hello.wanted_eid == rendezvous_.name(embryo.listener).eid && hello.wanted_uasid == uasid_;
+  };
+  if (!std::visit(is_for_us, wish)) return "another instance was meant";
+  return door_ ? "" : "this NIC has no lanes and offers no memory, because its wires are impaired";
+}
+
+void ShmPort::on_wish(Embryo& embryo, const Wish& wish) {
+  const int socket = embryo.socket.get();
+  if (const std::string why = objection_to(embryo, wish); !why.empty()) return refuse_wish(socket, wish, why);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-  lane_door_(std::move(embryo.socket), hello);
+  door_(std::move(embryo.socket), wish);
 }
 
 void ShmPort::on_hello(Embryo& embryo, std::span<const std::byte> message, ipc::Fd* fds, size_t fd_count) {

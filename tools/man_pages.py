@@ -33,9 +33,14 @@ PAGES = {
     "Faults on demand": ("softub_inject", "faults on demand"),
     "An impaired network": ("softub_impair", "a network that loses, delays, reorders and cuts"),
     "Which transport serves": ("softub_get_transports", "which transport carries requests"),
+    "Remote memory by calls": ("softub_open", "loads and stores of remote memory"),
+    "The line cache of a handle": ("softub_sync_cache", "the line cache of a handle"),
+    "What a handle costs": ("softub_get_cost", "how a handle reaches remote memory, and what that costs"),
+    "Remote memory at addresses of one's own": ("softub_map", "remote memory at addresses of one's own"),
+    "Memory that others of this host map": ("softub_alloc_shared", "memory that others of this host map"),
 }
 SECTION = re.compile(r"^/\* -{4} (.+?)(?: -+)?(?: \*/)?$")
-COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*\));", re.S)
+COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*?\))(?:;| {)", re.S)  # also of inline calls
 NAME = re.compile(r"(\w+)\s*\(")
 
 

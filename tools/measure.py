@@ -91,7 +91,8 @@ class Bench:
         return self.perf_pair(arguments, what, End(environment), End(environment))
 
     def perf_pair(self, arguments, what, near, far, program=None):
-        """urma_perf, or a program that measures in its manner, on both CPUs, the one that measures on the first."""
+        """urma_perf, or a program that measures in its manner, on both CPUs, the one that measures on the first.
+        What of its result is wanted: "latency", "pingpong", "rate", "gbps", or "row", which is all of it."""
         self.port += 1
         command = [program or self.perf, *arguments.split(), "-p", str(self.port)]
         with tempfile.NamedTemporaryFile() as report:
@@ -107,6 +108,8 @@ class Bench:
             result = json.load(open(report.name, encoding="utf-8"))
         row = result["results"][0]
         modes = {result["c2c_before"]["mode"], result["c2c_after"]["mode"]}
+        if what == "row":
+            return row, modes
         if what == "latency":
             return row["t_typical_us"], modes
         if what == "pingpong":  # one way, as perftest prints it: there and back is twice that
@@ -168,8 +171,9 @@ def rounds_of_one_distance(measure_round, rounds):
 HEADER = "| figure | distance (rounds) | SoftUB, median | floor, median | ratio | urma_perf |"
 
 
-def options_of(description, names, rounds=5):
-    """What every measurement of figures with these names can be told. An error if --only leaves none of them."""
+def options_of(description, names, rounds=5, plot=False):
+    """What every measurement of figures with these names can be told, one that draws also where to. An error if --only
+    leaves none of them."""
     listed = "".join(f"\n  {name}" for name in names)
     parser = argparse.ArgumentParser(description=description, epilog=f"figures:{listed}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -177,6 +181,8 @@ def options_of(description, names, rounds=5):
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--only", default="", metavar="NAME", help="only the figures whose names contain this")
     parser.add_argument("--cpus", default="0,1")
+    if plot:
+        parser.add_argument("--plot", metavar="FILE.svg")
     options = parser.parse_args()
     if not any(options.only in name for name in names):
         parser.error(f"--only {options.only}: no figure has a name that contains this, but there are:{listed}")

@@ -84,7 +84,6 @@ MAY_INCLUDE = {
     # the value types of the NIC's objects, and what it reports
     "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h", "lib/impair/spec.h"),
     "lib/urma/aperture/lane_path.cc": ("lib/transport/wire/bypass_packet.h",),  # a lane carries frames
-    "lib/urma/objects/segment.cc": ("lib/urma/aperture/windows.h",),  # what is fetched when it is touched is no memory
     "lib/urma/softub.cc": ("lib/impair/text.h",),  # texts of users become values for the NIC
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),
     "lib/urma/backends/daemon/agent.cc": ("lib/transport/host.h",),  # copies and atomics as a Core's host does them

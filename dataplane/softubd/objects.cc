@@ -63,12 +63,14 @@ bool useful_send_ring(uint32_t depth, uint32_t slots) {
 
 // ---- areas -----------------------------------------------------------------------------------------------------
 
-Status AppObjects::add_area(const DaemonConfig& limits, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why) {
+Status AppObjects::add_area(const DaemonConfig& limits, uint64_t bytes, uint32_t use, uint32_t* area, ipc::Fd* fd,
+                            std::string* why) {
   if (bytes == 0 || bytes % kPageBytes != 0 || bytes > ipc::kLargestArea) return Status::kInvalid;
+  if (use > static_cast<uint32_t>(ipc::AreaUse::kWrite)) return Status::kInvalid;
   if (bytes > limits.app_memory || areas_.bytes() > limits.app_memory - bytes) {
     return quota(why, "app_memory", limits.app_memory);
   }
-  *area = areas_.add(bytes, fd, why);
+  *area = areas_.add(bytes, static_cast<ipc::AreaUse>(use), fd, why);
   return *area == 0 ? Status::kNoMemory : Status::kOk;
 }
 
@@ -77,6 +79,13 @@ Status AppObjects::area_mapped(uint32_t area, std::string* why) {
 }
 
 Status AppObjects::drop_area(uint32_t area) { return areas_.drop(area) ? Status::kOk : Status::kBusy; }
+
+Status AppObjects::share_holders(uint32_t area, std::vector<ipc::ShareHolder>* holders) {
+  const int memory = areas_.shared_memory(area);
+  if (memory < 0) return Status::kInvalid;
+  *holders = nic_.share_holders(memory);
+  return Status::kOk;
+}
 
 bool AppObjects::take_ring(const ipc::AppRing& ring, Ring* out) {
   if (!std::has_single_bit(ring.slot_count) || ring.offset % kSlotBytes != 0) return false;
@@ -361,20 +370,23 @@ Status AppObjects::free_token(uint32_t id) {
   return status;
 }
 
+// Marks its area as in use, if it has one. Null: it cannot be had, `*why` may say why.
+std::byte* AppObjects::take_memory(const ipc::AppSegment& segment, std::string* why) {
+  if (std::byte* memory = areas_.use(segment.area, segment.offset, segment.length)) return memory;
+  if (segment.memory >= kUserAddressLimit || segment.length > kUserAddressLimit - segment.memory) {
+    *why = "memory above 2^47 cannot be registered";
+    return nullptr;
+  }
+  if (segment.area != 0 && !areas_.use_unmapped(segment.area)) return nullptr;
+  return foreign_pointer(client_.number(), segment.memory);
+}
+
 Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment* segment, std::string* why) {
   if (segments_.size() >= limits.app_segments) return quota(why, "app_segments", limits.app_segments);
   if (!tokens_.contains(segment->token_id)) return Status::kInvalid;
   SegmentConfig config;
-  if (segment->area != 0) {
-    config.memory = areas_.use(segment->area, segment->offset, segment->length);
-    if (config.memory == nullptr) return Status::kInvalid;
-  } else {
-    if (segment->memory >= kUserAddressLimit || segment->length > kUserAddressLimit - segment->memory) {
-      *why = "memory above 2^47 cannot be registered";
-      return Status::kInvalid;
-    }
-    config.memory = foreign_pointer(client_.number(), segment->memory);
-  }
+  config.memory = take_memory(*segment, why);
+  if (config.memory == nullptr) return Status::kInvalid;
   config.address = segment->address;
   config.local_address = segment->local_address;
   config.length = segment->length;
@@ -382,7 +394,7 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   config.token = {segment->token_required != 0, segment->token_value};
   config.access = segment->access;
   config.exclusive = segment->exclusive != 0;
-  config.direct = segment->area != 0;
+  config.direct = !is_foreign(config.memory);
   config.owner = client_.number();
   RegisteredSegment registered;
   auto node = node_for<decltype(segments_)>(segment->area);
@@ -394,6 +406,9 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
   segment->handle = registered.handle;
   segment->token_id = registered.token_id;
   remember(segments_, std::move(node), registered.handle);
+  if (const auto share = areas_.share_of(segment->area, segment->offset, segment->length)) {
+    nic_.offer_share(registered.handle, config, share->memory, share->writable);
+  }
   return status;
 }
 

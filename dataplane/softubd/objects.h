@@ -30,9 +30,10 @@ class AppObjects {
   AppObjects(Nic& nic, Client& client) : nic_(nic), client_(client) {}
 
   // Each answers kInvalid for what is not this application's or cannot be, kNoMemory with `*why` for a quota.
-  Status add_area(const DaemonConfig&, uint64_t bytes, uint32_t* area, ipc::Fd* fd, std::string* why);
+  Status add_area(const DaemonConfig&, uint64_t bytes, uint32_t use, uint32_t* area, ipc::Fd* fd, std::string* why);
   Status area_mapped(uint32_t area, std::string* why);
   Status drop_area(uint32_t area);
+  Status share_holders(uint32_t area, std::vector<ipc::ShareHolder>* holders);
   Status create_jfc(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, uint32_t* bell, std::string* why);
   Status destroy_jfc(uint32_t id);
   Status create_jfr(const LoadedConfig&, const ipc::AppQueue&, uint32_t* id, std::string* why);
@@ -97,6 +98,7 @@ class AppObjects {
   using Peer = std::tuple<std::array<uint8_t, 16>, std::array<uint8_t, 16>, uint32_t>;  // our EID, theirs, uasid
 
   bool take_ring(const ipc::AppRing&, Ring*);
+  std::byte* take_memory(const ipc::AppSegment&, std::string* why);
   // The part under ownership, and the rest.
   Status destroy_jfc(Nic::NicCore&, const std::pair<const uint32_t, Jfc>&);
   Status destroy_jetty(Nic::NicCore&, Instant now, const std::pair<const uint32_t, Jetty>&);

@@ -197,12 +197,16 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
   ipc::AppAnswer& answer = reply->answer;
   switch (r.call) {
     case AppCall::kAddArea: {
-      Status status = objects_->add_area(config_.daemon, r.bytes, &answer.id, &reply->passed, why);
+      Status status = objects_->add_area(config_.daemon, r.bytes, r.value, &answer.id, &reply->passed, why);
       if (status == Status::kOk) reply->fds[reply->fd_count++] = reply->passed.get();
       return status;
     }
     case AppCall::kOpenLane:
       return open_lane(r, reply, why);
+    case AppCall::kOpenShare:
+      return open_share(r, reply, why);
+    case AppCall::kShareHolders:
+      return share_holders(r, reply);
     case AppCall::kTakeUnhandled: {
       Cqe cqes[ipc::kAppAnswerExtra / sizeof(Cqe)];
       uint32_t room = std::min<uint32_t>(r.value, std::size(cqes));
@@ -239,6 +243,32 @@ Status Session::open_lane(const ipc::AppRequest& r, Reply* reply, std::string* w
   reply->fds[reply->fd_count++] = reply->lane.socket.get();
   reply->fds[reply->fd_count++] = reply->lane.memory.get();
   return Status::kOk;
+}
+
+// The process is the one that the kernel named, whatever the request says.
+Status Session::open_share(const ipc::AppRequest& r, Reply* reply, std::string* why) {
+  if (config_.daemon.app_rate != 0) {
+    *why = "daemon.app_rate limits this program, and mapped memory has no limit";
+    return Status::kInvalid;
+  }
+  ipc::ShareRequest request = r.share.request;
+  request.process = peer_.pid;
+  if (!nic_.open_share({Eid{r.share.eid}, r.share.uasid}, request, &reply->share, why)) return Status::kInvalid;
+  reply->answer.value = reply->share.writable ? 1 : 0;
+  reply->fds[reply->fd_count++] = reply->share.socket.get();
+  reply->fds[reply->fd_count++] = reply->share.memory.get();
+  return Status::kOk;
+}
+
+Status Session::share_holders(const ipc::AppRequest& r, Reply* reply) {
+  std::vector<ipc::ShareHolder> holders;
+  const Status status = objects_->share_holders(r.id, &holders);
+  if (status != Status::kOk) return status;
+  const size_t count = std::min(holders.size(), ipc::kAppAnswerExtra / sizeof(ipc::ShareHolder));
+  reply->extra_bytes = count * sizeof(ipc::ShareHolder);
+  std::memcpy(reply->extra, holders.data(), reply->extra_bytes);
+  reply->answer.value = static_cast<uint32_t>(holders.size());
+  return status;
 }
 
 Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, std::string* why) {

@@ -17,6 +17,7 @@
 #include "dataplane/softubd/process_reader.h"
 #include "lib/ipc/app_call.h"
 #include "lib/ipc/lane_connect.h"
+#include "lib/ipc/share_connect.h"
 #include "lib/ipc/unix_socket.h"
 
 namespace ub {
@@ -55,14 +56,17 @@ class Session {
     size_t extra_bytes = 0;
     int fds[3];
     size_t fd_count = 0;
-    ipc::Fd passed;  // closed after sending, as what belongs to a lane
+    ipc::Fd passed;  // closed after sending, as what belongs to a lane or share
     ipc::OpenedLane lane;
+    ipc::OpenedShare share;
   };
 
   bool handle(std::span<const std::byte> message, std::string* why);
   Status hello(Reply*, std::string* why);
   bool begin_service(std::string* why);
   Status open_lane(const ipc::AppRequest&, Reply*, std::string* why);
+  Status open_share(const ipc::AppRequest&, Reply*, std::string* why);
+  Status share_holders(const ipc::AppRequest&, Reply*);
   Status call(const ipc::AppRequest&, Reply*, std::string* why);
   Status call_create(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);
   Status call_object(const ipc::AppRequest&, ipc::AppAnswer*, std::string* why);

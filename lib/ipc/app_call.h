@@ -15,15 +15,16 @@
 #include <string>
 
 #include "lib/ipc/app_page.h"
+#include "lib/ipc/share.h"
 
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 13;
+inline constexpr uint32_t kAppCallVersion = 14;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
-  kAddArea,          // bytes -> area; descriptor: the memory
+  kAddArea,          // bytes, value = AreaUse -> area; descriptor: the memory
   kAreaMapped,       // area, mapped and sealed with F_SEAL_FUTURE_WRITE; rings and segments may lie in it now
   kDropArea,         // area
   kCreateJfc,        // queue
@@ -55,7 +56,16 @@ enum class AppCall : uint32_t {
   kInjectRnr,        // fault
   kInjected,         // -> count of injected RNR
   kOpenLane,         // target: eid, uasid -> value = 1: it needs fences; descriptors: the lane's socket, its memory
+  kOpenShare,        // share -> value = 1: writable; descriptors: the share's socket, its memory
+  kShareHolders,     // id = area -> value = count, ShareHolders behind the answer
   kChannels,  // value = where to begin -> value = count, id = where to go on (0: that was all), ChannelInfos behind it
+};
+
+// Who maps an area.
+enum class AreaUse : uint32_t {
+  kBoth = 0,    // the application and the daemon
+  kRead = 1,    // and others of this host, to read it (softub_alloc_shared)
+  kWrite = 2,   // the application and others, who may write; not the daemon, since any of them could make holes in it
 };
 
 // A ring in an area: first QueueIndices, then the slots.
@@ -115,6 +125,14 @@ struct AppTarget {
   uint8_t reserved;
 };
 
+// Memory of a segment of another application or instance, to be mapped; the process is filled in by the daemon.
+struct AppShare {
+  std::array<uint8_t, 16> eid;
+  uint32_t uasid;
+  uint32_t reserved;
+  ShareRequest request;
+};
+
 // Both the same: only one value is accepted.
 struct AppToken {
   uint32_t value, former;
@@ -156,6 +174,7 @@ struct AppRequest {
     AppToken token;
     AppModeration moderation;
     AppFault fault;
+    AppShare share;
   };
 };
 

@@ -112,6 +112,20 @@ bool is_sealed_against_holes(int fd) {
   return seals >= 0 && (seals & F_SEAL_FUTURE_WRITE) != 0;
 }
 
+bool seal_seals(int fd, std::string* error) {
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL) == 0) return true;
+  *error = std::string("shared memory cannot be sealed: ") + std::strerror(errno);
+  return false;
+}
+
+Fd reopen_to_read(int fd, std::string* error) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  Fd reader(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!reader) *error = std::string("shared memory cannot be opened for reading alone: ") + std::strerror(errno);
+  return reader;
+}
+
 bool is_eventfd(int fd) {
   char path[40], target[64];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -56,6 +56,12 @@ bool check_sealed_memfd(int fd, size_t bytes, std::string* error);
 bool seal_against_holes(int fd, std::string* error);
 bool is_sealed_against_holes(int fd);
 
+// No seal can be added any more: whoever holds a descriptor leaves the memory as writable as it is.
+bool seal_seals(int fd, std::string* error);
+// A descriptor of the same memory that can neither write nor map it for writing. Empty and `*error`: no /proc, or out
+// of descriptors.
+Fd reopen_to_read(int fd, std::string* error);
+
 // Is it an eventfd (and not a pipe or socket, which could block or name other things)?
 bool is_eventfd(int fd);
 

@@ -22,6 +22,7 @@
 #include "lib/transport/engine.h"
 #include "lib/transport/host.h"
 #include "lib/transport/resource/groups.h"
+#include "lib/transport/resource/segments.h"
 #include "lib/transport/roce/engine.h"
 #include "lib/transport/ub_engine.h"
 
@@ -102,6 +103,12 @@ class Core {
   Status free_token_id(Instant now, uint32_t token_id);  // kBusy while a segment uses it
   Status register_segment(const SegmentConfig&, RegisteredSegment*);
   Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
+  // Is there a segment of that handle, of this owner and beginning there?
+  bool has_segment(Owner owner, uint32_t handle, uint64_t local_address);
+  // The segment in which a peer may access that range now; 0: token, bounds or permission do not allow it.
+  uint32_t accessible_segment(const RemoteAccess&);
+  // This number changes whenever the calls above took something from peers.
+  uint32_t revocations() const { return revocations_; }
 
   // Adds a target. In RM it begins to set up a channel to its instance if there is none; in RC, bind() does. Neither
   // waits for the channel.
@@ -186,6 +193,7 @@ class Core {
   CoreState s_;
   Host& host_;
   EngineSet<Host, Engines> engines_;
+  uint32_t revocations_ = 0;
   uint32_t first_ = EngineSet<Host, Engines>::kCount - 1;  // the engine that the last poll asked first
 };
 

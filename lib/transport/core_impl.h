@@ -159,10 +159,12 @@ Status Core<Host, Engines>::set_queue_token(uint32_t id, uint32_t value, uint32_
 }
 template <class Host, class Engines>
 Status Core<Host, Engines>::set_segment_token(uint32_t handle, uint32_t value, uint32_t former) {
+  ++revocations_;
   return ub::set_segment_token(s_, handle, value, former);
 }
 template <class Host, class Engines>
 Status Core<Host, Engines>::set_segment_exclusive(uint32_t handle, bool exclusive) {
+  ++revocations_;
   return ub::set_segment_exclusive(s_, handle, exclusive);
 }
 template <class Host, class Engines>
@@ -188,7 +190,17 @@ Status Core<Host, Engines>::register_segment(const SegmentConfig& config, Regist
 template <class Host, class Engines>
 Status Core<Host, Engines>::unregister_segment(Instant now, uint32_t handle) {
   s_.now = now;
+  ++revocations_;
   return ub::unregister_segment(s_, handle);
+}
+template <class Host, class Engines>
+bool Core<Host, Engines>::has_segment(Owner owner, uint32_t handle, uint64_t local_address) {
+  return local_memory(s_, owner, handle, local_address, 1) != nullptr;
+}
+template <class Host, class Engines>
+uint32_t Core<Host, Engines>::accessible_segment(const RemoteAccess& range) {
+  uint32_t handle = 0;
+  return remote_memory(s_, range, &handle) != nullptr ? handle : 0;
 }
 template <class Host, class Engines>
 Status Core<Host, Engines>::add_target(Instant now, const TargetConfig& config, uint32_t* target) {

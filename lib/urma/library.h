@@ -129,6 +129,9 @@ urma_device_cap_t make_caps(const DeviceSettings& settings);
 // The back end's event sink (events.cc).
 void on_backend_event(const NicEvent& event);
 
+// Is a part of that range a window of softub_map (aperture/map.cc)? An access to one may fault.
+bool is_window_memory(uint64_t address, uint64_t bytes);
+
 // The tables behind urma_device_t::ops and urma_context_t::ops (provider_ops.cc).
 ::urma_provider_ops* provider_ops();
 ::urma_ops* context_ops();

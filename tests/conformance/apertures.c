@@ -20,11 +20,13 @@
 
 // ---- paths ------------------------------------------------------------------------------------------------
 
+static softub_cache_t cache_of_handles;
+
 static softub_aperture_t* open_handle(urma_target_seg_t* seg, softub_path_t path) {
-  const softub_aperture_options_t options = {.path = path};
+  const softub_aperture_options_t options = {.path = path, .cache = cache_of_handles};
   softub_aperture_t* handle = softub_open(seg, &options);
   need(handle != NULL, "softub_open");
-  check_number("path", handle->path, path);
+  check_number("path", handle->path, cache_of_handles == SOFTUB_CACHE_NONE ? path : SOFTUB_PATH_CACHED);
   return handle;
 }
 
@@ -44,6 +46,22 @@ static void for_each_path(void (*body)(softub_path_t path)) {
   }
   in_variant("queue");
   body(SOFTUB_PATH_QUEUE);
+  in_variant(NULL);
+}
+
+// The same with each kind of line cache.
+static void for_each_cache(void (*body)(softub_path_t path)) {
+  static const char* const names[2][2] = {{"lane, write-back", "queue, write-back"},
+                                          {"lane, write-through", "queue, write-through"}};
+  const bool lane = has_lane();
+  for (int i = 0; i < 2; ++i) {
+    cache_of_handles = i == 0 ? SOFTUB_CACHE_WRITE_BACK : SOFTUB_CACHE_WRITE_THROUGH;
+    for (int k = lane ? 0 : 1; k < 2; ++k) {
+      in_variant(names[i][k]);
+      body(k == 0 ? SOFTUB_PATH_LANE : SOFTUB_PATH_QUEUE);
+    }
+  }
+  cache_of_handles = SOFTUB_CACHE_NONE;
   in_variant(NULL);
 }
 
@@ -223,6 +241,77 @@ static void threads_body(softub_path_t path) {
   check_true("each atomic was executed once", far_word(THERE + 4096) == THREADS * ROUNDS);
 }
 
+// ---- line caches ------------------------------------------------------------------------------------------
+
+static uint64_t load_word(softub_aperture_t* handle, uint64_t at) {
+  uint64_t word = 0;
+  check_number("load", softub_load(handle, at, &word, 8), URMA_CR_SUCCESS);
+  return word;
+}
+
+static void store_word(softub_aperture_t* handle, uint64_t at, uint64_t word) {
+  check_number("store", softub_store(handle, at, &word, 8), URMA_CR_SUCCESS);
+}
+
+static void fence(softub_aperture_t* handle) { check_number("fence", softub_fence(handle), URMA_CR_SUCCESS); }
+
+static void invalidate(softub_aperture_t* handle) {
+  check_number("invalidate", softub_sync_cache(handle, 0, SOFTUB_TO_THE_END, SOFTUB_INVALIDATE), URMA_CR_SUCCESS);
+}
+
+// What a cached handle and an uncached one see of each other's stores.
+static void cached_order_body(softub_path_t path) {
+  const softub_cache_t cache = cache_of_handles;
+  softub_aperture_t* cached = open_handle(stage.far, path);
+  cache_of_handles = SOFTUB_CACHE_NONE;
+  softub_aperture_t* plain = open_handle(stage.far, path);
+  cache_of_handles = cache;
+  far_set_word(THERE, 0);
+  far_set_word(THERE + 8, 0);
+  for (uint64_t i = 1; i <= 40 && !case_failed(); ++i) {
+    const uint64_t before = load_word(cached, THERE);
+    store_word(plain, THERE, i);
+    fence(plain);
+    check_true("a cached line stays as it was", load_word(cached, THERE) == before);
+    invalidate(cached);
+    check_true("after an invalidation it is what was fenced", load_word(cached, THERE) == i);
+
+    store_word(cached, THERE + 8, i);
+    check_true("a load sees the store of its own handle", load_word(cached, THERE + 8) == i);
+    if (cache == SOFTUB_CACHE_WRITE_BACK) check_true("others do not yet", load_word(plain, THERE + 8) == i - 1);
+    store_word(plain, THERE, i + 1000);
+    fence(plain);
+    fence(cached);
+    check_true("others see it after a fence", load_word(plain, THERE + 8) == i);
+    check_true("what they stored beside it stays", load_word(plain, THERE) == i + 1000);
+  }
+  softub_cache_counts_t counts = {0};
+  check_number("counts", softub_get_cache_counts(cached, &counts), URMA_SUCCESS);
+  check_true("40 hits at least, and 40 misses", counts.hits >= 40 && counts.misses >= 40);
+  check_number("counts of no cache", softub_get_cache_counts(plain, &counts), URMA_EINVAL);
+  check_number("nothing to invalidate", softub_sync_cache(plain, 0, 8, SOFTUB_INVALIDATE), URMA_CR_SUCCESS);
+  softub_close(cached);
+  softub_close(plain);
+}
+
+// Data first, a fence, then the flag: whoever invalidates and sees the flag sees the data. Both have a cache.
+static void message_body(softub_path_t path) {
+  softub_aperture_t *writer = open_handle(stage.far, path), *reader = open_handle(stage.far, path);
+  far_set_word(THERE, 0);
+  for (uint64_t i = 1; i <= 40 && !case_failed(); ++i) {
+    store_word(writer, THERE + 640, i);
+    fence(writer);
+    store_word(writer, THERE, i);
+    if (i % 2 == 0) fence(writer);
+    invalidate(reader);
+    const uint64_t flag = load_word(reader, THERE);
+    check_true("no flag before its data", load_word(reader, THERE + 640) >= flag);
+    if (i % 2 == 0) check_true("the flag was fenced", flag == i);
+  }
+  softub_close(writer);
+  softub_close(reader);
+}
+
 // ---- failures ---------------------------------------------------------------------------------------------
 
 static void expect_refusal(softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
@@ -307,6 +396,8 @@ static void bad_open(void) {
   check_true("a segment of our own", softub_open(stage.memory, NULL) == NULL && errno == EINVAL);
   const softub_aperture_options_t options = {.path = (softub_path_t)9};
   check_true("another path", softub_open(stage.far, &options) == NULL && errno == EINVAL);
+  const softub_aperture_options_t cache = {.cache = (softub_cache_t)3};
+  check_true("another cache", softub_open(stage.far, &cache) == NULL && errno == EINVAL);
   check_true("dup of nothing", softub_dup(NULL) == NULL && errno == EINVAL);
   softub_cost_t cost;
   check_number("cost of nothing", softub_get_cost(NULL, &cost), URMA_EINVAL);
@@ -320,7 +411,7 @@ static void cost_body(softub_path_t path) {
   softub_aperture_t* handle = open_handle(stage.far, path);
   softub_cost_t cost = {0};
   check_number("cost", softub_get_cost(handle, &cost), URMA_SUCCESS);
-  check_number("path", cost.path, path);
+  check_number("path of the cost", cost.path, path);
   check_true("a load takes time", cost.load_ns != 0);
   softub_close(handle);
 }
@@ -373,6 +464,25 @@ static void unregistered(void) { for_each_path(unregistered_body); }
 static void cost(void) { for_each_path(cost_body); }
 static void forks(void) { for_each_path(fork_body); }
 
+static void cached_bytes(void) {
+  for_each_cache(integrity_body);
+  for_each_cache(beside_body);
+  for_each_cache(many_body);
+  for_each_cache(threads_body);
+}
+static void cached_order(void) {
+  for_each_cache(cached_order_body);
+  for_each_cache(message_body);
+  for_each_cache(atomics_body);
+}
+static void cached_failures(void) {
+  for_each_cache(range_body);
+  for_each_cache(access_body);
+  for_each_cache(unregistered_body);
+  for_each_cache(cost_body);
+  for_each_cache(fork_body);
+}
+
 static const struct test_case cases[] = {
     {"bytes are right", integrity},
     {"no byte beside a store", beside},
@@ -384,6 +494,9 @@ static const struct test_case cases[] = {
     {"access that was not granted", access_rights},
     {"a new token", token},
     {"unregistered by the peer", unregistered},
+    {"a line cache: bytes", cached_bytes},
+    {"a line cache: what is seen, and when", cached_order},
+    {"a line cache: failures", cached_failures},
     {"bad arguments", bad_open},
     {"cost", cost},
     {"fork", forks},

@@ -33,6 +33,7 @@ PROGRAMS = {
     "flows": ["--processes"],
     "apertures": ["--processes"],
     "windows": ["--processes"],
+    "shared_windows": ["--processes"],
     "bad_input": ["--processes"],
     "receive_queues": [],
     "steps": [],
@@ -54,6 +55,8 @@ class Result:
 def reason_not_to(program, placement, wire):
     if program == "out_of_memory" and (placement != "embedded" or wire != "shm"):
         return "one process that has used up its memory, with a NIC of its own: once is enough"
+    if program == "shared_windows" and wire != "shm":
+        return "memory is mapped within one host, where NICs meet by shared memory"
     return None
 
 

@@ -76,7 +76,7 @@ class Tests:
         for row in document["results"]:
             speed = row["msg_rate_mpps"] if test.endswith("_bw") else row["t_typical_us"]
             check(row["iterations"] > 0 and speed > 0, json.dumps(row))
-            check(row["transport"] in TRANSPORTS, f"transport: {row['transport']}")
+            check(row["transport"] in (*TRANSPORTS, "lane", "queue"), f"transport: {row['transport']}")
         if transport:
             served = {row["transport"] for row in document["results"]}
             check(served == {transport}, f"{test} {' '.join(map(str, options))}: {served} served, not {transport}")
@@ -109,6 +109,7 @@ class Tests:
             out = Process([perf, "write_lat", "-D", seconds]).expect(USAGE)
             check("seconds" in out and len(out) < 200, out)
         for args in (["nonsense"], ["write_lat", "-s", "0"], ["write_lat", "-s", "2g", "x"], ["atomic_lat", "-s", "4"],
+                     ["map_lat", "-s", "5000"], ["load_lat", "--cache", "5"], ["map_lat", "--way", "uncached", "--cache", "5"],
                      ["write_lat", "-e"], ["send_lat", "--target-mode", "spin-memory"], ["write_lat", "-b"]):
             check(len(Process([perf, *args]).expect(2)) > 0, f"no message for {args}")
         check("Examples" in Process([perf, "--help"]).expect(0), "no examples")
@@ -548,6 +549,9 @@ class Tests:
             "write_lat", *short, "-s", 64, "--ctp", "-m", "rc", transport=self.transport_of("write", "rc"))
         yield "perf write_bw --ctp, 1 MiB", lambda: self.perf(
             "write_bw", "-n", 50, "-s", "1m", "-t", 8, "--ctp", transport="rtp")
+        for test, *options in (("load_lat", "-n", 1000), ("load_bw", "-n", 1000, "-t", 16), ("map_bw", "-n", 2, "-s", "1m"),
+                               ("map_lat", "-n", 500, "-s", "1m"), ("map_lat", "-n", 500, "-s", "64k", "--way", "uncached")):
+            yield " ".join(map(str, ("perf", test, *options))), lambda t=test, o=options: self.perf(t, "--verify", *o)
         yield "perf -D", lambda: self.perf("read_lat", "-D", 1)
         yield "perf atomic CAS", lambda: self.perf("atomic_lat", *short, "-A", "CMP_AND_SWAP")
         yield "perf send_lat -e", lambda: self.perf("send_lat", *short, "-e")
@@ -603,7 +607,6 @@ SHORT = ("hello_write", "hello_write, port number taken", "pingpong SEND", "ping
          "perf read_bw rc", "perf send_bw rm", "perf atomic_lat rm", "perf write_bw 1 MiB", "perf send_bw -e",
          "perf read_lat, target block", "perf send_bw, client killed", "perf write_lat, server killed",
          "file_copy 1 bytes", "file_copy odd buffers", "file_copy 209715200 bytes", "admin, live instance")
-
 
 # Tests of what instances do to each other, or that look at them.
 INSTANCES = (*MANY_INSTANCES, "hello_write, port number taken", "admin, live instance")

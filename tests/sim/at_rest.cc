@@ -345,6 +345,9 @@ void Inspection::objects() {
   none("kept packets", s_.kept.in_use());
   none("kept packets that wait for delivery", s_.kept_by_psn.size());
   expect("links", s_.links.in_use(), 1);
+  const auto& bypass = node_.core().engine<bypass::Engine<SimHost>>().state();
+  none("handles of loads and stores", bypass.asked.handles.in_use());
+  none("answers to stores that wait for room", bypass.owed.size());
   none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
   for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {
     none("datagrams of an owner that are held", s_.held_datagrams_of[owner]);

@@ -8,7 +8,9 @@
 
 #include "lib/impair/congestion_mark.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/bypass_packet.h"
 #include "lib/transport/wire/compact_packet.h"
+#include "tests/sim/apertures.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -183,6 +185,8 @@ void Network::pass_on(uint32_t from, uint32_t to, uint64_t entered_ns, Frame f) 
     if (rng_.chance(o.reorder)) at += rng_.below(o.reorder_ns);
     if (rng_.chance(o.lifetime)) at += rng_.below(o.lifetime_ns);
   }
+  if (world_.apertures && wire::has_link_header(f.span()) && wire::is_bypass(f.span()))
+    at = std::max(at, world_.apertures->late_until(from, to).ns);
   deliver_at(std::min(last, at), entered_ns, from, to, std::move(f));
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tests/sim/apertures.h"
 #include "tests/sim/world.h"
 
 namespace ub::sim {
@@ -58,7 +59,7 @@ void Node::configure() {
   config_.listen_to_network = index_ % 2 == 1;
   config_.max_peers = 256;
   config_.max_channels = 256;
-  config_.max_links = 4;
+  config_.max_links = 64;
   config_.max_frame_bytes = world_.options.mtu + 512;
   const WorkloadOptions& w = world_.options.work;
   if (has_roce()) config_.roce.max_qps = 256;
@@ -83,6 +84,7 @@ void Node::boot() {
   link_ =
       core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
   if (link_ == 0) world_.model.fail("add_link was refused");
+  if (o.aperture.frames != 0) core_->engine<bypass::Engine<SimHost>>().carry(link_);
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,
@@ -115,6 +117,7 @@ void Node::crash() {
     r->state = Region::State::kGone;
   }
   regions_.clear();
+  if (world_.apertures) world_.apertures->node_stopped(*this);
 }
 
 void Node::say_goodbye() {
@@ -137,23 +140,48 @@ App* Node::add_app(uint64_t request_bytes, uint64_t receive_bytes) {
   return &app;
 }
 
-Region* Node::adopt(std::unique_ptr<Region> r, Owner owner, uint32_t token_id) {
-  r->node = index_;
-  r->epoch = epoch_;
+void Node::enroll(Region& r, Owner owner, uint32_t token_id) {
+  r.node = index_;
+  r.epoch = epoch_;
   must(world_,
-       core_->register_segment({.memory = r->memory(),
-                                .address = r->address,
-                                .local_address = r->va(),
-                                .length = r->length,
+       core_->register_segment({.memory = r.memory(),
+                                .address = r.address,
+                                .local_address = r.va(),
+                                .length = r.length,
                                 .token_id = token_id,
-                                .token = r->token,
-                                .access = r->access,
+                                .token = r.token,
+                                .access = r.access,
+                                .direct = r.direct,
                                 .owner = owner},
-                               &r->registered),
+                               &r.registered),
        "register_segment");
-  regions_[r->memory()] = r.get();
+  regions_[r.memory()] = &r;
+}
+
+Region* Node::adopt(std::unique_ptr<Region> r, Owner owner, uint32_t token_id) {
+  enroll(*r, owner, token_id);
   world_.regions.push_back(std::move(r));
   return world_.regions.back().get();
+}
+
+uint32_t Node::import_instance(const Node& peer) {
+  TargetConfig c;
+  c.instance = peer.id();
+  c.path = {.link = link_, .local = at_, .remote = peer.at()};
+  uint32_t target = 0;
+  must(world_, core_->add_target(turn(), c, &target), "add_target");
+  return target;
+}
+
+uint32_t Node::add_lane() {
+  const uint32_t link = core_->add_link({.mtu = kMaxMtu, .lossless = true});
+  if (link == 0) world_.model.fail("node %u has no room for a lane", index_);
+  return link;
+}
+
+void Node::drop_lane(uint32_t link) {
+  core_->link_down(turn(), link);
+  drive();
 }
 
 Region* Node::add_local(App& app, uint64_t bytes) {

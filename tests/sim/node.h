@@ -95,6 +95,10 @@ class Node {
   Queue* add_queue(App&, Jfc*, Jfr*, const QueueSpec&);
   Region* add_target(App&, const RegionSpec&);
   Region* adopt(std::unique_ptr<Region>, Owner, uint32_t token_id);  // registers it
+  void enroll(Region&, Owner, uint32_t token_id);  // the same, but the region stays the caller's
+  uint32_t import_instance(const Node&);           // a target that stands for all of it
+  uint32_t add_lane();                             // a link that is a lane of a program
+  void drop_lane(uint32_t link);
   void kill_app(App&);  // its memory goes now, its objects when the NIC notices
   void bury_app(App&);  // the NIC notices
   void unregister(Region*);
@@ -129,11 +133,13 @@ class Node {
   uint32_t listeners() const;
 
   // ---- work ----
+  Instant turn();  // the time for what is done with the Core now
   void ring(Queue* q);  // doorbell
   void refill(Jfr*, bool all);
   bool post_receive(Jfr*, uint32_t bytes, uint32_t sges);
   void poll(Jfc*, uint32_t budget);
   void deliver(const Frame&);
+  void on_lane_frame(uint32_t link, std::span<const std::byte>);
   void copy_done(uint64_t copy);
   void drive();  // timers, packets, events, until nothing more is to do now
   void drive_as_planned();
@@ -168,7 +174,6 @@ class Node {
  private:
   void configure();
   Region* add_local(App&, uint64_t bytes);
-  Instant turn();  // the time for what is done with the Core now
   bool take_events();
   void on_event(const Event&);
   void take_completion(Jfc*, const Cqe&);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/apertures.h"
 #include "tests/sim/held_back.h"
 #include "tests/sim/node.h"
 #include "tests/sim/woken.h"
@@ -30,7 +31,15 @@ void Node::ring(Queue* q) {
 }
 
 void Node::deliver(const Frame& f) {
+  if (world_.apertures) world_.apertures->frame_arrives(*this, f.span());
   core_->on_packet(turn(), link_, f.span());
+  if (world_.apertures) world_.apertures->model.arrives(nullptr);
+  look();
+  attend();
+}
+
+void Node::on_lane_frame(uint32_t link, std::span<const std::byte> frame) {
+  core_->on_lane_frame(turn(), link, frame);
   look();
   attend();
 }

@@ -72,6 +72,7 @@ struct Region {
   RangeSet free;
   Bytes storage;
   bool hostile = false;   // of an application that the oracle does not follow (hostile.h)
+  bool direct = false;    // loads and stores reach it
   bool mute = false;      // and that leaves copies undone, as long as anybody waits for one
   Instant starved_until;  // its application gets no CPU: copies are done after that
 

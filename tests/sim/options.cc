@@ -287,6 +287,28 @@ void draw_overtaking(Prng& rng, double share, Options& o) {
   o.net.reorder_wait_ns = pick<uint64_t>(rng, {5000, 50'000});
 }
 
+// From a source of its own, so that seeds draw the rest as if there were no apertures.
+ApertureOptions draw_aperture(const Options& o, double share) {
+  Prng rng(o.seed ^ 0xa9e27);
+  ApertureOptions a;
+  const bool on = rng.chance(share);
+  a.handles = pick<uint32_t>(rng, {1, 1, 2});
+  if (!on) a.handles = 0;
+  a.calls = pick<uint32_t>(rng, {10, 40, 150});
+  a.gap_ns = pick<uint64_t>(rng, {500, 5000, 50'000});
+  a.burst = pick<uint32_t>(rng, {1, 8, 64, 100});
+  a.large = pick<double>(rng, {0, 0.1, 0.5});
+  a.load = pick<double>(rng, {0.2, 0.5, 0.9});
+  a.wrong = maybe<double>(rng, 0.6, {0.02, 0.2});
+  a.serve_ns = pick<uint64_t>(rng, {100, 2000, 20'000});
+  a.stall = maybe<double>(rng, 0.6, {0.01, 0.1});
+  a.stall_ns = pick<uint64_t>(rng, {50'000, 1'000'000, 1'000'000'000, 6'000'000'000});
+  a.faults = maybe<uint32_t>(rng, 0.5, {1, 3, 8});
+  a.frames = pick<float>(rng, {0.5F, 1.0F, 1.0F});
+  if (!o.lossless || o.busy) a.frames = 0;
+  return a;
+}
+
 void line(std::string& s, const char* name, double v) {
   char buf[96];
   std::snprintf(buf, sizeof buf, "  %-22s %.12g\n", name, v);
@@ -378,6 +400,15 @@ Options Options::draw(uint64_t seed) {
   // Where the wire takes no time, long messages that are refused would come again faster than the run gets on.
   if (o.net.ns_per_byte == 0 && o.work.send_cap >= 20'000)
     o.work.min_rnr_timer = std::max<uint8_t>(o.work.min_rnr_timer, 6);
+  o.aperture = draw_aperture(o, o.busy ? 0 : 0.1);
+  return o;
+}
+
+Options Options::draw_apertures(uint64_t seed) {
+  Options o = draw_rol_by_ctp(seed);
+  if (seed % 4 == 0) o = draw(seed);
+  o.aperture = draw_aperture(o, 1);
+  o.work.requests = std::min(o.work.requests, 30u);
   return o;
 }
 
@@ -446,6 +477,10 @@ std::string Options::text() const {
   LINE(fault.flushes), LINE(fault.jfr_flushes), LINE(fault.resets), LINE(fault.rotations), LINE(fault.unregisters),
       LINE(fault.closes), LINE(fault.span_ns);
   LINE(fault.hostile), LINE(fault.hostile_acts), LINE(fault.meddle);
+  LINE(aperture.handles), LINE(aperture.frames), LINE(aperture.calls), LINE(aperture.gap_ns), LINE(aperture.burst);
+  LINE(aperture.large);
+  LINE(aperture.load), LINE(aperture.wrong), LINE(aperture.serve_ns), LINE(aperture.stall);
+  LINE(aperture.stall_ns), LINE(aperture.faults);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
   return s;

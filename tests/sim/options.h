@@ -130,6 +130,22 @@ struct FaultOptions {
   uint64_t span_ns = 5'000'000;  // faults happen within this time
 };
 
+// Programs that load and store (apertures.h).
+struct ApertureOptions {
+  uint32_t handles = 0;         // of each node, to each other one; 0: there are no such programs
+  uint32_t calls = 40;          // of each handle
+  uint64_t gap_ns = 5000;       // mean pause between its bursts
+  uint32_t burst = 8;           // calls at once, at most
+  double large = 0.2;           // chance of more than a line
+  double load = 0.6;            // chance of a load; else a store
+  double wrong = 0;             // chance of a place beyond the segment, or of a wrong token
+  uint64_t serve_ns = 2000;     // mean time until a NIC looks at a lane, or a program at its answers
+  double stall = 0;             // chance that it takes longer, each time
+  uint64_t stall_ns = 100'000;  // up to so much
+  uint32_t faults = 0;          // regions that are unregistered, or get another token
+  float frames = 0;             // share of the handles that go by frames, where the wire carries them; else by lanes
+};
+
 struct Options {
   uint64_t seed = 1;
   bool busy = false;  // the first node has more to do than it gets done, with the second, all the time
@@ -145,6 +161,7 @@ struct Options {
   CoreOptions core;
   WorkloadOptions work;
   FaultOptions fault;
+  ApertureOptions aperture;
 
   // No fault that could starve a request of progress for as long as its deadline: timeouts are then
   // forbidden.
@@ -153,6 +170,7 @@ struct Options {
   static Options draw(uint64_t seed);               // a swarm seed
   static Options draw_repeated(uint64_t seed);      // a swarm seed whose packets come twice, late and again much later
   static Options draw_rol_by_ctp(uint64_t seed);    // a swarm seed on a wire that loses nothing, with queues of ROL
+  static Options draw_apertures(uint64_t seed);     // a swarm seed with programs that load and store
   static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;                         // every option, one line each
 };

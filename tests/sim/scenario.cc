@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenario.h"
 
+#include "tests/sim/apertures.h"
 #include "tests/sim/at_rest.h"
 #include "tests/sim/workload.h"
 
@@ -10,6 +11,7 @@ namespace {
 // After the last fault: dead channels are noticed within 4 s, deadlines are below 5 s. Requests of strong order may
 // time out one after the other, so the limit is on the time in which none ends.
 constexpr Duration kStandstillLimit = seconds(20);
+constexpr Duration kApertureLimit = seconds(10);  // their deadline is 4 s
 constexpr Duration kProbeLimit = seconds(5);
 constexpr Duration kQuietLimit = seconds(8);
 constexpr Duration kConnectLimit = seconds(10);  // what was lost comes again within 4.3 s
@@ -51,6 +53,22 @@ bool end_connections(World& world, Workload& load) {
   load.connections().part_all();
   if (world.run_until([&] { return load.connections().at_rest(); }, kConnectLimit)) return true;
   world.model.fail("liveness: connections do not come to rest");
+  return false;
+}
+
+// Loads and stores that are under way end.
+bool end_apertures(World& world) {
+  if (!world.apertures || world.run_until([&] { return world.apertures->at_rest(); }, kApertureLimit)) return true;
+  world.model.fail("liveness: %u loads and stores neither complete nor fail", world.apertures->model.outstanding());
+  return false;
+}
+
+// And everybody can load and store again.
+bool probe_apertures(World& world) {
+  if (!world.apertures) return true;
+  world.apertures->probe();
+  if (world.run_until([&] { return world.apertures->probes_done(); }, kProbeLimit)) return true;
+  world.model.fail("liveness: after all faults, loads and stores hang");
   return false;
 }
 
@@ -119,6 +137,7 @@ bool resolve(World& world) {
 void run_phases(World& world, Workload& load) {
   load.build();
   load.start();
+  if (world.apertures) world.apertures->start();
   Instant faults_over = world.now() + nanoseconds(static_cast<int64_t>(world.options.fault.span_ns));
   world.run_until([&] { return load.posted_all() && world.now() >= faults_over; },
                   nanoseconds(static_cast<int64_t>(world.options.fault.span_ns)) + seconds(3));
@@ -126,7 +145,8 @@ void run_phases(World& world, Workload& load) {
 
   world.trace("---- faults are over");
   load.stop();
-  if (!resolve(world)) return;
+  if (world.apertures) world.apertures->stop();
+  if (!resolve(world) || !end_apertures(world)) return;
   // Instances that are down come back, the packets of the past die out.
   if (!world.run_for(seconds(3))) return;
   for (const auto& q : world.queues)
@@ -145,6 +165,7 @@ void run_phases(World& world, Workload& load) {
       return;
     }
   }
+  if (!probe_apertures(world)) return;
   if (!quiet(world) || !check_rates(world) || !end_connections(world, load) || !quiet(world)) return;
   check_flushed(world);
   world.model.final_check();
@@ -152,6 +173,7 @@ void run_phases(World& world, Workload& load) {
   check_quiet_state(world);
   if (world.failed()) return;
   world.trace("---- tear-down");
+  if (world.apertures) world.apertures->tear_down();
   load.tear_down();
   if (end_all(world)) check_empty_state(world);
 }
@@ -167,6 +189,12 @@ RunResult result_of(const World& world) {
   r.succeeded = world.model.count(Wr::State::kSuccess);
   r.failed = world.model.count(Wr::State::kFailed);
   r.lost = world.model.count(Wr::State::kLost);
+  if (world.apertures) {
+    const ApertureModel& m = world.apertures->model;
+    r.accesses = m.count(Access::State::kOk);
+    r.refused_accesses = m.count(Access::State::kRefused);
+    r.lost_accesses = m.count(Access::State::kGivenUp);
+  }
   if (world.reached) r.states = world.reached->states();
   r.virtual_seconds = static_cast<double>(world.now().ns) / 1e9;
   return r;
@@ -178,6 +206,7 @@ RunResult run_scenario(const Options& options, RunWishes wishes) {
     world.reached = std::make_unique<Reached>();
     world.model.on_last_word = [&world](const Wr& w) { world.reached->judged_last_byte(world.options, w); };
   }
+  if (options.aperture.handles != 0) world.apertures = std::make_unique<Apertures>(world);
   Workload load(world);
   run_phases(world, load);
   return result_of(world);

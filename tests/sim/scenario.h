@@ -19,6 +19,7 @@ struct RunResult {
   uint64_t trace_hash = 0;
   uint64_t events = 0;
   uint64_t succeeded = 0, failed = 0, lost = 0;  // requests
+  uint64_t accesses = 0, refused_accesses = 0, lost_accesses = 0;  // loads and stores
   double virtual_seconds = 0;
   StateSet states;  // if it was asked for
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/base/word_copy.h"
+#include "tests/sim/apertures.h"
 #include "tests/sim/node.h"
 #include "tests/sim/world.h"
 
@@ -12,6 +13,7 @@ namespace ub::sim {
 
 std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
   world_.meddle(node_);
+  if (SimLane* lane = lane_of(link)) return lane->tx_begin(bytes);
   if (link != node_.link())
     world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
   if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
@@ -23,8 +25,12 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
   return open_.back().memory.get();
 }
 
+SimLane* SimHost::lane_of(uint32_t link) const {
+  return link != node_.link() && world_.apertures ? world_.apertures->lane_of(node_, link) : nullptr;
+}
+
 void SimHost::tx_commit(uint32_t link, std::byte* frame, size_t bytes) {
-  (void)link;
+  if (SimLane* lane = lane_of(link)) return lane->tx_commit(bytes);
   auto it = std::find_if(open_.begin(), open_.end(), [&](const OpenFrame& f) { return f.memory.get() == frame; });
   if (it == open_.end()) return world_.model.fail("node %u: tx_commit of a frame that is not open", node_.index());
   if (bytes > it->bytes)
@@ -221,12 +227,18 @@ CopyResult SimHost::atomic(const AtomicRequest& request, uint128* old, CopyTag t
 
 void SimHost::load(std::byte* block, const std::byte* memory, size_t bytes) {
   CopyResult result;
-  if (admit("load", memory, bytes, true, &result)) load_words(block, memory, bytes);
+  if (!admit("load", memory, bytes, true, &result)) return;
+  const Region* r = node_.find_region(memory);
+  if (world_.apertures && r != nullptr) world_.apertures->model.loaded(r, r->offset_of(memory), bytes);
+  load_words(block, memory, bytes);
 }
 
 void SimHost::store(std::byte* memory, const std::byte* block, size_t bytes) {
   CopyResult result;
-  if (admit("store", memory, bytes, false, &result)) store_words(memory, block, bytes);
+  if (!admit("store", memory, bytes, false, &result)) return;
+  const Region* r = node_.find_region(memory);
+  if (world_.apertures && r != nullptr) world_.apertures->model.stored(r, r->offset_of(memory), {block, bytes});
+  store_words(memory, block, bytes);
 }
 
 // Is there still somebody whose frame is held there? Or was it given up, and the Core will say so before it uses the

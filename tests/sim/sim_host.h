@@ -21,6 +21,7 @@ namespace ub::sim {
 
 class World;
 class Node;
+class SimLane;
 
 class SimHost {
  public:
@@ -72,6 +73,7 @@ class SimHost {
     bool committed;
   };
 
+  SimLane* lane_of(uint32_t link) const;  // null: the link is none
   Access access(const std::byte* p, size_t bytes, bool read_only) const;
   // Looks at an address the Core uses now. False: `*result` is the answer.
   bool admit(const char* what, const std::byte* p, size_t bytes, bool read_only, CopyResult* result);

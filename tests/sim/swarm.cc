@@ -7,6 +7,7 @@
 //   ub_sim --seed 4711 [-v]                     one seed; -v prints every packet, post and completion
 //   ub_sim --repeated --seeds 1000              swarm seeds whose packets come twice, late and again seconds later
 //   ub_sim --rol-by-ctp --seeds 1000            swarm seeds on a wire that loses nothing, with queues of ROL
+//   ub_sim --apertures --seeds 10000            swarm seeds with programs that load and store remote memory
 //   ub_sim --orders --seeds 100                 the same for short programs about order (order_programs.h)
 #include <malloc.h>
 #include <sys/mman.h>
@@ -31,6 +32,7 @@ namespace {
 
 struct Totals {
   uint64_t seeds = 0, bad = 0, events = 0, succeeded = 0, failed = 0, lost = 0;
+  uint64_t accesses = 0, refused_accesses = 0, lost_accesses = 0;
   uint64_t reached[kReachedStates] = {};  // how many seeds did
 };
 
@@ -39,17 +41,20 @@ struct Plan {
   uint64_t from = 1, seeds = 0;
   uint32_t jobs = 1;
   uint64_t stop_after = 10;
-  bool brief = false, states = false, orders = false, repeated = false, rol_by_ctp = false;
+  bool brief = false, states = false, orders = false, repeated = false, rol_by_ctp = false,
+       apertures = false;
 
   RunResult run(uint64_t seed, RunWishes wishes) const {
     return orders ? run_order_programs(seed, wishes) : run_scenario(options(seed), wishes);
   }
   Options options(uint64_t seed) const {
     if (orders) return Options::draw_for_programs(seed);
+    if (apertures) return Options::draw_apertures(seed);
     if (rol_by_ctp) return Options::draw_rol_by_ctp(seed);
     return repeated ? Options::draw_repeated(seed) : Options::draw(seed);
   }
   const char* flag() const {
+    if (apertures) return "--apertures ";
     if (rol_by_ctp) return "--rol-by-ctp ";
     return orders ? "--orders " : repeated ? "--repeated " : "";
   }
@@ -86,6 +91,9 @@ void run_range(Worker& w, uint64_t first, const Plan& plan) {
     t.succeeded += r.succeeded;
     t.failed += r.failed;
     t.lost += r.lost;
+    t.accesses += r.accesses;
+    t.refused_accesses += r.refused_accesses;
+    t.lost_accesses += r.lost_accesses;
     for (size_t i = 0; i < kReachedStates; ++i) t.reached[i] += r.states[i];
     if (r.failure.empty()) continue;
     ++t.bad;
@@ -155,6 +163,7 @@ int run_many(const Plan& plan) {
     const Totals& t = workers[j].totals;
     sum.seeds += t.seeds, sum.bad += t.bad, sum.events += t.events;
     sum.succeeded += t.succeeded, sum.failed += t.failed, sum.lost += t.lost;
+    sum.accesses += t.accesses, sum.refused_accesses += t.refused_accesses, sum.lost_accesses += t.lost_accesses;
     for (size_t i = 0; i < kReachedStates; ++i) sum.reached[i] += t.reached[i];
   }
   double s = seconds_since(start);
@@ -162,6 +171,9 @@ int run_many(const Plan& plan) {
               " failed, %" PRIu64 " lost; %.1f s, %.0f seeds/s\n",
               sum.seeds, sum.bad, sum.events, sum.succeeded, sum.failed, sum.lost, s,
               static_cast<double>(sum.seeds) / s);
+  if (sum.accesses != 0)
+    std::printf("loads and stores: %" PRIu64 " done, %" PRIu64 " refused, %" PRIu64 " given up\n", sum.accesses,
+                sum.refused_accesses, sum.lost_accesses);
   if (plan.states) print_states(sum);
   return sum.bad == 0 ? 0 : 1;
 }
@@ -187,6 +199,7 @@ int main(int argc, char** argv) {
   app.add_option("--events", ub::sim::LastEvents::told,
                  "of a failing seed, print so many of the last events of all nodes")
       ->capture_default_str();
+  app.add_flag("--apertures", plan.apertures, "programs load and store remote memory, by lanes and by frames");
   auto* orders = app.add_flag("--orders", plan.orders, "run short programs about order; a seed is a batch of them");
   auto* again = app.add_flag("--repeated", plan.repeated,
                              "packets come twice, late and again much later; more SENDs and atomics")

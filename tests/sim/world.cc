@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "lib/transport/wire/pretty_print.h"
+#include "tests/sim/apertures.h"
 #include "tests/sim/packet_info.h"
 
 namespace ub::sim {

@@ -25,6 +25,8 @@
 
 namespace ub::sim {
 
+class Apertures;
+
 class World {
  public:
   explicit World(const Options&, bool verbose = false);
@@ -81,6 +83,7 @@ class World {
   Model model;
   Network network;
   LastEvents last_events;
+  std::unique_ptr<Apertures> apertures;  // null: no program loads or stores
   std::unique_ptr<Reached> reached;  // null: nobody wants to know
   bool verbose = false;
   bool strict = false;  // no fault is left that could explain a timeout

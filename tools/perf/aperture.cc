@@ -25,9 +25,7 @@ struct CloseHandle {
 using Handle = std::unique_ptr<softub_aperture_t, CloseHandle>;
 
 Handle open_handle(const Options& o, Endpoint& endpoint) {
-  const softub_aperture_options_t options = {.path = o.path == "lane"    ? SOFTUB_PATH_LANE
-                                                     : o.path == "queue" ? SOFTUB_PATH_QUEUE
-                                                                         : SOFTUB_PATH_NONE};
+  const softub_aperture_options_t options = {.path = wanted_path(o), .cache = SOFTUB_CACHE_NONE};
   Handle handle(softub_open(endpoint.remote_segment(), &options));
   if (!handle) throw ToolError(fmt::format("no way to load from the peer's memory (--path {})", o.path));
   return handle;
@@ -44,8 +42,6 @@ class Loads {
         endpoint_(endpoint),
         handle_(open_handle(o, endpoint)),
         bytes_(endpoint.layout().size + kLine * o.tx_depth) {}
-
-  const char* path() const { return handle_->path == SOFTUB_PATH_LANE ? "lane" : "queue"; }
 
   // One load of the size, or one store and its fence.
   void one() {
@@ -131,12 +127,18 @@ Json measure_rate(const Options& o, Endpoint& endpoint, Loads& loads) {
 
 }  // namespace
 
+softub_path_t wanted_path(const Options& o) {
+  return o.path == "lane" ? SOFTUB_PATH_LANE : o.path == "queue" ? SOFTUB_PATH_QUEUE : SOFTUB_PATH_NONE;
+}
+
+const char* serving_path(const Options& o, Endpoint& endpoint) {
+  return open_handle(o, endpoint)->path == SOFTUB_PATH_LANE ? "lane" : "queue";
+}
+
 Json measure_aperture(const Options& o, Endpoint& endpoint) {
   Loads loads(o, endpoint);
   for (uint64_t i = 0; i < o.warmup; ++i) loads.one();
-  Json row = o.bandwidth ? measure_rate(o, endpoint, loads) : measure_times(o, endpoint, loads);
-  row["transport"] = loads.path();
-  return row;
+  return o.bandwidth ? measure_rate(o, endpoint, loads) : measure_times(o, endpoint, loads);
 }
 
 }  // namespace ub::tools

@@ -59,7 +59,7 @@ void need_success(urma_status_t status, const char* what) {
 }
 
 uint32_t slots_for(const Options& o, uint64_t stride) {
-  if (!o.bandwidth) return 1;
+  if (!o.bandwidth || o.verb == Verb::kMap) return 1;
   const uint64_t fit = kMemoryPerDirection / o.jettys / stride;
   return static_cast<uint32_t>(std::clamp<uint64_t>(fit, 1, o.tx_depth));
 }
@@ -373,7 +373,7 @@ void Endpoint::prepare(uint64_t size) {
   control(kDone) = 0;
   for (uint32_t j = 0; j < options_.jettys; ++j) {
     if (!options_.by_aperture()) build_requests(j);
-    if (options_.verb == Verb::kRead || options_.verb == Verb::kLoad) {
+    if (options_.verb == Verb::kRead || options_.verb == Verb::kLoad || options_.verb == Verb::kMap) {
       for (uint32_t k = 0; k < layout_.slots; ++k)
         fill_pattern(out_slot(j, k), size, static_cast<uint8_t>(j * 7 + k + 1));
     }
@@ -430,6 +430,7 @@ void Endpoint::build_requests(uint32_t jetty) {
         break;
       case Verb::kLoad:
       case Verb::kStore:
+      case Verb::kMap:
         break;  // no requests
     }
     const bool carries_payload = options_.verb == Verb::kWrite || options_.verb == Verb::kSend;
@@ -462,6 +463,7 @@ void Endpoint::prepare_payload(Queue& q, uint32_t jetty, uint32_t slot) {
       break;
     case Verb::kLoad:
     case Verb::kStore:
+    case Verb::kMap:
       break;
   }
 }

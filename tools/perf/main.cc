@@ -78,7 +78,8 @@ Json run_size(const Options& o, Endpoint& endpoint, Peer& peer, uint64_t size) {
   if (active) {
     const softub_transports_t before = endpoint.transports();
     if (o.by_aperture()) {
-      row = measure_aperture(o, endpoint);
+      row = o.verb == Verb::kMap ? measure_window(o, endpoint) : measure_aperture(o, endpoint);
+      row["transport"] = serving_path(o, endpoint);
     } else {
       row = o.bandwidth ? measure_bandwidth(o, endpoint, peer) : measure_latency(o, endpoint, peer);
       row["transport"] = transport_between(before, endpoint.transports());

@@ -13,6 +13,7 @@ namespace ub::tools {
 namespace {
 
 constexpr uint64_t kMaxSize = 1ull << 30;
+constexpr uint64_t kPage = 4096, kUsualWindow = 16u << 20;
 constexpr double kMinSeconds = 0.001, kMaxSeconds = 1e6;
 
 const char* const kExamples = R"(Examples:
@@ -26,16 +27,29 @@ a round trip, those of read_lat, atomic_lat and write_lat --to-completion the wh
 Exit codes: 0 good, 1 failed, 2 wrong usage, 3 peer lost, 4 wrong data, 130 interrupted.)";
 
 const std::map<std::string, std::pair<Verb, bool>> kTests = {
-    {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},  {"read_lat", {Verb::kRead, false}},
-    {"read_bw", {Verb::kRead, true}},       {"send_lat", {Verb::kSend, false}},  {"send_bw", {Verb::kSend, true}},
-    {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}},
-    {"load_lat", {Verb::kLoad, false}},     {"load_bw", {Verb::kLoad, true}},    {"store_lat", {Verb::kStore, false}},
-    {"store_bw", {Verb::kStore, true}}};
+    {"write_lat", {Verb::kWrite, false}},   {"write_bw", {Verb::kWrite, true}},   {"read_lat", {Verb::kRead, false}},
+    {"read_bw", {Verb::kRead, true}},       {"send_lat", {Verb::kSend, false}},   {"send_bw", {Verb::kSend, true}},
+    {"atomic_lat", {Verb::kAtomic, false}}, {"atomic_bw", {Verb::kAtomic, true}}, {"load_lat", {Verb::kLoad, false}},
+    {"load_bw", {Verb::kLoad, true}},       {"store_lat", {Verb::kStore, false}}, {"store_bw", {Verb::kStore, true}},
+    {"map_lat", {Verb::kMap, false}},       {"map_bw", {Verb::kMap, true}}};
 
 // Returns a sentence or "". That is no number is not in the range, either.
 std::string check_duration(double seconds) {
   if (seconds >= kMinSeconds && seconds <= kMaxSeconds) return {};
   return fmt::format("-D {}: seconds, {} to {:.0f}", seconds, kMinSeconds, kMaxSeconds);
+}
+
+// What is for windows alone. Returns a sentence or "".
+std::string check_window(const Options& o, bool all) {
+  if (o.verb != Verb::kMap) {
+    if (!o.uncached && o.cache_percent == 0 && o.prefetch < 0) return {};
+    return "--way, --cache and --prefetch are for map_lat and map_bw";
+  }
+  if (all || o.max_size() % kPage != 0)
+    return "-s is the size of the window, a multiple of 4096; -a is for other tests";
+  if (o.uncached && (o.cache_percent != 0 || o.prefetch >= 0))
+    return "an uncached window has no --cache and no --prefetch";
+  return {};
 }
 
 // What the parser cannot express. Returns a sentence or "".
@@ -54,8 +68,10 @@ std::string check(Options& o, uint64_t size, bool all, const std::string& mode, 
     if (size != 0) return "-a and -s exclude each other";
     for (uint64_t s = 2; s <= 8u << 20; s *= 2) o.sizes.push_back(s);
   } else {
-    o.sizes = {size != 0 ? size : o.by_aperture() ? 64 : o.bandwidth ? 65536 : 2};
+    const uint64_t usual = o.verb == Verb::kMap ? kUsualWindow : o.by_aperture() ? 64 : o.bandwidth ? 65536 : 2;
+    o.sizes = {size != 0 ? size : usual};
   }
+  if (std::string mistake = check_window(o, all); !mistake.empty()) return mistake;
   if (o.by_aperture()) {
     if (o.bidirectional || o.events || o.stalled || o.jettys > 1 || o.post_list > 1 || o.strong_percent >= 0) {
       return "loads and stores have no queues: -b, -e, -l, --jettys, --stalled and --strong are for other tests";
@@ -108,6 +124,7 @@ const char* waiting_name(Waiting w) {
 
 uint64_t Options::iterations_for(uint64_t size) const {
   if (iterations != 0) return iterations;
+  if (verb == Verb::kMap) return bandwidth ? 10 : 10000;
   const uint64_t usual = bandwidth ? 50000 : 10000;
   const uint64_t limit = (bandwidth ? 4ull << 30 : 1ull << 30) / size;  // bytes in all
   return std::clamp<uint64_t>(limit, std::min<uint64_t>(usual, 100), usual);
@@ -117,7 +134,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   Options o;
   uint64_t size = 0;
   bool all = false, ignored = false;
-  std::string mode = "rm", target_mode = "poll", waiting = "poll", atomic_type = "FETCH_AND_ADD";
+  std::string mode = "rm", target_mode = "poll", waiting = "poll", atomic_type = "FETCH_AND_ADD", way = "cached";
 
   CLI::App app("urma_perf - latency and bandwidth of URMA operations between two processes", "urma_perf");
   app.footer(kExamples);
@@ -184,10 +201,21 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
       ->check(CLI::IsMember({"poll", "spin", "completion-spin"}))
       ->capture_default_str();
   app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
-  app.add_option("--path", o.path,
-                 "loads and stores: which way they take; any: the best there is (load_bw -s 64 has -t lines in flight)")
+  app.add_option(
+         "--path", o.path,
+         "loads, stores, windows: which way they take; any: the best there is (load_bw -s 64 has -t lines in flight)")
       ->check(CLI::IsMember({"any", "lane", "queue"}))
       ->capture_default_str();
+  app.add_option("--way", way, "map tests: how the window of -s bytes (default: 16m) is made")
+      ->check(CLI::IsMember({"cached", "uncached"}))
+      ->capture_default_str();
+  app.add_option(
+         "--cache", o.cache_percent,
+         "map tests: percent of the window that may be present; map_lat then goes to random places and finds some "
+         "pages there. Without: all, and each page is dropped before it is touched again")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--prefetch", o.prefetch, "map tests: pages that are loaded ahead of faults in a row; default: 7")
+      ->check(CLI::Range(0, 7));
   app.add_flag("--token", o.token, "protect jettys and memory with a token");
   app.add_flag("--own-memory", o.own_memory,
                "memory of the process instead of softub_alloc: with a daemon, copied by the library's agent");
@@ -206,8 +234,10 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   auto [verb, bandwidth] = kTests.at(o.test);
   o.verb = verb;
   o.bandwidth = bandwidth;
+  o.uncached = way == "uncached";
   if (app.count("--warmup") == 0) {
     o.warmup = o.iterations != 0 ? std::min<uint64_t>(1000, o.iterations / 10 + 1) : 1000;
+    if (o.verb == Verb::kMap && o.bandwidth) o.warmup = 1;
   }
   o.waiting = waiting == "poll" ? Waiting::kPoll : waiting == "spin" ? Waiting::kSpin : Waiting::kCompleted;
   std::string mistake = timed ? check_duration(o.duration_s) : "";

@@ -12,7 +12,7 @@
 
 namespace ub::tools {
 
-enum class Verb { kWrite, kRead, kSend, kAtomic, kLoad, kStore };
+enum class Verb { kWrite, kRead, kSend, kAtomic, kLoad, kStore, kMap };
 enum class TargetMode { kPoll, kBlock, kSpinMemory };
 // write_lat: what both sides do while they wait for the other one's message.
 enum class Waiting {
@@ -40,17 +40,20 @@ struct Options {
   uint32_t cq_mod = 0;
   int64_t inline_bytes = -1;  // -1: chosen
   uint32_t jettys = 1;
-  bool stalled = false;      // one jetty more, whose requests wait for good
+  bool stalled = false;     // one jetty more, whose requests wait for good
   int strong_percent = -1;  // of the requests with a strong order, the others have a relaxed one; -1: none has any
   bool rc = false;
-  bool ctp = false;  // ask for the compact transport
+  bool ctp = false;           // ask for the compact transport
   bool compare_swap = false;  // atomics: CAS instead of FADD
   bool bidirectional = false;
   bool events = false;
   bool epoll = false;  // with events: the caller sleeps in epoll_wait, not in urma_wait_jfc
   bool verify = false;
   bool token = false;
-  std::string path = "any";  // of loads and stores: "lane", "queue"
+  std::string path = "any";    // of loads, stores and windows: "lane", "queue"
+  bool uncached = false;       // windows: each access is one of the remote memory
+  uint32_t cache_percent = 0;  // windows: so much may be present, and places are random; 0: all, each page is missing
+  int prefetch = -1;           // windows: pages ahead; -1: as the library does
   bool own_memory = false;
   bool report_gbits = false;
   TargetMode target_mode = TargetMode::kPoll;
@@ -61,7 +64,7 @@ struct Options {
   bool client() const { return !server.empty(); }
   // Messages go back and forth; else the other side is a passive target.
   bool ping_pong() const { return !bandwidth && (verb == Verb::kSend || (verb == Verb::kWrite && !to_completion)); }
-  bool by_aperture() const { return verb == Verb::kLoad || verb == Verb::kStore; }
+  bool by_aperture() const { return verb == Verb::kLoad || verb == Verb::kStore || verb == Verb::kMap; }
   uint64_t max_size() const { return sizes.back(); }
   uint64_t iterations_for(uint64_t size) const;
 };

@@ -4,6 +4,8 @@
 // target), or both (-b).
 #pragma once
 
+#include <softub_aperture.h>
+
 #include "tools/common/peer.h"
 #include "tools/perf/endpoint.h"
 #include "tools/perf/options.h"
@@ -14,8 +16,12 @@ namespace ub::tools {
 Json measure_latency(const Options&, Endpoint&, Peer&);
 Json measure_bandwidth(const Options&, Endpoint&, Peer&);
 
-// Loads and stores, whose target is as passive as that of READs and WRITEs.
+// Loads, stores and windows, whose target is as passive as that of READs and WRITEs.
 Json measure_aperture(const Options&, Endpoint&);
+Json measure_window(const Options&, Endpoint&);
+// The path that is asked for, and the name of the one that serves.
+softub_path_t wanted_path(const Options&);
+const char* serving_path(const Options&, Endpoint&);
 
 // Being a target, until the peer's "done" waits (it is left to the caller) or, if the mode is to block, at
 // once.

@@ -8,6 +8,9 @@
 // token id may be read, and is refused if that is everywhere; a store is refused, before any byte is written, unless
 // all bytes that it enables may be written. So the lines at the ends of a segment can be used like all others.
 //
+// On a wire, a load that finds no room for its answer is dropped, as its sender sends it again; the answer to a store
+// waits, and a store that finds no place for that does not run.
+//
 // Thread: the owner of the Core.
 #pragma once
 
@@ -17,6 +20,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lib/transport/bypass/owed_answers.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/resource/segments.h"
 #include "lib/transport/wire/bypass_packet.h"
@@ -26,17 +30,24 @@ namespace ub::bypass {
 template <class Host>
 class Server {
  public:
-  Server(CoreState& s, Host& host) : s_(s), host_(host) {}
+  Server(CoreState& s, Host& host, OwedAnswers& owed) : s_(s), host_(host), owed_(owed) {}
 
-  void on_request(uint32_t link, const wire::BypassPacket& p) {
+  void on_request(uint32_t link, const wire::BypassPacket& p, bool by_wire) {
     switch (p.opcode) {
       case wire::TaOpcode::kRead:
         return load({link, p.tassn, &p.route}, access_of(p, kAccessRead));
       case wire::TaOpcode::kPrefetch:
         return s_.count(Counter::kBypassRxPrefetch);
       default:  // the decoder lets nothing else through
-        return store({link, p.tassn, &p.route}, p);
+        return store({link, p.tassn, &p.route}, p, by_wire);
     }
+  }
+  // False: there is still no room.
+  bool send_owed(const OwedAnswer& owed) {
+    std::byte* frame = host_.tx_begin(owed.link, kAnswerHeaders);
+    if (frame == nullptr) return false;
+    finish({owed.link, owed.tassn, &owed.route}, frame, {wire::TaOpcode::kTaack, owed.status, 0});
+    return true;
   }
 
   void on_plain_load(uint32_t link, const wire::PlainLoad& p) {
@@ -46,7 +57,7 @@ class Server {
 
  private:
   // To what an answer belongs.
-  struct Asked {
+  struct Request {
     uint32_t link;
     Tassn tassn;
     const wire::BypassRoute* route;  // null: plain
@@ -80,7 +91,7 @@ class Server {
     return true;
   }
 
-  void load(const Asked& asked, const RemoteAccess& block) {
+  void load(const Request& asked, const RemoteAccess& block) {
     std::byte* frame = host_.tx_begin(asked.link, kAnswerHeaders + block.bytes);
     if (frame == nullptr) [[unlikely]]
       return s_.count(Counter::kBypassNoRoom);
@@ -105,19 +116,26 @@ class Server {
     return found && direct;
   }
 
-  void store(const Asked& asked, const wire::BypassPacket& p) {
+  void store(const Request& asked, const wire::BypassPacket& p, bool by_wire) {
     std::byte* frame = host_.tx_begin(asked.link, kAnswerHeaders);
-    if (frame == nullptr) return s_.count(Counter::kBypassNoRoom);
+    if (frame == nullptr && (!by_wire || owed_.full())) return s_.count(Counter::kBypassNoRoom);
+    const uint8_t status = run_store(p);
+    if (frame == nullptr) return owed_.push({asked.link, *asked.route, asked.tassn, status});
+    finish(asked, frame, {wire::TaOpcode::kTaack, status, 0});
+  }
+
+  // What the answer says.
+  uint8_t run_store(const wire::BypassPacket& p) {
     if (p.poison) {
       s_.count(Counter::kBypassRxPoison);
-      return finish(asked, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kAuthenticationFailed, 0});
+      return wire::AtahCompact::kAuthenticationFailed;
     }
-    if (!may_store(p)) return finish(asked, frame, refused());
+    if (!may_store(p)) return refused().status;
     each_part(access_of(p, kAccessWrite), [&](uint64_t at, std::byte* memory, uint64_t bytes) {
       if (memory != nullptr) store_part(p, at, memory, bytes);
     });
     s_.count(Counter::kBypassRxStore);
-    finish(asked, frame, {wire::TaOpcode::kTaack, wire::AtahCompact::kOk, 0});
+    return wire::AtahCompact::kOk;
   }
 
   // May all bytes be written that the store enables?
@@ -167,7 +185,7 @@ class Server {
     return {wire::TaOpcode::kTaack, wire::AtahCompact::kAuthenticationFailed, 0};
   }
 
-  void finish(const Asked& asked, std::byte* frame, const Answer& answer) {
+  void finish(const Request& asked, std::byte* frame, const Answer& answer) {
     if (asked.route == nullptr) {
       wire::write_plain_answer(answer.opcode, answer.status, asked.tassn, frame);
     } else {
@@ -179,7 +197,7 @@ class Server {
     host_.tx_commit(asked.link, frame, bytes);
   }
 
-  static void write_answer(const Asked& asked, std::byte* frame, const Answer& answer) {
+  static void write_answer(const Request& asked, std::byte* frame, const Answer& answer) {
     wire::BypassPacket p;
     p.route = asked.route->back();
     p.is_response = true;
@@ -194,6 +212,7 @@ class Server {
 
   CoreState& s_;
   Host& host_;
+  OwedAnswers& owed_;
 };
 
 }  // namespace ub::bypass

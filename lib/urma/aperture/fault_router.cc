@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "lib/ipc/fd.h"
+
 namespace ub::aperture {
 namespace {
 
@@ -59,7 +61,8 @@ bool FaultRouter::install(std::string* error) {
 bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::string* error) try {
   std::lock_guard guard(changes_);
   if (!install(error)) return false;
-  auto table = std::make_unique<Table>(held_ ? *held_ : Table{});
+  const bool inherited = std::exchange(process_, ipc::fork_generation()) != ipc::fork_generation();
+  auto table = std::make_unique<Table>(held_ && !inherited ? *held_ : Table{});
   const auto behind = [](const Range& a, const std::byte* address) { return a.start < address; };
   table->insert(std::lower_bound(table->begin(), table->end(), start, behind), {start, bytes, &window});
   replace_table(std::move(table));
@@ -102,6 +105,15 @@ Window* FaultRouter::find(const void* address) const {
   if (next == table->begin()) return nullptr;
   const Range& range = *--next;
   return static_cast<size_t>(at - range.start) < range.bytes ? range.window : nullptr;
+}
+
+bool FaultRouter::overlaps(uint64_t address, uint64_t bytes) {
+  std::lock_guard guard(changes_);
+  if (!held_ || process_ != ipc::fork_generation()) return false;
+  return std::any_of(held_->begin(), held_->end(), [address, bytes](const Range& range) {
+    const auto start = reinterpret_cast<uintptr_t>(range.start);
+    return address < start + range.bytes && start < address + bytes;
+  });
 }
 
 bool FaultRouter::serve(int signal, siginfo_t* info, void* machine) {

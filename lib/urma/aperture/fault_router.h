@@ -50,6 +50,8 @@ class FaultRouter {
   void remove(Window&);
   // The window of an address, or null. The caller makes sure that it is not removed meanwhile.
   Window* find(const void* address) const;
+  // Does a part of that range belong to a window of this process? Any thread.
+  bool overlaps(uint64_t address, uint64_t bytes);
 
   // The handlers themselves, also for programs with handlers of their own: true if the fault was one of a window and
   // was served.
@@ -78,6 +80,7 @@ class FaultRouter {
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> serving_[2]{};
   bool installed_ = false;
+  uint32_t process_ = 0;  // whose windows they are: a forked child has none of its parent's
 };
 
 }  // namespace ub::aperture

@@ -13,9 +13,11 @@
 #include "lib/urma/aperture/fault_router.h"
 #include "lib/urma/aperture/flusher.h"
 #include "lib/urma/aperture/open_path.h"
+#include "lib/urma/aperture/same_host/share_watcher.h"
+#include "lib/urma/aperture/same_host/shared_window.h"
 #include "lib/urma/aperture/uncached/uncached_window.h"
 #include "lib/urma/aperture/window/cached_window.h"
-#include "lib/urma/aperture/windows.h"
+#include "lib/urma/device/eid.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
 #include "lib/urma/status.h"
@@ -41,17 +43,19 @@ struct Handler {
   void* context;
 };
 
-// A window and who is asked about its faults. One of the two windows is there.
+// A window and who is asked about its faults. One of the three windows is there.
 struct Mapped {
   std::unique_ptr<CachedWindow> cached;
   std::unique_ptr<UncachedWindow> uncached;
+  std::shared_ptr<SharedWindow> shared;
   std::atomic<const Handler*> handler{nullptr};
   // All that there were: a fault may be asking a former one.
   std::mutex changes;
   std::vector<std::unique_ptr<const Handler>> handlers;
 
-  std::byte* data() const { return cached ? cached->data() : uncached->data(); }
-  uint64_t bytes() const { return cached ? cached->bytes() : uncached->bytes(); }
+  std::byte* data() const { return cached ? cached->data() : uncached ? uncached->data() : shared->data(); }
+  uint64_t bytes() const { return cached ? cached->bytes() : uncached ? uncached->bytes() : shared->bytes(); }
+  softub_way_t way() const { return cached ? SOFTUB_WAY_CACHED : uncached ? SOFTUB_WAY_UNCACHED : SOFTUB_WAY_SHARED; }
   bool asks(const softub_fault_t& fault) const {
     const Handler* ask = handler.load(std::memory_order_acquire);
     return ask != nullptr && ask->call(&fault, ask->context);
@@ -94,10 +98,13 @@ std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
   if (o.offset % kPage != 0 || o.offset >= segment_bytes) return "the offset is no multiple of 4096 within the segment";
   if (o.bytes == 0) o.bytes = segment_bytes - o.offset;
   if (o.bytes > segment_bytes - o.offset) return "the window would reach beyond the segment";
-  if (o.way > SOFTUB_WAY_UNCACHED || o.policy > SOFTUB_WRITE_THROUGH || o.path > SOFTUB_PATH_QUEUE) {
+  if (o.way > SOFTUB_WAY_SHARED || o.policy > SOFTUB_WRITE_THROUGH || o.path > SOFTUB_PATH_QUEUE) {
     return "a way, policy or path that there is not";
   }
   if ((o.flags & ~kFlags) != 0) return "a flag that there is not";
+  if (o.way == SOFTUB_WAY_SHARED && ((o.flags & SOFTUB_MAP_OWNED) != 0 || o.path != SOFTUB_PATH_NONE)) {
+    return "a shared window has no path, and no pages that somebody has to own";
+  }
   const uint64_t window = (o.bytes + kPage - 1) / kPage * kPage;
   if (o.cache_bytes == 0) o.cache_bytes = std::min(kUsualCache, window);
   const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
@@ -126,7 +133,7 @@ std::vector<std::unique_ptr<RemotePath>> open_paths(const Segment& segment, cons
   return paths;
 }
 
-// ---- the two ways ----------------------------------------------------------------------------------------------
+// ---- the ways --------------------------------------------------------------------------------------------------
 
 bool ask_about_cached(const WindowFault& fault, void* context) {
   const softub_fault_t public_fault = {fault.address, fault.cause, fault.is_write, nullptr};
@@ -170,16 +177,56 @@ urma_status_t make_uncached(Mapped& mapped, const Segment& segment, const softub
   return URMA_SUCCESS;
 }
 
-}  // namespace
+bool ask_about_shared(const SharedFault& fault, void* context) {
+  const softub_fault_t public_fault = {fault.address, fault.cause, fault.is_write, nullptr};
+  return static_cast<const Mapped*>(context)->asks(public_fault);
+}
 
-bool ub::aperture::overlaps_window(uint64_t start, uint64_t bytes) {
+// False: `*why`. The window is there for as long as the watcher looks after it, so it is removed there first.
+bool make_shared_window(Mapped& mapped, const Segment& segment, const softub_map_options_t& o, std::string* why) {
+  ipc::ShareRequest request{};
+  request.address = segment.pub.seg.ubva.va;
+  request.length = segment.pub.seg.len;
+  request.token_id = segment.token_id;
+  request.token_required = segment.token_required;
+  request.token_value = segment.token_value;
+  SharedWindowOptions options;
+  options.offset = o.offset;
+  options.bytes = o.bytes;
+  options.read_only = (o.flags & SOFTUB_MAP_READ_ONLY) != 0;
+  request.writes = options.read_only ? 0 : 1;
+  request.process = ::getpid();
+  ipc::OpenedShare share;
+  const InstanceId owner{eid_of(segment.pub.seg.ubva.eid), segment.uasid};
+  if (backend().open_share(owner, request, &share, why) != Status::kOk) return false;
+  mapped.shared = SharedWindow::create(std::move(share), options, why);
+  if (mapped.shared == nullptr) return false;
+  mapped.shared->on_fault(ask_about_shared, &mapped);
+  if (ShareWatcher::get().add(mapped.shared, why)) return true;
+  mapped.shared.reset();
+  return false;
+}
+
+urma_status_t make_by_paths(const std::shared_ptr<Mapped>& mapped, const Segment& segment,
+                            const softub_map_options_t& o, std::vector<std::unique_ptr<RemotePath>> paths,
+                            std::string* why) {
+  if (o.way == SOFTUB_WAY_UNCACHED) return make_uncached(*mapped, segment, o, std::move(paths), why);
+  const urma_status_t status = make_cached(*mapped, segment, o, std::move(paths), why);
+  if (status == URMA_SUCCESS && o.policy == SOFTUB_WRITE_THROUGH) Flusher::get().add({mapped, mapped->cached.get()});
+  return status;
+}
+
+void* remember(std::shared_ptr<Mapped> mapped) {
+  void* data = mapped->data();
   Windows& windows = Windows::get();
   std::lock_guard guard(windows.mutex);
-  return std::any_of(windows.all.begin(), windows.all.end(), [start, bytes](const auto& each) {
-    const auto begin = reinterpret_cast<uint64_t>(each->data());
-    return start < begin + each->bytes() && begin < start + bytes;
-  });
+  windows.all.push_back(std::move(mapped));
+  return data;
 }
+
+}  // namespace
+
+bool urma::is_window_memory(uint64_t address, uint64_t bytes) { return FaultRouter::get().overlaps(address, bytes); }
 
 void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try {
   if (Library::get().device() == nullptr) return fail(ENODEV);
@@ -191,25 +238,26 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
     URMA_LOG_ERROR("softub_map: %s", why.c_str());
     return fail(EINVAL);
   }
+  auto mapped = std::make_shared<Mapped>();
+  // Without options: shared where that is offered.
+  if (wanted == nullptr || options.way == SOFTUB_WAY_SHARED) {
+    if (make_shared_window(*mapped, *segment, options, &why)) return remember(std::move(mapped));
+    if (wanted != nullptr) {
+      URMA_LOG_ERROR("softub_map: %s", why.c_str());
+      return fail(EHOSTUNREACH);
+    }
+  }
   auto paths = open_paths(*segment, options, &why);
   if (paths.empty()) {
     URMA_LOG_ERROR("softub_map: %s", why.c_str());
     return fail(EHOSTUNREACH);
   }
-  auto mapped = std::make_shared<Mapped>();
-  const auto make = options.way == SOFTUB_WAY_CACHED ? make_cached : make_uncached;
-  const urma_status_t status = make(*mapped, *segment, options, std::move(paths), &why);
+  const urma_status_t status = make_by_paths(mapped, *segment, options, std::move(paths), &why);
   if (status != URMA_SUCCESS) {
     URMA_LOG_ERROR("softub_map: %s", why.c_str());
     return fail(errno_of(status));
   }
-  if (options.way == SOFTUB_WAY_CACHED && options.policy == SOFTUB_WRITE_THROUGH) {
-    Flusher::get().add({mapped, mapped->cached.get()});
-  }
-  Windows& windows = Windows::get();
-  std::lock_guard guard(windows.mutex);
-  windows.all.push_back(mapped);
-  return mapped->data();
+  return remember(std::move(mapped));
 } catch (const std::bad_alloc&) {
   return fail(ENOMEM);
 }
@@ -217,6 +265,7 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
 urma_status_t softub_unmap(void* window) {
   auto mapped = Windows::get().take(window);
   if (mapped == nullptr) return URMA_EINVAL;
+  if (mapped->shared != nullptr) ShareWatcher::get().remove(mapped->shared.get());
   if (mapped->cached == nullptr) return URMA_SUCCESS;
   Flusher::get().remove(mapped->cached.get());
   const urma_cr_status_t status = mapped->cached->close();
@@ -229,6 +278,7 @@ urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what) {
   const auto mapped = Windows::get().of(at);
   if (mapped == nullptr) return URMA_CR_LOC_LEN_ERR;
   if (mapped->cached != nullptr) return mapped->cached->sync(at, bytes, what);
+  if (mapped->shared != nullptr) return mapped->shared->sync(at, bytes, what);
   return (what & (SOFTUB_RESIDENT | SOFTUB_WRITABLE)) == 0 ? URMA_CR_SUCCESS : URMA_CR_LOC_OPERATION_ERR;
 }
 
@@ -236,7 +286,15 @@ urma_cr_status_t softub_own(void* at, size_t bytes, softub_owned_t owned) {
   const auto mapped = Windows::get().of(at);
   if (mapped == nullptr) return URMA_CR_LOC_LEN_ERR;
   if (owned > SOFTUB_OWN_WRITE) return URMA_CR_LOC_OPERATION_ERR;
+  if (mapped->shared != nullptr) return mapped->shared->sync(at, bytes, 0);
   return mapped->cached != nullptr ? mapped->cached->own(at, bytes, static_cast<Owned>(owned)) : URMA_CR_SUCCESS;
+}
+
+urma_status_t softub_get_way(void* window, softub_way_t* way) {
+  const auto mapped = Windows::get().of(window);
+  if (mapped == nullptr || way == nullptr) return URMA_EINVAL;
+  *way = mapped->way();
+  return URMA_SUCCESS;
 }
 
 urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context) try {

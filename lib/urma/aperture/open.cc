@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "lib/urma/aperture/line_cache.h"
 #include "lib/urma/aperture/open_path.h"
 #include "lib/urma/aperture/queue_path.h"
 #include "lib/urma/clock.h"
@@ -30,7 +31,9 @@ constexpr size_t kPage = 4096;
 struct Opened {
   urma_target_seg_t* seg;
   softub_aperture_options_t options;
+  softub_aperture_t below;  // of a handle with a cache: what its path works with
   OpenedPath way;
+  std::unique_ptr<LineCache> cache;    // before `way`; null: none
   std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
 };
 
@@ -40,6 +43,9 @@ struct HandlePage {
   Opened* opened;
 };
 static_assert(sizeof(HandlePage) <= kPage);
+struct Unmap {
+  void operator()(HandlePage* page) const { ::munmap(page, kPage); }
+};
 
 HandlePage* page_of(const softub_aperture_t* handle) {
   return reinterpret_cast<HandlePage*>(const_cast<softub_aperture_t*>(handle));
@@ -52,10 +58,26 @@ HandlePage* new_page() {
   return new (page) HandlePage{};
 }
 
-// The path of a handle; null: another process opened it.
+// The path of a handle, with its cache; null: another process opened it.
 RemotePath* path_of(softub_aperture_t* handle) {
   Opened* opened = page_of(handle)->opened;
-  return opened != nullptr ? opened->way.path.get() : nullptr;
+  if (opened == nullptr) return nullptr;
+  return opened->cache != nullptr ? opened->cache.get() : opened->way.path.get();
+}
+
+// Opens the path, and a cache before it, and tells inline calls what to use.
+bool set_up(const Segment& segment, Opened* opened, softub_aperture_t* handle, std::string* why) {
+  const softub_aperture_options_t& options = opened->options;
+  const bool cached = options.cache != SOFTUB_CACHE_NONE;
+  softub_aperture_t* below = cached ? &opened->below : handle;
+  if (!open_path(segment, options.path, true, below, &opened->way, why)) return false;
+  if (!cached) return true;
+  opened->cache = std::make_unique<LineCache>(*opened->way.path, below->base, below->bytes, options.cache);
+  handle->base = below->base;
+  handle->bytes = below->bytes;
+  handle->cache = opened->cache->state();
+  handle->path = SOFTUB_PATH_CACHED;
+  return true;
 }
 
 // Inline calls find out from the handle what its path has become.
@@ -64,27 +86,35 @@ urma_cr_status_t done(softub_aperture_t* handle, const RemotePath& path, urma_cr
   return status;
 }
 
+urma_cr_status_t load_uncached(softub_aperture_t* handle, void* to, uint32_t bytes) {
+  const Opened& opened = *page_of(handle)->opened;
+  if (opened.cache == nullptr) return softub_load(handle, 0, to, bytes);
+  const LoadBlock block{0, to, bytes};
+  return done(handle, *opened.way.path, opened.way.path->load({&block, 1}));
+}
+
 }  // namespace
 
 softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_options_t* wanted) try {
   if (Library::get().device() == nullptr) return fail(ENODEV);
   const auto* segment = live<Segment>(seg);
   const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
-  if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE) return fail(EINVAL);
+  if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE ||
+      options.cache > SOFTUB_CACHE_WRITE_THROUGH) {
+    return fail(EINVAL);
+  }
+  std::unique_ptr<HandlePage, Unmap> page(new_page());
+  if (page == nullptr) return fail(ENOMEM);
   auto opened = std::make_unique<Opened>();
   opened->seg = seg;
   opened->options = options;
-  HandlePage* page = new_page();
-  if (page == nullptr) return fail(ENOMEM);
   std::string why;
-  if (!open_path(*segment, options.path, true, &page->pub, &opened->way, &why)) {
+  if (!set_up(*segment, opened.get(), &page->pub, &why)) {
     URMA_LOG_ERROR("softub_open: %s", why.c_str());
-    opened.reset();
-    ::munmap(page, kPage);
     return fail(EHOSTUNREACH);
   }
   page->opened = opened.release();
-  return &page->pub;
+  return &page.release()->pub;
 } catch (const std::bad_alloc&) {
   return fail(ENOMEM);
 }
@@ -122,10 +152,10 @@ urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at,
   const Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   const auto is_line = [handle](uint64_t place) { return (handle->base + place) % kLineBytes == 0; };
-  if (opened->way.lane != nullptr && std::all_of(at, at + lines, is_line)) {
+  if (opened->way.lane != nullptr && opened->cache == nullptr && std::all_of(at, at + lines, is_line)) {
     return opened->way.lane->load_lines({at, lines}, static_cast<std::byte*>(to));
   }
-  RemotePath* path = opened->way.path.get();
+  RemotePath* path = path_of(handle);
   constexpr uint32_t kAtOnce = 64;
   LoadBlock blocks[kAtOnce];
   for (uint32_t loaded = 0; loaded < lines;) {
@@ -151,6 +181,7 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
   RemotePath* path = opened->way.path.get();
+  if (opened->cache != nullptr) opened->cache->make_way(at, bytes);
   if (opened->way.lane != nullptr) {
     // Its stores come first; what became of them is told by the program's own fence.
     if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
@@ -174,6 +205,20 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   return URMA_CR_LOC_OPERATION_ERR;
 }
 
+urma_cr_status_t softub_sync_cache(softub_aperture_t* handle, uint64_t at, uint64_t bytes, uint32_t what) {
+  Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  if (opened->cache == nullptr) return URMA_CR_SUCCESS;
+  return done(handle, *opened->cache, opened->cache->sync(at, bytes, what));
+}
+
+urma_status_t softub_get_cache_counts(softub_aperture_t* handle, softub_cache_counts_t* counts) {
+  const Opened* opened = handle != nullptr ? page_of(handle)->opened : nullptr;
+  if (counts == nullptr || opened == nullptr || opened->cache == nullptr) return URMA_EINVAL;
+  *counts = opened->cache->counts();
+  return URMA_SUCCESS;
+}
+
 urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost) {
   if (handle == nullptr || cost == nullptr || path_of(handle) == nullptr) return URMA_EINVAL;
   constexpr size_t kLoads = 31;
@@ -183,9 +228,11 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost) {
   for (size_t i = 0; i < kLoads; ++i) {
     std::byte line[kLineBytes];
     const int64_t began = now_ns();
-    if (softub_load(handle, 0, line, bytes) == URMA_CR_SUCCESS) took[good++] = now_ns() - began;
+    if (load_uncached(handle, line, bytes) == URMA_CR_SUCCESS) took[good++] = now_ns() - began;
   }
-  *cost = {.path = static_cast<softub_path_t>(handle->path), .load_ns = 0};
+  const bool is_cached = handle->path == SOFTUB_PATH_CACHED;
+  *cost = {.path = static_cast<softub_path_t>(is_cached ? page_of(handle)->opened->below.path : handle->path),
+           .load_ns = 0};
   if (good == 0) return URMA_SUCCESS;
   std::nth_element(took.begin(), took.begin() + good / 2, took.begin() + good);
   cost->load_ns = static_cast<uint64_t>(took[good / 2]);

@@ -19,6 +19,7 @@
 #include "lib/base/fault/plan.h"
 #include "lib/impair/spec.h"
 #include "lib/ipc/lane_connect.h"
+#include "lib/ipc/share_connect.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/nic_event.h"
 
@@ -108,6 +109,16 @@ class Backend {
   // ---- looking in ----
   virtual Counters counters() = 0;
   virtual std::vector<ChannelInfo> channels() = 0;
+
+  // ---- memory that others of this host may map (softub_alloc_shared, lib/ipc/share.h) ----
+  // Like memory(), in whole pages that hold nothing else, from one byte on. A segment of all of it is offered to
+  // others; they may read, or also write.
+  virtual std::shared_ptr<std::byte> shareable_memory(size_t bytes, bool writable) = 0;
+  // Who has mapped the memory that begins there. kInvalid: it is none of that kind.
+  virtual Status share_holders(const void* memory, std::vector<ipc::ShareHolder>* holders) = 0;
+  // That of a segment of an instance. kInvalid with `*why`: it is not on this host, or its owner does not offer it, or
+  // token or permissions do not allow it.
+  virtual Status open_share(const InstanceId&, const ipc::ShareRequest&, ipc::OpenedShare*, std::string* why) = 0;
 };
 
 // Starts the embedded back end from the configuration files and environment. Null and `*error` on failure.

@@ -11,6 +11,7 @@
 #include "lib/transport/wire/control_record.h"
 #include "lib/urma/backends/backend.h"
 #include "lib/urma/backends/private_memory.h"
+#include "lib/urma/backends/shareable_blocks.h"
 #include "lib/urma/log.h"
 
 namespace ub {
@@ -56,6 +57,22 @@ class EmbeddedBackend final : public Backend {
   }
 
   std::shared_ptr<std::byte> memory(size_t bytes) override { return urma::private_memory(bytes); }
+
+  std::shared_ptr<std::byte> shareable_memory(size_t bytes, bool writable) override {
+    return shareable_->allocate(bytes, writable);
+  }
+  Status share_holders(const void* memory, std::vector<ipc::ShareHolder>* holders) override {
+    const ipc::Fd fd = shareable_->memory_of(memory);
+    if (!fd) return Status::kInvalid;
+    *holders = nic_->share_holders(fd.get());
+    return Status::kOk;
+  }
+  Status open_share(const InstanceId& instance, const ipc::ShareRequest& request, ipc::OpenedShare* share,
+                    std::string* why) override try {
+    return nic_->open_share(instance, request, share, why) ? Status::kOk : Status::kInvalid;
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
+  }
 
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     return nic_->control([&](NicCore& core, Instant) { return core.create_jfc(config, jfc); });
@@ -136,7 +153,13 @@ class EmbeddedBackend final : public Backend {
   Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override {
     SegmentConfig direct = config;
     direct.direct = true;
-    return nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
+    const Status status =
+        nic_->with_id([&](NicCore& core, Instant) { return core.register_segment(direct, out); });
+    if (status != Status::kOk) return status;
+    if (const auto share = shareable_->share_of(config.memory, config.length)) {
+      nic_->offer_share(out->handle, direct, share->memory.get(), share->writable);
+    }
+    return status;
   }
   Status unregister_segment(uint32_t handle) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
@@ -210,6 +233,7 @@ class EmbeddedBackend final : public Backend {
     return status;
   }
 
+  const std::shared_ptr<urma::ShareableBlocks> shareable_ = std::make_shared<urma::ShareableBlocks>();
   std::map<uint32_t, ipc::Mapping> work_;  // under ownership; outlives the NIC
   std::unique_ptr<Nic> nic_;
 };

@@ -15,6 +15,13 @@ class NullBackend final : public Backend {
   void set_event_sink(NicEventSink) override {}
   std::shared_ptr<std::byte> memory(size_t) override { return nullptr; }
 
+  std::shared_ptr<std::byte> shareable_memory(size_t, bool) override { return nullptr; }
+  Status share_holders(const void*, std::vector<ipc::ShareHolder>*) override { return Status::kInvalid; }
+  Status open_share(const InstanceId&, const ipc::ShareRequest&, ipc::OpenedShare*, std::string* why) override {
+    *why = "the library has ended";
+    return Status::kInvalid;
+  }
+
   Status create_jfc(const JfcConfig&, uint32_t*) override { return Status::kInvalid; }
   Status destroy_jfc(uint32_t) override { return Status::kInvalid; }
   Status moderate_jfc(uint32_t, const Moderation&) override { return Status::kInvalid; }

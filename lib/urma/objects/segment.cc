@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "lib/ipc/mapped.h"
-#include "lib/urma/aperture/windows.h"
 #include "lib/urma/device/eid.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
@@ -40,9 +39,9 @@ bool check(const urma_context_t* ctx, const urma_seg_cfg_t& cfg) {
                    static_cast<unsigned long long>(cfg.iova));
     return false;
   }
-  if (aperture::overlaps_window(cfg.va, cfg.len)) {
-    URMA_LOG_ERROR("segment of 0x%llx bytes at 0x%llx: a window of softub_map is no memory for a segment",
-                   static_cast<unsigned long long>(cfg.len), static_cast<unsigned long long>(cfg.va));
+  if (is_window_memory(cfg.va, cfg.len)) {
+    URMA_LOG_ERROR("segment at 0x%llx: memory of a window (softub_map) is no memory for a segment",
+                   static_cast<unsigned long long>(cfg.va));
     return false;
   }
   if (!legal_access(flag.access)) {

@@ -273,6 +273,29 @@ TEST_F(Lane, another_version_is_refused_with_a_sentence) {
   EXPECT_FALSE(lane.memory);
   EXPECT_EQ(nic.reply.refused, 1u);
   EXPECT_NE(std::string(nic.reply.text).find("version 7"), std::string::npos);
+  EXPECT_EQ(nic.port.counters().refused, 1u);
+}
+
+TEST_F(Lane, what_happens_is_counted) {
+  uint64_t word = 0;
+  {
+    Program program(nic, nic.add(0, 4096));
+    ASSERT_EQ(program.load(0, &word, 8), URMA_CR_SUCCESS);
+    ASSERT_FALSE(nic.port.prepare_sleep());
+    const uint64_t before = nic.port.counters().doorbells;
+    ASSERT_EQ(program.store(0, &word, 8), URMA_CR_SUCCESS);
+    nic.port.finish_sleep();
+    EXPECT_EQ(program.path->fence(), URMA_CR_SUCCESS);
+    EXPECT_EQ(nic.port.counters().doorbells, before + 1);
+    EXPECT_EQ(nic.port.counters().opened, 1u);
+    EXPECT_EQ(nic.port.counters().closed, 0u);
+  }
+  nic.drive();
+  const LanePortCounters counters = nic.port.counters();
+  EXPECT_EQ(counters.requests, nic.served);
+  EXPECT_EQ(counters.answers, nic.served);
+  EXPECT_EQ(counters.closed, 1u);
+  EXPECT_EQ(counters.refused + counters.broken_word + counters.broken_request, 0u);
 }
 
 // ---- programs that lie -----------------------------------------------------------------------------------------
@@ -291,9 +314,12 @@ class Lying : public Lane {
     std::memcpy(memory.data() + at, &word, sizeof word);
     for (int i = 0; i < 3; ++i) nic.drive();
   }
-  void expect_dropped() {
+  void expect_dropped(uint64_t LanePortCounters::* cause) {
     EXPECT_EQ(nic.port.lane_count(), 0u);
-    EXPECT_EQ(nic.port.counters().lanes_broken, 1u);
+    const LanePortCounters counters = nic.port.counters();
+    EXPECT_EQ(counters.*cause, 1u);
+    EXPECT_EQ(counters.broken_word + counters.broken_request, 1u);
+    EXPECT_EQ(counters.closed, 1u);
     // Others are served as before.
     Program other(nic, segment);
     uint64_t word;
@@ -307,27 +333,27 @@ class Lying : public Lane {
 
 TEST_F(Lying, headers_longer_than_their_line_end_the_lane) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, 60, 57));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_word);
 }
 TEST_F(Lying, a_frame_shorter_than_its_headers_ends_the_lane) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, 45, 46));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_word);
 }
 TEST_F(Lying, payload_longer_than_its_slot_ends_the_lane) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, 46 + 65, 46));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_word);
 }
 TEST_F(Lying, payload_longer_than_a_large_slot_ends_the_lane) {
   write_word(LaneLayout::kLargeRequests, LaneLayout::word(0, 46 + 8193, 46));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_word);
 }
 TEST_F(Lying, more_bits_in_a_word_end_the_lane) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, 46, 46) | uint64_t{1} << 63);
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_word);
 }
 TEST_F(Lying, a_frame_that_cannot_be_read_ends_the_lane) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, 46, 46));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_request);
 }
 TEST_F(Lying, a_number_that_is_not_the_next_one_is_not_there) {
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(1, 46, 46));
@@ -341,7 +367,7 @@ TEST_F(Lying, a_hint_which_has_no_answer_ends_the_lane) {
   const size_t bytes = wire::bypass_header_size(p);
   wire::write_bypass_headers(p, memory.data() + LaneLayout::kSmallRequests + LaneLayout::kLine - bytes);
   write_word(LaneLayout::kSmallRequests, LaneLayout::word(0, bytes, bytes));
-  expect_dropped();
+  expect_dropped(&LanePortCounters::broken_request);
 }
 
 }  // namespace

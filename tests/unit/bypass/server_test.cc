@@ -254,6 +254,19 @@ TEST_F(Serving, rights_are_those_of_the_segment) {
   EXPECT_EQ(counted(Counter::kBypassRxRefused), 5u);
 }
 
+TEST_F(Serving, a_plain_load_has_the_same_rights) {
+  add(segment_at(0, 4096, kAccessRead));
+  add(segment_at(4096, 4096, kAccessWrite));
+  for (const bool readable : {true, false}) {
+    BypassPacket p = request(TaOpcode::kRead, readable ? 0 : 4096);
+    p.route = {};
+    const Bytes frame = serve(p);
+    BypassPacket plain;
+    ASSERT_EQ(wire::parse_bypass(frame, plain), wire::Drop::kNone);
+    EXPECT_EQ(plain.status == wire::AtahCompact::kOk, readable);
+  }
+}
+
 TEST_F(Serving, a_token_is_asked_for) {
   SegmentConfig config = segment_at(0, 4096);
   config.token = {true, kToken};

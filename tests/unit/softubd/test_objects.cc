@@ -163,7 +163,7 @@ TEST_F(ObjectsTest, ids_asked_for_are_given_back_with_all_objects) {
   constexpr size_t kBytes = 64 << 10;
   uint32_t area = 0, bell = 0, id = 0;
   ipc::Fd fd;
-  ASSERT_EQ(objects->add_area(config.daemon, kBytes, &area, &fd, &why), Status::kOk) << why;
+  ASSERT_EQ(objects->add_area(config.daemon, kBytes, 0, &area, &fd, &why), Status::kOk) << why;
   ASSERT_TRUE(ipc::seal_against_holes(fd.get(), &why)) << why;
   ASSERT_EQ(objects->area_mapped(area, &why), Status::kOk) << why;
   ipc::AppQueue queue{};

@@ -11,6 +11,7 @@ from unittest import mock
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import measure  # noqa: E402
+import measure_aperture  # noqa: E402
 import measure_compact  # noqa: E402
 import measure_unattended  # noqa: E402
 
@@ -49,6 +50,7 @@ class Only(unittest.TestCase):
 
     def test_every_program_tells_its_own_figures_and_begins_no_table(self):
         for program, name in ((measure, "READ 64 B, shm"), (measure_compact, "WRITE 64 B, window 64, memif"),
+                              (measure_aperture, "explicit, target polls"),
                               (measure_unattended, "shm write_lat -s 8 -n 20000 --wait spin")):
             status, out, errors = outcome(program.main, "--only", "nonsense")
             self.assertEqual((status, out), (2, ""))

@@ -17,7 +17,7 @@ constexpr size_t kMiB = 1 << 20;
 
 class Areas final : public AreaSource {
  public:
-  ipc::Fd add_area(size_t bytes, bool last_word, uint32_t* id) override {
+  ipc::Fd add_area(size_t bytes, ipc::AreaUse use, bool last_word, uint32_t* id) override {
     asked.push_back(bytes);
     if (bytes > limit) {
       refused_for_good |= last_word;
@@ -26,13 +26,20 @@ class Areas final : public AreaSource {
     std::string error;
     ipc::Fd fd = ipc::create_sealed_memfd("test-area", bytes, &error);
     *id = ++last_id;
-    EXPECT_TRUE(theirs[*id].map(fd.get(), bytes, &error)) << error;
+    if (use != ipc::AreaUse::kWrite) {
+      EXPECT_TRUE(theirs[*id].map(fd.get(), bytes, &error)) << error;
+    }
+    uses[*id] = use;
     return fd;
   }
   bool area_mapped(uint32_t id) override { return theirs.contains(id); }
-  void drop_area(uint32_t id) override { EXPECT_EQ(theirs.erase(id), 1u); }
+  void drop_area(uint32_t id) override {
+    EXPECT_EQ(uses.erase(id), 1u);
+    theirs.erase(id);
+  }
 
   std::map<uint32_t, ipc::Mapping> theirs;
+  std::map<uint32_t, ipc::AreaUse> uses;
   std::vector<size_t> asked;
   size_t limit = SIZE_MAX;
   bool refused_for_good = false;
@@ -170,6 +177,34 @@ TEST_F(Heap, detached_pages_are_ours_from_the_first_write_on) {
   EXPECT_EQ(block.get()[1], std::byte{2});
   EXPECT_EQ(their_view[1], std::byte{});
   EXPECT_EQ(block.get()[4096], std::byte{99});  // not written to yet
+}
+
+// Memory that others map, too: nothing else lies in its area, and the daemon maps it only where it is sealed.
+TEST_F(Heap, shareable_blocks_have_an_area_of_their_own) {
+  const auto usual = heap->allocate(64);
+  auto readable = heap->allocate_shareable(5000, ipc::AreaUse::kRead);
+  auto writable = heap->allocate_shareable(1, ipc::AreaUse::kWrite);
+  ASSERT_NE(readable, nullptr);
+  ASSERT_NE(writable, nullptr);
+  EXPECT_EQ(areas->asked, (std::vector<size_t>{areas->asked[0], 8192, 4096}));
+  const auto of_readable = heap->find(readable.get(), 8192), of_writable = heap->find(writable.get(), 4096);
+  ASSERT_TRUE(of_readable && of_writable);
+  EXPECT_TRUE(of_readable->mapped);
+  EXPECT_FALSE(of_writable->mapped);
+  EXPECT_EQ(areas->uses[of_readable->area], ipc::AreaUse::kRead);
+  EXPECT_EQ(areas->uses[of_writable->area], ipc::AreaUse::kWrite);
+  EXPECT_EQ(heap->shareable_area(readable.get()), of_readable->area);
+  EXPECT_EQ(heap->shareable_area(readable.get() + 64), 0u);
+  EXPECT_EQ(heap->shareable_area(usual.get()), 0u);
+}
+
+TEST_F(Heap, the_area_of_a_shareable_block_goes_with_it) {
+  auto block = heap->allocate_shareable(4096, ipc::AreaUse::kRead);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(areas->uses.size(), 1u);
+  block.reset();
+  EXPECT_TRUE(areas->uses.empty());
+  EXPECT_EQ(heap->area_count(), 0u);
 }
 
 }  // namespace

@@ -159,6 +159,13 @@ class FakeBackend : public Backend {
   void set_event_sink(NicEventSink sink) override { sink_ = std::move(sink); }
   std::shared_ptr<std::byte> memory(size_t bytes) override { return urma::private_memory(bytes); }
 
+  std::shared_ptr<std::byte> shareable_memory(size_t bytes, bool) override { return memory(bytes); }
+  Status share_holders(const void*, std::vector<ipc::ShareHolder>*) override { return Status::kInvalid; }
+  Status open_share(const InstanceId&, const ipc::ShareRequest&, ipc::OpenedShare*, std::string* why) override {
+    *why = "a fake NIC";
+    return Status::kInvalid;
+  }
+
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override {
     if (Status status = take_status(); status != Status::kOk) return status;
     *jfc = ++last_handle_;

@@ -34,9 +34,10 @@ class DaemonAreas final : public AreaSource {
  public:
   explicit DaemonAreas(std::shared_ptr<Client> client) : client_(std::move(client)) {}
 
-  ipc::Fd add_area(size_t bytes, bool last_word, uint32_t* id) override {
+  ipc::Fd add_area(size_t bytes, ipc::AreaUse use, bool last_word, uint32_t* id) override {
     AppRequest request = Client::request(AppCall::kAddArea);
     request.bytes = bytes;
+    request.value = static_cast<uint32_t>(use);
     Client::Answer answer;
     Status status = client_->call(request, &answer);
     std::string why = answer->text;
@@ -95,6 +96,10 @@ class DaemonBackend final : public Backend {
     if (block == nullptr && client_->gone()) attendant_.lose("");
     return block == nullptr && attendant_.gone() ? private_memory(bytes) : block;
   }
+
+  std::shared_ptr<std::byte> shareable_memory(size_t bytes, bool writable) override;
+  Status share_holders(const void* memory, std::vector<ipc::ShareHolder>* holders) override;
+  Status open_share(const InstanceId&, const ipc::ShareRequest&, ipc::OpenedShare*, std::string* why) override;
 
   // ---- queues ----
   Status create_jfc(const JfcConfig& config, uint32_t* jfc) override;
@@ -169,6 +174,7 @@ class DaemonBackend final : public Backend {
     uint64_t address;
     uint64_t bytes;
     std::shared_ptr<std::byte> block;
+    bool by_agent;
   };
 
   Status exchange(const AppRequest& request, Client::Answer* answer);
@@ -391,20 +397,20 @@ Status DaemonBackend::alloc_token_id(uint32_t* token_id) {
 }
 
 void DaemonBackend::forget(const Registered& memory) {
-  if (memory.block == nullptr) attendant_.agent().remove(memory.address, memory.bytes);
+  if (memory.by_agent) attendant_.agent().remove(memory.address, memory.bytes);
 }
 
 Status DaemonBackend::register_segment(const SegmentConfig& config, RegisteredSegment* out) try {
   AppRequest request = Client::request(AppCall::kRegisterSegment);
   ipc::AppSegment& segment = request.segment;
-  Registered memory{reinterpret_cast<uintptr_t>(config.memory), config.length, nullptr};
+  Registered memory{reinterpret_cast<uintptr_t>(config.memory), config.length, nullptr, true};
   if (auto place = heap_->find(config.memory, config.length)) {
     segment.area = place->area;
     segment.offset = place->offset;
     memory.block = std::move(place->block);
-  } else {
-    attendant_.agent().add(memory.address, memory.bytes);
+    memory.by_agent = !place->mapped;
   }
+  if (memory.by_agent) attendant_.agent().add(memory.address, memory.bytes);
   segment.memory = memory.address;
   segment.address = config.address;
   segment.local_address = config.local_address;
@@ -476,6 +482,53 @@ Status DaemonBackend::open_lane(const InstanceId& instance, ipc::OpenedLane* lan
   *lane = {std::move(answer.fds[0]), std::move(answer.fds[1]),
            answer->value != 0 || !ipc::register_for_heavy_barrier()};
   return Status::kOk;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
+}
+
+// ---- memory that others map ------------------------------------------------------------------------------------
+
+// As any other memory when the daemon is gone: nobody can ask for it then.
+std::shared_ptr<std::byte> DaemonBackend::shareable_memory(size_t bytes, bool writable) {
+  const auto use = writable ? ipc::AreaUse::kWrite : ipc::AreaUse::kRead;
+  std::shared_ptr<std::byte> block = attendant_.gone() ? nullptr : heap_->allocate_shareable(bytes, use);
+  if (block == nullptr && client_->gone()) attendant_.lose("");
+  return block == nullptr && attendant_.gone() ? private_memory(bytes) : block;
+}
+
+Status DaemonBackend::share_holders(const void* memory, std::vector<ipc::ShareHolder>* holders) try {
+  AppRequest request = Client::request(AppCall::kShareHolders);
+  request.id = heap_->shareable_area(memory);
+  if (request.id == 0) return Status::kInvalid;
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status != Status::kOk) return status;
+  holders->resize(answer.extra_bytes / sizeof(ipc::ShareHolder));
+  std::memcpy(holders->data(), answer.body.extra, holders->size() * sizeof(ipc::ShareHolder));
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
+}
+
+Status DaemonBackend::open_share(const InstanceId& instance, const ipc::ShareRequest& wanted, ipc::OpenedShare* share,
+                                 std::string* why) try {
+  AppRequest request = Client::request(AppCall::kOpenShare);
+  request.share.eid = instance.eid.bytes;
+  request.share.uasid = instance.uasid;
+  request.share.request = wanted;
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status != Status::kOk) {
+    *why = why_not(status, answer);
+    return status;
+  }
+  if (answer.fd_count != 2) {
+    *why = "the daemon's answer came without the memory (out of descriptors? see ulimit -n)";
+    return Status::kNoMemory;
+  }
+  if (!ipc::check_sealed_memfd(answer.fds[1].get(), ipc::share_pages(wanted.length), why)) return Status::kInvalid;
+  *share = {std::move(answer.fds[0]), std::move(answer.fds[1]), answer->value != 0};
+  return status;
 } catch (const std::bad_alloc&) {
   return Status::kNoMemory;
 }

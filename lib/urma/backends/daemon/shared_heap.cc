@@ -50,6 +50,33 @@ std::shared_ptr<std::byte> SharedHeap::allocate(size_t bytes) try {
   return nullptr;
 }
 
+std::shared_ptr<std::byte> SharedHeap::allocate_shareable(size_t bytes, ipc::AreaUse use) try {
+  if (bytes == 0 || bytes > ipc::kLargestArea) return nullptr;
+  bytes = round_up(bytes, kPage);
+  Area area;
+  if (!map_area(bytes, use, true, &area)) return nullptr;
+  std::byte* base = area.mapping.data();
+  const uint32_t id = area.id;
+  try {
+    area.blocks[base] = {bytes, 1};
+    std::lock_guard guard(mutex_);
+    areas_.emplace(base, std::move(area));
+    total_bytes_ += bytes;
+  } catch (const std::bad_alloc&) {
+    source_->drop_area(id);
+    throw;
+  }
+  return share(base);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+uint32_t SharedHeap::shareable_area(const void* block) const {
+  std::lock_guard guard(mutex_);
+  const auto found = areas_.find(const_cast<std::byte*>(static_cast<const std::byte*>(block)));
+  return found != areas_.end() && found->second.use != ipc::AreaUse::kBoth ? found->second.id : 0;
+}
+
 std::shared_ptr<std::byte> SharedHeap::share(std::byte* block) {
   const uint32_t process = ipc::fork_generation();
   return {block, [heap = shared_from_this(), process](std::byte* at) {  // a constructor that throws lets go
@@ -72,6 +99,7 @@ std::optional<SharedHeap::Place> SharedHeap::find(const void* at, size_t bytes) 
     block = it->first;
     place.area = area->id;
     place.offset = static_cast<uint64_t>(first - area->mapping.data());
+    place.mapped = area->use != ipc::AreaUse::kWrite;
   }
   place.block = share(block);
   return place;
@@ -106,16 +134,22 @@ bool SharedHeap::grow(size_t bytes) {
   return (wished > needed && add_area(wished, false)) || add_area(needed, true);
 }
 
+bool SharedHeap::map_area(size_t bytes, ipc::AreaUse use, bool last_word, Area* area) {
+  area->use = use;
+  area->memory = source_->add_area(bytes, use, last_word, &area->id);
+  if (!area->memory) return false;
+  std::string why;
+  bool done = area->mapping.map(area->memory.get(), bytes, &why);
+  if (use != ipc::AreaUse::kWrite) {
+    done = done && ipc::seal_against_holes(area->memory.get(), &why) && source_->area_mapped(area->id);
+  }
+  if (!done) source_->drop_area(area->id);
+  return done;
+}
+
 bool SharedHeap::add_area(size_t bytes, bool last_word) {
   Area area;
-  area.memory = source_->add_area(bytes, last_word, &area.id);
-  if (!area.memory) return false;
-  std::string why;
-  if (!area.mapping.map(area.memory.get(), bytes, &why) || !ipc::seal_against_holes(area.memory.get(), &why) ||
-      !source_->area_mapped(area.id)) {
-    source_->drop_area(area.id);
-    return false;
-  }
+  if (!map_area(bytes, ipc::AreaUse::kBoth, last_word, &area)) return false;
   std::byte* base = area.mapping.data();
   area.blocks[base] = {bytes, 0};
   std::lock_guard guard(mutex_);
@@ -181,6 +215,10 @@ SharedHeap::Areas::node_type SharedHeap::take_back(std::byte* block) {
   Area& area = *area_of(block);
   auto it = area.blocks.find(block);
   if (--it->second.users != 0) return {};
+  if (area.use != ipc::AreaUse::kBoth) {
+    total_bytes_ -= area.mapping.bytes();
+    return areas_.extract(area.mapping.data());
+  }
   std::memset(block, 0, it->second.bytes);
   if (auto next = std::next(it); next != area.blocks.end() && next->second.users == 0) {
     free_.erase({next->second.bytes, next->first});

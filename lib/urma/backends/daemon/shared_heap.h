@@ -6,6 +6,9 @@
 // of the memory. Free memory is zero at all times: it is cleared when it comes back, large pieces by giving their
 // pages back. Neighbouring free blocks of an area are one.
 //
+// Memory that others may map, too (allocate_shareable), has an area for itself. Where they may write, the daemon
+// reaches it through this process only.
+//
 // A block lives as long as a shared_ptr to it, the heap as long as any block: the back end may be long gone.
 // Thread: any. No lock is held while the daemon is asked.
 #pragma once
@@ -19,6 +22,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/ipc/app_call.h"
 #include "lib/ipc/fd.h"
 #include "lib/ipc/memfd.h"
 
@@ -29,8 +33,8 @@ class AreaSource {
  public:
   virtual ~AreaSource() = default;
   // Memory of exactly that size, all zero. Empty: refused; a person is told why if that is the `last_word`.
-  virtual ipc::Fd add_area(size_t bytes, bool last_word, uint32_t* id) = 0;
-  // It is mapped and sealed: the source may use it now.
+  virtual ipc::Fd add_area(size_t bytes, ipc::AreaUse, bool last_word, uint32_t* id) = 0;
+  // It is mapped and sealed: the source may use it now. Not for AreaUse::kWrite.
   virtual bool area_mapped(uint32_t id) = 0;
   virtual void drop_area(uint32_t id) = 0;
 };
@@ -41,11 +45,16 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
 
   // Zeroed; aligned to a page from 4096 bytes on, else to 64 bytes. Null: there is no more.
   std::shared_ptr<std::byte> allocate(size_t bytes);
+  // Whole pages that hold nothing else, in an area of this use, which is not kBoth.
+  std::shared_ptr<std::byte> allocate_shareable(size_t bytes, ipc::AreaUse);
+  // The area of a shareable block that begins there; 0: there is none.
+  uint32_t shareable_area(const void* block) const;
 
   // How the daemon finds a range. `block` keeps the memory from serving somebody else.
   struct Place {
     uint32_t area;
     uint64_t offset;
+    bool mapped;  // by the daemon
     std::shared_ptr<std::byte> block;
   };
   // Nothing: the range does not lie in one block.
@@ -64,6 +73,7 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
   };
   struct Area {
     uint32_t id = 0;
+    ipc::AreaUse use = ipc::AreaUse::kBoth;
     ipc::Fd memory;
     ipc::Mapping mapping;
     std::map<std::byte*, Block> blocks;  // by address, without gaps
@@ -74,6 +84,7 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
 
   bool grow(size_t bytes);
   bool add_area(size_t bytes, bool last_word);
+  bool map_area(size_t bytes, ipc::AreaUse, bool last_word, Area* out);
   std::byte* carve(size_t bytes);
   std::shared_ptr<std::byte> share(std::byte* block);
   void let_go(std::byte* block);

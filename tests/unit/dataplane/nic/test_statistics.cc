@@ -2,12 +2,14 @@
 // What tools read of a NIC follows what happens, also what only a timer does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "dataplane/eid.h"
@@ -77,13 +79,12 @@ class NicStatistics : public testing::Test {
     return path;
   }
 
-  // As the page has them.
-  size_t channels() {
+  StatsReport read_page() {
     std::string error;
     const auto page = StatsPageReader::open(std::filesystem::directory_iterator(directory)->path(), &error);
     StatsReport report;
     EXPECT_TRUE(page != nullptr && page->read(&report, &error)) << error;
-    return report.channels.size();
+    return report;
   }
 
   std::string directory;
@@ -104,7 +105,15 @@ TEST_F(NicStatistics, tell_of_a_channel_that_ended_because_nobody_answered) {
     std::this_thread::sleep_for(3 * kSilence);  // a page is written as soon as there is a channel, as a rule
     bind_to(nobody);
     std::this_thread::sleep_for(8 * kSilence);
-    EXPECT_EQ(channels(), 0) << "its end neither sends nor receives anything";
+    EXPECT_EQ(read_page().channels.size(), 0) << "its end neither sends nor receives anything";
+  }
+}
+
+TEST_F(NicStatistics, have_each_count_of_lanes_once) {
+  const StatsReport report = read_page();
+  for (const std::string_view name : kLanePortCounterNames) {
+    const auto is_it = [&](const auto& counter) { return counter.first == name; };
+    EXPECT_EQ(std::count_if(report.counters.begin(), report.counters.end(), is_it), 1) << name;
   }
 }
 

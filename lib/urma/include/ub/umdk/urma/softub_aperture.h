@@ -5,8 +5,8 @@
  * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
  * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
  * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane");
- * elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token, bounds
- * and permission of each access, and its program does nothing for it.
+ * elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token,
+ * bounds and permission of each access, and its program does nothing for it.
  *
  * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
  * threads: once that one was fenced, has completed, or was executed, and the load began afterwards. Naturally aligned
@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #include "softub_lane.h"
+#include "softub_line_cache.h"
 #include "urma_opcode.h"
 #include "urma_types.h"
 
@@ -36,7 +37,8 @@ typedef enum softub_path {
   SOFTUB_PATH_NONE = 0,  /* it does not: the process is a child of the one that opened the handle */
   SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
   SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
-  SOFTUB_PATH_BROKEN = 3 /* the target is gone, or did not answer in time */
+  SOFTUB_PATH_BROKEN = 3, /* the target is gone, or did not answer in time */
+  SOFTUB_PATH_CACHED = 4  /* one of both, behind a line cache */
 } softub_path_t;
 
 typedef struct softub_aperture {
@@ -45,12 +47,63 @@ typedef struct softub_aperture {
   uint32_t unanswered; /* stores whose answers were not looked at */
   uint64_t base;       /* how the target names the first byte */
   uint64_t bytes;      /* of the segment */
+  softub_line_cache_t* cache; /* SOFTUB_PATH_CACHED */
   softub_lane_t lane;
 } softub_aperture_t;
 
+/* Does a handle keep lines that it loaded? What this means for those who share memory stands above softub_sync_cache(). */
+typedef enum softub_cache {
+  SOFTUB_CACHE_NONE = 0,         /* no: each access is one of the remote memory */
+  SOFTUB_CACHE_WRITE_BACK = 1,   /* yes, and stores stay there until a fence, an atomic, or until the line has to go */
+  SOFTUB_CACHE_WRITE_THROUGH = 2 /* yes, and stores are sent at once, too */
+} softub_cache_t;
+
 typedef struct softub_aperture_options {
-  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only this one */
+  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only SOFTUB_PATH_LANE or SOFTUB_PATH_QUEUE */
+  softub_cache_t cache;
 } softub_aperture_options_t;
+
+/* Out of line: whatever the inline calls below leave. */
+urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
+urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
+void softub_ring(softub_aperture_t* handle);
+
+/* Inlined wherever it is called, also with -O2: a number of bytes that is a constant there saves a third of a load. */
+#define SOFTUB_INLINE static inline __attribute__((always_inline))
+
+/* Does a range lie in the segment and in one line? */
+SOFTUB_INLINE bool softub_is_in_line(const softub_aperture_t* handle, uint64_t at, uint32_t bytes) {
+  const uint32_t offset = (uint32_t)((handle->base + at) % SOFTUB_LANE_LINE);
+  return bytes - 1 < SOFTUB_LANE_LINE && offset + bytes <= SOFTUB_LANE_LINE && at < handle->bytes &&
+         bytes <= handle->bytes - at;
+}
+
+/* Of a handle with a line cache. */
+SOFTUB_INLINE urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+  const uint8_t* from;
+  if (__builtin_expect(!softub_is_in_line(handle, at, bytes) ||
+                           (from = softub_cache_get(handle->cache, handle->base + at)) == NULL,
+                       0)) {
+    return softub_load_any(handle, at, to, bytes);
+  }
+  memcpy(to, from, bytes);
+  return URMA_CR_SUCCESS;
+}
+
+SOFTUB_INLINE urma_cr_status_t softub_store_cached(softub_aperture_t* handle, uint64_t at, const void* from,
+                                                   uint32_t bytes) {
+  uint8_t* to;
+  if (__builtin_expect(!handle->cache->keeps_stores || !softub_is_in_line(handle, at, bytes) ||
+                           (to = softub_cache_put(handle->cache, handle->base + at, bytes)) == NULL,
+                       0)) {
+    return softub_store_any(handle, at, from, bytes);
+  }
+  memcpy(to, from, bytes);
+  return URMA_CR_SUCCESS;
+}
+
+/* ---- Remote memory by calls ----------------------------------------------------------------------- */
 
 /**
  * Opens a handle on an imported segment. Any thread; may wait for the target's NIC, up to 100 ms, and for a channel.
@@ -72,12 +125,6 @@ softub_aperture_t* softub_dup(const softub_aperture_t* handle);
  */
 void softub_close(softub_aperture_t* handle);
 
-/* Out of line: whatever the inline calls below leave. */
-urma_cr_status_t softub_load_any(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
-urma_cr_status_t softub_store_any(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes);
-urma_cr_status_t softub_wait_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes);
-void softub_ring(softub_aperture_t* handle);
-
 /**
  * Loads `bytes` bytes, 1 to 64 (more is allowed, up to 8192, and is several lines), and waits for them.
  *
@@ -85,7 +132,7 @@ void softub_ring(softub_aperture_t* handle);
  *         no permission, a former token, unregistered; URMA_CR_ACK_TIMEOUT_ERR: the target is gone, also before;
  *         URMA_CR_LOC_OPERATION_ERR: the handle is of another process. On errors the bytes at `to` are undefined.
  */
-static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t at, void* to, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
@@ -94,6 +141,9 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
   if (__builtin_expect(handle->path != SOFTUB_PATH_LANE || handle->unanswered != 0 || bytes - 1 >= SOFTUB_LANE_LINE ||
                            offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes || bytes > handle->bytes - at,
                        0)) {
+    /* Nothing that was worked out for the lane is used here: that would cost the lane registers. */
+    __asm__("" : "+r"(handle), "+r"(at));
+    if (handle->path == SOFTUB_PATH_CACHED) return softub_load_cached(handle, at, to, bytes);
     return softub_load_any(handle, at, to, bytes);
   }
   softub_lane_send(lane, &lane->load, softub_lane_begin(lane, &lane->load, address - offset));
@@ -115,7 +165,7 @@ static inline urma_cr_status_t softub_load(softub_aperture_t* handle, uint64_t a
  *
  * @return as softub_load(), for what is known by now.
  */
-static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
+SOFTUB_INLINE urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t at, const void* from, uint32_t bytes) {
   const uint64_t address = handle->base + at;
   const uint32_t offset = (uint32_t)(address % SOFTUB_LANE_LINE);
   softub_lane_t* lane = &handle->lane;
@@ -126,6 +176,8 @@ static inline urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t 
                            bytes - 1 >= SOFTUB_LANE_LINE || offset + bytes > SOFTUB_LANE_LINE || at >= handle->bytes ||
                            bytes > handle->bytes - at,
                        0)) {
+    __asm__("" : "+r"(handle), "+r"(at));
+    if (handle->path == SOFTUB_PATH_CACHED) return softub_store_cached(handle, at, from, bytes);
     return softub_store_any(handle, at, from, bytes);
   }
   line = softub_lane_begin(lane, head, address - offset);
@@ -171,10 +223,55 @@ typedef enum softub_atomic_op {
 urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
                                uint64_t operand, uint64_t compare, uint64_t* old);
 
-/* What a handle costs. */
+/* ---- The line cache of a handle ------------------------------------------------------------------- */
+
+/*
+ * 16 KiB of the program: 64 sets of four lines of 64 bytes, replaced in turn. A load of up to 64 bytes keeps its line;
+ * longer ones, and softub_load_many(), take what is there and keep nothing. A hit is a copy out of the program's own
+ * memory, of a few ns, and nothing checks it: not the token, not the permission, not whether the target still lives.
+ *
+ * UB keeps no caches coherent, so the programs have to say when:
+ *   - A cached load sees all stores of its own handle. Of those of others it sees what was there when the line was
+ *     loaded, or anything later: lines come and go. To see what another one has fenced, invalidate first, then load.
+ *   - Others see a store of a write-back handle after its softub_fence(). Earlier, each byte may or may not be there, and
+ *     in any order. Only bytes that were stored are sent, so two handles may store to different bytes of one line.
+ *   - An atomic sends what is dirty first, and drops its line. A lock is thus released by one, and whoever got it
+ *     invalidates before it loads what the lock guards.
+ *   - softub_fence() tells errors of all that was sent since the last one, for whatever reason it was sent. Which line
+ *     failed is not known, so all are dropped then: what is loaded afterwards is what the memory has.
+ *   - softub_close() drops what is dirty: fence before.
+ */
+
+#define SOFTUB_TO_THE_END UINT64_MAX /* for `bytes` */
+
+/**
+ * Acts on all lines that [at, at + bytes) touches: SOFTUB_FLUSH sends what is dirty and keeps it, SOFTUB_INVALIDATE
+ * sends what is dirty and drops all, SOFTUB_DISCARD drops all and what is dirty is lost; what is combined is done in this
+ * order. Never waits for the target; softub_fence() does, and tells what went wrong. To invalidate the whole segment
+ * with nothing dirty is an addition. Of a handle without a cache there is nothing to do.
+ *
+ * @return URMA_CR_SUCCESS; URMA_CR_LOC_LEN_ERR: beyond the segment; URMA_CR_LOC_OPERATION_ERR: other flags, or the handle
+ *         is of another process.
+ */
+urma_cr_status_t softub_sync_cache(softub_aperture_t* handle, uint64_t at, uint64_t bytes, uint32_t what);
+
+/* What the cache of a handle did. A load or store of two lines counts twice, a longer or vectored load once a block. */
+typedef struct softub_cache_counts {
+  uint64_t hits, misses;
+  uint64_t write_backs; /* lines whose dirty bytes were sent, for whatever reason */
+  uint64_t evictions;   /* lines that had to go for others, dirty ones included */
+} softub_cache_counts_t;
+
+/**
+ * @return URMA_SUCCESS; URMA_EINVAL: `counts` is NULL, or the handle has no cache, or is of another process.
+ */
+urma_status_t softub_get_cache_counts(softub_aperture_t* handle, softub_cache_counts_t* counts);
+
+/* ---- What a handle costs -------------------------------------------------------------------------- */
+
 typedef struct softub_cost {
-  softub_path_t path;
-  uint64_t load_ns; /* a load of a line: the median of 31 that this call made; 0: none succeeded */
+  softub_path_t path; /* without its cache, if it has one; the same for load_ns */
+  uint64_t load_ns;   /* a load of a line: the median of 31 that this call made; 0: none succeeded */
 } softub_cost_t;
 
 /**
@@ -188,8 +285,9 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
 
 /* How a window is made. */
 typedef enum softub_way {
-  SOFTUB_WAY_CACHED = 0,  /* pages are loaded when they are touched, and written back later */
-  SOFTUB_WAY_UNCACHED = 1 /* each access is one of the remote memory, of its own size: exact, and slow */
+  SOFTUB_WAY_CACHED = 0,   /* pages are loaded when they are touched, and written back later */
+  SOFTUB_WAY_UNCACHED = 1, /* each access is one of the remote memory, of its own size: exact, and slow */
+  SOFTUB_WAY_SHARED = 2    /* the memory itself, which its owner on this host offers (softub_alloc_shared) */
 } softub_way_t;
 
 typedef enum softub_policy {
@@ -221,10 +319,16 @@ typedef struct softub_map_options {
  * EFAULT where a page is missing, or clean if it writes there (softub_sync() makes pages present), one with an address of
  * an uncached window always. urma_register_seg() refuses memory of a window. A child of fork has no windows.
  *
- * @param seg stays imported until softub_unmap(). @param options NULL: all defaults.
+ * A shared window has neither cache nor faults: an access is one of the CPU to the owner's memory, and so are its
+ * atomics and its order. It reads alone where the segment does not permit to write, or the owner offers no more. Token
+ * and permissions are checked by the owner's NIC now; when they no longer hold (softub_holders() says when), or the
+ * owner or its NIC ends, the window has no access any more, and faults go to the handler of softub_on_fault().
+ *
+ * @param seg stays imported until softub_unmap(). @param options NULL: all defaults, and the way is SHARED where the
+ *         owner offers that, else CACHED; softub_get_way() tells.
  * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
  *         log says which); EPERM: the kernel or the container refuses userfaultfd, or code made at run time (the log names
- *         the setting); EHOSTUNREACH: the wanted path does not lead there; ENOMEM; ENODEV: the library is not started.
+ *         the setting); EHOSTUNREACH: the wanted path does not lead there, or the memory is not offered; ENOMEM; ENODEV: the library is not started.
  */
 void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
 
@@ -238,6 +342,11 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
  */
 urma_status_t softub_unmap(void* window);
 
+/**
+ * Tells what way a window has. @return URMA_SUCCESS; URMA_EINVAL: `way` is NULL, or it is no window.
+ */
+urma_status_t softub_get_way(void* window, softub_way_t* way);
+
 /* For softub_sync(); what is combined is done in this order. */
 #define SOFTUB_FLUSH 1u      /* write back what is dirty, and keep it */
 #define SOFTUB_INVALIDATE 2u /* write back what is dirty, then drop all: it is loaded again when it is touched */
@@ -248,11 +357,12 @@ urma_status_t softub_unmap(void* window);
 
 /**
  * Acts on all pages of a window that [at, at + bytes) touches. Of an uncached window there is nothing to do, and
- * RESIDENT and WRITABLE are errors. Any thread, also while others use the window.
+ * RESIDENT and WRITABLE are errors; of a shared one there is nothing to do at all. Any thread, also while others use the window.
  *
  * @return URMA_CR_SUCCESS, or the first error, after all pages were tried: URMA_CR_LOC_LEN_ERR: the range is not that of
  *         a window, or the cache is too small for it; URMA_CR_LOC_OPERATION_ERR: unknown flags, or the kernel refuses;
- *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; others as softub_load().
+ *         URMA_CR_LOC_ACCESS_ERR: a page that is not owned, or WRITABLE in a read-only window; of a
+ *         shared window whose right has ended, why; others as softub_load().
  */
 urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what);
 
@@ -270,9 +380,11 @@ typedef struct softub_fault {
   void* address;
   urma_cr_status_t cause;  /* as softub_load(); URMA_CR_LOC_ACCESS_ERR: a write to a read-only window, or not owned;
                               URMA_CR_UNSUPPORTED_OPCODE_ERR: an instruction that an uncached window does not know */
-  bool is_write;           /* cached */
+  bool is_write;           /* cached, shared */
   const char* instruction; /* its text, for the last cause; else NULL */
 } softub_fault_t;
+
+typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
 
 /**
  * Installs a handler for faults of a window that cannot be served. It runs in the thread that made the access, inside
@@ -281,7 +393,6 @@ typedef struct softub_fault {
  *
  * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_ENOMEM.
  */
-typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
 urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context);
 
 /**
@@ -291,6 +402,51 @@ urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void
  * @return true: served, return from the handler.
  */
 bool softub_serve_fault(int signal, void* siginfo, void* ucontext);
+
+/* ---- Memory that others of this host map ---------------------------------------------------------- */
+
+/* What others may do with the memory where they map it, as far as its segment permits that, too. */
+#define SOFTUB_SHARE_READ 1u
+#define SOFTUB_SHARE_WRITE 2u /* includes reading */
+
+/**
+ * Allocates memory that other programs of this host may map (SOFTUB_WAY_SHARED): whole pages that hold nothing else, and
+ * zero. To call this is to offer it. It is registered by urma_register_seg() as any other memory; only a segment of all
+ * of it can be mapped, and by whoever its token and permissions allow to read it.
+ *
+ * What is offered for reading is sealed: no other process can ever write to it. What is offered for writing may be
+ * written by any holder of a writable mapping; one that maps it for reading alone gets a descriptor for reading, which
+ * is no barrier against a hostile program of the same user. A daemon reaches the latter through this program only, as
+ * memory that is not of softub_alloc().
+ *
+ * Any thread, after urma_init; may block while it asks the daemon for memory.
+ *
+ * @param rights SOFTUB_SHARE_*: one or both.
+ * @return memory for softub_free(), as softub_alloc(). NULL: errno EINVAL (bytes 0, other rights), ENODEV (the library
+ *         is not started) or ENOMEM (the log says why).
+ */
+void* softub_alloc_shared(size_t bytes, uint32_t rights);
+
+/* A process that has mapped such memory. */
+typedef struct softub_holder {
+  int32_t process;
+  uint32_t told; /* 1: its right has ended, it was told so and has not let go */
+} softub_holder_t;
+
+/**
+ * Tells who holds mappings of memory of softub_alloc_shared(), one entry for each mapping. A mapping cannot be taken
+ * from a process that refuses. When its right ends (urma_unregister_seg(), a token that is neither the segment's nor its
+ * former one, exclusive memory) its holder is told; the library of the holder lets go at once, and then it is not listed
+ * any more. Who stays listed as told can still reach all bytes of the memory, with the rights that it had, also what is
+ * written there later, and also after softub_free(): then put nothing there that it must not see, and allocate anew.
+ * Any thread; a control call, may wait for the daemon.
+ *
+ * @param memory of softub_alloc_shared(), not yet freed. @param holders filled in; may be NULL if `*count` is 0.
+ * @param count  in: room at `holders`; out: how many holders there are, also those that found no room.
+ * @return URMA_SUCCESS; URMA_EINVAL: it is no such memory, or a pointer is NULL; URMA_ENOMEM; URMA_FAIL: the library is
+ *         not started, or the daemon is gone.
+ */
+urma_status_t softub_holders(const void* memory, softub_holder_t* holders, uint32_t* count);
 
 /* What a cached window did since it was made. */
 typedef struct softub_window_counts {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/share_door.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <span>
+#include <utility>
+
+#include "lib/ipc/memfd.h"
+#include "lib/ipc/unix_socket.h"
+#include "lib/transport/core_types.h"
+
+namespace ub {
+namespace {
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+
+void refuse(int socket, const std::string& text) {
+  ipc::send_message(socket, bytes_of(ipc::make_share_refusal(text)), {});
+}
+
+RemoteAccess access_of(const ipc::ShareRequest& r, uint8_t right) {
+  return {r.token_id, r.token_required != 0, r.token_value, r.address, r.length, right};
+}
+
+// The right to write includes that to read: a mapping cannot be written without being read.
+bool still_may(const ipc::ShareRequest& r, uint32_t segment, const ShareDoor::Rights& rights) {
+  return rights.segment_of(access_of(r, kAccessRead)) == segment &&
+         (r.writes == 0 || rights.segment_of(access_of(r, kAccessWrite)) == segment);
+}
+
+ino_t file_of(int memory) {
+  struct stat st;
+  return ::fstat(memory, &st) == 0 ? st.st_ino : 0;
+}
+
+// A holder has nothing to say: what it says is in the way of its hang-up, and is taken off in bounded pieces.
+bool is_hung_up(int socket) {
+  for (int i = 0; i < 16; ++i) {
+    std::byte nothing[8];
+    size_t bytes;
+    bool had_fds;
+    const auto status = ipc::receive_plain(socket, nothing, &bytes, &had_fds);
+    if (status == ipc::SocketStatus::kAgain) return false;
+    if (status != ipc::SocketStatus::kOk) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void ShareDoor::admit(ipc::Fd socket, const ipc::ShareHello& hello) {
+  if (hello.version != ipc::kShareVersion || hello.bytes != sizeof hello) {
+    return refuse(socket.get(), "the NIC speaks version " + std::to_string(ipc::kShareVersion) +
+                                    " of shared memory, the program version " + std::to_string(hello.version) +
+                                    "; update the older of the two");
+  }
+  std::lock_guard guard(askers_mutex_);
+  if (askers_.size() == kMaxHolders) return refuse(socket.get(), "too many programs ask at once");
+  askers_.push_back({std::move(socket), hello});
+  pending_.store(true, std::memory_order_release);
+}
+
+void ShareDoor::serve(const Rights& rights) {
+  std::vector<Asker> askers;
+  {
+    std::lock_guard guard(askers_mutex_);
+    askers.swap(askers_);
+    pending_.store(false, std::memory_order_release);
+  }
+  if (std::exchange(seen_revocations_, rights.revocations) != rights.revocations) tell_holders(rights);
+  for (Asker& asker : askers) answer(asker, rights);
+}
+
+void ShareDoor::answer(Asker& asker, const Rights& rights) {
+  if (holders_.size() == kMaxHolders) sweep();
+  if (holders_.size() == kMaxHolders) {
+    return refuse(asker.socket.get(), "all " + std::to_string(kMaxHolders) + " mappings of the NIC are in use");
+  }
+  ipc::ShareRequest& request = asker.hello.request;
+  uint32_t segment = 0;
+  bool writable = false;
+  std::string why;
+  const Offer* offer = find(request, rights, &segment, &writable, &why);
+  if (offer == nullptr) return refuse(asker.socket.get(), why);
+  request.writes = writable ? 1 : 0;
+  ipc::Fd reader;
+  if (!writable && !(reader = ipc::reopen_to_read(offer->memory.get(), &why))) return refuse(asker.socket.get(), why);
+  const ipc::ShareReply reply = ipc::make_share_reply(writable);
+  const int fds[] = {writable ? offer->memory.get() : reader.get()};
+  // Known before it has the memory: there is no holder whom nobody knows.
+  holders_.push_back({std::move(asker.socket), segment, offer->file, request, false});
+  if (ipc::send_message(holders_.back().socket.get(), bytes_of(reply), fds) != ipc::SocketStatus::kOk) {
+    holders_.pop_back();
+  }
+}
+
+const ShareDoor::Offer* ShareDoor::find(const ipc::ShareRequest& request, const Rights& rights, uint32_t* segment,
+                                        bool* writable, std::string* why) {
+  *segment = rights.segment_of(access_of(request, kAccessRead));
+  if (*segment == 0) {
+    *why = "there is no such segment, or the token or its permissions do not allow to read it";
+    return nullptr;
+  }
+  const auto found = offers_.find(*segment);
+  if (found == offers_.end() || found->second.length != request.length) {
+    *why = "the owner does not offer all of that memory (softub_alloc_shared)";
+    return nullptr;
+  }
+  const Offer& offer = found->second;
+  *writable = request.writes != 0 && offer.writable && rights.segment_of(access_of(request, kAccessWrite)) == *segment;
+  return &offer;
+}
+
+void ShareDoor::tell_holders(const Rights& rights) {
+  std::erase_if(offers_, [&](const auto& each) {
+    const auto& [segment, offer] = each;
+    return !rights.has_segment(offer.owner, segment, offer.local_address);
+  });
+  for (Holder& holder : holders_) {
+    if (holder.told || still_may(holder.right, holder.segment, rights)) continue;
+    const ipc::ShareNotice notice{ipc::kShareMagic};
+    ipc::send_message(holder.socket.get(), bytes_of(notice), {});
+    holder.told = true;
+  }
+}
+
+void ShareDoor::sweep() {
+  std::erase_if(holders_, [](const Holder& holder) { return is_hung_up(holder.socket.get()); });
+}
+
+bool ShareDoor::offer(uint32_t segment, const SegmentConfig& config, int memory, bool writable) {
+  ipc::Fd own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
+  const ino_t file = file_of(memory);
+  if (!own || file == 0) return false;
+  Offer offer{std::move(own), file, config.owner, config.local_address, config.length, writable};
+  offers_.insert_or_assign(segment, std::move(offer));
+  return true;
+}
+
+std::vector<ipc::ShareHolder> ShareDoor::holders(int memory, const Rights& rights) {
+  tell_holders(rights);
+  sweep();
+  const ino_t file = file_of(memory);
+  std::vector<ipc::ShareHolder> found;
+  for (const Holder& holder : holders_) {
+    if (holder.file == file) found.push_back({holder.right.process, holder.told ? 1u : 0u});
+  }
+  return found;
+}
+
+}  // namespace ub

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of this NIC's programs that others on the host map (lib/ipc/share.h). An owner offers the memory of a segment;
+// whoever asks for it gets its descriptor if the Core would let it read the segment. From then on the NIC knows who
+// holds it, and tells them when the Core would not let them any more.
+//
+// Whether a holder has let go is looked at when somebody wants to know, or needs the room. That a peer revoked a token
+// id (SEND with invalidate) is noticed then, too.
+//
+// Thread: admit() and has_pending() from any; all else by the owner of the Core.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/ipc/fd.h"
+#include "lib/ipc/share.h"
+#include "lib/transport/resource/segments.h"
+
+namespace ub {
+
+class ShareDoor {
+ public:
+  static constexpr size_t kMaxHolders = 1024;  // and so many may ask at once
+
+  // What the Core says.
+  struct Rights {
+    std::function<uint32_t(const RemoteAccess&)> segment_of;  // Core::accessible_segment
+    std::function<bool(Owner owner, uint32_t segment, uint64_t address)> has_segment;
+    uint32_t revocations;
+  };
+
+  // A program asks at this socket. It is answered by serve().
+  void admit(ipc::Fd socket, const ipc::ShareHello&);
+  bool has_pending() const { return pending_.load(std::memory_order_acquire); }
+  // Is there something for serve() to do?
+  bool wants(uint32_t revocations) const { return has_pending() || revocations != seen_revocations_; }
+
+  // Answers those who asked, and tells holders whose rights have ended.
+  void serve(const Rights&);
+
+  // The memory of a registered segment, all of it, may be mapped. `memory` is a sealed memfd of whole pages, of which a
+  // descriptor of its own is kept until the segment is unregistered. False: out of descriptors.
+  bool offer(uint32_t segment, const SegmentConfig&, int memory, bool writable);
+
+  // Who has that memory mapped, by whatever segment, after all whose rights have ended were told.
+  std::vector<ipc::ShareHolder> holders(int memory, const Rights&);
+
+ private:
+  struct Asker {
+    ipc::Fd socket;
+    ipc::ShareHello hello;
+  };
+  struct Offer {
+    ipc::Fd memory;
+    ino_t file;
+    Owner owner;
+    uint64_t local_address, length;
+    bool writable;
+  };
+  struct Holder {
+    ipc::Fd socket;
+    uint32_t segment;
+    ino_t file;  // no other memory has this number as long as it is held
+    ipc::ShareRequest right;
+    bool told;
+  };
+
+  void answer(Asker&, const Rights&);
+  // The memory, and whether to write, too. Null: `*why`.
+  const Offer* find(const ipc::ShareRequest&, const Rights&, uint32_t* segment, bool* writable, std::string* why);
+  void tell_holders(const Rights&);
+  void sweep();
+
+  std::mutex askers_mutex_;
+  std::vector<Asker> askers_;
+  std::atomic<bool> pending_{false};
+  std::map<uint32_t, Offer> offers_;  // by segment
+  std::vector<Holder> holders_;
+  uint32_t seen_revocations_ = 0;
+};
+
+}  // namespace ub

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/urma/aperture/same_host/share_watcher.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "lib/ipc/silent_thread.h"
+
+namespace ub::aperture {
+
+// Leaked, with its thread.
+ShareWatcher& ShareWatcher::get() {
+  static auto* watcher = new ShareWatcher;
+  return *watcher;
+}
+
+bool ShareWatcher::add(std::shared_ptr<SharedWindow> window, std::string* error) {
+  std::lock_guard guard(mutex_);
+  if (!start(error)) return false;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.ptr = window.get();
+  const int socket = window->socket();
+  windows_.push_back(std::move(window));
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
+  *error = std::string("the end of a right to memory cannot be waited for: ") + std::strerror(errno);
+  windows_.pop_back();
+  return false;
+}
+
+// A child of fork has neither the thread nor the windows of its parent.
+bool ShareWatcher::start(std::string* error) {
+  if (thread_of_ == ipc::fork_generation() + 1) return true;
+  windows_.clear();
+  epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) {
+    *error = std::string("no descriptor to wait for the end of rights to memory: ") + std::strerror(errno);
+    return false;
+  }
+  std::thread thread = ipc::silent_thread("softub-share", [this] { run(); });
+  if (!thread.joinable()) {
+    *error = "no thread to wait for the end of rights to memory (ulimit -u)";
+    return false;
+  }
+  thread.detach();
+  thread_of_ = ipc::fork_generation() + 1;
+  return true;
+}
+
+void ShareWatcher::remove(const SharedWindow* window) {
+  std::lock_guard guard(mutex_);
+  const auto found =
+      std::find_if(windows_.begin(), windows_.end(), [window](const auto& each) { return each.get() == window; });
+  if (found == windows_.end()) return;
+  if (window->socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, window->socket(), nullptr);
+  windows_.erase(found);
+}
+
+// An event may be about a window that was removed meanwhile, so each is looked for.
+void ShareWatcher::run() {
+  const int epoll = epoll_.get();
+  for (;;) {
+    epoll_event event;
+    if (::epoll_wait(epoll, &event, 1, -1) != 1) continue;
+    std::lock_guard guard(mutex_);
+    const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                    [&event](const auto& each) { return each.get() == event.data.ptr; });
+    if (found == windows_.end()) continue;
+    const int socket = (*found)->socket();
+    if (!(*found)->listen()) continue;
+    if ((*found)->socket() >= 0) ::epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nullptr);  // what is closed is gone from it
+    windows_.erase(found);
+  }
+}
+
+}  // namespace ub::aperture
