@@ -87,6 +87,11 @@ static void integrity_body(softub_path_t path) {
     const uint32_t longest = next_random(&random) % 4 == 0 ? 8192 : 64;
     const uint32_t length = 1 + next_random(&random) % longest;
     const uint32_t at = next_random(&random) % (BYTES - length + 1);
+    // What is asked for ahead must be as new as the stores of this handle, whenever it is used.
+    for (uint32_t k = next_random(&random) % 3; k != 0; --k) {
+      const uint32_t near = at + next_random(&random) % 256;
+      check_number("prefetch", softub_prefetch(handle, THERE + (near < BYTES ? near : 0)), URMA_CR_SUCCESS);
+    }
     if (next_random(&random) % 2 == 0) {
       for (uint32_t k = 0; k < length; ++k) bytes[k] = (char)next_random(&random);
       check_number("store", softub_store(handle, THERE + at, bytes, length), URMA_CR_SUCCESS);
@@ -135,6 +140,52 @@ static void many_body(softub_path_t path) {
   }
   check_number("no lines", softub_load_many(handle, at, 0, lines), URMA_CR_SUCCESS);
   softub_close(handle);
+}
+
+// Used in the order in which they were asked for, in another one, and not at all.
+static void ahead_body(softub_path_t path) {
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  uint32_t random = SEED;
+  uint64_t at[80];
+  far_fill(0, BYTES, SEED);
+  static char all[BYTES];
+  fill(all, BYTES, SEED);
+  for (int round = 0; round < 200 && !case_failed(); ++round) {
+    const uint32_t asked = 1 + next_random(&random) % 80;  // more than are kept, too
+    for (uint32_t i = 0; i < asked; ++i) {
+      at[i] = next_random(&random) % (BYTES - 8);
+      check_number("prefetch", softub_prefetch(handle, at[i]), URMA_CR_SUCCESS);
+    }
+    const uint32_t used = next_random(&random) % (asked + 1), first = next_random(&random) % asked;
+    for (uint32_t i = 0; i < used; ++i) {
+      const uint64_t place = at[round % 2 == 0 ? i : (first + i * 7) % asked];
+      uint64_t word = 0;
+      check_number("load", softub_load(handle, place, &word, 8), URMA_CR_SUCCESS);
+      check_true("a word", memcmp(&word, all + place, 8) == 0);
+    }
+  }
+  check_number("beyond the segment", softub_prefetch(handle, UINT64_MAX), URMA_CR_REM_ACCESS_ABORT_ERR);
+  softub_close(handle);  // with lines that nobody used
+}
+
+// A line that was asked for is not newer than that, but what may have taken a lock drops it.
+static void ahead_order_body(softub_path_t path) {
+  softub_aperture_t *handle = open_handle(stage.far, path), *other = open_handle(stage.far, path);
+  for (uint64_t turn = 1; turn <= 20 && !case_failed(); ++turn) {
+    uint64_t word = 0;
+    check_number("prefetch", softub_prefetch(handle, THERE + 64), URMA_CR_SUCCESS);
+    check_number("store", softub_store(other, THERE + 64, &turn, 8), URMA_CR_SUCCESS);
+    check_number("fence", softub_fence(other), URMA_CR_SUCCESS);
+    if (turn % 2 == 0) {
+      check_number("atomic", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE + 256, 8, 1, 0, NULL), URMA_CR_SUCCESS);
+    } else {
+      check_number("invalidate", softub_sync_cache(handle, 0, SOFTUB_TO_THE_END, SOFTUB_INVALIDATE), URMA_CR_SUCCESS);
+    }
+    check_number("load", softub_load(handle, THERE + 64, &word, 8), URMA_CR_SUCCESS);
+    check_true("the word that the other one stored", word == turn);
+  }
+  softub_close(handle);
+  softub_close(other);
 }
 
 // ---- atomics ----------------------------------------------------------------------------------------------
@@ -454,6 +505,11 @@ static void after_the_end(void) {
 static void integrity(void) { for_each_path(integrity_body); }
 static void beside(void) { for_each_path(beside_body); }
 static void many(void) { for_each_path(many_body); }
+static void ahead(void) {
+  for_each_path(ahead_body);
+  for_each_cache(ahead_body);
+  for_each_path(ahead_order_body);
+}
 static void atomics(void) { for_each_path(atomics_body); }
 static void order(void) { for_each_path(order_body); }
 static void threads(void) { for_each_path(threads_body); }
@@ -487,6 +543,7 @@ static const struct test_case cases[] = {
     {"bytes are right", integrity},
     {"no byte beside a store", beside},
     {"many lines at once", many},
+    {"lines that are asked for ahead", ahead},
     {"atomics", atomics},
     {"what a load sees", order},
     {"threads with handles of their own", threads},

@@ -101,12 +101,13 @@ LanePath::~LanePath() {
 }
 
 void LanePath::break_off() {
+  broken_ = true;
   pub_.path = SOFTUB_PATH_BROKEN;
   socket_.reset();  // the NIC drops its end
 }
 
 urma_cr_status_t LanePath::check(uint64_t at, uint32_t bytes) const {
-  if (pub_.path != SOFTUB_PATH_LANE) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (broken_) return URMA_CR_ACK_TIMEOUT_ERR;
   if (bytes == 0 || bytes > kMaxBlockBytes) return URMA_CR_LOC_LEN_ERR;
   return is_inside(at, bytes) ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR;
 }
@@ -171,8 +172,8 @@ void LanePath::send_load(uint64_t address) {
   ring_if_asleep();
 }
 
-// The oldest request of the small ring is a store. False: the lane is broken.
-bool LanePath::take_store_answer() {
+// To the oldest request of the small ring: a store, or a load ahead of its use. False: the lane is broken.
+bool LanePath::take_answer() {
   const uint32_t number = lane_.answered;
   const uint8_t* line = lane_.replies + number % SOFTUB_LANE_SLOTS * SOFTUB_LANE_SLOT_BYTES;
   const uint64_t word = wait_for(reinterpret_cast<const std::byte*>(line), number);
@@ -182,22 +183,32 @@ bool LanePath::take_store_answer() {
   }
   ++lane_.answered;
   --pub_.unanswered;
-  if (is_refusal(reinterpret_cast<const std::byte*>(line)) && store_error_ == URMA_CR_SUCCESS) {
+  if (EarlyLoad* early = std::exchange(early_[number % SOFTUB_LANE_SLOTS], nullptr); early != nullptr) {
+    take_early(*early, line, word);
+  } else if (is_refusal(reinterpret_cast<const std::byte*>(line)) && store_error_ == URMA_CR_SUCCESS) {
     store_error_ = URMA_CR_REM_ACCESS_ABORT_ERR;
   }
   return true;
 }
 
+void LanePath::take_early(EarlyLoad& early, const uint8_t* line, uint64_t word) {
+  early.is_done = true;
+  early.status = data_of(word) == kLineBytes ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR;
+  if (early.status != URMA_CR_SUCCESS) return;
+  const uint64_t offset = (segment_.base + early.block.at) % kLineBytes;
+  std::memcpy(early.block.to, line + kLineBytes + offset, early.block.bytes);
+}
+
 // Waits for one answer, and takes those that are there already. False: the lane is broken.
 bool LanePath::make_room() {
-  if (!take_store_answer()) return false;
-  while (pub_.unanswered != 0 && softub_lane_answer(&lane_, lane_.answered) != 0) take_store_answer();
+  if (!take_answer()) return false;
+  while (pub_.unanswered != 0 && softub_lane_answer(&lane_, lane_.answered) != 0) take_answer();
   return true;
 }
 
-bool LanePath::take_store_answers() {
+bool LanePath::take_answers() {
   while (pub_.unanswered != 0) {
-    if (!take_store_answer()) return false;
+    if (!take_answer()) return false;
   }
   return true;
 }
@@ -277,7 +288,7 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
   };
   Walk asked{blocks, segment_.base}, got{blocks, segment_.base};
   const auto is_long = [](const LoadBlock& block) { return block.bytes > kLineBytes; };
-  if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
   uint32_t in_flight = 0;
   while (!got.is_over()) {
@@ -289,7 +300,7 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
       asked.pass(piece);
       ++in_flight;
     }
-    if (!take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+    if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
     if (in_flight == 0) continue;  // the stores had taken all room
     --in_flight;
     const Piece piece = got.piece();
@@ -306,7 +317,7 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
   for (const uint64_t place : at) {
     if (const urma_cr_status_t status = check(place, kLineBytes); status != URMA_CR_SUCCESS) return status;
   }
-  if (!take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
   for (size_t sent = 0, got = 0; got != at.size(); ++got, to += kLineBytes) {
     const size_t before = sent;
@@ -349,7 +360,7 @@ urma_cr_status_t LanePath::store(const StoreBlock& block) {
     const uint32_t whole_lines = whole ? std::bit_floor(piece.bytes / kLineBytes) : 0;
     if (whole_lines > 1) {
       const Piece large{piece.address, whole_lines, 0, whole_lines * kLineBytes};
-      if (!take_store_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+      if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
       send_large(true, large, from + done);
       const urma_cr_status_t status = take_large_answer(large, nullptr);
       if (status == URMA_CR_ACK_TIMEOUT_ERR) return status;
@@ -374,9 +385,26 @@ urma_cr_status_t LanePath::store(const StoreBlock& block) {
 }
 
 urma_cr_status_t LanePath::fence() {
-  if (pub_.path == SOFTUB_PATH_LANE) take_store_answers();
-  if (pub_.path != SOFTUB_PATH_LANE && store_error_ == URMA_CR_SUCCESS) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (!broken_) take_answers();
+  if (broken_ && store_error_ == URMA_CR_SUCCESS) return URMA_CR_ACK_TIMEOUT_ERR;
   return std::exchange(store_error_, URMA_CR_SUCCESS);
+}
+
+bool LanePath::ask(EarlyLoad* early) {
+  if (check(early->block.at, early->block.bytes) != URMA_CR_SUCCESS || !has_room()) return false;
+  early_[lane_.next % SOFTUB_LANE_SLOTS] = early;
+  ++pub_.unanswered;
+  const uint64_t address = segment_.base + early->block.at;
+  send_load(address - address % kLineBytes);
+  return true;
+}
+
+void LanePath::finish(EarlyLoad* early) {
+  while (!early->is_done && take_answer()) {
+  }
+  if (early->is_done) return;
+  early->is_done = true;
+  early->status = URMA_CR_ACK_TIMEOUT_ERR;
 }
 
 urma_cr_status_t LanePath::atomic(const RemoteAtomic&, uint64_t*) { return URMA_CR_UNSUPPORTED_OPCODE_ERR; }

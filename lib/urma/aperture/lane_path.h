@@ -10,6 +10,7 @@
 // Thread: one at a time. Signal handlers: safe, if `drive` is empty.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,11 +51,13 @@ class LanePath final : public RemotePath {
   urma_cr_status_t fence() override;
   // A lane carries no atomics.
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
+  bool ask(EarlyLoad*) override;
+  void finish(EarlyLoad*) override;
   bool is_signal_safe() const override { return !options_.drive; }
-  bool is_broken() const override { return pub_.path != SOFTUB_PATH_LANE; }
+  bool is_broken() const override { return broken_; }
 
   // Waits until all stores are executed, or refused, which the next fence tells.
-  urma_cr_status_t settle() { return take_store_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
+  urma_cr_status_t settle() { return take_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
 
   // The same as load(), for whole lines at places that are multiples of a line in the remote address space.
   urma_cr_status_t load_lines(std::span<const uint64_t> at, std::byte* to);
@@ -85,9 +88,10 @@ class LanePath final : public RemotePath {
   bool has_room() const { return lane_.next - lane_.answered < SOFTUB_LANE_SLOTS; }
   void send_load(uint64_t address);
   urma_cr_status_t store_line(uint64_t address, const std::byte* from, uint64_t enables);
-  bool take_store_answer();
-  bool take_store_answers();
+  bool take_answer();
+  bool take_answers();
   bool make_room();
+  void take_early(EarlyLoad&, const uint8_t* line, uint64_t word);
   urma_cr_status_t take_load_answer(const Piece&, std::byte* to);
 
   // Large ring.
@@ -107,6 +111,8 @@ class LanePath final : public RemotePath {
   softub_lane_t& lane_;
   ipc::Mapping memory_;
   ipc::Fd socket_;
+  bool broken_ = false;
+  std::array<EarlyLoad*, SOFTUB_LANE_SLOTS> early_{};  // by slot of the small ring; null: a store
   uint32_t large_next_ = 0, large_answered_ = 0;
   softub_lane_head_t large_load_{}, large_store_{};
   urma_cr_status_t store_error_ = URMA_CR_SUCCESS;  // the first one since the last fence

@@ -109,6 +109,11 @@ urma_cr_status_t LineCache::fetch(uint64_t address, std::optional<Place>* place)
   return URMA_CR_SUCCESS;
 }
 
+bool LineCache::has(uint64_t at) {
+  const std::optional<Place> place = find(base_ + at);
+  return place && !is_partial(*place);
+}
+
 bool LineCache::is_here(const LoadBlock& block) {
   for (uint32_t done = 0; done < block.bytes;) {
     const Piece piece = piece_of(block.at, block.bytes, done);

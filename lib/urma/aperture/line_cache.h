@@ -39,6 +39,9 @@ class LineCache final : public RemotePath {
   // To be called before an atomic that goes another way: sends what is dirty, and drops the lines of these bytes.
   void make_way(uint64_t at, uint32_t bytes);
 
+  // Is the whole line of this byte here?
+  bool has(uint64_t at);
+
   // softub_sync_cache().
   urma_cr_status_t sync(uint64_t at, uint64_t bytes, uint32_t what);
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "lib/urma/aperture/ahead_loads.h"
 #include "lib/urma/aperture/line_cache.h"
 #include "lib/urma/aperture/open_path.h"
 #include "lib/urma/aperture/queue_path.h"
@@ -33,7 +34,8 @@ struct Opened {
   softub_aperture_options_t options;
   softub_aperture_t below;  // of a handle with a cache: what its path works with
   OpenedPath way;
-  std::unique_ptr<LineCache> cache;    // before `way`; null: none
+  std::unique_ptr<AheadLoads> ahead;   // before `way`
+  std::unique_ptr<LineCache> cache;    // before `ahead`; null: none
   std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
 };
 
@@ -62,7 +64,8 @@ HandlePage* new_page() {
 RemotePath* path_of(softub_aperture_t* handle) {
   Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return nullptr;
-  return opened->cache != nullptr ? opened->cache.get() : opened->way.path.get();
+  if (opened->cache != nullptr) return opened->cache.get();
+  return opened->ahead.get();
 }
 
 // Opens the path, and a cache before it, and tells inline calls what to use.
@@ -71,8 +74,9 @@ bool set_up(const Segment& segment, Opened* opened, softub_aperture_t* handle, s
   const bool cached = options.cache != SOFTUB_CACHE_NONE;
   softub_aperture_t* below = cached ? &opened->below : handle;
   if (!open_path(segment, options.path, true, below, &opened->way, why)) return false;
+  opened->ahead = std::make_unique<AheadLoads>(*opened->way.path, below->base, below->bytes, &handle->path);
   if (!cached) return true;
-  opened->cache = std::make_unique<LineCache>(*opened->way.path, below->base, below->bytes, options.cache);
+  opened->cache = std::make_unique<LineCache>(*opened->ahead, below->base, below->bytes, options.cache);
   handle->base = below->base;
   handle->bytes = below->bytes;
   handle->cache = opened->cache->state();
@@ -84,6 +88,12 @@ bool set_up(const Segment& segment, Opened* opened, softub_aperture_t* handle, s
 urma_cr_status_t done(softub_aperture_t* handle, const RemotePath& path, urma_cr_status_t status) {
   if (path.is_broken()) handle->path = SOFTUB_PATH_BROKEN;
   return status;
+}
+
+// What is beneath a cache, and lines that were asked for ahead.
+softub_path_t served_by(const softub_aperture_t* handle) {
+  const uint32_t path = handle->path == SOFTUB_PATH_CACHED ? page_of(handle)->opened->below.path : handle->path;
+  return path == SOFTUB_PATH_AHEAD ? SOFTUB_PATH_LANE : static_cast<softub_path_t>(path);
 }
 
 urma_cr_status_t load_uncached(softub_aperture_t* handle, void* to, uint32_t bytes) {
@@ -170,6 +180,13 @@ urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at,
   return URMA_CR_SUCCESS;
 }
 
+urma_cr_status_t softub_prefetch(softub_aperture_t* handle, uint64_t at) {
+  const Opened* opened = page_of(handle)->opened;
+  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  if (opened->cache != nullptr && opened->cache->has(at)) return URMA_CR_SUCCESS;
+  return done(handle, *opened->ahead, opened->ahead->prefetch(at));
+}
+
 urma_cr_status_t softub_fence(softub_aperture_t* handle) {
   RemotePath* path = path_of(handle);
   return path != nullptr ? done(handle, *path, path->fence()) : URMA_CR_LOC_OPERATION_ERR;
@@ -182,6 +199,7 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
   RemotePath* path = opened->way.path.get();
   if (opened->cache != nullptr) opened->cache->make_way(at, bytes);
+  opened->ahead->forget();
   if (opened->way.lane != nullptr) {
     // Its stores come first; what became of them is told by the program's own fence.
     if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
@@ -208,6 +226,7 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
 urma_cr_status_t softub_sync_cache(softub_aperture_t* handle, uint64_t at, uint64_t bytes, uint32_t what) {
   Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  if ((what & (SOFTUB_INVALIDATE | SOFTUB_DISCARD)) != 0) opened->ahead->forget();
   if (opened->cache == nullptr) return URMA_CR_SUCCESS;
   return done(handle, *opened->cache, opened->cache->sync(at, bytes, what));
 }
@@ -230,9 +249,7 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost) {
     const int64_t began = now_ns();
     if (load_uncached(handle, line, bytes) == URMA_CR_SUCCESS) took[good++] = now_ns() - began;
   }
-  const bool is_cached = handle->path == SOFTUB_PATH_CACHED;
-  *cost = {.path = static_cast<softub_path_t>(is_cached ? page_of(handle)->opened->below.path : handle->path),
-           .load_ns = 0};
+  *cost = {.path = served_by(handle), .load_ns = 0};
   if (good == 0) return URMA_SUCCESS;
   std::nth_element(took.begin(), took.begin() + good / 2, took.begin() + good);
   cost->load_ns = static_cast<uint64_t>(took[good / 2]);

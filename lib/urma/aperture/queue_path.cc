@@ -130,12 +130,16 @@ urma_sge_t QueuePath::remote(uint64_t at, uint32_t count) const {
   return sge;
 }
 
-// A part of the buffer that nobody uses; waits for one.
+// A part of the buffer that nobody uses; kNoSlot: there is none.
+uint64_t QueuePath::free_slot() const {
+  const auto is_free = [](const Slot& slot) { return slot.requests == 0; };
+  return static_cast<uint64_t>(std::find_if(slots_.begin(), slots_.end(), is_free) - slots_.begin());
+}
+
+// The same; waits for one.
 uint64_t QueuePath::take_slot() {
   for (;;) {
-    for (uint64_t slot = 0; slot < kSlots; ++slot) {
-      if (slots_[slot].requests == 0) return slot;
-    }
+    if (const uint64_t slot = free_slot(); slot != kNoSlot) return slot;
     poll();
   }
 }
@@ -188,18 +192,25 @@ void QueuePath::give_up() {
 void QueuePath::complete(const urma_cr_t& record) {
   --in_flight_;
   ++oldest_;
-  bool is_load = false;
+  if (record.status == URMA_CR_ACK_TIMEOUT_ERR) broken_ = true;
   if (record.user_ctx != kNoSlot) {
     Slot& slot = slots_[record.user_ctx];
     --slot.requests;
-    is_load = slot.to != nullptr;
-    if (is_load && record.status == URMA_CR_SUCCESS) std::memcpy(slot.to, memory_of(record.user_ctx), slot.bytes);
-    if (slot.requests == 0) slot.to = nullptr;
+    if (slot.to != nullptr) return end_load(slot, record.user_ctx, record.status);
   }
-  if (record.status == URMA_CR_SUCCESS) return;
-  if (record.status == URMA_CR_ACK_TIMEOUT_ERR) broken_ = true;
-  urma_cr_status_t& error = is_load ? load_error_ : store_error_;
-  if (error == URMA_CR_SUCCESS) error = record.status;
+  if (store_error_ == URMA_CR_SUCCESS) store_error_ = record.status;
+}
+
+// Or an atomic.
+void QueuePath::end_load(Slot& slot, uint64_t index, urma_cr_status_t status) {
+  if (status == URMA_CR_SUCCESS) std::memcpy(slot.to, memory_of(index), slot.bytes);
+  slot.to = nullptr;
+  if (EarlyLoad* early = std::exchange(slot.early, nullptr); early != nullptr) {
+    early->status = status;
+    early->is_done = true;
+  } else if (load_error_ == URMA_CR_SUCCESS) {
+    load_error_ = status;
+  }
 }
 
 void QueuePath::drain() {
@@ -215,22 +226,46 @@ urma_cr_status_t QueuePath::load(std::span<const LoadBlock> blocks) {
   drain();
   load_error_ = URMA_CR_SUCCESS;
   for (const LoadBlock& block : blocks) {
-    const uint64_t slot = take_slot();
-    slots_[slot].to = block.to;
-    slots_[slot].bytes = block.bytes;
-    urma_sge_t to = local(memory_of(slot), block.bytes), from = remote(block.at, block.bytes);
-    urma_jfs_wr_t request{};
-    request.opcode = URMA_OPC_READ;
-    request.rw.src = {&from, 1};
-    request.rw.dst = {&to, 1};
-    if (const urma_cr_status_t status = post(request, slot, block.at, 0); status != URMA_CR_SUCCESS) {
-      slots_[slot].to = nullptr;
+    if (const urma_cr_status_t status = read(block, take_slot()); status != URMA_CR_SUCCESS) {
       load_error_ = status;
       break;
     }
   }
   drain();
   return load_error_;
+}
+
+urma_cr_status_t QueuePath::read(const LoadBlock& block, uint64_t slot) {
+  slots_[slot].to = block.to;
+  slots_[slot].bytes = block.bytes;
+  urma_sge_t to = local(memory_of(slot), block.bytes), from = remote(block.at, block.bytes);
+  urma_jfs_wr_t request{};
+  request.opcode = URMA_OPC_READ;
+  request.rw.src = {&from, 1};
+  request.rw.dst = {&to, 1};
+  const urma_cr_status_t status = post(request, slot, block.at, 0);
+  if (status != URMA_CR_SUCCESS) slots_[slot].to = nullptr;
+  return status;
+}
+
+// A load must see the stores before it, which would have to be waited for.
+bool QueuePath::ask(EarlyLoad* early) {
+  const LoadBlock& block = early->block;
+  if (check(block.at, block.bytes) != URMA_CR_SUCCESS || overlaps(block.at, block.bytes) || in_flight_ == kDepth)
+    return false;
+  const auto used = std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.requests != 0; });
+  if (used >= kSlots - kSlotsForOthers) return false;
+  const uint64_t slot = free_slot();
+  if (read(block, slot) != URMA_CR_SUCCESS) return false;
+  slots_[slot].early = early;
+  return true;
+}
+
+void QueuePath::finish(EarlyLoad* early) {
+  while (!early->is_done && in_flight_ != 0) poll();
+  if (early->is_done) return;
+  early->is_done = true;
+  early->status = URMA_CR_ACK_TIMEOUT_ERR;
 }
 
 urma_cr_status_t QueuePath::write(uint64_t at, const std::byte* from, uint32_t bytes, uint64_t slot) {

@@ -35,12 +35,15 @@ class QueuePath final : public RemotePath {
   urma_cr_status_t store(const StoreBlock&) override;
   urma_cr_status_t fence() override;
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
+  bool ask(EarlyLoad*) override;
+  void finish(EarlyLoad*) override;
   bool is_signal_safe() const override { return true; }
   bool is_broken() const override { return broken_; }
 
  private:
   static constexpr uint32_t kDepth = 256;
   static constexpr uint32_t kSlots = 16;
+  static constexpr uint32_t kSlotsForOthers = 4;  // which loads ahead of their use leave
   // Requests have deadlines of their own, but these do not count time in which nobody drives the NIC.
   static constexpr Duration kPatience = seconds(20);
   static constexpr uint32_t kInlineBytes = 64;
@@ -51,6 +54,7 @@ class QueuePath final : public RemotePath {
     uint32_t requests = 0;
     void* to = nullptr;  // a load: where the bytes go
     uint32_t bytes = 0;
+    EarlyLoad* early = nullptr;  // whose load this is; null: of the call that waits
   };
 
   explicit QueuePath(urma_target_seg_t* seg) : seg_(seg) {}
@@ -59,6 +63,8 @@ class QueuePath final : public RemotePath {
 
   std::byte* memory_of(uint64_t slot) const { return buffer_ + slot * kMaxBlockBytes; }
   uint64_t take_slot();
+  uint64_t free_slot() const;
+  urma_cr_status_t read(const LoadBlock&, uint64_t slot);
   urma_sge_t local(const void* bytes, uint32_t count) const;
   urma_sge_t remote(uint64_t at, uint32_t count) const;
   bool overlaps(uint64_t at, uint32_t bytes) const;
@@ -67,6 +73,7 @@ class QueuePath final : public RemotePath {
   void poll();
   void give_up();
   void complete(const urma_cr_t&);
+  void end_load(Slot&, uint64_t slot, urma_cr_status_t);
   void drain();
 
   urma_target_seg_t* seg_;

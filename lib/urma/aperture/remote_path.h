@@ -25,6 +25,12 @@ struct LoadBlock {
   void* to;
   uint32_t bytes;  // 1 to kMaxBlockBytes
 };
+// A load whose bytes are wanted later: at most a line, within one line of the remote address space.
+struct EarlyLoad {
+  LoadBlock block;
+  urma_cr_status_t status = URMA_CR_SUCCESS;
+  bool is_done = false;  // then `status` holds, and the bytes are there
+};
 struct StoreBlock {
   uint64_t at;
   const void* from;
@@ -55,6 +61,11 @@ class RemotePath {
   virtual urma_cr_status_t fence() = 0;
   // After a fence: executes it exactly once and waits for the former value. URMA_CR_ACK_TIMEOUT_ERR: it may have run.
   virtual urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) = 0;
+
+  // Sends a load ahead of its use, and does not wait. It is done at the latest when finish() returns; until it is done, it
+  // stays where it is. False: it was not sent, as there is no room now, or this path does not know how.
+  virtual bool ask(EarlyLoad*) { return false; }
+  virtual void finish(EarlyLoad*) {}
 
   virtual bool is_signal_safe() const = 0;
   // The other end is gone or did not answer in time: everything fails at once from now on.

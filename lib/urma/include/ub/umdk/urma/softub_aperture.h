@@ -38,13 +38,14 @@ typedef enum softub_path {
   SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
   SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
   SOFTUB_PATH_BROKEN = 3, /* the target is gone, or did not answer in time */
-  SOFTUB_PATH_CACHED = 4  /* one of both, behind a line cache */
+  SOFTUB_PATH_CACHED = 4, /* one of both, behind a line cache */
+  SOFTUB_PATH_AHEAD = 5   /* a lane, while lines that softub_prefetch asked for are here */
 } softub_path_t;
 
 typedef struct softub_aperture {
   /* For the inline calls alone. */
   uint32_t path;       /* softub_path_t */
-  uint32_t unanswered; /* stores whose answers were not looked at */
+  uint32_t unanswered; /* stores, and loads ahead of their use, whose answers were not looked at */
   uint64_t base;       /* how the target names the first byte */
   uint64_t bytes;      /* of the segment */
   softub_line_cache_t* cache; /* SOFTUB_PATH_CACHED */
@@ -194,6 +195,19 @@ SOFTUB_INLINE urma_cr_status_t softub_store(softub_aperture_t* handle, uint64_t 
  * waits for all. The first error, as softub_load(). A place need not be a multiple of 64.
  */
 urma_cr_status_t softub_load_many(softub_aperture_t* handle, const uint64_t* at, uint32_t lines, void* to);
+
+/**
+ * Asks for the line (64 bytes, aligned as the target names them) that holds byte `at`, and does not wait: the next
+ * softub_load() within that line finds it here, or waits for the rest of its way. So several loads that do not depend on
+ * each other take little longer than one. Each line serves one load; up to 64 are kept.
+ *
+ * The load may see bytes as old as this call. It sees all earlier stores of its own handle; an atomic, and
+ * softub_sync_cache() with SOFTUB_INVALIDATE, drop what was asked for. It is a hint: where there is no room for it, or
+ * no way to keep it, the load goes there itself.
+ *
+ * @return as softub_load(), for what is known by now.
+ */
+urma_cr_status_t softub_prefetch(softub_aperture_t* handle, uint64_t at);
 
 /**
  * Waits until all stores of the handle are executed.
