@@ -62,8 +62,8 @@ class RemotePath {
   // After a fence: executes it exactly once and waits for the former value. URMA_CR_ACK_TIMEOUT_ERR: it may have run.
   virtual urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) = 0;
 
-  // Sends a load ahead of its use, and does not wait. It is done when finish() returns, or earlier, and stays where it is
-  // until then. False: it was not sent, as there is no room now, or this path does not know how.
+  // Sends a load ahead of its use, and does not wait. It is done when finish() returns, or earlier, and stays where it
+  // is until then. False: it was not sent, as there is no room now, or this path does not know how.
   virtual bool ask(EarlyLoad*) { return false; }
   virtual void finish(EarlyLoad*) {}
 
