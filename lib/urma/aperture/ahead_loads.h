@@ -24,8 +24,8 @@ namespace ub::aperture {
 
 class AheadLoads final : public RemotePath {
  public:
-  // Before `below`, which leads to a segment of so many bytes, whose first byte has the address `base`. `inline_path` is
-  // what inline calls read of the path. Both outlive this.
+  // Before `below`, which leads to a segment of so many bytes that begins at the address `base`. `inline_path` is what
+  // inline calls read of the path. Both outlive this.
   AheadLoads(RemotePath& below, uint64_t base, uint64_t bytes, uint32_t* inline_path)
       : below_(below), base_(base), bytes_(bytes), inline_path_(*inline_path) {}
 
