@@ -100,10 +100,11 @@ class Engine {
 
   // A frame that came by a wire.
   void on_frame(uint32_t link, std::span<const std::byte> eth_frame) {
+    if (!carries(link)) return s_.drop(Counter::kRxDropNoBypass);
     wire::BypassPacket packet;
     const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
     if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
-    if (!carries(link) || channel_of_pair(s_, link, packet.route.dcna, packet.route.scna) == 0)
+    if (channel_of_pair(s_, link, packet.route.dcna, packet.route.scna) == 0)
       return s_.drop(Counter::kRxDropNoBypass);
     packet.is_response ? requester_.on_answer(link, packet) : server_.on_request(link, packet, true);
   }
