@@ -18,7 +18,6 @@ namespace {
 
 constexpr uint64_t kMostAtOnce = 8192;  // bytes of one call
 constexpr uint64_t kLine = 64;
-constexpr uint32_t kMostAhead = 64;  // lines that a handle keeps
 
 struct CloseHandle {
   void operator()(softub_aperture_t* handle) const { softub_close(handle); }
@@ -42,9 +41,7 @@ class Loads {
       : o_(o),
         endpoint_(endpoint),
         handle_(open_handle(o, endpoint)),
-        bytes_(endpoint.layout().size),
-        is_line_load_(o.verb == Verb::kLoad && endpoint.layout().size == kLine),
-        depth_(std::min(o.tx_depth, kMostAhead)) {}
+        bytes_(endpoint.layout().size + kLine * o.tx_depth) {}
 
   // One load of the size, or one store and its fence.
   void one() {
@@ -65,13 +62,18 @@ class Loads {
       verify(bytes_.data(), slot);
     }
   }
-  // The same, and lines are loaded while those behind them are on their way.
-  void one_of_many() {
-    while (is_line_load_ && asked_ - next_ < depth_) {
-      const uint64_t there = endpoint_.remote_out(asked_++ % endpoint_.layout().slots);
-      expect_success(softub_prefetch(handle_.get(), there), "a prefetch");
+  // As many lines as may be in flight, or one at a time if the size is another one. Returns how many there were.
+  uint32_t many(uint64_t most) {
+    if (o_.verb != Verb::kLoad || endpoint_.layout().size != kLine) return one(), 1;
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(o_.tx_depth, most));
+    at_.resize(count);
+    const uint32_t first = next_;
+    for (uint64_t& place : at_) place = endpoint_.remote_out(next_++ % endpoint_.layout().slots);
+    expect_success(softub_load_many(handle_.get(), at_.data(), count, bytes_.data()), "a load");
+    for (uint32_t i = 0; o_.verify && i < count; ++i) {
+      verify(bytes_.data() + i * kLine, (first + i) % endpoint_.layout().slots);
     }
-    one();
+    return count;
   }
   void fence() { expect_success(softub_fence(handle_.get()), "a store"); }
 
@@ -86,9 +88,8 @@ class Loads {
   Endpoint& endpoint_;
   Handle handle_;
   std::vector<uint8_t> bytes_;
-  const bool is_line_load_;
-  const uint32_t depth_;  // lines in flight
-  uint32_t next_ = 0, asked_ = 0;
+  std::vector<uint64_t> at_;
+  uint32_t next_ = 0;
 };
 
 uint64_t end_of(const Options& o, uint64_t start) {
@@ -115,9 +116,9 @@ Json measure_rate(const Options& o, Endpoint& endpoint, Loads& loads) {
   Meter meter;
   uint64_t left = o.duration_s > 0 ? UINT64_MAX : o.iterations_for(endpoint.layout().size);
   for (const uint64_t end = end_of(o, meter.start()); left != 0 && Ticks::now() < end;) {
-    loads.one_of_many();
-    meter.add(1);
-    --left;
+    const uint32_t count = loads.many(left);
+    meter.add(count);
+    left -= count;
     throw_if_stopped();
   }
   loads.fence();

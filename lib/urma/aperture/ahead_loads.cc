@@ -9,59 +9,54 @@ namespace ub::aperture {
 urma_cr_status_t AheadLoads::prefetch(uint64_t at) {
   if (is_broken()) return URMA_CR_ACK_TIMEOUT_ERR;
   if (at >= bytes_) return URMA_CR_REM_ACCESS_ABORT_ERR;
-  const uint64_t line = line_of(at);
-  Ahead& place = lines_[next_];
-  if (find(line) != nullptr || !place.load.is_done) return URMA_CR_SUCCESS;
-  drop(place);
+  const uint64_t wanted = line_of(at);
+  Ahead& place = ahead(next_);
+  if (find(wanted) != next_ || !place.load.is_done) return URMA_CR_SUCCESS;
+  if (next_ - oldest_ == kLines) drop(oldest_);
   // At the ends of the segment a line has only those bytes that the segment has.
-  const uint64_t first = std::max(line, base_), end = std::min(line + kLineBytes, base_ + bytes_);
-  place.load = {{first - base_, place.bytes.data() + (first - line), static_cast<uint32_t>(end - first)}};
+  const uint64_t first = std::max(wanted, base_), end = std::min(wanted + kLineBytes, base_ + bytes_);
+  place.load = {{first - base_, place.bytes.data() + (first - wanted), static_cast<uint32_t>(end - first)}};
   if (!below_.ask(&place.load)) {
     place.load.is_done = true;
     return URMA_CR_SUCCESS;
   }
-  place.line = line;
-  ++wanted_;
-  next_ = (next_ + 1) % kLines;
+  line(next_++) = wanted;
   if (inline_path_ == SOFTUB_PATH_LANE) inline_path_ = SOFTUB_PATH_AHEAD;
   return URMA_CR_SUCCESS;
 }
 
-AheadLoads::Ahead* AheadLoads::find(uint64_t line) {
-  for (uint32_t i = 0; wanted_ != 0 && i < kLines; ++i) {
-    const uint32_t place = (likely_ + i) % kLines;
-    if (lines_[place].line != line) continue;
-    likely_ = place;
-    return &lines_[place];
-  }
-  return nullptr;
+// Lines are used mostly in the order in which they were asked for.
+uint32_t AheadLoads::find(uint64_t wanted) {
+  uint32_t number = oldest_;
+  while (number != next_ && line(number) != wanted) ++number;
+  return number;
 }
 
-void AheadLoads::drop(Ahead& ahead) {
-  if (ahead.line == kNone) return;
-  ahead.line = kNone;
-  if (--wanted_ == 0 && inline_path_ == SOFTUB_PATH_AHEAD) inline_path_ = SOFTUB_PATH_LANE;
+void AheadLoads::drop(uint32_t number) {
+  line(number) = kNone;
+  while (oldest_ != next_ && line(oldest_) == kNone) ++oldest_;
+  if (oldest_ == next_ && inline_path_ == SOFTUB_PATH_AHEAD) inline_path_ = SOFTUB_PATH_LANE;
 }
 
 void AheadLoads::forget() {
-  for (Ahead& ahead : lines_) drop(ahead);
+  for (uint32_t number = oldest_; number != next_; ++number) drop(number);
 }
 
-urma_cr_status_t AheadLoads::take(Ahead& ahead, const LoadBlock& block) {
-  if (!ahead.load.is_done) below_.finish(&ahead.load);
-  likely_ = (likely_ + 1) % kLines;
-  drop(ahead);
+urma_cr_status_t AheadLoads::take(uint32_t number, const LoadBlock& block) {
+  Ahead& place = ahead(number);
+  if (!place.load.is_done) below_.finish(&place.load);
+  drop(number);
   const uint64_t offset = (base_ + block.at) % kLineBytes;
-  if (ahead.load.status == URMA_CR_SUCCESS) std::memcpy(block.to, ahead.bytes.data() + offset, block.bytes);
-  return ahead.load.status;
+  if (place.load.status == URMA_CR_SUCCESS) std::memcpy(block.to, place.bytes.data() + offset, block.bytes);
+  return place.load.status;
 }
 
 urma_cr_status_t AheadLoads::load(std::span<const LoadBlock> blocks) {
-  if (wanted_ != 0 && blocks.size() == 1) {
+  if (oldest_ != next_ && blocks.size() == 1) {
     const LoadBlock& block = blocks[0];
     const bool is_inside = block.bytes != 0 && block.at < bytes_ && block.bytes <= bytes_ - block.at;
     if (is_inside && line_of(block.at) == line_of(block.at + block.bytes - 1)) {
-      if (Ahead* ahead = find(line_of(block.at)); ahead != nullptr) return take(*ahead, block);
+      if (const uint32_t number = find(line_of(block.at)); number != next_) return take(number, block);
     }
   }
   return below_.load(blocks);
@@ -69,8 +64,8 @@ urma_cr_status_t AheadLoads::load(std::span<const LoadBlock> blocks) {
 
 urma_cr_status_t AheadLoads::store(const StoreBlock& block) {
   const uint64_t first = line_of(block.at), last = line_of(block.at + block.bytes - 1);
-  for (uint32_t i = 0; wanted_ != 0 && i < kLines; ++i) {
-    if (lines_[i].line != kNone && first <= lines_[i].line && lines_[i].line <= last) drop(lines_[i]);
+  for (uint32_t number = oldest_; number != next_; ++number) {
+    if (first <= line(number) && line(number) <= last) drop(number);
   }
   return below_.store(block);
 }

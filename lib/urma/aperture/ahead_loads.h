@@ -27,7 +27,9 @@ class AheadLoads final : public RemotePath {
   // Before `below`, which leads to a segment of so many bytes that begins at the address `base`. `inline_path` is what
   // inline calls read of the path. Both outlive this.
   AheadLoads(RemotePath& below, uint64_t base, uint64_t bytes, uint32_t* inline_path)
-      : below_(below), base_(base), bytes_(bytes), inline_path_(*inline_path) {}
+      : below_(below), base_(base), bytes_(bytes), inline_path_(*inline_path) {
+    lines_.fill(kNone);
+  }
 
   // Asks for the line of this byte, if there is room for it. As RemotePath::store(): what is known to fail by now.
   urma_cr_status_t prefetch(uint64_t at);
@@ -45,24 +47,28 @@ class AheadLoads final : public RemotePath {
   static constexpr uint32_t kLines = 64;
   static constexpr uint64_t kNone = ~uint64_t{0};  // no address of a line
 
+  // A place is named by the number of its request; it is that modulo kLines.
   struct Ahead {
-    uint64_t line = kNone;  // its address; kNone: nobody wants it, though its answer may be still to come
     EarlyLoad load{{}, URMA_CR_SUCCESS, true};
     alignas(kLineBytes) std::array<std::byte, kLineBytes> bytes;
   };
 
   uint64_t line_of(uint64_t at) const { return (base_ + at) / kLineBytes * kLineBytes; }
-  Ahead* find(uint64_t line);
-  void drop(Ahead&);
-  urma_cr_status_t take(Ahead&, const LoadBlock&);
+  Ahead& ahead(uint32_t number) { return places_[number % kLines]; }
+  uint64_t& line(uint32_t number) { return lines_[number % kLines]; }
+  // The number of the line; next_: it is not here.
+  uint32_t find(uint64_t line);
+  void drop(uint32_t number);
+  urma_cr_status_t take(uint32_t number, const LoadBlock&);
 
   RemotePath& below_;
   const uint64_t base_, bytes_;
   uint32_t& inline_path_;
-  std::array<Ahead, kLines> lines_;
-  uint32_t next_ = 0;   // the place of the next one
-  uint32_t likely_ = 0;  // where the search begins: lines are used mostly in the order in which they were asked for
-  uint32_t wanted_ = 0;  // how many are wanted
+  // Addresses of lines; kNone: nobody wants it, though its answer may be still to come.
+  std::array<uint64_t, kLines> lines_{};
+  std::array<Ahead, kLines> places_;
+  uint32_t oldest_ = 0;  // that is wanted, if any is
+  uint32_t next_ = 0;
 };
 
 }  // namespace ub::aperture
