@@ -156,13 +156,15 @@ void Apertures::tear_down() {
   }
 }
 
+// The longer there is no room, the less often it tries: a stall may last for millions of the usual gaps.
 void Apertures::plan_step(Handle& h) {
-  plan(world_.options.aperture.gap_ns, [this, &h] { step(h); });
+  plan(world_.options.aperture.gap_ns << std::min(h.vain_steps, 8u), [this, &h] { step(h); });
 }
 
 void Apertures::step(Handle& h) {
   if (is_open(h) && timed_out(h)) close(h);
-  if (h.left != 0 && (is_open(h) || try_open(h))) call_some(h);
+  const bool called = h.left != 0 && (is_open(h) || try_open(h)) && call_some(h);
+  h.vain_steps = called ? 0 : h.vain_steps + 1;
   if (h.left == 0 && !waits(h)) return close(h);
   // With nothing to call, it looks at the time now and then.
   h.left != 0 ? plan_step(h) : plan(kTimeoutNs / 8, [this, &h] { step(h); });
@@ -210,15 +212,20 @@ void Apertures::node_stopped(const Node& node) {
   }
 }
 
-void Apertures::call_some(Handle& h) {
+bool Apertures::call_some(Handle& h) {
   const bool outdated = h.region->state != Region::State::kLive || h.shown != h.region->token.value;
-  if (h.frames && outdated && h.asked.empty() && rng_.chance(0.5)) return close_frames(h);
+  if (h.frames && outdated && h.asked.empty() && rng_.chance(0.5)) {
+    close_frames(h);
+    return true;
+  }
   const uint64_t calls = 1 + rng_.below(world_.options.aperture.burst);
   if (!h.frames && h.region->state != Region::State::kLive && rng_.chance(0.5))
     h.region = region_of(world_.node(h.server));
+  const uint32_t left = h.left;
   for (uint64_t i = 0; i < calls && h.left != 0 && !world_.failed(); ++i)
     if (call(h, draw(h))) --h.left;
   h.frames ? plan_taking(h) : plan_serving(*h.lane);
+  return h.left != left;
 }
 
 // ---- accesses ----------------------------------------------------------------------------------------------------
@@ -335,7 +342,6 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
   const bypass::Block block{a->address, static_cast<uint8_t>(std::countr_zero(a->bytes / kLine))};
   a->token = h.shown;
   if (a->is_load()) a->data.resize(a->bytes);
-  if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   uint32_t ticket = 0;
   Status status;
   if (a->is_load()) {
@@ -346,6 +352,7 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
     status = requester_of(user).store(user.turn(), h.opened, store, &ticket);
   }
   if (status != Status::kOk) return false;
+  if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   model.called(a);
   by_frames_.push_back(a);
   if (!h.asked.emplace(ticket, a).second) world_.model.fail("a ticket is given out twice");

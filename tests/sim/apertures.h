@@ -64,6 +64,7 @@ class Apertures {
     uint32_t shown = 0;  // the token that it was opened with
     bool taking_planned = false;
     uint32_t vain_looks = 0;                                 // since an answer came
+    uint32_t vain_steps = 0;                                 // since there was room for a call
     std::map<uint32_t, std::shared_ptr<Access>> asked = {};  // by ticket
   };
 
@@ -77,7 +78,7 @@ class Apertures {
   bool timed_out(const Handle&) const;
   bool try_open(Handle&);
   void close(Handle&);
-  void call_some(Handle&);
+  bool call_some(Handle&);  // false: there was no room
   std::shared_ptr<Access> draw(Handle&);
   void draw_place(const Region&, bool wrong, Access*);
   void draw_store(Access*);
