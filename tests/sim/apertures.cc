@@ -61,6 +61,10 @@ uint64_t Apertures::delay_or_stall(uint64_t mean_ns) {
   return !stopped_ && rng_.chance(o.stall) ? std::max(mean_ns, rng_.below(o.stall_ns)) : mean_ns;
 }
 
+void Apertures::reach(ReachedState state, bool yes) {
+  if (world_.reached) world_.reached->reach(state, yes);
+}
+
 // ---- memory ------------------------------------------------------------------------------------------------------
 
 // The region of this life of a node that programs are told of: the newest one. Probes need one with all rights.
@@ -162,7 +166,10 @@ void Apertures::plan_step(Handle& h) {
 }
 
 void Apertures::step(Handle& h) {
-  if (is_open(h) && timed_out(h)) close(h);
+  if (is_open(h) && timed_out(h)) {
+    reach(ReachedState::kLaneGivenUp, !h.frames);
+    close(h);
+  }
   const bool called = h.left != 0 && (is_open(h) || try_open(h)) && call_some(h);
   h.vain_steps = called ? 0 : h.vain_steps + 1;
   if (h.left == 0 && !waits(h)) return close(h);
@@ -206,9 +213,11 @@ void Apertures::node_stopped(const Node& node) {
   for (const auto& r : regions_)
     if (r->node == node.index() && r->epoch == node.epoch()) model.region_leaving(r.get());
   for (auto& h : handles_) {
-    const bool user = h->user == node.index();
+    const bool user = h->user == node.index(), server = h->server == node.index();
+    reach(h->frames ? ReachedState::kAskedOwnerDies : ReachedState::kLaneOwnerDies, server && waits(*h));
+    reach(ReachedState::kLaneProgramDies, user && !h->frames && waits(*h));
     if (h->frames && user) give_up_frames(*h);
-    if (!h->frames && (user || h->server == node.index())) close(*h);
+    if (!h->frames && (user || server)) close(*h);
   }
 }
 
@@ -285,7 +294,10 @@ void Apertures::draw_store(Access* a) {
 
 bool Apertures::call(Handle& h, const std::shared_ptr<Access>& a) {
   if (h.frames) return call_by_frames(h, a);
-  if (!h.lane->has_room(*a)) return false;
+  if (!h.lane->has_room(*a)) {
+    reach(ReachedState::kLaneFull);
+    return false;
+  }
   std::vector<std::byte> frame = frame_of(*a, h.lane->next_number(*a));
   model.called(a);
   h.lane->call(a, std::move(frame));
@@ -351,6 +363,7 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
                                      rng_.chance(0.2)};
     status = requester_of(user).store(user.turn(), h.opened, store, &ticket);
   }
+  reach(ReachedState::kAskedRefused, status == Status::kBusy);
   if (status != Status::kOk) return false;
   if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   model.called(a);
@@ -366,6 +379,7 @@ void Apertures::take_outcomes(Handle& h) {
     const Outcome outcome = requester_of(world_.node(h.user)).take(h.opened, it->first);
     if (outcome == Outcome::kOk || outcome == Outcome::kRefused) model.answered(a, outcome == Outcome::kOk, a.data);
     if (outcome == Outcome::kUnanswered) give_up(a);
+    reach(ReachedState::kAskedUnanswered, outcome == Outcome::kUnanswered);
     it = outcome == Outcome::kPending ? std::next(it) : h.asked.erase(it);
   }
 }

@@ -20,6 +20,7 @@
 #include "lib/base/time.h"
 #include "tests/sim/aperture_model.h"
 #include "tests/sim/network.h"
+#include "tests/sim/reached.h"
 #include "tests/sim/sim_lane.h"
 
 namespace ub::sim {
@@ -91,6 +92,7 @@ class Apertures {
   bool call_by_frames(Handle&, const std::shared_ptr<Access>&);
   void take_outcomes(Handle&);
   void give_up(Access&);
+  void reach(ReachedState, bool yes = true);
   void give_up_frames(Handle&);
   void close_frames(Handle&);
   void plan_taking(Handle&);
