@@ -426,10 +426,19 @@ void Apertures::plan_taking(Handle& h) {
 void Apertures::plan_lateness(const Handle& h) {
   const ApertureOptions& o = world_.options.aperture;
   if (stopped_ || !rng_.chance(o.stall)) return;
+  if (shuts_ < o.shuts && rng_.chance(0.5)) return shut_port(world_.node(h.server));
   const bool there = rng_.chance(0.5);
   Instant& late = there ? late_[h.user][h.server] : late_[h.server][h.user];
   late = later(late, world_.now() + ns(rng_.below(std::min<uint64_t>(o.stall_ns, 1'900'000'000))));
 }
+
+void Apertures::shut_port(const Node& node) {
+  constexpr uint64_t kLongest = 10'000'000;  // short for requests of queues, which wait for the port, too
+  ++shuts_;
+  shut_until_[node.index()] = world_.now() + ns(rng_.below(std::min(world_.options.aperture.stall_ns, kLongest)));
+}
+
+bool Apertures::port_is_shut(const Node& node) const { return world_.now() < shut_until_[node.index()]; }
 
 void Apertures::frame_arrives(const Node& at, std::span<const std::byte> frame) {
   wire::BypassPacket p;

@@ -46,6 +46,7 @@ class Apertures {
   void frame_arrives(const Node&, std::span<const std::byte> frame);
   // Frames of loads and stores from one node to another are late, and arrive then at the earliest.
   Instant late_until(uint32_t from, uint32_t to) const { return late_[from][to]; }
+  bool port_is_shut(const Node&) const;  // it has no room
   void node_stopped(const Node&);
 
   ApertureModel model;
@@ -97,6 +98,7 @@ class Apertures {
   void close_frames(Handle&);
   void plan_taking(Handle&);
   void plan_lateness(const Handle&);
+  void shut_port(const Node&);
   void plan_fault();
   void fault();
 
@@ -108,6 +110,8 @@ class Apertures {
   std::vector<std::unique_ptr<SimLane>> lanes_;     // all that there ever were: late events name them
   std::vector<std::shared_ptr<Access>> by_frames_;  // all accesses that there ever were
   std::array<std::array<Instant, kMaxNodes>, kMaxNodes> late_{};
+  std::array<Instant, kMaxNodes> shut_until_{};  // ports, by node
+  uint32_t shuts_ = 0;
   bool stopped_ = false;
 };
 

@@ -292,7 +292,7 @@ ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
   ApertureOptions a;
   const bool on = rng.chance(share);
-  a.handles = pick<uint32_t>(rng, {1, 1, 2});
+  a.handles = pick<uint32_t>(rng, {1, 1, 2, 4});
   if (!on) a.handles = 0;
   a.calls = pick<uint32_t>(rng, {10, 40, 150});
   a.gap_ns = pick<uint64_t>(rng, {500, 5000, 50'000});
@@ -304,7 +304,8 @@ ApertureOptions draw_aperture(const Options& o, double share) {
   a.stall = maybe<double>(rng, 0.6, {0.01, 0.1});
   a.stall_ns = pick<uint64_t>(rng, {50'000, 1'000'000, 1'000'000'000, 6'000'000'000});
   a.faults = maybe<uint32_t>(rng, 0.5, {1, 3, 8});
-  a.frames = pick<float>(rng, {0.5F, 1.0F, 1.0F});
+  a.frames = pick<float>(rng, {0.3F, 0.5F, 1.0F});
+  a.shuts = maybe<uint32_t>(rng, 0.3, {1, 8});
   if (!o.lossless || o.busy) a.frames = 0;
   return a;
 }
@@ -413,11 +414,13 @@ Options Options::draw_apertures(uint64_t seed) {
   o.work.requests = std::min(o.work.requests, 30u);
   if (seed % 8 == 0) o = draw_queue_path(seed);
   o.aperture = draw_aperture(o, 1);
+  Prng rng(seed ^ 0xdead);
+  if (rng.chance(0.3)) o.fault.crashes = pick<uint32_t>(rng, {1, 2, 4});
   return o;
 }
 
-// What an aperture does where neither lane nor frames serve: blocks by READ and WRITE, and atomics, of queues of RM, on a
-// wire with all faults at once.
+// What an aperture does where neither lane nor frames serve: blocks by READ and WRITE, and atomics, of queues of RM, on
+// a wire with all faults at once.
 Options Options::draw_queue_path(uint64_t seed) {
   Options o = draw(seed);
   for (uint64_t n = 1; o.busy || o.lossless; ++n) o = draw(seed + n * kOtherSeeds);
@@ -510,7 +513,7 @@ std::string Options::text() const {
   LINE(aperture.handles), LINE(aperture.frames), LINE(aperture.calls), LINE(aperture.gap_ns), LINE(aperture.burst);
   LINE(aperture.large);
   LINE(aperture.load), LINE(aperture.wrong), LINE(aperture.serve_ns), LINE(aperture.stall);
-  LINE(aperture.stall_ns), LINE(aperture.faults);
+  LINE(aperture.stall_ns), LINE(aperture.faults), LINE(aperture.shuts);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
   return s;

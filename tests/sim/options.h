@@ -142,6 +142,7 @@ struct ApertureOptions {
   uint64_t serve_ns = 2000;     // mean time until a NIC looks at a lane, or a program at its answers
   double stall = 0;             // chance that it takes longer, each time
   uint64_t stall_ns = 100'000;  // up to so much
+  uint32_t shuts = 0;           // how often a port has no room for a while, at most
   uint32_t faults = 0;          // regions that are unregistered, or get another token
   float frames = 0;             // share of the handles that go by frames, where the wire carries them; else by lanes
 };
