@@ -173,6 +173,7 @@ void ApertureModel::stored(const Region* r, uint64_t offset, std::span<const std
   if (a->state != Access::State::kOutstanding &&
       (a->state != Access::State::kGivenUp || a->given_up_ns < world_.now().ns))
     return world_.model.fail("%s is carried out after its end", describe(*a).c_str());
+  if (world_.reached) world_.reached->reach(ReachedState::kLaneStoreLate, a->state == Access::State::kGivenUp);
   for (uint64_t i = 0; i < bytes.size(); ++i) {
     const uint64_t at = r->address + offset + i - a->address;
     if (at >= a->bytes || !a->is_enabled(at) || a->data[at] != bytes[i])

@@ -61,6 +61,10 @@ uint64_t Apertures::delay_or_stall(uint64_t mean_ns) {
   return !stopped_ && rng_.chance(o.stall) ? std::max(mean_ns, rng_.below(o.stall_ns)) : mean_ns;
 }
 
+void Apertures::reach(ReachedState state, bool yes) {
+  if (world_.reached) world_.reached->reach(state, yes);
+}
+
 // ---- memory ------------------------------------------------------------------------------------------------------
 
 // The region of this life of a node that programs are told of: the newest one. Probes need one with all rights.
@@ -156,13 +160,18 @@ void Apertures::tear_down() {
   }
 }
 
+// The longer there is no room, the less often it tries: a stall may last for millions of the usual gaps.
 void Apertures::plan_step(Handle& h) {
-  plan(world_.options.aperture.gap_ns, [this, &h] { step(h); });
+  plan(world_.options.aperture.gap_ns << std::min(h.vain_steps, 8u), [this, &h] { step(h); });
 }
 
 void Apertures::step(Handle& h) {
-  if (is_open(h) && timed_out(h)) close(h);
-  if (h.left != 0 && (is_open(h) || try_open(h))) call_some(h);
+  if (is_open(h) && timed_out(h)) {
+    reach(ReachedState::kLaneGivenUp, !h.frames);
+    close(h);
+  }
+  const bool called = h.left != 0 && (is_open(h) || try_open(h)) && call_some(h);
+  h.vain_steps = called ? 0 : h.vain_steps + 1;
   if (h.left == 0 && !waits(h)) return close(h);
   // With nothing to call, it looks at the time now and then.
   h.left != 0 ? plan_step(h) : plan(kTimeoutNs / 8, [this, &h] { step(h); });
@@ -204,21 +213,28 @@ void Apertures::node_stopped(const Node& node) {
   for (const auto& r : regions_)
     if (r->node == node.index() && r->epoch == node.epoch()) model.region_leaving(r.get());
   for (auto& h : handles_) {
-    const bool user = h->user == node.index();
+    const bool user = h->user == node.index(), server = h->server == node.index();
+    reach(h->frames ? ReachedState::kAskedOwnerDies : ReachedState::kLaneOwnerDies, server && waits(*h));
+    reach(ReachedState::kLaneProgramDies, user && !h->frames && waits(*h));
     if (h->frames && user) give_up_frames(*h);
-    if (!h->frames && (user || h->server == node.index())) close(*h);
+    if (!h->frames && (user || server)) close(*h);
   }
 }
 
-void Apertures::call_some(Handle& h) {
+bool Apertures::call_some(Handle& h) {
   const bool outdated = h.region->state != Region::State::kLive || h.shown != h.region->token.value;
-  if (h.frames && outdated && h.asked.empty() && rng_.chance(0.5)) return close_frames(h);
+  if (h.frames && outdated && h.asked.empty() && rng_.chance(0.5)) {
+    close_frames(h);
+    return true;
+  }
   const uint64_t calls = 1 + rng_.below(world_.options.aperture.burst);
   if (!h.frames && h.region->state != Region::State::kLive && rng_.chance(0.5))
     h.region = region_of(world_.node(h.server));
+  const uint32_t left = h.left;
   for (uint64_t i = 0; i < calls && h.left != 0 && !world_.failed(); ++i)
     if (call(h, draw(h))) --h.left;
   h.frames ? plan_taking(h) : plan_serving(*h.lane);
+  return h.left != left;
 }
 
 // ---- accesses ----------------------------------------------------------------------------------------------------
@@ -278,7 +294,10 @@ void Apertures::draw_store(Access* a) {
 
 bool Apertures::call(Handle& h, const std::shared_ptr<Access>& a) {
   if (h.frames) return call_by_frames(h, a);
-  if (!h.lane->has_room(*a)) return false;
+  if (!h.lane->has_room(*a)) {
+    reach(ReachedState::kLaneFull);
+    return false;
+  }
   std::vector<std::byte> frame = frame_of(*a, h.lane->next_number(*a));
   model.called(a);
   h.lane->call(a, std::move(frame));
@@ -335,7 +354,6 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
   const bypass::Block block{a->address, static_cast<uint8_t>(std::countr_zero(a->bytes / kLine))};
   a->token = h.shown;
   if (a->is_load()) a->data.resize(a->bytes);
-  if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   uint32_t ticket = 0;
   Status status;
   if (a->is_load()) {
@@ -345,7 +363,9 @@ bool Apertures::call_by_frames(Handle& h, const std::shared_ptr<Access>& a) {
                                      rng_.chance(0.2)};
     status = requester_of(user).store(user.turn(), h.opened, store, &ticket);
   }
+  reach(ReachedState::kAskedRefused, status == Status::kBusy);
   if (status != Status::kOk) return false;
+  if (rng_.chance(0.05)) (void)requester_of(user).prefetch(user.turn(), h.opened, block);
   model.called(a);
   by_frames_.push_back(a);
   if (!h.asked.emplace(ticket, a).second) world_.model.fail("a ticket is given out twice");
@@ -359,6 +379,7 @@ void Apertures::take_outcomes(Handle& h) {
     const Outcome outcome = requester_of(world_.node(h.user)).take(h.opened, it->first);
     if (outcome == Outcome::kOk || outcome == Outcome::kRefused) model.answered(a, outcome == Outcome::kOk, a.data);
     if (outcome == Outcome::kUnanswered) give_up(a);
+    reach(ReachedState::kAskedUnanswered, outcome == Outcome::kUnanswered);
     it = outcome == Outcome::kPending ? std::next(it) : h.asked.erase(it);
   }
 }
@@ -405,10 +426,19 @@ void Apertures::plan_taking(Handle& h) {
 void Apertures::plan_lateness(const Handle& h) {
   const ApertureOptions& o = world_.options.aperture;
   if (stopped_ || !rng_.chance(o.stall)) return;
+  if (shuts_ < o.shuts && rng_.chance(0.5)) return shut_port(world_.node(h.server));
   const bool there = rng_.chance(0.5);
   Instant& late = there ? late_[h.user][h.server] : late_[h.server][h.user];
   late = later(late, world_.now() + ns(rng_.below(std::min<uint64_t>(o.stall_ns, 1'900'000'000))));
 }
+
+void Apertures::shut_port(const Node& node) {
+  constexpr uint64_t kLongest = 10'000'000;  // short for requests of queues, which wait for the port, too
+  ++shuts_;
+  shut_until_[node.index()] = world_.now() + ns(rng_.below(std::min(world_.options.aperture.stall_ns, kLongest)));
+}
+
+bool Apertures::port_is_shut(const Node& node) const { return world_.now() < shut_until_[node.index()]; }
 
 void Apertures::frame_arrives(const Node& at, std::span<const std::byte> frame) {
   wire::BypassPacket p;

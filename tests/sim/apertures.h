@@ -20,6 +20,7 @@
 #include "lib/base/time.h"
 #include "tests/sim/aperture_model.h"
 #include "tests/sim/network.h"
+#include "tests/sim/reached.h"
 #include "tests/sim/sim_lane.h"
 
 namespace ub::sim {
@@ -45,6 +46,7 @@ class Apertures {
   void frame_arrives(const Node&, std::span<const std::byte> frame);
   // Frames of loads and stores from one node to another are late, and arrive then at the earliest.
   Instant late_until(uint32_t from, uint32_t to) const { return late_[from][to]; }
+  bool port_is_shut(const Node&) const;  // it has no room
   void node_stopped(const Node&);
 
   ApertureModel model;
@@ -64,6 +66,7 @@ class Apertures {
     uint32_t shown = 0;  // the token that it was opened with
     bool taking_planned = false;
     uint32_t vain_looks = 0;                                 // since an answer came
+    uint32_t vain_steps = 0;                                 // since there was room for a call
     std::map<uint32_t, std::shared_ptr<Access>> asked = {};  // by ticket
   };
 
@@ -77,7 +80,7 @@ class Apertures {
   bool timed_out(const Handle&) const;
   bool try_open(Handle&);
   void close(Handle&);
-  void call_some(Handle&);
+  bool call_some(Handle&);  // false: there was no room
   std::shared_ptr<Access> draw(Handle&);
   void draw_place(const Region&, bool wrong, Access*);
   void draw_store(Access*);
@@ -90,10 +93,12 @@ class Apertures {
   bool call_by_frames(Handle&, const std::shared_ptr<Access>&);
   void take_outcomes(Handle&);
   void give_up(Access&);
+  void reach(ReachedState, bool yes = true);
   void give_up_frames(Handle&);
   void close_frames(Handle&);
   void plan_taking(Handle&);
   void plan_lateness(const Handle&);
+  void shut_port(const Node&);
   void plan_fault();
   void fault();
 
@@ -105,6 +110,8 @@ class Apertures {
   std::vector<std::unique_ptr<SimLane>> lanes_;     // all that there ever were: late events name them
   std::vector<std::shared_ptr<Access>> by_frames_;  // all accesses that there ever were
   std::array<std::array<Instant, kMaxNodes>, kMaxNodes> late_{};
+  std::array<Instant, kMaxNodes> shut_until_{};  // ports, by node
+  uint32_t shuts_ = 0;
   bool stopped_ = false;
 };
 

@@ -348,6 +348,11 @@ void Inspection::objects() {
   const auto& bypass = node_.core().engine<bypass::Engine<SimHost>>().state();
   none("handles of loads and stores", bypass.asked.handles.in_use());
   none("answers to stores that wait for room", bypass.owed.size());
+  for (uint32_t handle = 1; handle <= bypass.asked.handles.high_water(); ++handle)
+    none("loads and stores of a handle", bypass.asked.handles[handle].under_way);
+  const uint16_t* tassns = bypass.asked.by_tassn;
+  none("TASSNs of loads and stores",
+       std::count_if(tassns, tassns + (1 << 16), [](uint16_t u) { return u != 0 && u != bypass::kResting; }));
   none("peers in the table", kPeerBuckets - std::count(s_.peer_buckets, s_.peer_buckets + kPeerBuckets, 0u));
   for (uint32_t owner = 0; owner <= UINT16_MAX; ++owner) {
     none("datagrams of an owner that are held", s_.held_datagrams_of[owner]);

@@ -9,6 +9,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "lib/transport/wire/network_header.h"
 #include "lib/transport/wire/rtp_header.h"
@@ -23,15 +24,16 @@ class Departures {
     std::unordered_map<uint32_t, bool> again;
   };
 
-  void left(uint32_t node, uint32_t epoch, std::span<const std::byte> frame) {
+  // Is it a packet that left before?
+  bool left(uint32_t node, uint32_t epoch, std::span<const std::byte> frame) {
     uint32_t psn;
     OfChannel* c = find(node, epoch, frame, &psn);
-    if (c == nullptr) return;
+    if (c == nullptr) return false;
     const auto [packet, first] = c->again.try_emplace(psn, false);
     if (first) ++c->once;
-    if (first || packet->second) return;
-    packet->second = true;
-    --c->once;
+    if (first) return false;
+    if (!std::exchange(packet->second, true)) --c->once;
+    return true;
   }
   void marked(uint32_t node, uint32_t epoch, std::span<const std::byte> frame) {
     marked_[{node, epoch}] = true;

@@ -104,7 +104,8 @@ void Network::send(uint32_t from, Frame f) {
   uint32_t to = route(f.span());
   world_.trace_frame("tx", from, to, f.span());
   if (to == UINT32_MAX) return world_.model.fail("node %u sent a frame that no instance is meant to get", from);
-  departures.left(from, world_.node(from).epoch(), f.span());
+  const bool again = departures.left(from, world_.node(from).epoch(), f.span());
+  if (again && world_.reached) world_.reached->sent_again(f.span());
   if (f.bytes - wire::kEthSize > world_.options.net.path_mtu) return;
   const TamperRule* rule = tamper.armed() ? tamper.decide(inspect(from, to, f.span())) : nullptr;
   carry(from, to, std::move(f), rule);

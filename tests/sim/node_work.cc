@@ -52,7 +52,10 @@ void Node::copy_done(uint64_t copy) {
 }
 
 void Node::look() {
-  if (world_.reached) world_.reached->look(index_, epoch_, core_->state(), core_->roce_state());
+  if (!world_.reached) return;
+  world_.reached->look(index_, epoch_, core_->state(), core_->roce_state());
+  const auto& bypass = core_->engine<bypass::Engine<SimHost>>().state();
+  world_.reached->look_at_bypass(bypass.asked, bypass.owed);
 }
 
 bool Node::take_events() {

@@ -292,7 +292,7 @@ ApertureOptions draw_aperture(const Options& o, double share) {
   Prng rng(o.seed ^ 0xa9e27);
   ApertureOptions a;
   const bool on = rng.chance(share);
-  a.handles = pick<uint32_t>(rng, {1, 1, 2});
+  a.handles = pick<uint32_t>(rng, {1, 1, 2, 4});
   if (!on) a.handles = 0;
   a.calls = pick<uint32_t>(rng, {10, 40, 150});
   a.gap_ns = pick<uint64_t>(rng, {500, 5000, 50'000});
@@ -304,10 +304,13 @@ ApertureOptions draw_aperture(const Options& o, double share) {
   a.stall = maybe<double>(rng, 0.6, {0.01, 0.1});
   a.stall_ns = pick<uint64_t>(rng, {50'000, 1'000'000, 1'000'000'000, 6'000'000'000});
   a.faults = maybe<uint32_t>(rng, 0.5, {1, 3, 8});
-  a.frames = pick<float>(rng, {0.5F, 1.0F, 1.0F});
+  a.frames = pick<float>(rng, {0.3F, 0.5F, 1.0F});
+  a.shuts = maybe<uint32_t>(rng, 0.3, {1, 8});
   if (!o.lossless || o.busy) a.frames = 0;
   return a;
 }
+
+constexpr uint64_t kOtherSeeds = uint64_t{1} << 32;
 
 void line(std::string& s, const char* name, double v) {
   char buf[96];
@@ -404,11 +407,42 @@ Options Options::draw(uint64_t seed) {
   return o;
 }
 
+// Three seeds of four have a wire that carries frames of loads and stores.
 Options Options::draw_apertures(uint64_t seed) {
   Options o = draw_rol_by_ctp(seed);
   if (seed % 4 == 0) o = draw(seed);
-  o.aperture = draw_aperture(o, 1);
   o.work.requests = std::min(o.work.requests, 30u);
+  if (seed % 8 == 0) o = draw_queue_path(seed);
+  o.aperture = draw_aperture(o, 1);
+  Prng rng(seed ^ 0xdead);
+  if (rng.chance(0.3)) o.fault.crashes = pick<uint32_t>(rng, {1, 2, 4});
+  return o;
+}
+
+// What an aperture does where neither lane nor frames serve: blocks by READ and WRITE, and atomics, of queues of RM, on
+// a wire with all faults at once.
+Options Options::draw_queue_path(uint64_t seed) {
+  Options o = draw(seed);
+  for (uint64_t n = 1; o.busy || o.lossless; ++n) o = draw(seed + n * kOtherSeeds);
+  Prng rng(seed ^ 0x90e0e);
+  o.seed = seed;
+  NetworkOptions& n = o.net;
+  n.loss = pick<double>(rng, {0.001, 0.01, 0.05});
+  n.duplicate = pick<double>(rng, {0.01, 0.1, 0.3});
+  n.reorder = pick<double>(rng, {0.01, 0.1, 0.3});
+  n.lifetime = pick<double>(rng, {0, 0.0005, 0.005});
+  n.corrupt = o.icrc_optional ? 0 : pick<double>(rng, {0.001, 0.01});
+  if (!o.compact) o.fault.partitions = pick<uint32_t>(rng, {0, 1, 3});
+  o.fault.crashes = pick<uint32_t>(rng, {0, 1, 2});
+  WorkloadOptions& w = o.work;
+  w.requests = pick<uint32_t>(rng, {60, 120, 250});
+  w.queues_per_app = std::max(w.queues_per_app, 2u);
+  w.rc = w.um = w.rot = 0;
+  w.jfs = 0.7;
+  w.size_cap = 8192;
+  w.qp_pairs = w.ud_queues = w.connects = 0;
+  w.weight_write = w.weight_read = w.weight_atomic = 4;
+  w.weight_write_imm = w.weight_notify = w.weight_send = w.weight_send_imm = w.weight_nop = 0;
   return o;
 }
 
@@ -429,7 +463,6 @@ Options Options::draw_repeated(uint64_t seed) {
 }
 
 Options Options::draw_rol_by_ctp(uint64_t seed) {
-  constexpr uint64_t kOtherSeeds = uint64_t{1} << 32;
   Options o = draw(seed);
   for (uint64_t n = 1; o.busy; ++n) o = draw(seed + n * kOtherSeeds);  // those have one lane
   Prng rng(seed ^ 0xc7b07d3);
@@ -480,7 +513,7 @@ std::string Options::text() const {
   LINE(aperture.handles), LINE(aperture.frames), LINE(aperture.calls), LINE(aperture.gap_ns), LINE(aperture.burst);
   LINE(aperture.large);
   LINE(aperture.load), LINE(aperture.wrong), LINE(aperture.serve_ns), LINE(aperture.stall);
-  LINE(aperture.stall_ns), LINE(aperture.faults);
+  LINE(aperture.stall_ns), LINE(aperture.faults), LINE(aperture.shuts);
 #undef LINE
   s += mild() ? "  (mild: timeouts are forbidden)\n" : "";
   return s;

@@ -142,6 +142,7 @@ struct ApertureOptions {
   uint64_t serve_ns = 2000;     // mean time until a NIC looks at a lane, or a program at its answers
   double stall = 0;             // chance that it takes longer, each time
   uint64_t stall_ns = 100'000;  // up to so much
+  uint32_t shuts = 0;           // how often a port has no room for a while, at most
   uint32_t faults = 0;          // regions that are unregistered, or get another token
   float frames = 0;             // share of the handles that go by frames, where the wire carries them; else by lanes
 };
@@ -171,6 +172,7 @@ struct Options {
   static Options draw_repeated(uint64_t seed);      // a swarm seed whose packets come twice, late and again much later
   static Options draw_rol_by_ctp(uint64_t seed);    // a swarm seed on a wire that loses nothing, with queues of ROL
   static Options draw_apertures(uint64_t seed);     // a swarm seed with programs that load and store
+  static Options draw_queue_path(uint64_t seed);    // some of these: what apertures do by queues, under all faults
   static Options draw_for_programs(uint64_t seed);  // mild, and two nodes without a workload (order_programs.h)
   std::string text() const;                         // every option, one line each
 };

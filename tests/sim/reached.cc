@@ -5,6 +5,7 @@
 
 #include "lib/transport/ta/parked_messages.h"
 #include "lib/transport/tp/transmit_state.h"
+#include "tests/sim/packet_info.h"
 
 namespace ub::sim {
 namespace {
@@ -63,6 +64,25 @@ void Reached::look(uint32_t node, uint32_t epoch, const CoreState& s, const roce
   instance.qps.resize(std::max<size_t>(instance.qps.size(), r->qps.high_water() + 1));
   for (uint32_t i = 1; i <= r->qps.high_water(); ++i)
     if (r->qps[i].in_use) look_at_qp(s, r->qps[i], instance.qps[i]);
+}
+
+void Reached::look_at_bypass(const bypass::AskedState& asked, const bypass::OwedAnswers& owed) {
+  constexpr uint8_t kMany = 4;
+  reach(ReachedState::kAnswerOwed, !owed.empty());
+  reach(ReachedState::kAnswersOwedFull, owed.full());
+  for (uint32_t handle = 1; handle <= asked.handles.high_water(); ++handle) {
+    reach(ReachedState::kAskedFull, asked.handles[handle].under_way == bypass::kRecordsPerHandle);
+    for (uint32_t i = 0; i < bypass::kRecordsPerHandle; ++i) {
+      const bypass::Asked& record = asked.record(handle, i);
+      reach(ReachedState::kLoadAgain, record.waits() && record.tries != 0);
+      reach(ReachedState::kLoadAgainOften, record.waits() && record.tries >= kMany);
+    }
+  }
+}
+
+void Reached::sent_again(std::span<const std::byte> frame) {
+  const PacketInfo p = inspect(0, 0, frame);
+  reach(ReachedState::kAtomicAgain, p.request() && wire::ta_is_atomic(p.ta.opcode()));
 }
 
 void Reached::look_at_rol(const CoreState& s, const Channel& ch) {
@@ -219,6 +239,8 @@ void Reached::look_at_tables(const CoreState& s) {
   reach(ReachedState::kFrameGivenUp, s.held.orphan_count() != 0);
   reach(ReachedState::kMessagesShort, s.answers.in_use() > s.answers.capacity() - s.answers.capacity() / 10);
   reach(ReachedState::kCompactSilent, s.counters[Counter::kCtpTxSilent] != 0);
+  reach(ReachedState::kLoadNoRoom, s.counters[Counter::kBypassNoRoom] != 0);
+  reach(ReachedState::kAnswerLate, s.counters[Counter::kRxDropNoBypass] != 0);
   reach(ReachedState::kCompactAsks, s.counters[Counter::kCtpTxQuestion] != 0);
   for (uint32_t i = 1; i <= s.peers.high_water(); ++i) {
     const Peer& p = s.peers[i];

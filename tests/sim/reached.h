@@ -6,8 +6,11 @@
 
 #include <bitset>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "lib/transport/bypass/asked.h"
+#include "lib/transport/bypass/owed_answers.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/roce/state.h"
 #include "tests/sim/model.h"
@@ -29,6 +32,8 @@ const char* sentence_of(ReachedState);
 class Reached {
  public:
   void look(uint32_t node, uint32_t epoch, const CoreState&, const roce::State*);
+  void look_at_bypass(const bypass::AskedState&, const bypass::OwedAnswers&);
+  void sent_again(std::span<const std::byte> frame);
   void before_reset(const CoreState&, const Queue&);
   void judged_last_byte(const Options&, const Wr&);
   void reach(ReachedState s, bool yes = true) {

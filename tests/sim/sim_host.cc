@@ -17,7 +17,8 @@ std::byte* SimHost::tx_begin(uint32_t link, size_t bytes) {
   if (link != node_.link())
     world_.model.fail("node %u: tx_begin on link %u, which it does not have", node_.index(), link);
   if (bytes > node_.config().max_frame_bytes) world_.model.fail("node %u: frame of %zu bytes", node_.index(), bytes);
-  if (world_.host_rng.chance(world_.options.host.tx_refuse) || world_.network.full(node_.index())) {
+  const bool shut = world_.apertures && world_.apertures->port_is_shut(node_);
+  if (world_.host_rng.chance(world_.options.host.tx_refuse) || world_.network.full(node_.index()) || shut) {
     refused_ = true;
     return nullptr;
   }

@@ -68,7 +68,7 @@ struct AskedState {
   uint16_t next_tassn = 0;
   NumberRange timers;  // one for each handle
 
-  Asked& record(uint32_t handle, uint32_t place) { return records[(handle - 1) * kRecordsPerHandle + place]; }
+  Asked& record(uint32_t handle, uint32_t place) const { return records[(handle - 1) * kRecordsPerHandle + place]; }
 };
 constexpr uint16_t kResting = UINT16_MAX;
 static_assert(kMaxHandles * kRecordsPerHandle < kResting);

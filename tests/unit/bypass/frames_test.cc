@@ -179,6 +179,7 @@ TEST_F(Frames, a_frame_between_other_ends_is_dropped) {
 TEST_F(Frames, a_link_that_goes_down_breaks_its_handles) {
   const uint32_t loaded = load(0);
   a.core->link_down(now, a.link);
+  EXPECT_FALSE(a.engine().carries(a.link));  // its number may be another link's soon
   EXPECT_EQ(take(loaded), Outcome::kUnanswered);
   uint32_t ticket;
   EXPECT_EQ(a.requester().load(now, handle, {kBase, 0}, to.data(), &ticket), Status::kGone);
@@ -189,6 +190,30 @@ TEST_F(Frames, the_end_of_the_peer_breaks_handles) {
   exchange();
   uint32_t ticket;
   EXPECT_EQ(a.requester().load(now, handle, {kBase, 0}, to.data(), &ticket), Status::kGone);
+}
+
+TEST_F(Frames, a_core_that_closes_waits_for_nothing) {
+  const uint32_t loaded = load(0);
+  a.core->close(now);
+  EXPECT_EQ(take(loaded), Outcome::kUnanswered);
+}
+
+TEST_F(Frames, an_owner_that_ends_takes_its_handles_along) {
+  config.owner = 3;
+  uint32_t other = 0;
+  ASSERT_EQ(a.requester().open(now, config, &other), Status::kOk);
+  a.core->close_owner(now, 3);
+  EXPECT_EQ(a.engine().state().asked.handles.in_use(), 1u);
+  EXPECT_FALSE(a.engine().state().asked.handles[other].in_use);
+}
+
+TEST(Owed, what_is_owed_to_another_link_stays) {
+  bypass::OwedAnswers owed;
+  for (uint32_t link : {1, 2, 1, 3}) owed.push({.link = link, .route = {}, .tassn = {}, .status = 0});
+  owed.drop(1);
+  ASSERT_EQ(owed.size(), 2u);
+  EXPECT_EQ(owed.pop().link, 2u);
+  EXPECT_EQ(owed.pop().link, 3u);
 }
 
 TEST_F(Frames, a_link_that_does_not_carry_them_drops_them) {

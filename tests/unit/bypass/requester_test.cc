@@ -205,6 +205,39 @@ TEST_F(Asking, a_refusal_is_told) {
   EXPECT_FALSE(requester.is_broken(handle));
 }
 
+TEST_F(Asking, poisoned_bytes_are_refused) {
+  const uint32_t ticket = load();
+  answer(sent(), TaOpcode::kReadResponse, wire::AtahCompact::kOk, [](BypassPacket& p) { p.poison = true; });
+  EXPECT_EQ(take(ticket), Outcome::kRefused);
+  EXPECT_EQ(to[0], std::byte{0});
+}
+
+TEST_F(Asking, what_is_answered_leaves_nothing_behind) {
+  const uint32_t loaded = load(), stored = store();
+  const BypassPacket p = sent(), q = sent();
+  answer(p, TaOpcode::kReadResponse);
+  answer(q, TaOpcode::kTaack);
+  EXPECT_EQ(asked.by_tassn[p.tassn.value()], 0u);
+  EXPECT_EQ(asked.by_tassn[q.tassn.value()], 0u);
+  EXPECT_EQ(asked.handles[handle].under_way, 0u);
+  EXPECT_EQ(take(loaded), Outcome::kOk);
+  EXPECT_EQ(take(stored), Outcome::kOk);
+  EXPECT_EQ(asked.handles[handle].free, ~uint64_t{0});
+}
+
+TEST_F(Asking, each_life_begins_with_another_tassn) {
+  s.config.incarnation = 1;
+  AskedState lives[2];
+  for (AskedState& life : lives) {
+    Arena measured(nullptr);
+    const auto other = std::make_unique<CoreState>();
+    other->config = s.config;
+    lay_out_asked(*other, life, measured);
+    ++s.config.incarnation;
+  }
+  EXPECT_NE(lives[0].next_tassn, lives[1].next_tassn);
+}
+
 TEST_F(Asking, a_hint_has_no_ticket) {
   EXPECT_EQ(requester.prefetch(s.now, handle, {kPlace, 3}), Status::kOk);
   EXPECT_EQ(sent().opcode, TaOpcode::kPrefetch);
@@ -302,6 +335,15 @@ TEST_F(Asking, patience_follows_the_round_trip) {
   EXPECT_TRUE(host.frames.empty());
   pass(microseconds(10));
   EXPECT_EQ(host.frames.size(), 1u);
+}
+
+TEST_F(Asking, what_went_again_tells_no_round_trip) {
+  const uint32_t ticket = load();
+  sent();
+  pass(microseconds(150));
+  answer(sent(), TaOpcode::kReadResponse);
+  EXPECT_EQ(take(ticket), Outcome::kOk);
+  EXPECT_EQ(asked.handles[handle].round_trip, Duration{});
 }
 
 TEST_F(Asking, a_store_never_goes_again_and_breaks_the_handle) {
