@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one T that a process has. A child of fork begins without one: the locks of its parent's may be held by threads
-// that the child has not, so that one is left as it is, for ever. Nothing here locks, so nobody waits for such a thread.
-// A T is never destroyed, because threads may use it while destructors run.
+// The one T that a process has. A child of fork begins without one: threads that it has not may hold the locks of its
+// parent's, which is left as it is for ever. Nothing here locks, so nobody waits for such a thread. A T is never
+// destroyed, because threads may use it while destructors run.
 //
 // Use: as a variable of static storage. Thread: any.
 #pragma once

@@ -359,17 +359,17 @@ TEST(UncachedWindow, AHandlerMayJumpOutOfAFaultInsideOfAFault) {
   ASSERT_NE(cached, nullptr) << error.why;
   cached->on_fault(jump, nullptr);
   const auto copy = [&] {
-    void* to = made.window().data();
-    const void* from = cached->data();
+    void* to = cached->data();
+    const void* from = made.window().data();
     uint64_t count = 100;
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
   };
-  memory.data()[7] = std::byte{7};
+  made.memory().data()[7] = std::byte{7};
   EXPECT_TRUE(is_left(copy));
   Made other;
   EXPECT_EQ(*other.at<uint8_t>(), 0);
   EXPECT_FALSE(is_left(copy));
-  EXPECT_EQ(*made.at<uint8_t>(7), 7);
+  EXPECT_EQ(cached->data()[7], std::byte{7});
 }
 
 // From one window to another: while the one is accessed, no path of the other is held.
