@@ -5,7 +5,7 @@
 // inline; an answer is there when it is looked for.
 //
 //   count_lane --operation "load 64" --window 16 --count 256
-//   count_lane --operation "load 64" --idle 512 --count 2000000     # beside lanes from which nothing comes; also the time
+//   count_lane --operation "load 64" --idle 512 --count 2000000     # beside silent lanes; also tells the time
 //
 // Collect measured_section() alone; what it calls are the stages.
 #include <sys/socket.h>
@@ -93,7 +93,8 @@ class Exchange {
   ipc::OpenedLane connect(int32_t process = -1) {
     int ends[2];
     check(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0, "socketpair");
-    ports_.lanes.admit(ipc::Fd(ends[0]), {ipc::kLaneMagic, ipc::kLaneVersion, sizeof(ipc::LaneHello), {}, 0, 0, process, 0});
+    ports_.lanes.admit(ipc::Fd(ends[0]),
+                       {ipc::kLaneMagic, ipc::kLaneVersion, sizeof(ipc::LaneHello), {}, 0, 0, process, 0});
     ipc::OpenedLane lane;
     lane.socket = ipc::Fd(ends[1]);
     lane.fence_needed = false;

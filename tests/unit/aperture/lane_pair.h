@@ -18,6 +18,7 @@
 #include "lib/ipc/unix_socket.h"
 #include "lib/urma/aperture/lane_path.h"
 #include "tests/unit/transport/core_pair.h"
+#include "tests/unit/transport/direct_segment.h"
 
 namespace ub::aperture {
 
@@ -36,14 +37,9 @@ class ServingNic {
 
   /// Registers bytes of the memory.
   RemoteSegment add(uint64_t offset, uint64_t bytes, uint8_t access = kAccessRead | kAccessWrite) {
-    SegmentConfig config;
-    config.memory = memory.data() + offset;
-    config.address = config.local_address = kBase + offset;
-    config.length = bytes;
+    SegmentConfig config = direct_segment(memory.data(), kBase, offset, bytes, access);
     config.token_id = token_id;
     config.token = {true, kToken};
-    config.access = access;
-    config.direct = true;
     EXPECT_EQ(node_.core->register_segment(config, &registered), Status::kOk);
     return {kBase + offset, bytes, token_id, true, kToken};
   }
