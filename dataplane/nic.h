@@ -140,9 +140,9 @@ class Nic {
 
   // Finds the way to an instance. False and `*why` if there is none.
   bool find_path(const Eid& local, const InstanceId& instance, PeerAddress* path, std::string* why);
-  // A lane for loads from and stores to memory of an instance, which may be this one. False and `*why`: it is not on
-  // this host, or has no lanes. Waits for its NIC, for a tenth of a second at most.
-  bool open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why);
+  // A lane on which a process loads from and stores to memory of an instance, which may be this one. False and `*why`:
+  // it is not on this host, or has no lane for that process. Waits for its NIC, for a tenth of a second at most.
+  bool open_lane(const InstanceId& instance, int32_t process, ipc::OpenedLane* lane, std::string* why);
   // The memory of a segment of an instance, which may be this one, to be mapped (share_door.h). As open_lane().
   bool open_share(const InstanceId& instance, const ipc::ShareRequest&, ipc::OpenedShare* share, std::string* why);
   // Others on this host may map the memory of a registered segment, as its token and permissions allow; `memory` is the

@@ -47,7 +47,7 @@ void Nic::adopt_links() try {
 
 void Nic::adopt_lanes() {
   NicCore& core = worker_->core();
-  ports_.lanes.adopt_pending([&](const LinkConfig& config) {
+  ports_.lanes.adopt_pending(worker_->now(), [&](const LinkConfig& config) {
     const uint32_t link = core.add_link(config);
     if (link != 0) ports_.set_kind(link, LinkKind::kLane);
     return link;

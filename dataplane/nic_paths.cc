@@ -78,10 +78,12 @@ bool Nic::link_to(const InstanceId& instance, Duration patience, uint32_t* link,
   return *link != 0;
 }
 
-// Moves what may be our own NIC forward while we wait for its answer.
+// Moves what may be our own NIC forward while we wait for its answer. A ring that we took off a lane's socket wakes
+// nobody any more.
 void Nic::await_answer() {
   control_ports();
   if (clients_ == nullptr) drive();  // a daemon's worker does
+  if (ports_.lanes.has_pending()) wake_helper();
 }
 
 bool Nic::may_ask_host(std::string* why) const {
@@ -89,9 +91,9 @@ bool Nic::may_ask_host(std::string* why) const {
   return ports_.lanes.is_open();
 }
 
-bool Nic::open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) {
+bool Nic::open_lane(const InstanceId& instance, int32_t process, ipc::OpenedLane* lane, std::string* why) {
   if (!may_ask_host(why)) return false;
-  const ipc::LaneHello hello = ipc::make_lane_hello(instance.eid.bytes, instance.uasid);
+  const ipc::LaneHello hello = ipc::make_lane_hello(instance.eid.bytes, instance.uasid, process);
   return ipc::connect_lane(ports_.shm.path_of(instance), hello, kLinkPatience, [this] { await_answer(); }, lane, why);
 }
 

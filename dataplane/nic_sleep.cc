@@ -44,7 +44,7 @@ Instant Nic::helper_deadline(Acks acks) const {
   if (ports_.has_own_frames()) return Instant{};
   Instant deadline = earlier(worker_->core().next_deadline(acks), ports_.next_deadline());
   if (clients_ != nullptr) deadline = earlier(deadline, clients_->next_deadline());
-  deadline = worker_->real_time_of(deadline);
+  deadline = earlier(worker_->real_time_of(deadline), ports_.lanes.listens_again_at());
   if (has_faults_) [[unlikely]]
     deadline = earlier(deadline, next_fault_change());
   return statistics_ && statistics_stale_ ? earlier(deadline, statistics_at_ + kStatisticsPause) : deadline;
@@ -101,7 +101,7 @@ void Nic::drain_wake_fd() {
 void Nic::control_ports() {
   try {
     ports_.shm.poll_control();
-    ports_.lanes.poll_control();
+    ports_.lanes.poll_control(worker_->now());
     if (std::string refusal = ports_.shm.take_refusal(); !refusal.empty() && notice_) notice_(refusal);
   } catch (const std::bad_alloc&) {  // whoever wanted a link does without; the application lives on
   }

@@ -16,7 +16,8 @@ namespace {
 // Somebody always has work for a busy worker; applications that share its core must run, too.
 constexpr Duration kBusySlice = microseconds(5);
 constexpr Duration kErrandSpin = microseconds(50);
-constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often
+constexpr Duration kControlPause = milliseconds(1);  // a busy worker looks for new links so often,
+constexpr Duration kRingPause = microseconds(50);    // and for rings of lanes that are left alone
 
 }  // namespace
 
@@ -75,10 +76,10 @@ void Nic::worker_rest(bool worked) {
   }
 }
 
-// True: nothing came for so long that the worker may sleep. False: it is time to look for new links.
+// True: nothing came for so long that the worker may sleep. False: it is time to look for new links and rings.
 bool Nic::work_until_idle(bool* worked) {
   Instant idle_since = worker_->now(), yielded_at = idle_since;
-  const Instant until = idle_since + kControlPause;
+  const Instant until = idle_since + (ports_.lanes.leaves_some_alone() ? kRingPause : kControlPause);
   auto give_way = [&] {
     ownership_.release();
     idle_yield_.idle([this] { return worker_->now().ns; }, sched_yield);

@@ -115,7 +115,7 @@ class PortSet {
       impaired_->release_received();
   }
   // Requests of loads and stores, apart from other frames because they are believed less.
-  bool has_lanes() const { return lanes.lane_count() != 0; }
+  bool has_lanes() const { return lanes.watched_count() != 0; }
   size_t rx_lanes(RxFrame* out, size_t room) {
     if (down_) [[unlikely]]
       return 0;
@@ -215,7 +215,7 @@ class PortSet {
   }
 
   // Is there something to receive that rings nobody? Then whoever lets go must tell the helper.
-  bool has_own_frames() const { return loopback_used_ && loopback.has_frames() && !down_; }
+  bool has_own_frames() const { return ((loopback_used_ && loopback.has_frames()) || lanes.was_rung()) && !down_; }
 
   // ---- sleep ----
   bool prepare_sleep() {

@@ -238,7 +238,7 @@ Status Session::open_lane(const ipc::AppRequest& r, Reply* reply, std::string* w
     *why = "daemon.app_rate limits this program, and a lane has no limit";
     return Status::kInvalid;
   }
-  if (!nic_.open_lane({Eid{r.target.eid}, r.target.uasid}, &reply->lane, why)) return Status::kInvalid;
+  if (!nic_.open_lane({Eid{r.target.eid}, r.target.uasid}, peer_.pid, &reply->lane, why)) return Status::kInvalid;
   reply->answer.value = reply->lane.fence_needed ? 1 : 0;
   reply->fds[reply->fd_count++] = reply->lane.socket.get();
   reply->fds[reply->fd_count++] = reply->lane.memory.get();

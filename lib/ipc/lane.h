@@ -72,11 +72,13 @@ struct LaneHello {
   uint32_t bytes;                      // of the message
   std::array<uint8_t, 16> wanted_eid;  // of the NIC
   uint32_t wanted_uasid;
-  uint32_t flags;  // kHelloHasMembarrier
+  uint32_t flags;   // kHelloHasMembarrier
+  int32_t process;  // whose lane it will be: a daemon asks for its applications
+  uint32_t reserved;
 };
 inline constexpr uint64_t kLaneMagic = 0x53'4f'46'54'55'42'6c'6e;  // "SOFTUBln"
-inline constexpr uint32_t kLaneVersion = 1;
-static_assert(sizeof(LaneHello) == 40);
+inline constexpr uint32_t kLaneVersion = 2;
+static_assert(sizeof(LaneHello) == 48);
 
 // From the NIC, with the memfd; or a refusal, without it.
 struct LaneReply {

@@ -35,13 +35,14 @@ bool check_reply(const NicAnswer& answer, LaneReply* reply, std::string* why) {
 
 }  // namespace
 
-LaneHello make_lane_hello(const std::array<uint8_t, 16>& eid, uint32_t uasid) {
+LaneHello make_lane_hello(const std::array<uint8_t, 16>& eid, uint32_t uasid, int32_t process) {
   LaneHello hello{};
   hello.magic = kLaneMagic;
   hello.version = kLaneVersion;
   hello.bytes = sizeof hello;
   hello.wanted_eid = eid;
   hello.wanted_uasid = uasid;
+  hello.process = process;
   hello.flags = register_for_heavy_barrier() ? kHelloHasMembarrier : 0;
   return hello;
 }

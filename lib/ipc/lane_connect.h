@@ -24,6 +24,7 @@ struct OpenedLane {
 bool connect_lane(const std::string& path, const LaneHello& hello, Duration patience,
                   const std::function<void()>& meanwhile, OpenedLane* out, std::string* why);
 
-LaneHello make_lane_hello(const std::array<uint8_t, 16>& eid, uint32_t uasid);
+// For a program with that id of a process.
+LaneHello make_lane_hello(const std::array<uint8_t, 16>& eid, uint32_t uasid, int32_t process);
 
 }  // namespace ub::ipc

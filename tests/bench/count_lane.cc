@@ -5,6 +5,7 @@
 // inline; an answer is there when it is looked for.
 //
 //   count_lane --operation "load 64" --window 16 --count 256
+//   count_lane --operation "load 64" --idle 512 --count 2000000     # beside silent lanes; also tells the time
 //
 // Collect measured_section() alone; what it calls are the stages.
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +54,7 @@ void check(bool condition, const char* what) {
 
 class Exchange {
  public:
-  Exchange(bool loads, uint32_t window)
+  Exchange(bool loads, uint32_t window, uint32_t idle)
       : loads_(loads),
         window_(window),
         core_memory_(Core<PortSet>::arena_bytes(CoreConfig{})),
@@ -62,7 +64,8 @@ class Exchange {
     check(ports_.lanes.open(true, &error), "opening lanes");
     path_ = LanePath::make(connect(), register_memory(), {}, &handle_, &error);
     check(path_ != nullptr, "mapping a lane");
-    ports_.lanes.adopt_pending([this](const LinkConfig& config) {
+    for (uint32_t i = 0; i < idle; ++i) connect(static_cast<int32_t>(i / 128));  // nobody looks whether they hang up
+    ports_.lanes.adopt_pending(now_, [this](const LinkConfig& config) {
       const uint32_t link = core_.add_link(config);
       ports_.set_kind(link, LinkKind::kLane);
       return link;
@@ -87,10 +90,11 @@ class Exchange {
   uint64_t packets() const { return ports_.lanes.counters().requests + ports_.lanes.counters().answers; }
 
  private:
-  ipc::OpenedLane connect() {
+  ipc::OpenedLane connect(int32_t process = -1) {
     int ends[2];
     check(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0, "socketpair");
-    ports_.lanes.admit(ipc::Fd(ends[0]), {ipc::kLaneMagic, ipc::kLaneVersion, sizeof(ipc::LaneHello), {}, 0, 0});
+    ports_.lanes.admit(ipc::Fd(ends[0]),
+                       {ipc::kLaneMagic, ipc::kLaneVersion, sizeof(ipc::LaneHello), {}, 0, 0, process, 0});
     ipc::OpenedLane lane;
     lane.socket = ipc::Fd(ends[1]);
     lane.fence_needed = false;
@@ -166,12 +170,15 @@ class Exchange {
 // A call of its own, found by name.
 [[gnu::noinline]] void measured_section(Exchange& exchange, uint64_t count) { exchange.run(count); }
 
-int run(const std::string& operation, uint32_t window, uint64_t count) {
-  const auto exchange = std::make_unique<Exchange>(operation == "load 64", window);
-  exchange->run(2 * window);
+int run(const std::string& operation, uint32_t window, uint32_t idle, uint64_t count) {
+  const auto exchange = std::make_unique<Exchange>(operation == "load 64", window, idle);
+  exchange->run(idle == 0 ? 2 * window : 2 * LanePort::kIdleRounds * window);
   const uint64_t before = exchange->packets();
+  const auto began = std::chrono::steady_clock::now();
   measured_section(*exchange, count);
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
   std::printf("packets: %llu\n", static_cast<unsigned long long>(exchange->packets() - before));
+  if (idle != 0) std::printf("ns for each operation: %.1f\n", took.count() / static_cast<double>(count));
   exchange->check_bytes();
   return 0;
 }
@@ -182,13 +189,14 @@ int run(const std::string& operation, uint32_t window, uint64_t count) {
 int main(int argc, char** argv) {
   CLI::App app{"Loads or stores by a lane, for a profiler"};
   std::string operation;
-  uint32_t window = 1;
+  uint32_t window = 1, idle = 0;
   uint64_t count = 256;
   app.add_option("--operation", operation, "\"load 64\" or \"store 64\"")
       ->required()
       ->check(CLI::IsMember({"load 64", "store 64"}));
   app.add_option("--window", window, "operations sent together")->check(CLI::Range(1, 32));
+  app.add_option("--idle", idle, "more lanes, without requests")->check(CLI::Range(0, 900));
   app.add_option("--count", count, "operations, a multiple of the window");
   CLI11_PARSE(app, argc, argv);
-  return ub::bench::run(operation, window, count);
+  return ub::bench::run(operation, window, idle, count);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/assert.h"
 #include "lib/transport/wire/bypass_packet.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 
@@ -45,9 +46,7 @@ void decode(std::span<const std::byte> frame) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 10000) return 0;
-  // A copy without a byte to spare, so that the sanitizer sees any read beyond it.
-  std::unique_ptr<std::byte[]> exact(new std::byte[size]);
-  if (size != 0) std::memcpy(exact.get(), data, size);
-  decode({exact.get(), size});
+  const ub::ExactCopy exact(data, size);
+  decode(exact.bytes());
   return 0;
 }

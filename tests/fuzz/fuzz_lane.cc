@@ -174,7 +174,7 @@ class Nic {
   }
 
   void drive() {
-    port.poll_control();
+    port.poll_control(now_);
     if (port.has_pending()) look_at_lanes();
     RxFrame frames[32];
     const size_t count = port.rx_burst(frames, std::size(frames));
@@ -257,7 +257,7 @@ class Nic {
     return sum;
   }
   void look_at_lanes() {
-    port.adopt_pending([this](const LinkConfig& c) { return core_->add_link(c); });
+    port.adopt_pending(now_, [this](const LinkConfig& c) { return core_->add_link(c); });
     std::vector<uint32_t> dead;
     port.take_dead_lanes(&dead);
     for (const uint32_t link : dead) {

@@ -16,6 +16,7 @@
 #include "lib/transport/wire/rtp_header.h"
 #include "lib/transport/wire/sack.h"
 #include "lib/transport/wire/transaction_packet.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 
@@ -92,10 +93,8 @@ void decode_transport(const std::byte* p, const std::byte* end) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 10000) return 0;
-  // A copy without a byte to spare, so that the sanitizer sees any read beyond it.
-  std::unique_ptr<std::byte[]> exact(new std::byte[size]);
-  if (size != 0) std::memcpy(exact.get(), data, size);
-  const std::span<const std::byte> frame{exact.get(), size};
+  const ub::ExactCopy exact(data, size);
+  const std::span<const std::byte> frame = exact.bytes();
 
   NetHeader net;
   if (parse_network(frame, net) == Drop::kNone) {

@@ -9,6 +9,7 @@
 #include "lib/transport/roce/wire/icrc.h"
 #include "lib/transport/roce/wire/packet.h"
 #include "lib/transport/wire/network_header.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 
@@ -43,16 +44,15 @@ void decode(const std::byte* p, const std::byte* end) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 10000) return 0;
-  // A copy without a byte to spare, so that the sanitizer sees any read beyond it.
-  std::unique_ptr<std::byte[]> exact(new std::byte[size]);
-  if (size != 0) std::memcpy(exact.get(), data, size);
+  const ub::ExactCopy exact(data, size);
+  const std::span<const std::byte> frame = exact.bytes();
 
   ub::wire::NetHeader net;
-  if (ub::wire::parse_network({exact.get(), size}, net) == ub::wire::Drop::kNone) {
+  if (ub::wire::parse_network(frame, net) == ub::wire::Drop::kNone) {
     (void)icrc_fits(net);
     decode(net.tph, net.end);
   }
   // The decoder on its own too: a fuzzer rarely repairs an IP checksum.
-  decode(exact.get(), exact.get() + size);
+  decode(frame.data(), frame.data() + frame.size());
   return 0;
 }

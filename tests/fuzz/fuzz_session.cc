@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/softubd/client_table.h"
@@ -109,11 +111,15 @@ class App {
       UB_ASSERT(areas.back().second.map(fds[0].get(), static_cast<size_t>(lseek(fds[0].get(), 0, SEEK_END)), &error));
       UB_ASSERT(ipc::seal_against_holes(fds[0].get(), &error));
     }
+    if (fd_count == 2) {  // a lane or a share
+      for (ipc::Fd& fd : std::span(fds, 2)) kept_.push_back(std::move(fd));
+    }
     return true;
   }
 
   ipc::Fd socket_;
   std::unique_ptr<Session> session_;
+  std::vector<ipc::Fd> kept_;  // until the application ends
 };
 
 ipc::AppRequest request(AppCall call) {
@@ -198,7 +204,7 @@ class Attack {
   uint32_t pick() { return ids_[in_.ConsumeIntegralInRange<size_t>(0, ids_.size() - 1)]; }
 
   bool any_call() {
-    auto r = request(static_cast<AppCall>(in_.ConsumeIntegralInRange(0, 27)));
+    auto r = request(static_cast<AppCall>(in_.ConsumeIntegralInRange(0, static_cast<int>(AppCall::kChannels) + 1)));
     r.id = pick();
     r.value = in_.ConsumeBool() ? pick() : in_.ConsumeIntegral<uint32_t>();
     r.bytes = in_.ConsumeBool() ? 4096u * in_.ConsumeIntegralInRange(0, 64) : in_.ConsumeIntegral<uint64_t>();
@@ -213,7 +219,14 @@ class Attack {
         fill(&r.segment);
         break;
       case AppCall::kAddTarget:
+      case AppCall::kOpenLane:
         fill(&r.target);
+        break;
+      case AppCall::kOpenShare:
+        fill(&r.share);
+        break;
+      case AppCall::kAddArea:
+        r.value = in_.ConsumeIntegralInRange(0u, 3u);  // for whom
         break;
       default:
         break;
@@ -263,6 +276,18 @@ class Attack {
     t->id = pick();
     t->kind = in_.ConsumeIntegralInRange<uint8_t>(0, 5);
     t->mode = in_.ConsumeBool() ? 1 : in_.ConsumeIntegral<uint8_t>();
+  }
+
+  // Mostly a segment as fill(AppSegment*) makes it; the NIC is mostly the daemon's own.
+  void fill(ipc::AppShare* s) {
+    s->eid = daemon_of_all().nic->eids().front().bytes;
+    s->uasid = in_.ConsumeBool() ? daemon_of_all().nic->uasid() : in_.ConsumeIntegral<uint32_t>();
+    s->request.address = in_.ConsumeBool() ? 0x10000 : in_.ConsumeIntegral<uint64_t>();
+    s->request.length = in_.ConsumeBool() ? 4096 : in_.ConsumeIntegral<uint64_t>();
+    s->request.token_id = pick();
+    s->request.token_required = in_.ConsumeIntegral<uint8_t>();
+    s->request.writes = in_.ConsumeIntegral<uint8_t>();
+    s->request.process = in_.ConsumeIntegral<int32_t>();
   }
 
   App& app_;

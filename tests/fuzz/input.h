@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// input.h - the input of a fuzz target that is a script: read from the front; zeros when it is used up.
+// input.h - the input of a fuzz target: a script, read from the front, with zeros when it is used up; or a frame.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
 
 namespace ub {
+
+// A copy of the input without a byte to spare, so that the sanitizer sees any read beyond it.
+class ExactCopy {
+ public:
+  ExactCopy(const uint8_t* data, size_t size) : bytes_(new std::byte[size]), size_(size) {
+    if (size != 0) std::memcpy(bytes_.get(), data, size);
+  }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  size_t size_;
+};
 
 class Input {
  public:

@@ -10,15 +10,22 @@
 #include <new>
 #include <utility>
 
-#include "lib/ipc/fd.h"
+#include "lib/ipc/of_process.h"
 
 namespace ub::aperture {
 namespace {
 
 constexpr int kSignals[] = {SIGBUS, SIGSEGV};
 
-// What was installed for each of them before us.
+// What was installed for each of them before us. A forked child inherits it, with our handlers.
 struct sigaction g_before[2];
+bool g_installed = false;
+
+constinit ipc::OfProcess<FaultRouter> g_router;
+
+// How many of those that a router counts are this thread. More than one if a fault is served inside of another: an
+// uncached window touches memory of the program, and that may lie in a cached one.
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t t_serving[2];
 
 size_t index_of(int signal) { return signal == kSignals[0] ? 0 : 1; }
 
@@ -33,36 +40,78 @@ bool is_write_fault([[maybe_unused]] void* machine) {
 
 }  // namespace
 
-// Leaked: threads may fault while destructors run.
-FaultRouter& FaultRouter::get() {
-  static auto* router = new FaultRouter;
-  return *router;
-}
+// While one lives, the window that a fault was given to does not go away.
+class FaultRouter::Counted {
+ public:
+  explicit Counted(FaultRouter& router)
+      : router_(router), epoch_(router.epoch_.load(std::memory_order_seq_cst) % 2) {
+    router_.serving_[epoch_].fetch_add(1, std::memory_order_seq_cst);
+    ++t_serving[epoch_];
+  }
+  ~Counted() {
+    --t_serving[epoch_];
+    router_.serving_[epoch_].fetch_sub(1, std::memory_order_seq_cst);
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
 
+ private:
+  FaultRouter& router_;
+  const uint32_t epoch_;
+};
+
+// While one lives, its thread is not counted, because the program may leave its handler by a jump and never come back.
+// A fault inside of which this one came up goes on if it does come back; its window stays there meanwhile, as nobody
+// unmaps a window that the program is using.
+class FaultRouter::NotCounted {
+ public:
+  explicit NotCounted(FaultRouter& router) : router_(router) {
+    for (size_t i = 0; i < 2; ++i) {
+      before_[i] = std::exchange(t_serving[i], 0);
+      router_.serving_[i].fetch_sub(before_[i], std::memory_order_seq_cst);
+    }
+  }
+  ~NotCounted() {
+    for (size_t i = 0; i < 2; ++i) {
+      t_serving[i] = before_[i];
+      router_.serving_[i].fetch_add(before_[i], std::memory_order_seq_cst);
+    }
+  }
+  NotCounted(const NotCounted&) = delete;
+  NotCounted& operator=(const NotCounted&) = delete;
+
+ private:
+  FaultRouter& router_;
+  uint32_t before_[2];
+};
+
+FaultRouter& FaultRouter::get() { return g_router.get(); }
+
+// A child may have been forked between the two steps for a signal.
 bool FaultRouter::install(std::string* error) {
-  if (installed_) return true;
+  if (g_installed) return true;
   for (int signal : kSignals) {
-    struct sigaction ours = {};
+    struct sigaction ours = {}, before = {};
     ours.sa_sigaction = on_signal;
     // A fault inside our own handler is the program's, or a mistake of ours: it goes to the handler before ours. No
     // other handler runs meanwhile, because it might touch a page that its thread is working on.
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigfillset(&ours.sa_mask);
     for (int fault : kSignals) sigdelset(&ours.sa_mask, fault);
-    if (::sigaction(signal, &ours, &g_before[index_of(signal)]) != 0) {
+    if (::sigaction(signal, &ours, &before) != 0) {
       *error = std::string("cannot handle ") + ::strsignal(signal) + ": " + std::strerror(errno);
       return false;
     }
+    if (before.sa_sigaction != on_signal) g_before[index_of(signal)] = before;
   }
-  installed_ = true;
+  g_installed = true;
   return true;
 }
 
 bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::string* error) try {
   std::lock_guard guard(changes_);
   if (!install(error)) return false;
-  const bool inherited = std::exchange(process_, ipc::fork_generation()) != ipc::fork_generation();
-  auto table = std::make_unique<Table>(held_ && !inherited ? *held_ : Table{});
+  auto table = std::make_unique<Table>(held_ ? *held_ : Table{});
   const auto behind = [](const Range& a, const std::byte* address) { return a.start < address; };
   table->insert(std::lower_bound(table->begin(), table->end(), start, behind), {start, bytes, &window});
   replace_table(std::move(table));
@@ -109,29 +158,40 @@ Window* FaultRouter::find(const void* address) const {
 
 bool FaultRouter::overlaps(uint64_t address, uint64_t bytes) {
   std::lock_guard guard(changes_);
-  if (!held_ || process_ != ipc::fork_generation()) return false;
+  if (!held_) return false;
   return std::any_of(held_->begin(), held_->end(), [address, bytes](const Range& range) {
     const auto start = reinterpret_cast<uintptr_t>(range.start);
     return address < start + range.bytes && start < address + bytes;
   });
 }
 
+bool FaultRouter::serve(const Fault& fault) {
+  FailedAccess failed;
+  FaultHandler::Value handler;
+  {
+    const Counted counted(*this);
+    Window* window = find(fault.address);
+    if (window == nullptr) return false;
+    const Served served = window->serve(fault, &failed);
+    if (served != Served::kFailed) return served == Served::kDone;
+    handler = window->fault_handler();
+  }
+  const NotCounted guard(*this);
+  return handler.call != nullptr && handler.call(&failed.told, handler.context);
+}
+
 bool FaultRouter::serve(int signal, siginfo_t* info, void* machine) {
-  if (info->si_code <= 0) return false;  // somebody sent it
+  FaultRouter* router = g_router.find();
+  if (router == nullptr || info->si_code <= 0) return false;  // there are no windows, or somebody sent it
   const int kept = errno;
-  const uint32_t epoch = epoch_.load(std::memory_order_seq_cst) % 2;
-  serving_[epoch].fetch_add(1, std::memory_order_seq_cst);
-  Window* window = find(info->si_addr);
   const bool served =
-      window != nullptr &&
-      window->serve({signal, static_cast<std::byte*>(info->si_addr), is_write_fault(machine), machine});
-  serving_[epoch].fetch_sub(1, std::memory_order_seq_cst);
+      router->serve({signal, static_cast<std::byte*>(info->si_addr), is_write_fault(machine), machine});
   errno = kept;
   return served;
 }
 
 void FaultRouter::on_signal(int signal, siginfo_t* info, void* machine) {
-  if (!get().serve(signal, info, machine)) before_us(signal, info, machine);
+  if (!serve(signal, info, machine)) before_us(signal, info, machine);
 }
 
 void FaultRouter::before_us(int signal, siginfo_t* info, void* machine) {

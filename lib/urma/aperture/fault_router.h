@@ -2,8 +2,9 @@
 //
 // Faults of mapped windows. A window is a range of addresses whose accesses the process cannot serve by itself: the
 // kernel reports them as SIGBUS (userfaultfd) or SIGSEGV (no access), in the thread that made them. The router finds
-// the window by the address and lets it serve the fault; then the access runs again. A fault of any other address goes
-// to the handler that was installed before ours, or ends the process as it would have without us.
+// the window by the address and lets it serve the fault; then the access runs again. What the window cannot serve the
+// program's handler is asked about (softub_on_fault). A fault of any other address goes to the signal handler that was
+// installed before ours, or ends the process as it would have without us.
 //
 // The handlers are installed with the first window and stay. A program that installs one of its own afterwards calls
 // softub_serve_fault() from it. Thread: add() and remove() from any thread, one at a time by a lock; serving a fault
@@ -20,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/urma/aperture/fault_handler.h"
+
 namespace ub::aperture {
 
 // What a signal handler gets of a fault.
@@ -30,32 +33,57 @@ struct Fault {
   void* machine = nullptr;    // ucontext_t of the thread
 };
 
+enum class Served : uint8_t {
+  kDone,     // the access is to run again, or was carried out and the registers say so
+  kFailed,   // it cannot be served, and *failed says why
+  kForeign,  // it is no fault of the window, but of what lies at its address in another process, or of another kind
+};
+
+// An access that a window could not serve, as the program's handler is told of it.
+struct FailedAccess {
+  softub_fault_t told{};
+  char instruction[128];  // room for the text that `told` may point to
+
+  Served fail(void* address, urma_cr_status_t cause, bool is_write) {
+    told.address = address;
+    told.cause = cause;
+    told.is_write = is_write;
+    return Served::kFailed;
+  }
+};
+
 class Window {
  public:
   virtual ~Window() = default;
-  // Serves a fault at an address of the window. True: the access is to run again, or was carried out and the registers
-  // say so. False: it cannot be served, and nothing of the window is held or claimed any more; the handler before ours
-  // gets it.
-  virtual bool serve(const Fault&) = 0;
+  // Serves a fault at an address of the window. When this returns nothing of the window is held or claimed for it.
+  virtual Served serve(const Fault&, FailedAccess* failed) = 0;
+
+  // Whom the program wants to be asked from now on about accesses that cannot be served. Others may still be asking the
+  // former one.
+  void on_fault(softub_fault_handler_t handler, void* context) { handler_.set({handler, context}); }
+  FaultHandler::Value fault_handler() const { return handler_.get(); }
+
+ private:
+  FaultHandler handler_;
 };
 
 class FaultRouter {
  public:
+  // Of this process: a forked child has none of its parent's windows.
   static FaultRouter& get();
 
   // From now on faults in [start, start + bytes) are the window's. False and `*error`: no memory, or the signals cannot
   // be taken.
   bool add(std::byte* start, size_t bytes, Window&, std::string* error);
-  // No fault is given to the window any more, and none is being served when this returns. Not from a fault's handler.
+  // No fault is given to the window any more, and it serves none when this returns; the program's handler may still be
+  // running for one. Not while the calling thread makes the window serve a fault.
   void remove(Window&);
-  // The window of an address, or null. The caller makes sure that it is not removed meanwhile.
-  Window* find(const void* address) const;
-  // Does a part of that range belong to a window of this process? Any thread.
+  // Does a part of that range belong to a window? Any thread.
   bool overlaps(uint64_t address, uint64_t bytes);
 
-  // The handlers themselves, also for programs with handlers of their own: true if the fault was one of a window and
-  // was served.
-  bool serve(int signal, siginfo_t*, void* machine);
+  // What the signal handlers do, also for programs with handlers of their own: true if the fault was one of a window
+  // and was served. The program's handler may leave by a jump and never return.
+  static bool serve(int signal, siginfo_t*, void* machine);
 
  private:
   struct Range {
@@ -64,23 +92,24 @@ class FaultRouter {
     Window* window;
   };
   using Table = std::vector<Range>;  // sorted by address; never changed once handlers can see it
+  class Counted;
+  class NotCounted;
 
-  FaultRouter() = default;
-  bool install(std::string* error);
+  bool serve(const Fault&);
+  Window* find(const void* address) const;
   void replace_table(std::unique_ptr<Table>);
   void wait_for_handlers();
-  static void on_signal(int signal, siginfo_t*, void* machine);
-  static void before_us(int signal, siginfo_t*, void* machine);
+  static bool install(std::string* error);
+  static void on_signal(int signal, siginfo_t* info, void* machine);
+  static void before_us(int signal, siginfo_t* info, void* machine);
 
   std::mutex changes_;
   std::atomic<const Table*> table_{nullptr};
   std::unique_ptr<const Table> held_;
-  // How many handlers are at work that began in an even or odd epoch. Whoever removes a window changes the epoch and
-  // waits for those of the former one, so handlers of other windows that come meanwhile hold nobody up.
+  // How many faults are being served that began in an even or odd epoch. Whoever removes a window changes the epoch and
+  // waits for those of the former one, so faults of other windows that come meanwhile hold nobody up.
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> serving_[2]{};
-  bool installed_ = false;
-  uint32_t process_ = 0;  // whose windows they are: a forked child has none of its parent's
 };
 
 }  // namespace ub::aperture

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/ipc/fd.h"
+#include "lib/ipc/of_process.h"
 #include "lib/ipc/silent_thread.h"
 #include "lib/urma/clock.h"
 
@@ -17,10 +17,9 @@ constexpr Duration kShortestPause = microseconds(20), kLongestPause = millisecon
 
 }  // namespace
 
-// Leaked, with its thread.
 Flusher& Flusher::get() {
-  static auto* flusher = new Flusher;
-  return *flusher;
+  static constinit ipc::OfProcess<Flusher> flusher;
+  return flusher.get();
 }
 
 void Flusher::add(std::shared_ptr<CachedWindow> window) {
@@ -30,13 +29,12 @@ void Flusher::add(std::shared_ptr<CachedWindow> window) {
   changed_.notify_one();
 }
 
-// A child of fork has none of its parent's threads.
 void Flusher::start() {
-  if (thread_of_ == ipc::fork_generation() + 1) return;
+  if (started_) return;
   std::thread thread = ipc::silent_thread("softub-flush", [this] { run(); });
   if (!thread.joinable()) return;  // the next window tries again
   thread.detach();
-  thread_of_ = ipc::fork_generation() + 1;
+  started_ = true;
 }
 
 void Flusher::remove(const CachedWindow* window) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The thread that writes back pages of write-through windows when they are due (CachedWindow::flush_due), or up to a
-// millisecond later if none was dirty. It begins with the first such window and sleeps while there is none. Thread:
-// any; not from signal handlers.
+// millisecond later if none was dirty. It begins with the first such window and sleeps while there is none. A child of
+// fork has neither the thread nor the windows. Thread: any; not from signal handlers.
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,7 +30,7 @@ class Flusher {
   std::mutex mutex_;  // held while windows are flushed, too
   std::condition_variable changed_;
   std::vector<std::shared_ptr<CachedWindow>> windows_;
-  uint32_t thread_of_ = 0;  // the process that has the thread, by fork_generation() + 1; 0: none
+  bool started_ = false;
 };
 
 }  // namespace ub::aperture

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/ipc/of_process.h"
 #include "lib/urma/aperture/fault_router.h"
 #include "lib/urma/aperture/flusher.h"
 #include "lib/urma/aperture/open_path.h"
@@ -38,38 +39,30 @@ static_assert(SOFTUB_FLUSH == kSyncFlush && SOFTUB_INVALIDATE == kSyncInvalidate
 static_assert(SOFTUB_PREFETCH == kSyncPrefetch && SOFTUB_RESIDENT == kSyncResident &&
               SOFTUB_WRITABLE == kSyncWritable);
 
-struct Handler {
-  softub_fault_handler_t call;
-  void* context;
-};
-
-// A window and who is asked about its faults. One of the three windows is there.
+// One of the three is there.
 struct Mapped {
   std::unique_ptr<CachedWindow> cached;
   std::unique_ptr<UncachedWindow> uncached;
   std::shared_ptr<SharedWindow> shared;
-  std::atomic<const Handler*> handler{nullptr};
-  // All that there were: a fault may be asking a former one.
-  std::mutex changes;
-  std::vector<std::unique_ptr<const Handler>> handlers;
 
+  Window& window() const {
+    if (cached) return *cached;
+    if (uncached) return *uncached;
+    return *shared;
+  }
   std::byte* data() const { return cached ? cached->data() : uncached ? uncached->data() : shared->data(); }
   uint64_t bytes() const { return cached ? cached->bytes() : uncached ? uncached->bytes() : shared->bytes(); }
   softub_way_t way() const { return cached ? SOFTUB_WAY_CACHED : uncached ? SOFTUB_WAY_UNCACHED : SOFTUB_WAY_SHARED; }
-  bool asks(const softub_fault_t& fault) const {
-    const Handler* ask = handler.load(std::memory_order_acquire);
-    return ask != nullptr && ask->call(&fault, ask->context);
-  }
 };
 
-// All windows of the process. Leaked, as threads may use them while destructors run.
+// All windows of the process.
 struct Windows {
   std::mutex mutex;
   std::vector<std::shared_ptr<Mapped>> all;
 
   static Windows& get() {
-    static auto* windows = new Windows;
-    return *windows;
+    static constinit ipc::OfProcess<Windows> windows;
+    return windows.get();
   }
   std::shared_ptr<Mapped> of(const void* at) {
     const auto* address = static_cast<const std::byte*>(at);
@@ -135,16 +128,6 @@ std::vector<std::unique_ptr<RemotePath>> open_paths(const Segment& segment, cons
 
 // ---- the ways --------------------------------------------------------------------------------------------------
 
-bool ask_about_cached(const WindowFault& fault, void* context) {
-  const softub_fault_t public_fault = {fault.address, fault.cause, fault.is_write, nullptr};
-  return static_cast<const Mapped*>(context)->asks(public_fault);
-}
-
-Verdict ask_about_uncached(void* context, const AccessError& error) {
-  const softub_fault_t public_fault = {error.address, error.cause, false, error.instruction};
-  return static_cast<const Mapped*>(context)->asks(public_fault) ? Verdict::kTryAgain : Verdict::kNotHandled;
-}
-
 urma_status_t make_cached(Mapped& mapped, const Segment& segment, const softub_map_options_t& o,
                           std::vector<std::unique_ptr<RemotePath>> paths, std::string* why) {
   CachedWindowOptions options;
@@ -159,9 +142,7 @@ urma_status_t make_cached(Mapped& mapped, const Segment& segment, const softub_m
   WindowError error;
   mapped.cached = CachedWindow::create(options, std::move(paths), &error);
   *why = error.why;
-  if (mapped.cached == nullptr) return error.status;
-  mapped.cached->on_fault(ask_about_cached, &mapped);
-  return URMA_SUCCESS;
+  return mapped.cached != nullptr ? URMA_SUCCESS : error.status;
 }
 
 urma_status_t make_uncached(Mapped& mapped, const Segment& segment, const softub_map_options_t& o,
@@ -172,14 +153,7 @@ urma_status_t make_uncached(Mapped& mapped, const Segment& segment, const softub
   options.remote_address = segment.pub.seg.ubva.va;
   options.read_only = (o.flags & SOFTUB_MAP_READ_ONLY) != 0;
   mapped.uncached = UncachedWindow::create(options, std::move(paths), why);
-  if (mapped.uncached == nullptr) return URMA_ENOPERM;
-  mapped.uncached->on_error(ask_about_uncached, &mapped);
-  return URMA_SUCCESS;
-}
-
-bool ask_about_shared(const SharedFault& fault, void* context) {
-  const softub_fault_t public_fault = {fault.address, fault.cause, fault.is_write, nullptr};
-  return static_cast<const Mapped*>(context)->asks(public_fault);
+  return mapped.uncached != nullptr ? URMA_SUCCESS : URMA_ENOPERM;
 }
 
 // False: `*why`. The window is there for as long as the watcher looks after it, so it is removed there first.
@@ -201,7 +175,6 @@ bool make_shared_window(Mapped& mapped, const Segment& segment, const softub_map
   if (backend().open_share(owner, request, &share, why) != Status::kOk) return false;
   mapped.shared = SharedWindow::create(std::move(share), options, why);
   if (mapped.shared == nullptr) return false;
-  mapped.shared->on_fault(ask_about_shared, &mapped);
   if (ShareWatcher::get().add(mapped.shared, why)) return true;
   mapped.shared.reset();
   return false;
@@ -300,16 +273,14 @@ urma_status_t softub_get_way(void* window, softub_way_t* way) {
 urma_status_t softub_on_fault(void* window, softub_fault_handler_t handler, void* context) try {
   const auto mapped = Windows::get().of(window);
   if (mapped == nullptr) return URMA_EINVAL;
-  std::lock_guard guard(mapped->changes);
-  if (handler != nullptr) mapped->handlers.push_back(std::make_unique<const Handler>(Handler{handler, context}));
-  mapped->handler.store(handler != nullptr ? mapped->handlers.back().get() : nullptr, std::memory_order_release);
+  mapped->window().on_fault(handler, context);
   return URMA_SUCCESS;
 } catch (const std::bad_alloc&) {
   return URMA_ENOMEM;
 }
 
 bool softub_serve_fault(int signal, void* siginfo, void* ucontext) {
-  return FaultRouter::get().serve(signal, static_cast<siginfo_t*>(siginfo), ucontext);
+  return FaultRouter::serve(signal, static_cast<siginfo_t*>(siginfo), ucontext);
 }
 
 urma_status_t softub_get_window_counts(void* window, softub_window_counts_t* counts) {

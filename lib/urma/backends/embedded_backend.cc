@@ -216,7 +216,7 @@ class EmbeddedBackend final : public Backend {
   }
 
   Status open_lane(const InstanceId& instance, ipc::OpenedLane* lane, std::string* why) override try {
-    return nic_->open_lane(instance, lane, why) ? Status::kOk : Status::kInvalid;
+    return nic_->open_lane(instance, ::getpid(), lane, why) ? Status::kOk : Status::kInvalid;
   } catch (const std::bad_alloc&) {
     return Status::kNoMemory;
   }

@@ -18,6 +18,7 @@
 #include "lib/ipc/unix_socket.h"
 #include "lib/urma/aperture/lane_path.h"
 #include "tests/unit/transport/core_pair.h"
+#include "tests/unit/transport/direct_segment.h"
 
 namespace ub::aperture {
 
@@ -27,7 +28,7 @@ inline constexpr uint32_t kToken = 0x5EC2E7;
 /// A NIC with memory that programs load from.
 class ServingNic {
  public:
-  explicit ServingNic(size_t bytes = 65536) : memory(bytes), node_(CoreNode::small_config(1)) {
+  explicit ServingNic(size_t bytes = 65536) : memory(bytes), node_(config()) {
     std::iota(reinterpret_cast<uint8_t*>(memory.data()), reinterpret_cast<uint8_t*>(memory.data() + bytes), 0);
     std::string error;
     EXPECT_TRUE(port.open(true, &error)) << error;
@@ -36,27 +37,23 @@ class ServingNic {
 
   /// Registers bytes of the memory.
   RemoteSegment add(uint64_t offset, uint64_t bytes, uint8_t access = kAccessRead | kAccessWrite) {
-    SegmentConfig config;
-    config.memory = memory.data() + offset;
-    config.address = config.local_address = kBase + offset;
-    config.length = bytes;
+    SegmentConfig config = direct_segment(memory.data(), kBase, offset, bytes, access);
     config.token_id = token_id;
     config.token = {true, kToken};
-    config.access = access;
-    config.direct = true;
     EXPECT_EQ(node_.core->register_segment(config, &registered), Status::kOk);
     return {kBase + offset, bytes, token_id, true, kToken};
   }
-  void unregister() { EXPECT_EQ(node_.core->unregister_segment(now_, registered.handle), Status::kOk); }
+  void unregister() { EXPECT_EQ(node_.core->unregister_segment(now, registered.handle), Status::kOk); }
 
   /// A program's end of a new lane.
-  ipc::OpenedLane connect(uint32_t version = ipc::kLaneVersion) {
+  ipc::OpenedLane connect(uint32_t version = ipc::kLaneVersion, int32_t process = 1) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     ipc::LaneHello hello{};
     hello.magic = ipc::kLaneMagic;
     hello.version = version;
     hello.bytes = sizeof hello;
+    hello.process = process;
     port.admit(ipc::Fd(ends[0]), hello);
     ipc::OpenedLane lane;
     lane.socket = ipc::Fd(ends[1]);
@@ -72,12 +69,12 @@ class ServingNic {
   /// One round: requests in, answers out; how many.
   size_t drive() {
     if (!serves) return 0;
-    port.poll_control();
+    port.poll_control(now);
     if (port.has_pending()) look_at_lanes();
     RxFrame frames[kBurst];
     const size_t count = port.rx_burst(frames, kBurst);
     for (size_t i = 0; i < count; ++i) {
-      node_.core->on_lane_frame(now_, frames[i].link, {frames[i].data, frames[i].bytes});
+      node_.core->on_lane_frame(now, frames[i].link, {frames[i].data, frames[i].bytes});
       send_answers(frames[i].link);
     }
     port.rx_release();
@@ -93,14 +90,20 @@ class ServingNic {
   ipc::LaneReply reply{};
   bool serves = true;
   size_t served = 0, links_down = 0;
+  Instant now{1'000'000};
 
  private:
+  static CoreConfig config() {
+    CoreConfig config = CoreNode::small_config(1);
+    config.max_links = 512;
+    return config;
+  }
   void look_at_lanes() {
-    port.adopt_pending([&](const LinkConfig& config) { return node_.core->add_link(config); });
+    port.adopt_pending(now, [&](const LinkConfig& config) { return node_.core->add_link(config); });
     std::vector<uint32_t> dead;
     port.take_dead_lanes(&dead);
     for (uint32_t link : dead) {
-      node_.core->link_down(now_, link);
+      node_.core->link_down(now, link);
       port.drop_lane(link);
       ++links_down;
     }
@@ -115,17 +118,16 @@ class ServingNic {
     }
   }
 
-  Instant now_{1'000'000};
   CoreNode node_;
 };
 
-/// A program with a lane; it drives the NIC while it waits.
+/// A program with a lane; it drives the NIC while it waits, unless somebody else does.
 struct Program {
-  Program(ServingNic& nic, const RemoteSegment& segment, Duration timeout = seconds(4)) {
+  Program(ServingNic& nic, const RemoteSegment& segment, Duration timeout = seconds(4), bool drives = true) {
     std::string error;
     LanePath::Options options;
     options.timeout = timeout;
-    options.drive = [&nic] { nic.drive(); };
+    if (drives) options.drive = [&nic] { nic.drive(); };
     path = LanePath::make(nic.connect(), segment, std::move(options), &pub, &error);
     EXPECT_NE(path, nullptr) << error;
   }

@@ -251,7 +251,7 @@ TEST_F(Lane, a_nic_that_sleeps_is_rung_once) {
   EXPECT_EQ(::poll(&bell, 1, 0), 0);
   ASSERT_EQ(program.store(0, &word, 8), URMA_CR_SUCCESS);
   EXPECT_EQ(::poll(&bell, 1, 0), 1);
-  nic.port.poll_control();
+  nic.port.poll_control(nic.now);
   ASSERT_EQ(program.store(0, &word, 8), URMA_CR_SUCCESS);
   EXPECT_EQ(::poll(&bell, 1, 0), 0) << "it has been woken";
   nic.port.finish_sleep();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window of memory that a NIC granted, and how its right ends; the test plays the NIC.
 #include <gtest/gtest.h>
+#include <setjmp.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -41,6 +42,8 @@ class SharedWindowTest : public testing::Test {
     if (window != nullptr) ShareWatcher::get().remove(window.get());
   }
   urma_cr_status_t state() const { return window->sync(window->data(), 1, 0); }
+  // The memory gives way before the socket is closed.
+  bool is_let_go() const { return state() != URMA_CR_SUCCESS && window->socket() < 0; }
   bool is_hung_up() const {
     std::byte message[8];
     size_t bytes;
@@ -93,6 +96,20 @@ TEST_F(SharedWindowTest, tells_the_nic_when_it_is_unmapped) {
   ShareWatcher::get().remove(window.get());
   window.reset();
   EXPECT_TRUE(is_hung_up());
+}
+
+sigjmp_buf g_jump;
+
+TEST_F(SharedWindowTest, handler_may_jump) {
+  nic.reset();
+  ASSERT_TRUE(test::eventually([this] { return is_let_go(); }));
+  window->on_fault([](const softub_fault_t*, void*) -> bool { siglongjmp(g_jump, 1); }, nullptr);
+  if (sigsetjmp(g_jump, 1) == 0) {
+    static_cast<void>(*static_cast<volatile std::byte*>(window->data()));
+    ADD_FAILURE() << "a byte of memory that is not there";
+  }
+  ShareWatcher::get().remove(window.get());
+  window.reset();  // waits for nobody
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "lib/transport/wire/bypass_packet.h"
 #include "tests/unit/transport/core_pair.h"
+#include "tests/unit/transport/direct_segment.h"
 
 namespace ub {
 namespace {
@@ -30,13 +31,7 @@ class Serving : public testing::Test {
   }
 
   SegmentConfig segment_at(uint64_t offset, uint64_t bytes, uint8_t access = kAccessRead | kAccessWrite) {
-    SegmentConfig config;
-    config.memory = memory.data() + offset;
-    config.address = config.local_address = kBase + offset;
-    config.length = bytes;
-    config.access = access;
-    config.direct = true;
-    return config;
+    return direct_segment(memory.data(), kBase, offset, bytes, access);
   }
   // All segments have one token id.
   uint32_t add(const SegmentConfig& config) {

@@ -9,14 +9,14 @@
 #include <thread>
 #include <utility>
 
+#include "lib/ipc/of_process.h"
 #include "lib/ipc/silent_thread.h"
 
 namespace ub::aperture {
 
-// Leaked, with its thread.
 ShareWatcher& ShareWatcher::get() {
-  static auto* watcher = new ShareWatcher;
-  return *watcher;
+  static constinit ipc::OfProcess<ShareWatcher> watcher;
+  return watcher.get();
 }
 
 bool ShareWatcher::add(std::shared_ptr<SharedWindow> window, std::string* error) {
@@ -33,10 +33,8 @@ bool ShareWatcher::add(std::shared_ptr<SharedWindow> window, std::string* error)
   return false;
 }
 
-// A child of fork has neither the thread nor the windows of its parent.
 bool ShareWatcher::start(std::string* error) {
-  if (thread_of_ == ipc::fork_generation() + 1) return true;
-  windows_.clear();
+  if (started_) return true;
   epoll_ = ipc::Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) {
     *error = std::string("no descriptor to wait for the end of rights to memory: ") + std::strerror(errno);
@@ -48,8 +46,7 @@ bool ShareWatcher::start(std::string* error) {
     return false;
   }
   thread.detach();
-  thread_of_ = ipc::fork_generation() + 1;
-  return true;
+  return started_ = true;
 }
 
 void ShareWatcher::remove(const SharedWindow* window) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The thread that listens for the end of rights to shared windows (shared_window.h). It begins with the first such
-// window and sleeps until a NIC says something. Thread: any; not from signal handlers.
+// window and sleeps until a NIC says something. A child of fork has neither the thread nor the windows. Thread: any;
+// not from signal handlers.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,7 +32,7 @@ class ShareWatcher {
   std::mutex mutex_;  // held while windows are withdrawn, too
   ipc::Fd epoll_;
   std::vector<std::shared_ptr<SharedWindow>> windows_;
-  uint32_t thread_of_ = 0;  // the process that has the thread, by fork_generation() + 1; 0: none
+  bool started_ = false;
 };
 
 }  // namespace ub::aperture

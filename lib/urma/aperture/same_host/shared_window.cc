@@ -46,11 +46,6 @@ SharedWindow::~SharedWindow() {
   if (data_ != nullptr && process_ == ipc::fork_generation()) ::munmap(data_, bytes_);
 }
 
-void SharedWindow::on_fault(FaultHandler handler, void* context) {
-  handler_ = handler;
-  context_ = context;
-}
-
 urma_cr_status_t SharedWindow::sync(const void* at, size_t bytes, uint32_t what) const {
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(at) - data_);
   if (bytes > bytes_ - offset) return URMA_CR_LOC_LEN_ERR;
@@ -83,11 +78,11 @@ bool SharedWindow::let_go(urma_cr_status_t cause) {
   return true;
 }
 
-bool SharedWindow::serve(const Fault& fault) {
-  if (process_ != ipc::fork_generation() || handler_ == nullptr) return false;
+Served SharedWindow::serve(const Fault& fault, FailedAccess* failed) {
+  if (process_ != ipc::fork_generation()) return Served::kForeign;
   urma_cr_status_t cause = ended_.load(std::memory_order_seq_cst);
   if (cause == URMA_CR_SUCCESS) cause = read_only_ ? URMA_CR_LOC_ACCESS_ERR : URMA_CR_REM_ACCESS_ABORT_ERR;
-  return handler_({fault.address, cause, fault.is_write}, context_);
+  return failed->fail(fault.address, cause, fault.is_write);
 }
 
 }  // namespace ub::aperture

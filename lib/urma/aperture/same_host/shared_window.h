@@ -22,12 +22,6 @@
 
 namespace ub::aperture {
 
-struct SharedFault {
-  void* address;
-  urma_cr_status_t cause;
-  bool is_write;
-};
-
 struct SharedWindowOptions {
   uint64_t offset = 0;  // whole pages, in the memory
   uint64_t bytes = 0;
@@ -36,9 +30,6 @@ struct SharedWindowOptions {
 
 class SharedWindow final : public Window {
  public:
-  // True: the access is to be made again.
-  using FaultHandler = bool (*)(const SharedFault&, void* context);
-
   // Null and `*error`: the kernel does not map it, or there is no memory.
   static std::shared_ptr<SharedWindow> create(ipc::OpenedShare, const SharedWindowOptions&, std::string* error);
   ~SharedWindow() override;
@@ -46,7 +37,6 @@ class SharedWindow final : public Window {
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
   int socket() const { return socket_.get(); }
-  void on_fault(FaultHandler handler, void* context);  // before the window is used
 
   // As softub_sync(): there is nothing to do but to say whether the range is there and may be used so.
   urma_cr_status_t sync(const void* at, size_t bytes, uint32_t what) const;
@@ -54,7 +44,7 @@ class SharedWindow final : public Window {
   // Something is to be read from the socket. True: the right has ended, and the memory is not mapped any more.
   bool listen();
 
-  bool serve(const Fault&) override;
+  Served serve(const Fault&, FailedAccess*) override;
 
  private:
   SharedWindow() = default;
@@ -67,8 +57,6 @@ class SharedWindow final : public Window {
   bool read_only_ = false;
   ipc::Fd socket_;
   std::atomic<urma_cr_status_t> ended_{URMA_CR_SUCCESS};  // why
-  FaultHandler handler_ = nullptr;
-  void* context_ = nullptr;
 };
 
 }  // namespace ub::aperture

@@ -5,18 +5,22 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <mutex>
-#include <new>
 
 #include "lib/ipc/fd.h"
+#include "lib/ipc/of_process.h"
 
 namespace ub::aperture {
 namespace {
 
 constexpr uint8_t kReturn = 0xc3, kTrap = 0xcc;
 
-std::mutex g_opening;
-CodeTable* g_table = nullptr;
+struct Opened {
+  std::mutex mutex;
+  CodeTable* table = nullptr;
+};
+constinit ipc::OfProcess<Opened> g_opened;
 
 uint32_t hash_of(const uint8_t* code, size_t bytes) {
   uint32_t hash = 2166136261;  // FNV-1a
@@ -28,19 +32,11 @@ uint32_t hash_of(const uint8_t* code, size_t bytes) {
 
 // A child of fork() has none of the memory of its parent's table, so it makes its own.
 CodeTable* CodeTable::open(std::string* error) {
-  std::lock_guard guard(g_opening);
-  if (g_table != nullptr && g_table->process_ == ipc::fork_generation()) return g_table;
-  auto* table = new (std::nothrow) CodeTable;
-  if (table == nullptr) {
-    *error = "out of memory";
-    return nullptr;
-  }
-  if (!table->map(error)) {
-    delete table;
-    return nullptr;
-  }
-  g_table = table;
-  return table;
+  Opened& opened = g_opened.get();
+  std::lock_guard guard(opened.mutex);
+  if (opened.table != nullptr) return opened.table;
+  auto table = std::make_unique<CodeTable>();
+  return table->map(error) ? opened.table = table.release() : nullptr;
 }
 
 bool CodeTable::map(std::string* error) {
@@ -55,7 +51,6 @@ bool CodeTable::map(std::string* error) {
   }
   ::madvise(at, kBytes, MADV_DONTFORK);
   executable_ = static_cast<const std::byte*>(at);
-  process_ = ipc::fork_generation();
   return true;
 }
 

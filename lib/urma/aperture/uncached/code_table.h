@@ -24,7 +24,8 @@ class CodeTable {
  public:
   static constexpr uint32_t kPlaces = 65536;  // power of two; instructions of all windows, not of all their uses
 
-  // The table of this process, which is never given back. Null and `*error`: no memory, or none that may be executed.
+  // The table of this process, which is never given back. Null and `*error`: no memory that may be executed. Throws
+  // std::bad_alloc.
   static CodeTable* open(std::string* error);
 
   // Code that executes the instruction and returns. Null: all places are taken.
@@ -38,7 +39,6 @@ class CodeTable {
 
   ipc::Mapping writable_;
   const std::byte* executable_ = nullptr;
-  uint32_t process_ = 0;  // fork_generation() when it was made
   std::atomic<uint8_t> states_[kPlaces]{};
 };
 

@@ -20,7 +20,6 @@ namespace ub::aperture {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kTextBytes = 128;
 
 // A line of text that is put together without anything that a signal handler must not call.
 class Line {
@@ -48,7 +47,7 @@ class Line {
   size_t length_ = 0;
 };
 
-void write_error(const AccessError& error) {
+void write_error(const softub_fault_t& error) {
   Line line;
   line << "softub: an access to remote memory at ";
   line.hex(error.address) << " by the instruction at ";
@@ -89,10 +88,10 @@ std::unique_ptr<UncachedWindow> UncachedWindow::create(const UncachedOptions& op
   return nullptr;
 }
 
-bool UncachedWindow::serve(const Fault& fault) {
-  if (process_ != ipc::fork_generation()) return false;
+Served UncachedWindow::serve(const Fault& fault, FailedAccess* failed) {
+  if (process_ != ipc::fork_generation()) return Served::kForeign;
   MachineState state = take_state(fault.machine);
-  const auto* const code = reinterpret_cast<const std::byte*>(state.ip);
+  const void* const code = reinterpret_cast<const void*>(state.ip);
   Instruction instruction;
   Outcome outcome;
   bool is_decoded = false;
@@ -104,13 +103,17 @@ bool UncachedWindow::serve(const Fault& fault) {
     outcome = carry_out(instruction, &state, *memory_, code_);
     put_state(state, fault.machine);
   }
-  if (outcome.ok()) return true;
+  if (outcome.ok()) return Served::kDone;
 
-  char text[kTextBytes] = "?";
-  if (is_decoded) write_text(instruction, text, sizeof text);
+  std::strcpy(failed->instruction, "?");
+  if (is_decoded) write_text(instruction, failed->instruction, sizeof failed->instruction);
   const bool has_place = memory_->contains(outcome.address, 1);
-  return is_retried({has_place ? reinterpret_cast<std::byte*>(outcome.address) : fault.address, outcome.cause, code,
-                     outcome.why != nullptr ? text : nullptr, outcome.why});
+  failed->told.instruction = outcome.why != nullptr ? failed->instruction : nullptr;
+  failed->told.why = outcome.why;
+  failed->told.code = code;
+  failed->fail(has_place ? reinterpret_cast<void*>(outcome.address) : fault.address, outcome.cause, false);
+  if (fault_handler().call == nullptr) write_error(failed->told);
+  return Served::kFailed;
 }
 
 #else
@@ -121,7 +124,7 @@ std::unique_ptr<UncachedWindow> UncachedWindow::create(const UncachedOptions&, s
   return nullptr;
 }
 
-bool UncachedWindow::serve(const Fault&) { return false; }
+Served UncachedWindow::serve(const Fault&, FailedAccess*) { return Served::kForeign; }
 
 #endif
 
@@ -149,19 +152,6 @@ bool UncachedWindow::map(const UncachedOptions& options, std::string* error) {
   start_ = mapping_ + in_page;
   memory_.emplace(reinterpret_cast<uint64_t>(start_), bytes_, options.place, options.read_only, paths_);
   return true;
-}
-
-void UncachedWindow::on_error(ErrorHandler handler, void* context) {
-  std::lock_guard guard(changes_);
-  callbacks_.push_back(std::make_unique<const Callback>(Callback{handler, context}));
-  callback_.store(handler != nullptr ? callbacks_.back().get() : nullptr, std::memory_order_release);
-}
-
-bool UncachedWindow::is_retried(const AccessError& error) const {
-  const Callback* callback = callback_.load(std::memory_order_acquire);
-  if (callback != nullptr) return callback->handler(callback->context, error) == Verdict::kTryAgain;
-  write_error(error);
-  return false;
 }
 
 }  // namespace ub::aperture

@@ -11,10 +11,10 @@
 // right to execute code made at run time (code_table.h).
 //
 // Errors. The program's handler is called in the thread that made the access, inside of the signal handler, with
-// nothing held: it may do what a signal handler may. It says whether the access is to be made again, or is not handled.
-// What is not handled becomes a SIGSEGV for the handler before ours, or for the default, which ends the process. The
-// registers are then those before the instruction (x86_access.h tells about string instructions). Without a handler an
-// error is written to standard error and not handled.
+// nothing held: it may do what a signal handler may. It says whether the access is to be made again, or is not handled,
+// or leaves by a jump. What is not handled becomes a SIGSEGV for the handler before ours, or for the default, which
+// ends the process. The registers are then those before the instruction (x86_access.h tells about string instructions).
+// Without a handler an error is written to standard error and not handled.
 //
 //   cause                            why
 //   URMA_CR_UNSUPPORTED_OPCODE_ERR   the instruction is not supported: its text and a sentence are there
@@ -28,11 +28,9 @@
 // interrupts an access and leaves it by siglongjmp takes a path with it.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,17 +49,6 @@ struct UncachedOptions {
   bool read_only = false;
 };
 
-struct AccessError {
-  std::byte* address;  // in the window
-  urma_cr_status_t cause;
-  const std::byte* code;    // the address of the instruction
-  const char* instruction;  // its text if it is not supported; else null
-  const char* why;          // a sentence if it is not supported; else null
-};
-
-enum class Verdict : uint8_t { kTryAgain, kNotHandled };
-using ErrorHandler = Verdict (*)(void* context, const AccessError&);
-
 class CodeTable;
 
 class UncachedWindow final : public Window {
@@ -77,21 +64,11 @@ class UncachedWindow final : public Window {
   std::byte* data() const { return start_; }
   size_t bytes() const { return bytes_; }
 
-  // From now on; null: none. `context` is handed to the handler. Any thread outside of handlers; accesses that fail
-  // meanwhile may still call the former one.
-  void on_error(ErrorHandler, void* context);
-
-  bool serve(const Fault&) override;
+  Served serve(const Fault&, FailedAccess*) override;
 
  private:
-  struct Callback {
-    ErrorHandler handler;
-    void* context;
-  };
-
   UncachedWindow(const UncachedOptions&, std::vector<std::unique_ptr<RemotePath>>, CodeTable&);
   bool map(const UncachedOptions&, std::string* error);
-  bool is_retried(const AccessError&) const;
 
   AccessPaths paths_;
   CodeTable& code_;
@@ -101,9 +78,6 @@ class UncachedWindow final : public Window {
   std::byte* start_ = nullptr;
   const size_t bytes_;
   std::optional<WindowMemory> memory_;  // there once the address is known
-  std::atomic<const Callback*> callback_{nullptr};
-  std::mutex changes_;
-  std::vector<std::unique_ptr<const Callback>> callbacks_;  // all that there were: a handler may be reading one
 };
 
 }  // namespace ub::aperture

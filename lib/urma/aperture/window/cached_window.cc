@@ -86,12 +86,6 @@ bool CachedWindow::open(std::vector<std::unique_ptr<RemotePath>> paths, WindowEr
 
 CachedWindow::~CachedWindow() { FaultRouter::get().remove(*this); }
 
-void CachedWindow::on_fault(WindowFaultHandler handler, void* context) {
-  std::lock_guard guard(callbacks_mutex_);
-  callbacks_.push_back(std::make_unique<const Callback>(Callback{handler, context}));
-  callback_.store(callbacks_.back().get(), std::memory_order_release);
-}
-
 uint64_t CachedWindow::page_of(const void* address) const {
   return static_cast<uint64_t>(static_cast<const std::byte*>(address) - data()) / kPageBytes;
 }

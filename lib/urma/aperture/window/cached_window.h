@@ -19,7 +19,7 @@
 //
 // Thread: all but create() and the destructor from any thread at any time, also while others fault. A fault takes no
 // lock and calls nothing that is unsafe in a signal handler; sync(), own(), flush_due() and close() neither, so the
-// callback of a fault may call them. While a fault is served, no handler of another signal may run in its thread, which
+// program's handler may call them. While a fault is served, no handler of another signal may run in its thread, which
 // FaultRouter has to see to: it might touch a page that its own thread works on.
 #pragma once
 
@@ -27,7 +27,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -73,20 +72,6 @@ enum SyncFlags : uint32_t {
   kSyncWritable = 1U << 5,    // and so that a system call can write to it
 };
 
-// What an access met that could not be served. Causes:
-//   URMA_CR_LOC_ACCESS_ERR     a write to a read-only window, or a page that is not owned for the access
-//   URMA_CR_LOC_OPERATION_ERR  the kernel gave no memory for the page, or refuses to change it
-//   others                     what the remote memory or the way to it answered (RemotePath)
-struct WindowFault {
-  std::byte* address;
-  urma_cr_status_t cause;
-  bool is_write;
-};
-// True: the access is to run again. False: the handler before ours gets the fault. Called in the handler of the fault;
-// the thread holds nothing of the window then. It must return, because FaultRouter waits for it before it lets a window
-// go.
-using WindowFaultHandler = bool (*)(const WindowFault&, void* context);
-
 class CachedWindow final : public Window {
  public:
   static constexpr uint32_t kMinCachePages = 8;
@@ -103,10 +88,11 @@ class CachedWindow final : public Window {
   std::byte* data() const { return memory_.data(); }
   uint64_t bytes() const { return options_.bytes; }
 
-  // From now on the handler is asked about faults that cannot be served; null: nobody. The one before may still be
-  // running in other threads.
-  void on_fault(WindowFaultHandler, void* context);
-  bool serve(const Fault&) override;
+  // Why an access fails:
+  //   URMA_CR_LOC_ACCESS_ERR     a write to a read-only window, or a page that is not owned for the access
+  //   URMA_CR_LOC_OPERATION_ERR  the kernel gave no memory for the page, or refuses to change it
+  //   others                     what the remote memory or the way to it answered (RemotePath)
+  Served serve(const Fault&, FailedAccess*) override;
 
   // Acts on all pages that [at, at + bytes) touches; see SyncFlags. Tries all pages, and answers the first error:
   //   URMA_CR_LOC_LEN_ERR        the range is not the window's, or the cache is too small to hold it
@@ -149,10 +135,6 @@ class CachedWindow final : public Window {
     uint32_t count = 1;
     PageWord words[kMaxRun];
   };
-  struct Callback {
-    WindowFaultHandler handler;
-    void* context;
-  };
 
   explicit CachedWindow(const CachedWindowOptions& options) : options_(options) {}
   bool open(std::vector<std::unique_ptr<RemotePath>> paths, WindowError* error);
@@ -172,7 +154,6 @@ class CachedWindow final : public Window {
   urma_cr_status_t load_blocks(RemotePath&, std::byte* buffer, std::byte* first_to, const Run&);
   void release_from(Run&, uint32_t kept);
   urma_cr_status_t make_writable(uint64_t page, PageWord seen);
-  bool is_excused(const WindowFault&);
 
   // evict.cc: slots for pages that are to be loaded.
   urma_cr_status_t take_slots(Run&, PageRange keep);
@@ -202,10 +183,6 @@ class CachedWindow final : public Window {
   PathPool paths_;
   FaultRuns runs_;
   uint32_t ahead_ = 0;  // pages to load ahead
-
-  std::mutex callbacks_mutex_;
-  std::vector<std::unique_ptr<const Callback>> callbacks_;  // also former ones, which a handler may be calling
-  std::atomic<const Callback*> callback_{nullptr};
 
   WindowCounters counters_;
   LatencyCounts latencies_[kFaultKinds];

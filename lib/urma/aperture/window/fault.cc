@@ -24,16 +24,12 @@ Instant now() { return {static_cast<uint64_t>(urma::now_ns())}; }
 }  // namespace
 
 // A child of a fork has none of this memory; what lies at its address there is not ours.
-bool CachedWindow::serve(const Fault& fault) {
-  if (fault.signal != SIGBUS || memory_.is_inherited()) return false;
+Served CachedWindow::serve(const Fault& fault, FailedAccess* failed) {
+  if (fault.signal != SIGBUS || memory_.is_inherited()) return Served::kForeign;
   const urma_cr_status_t status = serve_page(page_of(fault.address), fault.is_write);
-  return status == URMA_CR_SUCCESS || is_excused({fault.address, status, fault.is_write});
-}
-
-bool CachedWindow::is_excused(const WindowFault& fault) {
+  if (status == URMA_CR_SUCCESS) return Served::kDone;
   counters_.failed_faults.add();
-  const Callback* callback = callback_.load(std::memory_order_acquire);
-  return callback != nullptr && callback->handler != nullptr && callback->handler(fault, callback->context);
+  return failed->fail(fault.address, status, fault.is_write);
 }
 
 // Success also means that another thread was faster, or has just finished: the access runs again and may fault again.

@@ -37,7 +37,7 @@ class Arena {
     window_ = UncachedWindow::create({.place = kPlace, .bytes = kBytes}, std::move(paths), &error);
     if (window_ == nullptr) throw std::runtime_error(error);
     if (window_->data() != around_ + kPage) throw std::runtime_error("the window lies elsewhere");
-    window_->on_error(on_error, this);
+    window_->on_fault(on_fault, this);
     protect_around(PROT_READ | PROT_WRITE);
     code_ = reinterpret_cast<uint8_t*>(map(PROT_READ | PROT_WRITE | PROT_EXEC, 2 * kPage));
     stack_ = map(PROT_READ | PROT_WRITE, kStackBytes);
@@ -152,14 +152,14 @@ class Arena {
     std::memcpy(around_ + kPage + kBytes, behind_, kPage);
   }
   void protect(int protection) { ::mprotect(around_ + kPage, kBytes, protection); }
-  static Verdict on_error(void* context, const AccessError& error) {
+  static bool on_fault(const softub_fault_t* fault, void* context) {
     auto* arena = static_cast<Arena*>(context);
-    arena->cause_ = error.cause;
-    arena->error_address_ = error.address;
-    if (error.instruction != nullptr) arena->refusal_ = std::string(error.instruction) + ": " + error.why;
-    if (arena->retries_ == 0) return Verdict::kNotHandled;
+    arena->cause_ = fault->cause;
+    arena->error_address_ = static_cast<std::byte*>(fault->address);
+    if (fault->instruction != nullptr) arena->refusal_ = std::string(fault->instruction) + ": " + fault->why;
+    if (arena->retries_ == 0) return false;
     --arena->retries_;
-    return Verdict::kTryAgain;
+    return true;
   }
 
   FakeMemory memory_;

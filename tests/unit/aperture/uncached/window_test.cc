@@ -20,6 +20,7 @@
 
 #include "fake_path.h"
 #include "lib/urma/aperture/uncached/uncached_window.h"
+#include "lib/urma/aperture/window/cached_window.h"
 
 namespace ub::aperture::test {
 namespace {
@@ -72,18 +73,18 @@ std::vector<std::unique_ptr<RemotePath>> one_path(FakeMemory& memory, bool signa
 struct Told {
   int retries = 0;
   std::atomic<int> count{0};
-  AccessError last{};
+  softub_fault_t last{};
   std::string instruction, why;
 
-  static Verdict on_error(void* context, const AccessError& error) {
+  static bool on_fault(const softub_fault_t* fault, void* context) {
     auto* told = static_cast<Told*>(context);
     told->count.fetch_add(1);
-    told->last = error;
-    told->instruction = error.instruction != nullptr ? error.instruction : "";
-    told->why = error.why != nullptr ? error.why : "";
-    if (told->retries == 0) return Verdict::kNotHandled;
+    told->last = *fault;
+    told->instruction = fault->instruction != nullptr ? fault->instruction : "";
+    told->why = fault->why != nullptr ? fault->why : "";
+    if (told->retries == 0) return false;
     --told->retries;
-    return Verdict::kTryAgain;
+    return true;
   }
 };
 
@@ -117,15 +118,9 @@ bool succeeds(Access access) {
   return !left;
 }
 
-// In the child the router of faults still has the windows of the parent, so their places are taken by something else.
-void take_places_of_parent() {
-  for (int i = 0; i < 16; ++i) ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
 int status_of_child(const std::function<void()>& run) {
   const pid_t child = ::fork();
   if (child == 0) {
-    take_places_of_parent();
     run();
     ::_exit(0);
   }
@@ -209,7 +204,7 @@ TEST(UncachedWindow, SaysThatCodeMustNotBeExecuted) {
 TEST(UncachedWindow, AReadOnlyOneCanBeRead) {
   Made made(1, {.bytes = kBytes, .read_only = true});
   Told told;
-  made.window().on_error(Told::on_error, &told);
+  made.window().on_fault(Told::on_fault, &told);
   made.memory().data()[16] = std::byte{42};
   EXPECT_EQ(*made.at<uint8_t>(16), 42);
   const std::vector<std::function<void()>> writes = {
@@ -235,7 +230,7 @@ TEST(UncachedWindow, AReadOnlyOneCanBeRead) {
 TEST(UncachedWindow, ErrorsOfThePathAreToldWithTheirCause) {
   Made made;
   Told told;
-  made.window().on_error(Told::on_error, &told);
+  made.window().on_fault(Told::on_fault, &told);
   FakePath& path = made.path();
   const std::vector<std::pair<std::atomic<uint32_t>*, std::function<void()>>> cases = {
       {&path.failing_loads, [&] { static_cast<void>(*made.at<uint64_t>(8)); }},
@@ -267,7 +262,7 @@ TEST(UncachedWindow, ErrorsOfThePathAreToldWithTheirCause) {
 TEST(UncachedWindow, TellsWhatIsNotSupported) {
   Made made;
   Told told;
-  made.window().on_error(Told::on_error, &told);
+  made.window().on_fault(Told::on_fault, &told);
   EXPECT_FALSE(succeeds([&] { asm volatile("fxsave64 (%0)" : : "r"(made.at<uint8_t>(1024)) : "memory"); }));
   EXPECT_EQ(told.last.cause, URMA_CR_UNSUPPORTED_OPCODE_ERR);
   EXPECT_EQ(told.instruction.substr(0, 8), "fxsave64");
@@ -285,7 +280,7 @@ using Function = void (*)();
 TEST(UncachedWindow, CodeInItIsNotExecuted) {
   Made made;
   Told told;
-  made.window().on_error(Told::on_error, &told);
+  made.window().on_fault(Told::on_fault, &told);
   EXPECT_FALSE(succeeds([&] { reinterpret_cast<Function>(made.window().data())(); }));
   EXPECT_EQ(told.why, "code in a window cannot be executed");
   EXPECT_EQ(told.last.code, made.window().data());
@@ -320,12 +315,61 @@ TEST(UncachedWindow, AHandlerCanBeTakenBackAndReplaced) {
   Made made;
   Told first, second;
   made.path().failing_loads = 2;
-  made.window().on_error(Told::on_error, &first);
+  made.window().on_fault(Told::on_fault, &first);
   EXPECT_FALSE(succeeds([&] { static_cast<void>(*made.at<uint8_t>()); }));
-  made.window().on_error(Told::on_error, &second);
+  made.window().on_fault(Told::on_fault, &second);
   EXPECT_FALSE(succeeds([&] { static_cast<void>(*made.at<uint8_t>()); }));
   EXPECT_EQ(first.count.load(), 1);
   EXPECT_EQ(second.count.load(), 1);
+}
+
+// ---- handlers that leave by a jump ----
+
+sigjmp_buf g_jump;
+bool jump(const softub_fault_t*, void*) { siglongjmp(g_jump, 1); }
+
+template <class Access>
+[[gnu::noinline]] bool is_left(Access access) {
+  if (sigsetjmp(g_jump, 1) != 0) return true;
+  access();
+  return false;
+}
+
+TEST(UncachedWindow, AHandlerMayJump) {
+  Made made;
+  made.window().on_fault(jump, nullptr);
+  made.path().failing_loads = 3;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(is_left([&] { static_cast<void>(*made.at<uint8_t>()); }));
+  EXPECT_TRUE(is_left([&] { asm volatile("fxsave64 (%0)" : : "r"(made.at<uint8_t>(1024)) : "memory"); }));
+  Made other;
+  EXPECT_EQ(*other.at<uint8_t>(), 0);
+  EXPECT_EQ(*made.at<uint8_t>(), 0);
+}
+
+// The handler of a cached window jumps out of an access to an uncached one.
+TEST(UncachedWindow, AHandlerMayJumpOutOfAFaultInsideOfAFault) {
+  Made made;
+  FakeMemory memory(kBytes);
+  auto path = std::make_unique<FakePath>(memory);
+  path->failing_loads = 1;
+  std::vector<std::unique_ptr<RemotePath>> paths;
+  paths.push_back(std::move(path));
+  WindowError error;
+  const auto cached = CachedWindow::create({.segment_bytes = kBytes, .bytes = kBytes}, std::move(paths), &error);
+  ASSERT_NE(cached, nullptr) << error.why;
+  cached->on_fault(jump, nullptr);
+  const auto copy = [&] {
+    void* to = cached->data();
+    const void* from = made.window().data();
+    uint64_t count = 100;
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+  };
+  made.memory().data()[7] = std::byte{7};
+  EXPECT_TRUE(is_left(copy));
+  Made other;
+  EXPECT_EQ(*other.at<uint8_t>(), 0);
+  EXPECT_FALSE(is_left(copy));
+  EXPECT_EQ(cached->data()[7], std::byte{7});
 }
 
 // From one window to another: while the one is accessed, no path of the other is held.

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 
+#include "tests/unit/threads.h"
 #include "tests/unit/aperture/window/window_rig.h"
 
 namespace ub::aperture::test {
@@ -151,13 +153,13 @@ TEST(WindowFault, failed_load__goes_to_the_handler_before_and_may_be_tried_again
 
 struct Heard {
   Rig* rig;
-  std::vector<WindowFault> faults;
+  std::vector<softub_fault_t> faults;
   bool answer = false;
 };
 
-bool hear(const WindowFault& fault, void* context) {
+bool hear(const softub_fault_t* fault, void* context) {
   auto& heard = *static_cast<Heard*>(context);
-  heard.faults.push_back(fault);
+  heard.faults.push_back(*fault);
   heard.rig->memory.bad_loads.heal();
   return heard.answer;
 }
@@ -209,7 +211,7 @@ TEST(WindowFault, write_to_a_read_only_window__is_refused_missing_or_present) {
   EXPECT_EQ(signal_of([&] { rig.write(1, std::byte{1}); }), SIGBUS);
   EXPECT_EQ(rig.read(1), first_value(1));
   ASSERT_EQ(heard.faults.size(), 2u);
-  for (const WindowFault& fault : heard.faults) EXPECT_EQ(fault.cause, URMA_CR_LOC_ACCESS_ERR);
+  for (const softub_fault_t& fault : heard.faults) EXPECT_EQ(fault.cause, URMA_CR_LOC_ACCESS_ERR);
 }
 
 TEST(WindowFault, errno__is_kept) {
@@ -283,6 +285,27 @@ TEST(WindowFault, child_of_a_fork__has_no_window) {
   EXPECT_EQ(rig.read(0), std::byte{0x42});
   EXPECT_EQ(rig.window->close(), URMA_CR_SUCCESS);
   EXPECT_EQ(rig.memory.get(0), std::byte{0x42});
+}
+
+// Another thread's fault is served for ever, as the child sees it.
+TEST(WindowFault, child_of_a_fork__makes_windows_of_its_own) {
+  Rig rig(8, 8);
+  rig.memory.loads.shut();
+  std::thread other([&] { rig.read(0); });
+  ASSERT_TRUE(ub::test::eventually([&] { return rig.memory.loads.waiting() == 1; }));
+  const int status = status_of_child(
+      [](Rig&) {
+        ::alarm(10);
+        Rig own(8, 8);
+        own.write(5, std::byte{5});
+        if (own.read(kPage) != first_value(kPage) || own.window->close() != URMA_CR_SUCCESS) ::_exit(1);
+        if (own.memory.get(5) != std::byte{5}) ::_exit(2);
+      },
+      rig);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  rig.memory.loads.open();
+  other.join();
 }
 
 TEST(WindowFault, latencies__are_counted_for_each_kind) {

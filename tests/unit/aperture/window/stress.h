@@ -80,7 +80,7 @@ class Stress {
     windows_.push_back(CachedWindow::create(options, std::move(paths), &error));
     why_ = error.why;
     if (windows_.back() == nullptr) return false;
-    windows_.back()->on_fault([](const WindowFault&, void*) { return true; }, nullptr);
+    windows_.back()->on_fault([](const softub_fault_t*, void*) { return true; }, nullptr);
     return true;
   }
 

@@ -255,10 +255,10 @@ TEST(WindowOwnership, failed_write_back__keeps_the_owner) {
 TEST(WindowOwnership, callback__may_take_it) {
   Rig rig(owned_options());
   rig.window->on_fault(
-      [](const WindowFault& fault, void* context) {
+      [](const softub_fault_t* fault, void* context) {
         auto& window = *static_cast<CachedWindow*>(context);
-        return fault.cause == URMA_CR_LOC_ACCESS_ERR &&
-               window.own(fault.address, 1, fault.is_write ? Owned::kWrite : Owned::kRead) == URMA_CR_SUCCESS;
+        return fault->cause == URMA_CR_LOC_ACCESS_ERR &&
+               window.own(fault->address, 1, fault->is_write ? Owned::kWrite : Owned::kRead) == URMA_CR_SUCCESS;
       },
       rig.window.get());
   EXPECT_EQ(rig.read(5), first_value(5));

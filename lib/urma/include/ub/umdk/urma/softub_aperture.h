@@ -396,6 +396,8 @@ typedef struct softub_fault {
                               URMA_CR_UNSUPPORTED_OPCODE_ERR: an instruction that an uncached window does not know */
   bool is_write;           /* cached, shared */
   const char* instruction; /* its text, for the last cause; else NULL */
+  const char* why;         /* a sentence, for the last cause; else NULL */
+  const void* code;        /* where the instruction lies, uncached; else NULL */
 } softub_fault_t;
 
 typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* context);
@@ -403,7 +405,9 @@ typedef bool (*softub_fault_handler_t)(const softub_fault_t* fault, void* contex
 /**
  * Installs a handler for faults of a window that cannot be served. It runs in the thread that made the access, inside
  * a signal handler, and says whether the access is to be made again (true), or is the process' to bear (false): then
- * the handler that was installed before the library's gets the signal, or the process ends as with real memory.
+ * the handler that was installed before the library's gets the signal, or the process ends as with real memory. Or it
+ * leaves by siglongjmp(), to a sigsetjmp() that saved the mask of signals, as all are blocked in the handler; the window
+ * works on. It must not throw. What softub_fault_t points to is there until it returns or leaves.
  *
  * @param handler NULL: none. @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_ENOMEM.
  */
