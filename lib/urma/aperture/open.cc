@@ -34,7 +34,7 @@ struct Opened {
   softub_aperture_t below;  // of a handle with a cache: what its path works with
   OpenedPath way;
   std::unique_ptr<LineCache> cache;    // before `way`; null: none
-  std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
+  std::unique_ptr<QueuePath> atomics;  // where the path carries none; made when it is needed
 };
 
 // A page that a forked child finds empty, so that its calls find no path.
@@ -99,7 +99,7 @@ softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_opt
   if (Library::get().device() == nullptr) return fail(ENODEV);
   const auto* segment = live<Segment>(seg);
   const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
-  if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE ||
+  if (segment == nullptr || !segment->imported || !is_wish(options.path) ||
       options.cache > SOFTUB_CACHE_WRITE_THROUGH) {
     return fail(EINVAL);
   }
@@ -182,9 +182,9 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
   RemotePath* path = opened->way.path.get();
   if (opened->cache != nullptr) opened->cache->make_way(at, bytes);
-  if (opened->way.lane != nullptr) {
+  if (!path->carries_atomics()) {
     // Its stores come first; what became of them is told by the program's own fence.
-    if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
+    if (const urma_cr_status_t status = path->settle(); status != URMA_CR_SUCCESS) return status;
     if (opened->atomics == nullptr) {
       const auto* segment = live<Segment>(opened->seg);
       std::string why = "the segment is not imported any more";

@@ -21,9 +21,7 @@ using Bytes = TestHost::Bytes;
 constexpr uint64_t kBase = 0x7000'0000;
 
 struct Node : CoreNode {
-  explicit Node(uint8_t address) : CoreNode(small_config(address), {.mtu = 8192, .lossless = true}) {
-    engine().carry(link);
-  }
+  explicit Node(uint8_t address) : CoreNode(small_config(address), {.mtu = 8192, .lossless = true, .bypass = true}) {}
   bypass::Engine<TestHost>& engine() { return core->engine<bypass::Engine<TestHost>>(); }
   bypass::Requester<TestHost>& requester() { return engine().requester(); }
 };
