@@ -76,7 +76,7 @@ class Tests:
         for row in document["results"]:
             speed = row["msg_rate_mpps"] if test.endswith("_bw") else row["t_typical_us"]
             check(row["iterations"] > 0 and speed > 0, json.dumps(row))
-            check(row["transport"] in (*TRANSPORTS, "lane", "queue"), f"transport: {row['transport']}")
+            check(row["transport"] in (*TRANSPORTS, "lane", "frames", "queue"), f"transport: {row['transport']}")
         if transport:
             served = {row["transport"] for row in document["results"]}
             check(served == {transport}, f"{test} {' '.join(map(str, options))}: {served} served, not {transport}")

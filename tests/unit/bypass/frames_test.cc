@@ -21,7 +21,9 @@ using Bytes = TestHost::Bytes;
 constexpr uint64_t kBase = 0x7000'0000;
 
 struct Node : CoreNode {
-  explicit Node(uint8_t address) : CoreNode(small_config(address), {.mtu = 8192, .lossless = true, .bypass = true}) {}
+  explicit Node(uint8_t address, bool second_carries = true)
+      : CoreNode(small_config(address),
+                 {.mtu = 8192, .lossless = true, .bypass = address == 1 || second_carries}) {}
   bypass::Engine<TestHost>& engine() { return core->engine<bypass::Engine<TestHost>>(); }
   bypass::Requester<TestHost>& requester() { return engine().requester(); }
 };
@@ -187,6 +189,38 @@ TEST_F(Frames, the_end_of_the_peer_breaks_handles) {
   exchange();
   uint32_t ticket;
   EXPECT_EQ(a.requester().load(now, handle, {kBase, 0}, to.data(), &ticket), Status::kGone);
+}
+
+// The wire of the peer is impaired, say, and ours is not.
+class FramesOfOneEnd : public CorePair<Node> {
+ protected:
+  FramesOfOneEnd() : CorePair(false) {}
+};
+
+TEST_F(FramesOfOneEnd, are_neither_sent_nor_taken) {
+  TargetConfig target;
+  target.instance = {{}, 2};
+  target.path = {.link = a.link,
+                 .local = {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort},
+                 .remote = {wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort}};
+  bypass::OpenConfig config;
+  ASSERT_EQ(a.core->add_target(now, target, &config.target), Status::kOk);
+  exchange();
+  uint32_t handle;
+  EXPECT_EQ(a.requester().open(now, config, &handle), Status::kInvalid);
+  ChannelInfo channel;
+  ASSERT_TRUE(a.core->channel_info(1, &channel));
+  for (Node* receiver : {&a, &b}) {
+    wire::BypassPacket p;
+    p.opcode = wire::TaOpcode::kRead;
+    p.ma = {kBase, 0, false, 0, 1};
+    p.route.dcna = bypass::cna_of(receiver == &a ? channel.tpn : channel.peer_tpn);
+    p.route.scna = bypass::cna_of(receiver == &a ? channel.peer_tpn : channel.tpn);
+    Bytes frame(wire::bypass_header_size(p));
+    wire::write_bypass_headers(p, frame.data());
+    receiver->core->on_packet(now, receiver->link, frame);
+    EXPECT_EQ(count(*receiver, Counter::kRxDropNoBypass), 1u);
+  }
 }
 
 TEST_F(Frames, a_link_that_does_not_carry_them_drops_them) {
