@@ -92,6 +92,12 @@ class Tests:
             return "rtp" if verb == "send" else "ctp with repeats"
         return "ctp" if Process.wire.name in ("shm", "(default)") else "rtp"
 
+    def path(self):
+        """By which one loads and stores go here."""
+        if Process.wire.name in ("shm", "(default)"):
+            return "lane"
+        return "frames" if Process.wire.name == "memif" and self.placement == "embedded" else "queue"
+
     def perf_mismatch(self):
         port = free_port()
         server = Process([self.tools["perf"], "write_lat", "-p", port, "-s", 64])
@@ -551,7 +557,8 @@ class Tests:
             "write_bw", "-n", 50, "-s", "1m", "-t", 8, "--ctp", transport="rtp")
         for test, *options in (("load_lat", "-n", 1000), ("load_bw", "-n", 1000, "-t", 16), ("map_bw", "-n", 2, "-s", "1m"),
                                ("map_lat", "-n", 500, "-s", "1m"), ("map_lat", "-n", 500, "-s", "64k", "--way", "uncached")):
-            yield " ".join(map(str, ("perf", test, *options))), lambda t=test, o=options: self.perf(t, "--verify", *o)
+            yield " ".join(map(str, ("perf", test, *options))), lambda t=test, o=options: self.perf(
+                t, "--verify", *o, transport=self.path())
         yield "perf -D", lambda: self.perf("read_lat", "-D", 1)
         yield "perf atomic CAS", lambda: self.perf("atomic_lat", *short, "-A", "CMP_AND_SWAP")
         yield "perf send_lat -e", lambda: self.perf("send_lat", *short, "-e")

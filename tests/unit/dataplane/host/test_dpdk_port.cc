@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <mutex>
@@ -21,144 +20,12 @@
 #include "lib/base/bytes.h"
 #include "lib/ipc/fd.h"
 #include "lib/transport/roce/wire/bth.h"
-#include "lib/transport/wire/bypass_packet.h"
 #include "lib/transport/wire/compact_packet.h"
+#include "tests/unit/dataplane/host/dpdk_port_test.h"
 #include "tests/unit/threads.h"
-
-extern "C" ub::PluginPort* softub_open_port(uint32_t version, const ub::PluginPortOptions&, std::string* error);
 
 namespace ub {
 namespace {
-
-using wire::IpAddress;
-using wire::MacAddress;
-
-const IpAddress kOwn = IpAddress::from_v4(0x0a090001), kPeer = IpAddress::from_v4(0x0a090002);
-const IpAddress kUnknown = IpAddress::from_v4(0x0a090009);
-constexpr MacAddress kPeerMac{2, 0, 0, 0, 0, 2}, kUnknownMac{2, 0, 0, 0, 0, 9};
-constexpr size_t kHeaders = 14 + 20 + 8;
-
-struct DpdkPortTest : testing::Test {
-  PluginPortOptions options;
-  std::mutex mutex;  // of the notices, which a thread of the port writes as long as there is one
-  std::string notices;
-  std::unique_ptr<PluginPort> port;
-  uint16_t id = 0;
-  std::string error;
-
-  DpdkPortTest() {
-    options.device = "net_ring0";
-    options.addresses = {{kOwn, 24}};
-    options.neighbours = {{kPeer, kPeerMac}};
-    options.mtu = 4096;
-    options.notice = [this](const std::string& sentence) {
-      std::lock_guard lock(mutex);
-      notices += sentence + "\n";
-    };
-  }
-  bool try_open() {
-    error.clear();
-    port.reset(softub_open_port(kPluginPortVersion, options, &error));
-    return port != nullptr;
-  }
-  void open() {
-    ASSERT_TRUE(try_open()) << error;
-    ASSERT_EQ(rte_eth_dev_get_port_by_name("net_ring0", &id), 0);
-    port->set_link(7);
-    ASSERT_TRUE(test::eventually([&] { return port->counters().link_changes == 1; }));
-  }
-  // The thread that counts a change speaks of it afterwards.
-  bool said(const char* words) {
-    return test::eventually([&] {
-      std::lock_guard lock(mutex);
-      return notices.find(words) != std::string::npos;
-    });
-  }
-
-  // IPv4 and UDP headers as the Core writes them; the rest is a pattern.
-  static void write_frame(std::byte* frame, size_t bytes, const IpAddress& to, uint16_t udp_port = wire::kUbUdpPort) {
-    std::memset(frame, 0, kHeaders);
-    for (size_t i = kHeaders; i < bytes; ++i) frame[i] = static_cast<std::byte>(i * 7);
-    store_be16(frame + 12, wire::kEtherTypeIpv4);
-    store_be16(frame + 14, 0x4500);
-    store_be16(frame + 16, static_cast<uint16_t>(bytes - 14));
-    store_u8(frame + 23, IPPROTO_UDP);
-    store_be32(frame + 26, kOwn.v4());
-    store_be32(frame + 30, to.v4());
-    store_be16(frame + 36, udp_port);
-  }
-  bool send(size_t bytes, const IpAddress& to = kPeer) {
-    std::byte* frame = port->tx_begin(bytes);
-    if (frame == nullptr) return false;
-    write_frame(frame, bytes, to);
-    port->tx_commit(frame, bytes);
-    port->tx_flush(Instant{1});
-    return true;
-  }
-  void write_and_commit(size_t bytes, const IpAddress& to) {
-    std::byte* frame = port->tx_begin(bytes);
-    ASSERT_NE(frame, nullptr);
-    write_frame(frame, bytes, to);
-    port->tx_commit(frame, bytes);
-  }
-  // What the device was given: the ring gives it back.
-  std::vector<std::vector<std::byte>> take_all() {
-    std::vector<std::vector<std::byte>> frames;
-    rte_mbuf* m = nullptr;
-    while (rte_eth_rx_burst(id, 0, &m, 1) == 1) {
-      frames.emplace_back(rte_pktmbuf_mtod(m, std::byte*), rte_pktmbuf_mtod(m, std::byte*) + m->pkt_len);
-      rte_pktmbuf_free(m);
-    }
-    return frames;
-  }
-  static std::vector<size_t> lengths(const std::vector<std::vector<std::byte>>& frames) {
-    std::vector<size_t> out;
-    for (const auto& frame : frames) out.push_back(frame.size());
-    return out;
-  }
-  // To us: that this address is there.
-  static std::vector<std::byte> arp_answer(const IpAddress& ip, const MacAddress& mac) {
-    std::vector<std::byte> frame(42);
-    store_be16(frame.data() + 12, 0x0806);
-    store_be64(frame.data() + 14, uint64_t{0x0001'0800'0604} << 16 | 2);
-    std::memcpy(frame.data() + 22, mac.data(), 6);
-    store_be32(frame.data() + 28, ip.v4());
-    store_be32(frame.data() + 38, kOwn.v4());
-    return frame;
-  }
-  // A frame that comes from elsewhere, cut into pieces.
-  void inject(const std::vector<std::byte>& frame, size_t pieces = 1) {
-    rte_mempool* pool = rte_mempool_lookup(("softub-" + std::to_string(id)).c_str());
-    ASSERT_NE(pool, nullptr);
-    rte_mbuf* head = nullptr;
-    size_t done = 0;
-    for (size_t i = 0; i < pieces; ++i) {
-      rte_mbuf* m = rte_pktmbuf_alloc(pool);
-      ASSERT_NE(m, nullptr);
-      auto n = static_cast<uint16_t>((frame.size() - done) / (pieces - i));
-      std::memcpy(rte_pktmbuf_append(m, n), frame.data() + done, n);
-      done += n;
-      if (head == nullptr) {
-        head = m;
-      } else {
-        ASSERT_EQ(rte_pktmbuf_chain(head, m), 0);
-      }
-    }
-    ASSERT_EQ(rte_eth_tx_burst(id, 0, &head, 1), 1);
-  }
-  // What the Core would get.
-  std::vector<std::vector<std::byte>> receive() {
-    RxFrame frames[kBurst];
-    std::vector<std::vector<std::byte>> out;
-    size_t n = port->rx_burst(Instant{1}, frames, kBurst);
-    for (size_t i = 0; i < n; ++i) {
-      EXPECT_EQ(frames[i].link, 7u);
-      out.emplace_back(frames[i].data, frames[i].data + frames[i].bytes);
-    }
-    port->rx_release();
-    return out;
-  }
-};
 
 TEST_F(DpdkPortTest, frames_go_out_with_addresses_and_come_in) {
   open();
@@ -474,29 +341,6 @@ TEST_F(DpdkPortTest, a_port_has_as_many_buffers_as_it_was_told) {
 
 // ---- CTP ----
 
-// Of an answer: shorter than any frame that Ethernet carries.
-constexpr size_t kShortCompact = 44;
-
-// As the Core writes it, with the stand-in addresses; the rest is a pattern.
-std::vector<std::byte> compact_frame(const IpAddress& from, const IpAddress& to, size_t bytes = kShortCompact) {
-  std::vector<std::byte> frame(bytes);
-  for (size_t i = wire::CompactTemplate::kSize; i < bytes; ++i) frame[i] = static_cast<std::byte>(i * 7);
-  wire::CompactTemplate({from, wire::kUbUdpPort}, {to, wire::kUbUdpPort}, 0x123, 0x456).write(frame.data(), 3);
-  return frame;
-}
-
-void send_compact(PluginPort& port, const std::vector<std::byte>& bytes) {
-  std::byte* frame = port.tx_begin(bytes.size());
-  ASSERT_NE(frame, nullptr);
-  std::copy(bytes.begin(), bytes.end(), frame);
-  port.tx_commit(frame, bytes.size());
-  port.tx_flush(Instant{1});
-}
-
-bool same_behind_the_addresses(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
-  return std::equal(a.begin() + 12, a.end(), b.begin() + 12, b.end());
-}
-
 TEST_F(DpdkPortTest, a_wire_may_lose_and_carries_ctp_between_neighbours_of_ipv4) {
   const auto carries_compact = [this] {
     port.reset();
@@ -565,114 +409,6 @@ TEST_F(DpdkPortTest, packets_of_ctp_are_ours_if_they_come_to_our_ethernet_addres
 }
 
 // ---- memif ----
-
-// Two ends in this process.
-struct MemifTest : DpdkPortTest {
-  static constexpr MacAddress kServerMac{2, 0, 0, 0, 0, 0x51};
-  const std::string at = ",bsize=8192,socket=softub-test-" + std::to_string(getpid());
-  std::unique_ptr<PluginPort> client;
-
-  void open_server() {
-    options.device = "net_memif0,role=server,mac=02:00:00:00:00:51" + at;
-    options.neighbours = {{kPeer, {2, 0, 0, 0, 0, 0x52}}};
-    ASSERT_TRUE(try_open()) << error;
-    port->set_link(7);
-  }
-  void open_client() {
-    PluginPortOptions other = options;
-    other.device = "net_memif1,role=client,mac=02:00:00:00:00:52" + at;
-    other.addresses = {{kPeer, 24}};
-    other.neighbours = {{kOwn, kServerMac}};
-    client.reset(softub_open_port(kPluginPortVersion, other, &error));
-    ASSERT_NE(client, nullptr) << error;
-    client->set_link(8);
-    ASSERT_TRUE(test::eventually([&] { return port->has_link() && client->has_link(); }));
-  }
-  void open_both() {
-    open_server();
-    open_client();
-  }
-  // The shortest frame of TP bypass there is: an answer.
-  static std::vector<std::byte> bypass_frame(const IpAddress& from, const IpAddress& to) {
-    wire::BypassPacket p;
-    p.is_response = true;
-    p.opcode = wire::TaOpcode::kTaack;
-    p.payload_len = 0;
-    p.route = {wire::stand_in_mac({to, wire::kUbUdpPort}), wire::stand_in_mac({from, wire::kUbUdpPort}), 1, 2, 0};
-    std::vector<std::byte> frame(wire::bypass_header_size(p));
-    wire::write_bypass_headers(p, frame.data());
-    return frame;
-  }
-};
-
-TEST_F(MemifTest, carries_ctp_and_leaves_the_length_of_frames_as_it_is) {
-  open_both();
-  EXPECT_TRUE(port->link_config().compact && client->link_config().compact);
-  EXPECT_FALSE(port->link_config().lossless);
-  for (const size_t bytes : {kShortCompact, size_t{60}, size_t{4200}}) {
-    const std::vector<std::byte> packet = compact_frame(kPeer, kOwn, bytes);
-    send_compact(*client, packet);
-    std::vector<std::vector<std::byte>> frames;
-    ASSERT_TRUE(test::eventually([&] { return !(frames = receive()).empty(); }));
-    EXPECT_EQ(lengths(frames), std::vector<size_t>{bytes});
-    EXPECT_TRUE(same_behind_the_addresses(frames[0], packet));
-  }
-}
-
-TEST_F(MemifTest, carries_loads_and_stores_unless_there_is_a_switch) {
-  open_both();
-  EXPECT_TRUE(port->link_config().bypass && client->link_config().bypass);
-  const std::vector<std::byte> packet = bypass_frame(kPeer, kOwn);
-  ASSERT_LT(packet.size(), 34u);
-  send_compact(*client, packet);
-  std::vector<std::vector<std::byte>> frames;
-  ASSERT_TRUE(test::eventually([&] { return !(frames = receive()).empty(); }));
-  EXPECT_TRUE(same_behind_the_addresses(frames[0], packet));
-  client.reset();
-  port.reset();
-  options.switched = true;
-  open_server();
-  EXPECT_FALSE(port->link_config().bypass);
-  port.reset();
-  options.device = "net_ring0";
-  ASSERT_TRUE(try_open()) << error;
-  EXPECT_FALSE(port->link_config().bypass);
-}
-
-TEST_F(MemifTest, loads_and_stores_do_not_wait_for_their_neighbour) {
-  open_both();
-  send_compact(*port, bypass_frame(kOwn, kUnknown));
-  EXPECT_EQ(port->counters().tx_waited, 0u);
-  EXPECT_EQ(port->counters().tx_drop_no_neighbour, 1u);
-}
-
-// The test waits for a second, as it is the time that counts.
-TEST_F(MemifTest, loads_and_stores_that_nobody_looked_for_in_time_are_dropped) {
-  open_both();
-  receive();
-  send_compact(*client, bypass_frame(kPeer, kOwn));
-  send_compact(*client, compact_frame(kPeer, kOwn));
-  const auto sent = std::chrono::steady_clock::now();
-  ASSERT_TRUE(test::eventually([&] { return std::chrono::steady_clock::now() - sent > std::chrono::seconds(1); }));
-  EXPECT_EQ(lengths(receive()), std::vector<size_t>{kShortCompact});
-  EXPECT_EQ(port->counters().rx_drop_late, 1u);
-  send_compact(*client, bypass_frame(kPeer, kOwn));
-  EXPECT_EQ(receive().size(), 1u);
-}
-
-TEST_F(MemifTest, what_was_queued_for_a_peer_that_went_away_is_not_for_the_next_one) {
-  open_both();
-  const std::vector<std::byte> packet = bypass_frame(kOwn, kPeer);
-  std::byte* frame = port->tx_begin(packet.size());
-  ASSERT_NE(frame, nullptr);
-  std::copy(packet.begin(), packet.end(), frame);
-  port->tx_commit(frame, packet.size());
-  client.reset();
-  ASSERT_TRUE(test::eventually([&] { return !port->has_link(); }));
-  open_client();
-  port->tx_flush(Instant{1});
-  EXPECT_EQ(port->counters().tx_drop_no_link, 1u);
-}
 
 // A server of the test's own, which says nothing.
 class SilentServer {
