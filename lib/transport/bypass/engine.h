@@ -93,8 +93,11 @@ class Engine {
     wire::BypassPacket packet;
     const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
     if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
-    if (channel_of_pair(s_, link, packet.route.dcna, packet.route.scna) == 0)
-      return s_.drop(Counter::kRxDropNoBypass);
+    const uint32_t channel = channel_of_pair(s_, link, packet.route.dcna, packet.route.scna);
+    if (channel == 0) return s_.drop(Counter::kRxDropNoBypass);
+    // Ports put real Ethernet addresses in place of those that stand in, and take only the latter from us.
+    packet.route.to = wire::stand_in_mac(s_.channels[channel].local_endpoint);
+    packet.route.from = wire::stand_in_mac(s_.channels[channel].remote_endpoint);
     packet.is_response ? requester_.on_answer(link, packet) : server_.on_request(link, packet, true);
   }
 

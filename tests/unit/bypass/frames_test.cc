@@ -97,6 +97,32 @@ TEST_F(Frames, what_may_not_be_accessed_is_refused) {
   EXPECT_EQ(memory[0], std::byte{0});
 }
 
+// Of a port that has put the real addresses in: answers leave by the port, which looks for the next hop once more.
+TEST_F(Frames, answers_have_the_addresses_that_stand_in) {
+  int answers = 0;
+  filter = [&](Node& node, Bytes& frame) {
+    if (!is_bypass(frame)) return true;
+    wire::BypassPacket p;
+    EXPECT_EQ(wire::parse_bypass(frame, p), wire::Drop::kNone);
+    const wire::MacAddress of_a = wire::stand_in_mac({wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort});
+    const wire::MacAddress of_b = wire::stand_in_mac({wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort});
+    EXPECT_EQ(p.route.to, &node == &a ? of_b : of_a);
+    EXPECT_EQ(p.route.from, &node == &a ? of_a : of_b);
+    answers += p.is_response ? 1 : 0;
+    for (size_t i = 0; i < 12; ++i) frame[i] = static_cast<std::byte>(0x50 + i);
+    return true;
+  };
+  const uint32_t loaded = load(64);
+  const uint32_t stored = store(128);
+  b.host.full = true;
+  exchange();
+  b.host.full = false;
+  settle(milliseconds(1));
+  EXPECT_EQ(take(loaded), Outcome::kOk);
+  EXPECT_EQ(take(stored), Outcome::kOk);
+  EXPECT_GE(answers, 2);
+}
+
 TEST_F(Frames, a_hint_is_counted_and_not_answered) {
   EXPECT_EQ(a.requester().prefetch(now, handle, {kBase, 0}), Status::kOk);
   exchange();
