@@ -16,6 +16,7 @@ constexpr Duration kChannelPatience = seconds(1);
 constexpr Duration kChannelPause = microseconds(20);
 constexpr Duration kOwnerPatience = microseconds(4);
 constexpr int kRoundsInARow = 64;  // then others are let in
+constexpr Duration kSpin = microseconds(50);
 
 class HandleCalls final : public bypass::Calls {
  public:
@@ -99,9 +100,14 @@ void Nic::close_frames(const bypass::Opened& opened) {
 bypass::Ran Nic::run_frames(uint32_t handle, bypass::Turns& turns, Duration patience) {
   ipc::KeepErrno kept;
   if (own_soon(kOwnerPatience) && take_turns(handle, turns)) return bypass::Ran::kDone;
-  for (const Instant began = worker_->now(); worker_->now() - began < patience;) {
+  const Instant began = worker_->now();
+  Instant yielded = began;
+  for (Instant now = began; now - began < patience; now = worker_->now()) {
     if (ownership_.is_mine()) return bypass::Ran::kInside;
-    sched_yield();
+    if (now - yielded > kSpin) {  // whoever answers may need this CPU
+      sched_yield();
+      yielded = worker_->now();
+    }
     if (own_soon(kOwnerPatience) && take_turns(handle, turns)) return bypass::Ran::kDone;
   }
   return bypass::Ran::kLate;

@@ -320,6 +320,8 @@ softub_path_t best_path(void) {
   need(handle != NULL, "softub_open");
   const softub_path_t path = (softub_path_t)handle->path;
   softub_close(handle);
+  const char* wanted = getenv("BEST_PATH");
+  check_true("the best path serves", wanted == NULL || strcmp(wanted, path_name(path)) == 0);
   return path;
 }
 

@@ -59,7 +59,8 @@ urma_status_t far_set_queue_token(const struct far_queue* q, uint32_t token, uin
 urma_status_t set_exclusive(urma_context_t* context, urma_target_seg_t* segment, bool exclusive);
 urma_status_t far_set_exclusive(const urma_target_seg_t* imported, bool exclusive);
 
-// How a handle without options reaches the peer's memory. A queue leads there always.
+// How a handle without options reaches the peer's memory, which has to be by BEST_PATH, if the environment has one. A
+// queue leads there always.
 softub_path_t best_path(void);
 const char* path_name(softub_path_t path);
 
