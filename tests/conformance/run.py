@@ -67,13 +67,6 @@ def arguments(program, placement, wire):
     return PROGRAMS[program]
 
 
-def best_path(placement, wire):
-    """How loads and stores are to reach the peer, unless they ask for another way (softub_aperture.h)."""
-    if wire == "shm":
-        return "lane"
-    return "frames" if (placement, wire) == ("embedded", "memif") else "queue"
-
-
 def name_socket_file(environment, directory):
     """The memif driver never closes its listener at an abstract socket, so a process could start only once."""
     for key in ("SOFTUB_DPDK_DEVICE", "PEER_SOFTUB_DPDK_DEVICE"):
@@ -112,7 +105,7 @@ def run(args, program, placement, wire):
         command, environment = combination.ends(place)
         if placement == "embedded" and isinstance(place, wires.Memif):
             name_socket_file(environment, place.directory.name)
-        environment["BEST_PATH"] = best_path(placement, wire)
+        environment["BEST_PATH"] = wires.best_path(placement, wire)
         options = arguments(program, placement, wire)
         # A part of a name stands behind the mode.
         names = [args.case] if args.case and options else []
