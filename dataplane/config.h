@@ -142,6 +142,8 @@ struct DpdkConfig {
   std::vector<std::string> neighbours;
   // Tag of all frames, 0: none.
   uint32_t vlan = 0;
+  // A switch, or another program, is between a memif device and its peers.
+  bool switched = false;
   // Further arguments of DPDK's environment, each an element: "--in-memory", "-m", "512".
   std::vector<std::string> arguments;
   // The shared object with the port.

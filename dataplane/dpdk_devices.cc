@@ -61,6 +61,7 @@ std::vector<PluginPortOptions> dpdk_ports(const DpdkConfig& config, std::string*
     ports.back().device = device;
     ports.back().arguments = config.arguments;
     ports.back().vlan = static_cast<uint16_t>(config.vlan);
+    ports.back().switched = config.switched;
   }
   if (ports.empty() || config.addresses.empty()) {
     *error = "port.kinds has \"dpdk\": dpdk.device and dpdk.addresses must say which device and which addresses";

@@ -5,9 +5,9 @@
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
 //
-// nic_start.cc, nic_drive.cc, nic_paths.cc, nic_ids.cc, nic_faults.cc, nic_impair.cc and nic_statistics.cc have a part
-// of it each. Who drives besides the application stands in nic_helper.cc, nic_worker.cc and nic_stand_in.cc, how the
-// NIC's own thread sleeps in nic_sleep.cc.
+// nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_faults.cc, nic_impair.cc and
+// nic_statistics.cc have a part of it each. Who drives besides the application stands in nic_helper.cc, nic_worker.cc
+// and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
 //
 // The helper never spins for long. It blocks on the ports' descriptors until the next deadline; woken, it owns the
 // Core, drives it until it is idle, and blocks again. While the application does all the work itself it stays away, and
@@ -143,6 +143,12 @@ class Nic {
   // A lane on which a process loads from and stores to memory of an instance, which may be this one. False and `*why`:
   // it is not on this host, or has no lane for that process. Waits for its NIC, for a tenth of a second at most.
   bool open_lane(const InstanceId& instance, int32_t process, ipc::OpenedLane* lane, std::string* why);
+  // A handle for loads and stores over frames (lib/transport/bypass/calls.h). False and `*why`: the wire to that
+  // instance, or its NIC, carries none, or the NIC does not answer, for which this waits for a second.
+  bool open_frames(const Eid& local, const InstanceId& instance, bypass::OpenConfig, bypass::Opened*, std::string* why);
+  void close_frames(const bypass::Opened&);
+  // Calls turns.turn() until it returns true, and drives meanwhile, but for no longer than `patience`.
+  bypass::Ran run_frames(uint32_t handle, bypass::Turns& turns, Duration patience);
   // The memory of a segment of an instance, which may be this one, to be mapped (share_door.h). As open_lane().
   bool open_share(const InstanceId& instance, const ipc::ShareRequest&, ipc::OpenedShare* share, std::string* why);
   // Others on this host may map the memory of a registered segment, as its token and permissions allow; `memory` is the
@@ -193,6 +199,9 @@ class Nic {
   bool open_dpdk(const LoadedConfig&, std::string* error);
   std::optional<size_t> dpdk_port_of(const wire::IpAddress&) const;
   PluginPort* dpdk_port_at(uint32_t link) const;  // null: another kind of link
+  LinkConfig link_of(const PluginPort&) const;
+  Status await_channel(const bypass::OpenConfig&, bypass::Opened*);
+  bool take_turns(uint32_t handle, bypass::Turns&);
   CoreConfig core_config(const LoadedConfig&) const;
   void add_fixed_links();
   bool link_to(const InstanceId& instance, Duration patience, uint32_t* link, std::string* why);

@@ -239,7 +239,7 @@ void Nic::add_fixed_links() {
   ports_.loopback.set_link(core.add_link(ports_.loopback.link_config()));
   ports_.set_kind(ports_.loopback.link(), LinkKind::kLoopback);
   for (size_t i = 0; i < ports_.plugins.size(); ++i) {
-    dpdk_links_.push_back(core.add_link(ports_.plugins[i]->link_config()));
+    dpdk_links_.push_back(core.add_link(link_of(*ports_.plugins[i])));
     ports_.set_plugin(dpdk_links_.back(), i);
   }
   if (!ports_.udp.is_open()) return;

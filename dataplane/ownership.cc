@@ -28,7 +28,8 @@ Ownership::Ownership() { may_bias_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_
 
 bool Ownership::try_own_slowly(uint32_t me) {
   uint32_t free = 0;
-  if (!flag_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+  const uint32_t owner = me != kNobody ? me : kSomebody;
+  if (!flag_.compare_exchange_strong(free, owner, std::memory_order_acquire, std::memory_order_relaxed)) return false;
   if (bias_.load(std::memory_order_relaxed) != kNobody) {
     bias_.store(kNobody, std::memory_order_relaxed);
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);

@@ -41,6 +41,14 @@ class Ownership {
     return try_own_slowly(me);
   }
 
+  // Does this thread own the Core already? Then nobody can get it before what it does now is over: this is a signal
+  // handler. A thread without a number is never told so.
+  bool is_mine() const {
+    const uint32_t me = this_thread_number();
+    if (me == kNobody) return false;
+    return inside_[me].word.load(std::memory_order_relaxed) != 0 || flag_.load(std::memory_order_relaxed) == me;
+  }
+
   // Waits as long as it takes: for control calls.
   void own();
 
@@ -55,6 +63,7 @@ class Ownership {
 
  private:
   static constexpr uint32_t kOwnsBeforeBias = 512;
+  static constexpr uint32_t kSomebody = UINT32_MAX;  // an owner without a number
 
   static constexpr uint32_t kNobody = kNoThread;  // who has no number is never biased
   struct alignas(64) Inside {
@@ -66,7 +75,7 @@ class Ownership {
 
   alignas(64) std::atomic<uint32_t> bias_{kNobody};  // number of the biased thread
   Inside inside_[kThreadNumbers];                    // of each thread: it owns by its bias, or looks whether it may
-  alignas(64) std::atomic<uint32_t> flag_{0};        // the owner when nobody is biased
+  alignas(64) std::atomic<uint32_t> flag_{0};        // number of the owner when nobody is biased; 0: there is none
   uint32_t last_owner_ = kNobody;                    // under flag_, with the next two
   uint32_t last_biased_ = kNobody;
   uint32_t in_a_row_ = 0;

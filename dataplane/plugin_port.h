@@ -32,6 +32,7 @@ struct PluginPortOptions {
   uint16_t udp_port = wire::kUbUdpPort;                                  // and those of ids; others' frames are dropped
   bool roce = false;                                                     // frames for RoCE are wanted, too
   uint16_t vlan = 0;                                                     // tag of all frames; 0: none
+  bool switched = false;                                                 // a switch is between it and its peers
   uint32_t mtu = 0;                                                      // payload of a packet; 0: from the device
   uint32_t buffers = 8192;                                               // for frames that come and go
   // The port of a switch: all frames come in, and leave as they were written, with their Ethernet addresses. It is no
@@ -58,7 +59,7 @@ class PluginPort {
  public:
   virtual ~PluginPort() = default;
 
-  // The payload of its packets, and what its wire does to frames: may they be lost, and does it carry CTP?
+  // The payload of its packets, and what its wire does to frames: may they be lost, does it carry CTP, and TP bypass?
   virtual LinkConfig link_config() const = 0;
   virtual PluginPortCounters counters() = 0;  // asks the device, too: a microsecond or more
   virtual void set_link(uint32_t link) = 0;
@@ -82,7 +83,7 @@ class PluginPort {
   virtual bool can_wake() const = 0;
 };
 
-constexpr uint32_t kPluginPortVersion = 7;
+constexpr uint32_t kPluginPortVersion = 8;
 // The one symbol of a plugin. Null and a sentence in `*error` if the port cannot be opened.
 using OpenPluginPort = PluginPort* (*)(uint32_t version, const PluginPortOptions&, std::string* error);
 inline constexpr char kOpenPluginPort[] = "softub_open_port";

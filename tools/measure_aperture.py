@@ -151,16 +151,21 @@ def explicit(target, option):
     ])
 
 
-def over_wire(wire, floor, factor):
+def over_wire(wire, floor, factor, path):
     """What has no lane."""
+    by_path = f" --path {path}"
     return Figure(f"explicit, {wire}", {
         "echo": echo(floor),
         "read": perf(wire.lower(), "read_lat -s 64"),
-        "load": perf(wire.lower(), "load_lat -s 64"),
-        "store": perf(wire.lower(), "store_lat -s 64"),
+        "load": perf(wire.lower(), "load_lat -s 64" + by_path),
+        "queue": perf(wire.lower(), "load_lat -s 64 --path queue"),
+        "store": perf(wire.lower(), "store_lat -s 64" + by_path),
+        "loads": perf(wire.lower(), "load_bw -s 64 -t 16" + by_path),
     }, [
         Row(f"load 64 B, {wire}", "us", of("load"), f"echo (`{floor}`)", of("echo"), at_most_times(factor)),
         Row(f"load 64 B, {wire}", "us", of("load"), "READ", of("read")),
+        *([Row(f"load 64 B, {wire}", "us", of("load"), "load by a queue", of("queue"))] if path != "queue" else []),
+        Row(f"load 64 B, {wire}, 16 in flight", "M/s", of("loads", "rate")),
         Row(f"store and fence 64 B, {wire}", "us", of("store"), f"echo (`{floor}`)", of("echo")),
     ])
 
@@ -241,8 +246,8 @@ FIGURES = [
     explicit("polls", ""),
     explicit("blocked", "block"),
     explicit("spins on memory", "spin-memory"),
-    over_wire("UDP", "udp --unconnected", 1.2),
-    over_wire("memif", "memif", 1.5),
+    over_wire("UDP", "udp --unconnected", 1.2, "queue"),
+    over_wire("memif", "memif", 1.5, "frames"),
     sizes(),
     cached(),
     faults(),

@@ -82,7 +82,9 @@ MAY_INCLUDE = {
     "lib/urma/device/device_profile.h": ("dataplane/config.h", "lib/urma/backends/placement.h"),
     "lib/urma/backends/placement.cc": ("dataplane/config.h", "dataplane/daemon_socket.h", "dataplane/eid.h"),
     # the value types of the NIC's objects, and what it reports
-    "lib/urma/backends/backend.h": ("lib/transport/core_types.h", "lib/transport/nic_event.h", "lib/impair/spec.h"),
+    "lib/urma/backends/backend.h": (
+        "lib/transport/core_types.h", "lib/transport/nic_event.h", "lib/transport/bypass/calls.h", "lib/impair/spec.h"),
+    "lib/urma/aperture/frames_path.h": ("lib/transport/bypass/calls.h",),  # the values that the Core has for it
     "lib/urma/aperture/lane_path.cc": ("lib/transport/wire/bypass_packet.h",),  # a lane carries frames
     "lib/urma/softub.cc": ("lib/impair/text.h",),  # texts of users become values for the NIC
     "lib/urma/backends/daemon/client.h": ("lib/transport/core_types.h",),

@@ -31,6 +31,10 @@ struct Options {
   uint64_t seed = 1;
 };
 
+const char* name_of(softub_path_t path) {
+  return path == SOFTUB_PATH_LANE ? "a lane" : path == SOFTUB_PATH_FRAMES ? "one of frames" : "a queue";
+}
+
 // When all loads before have ended.
 uint64_t ticks_after_loads() {
 #if defined(__x86_64__)
@@ -140,8 +144,8 @@ class Chase {
     for (const Way& way : ways_) {
       if (way.name == kRead) read = percentile(way, 50);
     }
-    fmt::print("dependent loads through {} lines of 64 bytes; ns a hop, of samples of {} hops; the path is a {}\n\n",
-               chain_.lines(), o_.hops, handle_.cost().path == SOFTUB_PATH_LANE ? "lane" : "queue");
+    fmt::print("dependent loads through {} lines of 64 bytes; ns a hop, of samples of {} hops; the path is {}\n\n",
+               chain_.lines(), o_.hops, name_of(handle_.cost().path));
     fmt::print("{:<28} {:>10} {:>10} {:>10} {:>10}\n", "way", "median", "p99", "of a READ", "samples");
     for (const Way& way : ways_) {
       const double median = percentile(way, 50);

@@ -18,6 +18,7 @@
 #include "dataplane/eid.h"
 #include "lib/base/bytes.h"
 #include "lib/transport/roce/wire/bth.h"
+#include "lib/transport/wire/bypass_packet.h"
 #include "lib/transport/wire/compact_packet.h"
 #include "lib/transport/wire/id_port.h"
 
@@ -33,6 +34,7 @@ constexpr uint32_t kIpOverhead = 150;               // more than all our headers
 constexpr unsigned long kMemifBuffer = 2048;        // unless the arguments have bsize
 constexpr char kMemifSocket[] = "/run/memif.sock";  // unless they have socket
 constexpr unsigned long kPacketHeader = 64;         // of a packet socket, in front of a frame in its ring
+constexpr unsigned long kMemifRing = 10;             // log 2 of its places, unless they have rsize
 constexpr Duration kRouteAge = milliseconds(100);
 
 // The buffer behind a frame that tx_begin handed out.
@@ -92,6 +94,11 @@ wire::IpAddress destination_of(const std::byte* frame) {
   if (type == wire::kEtherTypeUb) return wire::v4_of_stand_in(frame);
   std::memcpy(destination.bytes.data(), frame + kEthSize + 24, 16);
   return destination;
+}
+
+// Of a packet that the Core wrote.
+bool is_bypass(const std::byte* frame) {
+  return load_be16(frame + 12) == wire::kEtherTypeUb && wire::is_bypass({frame, kEthSize + wire::LinkHeader::kSize});
 }
 
 size_t hash_of(const wire::IpAddress& ip) { return ip.bytes[15] ^ ip.bytes[14] << 3; }
@@ -163,6 +170,8 @@ bool DpdkPort::configure(std::string* error) {
   is_memif_ = std::strcmp(info.driver_name, "net_memif") == 0;
   is_af_packet_ = std::strcmp(info.driver_name, "net_af_packet") == 0;
   carries_compact_ = can_carry_compact(info.driver_name);
+  carries_bypass_ = is_memif_ && carries_compact_ && !options_.switched;
+  if (carries_bypass_) ring_age_.emplace(1u << argument("rsize=", kMemifRing), clock_.now());
   uint16_t device_mtu = 0;
   rte_eth_dev_get_mtu(port_, &device_mtu);
   mtu_ = options_.mtu != 0 ? options_.mtu : payload_for_device_mtu(device_mtu);
@@ -292,7 +301,9 @@ PluginPortCounters DpdkPort::counters() {
 size_t DpdkPort::rx_burst(Instant now, RxFrame* out, size_t room) {
   now_ = now;
   if (!watch_->enter()) return 0;
-  received_count_ = rte_eth_rx_burst(port_, 0, received_, static_cast<uint16_t>(std::min(room, kBurst)));
+  if (ring_age_) looked_at_ = clock_.now();
+  const auto wanted = static_cast<uint16_t>(std::min(room, kBurst));
+  received_count_ = rte_eth_rx_burst(port_, 0, received_, wanted);
   watch_->leave();
   size_t count = 0;
   for (uint16_t i = 0; i < received_count_; ++i) {
@@ -300,6 +311,7 @@ size_t DpdkPort::rx_burst(Instant now, RxFrame* out, size_t room) {
     if (is_whole(m) && is_wanted(m)) out[count++] = {data_of(m), m->data_len, link_};
   }
   counters_.rx_frames += count;
+  if (ring_age_) received_count_ < wanted ? ring_age_->seen_empty(looked_at_) : ring_age_->taken(looked_at_, wanted);
   return count;
 }
 
@@ -335,23 +347,28 @@ bool DpdkPort::strip_vlan(rte_mbuf* m) {
   return true;
 }
 
-bool DpdkPort::is_compact_for_us(const std::byte* frame) const {
-  return carries_compact_ && std::memcmp(frame, host_->mac().data(), host_->mac().size()) == 0;
+// Of CTP or TP bypass.
+bool DpdkPort::is_for_core_without_ip(std::span<const std::byte> frame) {
+  if (!carries_compact_ || std::memcmp(frame.data(), host_->mac().data(), host_->mac().size()) != 0) {
+    ++counters_.rx_drop_foreign;
+    return false;
+  }
+  if (!ring_age_ || looked_at_ - ring_age_->came_after() < kOldFrame) [[likely]]
+    return true;
+  const bool late = wire::is_bypass(frame);
+  if (late) ++counters_.rx_drop_late;
+  return !late;
 }
 
 bool DpdkPort::is_for_core(rte_mbuf* m) {
   const std::byte* frame = data_of(m);
+  if (wire::has_link_header({frame, m->data_len})) return is_for_core_without_ip({frame, m->data_len});
   size_t ip_size = m->data_len > kEthSize && load_u8(frame + kEthSize) >> 4 == 6 ? kIpv6Size : kIpv4Size;
   if (m->data_len < kEthSize + kIpv4Size) {
     ++counters_.rx_drop_foreign;
     return false;
   }
   uint16_t type = load_be16(frame + 12);
-  if (type == wire::kEtherTypeUb) {
-    const bool ours = is_compact_for_us(frame);
-    if (!ours) ++counters_.rx_drop_foreign;
-    return ours;
-  }
   uint8_t protocol = type == wire::kEtherTypeIpv4   ? load_u8(frame + kEthSize + 9)
                      : type == wire::kEtherTypeIpv6 ? load_u8(frame + kEthSize + 6)
                                                     : uint8_t{0};
@@ -445,10 +462,17 @@ const wire::MacAddress* DpdkPort::route(std::byte* frame) {
   bool must_ask = false;
   const wire::MacAddress* mac = neighbours_->find(now_, hop, &must_ask);
   if (must_ask) ask(hop, source_of(frame));
-  if (mac == nullptr || waiting_.waits_for(hop)) {  // nobody overtakes those that wait
+  const bool others_wait = waiting_.waits_for(hop);
+  if ((mac == nullptr || others_wait) && !is_bypass(frame)) {  // nobody overtakes those that wait
     hold(hop, frame);
     return nullptr;
   }
+  if (mac == nullptr) {
+    ++counters_.tx_drop_no_neighbour;
+    rte_pktmbuf_free(mbuf_of(frame));
+    return nullptr;
+  }
+  if (others_wait) return mac;
   r = {destination, *mac, now_ + kRouteAge};
   return &r.mac;
 }
@@ -537,23 +561,36 @@ void DpdkPort::queue(rte_mbuf* m) {
   }
   if (queued_count_ == kTxQueue) send();
   if (queued_count_ == kTxQueue) return rte_pktmbuf_free(m);
+  if (queued_count_ == 0) queued_link_ = watch_->changes();
   queued_[queued_count_++] = m;
 }
 
 void DpdkPort::send() {
-  if (!watch_->has_link()) [[unlikely]]
-    return drop_queued();
-  if (!watch_->enter()) return;
-  uint16_t sent = rte_eth_tx_burst(port_, 0, queued_, queued_count_);
+  if (!watch_->has_link() || watch_->changes() != queued_link_) [[unlikely]]
+    return drop_queued(&counters_.tx_drop_no_link);
+  if (refused_age_ && clock_.now() - refused_age_->came_after() >= kOldFrame) [[unlikely]]
+    return drop_queued(&counters_.tx_drop_late);
+  if (!watch_->enter()) return note_refused(0);
+  const uint16_t sent = rte_eth_tx_burst(port_, 0, queued_, queued_count_);
   watch_->leave();
   if (sent != 0 && sent != queued_count_) std::copy(queued_ + sent, queued_ + queued_count_, queued_);
   queued_count_ = static_cast<uint16_t>(queued_count_ - sent);
+  if (queued_count_ == 0) [[likely]]
+    return refused_age_.reset();
+  note_refused(sent);
 }
 
-void DpdkPort::drop_queued() {
-  counters_.tx_drop_no_link += queued_count_;
+// Some frames have to wait, and so many have left.
+void DpdkPort::note_refused(uint16_t sent) {
+  const Instant now = clock_.now();
+  refused_age_ ? refused_age_->taken(now, sent) : static_cast<void>(refused_age_.emplace(kTxQueue, now));
+}
+
+void DpdkPort::drop_queued(uint64_t* counter) {
+  *counter += queued_count_;
   rte_pktmbuf_free_bulk(queued_, queued_count_);
   queued_count_ = 0;
+  refused_age_.reset();
 }
 
 void DpdkPort::tx_flush(Instant now) {

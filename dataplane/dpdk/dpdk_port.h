@@ -11,6 +11,11 @@
 // (wire/compact_packet.h). So a port carries them only if all its addresses are of IPv4, and if it has no gateway,
 // behind which only IP goes on. And its wire must leave the length of frames as it is: Ethernet fills short ones up.
 //
+// Between two memif devices without a switch frames are never doubled and keep their order. So such ports also carry TP
+// bypass, whose frames must come within two seconds or never: those that may have lain in the ring of a peer for one
+// are dropped when they are received, what the peer takes nothing of for one is dropped here, and so is what was queued
+// for a peer that went away, even if another one came. They do not wait for their next hop.
+//
 // A raw port is no IP host. It hands over every frame and sends them as they were written.
 //
 // Thread: the owner of the Core, except open().
@@ -21,12 +26,16 @@
 #include <rte_mempool.h>
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dataplane/dpdk/link_watch.h"
+#include "dataplane/dpdk/queue_age.h"
 #include "dataplane/ethernet_host.h"
 #include "dataplane/plugin_port.h"
+#include "dataplane/tsc_clock.h"
 #include "dataplane/waiting_frames.h"
 
 namespace ub::dpdk {
@@ -39,7 +48,9 @@ class DpdkPort final : public PluginPort {
   ~DpdkPort() override;
 
   // No device promises that it loses nothing: frames are gone when its link is.
-  LinkConfig link_config() const override { return {.mtu = mtu_, .compact = carries_compact_}; }
+  LinkConfig link_config() const override {
+    return {.mtu = mtu_, .compact = carries_compact_, .bypass = carries_bypass_};
+  }
   PluginPortCounters counters() override;
   void set_link(uint32_t link) override { link_ = link; }
   bool has_link() const override { return watch_->has_link(); }
@@ -64,6 +75,7 @@ class DpdkPort final : public PluginPort {
   static constexpr size_t kSpare = 64;                  // buffers taken from the pool at once
   static constexpr uint32_t kFrameOverhead = 14 + 300;  // headers and trailer around the largest payload
   static constexpr size_t kRoutes = 64;
+  static constexpr Duration kOldFrame = seconds(1);
 
   // The last answer of the neighbour table for a destination: asked for every packet.
   struct Route {
@@ -89,7 +101,7 @@ class DpdkPort final : public PluginPort {
   bool is_whole(rte_mbuf*);
   bool is_wanted(rte_mbuf*);
   bool is_for_core(rte_mbuf*);
-  bool is_compact_for_us(const std::byte* frame) const;
+  bool is_for_core_without_ip(std::span<const std::byte> frame);
   bool strip_vlan(rte_mbuf*);
   void answer_host(rte_mbuf*);
   const wire::MacAddress* route(std::byte* frame);
@@ -101,7 +113,8 @@ class DpdkPort final : public PluginPort {
   void ask(const wire::IpAddress& hop, const wire::IpAddress& source);
   void queue(rte_mbuf*);
   void send();
-  void drop_queued();
+  void note_refused(uint16_t sent);
+  void drop_queued(uint64_t* counter);
   rte_mbuf* take_buffer();
 
   PluginPortOptions options_;
@@ -112,6 +125,7 @@ class DpdkPort final : public PluginPort {
   uint32_t link_ = 0;
   bool is_memif_ = false, is_af_packet_ = false;
   bool carries_compact_ = false;
+  bool carries_bypass_ = false;
   int interrupt_fd_ = -1;
   bool armed_ = false;  // a frame makes it readable
   Instant now_{};
@@ -127,6 +141,11 @@ class DpdkPort final : public PluginPort {
   uint16_t received_count_ = 0;
   rte_mbuf* queued_[kTxQueue];
   uint16_t queued_count_ = 0;
+  uint64_t queued_link_ = 0;  // LinkWatch::changes() when the first of them was queued
+  TscClock clock_;            // goes on while nobody drives
+  std::optional<QueueAge> refused_age_;  // of those that wait because the device did not take them
+  std::optional<QueueAge> ring_age_;     // of what the peer sends, if the port carries TP bypass
+  Instant looked_at_{};                  // at that ring
   rte_mbuf* spare_[kSpare];
   size_t spare_count_ = 0;
   PluginPortCounters counters_;

@@ -260,6 +260,10 @@ struct LinkConfig {
   // keeps the order of frames. If it is not, it may lose, double and reorder them, and no frame may come later than a
   // queue takes for 32768 transactions.
   bool compact = false;
+  // It carries loads and stores (TP bypass): it loses a frame only if it finds no room or the link is dead, doubles
+  // none, keeps their order, delivers within 2 s or never, and forgets what is under way when a process at one of its
+  // ends ends. They go to a peer whose link says so, too.
+  bool bypass = false;
 };
 
 struct PeerAddress {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <softub_aperture.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -30,38 +31,31 @@ static softub_aperture_t* open_handle(urma_target_seg_t* seg, softub_path_t path
   return handle;
 }
 
-static bool has_lane(void) {
-  softub_aperture_t* handle = softub_open(stage.far, NULL);
-  need(handle != NULL, "softub_open");
-  const bool lane = handle->path == SOFTUB_PATH_LANE;
-  softub_close(handle);
-  return lane;
-}
-
-// Runs a body with each path that leads to the peer's memory.
+// Runs a body with the best path that leads to the peer's memory, and with a queue.
 static void for_each_path(void (*body)(softub_path_t path)) {
-  if (has_lane()) {
-    in_variant("lane");
-    body(SOFTUB_PATH_LANE);
+  const softub_path_t best = best_path();
+  if (best != SOFTUB_PATH_QUEUE) {
+    in_variant(path_name(best));
+    body(best);
   }
-  in_variant("queue");
+  in_variant(path_name(SOFTUB_PATH_QUEUE));
   body(SOFTUB_PATH_QUEUE);
   in_variant(NULL);
 }
 
 // The same with each kind of line cache.
 static void for_each_cache(void (*body)(softub_path_t path)) {
-  static const char* const names[2][2] = {{"lane, write-back", "queue, write-back"},
-                                          {"lane, write-through", "queue, write-through"}};
-  const bool lane = has_lane();
+  const softub_path_t paths[] = {best_path(), SOFTUB_PATH_QUEUE};
   for (int i = 0; i < 2; ++i) {
-    cache_of_handles = i == 0 ? SOFTUB_CACHE_WRITE_BACK : SOFTUB_CACHE_WRITE_THROUGH;
-    for (int k = lane ? 0 : 1; k < 2; ++k) {
-      in_variant(names[i][k]);
-      body(k == 0 ? SOFTUB_PATH_LANE : SOFTUB_PATH_QUEUE);
+    for (int k = paths[0] == SOFTUB_PATH_QUEUE ? 1 : 0; k < 2; ++k) {
+      char variant[40];
+      snprintf(variant, sizeof variant, "%s, %s", path_name(paths[k]), i == 0 ? "write-back" : "write-through");
+      in_variant(variant);
+      cache_of_handles = i == 0 ? SOFTUB_CACHE_WRITE_BACK : SOFTUB_CACHE_WRITE_THROUGH;
+      body(paths[k]);
+      cache_of_handles = SOFTUB_CACHE_NONE;
     }
   }
-  cache_of_handles = SOFTUB_CACHE_NONE;
   in_variant(NULL);
 }
 
@@ -453,9 +447,12 @@ static void bad_open(void) {
   softub_cost_t cost;
   check_number("cost of nothing", softub_get_cost(NULL, &cost), URMA_EINVAL);
   softub_close(NULL);
-  const softub_aperture_options_t lane = {.path = SOFTUB_PATH_LANE};
-  if (has_lane()) return;
-  check_true("no lane leads there", softub_open(stage.far, &lane) == NULL && errno == EHOSTUNREACH);
+  for (softub_path_t path = SOFTUB_PATH_LANE; path <= SOFTUB_PATH_FRAMES; ++path) {
+    if (path == SOFTUB_PATH_QUEUE || path == best_path()) continue;
+    const softub_aperture_options_t options = {.path = path};
+    const int wanted = path == SOFTUB_PATH_LANE || path == SOFTUB_PATH_FRAMES ? EHOSTUNREACH : EINVAL;
+    check_true("a path that does not lead there", softub_open(stage.far, &options) == NULL && errno == wanted);
+  }
 }
 
 static void cost_body(softub_path_t path) {
@@ -493,7 +490,7 @@ static softub_aperture_t* left_over;
 
 // One with a queue would keep the context from being deleted.
 static void leave_one(void) {
-  if (has_lane()) left_over = open_handle(stage.far, SOFTUB_PATH_LANE);
+  if (best_path() != SOFTUB_PATH_QUEUE) left_over = open_handle(stage.far, best_path());
 }
 
 static void after_the_end(void) {

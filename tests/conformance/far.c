@@ -315,6 +315,20 @@ static void order_must_work(const char* what, const struct far_order* order) {
   check_number(what, give(order).status, URMA_SUCCESS);
 }
 
+softub_path_t best_path(void) {
+  softub_aperture_t* handle = softub_open(stage.far, NULL);
+  need(handle != NULL, "softub_open");
+  const softub_path_t path = (softub_path_t)handle->path;
+  softub_close(handle);
+  const char* wanted = getenv("BEST_PATH");
+  check_true("the best path serves", wanted == NULL || strcmp(wanted, path_name(path)) == 0);
+  return path;
+}
+
+const char* path_name(softub_path_t path) {
+  return path == SOFTUB_PATH_LANE ? "lane" : path == SOFTUB_PATH_FRAMES ? "frames" : "queue";
+}
+
 urma_target_jetty_t* far_import(const struct far_queue* q) {
   urma_transport_mode_t mode = q->options.mode != 0 ? q->options.mode : URMA_TM_RM;
   if (!q->options.simplex)

@@ -7,6 +7,7 @@
 //   PROGRAM --processes|--loopback [part of a name]
 #pragma once
 
+#include <softub_aperture.h>
 #include <softub_api.h>
 
 #include "tests/conformance/world.h"
@@ -57,6 +58,11 @@ urma_status_t far_set_queue_token(const struct far_queue* q, uint32_t token, uin
 // Makes a segment of this side exclusive, or requests to one that it imported. The peer does so with its segment.
 urma_status_t set_exclusive(urma_context_t* context, urma_target_seg_t* segment, bool exclusive);
 urma_status_t far_set_exclusive(const urma_target_seg_t* imported, bool exclusive);
+
+// How a handle without options reaches the peer's memory, which has to be by BEST_PATH, if the environment has one. A
+// queue leads there always.
+softub_path_t best_path(void);
+const char* path_name(softub_path_t path);
 
 // Bytes that tell their place and the seed.
 void fill(char* to, uint64_t bytes, uint32_t seed);

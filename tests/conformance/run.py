@@ -105,6 +105,7 @@ def run(args, program, placement, wire):
         command, environment = combination.ends(place)
         if placement == "embedded" and isinstance(place, wires.Memif):
             name_socket_file(environment, place.directory.name)
+        environment["BEST_PATH"] = wires.best_path(placement, wire)
         options = arguments(program, placement, wire)
         # A part of a name stands behind the mode.
         names = [args.case] if args.case and options else []

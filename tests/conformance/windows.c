@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <softub_aperture.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,21 +41,15 @@ static void flush(char* window, uint64_t bytes) {
   check_number("flush", softub_sync(window, bytes, SOFTUB_FLUSH), URMA_CR_SUCCESS);
 }
 
-static bool has_lane(void) {
-  softub_aperture_t* handle = softub_open(stage.far, NULL);
-  need(handle != NULL, "softub_open");
-  const bool lane = handle->path == SOFTUB_PATH_LANE;
-  softub_close(handle);
-  return lane;
-}
-
 static void for_each_way(void (*body)(void)) {
-  static const char* const names[2][2] = {{"cached, lane", "cached, queue"}, {"uncached, lane", "uncached, queue"}};
+  const softub_path_t paths[] = {best_path(), SOFTUB_PATH_QUEUE};
   for (int w = 0; w < 2; ++w) {
-    for (int p = has_lane() ? 0 : 1; p < 2; ++p) {
+    for (int p = paths[0] == SOFTUB_PATH_QUEUE ? 1 : 0; p < 2; ++p) {
       way = w == 0 ? SOFTUB_WAY_CACHED : SOFTUB_WAY_UNCACHED;
-      path = p == 0 ? SOFTUB_PATH_LANE : SOFTUB_PATH_QUEUE;
-      in_variant(names[w][p]);
+      path = paths[p];
+      char variant[40];
+      snprintf(variant, sizeof variant, "%s, %s", w == 0 ? "cached" : "uncached", path_name(path));
+      in_variant(variant);
       body();
     }
   }
@@ -63,7 +58,7 @@ static void for_each_way(void (*body)(void)) {
 
 static void for_cached(void (*body)(void)) {
   way = SOFTUB_WAY_CACHED;
-  path = has_lane() ? SOFTUB_PATH_LANE : SOFTUB_PATH_QUEUE;
+  path = best_path();
   body();
 }
 

@@ -58,6 +58,13 @@ class Given(Wire):
         self.variables = variables
 
 
+def best_path(placement, wire):
+    """How loads and stores are to reach the peer, unless they ask for another way (softub_aperture.h)."""
+    if wire in ("shm", "(default)"):
+        return "lane"
+    return "frames" if (placement, wire) == ("embedded", "memif") else "queue"
+
+
 class Addresses(Wire):
     """shm or udp between two programs that have an address each, as RoCE needs it, and meet nobody else."""
 

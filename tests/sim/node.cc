@@ -81,10 +81,12 @@ void Node::boot() {
   core_ = std::make_unique<SimCore>(config_, arena_, *host_);
   core_->look(true);
   const Options& o = world_.options;
-  link_ =
-      core_->add_link({.mtu = o.mtu, .icrc_optional = o.icrc_optional, .lossless = o.lossless, .compact = o.compact});
+  link_ = core_->add_link({.mtu = o.mtu,
+                           .icrc_optional = o.icrc_optional,
+                           .lossless = o.lossless,
+                           .compact = o.compact,
+                           .bypass = o.aperture.frames != 0});
   if (link_ == 0) world_.model.fail("add_link was refused");
-  if (o.aperture.frames != 0) core_->engine<bypass::Engine<SimHost>>().carry(link_);
   if (has_roce()) core_->roce()->state().times.tries = o.work.cm_tries;
   world_.note_instance(config_.self, index_, epoch_);
   world_.trace("node %u starts: uasid %08x incarnation %016llx", index_, config_.self.uasid,

@@ -24,7 +24,7 @@ std::vector<std::string> udp_environment(const Config& config, const NicConfig& 
 // The NIC is the client, which comes again by itself. Its Ethernet address is made from its IP address.
 std::vector<std::string> memif_environment(const NicConfig& nic) {
   const uint32_t ip = nic.own.v4();
-  return {"SOFTUB_PORT_KINDS=dpdk", "SOFTUB_PORT_MTU=4096",
+  return {"SOFTUB_PORT_KINDS=dpdk", "SOFTUB_PORT_MTU=4096", "SOFTUB_DPDK_SWITCHED=true",
           fmt::format("SOFTUB_DPDK_DEVICE=net_memif0,role=client,socket={},bsize=8192,"
                       "mac=02:00:{:02x}:{:02x}:{:02x}:{:02x}",
                       nic.place, ip >> 24, ip >> 16 & 0xff, ip >> 8 & 0xff, ip & 0xff),

@@ -19,6 +19,12 @@ namespace {
 constexpr uint64_t kMostAtOnce = 8192;  // bytes of one call
 constexpr uint64_t kLine = 64;
 
+struct Path {
+  std::string name;
+  softub_path_t path;
+};
+const Path kPaths[] = {{"lane", SOFTUB_PATH_LANE}, {"frames", SOFTUB_PATH_FRAMES}, {"queue", SOFTUB_PATH_QUEUE}};
+
 struct CloseHandle {
   void operator()(softub_aperture_t* handle) const { softub_close(handle); }
 };
@@ -128,11 +134,13 @@ Json measure_rate(const Options& o, Endpoint& endpoint, Loads& loads) {
 }  // namespace
 
 softub_path_t wanted_path(const Options& o) {
-  return o.path == "lane" ? SOFTUB_PATH_LANE : o.path == "queue" ? SOFTUB_PATH_QUEUE : SOFTUB_PATH_NONE;
+  const auto found = std::ranges::find(kPaths, o.path, &Path::name);
+  return found != std::end(kPaths) ? found->path : SOFTUB_PATH_NONE;
 }
 
-const char* serving_path(const Options& o, Endpoint& endpoint) {
-  return open_handle(o, endpoint)->path == SOFTUB_PATH_LANE ? "lane" : "queue";
+std::string serving_path(const Options& o, Endpoint& endpoint) {
+  const uint32_t path = open_handle(o, endpoint)->path;
+  return std::ranges::find(kPaths, path, [](const Path& each) { return uint32_t{each.path}; })->name;
 }
 
 Json measure_aperture(const Options& o, Endpoint& endpoint) {

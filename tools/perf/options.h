@@ -50,7 +50,7 @@ struct Options {
   bool epoll = false;  // with events: the caller sleeps in epoll_wait, not in urma_wait_jfc
   bool verify = false;
   bool token = false;
-  std::string path = "any";    // of loads, stores and windows: "lane", "queue"
+  std::string path = "any";    // of loads, stores and windows: "lane", "frames", "queue"
   bool uncached = false;       // windows: each access is one of the remote memory
   uint32_t cache_percent = 0;  // windows: so much may be present, and places are random; 0: all, each page is missing
   int prefetch = -1;           // windows: pages ahead; -1: as the library does

@@ -21,7 +21,7 @@ Json measure_aperture(const Options&, Endpoint&);
 Json measure_window(const Options&, Endpoint&);
 // The path that is asked for, and the name of the one that serves.
 softub_path_t wanted_path(const Options&);
-const char* serving_path(const Options&, Endpoint&);
+std::string serving_path(const Options&, Endpoint&);
 
 // Being a target, until the peer's "done" waits (it is left to the caller) or, if the mode is to block, at
 // once.

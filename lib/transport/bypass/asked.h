@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "lib/base/slab.h"
+#include "lib/transport/bypass/calls.h"
 #include "lib/transport/bypass/pair.h"
 #include "lib/transport/core_state.h"
 #include "lib/transport/wire/bypass_packet.h"
@@ -21,13 +22,6 @@ namespace ub::bypass {
 constexpr uint32_t kMaxHandles = 256;
 constexpr uint32_t kRecordsPerHandle = 64;
 constexpr Duration kTassnRest = kFrameLife * 2;
-
-enum class Outcome : uint8_t {
-  kPending,
-  kOk,
-  kRefused,     // token, bounds or permission; nothing was stored
-  kUnanswered,  // no answer in time, or the peer is gone: a store may have run, or may run within kFrameLife
-};
 
 enum class Stage : uint8_t { kFree, kLoad, kStore, kDone };
 
@@ -48,6 +42,7 @@ static_assert(sizeof(Asked) == 32);
 
 struct Handle {
   uint32_t channel, tpn, link;
+  uint32_t mtu;  // of the channel
   wire::BypassRoute route;
   uint32_t token_id, token;
   bool has_token;

@@ -2,8 +2,8 @@
 //
 // TP bypass as an engine of a Core (engine.h): loads and stores of remote memory without channel, number or record at
 // the target. Requests come by lanes (lib/ipc/lane.h), whose programs keep their own books, and by links that carry
-// frames of TP bypass (carry()), where SCNA and DCNA name a pair of channel ends (pair.h) and this engine has a
-// requester, too.
+// frames of TP bypass (LinkConfig::bypass), where SCNA and DCNA name a pair of channel ends (pair.h) and this engine
+// has a requester, too.
 //
 // Thread: the owner of the Core.
 #pragma once
@@ -29,20 +29,11 @@ class Engine {
   struct State {
     AskedState asked;
     OwedAnswers owed;
-    bool* carries = nullptr;  // by link
   };
-  static void lay_out(CoreState& s, State& state, Arena& arena) {
-    lay_out_asked(s, state.asked, arena);
-    state.carries = arena.take<bool>(s.config.max_links + 1);
-  }
+  static void lay_out(CoreState& s, State& state, Arena& arena) { lay_out_asked(s, state.asked, arena); }
   Engine(CoreState& s, State& state, Host& host)
       : s_(s), state_(state), host_(host), server_(s, host, state.owed), requester_(s, state.asked, host) {}
 
-  // Says that a link carries frames of TP bypass: it loses a frame only if it finds no room or the link is dead,
-  // doubles none, keeps their order, delivers within kFrameLife or never, and forgets what is under way when a process
-  // at one of its ends ends.
-  void carry(uint32_t link) { state_.carries[link] = true; }
-  bool carries(uint32_t link) const { return state_.carries[link]; }
   Requester<Host>& requester() { return requester_; }
   const State& state() const { return state_; }  // for tools and tests
 
@@ -80,7 +71,6 @@ class Engine {
     return sent;
   }
   void link_down(uint32_t link) {
-    state_.carries[link] = false;
     state_.owed.drop(link);
     requester_.break_those([=](const Handle& h) { return h.link == link; });
   }
@@ -104,8 +94,11 @@ class Engine {
     wire::BypassPacket packet;
     const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
     if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
-    if (channel_of_pair(s_, link, packet.route.dcna, packet.route.scna) == 0)
-      return s_.drop(Counter::kRxDropNoBypass);
+    const uint32_t channel = channel_of_pair(s_, link, packet.route.dcna, packet.route.scna);
+    if (channel == 0) return s_.drop(Counter::kRxDropNoBypass);
+    // Ports put real Ethernet addresses in place of those that stand in, and take only the latter from us.
+    packet.route.to = wire::stand_in_mac(s_.channels[channel].local_endpoint);
+    packet.route.from = wire::stand_in_mac(s_.channels[channel].remote_endpoint);
     packet.is_response ? requester_.on_answer(link, packet) : server_.on_request(link, packet, true);
   }
 

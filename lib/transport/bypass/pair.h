@@ -10,6 +10,7 @@
 
 #include "lib/transport/core_state.h"
 #include "lib/transport/tp/channel.h"
+#include "lib/transport/wire/control_record.h"
 
 namespace ub::bypass {
 
@@ -25,12 +26,16 @@ inline bool has_no_past(const CoreState& s, const tp::Channel& ch) {
   return s.config.id_rest >= kFrameLife && s.channels.high_water() < s.channels.capacity();
 }
 
+// Do the links at both of its ends carry loads and stores?
+inline bool carries_bypass(const tp::Channel& ch) { return (ch.record_flags & wire::kRecordBypass) != 0; }
+
 // The channel that a frame which came by `link` names with these addresses; 0: there is none.
 inline uint32_t channel_of_pair(const CoreState& s, uint32_t link, uint16_t dcna, uint16_t scna) {
   if (dcna == 0 || dcna > s.channels.high_water()) return 0;
   const tp::Channel& ch = s.channels[dcna];
   const bool lives = ch.state == tp::ChannelState::kOpen || ch.state == tp::ChannelState::kHalfOpen;
-  return lives && ch.link == link && cna_of(ch.peer_tpn) == scna && has_no_past(s, ch) ? dcna : 0;
+  const bool fits = lives && ch.link == link && cna_of(ch.peer_tpn) == scna;
+  return fits && carries_bypass(ch) && has_no_past(s, ch) ? dcna : 0;
 }
 
 }  // namespace ub::bypass

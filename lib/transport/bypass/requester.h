@@ -21,39 +21,18 @@
 #include <span>
 
 #include "lib/transport/bypass/asked.h"
+#include "lib/transport/bypass/calls.h"
 #include "lib/transport/setup/handshake.h"
 
 namespace ub::bypass {
-
-struct OpenConfig {
-  uint32_t target = 0;  // of the instance that has the memory; it must stay until the handle is closed
-  uint32_t token_id = 0;
-  Token token;
-  Duration timeout = seconds(4);
-  Owner owner = 0;
-};
-
-// A block of remote memory: 64 << length_code bytes at a multiple of 64. A frame of the link has to have room for it.
-struct Block {
-  uint64_t address = 0;
-  uint8_t length_code = 0;
-
-  uint32_t bytes() const { return 64u << length_code; }
-};
-struct StoreRequest {
-  Block block;
-  const std::byte* from = nullptr;    // read before the call returns
-  const uint64_t* enables = nullptr;  // bit i % 64 of word i / 64; null: all bytes. Bytes behind 1024 are all stored
-  bool write_back = false;            // an evicted line of a cache, which the target treats like any other store
-};
 
 template <class Host>
 class Requester {
  public:
   Requester(CoreState& s, AskedState& asked, Host& host) : s_(s), asked_(asked), host_(host) {}
 
-  // kBusy: the channel is being set up; call again. kInvalid: no such target. kNoMemory: all handles or channels are
-  // used. The caller knows whether the link of the target carries TP bypass.
+  // kBusy: the channel is being set up; call again. kInvalid: no such target, or its link does not carry TP bypass at
+  // both ends. kNoMemory: all handles or channels are used.
   Status open(Instant now, const OpenConfig& config, uint32_t* handle) {
     s_.now = now;
     if (config.target == 0 || config.target > s_.targets.high_water() || !s_.targets[config.target].in_use)
@@ -63,13 +42,16 @@ class Requester {
     const uint32_t channel = setup::channel_to(s_, target.peer, peer.compact_mtu != 0 ? kCompactLane : kSmallLane);
     if (channel == 0) return Status::kNoMemory;
     const tp::Channel& ch = s_.channels[channel];
-    if (!ch.is_up() || !has_no_past(s_, ch)) return Status::kBusy;
+    if (!ch.is_up()) return Status::kBusy;
+    if (!carries_bypass(ch)) return Status::kInvalid;
+    if (!has_no_past(s_, ch)) return Status::kBusy;
     *handle = asked_.handles.alloc();
     if (*handle == 0) return Status::kNoMemory;
     asked_.handles[*handle] = {
         .channel = channel,
         .tpn = ch.tpn,
         .link = ch.link,
+        .mtu = ch.mtu,
         .route = {wire::stand_in_mac(ch.remote_endpoint), wire::stand_in_mac(ch.local_endpoint), cna_of(ch.peer_tpn),
                   cna_of(ch.tpn), 0},
         .token_id = config.token_id,
@@ -96,7 +78,10 @@ class Requester {
     asked_.handles.free(handle);
   }
 
-  // The calls below return kGone if the handle is broken, kInvalid if no frame has room for the block, and kBusy if
+  // The largest block, in bytes.
+  uint32_t most_bytes(uint32_t handle) const { return std::min<uint32_t>(asked_.handles[handle].mtu, 64u << 7); }
+
+  // The calls below return kGone if the handle is broken, kInvalid if no packet has room for the block, and kBusy if
   // there is no room now: in the port, among the TASSNs, or because 64 calls were not taken.
   Status load(Instant now, uint32_t handle, const Block& block, std::byte* to, uint32_t* ticket) {
     Asked* record;
@@ -190,7 +175,7 @@ class Requester {
     s_.now = now;
     if (!usable(handle)) return Status::kGone;
     Handle& h = asked_.handles[handle];
-    if (block.address % 64 != 0 || block.length_code > 7 || block.bytes() > s_.links[h.link].config.mtu)
+    if (block.address % 64 != 0 || block.length_code > 7 || block.bytes() > h.mtu)
       return Status::kInvalid;
     if (h.free == 0) return Status::kBusy;
     *ticket = static_cast<uint32_t>(std::countr_zero(h.free));

@@ -54,6 +54,7 @@ uint8_t offered_flags(const CoreState& s, const LinkConfig& link, uint32_t lane)
   if (is_ordered(lane)) flags |= wire::kRecordRol;
   if (is_bulk(lane)) flags |= wire::kRecordBulk;
   if (link.icrc_optional) flags |= wire::kRecordIcrcOff;
+  if (link.bypass) flags |= wire::kRecordBypass;
   if (!s.config.fast_retransmit) flags &= ~wire::kRecordFast;
   return flags;
 }

@@ -65,7 +65,7 @@ inline constexpr uint8_t kRecordMarkPsn = 1 << 2;
 inline constexpr uint8_t kRecordReadMeta = 1 << 3;
 inline constexpr uint8_t kRecordCaqmEcn = 1 << 4;
 inline constexpr uint8_t kRecordIcrcOff = 1 << 5;
-inline constexpr uint8_t kRecordSpray = 1 << 6;
+inline constexpr uint8_t kRecordBypass = 1 << 6;  ///< the wire carries loads and stores (LinkConfig::bypass)
 inline constexpr uint8_t kRecordBulk = 1 << 7;  ///< bulk lane
 // of FIND
 inline constexpr uint8_t kRecordTokenId = 1 << 0;  ///< the id is a token id

@@ -27,7 +27,6 @@ static_assert(LaneLayout::kAnswerHeaders == wire::kBypassAnswerHeaderSize);
 
 constexpr int64_t kDriveAfterNs = 2'000, kRingAfterNs = 5'000, kLookAfterNs = 50'000;
 constexpr uint32_t kMaxLines = kMaxBlockBytes / kLineBytes;
-constexpr uint64_t kAllBytes = ~uint64_t{0};
 
 uint64_t load_word(const std::byte* line) {
   return __atomic_load_n(reinterpret_cast<const uint64_t*>(line), __ATOMIC_ACQUIRE);
@@ -109,7 +108,7 @@ void LanePath::break_off() {
 urma_cr_status_t LanePath::check(uint64_t at, uint32_t bytes) const {
   if (broken_) return URMA_CR_ACK_TIMEOUT_ERR;
   if (bytes == 0 || bytes > kMaxBlockBytes) return URMA_CR_LOC_LEN_ERR;
-  return is_inside(at, bytes) ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR;
+  return segment_.contains(at, bytes) ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR;
 }
 
 // ---- waiting ---------------------------------------------------------------------------------------------------
@@ -259,34 +258,13 @@ urma_cr_status_t LanePath::take_large_answer(const Piece& piece, std::byte* to) 
 
 // ---- RemotePath ------------------------------------------------------------------------------------------------
 
-// As many lines as one block may have.
-LanePath::Piece LanePath::first_piece(uint64_t address, uint32_t bytes) {
-  const auto offset = static_cast<uint32_t>(address % kLineBytes);
-  const uint32_t lines = std::min(std::bit_floor((offset + bytes + kLineBytes - 1) / kLineBytes), kMaxLines);
-  return {address - offset, lines, offset, std::min(bytes, lines * kLineBytes - offset)};
-}
-
 // Requests are sent as long as there is room, and answers are taken in the order of the requests; both rings may be in
 // use, because loads have no order among themselves.
 urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
   for (const LoadBlock& block : blocks) {
     if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
   }
-  struct Walk {
-    std::span<const LoadBlock> blocks;
-    uint64_t base;
-    uint32_t done = 0;  // bytes of the first block
-    bool is_over() const { return blocks.empty(); }
-    Piece piece() const { return first_piece(base + blocks[0].at + done, blocks[0].bytes - done); }
-    std::byte* to() const { return static_cast<std::byte*>(blocks[0].to) + done; }
-    void pass(const Piece& piece) {
-      done += piece.bytes;
-      if (done != blocks[0].bytes) return;
-      blocks = blocks.subspan(1);
-      done = 0;
-    }
-  };
-  Walk asked{blocks, segment_.base}, got{blocks, segment_.base};
+  PieceWalk asked(blocks, segment_.base, kMaxLines), got = asked;
   const auto is_long = [](const LoadBlock& block) { return block.bytes > kLineBytes; };
   if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
@@ -334,7 +312,7 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
 
 urma_cr_status_t LanePath::finish_load(uint64_t at, void* to, uint32_t bytes) {
   ring_if_asleep();
-  return take_load_answer(first_piece(segment_.base + at, bytes), static_cast<std::byte*>(to));
+  return take_load_answer(first_piece(segment_.base + at, bytes, kMaxLines), static_cast<std::byte*>(to));
 }
 
 urma_cr_status_t LanePath::store_line(uint64_t address, const std::byte* from, uint64_t enables) {
@@ -350,38 +328,21 @@ urma_cr_status_t LanePath::store_line(uint64_t address, const std::byte* from, u
   return URMA_CR_SUCCESS;
 }
 
+urma_cr_status_t LanePath::store_lines(const Piece& piece, const std::byte* from) {
+  if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  send_large(true, piece, from);
+  const urma_cr_status_t status = take_large_answer(piece, nullptr);
+  if (status == URMA_CR_ACK_TIMEOUT_ERR) return status;
+  if (store_error_ == URMA_CR_SUCCESS) store_error_ = status;
+  return URMA_CR_SUCCESS;
+}
+
 urma_cr_status_t LanePath::store(const StoreBlock& block) {
   if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
-  const auto* from = static_cast<const std::byte*>(block.from);
-  for (uint32_t done = 0; done < block.bytes;) {
-    const Piece piece = first_piece(segment_.base + block.at + done, block.bytes - done);
-    const bool whole = block.enables == nullptr && piece.offset == 0;
-    // A long piece has to be of whole lines.
-    const uint32_t whole_lines = whole ? std::bit_floor(piece.bytes / kLineBytes) : 0;
-    if (whole_lines > 1) {
-      const Piece large{piece.address, whole_lines, 0, whole_lines * kLineBytes};
-      if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
-      send_large(true, large, from + done);
-      const urma_cr_status_t status = take_large_answer(large, nullptr);
-      if (status == URMA_CR_ACK_TIMEOUT_ERR) return status;
-      if (store_error_ == URMA_CR_SUCCESS) store_error_ = status;
-      done += large.bytes;
-      continue;
-    }
-    const uint32_t bytes = std::min(piece.bytes, kLineBytes - piece.offset);
-    std::byte line[kLineBytes]{};
-    uint64_t enables = 0;
-    for (uint32_t i = 0; i < bytes; ++i) {
-      if (is_enabled(block, done + i)) enables |= uint64_t{1} << (piece.offset + i);
-    }
-    std::memcpy(line + piece.offset, from + done, bytes);
-    if (enables != 0) {
-      const urma_cr_status_t status = store_line(piece.address, line, enables);
-      if (status != URMA_CR_SUCCESS) return status;
-    }
-    done += bytes;
-  }
-  return URMA_CR_SUCCESS;
+  return cut_store(
+      block, segment_.base, kMaxLines,
+      [this](const Piece& piece, const std::byte* from) { return store_lines(piece, from); },
+      [this](uint64_t address, const std::byte* line, uint64_t enables) { return store_line(address, line, enables); });
 }
 
 urma_cr_status_t LanePath::fence() {

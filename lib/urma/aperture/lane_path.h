@@ -20,19 +20,11 @@
 #include "lib/base/time.h"
 #include "lib/ipc/lane_connect.h"
 #include "lib/ipc/memfd.h"
+#include "lib/urma/aperture/piece.h"
 #include "lib/urma/aperture/remote_path.h"
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 
 namespace ub::aperture {
-
-// The segment that a path leads to.
-struct RemoteSegment {
-  uint64_t base = 0;  // how its NIC names the first byte
-  uint64_t bytes = 0;
-  uint32_t token_id = 0;
-  bool token_required = false;
-  uint32_t token = 0;
-};
 
 class LanePath final : public RemotePath {
  public:
@@ -49,15 +41,13 @@ class LanePath final : public RemotePath {
   urma_cr_status_t load(std::span<const LoadBlock>) override;
   urma_cr_status_t store(const StoreBlock&) override;
   urma_cr_status_t fence() override;
-  // A lane carries no atomics.
+  urma_cr_status_t settle() override { return take_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
+  bool carries_atomics() const override { return false; }
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
   bool ask(EarlyLoad*) override;
   void finish(EarlyLoad*) override;
   bool is_signal_safe() const override { return !options_.drive; }
   bool is_broken() const override { return broken_; }
-
-  // Waits until all stores are executed, or refused, which the next fence tells.
-  urma_cr_status_t settle() { return take_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
 
   // The same as load(), for whole lines at places that are multiples of a line in the remote address space.
   urma_cr_status_t load_lines(std::span<const uint64_t> at, std::byte* to);
@@ -69,25 +59,16 @@ class LanePath final : public RemotePath {
   urma_cr_status_t finish_load(uint64_t at, void* to, uint32_t bytes);
 
  private:
-  // A block of the remote address space, aligned to lines, and what of it somebody wants.
-  struct Piece {
-    uint64_t address;
-    uint32_t lines;   // a power of two
-    uint32_t offset;  // of the first wanted byte
-    uint32_t bytes;   // that are wanted
-  };
-  static Piece first_piece(uint64_t address, uint32_t bytes);
-
   LanePath(const RemoteSegment& segment, Options options, softub_aperture_t* pub)
       : segment_(segment), options_(std::move(options)), pub_(*pub), lane_(pub->lane) {}
   void set_up(const ipc::OpenedLane&);
-  bool is_inside(uint64_t at, uint32_t bytes) const { return at < segment_.bytes && bytes <= segment_.bytes - at; }
   urma_cr_status_t check(uint64_t at, uint32_t bytes) const;
 
   // Small ring.
   bool has_room() const { return lane_.next - lane_.answered < SOFTUB_LANE_SLOTS; }
   void send_load(uint64_t address);
   urma_cr_status_t store_line(uint64_t address, const std::byte* from, uint64_t enables);
+  urma_cr_status_t store_lines(const Piece&, const std::byte* from);
   bool take_answer();
   bool take_answers();
   bool make_room();

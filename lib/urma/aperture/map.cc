@@ -91,7 +91,7 @@ std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
   if (o.offset % kPage != 0 || o.offset >= segment_bytes) return "the offset is no multiple of 4096 within the segment";
   if (o.bytes == 0) o.bytes = segment_bytes - o.offset;
   if (o.bytes > segment_bytes - o.offset) return "the window would reach beyond the segment";
-  if (o.way > SOFTUB_WAY_SHARED || o.policy > SOFTUB_WRITE_THROUGH || o.path > SOFTUB_PATH_QUEUE) {
+  if (o.way > SOFTUB_WAY_SHARED || o.policy > SOFTUB_WRITE_THROUGH || !is_wish(o.path)) {
     return "a way, policy or path that there is not";
   }
   if ((o.flags & ~kFlags) != 0) return "a flag that there is not";

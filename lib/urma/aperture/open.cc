@@ -36,7 +36,7 @@ struct Opened {
   OpenedPath way;
   std::unique_ptr<AheadLoads> ahead;   // before `way`
   std::unique_ptr<LineCache> cache;    // before `ahead`; null: none
-  std::unique_ptr<QueuePath> atomics;  // of a lane; made when it is needed
+  std::unique_ptr<QueuePath> atomics;  // where the path carries none; made when it is needed
 };
 
 // A page that a forked child finds empty, so that its calls find no path.
@@ -109,7 +109,7 @@ softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_opt
   if (Library::get().device() == nullptr) return fail(ENODEV);
   const auto* segment = live<Segment>(seg);
   const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
-  if (segment == nullptr || !segment->imported || options.path > SOFTUB_PATH_QUEUE ||
+  if (segment == nullptr || !segment->imported || !is_wish(options.path) ||
       options.cache > SOFTUB_CACHE_WRITE_THROUGH) {
     return fail(EINVAL);
   }
@@ -200,9 +200,9 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   RemotePath* path = opened->way.path.get();
   if (opened->cache != nullptr) opened->cache->make_way(at, bytes);
   opened->ahead->forget();
-  if (opened->way.lane != nullptr) {
+  if (!path->carries_atomics()) {
     // Its stores come first; what became of them is told by the program's own fence.
-    if (const urma_cr_status_t status = opened->way.lane->settle(); status != URMA_CR_SUCCESS) return status;
+    if (const urma_cr_status_t status = path->settle(); status != URMA_CR_SUCCESS) return status;
     if (opened->atomics == nullptr) {
       const auto* segment = live<Segment>(opened->seg);
       std::string why = "the segment is not imported any more";

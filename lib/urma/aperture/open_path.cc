@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "lib/urma/aperture/frames_path.h"
 #include "lib/urma/aperture/queue_path.h"
 #include "lib/urma/device/eid.h"
 
@@ -11,6 +12,9 @@ namespace ub::aperture {
 namespace {
 
 using urma::Segment;
+
+// Who does not answer the first load by frames for so long is asked by a queue.
+constexpr Duration kTryOut = milliseconds(200);
 
 urma_target_seg_t* handle_of(const Segment& segment) { return const_cast<urma_target_seg_t*>(&segment.pub); }
 
@@ -20,6 +24,14 @@ RemoteSegment remote_segment(const Segment& segment) {
           .token_id = segment.token_id,
           .token_required = segment.token_required,
           .token = segment.token_value};
+}
+
+// What inline calls know of a path whose accesses are all out of line.
+bool fill_in(const Segment& segment, softub_path_t path, softub_aperture_t* pub) {
+  pub->base = segment.pub.seg.ubva.va;
+  pub->bytes = segment.pub.seg.len;
+  pub->path = path;
+  return true;
 }
 
 bool open_lane(const Segment& segment, bool drives, softub_aperture_t* pub, OpenedPath* out, std::string* why) {
@@ -42,13 +54,42 @@ bool open_lane(const Segment& segment, bool drives, softub_aperture_t* pub, Open
   return true;
 }
 
+// The library may end, and begin again, before the path does.
+FramesPath::Way way_of(const bypass::Opened& opened) {
+  const uint64_t epoch = urma::live_state.epoch.load();
+  const auto lives = [epoch] { return urma::live_state.epoch.load(std::memory_order_relaxed) == epoch; };
+  FramesPath::Way way;
+  way.most_bytes = opened.most_bytes;
+  way.run = [=](bypass::Turns& turns, Duration patience) {
+    return lives() ? urma::backend().run_frames(opened.handle, turns, patience) : bypass::Ran::kLate;
+  };
+  way.close = [=] {
+    if (lives()) urma::backend().close_frames(opened);
+  };
+  return way;
+}
+
+bool open_frames(const Segment& segment, softub_aperture_t* pub, OpenedPath* out, std::string* why) {
+  bypass::OpenConfig config;
+  config.token_id = segment.token_id;
+  config.token = {segment.token_required, segment.token_value};
+  const InstanceId owner{urma::eid_of(segment.pub.seg.ubva.eid), segment.uasid};
+  bypass::Opened opened;
+  const Eid local = urma::eid_of(segment.pub.urma_ctx->eid);
+  if (urma::backend().open_frames(local, owner, config, &opened, why) != Status::kOk) return false;
+  auto path = std::make_unique<FramesPath>(way_of(opened), remote_segment(segment));
+  // The memory may be reached through its program only, and something between the NICs may let no such frames pass.
+  if (path->try_out(kTryOut) != URMA_CR_SUCCESS) {
+    *why = "the first load failed: its NIC does not reach the memory itself, or may not read it, or does not answer";
+    return false;
+  }
+  out->path = std::move(path);
+  return fill_in(segment, SOFTUB_PATH_FRAMES, pub);
+}
+
 bool open_queue(const Segment& segment, softub_aperture_t* pub, OpenedPath* out, std::string* why) {
   out->path = QueuePath::make(handle_of(segment), segment.uasid, why);
-  if (out->path == nullptr) return false;
-  pub->base = segment.pub.seg.ubva.va;
-  pub->bytes = segment.pub.seg.len;
-  pub->path = SOFTUB_PATH_QUEUE;
-  return true;
+  return out->path != nullptr && fill_in(segment, SOFTUB_PATH_QUEUE, pub);
 }
 
 // Loads and stores by one path, atomics by another one.
@@ -63,7 +104,7 @@ class WindowPath final : public RemotePath {
   urma_cr_status_t fence() override { return opened.path->fence(); }
   urma_cr_status_t atomic(const RemoteAtomic& request, uint64_t* old) override {
     if (atomics == nullptr) return opened.path->atomic(request, old);
-    const urma_cr_status_t status = opened.lane->settle();
+    const urma_cr_status_t status = opened.path->settle();
     return status == URMA_CR_SUCCESS ? atomics->atomic(request, old) : status;
   }
   bool is_signal_safe() const override { return opened.path->is_signal_safe(); }
@@ -72,17 +113,21 @@ class WindowPath final : public RemotePath {
 
 }  // namespace
 
+bool is_wish(softub_path_t path) { return path <= SOFTUB_PATH_QUEUE || path == SOFTUB_PATH_FRAMES; }
+
 bool open_path(const Segment& segment, softub_path_t wanted, bool drives, softub_aperture_t* pub, OpenedPath* out,
                std::string* why) {
-  if (wanted != SOFTUB_PATH_QUEUE && open_lane(segment, drives, pub, out, why)) return true;
-  return wanted != SOFTUB_PATH_LANE && open_queue(segment, pub, out, why);
+  const auto may_be = [wanted](softub_path_t path) { return wanted == SOFTUB_PATH_NONE || wanted == path; };
+  if (may_be(SOFTUB_PATH_LANE) && open_lane(segment, drives, pub, out, why)) return true;
+  if (may_be(SOFTUB_PATH_FRAMES) && open_frames(segment, pub, out, why)) return true;
+  return may_be(SOFTUB_PATH_QUEUE) && open_queue(segment, pub, out, why);
 }
 
 std::unique_ptr<RemotePath> open_window_path(const Segment& segment, softub_path_t wanted, bool with_atomics,
                                              std::string* why) {
   auto path = std::make_unique<WindowPath>();
   if (!open_path(segment, wanted, false, &path->pub, &path->opened, why)) return nullptr;
-  if (with_atomics && path->opened.lane != nullptr) {
+  if (with_atomics && !path->opened.path->carries_atomics()) {
     path->atomics = QueuePath::make(handle_of(segment), segment.uasid, why);
     if (path->atomics == nullptr) return nullptr;
   }

@@ -48,6 +48,17 @@ struct RemoteAtomic {
   uint64_t operand, compare;
 };
 
+// The segment that a path leads to.
+struct RemoteSegment {
+  uint64_t base = 0;  // how its NIC names the first byte
+  uint64_t bytes = 0;
+  uint32_t token_id = 0;
+  bool token_required = false;
+  uint32_t token = 0;
+
+  bool contains(uint64_t at, uint32_t count) const { return at < bytes && count <= bytes - at; }
+};
+
 class RemotePath {
  public:
   virtual ~RemotePath() = default;
@@ -59,6 +70,10 @@ class RemotePath {
   virtual urma_cr_status_t store(const StoreBlock&) = 0;
   // Waits until all stores have been answered: others see their bytes. The first error of a store since the last call.
   virtual urma_cr_status_t fence() = 0;
+  // Waits as fence() does; what went wrong is told by the next fence().
+  virtual urma_cr_status_t settle() { return URMA_CR_SUCCESS; }
+  // False: atomics go another way, after settle().
+  virtual bool carries_atomics() const { return true; }
   // After a fence: executes it exactly once and waits for the former value. URMA_CR_ACK_TIMEOUT_ERR: it may have run.
   virtual urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) = 0;
 

@@ -20,6 +20,7 @@
 #include "lib/impair/spec.h"
 #include "lib/ipc/lane_connect.h"
 #include "lib/ipc/share_connect.h"
+#include "lib/transport/bypass/calls.h"
 #include "lib/transport/core_types.h"
 #include "lib/transport/nic_event.h"
 
@@ -105,6 +106,19 @@ class Backend {
   // ---- loads and stores ----
   // A lane to the NIC of an instance (lib/ipc/lane.h). kInvalid with `*why`: it is not on this host, or has no lanes.
   virtual Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) = 0;
+
+  // ---- the same over frames (lib/transport/bypass/calls.h) ----
+  // kInvalid with `*why`: no frames of loads and stores lead to that instance. Waits for a channel, a second at most.
+  virtual Status open_frames([[maybe_unused]] const Eid& local, const InstanceId&, const bypass::OpenConfig&,
+                             bypass::Opened*, std::string* why) {
+    *why = "this program's NIC is not its own";
+    return Status::kInvalid;
+  }
+  virtual void close_frames(const bypass::Opened&) {}
+  // Calls turns.turn() until it returns true, and moves the NIC forward meanwhile.
+  virtual bypass::Ran run_frames([[maybe_unused]] uint32_t handle, bypass::Turns&, [[maybe_unused]] Duration patience) {
+    return bypass::Ran::kLate;
+  }
 
   // ---- looking in ----
   virtual Counters counters() = 0;

@@ -221,6 +221,17 @@ class EmbeddedBackend final : public Backend {
     return Status::kNoMemory;
   }
 
+  Status open_frames(const Eid& local, const InstanceId& instance, const bypass::OpenConfig& config,
+                     bypass::Opened* opened, std::string* why) override try {
+    return nic_->open_frames(local, instance, config, opened, why) ? Status::kOk : Status::kInvalid;
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
+  }
+  void close_frames(const bypass::Opened& opened) override { nic_->close_frames(opened); }
+  bypass::Ran run_frames(uint32_t handle, bypass::Turns& turns, Duration patience) override {
+    return nic_->run_frames(handle, turns, patience);
+  }
+
   Counters counters() override {
     return nic_->control([](NicCore& core, Instant) { return core.counters(); });
   }

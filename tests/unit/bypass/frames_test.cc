@@ -21,9 +21,9 @@ using Bytes = TestHost::Bytes;
 constexpr uint64_t kBase = 0x7000'0000;
 
 struct Node : CoreNode {
-  explicit Node(uint8_t address) : CoreNode(small_config(address), {.mtu = 8192, .lossless = true}) {
-    engine().carry(link);
-  }
+  explicit Node(uint8_t address, bool second_carries = true)
+      : CoreNode(small_config(address),
+                 {.mtu = 8192, .lossless = true, .bypass = address == 1 || second_carries}) {}
   bypass::Engine<TestHost>& engine() { return core->engine<bypass::Engine<TestHost>>(); }
   bypass::Requester<TestHost>& requester() { return engine().requester(); }
 };
@@ -95,6 +95,32 @@ TEST_F(Frames, what_may_not_be_accessed_is_refused) {
   exchange();
   EXPECT_EQ(take(gone), Outcome::kRefused);
   EXPECT_EQ(memory[0], std::byte{0});
+}
+
+// Of a port that has put the real addresses in: answers leave by the port, which looks for the next hop once more.
+TEST_F(Frames, answers_have_the_addresses_that_stand_in) {
+  int answers = 0;
+  filter = [&](Node& node, Bytes& frame) {
+    if (!is_bypass(frame)) return true;
+    wire::BypassPacket p;
+    EXPECT_EQ(wire::parse_bypass(frame, p), wire::Drop::kNone);
+    const wire::MacAddress of_a = wire::stand_in_mac({wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort});
+    const wire::MacAddress of_b = wire::stand_in_mac({wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort});
+    EXPECT_EQ(p.route.to, &node == &a ? of_b : of_a);
+    EXPECT_EQ(p.route.from, &node == &a ? of_a : of_b);
+    answers += p.is_response ? 1 : 0;
+    for (size_t i = 0; i < 12; ++i) frame[i] = static_cast<std::byte>(0x50 + i);
+    return true;
+  };
+  const uint32_t loaded = load(64);
+  const uint32_t stored = store(128);
+  b.host.full = true;
+  exchange();
+  b.host.full = false;
+  settle(milliseconds(1));
+  EXPECT_EQ(take(loaded), Outcome::kOk);
+  EXPECT_EQ(take(stored), Outcome::kOk);
+  EXPECT_GE(answers, 2);
 }
 
 TEST_F(Frames, a_hint_is_counted_and_not_answered) {
@@ -214,6 +240,38 @@ TEST(Owed, what_is_owed_to_another_link_stays) {
   ASSERT_EQ(owed.size(), 2u);
   EXPECT_EQ(owed.pop().link, 2u);
   EXPECT_EQ(owed.pop().link, 3u);
+}
+
+// The wire of the peer is impaired, say, and ours is not.
+class FramesOfOneEnd : public CorePair<Node> {
+ protected:
+  FramesOfOneEnd() : CorePair(false) {}
+};
+
+TEST_F(FramesOfOneEnd, are_neither_sent_nor_taken) {
+  TargetConfig target;
+  target.instance = {{}, 2};
+  target.path = {.link = a.link,
+                 .local = {wire::IpAddress::from_v4(0x0A000001), wire::kUbUdpPort},
+                 .remote = {wire::IpAddress::from_v4(0x0A000002), wire::kUbUdpPort}};
+  bypass::OpenConfig config;
+  ASSERT_EQ(a.core->add_target(now, target, &config.target), Status::kOk);
+  exchange();
+  uint32_t handle;
+  EXPECT_EQ(a.requester().open(now, config, &handle), Status::kInvalid);
+  ChannelInfo channel;
+  ASSERT_TRUE(a.core->channel_info(1, &channel));
+  for (Node* receiver : {&a, &b}) {
+    wire::BypassPacket p;
+    p.opcode = wire::TaOpcode::kRead;
+    p.ma = {kBase, 0, false, 0, 1};
+    p.route.dcna = bypass::cna_of(receiver == &a ? channel.tpn : channel.peer_tpn);
+    p.route.scna = bypass::cna_of(receiver == &a ? channel.peer_tpn : channel.tpn);
+    Bytes frame(wire::bypass_header_size(p));
+    wire::write_bypass_headers(p, frame.data());
+    receiver->core->on_packet(now, receiver->link, frame);
+    EXPECT_EQ(count(*receiver, Counter::kRxDropNoBypass), 1u);
+  }
 }
 
 TEST_F(Frames, a_link_that_does_not_carry_them_drops_them) {

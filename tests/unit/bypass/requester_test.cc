@@ -82,6 +82,8 @@ class Asking : public testing::Test {
     ch.tpn = 5 << tp::kTpnIndexBits | channel;
     ch.peer_tpn = 9 << tp::kTpnIndexBits | 321;
     ch.peer = peer;
+    ch.mtu = 8192;
+    ch.record_flags = wire::kRecordBypass;
     config.target = s.targets.alloc();
     s.targets[config.target].in_use = true;
     s.targets[config.target].peer = peer;
@@ -459,12 +461,20 @@ TEST_F(Asking, the_death_of_the_channel_breaks_the_handle) {
   EXPECT_EQ(take(ticket), Outcome::kUnanswered);
 }
 
-TEST_F(Asking, blocks_that_no_frame_has_room_for_are_refused) {
-  s.links[link].config.mtu = 4096;
+TEST_F(Asking, blocks_that_no_packet_has_room_for_are_refused) {
+  s.channels[channel].mtu = 4096;
+  ASSERT_EQ(requester.open(s.now, config, &handle), Status::kOk);
+  EXPECT_EQ(requester.most_bytes(handle), 4096u);
   uint32_t ticket;
   EXPECT_EQ(requester.load(s.now, handle, {kPlace, 7}, to.data(), &ticket), Status::kInvalid);
   EXPECT_EQ(requester.load(s.now, handle, {kPlace + 8, 0}, to.data(), &ticket), Status::kInvalid);
   EXPECT_EQ(requester.load(s.now, handle, {kPlace, 6}, to.data(), &ticket), Status::kOk);
+}
+
+TEST_F(Asking, a_peer_whose_wire_does_not_carry_them_is_asked_for_nothing) {
+  s.channels[channel].record_flags = 0;
+  uint32_t other;
+  EXPECT_EQ(requester.open(s.now, config, &other), Status::kInvalid);
 }
 
 TEST_F(Asking, a_channel_that_is_not_up_or_too_young_is_waited_for) {

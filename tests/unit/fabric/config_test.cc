@@ -166,6 +166,7 @@ TEST(FabricConfig, environment_of_a_memif_nic_has_its_socket_and_addresses_of_it
   EXPECT_EQ(environment_of(config, 1),
             (std::vector<std::string>{
                 "SOFTUB_PORT_KINDS=dpdk", "SOFTUB_PORT_MTU=4096",
+                "SOFTUB_DPDK_SWITCHED=true",
                 "SOFTUB_DPDK_DEVICE=net_memif0,role=client,socket=wire,bsize=8192,mac=02:00:0a:4d:01:02",
                 "SOFTUB_DPDK_ADDRESSES=10.77.1.2/24"}));
   EXPECT_TRUE(has(complaint([&] { environment_of(config, 2); }), {"NIC \"c\" is behind an interface"}));

@@ -6,6 +6,7 @@
 #include <deque>
 #include <utility>
 
+#include "lib/transport/wire/link_header.h"
 #include "tests/unit/fabric/frames.h"
 #include "tests/unit/fabric/medium_counts.h"
 #include "tools/fabric/look_pause.h"
@@ -81,6 +82,21 @@ TEST_F(Switch, floods_a_frame_until_its_receiver_was_seen) {
   EXPECT_EQ(count("flooded"), 2u);
   EXPECT_EQ(ports_[1]->sent.size(), 3u);
   EXPECT_EQ(ports_[1]->sent[0], frame_from_to(1, 2));
+}
+
+// Stores must not come late or twice. What goes by CTP may.
+TEST_F(Switch, passes_no_frames_of_loads_and_stores_on) {
+  plug({10, 11});
+  Frame frame = frame_from_to(1, 2);
+  store_be16(frame.data() + 12, wire::kEtherTypeUb);
+  wire::LinkHeader header;
+  header.cfg = wire::kCfgLoadStore;
+  header.write(frame.data() + 14);
+  EXPECT_EQ(pass(0, frame), std::vector<size_t>{});
+  EXPECT_EQ(count("no_bypass"), 1u);
+  header.cfg = wire::kCfgNoncoherent;
+  header.write(frame.data() + 14);
+  EXPECT_EQ(pass(0, frame), std::vector<size_t>{1});
 }
 
 TEST_F(Switch, a_frame_for_who_is_behind_the_same_port_goes_nowhere) {

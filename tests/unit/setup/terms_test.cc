@@ -269,7 +269,7 @@ TEST(Agreement, begins_both_directions_anew) {
   Instance i({.mtu = 4096});
   const uint32_t channel = i.connect();
   ControlRecord rep = i.reply_of_peer(channel, RecordType::kRep);
-  rep.flags |= wire::kRecordSpray;
+  rep.flags |= wire::kRecordBypass;
   on_record(*i.s, i.from, rep);
   const Channel& ch = i.ch(channel);
   EXPECT_EQ(ch.record_flags, wire::kRecordFast | wire::kRecordMarkPsn | wire::kRecordReadMeta)

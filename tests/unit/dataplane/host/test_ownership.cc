@@ -22,6 +22,24 @@ TEST(Ownership, a_thread_that_owns_does_not_get_it_twice) {
   }
 }
 
+TEST(Ownership, a_thread_knows_that_it_owns) {
+  Ownership ownership;
+  const auto another_has_it = [&] {
+    bool has = true;
+    std::jthread([&] { has = ownership.is_mine(); }).join();
+    return has;
+  };
+  for (int times = 0; times < 2000; ++times) {
+    ASSERT_FALSE(ownership.is_mine()) << times;
+    ASSERT_TRUE(ownership.try_own()) << times;
+    ASSERT_TRUE(ownership.is_mine()) << times;
+    if (times % 500 == 0 || times == 1999) {
+      ASSERT_FALSE(another_has_it()) << times;
+    }
+    ownership.release();
+  }
+}
+
 // Once all numbers are taken, whoever owns it and however often.
 TEST(Ownership, threads_without_a_number_exclude_all_others) {
   ASSERT_NE(this_thread_number(), kNoThread);

@@ -4,8 +4,8 @@
  *
  * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
  * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
- * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane");
- * elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token,
+ * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane"); over
+ * memif without a switch it is a frame, and another one back; elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token,
  * bounds and permission of each access, and its program does nothing for it.
  *
  * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
@@ -38,8 +38,9 @@ typedef enum softub_path {
   SOFTUB_PATH_LANE = 1,  /* memory shared with the target's NIC */
   SOFTUB_PATH_QUEUE = 2, /* READs and WRITEs of a queue of the library's own */
   SOFTUB_PATH_BROKEN = 3, /* the target is gone, or did not answer in time */
-  SOFTUB_PATH_CACHED = 4, /* one of both, behind a line cache */
-  SOFTUB_PATH_AHEAD = 5   /* a lane, while lines that softub_prefetch asked for are here */
+  SOFTUB_PATH_CACHED = 4, /* one of the others, behind a line cache */
+  SOFTUB_PATH_FRAMES = 5, /* frames of loads and stores, on wires that carry them */
+  SOFTUB_PATH_AHEAD = 6   /* a lane, while lines that softub_prefetch asked for are here */
 } softub_path_t;
 
 typedef struct softub_aperture {
@@ -60,7 +61,7 @@ typedef enum softub_cache {
 } softub_cache_t;
 
 typedef struct softub_aperture_options {
-  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only SOFTUB_PATH_LANE or SOFTUB_PATH_QUEUE */
+  softub_path_t path; /* SOFTUB_PATH_NONE: the best there is; else only SOFTUB_PATH_LANE, _FRAMES or _QUEUE */
   softub_cache_t cache;
 } softub_aperture_options_t;
 
