@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of segments (docs/aperture-design.md, "Names"): what may be one, the token ids under which a NIC may publish it,
-// and the entry that everybody may read there. An entry is filled in before it can be read, and never changed.
+// Names of segments (docs/aperture-design.md, "Names"): what may be one, the token ids under which a NIC may publish
+// it, and the entry that everybody may read there. An entry is filled in before it can be read, and never changed.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +72,8 @@ inline void write_name_entry(std::string_view name, const PublicSegment& segment
   std::memcpy(to + detail::kNameAt, name.data(), std::min(name.size(), kMaxNameBytes));
 }
 
-// Empty: the bytes are no entry of that name. Whoever wrote them may be hostile: the caller believes them no more than a
-// description of a segment that came any other way.
+// Empty: the bytes are no entry of that name. Whoever wrote them may be hostile: the caller believes them no more than
+// a description of a segment that came any other way.
 inline std::optional<PublicSegment> read_name_entry(std::string_view name, const NameEntryBytes& bytes) {
   const std::byte* from = bytes.data();
   const auto* text = reinterpret_cast<const char*>(from + detail::kNameAt);
