@@ -40,15 +40,12 @@ std::optional<PublicSegment> read_entry(urma_context_t* context, const urma_eid_
   return loaded ? read_name_entry(name, bytes) : std::nullopt;
 }
 
-}  // namespace
-
-// All ids are asked again and again until each has answered: one that nobody answers for holds up no other.
-Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by,
-               FoundName* found, std::string* why) {
+// Asks all ids again and again until each has answered, so that one which nobody answers for holds up no other.
+bool ask_all(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by, int64_t until,
+             FoundName* found, std::string* why) {
   const auto ids = ids_of_name(name);
   std::vector<uint32_t> open(ids.begin(), ids.end());
   const Eid local = urma::eid_of(context->eid), there = urma::eid_of(eid);
-  const int64_t until = urma::now_ns() + urma::kFindPatienceNs;
   for (urma::FindPause pause;; pause.rest()) {
     std::vector<uint32_t> silent;
     for (const uint32_t id : open) {
@@ -58,12 +55,25 @@ Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string
       if (status != Status::kOk || uasid == not_by) continue;
       if (const auto segment = read_entry(context, eid, uasid, id, name)) {
         *found = {uasid, *segment};
-        return Status::kOk;
+        return true;
       }
     }
     open = std::move(silent);
-    if (open.empty() || urma::now_ns() > until) return Status::kInvalid;
+    if (open.empty() || urma::now_ns() > until) return false;
   }
+}
+
+}  // namespace
+
+// An answer that an earlier search did not wait for is kept for a second, and may say no by mistake now. Whoever asks
+// takes it away, so the second time all are asked anew.
+Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by,
+               FoundName* found, std::string* why) {
+  const int64_t until = urma::now_ns() + urma::kFindPatienceNs;
+  for (int times = 0; times < 2 && urma::now_ns() < until; ++times) {
+    if (ask_all(context, eid, name, not_by, until, found, why)) return Status::kOk;
+  }
+  return Status::kInvalid;
 }
 
 }  // namespace ub::aperture
