@@ -282,6 +282,7 @@ class Nic {
   Duration next_poll_pause(bool worked);
   void open_statistics(const LoadedConfig&);
   std::vector<uint64_t> port_counters() const;
+  std::vector<StatsName> reported_names() const;
   bool statistics_due() const;
   void publish_statistics();
 

@@ -31,7 +31,7 @@ constexpr bool is_name(std::string_view text) {
 // Ids that have a UDP port each (docs/identity.md). Lower ones are left to programs that ask for an id by number.
 inline constexpr uint32_t kFirstNameId = 1024;
 inline constexpr uint32_t kNameIds = 2048;
-inline constexpr size_t kIdsOfName = 8;
+inline constexpr size_t kIdsOfName = 4;
 
 // Different ones, in the order in which a publisher tries them.
 constexpr std::array<uint32_t, kIdsOfName> ids_of_name(std::string_view name) {

@@ -178,7 +178,8 @@ static const char* at_peers(const char* name) {
   const uint8_t* raw = eid_of_peers.raw;
   int length = snprintf(text, sizeof text, "%s.%d@", name, getpid());
   for (int i = 0; i < 16; i += 2) {
-    length += snprintf(text + length, sizeof text - (size_t)length, "%s%02x%02x", i == 0 ? "" : ":", raw[i], raw[i + 1]);
+    const char* between = i == 0 ? "" : ":";
+    length += snprintf(text + length, sizeof text - (size_t)length, "%s%02x%02x", between, raw[i], raw[i + 1]);
   }
   return text;
 }

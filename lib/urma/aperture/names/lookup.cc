@@ -65,12 +65,10 @@ bool ask_all(urma_context_t* context, const urma_eid_t& eid, const std::string& 
 
 }  // namespace
 
-// An answer that an earlier search did not wait for is kept for a second, and may say no by mistake now. Whoever asks
-// takes it away, so the second time all are asked anew.
-Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by,
+Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by, Care care,
                FoundName* found, std::string* why) {
   const int64_t until = urma::now_ns() + urma::kFindPatienceNs;
-  for (int times = 0; times < 2 && urma::now_ns() < until; ++times) {
+  for (int times = static_cast<int>(care); times != 0 && urma::now_ns() < until; --times) {
     if (ask_all(context, eid, name, not_by, until, found, why)) return Status::kOk;
   }
   return Status::kInvalid;

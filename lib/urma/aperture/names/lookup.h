@@ -18,9 +18,13 @@ struct FoundName {
   PublicSegment segment;
 };
 
+// kOnce may miss a name that was published within the last second: a NIC keeps an answer so long that an earlier search
+// did not wait for. Whoever asks takes it away, so that kTwice asks anew.
+enum class Care : uint8_t { kOnce = 1, kTwice = 2 };
+
 // The name at that EID, published by another instance than `not_by` (0: by any). kOk; kInvalid: nobody has, or nobody
 // answers; `*why` says what the last of those who were asked said.
-Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by,
+Status look_up(urma_context_t* context, const urma_eid_t& eid, const std::string& name, uint32_t not_by, Care care,
                FoundName* found, std::string* why);
 
 }  // namespace ub::aperture

@@ -25,11 +25,11 @@ namespace {
 constexpr const char* kWhatIsAName = "a name has 1 to 63 letters, digits, or characters of . : - _";
 
 // Has another NIC of this host published it?
-bool is_taken(urma_context_t* context, const std::string& name) {
+bool is_taken(urma_context_t* context, const std::string& name, Care care) {
   for (const Eid& eid : backend().eids()) {
     FoundName found;
     std::string why;
-    if (look_up(context, eid_of(eid), name, backend().uasid(), &found, &why) == Status::kOk) return true;
+    if (look_up(context, eid_of(eid), name, backend().uasid(), care, &found, &why) == Status::kOk) return true;
   }
   return false;
 }
@@ -41,12 +41,12 @@ urma_status_t refuse(urma_status_t status, const std::string& name, const std::s
 
 urma_status_t publish(Segment& segment, const std::string& name) {
   const char* taken = "another program of this host has published that name";
-  if (is_taken(segment.pub.urma_ctx, name)) return refuse(URMA_EEXIST, name, taken);
+  if (is_taken(segment.pub.urma_ctx, name, Care::kOnce)) return refuse(URMA_EEXIST, name, taken);
   std::string why;
   const Status status = backend().publish(segment.handle, name, &why);
   if (status != Status::kOk) return refuse(status_of(status), name, why);
   segment.published = true;
-  if (!is_taken(segment.pub.urma_ctx, name)) return URMA_SUCCESS;
+  if (!is_taken(segment.pub.urma_ctx, name, Care::kTwice)) return URMA_SUCCESS;
   softub_unpublish(&segment.pub);  // two at once: who sees the other gives way
   return refuse(URMA_EEXIST, name, taken);
 }
@@ -109,7 +109,7 @@ urma_target_seg_t* softub_find(urma_context_t* context, const char* name, urma_t
   }
   FoundName found;
   std::string why;
-  if (look_up(context, wanted->eid, wanted->name, 0, &found, &why) == Status::kOk) {
+  if (look_up(context, wanted->eid, wanted->name, 0, Care::kTwice, &found, &why) == Status::kOk) {
     return import(context, wanted->eid, found, token);
   }
   URMA_LOG_INFO("softub_find of %s: nobody has published it (%s)", name, why.c_str());
