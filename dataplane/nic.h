@@ -5,7 +5,7 @@
 // Identity: the EIDs of the configuration, and a uasid of a random generation and the UDP port; ids from blocks that no
 // other instance of the host has (docs/identity.md).
 //
-// nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_faults.cc, nic_impair.cc and
+// nic_start.cc, nic_drive.cc, nic_frames.cc, nic_paths.cc, nic_ids.cc, nic_names.cc, nic_faults.cc, nic_impair.cc and
 // nic_statistics.cc have a part of it each. Who drives besides the application stands in nic_helper.cc, nic_worker.cc
 // and nic_stand_in.cc, how the NIC's own thread sleeps in nic_sleep.cc.
 //
@@ -36,6 +36,7 @@
 #include "dataplane/nic_clients.h"
 #include "dataplane/ownership.h"
 #include "dataplane/port_set.h"
+#include "dataplane/published_name.h"
 #include "dataplane/share_door.h"
 #include "dataplane/sleep_set.h"
 #include "dataplane/stats_page.h"
@@ -156,6 +157,13 @@ class Nic {
   bool offer_share(uint32_t segment, const SegmentConfig&, int memory, bool writable);
   // Who has that memfd mapped.
   std::vector<ipc::ShareHolder> share_holders(int memory);
+  // Publishes a segment of that owner under a name (docs/aperture-design.md, "Names") that is_name() accepts. kExists:
+  // this NIC has published another segment so, or that segment has a name; kInvalid: no such segment; kNoMemory:
+  // kMaxNames, or none of the name's ids can be had. `*why` is a sentence unless kOk.
+  static constexpr size_t kMaxNames = 64;  // of one owner
+  Status publish(Owner owner, uint32_t segment, const std::string& name, std::string* why);
+  // Before the segment is unregistered. kInvalid: it has no name.
+  Status unpublish(uint32_t segment);
   // Can anybody reach this NIC by RoCE? False and `*why`: its wires are UDP sockets, and port 4791 of its addresses is
   // somebody else's.
   bool has_roce(std::string* why) const;
@@ -211,6 +219,7 @@ class Nic {
   bool claim_id(uint32_t id);
   bool claim_now(uint32_t id, std::string* why);
   bool claim_more_ids();
+  Status put_up(NicCore& core, uint32_t id, PublishedNames::node_type& name, std::string* why);
   void adopt_claims();
   void adopt_links();
   void adopt_lanes();
@@ -282,6 +291,7 @@ class Nic {
   Duration next_poll_pause(bool worked);
   void open_statistics(const LoadedConfig&);
   std::vector<uint64_t> port_counters() const;
+  std::vector<StatsName> reported_names() const;
   bool statistics_due() const;
   void publish_statistics();
 
@@ -347,6 +357,7 @@ class Nic {
   std::atomic<const Errand*> errand_{nullptr};  // null: none waits
   std::atomic<uint32_t> errands_done_{0};
   ShareDoor shares_;  // under ownership, but for those who come
+  PublishedNames names_;  // under ownership
 };
 
 }  // namespace ub

@@ -84,6 +84,17 @@ std::vector<uint64_t> Nic::port_counters() const {
   return values;
 }
 
+std::vector<StatsName> Nic::reported_names() const {
+  std::vector<StatsName> rows;
+  for (const auto& [segment, published] : names_) {
+    StatsName& row = rows.emplace_back();
+    published.name.copy(row.name, sizeof row.name - 1);
+    const PublicSegment& of = published.segment;
+    row.segment = {of.address, of.length, of.token_id, of.access, of.token_required, 0};
+  }
+  return rows;
+}
+
 void Nic::publish_statistics() try {
   statistics_at_ = worker_->now();
   statistics_stale_ = false;
@@ -95,7 +106,7 @@ void Nic::publish_statistics() try {
   }
   const NicReport report = report_nic(core.state());
   statistics_->update(core.counters(), report.objects, channels, report.segments, port_counters(),
-                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report());
+                      clients_ == nullptr ? std::vector<StatsApp>{} : clients_->report(), reported_names());
 } catch (const std::bad_alloc&) {  // the page keeps its last picture
 }
 

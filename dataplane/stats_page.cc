@@ -20,12 +20,13 @@ namespace ub {
 namespace {
 
 constexpr uint64_t kMagic = 0x3153544154534255;  // "UBSTATS1" in memory
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr uint32_t kMaxEids = 16;
 constexpr uint32_t kMaxCounters = 256;
 constexpr uint32_t kMaxChannels = 512;
 constexpr uint32_t kMaxSegments = 1024;
 constexpr uint32_t kMaxApps = 1024;
+constexpr uint32_t kMaxNames = 1024;
 constexpr size_t kNameBytes = 48;
 constexpr const char* kSuffix = ".stats";
 constexpr const char* kUnfinishedSuffix = ".stats.tmp";  // of a hidden file
@@ -57,11 +58,13 @@ struct Body {
   uint32_t channels_total, channel_rows;
   uint32_t segments_total, segment_rows;
   uint32_t apps_total, app_rows;
+  uint32_t names_total, name_rows;
   StatsObjects objects;
   uint64_t counters[kMaxCounters];
   StatsChannel channels[kMaxChannels];
   StatsSegment segments[kMaxSegments];
   StatsApp apps[kMaxApps];
+  StatsName names[kMaxNames];
 };
 
 struct Page {
@@ -288,7 +291,8 @@ StatsPageWriter::~StatsPageWriter() {
 
 void StatsPageWriter::update(const Counters& counters, const StatsObjects& objects,
                              std::span<const ChannelInfo> channels, std::span<const StatsSegment> segments,
-                             std::span<const uint64_t> port_counters, std::span<const StatsApp> apps) {
+                             std::span<const uint64_t> port_counters, std::span<const StatsApp> apps,
+                             std::span<const StatsName> names) {
   if (owner_ != getpid()) return;
   Page* page = reinterpret_cast<Page*>(map_);
   Body& next = *reinterpret_cast<Body*>(image_.data());
@@ -306,6 +310,9 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   next.apps_total = static_cast<uint32_t>(apps.size());
   next.app_rows = std::min(next.apps_total, kMaxApps);
   std::copy_n(apps.begin(), next.app_rows, next.apps);
+  next.names_total = static_cast<uint32_t>(names.size());
+  next.name_rows = std::min(next.names_total, kMaxNames);
+  std::copy_n(names.begin(), next.name_rows, next.names);
 
   auto publish = [&](size_t offset, size_t bytes) {
     publish_words(reinterpret_cast<uint64_t*>(reinterpret_cast<std::byte*>(&page->body) + offset),
@@ -318,6 +325,7 @@ void StatsPageWriter::update(const Counters& counters, const StatsObjects& objec
   publish(offsetof(Body, channels), next.channel_rows * sizeof(StatsChannel));
   publish(offsetof(Body, segments), next.segment_rows * sizeof(StatsSegment));
   publish(offsetof(Body, apps), next.app_rows * sizeof(StatsApp));
+  publish(offsetof(Body, names), next.name_rows * sizeof(StatsName));
   sequence.store(s + 2, std::memory_order_release);
 }
 
@@ -415,6 +423,8 @@ bool StatsPageReader::read(StatsReport* report, std::string* error) const {
   out.segments_total = b.segments_total;
   out.apps.assign(b.apps, b.apps + std::min(b.app_rows, kMaxApps));
   out.apps_total = b.apps_total;
+  out.names.assign(b.names, b.names + std::min(b.name_rows, kMaxNames));
+  out.names_total = b.names_total;
   *report = std::move(out);
   return true;
 }

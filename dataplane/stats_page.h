@@ -81,6 +81,13 @@ struct StatsSegment {
 };
 static_assert(sizeof(StatsSegment) == 24);
 
+// A name that somebody gave a segment (softub_publish).
+struct StatsName {
+  char name[64] = {};  // ends with 0
+  StatsSegment segment;
+  bool operator==(const StatsName&) const = default;
+};
+
 // An application of a daemon.
 struct StatsApp {
   uint32_t pid = 0, uid = 0;
@@ -130,7 +137,8 @@ class StatsPageWriter {
   // and makes no system call but one for the time of day: meant to be called at most every 100 ms.
   // `port_counters`: values in the order of their names.
   void update(const Counters&, const StatsObjects&, std::span<const ChannelInfo>, std::span<const StatsSegment>,
-              std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {});
+              std::span<const uint64_t> port_counters = {}, std::span<const StatsApp> apps = {},
+              std::span<const StatsName> names = {});
 
   const std::string& path() const { return path_; }
 
@@ -165,6 +173,8 @@ struct StatsReport {
   uint32_t segments_total = 0;
   std::vector<StatsApp> apps;
   uint32_t apps_total = 0;
+  std::vector<StatsName> names;
+  uint32_t names_total = 0;
 };
 
 class StatsPageReader {

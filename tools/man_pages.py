@@ -38,6 +38,7 @@ PAGES = {
     "What a handle costs": ("softub_get_cost", "how a handle reaches remote memory, and what that costs"),
     "Remote memory at addresses of one's own": ("softub_map", "remote memory at addresses of one's own"),
     "Memory that others of this host map": ("softub_alloc_shared", "memory that others of this host map"),
+    "Memory with a name": ("softub_create", "memory that others find by its name"),
 }
 SECTION = re.compile(r"^/\* -{4} (.+?)(?: -+)?(?: \*/)?$")
 COMMENT = re.compile(r"/\*\*(.*?)\*/\s*((?:[^;{}/]|/(?!\*))*?\([^;{}]*?\))(?:;| {)", re.S)  # also of inline calls

@@ -415,11 +415,25 @@ Status AppObjects::register_segment(const DaemonConfig& limits, ipc::AppSegment*
 Status AppObjects::unregister_segment(uint32_t handle) {
   auto found = segments_.find(handle);
   if (found == segments_.end()) return Status::kInvalid;
+  unpublish(handle);
   Status status = core([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
   if (status != Status::kOk) return status;
   areas_.release(found->second);
   segments_.erase(found);
   return status;
+}
+
+Status AppObjects::publish(uint32_t segment, const ipc::AppName& name, std::string* why) {
+  const std::string_view text(name.text, strnlen(name.text, sizeof name.text));
+  if (!segments_.contains(segment) || !is_name(text)) return Status::kInvalid;
+  auto node = node_for_id();
+  const Status status = nic_.publish(client_.number(), segment, std::string(text), why);
+  if (status == Status::kOk) remember(published_, std::move(node), segment);
+  return status;
+}
+
+Status AppObjects::unpublish(uint32_t segment) {
+  return published_.erase(segment) != 0 ? nic_.unpublish(segment) : Status::kInvalid;
 }
 
 Status AppObjects::set_queue_token(uint32_t id, const ipc::AppToken& token) {
@@ -534,6 +548,7 @@ bool AppObjects::destroy_all() {
   destroy_each(
       jfrs_, [](NicCore& core, Instant now, const auto& r) { return core.destroy_jfr(now, r.first); },
       release_receive_queue);
+  while (!published_.empty()) unpublish(*published_.begin());
   destroy_each(
       segments_, [](NicCore& core, Instant now, const auto& s) { return core.unregister_segment(now, s.first); },
       [this](const auto& s) { areas_.release(s.second); });

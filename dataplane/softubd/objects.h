@@ -56,6 +56,8 @@ class AppObjects {
   Status free_token(uint32_t id);
   Status register_segment(const DaemonConfig&, ipc::AppSegment*, std::string* why);
   Status unregister_segment(uint32_t handle);
+  Status publish(uint32_t segment, const ipc::AppName& name, std::string* why);
+  Status unpublish(uint32_t segment);
   // kBusy: it is being asked.
   Status find_instance(const ipc::AppTarget& target, bool token_id, uint32_t* uasid, std::string* why);
   Status add_target(const DaemonConfig&, const ipc::AppTarget&, uint32_t* id, std::string* why);
@@ -121,6 +123,7 @@ class AppObjects {
   std::map<uint32_t, Jfr> jfrs_;
   std::map<uint32_t, Jetty> jettys_;
   std::map<uint32_t, uint32_t> segments_;  // handle -> area, 0: through the agent
+  std::set<uint32_t> published_;           // segments that have a name
   std::set<uint32_t> groups_;
   std::set<uint32_t> tokens_;
   std::map<uint32_t, Peer> targets_;

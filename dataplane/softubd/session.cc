@@ -224,6 +224,7 @@ Status Session::call(const ipc::AppRequest& r, Reply* reply, std::string* why) {
     case AppCall::kCreateGroup:
     case AppCall::kAllocToken:
     case AppCall::kRegisterSegment:
+    case AppCall::kPublish:
     case AppCall::kFindInstance:
     case AppCall::kAddTarget:
       return call_create(r, &answer, why);
@@ -286,6 +287,8 @@ Status Session::call_create(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
     case AppCall::kRegisterSegment:
       answer->segment = r.segment;
       return objects_->register_segment(config_.daemon, &answer->segment, why);
+    case AppCall::kPublish:
+      return objects_->publish(r.id, r.name, why);
     case AppCall::kFindInstance:
       return objects_->find_instance(r.target, r.value != 0, &answer->value, why);
     default:
@@ -330,6 +333,8 @@ Status Session::call_object(const ipc::AppRequest& r, ipc::AppAnswer* answer, st
       return objects_->free_token(r.id);
     case AppCall::kUnregister:
       return objects_->unregister_segment(r.id);
+    case AppCall::kUnpublish:
+      return objects_->unpublish(r.id);
     case AppCall::kRemoveTarget:
       return objects_->remove_target(r.id);
     case AppCall::kBind:

@@ -14,13 +14,14 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/base/name_entry.h"
 #include "lib/ipc/app_page.h"
 #include "lib/ipc/share.h"
 
 namespace ub::ipc {
 
 inline constexpr uint64_t kAppCallMagic = 0x53'4f'46'54'55'42'61'70;  // "SOFTUBap"
-inline constexpr uint32_t kAppCallVersion = 14;
+inline constexpr uint32_t kAppCallVersion = 15;
 
 enum class AppCall : uint32_t {
   kHello = 1,        // answer: instance; descriptors: page, its eventfd for the daemon, one for the application
@@ -41,6 +42,8 @@ enum class AppCall : uint32_t {
   kFreeToken,        // id
   kRegisterSegment,  // segment -> segment.handle, segment.token_id
   kUnregister,       // id = handle
+  kPublish,          // id = handle of a segment, name
+  kUnpublish,        // id = handle of a segment
   kFindInstance,     // target: local_eid, eid, id; value = 1: a token id -> value = uasid; kBusy: come again
   kAddTarget,        // target, whose uasid is known -> id
   kRemoveTarget,     // id
@@ -133,6 +136,10 @@ struct AppShare {
   ShareRequest request;
 };
 
+struct AppName {
+  char text[kMaxNameBytes + 1];  // ends with 0
+};
+
 // Both the same: only one value is accepted.
 struct AppToken {
   uint32_t value, former;
@@ -175,6 +182,7 @@ struct AppRequest {
     AppModeration moderation;
     AppFault fault;
     AppShare share;
+    AppName name;
   };
 };
 

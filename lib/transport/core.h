@@ -100,9 +100,11 @@ class Core {
   uint32_t take_unhandled(uint32_t id, Cqe* out, uint32_t room);
 
   Status alloc_token_id(uint32_t* token_id);
+  Status take_token_id(uint32_t token_id);  // that one, of whatever block; kExists: it is in use
   Status free_token_id(Instant now, uint32_t token_id);  // kBusy while a segment uses it
   Status register_segment(const SegmentConfig&, RegisteredSegment*);
   Status unregister_segment(Instant now, uint32_t handle);  // after return nothing touches the memory
+  bool describe_segment(Owner owner, uint32_t handle, PublicSegment*);  // false: there is no such segment of this owner
   // Is there a segment of that handle, of this owner and beginning there?
   bool has_segment(Owner owner, uint32_t handle, uint64_t local_address);
   // The segment in which a peer may access that range now; 0: token, bounds or permission do not allow it.

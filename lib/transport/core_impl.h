@@ -179,6 +179,10 @@ Status Core<Host, Engines>::alloc_token_id(uint32_t* token_id) {
   return ub::alloc_token_id(s_, token_id);
 }
 template <class Host, class Engines>
+Status Core<Host, Engines>::take_token_id(uint32_t token_id) {
+  return ub::take_token_id(s_, token_id);
+}
+template <class Host, class Engines>
 Status Core<Host, Engines>::free_token_id(Instant now, uint32_t token_id) {
   s_.now = now;
   return ub::free_token_id(s_, token_id);
@@ -192,6 +196,10 @@ Status Core<Host, Engines>::unregister_segment(Instant now, uint32_t handle) {
   s_.now = now;
   ++revocations_;
   return ub::unregister_segment(s_, handle);
+}
+template <class Host, class Engines>
+bool Core<Host, Engines>::describe_segment(Owner owner, uint32_t handle, PublicSegment* out) {
+  return ub::describe_segment(s_, owner, handle, out);
 }
 template <class Host, class Engines>
 bool Core<Host, Engines>::has_segment(Owner owner, uint32_t handle, uint64_t local_address) {

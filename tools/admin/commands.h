@@ -20,6 +20,8 @@ struct InstanceSelection {
   std::string instance;   // name, pid or uasid; empty: the only one
 };
 int list_instances(const InstanceSelection&, bool json);
+// The names of segments that running instances have published.
+int list_names(const InstanceSelection&, bool json);
 int show_instance(const InstanceSelection&, const std::string& what, bool all, bool json);
 
 struct DoctorOptions {

@@ -308,6 +308,31 @@ int list_instances(const InstanceSelection& selection, bool json) {
   return 0;
 }
 
+int list_names(const InstanceSelection& selection, bool json) {
+  const auto directory = directory_of(selection);
+  if (!directory) return 1;
+  Json document = Json::array();
+  for (const std::string& name : list_stats_pages(*directory)) {
+    const auto i = load(*directory, name);
+    if (!i || !i->alive) continue;
+    for (const StatsName& n : i->report.names) {
+      const std::string text(n.name, strnlen(n.name, sizeof n.name));
+      document.push_back({{"name", fmt::format("{}@{}", text, eid_text(i->report.eids.at(0)))},
+                          {"length", n.segment.length},
+                          {"access", access_text(n.segment.access)},
+                          {"token", n.segment.token_required != 0 ? "required" : "none"},
+                          {"pid", i->report.pid},
+                          {"program", i->report.program}});
+    }
+  }
+  if (json) {
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    print_rows(document, 0, "names");
+  }
+  return 0;
+}
+
 int show_instance(const InstanceSelection& selection, const std::string& what, bool all, bool json) {
   const auto instance = choose(selection);
   if (!instance) return 1;

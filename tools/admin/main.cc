@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   urma_admin config port. --changed     keys that contain "port." and are not at their default
   urma_admin devices --caps             what applications see
   urma_admin list                       the instances of this user on this host
+  urma_admin names                      the names of segments that they have published
   urma_admin show counters              of the only instance
   urma_admin show channels --instance 10.0.0.1-4792      or a pid, or a uasid
   urma_admin doctor                     what this host lacks, and what to do about it
@@ -34,13 +35,14 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   auto* devices = app.add_subcommand("devices", "devices, their EIDs and ports");
   devices->add_flag("-c,--caps", caps, "capabilities, too");
   auto* list = app.add_subcommand("list", "instances on this host");
+  auto* names = app.add_subcommand("names", "names of segments that programs of this host have published");
   auto* show = app.add_subcommand("show", "one running instance");
   show->add_option("what", what, "objects, channels, pools, segments, counters, or apps of a daemon")
       ->required()
       ->check(CLI::IsMember({"objects", "channels", "pools", "segments", "counters", "apps"}));
   show->add_option("-i,--instance", selection.instance, "its name (see list), pid or uasid");
   show->add_flag("--all", all, "counters and counts of channels that are 0, too");
-  for (auto* s : {list, show}) {
+  for (auto* s : {list, names, show}) {
     s->add_option("--dir", selection.directory, "statistics directory; default: from the configuration");
   }
   auto* doctor = app.add_subcommand("doctor", "what is missing here for two hosts to talk");
@@ -50,7 +52,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
   doctor->add_option("--port", doctor_options.port, "UDP and TCP port of the listening doctor")
       ->check(CLI::Range(1, 65535))
       ->capture_default_str();
-  for (auto* s : {config, devices, list, show, doctor}) s->add_flag("--json", json, "as JSON");
+  for (auto* s : {config, devices, list, names, show, doctor}) s->add_flag("--json", json, "as JSON");
 
   try {
     app.parse(argc, argv);
@@ -63,6 +65,7 @@ Exit codes: 0 good, 1 failed, nothing found, or a problem (doctor), 2 wrong usag
     doctor_options.json = json;
     if (doctor->parsed()) return examine(doctor_options);
     if (list->parsed()) return list_instances(selection, json);
+    if (names->parsed()) return list_names(selection, json);
     return show_instance(selection, what, all, json);
   } catch (const std::exception& e) {
     fmt::print(stderr, "urma_admin: {}\n", e.what());

@@ -41,6 +41,13 @@ Status alloc_token_id(CoreState& s, uint32_t* token_id) {
   return Status::kOk;
 }
 
+Status take_token_id(CoreState& s, uint32_t token_id) {
+  if (token_id == 0 || token_id >= kIdSpace) return Status::kInvalid;
+  if (s.token_ids[token_id].in_use) return Status::kExists;
+  s.token_ids[token_id] = TokenId{0, 0, true};
+  return Status::kOk;
+}
+
 Status free_token_id(CoreState& s, uint32_t token_id) {
   if (token_id == 0 || token_id >= kIdSpace || !s.token_ids[token_id].in_use) return Status::kInvalid;
   if (s.token_ids[token_id].segments != 0) return Status::kBusy;
@@ -113,6 +120,14 @@ Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive) {
   const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & kAccessRights);
   segment->access = exclusive ? exclusively(access) : access;
   return Status::kOk;
+}
+
+bool describe_segment(CoreState& s, Owner owner, uint32_t handle, PublicSegment* out) {
+  const Segment* segment = segment_of(s, handle);
+  if (segment == nullptr || segment->owner != owner) return false;
+  const auto access = static_cast<uint8_t>((segment->access | segment->access >> 4) & kAccessRights);
+  *out = {segment->address, segment->length, segment->token_id, access, segment->token.required};
+  return true;
 }
 
 std::byte* local_memory(CoreState& s, Owner owner, uint32_t handle, uint64_t address, uint64_t bytes) {

@@ -4,16 +4,22 @@
 // 9.4). A handle carries a generation, so that a request which still names an unregistered segment finds nothing.
 #pragma once
 
+#include "lib/base/name_entry.h"
 #include "lib/transport/core_state.h"
 
 namespace ub {
 
 Status alloc_token_id(CoreState& s, uint32_t* token_id);
+// That one, which no block of this instance need have. kExists: it is in use.
+Status take_token_id(CoreState& s, uint32_t token_id);
 Status free_token_id(CoreState& s, uint32_t token_id);
 Status register_segment(CoreState& s, const SegmentConfig& config, RegisteredSegment* out);
 Status unregister_segment(CoreState& s, uint32_t handle);
 Status set_segment_token(CoreState& s, uint32_t handle, uint32_t value, uint32_t former);
 Status set_segment_exclusive(CoreState& s, uint32_t handle, bool exclusive);
+
+// False: there is no such segment of this owner.
+bool describe_segment(CoreState& s, Owner owner, uint32_t handle, PublicSegment* out);
 
 // The memory of a local range, or nullptr: the segment is not registered, belongs to another owner, or does not contain
 // the range.

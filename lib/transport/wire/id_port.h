@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // id_port.h - the UDP port that says who may give out an id of a host. The ids of jettys, JFSs, JFRs and groups of all
 // instances of one EID are one space of 20 bits. The instance that has bound the port of an id at the address of the
-// EID may give the id out, and hears when somebody elsewhere looks for it. Token ids work in the same way, but have
-// only ports of blocks. This is SoftUB's own; docs/identity.md tells why.
+// EID may give the id out, and hears when somebody elsewhere looks for it. Token ids work in the same way; those of
+// single ids stand for names (lib/base/name_entry.h). This is SoftUB's own; docs/identity.md tells why.
 #pragma once
 
 #include <cstdint>

@@ -63,6 +63,12 @@ class Backend {
   virtual Status free_token_id(uint32_t token_id) = 0;
   virtual Status register_segment(const SegmentConfig&, RegisteredSegment*) = 0;
   virtual Status unregister_segment(uint32_t handle) = 0;
+  // Publishes a segment of ours under a name that is_name() accepts (docs/aperture-design.md, "Names"). With `*why`:
+  // kExists: this NIC has published another one so, or the segment has a name; kNoMemory: too many names, or nothing is
+  // left of the ids of this name.
+  virtual Status publish(uint32_t segment, const std::string& name, std::string* why) = 0;
+  // Before it is unregistered. kInvalid: it has no name.
+  virtual Status unpublish(uint32_t segment) = 0;
   // Which instance has that id of that EID, or that token id? kOk: `*uasid`. kBusy: it is being asked; come again soon,
   // for nothing is repeated otherwise; `*why` is what to say when that was in vain. kInvalid with `*why`: nobody.
   virtual Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,

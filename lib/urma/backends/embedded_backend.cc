@@ -164,6 +164,12 @@ class EmbeddedBackend final : public Backend {
   Status unregister_segment(uint32_t handle) override {
     return nic_->control([&](NicCore& core, Instant now) { return core.unregister_segment(now, handle); });
   }
+  Status publish(uint32_t segment, const std::string& name, std::string* why) override try {
+    return nic_->publish(Owner{0}, segment, name, why);
+  } catch (const std::bad_alloc&) {
+    return Status::kNoMemory;
+  }
+  Status unpublish(uint32_t segment) override { return nic_->unpublish(segment); }
   Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                        std::string* why) override try {
     return nic_->find_instance(local, eid, id, token_id, uasid, why);

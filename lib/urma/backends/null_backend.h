@@ -42,6 +42,11 @@ class NullBackend final : public Backend {
   Status free_token_id(uint32_t) override { return Status::kInvalid; }
   Status register_segment(const SegmentConfig&, RegisteredSegment*) override { return Status::kInvalid; }
   Status unregister_segment(uint32_t) override { return Status::kInvalid; }
+  Status publish(uint32_t, const std::string&, std::string* why) override {
+    *why = "the library has ended";
+    return Status::kInvalid;
+  }
+  Status unpublish(uint32_t) override { return Status::kInvalid; }
   Status find_instance(const Eid&, const Eid&, uint32_t, bool, uint32_t*, std::string*) override {
     return Status::kInvalid;
   }

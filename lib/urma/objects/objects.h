@@ -88,6 +88,7 @@ struct Segment {
   bool imported = false;
   bool token_required = false;
   std::atomic<bool> exclusive = false;  // imported: requests to it are marked as exclusive
+  std::atomic<bool> published = false;  // of ours: it has a name
 };
 
 struct TokenId {

@@ -5,6 +5,7 @@
 
 #include "lib/ipc/mapped.h"
 #include "lib/urma/device/eid.h"
+#include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
 #include "lib/urma/library.h"
 #include "lib/urma/log.h"
@@ -156,6 +157,7 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
 urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg) {
   auto* segment = live<Segment>(target_seg);
   if (segment == nullptr || segment->imported) return URMA_EINVAL;
+  softub_unpublish(target_seg);
   Status status = backend().unregister_segment(segment->handle);
   if (status != Status::kOk) return status_of(status);
   segment->magic = 0;

@@ -54,6 +54,21 @@ class ObjectsTest : public testing::Test {
     return id;
   }
 
+  uint32_t make_segment() {
+    ipc::AppSegment segment{};
+    segment.memory = segment.address = segment.local_address = 0x10000;
+    segment.length = 64;
+    segment.access = kAccessRead;
+    EXPECT_EQ(objects->alloc_token(config.daemon, &segment.token_id, &why), Status::kOk) << why;
+    EXPECT_EQ(objects->register_segment(config.daemon, &segment, &why), Status::kOk) << why;
+    return segment.handle;
+  }
+  static ipc::AppName name_of(const std::string& text) {
+    ipc::AppName name{};
+    text.copy(name.text, sizeof name.text);
+    return name;
+  }
+
   LoadedConfig config;
   std::unique_ptr<Nic> nic;
   std::unique_ptr<Client> client;
@@ -120,6 +135,39 @@ TEST_F(ObjectsTest, a_segment_becomes_exclusive_if_it_is_its_own) {
 }
 
 // All applications share the table of peers.
+TEST_F(ObjectsTest, a_name_is_given_to_its_own_segments_alone) {
+  std::byte memory[64];
+  SegmentConfig config_of_other;
+  config_of_other.memory = memory;
+  config_of_other.length = sizeof memory;
+  RegisteredSegment other;
+  const auto add = [&](Nic::NicCore& core, Instant) { return core.register_segment(config_of_other, &other); };
+  ASSERT_EQ(nic->with_id(add), Status::kOk);
+  EXPECT_EQ(objects->publish(other.handle, name_of("others"), &why), Status::kInvalid);
+  ASSERT_EQ(nic->publish(Owner{0}, other.handle, "others", &why), Status::kOk) << why;
+  EXPECT_EQ(objects->unpublish(other.handle), Status::kInvalid);
+
+  const uint32_t own = make_segment();
+  for (const std::string& bad : {std::string(), std::string("a b"), std::string(64, 'x')}) {
+    EXPECT_EQ(objects->publish(own, name_of(bad), &why), Status::kInvalid) << bad;
+  }
+  EXPECT_EQ(objects->publish(own, name_of("others"), &why), Status::kExists);
+  EXPECT_EQ(objects->publish(own, name_of("own"), &why), Status::kOk) << why;
+}
+
+TEST_F(ObjectsTest, names_end_with_their_segment_and_with_their_application) {
+  const uint32_t id = ids_of_name("own")[0];
+  const uint32_t first = make_segment();
+  ASSERT_EQ(objects->publish(first, name_of("own"), &why), Status::kOk) << why;
+  EXPECT_FALSE(is_there_for_others(id));
+  ASSERT_EQ(objects->unregister_segment(first), Status::kOk);
+  EXPECT_TRUE(is_there_for_others(id));
+  ASSERT_EQ(objects->publish(make_segment(), name_of("own"), &why), Status::kOk) << why;
+  EXPECT_FALSE(is_there_for_others(id));
+  EXPECT_TRUE(objects->destroy_all());
+  EXPECT_TRUE(is_there_for_others(id));
+}
+
 TEST_F(ObjectsTest, a_fault_is_checked_and_ends_with_its_application) {
   const auto inject = [&](uint32_t n, uint8_t by) {
     ipc::AppFault fault{};

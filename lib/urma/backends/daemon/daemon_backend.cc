@@ -146,6 +146,8 @@ class DaemonBackend final : public Backend {
   Status free_token_id(uint32_t token_id) override { return release(AppCall::kFreeToken, token_id); }
   Status register_segment(const SegmentConfig& config, RegisteredSegment* out) override;
   Status unregister_segment(uint32_t handle) override;
+  Status publish(uint32_t segment, const std::string& name, std::string* why) override;
+  Status unpublish(uint32_t segment) override { return release(AppCall::kUnpublish, segment); }
   Status find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,
                        std::string* why) override;
   Status add_target(const Eid& local, TargetConfig config, uint32_t* target, std::string* why) override;
@@ -444,6 +446,19 @@ Status DaemonBackend::unregister_segment(uint32_t handle) {
   if (node.empty()) return Status::kInvalid;
   forget(node.mapped());  // first: from here on nothing of ours touches the memory
   return release(AppCall::kUnregister, handle);
+}
+
+Status DaemonBackend::publish(uint32_t segment, const std::string& name, std::string* why) try {
+  AppRequest request = Client::request(AppCall::kPublish);
+  request.id = segment;
+  request.name = {};
+  std::memcpy(request.name.text, name.data(), std::min(name.size(), kMaxNameBytes));
+  Client::Answer answer;
+  const Status status = exchange(request, &answer);
+  if (status != Status::kOk) *why = why_not(status, answer);
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status::kNoMemory;
 }
 
 Status DaemonBackend::find_instance(const Eid& local, const Eid& eid, uint32_t id, bool token_id, uint32_t* uasid,

@@ -79,7 +79,8 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   objects.pools[kStatsPools - 1] = {.in_use = 1, .highest = 7, .size = 4096, .refused = 3};
   std::vector<ChannelInfo> channels = {channel(1), channel(2)};
   std::vector<StatsSegment> segments = {{.address = 0x1000, .length = 64, .token_id = 9, .access = 6}};
-  w->update(counters, objects, channels, segments);
+  std::vector<StatsName> names = {{.name = "table", .segment = segments[0]}};
+  w->update(counters, objects, channels, segments, {}, {}, names);
 
   StatsReport r;
   ASSERT_TRUE(reader()->read(&r, &error)) << error;
@@ -115,6 +116,7 @@ TEST_F(StatsPage, identity_and_values_arrive) {
   EXPECT_TRUE(r.channels[1].go_back_n);
   for (size_t i = 0; i < kChannelCounts; ++i) EXPECT_EQ(r.channels[1].counts[i], 20 + i) << kChannelCountNames[i];
   EXPECT_EQ(r.segments, segments);
+  EXPECT_EQ(r.names, names);
 }
 
 TEST_F(StatsPage, before_the_first_update_everything_is_zero) {

@@ -480,6 +480,90 @@ typedef struct softub_window_counts {
  */
 urma_status_t softub_get_window_counts(void* window, softub_window_counts_t* counts);
 
+/* ---- Memory with a name --------------------------------------------------------------------------- */
+
+/*
+ * A name is one of an EID: whichever program of the host published it, whichever user runs that program, and with
+ * whichever NIC, others find it by "name" on the same host (more exactly: at the EID of their context) and by "name@EID"
+ * from everywhere, as "table@10.0.0.1". First come, first served. It is gone with its segment, its program or its NIC.
+ *
+ * Everybody who reaches the NIC may see a name and what segment it stands for, but not its token. The token goes to
+ * whoever has published the name, so ask for names only where you trust those who may publish them.
+ */
+
+#define SOFTUB_MAX_NAME 63u /* letters, digits, and . : - _ */
+
+typedef struct softub_create_options {
+  uint32_t share;            /* SOFTUB_SHARE_*: others of this host may map it; 0: they may not */
+  uint32_t access;           /* URMA_ACCESS_*; 0: read, write and atomic */
+  const urma_token_t* token; /* which others have to know; NULL: none */
+} softub_create_options_t;
+
+/**
+ * Allocates memory (as softub_alloc(), or softub_alloc_shared()), registers all of it and publishes it under a name. Any
+ * thread; a control call, waits as softub_publish().
+ *
+ * @param name    1 to SOFTUB_MAX_NAME characters. @param options NULL: all defaults.
+ * @return the memory, zero, for softub_destroy(). NULL: errno EINVAL (no context, bytes 0, a name or option that there
+ *         cannot be), EEXIST (the name is taken), ENODEV (the library is not started), ENOMEM, or EIO (the log says why).
+ */
+void* softub_create(urma_context_t* context, const char* name, size_t bytes, const softub_create_options_t* options);
+
+/**
+ * Takes the name, the segment and the memory away. Whoever has mapped it loses it as with urma_unregister_seg(). Any
+ * thread, before the context is deleted.
+ *
+ * @param memory of softub_create(). @return URMA_EINVAL: it is no such memory; else as urma_unregister_seg().
+ */
+urma_status_t softub_destroy(void* memory);
+
+/**
+ * Finds a name and maps what it stands for: softub_find() and softub_map() in one call. Any thread, not from signal
+ * handlers.
+ *
+ * @param name    "name" or "name@EID". @param token looked at if the segment asks for one. @param options as softub_map().
+ * @return the window, for softub_detach(). NULL: errno as softub_find() and softub_map().
+ */
+void* softub_attach(urma_context_t* context, const char* name, urma_token_t token, const softub_map_options_t* options);
+
+/**
+ * Writes back what is dirty, unmaps the window and forgets the segment. As softub_unmap().
+ *
+ * @param window of softub_attach(). @return URMA_EINVAL: it is no such window; else as softub_unmap().
+ */
+urma_status_t softub_detach(void* window);
+
+/**
+ * Publishes a registered segment under a name, until softub_unpublish() or until it is unregistered. A segment has one
+ * name, a program 64. Any thread; a control call: some ms, and up to 4 s if a program of this host that may have the
+ * name is stopped.
+ *
+ * @param seg of urma_register_seg(). @param name 1 to SOFTUB_MAX_NAME characters, without @.
+ * @return URMA_SUCCESS; otherwise the log says why: URMA_EINVAL: no segment of ours, one with LOCAL_ONLY, or no name;
+ *         URMA_EEXIST: the segment has a name, or another segment of this host has this one (of two programs that
+ *         publish it in the same moment both may get this); URMA_ENOMEM: too many names of this program or this host;
+ *         URMA_FAIL: the library is not started, or the daemon is gone.
+ */
+urma_status_t softub_publish(urma_target_seg_t* seg, const char* name);
+
+/**
+ * Takes the name of a segment away. Who has found it keeps what he has. Any thread; a control call.
+ *
+ * @return URMA_SUCCESS; URMA_EINVAL: it has no name; URMA_FAIL: the daemon is gone.
+ */
+urma_status_t softub_unpublish(urma_target_seg_t* seg);
+
+/**
+ * Finds a name and imports what it stands for. Any thread; a control call: some ms, but 4 s for a name that nobody of
+ * another host has published.
+ *
+ * @param name  "name": at the EID of the context; "name@EID": there. @param token as urma_import_seg(): wrong ones are
+ *         refused when the memory is accessed; looked at if the segment asks for one.
+ * @return for urma_unimport_seg(). NULL: errno ENOENT (nobody has published it, or nobody answers), EINVAL (no context,
+ *         or no name), ENODEV (the library is not started), ENOMEM.
+ */
+urma_target_seg_t* softub_find(urma_context_t* context, const char* name, urma_token_t token);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
