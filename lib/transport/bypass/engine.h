@@ -90,7 +90,7 @@ class Engine {
 
   // A frame that came by a wire.
   void on_frame(uint32_t link, std::span<const std::byte> eth_frame) {
-    if (!carries(link)) return s_.drop(Counter::kRxDropNoBypass);
+    if (!s_.links[link].config.bypass) return s_.drop(Counter::kRxDropNoBypass);
     wire::BypassPacket packet;
     const wire::Drop drop = wire::parse_bypass(eth_frame, packet);
     if (drop != wire::Drop::kNone) return s_.drop(wire::drop_counter(drop));
