@@ -134,7 +134,7 @@ TEST_F(IdleLanes, a_request_that_comes_before_the_flag_needs_no_ring) {
 // Programs load just as they are told that they are left alone, and some time before; each load has its answer.
 TEST_F(IdleLanes, none_is_lost_between_its_last_request_and_the_flag) {
   constexpr size_t kThreads = 3;
-  constexpr uint32_t kLoads = 1000;
+  constexpr uint32_t kLoads = 200;
   open(4 * kThreads, false);
   std::atomic<size_t> running{kThreads}, failed{0};
   std::vector<std::thread> threads;
@@ -147,6 +147,7 @@ TEST_F(IdleLanes, none_is_lost_between_its_last_request_and_the_flag) {
         const uint32_t most = i % 2 == 1 ? UINT32_MAX : patience % 4096;
         for (uint32_t looks = 0; looks < most; ++looks) {
           if (__atomic_load_n(program.pub.lane.nic_sleeps, __ATOMIC_RELAXED) != 0) break;
+          if (looks % 1024 == 1023) std::this_thread::yield();  // the NIC may need this CPU
         }
         uint64_t word = 0;
         if (program.load(8, &word, 8) != URMA_CR_SUCCESS) ++failed;
@@ -184,27 +185,27 @@ class Ringing : public testing::Test {
 };
 
 TEST_F(Ringing, without_end_takes_a_share_of_the_time) {
-  const Instant end = nic.now + seconds(1);
+  const Instant end = nic.now + milliseconds(100);
   for (; nic.now < end; nic.now += microseconds(5)) {
     ring();
     nic.drive();
   }
-  EXPECT_LE(heard(), 10'100u);
-  EXPECT_GE(heard(), 9'000u);
+  EXPECT_LE(heard(), 1'100u);
+  EXPECT_GE(heard(), 900u);
   EXPECT_EQ(nic.port.counters().idle_doorbells, heard());
 }
 
 TEST_F(Ringing, by_many_lanes_takes_no_more) {
   std::vector<ipc::OpenedLane> more;
   for (int i = 0; i < 15; ++i) more.push_back(nic.connect());
-  const Instant end = nic.now + seconds(1);
+  const Instant end = nic.now + milliseconds(100);
   for (; nic.now < end; nic.now += microseconds(50)) {
     ring();
     const char bell = 0;
     for (const auto& lane : more) ::send(lane.socket.get(), &bell, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     nic.drive();
   }
-  EXPECT_LE(heard(), 10'300u);
+  EXPECT_LE(heard(), 1'300u);
 }
 
 TEST_F(Ringing, is_heard_again_when_the_time_has_come) {
