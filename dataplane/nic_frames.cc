@@ -16,7 +16,7 @@ constexpr Duration kChannelPatience = seconds(1);
 constexpr Duration kChannelPause = microseconds(20);
 constexpr Duration kOwnerPatience = microseconds(4);
 constexpr int kRoundsInARow = 64;  // then others are let in
-constexpr Duration kSpin = microseconds(50);
+constexpr Duration kSpin = milliseconds(1);
 
 class HandleCalls final : public bypass::Calls {
  public:
