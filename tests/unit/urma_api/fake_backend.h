@@ -358,6 +358,11 @@ class FakeBackend : public Backend {
     return Status::kOk;
   }
 
+  Status publish(uint32_t, const std::string&, std::string* why) override {
+    *why = "no names here";
+    return Status::kInvalid;
+  }
+  Status unpublish(uint32_t) override { return Status::kInvalid; }
   Status open_lane(const InstanceId&, ipc::OpenedLane*, std::string* why) override {
     *why = "not on this host";
     return Status::kInvalid;

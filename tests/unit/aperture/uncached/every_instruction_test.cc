@@ -13,6 +13,7 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <span>
 
 #include "arena.h"
 
@@ -308,7 +309,7 @@ class EveryInstruction : public testing::Test {
   void measure(const Encoding& encoding, const Decoded& d, const Cpu& cpu, uint64_t offset) {
     uint64_t loaded = 0, stored = 0;
     bool by_atomic = false;
-    for (const Noted& access : arena_.path().accesses()) {
+    for (const Noted& access : std::span(arena_.path().noted, arena_.path().noted_count)) {
       if (access.kind == Kind::kLoad) loaded += access.bytes;
       if (access.kind == Kind::kStore) stored += access.bytes;
       if (access.kind == Kind::kAtomic) by_atomic = true;
