@@ -14,10 +14,13 @@ namespace {
 // Two ends in this process.
 struct MemifTest : DpdkPortTest {
   static constexpr MacAddress kServerMac{2, 0, 0, 0, 0, 0x51};
-  const std::string at = ",bsize=8192,socket=softub-test-" + std::to_string(getpid());
+  std::string at;
   std::unique_ptr<PluginPort> client;
 
   void open_server() {
+    // Each server has a socket of its own: the driver does not close the listener of one that is gone.
+    static int servers = 0;
+    at = ",bsize=8192,socket=softub-test-" + std::to_string(getpid()) + "-" + std::to_string(++servers);
     options.device = "net_memif0,role=server,mac=02:00:00:00:00:51" + at;
     options.neighbours = {{kPeer, {2, 0, 0, 0, 0, 0x52}}};
     ASSERT_TRUE(try_open()) << error;
@@ -34,8 +37,8 @@ struct MemifTest : DpdkPortTest {
     ASSERT_TRUE(test::eventually([&] { return port->has_link() && client->has_link(); }));
   }
   void open_both() {
-    open_server();
-    open_client();
+    ASSERT_NO_FATAL_FAILURE(open_server());
+    ASSERT_NO_FATAL_FAILURE(open_client());
   }
   // The shortest frame of TP bypass there is: an answer.
   static std::vector<std::byte> bypass_frame(const IpAddress& from, const IpAddress& to) {
@@ -51,7 +54,7 @@ struct MemifTest : DpdkPortTest {
 };
 
 TEST_F(MemifTest, carries_ctp_and_leaves_the_length_of_frames_as_it_is) {
-  open_both();
+  ASSERT_NO_FATAL_FAILURE(open_both());
   EXPECT_TRUE(port->link_config().compact && client->link_config().compact);
   EXPECT_FALSE(port->link_config().lossless);
   for (const size_t bytes : {kShortCompact, size_t{60}, size_t{4200}}) {
@@ -65,7 +68,7 @@ TEST_F(MemifTest, carries_ctp_and_leaves_the_length_of_frames_as_it_is) {
 }
 
 TEST_F(MemifTest, carries_loads_and_stores_unless_there_is_a_switch) {
-  open_both();
+  ASSERT_NO_FATAL_FAILURE(open_both());
   EXPECT_TRUE(port->link_config().bypass && client->link_config().bypass);
   const std::vector<std::byte> packet = bypass_frame(kPeer, kOwn);
   ASSERT_LT(packet.size(), 34u);
@@ -76,7 +79,7 @@ TEST_F(MemifTest, carries_loads_and_stores_unless_there_is_a_switch) {
   client.reset();
   port.reset();
   options.switched = true;
-  open_server();
+  ASSERT_NO_FATAL_FAILURE(open_server());
   EXPECT_FALSE(port->link_config().bypass);
   port.reset();
   options.device = "net_ring0";
@@ -85,7 +88,7 @@ TEST_F(MemifTest, carries_loads_and_stores_unless_there_is_a_switch) {
 }
 
 TEST_F(MemifTest, loads_and_stores_do_not_wait_for_their_neighbour) {
-  open_both();
+  ASSERT_NO_FATAL_FAILURE(open_both());
   send_compact(*port, bypass_frame(kOwn, kUnknown));
   EXPECT_EQ(port->counters().tx_waited, 0u);
   EXPECT_EQ(port->counters().tx_drop_no_neighbour, 1u);
@@ -93,7 +96,7 @@ TEST_F(MemifTest, loads_and_stores_do_not_wait_for_their_neighbour) {
 
 // The test waits for a second, as it is the time that counts.
 TEST_F(MemifTest, loads_and_stores_that_nobody_looked_for_in_time_are_dropped) {
-  open_both();
+  ASSERT_NO_FATAL_FAILURE(open_both());
   receive();
   send_compact(*client, bypass_frame(kPeer, kOwn));
   send_compact(*client, compact_frame(kPeer, kOwn));
@@ -106,7 +109,7 @@ TEST_F(MemifTest, loads_and_stores_that_nobody_looked_for_in_time_are_dropped) {
 }
 
 TEST_F(MemifTest, what_was_queued_for_a_peer_that_went_away_is_not_for_the_next_one) {
-  open_both();
+  ASSERT_NO_FATAL_FAILURE(open_both());
   const std::vector<std::byte> packet = bypass_frame(kOwn, kPeer);
   std::byte* frame = port->tx_begin(packet.size());
   ASSERT_NE(frame, nullptr);
@@ -114,7 +117,7 @@ TEST_F(MemifTest, what_was_queued_for_a_peer_that_went_away_is_not_for_the_next_
   port->tx_commit(frame, packet.size());
   client.reset();
   ASSERT_TRUE(test::eventually([&] { return !port->has_link(); }));
-  open_client();
+  ASSERT_NO_FATAL_FAILURE(open_client());
   port->tx_flush(Instant{1});
   EXPECT_EQ(port->counters().tx_drop_no_link, 1u);
 }
