@@ -58,6 +58,8 @@ def reason_not_to(program, placement, wire):
         return "one process that has used up its memory, with a NIC of its own: once is enough"
     if program == "shared_windows" and wire != "shm":
         return "memory is mapped within one host, where NICs meet by shared memory"
+    if program == "names" and wire in wires.DPDK_WIRES:
+        return "three programs look for names, and these wires have two ends"
     return None
 
 
@@ -106,7 +108,8 @@ def run(args, program, placement, wire):
         command, environment = combination.ends(place)
         if placement == "embedded" and isinstance(place, wires.Memif):
             name_socket_file(environment, place.directory.name)
-        environment["BEST_PATH"] = wires.best_path(placement, wire)
+        # Daemons reach memory of softub_alloc alone, and that of these programs is their own.
+        environment["BEST_PATH"] = "queue" if placement == "daemon" else wires.best_path(placement, wire)
         options = arguments(program, placement, wire)
         # A part of a name stands behind the mode.
         names = [args.case] if args.case and options else []
