@@ -253,7 +253,7 @@ FIGURES = [
     faults(),
     uncached(),
 ]
-# Not built yet: figure, and what it has to keep.
+# Measured by programs of their own (bench_line_cache, bench_shared) and not here yet: figure, and what it has to keep.
 TO_COME = [("line cache, hit", "at most 5 ns"), ("same-host mapped load", "within 5 % of local DRAM")]
 
 

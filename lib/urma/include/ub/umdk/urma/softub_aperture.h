@@ -5,8 +5,9 @@
  * A handle (softub_open) reaches the bytes of an imported segment one to 64 at a time, without work request and
  * completion. `at` counts bytes from the first byte of the segment. Where the target's NIC is a process of this host and
  * reaches the memory itself, a load is one line written to shared memory and two lines read from there (a "lane"); over
- * memif without a switch it is a frame, and another one back; elsewhere the same calls use a queue of the library's own. softub_get_cost() tells which. The target checks token,
- * bounds and permission of each access, and its program does nothing for it.
+ * memif without a switch it is a frame, and another one back; elsewhere the same calls use a queue of the library's own.
+ * softub_get_cost() tells which. The target checks token, bounds and permission of each access, and its program does
+ * nothing for it.
  *
  * What a load sees. Stores of the same handle: always. Stores of another handle, of a URMA operation or of the owner's
  * threads: once that one was fenced, has completed, or was executed, and the load began afterwards. Naturally aligned
