@@ -24,7 +24,10 @@ class Arena {
   static constexpr size_t kPage = 4096;
   static constexpr size_t kBytes = 4 * kPage;
   static constexpr uint64_t kPlace = 3 * kPage;  // of the window in the segment
+  // The stack is aligned to its size, so an instruction that changes SP alone leaves RSP within it. Were RSP within the
+  // stack of signals, the kernel might find no room there for the one that ends the run.
   static constexpr size_t kStackBytes = 16 * kPage;
+  static_assert(kStackBytes == 1 << 16);
 
   Arena() : memory_(kPlace + kBytes) {
     take_signals();
@@ -40,14 +43,15 @@ class Arena {
     window_->on_fault(on_fault, this);
     protect_around(PROT_READ | PROT_WRITE);
     code_ = reinterpret_cast<uint8_t*>(map(PROT_READ | PROT_WRITE | PROT_EXEC, 2 * kPage));
-    stack_ = map(PROT_READ | PROT_WRITE, kStackBytes);
+    stack_memory_ = map(PROT_READ | PROT_WRITE, 2 * kStackBytes);
+    stack_ = stack_memory_ + (-reinterpret_cast<uintptr_t>(stack_memory_) & (kStackBytes - 1));
   }
   ~Arena() {
     window_.reset();
     ::munmap(around_, kPage);
     ::munmap(around_ + kPage + kBytes, kPage);
     ::munmap(code_, 2 * kPage);
-    ::munmap(stack_, kStackBytes);
+    ::munmap(stack_memory_, 2 * kStackBytes);
   }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -168,6 +172,7 @@ class Arena {
   std::byte* around_ = nullptr;
   bool has_around_ = false;
   uint8_t* code_ = nullptr;
+  std::byte* stack_memory_ = nullptr;
   std::byte* stack_ = nullptr;
   std::byte contents_[kBytes], before_[kPage], behind_[kPage];
   std::byte result_[kBytes], result_before_[kPage], result_behind_[kPage];
