@@ -21,7 +21,7 @@ namespace ub::bypass {
 
 constexpr uint32_t kMaxHandles = 256;
 constexpr uint32_t kRecordsPerHandle = 64;
-constexpr Duration kTassnRest = kFrameLife * 2;
+constexpr Duration kTassnRest = kFrameLife * 3;  // a request, what is owed to it, and the answer
 
 enum class Stage : uint8_t { kFree, kLoad, kStore, kDone };
 

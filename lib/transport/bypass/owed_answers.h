@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Answers to stores that found no room in the port of a wire. The store has been carried out and its sender would not
-// send it again, so its answer waits for room. The answer to a load needs no place: a load that finds no room is
-// dropped, and goes again.
+// send it again, so its answer waits for room. It does so for kFrameLife at most: the sender counts on that before it
+// uses the TASSN again. The answer to a load needs no place: a load that finds no room is dropped, and goes again.
 #pragma once
 
 #include <cstdint>
 
 #include "lib/base/serial.h"
+#include "lib/transport/bypass/pair.h"
 #include "lib/transport/wire/bypass_packet.h"
 
 namespace ub::bypass {
@@ -17,6 +18,9 @@ struct OwedAnswer {
   wire::BypassRoute route;  // of the request
   Tassn tassn;
   uint8_t status;
+  Instant since;
+
+  bool is_late(Instant now) const { return now - since > kFrameLife; }
 };
 
 class OwedAnswers {

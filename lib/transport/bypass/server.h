@@ -42,8 +42,12 @@ class Server {
         return store({link, p.tassn, &p.route}, p, by_wire);
     }
   }
-  // False: there is still no room.
+  // Sends it, or drops it if it is late. False: there is still no room.
   bool send_owed(const OwedAnswer& owed) {
+    if (owed.is_late(s_.now)) {
+      s_.count(Counter::kBypassAnswerLate);
+      return true;
+    }
     std::byte* frame = host_.tx_begin(owed.link, kAnswerHeaders);
     if (frame == nullptr) return false;
     finish({owed.link, owed.tassn, &owed.route}, frame, {wire::TaOpcode::kTaack, owed.status, 0});
@@ -120,7 +124,7 @@ class Server {
     std::byte* frame = host_.tx_begin(asked.link, kAnswerHeaders);
     if (frame == nullptr && (!by_wire || owed_.full())) return s_.count(Counter::kBypassNoRoom);
     const uint8_t status = run_store(p);
-    if (frame == nullptr) return owed_.push({asked.link, *asked.route, asked.tassn, status});
+    if (frame == nullptr) return owed_.push({asked.link, *asked.route, asked.tassn, status, s_.now});
     finish(asked, frame, {wire::TaOpcode::kTaack, status, 0});
   }
 

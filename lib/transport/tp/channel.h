@@ -140,6 +140,7 @@ struct Channel : ChannelHot {
   bool timing;
   uint8_t timeouts;  // consecutive
   uint8_t probes;    // consecutive
+  bool peer_asked;   // for the acknowledgement that is owed, and where packets may be lost (delay_if_asked())
   ReorderTolerance tolerance;
   Psn asked;  // newest packet that asked for an acknowledgement, if `asks_soon`
   uint8_t setup_tries;
@@ -163,7 +164,8 @@ struct Channel : ChannelHot {
   Instant next_cnp;    // no CNP is sent before
   uint8_t owed_cnp;    // a CNP with this ECN code point has to be sent; 0: none
   GapReport gap_report;
-  uint32_t read_jobs;  // READs that are being served
+  uint16_t ack_follows;  // if `peer_asked`: low bits of the PSN behind which the acknowledgement leaves
+  uint32_t read_jobs;    // READs that are being served
   FusedState fused;
   Psn missing;  // Go-Back-N: the packet that was reported, or is to be, unless `gap_report` is kNone
 

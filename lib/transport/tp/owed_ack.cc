@@ -28,9 +28,9 @@ void begin_to_owe(State& s, uint32_t channel, Instant now, Duration delay) {
   owe_ack(s, channel);
 }
 
-void owe_at_gap(State& s, uint32_t channel, Instant now) {
+void owe_sooner(State& s, uint32_t channel, Instant now, Duration delay) {
   const Channel& ch = s.channels[channel];
-  if (!ch.on_ack_list || ch.ack_due > now + kAckDelayAtGap) begin_to_owe(s, channel, now, kAckDelayAtGap);
+  if (!ch.on_ack_list || ch.ack_due > now + delay) begin_to_owe(s, channel, now, delay);
 }
 
 void fill_bitmap(State& s, const Channel& ch, AckContent* ack) {
@@ -59,6 +59,7 @@ AckContent make_ack(State& s, const Channel& ch) {
 void ack_sent(Channel& ch) {
   ch.unacknowledged = 0;
   ch.ack_wanted = false;
+  ch.peer_asked = false;
 }
 
 }  // namespace ub::tp

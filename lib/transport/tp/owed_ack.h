@@ -5,6 +5,8 @@
 // it.
 #pragma once
 
+#include <algorithm>
+
 #include "lib/transport/tp/receive_state.h"
 #include "lib/transport/tp/state.h"
 #include "lib/transport/wire/rtp_header.h"
@@ -14,11 +16,12 @@ namespace ub::tp {
 constexpr uint32_t kPacketsPerAck = 8;
 constexpr Duration kAckDelay = microseconds(100);  // far below any retransmission timeout
 constexpr Duration kAckDelayAtGap = microseconds(1);  // while packets are missing, at which the peer's window stands
+constexpr Duration kMostAckDelayIfAsked = microseconds(8);  // as long as it takes a kernel to send a datagram or two
 
 // From now on the channel owes an acknowledgement, which leaves after the delay at the latest.
 void begin_to_owe(State& s, uint32_t channel, Instant now, Duration delay = kAckDelay);
-// The same while packets are missing: what was owed before is hurried.
-void owe_at_gap(State& s, uint32_t channel, Instant now);
+// The same, and what was owed before is hurried.
+void owe_sooner(State& s, uint32_t channel, Instant now, Duration delay);
 // Something has changed that the peer waits for: an acknowledgement leaves at once.
 inline void demand_ack(State& s, uint32_t channel, Instant now) {
   Channel& ch = s.channels[channel];
@@ -26,26 +29,40 @@ inline void demand_ack(State& s, uint32_t channel, Instant now) {
   if (!ch.on_ack_list) begin_to_owe(s, channel, now);
 }
 
-// Is an acknowledgement demanded at once? Not by packets ahead of a gap, even if they ask for it: one for each of them
-// would be more to send than they are where they are small, and kAckDelayAtGap is soon enough.
-inline bool demands_ack(const wire::RtpHeader& rtp, RxVerdict verdict) {
-  return verdict != RxVerdict::kAhead && (rtp.ack_req || verdict != RxVerdict::kInOrder);
+constexpr uint16_t low_bits(Psn psn) { return static_cast<uint16_t>(psn.value()); }
+
+// How long the acknowledgement of a packet that asks for one may take. Where packets may be lost, most packets of short
+// flights ask; so that nobody waits for acknowledgements who waits for answers, it leaves behind the next packet, which
+// is the answer to the one that asks, or the next request.
+inline Duration delay_if_asked(const Channel& ch) {
+  if (!ch.asks_soon) return {};
+  return std::min(kMostAckDelayIfAsked, ch.round_trip.smoothed / 2);
 }
 
-// A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it.
+// A packet was accepted, or it is a duplicate: the channel owes an acknowledgement for it. A packet ahead of a gap gets
+// none at once, even if it asks: one for each of them would be more to send than they are where they are small, and
+// kAckDelayAtGap is soon enough.
 inline void note_for_ack(State& s, uint32_t channel, Instant now, const wire::RtpHeader& rtp, RxVerdict verdict) {
   Channel& ch = s.channels[channel];
   ++ch.unacknowledged;
-  ch.ack_wanted |= demands_ack(rtp, verdict);
+  const Duration if_asked = delay_if_asked(ch);
+  const bool demanded = verdict == RxVerdict::kInOrder ? rtp.ack_req && if_asked.ns == 0 : verdict != RxVerdict::kAhead;
+  ch.ack_wanted |= demanded;
   if (ch.reorder != 0) [[unlikely]]
-    return owe_at_gap(s, channel, now);
+    return owe_sooner(s, channel, now, kAckDelayAtGap);
+  if (rtp.ack_req && if_asked.ns != 0) {
+    if (!ch.peer_asked) ch.ack_follows = low_bits(ch.next_psn);
+    ch.peer_asked = true;
+    return owe_sooner(s, channel, now, if_asked);
+  }
   if (!ch.on_ack_list) begin_to_owe(s, channel, now);
 }
 
 // May the acknowledgement that is owed be delayed to cover more packets? Not if one is demanded, if it covers
-// kPacketsPerAck packets already, or if its delay has passed.
+// kPacketsPerAck packets already, if its delay has passed, or if the packet that it follows has left.
 inline bool ack_may_wait(const Channel& ch, Instant now) {
-  return !ch.ack_wanted && ch.unacknowledged < kPacketsPerAck && now < ch.ack_due;
+  if (ch.ack_wanted || ch.unacknowledged >= kPacketsPerAck || now >= ch.ack_due) return false;
+  return !ch.peer_asked || low_bits(ch.next_psn) == ch.ack_follows;
 }
 
 // The acknowledgement to send now.

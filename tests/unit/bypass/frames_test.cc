@@ -162,6 +162,24 @@ TEST_F(Frames, the_answer_to_a_store_waits_for_room) {
   EXPECT_FALSE(b.core->has_packets());
 }
 
+// Else it could be taken for the answer to another store, which has the same TASSN after its rest.
+TEST_F(Frames, an_answer_waits_for_room_no_longer_than_a_frame_may_be_under_way) {
+  int answers = 0;
+  filter = [&](Node& node, Bytes& frame) { return answers += &node == &b && is_bypass(frame), true; };
+  for (const bool late : {false, true}) {
+    store(0);
+    b.host.full = true;
+    exchange();
+    now += bypass::kFrameLife + nanoseconds(late ? 1 : 0);
+    b.host.full = false;
+    exchange();
+    EXPECT_EQ(count(b, Counter::kBypassAnswerLate), late ? 1u : 0u);
+    EXPECT_EQ(answers, 1);
+    EXPECT_FALSE(b.core->has_packets());
+  }
+  static_assert(bypass::kTassnRest >= bypass::kFrameLife * 3, "the way there, the wait, and the way back");
+}
+
 TEST_F(Frames, a_store_without_a_place_for_its_answer_does_not_run) {
   b.host.full = true;
   uint32_t handles[5];
@@ -234,7 +252,7 @@ TEST_F(Frames, an_owner_that_ends_takes_its_handles_along) {
 
 TEST(Owed, what_is_owed_to_another_link_stays) {
   bypass::OwedAnswers owed;
-  for (uint32_t link : {1, 2, 1, 3}) owed.push({.link = link, .route = {}, .tassn = {}, .status = 0});
+  for (uint32_t link : {1, 2, 1, 3}) owed.push({.link = link, .route = {}, .tassn = {}, .status = 0, .since = {}});
   owed.drop(1);
   ASSERT_EQ(owed.size(), 2u);
   EXPECT_EQ(owed.pop().link, 2u);

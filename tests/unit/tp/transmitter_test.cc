@@ -50,8 +50,10 @@ struct Sending : Sender {
   }
   size_t frame_bytes() { return ch().headers.size + wire::RtpHeader::kSize + wire::kIcrcSize; }
 
-  void owe(RxVerdict verdict = RxVerdict::kInOrder) {
-    note_for_ack(*s, channel, now, {}, verdict);
+  void owe(RxVerdict verdict = RxVerdict::kInOrder, bool asks = false) {
+    wire::RtpHeader rtp;
+    rtp.ack_req = asks;
+    note_for_ack(*s, channel, now, rtp, verdict);
     if (verdict == RxVerdict::kInOrder) accept_in_order(*s, ch());
   }
 
@@ -327,6 +329,75 @@ TEST(Transmitter, an_acknowledgement_that_may_wait_stays_until_its_time) {
   s.pass(kAckDelay);
   EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
   EXPECT_TRUE(s.s->acks_due.is_never());
+}
+
+// Where packets may be lost, a packet that asks for its acknowledgement.
+struct Asked : Sending {
+  explicit Asked(Duration round_trip) {
+    ch().asks_soon = true;
+    ch().round_trip.smoothed = round_trip;
+    owe(RxVerdict::kInOrder, true);
+  }
+  void send_packet() {
+    const Psn psn = ch().next_psn;
+    transmitter.send_frame(channel, now, *begin_message(*s, ch()), frame(psn, true), frame_bytes(), psn, false, true);
+  }
+  size_t send_acks() { return transmitter.send_acks(Acks::kMayWait, now); }
+};
+
+TEST(Transmitter, one_that_is_asked_for_leaves_behind_the_next_packet) {
+  Asked s(microseconds(100));
+  EXPECT_EQ(s.send_acks(), 0u);
+  s.send_packet();
+  EXPECT_EQ(s.send_acks(), 1u);
+  s.owe(RxVerdict::kInOrder, true);
+  EXPECT_EQ(s.send_acks(), 0u) << "behind the packet after that one";
+  s.send_packet();
+  EXPECT_EQ(s.send_acks(), 1u);
+  s.owe();
+  s.send_packet();
+  EXPECT_EQ(s.send_acks(), 0u) << "nobody asks";
+}
+
+TEST(Transmitter, a_second_packet_that_asks_does_not_delay_it) {
+  Asked s(microseconds(100));
+  s.send_packet();
+  s.pass(microseconds(1));
+  s.owe(RxVerdict::kInOrder, true);
+  EXPECT_EQ(s.s->acks_due, s.now + kMostAckDelayIfAsked - microseconds(1));
+  EXPECT_EQ(s.send_acks(), 1u);
+}
+
+TEST(Transmitter, one_that_is_asked_for_leaves_soon_without_another_packet) {
+  for (const Duration round_trip : {microseconds(100), microseconds(6)}) {
+    Asked s(round_trip);
+    const Duration delay = std::min(kMostAckDelayIfAsked, round_trip / 2);
+    EXPECT_EQ(s.send_acks(), 0u);
+    EXPECT_EQ(s.s->acks_due, s.now + delay);
+    s.pass(delay - nanoseconds(1));
+    EXPECT_EQ(s.send_acks(), 0u);
+    s.pass(nanoseconds(1));
+    EXPECT_EQ(s.send_acks(), 1u);
+  }
+}
+
+TEST(Transmitter, one_that_is_asked_for_hurries_what_is_owed_already) {
+  Sending s;
+  s.owe();
+  s.ch().asks_soon = true;
+  s.ch().round_trip.smoothed = microseconds(100);
+  s.owe(RxVerdict::kInOrder, true);
+  s.pass(kMostAckDelayIfAsked);
+  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
+}
+
+TEST(Transmitter, one_that_is_asked_for_leaves_at_once_before_the_first_round_trip_and_where_nothing_is_lost) {
+  Asked s(Duration{});
+  EXPECT_EQ(s.send_acks(), 1u);
+  s.ch().asks_soon = false;
+  s.ch().round_trip.smoothed = microseconds(100);
+  s.owe(RxVerdict::kInOrder, true);
+  EXPECT_EQ(s.send_acks(), 1u);
 }
 
 TEST(Transmitter, one_that_is_demanded_leaves_at_once) {
