@@ -484,6 +484,28 @@ static void fork_body(softub_path_t path) {
   softub_close(handle);
 }
 
+// A program has so many lanes, or handles whose packets are frames of their own. The next handle takes a queue.
+enum { MOST_HANDLES = 256 };
+
+static void more_than_there_are(void) {
+  const softub_path_t best = best_path();
+  if (best == SOFTUB_PATH_QUEUE) return;
+  static softub_aperture_t* handles[MOST_HANDLES + 1];
+  for (int i = 0; i <= MOST_HANDLES; ++i) {
+    handles[i] = softub_open(stage.far, NULL);
+    need(handles[i] != NULL, "softub_open");
+    check_number("path", handles[i]->path, i < MOST_HANDLES ? best : SOFTUB_PATH_QUEUE);
+  }
+  const softub_aperture_options_t only_best = {.path = best};
+  errno = 0;
+  check_true("one more is refused", softub_open(stage.far, &only_best) == NULL && errno == EHOSTUNREACH);
+  for (int i = 0; i <= MOST_HANDLES; ++i) expect_works(handles[i], THERE);
+  softub_close(handles[0]);
+  handles[0] = open_handle(stage.far, best);
+  expect_works(handles[0], THERE);
+  for (int i = 0; i <= MOST_HANDLES; ++i) softub_close(handles[i]);
+}
+
 // ---- after the library ------------------------------------------------------------------------------------
 
 static softub_aperture_t* left_over;
@@ -554,6 +576,7 @@ static const struct test_case cases[] = {
     {"bad arguments", bad_open},
     {"cost", cost},
     {"fork", forks},
+    {"more handles than there are", more_than_there_are},
     {"a handle that is left open", leave_one},
 };
 static const struct test_case finale = {"after urma_uninit", after_the_end};

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/conformance/orders.h"
 #include "tests/conformance/world.h"
 
 #define BYTES 20000u
@@ -102,50 +102,26 @@ static struct name_answer obey(const struct name_order* order) {
   return answer;
 }
 
+static void obey_order(const void* order, void* answer) {
+  const struct name_answer made = obey(order);
+  memcpy(answer, &made, sizeof made);
+}
+
 static int serve(int socket) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  begin_case("peer");
-  side.context = open_nic();
-  need(write(socket, &socket, sizeof socket) == sizeof socket, "telling that it is there");
-  for (struct name_order order; read(socket, &order, sizeof order) == sizeof order;) {
-    const struct name_answer answer = obey(&order);
-    need(write(socket, &answer, sizeof answer) == sizeof answer, "answering");
-  }
-  check_number("urma_delete_context of the peer", urma_delete_context(side.context), URMA_SUCCESS);
-  check_number("urma_uninit of the peer", urma_uninit(), URMA_SUCCESS);
-  return case_failed() ? 1 : 0;
+  const struct order_sizes sizes = {sizeof(struct name_order), sizeof(struct name_answer)};
+  return obey_orders(socket, &side.context, sizes, obey_order);
 }
 
 // ---- the peer as we see it --------------------------------------------------------------------------------
-
-struct peer {
-  pid_t process;
-  int socket;
-};
 
 static urma_context_t* context;
 static struct peer owner;
 static urma_eid_t eid_of_peers;
 
-static struct peer start(void) {
-  struct peer peer;
-  int word;
-  peer.process = start_peer_process(&peer.socket);
-  need(read(peer.socket, &word, sizeof word) == sizeof word, "the peer does not start");
-  return peer;
-}
-
-static void stop(struct peer peer) {
-  close(peer.socket);
-  wait_for_process(peer.process);
-}
-
-static void tell(struct peer peer, struct name_order order) {
-  need(write(peer.socket, &order, sizeof order) == sizeof order, "giving an order");
-}
+static void tell(struct peer peer, struct name_order order) { tell_peer(peer, &order, sizeof order); }
 static struct name_answer hear(struct peer peer) {
   struct name_answer answer;
-  need(read(peer.socket, &answer, sizeof answer) == sizeof answer, "the peer does not answer");
+  hear_peer(peer, &answer, sizeof answer);
   eid_of_peers = answer.eid;
   return answer;
 }
@@ -342,7 +318,7 @@ static void taken(void) {
   struct name_order again = order_for(CREATE, "taken");
   again.slot = 1;
   expect("by the same program", again, EEXIST);
-  struct peer second = start();
+  struct peer second = start_obedient();
   check_number("by another program", give(second, again), EEXIST);
   if (is_one_host()) {
     errno = 0;
@@ -353,7 +329,7 @@ static void taken(void) {
   check_number("when it is free", give(second, again), 0);
   again.kind = DESTROY;
   check_number("destroy", give(second, again), URMA_SUCCESS);
-  stop(second);
+  stop_obedient(second);
 }
 
 static void published_again(void) {
@@ -389,7 +365,7 @@ static void published_again(void) {
 static void owner_dies(void) {
   struct name_order order = order_for(CREATE, "mortal");
   for (uint64_t life = 1; life <= 3; ++life) {
-    struct peer mortal = start();
+    struct peer mortal = start_obedient();
     order.value = life;
     check_number("create", give(mortal, order), 0);
     urma_target_seg_t* seg = find("mortal");
@@ -426,7 +402,7 @@ static void many(void) {
 
 // Of two that publish the same name at once, at most one has it.
 static void two_at_once(void) {
-  struct peer second = start();
+  struct peer second = start_obedient();
   int had = 0;
   for (int i = 0; i < ROUNDS; ++i) {
     struct name_order order = order_for(CREATE, "contested");
@@ -445,7 +421,7 @@ static void two_at_once(void) {
     }
   }
   check_true("somebody has it now and then", had > 0);
-  stop(second);
+  stop_obedient(second);
 }
 
 static const struct {
@@ -475,7 +451,7 @@ int main(int argc, char** argv) {
   alarm(150);  // a call that never returns is a failure, too
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
   context = open_nic();
-  owner = start();
+  owner = start_obedient();
   int failed = 0;
   for (uint32_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     if (strstr(cases[i].name, argc > 2 ? argv[2] : "") == NULL) continue;
@@ -484,7 +460,7 @@ int main(int argc, char** argv) {
     failed += !end_case();
   }
   begin_case("end");
-  stop(owner);
+  stop_obedient(owner);
   check_number("urma_delete_context", urma_delete_context(context), URMA_SUCCESS);
   check_number("urma_uninit", urma_uninit(), URMA_SUCCESS);
   failed += !end_case();

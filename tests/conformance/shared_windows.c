@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/conformance/orders.h"
 #include "tests/conformance/world.h"
 
 #define PAGE 4096u
@@ -197,49 +197,25 @@ static struct share_answer obey(const struct share_order* order) {
   return answer;
 }
 
+static void obey_order(const void* order, void* answer) {
+  const struct share_answer made = obey(order);
+  memcpy(answer, &made, sizeof made);
+}
+
 static int serve(int socket) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  begin_case("peer");
-  side.context = open_nic();
-  need(write(socket, &socket, sizeof socket) == sizeof socket, "telling that it is there");
-  for (struct share_order order; read(socket, &order, sizeof order) == sizeof order;) {
-    const struct share_answer answer = obey(&order);
-    need(write(socket, &answer, sizeof answer) == sizeof answer, "answering");
-  }
-  check_number("urma_delete_context of the peer", urma_delete_context(side.context), URMA_SUCCESS);
-  check_number("urma_uninit of the peer", urma_uninit(), URMA_SUCCESS);
-  return case_failed() ? 1 : 0;
+  const struct order_sizes sizes = {sizeof(struct share_order), sizeof(struct share_answer)};
+  return obey_orders(socket, &side.context, sizes, obey_order);
 }
 
 // ---- the peer as we see it --------------------------------------------------------------------------------
 
-struct peer {
-  pid_t process;
-  int socket;
-};
-
 static urma_context_t* context;
 static struct peer owner;
 
-static struct peer start(void) {
-  struct peer peer;
-  int word;
-  peer.process = start_peer_process(&peer.socket);
-  need(read(peer.socket, &word, sizeof word) == sizeof word, "the peer does not start");
-  return peer;
-}
-
-static void stop(struct peer peer) {
-  close(peer.socket);
-  wait_for_process(peer.process);
-}
-
-static void tell(struct peer peer, struct share_order order) {
-  need(write(peer.socket, &order, sizeof order) == sizeof order, "giving an order");
-}
+static void tell(struct peer peer, struct share_order order) { tell_peer(peer, &order, sizeof order); }
 static struct share_answer hear(struct peer peer) {
   struct share_answer answer;
-  need(read(peer.socket, &answer, sizeof answer) == sizeof answer, "the peer does not answer");
+  hear_peer(peer, &answer, sizeof answer);
   return answer;
 }
 static struct share_answer give(struct peer peer, struct share_order order) {
@@ -477,7 +453,7 @@ static void unregistered(void) {
 // A holder that does not run does not let go either.
 static void stopped_holder(void) {
   urma_target_seg_t* seg = offered(SOFTUB_SHARE_WRITE, ALL);
-  const struct peer holder = start();
+  const struct peer holder = start_obedient();
   check_number("it maps", give(holder, (struct share_order){.kind = MAP, .segment = seg->seg}).status, 0);
   give(owner, (struct share_order){.kind = SET_WORD, .value = 0x66});
   check_true("it sees", give(holder, (struct share_order){.kind = MAPPED}).value == 0x66);
@@ -492,7 +468,7 @@ static void stopped_holder(void) {
   kill(holder.process, SIGCONT);
   check_true("it lets go when it can", holders_become(0, 0));
   check_number("it unmaps", give(holder, (struct share_order){.kind = UNMAP}).status, URMA_SUCCESS);
-  stop(holder);
+  stop_obedient(holder);
   unmap(window);
   done_with(seg);
 }
@@ -521,7 +497,7 @@ static void token_rotation(void) {
 }
 
 static void owner_dies(void) {
-  const struct peer doomed = start();
+  const struct peer doomed = start_obedient();
   urma_target_seg_t* seg = offered_by(doomed, SOFTUB_SHARE_WRITE, ALL);
   char* window = map(seg);
   watch(window);
@@ -651,7 +627,7 @@ int main(int argc, char** argv) {
   setenv("SOFTUB_DEVICE_EIDS", "127.0.0.1", 0);
   install_handler();
   context = open_nic();
-  owner = start();
+  owner = start_obedient();
   int failed = 0;
   for (uint32_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     if (strstr(cases[i].name, argc > 2 ? argv[2] : "") == NULL) continue;
@@ -660,7 +636,7 @@ int main(int argc, char** argv) {
     failed += !end_case();
   }
   begin_case("end");
-  stop(owner);
+  stop_obedient(owner);
   check_number("urma_delete_context", urma_delete_context(context), URMA_SUCCESS);
   check_number("urma_uninit", urma_uninit(), URMA_SUCCESS);
   failed += !end_case();

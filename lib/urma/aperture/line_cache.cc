@@ -273,15 +273,11 @@ urma_cr_status_t LineCache::fence() {
   return first;
 }
 
-void LineCache::make_way(uint64_t at, uint32_t bytes) {
-  write_back_all();
-  if (bytes != 0 && check(at, bytes) == URMA_CR_SUCCESS) {
-    for_each_line(at, bytes, [this](Place place) { tag(place) = 0; });
-  }
-}
-
 urma_cr_status_t LineCache::atomic(const RemoteAtomic& request, uint64_t* old) {
-  make_way(request.at, request.bytes);
+  write_back_all();
+  if (request.bytes != 0 && check(request.at, request.bytes) == URMA_CR_SUCCESS) {
+    for_each_line(request.at, request.bytes, [this](Place place) { tag(place) = 0; });
+  }
   return below_.atomic(request, old);
 }
 

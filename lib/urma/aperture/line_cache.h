@@ -36,9 +36,6 @@ class LineCache final : public RemotePath {
   bool is_signal_safe() const override { return below_.is_signal_safe(); }
   bool is_broken() const override { return below_.is_broken(); }
 
-  // To be called before an atomic that goes another way: sends what is dirty, and drops the lines of these bytes.
-  void make_way(uint64_t at, uint32_t bytes);
-
   // Is the whole line of this byte here?
   bool has(uint64_t at);
 

@@ -12,7 +12,7 @@
 #include "lib/urma/aperture/ahead_loads.h"
 #include "lib/urma/aperture/line_cache.h"
 #include "lib/urma/aperture/open_path.h"
-#include "lib/urma/aperture/queue_path.h"
+#include "lib/urma/aperture/queued_atomics.h"
 #include "lib/urma/clock.h"
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 #include "lib/urma/library.h"
@@ -34,9 +34,9 @@ struct Opened {
   softub_aperture_options_t options;
   softub_aperture_t below;  // of a handle with a cache: what its path works with
   OpenedPath way;
-  std::unique_ptr<AheadLoads> ahead;   // before `way`
-  std::unique_ptr<LineCache> cache;    // before `ahead`; null: none
-  std::unique_ptr<QueuePath> atomics;  // where the path carries none; made when it is needed
+  std::unique_ptr<QueuedAtomics> atomics;  // before `way`
+  std::unique_ptr<AheadLoads> ahead;       // before `atomics`
+  std::unique_ptr<LineCache> cache;        // before `ahead`; null: none
 };
 
 // A page that a forked child finds empty, so that its calls find no path.
@@ -74,7 +74,8 @@ bool set_up(const Segment& segment, Opened* opened, softub_aperture_t* handle, s
   const bool cached = options.cache != SOFTUB_CACHE_NONE;
   softub_aperture_t* below = cached ? &opened->below : handle;
   if (!open_path(segment, options.path, true, below, &opened->way, why)) return false;
-  opened->ahead = std::make_unique<AheadLoads>(*opened->way.path, below->base, below->bytes, &handle->path);
+  opened->atomics = std::make_unique<QueuedAtomics>(*opened->way.path, opened->seg);
+  opened->ahead = std::make_unique<AheadLoads>(*opened->atomics, below->base, below->bytes, &handle->path);
   if (!cached) return true;
   opened->cache = std::make_unique<LineCache>(*opened->ahead, below->base, below->bytes, options.cache);
   handle->base = below->base;
@@ -194,26 +195,9 @@ urma_cr_status_t softub_fence(softub_aperture_t* handle) {
 
 urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op, uint64_t at, uint32_t bytes,
                                uint64_t operand, uint64_t compare, uint64_t* old) try {
-  Opened* opened = page_of(handle)->opened;
-  if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  RemotePath* path = path_of(handle);
+  if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
-  RemotePath* path = opened->way.path.get();
-  if (opened->cache != nullptr) opened->cache->make_way(at, bytes);
-  opened->ahead->forget();
-  if (!path->carries_atomics()) {
-    // Its stores come first; what became of them is told by the program's own fence.
-    if (const urma_cr_status_t status = path->settle(); status != URMA_CR_SUCCESS) return status;
-    if (opened->atomics == nullptr) {
-      const auto* segment = live<Segment>(opened->seg);
-      std::string why = "the segment is not imported any more";
-      if (segment != nullptr) opened->atomics = QueuePath::make(opened->seg, segment->uasid, &why);
-      if (opened->atomics == nullptr) {
-        URMA_LOG_ERROR("softub_atomic: %s", why.c_str());
-        return URMA_CR_LOC_OPERATION_ERR;
-      }
-    }
-    path = opened->atomics.get();
-  }
   uint64_t former = 0;
   const RemoteAtomic request{static_cast<AtomicOp>(op), bytes, at, operand, compare};
   const urma_cr_status_t status = path->atomic(request, &former);

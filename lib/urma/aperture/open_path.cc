@@ -6,6 +6,7 @@
 
 #include "lib/urma/aperture/frames_path.h"
 #include "lib/urma/aperture/queue_path.h"
+#include "lib/urma/aperture/queued_atomics.h"
 #include "lib/urma/device/eid.h"
 
 namespace ub::aperture {
@@ -92,20 +93,17 @@ bool open_queue(const Segment& segment, softub_aperture_t* pub, OpenedPath* out,
   return out->path != nullptr && fill_in(segment, SOFTUB_PATH_QUEUE, pub);
 }
 
-// Loads and stores by one path, atomics by another one.
 class WindowPath final : public RemotePath {
  public:
   softub_aperture_t pub{};
   OpenedPath opened;
-  std::unique_ptr<RemotePath> atomics;  // null: there are none, or the first one carries them
+  std::unique_ptr<QueuedAtomics> atomics;  // null: there are none
 
   urma_cr_status_t load(std::span<const LoadBlock> blocks) override { return opened.path->load(blocks); }
   urma_cr_status_t store(const StoreBlock& block) override { return opened.path->store(block); }
   urma_cr_status_t fence() override { return opened.path->fence(); }
   urma_cr_status_t atomic(const RemoteAtomic& request, uint64_t* old) override {
-    if (atomics == nullptr) return opened.path->atomic(request, old);
-    const urma_cr_status_t status = opened.path->settle();
-    return status == URMA_CR_SUCCESS ? atomics->atomic(request, old) : status;
+    return atomics != nullptr ? atomics->atomic(request, old) : URMA_CR_UNSUPPORTED_OPCODE_ERR;
   }
   bool is_signal_safe() const override { return opened.path->is_signal_safe(); }
   bool is_broken() const override { return opened.path->is_broken(); }
@@ -127,9 +125,9 @@ std::unique_ptr<RemotePath> open_window_path(const Segment& segment, softub_path
                                              std::string* why) {
   auto path = std::make_unique<WindowPath>();
   if (!open_path(segment, wanted, false, &path->pub, &path->opened, why)) return nullptr;
-  if (with_atomics && !path->opened.path->carries_atomics()) {
-    path->atomics = QueuePath::make(handle_of(segment), segment.uasid, why);
-    if (path->atomics == nullptr) return nullptr;
+  if (with_atomics) {
+    path->atomics = std::make_unique<QueuedAtomics>(*path->opened.path, handle_of(segment));
+    if (!path->atomics->prepare(why)) return nullptr;
   }
   return path;
 }

@@ -72,7 +72,7 @@ class RemotePath {
   virtual urma_cr_status_t fence() = 0;
   // Waits as fence() does; what went wrong is told by the next fence().
   virtual urma_cr_status_t settle() { return URMA_CR_SUCCESS; }
-  // False: atomics go another way, after settle().
+  // False: atomics go another way, after settle() (queued_atomics.h).
   virtual bool carries_atomics() const { return true; }
   // After a fence: executes it exactly once and waits for the former value. URMA_CR_ACK_TIMEOUT_ERR: it may have run.
   virtual urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) = 0;
