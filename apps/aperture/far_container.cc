@@ -96,6 +96,7 @@ class Trial {
  private:
   static softub_map_options_t mapped(const Options& o) {
     softub_map_options_t options = {};
+    options.way = SOFTUB_WAY_CACHED;
     options.cache_bytes = o.cache_bytes;
     return options;
   }

@@ -362,6 +362,16 @@ static void published_again(void) {
 }
 
 // A name whose owner was killed is nobody's, and the next owner's another segment.
+// A daemon notices that a process has ended a moment later than its parent.
+static void await_end_of(const char* name) {
+  urma_target_seg_t* seg;
+  for (int tries = 0; tries < 500 && (seg = find_with(name, 0)) != NULL; ++tries) {
+    forget(seg);
+    usleep(10000);
+  }
+  expect_nobody(name);
+}
+
 static void owner_dies(void) {
   struct name_order order = order_for(CREATE, "mortal");
   for (uint64_t life = 1; life <= 3; ++life) {
@@ -373,7 +383,7 @@ static void owner_dies(void) {
     kill(mortal.process, SIGKILL);
     waitpid(mortal.process, NULL, 0);
     close(mortal.socket);
-    expect_nobody("mortal");
+    await_end_of("mortal");
     uint64_t word;
     check_true("its memory is gone", load_first(seg, &word) != URMA_CR_SUCCESS);
     forget(seg);

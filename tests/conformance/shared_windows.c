@@ -359,6 +359,26 @@ static void by_default(void) {
   done_with(seg);
 }
 
+// A way that is left to the library is shared where it can be, whatever the other options say.
+static void expect_way(urma_target_seg_t* seg, softub_map_options_t options, softub_way_t expected) {
+  softub_way_t way = SOFTUB_WAY_ANY;
+  char* window = softub_map(seg, &options);
+  need(window != NULL, "softub_map");
+  check_number("softub_get_way", softub_get_way(window, &way), URMA_SUCCESS);
+  check_number("way", way, expected);
+  unmap(window);
+}
+
+static void by_options(void) {
+  urma_target_seg_t* seg = offered(SOFTUB_SHARE_WRITE, ALL);
+  expect_way(seg, (softub_map_options_t){.cache_bytes = 8 * PAGE}, SOFTUB_WAY_SHARED);
+  expect_way(seg, (softub_map_options_t){.flags = SOFTUB_MAP_READ_ONLY}, SOFTUB_WAY_SHARED);
+  expect_way(seg, (softub_map_options_t){.flags = SOFTUB_MAP_OWNED}, SOFTUB_WAY_CACHED);
+  expect_way(seg, (softub_map_options_t){.path = SOFTUB_PATH_QUEUE}, SOFTUB_WAY_CACHED);
+  expect_way(seg, (softub_map_options_t){.way = SOFTUB_WAY_CACHED}, SOFTUB_WAY_CACHED);
+  done_with(seg);
+}
+
 // The other ways reach the same bytes.
 static void beside_others(void) {
   static const uint32_t rights[] = {SOFTUB_SHARE_READ, SOFTUB_SHARE_WRITE};
@@ -602,6 +622,7 @@ static const struct {
     {"bytes are right", bytes},
     {"a part of the memory", part_of_it},
     {"mapped by default", by_default},
+    {"by options", by_options},
     {"beside the other ways", beside_others},
     {"order of writes", order_of_writes},
     {"atomics", atomics},

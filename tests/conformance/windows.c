@@ -24,7 +24,7 @@
 // ---- ways and paths ---------------------------------------------------------------------------------------
 
 static softub_path_t path;
-static softub_way_t way;
+static softub_way_t way = SOFTUB_WAY_CACHED;
 
 static char* map(uint64_t bytes, uint64_t cache, softub_policy_t policy, uint32_t flags) {
   softub_map_options_t options = {.offset = OFFSET, .bytes = bytes, .way = way, .policy = policy, .path = path};

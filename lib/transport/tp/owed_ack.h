@@ -32,10 +32,10 @@ inline void demand_ack(State& s, uint32_t channel, Instant now) {
 constexpr uint16_t low_bits(Psn psn) { return static_cast<uint16_t>(psn.value()); }
 
 // How long the acknowledgement of a packet that asks for one may take. Where packets may be lost, most packets of short
-// flights ask; so that nobody waits for acknowledgements who waits for answers, it leaves behind the next packet, which
-// is the answer to the one that asks, or the next request.
+// flights ask; so that nobody waits for acknowledgements who waits for answers, that of a single one leaves behind the
+// next packet, which is the answer to it, or the next request.
 inline Duration delay_if_asked(const Channel& ch) {
-  if (!ch.asks_soon) return {};
+  if (!ch.asks_soon || ch.unacknowledged > 1) return {};
   return std::min(kMostAckDelayIfAsked, ch.round_trip.smoothed / 2);
 }
 

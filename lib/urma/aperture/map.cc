@@ -86,6 +86,12 @@ struct Windows {
 
 // ---- options ---------------------------------------------------------------------------------------------------
 
+// A shared window has no path, and no pages that somebody has to own.
+bool may_be_shared(const softub_map_options_t& o) {
+  const bool suits = (o.flags & SOFTUB_MAP_OWNED) == 0 && o.path == SOFTUB_PATH_NONE;
+  return suits && (o.way == SOFTUB_WAY_SHARED || o.way == SOFTUB_WAY_ANY);
+}
+
 // Returns a sentence, or "". Fills in what was left to the library.
 std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
   if (o.offset % kPage != 0 || o.offset >= segment_bytes) return "the offset is no multiple of 4096 within the segment";
@@ -95,7 +101,7 @@ std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
     return "a way, policy or path that there is not";
   }
   if ((o.flags & ~kFlags) != 0) return "a flag that there is not";
-  if (o.way == SOFTUB_WAY_SHARED && ((o.flags & SOFTUB_MAP_OWNED) != 0 || o.path != SOFTUB_PATH_NONE)) {
+  if (o.way == SOFTUB_WAY_SHARED && !may_be_shared(o)) {
     return "a shared window has no path, and no pages that somebody has to own";
   }
   const uint64_t window = (o.bytes + kPage - 1) / kPage * kPage;
@@ -212,10 +218,9 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
     return fail(EINVAL);
   }
   auto mapped = std::make_shared<Mapped>();
-  // Without options: shared where that is offered.
-  if (wanted == nullptr || options.way == SOFTUB_WAY_SHARED) {
+  if (may_be_shared(options)) {
     if (make_shared_window(*mapped, *segment, options, &why)) return remember(std::move(mapped));
-    if (wanted != nullptr) {
+    if (options.way == SOFTUB_WAY_SHARED) {
       URMA_LOG_ERROR("softub_map: %s", why.c_str());
       return fail(EHOSTUNREACH);
     }

@@ -359,13 +359,13 @@ TEST(Transmitter, one_that_is_asked_for_leaves_behind_the_next_packet) {
   EXPECT_EQ(s.send_acks(), 0u) << "nobody asks";
 }
 
-TEST(Transmitter, a_second_packet_that_asks_does_not_delay_it) {
+TEST(Transmitter, one_for_a_second_packet_that_asks_leaves_at_once) {
   Asked s(microseconds(100));
-  s.send_packet();
-  s.pass(microseconds(1));
   s.owe(RxVerdict::kInOrder, true);
-  EXPECT_EQ(s.s->acks_due, s.now + kMostAckDelayIfAsked - microseconds(1));
   EXPECT_EQ(s.send_acks(), 1u);
+  s.owe();
+  s.owe(RxVerdict::kInOrder, true);
+  EXPECT_EQ(s.send_acks(), 1u) << "the first one did not ask";
 }
 
 TEST(Transmitter, one_that_is_asked_for_leaves_soon_without_another_packet) {
@@ -379,16 +379,6 @@ TEST(Transmitter, one_that_is_asked_for_leaves_soon_without_another_packet) {
     s.pass(nanoseconds(1));
     EXPECT_EQ(s.send_acks(), 1u);
   }
-}
-
-TEST(Transmitter, one_that_is_asked_for_hurries_what_is_owed_already) {
-  Sending s;
-  s.owe();
-  s.ch().asks_soon = true;
-  s.ch().round_trip.smoothed = microseconds(100);
-  s.owe(RxVerdict::kInOrder, true);
-  s.pass(kMostAckDelayIfAsked);
-  EXPECT_EQ(s.transmitter.send_acks(Acks::kMayWait, s.now), 1u);
 }
 
 TEST(Transmitter, one_that_is_asked_for_leaves_at_once_before_the_first_round_trip_and_where_nothing_is_lost) {

@@ -301,9 +301,10 @@ urma_status_t softub_get_cost(softub_aperture_t* handle, softub_cost_t* cost);
 
 /* How a window is made. */
 typedef enum softub_way {
-  SOFTUB_WAY_CACHED = 0,   /* pages are loaded when they are touched, and written back later */
-  SOFTUB_WAY_UNCACHED = 1, /* each access is one of the remote memory, of its own size: exact, and slow */
-  SOFTUB_WAY_SHARED = 2    /* the memory itself, which its owner on this host offers (softub_alloc_shared) */
+  SOFTUB_WAY_ANY = 0,      /* shared where the owner offers that and the other options allow it, else cached */
+  SOFTUB_WAY_CACHED = 1,   /* pages are loaded when they are touched, and written back later */
+  SOFTUB_WAY_UNCACHED = 2, /* each access is one of the remote memory, of its own size: exact, and slow */
+  SOFTUB_WAY_SHARED = 3    /* the memory itself, which its owner on this host offers (softub_alloc_shared) */
 } softub_way_t;
 
 typedef enum softub_policy {
@@ -312,7 +313,7 @@ typedef enum softub_policy {
 } softub_policy_t;
 
 #define SOFTUB_MAP_READ_ONLY 1u /* a write is an error */
-#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; cached */
+#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; not shared */
 
 typedef struct softub_map_options {
   uint64_t offset;         /* where the window begins in the segment: a multiple of 4096 */
@@ -340,8 +341,8 @@ typedef struct softub_map_options {
  * and permissions are checked by the owner's NIC now; when they no longer hold (softub_holders() says when), or the
  * owner or its NIC ends, the window has no access any more, and faults go to the handler of softub_on_fault().
  *
- * @param seg stays imported until softub_unmap(). @param options NULL: all defaults, and the way is SHARED where the
- *         owner offers that, else CACHED; softub_get_way() tells.
+ * @param seg stays imported until softub_unmap(). @param options NULL: all of them 0. Of way ANY, SHARED is not
+ *         tried with a path or MAP_OWNED, which it does not have; softub_get_way() tells which way it became.
  * @return the address of the first byte; NULL with errno EINVAL: no imported segment, or options that make no sense (the
  *         log says which); EPERM: the kernel or the container refuses userfaultfd, or code made at run time (the log names
  *         the setting); EHOSTUNREACH: the wanted path does not lead there, or the memory is not offered; ENOMEM; ENODEV: the library is not started.
