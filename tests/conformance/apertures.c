@@ -4,10 +4,13 @@
 // forks and ends do to handles. Usage: see far.h.
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <softub_aperture.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -506,6 +509,63 @@ static void more_than_there_are(void) {
   for (int i = 0; i <= MOST_HANDLES; ++i) softub_close(handles[i]);
 }
 
+// ---- calls that are left by a jump ------------------------------------------------------------------------
+
+static sigjmp_buf after_fault;
+
+static void leave(int signal) { siglongjmp(after_fault, signal); }
+
+enum { MOST_LINES = 40 };
+
+// Each kind of call, with a buffer that cannot be accessed.
+static void call_with(softub_aperture_t* handle, int kind, char* nowhere) {
+  static const uint32_t sizes[] = {8, 64, 4096};
+  static uint64_t at[MOST_LINES];
+  for (int i = 0; i < MOST_LINES; ++i) at[i] = 4096 + 64u * (unsigned)i;
+  const uint32_t bytes = sizes[kind % 3];
+  if (kind < 3) {
+    softub_load(handle, 4096, nowhere, bytes);
+  } else if (kind < 6) {
+    softub_store(handle, 4096, nowhere, bytes);
+  } else {
+    softub_load_many(handle, at, kind == 6 ? MOST_LINES : 1, nowhere);
+  }
+}
+
+static void expect_whole(softub_aperture_t* handle, uint32_t seed) {
+  static char expected[BYTES], got[8192];
+  fill(expected, BYTES, seed);
+  for (uint64_t at = 0; at < BYTES; at += sizeof got) {
+    memset(got, 0, sizeof got);
+    check_number("load", softub_load(handle, at, got, sizeof got), URMA_CR_SUCCESS);
+    check_true("bytes", memcmp(got, expected + at, sizeof got) == 0);
+    check_number("a line", softub_load(handle, at + 64, got, 64), URMA_CR_SUCCESS);
+    check_true("its bytes", memcmp(got, expected + at + 64, 64) == 0);
+  }
+}
+
+static void left_body(softub_path_t path) {
+  const struct sigaction ours = {.sa_handler = leave};
+  struct sigaction before;
+  sigaction(SIGSEGV, &ours, &before);
+  softub_aperture_t* handle = open_handle(stage.far, path);
+  char* nowhere = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  need(nowhere != MAP_FAILED, "mmap");
+  far_fill(0, BYTES, SEED);
+  for (volatile int kind = 0; kind < 8; ++kind) {
+    if (sigsetjmp(after_fault, 1) == 0) {
+      call_with(handle, kind, nowhere);
+      check_true("the buffer cannot be accessed", false);
+    }
+    if (cache_of_handles != SOFTUB_CACHE_NONE) softub_sync_cache(handle, 0, SOFTUB_TO_THE_END, SOFTUB_DISCARD);
+    expect_whole(handle, SEED);
+    check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
+  }
+  munmap(nowhere, BYTES);
+  softub_close(handle);
+  sigaction(SIGSEGV, &before, NULL);
+}
+
 // ---- after the library ------------------------------------------------------------------------------------
 
 static softub_aperture_t* left_over;
@@ -538,6 +598,7 @@ static void token(void) { for_each_path(token_body); }
 static void unregistered(void) { for_each_path(unregistered_body); }
 static void cost(void) { for_each_path(cost_body); }
 static void forks(void) { for_each_path(fork_body); }
+static void left(void) { for_each_path(left_body); }
 
 static void cached_bytes(void) {
   for_each_cache(integrity_body);
@@ -577,6 +638,7 @@ static const struct test_case cases[] = {
     {"cost", cost},
     {"fork", forks},
     {"more handles than there are", more_than_there_are},
+    {"calls that are left by a jump", left},
     {"a handle that is left open", leave_one},
 };
 static const struct test_case finale = {"after urma_uninit", after_the_end};

@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/ipc/not_cancelled.h"
 #include "lib/ipc/of_process.h"
 
 namespace ub::aperture {
@@ -169,6 +170,7 @@ bool FaultRouter::serve(const Fault& fault) {
   FailedAccess failed;
   FaultHandler::Value handler;
   {
+    const ipc::NotCancelled guard;  // it may hold a page that other threads wait for
     const Counted counted(*this);
     Window* window = find(fault.address);
     if (window == nullptr) return false;

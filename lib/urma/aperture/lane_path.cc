@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/ipc/barrier.h"
+#include "lib/ipc/not_cancelled.h"
 #include "lib/transport/wire/bypass_packet.h"
 #include "lib/urma/clock.h"
 
@@ -123,6 +124,7 @@ inline uint64_t LanePath::wait_for(const std::byte* line, uint32_t number) {
 
 // The other end may be asleep, without a CPU, or gone; or it is our own NIC, which we can drive.
 uint64_t LanePath::wait_slowly(const std::byte* line, uint32_t number) {
+  const ipc::NotCancelled guard;  // else an answer would come that nobody takes
   const int64_t began = urma::now_ns();
   int64_t looked = began;
   for (;;) {
@@ -149,6 +151,7 @@ void LanePath::ring_if_asleep() {
 // Only one ring for each sleep.
 void LanePath::ring() {
   if (__atomic_exchange_n(lane_.nic_sleeps, 0, __ATOMIC_SEQ_CST) == 0) return;
+  const ipc::NotCancelled guard;
   const int kept = errno;
   const char bell = 0;
   ::send(socket_.get(), &bell, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -167,6 +170,7 @@ bool LanePath::is_hung_up() const {
 // ---- lines -----------------------------------------------------------------------------------------------------
 
 void LanePath::send_load(uint64_t address) {
+  ++pub_.unanswered;
   softub_lane_send(&lane_, &lane_.load, softub_lane_begin(&lane_, &lane_.load, address));
   ring_if_asleep();
 }
@@ -174,8 +178,8 @@ void LanePath::send_load(uint64_t address) {
 // To the oldest request of the small ring: a store, or a load ahead of its use. False: the lane is broken.
 bool LanePath::take_answer() {
   const uint32_t number = lane_.answered;
-  const uint8_t* line = lane_.replies + number % SOFTUB_LANE_SLOTS * SOFTUB_LANE_SLOT_BYTES;
-  const uint64_t word = wait_for(reinterpret_cast<const std::byte*>(line), number);
+  const std::byte* line = small_answer(number);
+  const uint64_t word = wait_for(line, number);
   if (word == 0) {
     if (store_error_ == URMA_CR_SUCCESS) store_error_ = URMA_CR_ACK_TIMEOUT_ERR;
     return false;
@@ -184,13 +188,13 @@ bool LanePath::take_answer() {
   --pub_.unanswered;
   if (EarlyLoad* early = std::exchange(early_[number % SOFTUB_LANE_SLOTS], nullptr); early != nullptr) {
     take_early(*early, line, word);
-  } else if (is_refusal(reinterpret_cast<const std::byte*>(line)) && store_error_ == URMA_CR_SUCCESS) {
+  } else if (is_refusal(line) && store_error_ == URMA_CR_SUCCESS) {
     store_error_ = URMA_CR_REM_ACCESS_ABORT_ERR;
   }
   return true;
 }
 
-void LanePath::take_early(EarlyLoad& early, const uint8_t* line, uint64_t word) {
+void LanePath::take_early(EarlyLoad& early, const std::byte* line, uint64_t word) {
   early.is_done = true;
   early.status = data_of(word) == kLineBytes ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR;
   if (early.status != URMA_CR_SUCCESS) return;
@@ -206,18 +210,30 @@ bool LanePath::make_room() {
 }
 
 bool LanePath::take_answers() {
-  while (pub_.unanswered != 0) {
+  while (pub_.unanswered != loads_) {
     if (!take_answer()) return false;
   }
   return true;
 }
 
+// A program may have left a load by a jump, out of the handler of a fault in its buffer. What was asked then is the
+// oldest that is in the rings, since a load takes the answers to all that is older first. False: the lane is broken.
+bool LanePath::forget_abandoned() {
+  for (; loads_ != 0; took_load()) {
+    if (wait_for(small_answer(lane_.answered), lane_.answered) == 0) return false;
+  }
+  for (; large_answered_ != large_next_; ++large_answered_) {
+    if (wait_for(large_answer(large_answered_), large_answered_) == 0) return false;
+  }
+  return true;
+}
+
+// The bytes are copied last: the program's memory may fault, and its handler leave by a jump.
 urma_cr_status_t LanePath::take_load_answer(const Piece& piece, std::byte* to) {
   const uint32_t number = lane_.answered;
-  const uint8_t* line = lane_.replies + number % SOFTUB_LANE_SLOTS * SOFTUB_LANE_SLOT_BYTES;
-  const uint64_t word = wait_for(reinterpret_cast<const std::byte*>(line), number);
+  const uint64_t word = wait_for(small_answer(number), number);
   if (word == 0) return URMA_CR_ACK_TIMEOUT_ERR;
-  ++lane_.answered;
+  took_load();
   if (word != softub_lane_data_word(number)) return URMA_CR_REM_ACCESS_ABORT_ERR;
   std::memcpy(to, softub_lane_answer_data(&lane_, number) + piece.offset, piece.bytes);
   return URMA_CR_SUCCESS;
@@ -227,7 +243,7 @@ urma_cr_status_t LanePath::take_load_answer(const Piece& piece, std::byte* to) {
 
 void LanePath::send_large(bool is_store, const Piece& piece, const std::byte* from) {
   const softub_lane_head_t& head = is_store ? large_store_ : large_load_;
-  const uint32_t number = large_next_++;
+  const uint32_t number = large_next_;
   const size_t slot = number % LaneLayout::kLargeSlots;
   std::byte* line = memory_.data() + LaneLayout::kLargeRequests + slot * LaneLayout::kLargeSlot;
   if (is_store) std::memcpy(line + LaneLayout::kLine, from, piece.bytes);
@@ -239,13 +255,13 @@ void LanePath::send_large(bool is_store, const Piece& piece, const std::byte* fr
   softub_lane_put_big64(bytes + head.address_at, piece.address | length_code);
   const uint64_t more = is_store ? uint64_t{piece.lines - 1} * kLineBytes : 0;
   __atomic_store_n(reinterpret_cast<uint64_t*>(line), (head.word + (more << 16)) | (number & 0xffff), __ATOMIC_RELEASE);
+  ++large_next_;
   ring_if_asleep();
 }
 
 urma_cr_status_t LanePath::take_large_answer(const Piece& piece, std::byte* to) {
   const uint32_t number = large_answered_;
-  const std::byte* line =
-      memory_.data() + LaneLayout::kLargeReplies + number % LaneLayout::kLargeSlots * LaneLayout::kLargeSlot;
+  const std::byte* line = large_answer(number);
   const uint64_t word = wait_for(line, number);
   if (word == 0) return URMA_CR_ACK_TIMEOUT_ERR;
   ++large_answered_;
@@ -264,6 +280,7 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
   for (const LoadBlock& block : blocks) {
     if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
   }
+  if (!forget_abandoned()) return URMA_CR_ACK_TIMEOUT_ERR;
   PieceWalk asked(blocks, segment_.base, kMaxLines), got = asked;
   const auto is_long = [](const LoadBlock& block) { return block.bytes > kLineBytes; };
   if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
@@ -274,7 +291,12 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
       const Piece piece = asked.piece();
       const bool room = piece.lines == 1 ? has_room() : large_next_ - large_answered_ < LaneLayout::kLargeSlots;
       if (!room) break;
-      piece.lines == 1 ? send_load(piece.address) : send_large(false, piece, nullptr);
+      if (piece.lines == 1) {
+        ++loads_;
+        send_load(piece.address);
+      } else {
+        send_large(false, piece, nullptr);
+      }
       asked.pass(piece);
       ++in_flight;
     }
@@ -295,11 +317,13 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
   for (const uint64_t place : at) {
     if (const urma_cr_status_t status = check(place, kLineBytes); status != URMA_CR_SUCCESS) return status;
   }
-  if (!take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  if (!forget_abandoned() || !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
   for (size_t sent = 0, got = 0; got != at.size(); ++got, to += kLineBytes) {
     const size_t before = sent;
     for (; sent != at.size() && has_room(); ++sent) {
+      ++loads_;
+      ++pub_.unanswered;
       softub_lane_send(&lane_, &lane_.load, softub_lane_begin(&lane_, &lane_.load, segment_.base + at[sent]));
     }
     if (sent != before) ring_if_asleep();
@@ -311,6 +335,8 @@ urma_cr_status_t LanePath::load_lines(std::span<const uint64_t> at, std::byte* t
 }
 
 urma_cr_status_t LanePath::finish_load(uint64_t at, void* to, uint32_t bytes) {
+  ++loads_;
+  ++pub_.unanswered;
   ring_if_asleep();
   return take_load_answer(first_piece(segment_.base + at, bytes, kMaxLines), static_cast<std::byte*>(to));
 }
@@ -339,6 +365,7 @@ urma_cr_status_t LanePath::store_lines(const Piece& piece, const std::byte* from
 
 urma_cr_status_t LanePath::store(const StoreBlock& block) {
   if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
+  if (!forget_abandoned()) return URMA_CR_ACK_TIMEOUT_ERR;
   return cut_store(
       block, segment_.base, kMaxLines,
       [this](const Piece& piece, const std::byte* from) { return store_lines(piece, from); },
@@ -346,22 +373,23 @@ urma_cr_status_t LanePath::store(const StoreBlock& block) {
 }
 
 urma_cr_status_t LanePath::fence() {
-  if (!broken_) take_answers();
+  if (!broken_) settle();
   if (broken_ && store_error_ == URMA_CR_SUCCESS) return URMA_CR_ACK_TIMEOUT_ERR;
   return std::exchange(store_error_, URMA_CR_SUCCESS);
 }
 
 bool LanePath::ask(EarlyLoad* early) {
-  if (check(early->block.at, early->block.bytes) != URMA_CR_SUCCESS || !has_room()) return false;
+  if (check(early->block.at, early->block.bytes) != URMA_CR_SUCCESS || !forget_abandoned() || !has_room()) return false;
   early_[lane_.next % SOFTUB_LANE_SLOTS] = early;
-  ++pub_.unanswered;
   const uint64_t address = segment_.base + early->block.at;
   send_load(address - address % kLineBytes);
   return true;
 }
 
 void LanePath::finish(EarlyLoad* early) {
-  while (!early->is_done && take_answer()) {
+  if (!early->is_done && forget_abandoned()) {
+    while (!early->is_done && take_answer()) {
+    }
   }
   if (early->is_done) return;
   early->is_done = true;

@@ -41,7 +41,9 @@ class LanePath final : public RemotePath {
   urma_cr_status_t load(std::span<const LoadBlock>) override;
   urma_cr_status_t store(const StoreBlock&) override;
   urma_cr_status_t fence() override;
-  urma_cr_status_t settle() override { return take_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR; }
+  urma_cr_status_t settle() override {
+    return forget_abandoned() && take_answers() ? URMA_CR_SUCCESS : URMA_CR_ACK_TIMEOUT_ERR;
+  }
   bool carries_atomics() const override { return false; }
   urma_cr_status_t atomic(const RemoteAtomic&, uint64_t* old) override;
   bool ask(EarlyLoad*) override;
@@ -59,6 +61,8 @@ class LanePath final : public RemotePath {
   urma_cr_status_t finish_load(uint64_t at, void* to, uint32_t bytes);
 
  private:
+  using Layout = ipc::LaneLayout;
+
   LanePath(const RemoteSegment& segment, Options options, softub_aperture_t* pub)
       : segment_(segment), options_(std::move(options)), pub_(*pub), lane_(pub->lane) {}
   void set_up(const ipc::OpenedLane&);
@@ -72,11 +76,23 @@ class LanePath final : public RemotePath {
   bool take_answer();
   bool take_answers();
   bool make_room();
-  void take_early(EarlyLoad&, const uint8_t* line, uint64_t word);
+  bool forget_abandoned();
+  void take_early(EarlyLoad&, const std::byte* line, uint64_t word);
+  const std::byte* small_answer(uint32_t number) const {
+    return memory_.data() + Layout::kSmallReplies + number % Layout::kSmallSlots * Layout::kSmallSlot;
+  }
+  void took_load() {
+    ++lane_.answered;
+    --pub_.unanswered;
+    --loads_;
+  }
   urma_cr_status_t take_load_answer(const Piece&, std::byte* to);
 
   // Large ring.
   void send_large(bool is_store, const Piece&, const std::byte* from);
+  const std::byte* large_answer(uint32_t number) const {
+    return memory_.data() + Layout::kLargeReplies + number % Layout::kLargeSlots * Layout::kLargeSlot;
+  }
   urma_cr_status_t take_large_answer(const Piece&, std::byte* to);
 
   // Waits for the answer in this line, whose word is returned; 0: the lane is broken.
@@ -94,6 +110,7 @@ class LanePath final : public RemotePath {
   ipc::Fd socket_;
   bool broken_ = false;
   std::array<EarlyLoad*, SOFTUB_LANE_SLOTS> early_{};  // by slot of the small ring; null: a store
+  uint32_t loads_ = 0;                          // in the small ring, that their caller waits for
   uint32_t large_next_ = 0, large_answered_ = 0;
   softub_lane_head_t large_load_{}, large_store_{};
   urma_cr_status_t store_error_ = URMA_CR_SUCCESS;  // the first one since the last fence

@@ -158,6 +158,7 @@ urma_cr_status_t QueuePath::post(urma_jfs_wr_t& request, uint64_t slot, uint64_t
   request.user_ctx = slot;
   request.flag.bs.complete_enable = 1;
   while (in_flight_ == kDepth) poll();
+  if (broken_) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_jfs_wr_t* bad = nullptr;
   if (urma_post_jfs_wr(jfs_, &request, &bad) != URMA_SUCCESS) return URMA_CR_LOC_OPERATION_ERR;
   ranges_[(oldest_ + in_flight_) % kDepth] = {at, bytes};
@@ -166,10 +167,16 @@ urma_cr_status_t QueuePath::post(urma_jfs_wr_t& request, uint64_t slot, uint64_t
   return URMA_CR_SUCCESS;
 }
 
+// Records are kept until they are handled: the program may leave complete() by a jump, out of the handler of a fault in
+// its buffer.
 void QueuePath::poll() {
-  urma_cr_t records[32];
-  const int count = urma_poll_jfc(jfc_, 32, records);
-  for (int i = 0; i < count; ++i) complete(records[i]);
+  int count = static_cast<int>(records_end_ - records_at_);
+  if (count == 0) {
+    count = urma_poll_jfc(jfc_, static_cast<int>(records_.size()), records_.data());
+    records_at_ = 0;
+    records_end_ = static_cast<uint32_t>(std::max(count, 0));
+  }
+  while (records_at_ != records_end_) complete(records_[records_at_++]);
   if (count > 0) {
     waits_since_ns_ = 0;
   } else if (count < 0) {
@@ -184,6 +191,7 @@ void QueuePath::poll() {
 void QueuePath::give_up() {
   broken_ = true;
   in_flight_ = 0;
+  records_at_ = records_end_ = 0;
   slots_ = {};
   if (load_error_ == URMA_CR_SUCCESS) load_error_ = URMA_CR_ACK_TIMEOUT_ERR;
   if (store_error_ == URMA_CR_SUCCESS) store_error_ = URMA_CR_ACK_TIMEOUT_ERR;
@@ -196,20 +204,29 @@ void QueuePath::complete(const urma_cr_t& record) {
   if (record.user_ctx != kNoSlot) {
     Slot& slot = slots_[record.user_ctx];
     --slot.requests;
-    if (slot.to != nullptr) return end_load(slot, record.user_ctx, record.status);
+    if (slot.is_load) return end_load(slot, record.user_ctx, record.status);
   }
   if (store_error_ == URMA_CR_SUCCESS) store_error_ = record.status;
 }
 
-// Or an atomic.
+// Or an atomic. The bytes are copied last: the program's memory may fault, and its handler leave by a jump.
 void QueuePath::end_load(Slot& slot, uint64_t index, urma_cr_status_t status) {
-  if (status == URMA_CR_SUCCESS) std::memcpy(slot.to, memory_of(index), slot.bytes);
-  slot.to = nullptr;
+  void* to = std::exchange(slot.to, nullptr);
+  slot.is_load = false;
   if (EarlyLoad* early = std::exchange(slot.early, nullptr); early != nullptr) {
     early->status = status;
     early->is_done = true;
   } else if (load_error_ == URMA_CR_SUCCESS) {
     load_error_ = status;
+  }
+  if (status == URMA_CR_SUCCESS && to != nullptr) std::memcpy(to, memory_of(index), slot.bytes);
+}
+
+// Whoever left a load by a jump does not want its bytes any more.
+void QueuePath::forget_abandoned() {
+  if (!waits_) return;
+  for (Slot& slot : slots_) {
+    if (slot.early == nullptr) slot.to = nullptr;
   }
 }
 
@@ -223,8 +240,10 @@ urma_cr_status_t QueuePath::load(std::span<const LoadBlock> blocks) {
   for (const LoadBlock& block : blocks) {
     if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
   }
+  forget_abandoned();
   drain();
   load_error_ = URMA_CR_SUCCESS;
+  waits_ = true;
   for (const LoadBlock& block : blocks) {
     if (const urma_cr_status_t status = read(block, take_slot()); status != URMA_CR_SUCCESS) {
       load_error_ = status;
@@ -232,11 +251,13 @@ urma_cr_status_t QueuePath::load(std::span<const LoadBlock> blocks) {
     }
   }
   drain();
+  waits_ = false;
   return load_error_;
 }
 
 urma_cr_status_t QueuePath::read(const LoadBlock& block, uint64_t slot) {
   slots_[slot].to = block.to;
+  slots_[slot].is_load = true;
   slots_[slot].bytes = block.bytes;
   urma_sge_t to = local(memory_of(slot), block.bytes), from = remote(block.at, block.bytes);
   urma_jfs_wr_t request{};
@@ -244,13 +265,14 @@ urma_cr_status_t QueuePath::read(const LoadBlock& block, uint64_t slot) {
   request.rw.src = {&from, 1};
   request.rw.dst = {&to, 1};
   const urma_cr_status_t status = post(request, slot, block.at, 0);
-  if (status != URMA_CR_SUCCESS) slots_[slot].to = nullptr;
+  if (status != URMA_CR_SUCCESS) slots_[slot] = {};
   return status;
 }
 
 // A load must see the stores before it, which would have to be waited for.
 bool QueuePath::ask(EarlyLoad* early) {
   const LoadBlock& block = early->block;
+  forget_abandoned();
   if (check(block.at, block.bytes) != URMA_CR_SUCCESS || overlaps(block.at, block.bytes) || in_flight_ == kDepth)
     return false;
   const auto used = std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.requests != 0; });
@@ -262,6 +284,7 @@ bool QueuePath::ask(EarlyLoad* early) {
 }
 
 void QueuePath::finish(EarlyLoad* early) {
+  forget_abandoned();
   while (!early->is_done && in_flight_ != 0) poll();
   if (early->is_done) return;
   early->is_done = true;
@@ -281,14 +304,14 @@ urma_cr_status_t QueuePath::write(uint64_t at, const std::byte* from, uint32_t b
 // Each run of enabled bytes is a WRITE.
 urma_cr_status_t QueuePath::store(const StoreBlock& block) {
   if (const urma_cr_status_t status = check(block.at, block.bytes); status != URMA_CR_SUCCESS) return status;
+  forget_abandoned();
   if (overlaps(block.at, block.bytes)) drain();
-  const auto* from = static_cast<const std::byte*>(block.from);
   const bool is_inline = block.bytes <= kInlineBytes;
   const uint64_t slot = is_inline ? kNoSlot : take_slot();
-  if (!is_inline) {
-    std::memcpy(memory_of(slot), from, block.bytes);
-    from = memory_of(slot);
-  }
+  // Copied before the library is asked to send: the program's memory may fault.
+  std::byte few[kInlineBytes];
+  std::byte* from = is_inline ? few : memory_of(slot);
+  std::memcpy(from, block.from, block.bytes);
   const auto enabled = [&block](uint32_t i) { return is_enabled(block, i); };
   for (uint32_t start = 0; start < block.bytes;) {
     if (!enabled(start)) {
@@ -305,6 +328,7 @@ urma_cr_status_t QueuePath::store(const StoreBlock& block) {
 }
 
 urma_cr_status_t QueuePath::fence() {
+  forget_abandoned();
   drain();
   if (store_error_ == URMA_CR_SUCCESS && broken_) return URMA_CR_ACK_TIMEOUT_ERR;
   return std::exchange(store_error_, URMA_CR_SUCCESS);
@@ -314,11 +338,13 @@ urma_cr_status_t QueuePath::atomic(const RemoteAtomic& a, uint64_t* old) {
   if (const urma_cr_status_t status = check(a.at, a.bytes); status != URMA_CR_SUCCESS) return status;
   urma_jfs_wr_t request{};
   if (!opcode_of(a.op, &request.opcode) || (a.bytes != 4 && a.bytes != 8)) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
+  forget_abandoned();
   drain();
   load_error_ = URMA_CR_SUCCESS;
   const uint64_t slot = take_slot();
   *old = 0;
   slots_[slot].to = old;
+  slots_[slot].is_load = true;
   slots_[slot].bytes = a.bytes;
   urma_sge_t result = local(memory_of(slot), a.bytes), to = remote(a.at, a.bytes);
   if (a.op == AtomicOp::kCompareSwap || a.op == AtomicOp::kSwap) {
@@ -333,7 +359,7 @@ urma_cr_status_t QueuePath::atomic(const RemoteAtomic& a, uint64_t* old) {
   }
   const urma_cr_status_t status = post(request, slot, a.at, 0);
   if (status != URMA_CR_SUCCESS) {
-    slots_[slot].to = nullptr;
+    slots_[slot] = {};
     return status;
   }
   drain();

@@ -52,7 +52,8 @@ class QueuePath final : public RemotePath {
   // A part of the buffer, in use until all requests that have bytes there are complete.
   struct Slot {
     uint32_t requests = 0;
-    void* to = nullptr;  // a load: where the bytes go
+    bool is_load = false;  // or an atomic
+    void* to = nullptr;    // where the bytes of a load go; null: nobody wants them any more
     uint32_t bytes = 0;
     EarlyLoad* early = nullptr;  // whose load this is; null: of the call that waits
   };
@@ -74,6 +75,7 @@ class QueuePath final : public RemotePath {
   void give_up();
   void complete(const urma_cr_t&);
   void end_load(Slot&, uint64_t slot, urma_cr_status_t);
+  void forget_abandoned();
   void drain();
 
   urma_target_seg_t* seg_;
@@ -83,6 +85,9 @@ class QueuePath final : public RemotePath {
   std::byte* buffer_ = nullptr;
   urma_target_seg_t* buffer_seg_ = nullptr;
   std::array<Slot, kSlots> slots_{};
+  std::array<urma_cr_t, 32> records_;  // those from records_at_ on are to be handled
+  uint32_t records_at_ = 0, records_end_ = 0;
+  bool waits_ = false;  // a load has begun and not returned: its caller waits, or has left it by a jump
   // Where the requests in flight write, in the order in which they complete: that of posting.
   struct Range {
     uint64_t at;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -88,7 +89,7 @@ class ServingNic {
   uint32_t token_id = 0;
   RegisteredSegment registered;
   ipc::LaneReply reply{};
-  bool serves = true;
+  std::atomic<bool> serves = true;
   size_t served = 0, links_down = 0;
   Instant now{1'000'000};
 

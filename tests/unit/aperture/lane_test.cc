@@ -3,7 +3,9 @@
 // Lanes from both ends: what a program loads and stores, and what a NIC makes of programs that sleep, die or lie.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 
+#include <atomic>
 #include <random>
 
 #include "tests/unit/aperture/lane_pair.h"
@@ -127,6 +129,39 @@ TEST_F(Lane, whole_lines_at_once_and_stores_before_them) {
   }
   const uint64_t beyond[] = {0, nic.memory.size()};
   EXPECT_EQ(program.path->load_lines(beyond, got.data()), URMA_CR_REM_ACCESS_ABORT_ERR);
+}
+
+// Else the answer would come later, and be taken for that of another load.
+TEST_F(Lane, a_thread_is_cancelled_behind_its_call) {
+  Program program(nic, nic.add(0, nic.memory.size()));
+  nic.serves = false;
+  struct Loading {
+    Program& program;
+    std::atomic<bool> ended{false};
+  } loading{program};
+  pthread_t thread;
+  const auto load = [](void* what) -> void* {
+    auto& own = *static_cast<Loading*>(what);
+    uint64_t word;
+    own.program.load(512, &word, 8);
+    own.ended = true;
+    pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, load, &loading), 0);
+  usleep(2000);
+  pthread_cancel(thread);
+  usleep(2000);  // it looks at its socket each 50 us
+  nic.serves = true;
+  void* result;
+  pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_TRUE(loading.ended);
+  for (uint64_t at = 0; at < 1024; at += 8) {
+    uint64_t word = 0;
+    ASSERT_EQ(program.load(at, &word, 8), URMA_CR_SUCCESS);
+    EXPECT_EQ(std::memcmp(&word, nic.memory.data() + at, 8), 0) << at;
+  }
 }
 
 TEST_F(Lane, many_blocks_at_once_come_each_to_its_place) {

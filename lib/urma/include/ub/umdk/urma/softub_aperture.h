@@ -47,7 +47,7 @@ typedef enum softub_path {
 typedef struct softub_aperture {
   /* For the inline calls alone. */
   uint32_t path;       /* softub_path_t */
-  uint32_t unanswered; /* stores, and loads ahead of their use, whose answers were not looked at */
+  uint32_t unanswered; /* requests whose answers were not looked at, but those of inline loads */
   uint64_t base;       /* how the target names the first byte */
   uint64_t bytes;      /* of the segment */
   softub_line_cache_t* cache; /* SOFTUB_PATH_CACHED */
