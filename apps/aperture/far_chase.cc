@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// far_chase: what a dependent load of remote memory costs, each way.
+// far_chase: what a dependent load of remote memory costs, through cached and uncached windows and by a handle.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -172,12 +172,13 @@ int main(int argc, char** argv) {
   Options o;
   Program program;
   program.name = "far_chase";
-  program.purpose = "dependent loads through memory of another process: each way that there is, and READs beside them";
+  program.purpose =
+      "dependent loads through memory of another process: cached and uncached windows, loads by a handle, and READs";
   program.port = 18520;
   program.bytes = 16 << 20;
   program.footer = R"(Examples:
   far_chase                                    the server: offers 16 MiB
-  far_chase localhost                          lays a ring through it, follows it each way, prints medians
+  far_chase localhost                          lays a ring through it, follows it in these ways, prints medians
   far_chase --loopback --memory 1m --seconds 0.02
 The ways take turns, so that all of them meet the same machine. "An eighth": so much of the memory may be present.)";
   program.add_options = [&o](CLI::App& app) {

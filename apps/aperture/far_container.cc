@@ -86,10 +86,13 @@ class Trial {
   }
 
   void run() {
-    step("filled, in random order of the keys", [this] { fill(); });
-    step("walked through: each element is there once, and right", [this] { walk(); });
-    if constexpr (!std::is_same_v<Container, List>) step("looked up at random: right", [this] { look_up_some(); });
-    step("written back, and read from the server's memory by loads: right", [this] { compare_with_loads(); });
+    step("filling", "filled, in random order of the keys", [this] { fill(); });
+    step("walking", "walked through: each element is there once, and right", [this] { walk(); });
+    if constexpr (!std::is_same_v<Container, List>) {
+      step("looking up", "looked up at random: right", [this] { look_up_some(); });
+    }
+    step("writing back", "written back, and read from the server's memory by loads: right",
+         [this] { compare_with_loads(); });
     print();
   }
 
@@ -102,8 +105,10 @@ class Trial {
   }
 
   template <class Work>
-  void step(const char* what, Work work) {
+  void step(const char* begins, const char* what, Work work) {
     const auto start = std::chrono::steady_clock::now();
+    fmt::print("            {} ...\n", begins);
+    std::fflush(stdout);
     work();
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     fmt::print("{:8.2f} s  {}\n", time.count(), what);
@@ -206,7 +211,8 @@ int main(int argc, char** argv) {
   program.bytes = 64 << 20;
   program.footer = R"(Examples:
   far_container                                the server: offers 64 MiB
-  far_container localhost                      a std::map there, larger than what may be present here
+  far_container localhost                      a std::map there, larger than what may be present here: half a minute
+  far_container localhost --items 2000         a short look
   far_container localhost --container vector --items 500000 --cache 4m
   far_container --loopback --items 1000
 One client at a time: all of them use the same memory from its start.)";

@@ -11,6 +11,8 @@ import sys
 import wires
 from processes import Failure, Process, check, free_port
 
+NO_WINDOWS = "Operation not permitted"  # EPERM: the kernel or the container allows no cached windows
+
 
 def run(directory):
     def start(name, *arguments):
@@ -63,6 +65,28 @@ def run(directory):
         adder.expect(0, 60)
     check(ask("lock", "show") == "cas 600, ticket 600\n", "additions were lost")
     server.kill()
+
+    run_far_memory(start)
+
+
+def run_far_memory(start):
+    name = f"notes-{free_port()}"
+    owner = start("far_memory", "own", name)
+    owner.wait_for_text(f"{name} is there")
+    watcher = start("far_memory", "watch", name)
+    for text in ("hello there", "again"):
+        writer = start("far_memory", "write", name, text)
+        if writer.wait(30) != 0 and NO_WINDOWS in writer.text():
+            print(f"run_examples: no windows here: {writer.text().strip()}")
+            watcher.kill()
+            break
+        check(writer.expect(0) == f"read back: {text}\n", "the memory has something else")
+        owner.wait_for_text(f"somebody wrote: {text}")
+        watcher.wait_for_text(f"watched: {text}")
+    else:
+        owner.kill()
+        check("the memory is gone: status 9" in watcher.expect(0, 30), "the end of the owner was not noticed")
+    owner.kill()
 
 
 def run_roce(directory, kind):

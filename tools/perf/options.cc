@@ -203,7 +203,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* exit_code) {
   app.add_flag("--verify", o.verify, "check every payload byte (costs time, which is measured, too)");
   app.add_option(
          "--path", o.path,
-         "loads, stores, windows: which way they take; any: the best there is (load_bw -s 64 has -t lines in flight)")
+         "loads, stores, windows: how packets travel; any: the best there is (load_bw -s 64 has -t lines in flight)")
       ->check(CLI::IsMember({"any", "lane", "frames", "queue"}))
       ->capture_default_str();
   app.add_option("--way", way, "map tests: how the window of -s bytes (default: 16m) is made")
