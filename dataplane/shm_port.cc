@@ -2,6 +2,7 @@
 #include "dataplane/shm_port.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "lib/ipc/barrier.h"
@@ -246,8 +247,16 @@ bool ShmPort::flush_link(Link& l) {
     return true;
   if (found == ipc::Consumer::kDozing) return false;
   ++counters_.tx_doorbells;
-  hold_bells_ ? bells_.push_back(l.peer.bell()) : l.peer.ring();
+  if (!hold_bells_ || !hold_bell(l)) l.peer.ring();
   return true;
+}
+
+// False: no memory, so the peer is rung at once.
+bool ShmPort::hold_bell(Link& l) try {
+  bells_.push_back(l.peer.bell());
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void ShmPort::ring_bells(Bells& bells) {

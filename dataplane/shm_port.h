@@ -307,6 +307,7 @@ class ShmPort {
   void activate(Link&);
   bool deactivate(Link&);
   bool flush_link(Link&);
+  bool hold_bell(Link&);
   void announce();
   void watch(Link&, Instant until);
   void check_watch(WatchList&, Instant now);

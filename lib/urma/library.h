@@ -131,6 +131,8 @@ void on_backend_event(const NicEvent& event);
 
 // Is a part of that range a window of softub_map (aperture/map.cc)? An access to one may fault.
 bool is_window_memory(uint64_t address, uint64_t bytes);
+// Is it a window of softub_attach() that was not detached?
+bool is_attached_window(void* window);
 
 // The tables behind urma_device_t::ops and urma_context_t::ops (provider_ops.cc).
 ::urma_provider_ops* provider_ops();

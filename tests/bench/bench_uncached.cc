@@ -88,10 +88,10 @@ int main(int argc, char** argv) {
 
   std::vector<std::unique_ptr<RemotePath>> paths;
   paths.push_back(std::make_unique<InstantPath>());
-  std::string error;
+  WindowError error;
   const auto window = UncachedWindow::create({.bytes = kBytes}, std::move(paths), &error);
   if (window == nullptr) {
-    std::fprintf(stderr, "bench_uncached: %s\n", error.c_str());
+    std::fprintf(stderr, "bench_uncached: %s\n", error.why.c_str());
     return 1;
   }
   std::byte* const at = window->data();

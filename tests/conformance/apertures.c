@@ -209,6 +209,14 @@ static void atomics_body(softub_path_t path) {
   check_true("the result", far_word(THERE) == 78);
   check_number("width 2", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 2, 1, 0, NULL),
                URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  check_number("width 0", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 0, 1, 0, NULL),
+               URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  check_number("a great width", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE, 8193, 1, 0, NULL),
+               URMA_CR_UNSUPPORTED_OPCODE_ERR);
+  check_number("8 bytes, not aligned", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE + 4, 8, 1, 0, NULL),
+               URMA_CR_REM_UNSUPPORTED_REQ_ERR);
+  check_number("4 bytes, not aligned", softub_atomic(handle, SOFTUB_ATOMIC_ADD, THERE + 2, 4, 1, 0, NULL),
+               URMA_CR_REM_UNSUPPORTED_REQ_ERR);
   check_number("no operation", softub_atomic(handle, (softub_atomic_op_t)0, THERE, 8, 1, 0, NULL),
                URMA_CR_UNSUPPORTED_OPCODE_ERR);
   softub_close(handle);
@@ -446,6 +454,16 @@ static void bad_open(void) {
   check_true("another path", softub_open(stage.far, &options) == NULL && errno == EINVAL);
   const softub_aperture_options_t cache = {.cache = (softub_cache_t)3};
   check_true("another cache", softub_open(stage.far, &cache) == NULL && errno == EINVAL);
+  const softub_aperture_options_t negative_path = {.path = (softub_path_t)-1};
+  check_true("a negative path", softub_open(stage.far, &negative_path) == NULL && errno == EINVAL);
+  const softub_aperture_options_t negative_cache = {.cache = (softub_cache_t)-1};
+  check_true("a negative cache", softub_open(stage.far, &negative_cache) == NULL && errno == EINVAL);
+  softub_aperture_t* handle = softub_open(stage.far, NULL);
+  need(handle != NULL, "softub_open");
+  check_number("sync without a cache", softub_sync_cache(handle, 0, SOFTUB_TO_THE_END, SOFTUB_FLUSH), URMA_CR_SUCCESS);
+  check_number("unknown flags", softub_sync_cache(handle, 0, 64, 128), URMA_CR_LOC_OPERATION_ERR);
+  check_number("beyond the segment", softub_sync_cache(handle, UINT64_MAX, 1, SOFTUB_FLUSH), URMA_CR_LOC_LEN_ERR);
+  softub_close(handle);
   check_true("dup of nothing", softub_dup(NULL) == NULL && errno == EINVAL);
   softub_cost_t cost;
   check_number("cost of nothing", softub_get_cost(NULL, &cost), URMA_EINVAL);

@@ -228,6 +228,7 @@ static void attached(void) {
     need(window != NULL, "softub_attach");
     check_number("the first word", (long long)window[0], 0x2222);
     window[0] = 0x3333;
+    check_number("unmap", softub_unmap((void*)window), URMA_EINVAL);
     check_number("detach", softub_detach((void*)window), URMA_SUCCESS);
     check_number("detach again", softub_detach((void*)window), URMA_EINVAL);
     tell(owner, (struct name_order){.kind = WORD});

@@ -155,6 +155,7 @@ static void owning_body(void) {
   *word = 3;
   check_number("to read", softub_own(window, PAGE, SOFTUB_OWN_READ), URMA_CR_SUCCESS);
   check_true("losing the right to write sends", far_word(OFFSET) == 3);
+  check_number("no such right", softub_own(window, PAGE, (softub_owned_t)-1), URMA_CR_LOC_OPERATION_ERR);
   check_number("not at all", softub_own(window, PAGE, SOFTUB_OWN_NONE), URMA_CR_SUCCESS);
   far_set_word(OFFSET, 4);
   check_true("losing the right to read drops", *word == 4);
@@ -313,6 +314,14 @@ static void bad_options(void) {
   check_true("beyond the segment", softub_map(stage.far, &options) == NULL && errno == EINVAL);
   options = (softub_map_options_t){.way = (softub_way_t)7};
   check_true("way", softub_map(stage.far, &options) == NULL && errno == EINVAL);
+  options = (softub_map_options_t){.way = (softub_way_t)-1};
+  check_true("a negative way", softub_map(stage.far, &options) == NULL && errno == EINVAL);
+  options = (softub_map_options_t){.policy = (softub_policy_t)-1};
+  check_true("a negative policy", softub_map(stage.far, &options) == NULL && errno == EINVAL);
+  options = (softub_map_options_t){.path = (softub_path_t)-1};
+  check_true("a negative path", softub_map(stage.far, &options) == NULL && errno == EINVAL);
+  options = (softub_map_options_t){.way = SOFTUB_WAY_UNCACHED, .flags = SOFTUB_MAP_OWNED};
+  check_true("owned, uncached", softub_map(stage.far, &options) == NULL && errno == EINVAL);
   options = (softub_map_options_t){.flags = 64};
   check_true("flags", softub_map(stage.far, &options) == NULL && errno == EINVAL);
   options = (softub_map_options_t){.cache_bytes = UINT64_MAX};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -112,10 +113,16 @@ bool FaultRouter::install(std::string* error) {
 bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::string* error) try {
   std::lock_guard guard(changes_);
   if (!install(error)) return false;
-  auto table = std::make_unique<Table>(held_ ? *held_ : Table{});
+  auto table = std::make_unique<Table>();
+  if (held_) {
+    std::copy_if(held_->begin(), held_->end(), std::back_inserter(*table),
+                 [](const Range& range) { return window_of(range) != nullptr; });
+  }
   const auto behind = [](const Range& a, const std::byte* address) { return a.start < address; };
   table->insert(std::lower_bound(table->begin(), table->end(), start, behind), {start, bytes, &window});
-  replace_table(std::move(table));
+  if (held_) retired_.push_back(std::move(held_));
+  held_ = std::move(table);
+  table_.store(held_.get(), std::memory_order_seq_cst);
   return true;
 } catch (const std::bad_alloc&) {
   *error = "out of memory";
@@ -123,22 +130,23 @@ bool FaultRouter::add(std::byte* start, size_t bytes, Window& window, std::strin
 }
 
 void FaultRouter::remove(Window& window) {
-  std::lock_guard guard(changes_);
-  if (!held_) return;
-  auto table = std::make_unique<Table>(*held_);
-  std::erase_if(*table, [&](const Range& range) { return range.window == &window; });
-  replace_table(std::move(table));
+  std::lock_guard waiting(removals_);
+  std::vector<std::unique_ptr<Table>> former;
+  {
+    std::lock_guard guard(changes_);
+    if (!held_) return;
+    for (Range& range : *held_) {
+      if (range.window == &window) __atomic_store_n(&range.window, nullptr, __ATOMIC_SEQ_CST);
+    }
+    former.swap(retired_);
+  }
+  wait_for_handlers();
 }
 
-// The former table is freed when no handler can look at it any more.
-void FaultRouter::replace_table(std::unique_ptr<Table> table) {
-  table_.store(table.get(), std::memory_order_seq_cst);
-  wait_for_handlers();
-  held_ = std::move(table);
-}
+Window* FaultRouter::window_of(const Range& range) { return __atomic_load_n(&range.window, __ATOMIC_SEQ_CST); }
 
 // A handler that has read the epoch and not yet counted itself may count itself in the former one after it was found
-// empty; so the epoch changes twice, and both counts were zero after the new table was there.
+// empty; so the epoch changes twice, and both counts were zero after the change.
 void FaultRouter::wait_for_handlers() {
   for (int i = 0; i < 2; ++i) {
     const uint32_t former = epoch_.fetch_add(1, std::memory_order_seq_cst) % 2;
@@ -154,7 +162,7 @@ Window* FaultRouter::find(const void* address) const {
                                [](const std::byte* a, const Range& range) { return a < range.start; });
   if (next == table->begin()) return nullptr;
   const Range& range = *--next;
-  return static_cast<size_t>(at - range.start) < range.bytes ? range.window : nullptr;
+  return static_cast<size_t>(at - range.start) < range.bytes ? window_of(range) : nullptr;
 }
 
 bool FaultRouter::overlaps(uint64_t address, uint64_t bytes) {
@@ -162,7 +170,7 @@ bool FaultRouter::overlaps(uint64_t address, uint64_t bytes) {
   if (!held_) return false;
   return std::any_of(held_->begin(), held_->end(), [address, bytes](const Range& range) {
     const auto start = reinterpret_cast<uintptr_t>(range.start);
-    return address < start + range.bytes && start < address + bytes;
+    return window_of(range) != nullptr && address < start + range.bytes && start < address + bytes;
   });
 }
 

@@ -7,8 +7,8 @@
 // installed before ours, or ends the process as it would have without us.
 //
 // The handlers are installed with the first window and stay. A program that installs one of its own afterwards calls
-// softub_serve_fault() from it. Thread: add() and remove() from any thread, one at a time by a lock; serving a fault
-// takes no lock, calls nothing that is not safe in a signal handler, and keeps errno.
+// softub_serve_fault() from it. Thread: any. Only remove() waits for handlers, and none but another remove() waits for
+// it. Serving a fault takes no lock, calls nothing that is not safe in a signal handler, and keeps errno.
 #pragma once
 
 #include <signal.h>
@@ -76,7 +76,7 @@ class FaultRouter {
   // be taken.
   bool add(std::byte* start, size_t bytes, Window&, std::string* error);
   // No fault is given to the window any more, and it serves none when this returns; the program's handler may still be
-  // running for one. Not while the calling thread makes the window serve a fault.
+  // running for one. Allocates nothing. Not while the calling thread makes the window serve a fault.
   void remove(Window&);
   // Does a part of that range belong to a window? Any thread.
   bool overlaps(uint64_t address, uint64_t bytes);
@@ -89,23 +89,25 @@ class FaultRouter {
   struct Range {
     std::byte* start;
     size_t bytes;
-    Window* window;
+    Window* window;  // null: it was removed, and the next table is without the range
   };
-  using Table = std::vector<Range>;  // sorted by address; never changed once handlers can see it
+  using Table = std::vector<Range>;  // sorted by address; handlers see it, so that only windows in it are set to null
   class Counted;
   class NotCounted;
 
   bool serve(const Fault&);
   Window* find(const void* address) const;
-  void replace_table(std::unique_ptr<Table>);
+  static Window* window_of(const Range&);
   void wait_for_handlers();
   static bool install(std::string* error);
   static void on_signal(int signal, siginfo_t* info, void* machine);
   static void before_us(int signal, siginfo_t* info, void* machine);
 
-  std::mutex changes_;
+  std::mutex removals_;  // held while handlers are waited for
+  std::mutex changes_;   // for a moment only
   std::atomic<const Table*> table_{nullptr};
-  std::unique_ptr<const Table> held_;
+  std::unique_ptr<Table> held_;
+  std::vector<std::unique_ptr<Table>> retired_;  // handlers may still look at them; the next removal frees them
   // How many faults are being served that began in an even or odd epoch. Whoever removes a window changes the epoch and
   // waits for those of the former one, so faults of other windows that come meanwhile hold nobody up.
   std::atomic<uint32_t> epoch_{0};

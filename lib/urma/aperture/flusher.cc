@@ -15,12 +15,12 @@ namespace {
 // A window does not tell when it becomes dirty, so somebody looks now and then.
 constexpr Duration kShortestPause = microseconds(20), kLongestPause = milliseconds(1);
 
+constinit ipc::OfProcess<Flusher> g_flusher;
+
 }  // namespace
 
-Flusher& Flusher::get() {
-  static constinit ipc::OfProcess<Flusher> flusher;
-  return flusher.get();
-}
+Flusher& Flusher::get() { return g_flusher.get(); }
+Flusher* Flusher::find() { return g_flusher.find(); }
 
 void Flusher::add(std::shared_ptr<CachedWindow> window) {
   std::lock_guard guard(mutex_);

@@ -17,6 +17,7 @@ namespace ub::aperture {
 class Flusher {
  public:
   static Flusher& get();
+  static Flusher* find();  // null: no window was ever added
 
   // The pointer keeps alive what owns the window.
   void add(std::shared_ptr<CachedWindow> window);

@@ -281,10 +281,16 @@ urma_cr_status_t LineCache::atomic(const RemoteAtomic& request, uint64_t* old) {
   return below_.atomic(request, old);
 }
 
-urma_cr_status_t LineCache::sync(uint64_t at, uint64_t bytes, uint32_t what) {
+urma_cr_status_t LineCache::check_sync(uint64_t segment_bytes, uint64_t at, uint64_t bytes, uint32_t what) {
   constexpr uint32_t kAll = SOFTUB_FLUSH | SOFTUB_INVALIDATE | SOFTUB_DISCARD;
   if ((what & ~kAll) != 0) return URMA_CR_LOC_OPERATION_ERR;
-  if (at >= bytes_ || (bytes != SOFTUB_TO_THE_END && bytes > bytes_ - at)) return URMA_CR_LOC_LEN_ERR;
+  const bool is_inside = at < segment_bytes && (bytes == SOFTUB_TO_THE_END || bytes <= segment_bytes - at);
+  return is_inside ? URMA_CR_SUCCESS : URMA_CR_LOC_LEN_ERR;
+}
+
+urma_cr_status_t LineCache::sync(uint64_t at, uint64_t bytes, uint32_t what) {
+  const urma_cr_status_t checked = check_sync(bytes_, at, bytes, what);
+  if (checked != URMA_CR_SUCCESS) return checked;
   bytes = std::min(bytes, bytes_ - at);
   if (bytes == 0 || what == 0) return URMA_CR_SUCCESS;
   const bool drops = (what & (SOFTUB_INVALIDATE | SOFTUB_DISCARD)) != 0;

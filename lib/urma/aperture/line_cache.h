@@ -41,6 +41,8 @@ class LineCache final : public RemotePath {
 
   // softub_sync_cache().
   urma_cr_status_t sync(uint64_t at, uint64_t bytes, uint32_t what);
+  // What it says of its arguments, for a segment of so many bytes.
+  static urma_cr_status_t check_sync(uint64_t segment_bytes, uint64_t at, uint64_t bytes, uint32_t what);
 
   softub_cache_counts_t counts() const;
   // For inline calls; it lives as long as the cache.

@@ -92,15 +92,24 @@ bool may_be_shared(const softub_map_options_t& o) {
   return suits && (o.way == SOFTUB_WAY_SHARED || o.way == SOFTUB_WAY_ANY);
 }
 
+// Programs may set any number, also a negative one.
+template <class Enum>
+bool is_at_most(Enum value, Enum last) {
+  return static_cast<uint32_t>(value) <= static_cast<uint32_t>(last);
+}
+
 // Returns a sentence, or "". Fills in what was left to the library.
 std::string check(softub_map_options_t& o, uint64_t segment_bytes) {
   if (o.offset % kPage != 0 || o.offset >= segment_bytes) return "the offset is no multiple of 4096 within the segment";
   if (o.bytes == 0) o.bytes = segment_bytes - o.offset;
   if (o.bytes > segment_bytes - o.offset) return "the window would reach beyond the segment";
-  if (o.way > SOFTUB_WAY_SHARED || o.policy > SOFTUB_WRITE_THROUGH || !is_wish(o.path)) {
+  if (!is_at_most(o.way, SOFTUB_WAY_SHARED) || !is_at_most(o.policy, SOFTUB_WRITE_THROUGH) || !is_wish(o.path)) {
     return "a way, policy or path that there is not";
   }
   if ((o.flags & ~kFlags) != 0) return "a flag that there is not";
+  if (o.way == SOFTUB_WAY_UNCACHED && (o.flags & SOFTUB_MAP_OWNED) != 0) {
+    return "an uncached window has no pages that somebody has to own";
+  }
   if (o.way == SOFTUB_WAY_SHARED && !may_be_shared(o)) {
     return "a shared window has no path, and no pages that somebody has to own";
   }
@@ -158,8 +167,10 @@ urma_status_t make_uncached(Mapped& mapped, const Segment& segment, const softub
   options.bytes = o.bytes;
   options.remote_address = segment.pub.seg.ubva.va;
   options.read_only = (o.flags & SOFTUB_MAP_READ_ONLY) != 0;
-  mapped.uncached = UncachedWindow::create(options, std::move(paths), why);
-  return mapped.uncached != nullptr ? URMA_SUCCESS : URMA_ENOPERM;
+  WindowError error;
+  mapped.uncached = UncachedWindow::create(options, std::move(paths), &error);
+  *why = error.why;
+  return mapped.uncached != nullptr ? URMA_SUCCESS : error.status;
 }
 
 // False: `*why`. The window is there for as long as the watcher looks after it, so it is removed there first.
@@ -193,6 +204,14 @@ urma_status_t make_by_paths(const std::shared_ptr<Mapped>& mapped, const Segment
   const urma_status_t status = make_cached(*mapped, segment, o, std::move(paths), why);
   if (status == URMA_SUCCESS && o.policy == SOFTUB_WRITE_THROUGH) Flusher::get().add({mapped, mapped->cached.get()});
   return status;
+}
+
+// Allocates nothing.
+void stop_looking_after(const Mapped& mapped) {
+  ShareWatcher* watcher = ShareWatcher::find();
+  if (mapped.shared != nullptr && watcher != nullptr) watcher->remove(mapped.shared.get());
+  Flusher* flusher = Flusher::find();
+  if (mapped.cached != nullptr && flusher != nullptr) flusher->remove(mapped.cached.get());
 }
 
 void* remember(std::shared_ptr<Mapped> mapped) {
@@ -241,11 +260,14 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* wanted) try
 }
 
 urma_status_t softub_unmap(void* window) {
+  if (is_attached_window(window)) {
+    URMA_LOG_ERROR("softub_unmap: a window of softub_attach ends by softub_detach");
+    return URMA_EINVAL;
+  }
   auto mapped = Windows::get().take(window);
   if (mapped == nullptr) return URMA_EINVAL;
-  if (mapped->shared != nullptr) ShareWatcher::get().remove(mapped->shared.get());
+  stop_looking_after(*mapped);
   if (mapped->cached == nullptr) return URMA_SUCCESS;
-  Flusher::get().remove(mapped->cached.get());
   const urma_cr_status_t status = mapped->cached->close();
   if (status == URMA_CR_SUCCESS) return URMA_SUCCESS;
   URMA_LOG_ERROR("softub_unmap: not all could be written back: status %d", static_cast<int>(status));
@@ -263,7 +285,7 @@ urma_cr_status_t softub_sync(void* at, size_t bytes, uint32_t what) {
 urma_cr_status_t softub_own(void* at, size_t bytes, softub_owned_t owned) {
   const auto mapped = Windows::get().of(at);
   if (mapped == nullptr) return URMA_CR_LOC_LEN_ERR;
-  if (owned > SOFTUB_OWN_WRITE) return URMA_CR_LOC_OPERATION_ERR;
+  if (!is_at_most(owned, SOFTUB_OWN_WRITE)) return URMA_CR_LOC_OPERATION_ERR;
   if (mapped->shared != nullptr) return mapped->shared->sync(at, bytes, 0);
   return mapped->cached != nullptr ? mapped->cached->own(at, bytes, static_cast<Owned>(owned)) : URMA_CR_SUCCESS;
 }

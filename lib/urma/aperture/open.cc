@@ -111,7 +111,7 @@ softub_aperture_t* softub_open(urma_target_seg_t* seg, const softub_aperture_opt
   const auto* segment = live<Segment>(seg);
   const softub_aperture_options_t options = wanted != nullptr ? *wanted : softub_aperture_options_t{};
   if (segment == nullptr || !segment->imported || !is_wish(options.path) ||
-      options.cache > SOFTUB_CACHE_WRITE_THROUGH) {
+      static_cast<uint32_t>(options.cache) > SOFTUB_CACHE_WRITE_THROUGH) {
     return fail(EINVAL);
   }
   std::unique_ptr<HandlePage, Unmap> page(new_page());
@@ -198,6 +198,8 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
   RemotePath* path = path_of(handle);
   if (path == nullptr) return URMA_CR_LOC_OPERATION_ERR;
   if (op < SOFTUB_ATOMIC_COMPARE_SWAP || op > SOFTUB_ATOMIC_XOR) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
+  if (bytes != 4 && bytes != 8) return URMA_CR_UNSUPPORTED_OPCODE_ERR;
+  if ((handle->base + at) % bytes != 0) return URMA_CR_REM_UNSUPPORTED_REQ_ERR;
   uint64_t former = 0;
   const RemoteAtomic request{static_cast<AtomicOp>(op), bytes, at, operand, compare};
   const urma_cr_status_t status = path->atomic(request, &former);
@@ -210,6 +212,8 @@ urma_cr_status_t softub_atomic(softub_aperture_t* handle, softub_atomic_op_t op,
 urma_cr_status_t softub_sync_cache(softub_aperture_t* handle, uint64_t at, uint64_t bytes, uint32_t what) {
   Opened* opened = page_of(handle)->opened;
   if (opened == nullptr) return URMA_CR_LOC_OPERATION_ERR;
+  const urma_cr_status_t checked = LineCache::check_sync(handle->bytes, at, bytes, what);
+  if (checked != URMA_CR_SUCCESS) return checked;
   if ((what & (SOFTUB_INVALIDATE | SOFTUB_DISCARD)) != 0) opened->ahead->forget();
   if (opened->cache == nullptr) return URMA_CR_SUCCESS;
   return done(handle, *opened->cache, opened->cache->sync(at, bytes, what));

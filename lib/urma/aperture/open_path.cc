@@ -111,7 +111,10 @@ class WindowPath final : public RemotePath {
 
 }  // namespace
 
-bool is_wish(softub_path_t path) { return path <= SOFTUB_PATH_QUEUE || path == SOFTUB_PATH_FRAMES; }
+// Programs may set any number, also a negative one.
+bool is_wish(softub_path_t path) {
+  return static_cast<uint32_t>(path) <= SOFTUB_PATH_QUEUE || path == SOFTUB_PATH_FRAMES;
+}
 
 bool open_path(const Segment& segment, softub_path_t wanted, bool drives, softub_aperture_t* pub, OpenedPath* out,
                std::string* why) {

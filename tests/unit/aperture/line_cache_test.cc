@@ -2,6 +2,9 @@
 //
 // The line cache of a handle: which loads and stores reach the memory, what is sent back and when, what is dropped.
 #include <gtest/gtest.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +19,8 @@ using test::FarMemory;
 
 constexpr uint64_t kBase = 0x7000'0000;
 constexpr uint64_t kSetStride = uint64_t{SOFTUB_CACHE_SETS} * kLineBytes;  // lines so far apart share a set
+
+sigjmp_buf left;  // where a handler of a fault jumps to
 
 class LineCacheTest : public testing::Test {
  protected:
@@ -203,6 +208,26 @@ TEST_F(WriteBack, stores_wait_for_a_fence_and_load_nothing) {
   EXPECT_EQ(cache.fence(), URMA_CR_SUCCESS);
   EXPECT_EQ(far.stores, 1u) << "nothing is sent twice";
   EXPECT_EQ(cache.counts().write_backs, 1u);
+}
+
+TEST_F(WriteBack, a_store_whose_source_faults_leaves_nothing_to_be_sent) {
+  void* const nothing = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(nothing, MAP_FAILED);
+  struct sigaction leaves = {}, before = {};
+  leaves.sa_handler = [](int) { siglongjmp(left, 1); };
+  ::sigaction(SIGSEGV, &leaves, &before);
+  put_far(512, 1);
+  EXPECT_EQ(handle.word(512), 1u);
+  put_far(512, 2);
+  if (sigsetjmp(left, 1) == 0) {
+    static_cast<void>(handle.store(512, nothing, 8));
+    ADD_FAILURE() << "the store did not fault";
+  }
+  ::sigaction(SIGSEGV, &before, nullptr);
+  EXPECT_EQ(cache.fence(), URMA_CR_SUCCESS);
+  EXPECT_EQ(far.stores, 0u);
+  EXPECT_EQ(far_word(512), 2u);
+  ::munmap(nothing, 4096);
 }
 
 TEST_F(WriteBack, a_partial_line_becomes_whole_around_what_was_stored) {

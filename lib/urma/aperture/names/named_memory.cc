@@ -8,6 +8,7 @@
 #include "lib/urma/include/ub/umdk/urma/softub_aperture.h"
 #include "lib/urma/include/ub/umdk/urma/softub_api.h"
 #include "lib/urma/include/ub/umdk/urma/urma_api.h"
+#include "lib/urma/library.h"
 #include "lib/urma/status.h"
 
 using namespace ub::urma;
@@ -31,6 +32,10 @@ class SegmentsByAddress {
     std::lock_guard guard(mutex_);
     const auto node = segments_.extract(at);
     return node.empty() ? nullptr : node.mapped();
+  }
+  bool has(void* at) {
+    std::lock_guard guard(mutex_);
+    return segments_.contains(at);
   }
 
  private:
@@ -101,6 +106,8 @@ urma_status_t softub_destroy(void* memory) {
   softub_free(memory);
   return status;
 }
+
+bool ub::urma::is_attached_window(void* window) { return attached().has(window); }
 
 void* softub_attach(urma_context_t* context, const char* name, urma_token_t token,
                     const softub_map_options_t* options) {

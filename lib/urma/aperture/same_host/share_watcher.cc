@@ -13,11 +13,14 @@
 #include "lib/ipc/silent_thread.h"
 
 namespace ub::aperture {
+namespace {
 
-ShareWatcher& ShareWatcher::get() {
-  static constinit ipc::OfProcess<ShareWatcher> watcher;
-  return watcher.get();
-}
+constinit ipc::OfProcess<ShareWatcher> g_watcher;
+
+}  // namespace
+
+ShareWatcher& ShareWatcher::get() { return g_watcher.get(); }
+ShareWatcher* ShareWatcher::find() { return g_watcher.find(); }
 
 bool ShareWatcher::add(std::shared_ptr<SharedWindow> window, std::string* error) {
   std::lock_guard guard(mutex_);

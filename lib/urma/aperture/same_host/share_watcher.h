@@ -18,6 +18,7 @@ namespace ub::aperture {
 class ShareWatcher {
  public:
   static ShareWatcher& get();
+  static ShareWatcher* find();  // null: no window was ever added
 
   // False and `*error`: no thread or descriptor. Then the window must not be used, since its memory could not be taken
   // back.

@@ -66,25 +66,33 @@ bool are_signal_safe(const std::vector<std::unique_ptr<RemotePath>>& paths) {
   return std::all_of(paths.begin(), paths.end(), [](const auto& path) { return path->is_signal_safe(); });
 }
 
+// Says why a window makes no sense; or "".
+std::string judge(const UncachedOptions& o, const std::vector<std::unique_ptr<RemotePath>>& paths) {
+  if (o.bytes == 0) return "a window has at least one byte";
+  if (o.bytes > UINT64_MAX - 2 * kPageBytes) return "a window that is larger than all addresses";
+  if (paths.empty() || !are_signal_safe(paths)) return "an uncached window needs a path that works in a signal handler";
+  return "";
+}
+
 }  // namespace
 
 #if defined(__x86_64__)
 
 std::unique_ptr<UncachedWindow> UncachedWindow::create(const UncachedOptions& options,
                                                        std::vector<std::unique_ptr<RemotePath>> paths,
-                                                       std::string* error) try {
-  if (options.bytes == 0) {
-    *error = "a window has at least one byte";
-  } else if (paths.empty() || !are_signal_safe(paths)) {
-    *error = "an uncached window needs a path that works in a signal handler";
-  } else if (CodeTable* code = CodeTable::open(error)) {
-    std::unique_ptr<UncachedWindow> window(new UncachedWindow(options, std::move(paths), *code));
-    if (window->map(options, error) && FaultRouter::get().add(window->start_, window->bytes_, *window, error))
-      return window;
+                                                       WindowError* error) try {
+  if (std::string why = judge(options, paths); !why.empty()) {
+    *error = {URMA_EINVAL, std::move(why)};
+    return nullptr;
   }
-  return nullptr;
+  error->status = URMA_ENOPERM;
+  CodeTable* code = CodeTable::open(&error->why);
+  if (code == nullptr) return nullptr;
+  std::unique_ptr<UncachedWindow> window(new UncachedWindow(options, std::move(paths), *code));
+  if (!window->map(options, error)) return nullptr;
+  return FaultRouter::get().add(window->start_, window->bytes_, *window, &error->why) ? std::move(window) : nullptr;
 } catch (const std::bad_alloc&) {
-  *error = "out of memory";
+  *error = {URMA_ENOMEM, "out of memory"};
   return nullptr;
 }
 
@@ -119,8 +127,8 @@ Served UncachedWindow::serve(const Fault& fault, FailedAccess* failed) {
 #else
 
 std::unique_ptr<UncachedWindow> UncachedWindow::create(const UncachedOptions&, std::vector<std::unique_ptr<RemotePath>>,
-                                                       std::string* error) {
-  *error = "uncached windows exist on x86-64 only; a cached window does without";
+                                                       WindowError* error) {
+  *error = {URMA_ENOPERM, "uncached windows exist on x86-64 only; a cached window does without"};
   return nullptr;
 }
 
@@ -139,12 +147,13 @@ UncachedWindow::~UncachedWindow() {
   if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
 }
 
-bool UncachedWindow::map(const UncachedOptions& options, std::string* error) {
+bool UncachedWindow::map(const UncachedOptions& options, WindowError* error) {
   const size_t in_page = (options.remote_address + options.place) % kPageBytes;
   mapped_bytes_ = (in_page + bytes_ + kPageBytes - 1) / kPageBytes * kPageBytes;
   void* at = ::mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) {
-    *error = "no addresses for a window of " + std::to_string(bytes_) + " bytes: " + std::strerror(errno);
+    const char* reason = std::strerror(errno);
+    *error = {URMA_ENOMEM, "no addresses for a window of " + std::to_string(bytes_) + " bytes: " + reason};
     return false;
   }
   ::madvise(at, mapped_bytes_, MADV_DONTFORK);

@@ -39,6 +39,7 @@
 #include "lib/urma/aperture/remote_path.h"
 #include "lib/urma/aperture/uncached/access_paths.h"
 #include "lib/urma/aperture/uncached/window_memory.h"
+#include "lib/urma/aperture/window/window_error.h"
 
 namespace ub::aperture {
 
@@ -53,10 +54,10 @@ class CodeTable;
 
 class UncachedWindow final : public Window {
  public:
-  // Null and `*error`, a sentence: not an x86-64 CPU; no bytes; no path, or one that is not signal-safe; no address
+  // Null and `*error`: not an x86-64 CPU; no bytes; no path, or one that is not signal-safe; no address
   // space; code made at run time may not be executed; faults cannot be taken.
   static std::unique_ptr<UncachedWindow> create(const UncachedOptions&, std::vector<std::unique_ptr<RemotePath>>,
-                                                std::string* error);
+                                                WindowError* error);
   ~UncachedWindow() override;
   UncachedWindow(const UncachedWindow&) = delete;
   UncachedWindow& operator=(const UncachedWindow&) = delete;
@@ -68,7 +69,7 @@ class UncachedWindow final : public Window {
 
  private:
   UncachedWindow(const UncachedOptions&, std::vector<std::unique_ptr<RemotePath>>, CodeTable&);
-  bool map(const UncachedOptions&, std::string* error);
+  bool map(const UncachedOptions&, WindowError* error);
 
   AccessPaths paths_;
   CodeTable& code_;

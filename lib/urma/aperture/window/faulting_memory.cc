@@ -61,6 +61,10 @@ std::byte* FaultingMemory::at(uint64_t page) const { return data_ + page * kPage
 
 bool FaultingMemory::open_faults(WindowError* error) {
   faults_ = ipc::Fd(open_userfaultfd());
+  if (!faults_ && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+    const char* advice = errno == ENOMEM ? "" : ": raise the limit of open files (ulimit -n, or fs.file-max)";
+    return refuse(error, URMA_ENOMEM, "no userfaultfd for a window" + reason() + advice);
+  }
   if (!faults_) {
     return refuse(error, URMA_ENOPERM,
                   "userfaultfd is refused" + reason() +

@@ -36,9 +36,9 @@ class Arena {
     path_ = path.get();
     std::vector<std::unique_ptr<RemotePath>> paths;
     paths.push_back(std::move(path));
-    std::string error;
+    WindowError error;
     window_ = UncachedWindow::create({.place = kPlace, .bytes = kBytes}, std::move(paths), &error);
-    if (window_ == nullptr) throw std::runtime_error(error);
+    if (window_ == nullptr) throw std::runtime_error(error.why);
     if (window_->data() != around_ + kPage) throw std::runtime_error("the window lies elsewhere");
     window_->on_fault(on_fault, this);
     protect_around(PROT_READ | PROT_WRITE);

@@ -39,9 +39,9 @@ class Programs : public testing::TestWithParam<const Program*> {
     path_ = path.get();
     std::vector<std::unique_ptr<RemotePath>> paths;
     paths.push_back(std::move(path));
-    std::string error;
+    WindowError error;
     window_ = UncachedWindow::create({.bytes = kProgramBytes}, std::move(paths), &error);
-    ASSERT_NE(window_, nullptr) << error;
+    ASSERT_NE(window_, nullptr) << error.why;
   }
 
   FakeMemory memory_{kProgramBytes};

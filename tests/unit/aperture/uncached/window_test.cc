@@ -38,9 +38,9 @@ class Made {
       paths_.push_back(path.get());
       owned.push_back(std::move(path));
     }
-    std::string error;
+    WindowError error;
     window_ = UncachedWindow::create(options, std::move(owned), &error);
-    EXPECT_NE(window_, nullptr) << error;
+    EXPECT_NE(window_, nullptr) << error.why;
   }
   template <class T>
   volatile T* at(size_t offset = 0) {
@@ -133,16 +133,21 @@ int status_of_child(const std::function<void()>& run) {
 
 TEST(UncachedWindow, RefusesWhatCannotWork) {
   FakeMemory memory(kBytes);
-  std::string error;
+  WindowError error;
   EXPECT_EQ(UncachedWindow::create({.bytes = 0}, one_path(memory), &error), nullptr);
-  EXPECT_EQ(error, "a window has at least one byte");
+  EXPECT_EQ(error.why, "a window has at least one byte");
+  EXPECT_EQ(error.status, URMA_EINVAL);
   EXPECT_EQ(UncachedWindow::create({.bytes = kBytes}, {}, &error), nullptr);
-  EXPECT_EQ(error, "an uncached window needs a path that works in a signal handler");
-  error.clear();
+  EXPECT_EQ(error.why, "an uncached window needs a path that works in a signal handler");
+  error = {};
   EXPECT_EQ(UncachedWindow::create({.bytes = kBytes}, one_path(memory, false), &error), nullptr);
-  EXPECT_EQ(error, "an uncached window needs a path that works in a signal handler");
+  EXPECT_EQ(error.why, "an uncached window needs a path that works in a signal handler");
   EXPECT_EQ(UncachedWindow::create({.bytes = size_t{1} << 62}, one_path(memory), &error), nullptr);
-  EXPECT_NE(error.find("no addresses for a window of 4611686018427387904 bytes"), std::string::npos) << error;
+  EXPECT_NE(error.why.find("no addresses for a window of 4611686018427387904 bytes"), std::string::npos) << error.why;
+  EXPECT_EQ(error.status, URMA_ENOMEM);
+  const UncachedOptions all = {.bytes = SIZE_MAX, .remote_address = 2};
+  EXPECT_EQ(UncachedWindow::create(all, one_path(memory), &error), nullptr);
+  EXPECT_EQ(error.status, URMA_EINVAL);
 }
 
 TEST(UncachedWindow, BytesLieAsTheRemoteOnes) {
@@ -190,10 +195,10 @@ TEST(UncachedWindow, SaysThatCodeMustNotBeExecuted) {
   const int status = status_of_child([] {
     refuse_executable_memory();
     FakeMemory memory(kBytes);
-    std::string error;
+    WindowError error;
     if (UncachedWindow::create({.bytes = kBytes}, one_path(memory), &error) != nullptr) ::_exit(1);
-    if (error.find("lets no program execute code that it made") == std::string::npos) ::_exit(2);
-    if (error.find("Permission denied") == std::string::npos) ::_exit(3);
+    if (error.why.find("lets no program execute code that it made") == std::string::npos) ::_exit(2);
+    if (error.why.find("Permission denied") == std::string::npos) ::_exit(3);
   });
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "seccomp is refused here";
   EXPECT_EQ(status, 0);

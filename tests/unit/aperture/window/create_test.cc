@@ -111,6 +111,17 @@ bool forbid_userfaultfd() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+TEST(CreateWindow, no_descriptor_for_userfaultfd__is_no_memory) {
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const WindowError error = refusal_of(options_of(16, 8));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(error.status, URMA_ENOMEM);
+  EXPECT_NE(error.why.find("ulimit -n"), std::string::npos) << error.why;
+}
+
 TEST(CreateWindow, refused_userfaultfd__is_named) {
   EXPECT_EQ(in_child([] {
               if (!forbid_userfaultfd()) return 1;

@@ -96,13 +96,11 @@ SOFTUB_INLINE urma_cr_status_t softub_load_cached(softub_aperture_t* handle, uin
 
 SOFTUB_INLINE urma_cr_status_t softub_store_cached(softub_aperture_t* handle, uint64_t at, const void* from,
                                                    uint32_t bytes) {
-  uint8_t* to;
   if (__builtin_expect(!handle->cache->keeps_stores || !softub_is_in_line(handle, at, bytes) ||
-                           (to = softub_cache_put(handle->cache, handle->base + at, bytes)) == NULL,
+                           !softub_cache_put(handle->cache, handle->base + at, from, bytes),
                        0)) {
     return softub_store_any(handle, at, from, bytes);
   }
-  memcpy(to, from, bytes);
   return URMA_CR_SUCCESS;
 }
 
@@ -313,7 +311,7 @@ typedef enum softub_policy {
 } softub_policy_t;
 
 #define SOFTUB_MAP_READ_ONLY 1u /* a write is an error */
-#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; not shared */
+#define SOFTUB_MAP_OWNED 2u     /* an access to a page that softub_own() did not get is an error; cached */
 
 typedef struct softub_map_options {
   uint64_t offset;         /* where the window begins in the segment: a multiple of 4096 */
@@ -354,8 +352,8 @@ void* softub_map(urma_target_seg_t* seg, const softub_map_options_t* options);
  * handlers.
  *
  * @param window what softub_map() returned.
- * @return URMA_SUCCESS; URMA_EINVAL: it is no window; URMA_FAIL: some bytes could not be written back and are lost (the
- *         log says why). The window is gone in both latter cases, unless it was none.
+ * @return URMA_SUCCESS; URMA_EINVAL: it is no window, or one of softub_attach(), which ends by softub_detach();
+ *         URMA_FAIL: some bytes could not be written back and are lost (the log says why), and the window is gone.
  */
 urma_status_t softub_unmap(void* window);
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,16 +71,22 @@ static inline const uint8_t* softub_cache_get(softub_line_cache_t* cache, uint64
   return cache->lines[set][way] + address % SOFTUB_CACHE_LINE;
 }
 
-/* So many bytes at an address, in one line, for a store: they are dirty from now on. Null: their line is not there. */
-static inline uint8_t* softub_cache_put(softub_line_cache_t* cache, uint64_t address, uint32_t bytes) {
+/*
+ * Stores so many bytes at an address, in one line. False: their line is not there. They are dirty once they are all here:
+ * a fault of `from` may end the call in the middle.
+ */
+static inline __attribute__((always_inline)) bool softub_cache_put(softub_line_cache_t* cache, uint64_t address,
+                                                                   const void* from, uint32_t bytes) {
   const uint32_t set = softub_cache_set_of(address), offset = (uint32_t)(address % SOFTUB_CACHE_LINE);
   const uint64_t tag = softub_cache_tag(cache, address);
   const uint32_t way = softub_cache_way(&cache->sets[set], tag, SOFTUB_CACHE_PARTIAL);
-  if (__builtin_expect(!softub_cache_is(&cache->sets[set], way, tag, SOFTUB_CACHE_PARTIAL), 0)) return NULL;
+  if (__builtin_expect(!softub_cache_is(&cache->sets[set], way, tag, SOFTUB_CACHE_PARTIAL), 0)) return false;
+  memcpy(cache->lines[set][way] + offset, from, bytes);
+  __asm__ volatile("" : : : "memory");
   cache->sets[set].dirty[way] |= ~(uint64_t)0 >> (SOFTUB_CACHE_LINE - bytes) << offset;
   cache->has_dirty = true;
   ++cache->hits;
-  return cache->lines[set][way] + offset;
+  return true;
 }
 
 #ifdef __cplusplus
