@@ -33,9 +33,7 @@ bool LanePort::adopt(Slot& slot, const AddLink& add) {
   lane.link = add({.mtu = LaneLayout::kLargeData});
   if (lane.link == 0) {
     refused_.fetch_add(1, std::memory_order_relaxed);
-    slot.lane.reset();
-    slot.socket.reset();
-    ++slot.generation;
+    vacate(slot);
     return false;
   }
   if (by_link_.size() <= lane.link) by_link_.resize(lane.link + 1);
@@ -87,7 +85,11 @@ void LanePort::drop_lane(uint32_t link) {
   --count_;
   ++counters_.closed;
   std::lock_guard lock(control_mutex_);
-  Slot& slot = slots_[lane->slot];
+  vacate(slots_[lane->slot]);
+}
+
+// Nothing of a lane is left for the next one in its slot.
+void LanePort::vacate(Slot& slot) {
   ++slot.generation;
   slot.socket.reset();
   slot.gone = slot.unheard = false;

@@ -165,6 +165,7 @@ class LanePort {
   void tell_owner(uint32_t slot);
   bool listen(uint32_t slot, bool to_rings);
   void listen_again();
+  static void vacate(Slot&);
   bool adopt(Slot&, const AddLink& add);
   void hear(uint32_t slot, Instant now);
   void watch(Lane&);

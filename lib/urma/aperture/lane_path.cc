@@ -282,8 +282,11 @@ urma_cr_status_t LanePath::load(std::span<const LoadBlock> blocks) {
   }
   if (!forget_abandoned()) return URMA_CR_ACK_TIMEOUT_ERR;
   PieceWalk asked(blocks, segment_.base, kMaxLines), got = asked;
-  const auto is_long = [](const LoadBlock& block) { return block.bytes > kLineBytes; };
-  if (std::any_of(blocks.begin(), blocks.end(), is_long) && !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
+  // The two rings have no order among each other: what goes by the large one waits for the stores in the small one.
+  const auto crosses_lines = [this](const LoadBlock& block) {
+    return (segment_.base + block.at) % kLineBytes + block.bytes > kLineBytes;
+  };
+  if (std::any_of(blocks.begin(), blocks.end(), crosses_lines) && !take_answers()) return URMA_CR_ACK_TIMEOUT_ERR;
   urma_cr_status_t first_error = URMA_CR_SUCCESS;
   uint32_t in_flight = 0;
   while (!got.is_over()) {

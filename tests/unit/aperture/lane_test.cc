@@ -131,6 +131,43 @@ TEST_F(Lane, whole_lines_at_once_and_stores_before_them) {
   EXPECT_EQ(program.path->load_lines(beyond, got.data()), URMA_CR_REM_ACCESS_ABORT_ERR);
 }
 
+// The NIC looks at one ring after the other, so a load in the large one could overtake a store in the small one.
+TEST_F(Lane, a_load_across_lines_waits_for_the_stores_before_it) {
+  ipc::OpenedLane lane = nic.connect();
+  ipc::Mapping seen;
+  std::string error;
+  ASSERT_TRUE(seen.map(lane.memory.get(), LaneLayout::kBytes, &error)) << error;
+  const auto* asked = reinterpret_cast<const uint64_t*>(seen.data() + LaneLayout::kLargeRequests);
+  softub_aperture_t pub{};
+  bool overtakes = false;
+  LanePath::Options options;
+  options.drive = [&] {
+    overtakes |= pub.unanswered != 0 && *asked != 0;
+    nic.drive();
+  };
+  const auto path = LanePath::make(std::move(lane), nic.add(0, 4096), std::move(options), &pub, &error);
+  ASSERT_NE(path, nullptr) << error;
+  const uint64_t word = 0x1122334455667788;
+  uint64_t got = 0;
+  ASSERT_EQ(path->store({60, &word, 4, nullptr}), URMA_CR_SUCCESS);
+  const LoadBlock block{60, &got, 8};
+  ASSERT_EQ(path->load({&block, 1}), URMA_CR_SUCCESS);
+  EXPECT_FALSE(overtakes);
+  EXPECT_EQ(std::memcmp(&got, &word, 4), 0);
+}
+
+TEST_F(Lane, of_a_refused_lane_nothing_is_left_for_the_next_one) {
+  { const ipc::OpenedLane refused = nic.connect(); }  // its program hangs up
+  nic.port.poll_control(nic.now);
+  nic.port.adopt_pending(nic.now, [](const LinkConfig&) { return 0u; });
+  const ipc::OpenedLane next = nic.connect();
+  nic.port.poll_control(nic.now);
+  nic.port.adopt_pending(nic.now, [](const LinkConfig&) { return 7u; });
+  std::vector<uint32_t> dead;
+  nic.port.take_dead_lanes(&dead);
+  EXPECT_TRUE(dead.empty());
+}
+
 // Else the answer would come later, and be taken for that of another load.
 TEST_F(Lane, a_thread_is_cancelled_behind_its_call) {
   Program program(nic, nic.add(0, nic.memory.size()));
