@@ -565,9 +565,10 @@ static void expect_whole(softub_aperture_t* handle, uint32_t seed) {
 }
 
 // A store comes next and is waited for: it is there, and nothing comes late into the buffer of the call that was left.
-static void expect_fence(softub_aperture_t* handle, uint64_t word, char* nowhere) {
+static void expect_fence(softub_aperture_t* handle, uint64_t word, bool fence_first, char* nowhere) {
   need(mprotect(nowhere, BYTES, PROT_READ | PROT_WRITE) == 0, "mprotect");
   memset(nowhere, 0x77, 8192);
+  if (fence_first) check_number("a fence alone", softub_fence(handle), URMA_CR_SUCCESS);
   check_number("store", softub_store(handle, BYTES, &word, 8), URMA_CR_SUCCESS);
   check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
   check_true("the peer has it", far_word(BYTES) == word);
@@ -583,12 +584,12 @@ static void left_body(softub_path_t path) {
   char* nowhere = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   need(nowhere != MAP_FAILED, "mmap");
   far_fill(0, BYTES, SEED);
-  for (volatile int turn = 0; turn < 16; ++turn) {
+  for (volatile int turn = 0; turn < 24; ++turn) {
     if (sigsetjmp(after_fault, 1) == 0) {
       call_with(handle, turn % 8, nowhere);
       check_true("the buffer cannot be accessed", false);
     }
-    if (turn < 8) expect_fence(handle, SEED + (uint64_t)turn, nowhere);
+    if (turn < 16) expect_fence(handle, SEED + (uint64_t)turn, turn < 8, nowhere);
     expect_whole(handle, SEED);
     check_number("fence", softub_fence(handle), URMA_CR_SUCCESS);
   }

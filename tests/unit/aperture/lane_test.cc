@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <random>
@@ -129,6 +132,32 @@ TEST_F(Lane, whole_lines_at_once_and_stores_before_them) {
   }
   const uint64_t beyond[] = {0, nic.memory.size()};
   EXPECT_EQ(program.path->load_lines(beyond, got.data()), URMA_CR_REM_ACCESS_ABORT_ERR);
+}
+
+sigjmp_buf g_after_fault;
+
+// The answers to loads that were left are not those to the stores behind them.
+TEST_F(Lane, a_fence_behind_a_load_that_was_left_waits_for_the_stores) {
+  Program program(nic, nic.add(0, nic.memory.size()));
+  struct sigaction ours{}, before{};
+  ours.sa_handler = [](int) { siglongjmp(g_after_fault, 1); };
+  sigaction(SIGSEGV, &ours, &before);
+  void* nowhere = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(nowhere, MAP_FAILED);
+  const uint64_t places[] = {0, 64, 128, 192, 256, 320};
+  if (sigsetjmp(g_after_fault, 1) == 0) {
+    program.path->load_lines(places, static_cast<std::byte*>(nowhere));
+    ADD_FAILURE() << "no fault";
+  }
+  sigaction(SIGSEGV, &before, nullptr);
+  munmap(nowhere, 4096);
+  const uint64_t word = 0x5151;
+  g_path = program.path.get();
+  ASSERT_EQ(softub_store(&program.pub, 512, &word, 8), URMA_CR_SUCCESS);  // inline: it knows of no load
+  EXPECT_EQ(program.path->fence(), URMA_CR_SUCCESS);
+  EXPECT_EQ(program.pub.unanswered, 0u);
+  EXPECT_EQ(program.pub.lane.next, program.pub.lane.answered);
+  EXPECT_EQ(std::memcmp(nic.memory.data() + 512, &word, 8), 0);
 }
 
 // The NIC looks at one ring after the other, so a load in the large one could overtake a store in the small one.
